@@ -1,0 +1,222 @@
+import type { A_Expr, Node } from '@pgsql/types';
+import { resolveOperator } from '../functions/index.js';
+import type { OperatorDefinition } from '../functions/definition.js';
+import type { Expr } from '../plan.js';
+import { arrayOf, isArray, type TypeName } from '../types.js';
+import { nameParts } from './ast.js';
+import { type Bound, coerce, commonType, elementTypeOf, typeOfBound } from './coerce.js';
+import type { BindContext, Location } from './context.js';
+import type { Environment } from './environment.js';
+import { bindExpression, required } from './expression.js';
+import { attributeArgument, bindAttributeMatch } from './policy-attribute.js';
+
+/** Everything that the grammar writes with an operator. */
+export function bindArithmetic(node: A_Expr, env: Environment): Expr {
+  const { ctx } = env;
+  const name = operatorName(node, ctx);
+  switch (node.kind) {
+    case 'AEXPR_OP':
+    case 'AEXPR_LIKE':
+    case 'AEXPR_ILIKE':
+      return bindOperator(name, node, env);
+    case 'AEXPR_IN':
+      return bindIn(name === '<>', node, env);
+    case 'AEXPR_BETWEEN':
+    case 'AEXPR_NOT_BETWEEN':
+    case 'AEXPR_BETWEEN_SYM':
+    case 'AEXPR_NOT_BETWEEN_SYM':
+      return bindBetween(node, env);
+    case 'AEXPR_DISTINCT':
+    case 'AEXPR_NOT_DISTINCT':
+      return bindDistinct(node, env);
+    case 'AEXPR_NULLIF':
+      return bindNullIf(node, env);
+    case 'AEXPR_OP_ANY':
+    case 'AEXPR_OP_ALL':
+      return bindQuantified(name, node, env);
+    case 'AEXPR_SIMILAR':
+      throw ctx.error('unsupported', { construct: 'SIMILAR TO', hint: 'use LIKE or ~' }, node.location);
+    case undefined:
+      throw ctx.error('unsupported', { construct: 'this operator', hint: null }, node.location);
+    default:
+      throw ctx.error('unsupported', { construct: String(node.kind satisfies never), hint: null }, undefined);
+  }
+}
+
+function operatorName(node: A_Expr, ctx: BindContext): string {
+  const parts = nameParts(node.name);
+  const name = parts[0];
+  if (parts.length !== 1 || name === undefined) {
+    throw ctx.error('unknownOperator', { signature: parts.join('.') }, node.location);
+  }
+  return name;
+}
+
+function isOperand(node: Node | undefined): node is Node {
+  return node !== undefined && !('RowExpr' in node);
+}
+
+function bindOperator(name: string, node: A_Expr, env: Environment): Expr {
+  const { ctx } = env;
+  if (!isOperand(node.rexpr) || 'RowExpr' in (node.lexpr ?? {})) {
+    throw ctx.error('unsupported', { construct: 'a row comparison', hint: 'compare the columns one by one' }, node.location);
+  }
+  const attribute = name === '=' ? attributeArgument(node.rexpr, env) : null;
+  if (attribute !== null) return bindAttributeMatch(required(node.lexpr), attribute, node.location, env);
+  const right = bindExpression(node.rexpr, env);
+  if (node.lexpr === undefined) return prefix(name, right, node.location, ctx);
+  return infix(name, bindExpression(node.lexpr, env), right, node.location, ctx);
+}
+
+function prefix(name: string, right: Bound, location: Location, ctx: BindContext): Expr {
+  if (name === '+') return coerce(right, typeOfBound(right) ?? 'float8', ctx);
+  const found = resolveOperator(name, undefined, typeOfBound(right));
+  if (found === 'none' || found === 'ambiguous') {
+    throw ctx.error('unknownOperator', { signature: `${name} ${typeOfBound(right) ?? 'unknown'}` }, location);
+  }
+  const arg = coerce(right, found.argumentTypes[0] ?? 'text', ctx);
+  return ctx.at(Object.freeze({ kind: 'operation', definition: found.definition, left: null, right: arg, type: found.result }), location);
+}
+
+/** `left name right` with the overload that Postgres would take. */
+export function infix(name: string, left: Bound, right: Bound, location: Location, ctx: BindContext): Expr {
+  const found = operatorFor(name, typeOfBound(left), typeOfBound(right), location, ctx);
+  const [l, r] = found.argumentTypes;
+  return ctx.at(
+    Object.freeze({
+      kind: 'operation',
+      definition: found.definition,
+      left: coerce(left, l ?? 'text', ctx, location),
+      right: coerce(right, r ?? 'text', ctx, location),
+      type: found.result,
+    }),
+    location,
+  );
+}
+
+function operatorFor(name: string, left: TypeName | null, right: TypeName | null, location: Location, ctx: BindContext) {
+  const found = resolveOperator(name, left, right);
+  if (found === 'ambiguous') {
+    throw ctx.error('ambiguous', { what: 'operator', name: `${left ?? 'unknown'} ${name} ${right ?? 'unknown'}` }, location);
+  }
+  if (found === 'none') {
+    throw ctx.error('unknownOperator', { signature: `${left ?? 'unknown'} ${name} ${right ?? 'unknown'}` }, location);
+  }
+  return found;
+}
+
+/** The equality of two values of `type`. */
+export function equalityOf(type: TypeName, location: Location, ctx: BindContext): OperatorDefinition {
+  return operatorFor('=', type, type, location, ctx).definition;
+}
+
+/** IN lists of plain values become one array parameter, so that their length is not part of the plan. */
+function bindIn(negated: boolean, node: A_Expr, env: Environment): Expr {
+  const { ctx } = env;
+  const items = node.rexpr !== undefined && 'List' in node.rexpr ? (node.rexpr.List.items ?? []) : [];
+  if ('RowExpr' in (node.lexpr ?? {})) {
+    throw ctx.error('unsupported', { construct: 'a row comparison', hint: 'compare the columns one by one' }, node.location);
+  }
+  const only = items[0];
+  const attribute = items.length === 1 && only !== undefined ? attributeArgument(only, env) : null;
+  if (attribute !== null && !negated) return bindAttributeMatch(required(node.lexpr), attribute, node.location, env);
+  const arg = bindExpression(required(node.lexpr), env);
+  const bounds = items.map((i) => bindExpression(i, env));
+  const listType = bounds.every((b) => b.kind === 'untyped') ? null : commonType(bounds, ctx, node.location);
+  const argType = typeOfBound(arg) ?? listType ?? 'text';
+  const { definition, argumentTypes } = operatorFor(negated ? '<>' : '=', argType, listType ?? argType, node.location, ctx);
+  const left = coerce(arg, argumentTypes[0] ?? argType, ctx, node.location);
+  const elementType = argumentTypes[1] ?? argType;
+  const values = bounds.map((b) => coerce(b, elementType, ctx, node.location));
+  const literals = values.map((v) => (v.kind === 'null' ? null : ctx.literalText(v)));
+  const plain = values.every((v, i) => v.kind === 'null' || typeof literals[i] === 'string');
+  if (plain && !isArray(elementType)) {
+    const array = ctx.literal(literals, arrayOf(elementType));
+    return ctx.at(
+      Object.freeze({ kind: 'quantified', definition, quantifier: negated ? 'all' : 'any', arg: left, array, type: 'bool' }),
+      node.location,
+    );
+  }
+  const equality = operatorFor('=', left.type, elementType, node.location, ctx).definition;
+  return ctx.at(
+    Object.freeze({ kind: 'membership', equality, arg: left, items: Object.freeze(values), negated, type: 'bool' }),
+    node.location,
+  );
+}
+
+function bindBetween(node: A_Expr, env: Environment): Expr {
+  const { ctx } = env;
+  const bounds = node.rexpr !== undefined && 'List' in node.rexpr ? (node.rexpr.List.items ?? []) : [];
+  const at = node.location;
+  const within = (low: Node | undefined, high: Node | undefined): Expr => {
+    const from = infix('>=', bindExpression(required(node.lexpr), env), bindExpression(required(low), env), at, ctx);
+    const to = infix('<=', bindExpression(required(node.lexpr), env), bindExpression(required(high), env), at, ctx);
+    return Object.freeze({ kind: 'and', args: Object.freeze([from, to]), type: 'bool' });
+  };
+  const straight = within(bounds[0], bounds[1]);
+  const symmetric = node.kind === 'AEXPR_BETWEEN_SYM' || node.kind === 'AEXPR_NOT_BETWEEN_SYM';
+  const inside: Expr = symmetric
+    ? Object.freeze({ kind: 'or', args: Object.freeze([straight, within(bounds[1], bounds[0])]), type: 'bool' })
+    : straight;
+  const negated = node.kind === 'AEXPR_NOT_BETWEEN' || node.kind === 'AEXPR_NOT_BETWEEN_SYM';
+  return ctx.at(negated ? Object.freeze({ kind: 'not', arg: inside, type: 'bool' }) : inside, at);
+}
+
+/** Both sides of an equality, each in the type that the operator takes. */
+function equalSides(node: A_Expr, env: Environment): { equality: OperatorDefinition; left: Expr; right: Expr } {
+  const { ctx } = env;
+  const left = bindExpression(required(node.lexpr), env);
+  const right = bindExpression(required(node.rexpr), env);
+  const found = operatorFor('=', typeOfBound(left), typeOfBound(right), node.location, ctx);
+  const [l, r] = found.argumentTypes;
+  return { equality: found.definition, left: coerce(left, l ?? 'text', ctx), right: coerce(right, r ?? 'text', ctx) };
+}
+
+function bindDistinct(node: A_Expr, env: Environment): Expr {
+  const negated = node.kind === 'AEXPR_NOT_DISTINCT';
+  return env.ctx.at(Object.freeze({ kind: 'distinct_test', ...equalSides(node, env), negated, type: 'bool' }), node.location);
+}
+
+function bindNullIf(node: A_Expr, env: Environment): Expr {
+  const { left, right } = equalSides(node, env);
+  const args = Object.freeze([left, right]);
+  return env.ctx.at(Object.freeze({ kind: 'conditional', form: 'nullif', args, type: left.type }), node.location);
+}
+
+function bindQuantified(name: string, node: A_Expr, env: Environment): Expr {
+  const { ctx } = env;
+  const arg = bindExpression(required(node.lexpr), env);
+  const list = bindExpression(required(node.rexpr), env);
+  const argType = typeOfBound(arg) ?? 'text';
+  const array =
+    list.kind === 'untyped' && !isArray(argType) ? coerce(list, arrayOf(argType), ctx) : bindValueOf(list, ctx);
+  const element = elementTypeOf(array.type, ctx, node.location);
+  const found = operatorFor(name, typeOfBound(arg), element, node.location, ctx);
+  if (found.result !== 'bool') {
+    throw ctx.error('typeMismatch', { detail: `operator ${name} does not yield bool, as ANY and ALL need it`, hint: null }, node.location);
+  }
+  const [l, r] = found.argumentTypes;
+  return ctx.at(
+    Object.freeze({
+      kind: 'quantified',
+      definition: found.definition,
+      quantifier: node.kind === 'AEXPR_OP_ALL' ? 'all' : 'any',
+      arg: coerce(arg, l ?? argType, ctx),
+      array: castElements(array, r ?? element, node.location, ctx),
+      type: 'bool',
+    }),
+    node.location,
+  );
+}
+
+function bindValueOf(bound: Bound, ctx: BindContext): Expr {
+  return bound.kind === 'untyped' ? coerce(bound, 'text[]', ctx) : bound;
+}
+
+/** `array` with elements of `element`, through a cast where they differ. */
+function castElements(array: Expr, element: TypeName, location: Location, ctx: BindContext): Expr {
+  if (isArray(element)) throw ctx.error('unsupported', { construct: 'an array of arrays', hint: null }, location);
+  const type = arrayOf(element);
+  if (array.type === type) return array;
+  return Object.freeze({ kind: 'cast', arg: array, type, modifiers: [], leakproof: false });
+}

@@ -1,0 +1,155 @@
+import type { FuncCall, Node, SortBy } from '@pgsql/types';
+import type { FunctionDefinition } from '../functions/definition.js';
+import { FUNCTIONS, functionsNamed, resolveFunction } from '../functions/index.js';
+import type { Expr, SortKey } from '../plan.js';
+import { nearest } from '../text.js';
+import type { TypeName } from '../types.js';
+import { someExpr } from '../walk.js';
+import { nameParts } from './ast.js';
+import { type Bound, coerce, typeOfBound } from './coerce.js';
+import type { BindContext, Location } from './context.js';
+import { type Environment, insideCall } from './environment.js';
+import { bindExpression, bindPredicateNode } from './expression.js';
+import { bindMeasure } from './measure.js';
+import { bindWindow } from './window.js';
+
+/** A function call: scalar, aggregate or window. */
+export function bindCall(node: FuncCall, env: Environment): Expr {
+  const { ctx } = env;
+  const name = nameParts(node.funcname).join('.');
+  if (name === 'measure') return bindMeasure(node, env);
+  refuseOddities(node, ctx);
+  if (node.over !== undefined) return bindWindow(name, node, env);
+  const kind = functionsNamed(name)[0]?.kind;
+  if (kind === undefined) throw unknownFunction(name, [], node.location, ctx);
+  if (kind === 'window') {
+    throw ctx.error('windowing', { detail: `window function \`${name}\` needs an OVER clause` }, node.location);
+  }
+  return kind === 'scalar' ? bindScalar(name, node, env) : bindAggregate(name, node, env);
+}
+
+function refuseOddities(node: FuncCall, ctx: BindContext): void {
+  const at = node.location;
+  if ((node.args ?? []).some((a) => 'NamedArgExpr' in a)) {
+    throw ctx.error('unsupported', { construct: 'a named argument here', hint: null }, at);
+  }
+  if (node.func_variadic === true) throw ctx.error('unsupported', { construct: 'VARIADIC', hint: null }, at);
+}
+
+function bindScalar(name: string, node: FuncCall, env: Environment): Expr {
+  const { ctx } = env;
+  if (node.agg_distinct === true || node.agg_filter !== undefined || node.agg_order !== undefined || node.agg_star === true) {
+    throw ctx.error('grouping', { detail: `\`${name}\` is no aggregate` }, node.location);
+  }
+  const bounds = (node.args ?? []).map((a) => bindExpression(a, env));
+  const { definition, args, type } = chosen(name, bounds, node.location, ctx);
+  return ctx.at(Object.freeze({ kind: 'call', definition, args, type }), node.location);
+}
+
+/** Resolves the overload and converts the arguments; structural ones become part of the plan's shape. */
+export function chosen(
+  name: string,
+  bounds: readonly Bound[],
+  location: Location,
+  ctx: BindContext,
+): { definition: FunctionDefinition; args: readonly Expr[]; type: TypeName } {
+  const types = bounds.map(typeOfBound);
+  const found = resolveFunction(name, types);
+  if (found === 'none') throw unknownFunction(name, types, location, ctx);
+  if (found === 'ambiguous') throw ctx.error('ambiguous', { what: 'function', name: signature(name, types) }, location);
+  const { definition, argumentTypes, result } = found;
+  const args = bounds.map((bound, i) => {
+    const allowed = definition.structural.get(i);
+    return allowed === undefined
+      ? coerce(bound, argumentTypes[i] ?? 'text', ctx, location)
+      : structural(name, bound, allowed, location, ctx);
+  });
+  return { definition, args: Object.freeze(args), type: result };
+}
+
+/** A literal of a closed set, such as the unit of `date_trunc`: emitted as text, so it must be one of the set. */
+function structural(name: string, bound: Bound, allowed: ReadonlySet<string>, location: Location, ctx: BindContext): Expr {
+  const value = bound.kind === 'untyped' ? bound.value : null;
+  const literal =
+    value !== null && 'literal' in value ? value.literal : bound.kind === 'untyped' ? null : ctx.literalText(bound);
+  const text = literal?.toLowerCase() ?? null;
+  if (text === null || !allowed.has(text)) {
+    const units = [...allowed].join(', ');
+    const detail = `\`${name}\` takes one of these as a literal: ${units}`;
+    throw ctx.error('typeMismatch', { detail, hint: null }, bound.kind === 'untyped' ? bound.location : location);
+  }
+  return Object.freeze({ kind: 'structural', text, type: 'text' });
+}
+
+function bindAggregate(name: string, node: FuncCall, env: Environment): Expr {
+  const { ctx } = env;
+  if (!env.aggregates) {
+    throw ctx.error('grouping', { detail: `aggregate \`${name}\` is not allowed in ${env.clause}` }, node.location);
+  }
+  const inner = insideCall(env, `the arguments of \`${name}\``, false);
+  const ordered = (node.agg_order ?? []).map((n) => ('SortBy' in n ? n.SortBy : {}));
+  const direct = (node.args ?? []).map((a) => bindExpression(a, inner));
+  const within = node.agg_within_group === true;
+  const sorted = ordered.map((s) => bindExpression(s.node ?? nullNode, inner));
+  const { definition, args, type } = aggregateOf(name, node, within ? [...direct, ...sorted] : direct, ctx);
+  if (within !== (definition.kind === 'ordered_set')) {
+    throw ctx.error('grouping', { detail: `\`${name}\` ${within ? 'takes no' : 'needs'} WITHIN GROUP` }, node.location);
+  }
+  const orderBy = ordered.map((s, i) => sortKey(s, within ? (args[direct.length + i] ?? null) : settle(sorted[i], ctx), ctx));
+  const filter = node.agg_filter === undefined ? null : bindPredicateNode(node.agg_filter, insideCall(env, 'FILTER', false));
+  const expr: Expr = Object.freeze({
+    kind: 'aggregate',
+    definition,
+    args: within ? Object.freeze(args.slice(0, direct.length)) : args,
+    distinct: node.agg_distinct === true,
+    filter,
+    orderBy: Object.freeze(orderBy),
+    type,
+  });
+  refuseOuterOnly(expr, env, node.location);
+  return ctx.at(expr, node.location);
+}
+
+const nullNode: Node = { A_Const: { isnull: true } };
+
+function settle(bound: Bound | undefined, ctx: BindContext): Expr | null {
+  if (bound === undefined) return null;
+  return bound.kind === 'untyped' ? coerce(bound, 'text', ctx) : bound;
+}
+
+export function aggregateOf(name: string, node: FuncCall, bounds: readonly Bound[], ctx: BindContext) {
+  if (node.agg_star !== true) return chosen(name, bounds, node.location, ctx);
+  const definition = functionsNamed(name).find((d) => d.arguments.length === 1 && d.arguments[0] === 'any');
+  if (definition === undefined) throw unknownFunction(`${name}(*)`, [], node.location, ctx);
+  return { definition, args: Object.freeze([]), type: 'int8' as const };
+}
+
+/** In Postgres an aggregate over outer columns alone belongs to the outer query; here it has no node. */
+function refuseOuterOnly(expr: Expr, env: Environment, location: Location): void {
+  const local = new Set(env.scope.items.map((i) => i.source));
+  if (someExpr(expr, (e) => e.kind === 'column' && !local.has(e.source))) {
+    throw env.ctx.error('unsupported', { construct: 'an aggregate over an outer query', hint: null }, location);
+  }
+}
+
+/** A sort key with Postgres' defaults: NULLs last when ascending, first when descending. */
+export function sortKey(node: SortBy, by: Expr | number | null, ctx: BindContext): SortKey {
+  if (node.useOp !== undefined && node.useOp.length > 0) {
+    throw ctx.error('unsupported', { construct: 'ORDER BY … USING', hint: 'use ASC or DESC' }, node.location);
+  }
+  const descending = node.sortby_dir === 'SORTBY_DESC';
+  const nulls = node.sortby_nulls ?? 'SORTBY_NULLS_DEFAULT';
+  const nullsFirst = nulls === 'SORTBY_NULLS_DEFAULT' ? descending : nulls === 'SORTBY_NULLS_FIRST';
+  return Object.freeze({ by: by ?? 1, descending, nullsFirst });
+}
+
+function signature(name: string, types: readonly (TypeName | null)[]): string {
+  return `${name}(${types.map((t) => t ?? 'unknown').join(', ')})`;
+}
+
+export function unknownFunction(name: string, types: readonly (TypeName | null)[], location: Location, ctx: BindContext) {
+  const known = functionsNamed(name).length > 0;
+  const near = known ? null : nearest(name, new Set(FUNCTIONS.map((f) => f.name)));
+  return ctx.error('unknownFunction', { signature: known ? signature(name, types) : name, near }, location);
+}
+

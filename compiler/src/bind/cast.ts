@@ -1,0 +1,89 @@
+import type { TypeName as TypeNode } from '@pgsql/types';
+import { castBetween, resolveFunction } from '../functions/index.js';
+import type { Expr } from '../plan.js';
+import { elementOf, isArray, type TypeName, typeNamed } from '../types.js';
+import { integerOf, nameParts } from './ast.js';
+import { type Bound, coerce } from './coerce.js';
+import type { Location } from './context.js';
+import type { Environment } from './environment.js';
+
+/** `CAST(bound AS type)`, `bound::type` and `type 'literal'`. */
+export function bindCast(bound: Bound, node: TypeNode, location: Location, env: Environment): Expr {
+  const { ctx } = env;
+  const type = typeOfNode(node, env);
+  const modifiers = (node.typmods ?? []).map((m) => integerOf(m) ?? -1);
+  if (type === 'interval' && modifiers.length > 0) return bindIntervalCast(bound, modifiers, location, env);
+  if (type === 'text' && modifiers.length > 0) return truncated(converted(bound, type, location, env), modifiers, location, env);
+  const value = bound.kind === 'untyped' && modifiers.length === 0 ? coerce(bound, type, ctx) : converted(bound, type, location, env);
+  if (modifiers.length === 0) return value;
+  if (!MODIFIABLE.has(type) || modifiers.some((m) => m < 0)) {
+    throw ctx.error('unsupported', { construct: `a length or precision of type ${type}`, hint: null }, location);
+  }
+  return ctx.at(Object.freeze({ kind: 'cast', arg: value, type, modifiers: Object.freeze(modifiers), leakproof: false }), location);
+}
+
+const MODIFIABLE: ReadonlySet<TypeName> = new Set<TypeName>(['numeric', 'time', 'timestamp', 'timestamptz']);
+
+export function typeOfNode(node: TypeNode, env: Environment): TypeName {
+  const parts = nameParts(node.names);
+  const bounds = node.arrayBounds?.length ?? 0;
+  const written = parts.join('.');
+  const element = parts.length === 1 ? typeNamed(parts[0] ?? '') : null;
+  const type = element === null || bounds === 0 ? element : typeNamed(`${element}[]`);
+  if (type === null || bounds > 1 || node.setof === true || node.pct_type === true || (bounds > 0 && element !== null && isArray(element))) {
+    throw env.ctx.error('unknownType', { type: written }, node.location);
+  }
+  return type;
+}
+
+/** The value in `type`, by an explicit cast. */
+function converted(bound: Bound, type: TypeName, location: Location, env: Environment): Expr {
+  const { ctx } = env;
+  if (bound.kind === 'untyped') return coerce(bound, type, ctx);
+  if (bound.type === type) return bound;
+  const leakproof = castLeakproof(bound.type, type);
+  if (leakproof === null) {
+    throw ctx.error('typeMismatch', { detail: `type ${bound.type} cannot be cast to ${type}`, hint: null }, location);
+  }
+  return ctx.at(Object.freeze({ kind: 'cast', arg: bound, type, modifiers: [], leakproof }), location);
+}
+
+/** Whether the cast is leakproof; null where there is none. Arrays convert as their elements do. */
+function castLeakproof(from: TypeName, to: TypeName): boolean | null {
+  const direct = castBetween(from, to);
+  if (direct !== null) return direct.leakproof;
+  if (!isArray(from) || !isArray(to)) return null;
+  return castBetween(elementOf(from), elementOf(to)) === null ? null : false;
+}
+
+/** `varchar(n)`: the first n characters, which is what an explicit cast to it yields. */
+function truncated(value: Expr, modifiers: readonly number[], location: Location, env: Environment): Expr {
+  const { ctx } = env;
+  const length = modifiers[0] ?? -1;
+  const left = resolveFunction('left', ['text', 'int4']);
+  if (modifiers.length !== 1 || length < 1 || left === 'none' || left === 'ambiguous') {
+    throw ctx.error('unsupported', { construct: 'this length of a text type', hint: null }, location);
+  }
+  const args = Object.freeze([value, ctx.literal(String(length), 'int4')]);
+  return ctx.at(Object.freeze({ kind: 'call', definition: left.definition, args, type: 'text' }), location);
+}
+
+/** Postgres' bit masks of `INTERVAL '…' <field>`. */
+const INTERVAL_FIELDS: ReadonlyMap<number, string> = new Map([
+  [2, 'month'],
+  [4, 'year'],
+  [8, 'day'],
+  [1024, 'hour'],
+  [2048, 'minute'],
+  [4096, 'second'],
+]);
+
+/** `INTERVAL '7' DAY` is `INTERVAL '7 day'`; a unit in the literal itself is kept as it is. */
+function bindIntervalCast(bound: Bound, modifiers: readonly number[], location: Location, env: Environment): Expr {
+  const field = INTERVAL_FIELDS.get(modifiers[0] ?? -1);
+  const value = bound.kind === 'untyped' ? bound.value : null;
+  if (modifiers.length !== 1 || field === undefined || value === null || !('literal' in value) || !/^\s*[+-]?\d+\s*$/.test(value.literal)) {
+    throw env.ctx.error('unsupported', { construct: 'this form of INTERVAL', hint: "write INTERVAL '7 days'" }, location);
+  }
+  return env.ctx.at(env.ctx.literal(`${value.literal.trim()} ${field}`, 'interval'), location);
+}

@@ -1,0 +1,90 @@
+import { castBetween, commonType as commonTypeOf } from '../functions/index.js';
+import type { Expr } from '../plan.js';
+import { arrayOf, elementOf, isArray, type ScalarType, type TypeName } from '../types.js';
+import type { BindContext, Location } from './context.js';
+
+/** A quoted literal, NULL, or `$n` whose type only its surroundings decide. */
+export interface Untyped {
+  readonly kind: 'untyped';
+  readonly value: { readonly literal: string } | { readonly parameter: number } | null;
+  readonly location: Location;
+}
+
+export type Bound = Expr | Untyped;
+
+/** The type of `bound`, or null while it is undecided. */
+export function typeOfBound(bound: Bound): TypeName | null {
+  return bound.kind === 'untyped' ? null : bound.type;
+}
+
+/**
+ * `bound` as a value of `type`, through an implicit cast where one is needed.
+ *
+ * @throws QueryError E0511 where there is no implicit way.
+ */
+export function coerce(bound: Bound, type: TypeName, ctx: BindContext, location?: Location): Expr {
+  if (bound.kind === 'untyped') return typed(bound, type, ctx);
+  if (bound.type === type) return bound;
+  const cast = castBetween(bound.type, type);
+  if (cast === null || cast.context !== 'implicit') {
+    const detail = `a value of type ${bound.type} cannot be used as ${type} here`;
+    throw ctx.error('typeMismatch', { detail, hint: 'an explicit cast may help' }, location ?? ctx.locationOf(bound));
+  }
+  const text = ctx.literalText(bound);
+  if (text !== null && NUMERIC.has(type) && NUMERIC.has(bound.type)) return ctx.at(ctx.literal(text, type), location);
+  return ctx.at(Object.freeze({ kind: 'cast', arg: bound, type, modifiers: [], leakproof: cast.leakproof }), location);
+}
+
+const NUMERIC: ReadonlySet<TypeName> = new Set<TypeName>(['int2', 'int4', 'int8', 'numeric', 'float4', 'float8']);
+
+function typed(untyped: Untyped, type: TypeName, ctx: BindContext): Expr {
+  const { value, location } = untyped;
+  if (value === null) return ctx.at(Object.freeze({ kind: 'null', type }), location);
+  if ('literal' in value) return ctx.at(ctx.literal(checkedLiteral(value.literal, type, ctx, location), type), location);
+  const parameter = ctx.client(value.parameter, type, location);
+  if (parameter.type === type) return ctx.at(parameter, location);
+  return coerce(ctx.at(parameter, location), type, ctx, location);
+}
+
+/** Refuses literals that can be seen to be wrong; the engine judges the rest. */
+function checkedLiteral(text: string, type: TypeName, ctx: BindContext, location: Location): string {
+  const pattern = isArray(type) ? undefined : LITERAL_FORM.get(type);
+  if (pattern !== undefined && !pattern.test(text.trim())) throw ctx.error('invalidLiteral', { type }, location);
+  return text;
+}
+
+const INTEGER = /^[+-]?(\d[\d_]*|0[xX][\da-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+)$/;
+const NUMBER = /^[+-]?((\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?|nan|inf|infinity|0[xX][\da-fA-F_]+)$/i;
+const LITERAL_FORM: ReadonlyMap<ScalarType, RegExp> = new Map<ScalarType, RegExp>([
+  ['int2', INTEGER],
+  ['int4', INTEGER],
+  ['int8', INTEGER],
+  ['float4', NUMBER],
+  ['float8', NUMBER],
+  ['numeric', NUMBER],
+  ['bool', /^(t|tr|tru|true|f|fa|fal|fals|false|y|ye|yes|n|no|on|of|off|0|1)$/i],
+  ['uuid', /^\{?[\da-f]{4}-?([\da-f]{4}-?){7}\}?$/i],
+]);
+
+/**
+ * The type that `bounds` have in common, as CASE, UNION, COALESCE and IN need it: Postgres' rules for the
+ * types of this language. All undecided means text.
+ */
+export function commonType(bounds: readonly Bound[], ctx: BindContext, location: Location): TypeName {
+  const types = bounds.map(typeOfBound);
+  const common = commonTypeOf(types);
+  if (common !== null) return common;
+  const named = [...new Set(types.filter((t) => t !== null))].join(', ');
+  throw ctx.error('typeMismatch', { detail: `types ${named} cannot be matched`, hint: 'cast one of them' }, location);
+}
+
+/** The array type whose elements have `type`. */
+export function arrayTypeOf(type: TypeName, ctx: BindContext, location: Location) {
+  if (isArray(type)) throw ctx.error('unsupported', { construct: 'an array of arrays', hint: null }, location);
+  return arrayOf(type);
+}
+
+export function elementTypeOf(type: TypeName, ctx: BindContext, location: Location): ScalarType {
+  if (!isArray(type)) throw ctx.error('typeMismatch', { detail: `an array is needed here, not ${type}`, hint: null }, location);
+  return elementOf(type);
+}

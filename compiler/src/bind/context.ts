@@ -1,0 +1,140 @@
+import type { Access } from '../access.js';
+import type { Catalog } from '../catalog.js';
+import { type ErrorName, type ErrorParameters, type QueryError, queryError } from '../errors.js';
+import type { Expr, LiteralValue, Parameter, Slot } from '../plan.js';
+import { positionAt, type SourceText } from '../text.js';
+import type { TypeName } from '../types.js';
+
+/** A place in the parsed text: a UTF-8 byte offset, or undefined where the parser gives none. */
+export type Location = number | undefined;
+
+/** What a tenant may switch off. */
+export interface Features {
+  readonly scalarSubqueries: boolean;
+  readonly setOperations: boolean;
+}
+
+/** Levels of nesting that one statement may have. */
+const MAX_DEPTH = 200;
+
+/** The state of binding one statement: the slots and ids it hands out, and where things stand in the text. */
+export class BindContext {
+  readonly catalog: Catalog;
+  readonly access: Access;
+  readonly features: Features;
+  readonly #source: SourceText;
+  readonly #slots: Slot[] = [];
+  readonly #slotKeys = new Map<string, number>();
+  readonly #clientTypes: (TypeName | null)[];
+  readonly #locations = new WeakMap<Expr, number>();
+  readonly #used = new Map<number, Set<string>>();
+  #sources = 0;
+  #tables = 0;
+  #depth = 0;
+  #placed = true;
+
+  constructor(
+    source: SourceText,
+    catalog: Catalog,
+    access: Access,
+    features: Features,
+    clientTypes: readonly (TypeName | null)[],
+  ) {
+    this.#source = source;
+    this.catalog = catalog;
+    this.access = access;
+    this.features = features;
+    this.#clientTypes = [...clientTypes];
+  }
+
+  nextSource(): number {
+    return ++this.#sources;
+  }
+
+  nextTable(): number {
+    return ++this.#tables;
+  }
+
+  /** Runs `f` one level deeper; refuses what is nested beyond reason before the stack does. */
+  nested<T>(f: () => T): T {
+    if (++this.#depth > MAX_DEPTH) throw queryError('tooDeep', {});
+    const result = f();
+    this.#depth--;
+    return result;
+  }
+
+  error<N extends ErrorName>(name: N, parameters: ErrorParameters<N>, at: Location): QueryError {
+    return queryError(name, parameters, at === undefined || at < 0 || !this.#placed ? null : positionAt(this.#source, at));
+  }
+
+  /** Runs `f` over text that is not the caller's (a metric's), so that its errors have no position. */
+  unplaced<T>(f: () => T): T {
+    const before = this.#placed;
+    this.#placed = false;
+    const result = f();
+    this.#placed = before;
+    return result;
+  }
+
+  /** Records that column `name` of a FROM item is used, so that its scan reads it. */
+  use(source: number, name: string): void {
+    const names = this.#used.get(source);
+    if (names === undefined) this.#used.set(source, new Set([name]));
+    else names.add(name);
+  }
+
+  usedOf(source: number): readonly string[] {
+    return [...(this.#used.get(source) ?? [])].sort();
+  }
+
+  /** Remembers where `expr` stands, for errors that are found later. */
+  at<E extends Expr>(expr: E, location: Location): E {
+    if (location !== undefined && location >= 0 && this.#placed) this.#locations.set(expr, location);
+    return expr;
+  }
+
+  locationOf(expr: Expr): Location {
+    return this.#locations.get(expr);
+  }
+
+  /** A parameter that carries `value`; equal literals of one type share it. */
+  literal(value: LiteralValue, type: TypeName): Parameter {
+    const key = `${type}:${typeof value === 'string' ? 's' : 'a'}${JSON.stringify(value)}`;
+    return this.#parameter(key, type, { kind: 'literal', type, value });
+  }
+
+  /** The text of the literal that `expr` is, or null where it is none. */
+  literalText(expr: Expr): string | null {
+    const slot = expr.kind === 'parameter' ? this.#slots[expr.slot] : undefined;
+    return slot?.kind === 'literal' && typeof slot.value === 'string' ? slot.value : null;
+  }
+
+  /** `$n` (from 1) as `type`; the first use decides its type. */
+  client(number: number, type: TypeName, location: Location): Parameter {
+    const index = number - 1;
+    if (number < 1 || number > 65_535) throw this.error('tooLarge', { what: 'the parameter number', limit: 65_535 }, location);
+    while (this.#clientTypes.length < number) this.#clientTypes.push(null);
+    const known = this.#clientTypes[index] ?? type;
+    this.#clientTypes[index] = known;
+    return this.#parameter(`$${index}`, known, { kind: 'client', type: known, index });
+  }
+
+  clientTypeOf(number: number): TypeName | null {
+    return this.#clientTypes[number - 1] ?? null;
+  }
+
+  #parameter(key: string, type: TypeName, slot: Slot): Parameter {
+    const known = this.#slotKeys.get(key);
+    const index = known ?? this.#slots.push(Object.freeze(slot)) - 1;
+    this.#slotKeys.set(key, index);
+    return Object.freeze({ kind: 'parameter', slot: index, type });
+  }
+
+  finish(): { slots: readonly Slot[]; clientTypes: readonly TypeName[] } {
+    const clientTypes = this.#clientTypes.map((t, i) => {
+      if (t === null) throw queryError('parameterType', { index: i + 1 });
+      return t;
+    });
+    return { slots: Object.freeze(this.#slots), clientTypes: Object.freeze(clientTypes) };
+  }
+}

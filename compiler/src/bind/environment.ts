@@ -1,0 +1,25 @@
+import type { Bound } from './coerce.js';
+import type { BindContext } from './context.js';
+import type { Scope } from './scope.js';
+import type { WindowDef } from '@pgsql/types';
+
+/** What an expression may use where it stands. */
+export interface Environment {
+  readonly ctx: BindContext;
+  readonly scope: Scope;
+  /** The clause, for messages: `WHERE`, `GROUP BY`, … */
+  readonly clause: string;
+  readonly aggregates: boolean;
+  readonly windows: boolean;
+  /** Windows that the WINDOW clause names. */
+  readonly namedWindows: ReadonlyMap<string, WindowDef>;
+  /** Whether `attribute('name')` may be used: in policy predicates only. */
+  readonly policy: boolean;
+}
+
+export type BindExpression<N> = (node: N, env: Environment) => Bound;
+
+/** `env` for what stands inside an aggregate or window call. */
+export function insideCall(env: Environment, clause: string, aggregates: boolean): Environment {
+  return { ...env, clause, aggregates, windows: false };
+}

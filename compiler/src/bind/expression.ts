@@ -1,0 +1,248 @@
+import type {
+  A_Const,
+  A_Indirection,
+  BooleanTest,
+  BoolExpr,
+  CaseExpr,
+  ColumnRef,
+  MinMaxExpr,
+  Node,
+  NullTest,
+  SQLValueFunction,
+  TypeCast,
+} from '@pgsql/types';
+import { resolveFunction } from '../functions/index.js';
+import type { Expr } from '../plan.js';
+import { bindArithmetic } from './a-expr.js';
+import { kindOf, stringOf } from './ast.js';
+import { bindCall } from './call.js';
+import { bindCast } from './cast.js';
+import { arrayTypeOf, type Bound, coerce, commonType, elementTypeOf } from './coerce.js';
+import type { Environment } from './environment.js';
+import { resolveColumn } from './scope.js';
+import { bindSubLink } from './subquery.js';
+
+/** Binds a value expression; what its surroundings must type stays undecided. */
+export function bindExpression(node: Node, env: Environment): Bound {
+  return env.ctx.nested(() => bindNode(node, env));
+}
+
+/** Binds a value expression that nothing else types: what is undecided becomes text. */
+export function bindValue(node: Node, env: Environment): Expr {
+  const bound = bindExpression(node, env);
+  return bound.kind === 'untyped' ? coerce(bound, 'text', env.ctx) : bound;
+}
+
+/** Binds a predicate. */
+export function bindPredicateNode(node: Node, env: Environment): Expr {
+  return coerce(bindExpression(node, env), 'bool', env.ctx);
+}
+
+function bindNode(node: Node, env: Environment): Bound {
+  const { ctx } = env;
+  if ('ColumnRef' in node) return bindColumn(node.ColumnRef, env);
+  if ('A_Const' in node) return bindConstant(node.A_Const, env);
+  if ('ParamRef' in node) return bindParameter(node.ParamRef.number ?? 0, node.ParamRef.location, env);
+  if ('A_Expr' in node) return bindArithmetic(node.A_Expr, env);
+  if ('BoolExpr' in node) return bindLogic(node.BoolExpr, env);
+  if ('FuncCall' in node) return bindCall(node.FuncCall, env);
+  if ('TypeCast' in node) return bindTypeCast(node.TypeCast, env);
+  if ('NullTest' in node) return bindNullTest(node.NullTest, env);
+  if ('BooleanTest' in node) return bindTruthTest(node.BooleanTest, env);
+  if ('CaseExpr' in node) return bindCase(node.CaseExpr, env);
+  if ('CoalesceExpr' in node) return bindConditional('coalesce', node.CoalesceExpr.args, node.CoalesceExpr.location, env);
+  if ('MinMaxExpr' in node) return bindMinMax(node.MinMaxExpr, env);
+  if ('SubLink' in node) return bindSubLink(node.SubLink, env);
+  if ('A_ArrayExpr' in node) return bindArray(node.A_ArrayExpr.elements ?? [], node.A_ArrayExpr.location, env);
+  if ('A_Indirection' in node) return bindIndirection(node.A_Indirection, env);
+  if ('SQLValueFunction' in node) return bindValueFunction(node.SQLValueFunction, env);
+  if ('CollateClause' in node) {
+    throw ctx.error('unsupported', { construct: 'COLLATE', hint: null }, node.CollateClause.location);
+  }
+  if ('RowExpr' in node) {
+    throw ctx.error('unsupported', { construct: 'a row constructor', hint: 'compare the columns one by one' }, node.RowExpr.location);
+  }
+  if ('GroupingFunc' in node) {
+    throw ctx.error('unsupported', { construct: 'GROUPING', hint: null }, node.GroupingFunc.location);
+  }
+  throw ctx.error('unsupported', { construct: kindOf(node), hint: null }, undefined);
+}
+
+function bindColumn(node: ColumnRef, env: Environment): Expr {
+  const { ctx, scope } = env;
+  const fields = node.fields ?? [];
+  if (fields.some((f) => 'A_Star' in f)) {
+    throw ctx.error('unsupported', { construct: '`*` as a value', hint: 'name the columns' }, node.location);
+  }
+  const parts = fields.map(stringOf);
+  const name = parts.at(-1) ?? '';
+  if (parts.length > 2) {
+    throw ctx.error('unsupported', { construct: 'a column name of more than two parts', hint: 'use a table alias' }, node.location);
+  }
+  const { ref, item, level } = resolveColumn(scope, parts.length === 2 ? (parts[0] ?? null) : null, name, ctx, node.location);
+  if (level > 0) {
+    const hint = 'an outer column may only be compared, with =, to a sealed key in the WHERE of the subquery';
+    throw ctx.error('unsealedJoin', { detail: `outer column \`${item.alias}.${name}\` is used outside a sealed-key equality`, hint }, node.location);
+  }
+  return ref;
+}
+
+function bindConstant(node: A_Const, env: Environment): Bound {
+  const { ctx } = env;
+  const at = node.location;
+  if (node.isnull === true) return { kind: 'untyped', value: null, location: at };
+  if (node.sval !== undefined) return { kind: 'untyped', value: { literal: node.sval.sval ?? '' }, location: at };
+  if (node.boolval !== undefined) {
+    return ctx.at(Object.freeze({ kind: 'boolean', value: node.boolval.boolval === true, type: 'bool' }), at);
+  }
+  if (node.ival !== undefined) return ctx.at(ctx.literal(String(node.ival.ival ?? 0), 'int4'), at);
+  if (node.fval !== undefined) {
+    const text = node.fval.fval ?? '0';
+    return ctx.at(ctx.literal(text, isInt8(text) ? 'int8' : 'numeric'), at);
+  }
+  throw ctx.error('unsupported', { construct: 'a bit string', hint: null }, at);
+}
+
+function isInt8(text: string): boolean {
+  if (!/^-?\d+$/.test(text)) return false;
+  const value = BigInt(text);
+  return value >= -(2n ** 63n) && value < 2n ** 63n;
+}
+
+function bindParameter(number: number, location: number | undefined, env: Environment): Bound {
+  const known = env.ctx.clientTypeOf(number);
+  if (known !== null) return env.ctx.at(env.ctx.client(number, known, location), location);
+  return { kind: 'untyped', value: { parameter: number }, location };
+}
+
+function bindLogic(node: BoolExpr, env: Environment): Expr {
+  const { ctx } = env;
+  const args = Object.freeze((node.args ?? []).map((a) => bindPredicateNode(a, env)));
+  const first = args[0];
+  if (node.boolop === 'NOT_EXPR' && first !== undefined) {
+    return ctx.at(Object.freeze({ kind: 'not', arg: first, type: 'bool' }), node.location);
+  }
+  const kind = node.boolop === 'OR_EXPR' ? 'or' : 'and';
+  return ctx.at(Object.freeze({ kind, args, type: 'bool' }), node.location);
+}
+
+function bindNullTest(node: NullTest, env: Environment): Expr {
+  const arg = bindValue(required(node.arg), env);
+  const negated = node.nulltesttype === 'IS_NOT_NULL';
+  return env.ctx.at(Object.freeze({ kind: 'null_test', arg, negated, type: 'bool' }), node.location);
+}
+
+const TRUTH = {
+  IS_TRUE: ['true', false],
+  IS_NOT_TRUE: ['true', true],
+  IS_FALSE: ['false', false],
+  IS_NOT_FALSE: ['false', true],
+  IS_UNKNOWN: ['unknown', false],
+  IS_NOT_UNKNOWN: ['unknown', true],
+} as const;
+
+function bindTruthTest(node: BooleanTest, env: Environment): Expr {
+  const arg = bindPredicateNode(required(node.arg), env);
+  const [test, negated] = TRUTH[node.booltesttype ?? 'IS_TRUE'];
+  return env.ctx.at(Object.freeze({ kind: 'truth_test', arg, test, negated, type: 'bool' }), node.location);
+}
+
+function bindTypeCast(node: TypeCast, env: Environment): Expr {
+  if (node.typeName === undefined) throw env.ctx.error('unsupported', { construct: 'this cast', hint: null }, node.location);
+  return bindCast(bindExpression(required(node.arg), env), node.typeName, node.location, env);
+}
+
+function bindCase(node: CaseExpr, env: Environment): Expr {
+  const { ctx } = env;
+  const whens = (node.args ?? []).map((a) => ('CaseWhen' in a ? a.CaseWhen : {}));
+  const conditions = whens.map((w) => {
+    const condition = required(w.expr);
+    if (node.arg === undefined) return bindPredicateNode(condition, env);
+    const name = [{ String: { sval: '=' } }];
+    return coerce(
+      bindArithmetic({ kind: 'AEXPR_OP', name, lexpr: node.arg, rexpr: condition, location: w.location ?? -1 }, env),
+      'bool',
+      ctx,
+    );
+  });
+  const results = whens.map((w) => bindExpression(required(w.result), env));
+  const last: Bound =
+    node.defresult === undefined
+      ? { kind: 'untyped', value: null, location: node.location }
+      : bindExpression(node.defresult, env);
+  const type = commonType([last, ...results], ctx, node.location);
+  const arms = conditions.map((when, i) => {
+    const result = results[i];
+    return Object.freeze({ when, then: coerce(result ?? last, type, ctx) });
+  });
+  return ctx.at(
+    Object.freeze({ kind: 'case', arms: Object.freeze(arms), otherwise: coerce(last, type, ctx), type }),
+    node.location,
+  );
+}
+
+function bindConditional(
+  form: 'coalesce' | 'greatest' | 'least',
+  nodes: readonly Node[] | undefined,
+  location: number | undefined,
+  env: Environment,
+): Expr {
+  const bounds = (nodes ?? []).map((n) => bindExpression(n, env));
+  const type = commonType(bounds, env.ctx, location);
+  const args = Object.freeze(bounds.map((b) => coerce(b, type, env.ctx)));
+  return env.ctx.at(Object.freeze({ kind: 'conditional', form, args, type }), location);
+}
+
+function bindMinMax(node: MinMaxExpr, env: Environment): Expr {
+  return bindConditional(node.op === 'IS_LEAST' ? 'least' : 'greatest', node.args, node.location, env);
+}
+
+function bindArray(nodes: readonly Node[], location: number | undefined, env: Environment): Expr {
+  const { ctx } = env;
+  const bounds = nodes.map((n) => bindExpression(n, env));
+  if (bounds.length === 0) {
+    throw ctx.error('typeMismatch', { detail: 'the type of an empty array cannot be determined', hint: null }, location);
+  }
+  const element = commonType(bounds, ctx, location);
+  const type = arrayTypeOf(element, ctx, location);
+  const items = Object.freeze(bounds.map((b) => coerce(b, element, ctx)));
+  return ctx.at(Object.freeze({ kind: 'array', items, type }), location);
+}
+
+function bindIndirection(node: A_Indirection, env: Environment): Expr {
+  const { ctx } = env;
+  const [only, more] = node.indirection ?? [];
+  if (only === undefined || more !== undefined || !('A_Indices' in only) || only.A_Indices.is_slice === true) {
+    throw ctx.error('unsupported', { construct: 'field selection or slicing', hint: null }, undefined);
+  }
+  const arg = bindValue(required(node.arg), env);
+  const type = elementTypeOf(arg.type, ctx, ctx.locationOf(arg));
+  const index = coerce(bindExpression(required(only.A_Indices.uidx), env), 'int4', ctx);
+  return Object.freeze({ kind: 'subscript', arg, index, type });
+}
+
+const VALUE_FUNCTIONS: ReadonlyMap<string, 'date' | 'timestamp' | 'timestamptz' | 'time'> = new Map([
+  ['SVFOP_CURRENT_DATE', 'date'],
+  ['SVFOP_CURRENT_TIMESTAMP', 'timestamptz'],
+  ['SVFOP_LOCALTIMESTAMP', 'timestamp'],
+  ['SVFOP_LOCALTIME', 'time'],
+]);
+
+/** `CURRENT_DATE` and its kin, as casts of `now()`. Names of users, schemas and databases have no node. */
+function bindValueFunction(node: SQLValueFunction, env: Environment): Expr {
+  const { ctx } = env;
+  const type = VALUE_FUNCTIONS.get(node.op ?? '');
+  const now = resolveFunction('now', []);
+  if (type === undefined || now === 'none' || now === 'ambiguous') {
+    const construct = (node.op ?? '').replace('SVFOP_', '').replace(/_N$/, ' with a precision');
+    throw ctx.error('unsupported', { construct, hint: null }, node.location);
+  }
+  const call: Expr = Object.freeze({ kind: 'call', definition: now.definition, args: Object.freeze([]), type: 'timestamptz' });
+  if (type === 'timestamptz') return ctx.at(call, node.location);
+  return ctx.at(Object.freeze({ kind: 'cast', arg: call, type, modifiers: [], leakproof: false }), node.location);
+}
+
+export function required(node: Node | undefined): Node {
+  return node ?? { A_Const: { isnull: true } };
+}
+

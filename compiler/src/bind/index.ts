@@ -1,0 +1,41 @@
+import type { Access } from '../access.js';
+import type { Catalog } from '../catalog.js';
+import { queryError } from '../errors.js';
+import type { Parsed } from '../parse.js';
+import type { Plan } from '../plan.js';
+import type { TypeName } from '../types.js';
+import { kindOf } from './ast.js';
+import { BindContext, type Features } from './context.js';
+import { bindQuery, withUsedColumns } from './query.js';
+
+export type { Features } from './context.js';
+export { bindPredicate } from './standalone.js';
+
+/** What a bound query is called to its reader. */
+export interface BoundPlan extends Plan {
+  readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
+}
+
+/**
+ * Resolves names, types and forms against what this caller may see; nothing else exists for it.
+ *
+ * @throws QueryError E0511, E0512, E0514, E2101
+ */
+export function bind(parsed: Parsed, catalog: Catalog, access: Access, features: Features, clientTypes: readonly (TypeName | null)[]): BoundPlan {
+  if (!('SelectStmt' in parsed.node)) throw refuseStatement(parsed);
+  const ctx = new BindContext(parsed.source, catalog, access, features, clientTypes);
+  const { query, columns } = bindQuery(parsed.node.SelectStmt, ctx, null);
+  const complete = withUsedColumns(query, ctx);
+  return Object.freeze({ form: 'structured', query: complete, columns: Object.freeze(columns), ...ctx.finish() });
+}
+
+/** Statements that are SQL but no question. */
+const QUESTIONS_OF_ANOTHER_KIND: ReadonlySet<string> = new Set(['ExplainStmt', 'CallStmt', 'DoStmt', 'CopyStmt', 'VariableShowStmt', 'VariableSetStmt']);
+
+function refuseStatement(parsed: Parsed) {
+  const kind = Object.keys(parsed.node)[0] ?? '';
+  const command = kindOf(parsed.node).replace(/ stmt$/, '').toUpperCase();
+  return QUESTIONS_OF_ANOTHER_KIND.has(kind)
+    ? queryError('unsupported', { construct: command, hint: 'ask with SELECT' })
+    : queryError('readOnly', { command });
+}

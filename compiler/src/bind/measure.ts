@@ -1,0 +1,55 @@
+import type { FuncCall } from '@pgsql/types';
+import type { Metric } from '../catalog.js';
+import type { Aggregate, Expr } from '../plan.js';
+import { nearest } from '../text.js';
+import { mapChildren } from '../walk.js';
+import { nameParts, stringOf } from './ast.js';
+import type { Environment } from './environment.js';
+import { bindPredicateNode, bindValue } from './expression.js';
+import { expressionNode } from './standalone.js';
+import type { ScopeItem } from './scope.js';
+
+/** `MEASURE(metric)`: the metric's own aggregate over the entity that the query names. */
+export function bindMeasure(node: FuncCall, env: Environment): Expr {
+  const { ctx } = env;
+  const name = metricName(node, env);
+  if (!env.aggregates) {
+    throw ctx.error('grouping', { detail: `a metric is not allowed in ${env.clause}` }, node.location);
+  }
+  const metric = ctx.catalog.metrics.get(name);
+  const item = metric === undefined ? undefined : env.scope.items.find((i) => i.relation?.name === metric.entity);
+  if (metric === undefined || item === undefined || !ctx.access.relations.has(metric.entity)) {
+    const visible = [...ctx.catalog.metrics.values()].filter((m) => ctx.access.relations.has(m.entity)).map((m) => m.name);
+    throw ctx.error('unknownMetric', { metric: name, near: nearest(name, visible) }, node.location);
+  }
+  return ctx.at(ctx.unplaced(() => expand(metric, item, env)), node.location);
+}
+
+function metricName(node: FuncCall, env: Environment): string {
+  const arg = node.args?.[0];
+  if (arg !== undefined && node.args?.length === 1) {
+    if ('ColumnRef' in arg && arg.ColumnRef.fields?.length === 1) return stringOf(arg.ColumnRef.fields[0]);
+    if ('A_Const' in arg && arg.A_Const.sval !== undefined) return arg.A_Const.sval.sval ?? '';
+  }
+  const detail = `${nameParts(node.funcname).join('.').toUpperCase()} takes the name of one metric`;
+  throw env.ctx.error('typeMismatch', { detail, hint: 'MEASURE(package_count)' }, node.location);
+}
+
+/** Binds the metric's text where only its entity is in scope, and puts its filter on every aggregate of it. */
+function expand(metric: Metric, item: ScopeItem, env: Environment): Expr {
+  const scope = { ...env.scope, items: [item], parent: null };
+  const inner: Environment = { ...env, scope, clause: `metric \`${metric.name}\`` };
+  const value = bindValue(expressionNode(metric.expression), inner);
+  if (metric.filter === null) return value;
+  const filter = bindPredicateNode(expressionNode(metric.filter), { ...inner, aggregates: false, windows: false });
+  return filtered(value, filter);
+}
+
+function filtered(expr: Expr, filter: Expr): Expr {
+  const below = mapChildren(expr, (e) => filtered(e, filter), (q) => q);
+  if (below.kind !== 'aggregate') return below;
+  const both: Expr =
+    below.filter === null ? filter : Object.freeze({ kind: 'and', args: Object.freeze([below.filter, filter]), type: 'bool' });
+  return Object.freeze({ ...below, filter: both } satisfies Aggregate);
+}
+

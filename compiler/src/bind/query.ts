@@ -1,0 +1,175 @@
+import type { Node, SelectStmt, WithClause } from '@pgsql/types';
+import type { Expr, Query, SetOperation, SortKey, Values } from '../plan.js';
+import type { TypeName } from '../types.js';
+import { columnsOf, mapQuery } from '../walk.js';
+import { integerOf, stringOf } from './ast.js';
+import { sortKey } from './call.js';
+import { type Bound, coerce, commonType } from './coerce.js';
+import type { BindContext } from './context.js';
+import type { Environment } from './environment.js';
+import { bindExpression } from './expression.js';
+import { toColumns } from './from.js';
+import { type CommonTableEntry, innerScope, type Scope } from './scope.js';
+import { bindSelect } from './select.js';
+
+/** A bound query and what its columns are to the query around it. */
+export interface BoundQuery {
+  readonly query: Query;
+  readonly columns: readonly BoundColumn[];
+}
+
+export interface BoundColumn {
+  readonly name: string;
+  readonly type: TypeName;
+  /** A sealed key passed through unchanged. */
+  readonly sealed: boolean;
+}
+
+/** Binds a SELECT, VALUES or set operation; `outer` is the scope around it. */
+export function bindQuery(stmt: SelectStmt, ctx: BindContext, outer: Scope | null): BoundQuery {
+  return ctx.nested(() => {
+    refuseClauses(stmt, ctx);
+    const { tables, common } = bindWith(stmt.withClause, ctx, outer);
+    const scope = innerScope(outer, [], tables);
+    const bound =
+      stmt.op !== undefined && stmt.op !== 'SETOP_NONE'
+        ? bindSetOperation(stmt, ctx, scope)
+        : stmt.valuesLists !== undefined
+          ? bindValues(stmt, ctx, scope)
+          : bindSelect(stmt, ctx, outer, tables);
+    if (common.length === 0) return bound;
+    if (bound.query.kind === 'values') throw ctx.error('unsupported', { construct: 'WITH before VALUES', hint: null }, undefined);
+    return { ...bound, query: Object.freeze({ ...bound.query, with: Object.freeze(common) }) };
+  });
+}
+
+function refuseClauses(stmt: SelectStmt, ctx: BindContext): void {
+  const refuse = (construct: string): never => {
+    throw ctx.error('unsupported', { construct, hint: null }, undefined);
+  };
+  if (stmt.intoClause !== undefined) throw ctx.error('readOnly', { command: 'SELECT INTO' }, undefined);
+  if (stmt.lockingClause !== undefined) throw ctx.error('readOnly', { command: 'SELECT FOR UPDATE' }, undefined);
+  if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES') refuse('WITH TIES');
+  if (stmt.groupDistinct === true) refuse('GROUP BY DISTINCT');
+}
+
+function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope | null) {
+  const tables = new Map<string, CommonTableEntry>(outer?.tables ?? []);
+  const common: { id: number; query: Query; materialized: boolean | null }[] = [];
+  if (clause?.recursive === true) {
+    throw ctx.error('unsupported', { construct: 'WITH RECURSIVE', hint: 'TRAVERSE walks relationships' }, clause.location);
+  }
+  for (const node of clause?.ctes ?? []) {
+    const cte = 'CommonTableExpr' in node ? node.CommonTableExpr : {};
+    if (cte.ctequery === undefined || !('SelectStmt' in cte.ctequery)) {
+      throw ctx.error('readOnly', { command: 'a data-modifying WITH' }, cte.location);
+    }
+    if (cte.search_clause !== undefined || cte.cycle_clause !== undefined) {
+      throw ctx.error('unsupported', { construct: 'SEARCH or CYCLE', hint: null }, cte.location);
+    }
+    const { query, columns } = bindQuery(cte.ctequery.SelectStmt, ctx, innerScope(null, [], tables));
+    const names = (cte.aliascolnames ?? []).map(stringOf);
+    const renamed = columns.map((c, i) => ({ ...c, name: names[i] ?? c.name }));
+    const materialized = cte.ctematerialized === 'CTEMaterializeAlways' ? true : cte.ctematerialized === 'CTEMaterializeNever' ? false : null;
+    const table = Object.freeze({ id: ctx.nextTable(), query, materialized });
+    common.push(table);
+    tables.set(cte.ctename ?? '', { table, columns: toColumns(renamed) });
+  }
+  return { tables, common };
+}
+
+function plainEnvironment(ctx: BindContext, scope: Scope, clause: string): Environment {
+  return { ctx, scope, clause, aggregates: false, windows: false, namedWindows: new Map(), policy: false };
+}
+
+function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuery {
+  if (!ctx.features.setOperations) throw ctx.error('unsupported', { construct: 'a set operation', hint: null }, undefined);
+  if (stmt.larg === undefined || stmt.rarg === undefined) throw ctx.error('unsupported', { construct: 'this set operation', hint: null }, undefined);
+  const left = bindQuery(stmt.larg, ctx, scope);
+  const right = bindQuery(stmt.rarg, ctx, scope);
+  if (left.columns.length !== right.columns.length) {
+    throw ctx.error('syntax', { detail: 'both sides of a set operation must have the same number of columns' }, undefined);
+  }
+  const columns = left.columns.map((c, i) => {
+    const other = right.columns[i]?.type ?? c.type;
+    const type = commonType([asBound(c.type), asBound(other)], ctx, undefined);
+    return { name: c.name, type, sealed: false };
+  });
+  const types = columns.map((c) => c.type);
+  const query: SetOperation = Object.freeze({
+    kind: 'set_operation',
+    with: Object.freeze([]),
+    operator: stmt.op === 'SETOP_INTERSECT' ? 'intersect' : stmt.op === 'SETOP_EXCEPT' ? 'except' : 'union',
+    all: stmt.all === true,
+    left: retyped(left.query, types, ctx),
+    right: retyped(right.query, types, ctx),
+    columns: Object.freeze(columns.map(({ name, type }) => Object.freeze({ name, type }))),
+    orderBy: Object.freeze((stmt.sortClause ?? []).map((s) => ordinalKey(s, columns, ctx))),
+    ...bindLimit(stmt, ctx, scope),
+  });
+  return { query, columns };
+}
+
+function asBound(type: TypeName): Bound {
+  return Object.freeze({ kind: 'null', type });
+}
+
+/** `query` with its outputs in `types`; both sides of a set operation must agree. */
+function retyped(query: Query, types: readonly TypeName[], ctx: BindContext): Query {
+  if (columnsOf(query).every((c, i) => c.type === types[i])) return query;
+  if (query.kind === 'select') {
+    const outputs = query.outputs.map((o, i) => Object.freeze({ ...o, expr: coerce(o.expr, types[i] ?? o.expr.type, ctx) }));
+    return Object.freeze({ ...query, outputs: Object.freeze(outputs) });
+  }
+  throw ctx.error('typeMismatch', { detail: 'the sides of this set operation differ in type', hint: 'cast them to one type' }, undefined);
+}
+
+/** ORDER BY of a set operation: a position or a name of its result. */
+function ordinalKey(node: Node, columns: readonly BoundColumn[], ctx: BindContext): SortKey {
+  const sort = 'SortBy' in node ? node.SortBy : {};
+  const position = integerOf(sort.node);
+  const name = sort.node !== undefined && 'ColumnRef' in sort.node ? stringOf(sort.node.ColumnRef.fields?.[0]) : null;
+  const by = position ?? columns.findIndex((c) => c.name === name) + 1;
+  if (by < 1 || by > columns.length) {
+    throw ctx.error('unsupported', { construct: 'an expression in ORDER BY of a set operation', hint: 'order by position' }, sort.location);
+  }
+  return sortKey(sort, by, ctx);
+}
+
+export function bindLimit(stmt: SelectStmt, ctx: BindContext, scope: Scope): { limit: Expr | null; offset: Expr | null } {
+  const env = plainEnvironment(ctx, innerScope(null, [], scope.tables), 'LIMIT');
+  const count = (node: Node | undefined): Expr | null => {
+    if (node === undefined || ('A_Const' in node && node.A_Const.isnull === true)) return null;
+    return coerce(bindExpression(node, env), 'int8', ctx);
+  };
+  return { limit: count(stmt.limitCount), offset: count(stmt.limitOffset) };
+}
+
+function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuery {
+  const env = plainEnvironment(ctx, scope, 'VALUES');
+  const rows = (stmt.valuesLists ?? []).map((r) => ('List' in r ? (r.List.items ?? []).map((n) => bindExpression(n, env)) : []));
+  const width = rows[0]?.length ?? 0;
+  if (rows.some((r) => r.length !== width)) throw ctx.error('syntax', { detail: 'VALUES lists must all have the same length' }, undefined);
+  if (stmt.sortClause !== undefined || stmt.limitCount !== undefined || stmt.limitOffset !== undefined) {
+    throw ctx.error('unsupported', { construct: 'ORDER BY or LIMIT of a VALUES list', hint: 'put it in a derived table' }, undefined);
+  }
+  const types = Array.from({ length: width }, (_, i) => commonType(rows.map((r) => r[i] ?? required0), ctx, undefined));
+  const columns = types.map((type, i) => ({ name: `column${i + 1}`, type, sealed: false }));
+  const query: Values = Object.freeze({
+    kind: 'values',
+    rows: Object.freeze(rows.map((r) => Object.freeze(r.map((b, i) => coerce(b, types[i] ?? 'text', ctx))))),
+    columns: Object.freeze(columns.map(({ name, type }) => Object.freeze({ name, type }))),
+  });
+  return { query, columns };
+}
+
+const required0: Bound = { kind: 'untyped', value: null, location: undefined };
+
+/** Fills in which columns each scan reads, once the whole statement is bound. */
+export function withUsedColumns(query: Query, ctx: BindContext): Query {
+  return mapQuery(query, {
+    expr: (e) => e,
+    item: (i) => (i.kind === 'entity' ? Object.freeze({ ...i, columns: Object.freeze(ctx.usedOf(i.id)) }) : i),
+  });
+}
+

@@ -1,0 +1,129 @@
+import type { RelationAccess } from '../access.js';
+import type { Relation } from '../catalog.js';
+import type { ColumnRef, CommonTable } from '../plan.js';
+import { nearest } from '../text.js';
+import type { TypeName } from '../types.js';
+import type { BindContext, Location } from './context.js';
+
+/** One column that a FROM item offers, under the name that queries use for it. */
+export interface ScopeColumn {
+  /** The item's own name of it: the declared name, or `c<position>` of a derived table. */
+  readonly name: string;
+  readonly type: TypeName;
+  /** Whether joins may use it: a sealed key, or one passed through unchanged. */
+  readonly sealed: boolean;
+  /** Policy lets the caller know of it, not use it. */
+  readonly denied: boolean;
+  /** Whether `*` includes it. */
+  readonly starred: boolean;
+}
+
+/** A FROM item as names see it. */
+export interface ScopeItem {
+  readonly source: number;
+  readonly alias: string;
+  readonly columns: ReadonlyMap<string, ScopeColumn>;
+  /** The relation behind it, where it is one. */
+  readonly relation: Relation | null;
+}
+
+/** The names that an expression can use. Inner scopes see outer ones (correlation). */
+export interface Scope {
+  readonly parent: Scope | null;
+  readonly items: readonly ScopeItem[];
+  readonly tables: ReadonlyMap<string, CommonTableEntry>;
+}
+
+export interface CommonTableEntry {
+  readonly table: CommonTable;
+  readonly columns: ReadonlyMap<string, ScopeColumn>;
+}
+
+/** The scope of one SELECT level below `parent` with `items` in its FROM. */
+export function innerScope(parent: Scope | null, items: readonly ScopeItem[], tables: Scope['tables']): Scope {
+  return { parent, items, tables };
+}
+
+const visibleColumns = new WeakMap<RelationAccess, ReadonlyMap<string, ScopeColumn>>();
+
+/** The columns of `relation` that this access knows of. The rest does not exist for the binder. */
+export function columnsFor(relation: Relation, access: RelationAccess): ReadonlyMap<string, ScopeColumn> {
+  const known = visibleColumns.get(access);
+  if (known !== undefined) return known;
+  const columns = new Map<string, ScopeColumn>();
+  for (const column of relation.columns) {
+    if (!access.grants.some((g) => g.columns.has(column.name))) continue;
+    const denied = isDenied(relation, column.name, access);
+    columns.set(column.name, {
+      name: column.name,
+      type: column.type,
+      sealed: relation.sealedKeys.includes(column.name),
+      denied,
+      starred: !denied,
+    });
+  }
+  visibleColumns.set(access, columns);
+  return columns;
+}
+
+function isDenied(relation: Relation, name: string, access: RelationAccess): boolean {
+  if (access.denied.has(name)) return true;
+  const label = relation.columns.find((c) => c.name === name)?.sensitivity ?? null;
+  if (label === null) return false;
+  const mask = access.masks.get(label) ?? 'deny';
+  return mask === 'deny' && !access.grants.some((g) => g.columns.has(name) && g.unmask.has(label));
+}
+
+/** Resolves `[alias.]name` outward from `scope`; the nearest level that has it wins. */
+export function resolveColumn(
+  scope: Scope,
+  alias: string | null,
+  name: string,
+  ctx: BindContext,
+  location: Location,
+): { ref: ColumnRef; column: ScopeColumn; item: ScopeItem; level: number } {
+  const found = lookUp(scope, alias, name, ctx, location);
+  if (found === null) throw unknownColumn(scope, alias, name, ctx, location);
+  const { item, column, level } = found;
+  if (column.denied) throw ctx.error('denied', { object: qualified(item, name) }, location);
+  ctx.use(item.source, column.name);
+  const ref: ColumnRef = Object.freeze({ kind: 'column', source: item.source, name: column.name, type: column.type });
+  return { ref: ctx.at(ref, location), column, item, level };
+}
+
+/** Like `resolveColumn`, but null where nothing has that name. */
+export function lookUp(scope: Scope, alias: string | null, name: string, ctx: BindContext, location: Location) {
+  let level = 0;
+  for (let at: Scope | null = scope; at !== null; at = at.parent, level++) {
+    const hits = at.items.filter((i) => (alias === null || i.alias === alias) && i.columns.has(name));
+    if (hits.length > 1) throw ctx.error('ambiguous', { what: 'column', name }, location);
+    const item = hits[0];
+    const column = item?.columns.get(name);
+    if (item !== undefined && column !== undefined) return { item, column, level };
+    if (alias !== null && at.items.some((i) => i.alias === alias)) return null;
+  }
+  return null;
+}
+
+export function itemNamed(scope: Scope, alias: string): ScopeItem | null {
+  for (let at: Scope | null = scope; at !== null; at = at.parent) {
+    const item = at.items.find((i) => i.alias === alias);
+    if (item !== undefined) return item;
+  }
+  return null;
+}
+
+function unknownColumn(scope: Scope, alias: string | null, name: string, ctx: BindContext, location: Location) {
+  const items: ScopeItem[] = [];
+  for (let at: Scope | null = scope; at !== null; at = at.parent) items.push(...at.items);
+  if (alias !== null && !items.some((i) => i.alias === alias)) {
+    return ctx.error('unknownAlias', { alias, near: nearest(alias, items.map((i) => i.alias)) }, location);
+  }
+  const candidates = items.filter((i) => alias === null || i.alias === alias).flatMap((i) => [...i.columns.keys()]);
+  const column = alias === null ? name : `${alias}.${name}`;
+  return ctx.error('unknownColumn', { column, near: nearest(name, candidates) }, location);
+}
+
+function qualified(item: ScopeItem, name: string): string {
+  return item.relation === null ? name : `${item.relation.name}.${name}`;
+}

@@ -1,0 +1,221 @@
+import type { Node, ResTarget, SelectStmt, SortBy, WindowDef } from '@pgsql/types';
+import { fingerprint } from '../emit/fingerprint.js';
+import type { Expr, Output, Select, SortKey } from '../plan.js';
+import { someExpr } from '../walk.js';
+import { integerOf, kindOf, nameParts, stringOf } from './ast.js';
+import { sortKey } from './call.js';
+import type { BindContext } from './context.js';
+import type { Environment } from './environment.js';
+import { bindPredicateNode, bindValue, required } from './expression.js';
+import { bindFrom } from './from.js';
+import { checkGrouping } from './grouping.js';
+import { bindLimit, type BoundQuery } from './query.js';
+import { innerScope, itemNamed, lookUp, type Scope, type ScopeItem } from './scope.js';
+import { bindCorrelation } from './subquery.js';
+
+/** Binds one SELECT level. */
+export function bindSelect(stmt: SelectStmt, ctx: BindContext, outer: Scope | null, tables: Scope['tables']): BoundQuery {
+  const from = bindFrom(stmt.fromClause ?? [], ctx, outer, tables);
+  const scope = innerScope(outer, from?.items ?? [], tables);
+  const named = namedWindows(stmt, ctx);
+  const env = (clause: string, aggregates: boolean, windows: boolean): Environment => ({
+    ctx,
+    scope,
+    clause,
+    aggregates,
+    windows,
+    namedWindows: named,
+    policy: false,
+  });
+  const where = conjunctsOf(stmt.whereClause).map((c) => {
+    const whereEnv = env('WHERE', false, false);
+    return bindCorrelation(c, whereEnv) ?? bindPredicateNode(c, whereEnv);
+  });
+  const targets = expandTargets(stmt.targetList ?? [], env('SELECT', true, true));
+  const groupBy = (stmt.groupClause ?? []).map((g) => bindGroup(g, targets, env('GROUP BY', false, false)));
+  const having = conjunctsOf(stmt.havingClause).map((h) => bindPredicateNode(h, env('HAVING', true, false)));
+  const outputs = targets.map(({ name, expr }) => Object.freeze({ name, expr }));
+  const orderBy = (stmt.sortClause ?? []).map((s) => bindSort(s, outputs, env('ORDER BY', true, true)));
+  const distinct = bindDistinct(stmt.distinctClause, outputs, env('DISTINCT ON', false, false));
+  const sorted = orderBy.flatMap((k) => (typeof k.by === 'number' ? [] : [k.by]));
+  const grouped = stmt.groupClause !== undefined || stmt.havingClause !== undefined || [...outputs.map((o) => o.expr), ...sorted].some(hasAggregate);
+  if (grouped) checkGrouping([...outputs.map((o) => o.expr), ...having, ...sorted, ...distinct.distinctOn], groupBy, scope, ctx);
+  if (distinct.distinct && sorted.length > 0) {
+    throw ctx.error('syntax', { detail: 'with SELECT DISTINCT, ORDER BY expressions must stand in the select list' }, undefined);
+  }
+  const query: Select = Object.freeze({
+    kind: 'select',
+    with: Object.freeze([]),
+    from: from?.item ?? null,
+    where: Object.freeze(where),
+    grouped,
+    groupBy: Object.freeze(groupBy),
+    having: Object.freeze(having),
+    outputs: Object.freeze(outputs),
+    ...distinct,
+    orderBy: Object.freeze(orderBy),
+    ...bindLimit(stmt, ctx, scope),
+  });
+  const columns = targets.map(({ name, expr }) => ({ name, type: expr.type, sealed: isSealed(expr, scope) }));
+  return { query, columns };
+}
+
+function isSealed(expr: Expr, scope: Scope): boolean {
+  if (expr.kind !== 'column') return false;
+  const item = scope.items.find((i) => i.source === expr.source);
+  return [...(item?.columns.values() ?? [])].some((c) => c.name === expr.name && c.sealed);
+}
+
+function hasAggregate(expr: Expr): boolean {
+  return someExpr(expr, (e) => e.kind === 'aggregate');
+}
+
+function namedWindows(stmt: SelectStmt, ctx: BindContext): ReadonlyMap<string, WindowDef> {
+  const named = new Map<string, WindowDef>();
+  for (const node of stmt.windowClause ?? []) {
+    if (!('WindowDef' in node)) throw ctx.error('unsupported', { construct: kindOf(node), hint: null }, undefined);
+    const { name, ...definition } = node.WindowDef;
+    named.set(name ?? '', definition);
+  }
+  return named;
+}
+
+/** The conjuncts of a predicate: nested ANDs are one list. */
+function conjunctsOf(node: Node | undefined): readonly Node[] {
+  if (node === undefined) return [];
+  if ('BoolExpr' in node && node.BoolExpr.boolop === 'AND_EXPR') return (node.BoolExpr.args ?? []).flatMap(conjunctsOf);
+  return [node];
+}
+
+function expandTargets(nodes: readonly Node[], env: Environment): readonly Output[] {
+  return nodes.flatMap((node): readonly Output[] => {
+    const target = 'ResTarget' in node ? node.ResTarget : {};
+    const star = starOf(target);
+    if (star !== null) return expandStar(star.alias, target, env);
+    const expr = bindValue(required(target.val), env);
+    return [{ name: target.name ?? defaultName(required(target.val)), expr }];
+  });
+}
+
+function starOf(target: ResTarget): { alias: string | null } | null {
+  const val = target.val;
+  if (val === undefined || !('ColumnRef' in val)) return null;
+  const fields = val.ColumnRef.fields ?? [];
+  const last = fields.at(-1);
+  if (last === undefined || !('A_Star' in last)) return null;
+  return { alias: fields.length === 1 ? null : stringOf(fields.at(-2)) };
+}
+
+/** `*` is every column that the caller may use, in declared order. */
+function expandStar(alias: string | null, target: ResTarget, env: Environment): readonly Output[] {
+  const { ctx, scope } = env;
+  const item = alias === null ? null : itemNamed(scope, alias);
+  const items: readonly ScopeItem[] = alias === null ? scope.items : item === null ? [] : [item];
+  if (items.length === 0) {
+    if (alias !== null) throw ctx.error('unknownAlias', { alias, near: null }, target.location);
+    throw ctx.error('syntax', { detail: 'SELECT * with no FROM has nothing to list' }, target.location);
+  }
+  return items.flatMap((i) =>
+    [...i.columns.entries()]
+      .filter(([, c]) => c.starred)
+      .map(([shown, c]): Output => {
+        ctx.use(i.source, c.name);
+        const expr: Expr = ctx.at(Object.freeze({ kind: 'column', source: i.source, name: c.name, type: c.type }), target.location);
+        return { name: shown.replace(/\u0000\d+$/, ''), expr };
+      }),
+  );
+}
+
+/** The name that Postgres would give the column. */
+function defaultName(node: Node): string {
+  if ('ColumnRef' in node) return stringOf(node.ColumnRef.fields?.at(-1));
+  if ('FuncCall' in node) {
+    const name = nameParts(node.FuncCall.funcname).at(-1) ?? '?column?';
+    const arg = node.FuncCall.args?.[0];
+    return name === 'measure' && arg !== undefined ? measureName(arg) : name;
+  }
+  if ('TypeCast' in node) {
+    const inner = node.TypeCast.arg === undefined ? '?column?' : defaultName(node.TypeCast.arg);
+    return inner === '?column?' ? (nameParts(node.TypeCast.typeName?.names).at(-1) ?? inner) : inner;
+  }
+  if ('A_Const' in node && node.A_Const.boolval !== undefined) return 'bool';
+  if ('CaseExpr' in node) {
+    const last = node.CaseExpr.defresult === undefined ? 'case' : defaultName(node.CaseExpr.defresult);
+    return last === '?column?' ? 'case' : last;
+  }
+  if ('CoalesceExpr' in node) return 'coalesce';
+  if ('MinMaxExpr' in node) return node.MinMaxExpr.op === 'IS_LEAST' ? 'least' : 'greatest';
+  if ('A_Expr' in node && node.A_Expr.kind === 'AEXPR_NULLIF') return 'nullif';
+  if ('A_ArrayExpr' in node) return 'array';
+  if ('A_Indirection' in node) return node.A_Indirection.arg === undefined ? '?column?' : defaultName(node.A_Indirection.arg);
+  if ('SQLValueFunction' in node) return (node.SQLValueFunction.op ?? '').replace('SVFOP_', '').toLowerCase();
+  if ('SubLink' in node) return node.SubLink.subLinkType === 'EXISTS_SUBLINK' ? 'exists' : '?column?';
+  return '?column?';
+}
+
+function measureName(arg: Node): string {
+  if ('ColumnRef' in arg) return stringOf(arg.ColumnRef.fields?.at(-1));
+  return 'A_Const' in arg ? (arg.A_Const.sval?.sval ?? 'measure') : 'measure';
+}
+
+/** GROUP BY: a position, an input column, the name of an output, or an expression, in Postgres' order. */
+function bindGroup(node: Node, outputs: readonly Output[], env: Environment): Expr {
+  const { ctx } = env;
+  if ('GroupingSet' in node) {
+    throw ctx.error('unsupported', { construct: 'GROUPING SETS, ROLLUP and CUBE', hint: 'use UNION ALL' }, node.GroupingSet.location);
+  }
+  const named = outputNamed(node, outputs, env, false);
+  const expr = byPosition(node, outputs, env) ?? named ?? bindValue(node, env);
+  if (someExpr(expr, (e) => e.kind === 'aggregate' || e.kind === 'window')) {
+    throw ctx.error('grouping', { detail: 'aggregates and window calls are not allowed in GROUP BY' }, ctx.locationOf(expr));
+  }
+  return expr;
+}
+
+function byPosition(node: Node, outputs: readonly Output[], env: Environment): Expr | null {
+  const position = positionOf(node, outputs, env);
+  return position === null ? null : (outputs[position - 1]?.expr ?? null);
+}
+
+function positionOf(node: Node, outputs: readonly Output[], env: Environment): number | null {
+  if (!('A_Const' in node)) return null;
+  const position = integerOf(node);
+  if (position === null || position < 1 || position > outputs.length) {
+    throw env.ctx.error('syntax', { detail: `${env.clause} position is not in the select list` }, node.A_Const.location);
+  }
+  return position;
+}
+
+/** The output that a bare name means; input columns win where `outputFirst` is false. */
+function outputNamed(node: Node, outputs: readonly Output[], env: Environment, outputFirst: boolean): Expr | null {
+  if (!('ColumnRef' in node) || node.ColumnRef.fields?.length !== 1) return null;
+  const name = stringOf(node.ColumnRef.fields[0]);
+  const hits = outputs.filter((o) => o.name === name);
+  const [hit] = hits;
+  if (hit === undefined) return null;
+  if (!outputFirst && lookUp({ ...env.scope, parent: null }, null, name, env.ctx, node.ColumnRef.location) !== null) return null;
+  if (new Set(hits.map((h) => fingerprint(h.expr))).size > 1) {
+    throw env.ctx.error('ambiguous', { what: 'name', name }, node.ColumnRef.location);
+  }
+  return hit.expr;
+}
+
+function bindSort(node: Node, outputs: readonly Output[], env: Environment): SortKey {
+  const sort: SortBy = 'SortBy' in node ? node.SortBy : {};
+  const target = required(sort.node);
+  const position = positionOf(target, outputs, env);
+  if (position !== null) return sortKey(sort, position, env.ctx);
+  const expr = outputNamed(target, outputs, env, true) ?? bindValue(target, env);
+  const same = fingerprint(expr);
+  const index = outputs.findIndex((o) => fingerprint(o.expr) === same);
+  return sortKey(sort, index < 0 ? expr : index + 1, env.ctx);
+}
+
+/** DISTINCT is a list with one empty node in the grammar; DISTINCT ON a list of expressions. */
+function bindDistinct(nodes: readonly Node[] | undefined, outputs: readonly Output[], env: Environment) {
+  if (nodes === undefined || nodes.length === 0) return { distinct: false, distinctOn: Object.freeze([]) };
+  const first = nodes[0];
+  if (first === undefined || Object.keys(first).length === 0) return { distinct: true, distinctOn: Object.freeze([]) };
+  const distinctOn = nodes.map((n) => byPosition(n, outputs, env) ?? outputNamed(n, outputs, env, true) ?? bindValue(n, env));
+  return { distinct: false, distinctOn: Object.freeze(distinctOn) };
+}

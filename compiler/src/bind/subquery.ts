@@ -1,0 +1,132 @@
+import type { Node, SelectStmt, SubLink } from '@pgsql/types';
+import type { Expr, Operation, Query } from '../plan.js';
+import { conditionsOf, visitExpr } from '../walk.js';
+import { equalityOf, infix } from './a-expr.js';
+import type { Environment } from './environment.js';
+import { bindExpression, required } from './expression.js';
+import { type BoundQuery, bindQuery } from './query.js';
+import { resolveColumn } from './scope.js';
+
+/** A subquery inside a value: a scalar, or a sealed semi- or anti-join. */
+export function bindSubLink(node: SubLink, env: Environment): Expr {
+  const { ctx } = env;
+  const select = selectOf(node.subselect, env);
+  switch (node.subLinkType) {
+    case 'EXPR_SUBLINK':
+      return bindScalarQuery(select, node, env);
+    case 'EXISTS_SUBLINK':
+      return bindExists(select, node, env);
+    case 'ANY_SUBLINK':
+      return bindInQuery(select, node, env);
+    default:
+      throw ctx.error('unsupported', { construct: 'this kind of subquery', hint: 'use IN or EXISTS' }, node.location);
+  }
+}
+
+function selectOf(node: Node | undefined, env: Environment): SelectStmt {
+  if (node !== undefined && 'SelectStmt' in node) return node.SelectStmt;
+  throw env.ctx.error('unsupported', { construct: 'this subquery', hint: null }, undefined);
+}
+
+function bindScalarQuery(select: SelectStmt, node: SubLink, env: Environment): Expr {
+  const { ctx } = env;
+  if (!ctx.features.scalarSubqueries) {
+    throw ctx.error('unsupported', { construct: 'a scalar subquery', hint: null }, node.location);
+  }
+  const { query, columns } = bindQuery(select, ctx, env.scope);
+  const only = columns[0];
+  if (only === undefined || columns.length !== 1) {
+    throw ctx.error('typeMismatch', { detail: 'a subquery used as a value must have one column', hint: null }, node.location);
+  }
+  return ctx.at(Object.freeze({ kind: 'scalar_query', query, type: only.type }), node.location);
+}
+
+function bindExists(select: SelectStmt, node: SubLink, env: Environment): Expr {
+  const { ctx } = env;
+  const { query } = bindQuery(select, ctx, env.scope);
+  if (!isCorrelated(query, env)) {
+    const detail = 'EXISTS joins on no sealed key';
+    const hint = 'compare a sealed key of the outer query to one of the inner, with =, in the WHERE of the subquery';
+    throw ctx.error('unsealedJoin', { detail, hint }, node.location);
+  }
+  return ctx.at(Object.freeze({ kind: 'exists', query, type: 'bool' }), node.location);
+}
+
+/** Whether the query names a column of the scope around it; those references are sealed by construction. */
+function isCorrelated(query: Query, env: Environment): boolean {
+  const outer = new Set(env.scope.items.map((i) => i.source));
+  if (query.kind !== 'select') return false;
+  let found = false;
+  for (const conjunct of [...query.where, ...conditionsOf(query.from)]) {
+    visitExpr(conjunct, (e) => {
+      if (e.kind === 'column' && outer.has(e.source)) found = true;
+    });
+  }
+  return found;
+}
+
+function bindInQuery(select: SelectStmt, node: SubLink, env: Environment): Expr {
+  const { ctx, scope } = env;
+  const operator = (node.operName ?? []).map((n) => ('String' in n ? n.String.sval : '')).join('.');
+  const test = required(node.testexpr);
+  if (operator !== '' && operator !== '=') {
+    throw ctx.error('unsupported', { construct: `${operator} ANY over a subquery`, hint: 'use IN' }, node.location);
+  }
+  const inner: BoundQuery = bindQuery(select, ctx, scope);
+  const column = inner.columns[0];
+  const left = sealedColumn(test, env);
+  if (left === null || column === undefined || inner.columns.length !== 1 || !column.sealed) {
+    const detail = 'IN over a subquery is a join, and one of its sides is no sealed key';
+    throw ctx.error('unsealedJoin', { detail, hint: sealedHint(env) }, node.location);
+  }
+  const equality = equalityOf(left.type, node.location, ctx);
+  if (column.type !== left.type) {
+    throw ctx.error('typeMismatch', { detail: `${left.type} and ${column.type} cannot be compared by IN`, hint: null }, node.location);
+  }
+  return ctx.at(
+    Object.freeze({ kind: 'in_query', equality, arg: left, query: inner.query, negated: false, type: 'bool' }),
+    node.location,
+  );
+}
+
+/** `node` as a bare sealed column of the scope at hand, or null. */
+export function sealedColumn(node: Node, env: Environment): Expr | null {
+  if (!('ColumnRef' in node)) return null;
+  const bound = bindExpression(node, env);
+  if (bound.kind !== 'column') return null;
+  const item = env.scope.items.find((i) => i.source === bound.source);
+  return item?.columns.get(bound.name)?.sealed === true ? bound : null;
+}
+
+/** A hint that names the sealed keys that are in reach. */
+export function sealedHint(env: Environment): string {
+  const keys = env.scope.items.flatMap((i) => [...i.columns.values()].filter((c) => c.sealed).map((c) => `${i.alias}.${c.name}`));
+  return keys.length === 0 ? 'nothing here has a sealed key' : `sealed keys here: ${keys.join(', ')}`;
+}
+
+/**
+ * `node` as an equality between an outer and an inner sealed key, which is the one way in which a subquery may
+ * look outward; null where it does not look outward.
+ */
+export function bindCorrelation(node: Node, env: Environment): Operation | null {
+  const { ctx, scope } = env;
+  if (scope.parent === null || !('A_Expr' in node)) return null;
+  const { kind, name, lexpr, rexpr, location } = node.A_Expr;
+  const operator = (name ?? []).map((n) => ('String' in n ? n.String.sval : '')).join('.');
+  if (kind !== 'AEXPR_OP' || operator !== '=' || lexpr === undefined || rexpr === undefined) return null;
+  if (!('ColumnRef' in lexpr) || !('ColumnRef' in rexpr)) return null;
+  const sides = [lexpr, rexpr].map((side) => {
+    const parts = (side.ColumnRef.fields ?? []).map((f) => ('String' in f ? (f.String.sval ?? '') : '*'));
+    if (parts.length > 2 || parts.includes('*')) return null;
+    return resolveColumn(scope, parts.length === 2 ? (parts[0] ?? null) : null, parts.at(-1) ?? '', ctx, side.ColumnRef.location);
+  });
+  const [left, right] = sides;
+  if (left === undefined || right === undefined || left === null || right === null) return null;
+  if (left.level === 0 && right.level === 0) return null;
+  if (left.level > 1 || right.level > 1 || left.level === right.level || !left.column.sealed || !right.column.sealed) {
+    const detail = 'a subquery may only look outward through an equality of sealed keys, one level up';
+    throw ctx.error('unsealedJoin', { detail, hint: sealedHint(env) }, location);
+  }
+  const equality = infix('=', left.ref, right.ref, location, ctx);
+  return equality.kind === 'operation' ? equality : null;
+}

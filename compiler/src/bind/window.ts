@@ -1,0 +1,108 @@
+import type { FuncCall, WindowDef } from '@pgsql/types';
+import { functionsNamed } from '../functions/index.js';
+import type { Expr, Frame, FrameBound } from '../plan.js';
+import { aggregateOf, chosen, sortKey, unknownFunction } from './call.js';
+import { coerce } from './coerce.js';
+import { type Environment, insideCall } from './environment.js';
+import { bindExpression, bindPredicateNode, bindValue, required } from './expression.js';
+
+/** `function(…) OVER (…)`. */
+export function bindWindow(name: string, node: FuncCall, env: Environment): Expr {
+  const { ctx } = env;
+  if (!env.windows) throw ctx.error('windowing', { detail: `window calls are not allowed in ${env.clause}` }, node.location);
+  const kind = functionsNamed(name)[0]?.kind;
+  if (kind === undefined) throw unknownFunction(name, [], node.location, ctx);
+  if (kind === 'scalar' || kind === 'ordered_set') {
+    throw ctx.error('windowing', { detail: `\`${name}\` is no window function` }, node.location);
+  }
+  if (node.agg_distinct === true || node.agg_order !== undefined) {
+    throw ctx.error('unsupported', { construct: 'DISTINCT or ORDER BY inside a window call', hint: null }, node.location);
+  }
+  const inner = insideCall(env, 'a window call', env.aggregates);
+  const bounds = (node.args ?? []).map((a) => bindExpression(a, inner));
+  const { definition, args, type } = kind === 'aggregate' ? aggregateOf(name, node, bounds, ctx) : chosen(name, bounds, node.location, ctx);
+  const window = windowOf(node.over, env);
+  return ctx.at(
+    Object.freeze({
+      kind: 'window',
+      definition,
+      args,
+      filter: node.agg_filter === undefined ? null : bindPredicateNode(node.agg_filter, inner),
+      partitionBy: Object.freeze((window.partitionClause ?? []).map((p) => bindValue(p, inner))),
+      orderBy: Object.freeze(
+        (window.orderClause ?? []).map((s) => {
+          const sort = 'SortBy' in s ? s.SortBy : {};
+          return sortKey(sort, bindValue(required(sort.node), inner), ctx);
+        }),
+      ),
+      frame: frameOf(window, inner),
+      type,
+    }),
+    node.location,
+  );
+}
+
+/** The window that OVER means: its own text, or one of the WINDOW clause. */
+function windowOf(over: WindowDef | undefined, env: Environment): WindowDef {
+  const { ctx } = env;
+  if (over === undefined) return {};
+  if (over.refname !== undefined) {
+    throw ctx.error('unsupported', { construct: 'a window that extends another', hint: 'write it out' }, over.location);
+  }
+  if (over.name === undefined) return over;
+  const named = env.namedWindows.get(over.name);
+  if (named === undefined) throw ctx.error('windowing', { detail: `window \`${over.name}\` does not exist` }, over.location);
+  return named;
+}
+
+// Postgres' own bit masks of frameOptions.
+const NONDEFAULT = 0x1;
+const RANGE = 0x2;
+const GROUPS = 0x8;
+const START_UNBOUNDED_PRECEDING = 0x20;
+const END_UNBOUNDED_FOLLOWING = 0x100;
+const START_CURRENT_ROW = 0x200;
+const END_CURRENT_ROW = 0x400;
+const START_PRECEDING = 0x800;
+const END_PRECEDING = 0x1000;
+const START_FOLLOWING = 0x2000;
+const END_FOLLOWING = 0x4000;
+const EXCLUDE_CURRENT_ROW = 0x8000;
+const EXCLUDE_GROUP = 0x10000;
+const EXCLUDE_TIES = 0x20000;
+
+function frameOf(window: WindowDef, env: Environment): Frame | null {
+  const bits = window.frameOptions ?? 0;
+  if ((bits & NONDEFAULT) === 0) return null;
+  const mode = (bits & RANGE) !== 0 ? 'range' : (bits & GROUPS) !== 0 ? 'groups' : 'rows';
+  const offset = (node: WindowDef['startOffset']): Expr => {
+    if (mode === 'range') {
+      throw env.ctx.error('unsupported', { construct: 'RANGE with an offset', hint: 'use ROWS' }, window.location);
+    }
+    return coerce(bindExpression(required(node), env), 'int8', env.ctx);
+  };
+  const start: FrameBound =
+    (bits & START_UNBOUNDED_PRECEDING) !== 0
+      ? { kind: 'unbounded preceding' }
+      : (bits & START_CURRENT_ROW) !== 0
+        ? { kind: 'current row' }
+        : { kind: (bits & START_PRECEDING) !== 0 ? 'preceding' : 'following', offset: offset(window.startOffset) };
+  const end: FrameBound =
+    (bits & END_UNBOUNDED_FOLLOWING) !== 0
+      ? { kind: 'unbounded following' }
+      : (bits & END_CURRENT_ROW) !== 0
+        ? { kind: 'current row' }
+        : (bits & (END_PRECEDING | END_FOLLOWING)) !== 0
+          ? { kind: (bits & END_PRECEDING) !== 0 ? 'preceding' : 'following', offset: offset(window.endOffset) }
+          : { kind: 'current row' };
+  if ((bits & (START_FOLLOWING | START_PRECEDING | START_CURRENT_ROW | START_UNBOUNDED_PRECEDING)) === 0) {
+    throw env.ctx.error('unsupported', { construct: 'this window frame', hint: null }, window.location);
+  }
+  return Object.freeze({ mode, start: Object.freeze(start), end: Object.freeze(end), exclude: exclusion(bits) });
+}
+
+function exclusion(bits: number): Frame['exclude'] {
+  if ((bits & EXCLUDE_CURRENT_ROW) !== 0) return 'current row';
+  if ((bits & EXCLUDE_GROUP) !== 0) return 'group';
+  return (bits & EXCLUDE_TIES) !== 0 ? 'ties' : null;
+}

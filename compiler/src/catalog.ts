@@ -1,0 +1,58 @@
+import type { TypeName } from './types.js';
+
+/** What the compiler knows of the published semantic graph. Frozen; made once per manifest version. */
+export interface Catalog {
+  /** Content hash of the manifest; part of every cache key. */
+  readonly version: string;
+  /** Entities and bridges by name; names are unique over both. */
+  readonly relations: ReadonlyMap<string, Relation>;
+  readonly metrics: ReadonlyMap<string, Metric>;
+}
+
+/**
+ * A relation that can be scanned. A `bridge` (an N-N junction table) is no entity: it can be named in joins
+ * only, never alone in FROM.
+ */
+export interface Relation {
+  readonly kind: 'entity' | 'bridge';
+  readonly name: string;
+  readonly description: string | null;
+  /** The connector that holds it; a query may touch one connector only. */
+  readonly connector: string;
+  readonly schema: string;
+  readonly table: string;
+  /** In declared order; this is the order of `*`. */
+  readonly columns: readonly Column[];
+  readonly primaryKey: readonly string[];
+  /** Columns that joins may use: the contract's `entity_key_columns`. */
+  readonly sealedKeys: readonly string[];
+}
+
+export interface Column {
+  readonly name: string;
+  /** The column's name in the upstream table. */
+  readonly physical: string;
+  readonly type: TypeName;
+  readonly description: string | null;
+  readonly nullable: boolean;
+  /** Sensitivity label declared at the connector (`pii`, `secret`, …); null where there is none. */
+  readonly sensitivity: string | null;
+  /** Columns of one domain hash to equal values for equal inputs, so they can be joined under a `hash` mask. */
+  readonly keyDomain: string | null;
+}
+
+/** A named aggregate over one entity, written in OSL-SQL's expression language. */
+export interface Metric {
+  readonly name: string;
+  readonly description: string | null;
+  readonly entity: string;
+  readonly type: 'simple';
+  /** An aggregate expression over the entity's columns, e.g. `sum(install_bytes)`. */
+  readonly expression: string;
+  /** A predicate over the entity's columns, or null. */
+  readonly filter: string | null;
+}
+
+export function columnOf(relation: Relation, name: string): Column | null {
+  return relation.columns.find((c) => c.name === name) ?? null;
+}

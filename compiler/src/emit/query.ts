@@ -1,0 +1,148 @@
+import { assertNever, InternalError } from '../errors.js';
+import type { CommonTable, Expr, FromItem, GovernedScan, Query, Select, SetOperation, SortKey, Values } from '../plan.js';
+import { emitExpr, emitSortKeys } from './expression.js';
+import { identifier, type Writer } from './writer.js';
+
+export function emitQuery(query: Query, w: Writer): void {
+  switch (query.kind) {
+    case 'select':
+      return emitSelect(query, w);
+    case 'set_operation':
+      return emitSetOperation(query, w);
+    case 'values':
+      return emitValues(query, w);
+    default:
+      return assertNever(query);
+  }
+}
+
+function emitWith(tables: readonly CommonTable[], w: Writer): void {
+  if (tables.length === 0) return;
+  w.write('with ');
+  w.list(tables, ', ', (t) => {
+    w.write(`q${t.id} as ${t.materialized === null ? '' : t.materialized ? 'materialized ' : 'not materialized '}(`);
+    emitQuery(t.query, w);
+    w.write(')');
+  });
+  w.write(' ');
+}
+
+function emitSelect(query: Select, w: Writer): void {
+  emitWith(query.with, w);
+  w.write('select ');
+  if (query.distinct) w.write('distinct ');
+  if (query.distinctOn.length > 0) {
+    w.write('distinct on (');
+    w.list(query.distinctOn, ', ', (e) => emitExpr(e, w));
+    w.write(') ');
+  }
+  w.list([...query.outputs.entries()], ', ', ([i, output]) => {
+    emitExpr(output.expr, w);
+    w.write(` as c${i + 1}`);
+  });
+  if (query.from !== null) {
+    w.write(' from ');
+    emitFrom(query.from, w);
+  }
+  emitConjuncts(' where ', query.where, w);
+  if (query.groupBy.length > 0) {
+    w.write(' group by ');
+    w.list(query.groupBy, ', ', (e) => emitGroupKey(e, query, w));
+  }
+  emitConjuncts(' having ', query.having, w);
+  emitTail(query.orderBy, query.limit, query.offset, w);
+}
+
+/** A constant cannot be grouped by as such: Postgres reads it as a position. Its own position it can be. */
+function emitGroupKey(expr: Expr, query: Select, w: Writer): void {
+  const constant = expr.kind === 'parameter' || expr.kind === 'null' || expr.kind === 'boolean' || expr.kind === 'structural';
+  const index = constant ? query.outputs.findIndex((o) => o.expr === expr) : -1;
+  if (index >= 0) w.write(String(index + 1));
+  else emitExpr(expr, w);
+}
+
+function emitConjuncts(clause: string, conjuncts: readonly Expr[], w: Writer): void {
+  if (conjuncts.length === 0) return;
+  w.write(clause);
+  w.list(conjuncts, ' and ', (e) => emitExpr(e, w));
+}
+
+function emitTail(orderBy: readonly SortKey[], limit: Expr | null, offset: Expr | null, w: Writer): void {
+  if (orderBy.length > 0) {
+    w.write(' order by ');
+    emitSortKeys(orderBy, w);
+  }
+  if (limit !== null) {
+    w.write(' limit ');
+    emitExpr(limit, w);
+  }
+  if (offset !== null) {
+    w.write(' offset ');
+    emitExpr(offset, w);
+  }
+}
+
+function emitSetOperation(query: SetOperation, w: Writer): void {
+  emitWith(query.with, w);
+  w.write('(');
+  emitQuery(query.left, w);
+  w.write(`) ${query.operator}${query.all ? ' all' : ''} (`);
+  emitQuery(query.right, w);
+  w.write(')');
+  emitTail(query.orderBy, query.limit, query.offset, w);
+}
+
+function emitValues(query: Values, w: Writer): void {
+  w.write('values ');
+  w.list(query.rows, ', ', (row) => {
+    w.write('(');
+    w.list(row, ', ', (e) => emitExpr(e, w));
+    w.write(')');
+  });
+}
+
+function emitFrom(item: FromItem, w: Writer): void {
+  switch (item.kind) {
+    case 'entity':
+      throw new InternalError(`scan of ${item.relation.name} is not governed`);
+    case 'governed':
+      emitScan(item, w);
+      return w.write(` as r${item.id}`);
+    case 'derived': {
+      w.write('(');
+      emitQuery(item.query, w);
+      const names = item.query.kind === 'values' ? `(${item.query.columns.map((_, i) => `c${i + 1}`).join(', ')})` : '';
+      return w.write(`) as r${item.id}${names}`);
+    }
+    case 'cte':
+      return w.write(`q${item.table} as r${item.id}`);
+    case 'join':
+      return emitJoin(item, w);
+    default:
+      return assertNever(item);
+  }
+}
+
+function emitJoin(join: Extract<FromItem, { kind: 'join' }>, w: Writer): void {
+  emitFrom(join.left, w);
+  w.write(join.type === 'left' ? ' left join ' : ' join ');
+  const nested = join.right.kind === 'join';
+  if (nested) w.write('(');
+  emitFrom(join.right, w);
+  if (nested) w.write(')');
+  w.write(' on ');
+  w.list(join.on, ' and ', (e) => emitExpr(e, w));
+}
+
+/** Row filter and masked projection; `offset 0` is what keeps the planner from moving predicates below them. */
+function emitScan(scan: GovernedScan, w: Writer): void {
+  w.write('(select ');
+  w.list(scan.columns, ', ', (c) => {
+    emitExpr(c.expr, w);
+    const plain = c.expr.kind === 'base' && c.expr.column === c.name;
+    if (!plain) w.write(` as ${identifier(c.name)}`);
+  });
+  w.write(` from ${identifier(scan.relation.schema)}.${identifier(scan.relation.table)} as t`);
+  emitConjuncts(' where ', [...(scan.filter === null ? [] : [scan.filter]), ...scan.pushed], w);
+  w.write(scan.fenced ? ' offset 0)' : ')');
+}

@@ -1,0 +1,371 @@
+/** The one error catalogue. `docs/errors.md` lists it, and a test binds the two both ways. */
+
+export interface ErrorEntry<P> {
+  /** The stable public code. Several entries may share one; a retired code is never used again. */
+  readonly code: string;
+  readonly sqlstate: string;
+  readonly http: number;
+  readonly message: (p: P) => string;
+  readonly hint: (p: P) => string | null;
+}
+
+function entry<P>(e: ErrorEntry<P>): ErrorEntry<P> {
+  return Object.freeze(e);
+}
+
+const none = (): null => null;
+const perhaps = (near: string | null): string | null => (near === null ? null : `perhaps you meant \`${near}\``);
+type Nothing = Record<never, never>;
+
+export const ERRORS = Object.freeze({
+  // ---- out of grammar
+  syntax: entry<{ detail: string }>({
+    code: 'E0511', sqlstate: '42601', http: 400,
+    message: (p) => p.detail,
+    hint: none,
+  }),
+  unsupported: entry<{ construct: string; hint: string | null }>({
+    code: 'E0511', sqlstate: '0A000', http: 400,
+    message: (p) => `${p.construct} is not part of OSL-SQL`,
+    hint: (p) => p.hint,
+  }),
+  readOnly: entry<{ command: string }>({
+    code: 'E0511', sqlstate: '25006', http: 400,
+    message: (p) => `cannot execute ${p.command}: OSL-SQL is read-only`,
+    hint: () => 'ask with SELECT',
+  }),
+  oneStatement: entry<{ count: number }>({
+    code: 'E0511', sqlstate: '42601', http: 400,
+    message: (p) => (p.count === 0 ? 'the text holds no statement' : `the text holds ${p.count} statements`),
+    hint: () => 'send exactly one SELECT',
+  }),
+  tooLarge: entry<{ what: string; limit: number }>({
+    code: 'E0511', sqlstate: '54000', http: 400,
+    message: (p) => `${p.what} exceeds the limit of ${p.limit}`,
+    hint: none,
+  }),
+  tooDeep: entry<Nothing>({
+    code: 'E0511', sqlstate: '54001', http: 400,
+    message: () => 'the statement is nested too deeply',
+    hint: () => 'write long chains of OR as an IN list',
+  }),
+  malformedBody: entry<{ detail: string }>({
+    code: 'E0511', sqlstate: '22023', http: 400,
+    message: (p) => p.detail,
+    hint: none,
+  }),
+  typeMismatch: entry<{ detail: string; hint: string | null }>({
+    code: 'E0511', sqlstate: '42804', http: 400,
+    message: (p) => p.detail,
+    hint: (p) => p.hint,
+  }),
+  unknownFunction: entry<{ signature: string; near: string | null }>({
+    code: 'E0511', sqlstate: '42883', http: 400,
+    message: (p) => `function \`${p.signature}\` is not part of OSL-SQL`,
+    hint: (p) => perhaps(p.near),
+  }),
+  unknownOperator: entry<{ signature: string }>({
+    code: 'E0511', sqlstate: '42883', http: 400,
+    message: (p) => `operator \`${p.signature}\` is not part of OSL-SQL`,
+    hint: () => 'an explicit cast may help',
+  }),
+  unknownType: entry<{ type: string }>({
+    code: 'E0511', sqlstate: '42704', http: 400,
+    message: (p) => `type \`${p.type}\` is not part of OSL-SQL`,
+    hint: none,
+  }),
+  ambiguous: entry<{ what: string; name: string }>({
+    code: 'E0511', sqlstate: '42702', http: 400,
+    message: (p) => `${p.what} \`${p.name}\` is ambiguous`,
+    hint: () => 'qualify it with a table alias, or cast its arguments',
+  }),
+  duplicateAlias: entry<{ alias: string }>({
+    code: 'E0511', sqlstate: '42712', http: 400,
+    message: (p) => `table name \`${p.alias}\` is given twice`,
+    hint: () => 'give each FROM item an alias of its own',
+  }),
+  grouping: entry<{ detail: string }>({
+    code: 'E0511', sqlstate: '42803', http: 400,
+    message: (p) => p.detail,
+    hint: none,
+  }),
+  windowing: entry<{ detail: string }>({
+    code: 'E0511', sqlstate: '42P20', http: 400,
+    message: (p) => p.detail,
+    hint: none,
+  }),
+  invalidLiteral: entry<{ type: string }>({
+    code: 'E0511', sqlstate: '22P02', http: 400,
+    message: (p) => `invalid input syntax for type ${p.type}`,
+    hint: none,
+  }),
+  parameterType: entry<{ index: number }>({
+    code: 'E0511', sqlstate: '42P18', http: 400,
+    message: (p) => `could not determine the type of parameter $${p.index}`,
+    hint: () => 'cast it, as in $1::text',
+  }),
+  parameterCount: entry<{ given: number; needed: number }>({
+    code: 'E0511', sqlstate: '08P01', http: 400,
+    message: (p) => `the statement takes ${p.needed} parameters, ${p.given} were given`,
+    hint: none,
+  }),
+
+  // ---- names
+  unknownRelation: entry<{ relation: string; near: string | null }>({
+    code: 'E0512', sqlstate: '42P01', http: 400,
+    message: (p) => `object \`${p.relation}\` is not declared`,
+    hint: (p) => perhaps(p.near),
+  }),
+  unknownColumn: entry<{ column: string; near: string | null }>({
+    code: 'E0512', sqlstate: '42703', http: 400,
+    message: (p) => `column \`${p.column}\` is not declared`,
+    hint: (p) => perhaps(p.near),
+  }),
+  unknownAlias: entry<{ alias: string; near: string | null }>({
+    code: 'E0512', sqlstate: '42P01', http: 400,
+    message: (p) => `there is no FROM item \`${p.alias}\` here`,
+    hint: (p) => perhaps(p.near),
+  }),
+  unknownMetric: entry<{ metric: string; near: string | null }>({
+    code: 'E0512', sqlstate: '42704', http: 400,
+    message: (p) => `metric \`${p.metric}\` is not declared`,
+    hint: (p) => perhaps(p.near),
+  }),
+  outsideAllowlist: entry<{ object: string }>({
+    code: 'E0512', sqlstate: '42501', http: 403,
+    message: (p) => `object \`${p.object}\` is not in the allowlist`,
+    hint: none,
+  }),
+  mixedBody: entry<Nothing>({
+    code: 'E0513', sqlstate: '22023', http: 400,
+    message: () => 'the body must have exactly one of `osql`, `sql` and `metrics`',
+    hint: none,
+  }),
+  unsealedJoin: entry<{ detail: string; hint: string | null }>({
+    code: 'E0514', sqlstate: '42P10', http: 400,
+    message: (p) => p.detail,
+    hint: (p) => p.hint,
+  }),
+  keyNotClear: entry<{ column: string }>({
+    code: 'E0515', sqlstate: '42501', http: 403,
+    message: (p) => `key \`${p.column}\` is not readable in the clear, so it cannot be joined`,
+    hint: none,
+  }),
+  emptySql: entry<Nothing>({
+    code: 'E0246', sqlstate: '42601', http: 400,
+    message: () => 'the body\'s `sql` is empty',
+    hint: none,
+  }),
+  unknownFacet: entry<{ facet: string }>({
+    code: 'E0241', sqlstate: '42704', http: 400,
+    message: (p) => `facet \`${p.facet}\` is not declared`,
+    hint: none,
+  }),
+  unknownModel: entry<{ model: string }>({
+    code: 'E0254', sqlstate: '42704', http: 400,
+    message: (p) => `model \`${p.model}\` is not declared`,
+    hint: none,
+  }),
+  unresolvable: entry<{ detail: string; hint: string | null }>({
+    code: 'E1001', sqlstate: '0A000', http: 422,
+    message: (p) => p.detail,
+    hint: (p) => p.hint,
+  }),
+
+  // ---- identity and policy
+  invalidToken: entry<{ reason: string }>({
+    code: 'E3001', sqlstate: '28000', http: 401,
+    message: (p) => `the bearer token is not valid: ${p.reason}`,
+    hint: () => 'get a new token; tokens live 300 s at most',
+  }),
+  missingToken: entry<Nothing>({
+    code: 'E2102', sqlstate: '28000', http: 403,
+    message: () => 'no bearer token was sent, and access is denied by default',
+    hint: () => 'send `Authorization: Bearer <token>`',
+  }),
+  noAccess: entry<Nothing>({
+    code: 'E2102', sqlstate: '42501', http: 403,
+    message: () => 'the caller has no access to anything',
+    hint: () => 'the roles of the token and the ceiling of every subject in its chain must have one in common',
+  }),
+  denied: entry<{ object: string }>({
+    code: 'E2101', sqlstate: '42501', http: 403,
+    message: (p) => `policy denies the use of \`${p.object}\``,
+    hint: none,
+  }),
+  adminOnly: entry<Nothing>({
+    code: 'E2101', sqlstate: '42501', http: 403,
+    message: () => 'this needs an admin role',
+    hint: none,
+  }),
+  noSnapshot: entry<Nothing>({
+    code: 'E2001', sqlstate: '57P03', http: 503,
+    message: () => 'no policy snapshot is loaded, so everything is refused',
+    hint: none,
+  }),
+  rateLimited: entry<{ retryAfterSeconds: number }>({
+    code: 'E4290', sqlstate: '53400', http: 429,
+    message: () => 'the rate limit of this subject is exceeded',
+    hint: (p) => `try again in ${p.retryAfterSeconds} s`,
+  }),
+
+  // ---- running it
+  execution: entry<{ sqlstate: string }>({
+    code: 'E0510', sqlstate: 'XX000', http: 502,
+    message: (p) => EXECUTION_MESSAGES.get(p.sqlstate) ?? 'the database could not run the query',
+    hint: none,
+  }),
+  cancelled: entry<Nothing>({
+    code: 'E0516', sqlstate: '57014', http: 499,
+    message: () => 'the statement was cancelled',
+    hint: none,
+  }),
+  timedOut: entry<{ seconds: number }>({
+    code: 'E0517', sqlstate: '57014', http: 504,
+    message: (p) => `the statement ran longer than ${p.seconds} s and was stopped`,
+    hint: () => 'ask for less, or filter more',
+  }),
+  rowCap: entry<{ limit: number }>({
+    code: 'E0518', sqlstate: '54000', http: 400,
+    message: (p) => `the result has more than ${p.limit} rows`,
+    hint: () => 'add a LIMIT, or use a cursor',
+  }),
+  noDecoder: entry<{ operator: string }>({
+    code: 'E0521', sqlstate: '0A000', http: 503,
+    message: (p) => `operator ${p.operator} needs a language model, and none is configured`,
+    hint: none,
+  }),
+  auditUnavailable: entry<Nothing>({
+    code: 'E5030', sqlstate: '57P03', http: 503,
+    message: () => 'the audit log cannot be written, so everything is refused',
+    hint: none,
+  }),
+  overloaded: entry<{ retryAfterSeconds: number }>({
+    code: 'E5031', sqlstate: '53300', http: 503,
+    message: () => 'the server is at its capacity',
+    hint: (p) => `try again in ${p.retryAfterSeconds} s`,
+  }),
+  shuttingDown: entry<Nothing>({
+    code: 'E5032', sqlstate: '57P01', http: 503,
+    message: () => 'the server is shutting down',
+    hint: none,
+  }),
+  internal: entry<Nothing>({
+    code: 'E5000', sqlstate: 'XX000', http: 500,
+    message: () => 'something went wrong inside the gateway',
+    hint: () => 'the server\'s log has the cause under this request id',
+  }),
+
+  // ---- HTTP
+  notFound: entry<Nothing>({
+    code: 'E4040', sqlstate: '42704', http: 404,
+    message: () => 'there is nothing at this path',
+    hint: none,
+  }),
+  methodNotAllowed: entry<{ allowed: string }>({
+    code: 'E4050', sqlstate: '0A000', http: 405,
+    message: (p) => `this path answers ${p.allowed} only`,
+    hint: none,
+  }),
+  bodyTooLarge: entry<{ limit: number }>({
+    code: 'E4130', sqlstate: '54000', http: 413,
+    message: (p) => `the body is larger than ${p.limit} bytes`,
+    hint: none,
+  }),
+  mediaType: entry<Nothing>({
+    code: 'E4150', sqlstate: '0A000', http: 415,
+    message: () => 'the body must be application/json',
+    hint: none,
+  }),
+});
+
+/** What a caller is told of an upstream failure: by SQLSTATE, never the upstream's own words. */
+const EXECUTION_MESSAGES: ReadonlyMap<string, string> = new Map([
+  ['22012', 'division by zero'],
+  ['22003', 'a number is out of range'],
+  ['22P02', 'a value has not the form of its type'],
+  ['22007', 'a date or time has not the form of its type'],
+  ['22008', 'a date or time is out of range'],
+  ['2201B', 'a regular expression is not valid'],
+  ['2201E', 'the argument of a logarithm is out of range'],
+  ['2201F', 'the argument of a power is out of range'],
+  ['21000', 'a subquery used as a value returned more than one row'],
+]);
+
+export type ErrorName = keyof typeof ERRORS;
+export type ErrorParameters<N extends ErrorName> = (typeof ERRORS)[N] extends ErrorEntry<infer P> ? P : never;
+
+/** A place in the caller's text. */
+export interface Position {
+  /** UTF-16 offset, from 0. */
+  readonly offset: number;
+  /** From 1. */
+  readonly line: number;
+  /** UTF-16 units, from 1. */
+  readonly column: number;
+}
+
+/** A fault that the caller can see and, mostly, mend. Everything else is an `InternalError`. */
+export class QueryError extends Error {
+  readonly entry: ErrorName;
+  readonly code: string;
+  readonly sqlstate: string;
+  readonly http: number;
+  readonly hint: string | null;
+  readonly position: Position | null;
+  readonly retryAfterSeconds: number | null;
+
+  constructor(name: ErrorName, message: string, fields: Omit<QueryErrorFields, 'message'>) {
+    super(message);
+    this.name = 'QueryError';
+    this.entry = name;
+    this.code = fields.code;
+    this.sqlstate = fields.sqlstate;
+    this.http = fields.http;
+    this.hint = fields.hint;
+    this.position = fields.position;
+    this.retryAfterSeconds = fields.retryAfterSeconds;
+  }
+}
+
+interface QueryErrorFields {
+  readonly message: string;
+  readonly code: string;
+  readonly sqlstate: string;
+  readonly http: number;
+  readonly hint: string | null;
+  readonly position: Position | null;
+  readonly retryAfterSeconds: number | null;
+}
+
+/** The error of catalogue entry `name` with its typed parameters. */
+export function queryError<N extends ErrorName>(
+  name: N,
+  parameters: ErrorParameters<N>,
+  position: Position | null = null,
+): QueryError {
+  const found = ERRORS[name] as unknown as ErrorEntry<ErrorParameters<N>>; // one entry of the union, by its own key
+  const given = parameters as Readonly<Record<string, unknown>>;
+  const retry = given['retryAfterSeconds'];
+  const upstream = given['sqlstate'];
+  return new QueryError(name, found.message(parameters), {
+    code: found.code,
+    sqlstate: name === 'execution' && typeof upstream === 'string' ? upstream : found.sqlstate,
+    http: found.http,
+    hint: found.hint(parameters),
+    position,
+    retryAfterSeconds: typeof retry === 'number' ? retry : null,
+  });
+}
+
+/** A broken invariant of ours. Logged whole; the caller sees a request id. */
+export class InternalError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'InternalError';
+  }
+}
+
+export function assertNever(value: never): never {
+  throw new InternalError(`unexpected ${JSON.stringify(value)}`);
+}

@@ -1,0 +1,77 @@
+import type { GovernedPlan } from './govern/governed-plan.js';
+import type { FromItem, Query } from './plan.js';
+import { columnsOf } from './walk.js';
+
+/** One step of a logical plan, as its reader may see it: no filter's columns, no role names, no values. */
+export interface Explanation {
+  readonly step: string;
+  readonly detail: Readonly<Record<string, unknown>>;
+  readonly inputs: readonly Explanation[];
+}
+
+/** The logical plan of a governed query, from the outside in. */
+export function explain(plan: GovernedPlan): Explanation {
+  return explainQuery(plan.query);
+}
+
+function explainQuery(query: Query): Explanation {
+  switch (query.kind) {
+    case 'values':
+      return step('values', { rows: query.rows.length }, []);
+    case 'set_operation':
+      return step(query.operator, { all: query.all, ordered: query.orderBy.length > 0, limited: query.limit !== null }, [
+        ...query.with.map((t) => explainQuery(t.query)),
+        explainQuery(query.left),
+        explainQuery(query.right),
+      ]);
+    case 'select':
+      return step(
+        'select',
+        {
+          columns: columnsOf(query).map((c) => c.name),
+          predicates: query.where.length,
+          grouped: query.grouped,
+          distinct: query.distinct || query.distinctOn.length > 0,
+          ordered: query.orderBy.length > 0,
+          limited: query.limit !== null,
+        },
+        [...query.with.map((t) => explainQuery(t.query)), ...(query.from === null ? [] : [explainFrom(query.from)])],
+      );
+    default: {
+      const unknown: never = query;
+      return unknown;
+    }
+  }
+}
+
+function explainFrom(item: FromItem): Explanation {
+  switch (item.kind) {
+    case 'entity':
+      return step('scan', { object: item.relation.name, governed: false }, []);
+    case 'governed':
+      return step(
+        'scan',
+        {
+          object: `osl.entities.${item.relation.name}`,
+          columns: item.columns.map((c) => ({ name: c.name, masked: c.masked })),
+          row_filter: item.filter === null ? 'none' : 'applied',
+          fenced: item.fenced,
+        },
+        [],
+      );
+    case 'derived':
+      return explainQuery(item.query);
+    case 'cte':
+      return step('common table', { table: item.table }, []);
+    case 'join':
+      return step(`${item.type} join`, { keys: item.on.length }, [explainFrom(item.left), explainFrom(item.right)]);
+    default: {
+      const unknown: never = item;
+      return unknown;
+    }
+  }
+}
+
+function step(name: string, detail: Record<string, unknown>, inputs: readonly Explanation[]): Explanation {
+  return Object.freeze({ step: name, detail: Object.freeze(detail), inputs: Object.freeze([...inputs]) });
+}

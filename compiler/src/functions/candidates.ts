@@ -1,0 +1,161 @@
+import type { TypeName } from '../types.js';
+import { convertsImplicitly } from './casts.js';
+import { type Category, categoryOf, isPreferred, type Operand } from './coercion.js';
+import type { ArgumentType } from './definition.js';
+import { bindPolymorphic, isPolymorphic } from './polymorphic.js';
+
+/** An overload that takes as many arguments as the call has. */
+export interface Candidate<Definition> {
+  readonly definition: Definition;
+  readonly arguments: readonly ArgumentType[];
+  readonly polymorphic: boolean;
+}
+
+export function candidate<D>(definition: D, args: readonly ArgumentType[]): Candidate<D> {
+  return Object.freeze({ definition, arguments: args, polymorphic: args.some(isPolymorphic) });
+}
+
+/** Whether the arguments can be passed to `to` with no conversion but implicit ones. */
+function accepts(to: Candidate<unknown>, actual: readonly Operand[]): boolean {
+  const declared = to.arguments;
+  for (let i = 0; i < actual.length; i++) {
+    const given = actual[i];
+    const type = declared[i];
+    if (type === undefined) return false;
+    if (given === null || given === undefined || type === given || type === 'any' || isPolymorphic(type)) {
+      continue;
+    }
+    // What is neither `any` nor polymorphic is a type of the model.
+    if (!convertsImplicitly(given, type as TypeName)) return false;
+  }
+  return !to.polymorphic || bindPolymorphic(declared, actual) !== null;
+}
+
+/** The members of `list` with the highest score. */
+function best<D>(list: readonly Candidate<D>[], score: (c: Candidate<D>) => number): readonly Candidate<D>[] {
+  let kept: Candidate<D>[] = [];
+  let highest = -1;
+  for (const each of list) {
+    const points = score(each);
+    if (points > highest) {
+      kept = [each];
+      highest = points;
+    } else if (points === highest) {
+      kept.push(each);
+    }
+  }
+  return kept;
+}
+
+/** How many arguments of known type satisfy `fits`. */
+function count(
+  actual: readonly Operand[],
+  declared: readonly ArgumentType[],
+  fits: (given: TypeName, type: ArgumentType) => boolean,
+): number {
+  let total = 0;
+  for (let i = 0; i < actual.length; i++) {
+    const given = actual[i];
+    const type = declared[i];
+    if (given !== null && given !== undefined && type !== undefined && fits(given, type)) total++;
+  }
+  return total;
+}
+
+function isExact(given: TypeName, type: ArgumentType): boolean {
+  return given === type;
+}
+
+function isExactOrPreferred(given: TypeName, type: ArgumentType): boolean {
+  return given === type || (isPreferred(type) && categoryOf(type) === categoryOf(given));
+}
+
+interface Slot {
+  readonly position: number;
+  readonly category: Category;
+  readonly preferred: boolean;
+}
+
+/** The category that the candidates agree on at `position`: text wins where they differ; null if none does. */
+function slotAt(position: number, list: readonly Candidate<unknown>[]): Slot | null {
+  let category: Category | null = null;
+  let preferred = false;
+  let conflict = false;
+  for (const each of list) {
+    const type = each.arguments[position];
+    if (type === undefined) continue;
+    const own = categoryOf(type);
+    if (category === null) {
+      category = own;
+      preferred = isPreferred(type);
+    } else if (own === category) {
+      preferred ||= isPreferred(type);
+    } else if (own === 'S') {
+      category = own;
+      preferred = isPreferred(type);
+    } else {
+      conflict = true;
+    }
+  }
+  return category === null || (conflict && category !== 'S') ? null : { position, category, preferred };
+}
+
+/** The candidates that take, at each unknown argument, the category that the candidates agree on. */
+function byCategory<D>(list: readonly Candidate<D>[], actual: readonly Operand[]): readonly Candidate<D>[] {
+  const slots: Slot[] = [];
+  for (const [position, given] of actual.entries()) {
+    if (given !== null) continue;
+    const slot = slotAt(position, list);
+    if (slot === null) return list;
+    slots.push(slot);
+  }
+  const kept = list.filter((each) =>
+    slots.every(({ position, category, preferred }) => {
+      const type = each.arguments[position];
+      return type !== undefined && categoryOf(type) === category && (!preferred || isPreferred(type));
+    }),
+  );
+  return kept.length === 0 ? list : kept;
+}
+
+/** The one type of all known arguments, or null. */
+function onlyType(actual: readonly Operand[]): TypeName | null {
+  let only: Operand = null;
+  for (const given of actual) {
+    if (given === null) continue;
+    if (only !== null && only !== given) return null;
+    only = given;
+  }
+  return only;
+}
+
+/**
+ * The candidate that Postgres calls (manual, "Operator Type Resolution" and "Function Type Resolution"), for a
+ * call that none matches exactly. Each step is taken only if more than one candidate is left.
+ */
+export function selectCandidate<D>(
+  all: readonly Candidate<D>[],
+  actual: readonly Operand[],
+): Candidate<D> | 'none' | 'ambiguous' {
+  let list = all.filter((each) => accepts(each, actual));
+  if (list.length <= 1) return list[0] ?? 'none';
+
+  const narrow = (next: readonly Candidate<D>[]): Candidate<D> | undefined => {
+    list = [...next];
+    return list.length === 1 ? list[0] : undefined;
+  };
+  let chosen =
+    narrow(best(list, (each) => count(actual, each.arguments, isExact))) ??
+    narrow(best(list, (each) => count(actual, each.arguments, isExactOrPreferred)));
+  if (chosen !== undefined) return chosen;
+  if (!actual.includes(null)) return 'ambiguous';
+
+  chosen = narrow(byCategory(list, actual));
+  if (chosen !== undefined) return chosen;
+
+  const only = onlyType(actual);
+  if (only === null) return 'ambiguous';
+  const assumed = actual.map(() => only);
+  chosen = narrow(list.filter((each) => accepts(each, assumed)));
+  return chosen ?? 'ambiguous';
+}

@@ -1,0 +1,107 @@
+import type { TypeName } from '../types.js';
+import type {
+  ArgumentType,
+  CastDefinition,
+  FunctionDefinition,
+  OperatorDefinition,
+  ResultType,
+} from './definition.js';
+
+/** What differs from the usual: immutable, not leakproof, a fixed number of arguments, no structural literal. */
+export interface Traits {
+  readonly stable?: boolean;
+  readonly leakproof?: boolean;
+  /** Type of each further argument. */
+  readonly variadic?: ArgumentType;
+  /** Closed set of values of the structural literal, which is always the first argument. */
+  readonly unit?: ReadonlySet<string>;
+}
+
+export const STABLE: Traits = Object.freeze({ stable: true });
+export const LEAKPROOF: Traits = Object.freeze({ leakproof: true });
+
+const PLAIN: Traits = Object.freeze({});
+const NO_STRUCTURAL: ReadonlyMap<number, ReadonlySet<string>> = Object.freeze(new Map());
+
+function define(
+  kind: FunctionDefinition['kind'],
+  name: string,
+  args: readonly ArgumentType[],
+  result: ResultType,
+  traits: Traits,
+): FunctionDefinition {
+  return Object.freeze({
+    name,
+    kind,
+    arguments: Object.freeze([...args]),
+    variadic: traits.variadic ?? null,
+    result,
+    volatility: traits.stable === true ? 'stable' : 'immutable',
+    leakproof: traits.leakproof === true,
+    structural: traits.unit === undefined ? NO_STRUCTURAL : Object.freeze(new Map([[0, traits.unit]])),
+  });
+}
+
+/** One overload of an ordinary function. */
+export function scalar(
+  name: string,
+  args: readonly ArgumentType[],
+  result: ResultType,
+  traits: Traits = PLAIN,
+): FunctionDefinition {
+  return define('scalar', name, args, result, traits);
+}
+
+/** One overload of an ordinary aggregate. */
+export function aggregate(
+  name: string,
+  args: readonly ArgumentType[],
+  result: ResultType,
+  traits: Traits = PLAIN,
+): FunctionDefinition {
+  return define('aggregate', name, args, result, traits);
+}
+
+/** One overload of an aggregate with WITHIN GROUP: direct arguments first, the ordered one last. */
+export function orderedSet(
+  name: string,
+  args: readonly ArgumentType[],
+  result: ResultType,
+): FunctionDefinition {
+  return define('ordered_set', name, args, result, PLAIN);
+}
+
+/** One overload of a function that exists only with OVER. */
+export function windowed(
+  name: string,
+  args: readonly ArgumentType[],
+  result: ResultType,
+): FunctionDefinition {
+  return define('window', name, args, result, PLAIN);
+}
+
+/** One overload of an infix operator. */
+export function infix(
+  left: ArgumentType,
+  name: string,
+  right: ArgumentType,
+  result: ResultType,
+  traits: Traits = PLAIN,
+): OperatorDefinition {
+  return Object.freeze({ name, left, right, result, leakproof: traits.leakproof === true });
+}
+
+/** One overload of a prefix operator. */
+export function prefix(name: string, right: ArgumentType, result: ResultType): OperatorDefinition {
+  return Object.freeze({ name, left: null, right, result, leakproof: false });
+}
+
+/** One conversion. */
+export function cast(
+  from: TypeName,
+  to: TypeName,
+  context: CastDefinition['context'],
+  traits: Traits = PLAIN,
+): CastDefinition {
+  return Object.freeze({ from, to, context, leakproof: traits.leakproof === true });
+}

@@ -1,0 +1,22 @@
+/** The one closed table of the language's functions, operators and casts, and Postgres' rules over it. */
+export { CATALOG_CASTS, castBetween, convertsImplicitly } from './casts.js';
+export { commonType, type Operand } from './coercion.js';
+export type {
+  ArgumentType,
+  CastDefinition,
+  FunctionDefinition,
+  OperatorDefinition,
+  PolymorphicType,
+  ResultType,
+} from './definition.js';
+export { OPERATORS } from './operators.js';
+export {
+  FUNCTIONS,
+  type FunctionResolution,
+  functionsNamed,
+  type OperatorResolution,
+  operatorsNamed,
+  type Resolution,
+  resolveFunction,
+  resolveOperator,
+} from './resolve.js';

@@ -1,0 +1,89 @@
+import { arrayOf, elementOf, isArray, type TypeName } from '../types.js';
+import { commonType, type Operand } from './coercion.js';
+import type { ArgumentType, ResultType } from './definition.js';
+
+/** What the polymorphic types of one call stand for; null where its arguments do not tell. */
+export interface Binding {
+  readonly element: TypeName | null;
+  readonly array: TypeName | null;
+  readonly compatible: TypeName;
+}
+
+function arrayWith(element: TypeName | null): TypeName | null {
+  return element === null || isArray(element) ? null : arrayOf(element);
+}
+
+/**
+ * Binds the polymorphic types among `declared` to the types of a call's arguments, or null where they
+ * contradict each other. An unknown argument binds nothing.
+ */
+export function bindPolymorphic(
+  declared: readonly ArgumentType[],
+  actual: readonly Operand[],
+): Binding | null {
+  let element: TypeName | null = null;
+  let array: TypeName | null = null;
+  let plainOnly = false;
+  const compatible: TypeName[] = [];
+  for (const [i, type] of declared.entries()) {
+    if (type === 'anynonarray') plainOnly = true;
+    const given = actual[i];
+    if (given === null || given === undefined) continue;
+    switch (type) {
+      case 'anyelement':
+      case 'anynonarray':
+        if (element !== null && element !== given) return null;
+        element = given;
+        break;
+      case 'anyarray':
+        if (array !== null && array !== given) return null;
+        array = given;
+        break;
+      case 'anycompatible':
+        compatible.push(given);
+        break;
+      case 'anycompatiblearray':
+        if (!isArray(given)) return null;
+        compatible.push(elementOf(given));
+        break;
+      default: // a concrete type, or `any`: nothing to bind
+    }
+  }
+  if (array !== null) {
+    if (!isArray(array)) return null;
+    const member = elementOf(array);
+    if (element !== null && element !== member) return null;
+    element = member;
+  }
+  if (plainOnly && element !== null && isArray(element)) return null;
+  const common = commonType(compatible);
+  if (common === null) return null;
+  return { element, array: array ?? arrayWith(element), compatible: common };
+}
+
+/** The type that `declared` stands for under `binding`, or null where the call leaves it open. */
+export function concreteType(declared: ResultType, binding: Binding): TypeName | null {
+  switch (declared) {
+    case 'anyelement':
+    case 'anynonarray':
+      return binding.element;
+    case 'anyarray':
+      return binding.array;
+    case 'anycompatible':
+      return binding.compatible;
+    case 'anycompatiblearray':
+      return arrayWith(binding.compatible);
+    default:
+      return declared;
+  }
+}
+
+export function isPolymorphic(type: ArgumentType): boolean {
+  return (
+    type === 'anyelement' ||
+    type === 'anynonarray' ||
+    type === 'anyarray' ||
+    type === 'anycompatible' ||
+    type === 'anycompatiblearray'
+  );
+}

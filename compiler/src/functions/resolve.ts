@@ -1,0 +1,164 @@
+import type { TypeName } from '../types.js';
+import { AGGREGATE_FUNCTIONS } from './aggregate.js';
+import { ARRAY_FUNCTIONS } from './array.js';
+import { type Candidate, candidate, selectCandidate } from './candidates.js';
+import type { Operand } from './coercion.js';
+import { CONDITIONAL_FUNCTIONS } from './conditional.js';
+import { DATETIME_FUNCTIONS } from './datetime.js';
+import type { ArgumentType, FunctionDefinition, OperatorDefinition, ResultType } from './definition.js';
+import { FORMAT_FUNCTIONS } from './format.js';
+import { groupBy } from './group.js';
+import { JSON_FUNCTIONS } from './json.js';
+import { MATH_FUNCTIONS } from './math.js';
+import { OPERATORS } from './operators.js';
+import { bindPolymorphic, concreteType } from './polymorphic.js';
+import { REGEXP_FUNCTIONS } from './regexp.js';
+import { STRING_FUNCTIONS } from './string.js';
+import { WINDOW_FUNCTIONS } from './window.js';
+
+/** Every overload that the language can call. */
+export const FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
+  ...STRING_FUNCTIONS,
+  ...REGEXP_FUNCTIONS,
+  ...MATH_FUNCTIONS,
+  ...DATETIME_FUNCTIONS,
+  ...FORMAT_FUNCTIONS,
+  ...CONDITIONAL_FUNCTIONS,
+  ...ARRAY_FUNCTIONS,
+  ...JSON_FUNCTIONS,
+  ...AGGREGATE_FUNCTIONS,
+  ...WINDOW_FUNCTIONS,
+]);
+
+/** A call whose overload is settled. `argumentTypes` are what each argument must be converted to. */
+export interface Resolution<Definition> {
+  readonly definition: Definition;
+  readonly argumentTypes: readonly TypeName[];
+  readonly result: TypeName;
+}
+
+export type FunctionResolution = Resolution<FunctionDefinition> | 'none' | 'ambiguous';
+export type OperatorResolution = Resolution<OperatorDefinition> | 'none' | 'ambiguous';
+
+function settle<D extends { readonly result: ResultType }>(
+  chosen: Candidate<D> | 'none' | 'ambiguous',
+  actual: readonly Operand[],
+): Resolution<D> | 'none' | 'ambiguous' {
+  if (chosen === 'none' || chosen === 'ambiguous') return chosen;
+  const binding = bindPolymorphic(chosen.arguments, actual);
+  if (binding === null) return 'none';
+  const result = concreteType(chosen.definition.result, binding);
+  if (result === null) return 'none';
+  const argumentTypes: TypeName[] = [];
+  for (const [i, declared] of chosen.arguments.entries()) {
+    const type = declared === 'any' ? (actual[i] ?? 'text') : concreteType(declared, binding);
+    if (type === null) return 'none';
+    argumentTypes.push(type);
+  }
+  return { definition: chosen.definition, argumentTypes, result };
+}
+
+function matches(declared: readonly ArgumentType[], actual: readonly Operand[]): boolean {
+  return declared.every((type, i) => type === actual[i]);
+}
+
+interface NamedFunctions {
+  readonly overloads: readonly FunctionDefinition[];
+  /** Overloads of a fixed number of arguments, by that number. */
+  readonly fixed: ReadonlyMap<number, readonly Candidate<FunctionDefinition>[]>;
+  readonly variadic: readonly FunctionDefinition[];
+}
+
+const NO_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([]);
+const NO_CANDIDATES: readonly Candidate<FunctionDefinition>[] = Object.freeze([]);
+
+const FUNCTIONS_BY_NAME: ReadonlyMap<string, NamedFunctions> = new Map(
+  [...groupBy(FUNCTIONS, (f) => f.name)].map(([name, overloads]) => {
+    const candidates = overloads.filter((f) => f.variadic === null).map((f) => candidate(f, f.arguments));
+    return [
+      name,
+      {
+        overloads: Object.freeze(overloads),
+        fixed: groupBy(candidates, (c) => c.arguments.length),
+        variadic: overloads.filter((f) => f.variadic !== null),
+      },
+    ];
+  }),
+);
+
+/** The overloads of `name` (lower case), none where the language has no such function. */
+export function functionsNamed(name: string): readonly FunctionDefinition[] {
+  return FUNCTIONS_BY_NAME.get(name)?.overloads ?? NO_FUNCTIONS;
+}
+
+/** Overloads that can take `arity` arguments, the further ones of a variadic function spelled out. */
+function callable(named: NamedFunctions, arity: number): readonly Candidate<FunctionDefinition>[] {
+  const fixed = named.fixed.get(arity) ?? NO_CANDIDATES;
+  if (named.variadic.length === 0) return fixed;
+  const expanded: Candidate<FunctionDefinition>[] = [];
+  for (const definition of named.variadic) {
+    const { arguments: declared, variadic } = definition;
+    if (variadic === null || declared.length > arity) continue;
+    const further = new Array<ArgumentType>(arity - declared.length).fill(variadic);
+    expanded.push(candidate(definition, [...declared, ...further]));
+  }
+  return [...fixed, ...expanded];
+}
+
+/**
+ * The overload of `name` that Postgres calls for arguments of these types, among those of the table; null is
+ * an unknown-typed literal or an untyped parameter. An ordered-set aggregate's arguments are the direct ones,
+ * then the one of WITHIN GROUP. `none` where no overload fits, `ambiguous` where several fit equally well.
+ */
+export function resolveFunction(
+  name: string,
+  argTypes: readonly Operand[],
+  kind?: FunctionDefinition['kind'],
+): FunctionResolution {
+  const named = FUNCTIONS_BY_NAME.get(name);
+  if (named === undefined) return 'none';
+  const all = callable(named, argTypes.length);
+  const list = kind === undefined ? all : all.filter((c) => c.definition.kind === kind);
+  const exact = list.find((c) => matches(c.arguments, argTypes));
+  return settle(exact ?? selectCandidate(list, argTypes), argTypes);
+}
+
+interface NamedOperators {
+  readonly overloads: readonly OperatorDefinition[];
+  readonly prefix: readonly Candidate<OperatorDefinition>[];
+  readonly infix: readonly Candidate<OperatorDefinition>[];
+}
+
+const NO_OPERATORS: readonly OperatorDefinition[] = Object.freeze([]);
+
+const OPERATORS_BY_NAME: ReadonlyMap<string, NamedOperators> = new Map(
+  [...groupBy(OPERATORS, (o) => o.name)].map(([name, overloads]) => {
+    const prefix: Candidate<OperatorDefinition>[] = [];
+    const infix: Candidate<OperatorDefinition>[] = [];
+    for (const o of overloads) {
+      if (o.left === null) prefix.push(candidate(o, [o.right]));
+      else infix.push(candidate(o, [o.left, o.right]));
+    }
+    return [name, { overloads: Object.freeze(overloads), prefix, infix }];
+  }),
+);
+
+/** The overloads of operator `name`, none where the language has no such operator. */
+export function operatorsNamed(name: string): readonly OperatorDefinition[] {
+  return OPERATORS_BY_NAME.get(name)?.overloads ?? NO_OPERATORS;
+}
+
+/**
+ * The overload of operator `name` that Postgres calls. `left` is undefined for a prefix operator; null is an
+ * unknown-typed operand, which first takes the other operand's type. `argumentTypes` has one type for a prefix
+ * operator, two for an infix one.
+ */
+export function resolveOperator(name: string, left: Operand | undefined, right: Operand): OperatorResolution {
+  const named = OPERATORS_BY_NAME.get(name);
+  if (named === undefined) return 'none';
+  const list = left === undefined ? named.prefix : named.infix;
+  const actual = left === undefined ? [right] : [left, right];
+  const assumed = left === undefined ? actual : [left ?? right, right ?? left];
+  const exact = list.find((c) => matches(c.arguments, assumed));
+  return settle(exact ?? selectCandidate(list, actual), actual);
+}

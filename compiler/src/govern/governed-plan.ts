@@ -1,0 +1,87 @@
+import { InternalError } from '../errors.js';
+import type { Query, Slot } from '../plan.js';
+import type { TypeName } from '../types.js';
+
+/** One column of the answer. */
+export interface OutputColumn {
+  readonly name: string;
+  readonly type: TypeName;
+  /** `osl.entities.<entity>.<column>` where the value is passed through, else null. */
+  readonly source: string | null;
+  /** Whether something masked is in it. */
+  readonly redacted: boolean;
+}
+
+export interface GovernedPlanFields {
+  readonly form: 'structured';
+  readonly query: Query;
+  readonly slots: readonly Slot[];
+  /** Types of the caller's `$1 … $n`. */
+  readonly clientTypes: readonly TypeName[];
+  readonly outputs: readonly OutputColumn[];
+  /** Objects touched, as `osl.entities.<name>`, sorted. */
+  readonly objects: readonly string[];
+  /** `<entity>.<column>` of everything masked that the query uses, sorted. */
+  readonly redactedColumns: readonly string[];
+  /** Names of outputs that aggregate over a column that is masked in some rows only. */
+  readonly partialColumns: readonly string[];
+  /** The connector that must run it; null where no relation is read. */
+  readonly connector: string | null;
+  readonly accessSignature: string;
+  readonly catalogVersion: string;
+  readonly policyVersion: string;
+  /** Opaque ids of the grants that apply. */
+  readonly grants: readonly string[];
+}
+
+const MINT = Symbol('mint');
+
+/**
+ * A plan that policy has been applied to: the only thing that the governed door runs.
+ *
+ * INVARIANT: only `govern` makes one. A brand would not do, since a spread copies it; a private field is not
+ * copied, and `is` looks for it.
+ */
+export class GovernedPlan implements GovernedPlanFields {
+  readonly #minted = true;
+  readonly form;
+  readonly query;
+  readonly slots;
+  readonly clientTypes;
+  readonly outputs;
+  readonly objects;
+  readonly redactedColumns;
+  readonly partialColumns;
+  readonly connector;
+  readonly accessSignature;
+  readonly catalogVersion;
+  readonly policyVersion;
+  readonly grants;
+
+  constructor(key: symbol, fields: GovernedPlanFields) {
+    if (key !== MINT) throw new InternalError('only govern() makes a GovernedPlan');
+    this.form = fields.form;
+    this.query = fields.query;
+    this.slots = fields.slots;
+    this.clientTypes = fields.clientTypes;
+    this.outputs = fields.outputs;
+    this.objects = fields.objects;
+    this.redactedColumns = fields.redactedColumns;
+    this.partialColumns = fields.partialColumns;
+    this.connector = fields.connector;
+    this.accessSignature = fields.accessSignature;
+    this.catalogVersion = fields.catalogVersion;
+    this.policyVersion = fields.policyVersion;
+    this.grants = fields.grants;
+    Object.freeze(this);
+  }
+
+  static is(value: unknown): value is GovernedPlan {
+    return typeof value === 'object' && value !== null && #minted in value && value.#minted;
+  }
+}
+
+/** For `govern` alone; the package does not export it. */
+export function mint(fields: GovernedPlanFields): GovernedPlan {
+  return new GovernedPlan(MINT, fields);
+}

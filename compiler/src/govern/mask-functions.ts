@@ -1,0 +1,46 @@
+import { InternalError } from '../errors.js';
+import type { FunctionDefinition } from '../functions/definition.js';
+import { resolveFunction, resolveOperator } from '../functions/index.js';
+import type { Expr } from '../plan.js';
+import type { TypeName } from '../types.js';
+
+/** Functions that masks need and callers may not name. */
+const PRIVATE: ReadonlyMap<string, FunctionDefinition> = new Map(
+  (
+    [
+      ['sha256', ['bytea'], 'bytea'],
+      ['convert_to', ['text', 'text'], 'bytea'],
+      ['encode', ['bytea', 'text'], 'text'],
+    ] as const
+  ).map(([name, args, result]) => [
+    name,
+    Object.freeze({
+      name,
+      kind: 'scalar',
+      arguments: Object.freeze([...args]),
+      variadic: null,
+      result,
+      volatility: 'immutable',
+      leakproof: false,
+      structural: new Map(),
+    } satisfies FunctionDefinition),
+  ]),
+);
+
+/** A call that a mask makes; `name` must take exactly these types. */
+export function maskCall(name: string, args: readonly Expr[]): Expr {
+  const own = PRIVATE.get(name);
+  if (own !== undefined) {
+    return Object.freeze({ kind: 'call', definition: own, args: Object.freeze([...args]), type: own.result as TypeName }); // no private function is polymorphic
+  }
+  const found = resolveFunction(name, args.map((a) => a.type));
+  if (found === 'none' || found === 'ambiguous') throw new InternalError(`masks need ${name}, which the table lacks`);
+  return Object.freeze({ kind: 'call', definition: found.definition, args: Object.freeze([...args]), type: found.result });
+}
+
+/** `left || right`, both of `type`. */
+export function textConcat(type: 'text' | 'bytea', left: Expr, right: Expr): Expr {
+  const found = resolveOperator('||', type, type);
+  if (found === 'none' || found === 'ambiguous') throw new InternalError(`masks need || of ${type}, which the table lacks`);
+  return Object.freeze({ kind: 'operation', definition: found.definition, left, right, type });
+}

@@ -1,0 +1,168 @@
+import type { MaskKind, RelationAccess, RelationGrant } from '../access.js';
+import { type Column, columnOf, type Relation } from '../catalog.js';
+import { fingerprint } from '../emit/fingerprint.js';
+import { assertNever, InternalError } from '../errors.js';
+import type { Expr, GovernedColumn } from '../plan.js';
+import { maskCall, textConcat } from './mask-functions.js';
+import type { GovernedSlots } from './slots.js';
+
+/** The text that stands for a masked text value, everywhere. */
+export const REDACTED = '[redacted]';
+
+/** How far a column of a relation is masked for a caller, whatever the row. */
+export type Masked = GovernedColumn['masked'];
+
+/** The suffix of a governed column that serves joins: NULL where the value may not be read. */
+const KEY_SUFFIX = '#key';
+
+export function keyColumnName(name: string): string {
+  return `${name}${KEY_SUFFIX}`;
+}
+
+/** What policy says of one column of one relation, for this caller. */
+export interface ColumnRule {
+  readonly column: Column;
+  readonly masked: Masked;
+  readonly mask: MaskKind;
+  /** Filters of the grants that show it in the clear; meaningful where `masked` is `some`. */
+  readonly clear: readonly Expr[];
+  /** Filters of the grants that show it masked; null where every visible row has it at least masked. */
+  readonly covered: readonly Expr[] | null;
+}
+
+/** The predicate that a row of the relation must meet; null where every row is visible. */
+export function rowFilter(access: RelationAccess, slots: GovernedSlots): Expr | null {
+  const filters = filtersOf(access.grants);
+  return filters === null ? null : slots.ground(anyOf(filters));
+}
+
+/** The distinct filters of `grants`, or null where one of them lets every row through. */
+function filtersOf(grants: readonly RelationGrant[]): readonly Expr[] | null {
+  const distinct = new Map<string, Expr>();
+  for (const { filter } of grants) {
+    if (filter === null) return null;
+    distinct.set(fingerprint(filter), filter);
+  }
+  return [...distinct.values()];
+}
+
+export function columnRule(relation: Relation, name: string, access: RelationAccess): ColumnRule {
+  const column = columnOf(relation, name);
+  if (column === null) throw new InternalError(`relation ${relation.name} has no column ${name}`);
+  const covering = access.grants.filter((g) => g.columns.has(name));
+  if (covering.length === 0) throw new InternalError(`column ${name} of ${relation.name} is not granted`);
+  const label = column.sensitivity;
+  const mask = label === null ? 'redact' : (access.masks.get(label) ?? 'deny');
+  const clearing = covering.filter((g) => label === null || g.unmask.has(label));
+  const coversEveryRow = sameRows(covering, access.grants);
+  const rule = { column, mask, covered: coversEveryRow ? null : filtersOf(covering) };
+  if (sameRows(clearing, access.grants)) return { ...rule, masked: 'none', clear: [] };
+  return { ...rule, masked: clearing.length === 0 ? 'all' : 'some', clear: filtersOf(clearing) ?? [] };
+}
+
+/** Whether some of `grants` lets every row through that any of `all` does, judged by their texts. */
+function sameRows(grants: readonly RelationGrant[], all: readonly RelationGrant[]): boolean {
+  if (grants.length === 0) return false;
+  const mine = filtersOf(grants);
+  if (mine === null) return true;
+  const theirs = filtersOf(all);
+  if (theirs === null) return false;
+  const have = new Set(mine.map(fingerprint));
+  return theirs.every((f) => have.has(fingerprint(f)));
+}
+
+/** The column as its reader sees it. */
+export function maskedColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
+  return governedColumn(rule, rule.column.name, masking(rule, slots), slots);
+}
+
+/** The column as joins see it: NULL instead of a mask, except a keyed hash, which equals itself. */
+export function keyColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
+  const hidden: Expr = rule.mask === 'hash' ? masking(rule, slots) : Object.freeze({ kind: 'null', type: rule.column.type });
+  return governedColumn(rule, keyColumnName(rule.column.name), hidden, slots);
+}
+
+function governedColumn(rule: ColumnRule, name: string, hidden: Expr, slots: GovernedSlots): GovernedColumn {
+  const { column, masked, clear } = rule;
+  const value = baseOf(column);
+  const expr: Expr =
+    masked === 'none' ? value : masked === 'all' ? hidden : choose([{ when: slots.ground(anyOf(clear)), then: value }], hidden);
+  return Object.freeze({ name, type: column.type, expr, masked });
+}
+
+/**
+ * The mask; a mask that says something of the value (hash, partial, year) is for the rows of the grants that
+ * cover the column only.
+ */
+function masking(rule: ColumnRule, slots: GovernedSlots): Expr {
+  const plain = redacted(rule.column);
+  const shown = maskOf(rule.mask, rule.column, slots);
+  if (rule.covered === null || fingerprint(shown) === fingerprint(plain)) return shown;
+  return choose([{ when: slots.ground(anyOf(rule.covered)), then: shown }], plain);
+}
+
+function maskOf(kind: MaskKind, column: Column, slots: GovernedSlots): Expr {
+  switch (kind) {
+    case 'redact':
+      return redacted(column);
+    case 'null':
+      return Object.freeze({ kind: 'null', type: column.type });
+    case 'hash':
+      return hashed(column, slots);
+    case 'partial':
+      return partial(column, slots);
+    case 'year':
+      return yearOnly(column, slots);
+    case 'deny':
+      throw new InternalError(`denied column ${column.name} reached a scan`);
+    default:
+      return assertNever(kind);
+  }
+}
+
+function redacted(column: Column): Expr {
+  return column.type === 'text'
+    ? Object.freeze({ kind: 'structural', text: REDACTED, type: 'text' })
+    : Object.freeze({ kind: 'null', type: column.type });
+}
+
+/** HMAC-SHA-256 in hex of the text, over pads that are sent as parameters: core Postgres has no hmac(). */
+function hashed(column: Column, slots: GovernedSlots): Expr {
+  if (column.type !== 'text') return redacted(column);
+  const domain = column.keyDomain ?? column.sensitivity ?? column.name;
+  const bytes = maskCall('convert_to', [baseOf(column), { kind: 'structural', text: 'UTF8', type: 'text' }]);
+  const inner = maskCall('sha256', [textConcat('bytea', slots.pad('inner', domain), bytes)]);
+  const outer = maskCall('sha256', [textConcat('bytea', slots.pad('outer', domain), inner)]);
+  return maskCall('encode', [outer, { kind: 'structural', text: 'hex', type: 'text' }]);
+}
+
+/** The first character and three stars. */
+function partial(column: Column, slots: GovernedSlots): Expr {
+  if (column.type !== 'text') return redacted(column);
+  const first = maskCall('left', [baseOf(column), slots.literal('1', 'int4')]);
+  return textConcat('text', first, { kind: 'structural', text: '***', type: 'text' });
+}
+
+function yearOnly(column: Column, slots: GovernedSlots): Expr {
+  const base = baseOf(column);
+  const year: Expr = { kind: 'structural', text: 'year', type: 'text' };
+  if (column.type === 'timestamp') return maskCall('date_trunc', [year, base]);
+  if (column.type === 'timestamptz') return maskCall('date_trunc', [year, base, slots.literal('UTC', 'text')]);
+  if (column.type !== 'date') return redacted(column);
+  const stamp: Expr = Object.freeze({ kind: 'cast', arg: base, type: 'timestamp', modifiers: [], leakproof: false });
+  return Object.freeze({ kind: 'cast', arg: maskCall('date_trunc', [year, stamp]), type: 'date', modifiers: [], leakproof: false });
+}
+
+export function baseOf(column: Column): Expr {
+  return Object.freeze({ kind: 'base', column: column.physical, type: column.type });
+}
+
+function choose(arms: readonly { readonly when: Expr; readonly then: Expr }[], otherwise: Expr): Expr {
+  return Object.freeze({ kind: 'case', arms: Object.freeze(arms.map((a) => Object.freeze(a))), otherwise, type: otherwise.type });
+}
+
+function anyOf(filters: readonly Expr[]): Expr {
+  const [only] = filters;
+  if (only !== undefined && filters.length === 1) return only;
+  return Object.freeze({ kind: 'or', args: Object.freeze([...filters]), type: 'bool' });
+}

@@ -1,0 +1,56 @@
+import type { BoundPlan } from '../bind/index.js';
+import { columnOf } from '../catalog.js';
+import { queryError } from '../errors.js';
+import type { Expr, GovernedScan, Query } from '../plan.js';
+import { allQueries, leavesOf, someExpr } from '../walk.js';
+import type { OutputColumn } from './governed-plan.js';
+import { Lineage } from './lineage.js';
+
+/** What the answer's reader and the audit log are told of a governed query. */
+export function describeOutputs(plan: BoundPlan, query: Query) {
+  const lineage = new Lineage(query);
+  const scans = governedScans(query);
+  const described = plan.columns.map((column, i) => describe(column, definitions(query, i), lineage));
+  const connectors = new Set(scans.map((s) => s.relation.connector));
+  if (connectors.size > 1) {
+    throw queryError('unsupported', { construct: 'a query over more than one connector', hint: null });
+  }
+  return {
+    outputs: Object.freeze(described.map((d) => d.output)),
+    partialColumns: Object.freeze(described.filter((d) => d.partial).map((d) => d.output.name)),
+    objects: Object.freeze([...new Set(scans.map((s) => `osl.entities.${s.relation.name}`))].sort()),
+    redactedColumns: Object.freeze([...new Set(scans.flatMap(redactedOf))].sort()),
+    connector: [...connectors][0] ?? null,
+  };
+}
+
+function governedScans(query: Query): readonly GovernedScan[] {
+  return allQueries(query).flatMap((q) => (q.kind === 'select' ? leavesOf(q.from).filter((l) => l.kind === 'governed') : []));
+}
+
+function redactedOf(scan: GovernedScan): readonly string[] {
+  return scan.columns.filter((c) => c.masked !== 'none' && columnOf(scan.relation, c.name) !== null).map((c) => `${scan.relation.name}.${c.name}`);
+}
+
+/** The expressions behind output `index`: one, or one per operand of a set operation. */
+function definitions(query: Query, index: number): readonly Expr[] {
+  if (query.kind === 'set_operation') return [...definitions(query.left, index), ...definitions(query.right, index)];
+  const expr = query.kind === 'select' ? query.outputs[index]?.expr : query.rows[0]?.[index];
+  return expr === undefined ? [] : [expr];
+}
+
+function describe(column: { name: string; type: OutputColumn['type'] }, exprs: readonly Expr[], lineage: Lineage) {
+  const under = exprs.flatMap((e) => lineage.columnsUnder(e));
+  const masks = under.map(({ scan, name }) => (scan.kind === 'governed' ? scan.columns.find((c) => c.name === name)?.masked : 'none'));
+  const [only] = under;
+  const source =
+    only !== undefined && under.length === 1 && only.direct ? `osl.entities.${only.scan.relation.name}.${only.name}` : null;
+  const output: OutputColumn = Object.freeze({
+    name: column.name,
+    type: column.type,
+    source,
+    redacted: masks.some((m) => m !== undefined && m !== 'none'),
+  });
+  const aggregated = exprs.some((e) => someExpr(e, (x) => x.kind === 'aggregate' || x.kind === 'window'));
+  return { output, partial: aggregated && masks.includes('some') };
+}

@@ -1,0 +1,52 @@
+import { InternalError } from '../errors.js';
+import type { Expr, LiteralValue, Parameter, Slot } from '../plan.js';
+import { arrayOf, isArray, type TypeName } from '../types.js';
+import { mapChildren } from '../walk.js';
+
+/** The query's slots, and those that policy adds to them. */
+export class GovernedSlots {
+  readonly #slots: Slot[];
+  readonly #known = new Map<string, number>();
+
+  constructor(slots: readonly Slot[]) {
+    this.#slots = [...slots];
+  }
+
+  literal(value: LiteralValue, type: TypeName): Parameter {
+    return this.#parameter(`literal ${type} ${JSON.stringify(value)}`, { kind: 'literal', type, value });
+  }
+
+  attribute(subject: number, name: string, element: TypeName): Parameter {
+    if (isArray(element)) throw new InternalError('an attribute has elements that are arrays');
+    return this.#parameter(`attribute ${subject} ${element} ${name}`, { kind: 'attribute', type: arrayOf(element), subject, name });
+  }
+
+  pad(pad: 'inner' | 'outer', domain: string): Parameter {
+    return this.#parameter(`pad ${pad} ${domain}`, { kind: 'pad', type: 'bytea', pad, domain });
+  }
+
+  #parameter(key: string, slot: Slot): Parameter {
+    const index = this.#known.get(key) ?? this.#slots.push(Object.freeze(slot)) - 1;
+    this.#known.set(key, index);
+    return Object.freeze({ kind: 'parameter', slot: index, type: slot.type });
+  }
+
+  /** A policy predicate with its literals and attributes made parameters. */
+  ground(expr: Expr): Expr {
+    if (expr.kind === 'literal') return this.literal(expr.value, expr.type);
+    if (expr.kind !== 'attribute_match') return mapChildren(expr, (e) => this.ground(e), (q) => q);
+    if (expr.subject === null) throw new InternalError(`attribute ${expr.attribute} is not tied to a chain`);
+    return Object.freeze({
+      kind: 'quantified',
+      definition: expr.equality,
+      quantifier: 'any',
+      arg: this.ground(expr.arg),
+      array: this.attribute(expr.subject, expr.attribute, expr.arg.type),
+      type: 'bool',
+    });
+  }
+
+  finish(): readonly Slot[] {
+    return Object.freeze([...this.#slots]);
+  }
+}

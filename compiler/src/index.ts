@@ -1,0 +1,38 @@
+/** The compiler of OSL-SQL: text, catalog and access in, governed SQL out. No I/O, no clock, no database. */
+export type { Access, MaskKind, RelationAccess, RelationGrant } from './access.js';
+export { bindPredicate, type Features } from './bind/index.js';
+export { type Catalog, type Column, columnOf, type Metric, type Relation } from './catalog.js';
+export { ALL_FEATURES, type CompileOptions, compile } from './compile.js';
+export { type Emitted, emit } from './emit/index.js';
+export {
+  assertNever,
+  ERRORS,
+  type ErrorName,
+  type ErrorParameters,
+  InternalError,
+  type Position,
+  QueryError,
+  queryError,
+} from './errors.js';
+export { explain, type Explanation } from './explain.js';
+export { type AttributePattern, forChain } from './govern/chain.js';
+export type { GovernedPlanFields, OutputColumn } from './govern/governed-plan.js';
+export { GovernedPlan } from './govern/governed-plan.js';
+export { REDACTED } from './govern/mask.js';
+export { parse, type Parsed, ready, splitStatements, type StatementText } from './parse.js';
+export type { Expr, Slot } from './plan.js';
+export { nearest } from './text.js';
+export {
+  type ArrayType,
+  arrayOf,
+  elementOf,
+  isArray,
+  lengthOf,
+  oidOf,
+  SCALAR_TYPES,
+  type ScalarType,
+  type TypeName,
+  typeNamed,
+  typeOfOid,
+} from './types.js';
+export { arrayText, type ValueSources, valuesOf } from './values.js';

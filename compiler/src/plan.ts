@@ -1,0 +1,419 @@
+import type { Relation } from './catalog.js';
+import type { FunctionDefinition, OperatorDefinition } from './functions/definition.js';
+import type { ArrayType, ScalarType, TypeName } from './types.js';
+
+/**
+ * The intermediate representation: closed, frozen, resolved. It has no node for SQL text and no catch-all;
+ * no identifier and no literal that a caller wrote occurs in it, except output names, which are never emitted.
+ */
+
+/** Identifies one FROM item within a plan; column references name it. */
+export type SourceId = number;
+
+// ---------------------------------------------------------------- values
+
+export interface ColumnRef {
+  readonly kind: 'column';
+  readonly source: SourceId;
+  readonly name: string;
+  readonly type: TypeName;
+}
+
+/** A column of the upstream table itself; legal inside a governed scan and in policy predicates only. */
+export interface BaseColumn {
+  readonly kind: 'base';
+  /** Physical name. */
+  readonly column: string;
+  readonly type: TypeName;
+}
+
+/** A value that is sent beside the SQL, never in it. */
+export interface Parameter {
+  readonly kind: 'parameter';
+  readonly slot: number;
+  readonly type: TypeName;
+}
+
+/** Policy only: a value that a predicate states. `govern` makes it a parameter. */
+export interface Literal {
+  readonly kind: 'literal';
+  readonly value: LiteralValue;
+  readonly type: TypeName;
+}
+
+export interface NullValue {
+  readonly kind: 'null';
+  readonly type: TypeName;
+}
+
+export interface BooleanValue {
+  readonly kind: 'boolean';
+  readonly value: boolean;
+  readonly type: 'bool';
+}
+
+/** A literal that belongs to the plan's shape; its text comes from a closed set or is the mask's own text. */
+export interface StructuralText {
+  readonly kind: 'structural';
+  readonly text: string;
+  readonly type: 'text';
+}
+
+export interface Call {
+  readonly kind: 'call';
+  readonly definition: FunctionDefinition;
+  readonly args: readonly Expr[];
+  readonly type: TypeName;
+}
+
+export interface Operation {
+  readonly kind: 'operation';
+  readonly definition: OperatorDefinition;
+  /** Null for a prefix operator. */
+  readonly left: Expr | null;
+  readonly right: Expr;
+  readonly type: TypeName;
+}
+
+export interface Cast {
+  readonly kind: 'cast';
+  readonly arg: Expr;
+  readonly type: TypeName;
+  /** Length, or precision and scale, as in `numeric(12,2)`; empty where none was written. */
+  readonly modifiers: readonly number[];
+  readonly leakproof: boolean;
+}
+
+export interface Logic {
+  readonly kind: 'and' | 'or';
+  readonly args: readonly Expr[];
+  readonly type: 'bool';
+}
+
+export interface Not {
+  readonly kind: 'not';
+  readonly arg: Expr;
+  readonly type: 'bool';
+}
+
+export interface NullTest {
+  readonly kind: 'null_test';
+  readonly arg: Expr;
+  readonly negated: boolean;
+  readonly type: 'bool';
+}
+
+/** `arg IS [NOT] TRUE | FALSE | UNKNOWN`. */
+export interface TruthTest {
+  readonly kind: 'truth_test';
+  readonly arg: Expr;
+  readonly test: 'true' | 'false' | 'unknown';
+  readonly negated: boolean;
+  readonly type: 'bool';
+}
+
+/** `left IS [NOT] DISTINCT FROM right`. */
+export interface DistinctTest {
+  readonly kind: 'distinct_test';
+  readonly equality: OperatorDefinition;
+  readonly left: Expr;
+  readonly right: Expr;
+  readonly negated: boolean;
+  readonly type: 'bool';
+}
+
+/** `arg op ANY | ALL (array)`; IN lists become one array parameter. */
+export interface Quantified {
+  readonly kind: 'quantified';
+  readonly definition: OperatorDefinition;
+  readonly quantifier: 'any' | 'all';
+  readonly arg: Expr;
+  readonly array: Expr;
+  readonly type: 'bool';
+}
+
+/** `arg IN (a, b, …)` where an element is not a plain value. */
+export interface Membership {
+  readonly kind: 'membership';
+  readonly equality: OperatorDefinition;
+  readonly arg: Expr;
+  readonly items: readonly Expr[];
+  readonly negated: boolean;
+  readonly type: 'bool';
+}
+
+export interface Case {
+  readonly kind: 'case';
+  readonly arms: readonly { readonly when: Expr; readonly then: Expr }[];
+  readonly otherwise: Expr;
+  readonly type: TypeName;
+}
+
+/** `coalesce`, `greatest`, `least`, `nullif`: grammar in Postgres, no functions. */
+export interface Conditional {
+  readonly kind: 'conditional';
+  readonly form: 'coalesce' | 'greatest' | 'least' | 'nullif';
+  readonly args: readonly Expr[];
+  readonly type: TypeName;
+}
+
+export interface ArrayValue {
+  readonly kind: 'array';
+  readonly items: readonly Expr[];
+  readonly type: ArrayType;
+}
+
+export interface Subscript {
+  readonly kind: 'subscript';
+  readonly arg: Expr;
+  readonly index: Expr;
+  readonly type: ScalarType;
+}
+
+export interface Aggregate {
+  readonly kind: 'aggregate';
+  readonly definition: FunctionDefinition;
+  /** Empty for `count(*)`. */
+  readonly args: readonly Expr[];
+  readonly distinct: boolean;
+  readonly filter: Expr | null;
+  /** ORDER BY inside the call, or WITHIN GROUP for an ordered-set aggregate. */
+  readonly orderBy: readonly SortKey[];
+  readonly type: TypeName;
+}
+
+export interface WindowCall {
+  readonly kind: 'window';
+  readonly definition: FunctionDefinition;
+  readonly args: readonly Expr[];
+  readonly filter: Expr | null;
+  readonly partitionBy: readonly Expr[];
+  readonly orderBy: readonly SortKey[];
+  readonly frame: Frame | null;
+  readonly type: TypeName;
+}
+
+export interface Frame {
+  readonly mode: 'rows' | 'range' | 'groups';
+  readonly start: FrameBound;
+  readonly end: FrameBound;
+  readonly exclude: 'current row' | 'group' | 'ties' | null;
+}
+
+export type FrameBound =
+  | { readonly kind: 'unbounded preceding' | 'current row' | 'unbounded following' }
+  | { readonly kind: 'preceding' | 'following'; readonly offset: Expr };
+
+/** A subquery that yields one value. */
+export interface ScalarQuery {
+  readonly kind: 'scalar_query';
+  readonly query: Query;
+  readonly type: TypeName;
+}
+
+/** A sealed semi-join: EXISTS over a query whose correlation is on sealed keys. */
+export interface Exists {
+  readonly kind: 'exists';
+  readonly query: Query;
+  readonly type: 'bool';
+}
+
+/** A sealed semi-join: `arg [NOT] IN (query)`. */
+export interface InQuery {
+  readonly kind: 'in_query';
+  readonly equality: OperatorDefinition;
+  readonly arg: Expr;
+  readonly query: Query;
+  readonly negated: boolean;
+  readonly type: 'bool';
+}
+
+/**
+ * Policy only: `arg` equals one of the values of a subject's attribute.
+ *
+ * `subject` indexes the chain, root first; null in a predicate that is not yet tied to a chain.
+ */
+export interface AttributeMatch {
+  readonly kind: 'attribute_match';
+  readonly arg: Expr;
+  readonly equality: OperatorDefinition;
+  readonly attribute: string;
+  readonly subject: number | null;
+  readonly type: 'bool';
+}
+
+export type Expr =
+  | ColumnRef
+  | BaseColumn
+  | Parameter
+  | Literal
+  | NullValue
+  | BooleanValue
+  | StructuralText
+  | Call
+  | Operation
+  | Cast
+  | Logic
+  | Not
+  | NullTest
+  | TruthTest
+  | DistinctTest
+  | Quantified
+  | Membership
+  | Case
+  | Conditional
+  | ArrayValue
+  | Subscript
+  | Aggregate
+  | WindowCall
+  | ScalarQuery
+  | Exists
+  | InQuery
+  | AttributeMatch;
+
+// ---------------------------------------------------------------- relations
+
+export interface SortKey {
+  /** An output's 1-based position, or an expression. */
+  readonly by: Expr | number;
+  readonly descending: boolean;
+  readonly nullsFirst: boolean;
+}
+
+/** A relation as the caller named it. `govern` replaces every one; none may be emitted. */
+export interface EntityScan {
+  readonly kind: 'entity';
+  readonly id: SourceId;
+  readonly relation: Relation;
+  /** Names of the columns that the query uses. */
+  readonly columns: readonly string[];
+}
+
+/** A relation as this caller may see it: row filter, then masked projection, before anything else. */
+export interface GovernedScan {
+  readonly kind: 'governed';
+  readonly id: SourceId;
+  readonly relation: Relation;
+  readonly columns: readonly GovernedColumn[];
+  /** Over base columns. Null where every row is visible. */
+  readonly filter: Expr | null;
+  /** Leakproof predicates of the query over base columns, evaluated beside the filter when there is a fence. */
+  readonly pushed: readonly Expr[];
+  /** Whether the planner must not move predicates of the query below the filter. */
+  readonly fenced: boolean;
+}
+
+export interface GovernedColumn {
+  readonly name: string;
+  readonly type: TypeName;
+  /** Over base columns. */
+  readonly expr: Expr;
+  /** `none`: the value itself; `some`: masked in some rows; `all`: masked in every row. */
+  readonly masked: 'none' | 'some' | 'all';
+}
+
+export interface Derived {
+  readonly kind: 'derived';
+  readonly id: SourceId;
+  readonly query: Query;
+}
+
+export interface CommonTableRef {
+  readonly kind: 'cte';
+  readonly id: SourceId;
+  readonly table: number;
+}
+
+/** `on` holds equalities of sealed keys, all of which must hold. */
+export interface Join {
+  readonly kind: 'join';
+  readonly type: 'inner' | 'left';
+  readonly left: FromItem;
+  readonly right: FromItem;
+  readonly on: readonly Operation[];
+}
+
+export type FromItem = EntityScan | GovernedScan | Derived | CommonTableRef | Join;
+
+export interface CommonTable {
+  readonly id: number;
+  readonly query: Query;
+  readonly materialized: boolean | null;
+}
+
+/** One column of a query's result. Its position gives the emitted name `c<position>`. */
+export interface Output {
+  readonly name: string;
+  readonly expr: Expr;
+}
+
+export interface Select {
+  readonly kind: 'select';
+  readonly with: readonly CommonTable[];
+  /** Null for a SELECT without FROM. */
+  readonly from: FromItem | null;
+  /** Conjuncts. */
+  readonly where: readonly Expr[];
+  readonly grouped: boolean;
+  readonly groupBy: readonly Expr[];
+  /** Conjuncts. */
+  readonly having: readonly Expr[];
+  readonly outputs: readonly Output[];
+  /** `distinct` drops equal rows; `distinctOn` keeps the first row of each key. */
+  readonly distinct: boolean;
+  readonly distinctOn: readonly Expr[];
+  readonly orderBy: readonly SortKey[];
+  readonly limit: Expr | null;
+  readonly offset: Expr | null;
+}
+
+export interface SetOperation {
+  readonly kind: 'set_operation';
+  readonly with: readonly CommonTable[];
+  readonly operator: 'union' | 'intersect' | 'except';
+  readonly all: boolean;
+  readonly left: Query;
+  readonly right: Query;
+  readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
+  readonly orderBy: readonly SortKey[];
+  readonly limit: Expr | null;
+  readonly offset: Expr | null;
+}
+
+export interface Values {
+  readonly kind: 'values';
+  readonly rows: readonly (readonly Expr[])[];
+  readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
+}
+
+export type Query = Select | SetOperation | Values;
+
+// ---------------------------------------------------------------- the whole
+
+/** Where a parameter's value comes from at execution. */
+export type Slot =
+  | { readonly kind: 'literal'; readonly type: TypeName; readonly value: LiteralValue }
+  /** `$n` of the client, 0-based. */
+  | { readonly kind: 'client'; readonly type: TypeName; readonly index: number }
+  /** All values of an attribute of a chain subject, as an array. */
+  | { readonly kind: 'attribute'; readonly type: ArrayType; readonly subject: number; readonly name: string }
+  /** The inner or outer pad of the tenant's mask key for one key domain; 64 bytes. */
+  | { readonly kind: 'pad'; readonly type: 'bytea'; readonly pad: 'inner' | 'outer'; readonly domain: string };
+
+/** A literal in Postgres' text format; an array for an IN list. */
+export type LiteralValue = string | readonly (string | null)[];
+
+/** A bound query: what the caller asked, resolved, not yet governed. */
+export interface Plan {
+  readonly form: 'structured';
+  readonly query: Query;
+  readonly slots: readonly Slot[];
+  /** Types of `$1 … $n`. */
+  readonly clientTypes: readonly TypeName[];
+}
+
+export type AllFields<T> = { [K in keyof Required<T>]: T[K & keyof T] };
+
+export function typeOf(expr: Expr): TypeName {
+  return expr.type;
+}

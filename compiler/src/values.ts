@@ -1,0 +1,47 @@
+import { InternalError, queryError } from './errors.js';
+import type { LiteralValue, Slot } from './plan.js';
+
+/** Where the values of a statement's slots come from. */
+export interface ValueSources<V> {
+  /** A value in Postgres' text format. */
+  readonly text: (value: string) => V;
+  /** `$n` of the caller, 0-based. */
+  readonly client: (index: number) => V | undefined;
+  /** Every value of an attribute of a chain subject. */
+  readonly attribute: (subject: number, name: string) => readonly string[];
+  /** The HMAC pad of a key domain: 64 bytes, in hex. */
+  readonly pad: (pad: 'inner' | 'outer', domain: string) => string;
+}
+
+/** The values of `slots`, in order. */
+export function valuesOf<V>(slots: readonly Slot[], sources: ValueSources<V>): readonly V[] {
+  return slots.map((slot) => {
+    switch (slot.kind) {
+      case 'literal':
+        return sources.text(textOf(slot.value));
+      case 'client': {
+        const value = sources.client(slot.index);
+        if (value === undefined) throw queryError('parameterCount', { given: slot.index, needed: slot.index + 1 });
+        return value;
+      }
+      case 'attribute':
+        return sources.text(arrayText(sources.attribute(slot.subject, slot.name)));
+      case 'pad':
+        return sources.text(`\\x${sources.pad(slot.pad, slot.domain)}`);
+      default: {
+        const unknown: never = slot;
+        throw new InternalError(`unexpected slot ${String(unknown)}`);
+      }
+    }
+  });
+}
+
+function textOf(value: LiteralValue): string {
+  return typeof value === 'string' ? value : arrayText(value);
+}
+
+/** An array in Postgres' text format, every element quoted. */
+export function arrayText(items: readonly (string | null)[]): string {
+  const quoted = items.map((i) => (i === null ? 'NULL' : `"${i.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`));
+  return `{${quoted.join(',')}}`;
+}

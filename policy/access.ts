@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto';
+import { type Access, type Catalog, InternalError, type RelationAccess } from 'osl-compiler';
+import type { Identity } from './identity.js';
+import { LazyMap } from './lazy-map.js';
+import { Lru } from './lru.js';
+import { type Rights, relationAccess, relationsOf } from './rights.js';
+import type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
+import { refuse } from './token-fault.js';
+
+/** What one caller may see and do, with the values that row filters refer to. Frozen. */
+export interface EffectiveAccess extends Access {
+  /** Data roles that count: claimed, and below the ceiling of every subject in the chain. */
+  readonly dataRoles: ReadonlySet<string>;
+  /** Admin roles that count, likewise. */
+  readonly adminRoles: ReadonlySet<string>;
+  /** Values of an attribute of the chain's subject `index` (root: 0); none where it is missing or `any`. */
+  attributeValues(index: number, name: string): readonly string[];
+}
+
+/**
+ * Evaluates `identity` over its whole chain (contract, Authentication 4). A caller who may see nothing gets an
+ * access without relations: see `isEmpty`. Throws E3001 for another tenant's identity, InternalError where
+ * `snapshot` was not compiled against `catalog`.
+ */
+export function effectiveAccess(
+  identity: Identity,
+  snapshot: PolicySnapshot,
+  catalog: Catalog,
+): EffectiveAccess {
+  if (identity.tenant !== snapshot.tenant) refuse('tenant');
+  if (snapshot.catalogVersion !== catalog.version) {
+    throw new InternalError('the policy snapshot was compiled against another catalog');
+  }
+  const caches = cachesOf(snapshot);
+  const known = caches.byIdentity.get(identity);
+  if (known !== undefined) return known;
+  const access = evaluate(identity, snapshot, catalog, caches);
+  caches.byIdentity.set(identity, access);
+  return access;
+}
+
+/** Whether the caller may see nothing at all; then the answer is `noAccess`, once the limiter has counted it. */
+export function isEmpty(access: Access): boolean {
+  return access.relations.size === 0;
+}
+
+/** The values of an attribute of one subject of the chain, root first; none where it is missing or `any`. */
+export function attributeValues(
+  identity: Identity,
+  snapshot: PolicySnapshot,
+  subjectIndex: number,
+  name: string,
+): readonly string[] {
+  const subject = identity.chain[subjectIndex];
+  const value = subject === undefined ? undefined : snapshot.subjects.get(subject)?.attributes.get(name);
+  return value === undefined || value === 'any' ? [] : value;
+}
+
+const NOBODY: SubjectPolicy = Object.freeze({
+  ceiling: new Set<string>(),
+  adminCeiling: new Set<string>(),
+  attributes: new Map<string, never>(),
+  pattern: new Map<string, never>(),
+});
+
+function evaluate(
+  identity: Identity,
+  snapshot: PolicySnapshot,
+  catalog: Catalog,
+  caches: Caches,
+): EffectiveAccess {
+  const chain = identity.chain.map((s) => snapshot.subjects.get(s) ?? NOBODY);
+  const rights = rightsOf(identity, snapshot, chain);
+  const signature = signatureOf(rights, snapshot);
+  let relations = caches.bySignature.get(signature);
+  if (relations === undefined) {
+    relations = new LazyMap(relationsOf(rights, snapshot), (name) =>
+      relationAccess(name, rights, snapshot, catalog),
+    );
+    caches.bySignature.set(signature, relations);
+  }
+  return Object.freeze({
+    signature,
+    policyVersion: snapshot.version,
+    chainLength: chain.length,
+    relations,
+    dataRoles: new Set(rights.roles),
+    adminRoles: new Set(identity.roles.filter((r) => chain.every((s) => s.adminCeiling.has(r)))),
+    attributeValues: (index: number, name: string) => attributeValues(identity, snapshot, index, name),
+  });
+}
+
+/**
+ * Roles that grant must be below every ceiling. Roles that deny count as soon as one subject could have them: if a
+ * ceiling could take a role's deny rules away, a longer chain would see more than a shorter one.
+ */
+function rightsOf(identity: Identity, snapshot: PolicySnapshot, chain: readonly SubjectPolicy[]): Rights {
+  const claimed = [...new Set(identity.aclRoles)].sort();
+  const denies = (role: string): boolean => (snapshot.roles.get(role)?.denied.size ?? 0) > 0;
+  return Object.freeze({
+    roles: claimed.filter((r) => chain.length > 0 && chain.every((s) => s.ceiling.has(r))),
+    denying: claimed.filter((r) => denies(r) && chain.some((s) => s.ceiling.has(r))),
+    patterns: chain.map((s) => s.pattern),
+  });
+}
+
+/** Equal for callers whose governed plans are equal; says nothing of attribute values, which are parameters. */
+function signatureOf(rights: Rights, snapshot: PolicySnapshot): string {
+  const patterns = rights.patterns.map((p) => [...p].sort(([a], [b]) => (a < b ? -1 : 1)));
+  return createHash('sha256')
+    .update(
+      JSON.stringify([snapshot.version, snapshot.catalogVersion, rights.roles, rights.denying, patterns]),
+    )
+    .digest('base64url');
+}
+
+interface Caches {
+  /** One verified token, one identity object. */
+  readonly byIdentity: WeakMap<Identity, EffectiveAccess>;
+  /** Callers with the same rights share what is worked out for them. */
+  readonly bySignature: Lru<string, ReadonlyMap<string, RelationAccess>>;
+}
+
+const SIGNATURES = 1_000;
+const CACHES = new WeakMap<PolicySnapshot, Caches>();
+
+/** A snapshot's caches live and end with it. */
+function cachesOf(snapshot: PolicySnapshot): Caches {
+  let caches = CACHES.get(snapshot);
+  if (caches === undefined) {
+    caches = { byIdentity: new WeakMap(), bySignature: new Lru(SIGNATURES) };
+    CACHES.set(snapshot, caches);
+  }
+  return caches;
+}

@@ -1,0 +1,107 @@
+import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
+
+/**
+ * Signed tree heads as C2SP tlog-checkpoint notes, one after another in the file `checkpoints`, each followed by
+ * an empty line:
+ *
+ * ```
+ * osl-audit/3f0c…                      origin, also the name of the key
+ * 1024                                 tree size: records covered
+ * 7Yk…=                                RFC 6962 root, base64
+ * time 2026-01-02T03:04:05.678Z        extension line
+ *
+ * — osl-audit/3f0c… <base64 of key hash (4 B) ‖ Ed25519 signature (64 B)>
+ * ```
+ */
+
+export const CHECKPOINTS_FILE = 'checkpoints';
+export const PUBLIC_KEY_FILE = 'checkpoint.vkey';
+const ED25519 = 0x01;
+const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
+const NOTE =
+  /^(?<body>(?<origin>[^\n]+)\n(?<size>0|[1-9]\d{0,15})\n(?<root>[A-Za-z0-9+/]{43}=)\n(?<extensions>(?:[^\n]+\n)*))\n(?<signatures>(?:\u2014 [^\n]+\n)+)$/;
+
+export interface Checkpoint {
+  readonly origin: string;
+  readonly size: number;
+  readonly root: Buffer;
+  /** RFC 3339, from the extension line `time`; null if the note has none. */
+  readonly time: string | null;
+  /** The whole note, signatures included. */
+  readonly note: string;
+}
+
+/** Public half of the key that signs checkpoints. */
+export interface VerifierKey {
+  readonly name: string;
+  /** First four bytes of SHA-256(name ‖ 0x0A ‖ 0x01 ‖ key), as signed-note asks. */
+  readonly id: Buffer;
+  readonly key: KeyObject;
+}
+
+/** `<name>+<key hash, hex>+<base64 of 0x01 ‖ public key>`, the form that other note tools read. */
+export function formatVerifierKey(name: string, publicKey: Uint8Array): string {
+  const typed = Buffer.concat([Buffer.of(ED25519), publicKey]);
+  return `${name}+${keyId(name, typed).toString('hex')}+${typed.toString('base64')}`;
+}
+
+/** Throws a TypeError on anything but one well-formed Ed25519 verifier key. */
+export function parseVerifierKey(text: string): VerifierKey {
+  const [, name = '', id = '', encoded = ''] = /^([^\s+]+)\+([0-9a-f]{8})\+(\S+)\s*$/.exec(text) ?? [];
+  const typed = Buffer.from(encoded, 'base64');
+  if (typed.length !== 33 || typed[0] !== ED25519 || keyId(name, typed).toString('hex') !== id) {
+    throw new TypeError('the verifier key of the audit log is not well formed');
+  }
+  const spki = Buffer.concat([SPKI_PREFIX, typed.subarray(1)]);
+  return {
+    name,
+    id: Buffer.from(id, 'hex'),
+    key: createPublicKey({ key: spki, format: 'der', type: 'spki' }),
+  };
+}
+
+function keyId(name: string, typedKey: Uint8Array): Buffer {
+  return hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), typedKey]), 'buffer').subarray(0, 4);
+}
+
+/** The text that is signed. */
+export function checkpointBody(origin: string, size: number, root: Buffer, time: string): string {
+  return `${origin}\n${size}\n${root.toString('base64')}\ntime ${time}\n`;
+}
+
+export function formatSignature(name: string, id: Buffer, signature: Buffer): string {
+  return `\u2014 ${name} ${Buffer.concat([id, signature]).toString('base64')}\n`;
+}
+
+/** The checkpoint in a note, or null unless it is well formed and `trusted` signed it under its own origin. */
+export function openCheckpoint(note: string, trusted: VerifierKey): Checkpoint | null {
+  const groups = NOTE.exec(note)?.groups;
+  if (!groups) return null;
+  const { body = '', origin = '', size = '', root = '', extensions = '', signatures = '' } = groups;
+  if (origin !== trusted.name || !signatures.split('\n').some((line) => signs(line, body, trusted)))
+    return null;
+  const time = /^time (\S+)$/m.exec(extensions)?.[1] ?? null;
+  return { origin, size: Number(size), root: Buffer.from(root, 'base64'), time, note };
+}
+
+function signs(line: string, body: string, trusted: VerifierKey): boolean {
+  const prefix = `\u2014 ${trusted.name} `;
+  if (!line.startsWith(prefix)) return false;
+  const blob = Buffer.from(line.slice(prefix.length), 'base64');
+  if (blob.length !== 68 || !blob.subarray(0, 4).equals(trusted.id)) return false;
+  return verify(null, Buffer.from(body), trusted.key, blob.subarray(4));
+}
+
+/** Splits the file `checkpoints` into notes; `end` is the byte offset after the last whole one. */
+export function splitNotes(file: Buffer): { notes: string[]; end: number } {
+  const notes: string[] = [];
+  let start = 0;
+  for (;;) {
+    // A note is body, empty line, signatures; the second empty line ends it.
+    const bodyEnd = file.indexOf('\n\n', start);
+    const end = bodyEnd === -1 ? -1 : file.indexOf('\n\n', bodyEnd + 2);
+    if (end === -1) return { notes, end: start };
+    notes.push(file.toString('utf8', start, end + 1));
+    start = end + 2;
+  }
+}

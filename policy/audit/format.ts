@@ -1,0 +1,186 @@
+import { hash } from 'node:crypto';
+import { MAX_RECORD_BYTES } from './record.js';
+
+/**
+ * Bytes on disk. This and `checkpoint.ts` are all that the writer and the verifier share.
+ *
+ * ```
+ * segment   header line, frames, zeros (preallocated room not used yet)
+ * header    osl-audit/1 <writer> <epoch> <segment> <first seq> <chain so far, hex> <check>\n
+ * frame     mark 0xF7 | back u24 | length u16 | check u16 | 0x00 | record | chain hash 32 B | \n     (big endian)
+ * ```
+ *
+ * `back` is the distance to the first frame of the same group commit; the zero byte and the record are the
+ * RFC 6962 leaf input as it stands. The mark occurs in no UTF-8 text, and neither mark nor newline is zero, so a
+ * frame that lost bytes (they read as zero) differs from one that was altered.
+ */
+
+export const HASH_BYTES = 32;
+export const FRAME_HEAD = 9;
+export const FRAME_TAIL = HASH_BYTES + 1;
+/** Largest group commit in bytes: `back` has 24 bits. */
+export const MAX_GROUP_BYTES = 8 * 1024 * 1024;
+/** Chain hash before the first record. */
+export const GENESIS: Buffer = Buffer.alloc(HASH_BYTES);
+
+const MARK = 0xf7;
+const NEWLINE = 0x0a;
+const SECTOR = 512;
+const HEADER_LINE =
+  /^osl-audit\/1 ([\w.-]{1,64}) ([1-9]\d{0,14}) ([1-9]\d{0,7}) (0|[1-9]\d{0,14}) ([0-9a-f]{64}) ([0-9a-f]{16})\n/;
+
+export interface SegmentHeader {
+  readonly writer: string;
+  readonly epoch: number;
+  /** Number of the segment, from 1, without gaps. */
+  readonly segment: number;
+  readonly firstSeq: number;
+  /** Chain hash of the record before `firstSeq`. */
+  readonly chain: Buffer;
+}
+
+export interface Frame {
+  readonly at: number;
+  readonly next: number;
+  /** Bytes from the first frame of the group to this one. */
+  readonly back: number;
+  /** 0x00 and the record: what RFC 6962 hashes into the leaf. */
+  readonly leafInput: Buffer;
+  readonly record: Buffer;
+  readonly chain: Buffer;
+}
+
+export function segmentName(segment: number): string {
+  return `segment-${String(segment).padStart(8, '0')}.log`;
+}
+
+/** File with the HMAC key of a segment's fingerprints; destroying it makes them meaningless. */
+export function keyName(segment: number): string {
+  return `segment-${String(segment).padStart(8, '0')}.key`;
+}
+
+/** Number of the segment that a file name stands for, or null for other files. */
+export function segmentNumber(name: string): number | null {
+  const match = /^segment-(\d{8})\.log$/.exec(name);
+  return match ? Number(match[1]) : null;
+}
+
+export function leafHash(leafInput: Uint8Array): Buffer {
+  return hash('sha256', leafInput, 'buffer');
+}
+
+const link = Buffer.alloc(2 * HASH_BYTES);
+
+/** h = SHA-256(previous h ‖ leaf hash). */
+export function chainHash(previous: Uint8Array, leaf: Uint8Array): Buffer {
+  link.set(previous, 0);
+  link.set(leaf, HASH_BYTES);
+  return hash('sha256', link, 'buffer');
+}
+
+export function encodeHeader(header: SegmentHeader): Buffer {
+  const { writer, epoch, segment, firstSeq, chain } = header;
+  const line = `osl-audit/1 ${writer} ${epoch} ${segment} ${firstSeq} ${chain.toString('hex')}`;
+  return Buffer.from(`${line} ${headerCheck(line)}\n`);
+}
+
+/** The header and where the first frame starts, or null if the bytes are no header. */
+export function decodeHeader(segment: Buffer): { header: SegmentHeader; end: number } | null {
+  const text = segment.toString('latin1', 0, 256);
+  const match = HEADER_LINE.exec(text);
+  if (!match) return null;
+  const [line, writer = '', epoch, number, firstSeq, chain = '', check = ''] = match;
+  if (headerCheck(line.slice(0, -check.length - 2)) !== check) return null;
+  const header = {
+    writer,
+    epoch: Number(epoch),
+    segment: Number(number),
+    firstSeq: Number(firstSeq),
+    chain: Buffer.from(chain, 'hex'),
+  };
+  return { header, end: line.length };
+}
+
+function headerCheck(line: string): string {
+  return hash('sha256', line, 'hex').slice(0, 16);
+}
+
+/** Writes mark, back, length, check and the leaf prefix before a record of `length` bytes at `at + FRAME_HEAD`. */
+export function putFrameHead(target: Buffer, at: number, back: number, length: number): void {
+  target[at] = MARK;
+  target.writeUIntBE(back, at + 1, 3);
+  target.writeUInt16BE(length, at + 4);
+  target.writeUInt16BE(headCheck(back, length), at + 6);
+  target[at + 8] = 0;
+}
+
+export function putFrameTail(target: Buffer, at: number, length: number, chain: Buffer): void {
+  target.set(chain, at + FRAME_HEAD + length);
+  target[at + FRAME_HEAD + length + HASH_BYTES] = NEWLINE;
+}
+
+/** Column parity: any single flipped bit of `back` or `length` shows. */
+function headCheck(back: number, length: number): number {
+  return (back & 0xffff) ^ (back >>> 16) ^ length ^ 0x4f53;
+}
+
+/** Offset after the last byte that is not zero: what follows is unused room. */
+export function usedEnd(segment: Buffer): number {
+  let end = segment.length;
+  while (end > 0 && segment[end - 1] === 0) end -= 1;
+  return end;
+}
+
+/** The frame at `at`, by structure alone (the caller checks the chain), or null if none is whole before `end`. */
+export function frameAt(segment: Buffer, at: number, end: number): Frame | null {
+  const length = headLength(segment, at, end);
+  if (length === null) return null;
+  const next = at + FRAME_HEAD + length + FRAME_TAIL;
+  if (next > end || segment[next - 1] !== NEWLINE) return null;
+  return {
+    at,
+    next,
+    back: segment.readUIntBE(at + 1, 3),
+    leafInput: segment.subarray(at + FRAME_HEAD - 1, at + FRAME_HEAD + length),
+    record: segment.subarray(at + FRAME_HEAD, at + FRAME_HEAD + length),
+    chain: segment.subarray(at + FRAME_HEAD + length, next - 1),
+  };
+}
+
+function headLength(segment: Buffer, at: number, end: number): number | null {
+  if (at + FRAME_HEAD > end || segment[at] !== MARK || segment[at + 8] !== 0) return null;
+  const length = segment.readUInt16BE(at + 4);
+  if (length === 0 || length > MAX_RECORD_BYTES) return null;
+  return segment.readUInt16BE(at + 6) === headCheck(segment.readUIntBE(at + 1, 3), length) ? length : null;
+}
+
+/**
+ * Whether the invalid frame at `at` is the torn end of a write that never finished, and so was never
+ * acknowledged. Two things must hold. Bytes are *missing*: the data ends inside the frame, or a whole sector of
+ * it is zero (a lost sector reads as zero; an altered one does not). And no later group exists: a group is
+ * written only once the one before it is on disk.
+ */
+export function isTorn(segment: Buffer, at: number, end: number): boolean {
+  if (hasLaterGroup(segment, at, end)) return false;
+  const length = headLength(segment, at, end);
+  const frameEnd = length === null ? at + FRAME_HEAD : at + FRAME_HEAD + length + FRAME_TAIL;
+  return frameEnd > end || hasZeroSector(segment, at, length === null ? at + FRAME_HEAD - 1 : frameEnd);
+}
+
+function hasLaterGroup(segment: Buffer, at: number, end: number): boolean {
+  for (let i = segment.indexOf(MARK, at + 1); i !== -1 && i < end; i = segment.indexOf(MARK, i + 1)) {
+    const frame = frameAt(segment, i, end);
+    if (frame && frame.back === 0 && frame.record[0] === 0x7b && frame.record.at(-1) === 0x7d) return true;
+  }
+  return false;
+}
+
+/** Whether some sector's share of [from, to) is zero throughout. */
+function hasZeroSector(segment: Buffer, from: number, to: number): boolean {
+  for (let start = from; start < to; ) {
+    const stop = Math.min(to, (Math.floor(start / SECTOR) + 1) * SECTOR);
+    if (segment.subarray(start, stop).every((byte) => byte === 0)) return true;
+    start = stop;
+  }
+  return false;
+}

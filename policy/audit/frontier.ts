@@ -1,0 +1,46 @@
+import { hash } from 'node:crypto';
+import { HASH_BYTES } from './format.js';
+
+/** Root of the tree without leaves (RFC 6962: the hash of nothing). */
+const EMPTY_ROOT = hash('sha256', '', 'buffer');
+
+const node = Buffer.alloc(1 + 2 * HASH_BYTES);
+node[0] = 0x01;
+
+function nodeHash(left: Buffer, right: Buffer): Buffer {
+  node.set(left, 1);
+  node.set(right, 1 + HASH_BYTES);
+  return hash('sha256', node, 'buffer');
+}
+
+/**
+ * The right edge of an RFC 6962 tree: one root per complete subtree, largest first, as the binary digits of the
+ * size say. Enough to add leaves and to know the root; O(log n) memory.
+ */
+export class Frontier {
+  #roots: Buffer[] = [];
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  push(leaf: Buffer): void {
+    let root = leaf;
+    for (let digits = this.#size; digits % 2 === 1; digits = Math.floor(digits / 2)) {
+      // The lowest digits that are set name subtrees, so one is there.
+      root = nodeHash(this.#roots.pop() ?? EMPTY_ROOT, root);
+    }
+    this.#roots.push(root);
+    this.#size += 1;
+  }
+
+  root(): Buffer {
+    let root = this.#roots.at(-1);
+    for (let i = this.#roots.length - 2; i >= 0 && root; i -= 1) {
+      const left = this.#roots[i];
+      if (left) root = nodeHash(left, root);
+    }
+    return root ?? EMPTY_ROOT;
+  }
+}

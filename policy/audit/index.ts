@@ -1,0 +1,18 @@
+/** The audit log: durable, chained, signed. The design is in `docs/decisions`, the bytes are in `format.ts`. */
+export { AuditDamaged, AuditLocked, AuditUnavailable, type UnavailableReason } from './errors.js';
+export type { AppendDone } from './group.js';
+export type { AuditLog, AuditLogOptions, AuditStats } from './interface.js';
+export { openAuditLog } from './log.js';
+export { type AuditProof, checkProof, type ProofVerdict, prove } from './proof.js';
+export { type ReadOptions, readRecords } from './read.js';
+export type {
+  AuditDecision,
+  AuditEntry,
+  AuditKind,
+  AuditOutcome,
+  AuditRecord,
+  AuditSurface,
+  AuditVersions,
+} from './record.js';
+export type { AuditProblem, AuditVerdict, ProblemKind } from './verdict.js';
+export { type VerifyOptions, verifyAuditLog } from './verify.js';

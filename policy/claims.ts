@@ -1,0 +1,119 @@
+import type { Identity } from './identity.js';
+import { isName } from './is-name.js';
+import type { JsonObject } from './strict-json.js';
+import {
+  CLOCK_SKEW_SECONDS,
+  DEFAULT_ISSUER,
+  MAX_CHAIN,
+  MAX_LIFETIME_SECONDS,
+  MAX_ROLES,
+  refuse,
+  TOKEN_VERSION,
+  type TokenFault,
+} from './token-fault.js';
+
+/** What the claims of a token are held against. */
+export interface ClaimRules {
+  readonly tenant: string;
+  /** Configured: required and equal. Not configured: a token may leave it out, else it must say `service`. */
+  readonly issuer?: string;
+  /** Configured: required, and one of the token's audiences. */
+  readonly audience?: string;
+}
+
+/** When claims are good, in seconds since the epoch. */
+export interface Validity {
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+  readonly notBefore: number | null;
+}
+
+export interface Claims extends Validity {
+  readonly identity: Identity;
+}
+
+/**
+ * Reads the payload of an actor token, version 2: every claim typed, bounded and consistent with the others.
+ * Time is not looked at; see `checkTime`. Throws E3001. Source: contract, Authentication 3.
+ */
+export function readClaims(payload: JsonObject, rules: ClaimRules): Claims {
+  if (payload.get('version') !== TOKEN_VERSION) refuse('version');
+  if (payload.get('tenant_id') !== rules.tenant) refuse('tenant');
+  checkIssuer(payload.get('iss'), rules.issuer);
+  checkAudience(payload.get('aud'), rules.audience);
+  const chain = readChain(payload.get('chain'));
+  const subject = payload.get('sub');
+  if (typeof subject !== 'string' || subject !== chain.at(-1)) refuse('subject');
+  const tokenId = payload.get('jti');
+  if (!isName(tokenId)) refuse('tokenId');
+  const validity = readValidity(payload);
+  const identity: Identity = Object.freeze({
+    tenant: rules.tenant,
+    subject,
+    chain,
+    roles: readRoles(payload.get('roles'), 'roles'),
+    aclRoles: readRoles(payload.get('acl_roles'), 'aclRoles'),
+    issuedAt: validity.issuedAt,
+    expiresAt: validity.expiresAt,
+    tokenId,
+  });
+  return Object.freeze({ ...validity, identity });
+}
+
+/**
+ * Holds claims against the clock (`now`: ms since the epoch), with 30 s of skew either way. Written so that a
+ * clock that is not a number refuses. Throws E3001.
+ */
+export function checkTime(validity: Validity, now: number): void {
+  const skew = CLOCK_SKEW_SECONDS * 1_000;
+  if (!(now < validity.expiresAt * 1_000 + skew)) refuse('expired');
+  const start = Math.max(validity.issuedAt, validity.notBefore ?? validity.issuedAt);
+  if (!(now >= start * 1_000 - skew)) refuse('notYet');
+}
+
+/** Whether `identity` is over at `now` (ms since the epoch); a session that carries it then ends. */
+export function isExpired(identity: Identity, now: number): boolean {
+  return !(now < (identity.expiresAt + CLOCK_SKEW_SECONDS) * 1_000);
+}
+
+function readValidity(payload: JsonObject): Validity {
+  const issuedAt = readSeconds(payload.get('iat'), 'issuedAt');
+  const expiresAt = readSeconds(payload.get('exp'), 'expiry');
+  const notBefore = payload.has('nbf') ? readSeconds(payload.get('nbf'), 'notBeforeForm') : null;
+  if (expiresAt <= issuedAt) refuse('order');
+  if (expiresAt - issuedAt > MAX_LIFETIME_SECONDS) refuse('lifetime');
+  return { issuedAt, expiresAt, notBefore };
+}
+
+function readSeconds(value: unknown, fault: TokenFault): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) refuse(fault);
+  return value;
+}
+
+function readChain(value: unknown): readonly string[] {
+  if (!Array.isArray(value) || value.length === 0 || value.length > MAX_CHAIN) refuse('chain');
+  const names: readonly unknown[] = value;
+  if (!names.every(isName) || new Set(names).size < names.length) refuse('chain');
+  return Object.freeze([...names]);
+}
+
+/** A claim that is left out gives no roles. */
+function readRoles(value: unknown, fault: TokenFault): readonly string[] {
+  if (value === undefined) return Object.freeze([]);
+  if (!Array.isArray(value) || value.length > MAX_ROLES) refuse(fault);
+  const names: readonly unknown[] = value;
+  if (!names.every(isName)) refuse(fault);
+  return Object.freeze([...names]);
+}
+
+function checkIssuer(value: unknown, issuer: string | undefined): void {
+  if (value === undefined && issuer === undefined) return;
+  if (value !== (issuer ?? DEFAULT_ISSUER)) refuse('issuer');
+}
+
+function checkAudience(value: unknown, audience: string | undefined): void {
+  if (value === undefined && audience === undefined) return;
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value];
+  if (list.length > MAX_ROLES || !list.every(isName)) refuse('audience');
+  if (audience !== undefined && !list.includes(audience)) refuse('audience');
+}

@@ -1,0 +1,47 @@
+import type { MaskKind } from 'osl-compiler';
+
+/** The policy as its YAML file states it, after the schema check. Names may still be wrong; `snapshot` says. */
+export interface PolicyDocument {
+  readonly version: 1;
+  readonly tenant: string;
+  readonly subjects: Readonly<Record<string, SubjectDocument>>;
+  readonly roles: Readonly<Record<string, RoleDocument>>;
+  /** Mask of each sensitivity label. A label that is not named here is `deny`. */
+  readonly masks: Readonly<Record<string, MaskKind>>;
+  readonly limits?: LimitsDocument;
+}
+
+export interface SubjectDocument {
+  /** Data roles that the subject can ever have; what a token claims beyond them counts for nothing. */
+  readonly ceiling: readonly string[];
+  /** Admin roles that the subject can ever have. */
+  readonly admin?: readonly string[];
+  /** A value, a list of values, or `{any: true}`. A missing attribute makes a filter false. */
+  readonly attributes?: Readonly<Record<string, string | readonly string[] | { readonly any: true }>>;
+}
+
+export interface RoleDocument {
+  readonly description?: string;
+  readonly grants: readonly GrantDocument[];
+  /** Columns that members may not use at all, whatever other roles grant. No columns: the whole relation. */
+  readonly deny?: readonly { readonly on: string; readonly columns?: readonly string[] }[];
+}
+
+export interface GrantDocument {
+  /** An entity or a bridge. */
+  readonly on: string;
+  /** `*` means every column, also those that a later manifest adds. */
+  readonly columns: '*' | readonly string[];
+  /** A predicate over the relation's columns; `attribute('name')` refers to the caller's attributes. */
+  readonly rows?: string;
+  /** Sensitivity labels shown in the clear. */
+  readonly unmask?: readonly string[];
+}
+
+/** Requests a second and subject. */
+export interface LimitsDocument {
+  readonly query?: number;
+  readonly sample?: number;
+  readonly schema?: number;
+  readonly catalog?: number;
+}

@@ -1,0 +1,47 @@
+/** Who may do what: token verification, policy snapshot, effective access, rate limits, audit log. */
+
+export { attributeValues, type EffectiveAccess, effectiveAccess, isEmpty } from './access.js';
+export * from './audit/index.js';
+export { type ClaimRules, type Claims, checkTime, isExpired, readClaims, type Validity } from './claims.js';
+export type * from './document.js';
+export type { Identity } from './identity.js';
+export {
+  configuredKeys,
+  type KeyConfiguration,
+  type KeySource,
+  type TokenAlgorithm,
+  type VerificationKey,
+} from './keys.js';
+export {
+  createLimiter,
+  DEFAULT_LIMITS,
+  LIMIT_BUCKETS,
+  type LimitBucket,
+  type Limiter,
+  type LimiterOptions,
+  type Limits,
+} from './limit.js';
+export { type MintClaims, mintToken, type SigningKey } from './mint.js';
+export { type DocumentPath, type PolicyProblem, PolicyProblems, PROBLEM_CODES } from './problems.js';
+export { createSingleUse, type SingleUse, type SingleUseOptions } from './single-use.js';
+export {
+  type AttributeValue,
+  compileSnapshot,
+  type Denied,
+  type PolicySnapshot,
+  type RolePolicy,
+  type SubjectPolicy,
+} from './snapshot.js';
+export { createVerifier, type TokenVerifier, type VerifierOptions } from './token.js';
+export {
+  CLOCK_SKEW_SECONDS,
+  DEFAULT_ISSUER,
+  MAX_CHAIN,
+  MAX_LIFETIME_SECONDS,
+  MAX_TOKEN_BYTES,
+  TOKEN_FAULTS,
+  TOKEN_TYPE,
+  TOKEN_VERSION,
+  type TokenFault,
+} from './token-fault.js';
+export type { Limited } from './window.js';

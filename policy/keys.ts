@@ -1,0 +1,82 @@
+import { createPublicKey, createSecretKey, type KeyObject } from 'node:crypto';
+
+export type TokenAlgorithm = 'HS256' | 'RS256';
+
+/** A key and the one algorithm that it may be used with. */
+export interface VerificationKey {
+  readonly algorithm: TokenAlgorithm;
+  /** Null for a key that tokens use without naming it. */
+  readonly kid: string | null;
+  readonly key: KeyObject;
+}
+
+/**
+ * Where verification keys come from. `candidates` gives the keys that a token with this header may be signed
+ * with, none where there are none; it never makes a key from the token itself. A source over JWKS fits here.
+ */
+export interface KeySource {
+  candidates(
+    algorithm: TokenAlgorithm,
+    kid: string | null,
+  ): readonly VerificationKey[] | Promise<readonly VerificationKey[]>;
+}
+
+export interface KeyConfiguration {
+  /** The tenant's signing secrets, at least 32 bytes each; two during rotation. */
+  readonly secrets?: readonly { readonly kid?: string; readonly secret: Uint8Array }[];
+  /** The issuer's public keys as PEM (SPKI), RSA of at least 2,048 bits. */
+  readonly publicKeys?: readonly { readonly kid?: string; readonly pem: string }[];
+}
+
+const MIN_SECRET_BYTES = 32;
+const MIN_MODULUS_BITS = 2_048;
+const MAX_KEYS = 16;
+const KEY_ID = /^[\w.-]{1,64}$/;
+
+export function isKeyId(value: unknown): value is string {
+  return typeof value === 'string' && KEY_ID.test(value);
+}
+
+/** Keys fixed by configuration. Throws RangeError for a key that is too weak, unfit or named twice. */
+export function configuredKeys(configuration: KeyConfiguration): KeySource {
+  const keys = [
+    ...(configuration.secrets ?? []).map((s) => secretKey(s.secret, s.kid ?? null)),
+    ...(configuration.publicKeys ?? []).map((k) => publicKey(k.pem, k.kid ?? null)),
+  ];
+  if (keys.length === 0) throw new RangeError('no verification key is configured');
+  if (keys.length > MAX_KEYS) throw new RangeError(`more than ${MAX_KEYS} verification keys are configured`);
+  const named = keys.flatMap((k) => (k.kid === null ? [] : [k.kid]));
+  if (new Set(named).size < named.length) throw new RangeError('two verification keys have the same kid');
+  return Object.freeze({
+    candidates: (algorithm: TokenAlgorithm, kid: string | null): readonly VerificationKey[] =>
+      keys.filter((k) => k.algorithm === algorithm && (kid === null || k.kid === kid)),
+  });
+}
+
+export function secretKey(secret: Uint8Array, kid: string | null): VerificationKey {
+  if (secret.byteLength < MIN_SECRET_BYTES) {
+    throw new RangeError(`a signing secret has at least ${MIN_SECRET_BYTES} bytes, not ${secret.byteLength}`);
+  }
+  return Object.freeze({ algorithm: 'HS256', kid: checkedKeyId(kid), key: createSecretKey(secret) });
+}
+
+function publicKey(pem: string, kid: string | null): VerificationKey {
+  if (pem.includes('PRIVATE KEY'))
+    throw new RangeError('a verifier takes the public key only, not the private one');
+  const key = createPublicKey(pem);
+  requireRsa(key);
+  return Object.freeze({ algorithm: 'RS256', kid: checkedKeyId(kid), key });
+}
+
+export function requireRsa(key: KeyObject): void {
+  const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
+  if (key.asymmetricKeyType !== 'rsa' || bits < MIN_MODULUS_BITS) {
+    throw new RangeError(`an RS256 key is RSA of at least ${MIN_MODULUS_BITS} bits`);
+  }
+}
+
+export function checkedKeyId(kid: string | null): string | null {
+  if (kid !== null && !isKeyId(kid))
+    throw new RangeError('a kid is 1 to 64 letters, digits, `_`, `.` or `-`');
+  return kid;
+}

@@ -1,0 +1,66 @@
+import { type KeyObject, randomUUID } from 'node:crypto';
+import { SignJWT } from 'jose';
+import { readClaims } from './claims.js';
+import { checkedKeyId, requireRsa, secretKey } from './keys.js';
+import { DEFAULT_ISSUER, MAX_LIFETIME_SECONDS, TOKEN_TYPE, TOKEN_VERSION } from './token-fault.js';
+
+export interface MintClaims {
+  readonly tenant: string;
+  /** Root to leaf; the last is the token's `sub`. */
+  readonly chain: readonly string[];
+  readonly roles?: readonly string[];
+  readonly aclRoles?: readonly string[];
+  /** Seconds since the epoch; the clock's now unless told. */
+  readonly issuedAt?: number;
+  /** 1–300; 300 unless told. */
+  readonly lifetimeSeconds?: number;
+  /** A random UUID unless told. */
+  readonly tokenId?: string;
+  /** `service` unless told. */
+  readonly issuer?: string;
+  readonly audience?: string;
+}
+
+export type SigningKey =
+  | { readonly algorithm: 'HS256'; readonly secret: Uint8Array; readonly kid?: string }
+  | { readonly algorithm: 'RS256'; readonly privateKey: KeyObject; readonly kid?: string };
+
+/**
+ * Signs an actor token, version 2, as a compact JWS. The claims pass the verifier's own reader first, so a token
+ * that this service would refuse is never made: E3001 names the rule. RangeError for an unfit key.
+ */
+export async function mintToken(claims: MintClaims, key: SigningKey): Promise<string> {
+  const payload = payloadOf(claims);
+  readClaims(new Map<string, unknown>(Object.entries(payload)), {
+    tenant: claims.tenant,
+    issuer: payload.iss,
+    ...(claims.audience === undefined ? {} : { audience: claims.audience }),
+  });
+  const kid = checkedKeyId(key.kid ?? null);
+  return new SignJWT(payload)
+    .setProtectedHeader({ alg: key.algorithm, typ: TOKEN_TYPE, ...(kid === null ? {} : { kid }) })
+    .sign(signingKey(key));
+}
+
+function payloadOf(claims: MintClaims) {
+  const issuedAt = claims.issuedAt ?? Math.floor(Date.now() / 1_000);
+  return {
+    version: TOKEN_VERSION,
+    tenant_id: claims.tenant,
+    chain: [...claims.chain],
+    sub: claims.chain.at(-1) ?? '',
+    roles: [...(claims.roles ?? [])],
+    acl_roles: [...(claims.aclRoles ?? [])],
+    iss: claims.issuer ?? DEFAULT_ISSUER,
+    ...(claims.audience === undefined ? {} : { aud: claims.audience }),
+    iat: issuedAt,
+    exp: issuedAt + (claims.lifetimeSeconds ?? MAX_LIFETIME_SECONDS),
+    jti: claims.tokenId ?? randomUUID(),
+  };
+}
+
+function signingKey(key: SigningKey): KeyObject {
+  if (key.algorithm === 'HS256') return secretKey(key.secret, null).key;
+  requireRsa(key.privateKey);
+  return key.privateKey;
+}

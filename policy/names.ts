@@ -1,0 +1,94 @@
+import { type Catalog, type MaskKind, nearest, type Relation } from 'osl-compiler';
+import type { DocumentPath, ProblemList, ProblemName } from './problems.js';
+
+/** A relation and what grants say about it, computed once. */
+export interface RelationNames {
+  readonly relation: Relation;
+  readonly columns: ReadonlySet<string>;
+  /** Sensitivity labels of its columns. */
+  readonly labels: ReadonlySet<string>;
+}
+
+/** Resolves the names of a policy document. A name that does not resolve becomes a problem, and null. */
+export class Names {
+  readonly #problems: ProblemList;
+  readonly #relations: ReadonlyMap<string, RelationNames>;
+  readonly #roles: ReadonlySet<string>;
+  readonly #labels: ReadonlySet<string>;
+
+  constructor(catalog: Catalog, roles: Iterable<string>, masked: Iterable<string>, problems: ProblemList) {
+    this.#problems = problems;
+    this.#relations = new Map([...catalog.relations].map(([name, r]) => [name, namesOf(r)]));
+    this.#roles = new Set(roles);
+    this.#labels = new Set([...masked, ...[...this.#relations.values()].flatMap((r) => [...r.labels])]);
+  }
+
+  get relations(): ReadonlyMap<string, RelationNames> {
+    return this.#relations;
+  }
+
+  relation(name: string, path: DocumentPath): RelationNames | null {
+    const found = this.#relations.get(name);
+    if (found !== undefined) return found;
+    this.#unknown('unknownRelation', 'entity or bridge', name, this.#relations.keys(), path);
+    return null;
+  }
+
+  /** The set of `names`, each a column of `relation`. */
+  columns(names: readonly string[], relation: RelationNames, path: DocumentPath): ReadonlySet<string> {
+    for (const [i, name] of names.entries()) {
+      if (relation.columns.has(name)) continue;
+      this.#unknown('unknownColumn', `column of \`${relation.relation.name}\``, name, relation.columns, [
+        ...path,
+        i,
+      ]);
+    }
+    return new Set(names);
+  }
+
+  labels(names: readonly string[], path: DocumentPath): ReadonlySet<string> {
+    for (const [i, name] of names.entries()) {
+      if (this.#labels.has(name)) continue;
+      this.#unknown('unknownLabel', 'sensitivity label', name, this.#labels, [...path, i]);
+    }
+    return new Set(names);
+  }
+
+  roles(names: readonly string[], path: DocumentPath): ReadonlySet<string> {
+    for (const [i, name] of names.entries()) {
+      if (!this.#roles.has(name)) this.#unknown('unknownRole', 'role', name, this.#roles, [...path, i]);
+    }
+    return new Set(names);
+  }
+
+  /** A mask for a label that no column has is a slip if a label that does occur is near and has no mask. */
+  maskedLabels(masks: ReadonlyMap<string, MaskKind>, path: DocumentPath): void {
+    const occurring = new Set([...this.#relations.values()].flatMap((r) => [...r.labels]));
+    const unmasked = [...occurring].filter((l) => !masks.has(l));
+    for (const label of masks.keys()) {
+      if (!occurring.has(label) && nearest(label, unmasked) !== null) {
+        this.#unknown('unknownLabel', 'sensitivity label', label, unmasked, [...path, label]);
+      }
+    }
+  }
+
+  #unknown(
+    problem: ProblemName,
+    what: string,
+    name: string,
+    known: Iterable<string>,
+    path: DocumentPath,
+  ): void {
+    const near = this.#problems.few ? nearest(name, known) : null;
+    const hint = near === null ? null : `perhaps you meant \`${near}\``;
+    this.#problems.add(problem, path, { message: `there is no ${what} \`${name}\``, hint });
+  }
+}
+
+function namesOf(relation: Relation): RelationNames {
+  return Object.freeze({
+    relation,
+    columns: new Set(relation.columns.map((c) => c.name)),
+    labels: new Set(relation.columns.flatMap((c) => (c.sensitivity === null ? [] : [c.sensitivity]))),
+  });
+}

@@ -1,0 +1,71 @@
+/** Keys and indices from the top of the policy document to the value at fault. */
+export type DocumentPath = readonly (string | number)[];
+
+export interface PolicyProblem {
+  readonly path: DocumentPath;
+  /** Stable; see `PROBLEM_CODES`. */
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string | null;
+  /** Where in a predicate's text the fault is: UTF-16 units from 0. Null where the whole value is at fault. */
+  readonly offset: number | null;
+}
+
+/** What can be wrong with a policy that has the form its schema asks for. A retired code is never used again. */
+export const PROBLEM_CODES = Object.freeze({
+  unknownRole: 'P0101',
+  unknownRelation: 'P0102',
+  unknownColumn: 'P0103',
+  unknownLabel: 'P0104',
+  predicate: 'P0105',
+  noColumns: 'P0106',
+  limit: 'P0107',
+  name: 'P0108',
+  mask: 'P0109',
+  attribute: 'P0110',
+});
+
+export type ProblemName = keyof typeof PROBLEM_CODES;
+
+/** Everything that is wrong with a policy, in document order; the policy then does not serve at all. */
+export class PolicyProblems extends Error {
+  readonly problems: readonly PolicyProblem[];
+
+  constructor(problems: readonly PolicyProblem[]) {
+    super(problems.map((p) => `${p.path.join('.')}: ${p.code} ${p.message}`).join('\n'));
+    this.name = 'PolicyProblems';
+    this.problems = problems;
+  }
+}
+
+export interface Fault {
+  readonly message: string;
+  readonly hint?: string | null;
+  readonly offset?: number | null;
+}
+
+/** Collects problems while a document is read, and throws them together. */
+export class ProblemList {
+  readonly #problems: PolicyProblem[] = [];
+
+  add(name: ProblemName, path: DocumentPath, fault: Fault): void {
+    this.#problems.push(
+      Object.freeze({
+        path: Object.freeze([...path]),
+        code: PROBLEM_CODES[name],
+        message: fault.message,
+        hint: fault.hint ?? null,
+        offset: fault.offset ?? null,
+      }),
+    );
+  }
+
+  /** A reader of names gives suggestions for the first problems only; they cost a pass over all names each. */
+  get few(): boolean {
+    return this.#problems.length < 100;
+  }
+
+  throwIfAny(): void {
+    if (this.#problems.length > 0) throw new PolicyProblems(Object.freeze([...this.#problems]));
+  }
+}

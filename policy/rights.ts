@@ -1,0 +1,89 @@
+import {
+  type AttributePattern,
+  type BooleanValue,
+  type Catalog,
+  type Expr,
+  forChain,
+  InternalError,
+  type RelationAccess,
+  type RelationGrant,
+  someExpr,
+} from 'osl-compiler';
+import { joinDenied } from './role.js';
+import type { Denied, PolicySnapshot } from './snapshot.js';
+
+/** All that decides which rows and cells a caller sees, save the values of attributes. */
+export interface Rights {
+  /** Roles whose grants count, sorted. */
+  readonly roles: readonly string[];
+  /** Roles whose deny rules count, sorted. */
+  readonly denying: readonly string[];
+  /** One per subject of the chain, root first. */
+  readonly patterns: readonly AttributePattern[];
+}
+
+/** Names of the relations that some grant covers. A relation outside does not exist for the caller. */
+export function relationsOf(rights: Rights, snapshot: PolicySnapshot): ReadonlySet<string> {
+  return new Set(rights.roles.flatMap((r) => [...(snapshot.roles.get(r)?.grants.keys() ?? [])]));
+}
+
+/** What the grants and deny rules of `rights` say about one relation that some grant covers. */
+export function relationAccess(
+  name: string,
+  rights: Rights,
+  snapshot: PolicySnapshot,
+  catalog: Catalog,
+): RelationAccess {
+  const relation = catalog.relations.get(name);
+  const masks = snapshot.masks.get(name);
+  if (relation === undefined || masks === undefined)
+    throw new InternalError('a grant is on a relation that is not');
+  const granted = rights.roles.flatMap((r) => snapshot.roles.get(r)?.grants.get(name) ?? []);
+  const denied = deniedOf(name, rights, snapshot);
+  const tie = tieTo(rights.patterns);
+  return Object.freeze({
+    grants: Object.freeze(
+      granted.map((g) => (denied === 'all' ? withFilter(g, FALSE) : withFilter(g, tie(g.filter)))),
+    ),
+    masks,
+    denied: denied === 'all' ? new Set(relation.columns.map((c) => c.name)) : denied,
+  });
+}
+
+/** A relation that is denied as a whole has no rows either: `count(*)` names no column. */
+const FALSE: BooleanValue = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
+const NOTHING: ReadonlySet<string> = new Set();
+
+function deniedOf(name: string, rights: Rights, snapshot: PolicySnapshot): Denied {
+  let denied: Denied = NOTHING;
+  for (const role of rights.denying) {
+    const rule = snapshot.roles.get(role)?.denied.get(name);
+    if (rule !== undefined) denied = joinDenied(denied, rule);
+  }
+  return denied;
+}
+
+/** Ties predicates to the chain, each once: grants that share a text share its tied form. */
+function tieTo(patterns: readonly AttributePattern[]): (filter: Expr | null) => Expr | null {
+  const tied = new Map<Expr, Expr>();
+  return (filter) => {
+    if (filter === null) return null;
+    const known = tied.get(filter) ?? tie(filter, patterns);
+    tied.set(filter, known);
+    return known;
+  };
+}
+
+/**
+ * INVARIANT: an attribute that one subject lacks makes the whole filter false, not only the comparison that names
+ * it, which a NOT above it would turn into "every row".
+ */
+function tie(filter: Expr, patterns: readonly AttributePattern[]): Expr {
+  const lacks = (e: Expr): boolean =>
+    e.kind === 'attribute_match' && patterns.some((p) => !p.has(e.attribute));
+  return someExpr(filter, lacks) ? FALSE : forChain(filter, patterns);
+}
+
+function withFilter(grant: RelationGrant, filter: Expr | null): RelationGrant {
+  return grant.filter === filter ? grant : Object.freeze({ ...grant, filter });
+}

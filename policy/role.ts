@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto';
+import type { RelationGrant } from 'osl-compiler';
+import type { GrantDocument, RoleDocument } from './document.js';
+import type { Names } from './names.js';
+import type { Predicates } from './predicates.js';
+import type { DocumentPath, ProblemList } from './problems.js';
+import type { Denied, RolePolicy } from './snapshot.js';
+
+export interface RoleContext {
+  readonly names: Names;
+  readonly predicates: Predicates;
+  readonly problems: ProblemList;
+  /** Secret text without which grant ids cannot be traced back to role names. */
+  readonly idKey: string;
+}
+
+export function compileRole(name: string, document: RoleDocument, context: RoleContext): RolePolicy {
+  const grants = new Map<string, RelationGrant[]>();
+  const base = opaqueId(name, context.idKey);
+  for (const [i, grant] of document.grants.entries()) {
+    const compiled = compileGrant(`${base}.${i}`, grant, ['roles', name, 'grants', i], context);
+    const list = grants.get(grant.on);
+    if (compiled === null) continue;
+    if (list === undefined) grants.set(grant.on, [compiled]);
+    else list.push(compiled);
+  }
+  for (const list of grants.values()) Object.freeze(list);
+  return Object.freeze({ grants, denied: compileDenied(name, document, context) });
+}
+
+function compileGrant(
+  id: string,
+  grant: GrantDocument,
+  path: DocumentPath,
+  { names, predicates, problems }: RoleContext,
+): RelationGrant | null {
+  const found = names.relation(grant.on, [...path, 'on']);
+  if (found === null) return null;
+  if (grant.columns.length === 0) {
+    problems.add('noColumns', [...path, 'columns'], {
+      message: 'the grant names no column',
+      hint: 'all: `*`',
+    });
+  }
+  const columnPath = [...path, 'columns'];
+  const columns = grant.columns === '*' ? found.columns : names.columns(grant.columns, found, columnPath);
+  const unmask = names.labels(grant.unmask ?? [], [...path, 'unmask']);
+  if (grant.rows === undefined) return Object.freeze({ id, columns, unmask, filter: null });
+  const filter = predicates.bind(grant.rows, found.relation, [...path, 'rows']);
+  // INVARIANT: a filter that does not bind never becomes "every row"; the whole policy is refused besides.
+  return filter === null ? null : Object.freeze({ id, columns, unmask, filter });
+}
+
+function compileDenied(
+  role: string,
+  document: RoleDocument,
+  { names, problems }: RoleContext,
+): ReadonlyMap<string, Denied> {
+  const denied = new Map<string, Denied>();
+  for (const [i, rule] of (document.deny ?? []).entries()) {
+    const path: DocumentPath = ['roles', role, 'deny', i];
+    const found = names.relation(rule.on, [...path, 'on']);
+    if (found === null) continue;
+    if (rule.columns?.length === 0) {
+      const hint = 'leave `columns` out to deny all of it';
+      problems.add('noColumns', [...path, 'columns'], { message: 'the rule names no column', hint });
+    }
+    const rest =
+      rule.columns === undefined ? 'all' : names.columns(rule.columns, found, [...path, 'columns']);
+    denied.set(rule.on, joinDenied(denied.get(rule.on), rest));
+  }
+  return denied;
+}
+
+export function joinDenied(a: Denied | undefined, b: Denied): Denied {
+  if (a === undefined) return b;
+  return a === 'all' || b === 'all' ? 'all' : new Set([...a, ...b]);
+}
+
+function opaqueId(role: string, key: string): string {
+  const digest = createHash('sha256')
+    .update(JSON.stringify([key, role]))
+    .digest('hex');
+  return `g${digest.slice(0, 12)}`;
+}

@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto';
+import type { AttributePattern, Catalog, MaskKind, RelationGrant } from 'osl-compiler';
+import type { PolicyDocument } from './document.js';
+import { isName } from './is-name.js';
+import { LIMIT_BUCKETS, type Limits, limitsOf } from './limit.js';
+import { Names, type RelationNames } from './names.js';
+import { Predicates } from './predicates.js';
+import { ProblemList } from './problems.js';
+import { compileRole } from './role.js';
+import { compileSubject } from './subject.js';
+
+/** A policy whose every name resolved and whose every predicate is bound. Frozen; serves whole or not at all. */
+export interface PolicySnapshot {
+  /** Hash of the document's content: equal documents, equal versions, whatever the order of their keys. */
+  readonly version: string;
+  /** The catalog that it was compiled against, and the only one that it may be used with. */
+  readonly catalogVersion: string;
+  readonly tenant: string;
+  readonly subjects: ReadonlyMap<string, SubjectPolicy>;
+  readonly roles: ReadonlyMap<string, RolePolicy>;
+  /** By relation: the mask of every label that occurs in it; `deny` where the policy names none. */
+  readonly masks: ReadonlyMap<string, ReadonlyMap<string, MaskKind>>;
+  readonly limits: Limits;
+}
+
+export type AttributeValue = 'any' | readonly string[];
+
+export interface SubjectPolicy {
+  readonly ceiling: ReadonlySet<string>;
+  readonly adminCeiling: ReadonlySet<string>;
+  readonly attributes: ReadonlyMap<string, AttributeValue>;
+  /** What `forChain` needs to know of `attributes`. */
+  readonly pattern: AttributePattern;
+}
+
+export interface RolePolicy {
+  /** By relation; filters are not yet tied to a chain. */
+  readonly grants: ReadonlyMap<string, readonly RelationGrant[]>;
+  /** By relation: the columns that members may not use, or all of it. */
+  readonly denied: ReadonlyMap<string, Denied>;
+}
+
+export type Denied = 'all' | ReadonlySet<string>;
+
+/**
+ * Compiles a policy against a catalog: resolves role, relation, column and label names, and binds every `rows`
+ * predicate. `ready()` of osl-compiler must have been awaited. Throws `PolicyProblems` with all that is wrong.
+ */
+export function compileSnapshot(document: PolicyDocument, catalog: Catalog): PolicySnapshot {
+  const problems = new ProblemList();
+  const hash = contentHash(document);
+  const masks = compileMasks(document, problems);
+  const names = new Names(catalog, Object.keys(document.roles), masks.keys(), problems);
+  const predicates = new Predicates(problems);
+  if (!isName(document.tenant))
+    problems.add('name', ['tenant'], { message: 'the tenant has no usable name' });
+  names.maskedLabels(masks, ['masks']);
+  const subjects = mapEntries(document.subjects, (s, name) => compileSubject(name, s, names, problems));
+  const roles = mapEntries(document.roles, (r, name) =>
+    compileRole(name, r, { names, predicates, problems, idKey: hash.slice(32) }),
+  );
+  checkLimits(document, problems);
+  problems.throwIfAny();
+  return Object.freeze({
+    version: hash.slice(0, 32),
+    catalogVersion: catalog.version,
+    tenant: document.tenant,
+    subjects,
+    roles,
+    masks: new Map([...names.relations].map(([name, r]) => [name, masksOf(r, masks)])),
+    limits: limitsOf(document.limits),
+  });
+}
+
+/** 64 hex digits. The first half is public, as the version; grant ids are keyed with the second. */
+function contentHash(document: PolicyDocument): string {
+  return createHash('sha256').update(JSON.stringify(document, sortedKeys)).digest('hex');
+}
+
+function sortedKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Names come from YAML, where `__proto__` is a key like any other; in a Map it is. */
+function mapEntries<A, B>(
+  record: Readonly<Record<string, A>>,
+  f: (value: A, name: string) => B,
+): ReadonlyMap<string, B> {
+  return new Map(Object.entries(record).map(([name, value]) => [name, f(value, name)]));
+}
+
+const MASK_KINDS: Readonly<Record<MaskKind, true>> = {
+  redact: true,
+  null: true,
+  hash: true,
+  partial: true,
+  year: true,
+  deny: true,
+};
+
+function compileMasks(document: PolicyDocument, problems: ProblemList): ReadonlyMap<string, MaskKind> {
+  for (const [label, mask] of Object.entries(document.masks)) {
+    if (Object.hasOwn(MASK_KINDS, mask)) continue;
+    problems.add('mask', ['masks', label], {
+      message: 'there is no such mask',
+      hint: `a mask is one of ${Object.keys(MASK_KINDS).join(', ')}`,
+    });
+  }
+  return new Map(Object.entries(document.masks));
+}
+
+function masksOf(
+  relation: RelationNames,
+  masks: ReadonlyMap<string, MaskKind>,
+): ReadonlyMap<string, MaskKind> {
+  return new Map([...relation.labels].map((label) => [label, masks.get(label) ?? 'deny']));
+}
+
+const MAX_LIMIT = 1_000_000;
+
+function checkLimits(document: PolicyDocument, problems: ProblemList): void {
+  const limits = limitsOf(document.limits);
+  for (const bucket of LIMIT_BUCKETS) {
+    const value = limits[bucket];
+    if (Number.isInteger(value) && value >= 1 && value <= MAX_LIMIT) continue;
+    problems.add('limit', ['limits', bucket], {
+      message: `a limit is a whole number from 1 to ${MAX_LIMIT}`,
+      hint: 'it counts requests a second of one subject',
+    });
+  }
+}

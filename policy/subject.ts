@@ -1,0 +1,45 @@
+import type { SubjectDocument } from './document.js';
+import { isName } from './is-name.js';
+import type { Names } from './names.js';
+import type { DocumentPath, ProblemList } from './problems.js';
+import type { AttributeValue, SubjectPolicy } from './snapshot.js';
+
+export function compileSubject(
+  name: string,
+  document: SubjectDocument,
+  names: Names,
+  problems: ProblemList,
+): SubjectPolicy {
+  const path: DocumentPath = ['subjects', name];
+  if (!isName(name)) problems.add('name', path, { message: 'no token can carry this subject name' });
+  const attributes = new Map<string, AttributeValue>();
+  for (const [key, value] of Object.entries(document.attributes ?? {})) {
+    const read = readAttribute(value);
+    if (read !== null) attributes.set(key, read);
+    else {
+      problems.add('attribute', [...path, 'attributes', key], {
+        message: 'an attribute is text, a list of texts, or `{any: true}`',
+        hint: 'put a number between quotes',
+      });
+    }
+  }
+  return Object.freeze({
+    ceiling: names.roles(document.ceiling, [...path, 'ceiling']),
+    adminCeiling: new Set(document.admin ?? []),
+    attributes,
+    pattern: new Map(
+      [...attributes].map(([key, value]) => [key, value === 'any' ? 'any' : 'values'] as const),
+    ),
+  });
+}
+
+/** Null where `value` is none; a value is never guessed from something else. */
+function readAttribute(value: unknown): AttributeValue | null {
+  if (typeof value === 'string') return Object.freeze([value]);
+  if (Array.isArray(value)) {
+    const list: readonly unknown[] = value;
+    return list.every((v) => typeof v === 'string') ? Object.freeze([...new Set(list)]) : null;
+  }
+  const isAny = typeof value === 'object' && value !== null && 'any' in value && value.any === true;
+  return isAny ? 'any' : null;
+}

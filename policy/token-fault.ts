@@ -1,0 +1,51 @@
+import { queryError } from 'osl-compiler';
+
+export const MAX_TOKEN_BYTES = 8_192;
+export const MAX_CHAIN = 16;
+export const MAX_ROLES = 256;
+/** UTF-16 units of a subject, a role, a token id, an issuer or an audience. */
+export const MAX_NAME_LENGTH = 256;
+export const MAX_LIFETIME_SECONDS = 300;
+export const CLOCK_SKEW_SECONDS = 30;
+export const TOKEN_TYPE = 'service-actor+jwt';
+export const TOKEN_VERSION = 2;
+export const DEFAULT_ISSUER = 'service';
+
+/** Every rule that a token can break. The texts name the rule and never hold anything of the token. */
+export const TOKEN_FAULTS = Object.freeze({
+  size: `it is larger than ${MAX_TOKEN_BYTES} bytes`,
+  parts: 'it is not three parts of canonical base64url',
+  header: 'its header is not a JSON object in UTF-8',
+  payload: 'its payload is not a JSON object in UTF-8',
+  duplicateKey: 'it names a JSON key twice',
+  type: `header \`typ\` must be \`${TOKEN_TYPE}\``,
+  algorithm: 'header `alg` must be HS256 or RS256',
+  headerParameter: 'its header has a parameter that is not accepted',
+  keyId: 'header `kid` does not have the form of a key id',
+  unknownKey: 'no key is configured for its `kid` and `alg`',
+  signature: 'its signature does not verify',
+  version: `claim \`version\` must be the number ${TOKEN_VERSION}`,
+  tenant: 'claim `tenant_id` is not this tenant',
+  chain: `claim \`chain\` must hold 1 to ${MAX_CHAIN} distinct names`,
+  subject: 'claim `sub` must be the last element of `chain`',
+  roles: `claim \`roles\` must be an array of at most ${MAX_ROLES} names`,
+  aclRoles: `claim \`acl_roles\` must be an array of at most ${MAX_ROLES} names`,
+  tokenId: 'claim `jti` must be a name',
+  issuedAt: 'claim `iat` must be a whole number of seconds',
+  expiry: 'claim `exp` must be a whole number of seconds',
+  notBeforeForm: 'claim `nbf` must be a whole number of seconds',
+  order: 'claim `exp` must be later than `iat`',
+  lifetime: `it lives longer than ${MAX_LIFETIME_SECONDS} s`,
+  issuer: 'claim `iss` is not the issuer that this service trusts',
+  audience: 'claim `aud` does not name this service',
+  expired: 'it has expired',
+  notYet: 'it is not valid yet',
+  used: 'it was used before, and this operation takes a token once',
+});
+
+export type TokenFault = keyof typeof TOKEN_FAULTS;
+
+/** Refuses a token: always E3001, never a downgrade to anonymous. */
+export function refuse(fault: TokenFault): never {
+  throw queryError('invalidToken', { reason: TOKEN_FAULTS[fault] });
+}

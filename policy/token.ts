@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto';
+import { compactVerify, errors } from 'jose';
+import { type ClaimRules, type Claims, checkTime, readClaims } from './claims.js';
+import { readCompact, readObject } from './compact.js';
+import type { Identity } from './identity.js';
+import { isKeyId, type KeySource, type TokenAlgorithm, type VerificationKey } from './keys.js';
+import { Lru } from './lru.js';
+import type { JsonObject } from './strict-json.js';
+import { MAX_TOKEN_BYTES, refuse, TOKEN_TYPE } from './token-fault.js';
+
+export interface VerifierOptions extends ClaimRules {
+  readonly keys: KeySource;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Verified tokens that are remembered; 10,000 unless told. */
+  readonly cacheSize?: number;
+}
+
+/** Verifies actor tokens (contract, Authentication). Every failure is E3001. */
+export interface TokenVerifier {
+  /** `token` is the compact JWS, without `Bearer`. */
+  verify(token: string): Promise<Identity>;
+  /** Forgets verified tokens; call it when a key is withdrawn. */
+  forget(): void;
+}
+
+const CACHE_SIZE = 10_000;
+
+export function createVerifier(options: VerifierOptions): TokenVerifier {
+  const verified = new Lru<string, Claims>(options.cacheSize ?? CACHE_SIZE);
+  let generation = 0;
+
+  async function verify(token: string): Promise<Identity> {
+    if (token.length > MAX_TOKEN_BYTES) refuse('size');
+    const name = createHash('sha256').update(token).digest('base64');
+    const known = verified.get(name);
+    if (known !== undefined) {
+      checkTime(known, options.now());
+      return known.identity;
+    }
+    const started = generation;
+    const claims = await verifyAfresh(token, options);
+    if (started === generation) verified.set(name, claims);
+    return claims.identity;
+  }
+
+  function forget(): void {
+    generation += 1;
+    verified.clear();
+  }
+
+  return Object.freeze({ verify, forget });
+}
+
+/** The whole check: form, header, signature, claims, time. Nothing of the payload is read before the signature. */
+async function verifyAfresh(token: string, options: VerifierOptions): Promise<Claims> {
+  const compact = readCompact(token);
+  const { algorithm, kid } = readHeader(compact.header);
+  const keys = await options.keys.candidates(algorithm, kid);
+  if (keys.length === 0) refuse('unknownKey');
+  await verifySignature(token, algorithm, keys);
+  const claims = readClaims(readObject(compact.payload, 'payload'), options);
+  checkTime(claims, options.now());
+  return claims;
+}
+
+/** Parameters that bring a key along or change how the token is read. */
+const REFUSED_PARAMETERS = ['crit', 'b64', 'jwk', 'jku', 'x5u', 'x5c', 'zip', 'enc'] as const;
+
+function readHeader(header: JsonObject): { readonly algorithm: TokenAlgorithm; readonly kid: string | null } {
+  if (header.get('typ') !== TOKEN_TYPE) refuse('type');
+  const algorithm = header.get('alg');
+  if (algorithm !== 'HS256' && algorithm !== 'RS256') refuse('algorithm');
+  if (REFUSED_PARAMETERS.some((p) => header.has(p))) refuse('headerParameter');
+  const kid = header.get('kid');
+  if (kid === undefined) return { algorithm, kid: null };
+  if (!isKeyId(kid)) refuse('keyId');
+  return { algorithm, kid };
+}
+
+async function verifySignature(
+  token: string,
+  algorithm: TokenAlgorithm,
+  keys: readonly VerificationKey[],
+): Promise<void> {
+  for (const candidate of keys) {
+    // INVARIANT: a key is used with its own algorithm only, whatever the source answers.
+    if (candidate.algorithm !== algorithm) continue;
+    try {
+      await compactVerify(token, candidate.key, { algorithms: [candidate.algorithm] });
+      return;
+    } catch (error) {
+      if (!(error instanceof errors.JOSEError)) throw error;
+    }
+  }
+  refuse('signature');
+}

@@ -1,0 +1,108 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { documentsIn, sizeOf } from './files.js';
+import {
+  asObject,
+  asText,
+  type JsonObject,
+  listAt,
+  memberOf,
+  objectAt,
+  parseObject,
+  textAt,
+} from './json.js';
+import { licenseOf } from './license.js';
+import type { LockEntry } from './lock.js';
+import { type Named, peopleIn } from './people.js';
+import type { DocumentRow, PackageRow } from './rows.js';
+
+/** What is known of one installed package before packages are compared with each other. */
+export interface Installed {
+  readonly entry: LockEntry;
+  readonly row: Omit<PackageRow, 'dependents'>;
+  readonly people: readonly Named[];
+  readonly documents: readonly DocumentRow[];
+}
+
+/**
+ * The package that `entry` installed under `root`, or null where it is not on the disk (another platform's, or
+ * left out). A link to a workspace is a row with the workspace's facts, but has no files of its own.
+ */
+export async function readPackage(root: string, entry: LockEntry): Promise<Installed | null> {
+  const folder = join(root, entry.path);
+  if (!(await isFolder(folder))) return null;
+  const [json, size, documents] = await Promise.all([
+    packageJsonIn(folder),
+    sizeOf(folder),
+    documentsIn(folder, entry.path),
+  ]);
+  const row = {
+    path: entry.path,
+    name: entry.name,
+    version: textAt(entry.facts, 'version') ?? textAt(json, 'version') ?? '0.0.0',
+    ...licenseOf(statedLicense(entry.facts) ?? statedLicense(json)),
+    dev: entry.facts['dev'] === true,
+    optional: entry.facts['optional'] === true,
+    install_bytes: size.bytes,
+    file_count: size.files,
+    has_types: hasTypes(json),
+    engines_node:
+      textAt(objectAt(json, 'engines'), 'node') ?? textAt(objectAt(entry.facts, 'engines'), 'node'),
+    homepage: textAt(json, 'homepage'),
+    repository: repositoryOf(json),
+  };
+  return { entry, row, people: peopleIn(json), documents };
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (s) => s.isDirectory(),
+    () => false,
+  );
+}
+
+async function packageJsonIn(folder: string): Promise<JsonObject> {
+  const text = await readFile(join(folder, 'package.json'), 'utf8').catch(() => '');
+  return parseObject(text) ?? {};
+}
+
+/** `license` as text or `{type}`, or the older list `licenses`, any of which the user may choose. */
+function statedLicense(json: JsonObject): string | null {
+  const licenses = [...listAt(json, 'license'), ...listAt(json, 'licenses')];
+  const names = licenses.map((l) => asText(l) ?? textAt(l, 'type')).filter((l) => l !== null);
+  return names.length === 0 ? null : [...new Set(names)].join(' OR ');
+}
+
+function hasTypes(json: JsonObject): boolean {
+  return (
+    textAt(json, 'types') !== null ||
+    textAt(json, 'typings') !== null ||
+    namesTypes(memberOf(json, 'exports'), 0)
+  );
+}
+
+/** Whether a condition of `exports` is `types`. */
+function namesTypes(exports: unknown, depth: number): boolean {
+  const object = asObject(exports);
+  if (object === null || depth > 8) return false;
+  return Object.entries(object).some(([key, value]) => key === 'types' || namesTypes(value, depth + 1));
+}
+
+const HOSTS: ReadonlyMap<string, string> = new Map([
+  ['github', 'github.com'],
+  ['gitlab', 'gitlab.com'],
+  ['bitbucket', 'bitbucket.org'],
+]);
+
+/** The repository as an https address where one is known, otherwise as stated. */
+function repositoryOf(json: JsonObject): string | null {
+  const stated = textAt(json, 'repository') ?? textAt(objectAt(json, 'repository'), 'url');
+  if (stated === null) return null;
+  const short = /^(?:(github|gitlab|bitbucket):)?([\w.-]+\/[\w.-]+)$/.exec(stated);
+  if (short !== null) return `https://${HOSTS.get(short[1] ?? 'github')}/${short[2]?.replace(/\.git$/, '')}`;
+  return stated
+    .replace(/^git\+/, '')
+    .replace(/^(ssh|git|http):\/\/(?:[^@/]+@)?([^/:]+)[/:]/, 'https://$2/')
+    .replace(/^[^@/\s]+@([^/:]+)[/:]/, 'https://$1/')
+    .replace(/\.git$/, '');
+}

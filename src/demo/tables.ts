@@ -1,0 +1,104 @@
+import type { CreditRow, DependencyRow, DocumentRow, PackageRow, PersonRow, SupplyChain } from './rows.js';
+
+/** Marks the schema as ours: a schema of that name that somebody else made is never touched. */
+export const SCHEMA_COMMENT = 'OSL Gateway demo: made from package-lock.json, dropped when that changes';
+
+export const CREATE_TABLES = `
+create schema supply;
+comment on schema supply is '${SCHEMA_COMMENT}';
+create table supply.package (
+  path text not null,
+  name text not null,
+  version text not null,
+  license text not null,
+  license_class text not null check (license_class in ('permissive', 'other', 'unknown', 'copyleft')),
+  dev bool not null,
+  optional bool not null,
+  install_bytes int8 not null,
+  file_count int4 not null,
+  has_types bool not null,
+  engines_node text,
+  homepage text,
+  repository text,
+  dependents int4 not null
+);
+create table supply.person (id text not null, name text not null, email text, url text);
+create table supply.dependency (
+  from_path text not null,
+  to_path text not null,
+  kind text not null check (kind in ('prod', 'dev', 'peer', 'optional')),
+  range text not null
+);
+create table supply.credit (
+  person_id text not null,
+  package_path text not null,
+  role text not null check (role in ('author', 'maintainer', 'contributor'))
+);
+create table supply.document (
+  id text not null,
+  package_path text not null,
+  kind text not null check (kind in ('readme', 'changelog')),
+  file text not null,
+  body text not null
+);
+create table supply.loaded (lock_sha256 text not null, at timestamptz not null default now());
+`;
+
+/** Keys and indexes are made when the rows are there. */
+export const CREATE_KEYS = `
+alter table supply.package add primary key (path);
+alter table supply.person add primary key (id);
+alter table supply.dependency add primary key (from_path, to_path, kind),
+  add foreign key (from_path) references supply.package,
+  add foreign key (to_path) references supply.package;
+alter table supply.credit add primary key (person_id, package_path, role),
+  add foreign key (person_id) references supply.person,
+  add foreign key (package_path) references supply.package;
+alter table supply.document add primary key (id),
+  add foreign key (package_path) references supply.package;
+create index on supply.package (name);
+create index on supply.package (license_class);
+create index on supply.dependency (to_path);
+create index on supply.credit (package_path);
+create index on supply.document (package_path);
+analyze supply.package, supply.person, supply.dependency, supply.credit, supply.document;
+`;
+
+/** One table's load: its columns, and its rows as COPY wants them. */
+export interface TableLoad {
+  readonly table: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly (string | null)[])[];
+}
+
+/** In an order that foreign keys allow. */
+export function tableLoads(chain: SupplyChain): readonly TableLoad[] {
+  return [
+    load<PackageRow>('package', PACKAGE_COLUMNS, chain.packages),
+    load<PersonRow>('person', ['id', 'name', 'email', 'url'], chain.people),
+    load<DependencyRow>('dependency', ['from_path', 'to_path', 'kind', 'range'], chain.dependencies),
+    load<CreditRow>('credit', ['person_id', 'package_path', 'role'], chain.credits),
+    load<DocumentRow>('document', ['id', 'package_path', 'kind', 'file', 'body'], chain.documents),
+  ];
+}
+
+const PACKAGE_COLUMNS: readonly (keyof PackageRow)[] = [
+  ...(['path', 'name', 'version', 'license', 'license_class', 'dev', 'optional', 'install_bytes'] as const),
+  ...(['file_count', 'has_types', 'engines_node', 'homepage', 'repository', 'dependents'] as const),
+];
+
+type Cell = string | number | boolean | null;
+
+function load<R extends object>(
+  table: string,
+  columns: readonly (keyof R & string)[],
+  rows: readonly R[],
+): TableLoad {
+  const cells = rows.map((row) =>
+    columns.map((c): string | null => {
+      const cell = row[c] as Cell; // every member of a row type is one
+      return cell === null ? null : `${cell}`;
+    }),
+  );
+  return { table, columns, rows: cells };
+}

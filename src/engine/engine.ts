@@ -1,0 +1,112 @@
+import type { GovernedPlan } from 'osl-compiler';
+
+/** One parameter value as the protocol carries it: format 0 is text, 1 binary; null bytes are NULL. */
+export interface BoundValue {
+  readonly format: 0 | 1;
+  readonly bytes: Uint8Array | null;
+}
+
+export interface ExecuteOptions {
+  /** None: all text; one: for all columns; otherwise one per column. */
+  readonly resultFormats: readonly (0 | 1)[];
+  /** Rows to deliver at most; 0 means no cap. */
+  readonly maxRows: number;
+  /** Bytes of DataRow messages to deliver at most; 0 means no cap. */
+  readonly maxBytes: number;
+  /** From the call to the last row, the sink's own time included; 0 means the engine's backstop only. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | null;
+}
+
+export interface RowSink {
+  /**
+   * `rows` complete DataRow messages, as the upstream sent them. The bytes are a view that stays valid.
+   * A promise is backpressure: the upstream is not read until it settles; a rejection ends the execution.
+   */
+  write(dataRows: Uint8Array, rows: number): void | Promise<void>;
+}
+
+export interface ExecuteResult {
+  /** Rows delivered. */
+  readonly rows: number;
+  /** Whether a cap held rows back. */
+  readonly truncated: boolean;
+}
+
+/** The only way for a caller's question to reach a database. */
+export interface GovernedDoor {
+  /**
+   * Runs `plan` read-only with `values` for its slots, in order.
+   *
+   * Throws QueryError: `execution` (by SQLSTATE only), `cancelled`, `timedOut`, `overloaded`, `shuttingDown`.
+   * Throws InternalError where `plan` was not minted by `govern`, or the upstream's column types are not the
+   * plan's. What the sink throws is rethrown.
+   */
+  execute(
+    plan: GovernedPlan,
+    values: readonly BoundValue[],
+    options: ExecuteOptions,
+    sink: RowSink,
+  ): Promise<ExecuteResult>;
+}
+
+/** What `SystemDoor` and its transactions share. */
+export interface SystemQueries {
+  /**
+   * One statement; `$n` are `params`. Values come back as `pg` decodes them: int8 and numeric as strings,
+   * timestamps as Date, json parsed, bytea as Buffer. Throws UpstreamFailure.
+   */
+  query(sql: string, params?: readonly unknown[]): Promise<Record<string, unknown>[]>;
+  /** Any number of statements without parameters. */
+  script(ddl: string): Promise<void>;
+  /** Loads rows of text-format values with COPY, all or none; returns their number. */
+  copyIn(target: CopyTarget, rows: CopyRows): Promise<number>;
+}
+
+export interface CopyTarget {
+  readonly schema: string;
+  readonly table: string;
+  readonly columns: readonly string[];
+}
+
+export type CopyRows = Iterable<readonly (string | null)[]> | AsyncIterable<readonly (string | null)[]>;
+
+/** Our own statements under other credentials: static text and generated DDL, never a caller's text. */
+export interface SystemDoor extends SystemQueries {
+  /** Runs `work` in one transaction: committed when it returns, rolled back when it throws. */
+  transaction<T>(work: (tx: SystemQueries) => Promise<T>): Promise<T>;
+  /** Lets the governed role read every table that `schema` holds now. */
+  grantRead(schema: string): Promise<void>;
+}
+
+export interface Engine {
+  readonly kind: 'pglite' | 'postgres';
+  readonly governed: GovernedDoor;
+  readonly system: SystemDoor;
+  /** As in `18.6`. */
+  readonly serverVersion: string;
+  /** What an operator should mend, found at start. */
+  readonly warnings: readonly string[];
+  /** Whether a governed session answers within two seconds. */
+  healthy(): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** The upstream's own words, for the operator's log only. */
+export interface UpstreamError {
+  readonly sqlstate: string;
+  readonly message: string;
+  readonly detail: string | null;
+  readonly hint: string | null;
+}
+
+/** A failure of one of our own statements; its words never go to a caller. */
+export class UpstreamFailure extends Error {
+  readonly sqlstate: string;
+
+  constructor(error: UpstreamError) {
+    super(error.detail === null ? error.message : `${error.message} (${error.detail})`);
+    this.name = 'UpstreamFailure';
+    this.sqlstate = error.sqlstate;
+  }
+}

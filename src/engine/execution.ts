@@ -1,0 +1,342 @@
+import { InternalError, queryError } from 'osl-compiler';
+import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamError } from './engine.js';
+import type { PreparedStatement, PreparedStatements } from './prepared.js';
+import type { FrontendEncoder } from './protocol/encoder.js';
+import type { Job, Session } from './session.js';
+import { connectionLost, executionError, parseErrorResponse } from './upstream-error.js';
+
+/** What is sent upstream for one governed plan. */
+export interface Statement {
+  readonly sql: string;
+  readonly parameterOids: readonly number[];
+  /** Column type OIDs that the plan promises. */
+  readonly columnOids: readonly number[];
+}
+
+/** What an execution needs from its engine. */
+export interface ExecutionHost {
+  /** Whether a row cap is an Execute limit. Otherwise the overflow is cancelled, which keeps parallel plans. */
+  readonly limitRows: boolean;
+  /** The session's own statement timeout. */
+  readonly backstopSeconds: number;
+  readonly onUpstreamError: (error: UpstreamError) => void;
+  /** The session has answered `execution` in full, or is lost. */
+  ended(execution: Execution, session: Session): void;
+}
+
+/** `alone`: streams to the sink. `shared`: other callers' statements are behind it, so it must be small. */
+export type Lane = 'alone' | 'shared';
+
+/** A shared execution that grows beyond this is run again alone. */
+export const SHARED_ROWS = 128;
+const SHARED_BYTES = 65_536;
+
+/** One execution of one statement, from the call to its settled promise. */
+export class Execution implements Job {
+  readonly statement: Statement;
+  /** Set after `ended` when the execution must be sent again: on the same session, or alone. */
+  again: 'here' | 'alone' | null = null;
+  lane: Lane = 'alone';
+  startedAt = 0;
+  rowCount = 0;
+  byteCount = 0;
+  settled = false;
+
+  readonly #values: readonly BoundValue[];
+  readonly #options: ExecuteOptions;
+  readonly #sink: RowSink;
+  readonly #host: ExecutionHost;
+  readonly #resolve: (result: ExecuteResult) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #timer: NodeJS.Timeout | null;
+  readonly #onAbort: (() => void) | null;
+  #session: Session | null = null;
+  #prepared: PreparedStatement | null = null;
+  #reused = false;
+  #prepares = 0;
+  #held: Uint8Array[] = [];
+  #lastWrite: Promise<void> | null = null;
+  #discard = false;
+  #truncated = false;
+  #error: UpstreamError | null = null;
+  #mismatch = false;
+
+  constructor(
+    request: {
+      readonly statement: Statement;
+      readonly values: readonly BoundValue[];
+      readonly options: ExecuteOptions;
+      readonly sink: RowSink;
+    },
+    host: ExecutionHost,
+    resolve: (result: ExecuteResult) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.statement = request.statement;
+    this.#values = request.values;
+    this.#options = request.options;
+    this.#sink = request.sink;
+    this.#host = host;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    const { timeoutMs, signal } = request.options;
+    this.#timer =
+      timeoutMs > 0
+        ? setTimeout(() => this.stop(queryError('timedOut', { seconds: timeoutMs / 1000 })), timeoutMs)
+        : null;
+    this.#onAbort = signal === null ? null : () => this.stop(queryError('cancelled', {}));
+    if (signal !== null && this.#onAbort !== null) {
+      if (signal.aborted) this.stop(queryError('cancelled', {}));
+      else signal.addEventListener('abort', this.#onAbort, { once: true });
+    }
+  }
+
+  /** Sends the statement to `session`, for the first time or again. */
+  start(session: Session, lane: Lane): void {
+    this.again = null;
+    this.lane = lane;
+    this.startedAt = performance.now();
+    this.rowCount = 0;
+    this.byteCount = 0;
+    this.#session = session;
+    this.#held = [];
+    this.#discard = false;
+    this.#truncated = false;
+    this.#error = null;
+    this.#mismatch = false;
+    session.submit(this, lane === 'shared' ? 'batched' : 'now');
+  }
+
+  /** Ends the execution with `error`: its promise now, its statement as soon as the upstream agrees. */
+  stop(error: unknown): void {
+    if (this.settled) return;
+    this.#settle(null, error);
+    this.#discard = true;
+    this.#held = [];
+    // A shared session runs other callers' statements: never cancelled, the answer is dropped instead.
+    if (this.lane === 'alone') this.#session?.cancel();
+  }
+
+  send(out: FrontendEncoder, prepared: PreparedStatements): void {
+    const { sql, parameterOids, columnOids } = this.statement;
+    const found = prepared.find(sql);
+    this.#reused = found !== undefined;
+    this.#prepared = found ?? prepared.prepare(out, sql, parameterOids);
+    const known = this.#prepared.columnOids;
+    if (known !== null && known !== columnOids && !sameOids(known, columnOids)) this.#fail();
+    out.bind(this.#prepared.name, this.#values, this.#options.resultFormats);
+    out.execute(this.#rowLimit());
+    out.sync();
+  }
+
+  rows(bytes: Uint8Array, count: number): void | Promise<void> {
+    if (this.#discard) return undefined;
+    if (this.lane === 'shared') return this.#hold(bytes, count);
+    const fits = this.#fitting(bytes, count);
+    if (fits.rows < count) this.#overflow();
+    if (fits.rows === 0) return undefined;
+    this.rowCount += fits.rows;
+    this.byteCount += fits.bytes;
+    return this.#write(fits.bytes === bytes.length ? bytes : bytes.subarray(0, fits.bytes), fits.rows);
+  }
+
+  message(type: number, body: Buffer): void {
+    switch (type) {
+      case 0x54: // RowDescription
+        this.#described(columnOidsOf(body));
+        break;
+      case 0x6e: // NoData
+        this.#described([]);
+        break;
+      case 0x45: // ErrorResponse
+        this.#error = parseErrorResponse(body);
+        break;
+      case 0x73: // PortalSuspended
+        if (this.lane === 'shared' && !this.#beyondCap()) this.again = 'alone';
+        break;
+      case 0x53: // ParameterStatus: the statement changed the session
+        this.#taint();
+        break;
+      default: // ParseComplete, BindComplete, CloseComplete, CommandComplete, notices
+        break;
+    }
+  }
+
+  ready(status: number): void {
+    if (status !== 0x49) this.#taint();
+    const session = this.#session;
+    this.#session = null;
+    if (!this.settled) this.#conclude(session);
+    if (session !== null) this.#host.ended(this, session);
+  }
+
+  lost(): void {
+    const session = this.#session;
+    this.#session = null;
+    if (!this.settled && this.#error !== null) this.#host.onUpstreamError(this.#error);
+    this.#settle(null, connectionLost());
+    if (session !== null) this.#host.ended(this, session);
+  }
+
+  #conclude(session: Session | null): void {
+    const error = this.#error;
+    if (error !== null && this.#prepared?.columnOids === null && session !== null) {
+      session.prepared.forget(this.statement.sql, this.#prepared);
+    }
+    if (this.#mismatch) {
+      if (this.#prepared !== null) session?.prepared.forget(this.statement.sql, this.#prepared);
+      this.#settle(null, new InternalError('the upstream describes other column types than the plan promises'));
+    } else if (this.#truncated || error === null) {
+      this.#succeed();
+    } else if (this.#mayPrepareAgain(error) && this.#prepared !== null) {
+      session?.prepared.forget(this.statement.sql, this.#prepared);
+      this.again = 'here';
+    } else if (this.lane === 'shared' && error.sqlstate === '57014') {
+      this.again = 'alone';
+    } else {
+      this.#host.onUpstreamError(error);
+      this.#settle(null, executionError(error.sqlstate, this.#host.backstopSeconds));
+    }
+  }
+
+  #succeed(): void {
+    if (this.again !== null) return;
+    if (this.#held.length > 0) this.#deliverHeld();
+    if (this.settled) return;
+    const done = (): void => this.#settle({ rows: this.rowCount, truncated: this.#truncated }, null);
+    if (this.#lastWrite === null) done();
+    else this.#lastWrite.then(done);
+  }
+
+  #deliverHeld(): void {
+    const held = this.#held;
+    this.#held = [];
+    const bytes = held.length === 1 && held[0] !== undefined ? held[0] : Buffer.concat(held);
+    const fits = this.#fitting(bytes, this.rowCount, 0, 0);
+    this.#truncated = fits.rows < this.rowCount;
+    this.rowCount = fits.rows;
+    this.byteCount = fits.bytes;
+    if (fits.rows > 0) this.#write(bytes.subarray(0, fits.bytes), fits.rows);
+  }
+
+  #hold(bytes: Uint8Array, count: number): undefined {
+    this.rowCount += count;
+    this.byteCount += bytes.length;
+    if (this.byteCount > SHARED_BYTES) {
+      this.again = 'alone';
+      this.#discard = true;
+      this.#held = [];
+    } else {
+      this.#held.push(bytes);
+    }
+    return undefined;
+  }
+
+  #write(bytes: Uint8Array, count: number): void | Promise<void> {
+    try {
+      const writing = this.#sink.write(bytes, count);
+      if (writing === undefined) return undefined;
+      this.#lastWrite = writing.then(undefined, (error: unknown) => this.stop(error));
+      return this.#lastWrite;
+    } catch (error) {
+      this.stop(error);
+      return undefined;
+    }
+  }
+
+  /** How many of the `count` rows in `bytes` both caps still admit. */
+  #fitting(
+    bytes: Uint8Array,
+    count: number,
+    rowsBefore: number = this.rowCount,
+    bytesBefore: number = this.byteCount,
+  ): { readonly rows: number; readonly bytes: number } {
+    const { maxRows, maxBytes } = this.#options;
+    const rowsLeft = maxRows > 0 ? maxRows - rowsBefore : Number.POSITIVE_INFINITY;
+    const bytesLeft = maxBytes > 0 ? maxBytes - bytesBefore : Number.POSITIVE_INFINITY;
+    if (count <= rowsLeft && bytes.length <= bytesLeft) return { rows: count, bytes: bytes.length };
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    let rows = 0;
+    let end = 0;
+    while (rows < count && rows < rowsLeft) {
+      const next = end + 1 + view.getInt32(end + 1);
+      if (next > bytesLeft) break;
+      end = next;
+      rows += 1;
+    }
+    return { rows, bytes: end };
+  }
+
+  #beyondCap(): boolean {
+    return this.#options.maxRows > 0 && this.rowCount > this.#options.maxRows;
+  }
+
+  #overflow(): void {
+    this.#truncated = true;
+    this.#discard = true;
+    if (!this.#host.limitRows) this.#session?.cancel();
+  }
+
+  #rowLimit(): number {
+    const { maxRows } = this.#options;
+    if (this.lane === 'shared') return maxRows > 0 && maxRows < SHARED_ROWS ? maxRows + 1 : SHARED_ROWS + 1;
+    return this.#host.limitRows && maxRows > 0 ? maxRows + 1 : 0;
+  }
+
+  #described(oids: readonly number[]): void {
+    if (this.#prepared !== null) this.#prepared.columnOids = oids;
+    if (!sameOids(oids, this.statement.columnOids)) this.#fail();
+  }
+
+  #fail(): void {
+    this.#mismatch = true;
+    this.#discard = true;
+  }
+
+  #mayPrepareAgain(error: UpstreamError): boolean {
+    if (!this.#reused || this.rowCount > 0 || this.#prepares > 1) return false;
+    if (error.sqlstate !== '0A000' && error.sqlstate !== '26000') return false;
+    this.#prepares += 1;
+    return true;
+  }
+
+  #taint(): void {
+    if (this.#session !== null) this.#session.tainted = true;
+  }
+
+  #settle(result: ExecuteResult | null, error: unknown): void {
+    if (this.settled) return;
+    this.settled = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    if (this.#onAbort !== null) this.#options.signal?.removeEventListener('abort', this.#onAbort);
+    if (result === null) this.#reject(error);
+    else this.#resolve(result);
+  }
+}
+
+/** Types whose values are, byte for byte in both formats, values of the model's `text`. */
+const SAME_BYTES: ReadonlyMap<number, number> = new Map([
+  [1042, 25], // bpchar
+  [1043, 25], // varchar
+  [1014, 1009],
+  [1015, 1009],
+]);
+
+function sameOids(described: readonly number[], promised: readonly number[]): boolean {
+  return (
+    described.length === promised.length &&
+    described.every((oid, i) => (SAME_BYTES.get(oid) ?? oid) === promised[i])
+  );
+}
+
+/** The type OIDs of a RowDescription body. */
+function columnOidsOf(body: Buffer): number[] {
+  const oids: number[] = [];
+  let at = 2;
+  for (let n = body.readUInt16BE(0); n > 0; n--) {
+    at = body.indexOf(0, at) + 1;
+    oids.push(body.readUInt32BE(at + 6));
+    at += 18;
+  }
+  return oids;
+}

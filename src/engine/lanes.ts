@@ -1,0 +1,86 @@
+import type { Execution } from './execution.js';
+import { SHARED_ROWS } from './execution.js';
+import type { Session } from './session.js';
+
+/** A statement counts as short while it answers within this, and within `SHARED_ROWS` rows. */
+const SHORT_MS = 10;
+const SHORT_BYTES = 16_384;
+/** How many short answers in a row prove a statement short. */
+const PROOF = 3;
+/** What one answer that was not short costs. */
+const PENALTY = 50;
+const REMEMBERED = 5_000;
+/** How many statements may be under way on one shared session. */
+const DEPTH = 64;
+const RETRY_MS = 1_000;
+
+/**
+ * Sessions that statements of many callers share, pipelined.
+ *
+ * Read-only statements are independent between Syncs; sharing lets the upstream answer several per wake-up.
+ * Only statements that have proved short are let in, by text; their sessions have a small statement timeout,
+ * and one that hits it is run again alone and loses its proof.
+ */
+export class Lanes {
+  readonly #connect: () => Promise<Session>;
+  readonly #sessions: (Session | null)[];
+  readonly #proofs = new Map<string, number>();
+  #retryAt = 0;
+  #closed = false;
+
+  constructor(count: number, connect: () => Promise<Session>) {
+    this.#connect = connect;
+    this.#sessions = new Array<Session | null>(count).fill(null);
+  }
+
+  /** The least loaded shared session, where `sql` has proved short; null means: run it alone. */
+  pick(sql: string): Session | null {
+    if ((this.#proofs.get(sql) ?? 0) < PROOF) return null;
+    let best: Session | null = null;
+    for (const [i, session] of this.#sessions.entries()) {
+      if (session === null || session.closed || session.tainted) this.#replace(i, session);
+      else if (best === null || session.load < best.load) best = session;
+    }
+    return best === null || best.load >= DEPTH ? null : best;
+  }
+
+  /** Learns from a statement that was answered. */
+  observe(execution: Execution): void {
+    const sql = execution.statement.sql;
+    const short =
+      execution.again === null &&
+      execution.rowCount <= SHARED_ROWS &&
+      execution.byteCount <= SHORT_BYTES &&
+      (execution.lane === 'shared' || performance.now() - execution.startedAt < SHORT_MS);
+    const proof = this.#proofs.get(sql) ?? 0;
+    if (short && proof >= PROOF) return;
+    this.#proofs.set(sql, short ? proof + 1 : -PENALTY);
+    if (this.#proofs.size > REMEMBERED) {
+      for (const oldest of this.#proofs.keys()) {
+        this.#proofs.delete(oldest);
+        break;
+      }
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const session of this.#sessions) session?.destroy();
+  }
+
+  #replace(i: number, old: Session | null): void {
+    if (this.#closed || performance.now() < this.#retryAt) return;
+    if (old !== null && !old.closed && old.load > 0) return; // tainted: let its last answers arrive
+    old?.destroy();
+    this.#sessions[i] = null;
+    this.#retryAt = performance.now() + RETRY_MS;
+    this.#connect().then(
+      (session) => {
+        if (this.#closed || this.#sessions[i] !== null) session.destroy();
+        else this.#sessions[i] = session;
+        this.#retryAt = 0;
+      },
+      () => undefined, // statements run alone meanwhile, and report what is wrong
+    );
+  }
+}

@@ -1,0 +1,168 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import type { Engine, UpstreamError } from '../engine.js';
+import { governedDoor } from '../governed.js';
+import { isHealthy } from '../health.js';
+import { Pool } from '../pool.js';
+import { Runner } from '../runner.js';
+import { Session } from '../session.js';
+import { systemDoor, type WithSession } from '../system.js';
+import { checkMajor, lockDataDir } from './lock.js';
+import { Modes, READER } from './modes.js';
+import { WorkerTransport } from './transport.js';
+
+export interface PgliteConfig {
+  readonly kind: 'pglite';
+  /** Null keeps the data in a temporary directory, which is removed on close. */
+  readonly dataDir: string | null;
+  /** How long a statement may wait for the one session. Default 30,000. */
+  readonly waitMs?: number;
+}
+
+const MAX_WAITING = 10_000;
+
+/**
+ * The embedded server: one session, so a queue.
+ *
+ * Throws an Error when the data directory is in use, of another major, or the server does not start.
+ */
+export async function openPglite(
+  config: PgliteConfig,
+  onUpstreamError: (error: UpstreamError) => void,
+): Promise<{ readonly engine: Engine; readonly runner: Runner }> {
+  const place = takePlace(config.dataDir);
+  const servers = new Servers(place.dataDir);
+  try {
+    const first = await servers.start();
+    const pool = new Pool({
+      size: 1,
+      waitMs: config.waitMs ?? 30_000,
+      maxWaiting: MAX_WAITING,
+      connect: firstThen(first, () => servers.start()),
+    });
+    const runner = new Runner({
+      pool,
+      lanes: null,
+      limitRows: true,
+      backstopSeconds: 0,
+      onUpstreamError,
+      govern: (session) => servers.modes.toGoverned(session),
+    });
+    const system = systemDoor(lend(pool, servers.modes), READER);
+    const [version] = await system.query(`SELECT pg_catalog.current_setting('server_version') AS v`);
+    const engine: Engine = {
+      kind: 'pglite',
+      governed: governedDoor(runner),
+      system,
+      serverVersion: String(version?.['v']),
+      warnings: [],
+      healthy: () => isHealthy(runner),
+      async close() {
+        await servers.stop(pool);
+        place.giveBack();
+      },
+    };
+    return { engine, runner };
+  } catch (error) {
+    await servers.kill();
+    place.giveBack();
+    throw error;
+  }
+}
+
+/** Starts one server after another on the same data directory, never two at once. */
+class Servers {
+  readonly modes = new Modes();
+  readonly #dataDir: string;
+  #last: WorkerTransport | null = null;
+
+  constructor(dataDir: string) {
+    this.#dataDir = dataDir;
+  }
+
+  async start(): Promise<Session> {
+    await this.#last?.exited;
+    const transport = await WorkerTransport.start(this.#dataDir);
+    this.#last = transport;
+    const session = new Session(transport);
+    await this.modes.prepare(session);
+    return session;
+  }
+
+  /** Lets what runs end, shuts down in order, and refuses who waits. */
+  async stop(pool: Pool): Promise<void> {
+    const session = pool.take() ?? (await Promise.race([pool.acquire().catch(() => null), after(5_000)]));
+    if (session !== null) await this.#last?.shutDown();
+    pool.close();
+    await this.kill();
+  }
+
+  async kill(): Promise<void> {
+    this.#last?.destroy();
+    await this.#last?.exited;
+  }
+}
+
+function after(ms: number): Promise<null> {
+  return new Promise((done) => setTimeout(() => done(null), ms).unref());
+}
+
+function firstThen(first: Session, next: () => Promise<Session>): () => Promise<Session> {
+  let given = false;
+  return () => {
+    if (given) return next();
+    given = true;
+    return Promise.resolve(first);
+  };
+}
+
+function lend(pool: Pool, modes: Modes): WithSession {
+  return async (work) => {
+    const session = pool.take() ?? (await pool.acquire());
+    try {
+      const switching = modes.toSystem(session);
+      if (switching !== null) {
+        await switching.catch((error: unknown) => {
+          session.tainted = true;
+          throw error;
+        });
+      }
+      return await work(session);
+    } finally {
+      if (!session.idle) session.tainted = true; // a transaction was left open
+      pool.release(session);
+    }
+  };
+}
+
+interface Place {
+  readonly dataDir: string;
+  readonly giveBack: () => void;
+}
+
+/** The data directory, locked and checked. Temporary data lies on disk too, so that a restart keeps it. */
+function takePlace(wanted: string | null): Place {
+  if (wanted === null) {
+    const root = mkdtempSync(join(tmpdir(), 'osl-pglite-'));
+    const remove = (): void => rmSync(root, { recursive: true, force: true });
+    process.once('exit', remove);
+    return {
+      dataDir: join(root, 'data'),
+      giveBack: () => {
+        process.off('exit', remove);
+        remove();
+      },
+    };
+  }
+  const dataDir = resolve(wanted);
+  mkdirSync(dirname(dataDir), { recursive: true });
+  const unlock = lockDataDir(dataDir);
+  try {
+    checkMajor(dataDir);
+  } catch (error) {
+    unlock();
+    throw error;
+  }
+  return { dataDir, giveBack: unlock };
+}

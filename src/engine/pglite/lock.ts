@@ -1,0 +1,98 @@
+import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The Postgres major that the embedded engine is built from. */
+const MAJOR = '18';
+
+/** Throws an Error when `dataDir` was made by another Postgres major. */
+export function checkMajor(dataDir: string): void {
+  const file = join(dataDir, 'PG_VERSION');
+  if (!existsSync(file)) return;
+  const major = readFileSync(file, 'utf8').trim();
+  if (major !== MAJOR) {
+    throw new Error(`data directory ${dataDir} holds Postgres ${major}; this build runs Postgres ${MAJOR}`);
+  }
+}
+
+/**
+ * Takes `<dataDir>.lock` for this process and returns what gives it back.
+ *
+ * Throws an Error when a living process holds it. The lock of a dead one is taken over; a process is known by
+ * its pid and start time, so that a reused pid does not count.
+ */
+export function lockDataDir(dataDir: string): () => void {
+  const file = `${dataDir.replace(/\/+$/, '')}.lock`;
+  const mine = `${process.pid} ${startTime(process.pid) ?? ''}\n`;
+  for (let attempt = 0; attempt < 3; attempt++) {
+    if (create(file, mine)) return () => release(file, mine);
+    const holder = readOrNull(file);
+    if (holder === null) continue;
+    if (isAlive(holder)) {
+      throw new Error(`data directory ${dataDir} is in use by process ${holder.split(' ')[0]} (${file})`);
+    }
+    removeStale(file, holder);
+  }
+  throw new Error(`the lock ${file} could not be taken`);
+}
+
+function create(file: string, content: string): boolean {
+  try {
+    writeFileSync(file, content, { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** Moves the stale lock away; puts it back where another process has replaced it meanwhile. */
+function removeStale(file: string, holder: string): void {
+  const aside = `${file}.${process.pid}`;
+  try {
+    renameSync(file, aside);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return;
+    throw error;
+  }
+  if (readOrNull(aside) !== holder) linkSync(aside, file);
+  rmSync(aside);
+}
+
+function release(file: string, mine: string): void {
+  if (readOrNull(file) === mine) rmSync(file, { force: true });
+}
+
+function readOrNull(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+function isAlive(holder: string): boolean {
+  const [pid = '', started = ''] = holder.trim().split(' ');
+  if (!/^[1-9]\d*$/.test(pid)) return false;
+  try {
+    process.kill(Number(pid), 0);
+  } catch (error) {
+    if (codeOf(error) !== 'EPERM') return false;
+  }
+  const now = startTime(Number(pid));
+  return now === null || started === '' || now === started;
+}
+
+/** Clock ticks from boot to the start of `pid`; null where the system does not tell. */
+function startTime(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function codeOf(error: unknown): string | null {
+  return error instanceof Error && 'code' in error ? String(error.code) : null;
+}

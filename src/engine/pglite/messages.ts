@@ -1,0 +1,17 @@
+/** What the host gives the worker when it starts it. */
+export interface WorkerStart {
+  readonly dataDir: string;
+  /** One int32: bytes posted by the worker and not yet consumed by the host. */
+  readonly outstanding: SharedArrayBuffer;
+}
+
+export type ToWorker =
+  /** Frontend messages that end in Sync or Query. */
+  | { readonly kind: 'exec'; readonly bytes: Uint8Array }
+  | { readonly kind: 'close' };
+
+export type FromWorker =
+  | { readonly kind: 'started' }
+  | { readonly kind: 'failed'; readonly reason: string }
+  /** Backend messages, cut anywhere. */
+  | { readonly kind: 'data'; readonly bytes: Uint8Array<ArrayBuffer> };

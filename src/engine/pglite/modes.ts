@@ -1,0 +1,72 @@
+import { InternalError } from 'osl-compiler';
+import type { Session } from '../session.js';
+import { governedSettings } from '../settings.js';
+import { queriesOn } from '../system.js';
+
+/** The unprivileged role of governed statements in the embedded server. */
+export const READER = 'osl_reader';
+const OWNER = 'postgres';
+
+/**
+ * Makes the role and takes from it what the server gives to everybody.
+ *
+ * Without `set_config` no expression can leave the role again, which the embedded server would allow: its
+ * one session was authenticated as superuser.
+ */
+const PREPARE = `
+  DO $$ BEGIN
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = '${READER}') THEN CREATE ROLE ${READER}; END IF;
+  END $$;
+  ALTER ROLE ${READER} NOSUPERUSER NOBYPASSRLS NOREPLICATION NOCREATEDB NOCREATEROLE NOLOGIN;
+  REVOKE EXECUTE ON FUNCTION pg_catalog.set_config(text, text, boolean) FROM PUBLIC;
+  REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+  REVOKE TEMPORARY ON DATABASE postgres FROM PUBLIC;
+  CREATE EXTENSION IF NOT EXISTS vector SCHEMA public`;
+
+/** The embedded server cannot time out by itself; the execution's deadline ends its thread. */
+const SETTINGS = governedSettings({ statementMs: 0, lockMs: 0, idleInTransactionMs: 0 });
+
+const TO_SYSTEM = `SET SESSION AUTHORIZATION ${OWNER}; RESET ALL; SET search_path TO public`;
+const TO_GOVERNED = `SET SESSION AUTHORIZATION ${OWNER}; RESET ALL; DISCARD TEMP; ${SETTINGS}; SET SESSION AUTHORIZATION ${READER}`;
+const WHO = `
+  SELECT session_user::pg_catalog.text AS session, current_user::pg_catalog.text AS current,
+         pg_catalog.current_setting('is_superuser') AS super,
+         pg_catalog.current_setting('default_transaction_read_only') AS readonly`;
+
+/** Which of the two planes each session of the embedded server is in. */
+export class Modes {
+  readonly #governed = new WeakSet<Session>();
+  readonly #system = new WeakSet<Session>();
+
+  /** Readies a new server. */
+  async prepare(session: Session): Promise<void> {
+    await queriesOn(session).script(PREPARE);
+    this.#system.add(session);
+  }
+
+  /** Null when `session` is governed already. Rejects when it cannot be shown to be. */
+  toGoverned(session: Session): Promise<void> | null {
+    return this.#governed.has(session) ? null : this.#switch(session, TO_GOVERNED, this.#governed, READER);
+  }
+
+  toSystem(session: Session): Promise<void> | null {
+    return this.#system.has(session) ? null : this.#switch(session, TO_SYSTEM, this.#system, OWNER);
+  }
+
+  async #switch(session: Session, script: string, target: WeakSet<Session>, role: string): Promise<void> {
+    // INVARIANT: between the two planes a session is in neither, so a failed switch leaves it in neither.
+    this.#governed.delete(session);
+    this.#system.delete(session);
+    const queries = queriesOn(session);
+    await queries.script(script);
+    const [who] = await queries.query(WHO);
+    const reader = role === READER;
+    const right =
+      who?.['session'] === role &&
+      who['current'] === role &&
+      who['super'] === (reader ? 'off' : 'on') &&
+      who['readonly'] === (reader ? 'on' : 'off');
+    if (!right || !session.idle) throw new InternalError(`the embedded session did not become ${role}`);
+    target.add(session);
+  }
+}

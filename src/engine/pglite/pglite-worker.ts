@@ -1,0 +1,64 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { PGlite } from '@electric-sql/pglite';
+import { vector } from '@electric-sql/pglite-pgvector';
+import type { FromWorker, ToWorker, WorkerStart } from './messages.js';
+
+/** Bytes gathered before they are posted while a statement still runs. */
+const CHUNK_BYTES = 262_144;
+/** Bytes posted and not yet consumed at which the statement is held up. */
+const WINDOW_BYTES = 1_048_576;
+
+const { dataDir, outstanding } = workerData as WorkerStart; // set by our own host
+const credit = new Int32Array(outstanding);
+
+function post(message: FromWorker, transfer: ArrayBuffer[] = []): void {
+  parentPort?.postMessage(message, transfer);
+}
+
+let gathered: Uint8Array[] = [];
+let size = 0;
+
+function gather(bytes: Uint8Array): void {
+  gathered.push(bytes.slice()); // a view of wasm memory, overwritten when this returns
+  size += bytes.length;
+  if (size >= CHUNK_BYTES) flush();
+}
+
+function flush(): void {
+  if (size === 0) return;
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const part of gathered) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  gathered = [];
+  size = 0;
+  waitForReader();
+  Atomics.add(credit, 0, bytes.length);
+  post({ kind: 'data', bytes }, [bytes.buffer]);
+}
+
+/** Blocks this thread, and so the statement, until the reader has caught up. */
+function waitForReader(): void {
+  for (let held = Atomics.load(credit, 0); held > WINDOW_BYTES; held = Atomics.load(credit, 0)) {
+    Atomics.wait(credit, 0, held);
+  }
+}
+
+async function serve(): Promise<void> {
+  const pg = await PGlite.create(dataDir, { extensions: { vector } });
+  parentPort?.on('message', async (message: ToWorker) => {
+    if (message.kind === 'close') {
+      await pg.close();
+      process.exit(0);
+    }
+    await pg.execProtocolRawStream(message.bytes, { syncToFs: false, onRawData: gather });
+    flush();
+  });
+  post({ kind: 'started' });
+}
+
+serve().catch((error: unknown) => {
+  post({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) });
+});

@@ -1,0 +1,102 @@
+import { Worker } from 'node:worker_threads';
+import type { Transport } from '../session.js';
+import type { FromWorker, ToWorker, WorkerStart } from './messages.js';
+
+const CLOSE_MS = 10_000;
+
+/** The embedded server in a worker, as the bytes of one session. */
+export class WorkerTransport implements Transport {
+  /** Settles when the worker is gone, and the data directory with it free. */
+  readonly exited: Promise<void>;
+
+  readonly #worker: Worker;
+  readonly #outstanding: Int32Array<SharedArrayBuffer>;
+  #receive: ((chunk: Uint8Array) => void) | null = null;
+  #paused = false;
+  #waiting: Uint8Array[] = [];
+
+  private constructor(worker: Worker, outstanding: Int32Array<SharedArrayBuffer>) {
+    this.#worker = worker;
+    this.#outstanding = outstanding;
+    this.exited = new Promise((resolve) => worker.once('exit', () => resolve()));
+    worker.on('error', () => undefined); // `exit` follows
+  }
+
+  /** Starts a server on `dataDir`. Rejects with an Error that says why it could not. */
+  static start(dataDir: string): Promise<WorkerTransport> {
+    const outstanding = new SharedArrayBuffer(4);
+    const workerData: WorkerStart = { dataDir, outstanding };
+    const worker = new Worker(new URL('./pglite-worker.js', import.meta.url), { workerData });
+    const transport = new WorkerTransport(worker, new Int32Array(outstanding));
+    return new Promise((resolve, reject) => {
+      worker.on('message', (message: FromWorker) => {
+        if (message.kind === 'started') resolve(transport);
+        else if (message.kind === 'data') transport.#arrived(message.bytes);
+        else {
+          transport.destroy();
+          reject(new Error(`the embedded server did not start: ${message.reason}`));
+        }
+      });
+      transport.exited.then(() => reject(new Error('the embedded server ended while it started')));
+    });
+  }
+
+  attach(receive: (chunk: Uint8Array) => void, closed: () => void): void {
+    this.#receive = receive;
+    this.exited.then(closed);
+  }
+
+  write(bytes: Uint8Array): boolean {
+    this.#post({ kind: 'exec', bytes: new Uint8Array(bytes) }, true); // a copy, which moves
+    return true;
+  }
+
+  pause(): void {
+    this.#paused = true;
+  }
+
+  resume(): void {
+    this.#paused = false;
+    while (!this.#paused) {
+      const bytes = this.#waiting.shift();
+      if (bytes === undefined) return;
+      this.#consume(bytes);
+    }
+  }
+
+  /** A running statement hears nothing: only the end of its thread ends it. */
+  async cancel(): Promise<void> {
+    this.destroy();
+    await this.exited;
+  }
+
+  destroy(): void {
+    this.#waiting = [];
+    this.#receive = null;
+    void this.#worker.terminate();
+  }
+
+  /** Shuts the server down in order; terminates it where that takes too long. */
+  async shutDown(): Promise<void> {
+    const late = setTimeout(() => this.destroy(), CLOSE_MS);
+    this.#post({ kind: 'close' }, false);
+    await this.exited;
+    clearTimeout(late);
+  }
+
+  #post(message: ToWorker, transfer: boolean): void {
+    const moved = transfer && message.kind === 'exec' ? [message.bytes.buffer as ArrayBuffer] : []; // made in write
+    this.#worker.postMessage(message, moved);
+  }
+
+  #arrived(bytes: Uint8Array): void {
+    if (this.#paused || this.#waiting.length > 0) this.#waiting.push(bytes);
+    else this.#consume(bytes);
+  }
+
+  #consume(bytes: Uint8Array): void {
+    this.#receive?.(bytes);
+    Atomics.sub(this.#outstanding, 0, bytes.length);
+    Atomics.notify(this.#outstanding, 0);
+  }
+}

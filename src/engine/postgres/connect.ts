@@ -1,0 +1,156 @@
+import { createConnection, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { Client } from 'pg';
+import type { Transport } from '../session.js';
+
+const CONNECT_MS = 10_000;
+const CANCEL_MS = 5_000;
+
+/** What `setup` may use of the authenticated connection before its bytes are taken over. */
+export type SetupQuery = (sql: string) => Promise<Record<string, unknown>[]>;
+
+/**
+ * Connects and authenticates with `pg`, runs `setup`, and takes the socket.
+ *
+ * Rejects with what `pg` or `setup` says; the caller keeps those words from its own callers.
+ */
+export async function connectTransport(
+  url: string,
+  applicationName: string,
+  setup: (query: SetupQuery) => Promise<void>,
+): Promise<Transport> {
+  const client = new Client({
+    connectionString: url,
+    application_name: applicationName,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
+    connectionTimeoutMillis: CONNECT_MS,
+  });
+  const ignore = (): void => undefined;
+  client.on('error', ignore);
+  try {
+    await client.connect();
+    await setup(async (sql) => (await client.query<Record<string, unknown>>(sql)).rows);
+  } catch (error) {
+    await client.end().catch(ignore);
+    throw error;
+  }
+  return takeOver(client);
+}
+
+/** Fields that `pg` sets and its types leave out. */
+interface ClientInternals {
+  readonly processID: number;
+  readonly secretKey: number;
+  readonly connection: { readonly stream: Duplex; readonly ssl: unknown };
+}
+
+function takeOver(client: Client): Transport {
+  const internals = client as unknown as ClientInternals; // pg's types have no processID
+  const stream = internals.connection.stream;
+  // INVARIANT: from here pg hears nothing of this socket, so nothing is parsed or sent twice.
+  stream.removeAllListeners('data');
+  stream.removeAllListeners('error');
+  stream.removeAllListeners('close');
+  stream.removeAllListeners('end');
+  const target: CancelTarget = {
+    host: client.host,
+    port: client.port,
+    tls: internals.connection.ssl,
+    processId: internals.processID,
+    secretKey: internals.secretKey,
+  };
+  return new SocketTransport(stream, target);
+}
+
+class SocketTransport implements Transport {
+  readonly #stream: Duplex;
+  readonly #target: CancelTarget;
+
+  constructor(stream: Duplex, target: CancelTarget) {
+    this.#stream = stream;
+    this.#target = target;
+  }
+
+  attach(receive: (chunk: Uint8Array) => void, closed: () => void): void {
+    this.#stream.on('data', receive);
+    this.#stream.on('error', () => this.#stream.destroy());
+    this.#stream.on('end', () => this.#stream.destroy());
+    this.#stream.once('close', closed);
+    if (this.#stream.destroyed) setImmediate(closed);
+  }
+
+  write(bytes: Uint8Array): boolean {
+    if (!this.#stream.writable) return true;
+    this.#stream.write(bytes);
+    return this.#stream.writableLength === 0;
+  }
+
+  pause(): void {
+    this.#stream.pause();
+  }
+
+  resume(): void {
+    this.#stream.resume();
+  }
+
+  cancel(): Promise<void> {
+    return sendCancel(this.#target);
+  }
+
+  destroy(): void {
+    this.#stream.destroy();
+  }
+}
+
+interface CancelTarget {
+  readonly host: string;
+  readonly port: number;
+  /** As in pg's `ssl`: false, true or options of `tls.connect`. */
+  readonly tls: unknown;
+  readonly processId: number;
+  readonly secretKey: number;
+}
+
+/** Sends a CancelRequest on a connection of its own; settles when the server has closed it, so has signalled. */
+function sendCancel(target: CancelTarget): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const plain = target.host.startsWith('/')
+      ? createConnection(`${target.host}/.s.PGSQL.${target.port}`)
+      : createConnection(target.port, target.host);
+    plain.setTimeout(CANCEL_MS, () => plain.destroy(new Error('the cancel request was not answered in time')));
+    plain.once('error', reject);
+    plain.once('close', () => resolve());
+    if (target.tls === false || target.tls === undefined) {
+      plain.once('connect', () => plain.write(cancelRequest(target)));
+      plain.resume();
+    } else {
+      cancelOverTls(plain, target, reject);
+    }
+  });
+}
+
+function cancelOverTls(plain: Socket, target: CancelTarget, reject: (error: unknown) => void): void {
+  plain.once('connect', () => plain.write(Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]))); // SSLRequest
+  plain.once('data', (answer) => {
+    if (answer.toString('latin1') !== 'S') {
+      plain.destroy(new Error('the server refused TLS for a cancel request'));
+      return;
+    }
+    const options: ConnectionOptions = typeof target.tls === 'object' && target.tls !== null ? target.tls : {};
+    const secure = connectTls({ servername: target.host, ...options, socket: plain });
+    secure.once('error', reject);
+    secure.once('secureConnect', () => secure.write(cancelRequest(target)));
+    secure.resume();
+  });
+}
+
+function cancelRequest(target: CancelTarget): Buffer {
+  const bytes = Buffer.alloc(16);
+  bytes.writeInt32BE(16, 0);
+  bytes.writeInt32BE(80_877_102, 4);
+  bytes.writeInt32BE(target.processId, 8);
+  bytes.writeInt32BE(target.secretKey, 12);
+  return bytes;
+}

@@ -1,0 +1,119 @@
+import type { Engine, UpstreamError } from '../engine.js';
+import { governedDoor } from '../governed.js';
+import { isHealthy } from '../health.js';
+import { Lanes } from '../lanes.js';
+import { Pool } from '../pool.js';
+import { Runner } from '../runner.js';
+import { Session } from '../session.js';
+import { governedSettings, type Timeouts } from '../settings.js';
+import { systemDoor, type WithSession } from '../system.js';
+import { connectTransport } from './connect.js';
+import { inspectRole, type RoleReport } from './role.js';
+
+export interface PostgresConfig {
+  readonly kind: 'postgres';
+  /** Credentials of the governed role. */
+  readonly url: string;
+  /** Credentials of the system door; null where this connector has none, so that the door refuses. */
+  readonly systemUrl: string | null;
+  /** Sessions that run one statement at a time. */
+  readonly poolSize: number;
+  /** Sessions that short statements of many callers share; 0 for none. Default 2. */
+  readonly sharedSessions?: number;
+  /** How long a statement may wait for a session. Default 5,000. */
+  readonly waitMs?: number;
+  /** The sessions' own statement timeout, behind each execution's. Default 300,000. */
+  readonly statementTimeoutMs?: number;
+}
+
+const SHARED_TIMEOUT_MS = 100;
+const LOCK_TIMEOUT_MS = 5_000;
+const IDLE_IN_TRANSACTION_MS = 30_000;
+const MAX_WAITING = 10_000;
+const SYSTEM_SESSIONS = 2;
+const SYSTEM_WAIT_MS = 60_000;
+
+/** A native server. Throws an Error when it cannot be reached, or the governed role is not fit. */
+export async function openPostgres(
+  config: PostgresConfig,
+  onUpstreamError: (error: UpstreamError) => void,
+): Promise<{ readonly engine: Engine; readonly runner: Runner }> {
+  const statementMs = config.statementTimeoutMs ?? 300_000;
+  const [first, report] = await connectGoverned(config.url, timeouts(statementMs));
+  first.destroy();
+  const connect = (ms: number): Promise<Session> =>
+    connectGoverned(config.url, timeouts(ms)).then(([session]) => session);
+  const shared = config.sharedSessions ?? 2;
+  const pool = new Pool({
+    size: config.poolSize,
+    waitMs: config.waitMs ?? 5_000,
+    maxWaiting: MAX_WAITING,
+    connect: () => connect(statementMs),
+  });
+  const lanes = shared > 0 ? new Lanes(shared, () => connect(SHARED_TIMEOUT_MS)) : null;
+  const system = systemPool(config.systemUrl);
+  const runner = new Runner({
+    pool,
+    lanes,
+    limitRows: false,
+    backstopSeconds: statementMs / 1000,
+    onUpstreamError,
+    govern: () => null,
+  });
+  const engine: Engine = {
+    kind: 'postgres',
+    governed: governedDoor(runner),
+    system: systemDoor(lend(system), report.role),
+    serverVersion: report.serverVersion,
+    warnings: report.warnings,
+    healthy: () => isHealthy(runner),
+    async close() {
+      pool.close();
+      lanes?.close();
+      system?.close();
+    },
+  };
+  return { engine, runner };
+}
+
+function timeouts(statementMs: number): Timeouts {
+  return { statementMs, lockMs: LOCK_TIMEOUT_MS, idleInTransactionMs: IDLE_IN_TRANSACTION_MS };
+}
+
+/** INVARIANT: the role is looked at on every connection, as its rights may have grown since the last. */
+async function connectGoverned(url: string, limits: Timeouts): Promise<[Session, RoleReport]> {
+  const reports: RoleReport[] = [];
+  const transport = await connectTransport(url, 'osl-gateway', async (query) => {
+    reports.push(await inspectRole(query));
+    await query(governedSettings(limits));
+  });
+  const [report] = reports;
+  if (report === undefined) throw new Error('the governed role was not inspected');
+  return [new Session(transport), report];
+}
+
+function systemPool(url: string | null): Pool | null {
+  if (url === null) return null;
+  return new Pool({
+    size: SYSTEM_SESSIONS,
+    waitMs: SYSTEM_WAIT_MS,
+    maxWaiting: MAX_WAITING,
+    connect: async () => {
+      const setup = async (): Promise<void> => undefined;
+      return new Session(await connectTransport(url, 'osl-gateway system', setup));
+    },
+  });
+}
+
+function lend(pool: Pool | null): WithSession {
+  return async (work) => {
+    if (pool === null) throw new Error('this connector has no system credentials');
+    const session = pool.take() ?? (await pool.acquire());
+    try {
+      return await work(session);
+    } finally {
+      if (!session.idle) session.tainted = true; // a transaction was left open
+      pool.release(session);
+    }
+  };
+}

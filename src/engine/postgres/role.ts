@@ -1,0 +1,74 @@
+import type { SetupQuery } from './connect.js';
+
+export interface RoleReport {
+  readonly role: string;
+  readonly serverVersion: string;
+  readonly warnings: readonly string[];
+}
+
+/** Roles that reach files or programs of the server. */
+const DANGEROUS = ['pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program'];
+
+const REACHABLE = `
+  select r.rolname as name, r.rolsuper as super, r.rolbypassrls as bypass, r.rolreplication as replication
+    from pg_catalog.pg_roles r
+   where pg_catalog.pg_has_role(current_user, r.oid, 'MEMBER')`;
+
+const CREATABLE = `
+  select n.nspname as name from pg_catalog.pg_namespace n
+   where pg_catalog.has_schema_privilege(current_user, n.oid, 'CREATE') and n.nspname !~ '^pg_(toast_)?temp_'
+   order by 1 limit 5`;
+
+const OWNED = `
+  select c.oid::pg_catalog.regclass::text as name from pg_catalog.pg_class c
+   where pg_catalog.pg_has_role(current_user, c.relowner, 'USAGE') and c.relkind in ('r', 'p', 'v', 'm', 'f')
+   order by 1 limit 5`;
+
+/**
+ * Looks at the role that governed statements run as.
+ *
+ * Throws an Error when it, or a role it can become, is superuser, bypasses row security, replicates, or
+ * reaches the server's files.
+ */
+export async function inspectRole(query: SetupQuery): Promise<RoleReport> {
+  const [self] = await query(
+    `select current_user::text as name, current_setting('server_version') as version,
+            (select extversion from pg_catalog.pg_extension where extname = 'vector') as vector`,
+  );
+  const role = String(self?.['name']);
+  for (const reachable of await query(REACHABLE)) {
+    const fault = faultOf(reachable);
+    if (fault !== null) {
+      throw new Error(`the governed role "${role}" is refused: role "${String(reachable['name'])}" ${fault}`);
+    }
+  }
+  return {
+    role,
+    serverVersion: String(self?.['version']).split(' ')[0] ?? '',
+    warnings: [
+      ...listWarning(`role "${role}" can create objects in schema`, await query(CREATABLE)),
+      ...listWarning(`role "${role}" owns relation`, await query(OWNED)),
+      ...vectorWarning(self?.['vector']),
+    ],
+  };
+}
+
+function faultOf(row: Record<string, unknown>): string | null {
+  if (row['super'] === true) return 'is superuser';
+  if (row['bypass'] === true) return 'has BYPASSRLS';
+  if (row['replication'] === true) return 'has REPLICATION';
+  if (DANGEROUS.includes(String(row['name']))) return 'reaches files or programs of the server';
+  return null;
+}
+
+function listWarning(what: string, rows: readonly Record<string, unknown>[]): string[] {
+  return rows.map((row) => `${what} "${String(row['name'])}"`);
+}
+
+/** pgvector below 0.8.4 has CVE-2026-3172. */
+function vectorWarning(version: unknown): string[] {
+  if (typeof version !== 'string') return [];
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
+  const old = major === 0 && (minor < 8 || (minor === 8 && patch < 4));
+  return old ? [`extension vector ${version} is older than 0.8.4 (CVE-2026-3172)`] : [];
+}

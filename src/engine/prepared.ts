@@ -1,0 +1,56 @@
+import type { FrontendEncoder } from './protocol/encoder.js';
+
+export interface PreparedStatement {
+  readonly name: string;
+  /** Column type OIDs that the upstream described; null until its answer has arrived. */
+  columnOids: readonly number[] | null;
+}
+
+/** The named prepared statements of one session, by SQL text; the least recently used is closed. */
+export class PreparedStatements {
+  readonly #limit: number;
+  readonly #bySql = new Map<string, PreparedStatement>();
+  #counter = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get size(): number {
+    return this.#bySql.size;
+  }
+
+  /** The statement for `sql`, marked as just used. */
+  find(sql: string): PreparedStatement | undefined {
+    const found = this.#bySql.get(sql);
+    if (found !== undefined && this.#bySql.size > this.#limit / 2) {
+      this.#bySql.delete(sql);
+      this.#bySql.set(sql, found);
+    }
+    return found;
+  }
+
+  /** Appends Parse and Describe for `sql`, and Close for the statement that makes room. */
+  prepare(out: FrontendEncoder, sql: string, parameterOids: readonly number[]): PreparedStatement {
+    this.#makeRoom(out);
+    const statement: PreparedStatement = { name: `osl${++this.#counter}`, columnOids: null };
+    this.#bySql.set(sql, statement);
+    out.parse(statement.name, sql, parameterOids);
+    out.describeStatement(statement.name);
+    return statement;
+  }
+
+  /** Forgets `statement`; the upstream's copy, if there is one, dies with the session. */
+  forget(sql: string, statement: PreparedStatement): void {
+    if (this.#bySql.get(sql) === statement) this.#bySql.delete(sql);
+  }
+
+  #makeRoom(out: FrontendEncoder): void {
+    if (this.#bySql.size < this.#limit) return;
+    for (const [sql, oldest] of this.#bySql) {
+      this.#bySql.delete(sql);
+      out.closeStatement(oldest.name);
+      return;
+    }
+  }
+}

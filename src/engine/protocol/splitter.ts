@@ -1,0 +1,125 @@
+import { InternalError } from 'osl-compiler';
+
+const EMPTY: Buffer = Buffer.alloc(0);
+const DATA_ROW = 0x44;
+const HEADER = 5;
+/** Postgres' own bound on one message. */
+const MAX_MESSAGE = 0x4000_0000;
+
+/**
+ * Splits a backend's byte stream into messages, incrementally.
+ *
+ * After `next()` returned true, `buffer[start, end)` holds one whole message, header included, or a run of
+ * neighbouring DataRow messages (`rows` of them). It is a view of the pushed chunk; only a message that
+ * straddles two chunks is copied, once.
+ */
+export class BackendSplitter {
+  type = 0;
+  buffer: Buffer = EMPTY;
+  start = 0;
+  end = 0;
+  /** DataRow messages in the view; 0 for every other type. */
+  rows = 0;
+
+  #chunk: Buffer = EMPTY;
+  #at = 0;
+  /** A message whose end has not arrived; only its first `#have` bytes are filled in. */
+  #partial: Buffer | null = null;
+  #have = 0;
+
+  /** Whether everything pushed has been consumed, so that `push` may be called. */
+  get drained(): boolean {
+    return this.#at >= this.#chunk.length;
+  }
+
+  /** The next chunk; the chunk before must have been consumed. The splitter keeps views of it. */
+  push(chunk: Uint8Array): void {
+    if (!this.drained) throw new InternalError('a chunk was pushed before the last was consumed');
+    this.#chunk = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    this.#at = 0;
+  }
+
+  /** The message bytes after type and length. */
+  body(): Buffer {
+    return this.buffer.subarray(this.start + HEADER, this.end);
+  }
+
+  /** Moves to the next whole message or run of rows; false when more bytes are needed. */
+  next(): boolean {
+    if (this.#partial !== null) return this.#completePartial(this.#partial);
+    const chunk = this.#chunk;
+    const start = this.#at;
+    const end = messageEnd(chunk, start);
+    if (end > chunk.length) {
+      this.#startPartial(start, end);
+      return false;
+    }
+    this.type = chunk[start] ?? 0;
+    this.buffer = chunk;
+    this.start = start;
+    this.rows = 0;
+    this.end = end;
+    if (this.type === DATA_ROW) this.#extendRun(end);
+    this.#at = this.end;
+    return true;
+  }
+
+  #extendRun(firstEnd: number): void {
+    const chunk = this.#chunk;
+    let end = firstEnd;
+    let rows = 1;
+    while (chunk[end] === DATA_ROW) {
+      const after = messageEnd(chunk, end);
+      if (after > chunk.length) break;
+      end = after;
+      rows += 1;
+    }
+    this.end = end;
+    this.rows = rows;
+  }
+
+  #startPartial(start: number, end: number): void {
+    const available = this.#chunk.length - start;
+    if (available > 0) {
+      this.#partial = Buffer.allocUnsafe(available < HEADER ? HEADER : end - start);
+      this.#have = this.#chunk.copy(this.#partial, 0, start);
+    }
+    this.#at = this.#chunk.length;
+  }
+
+  #completePartial(header: Buffer): boolean {
+    let partial = header;
+    this.#fill(partial);
+    if (this.#have === HEADER && partial.length === HEADER) {
+      const whole = messageEnd(partial, 0);
+      if (whole > HEADER) {
+        partial = Buffer.allocUnsafe(whole);
+        header.copy(partial);
+        this.#partial = partial;
+        this.#fill(partial);
+      }
+    }
+    if (this.#have < partial.length) return false;
+    this.#partial = null;
+    this.type = partial[0] ?? 0;
+    this.buffer = partial;
+    this.start = 0;
+    this.end = partial.length;
+    this.rows = this.type === DATA_ROW ? 1 : 0;
+    return true;
+  }
+
+  #fill(partial: Buffer): void {
+    const copied = this.#chunk.copy(partial, this.#have, this.#at);
+    this.#have += copied;
+    this.#at += copied;
+  }
+}
+
+/** End of the message at `start`; beyond the chunk's end where the message, or its header, is incomplete. */
+function messageEnd(chunk: Buffer, start: number): number {
+  if (start + HEADER > chunk.length) return chunk.length + 1;
+  const length = chunk.readInt32BE(start + 1);
+  if (length < 4 || length > MAX_MESSAGE) throw new InternalError(`the upstream sent a message of length ${length}`);
+  return start + 1 + length;
+}

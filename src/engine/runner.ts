@@ -1,0 +1,95 @@
+import { InternalError } from 'osl-compiler';
+import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamError } from './engine.js';
+import { Execution, type ExecutionHost, type Statement } from './execution.js';
+import type { Lanes } from './lanes.js';
+import type { Pool } from './pool.js';
+import type { Session } from './session.js';
+
+export interface RunnerOptions {
+  readonly pool: Pool;
+  readonly lanes: Lanes | null;
+  readonly limitRows: boolean;
+  readonly backstopSeconds: number;
+  readonly onUpstreamError: (error: UpstreamError) => void;
+  /** Puts a session into its governed state; null when it is there. */
+  readonly govern: (session: Session) => Promise<void> | null;
+}
+
+/** Finds a session for each statement, sends it there, and again where it must be. */
+export class Runner implements ExecutionHost {
+  readonly limitRows: boolean;
+  readonly backstopSeconds: number;
+  readonly onUpstreamError: (error: UpstreamError) => void;
+  readonly #options: RunnerOptions;
+
+  constructor(options: RunnerOptions) {
+    this.#options = options;
+    this.limitRows = options.limitRows;
+    this.backstopSeconds = options.backstopSeconds;
+    this.onUpstreamError = options.onUpstreamError;
+  }
+
+  /** The seam under the governed door; exported from no index. */
+  runStatement(
+    statement: Statement,
+    values: readonly BoundValue[],
+    options: ExecuteOptions,
+    sink: RowSink,
+  ): Promise<ExecuteResult> {
+    return new Promise((resolve, reject) => {
+      const execution = new Execution({ statement, values, options, sink }, this, resolve, reject);
+      if (!execution.settled) this.#dispatch(execution);
+    });
+  }
+
+  ended(execution: Execution, session: Session): void {
+    if (execution.again !== 'here') this.#options.lanes?.observe(execution);
+    if (execution.again === 'here' && !execution.settled && !session.closed && session.quiet() === null) {
+      execution.start(session, execution.lane);
+      return;
+    }
+    if (execution.lane === 'alone') this.#options.pool.release(session);
+    if (execution.again !== null && !execution.settled) this.#runAlone(execution);
+  }
+
+  #dispatch(execution: Execution): void {
+    const shared = this.#options.lanes?.pick(execution.statement.sql) ?? null;
+    if (shared !== null) execution.start(shared, 'shared');
+    else this.#runAlone(execution);
+  }
+
+  #runAlone(execution: Execution): void {
+    const session = this.#options.pool.take();
+    if (session !== null) {
+      this.#begin(execution, session);
+      return;
+    }
+    this.#options.pool.acquire().then(
+      (found) => this.#begin(execution, found),
+      (error) => execution.stop(error),
+    );
+  }
+
+  #begin(execution: Execution, session: Session): void {
+    if (execution.settled) {
+      this.#options.pool.release(session);
+      return;
+    }
+    const governing = this.#options.govern(session);
+    if (governing === null) {
+      execution.start(session, 'alone');
+      return;
+    }
+    governing.then(
+      () => {
+        if (execution.settled) this.#options.pool.release(session);
+        else execution.start(session, 'alone');
+      },
+      () => {
+        // INVARIANT: a session that is not known to be governed runs nothing of a caller's.
+        session.destroy();
+        execution.stop(new InternalError('the upstream session could not be put under its unprivileged role'));
+      },
+    );
+  }
+}

@@ -1,0 +1,215 @@
+import { InternalError } from 'osl-compiler';
+import { PreparedStatements } from './prepared.js';
+import { FrontendEncoder } from './protocol/encoder.js';
+import { BackendSplitter } from './protocol/splitter.js';
+
+/** The bytes of one upstream session, after authentication. */
+export interface Transport {
+  /** `closed` is called once, after which nothing else is. */
+  attach(receive: (chunk: Uint8Array) => void, closed: () => void): void;
+  /** Sends `bytes`; true when the caller may overwrite them at once. */
+  write(bytes: Uint8Array): boolean;
+  pause(): void;
+  resume(): void;
+  /** Asks the upstream to stop what runs; settles when the request can hit no later statement. */
+  cancel(): Promise<void>;
+  destroy(): void;
+}
+
+/** Something a session does between two ReadyForQuery messages. */
+export interface Job {
+  /** Appends frontend messages that end in exactly one Sync or Query. */
+  send(out: FrontendEncoder, prepared: PreparedStatements): void;
+  /** A run of DataRow messages. A promise, which must not reject, stops the reading until it settles. */
+  rows(bytes: Uint8Array, count: number): void | Promise<void>;
+  /** Any other message except ReadyForQuery. */
+  message(type: number, body: Buffer): void;
+  /** ReadyForQuery; `status` is the byte `I`, `T` or `E`. */
+  ready(status: number): void;
+  /** The session died before ReadyForQuery. */
+  lost(): void;
+}
+
+const READY_FOR_QUERY = 0x5a;
+const DATA_ROW = 0x44;
+const PREPARED_LIMIT = 500;
+/** How long a cancelled statement may take to end before the session is given up. */
+const DRAIN_MS = 10_000;
+
+/** One upstream session: jobs in, answers out, in order. */
+export class Session {
+  readonly prepared = new PreparedStatements(PREPARED_LIMIT);
+  /** Set when something may have outlived its statement; the session must not be used again. */
+  tainted = false;
+  closed = false;
+  onClosed: (() => void) | null = null;
+
+  readonly #transport: Transport;
+  readonly #out = new FrontendEncoder();
+  readonly #in = new BackendSplitter();
+  #jobs: Job[] = [];
+  #chunks: Uint8Array[] = [];
+  #status = 0x49;
+  #pauses = 0;
+  #paused = false;
+  #flushing = false;
+  #pumping = false;
+  #cancelling: Promise<void> | null = null;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+    transport.attach(
+      (chunk) => this.#receive(chunk),
+      () => this.#lose(),
+    );
+  }
+
+  /** Whether the upstream, when it last answered, was outside any transaction. */
+  get idle(): boolean {
+    return this.#status === 0x49;
+  }
+
+  /** Jobs sent and not yet answered. */
+  get load(): number {
+    return this.#jobs.length;
+  }
+
+  /** Sends `job` now, or with others of the same turn of the event loop. */
+  submit(job: Job, flush: 'now' | 'batched' = 'now'): void {
+    if (this.closed) {
+      job.lost();
+      return;
+    }
+    job.send(this.#out, this.prepared);
+    this.#jobs.push(job);
+    if (flush === 'now') {
+      this.#flush();
+    } else if (!this.#flushing) {
+      this.#flushing = true;
+      setImmediate(() => this.#flush());
+    }
+  }
+
+  /** Cancels what runs, and no longer waits for the reader. Only for a session with a single job. */
+  cancel(): void {
+    if (this.closed || this.#cancelling !== null) return;
+    const late = setTimeout(() => this.destroy(), DRAIN_MS);
+    this.#cancelling = this.#transport.cancel().then(
+      () => clearTimeout(late),
+      () => {
+        clearTimeout(late);
+        this.destroy();
+      },
+    );
+    this.#unpause(this.#pauses);
+  }
+
+  /** Null when the session can take the next job; otherwise settles when no cancel request is on its way. */
+  quiet(): Promise<void> | null {
+    const cancelling = this.#cancelling;
+    if (cancelling === null) return null;
+    return cancelling.then(() => run(this, fence)).then(() => {
+      this.#cancelling = null;
+    });
+  }
+
+  destroy(): void {
+    this.#transport.destroy();
+    this.#lose();
+  }
+
+  #flush(): void {
+    this.#flushing = false;
+    if (this.closed || this.#out.length === 0) return;
+    if (this.#transport.write(this.#out.view())) this.#out.reset();
+    else this.#out.detach();
+  }
+
+  #receive(chunk: Uint8Array): void {
+    this.#chunks.push(chunk);
+    if (!this.#paused) this.#pump();
+  }
+
+  #pump(): void {
+    if (this.#pumping) return;
+    this.#pumping = true;
+    try {
+      while (!this.#paused && !this.closed) {
+        if (this.#in.next()) {
+          this.#dispatch();
+        } else {
+          const chunk = this.#chunks.shift();
+          if (chunk === undefined) break;
+          this.#in.push(chunk);
+        }
+      }
+    } catch {
+      // INVARIANT: a stream we cannot follow is never read on; what is in flight ends as a lost connection.
+      this.destroy();
+    } finally {
+      this.#pumping = false;
+    }
+  }
+
+  #dispatch(): void {
+    const splitter = this.#in;
+    const job = this.#jobs[0];
+    if (job === undefined) {
+      if (splitter.type === 0x45) this.destroy(); // an unasked error is the server's farewell
+      return;
+    }
+    if (splitter.type === DATA_ROW) {
+      const wait = job.rows(splitter.buffer.subarray(splitter.start, splitter.end), splitter.rows);
+      if (wait !== undefined) this.#pauseFor(wait);
+    } else if (splitter.type === READY_FOR_QUERY) {
+      this.#status = splitter.body()[0] ?? 0;
+      this.#jobs.shift();
+      job.ready(this.#status);
+    } else {
+      job.message(splitter.type, splitter.body());
+    }
+  }
+
+  #pauseFor(wait: Promise<void>): void {
+    if (this.#cancelling !== null) return;
+    this.#paused = true;
+    this.#transport.pause();
+    const pause = ++this.#pauses;
+    wait.then(() => this.#unpause(pause));
+  }
+
+  #unpause(pause: number): void {
+    if (!this.#paused || pause !== this.#pauses) return;
+    this.#paused = false;
+    this.#transport.resume();
+    this.#pump();
+  }
+
+  #lose(): void {
+    if (this.closed) return;
+    this.closed = true;
+    const jobs = this.#jobs;
+    this.#jobs = [];
+    this.#chunks = [];
+    for (const job of jobs) job.lost();
+    this.onClosed?.();
+  }
+}
+
+/** An empty statement: whatever a late cancel request hits, it hits this. */
+function fence(out: FrontendEncoder): void {
+  out.query('');
+}
+
+/** Runs the messages of `send` and ignores what they answer. Rejects when the session is lost. */
+export function run(session: Session, send: (out: FrontendEncoder) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    session.submit({
+      send,
+      rows: () => undefined,
+      message: () => undefined,
+      ready: () => resolve(),
+      lost: () => reject(new InternalError('the upstream session was lost')),
+    });
+  });
+}

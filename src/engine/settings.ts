@@ -1,0 +1,33 @@
+/** Session settings on which the governed plane relies, beyond its timeouts. */
+const GOVERNED: readonly (readonly [name: string, value: string])[] = [
+  ['default_transaction_read_only', 'on'],
+  ['search_path', 'pg_catalog, pg_temp'],
+  ['TimeZone', 'UTC'],
+  ['DateStyle', 'ISO, MDY'],
+  ['IntervalStyle', 'postgres'],
+  ['extra_float_digits', '1'],
+  ['bytea_output', 'hex'],
+  ['client_encoding', 'UTF8'],
+  ['standard_conforming_strings', 'on'],
+];
+
+export interface Timeouts {
+  readonly statementMs: number;
+  readonly lockMs: number;
+  readonly idleInTransactionMs: number;
+}
+
+/** SET statements that put a session into the governed plane's state. */
+export function governedSettings(timeouts: Timeouts): string {
+  return [
+    ...GOVERNED.map(([name, value]) => set(name, value)),
+    set('statement_timeout', `${timeouts.statementMs}`),
+    set('lock_timeout', `${timeouts.lockMs}`),
+    set('idle_in_transaction_session_timeout', `${timeouts.idleInTransactionMs}`),
+  ].join('; ');
+}
+
+function set(name: string, value: string): string {
+  // A list-valued setting takes its elements bare: quoted whole, it would be one element.
+  return name === 'search_path' ? `SET ${name} TO ${value}` : `SET ${name} TO '${value}'`;
+}

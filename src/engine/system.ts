@@ -1,0 +1,160 @@
+import { InternalError } from 'osl-compiler';
+import { types } from 'pg';
+import type { CopyRows, CopyTarget, SystemDoor, SystemQueries, UpstreamError } from './engine.js';
+import { UpstreamFailure } from './engine.js';
+import type { FrontendEncoder } from './protocol/encoder.js';
+import type { Job, Session } from './session.js';
+import { parseErrorResponse } from './upstream-error.js';
+import { copyBatches, quoteIdentifier, textValue } from './values.js';
+
+/** Lends a session in its system state to `work`, and takes it back whatever happens. */
+export type WithSession = <T>(work: (session: Session) => Promise<T>) => Promise<T>;
+
+/** The system door over whatever `withSession` lends. `reader` is the role that governed statements run as. */
+export function systemDoor(withSession: WithSession, reader: string): SystemDoor {
+  const transaction = <T>(work: (tx: SystemQueries) => Promise<T>): Promise<T> =>
+    withSession((session) => inTransaction(session, () => work(queriesOn(session))));
+  return {
+    query: (sql, params) => withSession((session) => query(session, sql, params)),
+    script: (ddl) => withSession((session) => script(session, ddl)),
+    copyIn: (target, rows) => transaction((tx) => tx.copyIn(target, rows)),
+    transaction,
+    grantRead: (schema) => {
+      const [s, r] = [quoteIdentifier(schema), quoteIdentifier(reader)];
+      return withSession((session) =>
+        script(session, `GRANT USAGE ON SCHEMA ${s} TO ${r}; GRANT SELECT ON ALL TABLES IN SCHEMA ${s} TO ${r}`),
+      );
+    },
+  };
+}
+
+/** The system statements of one session, in whatever state it is. */
+export function queriesOn(session: Session): SystemQueries {
+  return {
+    query: (sql, params) => query(session, sql, params),
+    script: (ddl) => script(session, ddl),
+    copyIn: (target, rows) => copyIn(session, target, rows),
+  };
+}
+
+async function inTransaction<T>(session: Session, work: () => Promise<T>): Promise<T> {
+  await script(session, 'BEGIN');
+  try {
+    const result = await work();
+    await script(session, 'COMMIT');
+    return result;
+  } catch (error) {
+    await script(session, 'ROLLBACK').catch(() => session.destroy());
+    throw error;
+  }
+}
+
+async function query(
+  session: Session,
+  sql: string,
+  params: readonly unknown[] = [],
+): Promise<Record<string, unknown>[]> {
+  const rows: Record<string, unknown>[] = [];
+  let columns: readonly Column[] = [];
+  await submit(session, {
+    send(out) {
+      out.parse('', sql, []);
+      out.describeStatement('');
+      out.bind('', params.map(textValue), []);
+      out.execute(0);
+      out.sync();
+    },
+    columns: (body) => {
+      columns = columnsOf(body);
+    },
+    rows: (bytes, count) => decodeRows(bytes, count, columns, rows),
+  });
+  return rows;
+}
+
+function script(session: Session, sql: string): Promise<void> {
+  return submit(session, { send: (out) => out.query(sql) });
+}
+
+async function copyIn(session: Session, target: CopyTarget, rows: CopyRows): Promise<number> {
+  const table = `${quoteIdentifier(target.schema)}.${quoteIdentifier(target.table)}`;
+  const sql = `COPY ${table} (${target.columns.map(quoteIdentifier).join(', ')}) FROM STDIN`;
+  let count = 0;
+  for await (const batch of copyBatches(rows, target.columns.length)) {
+    // The server ignores CopyData after a failed COPY, so the whole batch goes out without waiting for it.
+    await submit(session, {
+      send(out) {
+        out.query(sql);
+        out.copyData(batch.bytes);
+        out.copyDone();
+      },
+    });
+    count += batch.rows;
+  }
+  return count;
+}
+
+interface SystemJob {
+  send(out: FrontendEncoder): void;
+  columns?(body: Buffer): void;
+  rows?(bytes: Uint8Array, count: number): void;
+}
+
+/** Runs `job`; rejects with UpstreamFailure, or with what decoding throws. */
+function submit(session: Session, job: SystemJob): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let failure: UpstreamError | null = null;
+    const whole: Job = {
+      send: (out) => job.send(out),
+      rows: (bytes, count) => job.rows?.(bytes, count),
+      message(type, body) {
+        if (type === 0x54) job.columns?.(body);
+        else if (type === 0x45) failure ??= parseErrorResponse(body);
+      },
+      ready: () => (failure === null ? resolve() : reject(new UpstreamFailure(failure))),
+      lost: () => reject(new UpstreamFailure(failure ?? LOST)),
+    };
+    session.submit(whole);
+  });
+}
+
+const LOST: UpstreamError = { sqlstate: '08006', message: 'the session was lost', detail: null, hint: null };
+
+interface Column {
+  readonly name: string;
+  readonly parse: (text: string) => unknown;
+}
+
+function columnsOf(body: Buffer): Column[] {
+  const columns: Column[] = [];
+  let at = 2;
+  for (let n = body.readUInt16BE(0); n > 0; n--) {
+    const end = body.indexOf(0, at);
+    const oid = body.readUInt32BE(end + 7);
+    columns.push({ name: body.toString('utf8', at, end), parse: types.getTypeParser(oid, 'text') });
+    at = end + 19;
+  }
+  return columns;
+}
+
+function decodeRows(
+  bytes: Uint8Array,
+  count: number,
+  columns: readonly Column[],
+  rows: Record<string, unknown>[],
+): void {
+  const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let at = 0;
+  for (let n = 0; n < count; n++) {
+    at += 7; // type, length, column count
+    const row: Record<string, unknown> = Object.create(null);
+    for (const column of columns) {
+      const length = data.readInt32BE(at);
+      at += 4;
+      row[column.name] = length < 0 ? null : column.parse(data.toString('utf8', at, at + length));
+      if (length > 0) at += length;
+    }
+    rows.push(row);
+  }
+  if (at !== data.length) throw new InternalError('a DataRow does not have the described columns');
+}

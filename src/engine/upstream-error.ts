@@ -1,0 +1,32 @@
+import { type QueryError, queryError } from 'osl-compiler';
+import type { UpstreamError } from './engine.js';
+
+/** The fields of an ErrorResponse body. */
+export function parseErrorResponse(body: Buffer): UpstreamError {
+  const fields = new Map<string, string>();
+  let at = 0;
+  while (at < body.length && body[at] !== 0) {
+    const end = body.indexOf(0, at + 1);
+    if (end < 0) break;
+    fields.set(String.fromCharCode(body[at] ?? 0), body.toString('utf8', at + 1, end));
+    at = end + 1;
+  }
+  return {
+    sqlstate: fields.get('C') ?? 'XX000',
+    message: fields.get('M') ?? '',
+    detail: fields.get('D') ?? null,
+    hint: fields.get('H') ?? null,
+  };
+}
+
+/** Connection failures, and the server's own ends of a session, are one thing to a caller. */
+export function connectionLost(): QueryError {
+  return queryError('execution', { sqlstate: '08006' });
+}
+
+/** What a caller is told of `sqlstate`; `backstopSeconds` is the session's own statement timeout. */
+export function executionError(sqlstate: string, backstopSeconds: number): QueryError {
+  if (sqlstate === '57014') return queryError('timedOut', { seconds: backstopSeconds });
+  if (sqlstate.startsWith('57P') || sqlstate.startsWith('08')) return connectionLost();
+  return queryError('execution', { sqlstate });
+}

@@ -1,0 +1,108 @@
+import type { Column } from 'osl-compiler';
+import { CODES } from '../codes.js';
+import type { Path } from '../diagnostic.js';
+import type { ColumnDocument, ColumnsDocument } from '../document.js';
+import type { Table, TableColumn } from '../manifest.js';
+import { perhaps } from '../near.js';
+import type { Problems } from './scope.js';
+
+/** A column name that OSL-SQL gives a meaning of its own. */
+const RESERVED: ReadonlySet<string> = new Set(['evidence']);
+
+/** The exposed columns in declared order. A name without a declared type is a problem, and left out. */
+export function columnsOf(
+  document: ColumnsDocument,
+  path: Path,
+  table: Table,
+  primaryKey: readonly string[],
+  problems: Problems,
+): readonly Column[] {
+  const seen = new Map<string, string>();
+  const columns: Column[] = [];
+  for (const [name, step, column] of entriesOf(document)) {
+    const at = [...path, step];
+    const before = seen.get(name.toLowerCase());
+    if (before !== undefined) {
+      problems.add(
+        CODES.duplicateName,
+        at,
+        `column \`${name}\` is declared twice`,
+        sameName(name, before),
+        true,
+      );
+      continue;
+    }
+    seen.set(name.toLowerCase(), name);
+    if (RESERVED.has(name.toLowerCase())) {
+      problems.add(
+        CODES.reserved,
+        at,
+        `\`${name}\` has a meaning of its own in OSL-SQL`,
+        'choose another name for the column',
+        true,
+      );
+    }
+    const physical = column.column ?? name;
+    const upstream = declared(
+      physical,
+      column.column === undefined ? at : [...at, 'column'],
+      table,
+      problems,
+    );
+    if (upstream !== null)
+      columns.push(columnFrom(upstream, name, column.description, primaryKey, at, problems));
+  }
+  return Object.freeze(columns);
+}
+
+/** `name, its step in the path, what is said of it`, whichever form the author chose. */
+function entriesOf(
+  document: ColumnsDocument,
+): readonly (readonly [string, string | number, ColumnDocument])[] {
+  if (isList(document)) return document.map((name, i) => [name, i, {}] as const);
+  return Object.entries(document).map(([name, column]) => [name, name, column ?? {}] as const);
+}
+
+/** `Array.isArray` does not narrow a readonly array. */
+function isList(document: ColumnsDocument): document is readonly string[] {
+  return Array.isArray(document);
+}
+
+function columnFrom(
+  upstream: TableColumn,
+  name: string,
+  description: string | undefined,
+  primaryKey: readonly string[],
+  path: Path,
+  problems: Problems,
+): Column {
+  const isKey = primaryKey.includes(name);
+  if (isKey && upstream.nullable === true) {
+    problems.add(CODES.conflict, path, `primary key column \`${name}\` is declared nullable`, null, true);
+  }
+  return Object.freeze({
+    name,
+    physical: upstream.name,
+    type: upstream.type,
+    description: description ?? null,
+    nullable: upstream.nullable ?? !isKey,
+    sensitivity: upstream.sensitivity,
+    keyDomain: null,
+  });
+}
+
+/** The upstream column that the connector declares under `physical`, or null after a problem. */
+export function declared(physical: string, path: Path, table: Table, problems: Problems): TableColumn | null {
+  const column = table.columns.get(physical);
+  if (column !== undefined) return column;
+  const hint =
+    perhaps(physical, table.columns.keys()) ??
+    `declare its type under tables.${table.schema}.${table.table}.columns`;
+  const message = `column \`${physical}\` of \`${table.schema}.${table.table}\` has no declared type`;
+  problems.add(CODES.undeclaredColumn, path, message, hint);
+  return null;
+}
+
+function sameName(name: string, before: string): string | null {
+  return name === before ? null : `\`${before}\` is the same name: case does not count`;
+}

@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import type { Relation } from 'osl-compiler';
+import type { Path, Problem } from '../diagnostic.js';
+import type { EntityDocument, ManifestDocument } from '../document.js';
+import { frozenMap } from '../frozen-map.js';
+import type { EntityFacts, Facet, Manifest } from '../manifest.js';
+import { connectorsOf } from './connectors.js';
+import { withKeyDomains } from './domains.js';
+import { facetsOf } from './facets.js';
+import { bridgesOf, relationshipsOf } from './links.js';
+import { lexiconOf, metricsOf, oneSpelling } from './metrics.js';
+import { relationsOf } from './relations.js';
+import { membersOf, Problems } from './scope.js';
+
+/** The frozen manifest, or everything that is wrong with the document's meaning. */
+export type Compiled =
+  | { readonly ok: true; readonly manifest: Manifest }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
+
+/** Pure: the same document gives the same manifest. */
+export function compileManifest(document: ManifestDocument): Compiled {
+  const problems = new Problems();
+  const connectors = connectorsOf(document, problems);
+  const declared = relationsOf(document, connectors, problems);
+  const relationships = relationshipsOf(document, declared, problems);
+  const bridges = bridgesOf(document, declared, problems);
+  const relations = withKeyDomains(declared, relationships.values(), bridges.values());
+  const metrics = metricsOf(document, relations, problems);
+  oneSpelling(document.facets, 'facets', problems);
+  const facets = facetsOf(document, connectors, relations, problems);
+  const entities = entitiesOf(document, relations, facets, problems);
+  const lexicon = lexiconOf(document, { relations, metrics, facets }, problems);
+  if (problems.list.length > 0) return { ok: false, problems: problems.list };
+
+  const version = contentHash(document);
+  const catalog = Object.freeze({ version, relations, metrics });
+  const tenant = document.tenant ?? null;
+  const rest = { connectors, catalog, entities, bridges, relationships, facets, lexicon, document };
+  return { ok: true, manifest: Object.freeze({ version, tenant, ...rest }) };
+}
+
+/** Not RFC 8785, which sorts names: the order of columns is the order of `*`, so that it must count. */
+function contentHash(document: ManifestDocument): string {
+  return createHash('sha256').update(JSON.stringify(document)).digest('hex').slice(0, 32);
+}
+
+function entitiesOf(
+  document: ManifestDocument,
+  relations: ReadonlyMap<string, Relation>,
+  facets: ReadonlyMap<string, Facet>,
+  problems: Problems,
+): ReadonlyMap<string, EntityFacts> {
+  const declared = membersOf(document.entities).filter(([name]) => relations.has(name));
+  return frozenMap(
+    declared.map(([name, e]): [string, EntityFacts] => {
+      mustBeFacets(e, ['entities', name, 'legs'], facets, problems);
+      const legs = Object.freeze([...(e.legs ?? [])]);
+      const composition = e.composition ?? (legs.length > 0 ? 'structured+content' : 'structured');
+      return [name, Object.freeze({ name, composition, legs })];
+    }),
+  );
+}
+
+function mustBeFacets(
+  e: EntityDocument,
+  path: Path,
+  facets: ReadonlyMap<string, Facet>,
+  problems: Problems,
+): void {
+  for (const [i, leg] of (e.legs ?? []).entries()) {
+    if (!facets.has(leg)) problems.unknown([...path, i], 'facet', leg, facets.keys());
+  }
+}

@@ -1,0 +1,140 @@
+import { SCALAR_TYPES, typeNamed } from 'osl-compiler';
+import { CODES } from '../codes.js';
+import type { Path } from '../diagnostic.js';
+import type {
+  ConnectorDocument,
+  ManifestDocument,
+  SourceDocument,
+  TableColumnDocument,
+} from '../document.js';
+import { frozenMap } from '../frozen-map.js';
+import type { Connector, Table, TableColumn } from '../manifest.js';
+import { perhaps } from '../near.js';
+import { membersOf, type Problems } from './scope.js';
+
+export function connectorsOf(document: ManifestDocument, problems: Problems): ReadonlyMap<string, Connector> {
+  return frozenMap(
+    membersOf(document.connectors).map(([name, c]): [string, Connector] => [
+      name,
+      connectorOf(name, c, problems),
+    ]),
+  );
+}
+
+function connectorOf(name: string, document: ConnectorDocument, problems: Problems): Connector {
+  const path: Path = ['connectors', name];
+  if (document.kind === 'postgres' && document.url_env === undefined) {
+    problems.add(
+      CODES.missingKey,
+      path,
+      `\`${name}\` has no \`url_env\``,
+      'name the variable that holds the URL',
+      true,
+    );
+  }
+  if (document.kind === 'pglite' && document.url_env !== undefined) {
+    problems.add(
+      CODES.conflict,
+      [...path, 'url_env'],
+      'the embedded engine has no URL',
+      'remove it, or use `kind: postgres`',
+      true,
+    );
+  }
+  const tables = membersOf(document.tables).map(([key, t]): [string, Table] => {
+    return [key, tableOf(key, t.columns, [...path, 'tables', key], problems)];
+  });
+  return Object.freeze({
+    name,
+    kind: document.kind,
+    urlEnv: document.url_env ?? null,
+    tables: frozenMap(tables),
+  });
+}
+
+function tableOf(
+  key: string,
+  columns: Readonly<Record<string, TableColumnDocument>>,
+  path: Path,
+  problems: Problems,
+): Table {
+  const dot = key.indexOf('.');
+  const schema = key.slice(0, dot);
+  if (schema.startsWith('pg_') || schema === 'information_schema') {
+    problems.add(
+      CODES.reserved,
+      path,
+      `\`${schema}\` is a system schema`,
+      'system catalogs cannot be published',
+      true,
+    );
+  }
+  const declared = membersOf(columns).map(([name, c]): [string, TableColumn] => {
+    return [name, tableColumnOf(name, c, [...path, 'columns', name], problems)];
+  });
+  return Object.freeze({ schema, table: key.slice(dot + 1), columns: frozenMap(declared) });
+}
+
+function tableColumnOf(
+  name: string,
+  document: TableColumnDocument,
+  path: Path,
+  problems: Problems,
+): TableColumn {
+  const type = typeNamed(document.type);
+  if (type === null) {
+    const hint = perhaps(document.type, SCALAR_TYPES) ?? `known types: ${SCALAR_TYPES.join(', ')}`;
+    problems.add(CODES.unknownType, [...path, 'type'], `type \`${document.type}\` is not known`, hint);
+  }
+  return Object.freeze({
+    name,
+    type: type ?? 'text', // never served: the problem above stops the load
+    sensitivity: sensitivityOf(document, path, problems),
+    nullable: document.nullable ?? null,
+  });
+}
+
+function sensitivityOf(document: TableColumnDocument, path: Path, problems: Problems): string | null {
+  const { pii, sensitivity } = document;
+  if (sensitivity === undefined) return pii === true ? 'pii' : null;
+  if (pii !== undefined && pii !== (sensitivity === 'pii')) {
+    problems.add(
+      CODES.conflict,
+      [...path, 'pii'],
+      '`pii` and `sensitivity` disagree',
+      'keep one of them',
+      true,
+    );
+  }
+  return sensitivity;
+}
+
+/** A declared table and the connector that holds it. */
+export interface Source {
+  readonly connector: string;
+  readonly table: Table;
+}
+
+/** The table that `source` names, or null after a problem. */
+export function sourceOf(
+  source: SourceDocument,
+  path: Path,
+  connectors: ReadonlyMap<string, Connector>,
+  problems: Problems,
+): Source | null {
+  const text = typeof source === 'string';
+  const dot = text ? source.indexOf('.') : 0;
+  const name = text ? source.slice(0, dot) : source.connector;
+  const key = text ? source.slice(dot + 1) : source.table;
+  const connector = connectors.get(name);
+  if (connector === undefined) {
+    problems.unknown(text ? path : [...path, 'connector'], 'connector', name, connectors.keys());
+    return null;
+  }
+  const table = connector.tables.get(key);
+  if (table === undefined) {
+    problems.unknown(text ? path : [...path, 'table'], 'table', key, connector.tables.keys());
+    return null;
+  }
+  return { connector: name, table };
+}

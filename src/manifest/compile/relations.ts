@@ -1,0 +1,109 @@
+import type { Relation } from 'osl-compiler';
+import { CODES } from '../codes.js';
+import type { Path } from '../diagnostic.js';
+import type { BridgeDocument, EntityDocument, ManifestDocument } from '../document.js';
+import type { Connector } from '../manifest.js';
+import { columnsOf } from './columns.js';
+import { sourceOf } from './connectors.js';
+import { membersOf, type Problems } from './scope.js';
+
+/** Entities, then bridges, in file order; key domains are still open. One that has no source is left out. */
+export function relationsOf(
+  document: ManifestDocument,
+  connectors: ReadonlyMap<string, Connector>,
+  problems: Problems,
+): ReadonlyMap<string, Relation> {
+  const relations = new Map<string, Relation>();
+  const names = new Map<string, string>();
+  const declare = (kind: Relation['kind'], name: string, path: Path, shape: Shape): void => {
+    const before = names.get(name.toLowerCase());
+    if (before !== undefined) {
+      const hint = `entities and bridges share one set of names, and case does not count: \`${before}\``;
+      problems.add(CODES.duplicateName, path, `\`${name}\` is declared twice`, hint, true);
+      return;
+    }
+    names.set(name.toLowerCase(), name);
+    const relation = relationOf(kind, name, path, shape, connectors, problems);
+    if (relation === null) problems.broken.add(name);
+    else relations.set(name, relation);
+  };
+  for (const [name, e] of membersOf(document.entities))
+    declare('entity', name, ['entities', name], entityShape(e));
+  for (const [name, b] of membersOf(document.bridges))
+    declare('bridge', name, ['bridges', name], bridgeShape(b));
+  return relations;
+}
+
+/** What an entity and a bridge have in common. */
+type Shape = Pick<EntityDocument, 'source' | 'columns' | 'primary_key'> & {
+  readonly description: string | null;
+  /** Each with where it is written. */
+  readonly sealed: readonly (readonly [string, Path])[];
+  /** Whether `primary_key` names columns that `sealed` does not give, so that they are still to check. */
+  readonly ownKey: boolean;
+};
+
+function entityShape(e: EntityDocument): Shape {
+  const own = e.entity_key_columns !== undefined;
+  const at = own ? 'entity_key_columns' : 'primary_key';
+  const sealed = (e[at] ?? []).map((name, i): readonly [string, Path] => [name, [at, i]]);
+  return {
+    source: e.source,
+    columns: e.columns,
+    primary_key: e.primary_key,
+    description: e.description ?? null,
+    sealed,
+    ownKey: own,
+  };
+}
+
+function bridgeShape(b: BridgeDocument): Shape {
+  const side = (at: 'left' | 'right') =>
+    b[at].columns.map((name, i): readonly [string, Path] => [name, [at, 'columns', i]]);
+  const sealed = [...side('left'), ...side('right')];
+  const primary_key = b.primary_key ?? [...new Set(sealed.map(([name]) => name))];
+  return {
+    source: b.source,
+    columns: b.columns,
+    primary_key,
+    description: b.description ?? null,
+    sealed,
+    ownKey: b.primary_key !== undefined,
+  };
+}
+
+function relationOf(
+  kind: Relation['kind'],
+  name: string,
+  path: Path,
+  shape: Shape,
+  connectors: ReadonlyMap<string, Connector>,
+  problems: Problems,
+): Relation | null {
+  const source = sourceOf(shape.source, [...path, 'source'], connectors, problems);
+  if (source === null) return null;
+  const columns = columnsOf(shape.columns, [...path, 'columns'], source.table, shape.primary_key, problems);
+  const listed = new Set(Array.isArray(shape.columns) ? shape.columns : Object.keys(shape.columns));
+  const mustBeColumn = (key: string, at: Path): void => {
+    if (listed.has(key)) return;
+    problems.add(
+      CODES.keyNotColumn,
+      [...path, ...at],
+      `key \`${key}\` is not a column of \`${name}\``,
+      'a key must be among its columns',
+    );
+  };
+  for (const [key, at] of shape.sealed) mustBeColumn(key, at);
+  if (shape.ownKey) for (const [i, key] of shape.primary_key.entries()) mustBeColumn(key, ['primary_key', i]);
+  return {
+    kind,
+    name,
+    description: shape.description,
+    connector: source.connector,
+    schema: source.table.schema,
+    table: source.table.table,
+    columns,
+    primaryKey: Object.freeze([...shape.primary_key]),
+    sealedKeys: Object.freeze([...new Set(shape.sealed.map(([key]) => key))]),
+  };
+}

@@ -1,0 +1,32 @@
+import { CODES } from '../codes.js';
+import type { Path, Problem } from '../diagnostic.js';
+import { perhaps } from '../near.js';
+
+/** Collects what is wrong, so that an author sees everything at once. */
+export class Problems {
+  readonly #list: Problem[] = [];
+  /** Relations that are declared but could not be compiled: what refers to them is not wrong for that. */
+  readonly broken = new Set<string>();
+
+  add(code: string, path: Path, message: string, hint: string | null = null, onKey = false): void {
+    this.#list.push({ code, path, message, hint, onKey });
+  }
+
+  /** `name` at `path` is no `what`; the nearest of `known` is proposed. */
+  unknown(path: Path, what: string, name: string, known: Iterable<string>): void {
+    // Past the first hundred nothing is shown, so nothing need be compared.
+    const hint = this.#list.length < 100 ? perhaps(name, known) : null;
+    this.add(CODES.unknownReference, path, `${what} \`${name}\` is not declared`, hint);
+  }
+
+  get list(): readonly Problem[] {
+    return this.#list;
+  }
+}
+
+/** Members of an optional part of a document, in file order. */
+export function membersOf<T>(
+  part: Readonly<Record<string, T>> | undefined,
+): readonly (readonly [string, T])[] {
+  return part === undefined ? [] : Object.entries(part);
+}

@@ -1,0 +1,113 @@
+/** A place in a text. `line` and `column` count from 1; columns are UTF-16 units, as editors count. */
+export interface Position {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** Half open: `end` is the position after the last character. */
+export interface Range {
+  readonly start: Position;
+  readonly end: Position;
+}
+
+export type Severity = 'error' | 'warning';
+
+/** One thing wrong with a manifest or a policy file, placed so that an editor can mark it. */
+export interface Diagnostic {
+  readonly code: string;
+  readonly severity: Severity;
+  readonly file: string;
+  readonly range: Range;
+  /** JSON Pointer into the document; empty for the whole of it. */
+  readonly path: string;
+  /** One lower-case sentence, the author's own words in backticks. */
+  readonly message: string;
+  readonly hint: string | null;
+}
+
+/** A member of an object or an element of a list. */
+export type PathStep = string | number;
+export type Path = readonly PathStep[];
+
+/** A diagnostic before it has its place: the path leads to it. */
+export interface Problem {
+  readonly path: Path;
+  /** Mark the key that ends `path`, not its value. */
+  readonly onKey?: boolean;
+  readonly code: string;
+  readonly message: string;
+  readonly hint: string | null;
+  /** UTF-16 units into the text at `path`: where inside an expression the problem is. */
+  readonly offset?: number;
+  /** UTF-16 offsets into the file, where `path` cannot say which place is meant. */
+  readonly span?: readonly [number, number];
+}
+
+/** A file that cannot be served. It holds at least one diagnostic of severity `error`, in file order. */
+export class ManifestProblems extends Error {
+  override readonly name = 'ManifestProblems';
+  readonly diagnostics: readonly Diagnostic[];
+  readonly #text: string;
+
+  constructor(diagnostics: readonly Diagnostic[], text: string) {
+    super(diagnostics.map(headline).join('\n'));
+    this.diagnostics = diagnostics;
+    this.#text = text;
+  }
+
+  /** What a terminal shows: every diagnostic with its line and a caret. */
+  format(): string {
+    return formatDiagnostics(this.diagnostics, this.#text);
+  }
+}
+
+/** The diagnostics for people: `file:line:column: error CODE message`, the line, a caret, the hint. */
+export function formatDiagnostics(diagnostics: readonly Diagnostic[], text: string): string {
+  const lines = text.split(/\r\n|\n|\r/);
+  return diagnostics.map((d) => formatOne(d, lines[d.range.start.line - 1])).join('\n\n');
+}
+
+function headline(d: Diagnostic): string {
+  const { line, column } = d.range.start;
+  return `${d.file}:${line}:${column}: ${d.severity} ${d.code} ${d.message}`;
+}
+
+const LONGEST_SHOWN_LINE = 160;
+
+function formatOne(d: Diagnostic, line: string | undefined): string {
+  const out = [headline(d)];
+  if (line !== undefined && line.trim() !== '') out.push(...marked(d.range, line));
+  if (d.hint !== null) out.push(`  hint: ${d.hint}`);
+  return out.join('\n');
+}
+
+/** The line and its carets. A tab stays a tab below itself, so that the caret stands under its character. */
+function marked(range: Range, line: string): readonly string[] {
+  const { column } = range.start;
+  const from = column > LONGEST_SHOWN_LINE / 2 ? column - LONGEST_SHOWN_LINE / 2 : 0;
+  const shown = printable(line.slice(from, from + LONGEST_SHOWN_LINE));
+  const lead = shown.slice(0, column - 1 - from).replace(/[^\t]/g, ' ');
+  const last = range.end.line === range.start.line ? range.end.column : line.length + 1;
+  const width = Math.max(1, Math.min(last - column, shown.length - lead.length));
+  const gutter = `${range.start.line}`.padStart(5);
+  return [`${gutter} | ${shown}`, `${' '.repeat(gutter.length)} | ${lead}${'^'.repeat(width)}`];
+}
+
+/** Control characters would let a file draw on the terminal of whoever checks it. */
+function printable(line: string): string {
+  return line.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
+}
+
+/** RFC 6901. */
+export function pointer(path: Path): string {
+  return path.map((s) => `/${`${s}`.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+/** The steps of a JSON Pointer (`/roles/analyst/grants/0`). */
+export function steps(jsonPointer: string): Path {
+  if (jsonPointer === '') return [];
+  return jsonPointer
+    .slice(1)
+    .split('/')
+    .map((s) => s.replaceAll('~1', '/').replaceAll('~0', '~'));
+}

@@ -1,0 +1,98 @@
+/** A manifest as its YAML states it, after the schema check. Names may still be wrong; `references` says. */
+export interface ManifestDocument {
+  readonly version: 1;
+  readonly tenant?: string;
+  readonly connectors: Members<ConnectorDocument>;
+  readonly entities: Members<EntityDocument>;
+  readonly relationships?: Members<RelationshipDocument>;
+  readonly bridges?: Members<BridgeDocument>;
+  readonly facets?: Members<FacetDocument>;
+  readonly metrics?: Members<MetricDocument>;
+  readonly lexicon?: Members<TermDocument>;
+}
+
+/** Objects without a prototype, in the order of the file. */
+export type Members<T> = Readonly<Record<string, T>>;
+
+export interface ConnectorDocument {
+  readonly kind: 'pglite' | 'postgres';
+  readonly url_env?: string;
+  readonly tables: Members<{ readonly columns: Members<TableColumnDocument> }>;
+}
+
+export interface TableColumnDocument {
+  readonly type: string;
+  readonly pii?: boolean;
+  readonly sensitivity?: string;
+  readonly nullable?: boolean;
+}
+
+export type SourceDocument = string | { readonly connector: string; readonly table: string };
+
+export type ColumnsDocument = readonly string[] | Members<ColumnDocument | null>;
+
+export interface ColumnDocument {
+  readonly column?: string;
+  readonly description?: string;
+}
+
+export type Composition = 'structured' | 'structured+content' | 'content';
+
+export interface EntityDocument {
+  readonly description?: string;
+  readonly source: SourceDocument;
+  readonly primary_key: readonly string[];
+  readonly entity_key_columns?: readonly string[];
+  readonly columns: ColumnsDocument;
+  readonly composition?: Composition;
+  readonly legs?: readonly string[];
+}
+
+export interface RelationshipDocument {
+  readonly description?: string;
+  readonly from: string;
+  readonly to: string;
+  readonly kind: 'many_to_one' | 'one_to_one';
+}
+
+export interface BridgeDocument {
+  readonly description?: string;
+  readonly source: SourceDocument;
+  readonly left: SideDocument;
+  readonly right: SideDocument;
+  readonly primary_key?: readonly string[];
+  readonly columns: ColumnsDocument;
+}
+
+export interface SideDocument {
+  readonly entity: string;
+  readonly columns: readonly string[];
+}
+
+export interface FacetDocument {
+  readonly description?: string;
+  readonly source: SourceDocument;
+  readonly entity: string;
+  readonly entity_key: string;
+  readonly document_id: string;
+  readonly text: string;
+  readonly metadata?: ColumnsDocument;
+  readonly scalar_indexed?: readonly string[];
+  readonly chunking?: { readonly max_chars?: number; readonly overlap_chars?: number };
+  readonly embedding?: { readonly model: string };
+  readonly versions: Members<{ readonly redact?: readonly string[]; readonly detectors?: readonly string[] }>;
+  readonly retrieval: { readonly max_top_k: number; readonly approximate?: boolean };
+}
+
+export interface MetricDocument {
+  readonly description?: string;
+  readonly entity: string;
+  readonly type?: 'simple';
+  readonly expression: string;
+  readonly filter?: string;
+}
+
+export interface TermDocument {
+  readonly refers_to: string;
+  readonly synonyms?: readonly string[];
+}

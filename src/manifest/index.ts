@@ -1,0 +1,23 @@
+export type { ManifestCode } from './codes.js';
+export { CODES } from './codes.js';
+export type { Diagnostic, Path, Position, Problem, Range, Severity } from './diagnostic.js';
+export { formatDiagnostics, ManifestProblems, pointer } from './diagnostic.js';
+export type { Composition, ManifestDocument } from './document.js';
+export type { LaterProblem, PolicyFile } from './load.js';
+export { loadManifest, loadPolicyDocument, parseManifest, parsePolicyDocument } from './load.js';
+export type {
+  Bridge,
+  BridgeSide,
+  ColumnName,
+  Connector,
+  EntityFacts,
+  Facet,
+  FacetVersion,
+  Manifest,
+  Relationship,
+  Table,
+  TableColumn,
+  Term,
+} from './manifest.js';
+export { MANIFEST_SCHEMA } from './schema/manifest.js';
+export { POLICY_SCHEMA } from './schema/policy.js';

@@ -1,0 +1,78 @@
+import type { PolicyDocument } from '../../policy/document.js';
+import { compileManifest } from './compile/compile.js';
+import type { Diagnostic, Path, Problem, Range } from './diagnostic.js';
+import type { ManifestDocument } from './document.js';
+import type { Manifest } from './manifest.js';
+import { shapeCheck } from './schema/check.js';
+import { MANIFEST_SCHEMA } from './schema/manifest.js';
+import { POLICY_SCHEMA } from './schema/policy.js';
+import { parseSource, raise, readText, toDiagnostics, type YamlSource } from './source.js';
+
+const manifestShape = shapeCheck(MANIFEST_SCHEMA);
+const policyShape = shapeCheck(POLICY_SCHEMA);
+
+/**
+ * Reads and compiles a manifest file.
+ * @throws ManifestProblems with everything that is wrong with it
+ */
+export async function loadManifest(file: string): Promise<Manifest> {
+  return parseManifest(await readText(file), file);
+}
+
+/** Compiles the text of a manifest; `file` is what diagnostics call it. Throws as `loadManifest`. */
+export function parseManifest(text: string, file: string): Manifest {
+  const source = parseSource(text, file);
+  raise(source, manifestShape(source.value));
+  // The schema has just checked the shape that the type states.
+  const compiled = compileManifest(source.value as ManifestDocument);
+  if (!compiled.ok) {
+    raise(source, compiled.problems);
+    throw new TypeError('a manifest that does not compile has problems');
+  }
+  return compiled.manifest;
+}
+
+/** A policy file: its document, and the way from the document back to the file. */
+export interface PolicyFile {
+  readonly file: string;
+  readonly text: string;
+  readonly document: PolicyDocument;
+  locate(path: Path): Range;
+  /** Places problems that the policy compiler found. Print them with `formatDiagnostics(list, text)`. */
+  diagnostics(problems: readonly LaterProblem[]): readonly Diagnostic[];
+}
+
+/** As `policy/` reports: a path into the document, and where in the predicate's text. */
+export type LaterProblem = Pick<Problem, 'path' | 'code' | 'message' | 'hint'> & {
+  readonly offset?: number | null;
+};
+
+/**
+ * Reads a policy file and checks its shape; whether its names mean something, `compileSnapshot` says.
+ * @throws ManifestProblems
+ */
+export async function loadPolicyDocument(file: string): Promise<PolicyFile> {
+  return parsePolicyDocument(await readText(file), file);
+}
+
+/** The text of a policy; `file` is what diagnostics call it. Throws as `loadPolicyDocument`. */
+export function parsePolicyDocument(text: string, file: string): PolicyFile {
+  const source = parseSource(text, file);
+  raise(source, policyShape(source.value));
+  return Object.freeze({
+    file,
+    text,
+    document: source.value as PolicyDocument, // the schema has just checked the shape that the type states
+    locate: (path: Path) => source.locate(path),
+    diagnostics: (problems: readonly LaterProblem[]) => place(source, problems),
+  });
+}
+
+function place(source: YamlSource, problems: readonly LaterProblem[]): readonly Diagnostic[] {
+  return toDiagnostics(
+    source,
+    problems.map(({ path, code, message, hint, offset }) => {
+      return { path, code, message, hint, ...(typeof offset === 'number' && { offset }) };
+    }),
+  );
+}

@@ -1,0 +1,110 @@
+import type { Catalog, Column } from 'osl-compiler';
+import type { Composition, ManifestDocument } from './document.js';
+
+/** A compiled manifest: frozen, and the same for the same document. */
+export interface Manifest {
+  /** 32 hex digits over the document's content; comments and layout do not count, the order of names does. */
+  readonly version: string;
+  /** Null where the manifest leaves it to the policy. */
+  readonly tenant: string | null;
+  readonly connectors: ReadonlyMap<string, Connector>;
+  /** What the compiler gets. */
+  readonly catalog: Catalog;
+  readonly entities: ReadonlyMap<string, EntityFacts>;
+  readonly bridges: ReadonlyMap<string, Bridge>;
+  readonly relationships: ReadonlyMap<string, Relationship>;
+  readonly facets: ReadonlyMap<string, Facet>;
+  readonly lexicon: ReadonlyMap<string, Term>;
+  /** As written, for the authoring surfaces. */
+  readonly document: ManifestDocument;
+}
+
+export interface Connector {
+  readonly name: string;
+  readonly kind: 'pglite' | 'postgres';
+  /** The environment variable that holds the URL; null for the embedded engine. */
+  readonly urlEnv: string | null;
+  /** By `schema.table`. */
+  readonly tables: ReadonlyMap<string, Table>;
+}
+
+export interface Table {
+  readonly schema: string;
+  readonly table: string;
+  readonly columns: ReadonlyMap<string, TableColumn>;
+}
+
+export type TableColumn = Pick<Column, 'type' | 'sensitivity'> & {
+  readonly name: string;
+  /** Null where it is not declared: a primary key then is not nullable, anything else is. */
+  readonly nullable: boolean | null;
+};
+
+/** What the other surfaces say of an entity beside its columns. */
+export interface EntityFacts {
+  readonly name: string;
+  readonly composition: Composition;
+  /** Names of facets. */
+  readonly legs: readonly string[];
+}
+
+export interface Bridge {
+  readonly name: string;
+  readonly left: BridgeSide;
+  readonly right: BridgeSide;
+}
+
+/** `columns[i]` of the bridge holds `keys[i]` of the entity. */
+export interface BridgeSide {
+  readonly entity: string;
+  readonly columns: readonly string[];
+  readonly keys: readonly string[];
+}
+
+export interface Relationship {
+  readonly name: string;
+  readonly description: string | null;
+  readonly from: ColumnName;
+  readonly to: ColumnName;
+  readonly kind: 'many_to_one' | 'one_to_one';
+}
+
+export interface ColumnName {
+  readonly entity: string;
+  readonly column: string;
+}
+
+/** Text about an entity. Indexing and retrieval read this; sizes are UTF-16 units. */
+export interface Facet {
+  readonly name: string;
+  readonly description: string | null;
+  readonly connector: string;
+  readonly schema: string;
+  readonly table: string;
+  readonly entity: string;
+  readonly entityKey: Column;
+  readonly documentId: Column;
+  readonly text: Column;
+  readonly metadata: readonly Column[];
+  readonly scalarIndexed: readonly string[];
+  readonly chunking: { readonly maxChars: number; readonly overlapChars: number };
+  readonly embeddingModel: string;
+  readonly versions: ReadonlyMap<string, FacetVersion>;
+  readonly maxTopK: number;
+  readonly approximate: boolean;
+}
+
+export interface FacetVersion {
+  readonly name: string;
+  /** Sensitivity labels. */
+  readonly redact: readonly string[];
+  readonly detectors: readonly string[];
+}
+
+export interface Term {
+  readonly term: string;
+  /** `entity`, `entity.column`, a metric or a facet. */
+  readonly refersTo: string;
+  readonly kind: 'entity' | 'column' | 'metric' | 'facet';
+  readonly synonyms: readonly string[];
+}

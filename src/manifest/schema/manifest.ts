@@ -1,0 +1,230 @@
+import { closed, DRAFT, list, NAME_RULE, named, PHYSICAL_NAME, some, TEXT } from './parts.js';
+
+const TABLE_NAME = {
+  type: 'string',
+  pattern: '^[^.\\u0000]{1,63}\\.[^.\\u0000]{1,63}$',
+  description: 'A table is written with its schema: `sales.orders`.',
+} as const;
+
+const tableColumn = closed(
+  {
+    type: {
+      type: 'string',
+      description: 'The Postgres type. A column without a declared type is not exposed.',
+      examples: [
+        ...['bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'text', 'uuid', 'date', 'time'],
+        ...['timestamp', 'timestamptz', 'interval', 'bytea', 'jsonb', 'text[]'],
+      ],
+    },
+    pii: { type: 'boolean', description: 'Personal data: short for `sensitivity: pii`.' },
+    sensitivity: {
+      ...NAME_RULE,
+      description: 'A label that the policy gives a mask: `pii`, `secret`, … Never guessed from names.',
+    },
+    nullable: { type: 'boolean', description: 'Default: true, and false for a primary key.' },
+  },
+  ['type'],
+  'A column as the upstream table has it.',
+);
+
+const connector = closed(
+  {
+    kind: {
+      enum: ['pglite', 'postgres'],
+      description: '`pglite`: the embedded engine. `postgres`: a server, reached by `url_env`.',
+    },
+    url_env: {
+      type: 'string',
+      pattern: '^[A-Z][A-Z0-9_]*$',
+      description:
+        'Name of the environment variable that holds the connection URL; URLs and passwords are never written here.',
+    },
+    tables: named(
+      TABLE_NAME,
+      closed(
+        { columns: named(PHYSICAL_NAME, tableColumn, 'Columns by name.') },
+        ['columns'],
+        'An upstream table.',
+      ),
+      'Tables by `schema.table`.',
+    ),
+  },
+  ['kind', 'tables'],
+  'A database, and what is declared about its tables.',
+);
+
+const source = {
+  type: ['string', 'object'],
+  pattern: '^[^.\\u0000]{1,63}\\.[^.\\u0000]{1,63}\\.[^.\\u0000]{1,63}$',
+  properties: { connector: NAME_RULE, table: TABLE_NAME },
+  required: ['connector', 'table'],
+  additionalProperties: false,
+  description: 'Where the rows are: `connector.schema.table`, or `{connector, table}`.',
+} as const;
+
+const columns = {
+  type: ['object', 'array'],
+  propertyNames: NAME_RULE,
+  additionalProperties: {
+    type: ['object', 'null'],
+    properties: {
+      column: { ...PHYSICAL_NAME, description: 'The upstream column; default: the same name.' },
+      description: TEXT,
+    },
+    additionalProperties: false,
+    description: 'A column: `{column, description}`, or nothing.',
+  },
+  items: NAME_RULE,
+  uniqueItems: true,
+  description:
+    'What is exposed, in the order of `*`: a list of names, or names with `{column, description}`.',
+} as const;
+
+const entity = closed(
+  {
+    description: TEXT,
+    source,
+    primary_key: some(NAME_RULE, 'Columns of the entity that identify a row.'),
+    entity_key_columns: list(NAME_RULE, 'Columns that joins may use; default: the primary key.'),
+    columns,
+    composition: {
+      enum: ['structured', 'structured+content', 'content'],
+      description: 'Default: `structured+content` where there are legs, else `structured`.',
+    },
+    legs: list(NAME_RULE, 'Facets that hold content about this entity.'),
+  },
+  ['source', 'primary_key', 'columns'],
+  'A thing that questions are asked about.',
+);
+
+const ENTITY_COLUMN = {
+  type: 'string',
+  pattern: '^[A-Za-z_][A-Za-z0-9_]*\\.[A-Za-z_][A-Za-z0-9_]*$',
+  description: 'A column is written with its entity: `order.customer_id`.',
+} as const;
+
+const relationship = closed(
+  {
+    description: TEXT,
+    from: ENTITY_COLUMN,
+    to: { ...ENTITY_COLUMN, description: 'The primary key that `from` refers to: `customer.id`.' },
+    kind: { enum: ['many_to_one', 'one_to_one'], description: 'Read from `from` to `to`.' },
+  },
+  ['from', 'to', 'kind'],
+  'A link between two entities, as a foreign key makes it.',
+);
+
+const side = closed(
+  {
+    entity: NAME_RULE,
+    columns: some(NAME_RULE, "The bridge's columns that hold the entity's primary key, in its order."),
+  },
+  ['entity', 'columns'],
+  'One end of a bridge.',
+);
+
+const bridge = closed(
+  {
+    description: TEXT,
+    source,
+    left: side,
+    right: side,
+    primary_key: some(NAME_RULE, 'Default: the columns of both sides.'),
+    columns,
+  },
+  ['source', 'left', 'right', 'columns'],
+  'A table that links many to many. It can be joined, but is no entity.',
+);
+
+const facet = closed(
+  {
+    description: TEXT,
+    source,
+    entity: { ...NAME_RULE, description: 'The entity that the content is about.' },
+    entity_key: { ...NAME_RULE, description: "The source's column that holds the entity's primary key." },
+    document_id: { ...NAME_RULE, description: "The source's column that identifies a document." },
+    text: { ...NAME_RULE, description: "The source's column that holds the text." },
+    metadata: { ...columns, description: 'Columns that each passage carries.' },
+    scalar_indexed: list(NAME_RULE, 'Metadata that filters and joins may use; `entity_key` may be one.'),
+    chunking: closed(
+      {
+        max_chars: { type: 'integer', minimum: 100, maximum: 20_000, description: 'Default: 1200.' },
+        overlap_chars: { type: 'integer', minimum: 0, maximum: 5000, description: 'Default: 150.' },
+      },
+      [],
+      'How documents are cut into passages.',
+    ),
+    embedding: closed(
+      { model: TEXT },
+      ['model'],
+      'The embedding model; default: `lexical-v1`, which works offline.',
+    ),
+    versions: named(
+      NAME_RULE,
+      closed(
+        {
+          redact: list(NAME_RULE, 'Sensitivity labels whose values are replaced in the text.'),
+          detectors: list(NAME_RULE, 'Detectors whose matches are replaced in the text.'),
+        },
+        [],
+        'A redaction of the content.',
+      ),
+      'Stored redactions of the content; each is a store of its own.',
+    ),
+    retrieval: closed(
+      {
+        max_top_k: { type: 'integer', minimum: 1, maximum: 1000 },
+        approximate: {
+          type: 'boolean',
+          description: 'Allow an approximate index over large permitted sets.',
+        },
+      },
+      ['max_top_k'],
+      'What one retrieval may ask for.',
+    ),
+  },
+  ['source', 'entity', 'entity_key', 'document_id', 'text', 'versions', 'retrieval'],
+  'Text about an entity, to be retrieved by meaning.',
+);
+
+const metric = closed(
+  {
+    description: TEXT,
+    entity: NAME_RULE,
+    type: { enum: ['simple'], description: 'Default: simple.' },
+    expression: { ...TEXT, description: "An aggregate over the entity's columns: `sum(amount)`." },
+    filter: { ...TEXT, description: "A predicate over the entity's columns: `status = 'paid'`." },
+  },
+  ['entity', 'expression'],
+  'A named aggregate.',
+);
+
+const term = closed(
+  {
+    refers_to: { ...TEXT, description: 'An entity, `entity.column`, a metric or a facet.' },
+    synonyms: list(TEXT, 'Other words for the same.'),
+  },
+  ['refers_to'],
+  'What a business word means.',
+);
+
+/** JSON Schema (draft 7) of a manifest file. */
+export const MANIFEST_SCHEMA = {
+  $schema: DRAFT,
+  title: 'OSL manifest',
+  ...closed(
+    {
+      version: { const: 1, description: 'The version of this format: 1.' },
+      tenant: { ...NAME_RULE, description: 'Tokens of another tenant are refused.' },
+      connectors: named(NAME_RULE, connector, 'Databases by name.'),
+      entities: named(NAME_RULE, entity, 'Entities by name.'),
+      relationships: named(NAME_RULE, relationship, 'Links between entities.'),
+      bridges: named(NAME_RULE, bridge, 'Many-to-many links; they share one set of names with entities.'),
+      facets: named(NAME_RULE, facet, 'Text facets by name.'),
+      metrics: named(NAME_RULE, metric, 'Metrics by name.'),
+      lexicon: named({ type: 'string', minLength: 1, maxLength: 200 }, term, 'Business words.'),
+    },
+    ['version', 'connectors', 'entities'],
+    'A semantic graph over Postgres.',
+  ),
+} as const;

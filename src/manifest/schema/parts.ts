@@ -1,0 +1,41 @@
+/** What the two schemas share. Descriptions are what an editor shows and what a diagnostic gives as its hint. */
+
+export const DRAFT = 'http://json-schema.org/draft-07/schema#';
+
+export const TEXT = { type: 'string', minLength: 1, maxLength: 4000 } as const;
+
+export const NAME_RULE = {
+  type: 'string',
+  pattern: '^(?!__)[A-Za-z_][A-Za-z0-9_]{0,62}$',
+  description:
+    'A name is a letter or underscore, then letters, digits and underscores, 63 at most; two underscores at its start are reserved.',
+} as const;
+
+/** Names of upstream tables and columns are quoted when emitted, so that nearly anything goes. */
+export const PHYSICAL_NAME = {
+  type: 'string',
+  pattern: '^[^.\\u0000]{1,63}$',
+  description: 'A column of the upstream table: 63 characters at most, without a dot.',
+} as const;
+
+/** An object whose members all have one shape, keyed by names that the author chooses. */
+export function named<K, V>(names: K, member: V, description: string) {
+  return { type: 'object', propertyNames: names, additionalProperties: member, description } as const;
+}
+
+/** An object with these members and no others. */
+export function closed<P, R extends keyof P & string>(
+  properties: P,
+  required: readonly R[],
+  description: string,
+) {
+  return { type: 'object', properties, required, additionalProperties: false, description } as const;
+}
+
+export function list<I>(items: I, description: string) {
+  return { type: 'array', items, uniqueItems: true, description } as const;
+}
+
+export function some<I>(items: I, description: string) {
+  return { ...list(items, description), minItems: 1 } as const;
+}

@@ -1,0 +1,94 @@
+import { closed, DRAFT, list, NAME_RULE, named, TEXT } from './parts.js';
+
+const SUBJECT_NAME = {
+  type: 'string',
+  pattern: '^[^\\s\\u0000-\\u001f]{1,256}$',
+  description: 'The `sub` of a token, e.g. `user:maria` or `agent:scout`.',
+} as const;
+
+const attribute = {
+  type: ['string', 'array', 'object'],
+  items: { type: 'string' },
+  properties: { any: { const: true } },
+  required: ['any'],
+  additionalProperties: false,
+  description: 'A value, a list of values, or `{any: true}`.',
+} as const;
+
+const subject = closed(
+  {
+    ceiling: list(NAME_RULE, 'Data roles that the subject can ever have.'),
+    admin: list(NAME_RULE, 'Admin roles that the subject can ever have, e.g. TENANT_ADMIN.'),
+    attributes: named(NAME_RULE, attribute, 'What `attribute(…)` in a row filter refers to.'),
+  },
+  ['ceiling'],
+  'Who a token may speak for.',
+);
+
+const grant = closed(
+  {
+    on: { ...NAME_RULE, description: 'An entity or a bridge.' },
+    columns: {
+      type: ['string', 'array'],
+      pattern: '^\\*$',
+      items: NAME_RULE,
+      uniqueItems: true,
+      description: 'A list of columns, or "*" (in quotes) for all of them, also those that come later.',
+    },
+    rows: { ...TEXT, description: 'A predicate: only these rows. Absent: all rows.' },
+    unmask: list(NAME_RULE, 'Sensitivity labels shown in the clear.'),
+  },
+  ['on', 'columns'],
+  'Some columns and rows of one entity or bridge.',
+);
+
+const denial = closed(
+  { on: NAME_RULE, columns: list(NAME_RULE, 'Absent: the whole relation.') },
+  ['on'],
+  'What members may not use, whatever other roles grant.',
+);
+
+const role = closed(
+  {
+    description: TEXT,
+    grants: { type: 'array', items: grant, description: 'What members see; the union of it.' },
+    deny: { type: 'array', items: denial, description: 'Beats every grant.' },
+  },
+  ['grants'],
+  'A data role.',
+);
+
+const perSecond = {
+  type: 'number',
+  exclusiveMinimum: 0,
+  description: 'Requests a second and subject.',
+} as const;
+
+/** JSON Schema (draft 7) of a policy file. */
+export const POLICY_SCHEMA = {
+  $schema: DRAFT,
+  title: 'OSL policy',
+  ...closed(
+    {
+      version: { const: 1, description: 'The version of this format: 1.' },
+      tenant: { ...NAME_RULE, description: 'Tokens of another tenant are refused.' },
+      subjects: named(SUBJECT_NAME, subject, 'Who may ask. A subject that is not here has no rights.'),
+      roles: named(NAME_RULE, role, 'Data roles by name.'),
+      masks: named(
+        NAME_RULE,
+        {
+          enum: ['redact', 'null', 'hash', 'partial', 'year', 'deny'],
+          description: 'How a masked cell is shown; write "null" in quotes.',
+        },
+        'The mask of each sensitivity label; a label that is not here is `deny`.',
+      ),
+      limits: closed(
+        { query: perSecond, sample: perSecond, schema: perSecond, catalog: perSecond },
+        [],
+        'Rate limits.',
+      ),
+    },
+    ['version', 'tenant', 'subjects', 'roles', 'masks'],
+    'Who may see what.',
+  ),
+} as const;

@@ -1,0 +1,265 @@
+import { open } from 'node:fs/promises';
+import type { Document, Node, Scalar, YAMLError } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
+import { CODES } from './codes.js';
+import type { Diagnostic, Path, Problem, Range } from './diagnostic.js';
+import { ManifestProblems, pointer } from './diagnostic.js';
+import { offsetInSource } from './scalar-offset.js';
+import { plainValue } from './value.js';
+
+/** Bytes. A manifest of 10,000 entities has about 10 MiB. */
+const LARGEST_FILE = 32 * 1024 * 1024;
+const MOST_DIAGNOSTICS = 100;
+
+/** A YAML file: its value, and the place of every part of it. */
+export interface YamlSource {
+  readonly file: string;
+  readonly text: string;
+  /** Plain data; objects have no prototype, so that `__proto__` is a name like any other. */
+  readonly value: unknown;
+  /** The range of what `path` leads to, or of the nearest part around it that exists. */
+  locate(path: Path, options?: Place): Range;
+}
+
+type Place = Pick<Problem, 'onKey' | 'offset' | 'span'>;
+
+/**
+ * Reads at most 32 MiB of UTF-8.
+ * @throws ManifestProblems with M0001 or M0002
+ */
+export async function readText(file: string): Promise<string> {
+  let bytes: Buffer;
+  try {
+    const handle = await open(file, 'r');
+    try {
+      const { size } = await handle.stat();
+      if (size > LARGEST_FILE) throw tooLarge(file);
+      bytes = await handle.readFile();
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (error instanceof ManifestProblems) throw error;
+    throw whole(file, CODES.unreadable, `cannot read the file: ${reason(error)}`, null);
+  }
+  if (bytes.length > LARGEST_FILE) throw tooLarge(file);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw whole(file, CODES.unreadable, 'the file is not UTF-8 text', 'save it as UTF-8');
+  }
+}
+
+/**
+ * Parses one YAML 1.2 document.
+ * @throws ManifestProblems with M0002 … M0007
+ */
+export function parseSource(text: string, file: string): YamlSource {
+  if (text.length > LARGEST_FILE) throw tooLarge(file);
+  const lines = new LineCounter();
+  const document = parsed(text, file, lines);
+  const source = new ParsedSource(file, text, document, lines);
+  const { value, problems } = plainValue(document);
+  raise(source, problems);
+  return source.withValue(value);
+}
+
+/** Throws ManifestProblems if there is a problem. */
+export function raise(source: YamlSource, problems: readonly Problem[]): void {
+  if (problems.length > 0) throw new ManifestProblems(toDiagnostics(source, problems), source.text);
+}
+
+/** Problems found later, e.g. by the policy compiler, placed in the file; in file order, at most 100. */
+export function toDiagnostics(source: YamlSource, problems: readonly Problem[]): readonly Diagnostic[] {
+  const placed = problems.slice(0, MOST_DIAGNOSTICS).map((p): Diagnostic => {
+    return Object.freeze({
+      code: p.code,
+      severity: 'error',
+      file: source.file,
+      range: source.locate(p.path, p),
+      path: pointer(p.path),
+      message: p.message,
+      hint: p.hint,
+    });
+  });
+  return placed.sort(inFileOrder);
+}
+
+function inFileOrder(a: Diagnostic, b: Diagnostic): number {
+  return a.range.start.line - b.range.start.line || a.range.start.column - b.range.start.column;
+}
+
+function parsed(text: string, file: string, lines: LineCounter): Document.Parsed {
+  let document: Document.Parsed;
+  try {
+    // Repeated keys are found by `plainValue`: this option compares every pair of keys.
+    document = parseDocument(text, {
+      lineCounter: lines,
+      prettyErrors: false,
+      uniqueKeys: false,
+      strict: true,
+    });
+  } catch (error) {
+    if (error instanceof RangeError) throw whole(file, CODES.tooDeep, 'the file is nested too deeply', null);
+    throw error;
+  }
+  const faults = [...document.errors, ...document.warnings];
+  if (faults.length === 0) return document;
+  // The first only: what follows mostly comes of it.
+  throw new ManifestProblems(
+    faults
+      .map((e) => fromYaml(e, file, lines))
+      .sort(inFileOrder)
+      .slice(0, 1),
+    text,
+  );
+}
+
+function fromYaml(error: YAMLError, file: string, lines: LineCounter): Diagnostic {
+  return Object.freeze({
+    code: CODES.syntax,
+    severity: 'error',
+    file,
+    range: rangeOf(lines, error.pos[0], error.pos[1]),
+    path: '',
+    message: MESSAGES.get(error.code) ?? lowerFirst(error.message),
+    hint: HINTS.get(error.code) ?? null,
+  });
+}
+
+const MESSAGES: ReadonlyMap<string, string> = new Map([
+  ['MULTIPLE_DOCS', 'the file holds more than one document'],
+  ['BAD_ALIAS', 'an alias has no name'],
+]);
+
+const HINTS: ReadonlyMap<string, string> = new Map([
+  ['BAD_ALIAS', 'a value that begins with `*` needs quotes: "*"'],
+  ['TAB_AS_INDENT', 'indent with spaces'],
+  ['BLOCK_AS_IMPLICIT_KEY', 'check the indentation, and quote text that holds `: `'],
+]);
+
+class ParsedSource implements YamlSource {
+  readonly file: string;
+  readonly text: string;
+  readonly value: unknown;
+  readonly #document: Document.Parsed;
+  readonly #lines: LineCounter;
+
+  constructor(
+    file: string,
+    text: string,
+    document: Document.Parsed,
+    lines: LineCounter,
+    value: unknown = null,
+  ) {
+    this.file = file;
+    this.text = text;
+    this.value = value;
+    this.#document = document;
+    this.#lines = lines;
+  }
+
+  withValue(value: unknown): ParsedSource {
+    return new ParsedSource(this.file, this.text, this.#document, this.#lines, value);
+  }
+
+  locate(path: Path, options: Place = {}): Range {
+    if (options.span !== undefined) return rangeOf(this.#lines, options.span[0], options.span[1]);
+    let node: Node | null = this.#document.contents;
+    let key: Node | null = null;
+    let reached = 0;
+    for (const step of path) {
+      const next = child(this.#resolve(node), step);
+      if (next === null) break;
+      key = next.key;
+      node = next.value;
+      reached++;
+    }
+    const exact = reached === path.length;
+    if (options.offset !== undefined && exact && isScalar(node)) return this.#inside(node, options.offset);
+    const wide =
+      !isScalar(node) || node.range === undefined || node.range === null || node.range[0] === node.range[1];
+    const place = key !== null && (options.onKey === true || !exact || wide) ? key : node;
+    return this.#rangeOf(place);
+  }
+
+  #inside(scalar: Scalar, offset: number): Range {
+    const [start, end] = bounds(scalar);
+    const at = offsetInSource(this.text, start, end, `${scalar.value}`, offset);
+    return rangeOf(this.#lines, at, Math.max(at + 1, wordEnd(this.text, at, end)));
+  }
+
+  #resolve(node: Node | null): Node | null {
+    return isAlias(node) ? (node.resolve(this.#document) ?? null) : node;
+  }
+
+  #rangeOf(node: Node | null): Range {
+    if (node === null) return rangeOf(this.#lines, 0, 0);
+    const [start, end] = bounds(node);
+    // A block is marked by its first line only: a caret under the whole of it would help nobody.
+    const newline = this.text.indexOf('\n', start);
+    const stop = isScalar(node) || newline === -1 || newline > end ? end : newline;
+    return rangeOf(this.#lines, start, stop);
+  }
+}
+
+interface Child {
+  readonly key: Node | null;
+  readonly value: Node | null;
+}
+
+function child(parent: Node | null, step: string | number): Child | null {
+  if (isMap(parent)) {
+    const pair = parent.items.find((p) => isScalar(p.key) && `${p.key.value}` === `${step}`);
+    if (pair === undefined) return null;
+    // `parseDocument` makes nodes of every key and value; an absent value is null.
+    return { key: pair.key as Node, value: pair.value as Node | null };
+  }
+  if (isSeq(parent)) {
+    const item = parent.items[Number(step)];
+    return item === undefined ? null : { key: item as Node, value: item as Node }; // as above
+  }
+  return null;
+}
+
+function bounds(node: Node): readonly [number, number] {
+  return node.range === undefined || node.range === null ? [0, 0] : [node.range[0], node.range[1]];
+}
+
+function wordEnd(text: string, from: number, limit: number): number {
+  let end = from;
+  while (end < limit && /\w/.test(text.charAt(end))) end++;
+  return end;
+}
+
+function rangeOf(lines: LineCounter, start: number, end: number): Range {
+  const position = (offset: number) => {
+    const { line, col } = lines.linePos(offset);
+    return Object.freeze({ line: Math.max(line, 1), column: Math.max(col, 1) });
+  };
+  return Object.freeze({ start: position(start), end: position(Math.max(start, end)) });
+}
+
+function whole(file: string, code: string, message: string, hint: string | null): ManifestProblems {
+  const range = rangeOf(new LineCounter(), 0, 0);
+  return new ManifestProblems(
+    [Object.freeze({ code, severity: 'error', file, range, path: '', message, hint })],
+    '',
+  );
+}
+
+function tooLarge(file: string): ManifestProblems {
+  return whole(file, CODES.tooLarge, `the file is larger than ${LARGEST_FILE / 1024 / 1024} MiB`, null);
+}
+
+function reason(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  if (code === 'ENOENT') return 'it does not exist';
+  if (code === 'EACCES') return 'permission denied';
+  if (code === 'EISDIR') return 'it is a directory';
+  return error instanceof Error ? error.message : `${error}`;
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}

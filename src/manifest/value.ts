@@ -1,0 +1,86 @@
+import type { Alias, Document, Node, Scalar, YAMLMap } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq } from 'yaml';
+import { CODES } from './codes.js';
+import type { Path, Problem } from './diagnostic.js';
+
+const DEEPEST = 32;
+/** Nodes that aliases may repeat in all. A bomb of ten nested lists asks for 10⁹. */
+const MOST_ALIASED = 100_000;
+
+interface Walk {
+  readonly anchors: Map<string, Node>;
+  readonly problems: Problem[];
+  aliased: number;
+}
+
+/** The document as plain data. Aliases are repeated, within bounds; objects have no prototype. */
+export function plainValue(document: Document.Parsed): {
+  readonly value: unknown;
+  readonly problems: Problem[];
+} {
+  const walk: Walk = { anchors: new Map(), problems: [], aliased: 0 };
+  return { value: convert(walk, document.contents, [], false), problems: walk.problems };
+}
+
+function convert(walk: Walk, node: Node | null, path: Path, inAlias: boolean): unknown {
+  if (stopped(walk)) return null;
+  if (path.length > DEEPEST) {
+    return stop(walk, path, CODES.tooDeep, `the file has more than ${DEEPEST} levels`);
+  }
+  if (inAlias && ++walk.aliased > MOST_ALIASED) {
+    return stop(walk, path, CODES.aliases, `aliases repeat more than ${MOST_ALIASED} nodes`);
+  }
+  if (node === null) return null;
+  if (isAlias(node)) return repeated(walk, node, path);
+  if (!inAlias && node.anchor !== undefined) walk.anchors.set(node.anchor, node);
+  if (isScalar(node)) return node.value;
+  if (isSeq(node)) return node.items.map((item, i) => convert(walk, asNode(item), [...path, i], inAlias));
+  return isMap(node) ? members(walk, node, path, inAlias) : null;
+}
+
+function repeated(walk: Walk, alias: Alias, path: Path): unknown {
+  const node = walk.anchors.get(alias.source);
+  if (node !== undefined) return convert(walk, node, path, true);
+  return stop(walk, path, CODES.aliases, `the alias \`*${alias.source}\` has no anchor before it`);
+}
+
+function members(walk: Walk, map: YAMLMap, path: Path, inAlias: boolean): unknown {
+  const object: Record<string, unknown> = Object.create(null);
+  for (const pair of map.items) {
+    if (stopped(walk)) break;
+    if (!isScalar(pair.key)) {
+      stop(walk, path, CODES.key, 'a key must be plain text');
+      break;
+    }
+    const key = `${pair.key.value}`;
+    if (key in object) walk.problems.push(twice(pair.key, key, path));
+    else object[key] = convert(walk, asNode(pair.value), [...path, key], inAlias);
+  }
+  return object;
+}
+
+function twice(node: Scalar, key: string, path: Path): Problem {
+  return {
+    path: [...path, key],
+    ...(node.range !== undefined && node.range !== null && { span: [node.range[0], node.range[1]] }),
+    code: CODES.duplicateKey,
+    message: `\`${key}\` is given twice`,
+    hint: null,
+  };
+}
+
+/** `parseDocument` makes nodes of everything that a collection holds. */
+function asNode(item: unknown): Node | null {
+  return item as Node | null;
+}
+
+/** Repeated keys are collected; anything else ends the walk. */
+function stopped(walk: Walk): boolean {
+  const last = walk.problems.at(-1);
+  return last !== undefined && last.code !== CODES.duplicateKey;
+}
+
+function stop(walk: Walk, path: Path, code: string, message: string): null {
+  walk.problems.push({ path, code, message, hint: null });
+  return null;
+}

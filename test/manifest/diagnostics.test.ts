@@ -1,0 +1,603 @@
+import { test } from 'tap';
+import { MANIFEST, POLICY, edited, ofManifest, ofPolicy } from './base.js';
+
+/** One change to a good file, and everything that its author is told: `line:column-column CODE message (hint)`. */
+interface Case {
+  readonly name: string;
+  readonly from: string;
+  readonly to: string;
+  readonly told: readonly string[];
+}
+
+const MANIFEST_CASES: readonly Case[] = [
+  {
+    name: 'a tab as indentation',
+    from: '  db:\n    kind: pglite',
+    to: '  db:\n\tkind: pglite',
+    told: [
+      '4:1-2 M0003 tabs are not allowed as indentation (indent with spaces)',
+    ],
+  },
+  {
+    name: 'an unclosed bracket',
+    from: 'primary_key: [id]\n    entity_key',
+    to: 'primary_key: [id\n    entity_key',
+    told: [
+      '26:5-6 M0003 flow sequence in block collection must be sufficiently indented and end with a ]',
+    ],
+  },
+  {
+    name: 'a repeated key',
+    from: 'version: 1',
+    to: 'version: 1\nversion: 1',
+    told: [
+      '2:1-8 M0004 `version` is given twice',
+    ],
+  },
+  {
+    name: 'a repeated entity',
+    from: '  customer:\n',
+    to: '  order:\n',
+    told: [
+      '28:3-8 M0004 `order` is given twice',
+    ],
+  },
+  {
+    name: 'a second document',
+    from: 'lexicon:\n',
+    to: '---\nlexicon:\n',
+    told: [
+      '55:1-58:1 M0003 the file holds more than one document',
+    ],
+  },
+  {
+    name: 'an alias without anchor',
+    from: 'expression: sum(amount)',
+    to: 'expression: *sum',
+    told: [
+      '54:29-39 M0006 the alias `*sum` has no anchor before it',
+    ],
+  },
+  {
+    name: 'an alias that holds itself',
+    from: 'primary_key: [id]\n    entity_key',
+    to: 'primary_key: &a [*a]\n    entity_key',
+    told: [
+      '25:22-24 M0005 the file has more than 32 levels',
+    ],
+  },
+  {
+    name: 'an empty file',
+    from: MANIFEST,
+    to: '',
+    told: [
+      '1:1-1 M1001 the file must be a mapping, not nothing (A semantic graph over Postgres.)',
+    ],
+  },
+  {
+    name: 'a list instead of a mapping',
+    from: MANIFEST,
+    to: '- 1\n',
+    told: [
+      '1:1-4 M1001 the file must be a mapping, not a list (A semantic graph over Postgres.)',
+    ],
+  },
+  {
+    name: 'a misspelt key at the top',
+    from: 'lexicon:',
+    to: 'lexikon:',
+    told: [
+      '55:1-8 M1002 unknown key `lexikon` (perhaps you meant `lexicon`)',
+    ],
+  },
+  {
+    name: 'a misspelt key below',
+    from: 'primary_key: [id]\n    entity_key',
+    to: 'primarykey: [id]\n    entity_key',
+    told: [
+      '23:3-8 M1003 `order` has no `primary_key`',
+      '25:5-15 M1002 unknown key `primarykey` (perhaps you meant `primary_key`)',
+    ],
+  },
+  {
+    name: 'an unrelated key',
+    from: '  order:\n    source',
+    to: '  order:\n    colour: red\n    source',
+    told: [
+      '24:5-11 M1002 unknown key `colour` (known here: description, source, primary_key, entity_key_columns, columns, composition, legs)',
+    ],
+  },
+  {
+    name: 'a merge key',
+    from: '  order:\n    source',
+    to: '  order:\n    <<: {}\n    source',
+    told: [
+      '24:5-7 M1002 unknown key `<<` (known here: description, source, primary_key, entity_key_columns, columns, composition, legs)',
+    ],
+  },
+  {
+    name: 'text for a list',
+    from: 'primary_key: [id]\n    columns:',
+    to: 'primary_key: id\n    columns:',
+    told: [
+      '30:18-20 M1001 `primary_key` must be a list, not text (Columns of the entity that identify a row.)',
+    ],
+  },
+  {
+    name: 'a number for text',
+    from: 'sum(amount), filter: amount > 0',
+    to: '3',
+    told: [
+      '54:41-42 M1001 `expression` must be text, not a number (An aggregate over the entity\'s columns: `sum(amount)`.)',
+    ],
+  },
+  {
+    name: 'a word for a truth value',
+    from: 'body: { type: text }',
+    to: 'body: { type: true, pii: maybe }',
+    told: [
+      '12:25-29 M1001 `type` must be text, not true or false (The Postgres type. A column without a declared type is not exposed.)',
+      '12:36-41 M1001 `pii` must be true or false, not text (Personal data: short for `sensitivity: pii`.)',
+    ],
+  },
+  {
+    name: 'an unknown connector kind',
+    from: 'kind: pglite',
+    to: 'kind: pglight',
+    told: [
+      '4:11-18 M1004 `kind` must be one of pglite, postgres (`pglite`: the embedded engine. `postgres`: a server, reached by `url_env`.)',
+    ],
+  },
+  {
+    name: 'another format version',
+    from: 'version: 1',
+    to: 'version: 2',
+    told: [
+      '1:10-11 M1004 `version` must be 1 (The version of this format: 1.)',
+    ],
+  },
+  {
+    name: 'an entity name with a blank',
+    from: '  customer:\n',
+    to: '  my customer:\n',
+    told: [
+      '28:3-14 M1005 `my customer` cannot be a name here (A name is a letter or underscore, then letters, digits and underscores, 63 at most; two underscores at its start are reserved.)',
+    ],
+  },
+  {
+    name: 'an entity named __proto__',
+    from: '  customer:\n',
+    to: '  __proto__:\n',
+    told: [
+      '28:3-12 M1005 `__proto__` cannot be a name here (A name is a letter or underscore, then letters, digits and underscores, 63 at most; two underscores at its start are reserved.)',
+    ],
+  },
+  {
+    name: 'an entity named constructor without a shape',
+    from: '  customer:\n    source',
+    to: '  constructor: 1\n  customer:\n    source',
+    told: [
+      '28:16-17 M1001 `constructor` must be a mapping, not a number (A thing that questions are asked about.)',
+    ],
+  },
+  {
+    name: 'a table without schema',
+    from: '      sales.tags:',
+    to: '      tags:',
+    told: [
+      '17:7-11 M1005 `tags` cannot be a name here (A table is written with its schema: `sales.orders`.)',
+    ],
+  },
+  {
+    name: 'a source of two parts',
+    from: 'source: db.sales.orders\n    primary',
+    to: 'source: sales.orders\n    primary',
+    told: [
+      '24:13-25 M1005 `source` cannot be `sales.orders` (Where the rows are: `connector.schema.table`, or `{connector, table}`.)',
+    ],
+  },
+  {
+    name: 'a column twice in a list',
+    from: 'columns: [id, customer_id, amount]',
+    to: 'columns: [id, customer_id, id]',
+    told: [
+      '27:5-12 M1004 `columns` names `id` twice (What is exposed, in the order of `*`: a list of names, or names with `{column, description}`.)',
+    ],
+  },
+  {
+    name: 'an empty key',
+    from: 'primary_key: [id]\n    columns:',
+    to: 'primary_key: []\n    columns:',
+    told: [
+      '30:5-16 M1004 `primary_key` must not be empty (Columns of the entity that identify a row.)',
+    ],
+  },
+  {
+    name: 'an unknown connector',
+    from: 'source: db.sales.orders\n    primary',
+    to: 'source: dc.sales.orders\n    primary',
+    told: [
+      '24:13-28 M2001 connector `dc` is not declared (perhaps you meant `db`)',
+    ],
+  },
+  {
+    name: 'an unknown table',
+    from: 'table: sales.customers',
+    to: 'table: sales.customer',
+    told: [
+      '29:37-51 M2001 table `sales.customer` is not declared (perhaps you meant `sales.customers`)',
+    ],
+  },
+  {
+    name: 'an unknown type',
+    from: 'amount: { type: numeric }',
+    to: 'amount: { type: numerik }',
+    told: [
+      '10:27-34 M2004 type `numerik` is not known (perhaps you meant `numeric`)',
+    ],
+  },
+  {
+    name: 'a server without its URL',
+    from: 'kind: pglite',
+    to: 'kind: postgres',
+    told: [
+      '3:3-5 M1003 `db` has no `url_env` (name the variable that holds the URL)',
+    ],
+  },
+  {
+    name: 'an embedded engine with a URL',
+    from: 'kind: pglite',
+    to: 'kind: pglite\n    url_env: X',
+    told: [
+      '5:5-12 M2009 the embedded engine has no URL (remove it, or use `kind: postgres`)',
+    ],
+  },
+  {
+    name: 'pii and sensitivity that disagree',
+    from: 'note: { type: text, pii: true }',
+    to: 'note: { type: text, pii: true, sensitivity: secret }',
+    told: [
+      '11:31-34 M2009 `pii` and `sensitivity` disagree (keep one of them)',
+    ],
+  },
+  {
+    name: 'a system schema',
+    from: '      sales.tags:',
+    to: '      pg_catalog.pg_class: { columns: {} }\n      sales.tags:',
+    told: [
+      '17:7-26 M2010 `pg_catalog` is a system schema (system catalogs cannot be published)',
+    ],
+  },
+  {
+    name: 'a column without a declared type',
+    from: 'columns: [id, customer_id, amount]',
+    to: 'columns: [id, customer_id, amonut]',
+    told: [
+      '27:32-38 M2003 column `amonut` of `sales.orders` has no declared type (perhaps you meant `amount`)',
+    ],
+  },
+  {
+    name: 'a column whose upstream name is not declared',
+    from: 'column: tax_no',
+    to: 'column: vat',
+    told: [
+      '33:22-25 M2003 column `vat` of `sales.customers` has no declared type (declare its type under tables.sales.customers.columns)',
+    ],
+  },
+  {
+    name: 'columns that differ in case',
+    from: 'columns: [id, customer_id, amount]',
+    to: 'columns: [id, customer_id, amount, ID]',
+    told: [
+      '27:40-42 M2002 column `ID` is declared twice (`id` is the same name: case does not count)',
+    ],
+  },
+  {
+    name: 'a reserved column',
+    from: 'tax: { column',
+    to: 'evidence: { column',
+    told: [
+      '33:7-15 M2010 `evidence` has a meaning of its own in OSL-SQL (choose another name for the column)',
+    ],
+  },
+  {
+    name: 'a primary key that is no column',
+    from: 'primary_key: [id]\n    columns:',
+    to: 'primary_key: [tax_no]\n    columns:',
+    told: [
+      '30:19-25 M2005 key `tax_no` is not a column of `customer` (a key must be among its columns)',
+      '41:50-61 M2006 `customer.id` is not a sealed key, so nothing may join on it (add `id` to entity_key_columns of `customer`)',
+      '41:50-61 M2007 `customer.id` is not unique (the primary key of `customer` is tax_no)',
+    ],
+  },
+  {
+    name: 'a sealed key that is no column',
+    from: 'entity_key_columns: [id, customer_id]',
+    to: 'entity_key_columns: [id, customer_id, note]',
+    told: [
+      '26:43-47 M2005 key `note` is not a column of `order` (a key must be among its columns)',
+    ],
+  },
+  {
+    name: 'a nullable primary key',
+    from: 'sales.orders:\n        columns:\n          id: { type: int8 }',
+    to: 'sales.orders:\n        columns:\n          id: { type: int8, nullable: true }',
+    told: [
+      '27:15-17 M2009 primary key column `id` is declared nullable',
+    ],
+  },
+  {
+    name: 'a bridge with the name of an entity',
+    from: '  tag:\n',
+    to: '  Order:\n',
+    told: [
+      '35:3-8 M2002 `Order` is declared twice (entities and bridges share one set of names, and case does not count: `order`)',
+    ],
+  },
+  {
+    name: 'a bridge to an unknown entity',
+    from: 'left: { entity: order',
+    to: 'left: { entity: ordr',
+    told: [
+      '37:21-25 M2001 entity `ordr` is not declared (perhaps you meant `order`)',
+    ],
+  },
+  {
+    name: 'a bridge to a bridge',
+    from: 'left: { entity: order',
+    to: 'left: { entity: tag',
+    told: [
+      '37:21-24 M2001 entity `tag` is not declared',
+    ],
+  },
+  {
+    name: 'a bridge with too many columns on a side',
+    from: 'columns: [order_id] }',
+    to: 'columns: [order_id, weight] }',
+    told: [
+      '37:28-35 M2005 the primary key of `order` is (id), 2 columns are given (give one column for each of the key)',
+    ],
+  },
+  {
+    name: 'a bridge side of another type',
+    from: 'columns: [order_id] }',
+    to: 'columns: [weight] }',
+    told: [
+      '37:38-44 M2008 `weight` is float8, but `id` is int8 (both ends of a link have one type)',
+    ],
+  },
+  {
+    name: 'a bridge side that is no column',
+    from: 'columns: [order_id, customer_id, weight]',
+    to: 'columns: [order_id, weight]',
+    told: [
+      '38:42-53 M2005 key `customer_id` is not a column of `tag` (a key must be among its columns)',
+    ],
+  },
+  {
+    name: 'a relationship from an unknown entity',
+    from: 'from: order.customer_id',
+    to: 'from: orders.customer_id',
+    told: [
+      '41:27-45 M2001 entity `orders` is not declared (perhaps you meant `order`)',
+    ],
+  },
+  {
+    name: 'a relationship to an unknown column',
+    from: 'to: customer.id',
+    to: 'to: customer.idd',
+    told: [
+      '41:50-62 M2001 column `customer.idd` is not declared (perhaps you meant `customer.id`)',
+    ],
+  },
+  {
+    name: 'a relationship on a column that is not sealed',
+    from: 'from: order.customer_id',
+    to: 'from: order.amount',
+    told: [
+      '41:27-39 M2006 `order.amount` is not a sealed key, so nothing may join on it (add `amount` to entity_key_columns of `order`)',
+      '41:27-39 M2008 `amount` is numeric, but `id` is int4 (both ends of a link have one type)',
+    ],
+  },
+  {
+    name: 'a relationship to a column that is not unique',
+    from: 'to: customer.id',
+    to: 'to: order.customer_id',
+    told: [
+      '41:50-67 M2007 `order.customer_id` is not unique (the primary key of `order` is id)',
+    ],
+  },
+  {
+    name: 'a one-to-one from a column that is not unique',
+    from: 'kind: many_to_one',
+    to: 'kind: one_to_one',
+    told: [
+      '41:27-44 M2007 `order.customer_id` is not unique (the primary key of `order` is id)',
+    ],
+  },
+  {
+    name: 'a facet about an unknown entity',
+    from: 'entity: order\n    entity_key',
+    to: 'entity: ordre\n    entity_key',
+    told: [
+      '45:13-18 M2001 entity `ordre` is not declared (perhaps you meant `order`)',
+    ],
+  },
+  {
+    name: 'a facet whose text is no text',
+    from: 'text: body',
+    to: 'text: amount',
+    told: [
+      '48:11-17 M2008 `amount` is numeric, but a facet reads text',
+    ],
+  },
+  {
+    name: 'a facet key of another type',
+    from: 'entity_key: id',
+    to: 'entity_key: body',
+    told: [
+      '46:17-21 M2008 `body` is text, but `id` is int8 (both ends of a link have one type)',
+      '50:22-24 M2001 metadata `id` is not declared',
+    ],
+  },
+  {
+    name: 'an indexed field that is no metadata',
+    from: 'scalar_indexed: [id, customer_id]',
+    to: 'scalar_indexed: [id, amount]',
+    told: [
+      '50:26-32 M2001 metadata `amount` is not declared',
+    ],
+  },
+  {
+    name: 'an overlap as large as the chunk',
+    from: 'retrieval: { max',
+    to: 'chunking: { max_chars: 200, overlap_chars: 200 }\n    retrieval: { max',
+    told: [
+      '52:48-51 M2009 an overlap of 200 is more than half of 200 (passages would mostly repeat)',
+    ],
+  },
+  {
+    name: 'a leg that is no facet',
+    from: 'primary_key: [id]\n    entity_key',
+    to: 'primary_key: [id]\n    legs: [note]\n    entity_key',
+    told: [
+      '26:12-16 M2001 facet `note` is not declared (perhaps you meant `notes`)',
+    ],
+  },
+  {
+    name: 'a metric of a bridge',
+    from: 'revenue: { entity: order',
+    to: 'revenue: { entity: tag',
+    told: [
+      '54:22-25 M2001 entity `tag` is not declared',
+    ],
+  },
+  {
+    name: 'metrics that differ in case',
+    from: 'lexicon:\n',
+    to: '  Revenue: { entity: order, expression: count(*) }\nlexicon:\n',
+    told: [
+      '55:3-10 M2002 `Revenue` is declared twice (`revenue` is the same name: case does not count)',
+    ],
+  },
+  {
+    name: 'a word for nothing',
+    from: 'refers_to: revenue',
+    to: 'refers_to: revenu',
+    told: [
+      '56:26-32 M2001 object `revenu` is not declared (perhaps you meant `revenue`)',
+    ],
+  },
+  {
+    name: 'a word for an unknown column',
+    from: 'refers_to: revenue',
+    to: 'refers_to: order.amuont',
+    told: [
+      '56:26-38 M2001 column `order.amuont` is not declared (perhaps you meant `order.amount`)',
+    ],
+  },
+];
+const POLICY_CASES: readonly Case[] = [
+  {
+    name: 'a star without quotes',
+    from: 'columns: "*"',
+    to: 'columns: *',
+    told: [
+      '8:31-32 M0003 an alias has no name (a value that begins with `*` needs quotes: "*")',
+    ],
+  },
+  {
+    name: 'a mask that YAML reads as nothing',
+    from: 'pii: redact',
+    to: 'pii: null',
+    told: [
+      '9:15-19 M1004 `pii` must be one of redact, null, hash, partial, year, deny (How a masked cell is shown; write "null" in quotes.)',
+    ],
+  },
+  {
+    name: 'an unknown mask',
+    from: 'pii: redact',
+    to: 'pii: redacted',
+    told: [
+      '9:15-23 M1004 `pii` must be one of redact, null, hash, partial, year, deny (perhaps you meant `redact`)',
+    ],
+  },
+  {
+    name: 'an attribute that is a number',
+    from: 'region: eu',
+    to: 'region: 4',
+    told: [
+      '4:49-50 M1001 `region` must be text or a list or a mapping, not a number (A value, a list of values, or `{any: true}`.)',
+    ],
+  },
+  {
+    name: 'an attribute of an unknown form',
+    from: '{ any: true }',
+    to: '{ all: true }',
+    told: [
+      '4:68-72 M1003 `team` has no `any`',
+      '4:76-79 M1002 unknown key `all` (known here: any)',
+    ],
+  },
+  {
+    name: 'a role without grants',
+    from: '    grants:\n      - { on: order, columns: "*", rows: amount > 0 }',
+    to: '    description: x',
+    told: [
+      '6:3-4 M1003 `r` has no `grants`',
+    ],
+  },
+  {
+    name: 'a limit of nothing',
+    from: 'masks:',
+    to: 'limits: { query: 0 }\nmasks:',
+    told: [
+      '9:18-19 M1004 `query` must be > 0 (Requests a second and subject.)',
+    ],
+  },
+  {
+    name: 'a subject with a blank',
+    from: 'user:a:',
+    to: 'user a:',
+    told: [
+      '4:3-9 M1005 `user a` cannot be a name here (The `sub` of a token, e.g. `user:maria` or `agent:scout`.)',
+    ],
+  },
+  {
+    name: 'a column list that holds a star',
+    from: 'columns: "*"',
+    to: 'columns: ["*"]',
+    told: [
+      '8:32-35 M1005 `columns[0]` cannot be `*` (A name is a letter or underscore, then letters, digits and underscores, 63 at most; two underscores at its start are reserved.)',
+    ],
+  },
+  {
+    name: 'a predicate that is a truth value',
+    from: 'rows: amount > 0',
+    to: 'rows: true',
+    told: [
+      '8:42-46 M1001 `rows` must be text, not true or false (A predicate: only these rows. Absent: all rows.)',
+    ],
+  },
+  {
+    name: 'no tenant',
+    from: 'tenant: demo\n',
+    to: '',
+    told: [
+      '1:1-11 M1003 the file has no `tenant`',
+    ],
+  },
+];
+
+test('a good manifest and a good policy have no diagnostics', async (t) => {
+  t.strictSame(ofManifest(MANIFEST), []);
+  t.strictSame(ofPolicy(POLICY), []);
+});
+
+test('manifest', async (t) => {
+  for (const c of MANIFEST_CASES) t.strictSame(ofManifest(edited(MANIFEST, c.from, c.to)), c.told, c.name);
+});
+
+test('policy', async (t) => {
+  for (const c of POLICY_CASES) t.strictSame(ofPolicy(edited(POLICY, c.from, c.to)), c.told, c.name);
+});

@@ -1,0 +1,168 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+
+export interface NativePostgres {
+  /** Of a superuser, to a database of this caller's own. */
+  readonly url: string;
+  /** Of `osl_reader`, who may log in and nothing else, to the same database. */
+  readonly readerUrl: string;
+  /** Stops and starts the whole server at once, as a crash would; null on a server that is not ours. */
+  readonly crash: (() => Promise<void>) | null;
+  stop(): Promise<void>;
+}
+
+const PASSWORD = 'osl';
+const READER = 'osl_reader';
+const BINARIES = '/usr/lib/postgresql';
+
+/**
+ * A native Postgres to test against, or null where there is none.
+ *
+ * `OSL_TEST_POSTGRES_URL` names a server to use as superuser, in a database made for the occasion; otherwise
+ * the newest installed binaries run a temporary cluster.
+ */
+export async function startNativePostgres(): Promise<NativePostgres | null> {
+  const given = process.env['OSL_TEST_POSTGRES_URL'];
+  if (given !== undefined && given !== '') return useServer(given);
+  const bin = newestBinaries();
+  return bin === null ? null : startCluster(bin);
+}
+
+async function useServer(adminUrl: string): Promise<NativePostgres> {
+  const database = `osl_test_${randomBytes(6).toString('hex')}`;
+  await onServer(adminUrl, async (client) => {
+    await client.query(`CREATE DATABASE ${database}`);
+    await createReader(client);
+  });
+  return {
+    ...urls(adminUrl, database),
+    crash: null,
+    stop: () =>
+      onServer(adminUrl, async (client) => {
+        await client.query(`DROP DATABASE ${database} WITH (FORCE)`);
+      }),
+  };
+}
+
+async function startCluster(bin: string): Promise<NativePostgres> {
+  const owner = process.getuid?.() === 0 ? postgresUser() : {};
+  const root = mkdtempSync(join(tmpdir(), 'osl-postgres-'));
+  const dataDir = join(root, 'data');
+  const passwordFile = join(root, 'password');
+  mkdirSync(dataDir);
+  writeFileSync(passwordFile, PASSWORD);
+  if (owner.uid !== undefined) for (const path of [root, dataDir]) chownSync(path, owner.uid, owner.gid);
+  const initdb = ['-D', dataDir, '-U', 'postgres', '-A', 'scram-sha-256', `--pwfile=${passwordFile}`];
+  execFileSync(join(bin, 'initdb'), [...initdb, '-N', '-E', 'UTF8', '--locale=C.UTF-8'], {
+    ...owner,
+    cwd: root,
+    stdio: 'ignore',
+  });
+  const port = await freePort();
+  const adminUrl = `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`;
+  const args = ['-D', dataDir, '-p', `${port}`, '-k', root, '-c', 'listen_addresses=127.0.0.1'];
+  const start = async (): Promise<ChildProcess> => {
+    const child = spawn(join(bin, 'postgres'), [...args, '-c', 'fsync=off', '-c', 'max_connections=200'], {
+      ...owner,
+      cwd: root,
+      stdio: 'ignore',
+    });
+    await untilReady(adminUrl, child);
+    return child;
+  };
+  let server = await start();
+  const onExit = (): void => {
+    server.kill('SIGQUIT');
+    rmSync(root, { recursive: true, force: true });
+  };
+  process.once('exit', onExit);
+  await onServer(adminUrl, createReader);
+  return {
+    ...urls(adminUrl, 'postgres'),
+    async crash() {
+      await ended(server, 'SIGQUIT');
+      server = await start();
+    },
+    async stop() {
+      process.off('exit', onExit);
+      await ended(server, 'SIGINT');
+      rmSync(root, { recursive: true, force: true });
+    },
+  };
+}
+
+function urls(adminUrl: string, database: string): { url: string; readerUrl: string } {
+  const url = new URL(adminUrl);
+  url.pathname = `/${database}`;
+  const reader = new URL(url);
+  reader.username = READER;
+  reader.password = PASSWORD;
+  return { url: url.href, readerUrl: reader.href };
+}
+
+async function createReader(client: Client): Promise<void> {
+  const { rowCount } = await client.query('SELECT FROM pg_roles WHERE rolname = $1', [READER]);
+  if (rowCount === 0) await client.query(`CREATE ROLE ${READER} LOGIN PASSWORD '${PASSWORD}'`);
+}
+
+async function onServer(url: string, work: (client: Client) => Promise<void>): Promise<void> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+async function untilReady(url: string, child: ChildProcess): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    if (child.exitCode !== null) throw new Error(`postgres ended with code ${child.exitCode} while starting`);
+    const ready = await onServer(url, async () => undefined).then(
+      () => true,
+      () => false,
+    );
+    if (ready) return;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  throw new Error('postgres did not start within 10 s');
+}
+
+function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+  return new Promise((done) => {
+    child.once('exit', () => done());
+    child.kill(signal);
+  });
+}
+
+function newestBinaries(): string | null {
+  if (!existsSync(BINARIES)) return null;
+  const versions = readdirSync(BINARIES)
+    .map(Number)
+    .filter((version) => existsSync(join(BINARIES, `${version}`, 'bin', 'initdb')))
+    .sort((a, b) => b - a);
+  return versions[0] === undefined ? null : join(BINARIES, `${versions[0]}`, 'bin');
+}
+
+/** Postgres refuses to run as root. */
+function postgresUser(): { uid: number; gid: number } | Record<string, never> {
+  const id = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
+  return { uid: id('-u'), gid: id('-g') };
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
+}

@@ -1,0 +1,122 @@
+import { test } from 'tap';
+import { WireError } from '../../wire/index.js';
+import { bind, execute, flush, parse, query, startup, sync } from './support/bytes.js';
+import { Client } from './support/client.js';
+import { eventually, Scripted } from './support/scripted.js';
+
+const STOPPED = ['E FATAL 57P01 terminating connection due to administrator command', 'closed'];
+
+test('an idle session ends with 57P05, a working one does not', async (t) => {
+  const handler = new Scripted();
+  const { port, stop } = await handler.serve({ idleTimeoutMs: 80 });
+  t.teardown(stop);
+  const client = await Client.ready(port);
+  client.send(query('hold'));
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  handler.sessions[0]?.release();
+  t.same(await client.until('Z'), ['C HOLD', 'Z I']);
+  t.same(await client.rest(), ['E FATAL 57P05 terminating connection due to idle-session timeout', 'closed']);
+  await eventually(() => handler.sessions[0]?.closed === 1);
+});
+
+test('stop ends idle sessions, lets running ones end and accepts nobody', async (t) => {
+  const handler = new Scripted();
+  const { server, port } = await handler.serve();
+  const idle = await Client.ready(port);
+  const inBlock = await Client.ready(port);
+  t.same(await inBlock.ask(query('begin')), ['C BEGIN', 'Z T']);
+  const unauthenticated = await Client.open(port);
+  unauthenticated.send(startup({ user: 'ada' }));
+  t.same(await unauthenticated.until('R 3'), ['R 3']);
+  const running = await Client.ready(port);
+  running.send(query('hold'));
+  const midSeries = await Client.ready(port);
+  midSeries.send(parse('', 'rows 1'), bind('', ''), execute(), flush);
+  t.same(await midSeries.until('C'), ['1', '2', 'D 1', 'C SELECT 1']);
+  await eventually(() => handler.sessions.some((s) => s.waiting));
+
+  const stopped = server.stop(5_000);
+  t.same(await idle.rest(), STOPPED);
+  t.same(await inBlock.rest(), STOPPED);
+  t.same(await unauthenticated.rest(), STOPPED);
+  await t.rejects(Client.open(port), { code: 'ECONNREFUSED' });
+  midSeries.send(sync);
+  t.same(await midSeries.rest(), ['Z I', ...STOPPED]);
+  for (const session of handler.sessions) session.release();
+  t.same(await running.rest(), ['C HOLD', 'Z I', ...STOPPED]);
+  await stopped;
+  t.equal(server.connections, 0);
+  t.ok(handler.sessions.every((s) => s.closed === 1));
+});
+
+test('stop ends what still runs at its deadline', async (t) => {
+  const handler = new Scripted();
+  const { server, port } = await handler.serve();
+  const running = await Client.ready(port);
+  running.send(query('wait'));
+  await eventually(() => handler.sessions[0]?.waiting === true);
+  const stopped = server.stop(50);
+  t.same(await running.rest(), STOPPED);
+  await stopped;
+  t.equal(handler.sessions[0]?.cancelled, 1);
+  await eventually(() => handler.sessions[0]?.closed === 1);
+});
+
+test('the handler can end a session: now if idle, else after the statement', async (t) => {
+  const handler = new Scripted();
+  const { port, stop } = await handler.serve();
+  t.teardown(stop);
+  const revoked = new WireError('ERROR', '28000', 'the token was revoked');
+  const idle = await Client.ready(port);
+  handler.sessions[0]?.control.end(revoked);
+  t.same(await idle.rest(), ['E FATAL 28000 the token was revoked', 'closed']);
+  const busy = await Client.ready(port);
+  busy.send(query('hold; none'));
+  await eventually(() => handler.sessions[1]?.waiting === true);
+  handler.sessions[1]?.control.end(revoked);
+  handler.sessions[1]?.release();
+  t.same(await busy.rest(), ['C HOLD', 'E FATAL 28000 the token was revoked', 'closed']);
+});
+
+test('sessions do not see each other', async (t) => {
+  const { port, stop } = await new Scripted().serve();
+  t.teardown(stop);
+  const [a, b] = [await Client.ready(port), await Client.ready(port)];
+  t.same(await a.ask(parse('s', 'none'), sync), ['1', 'Z I']);
+  t.same(await b.ask(bind('', 's'), sync), ['E ERROR 26000 prepared statement "s" does not exist', 'Z I']);
+});
+
+test('a bug is reported whole to us and not at all to the client', async (t) => {
+  const handler = new Scripted();
+  const { port, stop } = await handler.serve();
+  t.teardown(stop);
+  const client = await Client.ready(port);
+  const session = handler.sessions[0];
+  if (session === undefined) throw new Error('no session');
+  session.split = () => {
+    throw new TypeError('secret in split');
+  };
+  t.same(await client.ask(query('none')), ['E ERROR XX000 internal error', 'Z I']);
+  session.expiry = () => {
+    throw new TypeError('secret in expiry');
+  };
+  t.same(await client.ask(query('none')), ['E ERROR XX000 internal error', 'Z I']);
+  session.failed = () => {
+    throw new TypeError('secret in failed');
+  };
+  client.send(query('none'));
+  t.match((await client.rest()).join('\n'), /FATAL XX000 internal error\nclosed$/);
+  t.equal(handler.bugs.length, 4);
+  await eventually(() => session.closed === 1);
+});
+
+test('many idle sessions keep no timers busy', async (t) => {
+  const { server, port, stop } = await new Scripted().serve();
+  t.teardown(stop);
+  for (let i = 0; i < 200; i++) await Client.ready(port);
+  t.equal(server.connections, 200);
+  const before = process.cpuUsage();
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const { user, system } = process.cpuUsage(before);
+  t.ok(user + system < 150_000, `${(user + system) / 1000} ms of CPU in 500 ms`);
+});

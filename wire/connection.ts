@@ -1,0 +1,245 @@
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import type { CancelKeys } from './cancel-keys.js';
+import { fatal, internalError, WireError } from './errors.js';
+import type { Handler, Login, RefusedEvent, SessionControl, SessionHandler } from './handler.js';
+import { type HandshakeSide, handshake, type TlsSettings } from './handshake.js';
+import { Input } from './input.js';
+import { decodePassword, encodePassword } from './messages/password.js';
+import { backendKeyData, parameterStatus, type StartupMessage } from './messages/startup.js';
+import { Frontend, passwordOnly } from './messages/types.js';
+import type { Settings } from './options.js';
+import { Output } from './output.js';
+import { exchangePassword } from './password-exchange.js';
+import { Session } from './session.js';
+import { identityOf, type StartupIdentity } from './startup-parameters.js';
+
+/** What the connections of one server share. */
+export interface Host {
+  readonly settings: Settings;
+  readonly handler: Handler;
+  readonly cancelKeys: CancelKeys;
+  readonly tls: TlsSettings | null;
+}
+
+/** One socket's life: handshake, password, session. */
+export class Connection implements HandshakeSide {
+  readonly input = new Input(() => this.#session?.cancel());
+  readonly output: Output;
+  readonly remoteAddress: string;
+  readonly #host: Host;
+  #socket: Socket;
+  #encrypted = false;
+  #session: Session | null = null;
+  #user: string | null = null;
+  /** What it counts as if it fails now. */
+  #phase: RefusedEvent['kind'] = 'startup';
+  /** `end` was called by the handler before there was a session. */
+  #ending: WireError | null = null;
+
+  constructor(socket: Socket, host: Host) {
+    this.#socket = socket;
+    this.#host = host;
+    this.remoteAddress = socket.remoteAddress ?? '';
+    this.output = new Output(socket, host.settings.writeStallTimeoutMs);
+    // Every error is followed by 'close', which ends the session; there is nobody left to tell.
+    socket.on('error', () => {});
+  }
+
+  get socket(): Socket {
+    return this.#socket;
+  }
+
+  get encrypted(): boolean {
+    return this.#encrypted;
+  }
+
+  get tls(): TlsSettings | null {
+    return this.#host.tls;
+  }
+
+  get cancelKeys(): CancelKeys {
+    return this.#host.cancelKeys;
+  }
+
+  /** Serves the connection to its end. `onAuthenticated` is called when the session begins. Never throws. */
+  async run(onAuthenticated: () => void): Promise<void> {
+    this.input.attach(this.#socket);
+    const timer = setTimeout(() => this.#timeOut(), this.#host.settings.authenticationTimeoutMs);
+    try {
+      await this.#serve(() => {
+        clearTimeout(timer);
+        onAuthenticated();
+      });
+      if (this.#session === null) this.#abandoned();
+    } catch (cause) {
+      if (!(cause instanceof WireError)) this.#host.settings.onInternalError(cause);
+      this.refuse(this.#phase, cause instanceof WireError ? cause : internalError('FATAL'));
+    } finally {
+      clearTimeout(timer);
+      this.output.end(null);
+      this.input.discard();
+    }
+  }
+
+  /** Ends a connection that has no session yet, and records why. Once. */
+  refuse(kind: RefusedEvent['kind'], reason: WireError): void {
+    if (this.output.closed) return;
+    this.output.end(reason);
+    this.input.discard();
+    if (kind === 'tls') this.#socket.destroy();
+    this.#record(kind, reason.sqlstate, reason.message);
+  }
+
+  drain(reason: WireError): void {
+    if (this.#session !== null) this.#session.drain(reason);
+    else this.refuse(this.#phase, reason);
+  }
+
+  kill(reason: WireError): void {
+    if (this.#session !== null) this.#session.kill(reason);
+    else this.refuse(this.#phase, reason);
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  secured(socket: TLSSocket): void {
+    this.#phase = 'tls';
+    this.#socket = socket;
+    socket.on('error', () => {});
+    socket.once('secure', () => {
+      this.#encrypted = true;
+      this.#phase = 'startup';
+    });
+    this.input.attach(socket);
+    this.output.attach(socket);
+  }
+
+  wrongCancelKey(): void {
+    this.#record('cancel', null, 'cancel request with a wrong key');
+  }
+
+  async #serve(onAuthenticated: () => void): Promise<void> {
+    const startup = await handshake(this);
+    if (startup === null) return;
+    const identity = identityOf(startup);
+    this.#user = identity.user;
+    this.#phase = 'password';
+    if (!this.#encrypted && !isLoopback(this.remoteAddress)) {
+      throw fatal('28000', 'passwords are not accepted over an unencrypted connection', {
+        hint: 'Connect with sslmode=require.',
+      });
+    }
+    const handler = await this.#authenticate(identity);
+    if (handler === null) return;
+    if (this.output.closed || this.input.ended) return handler.close();
+    onAuthenticated();
+    await this.#runSession(handler, startup);
+  }
+
+  /** Null if the client has gone or was refused by the handler. */
+  async #authenticate(identity: StartupIdentity): Promise<SessionHandler | null> {
+    let handler: SessionHandler | null = null;
+    let refusal: WireError | null = null;
+    const ok = await exchangePassword(identity.user, {
+      ask: (request) => {
+        this.output.messages.finished(request);
+        this.output.flush();
+      },
+      answer: () => this.#passwordMessage(),
+      verify: async (password) => {
+        try {
+          handler = await this.#host.handler.authenticate(this.#login(identity, password), this.#control());
+        } catch (cause) {
+          refusal = this.#refusalFor(cause);
+        }
+        return handler !== null;
+      },
+    });
+    if (refusal !== null) this.output.end(refusal);
+    if (ok === null) return null;
+    this.output.messages.finished(ok);
+    return handler;
+  }
+
+  /** The next message, which must be the password: FATAL 08P01, 22021, 28P01. */
+  async #passwordMessage(): Promise<Uint8Array<ArrayBuffer> | null> {
+    for (;;) {
+      if (this.input.ended) return null;
+      const frame = this.input.decoder.next(passwordOnly);
+      if (frame === null) {
+        await this.input.more();
+        continue;
+      }
+      if (decodePassword(frame.body) === '') throw fatal('28P01', 'empty password returned by client');
+      return encodePassword(Frontend.password, frame.body);
+    }
+  }
+
+  #login(identity: StartupIdentity, password: string): Login {
+    return { ...identity, password, remoteAddress: this.remoteAddress, encrypted: this.#encrypted };
+  }
+
+  #refusalFor(cause: unknown): WireError {
+    if (cause instanceof WireError) return cause.as('FATAL');
+    this.#host.settings.onInternalError(cause);
+    return internalError('FATAL');
+  }
+
+  #control(): SessionControl {
+    return {
+      deallocate: (name) => this.#session?.deallocate(name) ?? false,
+      deallocateAll: () => this.#session?.deallocateAll(),
+      closePortals: () => this.#session?.closePortals(),
+      end: (reason) => {
+        if (this.#session === null) this.#ending = reason;
+        else this.#session.end(reason);
+      },
+    };
+  }
+
+  async #runSession(handler: SessionHandler, startup: StartupMessage): Promise<void> {
+    const { settings, cancelKeys } = this.#host;
+    const session = new Session(this.input, this.output, handler, settings);
+    const { processId, key } = cancelKeys.issue(startup.minor >= 2 ? 32 : 4, () => session.cancel());
+    const out = this.output.messages;
+    for (const [name, value] of handler.parameters) parameterStatus(out, name, value);
+    backendKeyData(out, processId, key);
+    this.#session = session;
+    if (this.#ending !== null) session.end(this.#ending);
+    try {
+      await session.run();
+    } finally {
+      cancelKeys.revoke(processId);
+    }
+  }
+
+  #timeOut(): void {
+    this.refuse(
+      this.#phase === 'tls' ? 'tls' : 'timeout',
+      fatal('57014', 'canceling authentication due to timeout'),
+    );
+  }
+
+  /** The client left before it was refused. A port probe that sent nothing is not worth a record. */
+  #abandoned(): void {
+    if (this.output.closed || !this.input.ended || this.input.received === 0) return;
+    this.#record('abandoned', null, 'connection closed by the client before it was authenticated');
+  }
+
+  #record(kind: RefusedEvent['kind'], sqlstate: string | null, reason: string): void {
+    const { remoteAddress } = this;
+    try {
+      this.#host.handler.refused({ kind, sqlstate, reason, user: this.#user, remoteAddress });
+    } catch (cause) {
+      this.#host.settings.onInternalError(cause);
+    }
+  }
+}
+
+/** 127.0.0.0/8 and ::1, also written as IPv4 in IPv6. */
+export function isLoopback(address: string): boolean {
+  return address === '::1' || /^(::ffff:)?127(\.\d{1,3}){3}$/i.test(address);
+}

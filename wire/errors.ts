@@ -1,0 +1,66 @@
+/** What a client may be told beyond severity, SQLSTATE and message. Nothing is added that is not set here. */
+export interface WireErrorFields {
+  readonly detail?: string | undefined;
+  readonly hint?: string | undefined;
+  /** 1-based, in characters (Unicode code points) of the statement's own text. */
+  readonly position?: number | undefined;
+}
+
+export type Severity = 'ERROR' | 'FATAL';
+
+/**
+ * An error whose every field may be shown to the client. `ERROR` fails the statement, `FATAL` ends the
+ * connection. Anything else that is thrown becomes `XX000 internal error` without a word about the cause.
+ */
+export class WireError extends Error {
+  override readonly name = 'WireError';
+  readonly severity: Severity;
+  /** Five characters, for example `42P05`. */
+  readonly sqlstate: string;
+  readonly detail: string | undefined;
+  readonly hint: string | undefined;
+  readonly position: number | undefined;
+
+  constructor(severity: Severity, sqlstate: string, message: string, fields: WireErrorFields = {}) {
+    super(message);
+    this.severity = severity;
+    this.sqlstate = sqlstate;
+    this.detail = fields.detail;
+    this.hint = fields.hint;
+    this.position = fields.position;
+  }
+
+  /** The same error with another severity. */
+  as(severity: Severity): WireError {
+    return severity === this.severity ? this : new WireError(severity, this.sqlstate, this.message, this);
+  }
+
+  /** The same error with its position moved `characters` to the right, for a statement inside a longer text. */
+  shifted(characters: number): WireError {
+    if (this.position === undefined || characters === 0) return this;
+    const position = this.position + characters;
+    return new WireError(this.severity, this.sqlstate, this.message, { ...fieldsOf(this), position });
+  }
+}
+
+function fieldsOf(error: WireError): WireErrorFields {
+  return { detail: error.detail, hint: error.hint, position: error.position };
+}
+
+export function error(sqlstate: string, message: string, fields?: WireErrorFields): WireError {
+  return new WireError('ERROR', sqlstate, message, fields);
+}
+
+export function fatal(sqlstate: string, message: string, fields?: WireErrorFields): WireError {
+  return new WireError('FATAL', sqlstate, message, fields);
+}
+
+/** 08P01: a message that is framed well but says nonsense. */
+export function protocolViolation(message: string): WireError {
+  return error('08P01', message);
+}
+
+/** What a client sees of a bug: nothing but that there is one. */
+export function internalError(severity: Severity): WireError {
+  return new WireError(severity, 'XX000', 'internal error');
+}

@@ -1,0 +1,161 @@
+import type { WireError } from './errors.js';
+
+/** The value now, or a promise of it. Work that is done at once need not pay for a promise. */
+export type Awaitable<T> = T | Promise<T>;
+
+/** What stands behind the protocol. The wire asks it everything and decides nothing itself. */
+export interface Handler {
+  /**
+   * Called once per connection, after the password arrived. Throws `WireError` to refuse (sent as FATAL).
+   * If the client has gone by the time this resolves, the session is closed without having been used.
+   */
+  authenticate(login: Login, control: SessionControl): Promise<SessionHandler>;
+  /** Something failed before there was a session; for the audit log. What `authenticate` threw is not repeated. */
+  refused(event: RefusedEvent): void;
+}
+
+export interface Login {
+  /** Startup parameter `user`, never empty. */
+  readonly user: string;
+  /** Startup parameter `database`; the user's name if the client sent none, as in Postgres. */
+  readonly database: string;
+  readonly password: string;
+  /** The other startup parameters, under their canonical names (`DateStyle`, `application_name`, …). */
+  readonly parameters: ReadonlyMap<string, string>;
+  readonly remoteAddress: string;
+  /** True over TLS. A false one is from loopback: anything else was refused before the password was asked. */
+  readonly encrypted: boolean;
+}
+
+export interface RefusedEvent {
+  readonly kind: 'startup' | 'tls' | 'password' | 'timeout' | 'capacity' | 'cancel' | 'abandoned';
+  /** The SQLSTATE that the client was sent, or null if it was told nothing. */
+  readonly sqlstate: string | null;
+  /** One lower-case sentence; holds no password and no key. */
+  readonly reason: string;
+  /** Claimed and unproved; null before the startup packet was read. */
+  readonly user: string | null;
+  readonly remoteAddress: string;
+}
+
+/** What a session's handler may do to the protocol side of its session. */
+export interface SessionControl {
+  /** DEALLOCATE: forgets a prepared statement of the extended protocol. False if there is none of that name. */
+  deallocate(name: string): boolean;
+  /** DEALLOCATE ALL, DISCARD ALL. */
+  deallocateAll(): void;
+  /** Closes all portals: COMMIT and ROLLBACK end them even if the next transaction begins at once. */
+  closePortals(): void;
+  /** Ends the session with a FATAL error: now if it is idle, else after the statement that runs. */
+  end(error: WireError): void;
+}
+
+/** `I` idle, `T` in a transaction block, `E` in a failed transaction block. */
+export type TransactionStatus = 'I' | 'T' | 'E';
+
+/** One authenticated session. Calls never overlap, except `cancel`, `expiry` and `close`. */
+export interface SessionHandler {
+  /** ParameterStatus pairs to send after AuthenticationOk. */
+  readonly parameters: ReadonlyMap<string, string>;
+  /** Read for every ReadyForQuery. */
+  readonly transactionStatus: TransactionStatus;
+  /** Splits the text of a simple query. None: EmptyQueryResponse. Throws `WireError`. */
+  split(text: string): Awaitable<readonly SimpleStatement[]>;
+  /**
+   * One statement; null if the text holds none. `parameterTypes` are the OIDs that the client declared, 0 where
+   * it left the choice to us. Throws `WireError`, also 42601 for a text with several statements.
+   */
+  prepare(text: string, parameterTypes: readonly number[]): Awaitable<Statement | null>;
+  /** An ERROR was reported to the client: a transaction block is now failed. */
+  failed(): void;
+  /** A CancelRequest with the right key, or the client has gone, while a statement runs. */
+  cancel(): void;
+  /** Asked before every statement; non-null ends the session with that error as FATAL. */
+  expiry(): WireError | null;
+  /** Called exactly once, after every portal is closed. */
+  close(): Awaitable<void>;
+}
+
+export interface SimpleStatement {
+  readonly text: string;
+  /** Where `text` begins in the whole query, in UTF-16 units; error positions are moved by it. */
+  readonly start: number;
+}
+
+export interface Statement {
+  /** OIDs. */
+  readonly parameterTypes: readonly number[];
+  /** Null for a statement that returns no rows. */
+  readonly columns: readonly ColumnDescription[] | null;
+  /** Set for COPY … TO STDOUT; `columns` is null then and the portal writes CopyData messages. */
+  readonly copy?: CopyFormat | null;
+  /** Throws `WireError`. */
+  open(bind: Bind): Awaitable<Portal>;
+}
+
+/** The table's OID and attribute number are always sent as 0. */
+export interface ColumnDescription {
+  readonly name: string;
+  readonly typeOid: number;
+  /** Bytes, or −1 for a type of variable length. */
+  readonly typeLength: number;
+  /** −1 where there is none. */
+  readonly typeModifier: number;
+}
+
+export interface CopyFormat {
+  readonly columns: number;
+  readonly format: Format;
+}
+
+/** 0 text, 1 binary. */
+export type Format = 0 | 1;
+
+export interface Bind {
+  /** One per parameter, already expanded. */
+  readonly parameterFormats: readonly Format[];
+  /**
+   * One per parameter; null is NULL. Text values are valid UTF-8 without NUL. They are views of the receive
+   * buffer, and stay valid, but keep it in memory: copy what has to live longer than the call.
+   */
+  readonly parameters: readonly (Uint8Array | null)[];
+  /** One per result column, already expanded. */
+  readonly resultFormats: readonly Format[];
+}
+
+export interface Portal {
+  /**
+   * Writes DataRow messages (whole ones, header included) to `rows`, at most `maxRows` of them; 0 is all.
+   * Not called again once it returned `suspended: false` or threw.
+   */
+  fetch(maxRows: number, rows: RowWriter): Awaitable<FetchResult>;
+  /** Called exactly once. */
+  close(): Awaitable<void>;
+}
+
+export interface FetchResult {
+  /** True if `maxRows` was reached and more rows may remain. */
+  readonly suspended: boolean;
+  /** For CommandComplete, for example `SELECT 5`; unused while suspended. */
+  readonly tag: string;
+  readonly notices?: readonly WireNotice[];
+  /** Sent as ParameterStatus before CommandComplete. */
+  readonly parameterChanges?: readonly (readonly [name: string, value: string])[];
+}
+
+export interface WireNotice {
+  readonly severity: 'NOTICE' | 'WARNING' | 'INFO' | 'LOG' | 'DEBUG';
+  readonly sqlstate: string;
+  readonly message: string;
+  readonly detail?: string | undefined;
+  readonly hint?: string | undefined;
+}
+
+export interface RowWriter {
+  /**
+   * Any number of whole messages; they reach the client unmodified. The bytes belong to the wire from here on.
+   * A promise means that the client reads too slowly: await it before writing more. Throws `WireError` 08006
+   * once the client has gone.
+   */
+  write(messages: Uint8Array): Awaitable<void>;
+}

@@ -1,0 +1,139 @@
+import type { Socket } from 'node:net';
+import { type SecureContext, TLSSocket } from 'node:tls';
+import type { CancelKeys } from './cancel-keys.js';
+import { fatal } from './errors.js';
+import type { Input } from './input.js';
+import {
+  decodeStartupPacket,
+  NEWEST_MINOR,
+  negotiateProtocolVersion,
+  type StartupMessage,
+  type StartupPacket,
+  unsupportedVersion,
+} from './messages/startup.js';
+import type { Output } from './output.js';
+
+/** First byte of a TLS handshake record; no startup packet of legal length begins with it. */
+const TLS_HANDSHAKE = 0x16;
+const ALPN = 'postgresql';
+
+export interface TlsSettings {
+  readonly context: SecureContext;
+  readonly direct: boolean;
+}
+
+/** What the handshake needs of its connection. */
+export interface HandshakeSide {
+  readonly input: Input;
+  readonly output: Output;
+  readonly tls: TlsSettings | null;
+  readonly cancelKeys: CancelKeys;
+  readonly socket: Socket;
+  readonly encrypted: boolean;
+  /** From now on everything goes through this socket. */
+  secured(socket: TLSSocket): void;
+  /** A CancelRequest with a wrong key: closed without an answer, and recorded. */
+  wrongCancelKey(): void;
+}
+
+/**
+ * Everything before the startup message: encryption requests (one of each at most, CVE-2026-6479), direct TLS,
+ * cancel requests. Resolves to the startup message, or to null when there is nothing more to say. Throws FATAL
+ * 08P01 and 0A000.
+ */
+export async function handshake(side: HandshakeSide): Promise<StartupMessage | null> {
+  if (!(await acceptDirectTls(side))) return null;
+  let sslAsked = side.encrypted;
+  let gssAsked = side.encrypted;
+  for (;;) {
+    const packet = await nextPacket(side.input);
+    switch (packet?.kind) {
+      case undefined:
+        return null;
+      case 'ssl':
+        if (sslAsked) throw unsupportedVersion(1234, 5679);
+        sslAsked = true;
+        if (await answerSslRequest(side)) gssAsked = true;
+        break;
+      case 'gssenc':
+        if (gssAsked) throw unsupportedVersion(1234, 5680);
+        gssAsked = true;
+        refuseEncryption(side);
+        break;
+      case 'cancel':
+        if (!side.cancelKeys.cancel(packet.processId, packet.key)) side.wrongCancelKey();
+        return null;
+      case 'startup':
+        negotiateVersion(side.output, packet);
+        return packet;
+    }
+  }
+}
+
+async function nextPacket(input: Input): Promise<StartupPacket | null> {
+  for (;;) {
+    if (input.ended) return null;
+    const body = input.decoder.startup();
+    if (body !== null) return decodeStartupPacket(body);
+    await input.more();
+  }
+}
+
+/** True if the connection is encrypted now. */
+async function answerSslRequest(side: HandshakeSide): Promise<boolean> {
+  if (side.tls === null) {
+    refuseEncryption(side);
+    return false;
+  }
+  requireNothingBuffered(side.input);
+  side.input.detach();
+  side.socket.write('S');
+  await upgrade(side, side.tls.context);
+  return true;
+}
+
+function refuseEncryption(side: HandshakeSide): void {
+  requireNothingBuffered(side.input);
+  side.socket.write('N');
+}
+
+/** What came unencrypted in the same segment may be an attacker's (CVE-2021-23214): it is never processed. */
+function requireNothingBuffered(input: Input): void {
+  if (input.decoder.buffered > 0) throw fatal('08P01', 'received unencrypted data after encryption request');
+}
+
+/** False if the connection is over. */
+async function acceptDirectTls(side: HandshakeSide): Promise<boolean> {
+  const { input, tls } = side;
+  while (input.decoder.peek() === null) {
+    if (input.ended) return false;
+    await input.more();
+  }
+  if (tls === null || !tls.direct || input.decoder.peek() !== TLS_HANDSHAKE) return true;
+  const hello = input.decoder.takeAll();
+  input.detach();
+  side.socket.unshift(hello);
+  const secure = await upgrade(side, tls.context);
+  // As in Postgres 17: without ALPN another protocol's client could be steered here.
+  if (secure.alpnProtocol !== ALPN)
+    throw fatal('08P01', 'direct TLS requires the ALPN protocol `postgresql`');
+  return true;
+}
+
+async function upgrade(side: HandshakeSide, secureContext: SecureContext): Promise<TLSSocket> {
+  const secure = new TLSSocket(side.socket, { isServer: true, secureContext, ALPNProtocols: [ALPN] });
+  side.secured(secure);
+  await new Promise<void>((resolve, reject) => {
+    const fail = () => reject(fatal('08P01', 'TLS handshake failed'));
+    secure.once('secure', resolve);
+    secure.once('error', fail);
+    secure.once('close', fail);
+  });
+  return secure;
+}
+
+/** Versions 3.3 and up and unknown `_pq_.` options: says what is spoken here, and goes on. */
+function negotiateVersion(output: Output, startup: StartupMessage): void {
+  if (startup.minor <= NEWEST_MINOR && startup.protocolOptions.length === 0) return;
+  negotiateProtocolVersion(output.messages, startup.protocolOptions);
+}

@@ -1,0 +1,23 @@
+/** The Postgres protocol, version 3.0 to 3.2, for whatever implements `Handler`. Knows no SQL and no policy. */
+export { type Severity, WireError, type WireErrorFields } from './errors.js';
+export type {
+  Awaitable,
+  Bind,
+  ColumnDescription,
+  CopyFormat,
+  FetchResult,
+  Format,
+  Handler,
+  Login,
+  Portal,
+  RefusedEvent,
+  RowWriter,
+  SessionControl,
+  SessionHandler,
+  SimpleStatement,
+  Statement,
+  TransactionStatus,
+  WireNotice,
+} from './handler.js';
+export type { WireOptions, WireTls } from './options.js';
+export { createWireServer, type WireServer } from './server.js';

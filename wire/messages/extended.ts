@@ -1,0 +1,120 @@
+import { error, protocolViolation } from '../errors.js';
+import type { Format } from '../handler.js';
+import { MessageReader } from '../message-reader.js';
+import type { MessageWriter } from '../message-writer.js';
+import { Backend } from './types.js';
+
+export interface Parse {
+  readonly name: string;
+  readonly text: string;
+  /** OIDs, 0 for unspecified. */
+  readonly parameterTypes: readonly number[];
+}
+
+export function decodeParse(body: Buffer): Parse {
+  const reader = new MessageReader(body);
+  const name = reader.cstring();
+  const text = reader.cstring();
+  const parameterTypes = list(reader, 4, () => reader.uint32());
+  reader.end();
+  return { name, text, parameterTypes };
+}
+
+/** Bind as sent: formats not yet expanded. Values are views of the body. */
+export interface BindMessage {
+  readonly portal: string;
+  readonly statement: string;
+  readonly parameterFormats: readonly Format[];
+  readonly values: readonly (Buffer | null)[];
+  readonly resultFormats: readonly Format[];
+}
+
+/** 08P01 for counts and lengths that the bytes do not bear out, 22023 for a format other than 0 and 1. */
+export function decodeBind(body: Buffer): BindMessage {
+  const reader = new MessageReader(body);
+  const portal = reader.cstring();
+  const statement = reader.cstring();
+  const parameterFormats = list(reader, 2, () => format(reader));
+  const values = list(reader, 4, () => value(reader));
+  const resultFormats = list(reader, 2, () => format(reader));
+  reader.end();
+  return { portal, statement, parameterFormats, values, resultFormats };
+}
+
+export interface Execute {
+  readonly portal: string;
+  /** 0 is all; a negative number means the same. */
+  readonly maxRows: number;
+}
+
+export function decodeExecute(body: Buffer): Execute {
+  const reader = new MessageReader(body);
+  const portal = reader.cstring();
+  const maxRows = Math.max(0, reader.int32());
+  reader.end();
+  return { portal, maxRows };
+}
+
+/** Describe and Close name what they are about in the same way. */
+export interface Target {
+  readonly kind: 'statement' | 'portal';
+  readonly name: string;
+}
+
+export function decodeTarget(body: Buffer, message: 'DESCRIBE' | 'CLOSE'): Target {
+  const reader = new MessageReader(body);
+  const subtype = reader.byte();
+  const name = reader.cstring();
+  reader.end();
+  if (subtype === 0x53) return { kind: 'statement', name };
+  if (subtype === 0x50) return { kind: 'portal', name };
+  throw protocolViolation(`invalid ${message} message subtype ${subtype}`);
+}
+
+/** Sync, Flush and Terminate have no body. */
+export function decodeEmpty(body: Buffer): void {
+  new MessageReader(body).end();
+}
+
+export function parseComplete(out: MessageWriter): void {
+  out.begin(Backend.parseComplete);
+  out.end();
+}
+
+export function bindComplete(out: MessageWriter): void {
+  out.begin(Backend.bindComplete);
+  out.end();
+}
+
+export function closeComplete(out: MessageWriter): void {
+  out.begin(Backend.closeComplete);
+  out.end();
+}
+
+export function parameterDescription(out: MessageWriter, types: readonly number[]): void {
+  out.begin(Backend.parameterDescription);
+  out.int16(types.length);
+  for (const type of types) out.uint32(type);
+  out.end();
+}
+
+function list<T>(reader: MessageReader, entryBytes: number, read: () => T): T[] {
+  const count = reader.count(entryBytes);
+  const entries: T[] = [];
+  for (let i = 0; i < count; i++) entries.push(read());
+  return entries;
+}
+
+function format(reader: MessageReader): Format {
+  const code = reader.int16();
+  if (code === 0 || code === 1) return code;
+  throw error('22023', `unsupported format code: ${code}`);
+}
+
+/** −1 is NULL; any other negative length is refused, and so is one beyond the message. */
+function value(reader: MessageReader): Buffer | null {
+  const length = reader.int32();
+  if (length === -1) return null;
+  if (length < -1) throw protocolViolation(`invalid parameter length ${length}`);
+  return reader.bytes(length);
+}

@@ -1,0 +1,18 @@
+import type { TransactionStatus } from '../handler.js';
+import { MessageReader } from '../message-reader.js';
+import type { MessageWriter } from '../message-writer.js';
+import { Backend } from './types.js';
+
+/** Query: one NUL-terminated text. 08P01 without the NUL and with bytes behind it; 22021. */
+export function decodeQuery(body: Buffer): string {
+  const reader = new MessageReader(body);
+  const text = reader.cstring();
+  reader.end();
+  return text;
+}
+
+export function readyForQuery(out: MessageWriter, status: TransactionStatus): void {
+  out.begin(Backend.readyForQuery);
+  out.byte(status.charCodeAt(0));
+  out.end();
+}

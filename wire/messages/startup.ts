@@ -1,0 +1,124 @@
+import { fatal } from '../errors.js';
+import { MessageReader } from '../message-reader.js';
+import type { MessageWriter } from '../message-writer.js';
+import { Backend } from './types.js';
+
+/** What can come before authentication, none of it with a type byte. */
+export type StartupPacket = SslRequest | GssEncRequest | CancelRequest | StartupMessage;
+
+export interface SslRequest {
+  readonly kind: 'ssl';
+}
+
+export interface GssEncRequest {
+  readonly kind: 'gssenc';
+}
+
+export interface CancelRequest {
+  readonly kind: 'cancel';
+  readonly processId: number;
+  /** 4 to 256 bytes. */
+  readonly key: Buffer;
+}
+
+export interface StartupMessage {
+  readonly kind: 'startup';
+  readonly minor: number;
+  /** Names as sent; of a repeated name the last value, as in Postgres. Without the `_pq_.` options. */
+  readonly parameters: ReadonlyMap<string, string>;
+  /** The `_pq_.` options, by full name. */
+  readonly protocolOptions: readonly string[];
+}
+
+/** The newest version that is spoken: 3.2, with cancel keys of 32 bytes. */
+export const NEWEST_MINOR = 2;
+
+const CANCEL_REQUEST = (1234 << 16) | 5678;
+const SSL_REQUEST = (1234 << 16) | 5679;
+const GSSENC_REQUEST = (1234 << 16) | 5680;
+
+/** `body` is the packet without its length. FATAL 08P01 (malformed), 0A000 (version). */
+export function decodeStartupPacket(body: Buffer): StartupPacket {
+  const reader = new MessageReader(body);
+  const code = reader.uint32();
+  switch (code) {
+    case CANCEL_REQUEST:
+      return decodeCancelRequest(reader);
+    case SSL_REQUEST:
+      reader.end();
+      return { kind: 'ssl' };
+    case GSSENC_REQUEST:
+      reader.end();
+      return { kind: 'gssenc' };
+    default:
+      return decodeStartupMessage(reader, code >>> 16, code & 0xffff);
+  }
+}
+
+function decodeCancelRequest(reader: MessageReader): CancelRequest {
+  const processId = reader.int32();
+  if (reader.left < 4 || reader.left > 256) throw fatal('08P01', 'invalid length of cancel request');
+  return { kind: 'cancel', processId, key: reader.bytes(reader.left) };
+}
+
+function decodeStartupMessage(reader: MessageReader, major: number, minor: number): StartupMessage {
+  if (major !== 3) throw unsupportedVersion(major, minor);
+  const parameters = new Map<string, string>();
+  const protocolOptions: string[] = [];
+  for (;;) {
+    if (reader.left === 0) throw badLayout();
+    const name = reader.cstring();
+    if (name === '') break;
+    if (reader.left === 0) throw badLayout();
+    const value = reader.cstring();
+    if (name.startsWith('_pq_.')) protocolOptions.push(name);
+    else parameters.set(name, value);
+  }
+  if (reader.left !== 0) throw badLayout();
+  return { kind: 'startup', minor, parameters, protocolOptions };
+}
+
+export function unsupportedVersion(major: number, minor: number) {
+  return fatal(
+    '0A000',
+    `unsupported frontend protocol ${major}.${minor}: server supports 3.0 to 3.${NEWEST_MINOR}`,
+  );
+}
+
+function badLayout() {
+  return fatal('08P01', 'invalid startup packet layout: expected terminator as last byte');
+}
+
+/** The StartupMessage, version 3.0, that the authentication exchange behind the guard gets to see. */
+export function encodeStartupMessage(user: string): Uint8Array<ArrayBuffer> {
+  const name = Buffer.from(user, 'utf8');
+  const packet = new Uint8Array(4 + 4 + 5 + name.length + 1 + 1);
+  new DataView(packet.buffer).setUint32(0, packet.length);
+  packet[5] = 3;
+  packet.set(Buffer.from('user\0'), 8);
+  packet.set(name, 13);
+  return packet;
+}
+
+/** Tells the client the newest version and the options that are not supported. libpq wants the full version. */
+export function negotiateProtocolVersion(out: MessageWriter, unsupported: readonly string[]): void {
+  out.begin(Backend.negotiateProtocolVersion);
+  out.int32((3 << 16) | NEWEST_MINOR);
+  out.int32(unsupported.length);
+  for (const name of unsupported) out.cstring(name);
+  out.end();
+}
+
+export function parameterStatus(out: MessageWriter, name: string, value: string): void {
+  out.begin(Backend.parameterStatus);
+  out.cstring(name);
+  out.cstring(value);
+  out.end();
+}
+
+export function backendKeyData(out: MessageWriter, processId: number, key: Uint8Array): void {
+  out.begin(Backend.backendKeyData);
+  out.int32(processId);
+  out.bytes(key);
+  out.end();
+}

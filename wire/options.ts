@@ -1,0 +1,53 @@
+import type { SecureContextOptions } from 'node:tls';
+
+export interface WireOptions {
+  /** Without it SSLRequest is answered `N`, and passwords are taken from loopback only. */
+  readonly tls?: WireTls | undefined;
+  /** From accept to ReadyForQuery. Default 60,000, as Postgres's `authentication_timeout`. */
+  readonly authenticationTimeoutMs?: number | undefined;
+  /** How long a session may wait for its client; 57P05 ends it. Default 0: for ever. */
+  readonly idleTimeoutMs?: number | undefined;
+  /** How long a client may refuse to read what was sent before it is disconnected. Default 60,000. */
+  readonly writeStallTimeoutMs?: number | undefined;
+  /** Connections that have not authenticated yet; 53300 beyond. Default 1,000. */
+  readonly maxUnauthenticated?: number | undefined;
+  /** Length field of one message. Default 16 MiB. */
+  readonly maxMessageBytes?: number | undefined;
+  /** Prepared statements of one session; 53400 beyond. Default 5,000. */
+  readonly maxStatements?: number | undefined;
+  /** Their texts together, in bytes of UTF-8. Default 32 MiB. */
+  readonly maxStatementBytes?: number | undefined;
+  /** Portals of one session. Default 1,000. */
+  readonly maxPortals?: number | undefined;
+  /** Their bound values together. Default 32 MiB. */
+  readonly maxPortalBytes?: number | undefined;
+  /** Told about every exception that is not a `WireError`. The client sees only XX000. */
+  onInternalError(error: unknown): void;
+}
+
+export interface WireTls extends SecureContextOptions {
+  /** Also accept TLS without SSLRequest (ALPN `postgresql`), as Postgres 17 does. Default true. */
+  readonly direct?: boolean | undefined;
+}
+
+/** Options with every default filled in. Times are milliseconds. */
+export type Settings = {
+  readonly [K in Exclude<keyof WireOptions, 'tls'>]-?: NonNullable<WireOptions[K]>;
+};
+
+const MIB = 1024 * 1024;
+
+export function settingsOf(options: WireOptions): Settings {
+  return {
+    authenticationTimeoutMs: options.authenticationTimeoutMs ?? 60_000,
+    idleTimeoutMs: options.idleTimeoutMs ?? 0,
+    writeStallTimeoutMs: options.writeStallTimeoutMs ?? 60_000,
+    maxUnauthenticated: options.maxUnauthenticated ?? 1_000,
+    maxMessageBytes: options.maxMessageBytes ?? 16 * MIB,
+    maxStatements: options.maxStatements ?? 5_000,
+    maxStatementBytes: options.maxStatementBytes ?? 32 * MIB,
+    maxPortals: options.maxPortals ?? 1_000,
+    maxPortalBytes: options.maxPortalBytes ?? 32 * MIB,
+    onInternalError: (error) => options.onInternalError(error),
+  };
+}

@@ -1,0 +1,139 @@
+import type { Socket } from 'node:net';
+import { fatal, type WireError } from './errors.js';
+import type { RowWriter } from './handler.js';
+import { MessageWriter } from './message-writer.js';
+import { errorResponse } from './messages/error-response.js';
+
+/** Rows are handed to the socket whenever this many bytes wait. */
+const FLUSH_BYTES = 32 * 1024;
+/** How long a client may take to read a last word and close. */
+const GOODBYE_MS = 1_000;
+
+/**
+ * The sending half of a connection. Messages gather in `messages` and leave in one write; whoever produces many
+ * waits for `drained`, so a client that does not read stops what feeds it.
+ */
+export class Output implements RowWriter {
+  readonly messages = new MessageWriter();
+  readonly #stallMs: number;
+  #socket: Socket;
+  #closed = false;
+  #flushing: NodeJS.Immediate | null = null;
+  #draining: { promise: Promise<void>; done: () => void } | null = null;
+
+  /** `stallMs`: how long the client may read nothing before it is disconnected. */
+  constructor(socket: Socket, stallMs: number) {
+    this.#socket = socket;
+    this.#stallMs = stallMs;
+    this.attach(socket);
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** True while what was written fills the socket's buffer. */
+  get stalled(): boolean {
+    return !this.#closed && this.#socket.writableNeedDrain;
+  }
+
+  /** From now on to this socket: the TLS one over the plain one. */
+  attach(socket: Socket): void {
+    this.#socket = socket;
+    socket.on('drain', () => this.#draining?.done());
+    socket.on('close', () => this.#close());
+  }
+
+  write(messages: Uint8Array): void | Promise<void> {
+    if (this.#closed) throw gone();
+    this.messages.finished(messages);
+    return this.relieve();
+  }
+
+  /** Hands over what waits if it is much. A promise means that the client reads too slowly. */
+  relieve(): void | Promise<void> {
+    if (this.messages.size >= FLUSH_BYTES) this.flush();
+    if (this.stalled) return this.drained();
+  }
+
+  /** One write for all that waits. */
+  flush(): void {
+    if (this.#flushing !== null) {
+      clearImmediate(this.#flushing);
+      this.#flushing = null;
+    }
+    const pieces = this.messages.take();
+    if (this.#closed || pieces.length === 0) return;
+    const [only] = pieces;
+    if (pieces.length === 1 && only !== undefined) {
+      this.#socket.write(only);
+      return;
+    }
+    this.#socket.cork();
+    for (const piece of pieces) this.#socket.write(piece);
+    this.#socket.uncork();
+  }
+
+  /** Flushes at the end of this turn of the event loop, together with the answers that are ready by then. */
+  flushSoon(): void {
+    this.#flushing ??= setImmediate(() => this.flush());
+  }
+
+  /** Resolves once the client has read; throws 08006 if the connection ends first. */
+  async drained(): Promise<void> {
+    this.#draining ??= this.#awaitDrain();
+    await this.#draining.promise;
+    if (this.#closed) throw gone();
+  }
+
+  /** Sends what waits, then `error` if there is one, and closes. Further writes throw. */
+  end(error: WireError | null): void {
+    if (this.#closed) return;
+    if (error !== null) errorResponse(this.messages, error.as('FATAL'));
+    this.flush();
+    this.#close();
+    closeGently(this.#socket, this.#stallMs);
+  }
+
+  #awaitDrain() {
+    let done = () => {};
+    const promise = new Promise<void>((resolve) => {
+      const timer = setTimeout(() => this.#socket.destroy(), this.#stallMs);
+      done = () => {
+        clearTimeout(timer);
+        this.#draining = null;
+        resolve();
+      };
+    });
+    return { promise, done };
+  }
+
+  #close(): void {
+    this.#closed = true;
+    this.messages.take();
+    this.#draining?.done();
+  }
+}
+
+/** What was written may take `stallMs` to be read; then the client has a moment to close its side. */
+function closeGently(socket: Socket, stallMs: number): void {
+  if (socket.destroyed) return;
+  if (socket.readableEnded) {
+    socket.destroySoon();
+    return;
+  }
+  let timer = setTimeout(() => socket.destroy(), stallMs);
+  socket.once('finish', () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => socket.destroy(), GOODBYE_MS);
+  });
+  socket.once('end', () => socket.destroySoon());
+  socket.once('close', () => clearTimeout(timer));
+  socket.end();
+  // Unread bytes would turn the close into a reset, and the client might lose our last words.
+  socket.resume();
+}
+
+function gone(): WireError {
+  return fatal('08006', 'connection to client lost');
+}

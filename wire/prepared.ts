@@ -1,0 +1,151 @@
+import { error } from './errors.js';
+import type { Format, Portal, Statement } from './handler.js';
+
+interface Sized {
+  readonly bytes: number;
+}
+
+/** Counts and sizes of what a session keeps by name; the unnamed entry counts too. */
+class Budget {
+  readonly #what: string;
+  readonly #maxCount: number;
+  readonly #maxBytes: number;
+  #bytes = 0;
+
+  constructor(what: string, maxCount: number, maxBytes: number) {
+    this.#what = what;
+    this.#maxCount = maxCount;
+    this.#maxBytes = maxBytes;
+  }
+
+  /** 53400 if one more entry of `bytes` does not fit beside the `count` there are. */
+  require(count: number, bytes: number): void {
+    if (count >= this.#maxCount) throw error('53400', `too many ${this.#what}: at most ${this.#maxCount}`);
+    if (this.#bytes + bytes > this.#maxBytes) {
+      throw error('53400', `${this.#what} are too large: at most ${this.#maxBytes} bytes together`);
+    }
+  }
+
+  add(entry: Sized): void {
+    this.#bytes += entry.bytes;
+  }
+
+  remove(entry: Sized): void {
+    this.#bytes -= entry.bytes;
+  }
+}
+
+/** `statement` is null for a text that holds none. */
+export interface PreparedStatement extends Sized {
+  readonly statement: Statement | null;
+}
+
+/** The prepared statements of one session by name, `''` being the unnamed one. */
+export class Statements {
+  readonly #byName = new Map<string, PreparedStatement>();
+  readonly #budget: Budget;
+
+  constructor(maxCount: number, maxBytes: number) {
+    this.#budget = new Budget('prepared statements', maxCount, maxBytes);
+  }
+
+  /** Makes way for a new statement: 42P05 if the name is taken, 53400. */
+  reserve(name: string, bytes: number): void {
+    if (name === '') this.delete('');
+    else if (this.#byName.has(name)) throw error('42P05', `prepared statement "${name}" already exists`);
+    this.#budget.require(this.#byName.size, bytes);
+  }
+
+  add(name: string, entry: PreparedStatement): void {
+    this.delete(name);
+    this.#byName.set(name, entry);
+    this.#budget.add(entry);
+  }
+
+  /** 26000 if there is none. */
+  get(name: string): PreparedStatement {
+    const entry = this.#byName.get(name);
+    if (entry !== undefined) return entry;
+    const what = name === '' ? 'unnamed prepared statement' : `prepared statement "${name}"`;
+    throw error('26000', `${what} does not exist`);
+  }
+
+  delete(name: string): boolean {
+    const entry = this.#byName.get(name);
+    if (entry === undefined) return false;
+    this.#budget.remove(entry);
+    return this.#byName.delete(name);
+  }
+
+  clear(): void {
+    for (const name of [...this.#byName.keys()]) this.delete(name);
+  }
+}
+
+export interface OpenPortal extends Sized {
+  readonly statement: Statement | null;
+  readonly portal: Portal | null;
+  readonly resultFormats: readonly Format[];
+  /** The tag it completed with; null while it has rows to give. */
+  finished: string | null;
+}
+
+/** The portals of one session by name, `''` being the unnamed one. */
+export class Portals {
+  readonly #byName = new Map<string, OpenPortal>();
+  readonly #budget: Budget;
+  readonly #dropped: OpenPortal[] = [];
+
+  constructor(maxCount: number, maxBytes: number) {
+    this.#budget = new Budget('portals', maxCount, maxBytes);
+  }
+
+  /** Makes way for a new portal: 42P03 if the name is taken, 53400. */
+  reserve(name: string, bytes: number): void {
+    if (name === '') this.drop('');
+    else if (this.#byName.has(name)) throw error('42P03', `cursor "${name}" already exists`);
+    this.#budget.require(this.#byName.size, bytes);
+  }
+
+  add(name: string, entry: OpenPortal): void {
+    this.drop(name);
+    this.#byName.set(name, entry);
+    this.#budget.add(entry);
+  }
+
+  /** 34000 if there is none. */
+  get(name: string): OpenPortal {
+    const entry = this.#byName.get(name);
+    if (entry !== undefined) return entry;
+    throw error('34000', `portal "${name}" does not exist`);
+  }
+
+  /** Forgets a portal; `sweep` closes it. */
+  drop(name: string): void {
+    const entry = this.#byName.get(name);
+    if (entry === undefined) return;
+    this.#byName.delete(name);
+    this.#budget.remove(entry);
+    this.#dropped.push(entry);
+  }
+
+  dropAll(): void {
+    for (const name of [...this.#byName.keys()]) this.drop(name);
+  }
+
+  /** True if something was dropped and not closed yet. */
+  get dirty(): boolean {
+    return this.#dropped.length > 0;
+  }
+
+  /** Closes what was dropped, each exactly once. A failure is a bug of the handler and stops nothing. */
+  async sweep(onFailure: (failure: unknown) => void): Promise<void> {
+    for (let entry = this.#dropped.shift(); entry !== undefined; entry = this.#dropped.shift()) {
+      try {
+        await entry.portal?.close();
+      } catch (failure) {
+        onFailure(failure);
+      }
+    }
+  }
+}

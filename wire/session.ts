@@ -1,0 +1,261 @@
+import { error, fatal, internalError, WireError } from './errors.js';
+import { ExtendedQuery } from './extended-query.js';
+import type { Frame } from './frame-decoder.js';
+import type { Awaitable, SessionControl, SessionHandler } from './handler.js';
+import type { Input } from './input.js';
+import { errorResponse } from './messages/error-response.js';
+import { decodeEmpty } from './messages/extended.js';
+import { readyForQuery } from './messages/query.js';
+import { Frontend, sessionLimits } from './messages/types.js';
+import type { Settings } from './options.js';
+import type { Output } from './output.js';
+import { Portals, Statements } from './prepared.js';
+import { simpleQuery } from './simple-query.js';
+
+/**
+ * - `Idle`: ReadyForQuery was sent and nothing came since.
+ * - `Simple`: a Query is being answered.
+ * - `Extended`: inside a series of extended messages, before its Sync.
+ * - `AwaitingSync`: one of them failed; everything up to Sync is discarded.
+ * - `Ended`: the last word has been said.
+ */
+type State = 'Idle' | 'Simple' | 'Extended' | 'AwaitingSync' | 'Ended';
+
+/** What the messages of one authenticated connection do. They are served strictly one after the other. */
+export class Session implements SessionControl {
+  readonly #input: Input;
+  readonly #output: Output;
+  readonly #settings: Settings;
+  readonly #statements: Statements;
+  readonly #portals: Portals;
+  readonly #handler: SessionHandler;
+  readonly #extended: ExtendedQuery;
+  #state: State = 'Idle';
+  /** True while a message is being served, that is while the handler may be at work. */
+  #serving = false;
+  /** Set: the session ends after the statement that runs. */
+  #ending: WireError | null = null;
+  /** Set: the session ends at the next ReadyForQuery. */
+  #draining: WireError | null = null;
+  #idleTimer: NodeJS.Timeout | null = null;
+
+  constructor(input: Input, output: Output, handler: SessionHandler, settings: Settings) {
+    this.#input = input;
+    this.#output = output;
+    this.#handler = handler;
+    this.#settings = settings;
+    this.#statements = new Statements(settings.maxStatements, settings.maxStatementBytes);
+    this.#portals = new Portals(settings.maxPortals, settings.maxPortalBytes);
+    this.#extended = new ExtendedQuery(handler, output, this.#statements, this.#portals);
+  }
+
+  /** Serves messages until one side has had enough. Never throws. */
+  async run(): Promise<void> {
+    const limit = sessionLimits(this.#settings.maxMessageBytes);
+    try {
+      this.#ready();
+      while (this.#state !== 'Ended' && !this.#input.ended) {
+        const frame = this.#input.decoder.next(limit);
+        if (frame === null) await this.#wait();
+        else await this.#serve(frame);
+      }
+    } catch (cause) {
+      this.#finish(this.#presentable(cause, 'FATAL'));
+    } finally {
+      await this.#close();
+    }
+  }
+
+  /** A CancelRequest came, or the client has gone. Without a statement that runs there is nothing to cancel. */
+  cancel(): void {
+    if (!this.#serving) return;
+    try {
+      this.#handler.cancel();
+    } catch (cause) {
+      this.#settings.onInternalError(cause);
+    }
+  }
+
+  /** Lets a running series of messages end, then says `reason`. */
+  drain(reason: WireError): void {
+    this.#draining = reason;
+    const resting = this.#state === 'Idle' || this.#state === 'AwaitingSync';
+    if (resting && !this.#serving) this.#finish(reason);
+  }
+
+  end(reason: WireError): void {
+    this.#ending = reason;
+    if (!this.#serving) this.#finish(reason);
+  }
+
+  /** Ends at once, whatever runs. */
+  kill(reason: WireError): void {
+    this.cancel();
+    this.#finish(reason);
+  }
+
+  deallocate(name: string): boolean {
+    return name !== '' && this.#statements.delete(name);
+  }
+
+  deallocateAll(): void {
+    this.#statements.clear();
+  }
+
+  closePortals(): void {
+    this.#portals.dropAll();
+  }
+
+  async #wait(): Promise<void> {
+    const { idleTimeoutMs } = this.#settings;
+    if (idleTimeoutMs > 0) {
+      const reason = fatal('57P05', 'terminating connection due to idle-session timeout');
+      this.#idleTimer = setTimeout(() => this.#finish(reason), idleTimeoutMs);
+    }
+    await this.#input.more();
+    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
+  }
+
+  async #serve(frame: Frame): Promise<void> {
+    if (this.#state === 'AwaitingSync' && !endsDiscarding(frame.type)) return;
+    this.#serving = true;
+    try {
+      const work = this.#dispatch(frame);
+      if (work !== undefined) await work;
+    } catch (cause) {
+      this.#fail(cause, frame.type);
+    } finally {
+      if (this.#portals.dirty) await this.#portals.sweep(this.#settings.onInternalError);
+      this.#serving = false;
+    }
+    if (this.#ending !== null) this.#finish(this.#ending);
+    const relief = this.#output.relieve();
+    if (relief !== undefined) await relief;
+  }
+
+  #dispatch({ type, body }: Frame): Awaitable<void> {
+    if (isExtended(type)) this.#state = 'Extended';
+    if (needsIdentity(type)) this.#requireAlive();
+    switch (type) {
+      case Frontend.query:
+        this.#state = 'Simple';
+        return this.#query(body);
+      case Frontend.parse:
+        return this.#extended.parse(body);
+      case Frontend.bind:
+        return this.#extended.bind(body);
+      case Frontend.describe:
+        return this.#extended.describe(body);
+      case Frontend.execute:
+        return this.#extended.execute(body);
+      case Frontend.close:
+        return this.#extended.close(body);
+      case Frontend.flush:
+        decodeEmpty(body);
+        return this.#output.flush();
+      case Frontend.sync:
+        decodeEmpty(body);
+        return this.#ready();
+      case Frontend.terminate:
+        return this.#finish(null);
+      case Frontend.functionCall:
+        throw error('0A000', 'function calls of the protocol are not supported');
+      case Frontend.copyData:
+      case Frontend.copyDone:
+      case Frontend.copyFail:
+        // Postgres ignores them outside of COPY: a client may send them before it has seen COPY fail.
+        return;
+      default:
+        throw fatal('08P01', `invalid frontend message type ${type}`);
+    }
+  }
+
+  async #query(body: Buffer): Promise<void> {
+    this.#statements.delete('');
+    this.#portals.drop('');
+    await simpleQuery(body, this.#handler, this.#output, () => this.#requireAlive());
+    this.#ready();
+  }
+
+  /** Ends a series of messages. Outside a transaction block no portal outlives it. */
+  #ready(): void {
+    const status = this.#handler.transactionStatus;
+    if (status === 'I') this.#portals.dropAll();
+    readyForQuery(this.#output.messages, status);
+    this.#state = 'Idle';
+    if (this.#draining !== null) this.#finish(this.#draining);
+    // Answers to messages that have already come leave in one write, but wait for no later statement.
+    else if (this.#input.decoder.buffered > 0) this.#output.flushSoon();
+    else this.#output.flush();
+  }
+
+  #requireAlive(): void {
+    const expired = this.#ending ?? this.#handler.expiry();
+    if (expired !== null) throw expired.as('FATAL');
+  }
+
+  #fail(cause: unknown, type: number): void {
+    // With the client gone, what unwinds a running statement is no news.
+    if (this.#output.closed && cause instanceof WireError) return;
+    const shown = this.#presentable(cause, 'ERROR');
+    if (shown.severity === 'FATAL') {
+      this.#finish(shown);
+      return;
+    }
+    errorResponse(this.#output.messages, shown);
+    this.#handler.failed();
+    if (isExtended(type)) {
+      this.#state = 'AwaitingSync';
+      this.#output.flushSoon();
+    } else {
+      this.#ready();
+    }
+  }
+
+  #presentable(cause: unknown, severity: 'ERROR' | 'FATAL'): WireError {
+    if (cause instanceof WireError) return severity === 'FATAL' ? cause.as('FATAL') : cause;
+    this.#settings.onInternalError(cause);
+    return internalError(severity);
+  }
+
+  #finish(reason: WireError | null): void {
+    if (this.#state === 'Ended') return;
+    this.#state = 'Ended';
+    this.#output.end(reason);
+    this.#input.discard();
+  }
+
+  async #close(): Promise<void> {
+    this.#finish(null);
+    this.#portals.dropAll();
+    await this.#portals.sweep(this.#settings.onInternalError);
+    try {
+      await this.#handler.close();
+    } catch (cause) {
+      this.#settings.onInternalError(cause);
+    }
+  }
+}
+
+function endsDiscarding(type: number): boolean {
+  return type === Frontend.sync || type === Frontend.terminate;
+}
+
+function isExtended(type: number): boolean {
+  switch (type) {
+    case Frontend.parse:
+    case Frontend.bind:
+    case Frontend.describe:
+    case Frontend.execute:
+    case Frontend.close:
+    case Frontend.flush:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** Everything that reads or makes something in the session's name. */
+function needsIdentity(type: number): boolean {
+  return type === Frontend.query || (isExtended(type) && type !== Frontend.flush);
+}

@@ -1,0 +1,52 @@
+import { error, WireError } from './errors.js';
+import type { SessionHandler, SimpleStatement } from './handler.js';
+import { decodeQuery } from './messages/query.js';
+import { commandComplete, emptyQueryResponse, rowDescription } from './messages/results.js';
+import type { Output } from './output.js';
+import { runPortal } from './run-portal.js';
+
+/**
+ * Answers a Query up to, and without, ReadyForQuery: its statements in order, all results as text, stopping at
+ * the first error. `requireAlive` throws where the session must not go on to another statement.
+ */
+export async function simpleQuery(
+  body: Buffer,
+  handler: SessionHandler,
+  output: Output,
+  requireAlive: () => void,
+): Promise<void> {
+  const text = decodeQuery(body);
+  const statements = await handler.split(text);
+  if (statements.length === 0) emptyQueryResponse(output.messages);
+  for (const statement of statements) {
+    requireAlive();
+    try {
+      await answer(statement.text, handler, output);
+    } catch (cause) {
+      throw cause instanceof WireError ? cause.shifted(charactersBefore(statement, text)) : cause;
+    }
+  }
+}
+
+async function answer(text: string, handler: SessionHandler, output: Output): Promise<void> {
+  const out = output.messages;
+  const statement = await handler.prepare(text, []);
+  if (statement === null) return emptyQueryResponse(out);
+  if (statement.parameterTypes.length > 0) throw error('42P02', 'there is no parameter $1');
+  const resultFormats = (statement.columns ?? []).map(() => 0 as const);
+  const portal = await statement.open({ parameterFormats: [], parameters: [], resultFormats });
+  try {
+    if (statement.columns !== null) rowDescription(out, statement.columns, resultFormats);
+    const { tag } = await runPortal(statement, portal, 0, output);
+    commandComplete(out, tag);
+  } finally {
+    await portal.close();
+  }
+}
+
+/** In Unicode code points, the unit of error positions. */
+function charactersBefore(statement: SimpleStatement, text: string): number {
+  let characters = 0;
+  for (const _ of text.slice(0, statement.start)) characters++;
+  return characters;
+}
