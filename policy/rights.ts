@@ -1,14 +1,13 @@
 import {
   type AttributePattern,
-  type BooleanValue,
   type Catalog,
   type Expr,
   forChain,
   InternalError,
   type RelationAccess,
   type RelationGrant,
-  someExpr,
 } from 'osl-compiler';
+import { attributesOf } from './attributes.js';
 import { joinDenied } from './role.js';
 import type { Denied, PolicySnapshot } from './snapshot.js';
 
@@ -51,7 +50,7 @@ export function relationAccess(
 }
 
 /** A relation that is denied as a whole has no rows either: `count(*)` names no column. */
-const FALSE: BooleanValue = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
+const FALSE: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
 const NOTHING: ReadonlySet<string> = new Set();
 
 function deniedOf(name: string, rights: Rights, snapshot: PolicySnapshot): Denied {
@@ -79,9 +78,9 @@ function tieTo(patterns: readonly AttributePattern[]): (filter: Expr | null) => 
  * it, which a NOT above it would turn into "every row".
  */
 function tie(filter: Expr, patterns: readonly AttributePattern[]): Expr {
-  const lacks = (e: Expr): boolean =>
-    e.kind === 'attribute_match' && patterns.some((p) => !p.has(e.attribute));
-  return someExpr(filter, lacks) ? FALSE : forChain(filter, patterns);
+  const needed = [...attributesOf(filter)];
+  const complete = patterns.every((p) => needed.every((a) => p.has(a)));
+  return complete ? forChain(filter, patterns) : FALSE;
 }
 
 function withFilter(grant: RelationGrant, filter: Expr | null): RelationGrant {

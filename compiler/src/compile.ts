@@ -2,7 +2,7 @@ import type { Access } from './access.js';
 import { bind, type Features } from './bind/index.js';
 import type { Catalog } from './catalog.js';
 import { queryError } from './errors.js';
-import { govern, type GovernedPlan } from './govern/index.js';
+import { type GovernedPlan, govern } from './govern/index.js';
 import { parse } from './parse.js';
 import { type TypeName, typeOfOid } from './types.js';
 
@@ -19,10 +19,21 @@ export const ALL_FEATURES: Features = Object.freeze({ scalarSubqueries: true, se
  *
  * @throws QueryError for everything that the caller can mend
  */
-export function compile(text: string, catalog: Catalog, access: Access, options: CompileOptions = {}): GovernedPlan {
+export function compile(
+  text: string,
+  catalog: Catalog,
+  access: Access,
+  options: CompileOptions = {},
+): GovernedPlan {
   try {
     const parsed = parse(text);
-    const bound = bind(parsed, catalog, access, options.features ?? ALL_FEATURES, declared(options.parameterOids ?? []));
+    const bound = bind(
+      parsed,
+      catalog,
+      access,
+      options.features ?? ALL_FEATURES,
+      declared(options.parameterOids ?? []),
+    );
     return govern(bound, access, catalog.version);
   } catch (error) {
     throw error instanceof RangeError ? queryError('tooDeep', {}) : error;

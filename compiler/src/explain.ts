@@ -19,11 +19,15 @@ function explainQuery(query: Query): Explanation {
     case 'values':
       return step('values', { rows: query.rows.length }, []);
     case 'set_operation':
-      return step(query.operator, { all: query.all, ordered: query.orderBy.length > 0, limited: query.limit !== null }, [
-        ...query.with.map((t) => explainQuery(t.query)),
-        explainQuery(query.left),
-        explainQuery(query.right),
-      ]);
+      return step(
+        query.operator,
+        { all: query.all, ordered: query.orderBy.length > 0, limited: query.limit !== null },
+        [
+          ...query.with.map((t) => explainQuery(t.query)),
+          explainQuery(query.left),
+          explainQuery(query.right),
+        ],
+      );
     case 'select':
       return step(
         'select',
@@ -35,7 +39,10 @@ function explainQuery(query: Query): Explanation {
           ordered: query.orderBy.length > 0,
           limited: query.limit !== null,
         },
-        [...query.with.map((t) => explainQuery(t.query)), ...(query.from === null ? [] : [explainFrom(query.from)])],
+        [
+          ...query.with.map((t) => explainQuery(t.query)),
+          ...(query.from === null ? [] : [explainFrom(query.from)]),
+        ],
       );
     default: {
       const unknown: never = query;
@@ -64,7 +71,10 @@ function explainFrom(item: FromItem): Explanation {
     case 'cte':
       return step('common table', { table: item.table }, []);
     case 'join':
-      return step(`${item.type} join`, { keys: item.on.length }, [explainFrom(item.left), explainFrom(item.right)]);
+      return step(`${item.type} join`, { keys: item.on.length }, [
+        explainFrom(item.left),
+        explainFrom(item.right),
+      ]);
     default: {
       const unknown: never = item;
       return unknown;

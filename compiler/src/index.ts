@@ -14,12 +14,12 @@ export {
   QueryError,
   queryError,
 } from './errors.js';
-export { explain, type Explanation } from './explain.js';
+export { type Explanation, explain } from './explain.js';
 export { type AttributePattern, forChain } from './govern/chain.js';
 export type { GovernedPlanFields, OutputColumn } from './govern/governed-plan.js';
 export { GovernedPlan } from './govern/governed-plan.js';
 export { REDACTED } from './govern/mask.js';
-export { parse, type Parsed, ready, splitStatements, type StatementText } from './parse.js';
+export { type Parsed, parse, ready, type StatementText, splitStatements } from './parse.js';
 export type { Expr, Slot } from './plan.js';
 export { nearest } from './text.js';
 export {

@@ -36,7 +36,11 @@ export function parse(text: string): Parsed {
   const first = stmts[0]?.stmt;
   if (stmts.length !== 1 || first === undefined) {
     const second = stmts[1]?.stmt_location;
-    throw queryError('oneStatement', { count: stmts.length }, second === undefined ? null : positionAt(source, second));
+    throw queryError(
+      'oneStatement',
+      { count: stmts.length },
+      second === undefined ? null : positionAt(source, second),
+    );
   }
   return { source, node: first };
 }
@@ -57,7 +61,8 @@ function parseAll(text: string): { source: SourceText; stmts: readonly RawStmt[]
   if (!loaded) throw new InternalError('the parser is not loaded: await ready() first');
   if (text.length > MAX_TEXT) throw queryError('tooLarge', { what: 'the text', limit: MAX_TEXT });
   const nul = text.indexOf('\0');
-  if (nul >= 0) throw queryError('syntax', { detail: 'the text holds a NUL character' }, positionOfIndex(text, nul));
+  if (nul >= 0)
+    throw queryError('syntax', { detail: 'the text holds a NUL character' }, positionOfIndex(text, nul));
   const { parsed, quoted } = quoteExtract(text);
   const source = { original: text, quoted };
   try {
@@ -69,7 +74,8 @@ function parseAll(text: string): { source: SourceText; stmts: readonly RawStmt[]
 
 function asQueryError(error: unknown, source: SourceText, parsed: string): Error {
   if (error instanceof RangeError) return queryError('tooDeep', {});
-  if (!hasSqlDetails(error)) return error instanceof Error ? error : new InternalError('the parser threw no error');
+  if (!hasSqlDetails(error))
+    return error instanceof Error ? error : new InternalError('the parser threw no error');
   const details = error.sqlDetails;
   // The parser counts this one offset in code points, all others in bytes.
   const before = [...parsed].slice(0, details?.cursorPosition ?? 0).join('');
@@ -121,7 +127,11 @@ function scan(text: string): readonly Token[] {
   try {
     return scanSync(text)
       .tokens.filter((t) => !t.tokenName.endsWith('_COMMENT'))
-      .map((t) => ({ start: t.start, end: t.end, word: t.keywordKind === 0 ? t.text : t.text.toLowerCase() }));
+      .map((t) => ({
+        start: t.start,
+        end: t.end,
+        word: t.keywordKind === 0 ? t.text : t.text.toLowerCase(),
+      }));
   } catch {
     return [];
   }

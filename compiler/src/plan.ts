@@ -144,7 +144,7 @@ export interface Membership {
 
 export interface Case {
   readonly kind: 'case';
-  readonly arms: readonly { readonly when: Expr; readonly then: Expr }[];
+  readonly arms: readonly { readonly when: Expr; readonly result: Expr }[];
   readonly otherwise: Expr;
   readonly type: TypeName;
 }
@@ -398,7 +398,12 @@ export type Slot =
   /** All values of an attribute of a chain subject, as an array. */
   | { readonly kind: 'attribute'; readonly type: ArrayType; readonly subject: number; readonly name: string }
   /** The inner or outer pad of the tenant's mask key for one key domain; 64 bytes. */
-  | { readonly kind: 'pad'; readonly type: 'bytea'; readonly pad: 'inner' | 'outer'; readonly domain: string };
+  | {
+      readonly kind: 'pad';
+      readonly type: 'bytea';
+      readonly pad: 'inner' | 'outer';
+      readonly domain: string;
+    };
 
 /** A literal in Postgres' text format; an array for an IN list. */
 export type LiteralValue = string | readonly (string | null)[];

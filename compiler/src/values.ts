@@ -21,7 +21,8 @@ export function valuesOf<V>(slots: readonly Slot[], sources: ValueSources<V>): r
         return sources.text(textOf(slot.value));
       case 'client': {
         const value = sources.client(slot.index);
-        if (value === undefined) throw queryError('parameterCount', { given: slot.index, needed: slot.index + 1 });
+        if (value === undefined)
+          throw queryError('parameterCount', { given: slot.index, needed: slot.index + 1 });
         return value;
       }
       case 'attribute':
@@ -42,6 +43,8 @@ function textOf(value: LiteralValue): string {
 
 /** An array in Postgres' text format, every element quoted. */
 export function arrayText(items: readonly (string | null)[]): string {
-  const quoted = items.map((i) => (i === null ? 'NULL' : `"${i.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`));
+  const quoted = items.map((i) =>
+    i === null ? 'NULL' : `"${i.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`,
+  );
   return `{${quoted.join(',')}}`;
 }

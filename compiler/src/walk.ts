@@ -35,7 +35,7 @@ export function childrenOf(expr: Expr): readonly Expr[] {
     case 'membership':
       return [expr.arg, ...expr.items];
     case 'case':
-      return [...expr.arms.flatMap((a) => [a.when, a.then]), expr.otherwise];
+      return [...expr.arms.flatMap((a) => [a.when, a.result]), expr.otherwise];
     case 'array':
       return expr.items;
     case 'subscript':
@@ -57,7 +57,9 @@ export function childrenOf(expr: Expr): readonly Expr[] {
 
 /** The query directly below `expr`, if it has one. */
 export function queryOf(expr: Expr): Query | null {
-  return expr.kind === 'scalar_query' || expr.kind === 'exists' || expr.kind === 'in_query' ? expr.query : null;
+  return expr.kind === 'scalar_query' || expr.kind === 'exists' || expr.kind === 'in_query'
+    ? expr.query
+    : null;
 }
 
 /** Rebuilds `expr` with `f` applied to the values and `q` to the query directly below it. */
@@ -97,7 +99,7 @@ export function mapChildren(expr: Expr, f: (e: Expr) => Expr, q: (query: Query) 
     case 'case':
       return Object.freeze({
         ...expr,
-        arms: Object.freeze(expr.arms.map((a) => Object.freeze({ when: f(a.when), then: f(a.then) }))),
+        arms: Object.freeze(expr.arms.map((a) => Object.freeze({ when: f(a.when), result: f(a.result) }))),
         otherwise: f(expr.otherwise),
       });
     case 'conditional':
@@ -123,7 +125,11 @@ export function mapChildren(expr: Expr, f: (e: Expr) => Expr, q: (query: Query) 
         frame:
           expr.frame === null
             ? null
-            : Object.freeze({ ...expr.frame, start: mapBound(expr.frame.start, f), end: mapBound(expr.frame.end, f) }),
+            : Object.freeze({
+                ...expr.frame,
+                start: mapBound(expr.frame.start, f),
+                end: mapBound(expr.frame.end, f),
+              }),
       });
     case 'scalar_query':
       return Object.freeze({ ...expr, query: q(expr.query) });
@@ -148,7 +154,10 @@ export function mapSort(keys: readonly SortKey[], f: (e: Expr) => Expr): readonl
  * Rebuilds `query` with `expr` applied to each value of every level, FROM conditions included, and `item` to
  * each leaf of every FROM. Queries inside values are visited too.
  */
-export function mapQuery(query: Query, visit: { expr: (e: Expr) => Expr; item: (i: FromItem) => FromItem }): Query {
+export function mapQuery(
+  query: Query,
+  visit: { expr: (e: Expr) => Expr; item: (i: FromItem) => FromItem },
+): Query {
   const q = (inner: Query): Query => mapQuery(inner, visit);
   const deep = (e: Expr): Expr => visit.expr(mapChildren(e, deep, q));
   const all = (list: readonly Expr[]): readonly Expr[] => Object.freeze(list.map(deep));
@@ -290,7 +299,9 @@ export function conditionsOf(item: FromItem | null): readonly Expr[] {
 }
 
 export function columnsOf(query: Query): readonly { readonly name: string; readonly type: Expr['type'] }[] {
-  return query.kind === 'select' ? query.outputs.map((o) => ({ name: o.name, type: o.expr.type })) : query.columns;
+  return query.kind === 'select'
+    ? query.outputs.map((o) => ({ name: o.name, type: o.expr.type }))
+    : query.columns;
 }
 
 function optional(expr: Expr | null): readonly Expr[] {

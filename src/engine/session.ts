@@ -5,6 +5,8 @@ import { BackendSplitter } from './protocol/splitter.js';
 
 /** The bytes of one upstream session, after authentication. */
 export interface Transport {
+  /** How long a statement to be cancelled may go on, unread, where that is cheaper than to cancel it. */
+  readonly graceMs: number;
   /** `closed` is called once, after which nothing else is. */
   attach(receive: (chunk: Uint8Array) => void, closed: () => void): void;
   /** Sends `bytes`; true when the caller may overwrite them at once. */
@@ -55,6 +57,7 @@ export class Session {
   #flushing = false;
   #pumping = false;
   #cancelling: Promise<void> | null = null;
+  #grace: NodeJS.Timeout | null = null;
 
   constructor(transport: Transport) {
     this.#transport = transport;
@@ -92,7 +95,18 @@ export class Session {
 
   /** Cancels what runs, and no longer waits for the reader. Only for a session with a single job. */
   cancel(): void {
-    if (this.closed || this.#cancelling !== null) return;
+    if (this.closed || this.#cancelling !== null || this.#grace !== null) return;
+    if (this.#transport.graceMs > 0) {
+      this.#grace = setTimeout(() => this.#cancelNow(), this.#transport.graceMs);
+    } else {
+      this.#cancelNow();
+    }
+    this.#unpause(this.#pauses);
+  }
+
+  #cancelNow(): void {
+    this.#grace = null;
+    if (this.closed || this.#jobs.length === 0) return;
     const late = setTimeout(() => this.destroy(), DRAIN_MS);
     this.#cancelling = this.#transport.cancel().then(
       () => clearTimeout(late),
@@ -101,7 +115,6 @@ export class Session {
         this.destroy();
       },
     );
-    this.#unpause(this.#pauses);
   }
 
   /** Null when the session can take the next job; otherwise settles when no cancel request is on its way. */
@@ -164,10 +177,16 @@ export class Session {
     } else if (splitter.type === READY_FOR_QUERY) {
       this.#status = splitter.body()[0] ?? 0;
       this.#jobs.shift();
+      this.#endGrace();
       job.ready(this.#status);
     } else {
       job.message(splitter.type, splitter.body());
     }
+  }
+
+  #endGrace(): void {
+    if (this.#grace !== null) clearTimeout(this.#grace);
+    this.#grace = null;
   }
 
   #pauseFor(wait: Promise<void>): void {
@@ -188,6 +207,7 @@ export class Session {
   #lose(): void {
     if (this.closed) return;
     this.closed = true;
+    this.#endGrace();
     const jobs = this.#jobs;
     this.#jobs = [];
     this.#chunks = [];

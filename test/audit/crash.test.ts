@@ -5,6 +5,7 @@ import { openAuditLog, readRecords, verifyAuditLog } from '../../policy/audit/in
 import { tempDir } from './fixture.js';
 
 const CHILD = new URL('./crash-child.js', import.meta.url).pathname;
+/** More than some 500 rounds outlast the runner's limit: `OSL_CRASH_ROUNDS=1000 npx tap run --timeout=0 …`. */
 const ROUNDS = Number(process.env['OSL_CRASH_ROUNDS'] ?? 100);
 /** A fresh directory now and then keeps a long run linear: every opening reads the whole log. */
 const ROUNDS_PER_DIRECTORY = 100;
@@ -22,8 +23,9 @@ async function killedRun(dir: string, round: number): Promise<Map<number, string
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     printed += text;
   });
-  const [, signal] = await exited;
-  if (signal !== 'SIGKILL') throw new Error(`round ${round}: the writer ended by itself`);
+  const [code, signal] = await exited;
+  if (signal !== 'SIGKILL')
+    throw new Error(`round ${round}: the writer ended by itself (${code ?? signal}) in ${dir}`);
   const acknowledged = new Map<number, string>();
   for (const line of printed.split('\n').slice(0, -1)) {
     const [seq, request = ''] = line.split(' ');
@@ -32,6 +34,7 @@ async function killedRun(dir: string, round: number): Promise<Map<number, string
   return acknowledged;
 }
 
+t.setTimeout(0);
 t.test(
   `kill -9, ${ROUNDS} times: every acknowledged record is there and the chain holds`,
   { timeout: 0 },

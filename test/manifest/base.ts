@@ -1,5 +1,5 @@
-import { ManifestProblems, parseManifest, parsePolicyDocument } from '../../src/manifest/index.js';
 import type { Diagnostic } from '../../src/manifest/index.js';
+import { ManifestProblems, parseManifest, parsePolicyDocument } from '../../src/manifest/index.js';
 
 /** A small valid manifest; cases change a line of it. */
 export const MANIFEST = `version: 1

@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { parseManifest } from '../../src/manifest/index.js';
-import { MANIFEST, edited } from './base.js';
+import { edited, MANIFEST } from './base.js';
 
 const manifest = parseManifest(MANIFEST, 'm.yaml');
 
@@ -13,8 +13,24 @@ test('a relation has the declared columns in their order, with what the connecto
     schema: 'sales',
     table: 'customers',
     columns: [
-      { name: 'id', physical: 'id', type: 'int4', description: null, nullable: false, sensitivity: null, keyDomain: 'customer.id' },
-      { name: 'tax', physical: 'tax_no', type: 'text', description: 'Tax number', nullable: true, sensitivity: 'secret', keyDomain: null },
+      {
+        name: 'id',
+        physical: 'id',
+        type: 'int4',
+        description: null,
+        nullable: false,
+        sensitivity: null,
+        keyDomain: 'customer.id',
+      },
+      {
+        name: 'tax',
+        physical: 'tax_no',
+        type: 'text',
+        description: 'Tax number',
+        nullable: true,
+        sensitivity: 'secret',
+        keyDomain: null,
+      },
     ],
     primaryKey: ['id'],
     sealedKeys: ['id'],
@@ -36,7 +52,11 @@ test('linked columns share the key domain of what they lead to; others that join
 });
 
 test('a bridge has its sides, their key, and both as sealed keys', async (t) => {
-  t.match(manifest.catalog.relations.get('tag'), { kind: 'bridge', primaryKey: ['order_id', 'customer_id'], sealedKeys: ['order_id', 'customer_id'] });
+  t.match(manifest.catalog.relations.get('tag'), {
+    kind: 'bridge',
+    primaryKey: ['order_id', 'customer_id'],
+    sealedKeys: ['order_id', 'customer_id'],
+  });
   t.strictSame(manifest.bridges.get('tag'), {
     name: 'tag',
     left: { entity: 'order', columns: ['order_id'], keys: ['id'] },
@@ -45,14 +65,38 @@ test('a bridge has its sides, their key, and both as sealed keys', async (t) => 
 });
 
 test('relationships, metrics, facets and words are compiled', async (t) => {
-  t.match(manifest.relationships.get('order_customer'), { from: { entity: 'order', column: 'customer_id' }, to: { entity: 'customer', column: 'id' } });
-  t.strictSame(manifest.catalog.metrics.get('revenue'), { name: 'revenue', description: null, entity: 'order', type: 'simple', expression: 'sum(amount)', filter: 'amount > 0' });
-  t.match(manifest.facets.get('notes'), { table: 'orders', maxTopK: 50, embeddingModel: 'lexical-v1', chunking: { maxChars: 1200, overlapChars: 150 }, approximate: false });
-  t.strictSame([...(manifest.facets.get('notes')?.versions.values() ?? [])], [
-    { name: 'raw', redact: [], detectors: [] },
-    { name: 'masked', redact: ['pii'], detectors: ['email'] },
-  ]);
-  t.strictSame(manifest.lexicon.get('turnover'), { term: 'turnover', refersTo: 'revenue', kind: 'metric', synonyms: ['sales'] });
+  t.match(manifest.relationships.get('order_customer'), {
+    from: { entity: 'order', column: 'customer_id' },
+    to: { entity: 'customer', column: 'id' },
+  });
+  t.strictSame(manifest.catalog.metrics.get('revenue'), {
+    name: 'revenue',
+    description: null,
+    entity: 'order',
+    type: 'simple',
+    expression: 'sum(amount)',
+    filter: 'amount > 0',
+  });
+  t.match(manifest.facets.get('notes'), {
+    table: 'orders',
+    maxTopK: 50,
+    embeddingModel: 'lexical-v1',
+    chunking: { maxChars: 1200, overlapChars: 150 },
+    approximate: false,
+  });
+  t.strictSame(
+    [...(manifest.facets.get('notes')?.versions.values() ?? [])],
+    [
+      { name: 'raw', redact: [], detectors: [] },
+      { name: 'masked', redact: ['pii'], detectors: ['email'] },
+    ],
+  );
+  t.strictSame(manifest.lexicon.get('turnover'), {
+    term: 'turnover',
+    refersTo: 'revenue',
+    kind: 'metric',
+    synonyms: ['sales'],
+  });
   t.equal(manifest.connectors.get('db')?.tables.get('sales.orders')?.columns.get('note')?.sensitivity, 'pii');
 });
 
@@ -61,7 +105,11 @@ test('the version is that of the content', async (t) => {
   t.match(manifest.version, /^[0-9a-f]{32}$/);
   t.equal(manifest.catalog.version, manifest.version);
   t.equal(version(`# a comment\n${MANIFEST}`), manifest.version);
-  t.not(version(edited(MANIFEST, 'columns: [id, customer_id, amount]', 'columns: [amount, id, customer_id]')), manifest.version, 'the order of * counts');
+  t.not(
+    version(edited(MANIFEST, 'columns: [id, customer_id, amount]', 'columns: [amount, id, customer_id]')),
+    manifest.version,
+    'the order of * counts',
+  );
 });
 
 test('nothing of it can be changed', async (t) => {
@@ -70,13 +118,22 @@ test('nothing of it can be changed', async (t) => {
   t.throws(() => relations instanceof Map && relations.clear(), TypeError);
   t.throws(() => relations instanceof Map && relations.delete('order'), TypeError);
   for (const r of relations.values()) {
-    t.ok(Object.isFrozen(r) && Object.isFrozen(r.columns) && r.columns.every((c) => Object.isFrozen(c)), r.name);
+    t.ok(
+      Object.isFrozen(r) && Object.isFrozen(r.columns) && r.columns.every((c) => Object.isFrozen(c)),
+      r.name,
+    );
   }
 });
 
 test('ten thousand entities load in seconds', async (t) => {
-  const tables = Array.from({ length: 10_000 }, (_, i) => `      s.t${i}: { columns: { id: { type: int8 }, name: { type: text } } }`);
-  const entities = Array.from({ length: 10_000 }, (_, i) => `  e${i}: { source: db.s.t${i}, primary_key: [id], columns: [id, name] }`);
+  const tables = Array.from(
+    { length: 10_000 },
+    (_, i) => `      s.t${i}: { columns: { id: { type: int8 }, name: { type: text } } }`,
+  );
+  const entities = Array.from(
+    { length: 10_000 },
+    (_, i) => `  e${i}: { source: db.s.t${i}, primary_key: [id], columns: [id, name] }`,
+  );
   const text = `version: 1\nconnectors:\n  db:\n    kind: pglite\n    tables:\n${tables.join('\n')}\nentities:\n${entities.join('\n')}\n`;
   const start = performance.now();
   t.equal(parseManifest(text, 'm').catalog.relations.size, 10_000);

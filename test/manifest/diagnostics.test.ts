@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { MANIFEST, POLICY, edited, ofManifest, ofPolicy } from './base.js';
+import { edited, MANIFEST, ofManifest, ofPolicy, POLICY } from './base.js';
 
 /** One change to a good file, and everything that its author is told: `line:column-column CODE message (hint)`. */
 interface Case {
@@ -14,81 +14,61 @@ const MANIFEST_CASES: readonly Case[] = [
     name: 'a tab as indentation',
     from: '  db:\n    kind: pglite',
     to: '  db:\n\tkind: pglite',
-    told: [
-      '4:1-2 M0003 tabs are not allowed as indentation (indent with spaces)',
-    ],
+    told: ['4:1-2 M0003 tabs are not allowed as indentation (indent with spaces)'],
   },
   {
     name: 'an unclosed bracket',
     from: 'primary_key: [id]\n    entity_key',
     to: 'primary_key: [id\n    entity_key',
-    told: [
-      '26:5-6 M0003 flow sequence in block collection must be sufficiently indented and end with a ]',
-    ],
+    told: ['26:5-6 M0003 flow sequence in block collection must be sufficiently indented and end with a ]'],
   },
   {
     name: 'a repeated key',
     from: 'version: 1',
     to: 'version: 1\nversion: 1',
-    told: [
-      '2:1-8 M0004 `version` is given twice',
-    ],
+    told: ['2:1-8 M0004 `version` is given twice'],
   },
   {
     name: 'a repeated entity',
     from: '  customer:\n',
     to: '  order:\n',
-    told: [
-      '28:3-8 M0004 `order` is given twice',
-    ],
+    told: ['28:3-8 M0004 `order` is given twice'],
   },
   {
     name: 'a second document',
     from: 'lexicon:\n',
     to: '---\nlexicon:\n',
-    told: [
-      '55:1-58:1 M0003 the file holds more than one document',
-    ],
+    told: ['55:1-58:1 M0003 the file holds more than one document'],
   },
   {
     name: 'an alias without anchor',
     from: 'expression: sum(amount)',
     to: 'expression: *sum',
-    told: [
-      '54:29-39 M0006 the alias `*sum` has no anchor before it',
-    ],
+    told: ['54:29-39 M0006 the alias `*sum` has no anchor before it'],
   },
   {
     name: 'an alias that holds itself',
     from: 'primary_key: [id]\n    entity_key',
     to: 'primary_key: &a [*a]\n    entity_key',
-    told: [
-      '25:22-24 M0005 the file has more than 32 levels',
-    ],
+    told: ['25:22-24 M0005 the file has more than 32 levels'],
   },
   {
     name: 'an empty file',
     from: MANIFEST,
     to: '',
-    told: [
-      '1:1-1 M1001 the file must be a mapping, not nothing (A semantic graph over Postgres.)',
-    ],
+    told: ['1:1-1 M1001 the file must be a mapping, not nothing (A semantic graph over Postgres.)'],
   },
   {
     name: 'a list instead of a mapping',
     from: MANIFEST,
     to: '- 1\n',
-    told: [
-      '1:1-4 M1001 the file must be a mapping, not a list (A semantic graph over Postgres.)',
-    ],
+    told: ['1:1-4 M1001 the file must be a mapping, not a list (A semantic graph over Postgres.)'],
   },
   {
     name: 'a misspelt key at the top',
     from: 'lexicon:',
     to: 'lexikon:',
-    told: [
-      '55:1-8 M1002 unknown key `lexikon` (perhaps you meant `lexicon`)',
-    ],
+    told: ['55:1-8 M1002 unknown key `lexikon` (perhaps you meant `lexicon`)'],
   },
   {
     name: 'a misspelt key below',
@@ -128,7 +108,7 @@ const MANIFEST_CASES: readonly Case[] = [
     from: 'sum(amount), filter: amount > 0',
     to: '3',
     told: [
-      '54:41-42 M1001 `expression` must be text, not a number (An aggregate over the entity\'s columns: `sum(amount)`.)',
+      "54:41-42 M1001 `expression` must be text, not a number (An aggregate over the entity's columns: `sum(amount)`.)",
     ],
   },
   {
@@ -152,9 +132,7 @@ const MANIFEST_CASES: readonly Case[] = [
     name: 'another format version',
     from: 'version: 1',
     to: 'version: 2',
-    told: [
-      '1:10-11 M1004 `version` must be 1 (The version of this format: 1.)',
-    ],
+    told: ['1:10-11 M1004 `version` must be 1 (The version of this format: 1.)'],
   },
   {
     name: 'an entity name with a blank',
@@ -208,65 +186,49 @@ const MANIFEST_CASES: readonly Case[] = [
     name: 'an empty key',
     from: 'primary_key: [id]\n    columns:',
     to: 'primary_key: []\n    columns:',
-    told: [
-      '30:5-16 M1004 `primary_key` must not be empty (Columns of the entity that identify a row.)',
-    ],
+    told: ['30:5-16 M1004 `primary_key` must not be empty (Columns of the entity that identify a row.)'],
   },
   {
     name: 'an unknown connector',
     from: 'source: db.sales.orders\n    primary',
     to: 'source: dc.sales.orders\n    primary',
-    told: [
-      '24:13-28 M2001 connector `dc` is not declared (perhaps you meant `db`)',
-    ],
+    told: ['24:13-28 M2001 connector `dc` is not declared (perhaps you meant `db`)'],
   },
   {
     name: 'an unknown table',
     from: 'table: sales.customers',
     to: 'table: sales.customer',
-    told: [
-      '29:37-51 M2001 table `sales.customer` is not declared (perhaps you meant `sales.customers`)',
-    ],
+    told: ['29:37-51 M2001 table `sales.customer` is not declared (perhaps you meant `sales.customers`)'],
   },
   {
     name: 'an unknown type',
     from: 'amount: { type: numeric }',
     to: 'amount: { type: numerik }',
-    told: [
-      '10:27-34 M2004 type `numerik` is not known (perhaps you meant `numeric`)',
-    ],
+    told: ['10:27-34 M2004 type `numerik` is not known (perhaps you meant `numeric`)'],
   },
   {
     name: 'a server without its URL',
     from: 'kind: pglite',
     to: 'kind: postgres',
-    told: [
-      '3:3-5 M1003 `db` has no `url_env` (name the variable that holds the URL)',
-    ],
+    told: ['3:3-5 M1003 `db` has no `url_env` (name the variable that holds the URL)'],
   },
   {
     name: 'an embedded engine with a URL',
     from: 'kind: pglite',
     to: 'kind: pglite\n    url_env: X',
-    told: [
-      '5:5-12 M2009 the embedded engine has no URL (remove it, or use `kind: postgres`)',
-    ],
+    told: ['5:5-12 M2009 the embedded engine has no URL (remove it, or use `kind: postgres`)'],
   },
   {
     name: 'pii and sensitivity that disagree',
     from: 'note: { type: text, pii: true }',
     to: 'note: { type: text, pii: true, sensitivity: secret }',
-    told: [
-      '11:31-34 M2009 `pii` and `sensitivity` disagree (keep one of them)',
-    ],
+    told: ['11:31-34 M2009 `pii` and `sensitivity` disagree (keep one of them)'],
   },
   {
     name: 'a system schema',
     from: '      sales.tags:',
     to: '      pg_catalog.pg_class: { columns: {} }\n      sales.tags:',
-    told: [
-      '17:7-26 M2010 `pg_catalog` is a system schema (system catalogs cannot be published)',
-    ],
+    told: ['17:7-26 M2010 `pg_catalog` is a system schema (system catalogs cannot be published)'],
   },
   {
     name: 'a column without a declared type',
@@ -288,9 +250,7 @@ const MANIFEST_CASES: readonly Case[] = [
     name: 'columns that differ in case',
     from: 'columns: [id, customer_id, amount]',
     to: 'columns: [id, customer_id, amount, ID]',
-    told: [
-      '27:40-42 M2002 column `ID` is declared twice (`id` is the same name: case does not count)',
-    ],
+    told: ['27:40-42 M2002 column `ID` is declared twice (`id` is the same name: case does not count)'],
   },
   {
     name: 'a reserved column',
@@ -314,17 +274,13 @@ const MANIFEST_CASES: readonly Case[] = [
     name: 'a sealed key that is no column',
     from: 'entity_key_columns: [id, customer_id]',
     to: 'entity_key_columns: [id, customer_id, note]',
-    told: [
-      '26:43-47 M2005 key `note` is not a column of `order` (a key must be among its columns)',
-    ],
+    told: ['26:43-47 M2005 key `note` is not a column of `order` (a key must be among its columns)'],
   },
   {
     name: 'a nullable primary key',
     from: 'sales.orders:\n        columns:\n          id: { type: int8 }',
     to: 'sales.orders:\n        columns:\n          id: { type: int8, nullable: true }',
-    told: [
-      '27:15-17 M2009 primary key column `id` is declared nullable',
-    ],
+    told: ['27:15-17 M2009 primary key column `id` is declared nullable'],
   },
   {
     name: 'a bridge with the name of an entity',
@@ -338,17 +294,13 @@ const MANIFEST_CASES: readonly Case[] = [
     name: 'a bridge to an unknown entity',
     from: 'left: { entity: order',
     to: 'left: { entity: ordr',
-    told: [
-      '37:21-25 M2001 entity `ordr` is not declared (perhaps you meant `order`)',
-    ],
+    told: ['37:21-25 M2001 entity `ordr` is not declared (perhaps you meant `order`)'],
   },
   {
     name: 'a bridge to a bridge',
     from: 'left: { entity: order',
     to: 'left: { entity: tag',
-    told: [
-      '37:21-24 M2001 entity `tag` is not declared',
-    ],
+    told: ['37:21-24 M2001 entity `tag` is not declared'],
   },
   {
     name: 'a bridge with too many columns on a side',
@@ -362,33 +314,25 @@ const MANIFEST_CASES: readonly Case[] = [
     name: 'a bridge side of another type',
     from: 'columns: [order_id] }',
     to: 'columns: [weight] }',
-    told: [
-      '37:38-44 M2008 `weight` is float8, but `id` is int8 (both ends of a link have one type)',
-    ],
+    told: ['37:38-44 M2008 `weight` is float8, but `id` is int8 (both ends of a link have one type)'],
   },
   {
     name: 'a bridge side that is no column',
     from: 'columns: [order_id, customer_id, weight]',
     to: 'columns: [order_id, weight]',
-    told: [
-      '38:42-53 M2005 key `customer_id` is not a column of `tag` (a key must be among its columns)',
-    ],
+    told: ['38:42-53 M2005 key `customer_id` is not a column of `tag` (a key must be among its columns)'],
   },
   {
     name: 'a relationship from an unknown entity',
     from: 'from: order.customer_id',
     to: 'from: orders.customer_id',
-    told: [
-      '41:27-45 M2001 entity `orders` is not declared (perhaps you meant `order`)',
-    ],
+    told: ['41:27-45 M2001 entity `orders` is not declared (perhaps you meant `order`)'],
   },
   {
     name: 'a relationship to an unknown column',
     from: 'to: customer.id',
     to: 'to: customer.idd',
-    told: [
-      '41:50-62 M2001 column `customer.idd` is not declared (perhaps you meant `customer.id`)',
-    ],
+    told: ['41:50-62 M2001 column `customer.idd` is not declared (perhaps you meant `customer.id`)'],
   },
   {
     name: 'a relationship on a column that is not sealed',
@@ -403,33 +347,25 @@ const MANIFEST_CASES: readonly Case[] = [
     name: 'a relationship to a column that is not unique',
     from: 'to: customer.id',
     to: 'to: order.customer_id',
-    told: [
-      '41:50-67 M2007 `order.customer_id` is not unique (the primary key of `order` is id)',
-    ],
+    told: ['41:50-67 M2007 `order.customer_id` is not unique (the primary key of `order` is id)'],
   },
   {
     name: 'a one-to-one from a column that is not unique',
     from: 'kind: many_to_one',
     to: 'kind: one_to_one',
-    told: [
-      '41:27-44 M2007 `order.customer_id` is not unique (the primary key of `order` is id)',
-    ],
+    told: ['41:27-44 M2007 `order.customer_id` is not unique (the primary key of `order` is id)'],
   },
   {
     name: 'a facet about an unknown entity',
     from: 'entity: order\n    entity_key',
     to: 'entity: ordre\n    entity_key',
-    told: [
-      '45:13-18 M2001 entity `ordre` is not declared (perhaps you meant `order`)',
-    ],
+    told: ['45:13-18 M2001 entity `ordre` is not declared (perhaps you meant `order`)'],
   },
   {
     name: 'a facet whose text is no text',
     from: 'text: body',
     to: 'text: amount',
-    told: [
-      '48:11-17 M2008 `amount` is numeric, but a facet reads text',
-    ],
+    told: ['48:11-17 M2008 `amount` is numeric, but a facet reads text'],
   },
   {
     name: 'a facet key of another type',
@@ -444,57 +380,43 @@ const MANIFEST_CASES: readonly Case[] = [
     name: 'an indexed field that is no metadata',
     from: 'scalar_indexed: [id, customer_id]',
     to: 'scalar_indexed: [id, amount]',
-    told: [
-      '50:26-32 M2001 metadata `amount` is not declared',
-    ],
+    told: ['50:26-32 M2001 metadata `amount` is not declared'],
   },
   {
     name: 'an overlap as large as the chunk',
     from: 'retrieval: { max',
     to: 'chunking: { max_chars: 200, overlap_chars: 200 }\n    retrieval: { max',
-    told: [
-      '52:48-51 M2009 an overlap of 200 is more than half of 200 (passages would mostly repeat)',
-    ],
+    told: ['52:48-51 M2009 an overlap of 200 is more than half of 200 (passages would mostly repeat)'],
   },
   {
     name: 'a leg that is no facet',
     from: 'primary_key: [id]\n    entity_key',
     to: 'primary_key: [id]\n    legs: [note]\n    entity_key',
-    told: [
-      '26:12-16 M2001 facet `note` is not declared (perhaps you meant `notes`)',
-    ],
+    told: ['26:12-16 M2001 facet `note` is not declared (perhaps you meant `notes`)'],
   },
   {
     name: 'a metric of a bridge',
     from: 'revenue: { entity: order',
     to: 'revenue: { entity: tag',
-    told: [
-      '54:22-25 M2001 entity `tag` is not declared',
-    ],
+    told: ['54:22-25 M2001 entity `tag` is not declared'],
   },
   {
     name: 'metrics that differ in case',
     from: 'lexicon:\n',
     to: '  Revenue: { entity: order, expression: count(*) }\nlexicon:\n',
-    told: [
-      '55:3-10 M2002 `Revenue` is declared twice (`revenue` is the same name: case does not count)',
-    ],
+    told: ['55:3-10 M2002 `Revenue` is declared twice (`revenue` is the same name: case does not count)'],
   },
   {
     name: 'a word for nothing',
     from: 'refers_to: revenue',
     to: 'refers_to: revenu',
-    told: [
-      '56:26-32 M2001 object `revenu` is not declared (perhaps you meant `revenue`)',
-    ],
+    told: ['56:26-32 M2001 object `revenu` is not declared (perhaps you meant `revenue`)'],
   },
   {
     name: 'a word for an unknown column',
     from: 'refers_to: revenue',
     to: 'refers_to: order.amuont',
-    told: [
-      '56:26-38 M2001 column `order.amuont` is not declared (perhaps you meant `order.amount`)',
-    ],
+    told: ['56:26-38 M2001 column `order.amuont` is not declared (perhaps you meant `order.amount`)'],
   },
 ];
 const POLICY_CASES: readonly Case[] = [
@@ -502,9 +424,7 @@ const POLICY_CASES: readonly Case[] = [
     name: 'a star without quotes',
     from: 'columns: "*"',
     to: 'columns: *',
-    told: [
-      '8:31-32 M0003 an alias has no name (a value that begins with `*` needs quotes: "*")',
-    ],
+    told: ['8:31-32 M0003 an alias has no name (a value that begins with `*` needs quotes: "*")'],
   },
   {
     name: 'a mask that YAML reads as nothing',
@@ -534,26 +454,19 @@ const POLICY_CASES: readonly Case[] = [
     name: 'an attribute of an unknown form',
     from: '{ any: true }',
     to: '{ all: true }',
-    told: [
-      '4:68-72 M1003 `team` has no `any`',
-      '4:76-79 M1002 unknown key `all` (known here: any)',
-    ],
+    told: ['4:68-72 M1003 `team` has no `any`', '4:76-79 M1002 unknown key `all` (known here: any)'],
   },
   {
     name: 'a role without grants',
     from: '    grants:\n      - { on: order, columns: "*", rows: amount > 0 }',
     to: '    description: x',
-    told: [
-      '6:3-4 M1003 `r` has no `grants`',
-    ],
+    told: ['6:3-4 M1003 `r` has no `grants`'],
   },
   {
     name: 'a limit of nothing',
     from: 'masks:',
     to: 'limits: { query: 0 }\nmasks:',
-    told: [
-      '9:18-19 M1004 `query` must be > 0 (Requests a second and subject.)',
-    ],
+    told: ['9:18-19 M1004 `query` must be > 0 (Requests a second and subject.)'],
   },
   {
     name: 'a subject with a blank',
@@ -583,9 +496,7 @@ const POLICY_CASES: readonly Case[] = [
     name: 'no tenant',
     from: 'tenant: demo\n',
     to: '',
-    told: [
-      '1:1-11 M1003 the file has no `tenant`',
-    ],
+    told: ['1:1-11 M1003 the file has no `tenant`'],
   },
 ];
 

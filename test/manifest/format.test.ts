@@ -1,6 +1,12 @@
 import { test } from 'tap';
-import { ManifestProblems, formatDiagnostics, parseManifest, parsePolicyDocument, pointer } from '../../src/manifest/index.js';
-import { MANIFEST, POLICY, edited, line } from './base.js';
+import {
+  formatDiagnostics,
+  ManifestProblems,
+  parseManifest,
+  parsePolicyDocument,
+  pointer,
+} from '../../src/manifest/index.js';
+import { edited, line, MANIFEST, POLICY } from './base.js';
 
 test('a diagnostic shows file, line, caret and hint', async (t) => {
   try {
@@ -21,7 +27,10 @@ test('a diagnostic shows file, line, caret and hint', async (t) => {
 
 test('a long line is shown around its problem', async (t) => {
   try {
-    parseManifest(`version: 1\nlexicon: { ${Array.from({ length: 200 }, (_, i) => `t${i}: {refers_to: x}`).join(', ')}, t: 1 }\n`, 'm');
+    parseManifest(
+      `version: 1\nlexicon: { ${Array.from({ length: 200 }, (_, i) => `t${i}: {refers_to: x}`).join(', ')}, t: 1 }\n`,
+      'm',
+    );
   } catch (error) {
     const shown = error instanceof ManifestProblems ? error.format().split('\n') : [];
     t.ok(shown.every((l) => l.length < 200));
@@ -46,18 +55,38 @@ const PREDICATES: readonly (readonly [name: string, yaml: string, at: string])[]
 
 test('a problem inside a predicate is marked at its word', async (t) => {
   for (const [name, yaml, at] of PREDICATES) {
-    const text = edited(POLICY, '- { on: order, columns: "*", rows: amount > 0 }', `- on: order\n        ${yaml}\n        columns: "*"`);
+    const text = edited(
+      POLICY,
+      '- { on: order, columns: "*", rows: amount > 0 }',
+      `- on: order\n        ${yaml}\n        columns: "*"`,
+    );
     const file = parsePolicyDocument(text, 'p.yaml');
     const rows = file.document.roles['r']?.grants[0]?.rows ?? '';
-    const problem = { code: 'P0105', message: 'no', hint: null, path: ['roles', 'r', 'grants', 0, 'rows'], offset: rows.indexOf('wrong') };
+    const problem = {
+      code: 'P0105',
+      message: 'no',
+      hint: null,
+      path: ['roles', 'r', 'grants', 0, 'rows'],
+      offset: rows.indexOf('wrong'),
+    };
     t.strictSame(file.diagnostics([problem]).map(line), [`${at} P0105 no`], name);
   }
 });
 
 test('later problems without an offset mark the whole value, in file order', async (t) => {
   const file = parsePolicyDocument(POLICY, 'p.yaml');
-  const at = (path: readonly (string | number)[]) => ({ code: 'P', message: 'no', hint: 'yes', path, offset: null });
-  const list = file.diagnostics([at(['masks', 'pii']), at(['roles', 'r', 'grants', 0, 'rows']), at(['roles', 'r', 'nothing', 'there'])]);
+  const at = (path: readonly (string | number)[]) => ({
+    code: 'P',
+    message: 'no',
+    hint: 'yes',
+    path,
+    offset: null,
+  });
+  const list = file.diagnostics([
+    at(['masks', 'pii']),
+    at(['roles', 'r', 'grants', 0, 'rows']),
+    at(['roles', 'r', 'nothing', 'there']),
+  ]);
   t.strictSame(list.map(line), ['6:3-4 P no (yes)', '8:42-52 P no (yes)', '9:15-21 P no (yes)']);
   t.match(formatDiagnostics(list, file.text), /p\.yaml:8:42: error P no\n {4}8 \|/);
 });

@@ -2,8 +2,13 @@ import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'tap';
-import { ManifestProblems, loadManifest, parseManifest, parsePolicyDocument } from '../../src/manifest/index.js';
-import { MANIFEST, POLICY, edited, ofManifest } from './base.js';
+import {
+  loadManifest,
+  ManifestProblems,
+  parseManifest,
+  parsePolicyDocument,
+} from '../../src/manifest/index.js';
+import { edited, MANIFEST, ofManifest, POLICY } from './base.js';
 
 /** The codes that `work` is refused with. */
 async function codes(work: () => Promise<unknown>): Promise<readonly string[]> {
@@ -17,7 +22,10 @@ async function codes(work: () => Promise<unknown>): Promise<readonly string[]> {
 }
 
 test('a bomb of aliases is refused within a second', async (t) => {
-  const levels = Array.from({ length: 9 }, (_, i) => `  l${i + 1}: &l${i + 1} [${Array(9).fill(`*l${i}`).join(', ')}]`);
+  const levels = Array.from(
+    { length: 9 },
+    (_, i) => `  l${i + 1}: &l${i + 1} [${Array(9).fill(`*l${i}`).join(', ')}]`,
+  );
   const bomb = `version: 1\nlexicon:\n  l0: &l0 [x, x, x, x, x, x, x, x, x]\n${levels.join('\n')}\n`;
   const start = performance.now();
   t.match(ofManifest(bomb), [/M0006 aliases repeat more than 100000 nodes/]);
@@ -25,14 +33,32 @@ test('a bomb of aliases is refused within a second', async (t) => {
 });
 
 test('aliases within bounds work', async (t) => {
-  const text = edited(edited(MANIFEST, 'columns: [order_id, customer_id, weight]', 'columns: &c [order_id, customer_id, weight]'), 'metadata: [customer_id]', 'metadata: &m [customer_id]');
-  const manifest = parseManifest(edited(text, 'scalar_indexed: [id, customer_id]', 'scalar_indexed: *m'), 'm.yaml');
+  const text = edited(
+    edited(
+      MANIFEST,
+      'columns: [order_id, customer_id, weight]',
+      'columns: &c [order_id, customer_id, weight]',
+    ),
+    'metadata: [customer_id]',
+    'metadata: &m [customer_id]',
+  );
+  const manifest = parseManifest(
+    edited(text, 'scalar_indexed: [id, customer_id]', 'scalar_indexed: *m'),
+    'm.yaml',
+  );
   t.strictSame(manifest.facets.get('notes')?.scalarIndexed, ['customer_id']);
 });
 
 test('a problem inside an alias is marked where its anchor stands', async (t) => {
-  const text = edited(MANIFEST, 'columns: [id, customer_id, amount]', 'columns: &c [id, customer_id, amuont]');
-  t.match(ofManifest(edited(text, 'metadata: [customer_id]', 'metadata: *c')), [/^27:35-41 M2003/, /^27:35-41 M2003/]);
+  const text = edited(
+    MANIFEST,
+    'columns: [id, customer_id, amount]',
+    'columns: &c [id, customer_id, amuont]',
+  );
+  t.match(ofManifest(edited(text, 'metadata: [customer_id]', 'metadata: *c')), [
+    /^27:35-41 M2003/,
+    /^27:35-41 M2003/,
+  ]);
 });
 
 test('nesting that would exhaust the stack is refused', async (t) => {
@@ -47,18 +73,29 @@ test('a hundred thousand keys that repeat are refused quickly, and a hundred are
 });
 
 test('names of Object.prototype are names like any other', async (t) => {
-  const text = edited(MANIFEST, 'turnover:', 'constructor:').replace('  customer:\n', '  toString:\n').replaceAll('customer.id', 'toString.id').replace('{ entity: customer,', '{ entity: toString,');
+  const text = edited(MANIFEST, 'turnover:', 'constructor:')
+    .replace('  customer:\n', '  toString:\n')
+    .replaceAll('customer.id', 'toString.id')
+    .replace('{ entity: customer,', '{ entity: toString,');
   const manifest = parseManifest(text, 'm.yaml');
   t.equal(manifest.catalog.relations.get('toString')?.kind, 'entity');
   t.equal(manifest.catalog.relations.get('hasOwnProperty'), undefined);
   t.equal(manifest.lexicon.get('constructor')?.kind, 'metric');
-  const { document } = parsePolicyDocument(edited(POLICY, 'masks: {', 'masks: { constructor: hash,'), 'p.yaml');
+  const { document } = parsePolicyDocument(
+    edited(POLICY, 'masks: {', 'masks: { constructor: hash,'),
+    'p.yaml',
+  );
   t.equal(document.roles['constructor'], undefined);
   t.equal(document.masks['constructor'], 'hash');
 });
 
 test('`__proto__` reaches no prototype', async (t) => {
-  t.match(ofManifest('__proto__: { polluted: true }\n'), [/M1003/, /M1003/, /M1003/, /M1002 unknown key `__proto__`/]);
+  t.match(ofManifest('__proto__: { polluted: true }\n'), [
+    /M1003/,
+    /M1003/,
+    /M1003/,
+    /M1002 unknown key `__proto__`/,
+  ]);
   t.equal(Reflect.get({}, 'polluted'), undefined);
 });
 

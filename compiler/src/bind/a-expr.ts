@@ -1,6 +1,6 @@
 import type { A_Expr, Node } from '@pgsql/types';
-import { resolveOperator } from '../functions/index.js';
 import type { OperatorDefinition } from '../functions/definition.js';
+import { resolveOperator } from '../functions/index.js';
 import type { Expr } from '../plan.js';
 import { arrayOf, isArray, type TypeName } from '../types.js';
 import { nameParts } from './ast.js';
@@ -59,7 +59,11 @@ function isOperand(node: Node | undefined): node is Node {
 function bindOperator(name: string, node: A_Expr, env: Environment): Expr {
   const { ctx } = env;
   if (!isOperand(node.rexpr) || 'RowExpr' in (node.lexpr ?? {})) {
-    throw ctx.error('unsupported', { construct: 'a row comparison', hint: 'compare the columns one by one' }, node.location);
+    throw ctx.error(
+      'unsupported',
+      { construct: 'a row comparison', hint: 'compare the columns one by one' },
+      node.location,
+    );
   }
   const attribute = name === '=' ? attributeArgument(node.rexpr, env) : null;
   if (attribute !== null) return bindAttributeMatch(required(node.lexpr), attribute, node.location, env);
@@ -75,7 +79,16 @@ function prefix(name: string, right: Bound, location: Location, ctx: BindContext
     throw ctx.error('unknownOperator', { signature: `${name} ${typeOfBound(right) ?? 'unknown'}` }, location);
   }
   const arg = coerce(right, found.argumentTypes[0] ?? 'text', ctx);
-  return ctx.at(Object.freeze({ kind: 'operation', definition: found.definition, left: null, right: arg, type: found.result }), location);
+  return ctx.at(
+    Object.freeze({
+      kind: 'operation',
+      definition: found.definition,
+      left: null,
+      right: arg,
+      type: found.result,
+    }),
+    location,
+  );
 }
 
 /** `left name right` with the overload that Postgres would take. */
@@ -94,13 +107,27 @@ export function infix(name: string, left: Bound, right: Bound, location: Locatio
   );
 }
 
-function operatorFor(name: string, left: TypeName | null, right: TypeName | null, location: Location, ctx: BindContext) {
+function operatorFor(
+  name: string,
+  left: TypeName | null,
+  right: TypeName | null,
+  location: Location,
+  ctx: BindContext,
+) {
   const found = resolveOperator(name, left, right);
   if (found === 'ambiguous') {
-    throw ctx.error('ambiguous', { what: 'operator', name: `${left ?? 'unknown'} ${name} ${right ?? 'unknown'}` }, location);
+    throw ctx.error(
+      'ambiguous',
+      { what: 'operator', name: `${left ?? 'unknown'} ${name} ${right ?? 'unknown'}` },
+      location,
+    );
   }
   if (found === 'none') {
-    throw ctx.error('unknownOperator', { signature: `${left ?? 'unknown'} ${name} ${right ?? 'unknown'}` }, location);
+    throw ctx.error(
+      'unknownOperator',
+      { signature: `${left ?? 'unknown'} ${name} ${right ?? 'unknown'}` },
+      location,
+    );
   }
   return found;
 }
@@ -115,16 +142,27 @@ function bindIn(negated: boolean, node: A_Expr, env: Environment): Expr {
   const { ctx } = env;
   const items = node.rexpr !== undefined && 'List' in node.rexpr ? (node.rexpr.List.items ?? []) : [];
   if ('RowExpr' in (node.lexpr ?? {})) {
-    throw ctx.error('unsupported', { construct: 'a row comparison', hint: 'compare the columns one by one' }, node.location);
+    throw ctx.error(
+      'unsupported',
+      { construct: 'a row comparison', hint: 'compare the columns one by one' },
+      node.location,
+    );
   }
   const only = items[0];
   const attribute = items.length === 1 && only !== undefined ? attributeArgument(only, env) : null;
-  if (attribute !== null && !negated) return bindAttributeMatch(required(node.lexpr), attribute, node.location, env);
+  if (attribute !== null && !negated)
+    return bindAttributeMatch(required(node.lexpr), attribute, node.location, env);
   const arg = bindExpression(required(node.lexpr), env);
   const bounds = items.map((i) => bindExpression(i, env));
   const listType = bounds.every((b) => b.kind === 'untyped') ? null : commonType(bounds, ctx, node.location);
   const argType = typeOfBound(arg) ?? listType ?? 'text';
-  const { definition, argumentTypes } = operatorFor(negated ? '<>' : '=', argType, listType ?? argType, node.location, ctx);
+  const { definition, argumentTypes } = operatorFor(
+    negated ? '<>' : '=',
+    argType,
+    listType ?? argType,
+    node.location,
+    ctx,
+  );
   const left = coerce(arg, argumentTypes[0] ?? argType, ctx, node.location);
   const elementType = argumentTypes[1] ?? argType;
   const values = bounds.map((b) => coerce(b, elementType, ctx, node.location));
@@ -133,13 +171,27 @@ function bindIn(negated: boolean, node: A_Expr, env: Environment): Expr {
   if (plain && !isArray(elementType)) {
     const array = ctx.literal(literals, arrayOf(elementType));
     return ctx.at(
-      Object.freeze({ kind: 'quantified', definition, quantifier: negated ? 'all' : 'any', arg: left, array, type: 'bool' }),
+      Object.freeze({
+        kind: 'quantified',
+        definition,
+        quantifier: negated ? 'all' : 'any',
+        arg: left,
+        array,
+        type: 'bool',
+      }),
       node.location,
     );
   }
   const equality = operatorFor('=', left.type, elementType, node.location, ctx).definition;
   return ctx.at(
-    Object.freeze({ kind: 'membership', equality, arg: left, items: Object.freeze(values), negated, type: 'bool' }),
+    Object.freeze({
+      kind: 'membership',
+      equality,
+      arg: left,
+      items: Object.freeze(values),
+      negated,
+      type: 'bool',
+    }),
     node.location,
   );
 }
@@ -149,38 +201,67 @@ function bindBetween(node: A_Expr, env: Environment): Expr {
   const bounds = node.rexpr !== undefined && 'List' in node.rexpr ? (node.rexpr.List.items ?? []) : [];
   const at = node.location;
   const within = (low: Node | undefined, high: Node | undefined): Expr => {
-    const from = infix('>=', bindExpression(required(node.lexpr), env), bindExpression(required(low), env), at, ctx);
-    const to = infix('<=', bindExpression(required(node.lexpr), env), bindExpression(required(high), env), at, ctx);
+    const from = infix(
+      '>=',
+      bindExpression(required(node.lexpr), env),
+      bindExpression(required(low), env),
+      at,
+      ctx,
+    );
+    const to = infix(
+      '<=',
+      bindExpression(required(node.lexpr), env),
+      bindExpression(required(high), env),
+      at,
+      ctx,
+    );
     return Object.freeze({ kind: 'and', args: Object.freeze([from, to]), type: 'bool' });
   };
   const straight = within(bounds[0], bounds[1]);
   const symmetric = node.kind === 'AEXPR_BETWEEN_SYM' || node.kind === 'AEXPR_NOT_BETWEEN_SYM';
   const inside: Expr = symmetric
-    ? Object.freeze({ kind: 'or', args: Object.freeze([straight, within(bounds[1], bounds[0])]), type: 'bool' })
+    ? Object.freeze({
+        kind: 'or',
+        args: Object.freeze([straight, within(bounds[1], bounds[0])]),
+        type: 'bool',
+      })
     : straight;
   const negated = node.kind === 'AEXPR_NOT_BETWEEN' || node.kind === 'AEXPR_NOT_BETWEEN_SYM';
   return ctx.at(negated ? Object.freeze({ kind: 'not', arg: inside, type: 'bool' }) : inside, at);
 }
 
 /** Both sides of an equality, each in the type that the operator takes. */
-function equalSides(node: A_Expr, env: Environment): { equality: OperatorDefinition; left: Expr; right: Expr } {
+function equalSides(
+  node: A_Expr,
+  env: Environment,
+): { equality: OperatorDefinition; left: Expr; right: Expr } {
   const { ctx } = env;
   const left = bindExpression(required(node.lexpr), env);
   const right = bindExpression(required(node.rexpr), env);
   const found = operatorFor('=', typeOfBound(left), typeOfBound(right), node.location, ctx);
   const [l, r] = found.argumentTypes;
-  return { equality: found.definition, left: coerce(left, l ?? 'text', ctx), right: coerce(right, r ?? 'text', ctx) };
+  return {
+    equality: found.definition,
+    left: coerce(left, l ?? 'text', ctx),
+    right: coerce(right, r ?? 'text', ctx),
+  };
 }
 
 function bindDistinct(node: A_Expr, env: Environment): Expr {
   const negated = node.kind === 'AEXPR_NOT_DISTINCT';
-  return env.ctx.at(Object.freeze({ kind: 'distinct_test', ...equalSides(node, env), negated, type: 'bool' }), node.location);
+  return env.ctx.at(
+    Object.freeze({ kind: 'distinct_test', ...equalSides(node, env), negated, type: 'bool' }),
+    node.location,
+  );
 }
 
 function bindNullIf(node: A_Expr, env: Environment): Expr {
   const { left, right } = equalSides(node, env);
   const args = Object.freeze([left, right]);
-  return env.ctx.at(Object.freeze({ kind: 'conditional', form: 'nullif', args, type: left.type }), node.location);
+  return env.ctx.at(
+    Object.freeze({ kind: 'conditional', form: 'nullif', args, type: left.type }),
+    node.location,
+  );
 }
 
 function bindQuantified(name: string, node: A_Expr, env: Environment): Expr {
@@ -189,11 +270,17 @@ function bindQuantified(name: string, node: A_Expr, env: Environment): Expr {
   const list = bindExpression(required(node.rexpr), env);
   const argType = typeOfBound(arg) ?? 'text';
   const array =
-    list.kind === 'untyped' && !isArray(argType) ? coerce(list, arrayOf(argType), ctx) : bindValueOf(list, ctx);
+    list.kind === 'untyped' && !isArray(argType)
+      ? coerce(list, arrayOf(argType), ctx)
+      : bindValueOf(list, ctx);
   const element = elementTypeOf(array.type, ctx, node.location);
   const found = operatorFor(name, typeOfBound(arg), element, node.location, ctx);
   if (found.result !== 'bool') {
-    throw ctx.error('typeMismatch', { detail: `operator ${name} does not yield bool, as ANY and ALL need it`, hint: null }, node.location);
+    throw ctx.error(
+      'typeMismatch',
+      { detail: `operator ${name} does not yield bool, as ANY and ALL need it`, hint: null },
+      node.location,
+    );
   }
   const [l, r] = found.argumentTypes;
   return ctx.at(
@@ -215,7 +302,8 @@ function bindValueOf(bound: Bound, ctx: BindContext): Expr {
 
 /** `array` with elements of `element`, through a cast where they differ. */
 function castElements(array: Expr, element: TypeName, location: Location, ctx: BindContext): Expr {
-  if (isArray(element)) throw ctx.error('unsupported', { construct: 'an array of arrays', hint: null }, location);
+  if (isArray(element))
+    throw ctx.error('unsupported', { construct: 'an array of arrays', hint: null }, location);
   const type = arrayOf(element);
   if (array.type === type) return array;
   return Object.freeze({ kind: 'cast', arg: array, type, modifiers: [], leakproof: false });

@@ -23,7 +23,11 @@ export function bindCall(node: FuncCall, env: Environment): Expr {
   const kind = functionsNamed(name)[0]?.kind;
   if (kind === undefined) throw unknownFunction(name, [], node.location, ctx);
   if (kind === 'window') {
-    throw ctx.error('windowing', { detail: `window function \`${name}\` needs an OVER clause` }, node.location);
+    throw ctx.error(
+      'windowing',
+      { detail: `window function \`${name}\` needs an OVER clause` },
+      node.location,
+    );
   }
   return kind === 'scalar' ? bindScalar(name, node, env) : bindAggregate(name, node, env);
 }
@@ -38,7 +42,12 @@ function refuseOddities(node: FuncCall, ctx: BindContext): void {
 
 function bindScalar(name: string, node: FuncCall, env: Environment): Expr {
   const { ctx } = env;
-  if (node.agg_distinct === true || node.agg_filter !== undefined || node.agg_order !== undefined || node.agg_star === true) {
+  if (
+    node.agg_distinct === true ||
+    node.agg_filter !== undefined ||
+    node.agg_order !== undefined ||
+    node.agg_star === true
+  ) {
     throw ctx.error('grouping', { detail: `\`${name}\` is no aggregate` }, node.location);
   }
   const bounds = (node.args ?? []).map((a) => bindExpression(a, env));
@@ -56,7 +65,8 @@ export function chosen(
   const types = bounds.map(typeOfBound);
   const found = resolveFunction(name, types);
   if (found === 'none') throw unknownFunction(name, types, location, ctx);
-  if (found === 'ambiguous') throw ctx.error('ambiguous', { what: 'function', name: signature(name, types) }, location);
+  if (found === 'ambiguous')
+    throw ctx.error('ambiguous', { what: 'function', name: signature(name, types) }, location);
   const { definition, argumentTypes, result } = found;
   const args = bounds.map((bound, i) => {
     const allowed = definition.structural.get(i);
@@ -68,15 +78,29 @@ export function chosen(
 }
 
 /** A literal of a closed set, such as the unit of `date_trunc`: emitted as text, so it must be one of the set. */
-function structural(name: string, bound: Bound, allowed: ReadonlySet<string>, location: Location, ctx: BindContext): Expr {
+function structural(
+  name: string,
+  bound: Bound,
+  allowed: ReadonlySet<string>,
+  location: Location,
+  ctx: BindContext,
+): Expr {
   const value = bound.kind === 'untyped' ? bound.value : null;
   const literal =
-    value !== null && 'literal' in value ? value.literal : bound.kind === 'untyped' ? null : ctx.literalText(bound);
+    value !== null && 'literal' in value
+      ? value.literal
+      : bound.kind === 'untyped'
+        ? null
+        : ctx.literalText(bound);
   const text = literal?.toLowerCase() ?? null;
   if (text === null || !allowed.has(text)) {
     const units = [...allowed].join(', ');
     const detail = `\`${name}\` takes one of these as a literal: ${units}`;
-    throw ctx.error('typeMismatch', { detail, hint: null }, bound.kind === 'untyped' ? bound.location : location);
+    throw ctx.error(
+      'typeMismatch',
+      { detail, hint: null },
+      bound.kind === 'untyped' ? bound.location : location,
+    );
   }
   return Object.freeze({ kind: 'structural', text, type: 'text' });
 }
@@ -84,7 +108,11 @@ function structural(name: string, bound: Bound, allowed: ReadonlySet<string>, lo
 function bindAggregate(name: string, node: FuncCall, env: Environment): Expr {
   const { ctx } = env;
   if (!env.aggregates) {
-    throw ctx.error('grouping', { detail: `aggregate \`${name}\` is not allowed in ${env.clause}` }, node.location);
+    throw ctx.error(
+      'grouping',
+      { detail: `aggregate \`${name}\` is not allowed in ${env.clause}` },
+      node.location,
+    );
   }
   const inner = insideCall(env, `the arguments of \`${name}\``, false);
   const ordered = (node.agg_order ?? []).map((n) => ('SortBy' in n ? n.SortBy : {}));
@@ -93,10 +121,19 @@ function bindAggregate(name: string, node: FuncCall, env: Environment): Expr {
   const sorted = ordered.map((s) => bindExpression(s.node ?? nullNode, inner));
   const { definition, args, type } = aggregateOf(name, node, within ? [...direct, ...sorted] : direct, ctx);
   if (within !== (definition.kind === 'ordered_set')) {
-    throw ctx.error('grouping', { detail: `\`${name}\` ${within ? 'takes no' : 'needs'} WITHIN GROUP` }, node.location);
+    throw ctx.error(
+      'grouping',
+      { detail: `\`${name}\` ${within ? 'takes no' : 'needs'} WITHIN GROUP` },
+      node.location,
+    );
   }
-  const orderBy = ordered.map((s, i) => sortKey(s, within ? (args[direct.length + i] ?? null) : settle(sorted[i], ctx), ctx));
-  const filter = node.agg_filter === undefined ? null : bindPredicateNode(node.agg_filter, insideCall(env, 'FILTER', false));
+  const orderBy = ordered.map((s, i) =>
+    sortKey(s, within ? (args[direct.length + i] ?? null) : settle(sorted[i], ctx), ctx),
+  );
+  const filter =
+    node.agg_filter === undefined
+      ? null
+      : bindPredicateNode(node.agg_filter, insideCall(env, 'FILTER', false));
   const expr: Expr = Object.freeze({
     kind: 'aggregate',
     definition,
@@ -128,7 +165,11 @@ export function aggregateOf(name: string, node: FuncCall, bounds: readonly Bound
 function refuseOuterOnly(expr: Expr, env: Environment, location: Location): void {
   const local = new Set(env.scope.items.map((i) => i.source));
   if (someExpr(expr, (e) => e.kind === 'column' && !local.has(e.source))) {
-    throw env.ctx.error('unsupported', { construct: 'an aggregate over an outer query', hint: null }, location);
+    throw env.ctx.error(
+      'unsupported',
+      { construct: 'an aggregate over an outer query', hint: null },
+      location,
+    );
   }
 }
 
@@ -147,9 +188,13 @@ function signature(name: string, types: readonly (TypeName | null)[]): string {
   return `${name}(${types.map((t) => t ?? 'unknown').join(', ')})`;
 }
 
-export function unknownFunction(name: string, types: readonly (TypeName | null)[], location: Location, ctx: BindContext) {
+export function unknownFunction(
+  name: string,
+  types: readonly (TypeName | null)[],
+  location: Location,
+  ctx: BindContext,
+) {
   const known = functionsNamed(name).length > 0;
   const near = known ? null : nearest(name, new Set(FUNCTIONS.map((f) => f.name)));
   return ctx.error('unknownFunction', { signature: known ? signature(name, types) : name, near }, location);
 }
-

@@ -13,13 +13,24 @@ export function bindCast(bound: Bound, node: TypeNode, location: Location, env: 
   const type = typeOfNode(node, env);
   const modifiers = (node.typmods ?? []).map((m) => integerOf(m) ?? -1);
   if (type === 'interval' && modifiers.length > 0) return bindIntervalCast(bound, modifiers, location, env);
-  if (type === 'text' && modifiers.length > 0) return truncated(converted(bound, type, location, env), modifiers, location, env);
-  const value = bound.kind === 'untyped' && modifiers.length === 0 ? coerce(bound, type, ctx) : converted(bound, type, location, env);
+  if (type === 'text' && modifiers.length > 0)
+    return truncated(converted(bound, type, location, env), modifiers, location, env);
+  const value =
+    bound.kind === 'untyped' && modifiers.length === 0
+      ? coerce(bound, type, ctx)
+      : converted(bound, type, location, env);
   if (modifiers.length === 0) return value;
   if (!MODIFIABLE.has(type) || modifiers.some((m) => m < 0)) {
-    throw ctx.error('unsupported', { construct: `a length or precision of type ${type}`, hint: null }, location);
+    throw ctx.error(
+      'unsupported',
+      { construct: `a length or precision of type ${type}`, hint: null },
+      location,
+    );
   }
-  return ctx.at(Object.freeze({ kind: 'cast', arg: value, type, modifiers: Object.freeze(modifiers), leakproof: false }), location);
+  return ctx.at(
+    Object.freeze({ kind: 'cast', arg: value, type, modifiers: Object.freeze(modifiers), leakproof: false }),
+    location,
+  );
 }
 
 const MODIFIABLE: ReadonlySet<TypeName> = new Set<TypeName>(['numeric', 'time', 'timestamp', 'timestamptz']);
@@ -30,7 +41,13 @@ export function typeOfNode(node: TypeNode, env: Environment): TypeName {
   const written = parts.join('.');
   const element = parts.length === 1 ? typeNamed(parts[0] ?? '') : null;
   const type = element === null || bounds === 0 ? element : typeNamed(`${element}[]`);
-  if (type === null || bounds > 1 || node.setof === true || node.pct_type === true || (bounds > 0 && element !== null && isArray(element))) {
+  if (
+    type === null ||
+    bounds > 1 ||
+    node.setof === true ||
+    node.pct_type === true ||
+    (bounds > 0 && element !== null && isArray(element))
+  ) {
     throw env.ctx.error('unknownType', { type: written }, node.location);
   }
   return type;
@@ -43,7 +60,11 @@ function converted(bound: Bound, type: TypeName, location: Location, env: Enviro
   if (bound.type === type) return bound;
   const leakproof = castLeakproof(bound.type, type);
   if (leakproof === null) {
-    throw ctx.error('typeMismatch', { detail: `type ${bound.type} cannot be cast to ${type}`, hint: null }, location);
+    throw ctx.error(
+      'typeMismatch',
+      { detail: `type ${bound.type} cannot be cast to ${type}`, hint: null },
+      location,
+    );
   }
   return ctx.at(Object.freeze({ kind: 'cast', arg: bound, type, modifiers: [], leakproof }), location);
 }
@@ -79,11 +100,26 @@ const INTERVAL_FIELDS: ReadonlyMap<number, string> = new Map([
 ]);
 
 /** `INTERVAL '7' DAY` is `INTERVAL '7 day'`; a unit in the literal itself is kept as it is. */
-function bindIntervalCast(bound: Bound, modifiers: readonly number[], location: Location, env: Environment): Expr {
+function bindIntervalCast(
+  bound: Bound,
+  modifiers: readonly number[],
+  location: Location,
+  env: Environment,
+): Expr {
   const field = INTERVAL_FIELDS.get(modifiers[0] ?? -1);
   const value = bound.kind === 'untyped' ? bound.value : null;
-  if (modifiers.length !== 1 || field === undefined || value === null || !('literal' in value) || !/^\s*[+-]?\d+\s*$/.test(value.literal)) {
-    throw env.ctx.error('unsupported', { construct: 'this form of INTERVAL', hint: "write INTERVAL '7 days'" }, location);
+  if (
+    modifiers.length !== 1 ||
+    field === undefined ||
+    value === null ||
+    !('literal' in value) ||
+    !/^\s*[+-]?\d+\s*$/.test(value.literal)
+  ) {
+    throw env.ctx.error(
+      'unsupported',
+      { construct: 'this form of INTERVAL', hint: "write INTERVAL '7 days'" },
+      location,
+    );
   }
   return env.ctx.at(env.ctx.literal(`${value.literal.trim()} ${field}`, 'interval'), location);
 }

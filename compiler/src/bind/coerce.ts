@@ -28,19 +28,35 @@ export function coerce(bound: Bound, type: TypeName, ctx: BindContext, location?
   const cast = castBetween(bound.type, type);
   if (cast === null || cast.context !== 'implicit') {
     const detail = `a value of type ${bound.type} cannot be used as ${type} here`;
-    throw ctx.error('typeMismatch', { detail, hint: 'an explicit cast may help' }, location ?? ctx.locationOf(bound));
+    throw ctx.error(
+      'typeMismatch',
+      { detail, hint: 'an explicit cast may help' },
+      location ?? ctx.locationOf(bound),
+    );
   }
   const text = ctx.literalText(bound);
-  if (text !== null && NUMERIC.has(type) && NUMERIC.has(bound.type)) return ctx.at(ctx.literal(text, type), location);
-  return ctx.at(Object.freeze({ kind: 'cast', arg: bound, type, modifiers: [], leakproof: cast.leakproof }), location);
+  if (text !== null && NUMERIC.has(type) && NUMERIC.has(bound.type))
+    return ctx.at(ctx.literal(text, type), location);
+  return ctx.at(
+    Object.freeze({ kind: 'cast', arg: bound, type, modifiers: [], leakproof: cast.leakproof }),
+    location,
+  );
 }
 
-const NUMERIC: ReadonlySet<TypeName> = new Set<TypeName>(['int2', 'int4', 'int8', 'numeric', 'float4', 'float8']);
+const NUMERIC: ReadonlySet<TypeName> = new Set<TypeName>([
+  'int2',
+  'int4',
+  'int8',
+  'numeric',
+  'float4',
+  'float8',
+]);
 
 function typed(untyped: Untyped, type: TypeName, ctx: BindContext): Expr {
   const { value, location } = untyped;
   if (value === null) return ctx.at(Object.freeze({ kind: 'null', type }), location);
-  if ('literal' in value) return ctx.at(ctx.literal(checkedLiteral(value.literal, type, ctx, location), type), location);
+  if ('literal' in value)
+    return ctx.at(ctx.literal(checkedLiteral(value.literal, type, ctx, location), type), location);
   const parameter = ctx.client(value.parameter, type, location);
   if (parameter.type === type) return ctx.at(parameter, location);
   return coerce(ctx.at(parameter, location), type, ctx, location);
@@ -49,7 +65,8 @@ function typed(untyped: Untyped, type: TypeName, ctx: BindContext): Expr {
 /** Refuses literals that can be seen to be wrong; the engine judges the rest. */
 function checkedLiteral(text: string, type: TypeName, ctx: BindContext, location: Location): string {
   const pattern = isArray(type) ? undefined : LITERAL_FORM.get(type);
-  if (pattern !== undefined && !pattern.test(text.trim())) throw ctx.error('invalidLiteral', { type }, location);
+  if (pattern !== undefined && !pattern.test(text.trim()))
+    throw ctx.error('invalidLiteral', { type }, location);
   return text;
 }
 
@@ -75,16 +92,22 @@ export function commonType(bounds: readonly Bound[], ctx: BindContext, location:
   const common = commonTypeOf(types);
   if (common !== null) return common;
   const named = [...new Set(types.filter((t) => t !== null))].join(', ');
-  throw ctx.error('typeMismatch', { detail: `types ${named} cannot be matched`, hint: 'cast one of them' }, location);
+  throw ctx.error(
+    'typeMismatch',
+    { detail: `types ${named} cannot be matched`, hint: 'cast one of them' },
+    location,
+  );
 }
 
 /** The array type whose elements have `type`. */
 export function arrayTypeOf(type: TypeName, ctx: BindContext, location: Location) {
-  if (isArray(type)) throw ctx.error('unsupported', { construct: 'an array of arrays', hint: null }, location);
+  if (isArray(type))
+    throw ctx.error('unsupported', { construct: 'an array of arrays', hint: null }, location);
   return arrayOf(type);
 }
 
 export function elementTypeOf(type: TypeName, ctx: BindContext, location: Location): ScalarType {
-  if (!isArray(type)) throw ctx.error('typeMismatch', { detail: `an array is needed here, not ${type}`, hint: null }, location);
+  if (!isArray(type))
+    throw ctx.error('typeMismatch', { detail: `an array is needed here, not ${type}`, hint: null }, location);
   return elementOf(type);
 }

@@ -64,7 +64,11 @@ export class BindContext {
   }
 
   error<N extends ErrorName>(name: N, parameters: ErrorParameters<N>, at: Location): QueryError {
-    return queryError(name, parameters, at === undefined || at < 0 || !this.#placed ? null : positionAt(this.#source, at));
+    return queryError(
+      name,
+      parameters,
+      at === undefined || at < 0 || !this.#placed ? null : positionAt(this.#source, at),
+    );
   }
 
   /** Runs `f` over text that is not the caller's (a metric's), so that its errors have no position. */
@@ -112,7 +116,8 @@ export class BindContext {
   /** `$n` (from 1) as `type`; the first use decides its type. */
   client(number: number, type: TypeName, location: Location): Parameter {
     const index = number - 1;
-    if (number < 1 || number > 65_535) throw this.error('tooLarge', { what: 'the parameter number', limit: 65_535 }, location);
+    if (number < 1 || number > 65_535)
+      throw this.error('tooLarge', { what: 'the parameter number', limit: 65_535 }, location);
     while (this.#clientTypes.length < number) this.#clientTypes.push(null);
     const known = this.#clientTypes[index] ?? type;
     this.#clientTypes[index] = known;

@@ -1,7 +1,7 @@
+import type { WindowDef } from '@pgsql/types';
 import type { Bound } from './coerce.js';
 import type { BindContext } from './context.js';
 import type { Scope } from './scope.js';
-import type { WindowDef } from '@pgsql/types';
 
 /** What an expression may use where it stands. */
 export interface Environment {

@@ -1,8 +1,8 @@
 import type {
   A_Const,
   A_Indirection,
-  BooleanTest,
   BoolExpr,
+  BooleanTest,
   CaseExpr,
   ColumnRef,
   MinMaxExpr,
@@ -50,17 +50,23 @@ function bindNode(node: Node, env: Environment): Bound {
   if ('NullTest' in node) return bindNullTest(node.NullTest, env);
   if ('BooleanTest' in node) return bindTruthTest(node.BooleanTest, env);
   if ('CaseExpr' in node) return bindCase(node.CaseExpr, env);
-  if ('CoalesceExpr' in node) return bindConditional('coalesce', node.CoalesceExpr.args, node.CoalesceExpr.location, env);
+  if ('CoalesceExpr' in node)
+    return bindConditional('coalesce', node.CoalesceExpr.args, node.CoalesceExpr.location, env);
   if ('MinMaxExpr' in node) return bindMinMax(node.MinMaxExpr, env);
   if ('SubLink' in node) return bindSubLink(node.SubLink, env);
-  if ('A_ArrayExpr' in node) return bindArray(node.A_ArrayExpr.elements ?? [], node.A_ArrayExpr.location, env);
+  if ('A_ArrayExpr' in node)
+    return bindArray(node.A_ArrayExpr.elements ?? [], node.A_ArrayExpr.location, env);
   if ('A_Indirection' in node) return bindIndirection(node.A_Indirection, env);
   if ('SQLValueFunction' in node) return bindValueFunction(node.SQLValueFunction, env);
   if ('CollateClause' in node) {
     throw ctx.error('unsupported', { construct: 'COLLATE', hint: null }, node.CollateClause.location);
   }
   if ('RowExpr' in node) {
-    throw ctx.error('unsupported', { construct: 'a row constructor', hint: 'compare the columns one by one' }, node.RowExpr.location);
+    throw ctx.error(
+      'unsupported',
+      { construct: 'a row constructor', hint: 'compare the columns one by one' },
+      node.RowExpr.location,
+    );
   }
   if ('GroupingFunc' in node) {
     throw ctx.error('unsupported', { construct: 'GROUPING', hint: null }, node.GroupingFunc.location);
@@ -77,12 +83,26 @@ function bindColumn(node: ColumnRef, env: Environment): Expr {
   const parts = fields.map(stringOf);
   const name = parts.at(-1) ?? '';
   if (parts.length > 2) {
-    throw ctx.error('unsupported', { construct: 'a column name of more than two parts', hint: 'use a table alias' }, node.location);
+    throw ctx.error(
+      'unsupported',
+      { construct: 'a column name of more than two parts', hint: 'use a table alias' },
+      node.location,
+    );
   }
-  const { ref, item, level } = resolveColumn(scope, parts.length === 2 ? (parts[0] ?? null) : null, name, ctx, node.location);
+  const { ref, item, level } = resolveColumn(
+    scope,
+    parts.length === 2 ? (parts[0] ?? null) : null,
+    name,
+    ctx,
+    node.location,
+  );
   if (level > 0) {
     const hint = 'an outer column may only be compared, with =, to a sealed key in the WHERE of the subquery';
-    throw ctx.error('unsealedJoin', { detail: `outer column \`${item.alias}.${name}\` is used outside a sealed-key equality`, hint }, node.location);
+    throw ctx.error(
+      'unsealedJoin',
+      { detail: `outer column \`${item.alias}.${name}\` is used outside a sealed-key equality`, hint },
+      node.location,
+    );
   }
   return ref;
 }
@@ -91,7 +111,8 @@ function bindConstant(node: A_Const, env: Environment): Bound {
   const { ctx } = env;
   const at = node.location;
   if (node.isnull === true) return { kind: 'untyped', value: null, location: at };
-  if (node.sval !== undefined) return { kind: 'untyped', value: { literal: node.sval.sval ?? '' }, location: at };
+  if (node.sval !== undefined)
+    return { kind: 'untyped', value: { literal: node.sval.sval ?? '' }, location: at };
   if (node.boolval !== undefined) {
     return ctx.at(Object.freeze({ kind: 'boolean', value: node.boolval.boolval === true, type: 'bool' }), at);
   }
@@ -148,7 +169,8 @@ function bindTruthTest(node: BooleanTest, env: Environment): Expr {
 }
 
 function bindTypeCast(node: TypeCast, env: Environment): Expr {
-  if (node.typeName === undefined) throw env.ctx.error('unsupported', { construct: 'this cast', hint: null }, node.location);
+  if (node.typeName === undefined)
+    throw env.ctx.error('unsupported', { construct: 'this cast', hint: null }, node.location);
   return bindCast(bindExpression(required(node.arg), env), node.typeName, node.location, env);
 }
 
@@ -160,7 +182,10 @@ function bindCase(node: CaseExpr, env: Environment): Expr {
     if (node.arg === undefined) return bindPredicateNode(condition, env);
     const name = [{ String: { sval: '=' } }];
     return coerce(
-      bindArithmetic({ kind: 'AEXPR_OP', name, lexpr: node.arg, rexpr: condition, location: w.location ?? -1 }, env),
+      bindArithmetic(
+        { kind: 'AEXPR_OP', name, lexpr: node.arg, rexpr: condition, location: w.location ?? -1 },
+        env,
+      ),
       'bool',
       ctx,
     );
@@ -173,7 +198,7 @@ function bindCase(node: CaseExpr, env: Environment): Expr {
   const type = commonType([last, ...results], ctx, node.location);
   const arms = conditions.map((when, i) => {
     const result = results[i];
-    return Object.freeze({ when, then: coerce(result ?? last, type, ctx) });
+    return Object.freeze({ when, result: coerce(result ?? last, type, ctx) });
   });
   return ctx.at(
     Object.freeze({ kind: 'case', arms: Object.freeze(arms), otherwise: coerce(last, type, ctx), type }),
@@ -201,7 +226,11 @@ function bindArray(nodes: readonly Node[], location: number | undefined, env: En
   const { ctx } = env;
   const bounds = nodes.map((n) => bindExpression(n, env));
   if (bounds.length === 0) {
-    throw ctx.error('typeMismatch', { detail: 'the type of an empty array cannot be determined', hint: null }, location);
+    throw ctx.error(
+      'typeMismatch',
+      { detail: 'the type of an empty array cannot be determined', hint: null },
+      location,
+    );
   }
   const element = commonType(bounds, ctx, location);
   const type = arrayTypeOf(element, ctx, location);
@@ -212,7 +241,12 @@ function bindArray(nodes: readonly Node[], location: number | undefined, env: En
 function bindIndirection(node: A_Indirection, env: Environment): Expr {
   const { ctx } = env;
   const [only, more] = node.indirection ?? [];
-  if (only === undefined || more !== undefined || !('A_Indices' in only) || only.A_Indices.is_slice === true) {
+  if (
+    only === undefined ||
+    more !== undefined ||
+    !('A_Indices' in only) ||
+    only.A_Indices.is_slice === true
+  ) {
     throw ctx.error('unsupported', { construct: 'field selection or slicing', hint: null }, undefined);
   }
   const arg = bindValue(required(node.arg), env);
@@ -237,12 +271,19 @@ function bindValueFunction(node: SQLValueFunction, env: Environment): Expr {
     const construct = (node.op ?? '').replace('SVFOP_', '').replace(/_N$/, ' with a precision');
     throw ctx.error('unsupported', { construct, hint: null }, node.location);
   }
-  const call: Expr = Object.freeze({ kind: 'call', definition: now.definition, args: Object.freeze([]), type: 'timestamptz' });
+  const call: Expr = Object.freeze({
+    kind: 'call',
+    definition: now.definition,
+    args: Object.freeze([]),
+    type: 'timestamptz',
+  });
   if (type === 'timestamptz') return ctx.at(call, node.location);
-  return ctx.at(Object.freeze({ kind: 'cast', arg: call, type, modifiers: [], leakproof: false }), node.location);
+  return ctx.at(
+    Object.freeze({ kind: 'cast', arg: call, type, modifiers: [], leakproof: false }),
+    node.location,
+  );
 }
 
 export function required(node: Node | undefined): Node {
   return node ?? { A_Const: { isnull: true } };
 }
-

@@ -2,12 +2,19 @@ import type { Alias, JoinExpr, Node, RangeFunction, RangeSubselect, RangeVar } f
 import type { Relation } from '../catalog.js';
 import type { CommonTableRef, Derived, EntityScan, FromItem, Join, Operation } from '../plan.js';
 import { nearest } from '../text.js';
-import { nameParts, stringOf } from './ast.js';
 import { infix } from './a-expr.js';
+import { nameParts, stringOf } from './ast.js';
 import type { BindContext, Location } from './context.js';
 import type { Environment } from './environment.js';
 import { bindQuery } from './query.js';
-import { columnsFor, type CommonTableEntry, innerScope, type Scope, type ScopeColumn, type ScopeItem } from './scope.js';
+import {
+  type CommonTableEntry,
+  columnsFor,
+  innerScope,
+  type Scope,
+  type ScopeColumn,
+  type ScopeItem,
+} from './scope.js';
 import { sealedColumn, sealedHint } from './subquery.js';
 
 /** A FROM clause: its tree, and its items as names see them, left to right. */
@@ -16,7 +23,12 @@ export interface BoundFrom {
   readonly items: readonly ScopeItem[];
 }
 
-export function bindFrom(nodes: readonly Node[], ctx: BindContext, outer: Scope | null, tables: Scope['tables']): BoundFrom | null {
+export function bindFrom(
+  nodes: readonly Node[],
+  ctx: BindContext,
+  outer: Scope | null,
+  tables: Scope['tables'],
+): BoundFrom | null {
   const [first, second] = nodes;
   if (first === undefined) return null;
   if (second !== undefined) {
@@ -29,7 +41,11 @@ export function bindFrom(nodes: readonly Node[], ctx: BindContext, outer: Scope 
   const from = bindItem(first, ctx, outer, tables);
   if (from.item.kind === 'entity' && from.item.relation.kind === 'bridge') {
     const construct = `bridge \`${from.item.relation.name}\` alone in FROM`;
-    throw ctx.error('unsupported', { construct, hint: 'join it to one of the entities that it links' }, locationOfItem(first));
+    throw ctx.error(
+      'unsupported',
+      { construct, hint: 'join it to one of the entities that it links' },
+      locationOfItem(first),
+    );
   }
   const seen = new Set<string>();
   for (const { alias } of from.items) {
@@ -58,7 +74,8 @@ function bindItem(node: Node, ctx: BindContext, outer: Scope | null, tables: Sco
 function refuseFunction(node: RangeFunction, ctx: BindContext) {
   const list = node.functions?.[0];
   const call = list !== undefined && 'List' in list ? list.List.items?.[0] : undefined;
-  const name = call !== undefined && 'FuncCall' in call ? nameParts(call.FuncCall.funcname).join('.') : 'this function';
+  const name =
+    call !== undefined && 'FuncCall' in call ? nameParts(call.FuncCall.funcname).join('.') : 'this function';
   const at = call !== undefined && 'FuncCall' in call ? call.FuncCall.location : undefined;
   return ctx.error('unsupported', { construct: `\`${name}\` in FROM`, hint: null }, at);
 }
@@ -80,7 +97,11 @@ function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables'])
 /** Column aliases rename by position, which would let a caller name a column by counting; they have no node. */
 function renamed(columns: ReadonlyMap<string, ScopeColumn>, alias: Alias | undefined, ctx: BindContext) {
   if (alias?.colnames !== undefined) {
-    throw ctx.error('unsupported', { construct: 'a list of column aliases on an entity', hint: 'use AS in a derived table' }, undefined);
+    throw ctx.error(
+      'unsupported',
+      { construct: 'a list of column aliases on an entity', hint: 'use AS in a derived table' },
+      undefined,
+    );
   }
   return columns;
 }
@@ -95,14 +116,21 @@ function visibleRelation(node: RangeVar, ctx: BindContext): Relation {
 
 function unknownRelation(node: RangeVar, ctx: BindContext) {
   const relation = [node.catalogname, node.schemaname, node.relname].filter((p) => p !== undefined).join('.');
-  return ctx.error('unknownRelation', { relation, near: nearest(node.relname ?? '', ctx.access.relations.keys()) }, node.location ?? 0);
+  return ctx.error(
+    'unknownRelation',
+    { relation, near: nearest(node.relname ?? '', ctx.access.relations.keys()) },
+    node.location ?? 0,
+  );
 }
 
 function bindCommon(entry: CommonTableEntry, node: RangeVar, ctx: BindContext): BoundFrom {
   const id = ctx.nextSource();
   const item: CommonTableRef = { kind: 'cte', id, table: entry.table.id };
   const columns = renamedDerived(entry.columns, node.alias, ctx);
-  return { item, items: [{ source: id, alias: node.alias?.aliasname ?? node.relname ?? '', columns, relation: null }] };
+  return {
+    item,
+    items: [{ source: id, alias: node.alias?.aliasname ?? node.relname ?? '', columns, relation: null }],
+  };
 }
 
 function bindDerived(node: RangeSubselect, ctx: BindContext, tables: Scope['tables']): BoundFrom {
@@ -116,11 +144,18 @@ function bindDerived(node: RangeSubselect, ctx: BindContext, tables: Scope['tabl
   const id = ctx.nextSource();
   const item: Derived = { kind: 'derived', id, query };
   const alias = node.alias?.aliasname ?? `derived ${id}`;
-  return { item, items: [{ source: id, alias, columns: renamedDerived(toColumns(columns), node.alias, ctx), relation: null }] };
+  return {
+    item,
+    items: [
+      { source: id, alias, columns: renamedDerived(toColumns(columns), node.alias, ctx), relation: null },
+    ],
+  };
 }
 
 /** Result columns by name. A name that occurs twice cannot be referred to; `*` still has both. */
-export function toColumns(columns: readonly { name: string; type: ScopeColumn['type']; sealed: boolean }[]): ReadonlyMap<string, ScopeColumn> {
+export function toColumns(
+  columns: readonly { name: string; type: ScopeColumn['type']; sealed: boolean }[],
+): ReadonlyMap<string, ScopeColumn> {
   const counts = new Map<string, number>();
   for (const c of columns) counts.set(c.name, (counts.get(c.name) ?? 0) + 1);
   return new Map(
@@ -131,11 +166,19 @@ export function toColumns(columns: readonly { name: string; type: ScopeColumn['t
   );
 }
 
-function renamedDerived(columns: ReadonlyMap<string, ScopeColumn>, alias: Alias | undefined, ctx: BindContext) {
+function renamedDerived(
+  columns: ReadonlyMap<string, ScopeColumn>,
+  alias: Alias | undefined,
+  ctx: BindContext,
+) {
   const names = (alias?.colnames ?? []).map(stringOf);
   if (names.length === 0) return columns;
   if (names.length > columns.size) {
-    throw ctx.error('typeMismatch', { detail: `there are ${columns.size} columns, ${names.length} aliases`, hint: null }, undefined);
+    throw ctx.error(
+      'typeMismatch',
+      { detail: `there are ${columns.size} columns, ${names.length} aliases`, hint: null },
+      undefined,
+    );
   }
   return new Map([...columns.entries()].map(([name, column], i) => [names[i] ?? name, column]));
 }
@@ -143,12 +186,24 @@ function renamedDerived(columns: ReadonlyMap<string, ScopeColumn>, alias: Alias 
 function bindJoin(node: JoinExpr, ctx: BindContext, outer: Scope | null, tables: Scope['tables']): BoundFrom {
   if (node.isNatural === true || node.usingClause !== undefined) {
     const how = node.isNatural === true ? 'NATURAL JOIN' : 'USING';
-    throw ctx.error('unsealedJoin', { detail: `${how} joins by name, not by a sealed key`, hint: 'write ON with an equality of sealed keys' }, undefined);
+    throw ctx.error(
+      'unsealedJoin',
+      {
+        detail: `${how} joins by name, not by a sealed key`,
+        hint: 'write ON with an equality of sealed keys',
+      },
+      undefined,
+    );
   }
-  if (node.alias !== undefined) throw ctx.error('unsupported', { construct: 'an alias of a join', hint: null }, undefined);
+  if (node.alias !== undefined)
+    throw ctx.error('unsupported', { construct: 'an alias of a join', hint: null }, undefined);
   const type = joinType(node, ctx);
   if (node.larg === undefined || node.rarg === undefined || node.quals === undefined) {
-    throw ctx.error('unsealedJoin', { detail: 'a join without ON joins on no key', hint: 'write ON with an equality of sealed keys' }, undefined);
+    throw ctx.error(
+      'unsealedJoin',
+      { detail: 'a join without ON joins on no key', hint: 'write ON with an equality of sealed keys' },
+      undefined,
+    );
   }
   const left = bindItem(node.larg, ctx, outer, tables);
   const right = bindItem(node.rarg, ctx, outer, tables);
@@ -187,16 +242,32 @@ function bindCondition(
   tables: Scope['tables'],
 ): readonly Operation[] {
   const scope = innerScope(null, [...left, ...right], tables);
-  const env: Environment = { ctx, scope, clause: 'ON', aggregates: false, windows: false, namedWindows: new Map(), policy: false };
-  const conjuncts = 'BoolExpr' in quals && quals.BoolExpr.boolop === 'AND_EXPR' ? (quals.BoolExpr.args ?? []) : [quals];
+  const env: Environment = {
+    ctx,
+    scope,
+    clause: 'ON',
+    aggregates: false,
+    windows: false,
+    namedWindows: new Map(),
+    policy: false,
+  };
+  const conjuncts =
+    'BoolExpr' in quals && quals.BoolExpr.boolop === 'AND_EXPR' ? (quals.BoolExpr.args ?? []) : [quals];
   return conjuncts.map((c) => sealedEquality(c, left, right, env));
 }
 
-function sealedEquality(node: Node, left: readonly ScopeItem[], right: readonly ScopeItem[], env: Environment): Operation {
+function sealedEquality(
+  node: Node,
+  left: readonly ScopeItem[],
+  right: readonly ScopeItem[],
+  env: Environment,
+): Operation {
   const { ctx } = env;
   const expr = 'A_Expr' in node ? node.A_Expr : null;
   const isEquality = expr?.kind === 'AEXPR_OP' && nameParts(expr.name).join('.') === '=';
-  const sides = [expr?.lexpr, expr?.rexpr].map((s) => (isEquality && s !== undefined ? sealedColumn(s, env) : null));
+  const sides = [expr?.lexpr, expr?.rexpr].map((s) =>
+    isEquality && s !== undefined ? sealedColumn(s, env) : null,
+  );
   const [a, b] = sides;
   const belongs = (e: typeof a, items: readonly ScopeItem[]): boolean =>
     e?.kind === 'column' && items.some((i) => i.source === e.source);
@@ -208,7 +279,11 @@ function sealedEquality(node: Node, left: readonly ScopeItem[], right: readonly 
   }
   const equality = infix('=', a, b, expr?.location, ctx);
   if (equality.kind !== 'operation' || equality.left?.kind !== 'column' || equality.right.kind !== 'column') {
-    throw ctx.error('unsealedJoin', { detail: `keys of types ${a.type} and ${b.type} cannot be joined`, hint: sealedHint(env) }, expr?.location);
+    throw ctx.error(
+      'unsealedJoin',
+      { detail: `keys of types ${a.type} and ${b.type} cannot be joined`, hint: sealedHint(env) },
+      expr?.location,
+    );
   }
   return equality;
 }

@@ -5,7 +5,12 @@ import type { BindContext } from './context.js';
 import type { Scope } from './scope.js';
 
 /** Above GROUP BY, a column of this level may stand only inside an aggregate or as part of a grouped expression. */
-export function checkGrouping(exprs: readonly Expr[], groupBy: readonly Expr[], scope: Scope, ctx: BindContext): void {
+export function checkGrouping(
+  exprs: readonly Expr[],
+  groupBy: readonly Expr[],
+  scope: Scope,
+  ctx: BindContext,
+): void {
   const keys = new Set(groupBy.map(fingerprint));
   const local = new Map(scope.items.map((i) => [i.source, i]));
   const check = (expr: Expr): void => {

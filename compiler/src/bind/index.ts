@@ -21,20 +21,40 @@ export interface BoundPlan extends Plan {
  *
  * @throws QueryError E0511, E0512, E0514, E2101
  */
-export function bind(parsed: Parsed, catalog: Catalog, access: Access, features: Features, clientTypes: readonly (TypeName | null)[]): BoundPlan {
+export function bind(
+  parsed: Parsed,
+  catalog: Catalog,
+  access: Access,
+  features: Features,
+  clientTypes: readonly (TypeName | null)[],
+): BoundPlan {
   if (!('SelectStmt' in parsed.node)) throw refuseStatement(parsed);
   const ctx = new BindContext(parsed.source, catalog, access, features, clientTypes);
   const { query, columns } = bindQuery(parsed.node.SelectStmt, ctx, null);
   const complete = withUsedColumns(query, ctx);
-  return Object.freeze({ form: 'structured', query: complete, columns: Object.freeze(columns), ...ctx.finish() });
+  return Object.freeze({
+    form: 'structured',
+    query: complete,
+    columns: Object.freeze(columns),
+    ...ctx.finish(),
+  });
 }
 
 /** Statements that are SQL but no question. */
-const QUESTIONS_OF_ANOTHER_KIND: ReadonlySet<string> = new Set(['ExplainStmt', 'CallStmt', 'DoStmt', 'CopyStmt', 'VariableShowStmt', 'VariableSetStmt']);
+const QUESTIONS_OF_ANOTHER_KIND: ReadonlySet<string> = new Set([
+  'ExplainStmt',
+  'CallStmt',
+  'DoStmt',
+  'CopyStmt',
+  'VariableShowStmt',
+  'VariableSetStmt',
+]);
 
 function refuseStatement(parsed: Parsed) {
   const kind = Object.keys(parsed.node)[0] ?? '';
-  const command = kindOf(parsed.node).replace(/ stmt$/, '').toUpperCase();
+  const command = kindOf(parsed.node)
+    .replace(/ stmt$/, '')
+    .toUpperCase();
   return QUESTIONS_OF_ANOTHER_KIND.has(kind)
     ? queryError('unsupported', { construct: command, hint: 'ask with SELECT' })
     : queryError('readOnly', { command });

@@ -6,8 +6,8 @@ import { mapChildren } from '../walk.js';
 import { nameParts, stringOf } from './ast.js';
 import type { Environment } from './environment.js';
 import { bindPredicateNode, bindValue } from './expression.js';
-import { expressionNode } from './standalone.js';
 import type { ScopeItem } from './scope.js';
+import { expressionNode } from './standalone.js';
 
 /** `MEASURE(metric)`: the metric's own aggregate over the entity that the query names. */
 export function bindMeasure(node: FuncCall, env: Environment): Expr {
@@ -17,12 +17,18 @@ export function bindMeasure(node: FuncCall, env: Environment): Expr {
     throw ctx.error('grouping', { detail: `a metric is not allowed in ${env.clause}` }, node.location);
   }
   const metric = ctx.catalog.metrics.get(name);
-  const item = metric === undefined ? undefined : env.scope.items.find((i) => i.relation?.name === metric.entity);
+  const item =
+    metric === undefined ? undefined : env.scope.items.find((i) => i.relation?.name === metric.entity);
   if (metric === undefined || item === undefined || !ctx.access.relations.has(metric.entity)) {
-    const visible = [...ctx.catalog.metrics.values()].filter((m) => ctx.access.relations.has(m.entity)).map((m) => m.name);
+    const visible = [...ctx.catalog.metrics.values()]
+      .filter((m) => ctx.access.relations.has(m.entity))
+      .map((m) => m.name);
     throw ctx.error('unknownMetric', { metric: name, near: nearest(name, visible) }, node.location);
   }
-  return ctx.at(ctx.unplaced(() => expand(metric, item, env)), node.location);
+  return ctx.at(
+    ctx.unplaced(() => expand(metric, item, env)),
+    node.location,
+  );
 }
 
 function metricName(node: FuncCall, env: Environment): string {
@@ -41,15 +47,24 @@ function expand(metric: Metric, item: ScopeItem, env: Environment): Expr {
   const inner: Environment = { ...env, scope, clause: `metric \`${metric.name}\`` };
   const value = bindValue(expressionNode(metric.expression), inner);
   if (metric.filter === null) return value;
-  const filter = bindPredicateNode(expressionNode(metric.filter), { ...inner, aggregates: false, windows: false });
+  const filter = bindPredicateNode(expressionNode(metric.filter), {
+    ...inner,
+    aggregates: false,
+    windows: false,
+  });
   return filtered(value, filter);
 }
 
 function filtered(expr: Expr, filter: Expr): Expr {
-  const below = mapChildren(expr, (e) => filtered(e, filter), (q) => q);
+  const below = mapChildren(
+    expr,
+    (e) => filtered(e, filter),
+    (q) => q,
+  );
   if (below.kind !== 'aggregate') return below;
   const both: Expr =
-    below.filter === null ? filter : Object.freeze({ kind: 'and', args: Object.freeze([below.filter, filter]), type: 'bool' });
+    below.filter === null
+      ? filter
+      : Object.freeze({ kind: 'and', args: Object.freeze([below.filter, filter]), type: 'bool' });
   return Object.freeze({ ...below, filter: both } satisfies Aggregate);
 }
-

@@ -1,7 +1,7 @@
 import type { Node } from '@pgsql/types';
 import type { Expr } from '../plan.js';
-import { nameParts } from './ast.js';
 import { equalityOf } from './a-expr.js';
+import { nameParts } from './ast.js';
 import type { Location } from './context.js';
 import type { Environment } from './environment.js';
 import { bindValue } from './expression.js';
@@ -13,13 +13,22 @@ export function attributeArgument(node: Node, env: Environment): string | null {
   if (nameParts(call.funcname).join('.') !== 'attribute') return null;
   const arg = call.args?.[0];
   if (arg === undefined || call.args?.length !== 1 || !('A_Const' in arg) || arg.A_Const.sval === undefined) {
-    throw env.ctx.error('typeMismatch', { detail: 'attribute() takes one quoted name', hint: "attribute('region')" }, call.location);
+    throw env.ctx.error(
+      'typeMismatch',
+      { detail: 'attribute() takes one quoted name', hint: "attribute('region')" },
+      call.location,
+    );
   }
   return arg.A_Const.sval.sval ?? '';
 }
 
 /** `value = attribute('name')`: true if the value is one of the attribute's. */
-export function bindAttributeMatch(value: Node, attribute: string, location: Location, env: Environment): Expr {
+export function bindAttributeMatch(
+  value: Node,
+  attribute: string,
+  location: Location,
+  env: Environment,
+): Expr {
   const arg = bindValue(value, env);
   const equality = equalityOf(arg.type, location, env.ctx);
   return env.ctx.at(

@@ -38,7 +38,8 @@ export function bindQuery(stmt: SelectStmt, ctx: BindContext, outer: Scope | nul
           ? bindValues(stmt, ctx, scope)
           : bindSelect(stmt, ctx, outer, tables);
     if (common.length === 0) return bound;
-    if (bound.query.kind === 'values') throw ctx.error('unsupported', { construct: 'WITH before VALUES', hint: null }, undefined);
+    if (bound.query.kind === 'values')
+      throw ctx.error('unsupported', { construct: 'WITH before VALUES', hint: null }, undefined);
     return { ...bound, query: Object.freeze({ ...bound.query, with: Object.freeze(common) }) };
   });
 }
@@ -48,7 +49,8 @@ function refuseClauses(stmt: SelectStmt, ctx: BindContext): void {
     throw ctx.error('unsupported', { construct, hint: null }, undefined);
   };
   if (stmt.intoClause !== undefined) throw ctx.error('readOnly', { command: 'SELECT INTO' }, undefined);
-  if (stmt.lockingClause !== undefined) throw ctx.error('readOnly', { command: 'SELECT FOR UPDATE' }, undefined);
+  if (stmt.lockingClause !== undefined)
+    throw ctx.error('readOnly', { command: 'SELECT FOR UPDATE' }, undefined);
   if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES') refuse('WITH TIES');
   if (stmt.groupDistinct === true) refuse('GROUP BY DISTINCT');
 }
@@ -57,7 +59,11 @@ function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope
   const tables = new Map<string, CommonTableEntry>(outer?.tables ?? []);
   const common: { id: number; query: Query; materialized: boolean | null }[] = [];
   if (clause?.recursive === true) {
-    throw ctx.error('unsupported', { construct: 'WITH RECURSIVE', hint: 'TRAVERSE walks relationships' }, clause.location);
+    throw ctx.error(
+      'unsupported',
+      { construct: 'WITH RECURSIVE', hint: 'TRAVERSE walks relationships' },
+      clause.location,
+    );
   }
   for (const node of clause?.ctes ?? []) {
     const cte = 'CommonTableExpr' in node ? node.CommonTableExpr : {};
@@ -70,7 +76,12 @@ function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope
     const { query, columns } = bindQuery(cte.ctequery.SelectStmt, ctx, innerScope(null, [], tables));
     const names = (cte.aliascolnames ?? []).map(stringOf);
     const renamed = columns.map((c, i) => ({ ...c, name: names[i] ?? c.name }));
-    const materialized = cte.ctematerialized === 'CTEMaterializeAlways' ? true : cte.ctematerialized === 'CTEMaterializeNever' ? false : null;
+    const materialized =
+      cte.ctematerialized === 'CTEMaterializeAlways'
+        ? true
+        : cte.ctematerialized === 'CTEMaterializeNever'
+          ? false
+          : null;
     const table = Object.freeze({ id: ctx.nextTable(), query, materialized });
     common.push(table);
     tables.set(cte.ctename ?? '', { table, columns: toColumns(renamed) });
@@ -83,12 +94,18 @@ function plainEnvironment(ctx: BindContext, scope: Scope, clause: string): Envir
 }
 
 function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuery {
-  if (!ctx.features.setOperations) throw ctx.error('unsupported', { construct: 'a set operation', hint: null }, undefined);
-  if (stmt.larg === undefined || stmt.rarg === undefined) throw ctx.error('unsupported', { construct: 'this set operation', hint: null }, undefined);
+  if (!ctx.features.setOperations)
+    throw ctx.error('unsupported', { construct: 'a set operation', hint: null }, undefined);
+  if (stmt.larg === undefined || stmt.rarg === undefined)
+    throw ctx.error('unsupported', { construct: 'this set operation', hint: null }, undefined);
   const left = bindQuery(stmt.larg, ctx, scope);
   const right = bindQuery(stmt.rarg, ctx, scope);
   if (left.columns.length !== right.columns.length) {
-    throw ctx.error('syntax', { detail: 'both sides of a set operation must have the same number of columns' }, undefined);
+    throw ctx.error(
+      'syntax',
+      { detail: 'both sides of a set operation must have the same number of columns' },
+      undefined,
+    );
   }
   const columns = left.columns.map((c, i) => {
     const other = right.columns[i]?.type ?? c.type;
@@ -118,25 +135,40 @@ function asBound(type: TypeName): Bound {
 function retyped(query: Query, types: readonly TypeName[], ctx: BindContext): Query {
   if (columnsOf(query).every((c, i) => c.type === types[i])) return query;
   if (query.kind === 'select') {
-    const outputs = query.outputs.map((o, i) => Object.freeze({ ...o, expr: coerce(o.expr, types[i] ?? o.expr.type, ctx) }));
+    const outputs = query.outputs.map((o, i) =>
+      Object.freeze({ ...o, expr: coerce(o.expr, types[i] ?? o.expr.type, ctx) }),
+    );
     return Object.freeze({ ...query, outputs: Object.freeze(outputs) });
   }
-  throw ctx.error('typeMismatch', { detail: 'the sides of this set operation differ in type', hint: 'cast them to one type' }, undefined);
+  throw ctx.error(
+    'typeMismatch',
+    { detail: 'the sides of this set operation differ in type', hint: 'cast them to one type' },
+    undefined,
+  );
 }
 
 /** ORDER BY of a set operation: a position or a name of its result. */
 function ordinalKey(node: Node, columns: readonly BoundColumn[], ctx: BindContext): SortKey {
   const sort = 'SortBy' in node ? node.SortBy : {};
   const position = integerOf(sort.node);
-  const name = sort.node !== undefined && 'ColumnRef' in sort.node ? stringOf(sort.node.ColumnRef.fields?.[0]) : null;
+  const name =
+    sort.node !== undefined && 'ColumnRef' in sort.node ? stringOf(sort.node.ColumnRef.fields?.[0]) : null;
   const by = position ?? columns.findIndex((c) => c.name === name) + 1;
   if (by < 1 || by > columns.length) {
-    throw ctx.error('unsupported', { construct: 'an expression in ORDER BY of a set operation', hint: 'order by position' }, sort.location);
+    throw ctx.error(
+      'unsupported',
+      { construct: 'an expression in ORDER BY of a set operation', hint: 'order by position' },
+      sort.location,
+    );
   }
   return sortKey(sort, by, ctx);
 }
 
-export function bindLimit(stmt: SelectStmt, ctx: BindContext, scope: Scope): { limit: Expr | null; offset: Expr | null } {
+export function bindLimit(
+  stmt: SelectStmt,
+  ctx: BindContext,
+  scope: Scope,
+): { limit: Expr | null; offset: Expr | null } {
   const env = plainEnvironment(ctx, innerScope(null, [], scope.tables), 'LIMIT');
   const count = (node: Node | undefined): Expr | null => {
     if (node === undefined || ('A_Const' in node && node.A_Const.isnull === true)) return null;
@@ -147,13 +179,26 @@ export function bindLimit(stmt: SelectStmt, ctx: BindContext, scope: Scope): { l
 
 function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuery {
   const env = plainEnvironment(ctx, scope, 'VALUES');
-  const rows = (stmt.valuesLists ?? []).map((r) => ('List' in r ? (r.List.items ?? []).map((n) => bindExpression(n, env)) : []));
+  const rows = (stmt.valuesLists ?? []).map((r) =>
+    'List' in r ? (r.List.items ?? []).map((n) => bindExpression(n, env)) : [],
+  );
   const width = rows[0]?.length ?? 0;
-  if (rows.some((r) => r.length !== width)) throw ctx.error('syntax', { detail: 'VALUES lists must all have the same length' }, undefined);
+  if (rows.some((r) => r.length !== width))
+    throw ctx.error('syntax', { detail: 'VALUES lists must all have the same length' }, undefined);
   if (stmt.sortClause !== undefined || stmt.limitCount !== undefined || stmt.limitOffset !== undefined) {
-    throw ctx.error('unsupported', { construct: 'ORDER BY or LIMIT of a VALUES list', hint: 'put it in a derived table' }, undefined);
+    throw ctx.error(
+      'unsupported',
+      { construct: 'ORDER BY or LIMIT of a VALUES list', hint: 'put it in a derived table' },
+      undefined,
+    );
   }
-  const types = Array.from({ length: width }, (_, i) => commonType(rows.map((r) => r[i] ?? required0), ctx, undefined));
+  const types = Array.from({ length: width }, (_, i) =>
+    commonType(
+      rows.map((r) => r[i] ?? required0),
+      ctx,
+      undefined,
+    ),
+  );
   const columns = types.map((type, i) => ({ name: `column${i + 1}`, type, sealed: false }));
   const query: Values = Object.freeze({
     kind: 'values',
@@ -169,7 +214,7 @@ const required0: Bound = { kind: 'untyped', value: null, location: undefined };
 export function withUsedColumns(query: Query, ctx: BindContext): Query {
   return mapQuery(query, {
     expr: (e) => e,
-    item: (i) => (i.kind === 'entity' ? Object.freeze({ ...i, columns: Object.freeze(ctx.usedOf(i.id)) }) : i),
+    item: (i) =>
+      i.kind === 'entity' ? Object.freeze({ ...i, columns: Object.freeze(ctx.usedOf(i.id)) }) : i,
   });
 }
-

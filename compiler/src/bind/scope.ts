@@ -40,7 +40,11 @@ export interface CommonTableEntry {
 }
 
 /** The scope of one SELECT level below `parent` with `items` in its FROM. */
-export function innerScope(parent: Scope | null, items: readonly ScopeItem[], tables: Scope['tables']): Scope {
+export function innerScope(
+  parent: Scope | null,
+  items: readonly ScopeItem[],
+  tables: Scope['tables'],
+): Scope {
   return { parent, items, tables };
 }
 
@@ -87,12 +91,23 @@ export function resolveColumn(
   const { item, column, level } = found;
   if (column.denied) throw ctx.error('denied', { object: qualified(item, name) }, location);
   ctx.use(item.source, column.name);
-  const ref: ColumnRef = Object.freeze({ kind: 'column', source: item.source, name: column.name, type: column.type });
+  const ref: ColumnRef = Object.freeze({
+    kind: 'column',
+    source: item.source,
+    name: column.name,
+    type: column.type,
+  });
   return { ref: ctx.at(ref, location), column, item, level };
 }
 
 /** Like `resolveColumn`, but null where nothing has that name. */
-export function lookUp(scope: Scope, alias: string | null, name: string, ctx: BindContext, location: Location) {
+export function lookUp(
+  scope: Scope,
+  alias: string | null,
+  name: string,
+  ctx: BindContext,
+  location: Location,
+) {
   let level = 0;
   for (let at: Scope | null = scope; at !== null; at = at.parent, level++) {
     const hits = at.items.filter((i) => (alias === null || i.alias === alias) && i.columns.has(name));
@@ -113,13 +128,31 @@ export function itemNamed(scope: Scope, alias: string): ScopeItem | null {
   return null;
 }
 
-function unknownColumn(scope: Scope, alias: string | null, name: string, ctx: BindContext, location: Location) {
+function unknownColumn(
+  scope: Scope,
+  alias: string | null,
+  name: string,
+  ctx: BindContext,
+  location: Location,
+) {
   const items: ScopeItem[] = [];
   for (let at: Scope | null = scope; at !== null; at = at.parent) items.push(...at.items);
   if (alias !== null && !items.some((i) => i.alias === alias)) {
-    return ctx.error('unknownAlias', { alias, near: nearest(alias, items.map((i) => i.alias)) }, location);
+    return ctx.error(
+      'unknownAlias',
+      {
+        alias,
+        near: nearest(
+          alias,
+          items.map((i) => i.alias),
+        ),
+      },
+      location,
+    );
   }
-  const candidates = items.filter((i) => alias === null || i.alias === alias).flatMap((i) => [...i.columns.keys()]);
+  const candidates = items
+    .filter((i) => alias === null || i.alias === alias)
+    .flatMap((i) => [...i.columns.keys()]);
   const column = alias === null ? name : `${alias}.${name}`;
   return ctx.error('unknownColumn', { column, near: nearest(name, candidates) }, location);
 }

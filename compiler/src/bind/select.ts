@@ -9,12 +9,17 @@ import type { Environment } from './environment.js';
 import { bindPredicateNode, bindValue, required } from './expression.js';
 import { bindFrom } from './from.js';
 import { checkGrouping } from './grouping.js';
-import { bindLimit, type BoundQuery } from './query.js';
+import { type BoundQuery, bindLimit } from './query.js';
 import { innerScope, itemNamed, lookUp, type Scope, type ScopeItem } from './scope.js';
 import { bindCorrelation } from './subquery.js';
 
 /** Binds one SELECT level. */
-export function bindSelect(stmt: SelectStmt, ctx: BindContext, outer: Scope | null, tables: Scope['tables']): BoundQuery {
+export function bindSelect(
+  stmt: SelectStmt,
+  ctx: BindContext,
+  outer: Scope | null,
+  tables: Scope['tables'],
+): BoundQuery {
   const from = bindFrom(stmt.fromClause ?? [], ctx, outer, tables);
   const scope = innerScope(outer, from?.items ?? [], tables);
   const named = namedWindows(stmt, ctx);
@@ -38,10 +43,23 @@ export function bindSelect(stmt: SelectStmt, ctx: BindContext, outer: Scope | nu
   const orderBy = (stmt.sortClause ?? []).map((s) => bindSort(s, outputs, env('ORDER BY', true, true)));
   const distinct = bindDistinct(stmt.distinctClause, outputs, env('DISTINCT ON', false, false));
   const sorted = orderBy.flatMap((k) => (typeof k.by === 'number' ? [] : [k.by]));
-  const grouped = stmt.groupClause !== undefined || stmt.havingClause !== undefined || [...outputs.map((o) => o.expr), ...sorted].some(hasAggregate);
-  if (grouped) checkGrouping([...outputs.map((o) => o.expr), ...having, ...sorted, ...distinct.distinctOn], groupBy, scope, ctx);
+  const grouped =
+    stmt.groupClause !== undefined ||
+    stmt.havingClause !== undefined ||
+    [...outputs.map((o) => o.expr), ...sorted].some(hasAggregate);
+  if (grouped)
+    checkGrouping(
+      [...outputs.map((o) => o.expr), ...having, ...sorted, ...distinct.distinctOn],
+      groupBy,
+      scope,
+      ctx,
+    );
   if (distinct.distinct && sorted.length > 0) {
-    throw ctx.error('syntax', { detail: 'with SELECT DISTINCT, ORDER BY expressions must stand in the select list' }, undefined);
+    throw ctx.error(
+      'syntax',
+      { detail: 'with SELECT DISTINCT, ORDER BY expressions must stand in the select list' },
+      undefined,
+    );
   }
   const query: Select = Object.freeze({
     kind: 'select',
@@ -73,7 +91,8 @@ function hasAggregate(expr: Expr): boolean {
 function namedWindows(stmt: SelectStmt, ctx: BindContext): ReadonlyMap<string, WindowDef> {
   const named = new Map<string, WindowDef>();
   for (const node of stmt.windowClause ?? []) {
-    if (!('WindowDef' in node)) throw ctx.error('unsupported', { construct: kindOf(node), hint: null }, undefined);
+    if (!('WindowDef' in node))
+      throw ctx.error('unsupported', { construct: kindOf(node), hint: null }, undefined);
     const { name, ...definition } = node.WindowDef;
     named.set(name ?? '', definition);
   }
@@ -83,7 +102,8 @@ function namedWindows(stmt: SelectStmt, ctx: BindContext): ReadonlyMap<string, W
 /** The conjuncts of a predicate: nested ANDs are one list. */
 function conjunctsOf(node: Node | undefined): readonly Node[] {
   if (node === undefined) return [];
-  if ('BoolExpr' in node && node.BoolExpr.boolop === 'AND_EXPR') return (node.BoolExpr.args ?? []).flatMap(conjunctsOf);
+  if ('BoolExpr' in node && node.BoolExpr.boolop === 'AND_EXPR')
+    return (node.BoolExpr.args ?? []).flatMap(conjunctsOf);
   return [node];
 }
 
@@ -120,7 +140,10 @@ function expandStar(alias: string | null, target: ResTarget, env: Environment): 
       .filter(([, c]) => c.starred)
       .map(([shown, c]): Output => {
         ctx.use(i.source, c.name);
-        const expr: Expr = ctx.at(Object.freeze({ kind: 'column', source: i.source, name: c.name, type: c.type }), target.location);
+        const expr: Expr = ctx.at(
+          Object.freeze({ kind: 'column', source: i.source, name: c.name, type: c.type }),
+          target.location,
+        );
         return { name: shown.replace(/\u0000\d+$/, ''), expr };
       }),
   );
@@ -147,7 +170,8 @@ function defaultName(node: Node): string {
   if ('MinMaxExpr' in node) return node.MinMaxExpr.op === 'IS_LEAST' ? 'least' : 'greatest';
   if ('A_Expr' in node && node.A_Expr.kind === 'AEXPR_NULLIF') return 'nullif';
   if ('A_ArrayExpr' in node) return 'array';
-  if ('A_Indirection' in node) return node.A_Indirection.arg === undefined ? '?column?' : defaultName(node.A_Indirection.arg);
+  if ('A_Indirection' in node)
+    return node.A_Indirection.arg === undefined ? '?column?' : defaultName(node.A_Indirection.arg);
   if ('SQLValueFunction' in node) return (node.SQLValueFunction.op ?? '').replace('SVFOP_', '').toLowerCase();
   if ('SubLink' in node) return node.SubLink.subLinkType === 'EXISTS_SUBLINK' ? 'exists' : '?column?';
   return '?column?';
@@ -162,12 +186,20 @@ function measureName(arg: Node): string {
 function bindGroup(node: Node, outputs: readonly Output[], env: Environment): Expr {
   const { ctx } = env;
   if ('GroupingSet' in node) {
-    throw ctx.error('unsupported', { construct: 'GROUPING SETS, ROLLUP and CUBE', hint: 'use UNION ALL' }, node.GroupingSet.location);
+    throw ctx.error(
+      'unsupported',
+      { construct: 'GROUPING SETS, ROLLUP and CUBE', hint: 'use UNION ALL' },
+      node.GroupingSet.location,
+    );
   }
   const named = outputNamed(node, outputs, env, false);
   const expr = byPosition(node, outputs, env) ?? named ?? bindValue(node, env);
   if (someExpr(expr, (e) => e.kind === 'aggregate' || e.kind === 'window')) {
-    throw ctx.error('grouping', { detail: 'aggregates and window calls are not allowed in GROUP BY' }, ctx.locationOf(expr));
+    throw ctx.error(
+      'grouping',
+      { detail: 'aggregates and window calls are not allowed in GROUP BY' },
+      ctx.locationOf(expr),
+    );
   }
   return expr;
 }
@@ -181,19 +213,32 @@ function positionOf(node: Node, outputs: readonly Output[], env: Environment): n
   if (!('A_Const' in node)) return null;
   const position = integerOf(node);
   if (position === null || position < 1 || position > outputs.length) {
-    throw env.ctx.error('syntax', { detail: `${env.clause} position is not in the select list` }, node.A_Const.location);
+    throw env.ctx.error(
+      'syntax',
+      { detail: `${env.clause} position is not in the select list` },
+      node.A_Const.location,
+    );
   }
   return position;
 }
 
 /** The output that a bare name means; input columns win where `outputFirst` is false. */
-function outputNamed(node: Node, outputs: readonly Output[], env: Environment, outputFirst: boolean): Expr | null {
+function outputNamed(
+  node: Node,
+  outputs: readonly Output[],
+  env: Environment,
+  outputFirst: boolean,
+): Expr | null {
   if (!('ColumnRef' in node) || node.ColumnRef.fields?.length !== 1) return null;
   const name = stringOf(node.ColumnRef.fields[0]);
   const hits = outputs.filter((o) => o.name === name);
   const [hit] = hits;
   if (hit === undefined) return null;
-  if (!outputFirst && lookUp({ ...env.scope, parent: null }, null, name, env.ctx, node.ColumnRef.location) !== null) return null;
+  if (
+    !outputFirst &&
+    lookUp({ ...env.scope, parent: null }, null, name, env.ctx, node.ColumnRef.location) !== null
+  )
+    return null;
   if (new Set(hits.map((h) => fingerprint(h.expr))).size > 1) {
     throw env.ctx.error('ambiguous', { what: 'name', name }, node.ColumnRef.location);
   }
@@ -215,7 +260,10 @@ function bindSort(node: Node, outputs: readonly Output[], env: Environment): Sor
 function bindDistinct(nodes: readonly Node[] | undefined, outputs: readonly Output[], env: Environment) {
   if (nodes === undefined || nodes.length === 0) return { distinct: false, distinctOn: Object.freeze([]) };
   const first = nodes[0];
-  if (first === undefined || Object.keys(first).length === 0) return { distinct: true, distinctOn: Object.freeze([]) };
-  const distinctOn = nodes.map((n) => byPosition(n, outputs, env) ?? outputNamed(n, outputs, env, true) ?? bindValue(n, env));
+  if (first === undefined || Object.keys(first).length === 0)
+    return { distinct: true, distinctOn: Object.freeze([]) };
+  const distinctOn = nodes.map(
+    (n) => byPosition(n, outputs, env) ?? outputNamed(n, outputs, env, true) ?? bindValue(n, env),
+  );
   return { distinct: false, distinctOn: Object.freeze(distinctOn) };
 }

@@ -4,12 +4,11 @@ import { QueryError, queryError } from '../errors.js';
 import { parse } from '../parse.js';
 import type { Expr } from '../plan.js';
 import { positionOfIndex } from '../text.js';
-import { someExpr } from '../walk.js';
+import { mapChildren, someExpr } from '../walk.js';
 import { BindContext } from './context.js';
 import type { Environment } from './environment.js';
 import { bindPredicateNode } from './expression.js';
 import { innerScope, type ScopeColumn } from './scope.js';
-import { mapChildren } from '../walk.js';
 
 /** What makes an expression a statement, so that the one parser serves both. */
 const PREFIX = 'select ';
@@ -72,10 +71,12 @@ function bindOver(text: string, relation: Relation): Expr {
   }
   const physical = new Map(relation.columns.map((c) => [c.name, c.physical]));
   const grounded = (e: Expr): Expr => {
-    if (e.kind === 'column') return Object.freeze({ kind: 'base', column: physical.get(e.name) ?? e.name, type: e.type });
+    if (e.kind === 'column')
+      return Object.freeze({ kind: 'base', column: physical.get(e.name) ?? e.name, type: e.type });
     if (e.kind === 'parameter') {
       const slot = slots[e.slot];
-      if (slot?.kind !== 'literal') throw queryError('unsupported', { construct: '$n in a policy predicate', hint: null });
+      if (slot?.kind !== 'literal')
+        throw queryError('unsupported', { construct: '$n in a policy predicate', hint: null });
       return Object.freeze({ kind: 'literal', type: slot.type, value: slot.value });
     }
     return mapChildren(e, grounded, (q) => q);

@@ -19,7 +19,11 @@ export function bindSubLink(node: SubLink, env: Environment): Expr {
     case 'ANY_SUBLINK':
       return bindInQuery(select, node, env);
     default:
-      throw ctx.error('unsupported', { construct: 'this kind of subquery', hint: 'use IN or EXISTS' }, node.location);
+      throw ctx.error(
+        'unsupported',
+        { construct: 'this kind of subquery', hint: 'use IN or EXISTS' },
+        node.location,
+      );
   }
 }
 
@@ -36,7 +40,11 @@ function bindScalarQuery(select: SelectStmt, node: SubLink, env: Environment): E
   const { query, columns } = bindQuery(select, ctx, env.scope);
   const only = columns[0];
   if (only === undefined || columns.length !== 1) {
-    throw ctx.error('typeMismatch', { detail: 'a subquery used as a value must have one column', hint: null }, node.location);
+    throw ctx.error(
+      'typeMismatch',
+      { detail: 'a subquery used as a value must have one column', hint: null },
+      node.location,
+    );
   }
   return ctx.at(Object.freeze({ kind: 'scalar_query', query, type: only.type }), node.location);
 }
@@ -46,7 +54,8 @@ function bindExists(select: SelectStmt, node: SubLink, env: Environment): Expr {
   const { query } = bindQuery(select, ctx, env.scope);
   if (!isCorrelated(query, env)) {
     const detail = 'EXISTS joins on no sealed key';
-    const hint = 'compare a sealed key of the outer query to one of the inner, with =, in the WHERE of the subquery';
+    const hint =
+      'compare a sealed key of the outer query to one of the inner, with =, in the WHERE of the subquery';
     throw ctx.error('unsealedJoin', { detail, hint }, node.location);
   }
   return ctx.at(Object.freeze({ kind: 'exists', query, type: 'bool' }), node.location);
@@ -70,7 +79,11 @@ function bindInQuery(select: SelectStmt, node: SubLink, env: Environment): Expr 
   const operator = (node.operName ?? []).map((n) => ('String' in n ? n.String.sval : '')).join('.');
   const test = required(node.testexpr);
   if (operator !== '' && operator !== '=') {
-    throw ctx.error('unsupported', { construct: `${operator} ANY over a subquery`, hint: 'use IN' }, node.location);
+    throw ctx.error(
+      'unsupported',
+      { construct: `${operator} ANY over a subquery`, hint: 'use IN' },
+      node.location,
+    );
   }
   const inner: BoundQuery = bindQuery(select, ctx, scope);
   const column = inner.columns[0];
@@ -81,10 +94,21 @@ function bindInQuery(select: SelectStmt, node: SubLink, env: Environment): Expr 
   }
   const equality = equalityOf(left.type, node.location, ctx);
   if (column.type !== left.type) {
-    throw ctx.error('typeMismatch', { detail: `${left.type} and ${column.type} cannot be compared by IN`, hint: null }, node.location);
+    throw ctx.error(
+      'typeMismatch',
+      { detail: `${left.type} and ${column.type} cannot be compared by IN`, hint: null },
+      node.location,
+    );
   }
   return ctx.at(
-    Object.freeze({ kind: 'in_query', equality, arg: left, query: inner.query, negated: false, type: 'bool' }),
+    Object.freeze({
+      kind: 'in_query',
+      equality,
+      arg: left,
+      query: inner.query,
+      negated: false,
+      type: 'bool',
+    }),
     node.location,
   );
 }
@@ -100,7 +124,9 @@ export function sealedColumn(node: Node, env: Environment): Expr | null {
 
 /** A hint that names the sealed keys that are in reach. */
 export function sealedHint(env: Environment): string {
-  const keys = env.scope.items.flatMap((i) => [...i.columns.values()].filter((c) => c.sealed).map((c) => `${i.alias}.${c.name}`));
+  const keys = env.scope.items.flatMap((i) =>
+    [...i.columns.values()].filter((c) => c.sealed).map((c) => `${i.alias}.${c.name}`),
+  );
   return keys.length === 0 ? 'nothing here has a sealed key' : `sealed keys here: ${keys.join(', ')}`;
 }
 
@@ -118,12 +144,24 @@ export function bindCorrelation(node: Node, env: Environment): Operation | null 
   const sides = [lexpr, rexpr].map((side) => {
     const parts = (side.ColumnRef.fields ?? []).map((f) => ('String' in f ? (f.String.sval ?? '') : '*'));
     if (parts.length > 2 || parts.includes('*')) return null;
-    return resolveColumn(scope, parts.length === 2 ? (parts[0] ?? null) : null, parts.at(-1) ?? '', ctx, side.ColumnRef.location);
+    return resolveColumn(
+      scope,
+      parts.length === 2 ? (parts[0] ?? null) : null,
+      parts.at(-1) ?? '',
+      ctx,
+      side.ColumnRef.location,
+    );
   });
   const [left, right] = sides;
   if (left === undefined || right === undefined || left === null || right === null) return null;
   if (left.level === 0 && right.level === 0) return null;
-  if (left.level > 1 || right.level > 1 || left.level === right.level || !left.column.sealed || !right.column.sealed) {
+  if (
+    left.level > 1 ||
+    right.level > 1 ||
+    left.level === right.level ||
+    !left.column.sealed ||
+    !right.column.sealed
+  ) {
     const detail = 'a subquery may only look outward through an equality of sealed keys, one level up';
     throw ctx.error('unsealedJoin', { detail, hint: sealedHint(env) }, location);
   }

@@ -9,18 +9,24 @@ import { bindExpression, bindPredicateNode, bindValue, required } from './expres
 /** `function(…) OVER (…)`. */
 export function bindWindow(name: string, node: FuncCall, env: Environment): Expr {
   const { ctx } = env;
-  if (!env.windows) throw ctx.error('windowing', { detail: `window calls are not allowed in ${env.clause}` }, node.location);
+  if (!env.windows)
+    throw ctx.error('windowing', { detail: `window calls are not allowed in ${env.clause}` }, node.location);
   const kind = functionsNamed(name)[0]?.kind;
   if (kind === undefined) throw unknownFunction(name, [], node.location, ctx);
   if (kind === 'scalar' || kind === 'ordered_set') {
     throw ctx.error('windowing', { detail: `\`${name}\` is no window function` }, node.location);
   }
   if (node.agg_distinct === true || node.agg_order !== undefined) {
-    throw ctx.error('unsupported', { construct: 'DISTINCT or ORDER BY inside a window call', hint: null }, node.location);
+    throw ctx.error(
+      'unsupported',
+      { construct: 'DISTINCT or ORDER BY inside a window call', hint: null },
+      node.location,
+    );
   }
   const inner = insideCall(env, 'a window call', env.aggregates);
   const bounds = (node.args ?? []).map((a) => bindExpression(a, inner));
-  const { definition, args, type } = kind === 'aggregate' ? aggregateOf(name, node, bounds, ctx) : chosen(name, bounds, node.location, ctx);
+  const { definition, args, type } =
+    kind === 'aggregate' ? aggregateOf(name, node, bounds, ctx) : chosen(name, bounds, node.location, ctx);
   const window = windowOf(node.over, env);
   return ctx.at(
     Object.freeze({
@@ -47,11 +53,16 @@ function windowOf(over: WindowDef | undefined, env: Environment): WindowDef {
   const { ctx } = env;
   if (over === undefined) return {};
   if (over.refname !== undefined) {
-    throw ctx.error('unsupported', { construct: 'a window that extends another', hint: 'write it out' }, over.location);
+    throw ctx.error(
+      'unsupported',
+      { construct: 'a window that extends another', hint: 'write it out' },
+      over.location,
+    );
   }
   if (over.name === undefined) return over;
   const named = env.namedWindows.get(over.name);
-  if (named === undefined) throw ctx.error('windowing', { detail: `window \`${over.name}\` does not exist` }, over.location);
+  if (named === undefined)
+    throw ctx.error('windowing', { detail: `window \`${over.name}\` does not exist` }, over.location);
   return named;
 }
 
@@ -77,7 +88,11 @@ function frameOf(window: WindowDef, env: Environment): Frame | null {
   const mode = (bits & RANGE) !== 0 ? 'range' : (bits & GROUPS) !== 0 ? 'groups' : 'rows';
   const offset = (node: WindowDef['startOffset']): Expr => {
     if (mode === 'range') {
-      throw env.ctx.error('unsupported', { construct: 'RANGE with an offset', hint: 'use ROWS' }, window.location);
+      throw env.ctx.error(
+        'unsupported',
+        { construct: 'RANGE with an offset', hint: 'use ROWS' },
+        window.location,
+      );
     }
     return coerce(bindExpression(required(node), env), 'int8', env.ctx);
   };
@@ -86,19 +101,30 @@ function frameOf(window: WindowDef, env: Environment): Frame | null {
       ? { kind: 'unbounded preceding' }
       : (bits & START_CURRENT_ROW) !== 0
         ? { kind: 'current row' }
-        : { kind: (bits & START_PRECEDING) !== 0 ? 'preceding' : 'following', offset: offset(window.startOffset) };
+        : {
+            kind: (bits & START_PRECEDING) !== 0 ? 'preceding' : 'following',
+            offset: offset(window.startOffset),
+          };
   const end: FrameBound =
     (bits & END_UNBOUNDED_FOLLOWING) !== 0
       ? { kind: 'unbounded following' }
       : (bits & END_CURRENT_ROW) !== 0
         ? { kind: 'current row' }
         : (bits & (END_PRECEDING | END_FOLLOWING)) !== 0
-          ? { kind: (bits & END_PRECEDING) !== 0 ? 'preceding' : 'following', offset: offset(window.endOffset) }
+          ? {
+              kind: (bits & END_PRECEDING) !== 0 ? 'preceding' : 'following',
+              offset: offset(window.endOffset),
+            }
           : { kind: 'current row' };
   if ((bits & (START_FOLLOWING | START_PRECEDING | START_CURRENT_ROW | START_UNBOUNDED_PRECEDING)) === 0) {
     throw env.ctx.error('unsupported', { construct: 'this window frame', hint: null }, window.location);
   }
-  return Object.freeze({ mode, start: Object.freeze(start), end: Object.freeze(end), exclude: exclusion(bits) });
+  return Object.freeze({
+    mode,
+    start: Object.freeze(start),
+    end: Object.freeze(end),
+    exclude: exclusion(bits),
+  });
 }
 
 function exclusion(bits: number): Frame['exclude'] {

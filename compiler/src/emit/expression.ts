@@ -8,79 +8,104 @@ import { identifier, quoted, type Writer } from './writer.js';
 export function emitExpr(expr: Expr, w: Writer): void {
   switch (expr.kind) {
     case 'column':
-      return w.write(`r${expr.source}.${identifier(expr.name)}`);
+      w.write(`r${expr.source}.${identifier(expr.name)}`);
+      break;
     case 'base':
-      return w.write(`t.${identifier(expr.column)}`);
+      w.write(`t.${identifier(expr.column)}`);
+      break;
     case 'parameter':
-      return w.write(`${w.parameter(expr.slot)}::${expr.type}`);
+      w.write(`${w.parameter(expr.slot)}::${expr.type}`);
+      break;
     case 'null':
-      return w.write(`null::${expr.type}`);
+      w.write(`null::${expr.type}`);
+      break;
     case 'boolean':
-      return w.write(String(expr.value));
+      w.write(String(expr.value));
+      break;
     case 'structural':
-      return w.write(`${quoted(expr.text)}::text`);
+      w.write(`${quoted(expr.text)}::text`);
+      break;
     case 'call':
-      return emitCall(expr, w);
+      emitCall(expr, w);
+      break;
     case 'operation':
-      return emitOperation(expr, w);
+      emitOperation(expr, w);
+      break;
     case 'cast':
-      return emitCast(expr.arg, expr.type, expr.modifiers, w);
+      emitCast(expr.arg, expr.type, expr.modifiers, w);
+      break;
     case 'and':
     case 'or':
-      return parenthesised(w, () => w.list(expr.args, ` ${expr.kind} `, (e) => emitExpr(e, w)));
+      parenthesised(w, () => w.list(expr.args, ` ${expr.kind} `, (e) => emitExpr(e, w)));
+      break;
     case 'not':
-      return parenthesised(w, () => {
+      parenthesised(w, () => {
         w.write('not ');
         emitExpr(expr.arg, w);
       });
+      break;
     case 'null_test':
-      return suffixed(expr.arg, expr.negated ? 'is not null' : 'is null', w);
+      suffixed(expr.arg, expr.negated ? 'is not null' : 'is null', w);
+      break;
     case 'truth_test':
-      return suffixed(expr.arg, `is ${expr.negated ? 'not ' : ''}${expr.test}`, w);
+      suffixed(expr.arg, `is ${expr.negated ? 'not ' : ''}${expr.test}`, w);
+      break;
     case 'distinct_test':
-      return between(expr.left, expr.negated ? 'is not distinct from' : 'is distinct from', expr.right, w);
+      between(expr.left, expr.negated ? 'is not distinct from' : 'is distinct from', expr.right, w);
+      break;
     case 'quantified':
-      return emitQuantified(expr.arg, expr.definition, expr.quantifier, expr.array, w);
+      emitQuantified(expr.arg, expr.definition, expr.quantifier, expr.array, w);
+      break;
     case 'membership':
-      return emitMembership(expr, w);
+      emitMembership(expr, w);
+      break;
     case 'case':
-      return emitCase(expr, w);
+      emitCase(expr, w);
+      break;
     case 'conditional':
       w.write(`${expr.form}(`);
       w.list(expr.args, ', ', (e) => emitExpr(e, w));
-      return w.write(')');
+      w.write(')');
+      break;
     case 'array':
       w.write('array[');
       w.list(expr.items, ', ', (e) => emitExpr(e, w));
-      return w.write(`]::${expr.type}`);
+      w.write(`]::${expr.type}`);
+      break;
     case 'subscript':
-      return parenthesised(w, () => {
+      parenthesised(w, () => {
         parenthesised(w, () => emitExpr(expr.arg, w));
         w.write('[');
         emitExpr(expr.index, w);
         w.write(']');
       });
+      break;
     case 'aggregate':
-      return emitAggregate(expr, w);
+      emitAggregate(expr, w);
+      break;
     case 'window':
-      return emitWindow(expr, w);
+      emitWindow(expr, w);
+      break;
     case 'scalar_query':
-      return parenthesised(w, () => emitQuery(expr.query, w));
+      parenthesised(w, () => emitQuery(expr.query, w));
+      break;
     case 'exists':
       w.write('exists ');
-      return parenthesised(w, () => emitQuery(expr.query, w));
+      parenthesised(w, () => emitQuery(expr.query, w));
+      break;
     case 'in_query':
-      return parenthesised(w, () => {
+      parenthesised(w, () => {
         emitExpr(expr.arg, w);
         w.write(expr.negated ? ' not in (' : ' in (');
         emitQuery(expr.query, w);
         w.write(')');
       });
+      break;
     case 'literal':
     case 'attribute_match':
       throw new InternalError(`${expr.kind} was not grounded`);
     default:
-      return assertNever(expr);
+      assertNever(expr);
   }
 }
 
@@ -119,9 +144,9 @@ function emitCall(call: Call, w: Writer): void {
 // The session's search_path is pg_catalog and nothing else that could have operators, so bare names are safe.
 function emitOperation(operation: Operation, w: Writer): void {
   const { left, definition, right } = operation;
-  if (left !== null) return between(left, definition.name, right, w);
   parenthesised(w, () => {
-    w.write(`${definition.name} `);
+    if (left !== null) emitExpr(left, w);
+    w.write(left === null ? `${definition.name} ` : ` ${definition.name} `);
     emitExpr(right, w);
   });
 }
@@ -132,7 +157,13 @@ function emitCast(arg: Expr, type: string, modifiers: readonly number[], w: Writ
   w.write(` as ${type}${modifiers.length === 0 ? '' : `(${modifiers.join(', ')})`})`);
 }
 
-function emitQuantified(arg: Expr, definition: OperatorDefinition, quantifier: string, array: Expr, w: Writer): void {
+function emitQuantified(
+  arg: Expr,
+  definition: OperatorDefinition,
+  quantifier: string,
+  array: Expr,
+  w: Writer,
+): void {
   parenthesised(w, () => {
     emitExpr(arg, w);
     w.write(` ${definition.name} ${quantifier} (`);
@@ -156,7 +187,7 @@ function emitCase(expr: Extract<Expr, { kind: 'case' }>, w: Writer): void {
     w.write(' when ');
     emitExpr(arm.when, w);
     w.write(' then ');
-    emitExpr(arm.then, w);
+    emitExpr(arm.result, w);
   }
   w.write(' else ');
   emitExpr(expr.otherwise, w);
@@ -213,7 +244,7 @@ function emitFrame(frame: Frame, w: Writer): void {
 function emitBound(bound: FrameBound, w: Writer): void {
   if (bound.kind === 'preceding' || bound.kind === 'following') {
     emitExpr(bound.offset, w);
-    return w.write(` ${bound.kind}`);
+    w.write(' ');
   }
   w.write(bound.kind);
 }

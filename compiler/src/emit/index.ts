@@ -24,4 +24,3 @@ export function emit(plan: GovernedPlan): Emitted {
   known.set(plan, emitted);
   return emitted;
 }
-

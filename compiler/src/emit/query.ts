@@ -1,18 +1,31 @@
 import { assertNever, InternalError } from '../errors.js';
-import type { CommonTable, Expr, FromItem, GovernedScan, Query, Select, SetOperation, SortKey, Values } from '../plan.js';
+import type {
+  CommonTable,
+  Expr,
+  FromItem,
+  GovernedScan,
+  Query,
+  Select,
+  SetOperation,
+  SortKey,
+  Values,
+} from '../plan.js';
 import { emitExpr, emitSortKeys } from './expression.js';
 import { identifier, type Writer } from './writer.js';
 
 export function emitQuery(query: Query, w: Writer): void {
   switch (query.kind) {
     case 'select':
-      return emitSelect(query, w);
+      emitSelect(query, w);
+      break;
     case 'set_operation':
-      return emitSetOperation(query, w);
+      emitSetOperation(query, w);
+      break;
     case 'values':
-      return emitValues(query, w);
+      emitValues(query, w);
+      break;
     default:
-      return assertNever(query);
+      assertNever(query);
   }
 }
 
@@ -20,7 +33,9 @@ function emitWith(tables: readonly CommonTable[], w: Writer): void {
   if (tables.length === 0) return;
   w.write('with ');
   w.list(tables, ', ', (t) => {
-    w.write(`q${t.id} as ${t.materialized === null ? '' : t.materialized ? 'materialized ' : 'not materialized '}(`);
+    w.write(
+      `q${t.id} as ${t.materialized === null ? '' : t.materialized ? 'materialized ' : 'not materialized '}(`,
+    );
     emitQuery(t.query, w);
     w.write(')');
   });
@@ -55,7 +70,11 @@ function emitSelect(query: Select, w: Writer): void {
 
 /** A constant cannot be grouped by as such: Postgres reads it as a position. Its own position it can be. */
 function emitGroupKey(expr: Expr, query: Select, w: Writer): void {
-  const constant = expr.kind === 'parameter' || expr.kind === 'null' || expr.kind === 'boolean' || expr.kind === 'structural';
+  const constant =
+    expr.kind === 'parameter' ||
+    expr.kind === 'null' ||
+    expr.kind === 'boolean' ||
+    expr.kind === 'structural';
   const index = constant ? query.outputs.findIndex((o) => o.expr === expr) : -1;
   if (index >= 0) w.write(String(index + 1));
   else emitExpr(expr, w);
@@ -107,19 +126,24 @@ function emitFrom(item: FromItem, w: Writer): void {
       throw new InternalError(`scan of ${item.relation.name} is not governed`);
     case 'governed':
       emitScan(item, w);
-      return w.write(` as r${item.id}`);
+      w.write(` as r${item.id}`);
+      break;
     case 'derived': {
       w.write('(');
       emitQuery(item.query, w);
-      const names = item.query.kind === 'values' ? `(${item.query.columns.map((_, i) => `c${i + 1}`).join(', ')})` : '';
-      return w.write(`) as r${item.id}${names}`);
+      const names =
+        item.query.kind === 'values' ? `(${item.query.columns.map((_, i) => `c${i + 1}`).join(', ')})` : '';
+      w.write(`) as r${item.id}${names}`);
+      break;
     }
     case 'cte':
-      return w.write(`q${item.table} as r${item.id}`);
+      w.write(`q${item.table} as r${item.id}`);
+      break;
     case 'join':
-      return emitJoin(item, w);
+      emitJoin(item, w);
+      break;
     default:
-      return assertNever(item);
+      assertNever(item);
   }
 }
 

@@ -73,6 +73,7 @@ const RESERVED: ReadonlySet<string> = new Set(
 
 /** A quoted literal; only texts of closed sets and masks get here. */
 export function quoted(text: string): string {
-  if (!/^[\w \-:.+/[\]*,]*$/.test(text)) throw new InternalError('a structural literal has an unexpected character');
+  if (!/^[\w \-:.+/[\]*,]*$/.test(text))
+    throw new InternalError('a structural literal has an unexpected character');
   return `'${text}'`;
 }

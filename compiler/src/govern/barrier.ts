@@ -25,7 +25,9 @@ export function isLeakproof(predicate: Expr, lineage: Lineage): boolean {
 
 /** Everything that the planner may turn into a condition on a scan. */
 function predicatesOf(root: Query): readonly Expr[] {
-  return allQueries(root).flatMap((q) => (q.kind === 'select' ? [...q.where, ...q.having, ...conditionsOf(q.from)] : []));
+  return allQueries(root).flatMap((q) =>
+    q.kind === 'select' ? [...q.where, ...q.having, ...conditionsOf(q.from)] : [],
+  );
 }
 
 function leakedSources(expr: Expr, lineage: Lineage): ReadonlySet<SourceId> {

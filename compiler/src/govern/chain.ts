@@ -21,7 +21,12 @@ function mentionsAttribute(expr: Expr): boolean {
 }
 
 function tied(expr: Expr, pattern: AttributePattern, subject: number): Expr {
-  if (expr.kind !== 'attribute_match') return mapChildren(expr, (e) => tied(e, pattern, subject), (q) => q);
+  if (expr.kind !== 'attribute_match')
+    return mapChildren(
+      expr,
+      (e) => tied(e, pattern, subject),
+      (q) => q,
+    );
   const known = pattern.get(expr.attribute);
   if (known === 'values') return Object.freeze({ ...expr, subject });
   return Object.freeze({ kind: 'boolean', value: known === 'any', type: 'bool' });

@@ -50,7 +50,8 @@ export function govern(plan: BoundPlan, access: Access, catalogVersion: string):
 
 function accessTo(scan: EntityScan | GovernedScan, access: Access): RelationAccess {
   const found = access.relations.get(scan.relation.name);
-  if (found === undefined || found.grants.length === 0) throw new InternalError(`no grant reaches ${scan.relation.name}`);
+  if (found === undefined || found.grants.length === 0)
+    throw new InternalError(`no grant reaches ${scan.relation.name}`);
   return found;
 }
 
@@ -84,7 +85,9 @@ function orderedQuery(query: Query, access: Access): Query {
     if (item.kind !== 'entity') return derivedKeys(item);
     const allowed = accessTo(item, access);
     const clear = item.relation.primaryKey.every(
-      (k) => allowed.grants.some((g) => g.columns.has(k)) && columnRule(item.relation, k, allowed).masked === 'none',
+      (k) =>
+        allowed.grants.some((g) => g.columns.has(k)) &&
+        columnRule(item.relation, k, allowed).masked === 'none',
     );
     const names = clear && item.relation.primaryKey.length > 0 ? item.relation.primaryKey : item.columns;
     const known = extra.get(item.id) ?? new Set();
@@ -109,8 +112,11 @@ function orderedQuery(query: Query, access: Access): Query {
 function derivedKeys(item: FromItem): readonly Expr[] {
   if (item.kind !== 'derived') return [];
   const { query } = item;
-  const columns = query.kind === 'select' ? query.outputs.map((o) => o.expr.type) : query.columns.map((c) => c.type);
-  return columns.map((type, i) => Object.freeze({ kind: 'column', source: item.id, name: `c${i + 1}`, type }));
+  const columns =
+    query.kind === 'select' ? query.outputs.map((o) => o.expr.type) : query.columns.map((c) => c.type);
+  return columns.map((type, i) =>
+    Object.freeze({ kind: 'column', source: item.id, name: `c${i + 1}`, type }),
+  );
 }
 
 /** Rebuilds every query of the tree, innermost first. */
@@ -129,9 +135,11 @@ function mapLevel(query: Query, deep: (e: Expr) => Expr, q: (query: Query) => Qu
   const all = (list: readonly Expr[]): readonly Expr[] => Object.freeze(list.map(deep));
   if (query.kind === 'values') return Object.freeze({ ...query, rows: Object.freeze(query.rows.map(all)) });
   const common = Object.freeze(query.with.map((t) => Object.freeze({ ...t, query: q(t.query) })));
-  if (query.kind === 'set_operation') return Object.freeze({ ...query, with: common, left: q(query.left), right: q(query.right) });
+  if (query.kind === 'set_operation')
+    return Object.freeze({ ...query, with: common, left: q(query.left), right: q(query.right) });
   const from = (item: FromItem): FromItem => {
-    if (item.kind === 'join') return Object.freeze({ ...item, left: from(item.left), right: from(item.right) });
+    if (item.kind === 'join')
+      return Object.freeze({ ...item, left: from(item.left), right: from(item.right) });
     return item.kind === 'derived' ? Object.freeze({ ...item, query: q(item.query) }) : item;
   };
   return Object.freeze({
@@ -155,20 +163,39 @@ function withKeys(query: Select, keys: ReadonlyMap<SourceId, ReadonlySet<string>
           ...item,
           left: from(item.left),
           right: from(item.right),
-          on: Object.freeze(item.on.map((o) => Object.freeze({ ...o, left: o.left === null ? null : on(o.left), right: on(o.right) }))),
+          on: Object.freeze(
+            item.on.map((o) =>
+              Object.freeze({ ...o, left: o.left === null ? null : on(o.left), right: on(o.right) }),
+            ),
+          ),
         });
   const where = query.where.map((c) => {
-    if (isCorrelation(c, query)) return Object.freeze({ ...c, left: c.left === null ? null : on(c.left), right: on(c.right) });
+    if (isCorrelation(c, query))
+      return Object.freeze({ ...c, left: c.left === null ? null : on(c.left), right: on(c.right) });
     return inQueryOnKeys(c, on);
   });
-  return Object.freeze({ ...query, from: query.from === null ? null : from(query.from), where: Object.freeze(where) });
+  return Object.freeze({
+    ...query,
+    from: query.from === null ? null : from(query.from),
+    where: Object.freeze(where),
+  });
 }
 
 function inQueryOnKeys(expr: Expr, on: (e: Expr) => Expr): Expr {
-  const mapped = mapChildren(expr, (e) => inQueryOnKeys(e, on), (q) => q);
+  const mapped = mapChildren(
+    expr,
+    (e) => inQueryOnKeys(e, on),
+    (q) => q,
+  );
   if (mapped.kind !== 'in_query' || mapped.query.kind !== 'select') return mapped;
-  const outputs = mapped.query.outputs.map((o, i) => (i === 0 ? Object.freeze({ ...o, expr: on(o.expr) }) : o));
-  return Object.freeze({ ...mapped, arg: on(mapped.arg), query: Object.freeze({ ...mapped.query, outputs: Object.freeze(outputs) }) });
+  const outputs = mapped.query.outputs.map((o, i) =>
+    i === 0 ? Object.freeze({ ...o, expr: on(o.expr) }) : o,
+  );
+  return Object.freeze({
+    ...mapped,
+    arg: on(mapped.arg),
+    query: Object.freeze({ ...mapped.query, outputs: Object.freeze(outputs) }),
+  });
 }
 
 /**
@@ -176,7 +203,11 @@ function inQueryOnKeys(expr: Expr, on: (e: Expr) => Expr): Expr {
  * A conjunct over the inner side of a LEFT JOIN stays where it is: there it would mean something else.
  */
 function pushPredicates(query: Select, lineage: Lineage): Select {
-  const fenced = new Map(strictScans(query.from).filter((s) => s.fenced).map((s) => [s.id, s]));
+  const fenced = new Map(
+    strictScans(query.from)
+      .filter((s) => s.fenced)
+      .map((s) => [s.id, s]),
+  );
   if (fenced.size === 0) return query;
   const pushed = new Map<SourceId, Expr[]>();
   const kept = query.where.filter((c) => {
@@ -186,17 +217,25 @@ function pushPredicates(query: Select, lineage: Lineage): Select {
     return false;
   });
   const from = (item: FromItem): FromItem => {
-    if (item.kind === 'join') return Object.freeze({ ...item, left: from(item.left), right: from(item.right) });
+    if (item.kind === 'join')
+      return Object.freeze({ ...item, left: from(item.left), right: from(item.right) });
     const mine = item.kind === 'governed' ? pushed.get(item.id) : undefined;
-    return item.kind === 'governed' && mine !== undefined ? Object.freeze({ ...item, pushed: Object.freeze(mine) }) : item;
+    return item.kind === 'governed' && mine !== undefined
+      ? Object.freeze({ ...item, pushed: Object.freeze(mine) })
+      : item;
   };
-  return Object.freeze({ ...query, where: Object.freeze(kept), from: query.from === null ? null : from(query.from) });
+  return Object.freeze({
+    ...query,
+    where: Object.freeze(kept),
+    from: query.from === null ? null : from(query.from),
+  });
 }
 
 /** The governed scans of a FROM whose rows WHERE filters directly: not those that a LEFT JOIN may null. */
 function strictScans(item: FromItem | null): readonly GovernedScan[] {
   if (item === null) return [];
-  if (item.kind === 'join') return [...strictScans(item.left), ...(item.type === 'inner' ? strictScans(item.right) : [])];
+  if (item.kind === 'join')
+    return [...strictScans(item.left), ...(item.type === 'inner' ? strictScans(item.right) : [])];
   return item.kind === 'governed' ? [item] : [];
 }
 
@@ -213,9 +252,15 @@ function soleScan(expr: Expr, scans: ReadonlyMap<SourceId, GovernedScan>): Gover
 
 /** `expr` over the scan's own columns, each in the form that this caller sees. */
 function overBase(expr: Expr, scan: GovernedScan): Expr {
-  if (expr.kind !== 'column') return mapChildren(expr, (e) => overBase(e, scan), (q) => q);
+  if (expr.kind !== 'column')
+    return mapChildren(
+      expr,
+      (e) => overBase(e, scan),
+      (q) => q,
+    );
   const column = scan.columns.find((c) => c.name === expr.name);
-  if (column === undefined) throw new InternalError(`scan of ${scan.relation.name} has no column ${expr.name}`);
+  if (column === undefined)
+    throw new InternalError(`scan of ${scan.relation.name} has no column ${expr.name}`);
   return column.expr;
 }
 
@@ -229,4 +274,3 @@ function grantsUsed(query: Query, access: Access): readonly string[] {
   }
   return Object.freeze([...ids].sort());
 }
-

@@ -11,7 +11,11 @@ import { columnRule, keyColumnName } from './mask.js';
  *
  * @throws QueryError E0515 for a key that policy never shows in the clear; decided from the plan, never from data
  */
-export function joinKeys(root: Query, lineage: Lineage, access: Access): ReadonlyMap<SourceId, ReadonlySet<string>> {
+export function joinKeys(
+  root: Query,
+  lineage: Lineage,
+  access: Access,
+): ReadonlyMap<SourceId, ReadonlySet<string>> {
   const keys = new Map<SourceId, Set<string>>();
   for (const ref of joinedColumns(root)) {
     const scan = lineage.scanOf(ref.source);
@@ -20,7 +24,8 @@ export function joinKeys(root: Query, lineage: Lineage, access: Access): Readonl
       continue;
     }
     const relationAccess = access.relations.get(scan.relation.name);
-    if (relationAccess === undefined) throw new InternalError(`relation ${scan.relation.name} is not in the access`);
+    if (relationAccess === undefined)
+      throw new InternalError(`relation ${scan.relation.name} is not in the access`);
     const rule = columnRule(scan.relation, ref.name, relationAccess);
     if (rule.masked === 'none') continue;
     if (rule.masked === 'all' && rule.mask !== 'hash') throw queryError('keyNotClear', { column: ref.name });
@@ -35,9 +40,11 @@ export function joinKeys(root: Query, lineage: Lineage, access: Access): Readonl
 function refuseMaskedDerived(ref: ColumnRef, lineage: Lineage, access: Access): void {
   for (const { scan, name } of lineage.columnsUnder(ref)) {
     const relationAccess = access.relations.get(scan.relation.name);
-    if (relationAccess === undefined) throw new InternalError(`relation ${scan.relation.name} is not in the access`);
+    if (relationAccess === undefined)
+      throw new InternalError(`relation ${scan.relation.name} is not in the access`);
     const rule = columnRule(scan.relation, name, relationAccess);
-    if (rule.masked !== 'none' && !(rule.mask === 'hash' && rule.masked === 'all')) throw queryError('keyNotClear', { column: name });
+    if (rule.masked !== 'none' && !(rule.mask === 'hash' && rule.masked === 'all'))
+      throw queryError('keyNotClear', { column: name });
   }
 }
 
@@ -55,7 +62,8 @@ function joinedColumns(root: Query): readonly ColumnRef[] {
     for (const conjunct of query.where) {
       if (isCorrelation(conjunct, query)) [conjunct.left, conjunct.right].forEach(add);
     }
-    for (const conjunct of [...query.where, ...query.having, ...query.outputs.map((o) => o.expr)]) eachInQuery(conjunct, add);
+    for (const conjunct of [...query.where, ...query.having, ...query.outputs.map((o) => o.expr)])
+      eachInQuery(conjunct, add);
   }
   return found;
 }
@@ -67,7 +75,11 @@ function eachInQuery(expr: Expr, add: (e: Expr) => void): void {
     if (output !== undefined) add(output);
   }
   const below =
-    expr.kind === 'and' || expr.kind === 'or' || expr.kind === 'call' ? expr.args : expr.kind === 'not' ? [expr.arg] : [];
+    expr.kind === 'and' || expr.kind === 'or' || expr.kind === 'call'
+      ? expr.args
+      : expr.kind === 'not'
+        ? [expr.arg]
+        : [];
   for (const child of below) eachInQuery(child, add);
 }
 

@@ -22,7 +22,10 @@ export class Lineage {
     }
   }
 
-  #add(leaf: Exclude<FromItem, { kind: 'join' }>, refs: { readonly id: SourceId; readonly table: number }[]): void {
+  #add(
+    leaf: Exclude<FromItem, { kind: 'join' }>,
+    refs: { readonly id: SourceId; readonly table: number }[],
+  ): void {
     if (leaf.kind === 'entity' || leaf.kind === 'governed') this.#scans.set(leaf.id, leaf);
     else if (leaf.kind === 'derived') this.#queries.set(leaf.id, leaf.query);
     else refs.push({ id: leaf.id, table: leaf.table });
@@ -40,7 +43,11 @@ export class Lineage {
   }
 
   /** Every scanned column that `expr` is computed from, through derived tables, not through subqueries' filters. */
-  columnsUnder(expr: Expr): readonly { readonly scan: EntityScan | GovernedScan; readonly name: string; readonly direct: boolean }[] {
+  columnsUnder(expr: Expr): readonly {
+    readonly scan: EntityScan | GovernedScan;
+    readonly name: string;
+    readonly direct: boolean;
+  }[] {
     const found: { scan: EntityScan | GovernedScan; name: string; direct: boolean }[] = [];
     const collect = (root: Expr, direct: boolean): void => {
       visitExpr(root, (e) => {

@@ -31,16 +31,31 @@ const PRIVATE: ReadonlyMap<string, FunctionDefinition> = new Map(
 export function maskCall(name: string, args: readonly Expr[]): Expr {
   const own = PRIVATE.get(name);
   if (own !== undefined) {
-    return Object.freeze({ kind: 'call', definition: own, args: Object.freeze([...args]), type: own.result as TypeName }); // no private function is polymorphic
+    return Object.freeze({
+      kind: 'call',
+      definition: own,
+      args: Object.freeze([...args]),
+      type: own.result as TypeName,
+    }); // no private function is polymorphic
   }
-  const found = resolveFunction(name, args.map((a) => a.type));
-  if (found === 'none' || found === 'ambiguous') throw new InternalError(`masks need ${name}, which the table lacks`);
-  return Object.freeze({ kind: 'call', definition: found.definition, args: Object.freeze([...args]), type: found.result });
+  const found = resolveFunction(
+    name,
+    args.map((a) => a.type),
+  );
+  if (found === 'none' || found === 'ambiguous')
+    throw new InternalError(`masks need ${name}, which the table lacks`);
+  return Object.freeze({
+    kind: 'call',
+    definition: found.definition,
+    args: Object.freeze([...args]),
+    type: found.result,
+  });
 }
 
 /** `left || right`, both of `type`. */
 export function textConcat(type: 'text' | 'bytea', left: Expr, right: Expr): Expr {
   const found = resolveOperator('||', type, type);
-  if (found === 'none' || found === 'ambiguous') throw new InternalError(`masks need || of ${type}, which the table lacks`);
+  if (found === 'none' || found === 'ambiguous')
+    throw new InternalError(`masks need || of ${type}, which the table lacks`);
   return Object.freeze({ kind: 'operation', definition: found.definition, left, right, type });
 }

@@ -78,7 +78,8 @@ export function maskedColumn(rule: ColumnRule, slots: GovernedSlots): GovernedCo
 
 /** The column as joins see it: NULL instead of a mask, except a keyed hash, which equals itself. */
 export function keyColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
-  const hidden: Expr = rule.mask === 'hash' ? masking(rule, slots) : Object.freeze({ kind: 'null', type: rule.column.type });
+  const hidden: Expr =
+    rule.mask === 'hash' ? masking(rule, slots) : Object.freeze({ kind: 'null', type: rule.column.type });
   return governedColumn(rule, keyColumnName(rule.column.name), hidden, slots);
 }
 
@@ -86,7 +87,11 @@ function governedColumn(rule: ColumnRule, name: string, hidden: Expr, slots: Gov
   const { column, masked, clear } = rule;
   const value = baseOf(column);
   const expr: Expr =
-    masked === 'none' ? value : masked === 'all' ? hidden : choose([{ when: slots.ground(anyOf(clear)), then: value }], hidden);
+    masked === 'none'
+      ? value
+      : masked === 'all'
+        ? hidden
+        : choose([{ when: slots.ground(anyOf(clear)), result: value }], hidden);
   return Object.freeze({ name, type: column.type, expr, masked });
 }
 
@@ -98,7 +103,7 @@ function masking(rule: ColumnRule, slots: GovernedSlots): Expr {
   const plain = redacted(rule.column);
   const shown = maskOf(rule.mask, rule.column, slots);
   if (rule.covered === null || fingerprint(shown) === fingerprint(plain)) return shown;
-  return choose([{ when: slots.ground(anyOf(rule.covered)), then: shown }], plain);
+  return choose([{ when: slots.ground(anyOf(rule.covered)), result: shown }], plain);
 }
 
 function maskOf(kind: MaskKind, column: Column, slots: GovernedSlots): Expr {
@@ -147,18 +152,36 @@ function yearOnly(column: Column, slots: GovernedSlots): Expr {
   const base = baseOf(column);
   const year: Expr = { kind: 'structural', text: 'year', type: 'text' };
   if (column.type === 'timestamp') return maskCall('date_trunc', [year, base]);
-  if (column.type === 'timestamptz') return maskCall('date_trunc', [year, base, slots.literal('UTC', 'text')]);
+  if (column.type === 'timestamptz')
+    return maskCall('date_trunc', [year, base, slots.literal('UTC', 'text')]);
   if (column.type !== 'date') return redacted(column);
-  const stamp: Expr = Object.freeze({ kind: 'cast', arg: base, type: 'timestamp', modifiers: [], leakproof: false });
-  return Object.freeze({ kind: 'cast', arg: maskCall('date_trunc', [year, stamp]), type: 'date', modifiers: [], leakproof: false });
+  const stamp: Expr = Object.freeze({
+    kind: 'cast',
+    arg: base,
+    type: 'timestamp',
+    modifiers: [],
+    leakproof: false,
+  });
+  return Object.freeze({
+    kind: 'cast',
+    arg: maskCall('date_trunc', [year, stamp]),
+    type: 'date',
+    modifiers: [],
+    leakproof: false,
+  });
 }
 
 export function baseOf(column: Column): Expr {
   return Object.freeze({ kind: 'base', column: column.physical, type: column.type });
 }
 
-function choose(arms: readonly { readonly when: Expr; readonly then: Expr }[], otherwise: Expr): Expr {
-  return Object.freeze({ kind: 'case', arms: Object.freeze(arms.map((a) => Object.freeze(a))), otherwise, type: otherwise.type });
+function choose(arms: readonly { readonly when: Expr; readonly result: Expr }[], otherwise: Expr): Expr {
+  return Object.freeze({
+    kind: 'case',
+    arms: Object.freeze(arms.map((a) => Object.freeze(a))),
+    otherwise,
+    type: otherwise.type,
+  });
 }
 
 function anyOf(filters: readonly Expr[]): Expr {

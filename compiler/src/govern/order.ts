@@ -44,6 +44,8 @@ function withoutOrdered(keys: readonly (Expr | number)[], query: Select): readon
 
 function completed(orderBy: readonly SortKey[], more: readonly (Expr | number)[]): readonly SortKey[] {
   const known = new Set(orderBy.map((k) => k.by));
-  const added = more.filter((by) => !known.has(by)).map((by) => Object.freeze({ by, descending: false, nullsFirst: false }));
+  const added = more
+    .filter((by) => !known.has(by))
+    .map((by) => Object.freeze({ by, descending: false, nullsFirst: false }));
   return Object.freeze([...orderBy, ...added]);
 }

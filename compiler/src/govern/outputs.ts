@@ -25,26 +25,39 @@ export function describeOutputs(plan: BoundPlan, query: Query) {
 }
 
 function governedScans(query: Query): readonly GovernedScan[] {
-  return allQueries(query).flatMap((q) => (q.kind === 'select' ? leavesOf(q.from).filter((l) => l.kind === 'governed') : []));
+  return allQueries(query).flatMap((q) =>
+    q.kind === 'select' ? leavesOf(q.from).filter((l) => l.kind === 'governed') : [],
+  );
 }
 
 function redactedOf(scan: GovernedScan): readonly string[] {
-  return scan.columns.filter((c) => c.masked !== 'none' && columnOf(scan.relation, c.name) !== null).map((c) => `${scan.relation.name}.${c.name}`);
+  return scan.columns
+    .filter((c) => c.masked !== 'none' && columnOf(scan.relation, c.name) !== null)
+    .map((c) => `${scan.relation.name}.${c.name}`);
 }
 
 /** The expressions behind output `index`: one, or one per operand of a set operation. */
 function definitions(query: Query, index: number): readonly Expr[] {
-  if (query.kind === 'set_operation') return [...definitions(query.left, index), ...definitions(query.right, index)];
+  if (query.kind === 'set_operation')
+    return [...definitions(query.left, index), ...definitions(query.right, index)];
   const expr = query.kind === 'select' ? query.outputs[index]?.expr : query.rows[0]?.[index];
   return expr === undefined ? [] : [expr];
 }
 
-function describe(column: { name: string; type: OutputColumn['type'] }, exprs: readonly Expr[], lineage: Lineage) {
+function describe(
+  column: { name: string; type: OutputColumn['type'] },
+  exprs: readonly Expr[],
+  lineage: Lineage,
+) {
   const under = exprs.flatMap((e) => lineage.columnsUnder(e));
-  const masks = under.map(({ scan, name }) => (scan.kind === 'governed' ? scan.columns.find((c) => c.name === name)?.masked : 'none'));
+  const masks = under.map(({ scan, name }) =>
+    scan.kind === 'governed' ? scan.columns.find((c) => c.name === name)?.masked : 'none',
+  );
   const [only] = under;
   const source =
-    only !== undefined && under.length === 1 && only.direct ? `osl.entities.${only.scan.relation.name}.${only.name}` : null;
+    only !== undefined && under.length === 1 && only.direct
+      ? `osl.entities.${only.scan.relation.name}.${only.name}`
+      : null;
   const output: OutputColumn = Object.freeze({
     name: column.name,
     type: column.type,

@@ -18,7 +18,12 @@ export class GovernedSlots {
 
   attribute(subject: number, name: string, element: TypeName): Parameter {
     if (isArray(element)) throw new InternalError('an attribute has elements that are arrays');
-    return this.#parameter(`attribute ${subject} ${element} ${name}`, { kind: 'attribute', type: arrayOf(element), subject, name });
+    return this.#parameter(`attribute ${subject} ${element} ${name}`, {
+      kind: 'attribute',
+      type: arrayOf(element),
+      subject,
+      name,
+    });
   }
 
   pad(pad: 'inner' | 'outer', domain: string): Parameter {
@@ -34,7 +39,12 @@ export class GovernedSlots {
   /** A policy predicate with its literals and attributes made parameters. */
   ground(expr: Expr): Expr {
     if (expr.kind === 'literal') return this.literal(expr.value, expr.type);
-    if (expr.kind !== 'attribute_match') return mapChildren(expr, (e) => this.ground(e), (q) => q);
+    if (expr.kind !== 'attribute_match')
+      return mapChildren(
+        expr,
+        (e) => this.ground(e),
+        (q) => q,
+      );
     if (expr.subject === null) throw new InternalError(`attribute ${expr.attribute} is not tied to a chain`);
     return Object.freeze({
       kind: 'quantified',

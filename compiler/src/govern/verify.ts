@@ -34,7 +34,11 @@ function verifyQuery(query: Query, slots: readonly Slot[], outer: Offered, aroun
   for (const expr of exprsOf(query)) verifyExpr(expr, slots, offered, tables);
 }
 
-function verifyLeaf(leaf: Exclude<FromItem, { kind: 'join' }>, slots: readonly Slot[], tables: Tables): ReadonlySet<string> {
+function verifyLeaf(
+  leaf: Exclude<FromItem, { kind: 'join' }>,
+  slots: readonly Slot[],
+  tables: Tables,
+): ReadonlySet<string> {
   switch (leaf.kind) {
     case 'entity':
       throw new InternalError(`scan of ${leaf.relation.name} is not governed`);
@@ -62,12 +66,19 @@ function positions(query: Query): ReadonlySet<string> {
 function verifyScan(scan: GovernedScan, slots: readonly Slot[]): ReadonlySet<string> {
   const physical = new Set(scan.relation.columns.map((c) => c.physical));
   const inside = (e: Expr): void => {
-    if (e.kind === 'base' && !physical.has(e.column)) throw new InternalError(`${scan.relation.name} has no column ${e.column}`);
-    if (e.kind === 'column' || queryOf(e) !== null) throw new InternalError(`scan of ${scan.relation.name} looks outside itself`);
+    if (e.kind === 'base' && !physical.has(e.column))
+      throw new InternalError(`${scan.relation.name} has no column ${e.column}`);
+    if (e.kind === 'column' || queryOf(e) !== null)
+      throw new InternalError(`scan of ${scan.relation.name} looks outside itself`);
     verifyLeafExpr(e, slots);
     childrenOf(e).forEach(inside);
   };
-  for (const e of [...scan.columns.map((c) => c.expr), ...scan.pushed, ...(scan.filter === null ? [] : [scan.filter])]) inside(e);
+  for (const e of [
+    ...scan.columns.map((c) => c.expr),
+    ...scan.pushed,
+    ...(scan.filter === null ? [] : [scan.filter]),
+  ])
+    inside(e);
   return new Set(scan.columns.map((c) => c.name));
 }
 
@@ -83,6 +94,8 @@ function verifyExpr(expr: Expr, slots: readonly Slot[], offered: Offered, tables
 }
 
 function verifyLeafExpr(expr: Expr, slots: readonly Slot[]): void {
-  if (expr.kind === 'literal' || expr.kind === 'attribute_match') throw new InternalError(`${expr.kind} was not grounded`);
-  if (expr.kind === 'parameter' && slots[expr.slot]?.type !== expr.type) throw new InternalError(`parameter ${expr.slot} has no slot`);
+  if (expr.kind === 'literal' || expr.kind === 'attribute_match')
+    throw new InternalError(`${expr.kind} was not grounded`);
+  if (expr.kind === 'parameter' && slots[expr.slot]?.type !== expr.type)
+    throw new InternalError(`parameter ${expr.slot} has no slot`);
 }

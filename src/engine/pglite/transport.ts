@@ -6,6 +6,8 @@ const CLOSE_MS = 10_000;
 
 /** The embedded server in a worker, as the bytes of one session. */
 export class WorkerTransport implements Transport {
+  /** A restart costs about as much. */
+  readonly graceMs = 250;
   /** Settles when the worker is gone, and the data directory with it free. */
   readonly exited: Promise<void>;
 

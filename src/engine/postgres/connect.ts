@@ -65,6 +65,7 @@ function takeOver(client: Client): Transport {
 }
 
 class SocketTransport implements Transport {
+  readonly graceMs = 0;
   readonly #stream: Duplex;
   readonly #target: CancelTarget;
 

@@ -1,0 +1,49 @@
+import type { Features } from 'osl-compiler';
+import type { AuditLog, Limiter, PolicySnapshot, TokenVerifier } from '../policy/index.js';
+import type { Engine } from './engine/index.js';
+import type { Manifest } from './manifest/index.js';
+import type { MaskKeys } from './spine/mask-keys.js';
+import type { PlanCache } from './spine/plan-cache.js';
+
+/** The versions that serve together. A reload replaces the pair whole or not at all. */
+export interface Model {
+  readonly manifest: Manifest;
+  /** Null while no policy is loaded: then everything is refused. */
+  readonly snapshot: PolicySnapshot | null;
+}
+
+/** What one result may cost. */
+export interface Caps {
+  /** Rows of one answer. */
+  readonly rows: number;
+  /** Bytes of one answer's rows. */
+  readonly bytes: number;
+  /** From the question to the last row. */
+  readonly timeoutMs: number;
+}
+
+/** What the operator is told; never what a caller is told. */
+export interface ServiceLog {
+  info(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  error(message: string, fields?: Readonly<Record<string, unknown>>): void;
+}
+
+/** Everything that the spine needs, put together once at start. */
+export interface Service {
+  readonly tenant: string;
+  /** Read once per request, so that a reload never shows half of itself. */
+  model(): Model;
+  readonly verifier: TokenVerifier;
+  readonly limiter: Limiter;
+  readonly audit: AuditLog;
+  /** By connector name. */
+  readonly engines: ReadonlyMap<string, Engine>;
+  /** Runs what reads no relation, such as `SELECT 1`. */
+  readonly defaultConnector: string;
+  readonly maskKeys: MaskKeys;
+  readonly plans: PlanCache;
+  readonly caps: Caps;
+  readonly features: Features;
+  readonly log: ServiceLog;
+}

@@ -1,0 +1,229 @@
+import { compile, emit, type GovernedPlan, InternalError, parse, QueryError, queryError, valuesOf } from 'osl-compiler';
+import {
+  AuditUnavailable,
+  type EffectiveAccess,
+  effectiveAccess,
+  type Identity,
+  isEmpty,
+  type LimitBucket,
+  type PolicySnapshot,
+} from '../../policy/index.js';
+import type { BoundValue, Engine, ExecuteResult, RowSink } from '../engine/index.js';
+import type { Manifest } from '../manifest/index.js';
+import type { Service } from '../service.js';
+import { Ledger } from './ledger.js';
+import type { Body, Credentials, Delivery, Question } from './question.js';
+
+export type { Body, Credentials, Delivery, Question } from './question.js';
+
+/** Who asks, what they may see, and under which versions: settled before anything is compiled. */
+export interface Caller {
+  readonly identity: Identity;
+  readonly access: EffectiveAccess;
+  readonly manifest: Manifest;
+  readonly snapshot: PolicySnapshot;
+}
+
+/** What an answer says beside its rows. */
+export interface Answer {
+  readonly requestId: string;
+  readonly plan: GovernedPlan;
+  readonly caller: Caller;
+  readonly rows: number;
+  /** A cap held rows back. */
+  readonly truncated: boolean;
+}
+
+/**
+ * Answers one question. This is the spine: every surface calls it, and none decides anything itself.
+ *
+ * identify → access → limit → compile → audit the decision → execute → audit the outcome
+ *
+ * @throws QueryError for what the caller may be told; anything else is ours, and is logged
+ */
+export async function ask(service: Service, question: Question, delivery: Delivery): Promise<Answer> {
+  const ledger = new Ledger(service, question, 'query');
+  const { caller, plan } = await decide(service, question, ledger, 'query');
+  const decided = ledger.allow();
+  try {
+    const result = await execute(service, caller, plan, delivery, afterwards(decided, delivery.sink));
+    await decided;
+    ledger.outcome(result.truncated ? 'truncated' : 'ok', result.rows);
+    return Object.freeze({ requestId: question.requestId, plan, caller, rows: result.rows, truncated: result.truncated });
+  } catch (error) {
+    const told = publicError(service, question, await failureOf(decided, error));
+    ledger.outcome(delivery.signal?.aborted === true ? 'cancelled' : 'error', 0, told);
+    throw told;
+  }
+}
+
+/** Validates and lowers a question without running it. Reads no data. */
+export async function explainPlan(service: Service, question: Question): Promise<{ plan: GovernedPlan; caller: Caller }> {
+  return decideOnly(service, question, 'explain', 'query');
+}
+
+/**
+ * Compiles a question for a client that will run it later, as the wire's Parse does. Only a refusal is recorded:
+ * the run itself decides again, under the policy of its own time.
+ */
+export async function prepare(service: Service, question: Question): Promise<GovernedPlan> {
+  const ledger = new Ledger(service, question, 'prepare');
+  try {
+    const caller = await callerOf(service, question.credentials, ledger);
+    return planOf(service, caller, question);
+  } catch (error) {
+    throw await refuse(service, question, ledger, error);
+  }
+}
+
+async function decideOnly(service: Service, question: Question, action: string, bucket: LimitBucket) {
+  const ledger = new Ledger(service, question, action);
+  const decided = await decide(service, question, ledger, bucket);
+  try {
+    await ledger.allow();
+  } catch (error) {
+    throw publicError(service, question, error);
+  }
+  ledger.outcome('ok', 0);
+  return decided;
+}
+
+async function decide(service: Service, question: Question, ledger: Ledger, bucket: LimitBucket) {
+  try {
+    const caller = await callerOf(service, question.credentials, ledger);
+    await limit(service, caller.identity, bucket);
+    const plan = planOf(service, caller, question);
+    ledger.touches(plan);
+    return { caller, plan };
+  } catch (error) {
+    throw await refuse(service, question, ledger, error);
+  }
+}
+
+/** Identity and access: no token, bad token, no policy, in this order. */
+export async function callerOf(service: Service, credentials: Credentials, ledger: Ledger): Promise<Caller> {
+  const identity = await identify(service, credentials);
+  const { manifest, snapshot } = service.model();
+  ledger.knows(identity, { manifest, snapshot });
+  if (snapshot === null) throw queryError('noSnapshot', {});
+  return Object.freeze({ identity, access: effectiveAccess(identity, snapshot, manifest.catalog), manifest, snapshot });
+}
+
+async function identify(service: Service, credentials: Credentials): Promise<Identity> {
+  if (credentials.kind === 'session') return credentials.identity;
+  if (credentials.token === null) throw queryError('missingToken', {});
+  return service.verifier.verify(credentials.token);
+}
+
+async function limit(service: Service, identity: Identity, bucket: LimitBucket): Promise<void> {
+  const taken = await service.limiter.take(bucket, identity);
+  if (!taken.ok) throw queryError('rateLimited', { retryAfterSeconds: taken.retryAfterSeconds });
+}
+
+/** The governed plan of a question, from the cache where the same was asked under the same rights. */
+function planOf(service: Service, caller: Caller, question: Question): GovernedPlan {
+  const text = textOf(question.body);
+  const { access, manifest } = caller;
+  const key = `${manifest.catalog.version} ${access.signature} ${question.parameterOids.join(',')} ${text}`;
+  const known = service.plans.get(key);
+  if (known !== null) return known;
+  if (isEmpty(access)) {
+    parse(text);
+    throw queryError('noAccess', {});
+  }
+  const plan = compile(text, manifest.catalog, access, { parameterOids: question.parameterOids, features: service.features });
+  service.plans.set(key, plan);
+  return plan;
+}
+
+function textOf(body: Body): string {
+  switch (body.kind) {
+    case 'osql':
+      return body.text;
+    case 'sql':
+      if (body.text.trim() === '') throw queryError('emptySql', {});
+      throw queryError('unresolvable', { detail: 'raw SQL is not served yet', hint: 'ask in OSL-SQL' });
+    case 'metrics':
+      throw queryError('unresolvable', { detail: 'metrics bodies are not served yet', hint: 'use MEASURE(metric) in OSL-SQL' });
+    default: {
+      const unknown: never = body;
+      throw new InternalError(`unexpected body ${String(unknown)}`);
+    }
+  }
+}
+
+async function execute(
+  service: Service,
+  caller: Caller,
+  plan: GovernedPlan,
+  delivery: Delivery,
+  sink: RowSink,
+): Promise<ExecuteResult> {
+  const { rows, bytes, timeoutMs } = service.caps;
+  const maxRows = delivery.maxRows === 0 ? rows : Math.min(rows, delivery.maxRows);
+  const options = { resultFormats: delivery.resultFormats, maxRows, maxBytes: bytes, timeoutMs, signal: delivery.signal };
+  return engineOf(service, plan).governed.execute(plan, boundValues(service, caller, plan, delivery.parameters), options, sink);
+}
+
+function engineOf(service: Service, plan: GovernedPlan): Engine {
+  const name = plan.connector ?? service.defaultConnector;
+  const engine = service.engines.get(name);
+  if (engine === undefined) throw new InternalError(`connector ${name} is not open`);
+  return engine;
+}
+
+function boundValues(service: Service, caller: Caller, plan: GovernedPlan, given: readonly BoundValue[]): readonly BoundValue[] {
+  if (given.length !== plan.clientTypes.length) {
+    throw queryError('parameterCount', { given: given.length, needed: plan.clientTypes.length });
+  }
+  return valuesOf<BoundValue>(emit(plan).slots, {
+    text: (value) => ({ format: 0, bytes: Buffer.from(value, 'utf8') }),
+    client: (index) => given[index],
+    attribute: (subject, name) => caller.access.attributeValues(subject, name),
+    pad: (pad, domain) => service.maskKeys.pad(pad, domain),
+  });
+}
+
+/** Rows wait for the decision to be durable; the query itself need not, since it has no effect. */
+function afterwards(decided: Promise<void>, sink: RowSink): RowSink {
+  let durable = false;
+  const settled = decided.then(() => {
+    durable = true;
+  });
+  settled.catch(() => undefined); // awaited by whoever writes, and by `ask`
+  return {
+    write: (dataRows, rows) => (durable ? sink.write(dataRows, rows) : settled.then(() => sink.write(dataRows, rows))),
+  };
+}
+
+/** If the decision could not be recorded, that is the reason, whatever else went wrong. */
+async function failureOf(decided: Promise<void>, error: unknown): Promise<unknown> {
+  try {
+    await decided;
+    return error;
+  } catch (unrecorded) {
+    return unrecorded;
+  }
+}
+
+/** Records a refusal and gives what the caller is told. A refusal that cannot be recorded is still a refusal. */
+async function refuse(service: Service, question: Question, ledger: Ledger, error: unknown): Promise<QueryError> {
+  const told = publicError(service, question, error);
+  try {
+    await ledger.refuse(told);
+  } catch (unrecorded) {
+    return publicError(service, question, unrecorded);
+  }
+  return told;
+}
+
+/** What the caller is told: a fault of its own as it is, anything of ours only as a request id. */
+function publicError(service: Service, question: Question, error: unknown): QueryError {
+  if (error instanceof QueryError) return error;
+  if (error instanceof AuditUnavailable) return queryError('auditUnavailable', {});
+  service.log.error('internal error', {
+    request_id: question.requestId,
+    error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+  });
+  return queryError('internal', {});
+}

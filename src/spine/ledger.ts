@@ -1,0 +1,82 @@
+import { type GovernedPlan, QueryError } from 'osl-compiler';
+import type { AuditEntry, AuditOutcome, Identity } from '../../policy/index.js';
+import { AuditUnavailable } from '../../policy/index.js';
+import type { Model, Service } from '../service.js';
+import type { Question } from './question.js';
+
+/** Writes the two records of one request. The decision is durable before a byte of an answer leaves. */
+export class Ledger {
+  readonly #service: Service;
+  readonly #question: Question;
+  readonly #action: string;
+  readonly #started = process.hrtime.bigint();
+  readonly #statement: string;
+  #identity: Identity | null = null;
+  #model: Model | null = null;
+  #plan: GovernedPlan | null = null;
+
+  constructor(service: Service, question: Question, action: string) {
+    this.#service = service;
+    this.#question = question;
+    this.#action = action;
+    this.#statement = question.body.kind === 'metrics' ? JSON.stringify(question.body.request) : question.body.text;
+  }
+
+  knows(identity: Identity, model: Model): void {
+    this.#identity = identity;
+    this.#model = model;
+  }
+
+  touches(plan: GovernedPlan): void {
+    this.#plan = plan;
+  }
+
+  /** Records that the question is answered. @throws AuditUnavailable */
+  async allow(): Promise<void> {
+    await this.#append('decision', { decision: 'allow' });
+  }
+
+  /** Records a refusal. @throws AuditUnavailable */
+  async refuse(error: unknown): Promise<void> {
+    const decision = error instanceof QueryError && (error.http === 401 || error.http === 403) ? 'deny' : 'error';
+    await this.#append('decision', { decision, code: codeOf(error) });
+  }
+
+  /** Records how it ended. The log itself holds what fails here, and refuses everything after. */
+  outcome(outcome: AuditOutcome, rows: number, error: unknown = null): void {
+    const duration = Number((process.hrtime.bigint() - this.#started) / 1000n);
+    const entry = this.#entry('outcome', { outcome, rows, duration_us: duration, code: error === null ? null : codeOf(error) });
+    this.#service.audit.append(entry, (failure) => {
+      if (failure !== null) this.#service.log.error('audit outcome lost', { request_id: entry.request_id });
+    });
+  }
+
+  async #append(kind: 'decision', fields: Partial<AuditEntry>): Promise<void> {
+    await this.#service.audit.append(this.#entry(kind, fields));
+  }
+
+  #entry(kind: 'decision' | 'outcome', fields: Partial<AuditEntry>): AuditEntry {
+    const { requestId, surface } = this.#question;
+    const model = this.#model;
+    return {
+      kind,
+      request_id: requestId,
+      tenant: this.#service.tenant,
+      surface,
+      action: this.#action,
+      subject: this.#identity?.subject ?? null,
+      chain: this.#identity?.chain ?? [],
+      form: this.#plan?.form ?? null,
+      objects: this.#plan?.objects ?? [],
+      versions: model === null ? null : { manifest: model.manifest.version, policy: model.snapshot?.version ?? null },
+      statement_hmac: this.#service.audit.fingerprint(this.#statement),
+      ...fields,
+    };
+  }
+}
+
+function codeOf(error: unknown): string {
+  if (error instanceof QueryError) return error.code;
+  if (error instanceof AuditUnavailable) return 'E5030';
+  return 'E5000';
+}

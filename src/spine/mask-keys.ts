@@ -1,0 +1,34 @@
+import { createHmac, hkdfSync } from 'node:crypto';
+
+/** Keys of `hash` masks: one per tenant and key domain, as the two pads of HMAC-SHA-256 (RFC 2104). */
+export interface MaskKeys {
+  /** 64 bytes, in hex. */
+  pad(pad: 'inner' | 'outer', domain: string): string;
+}
+
+const BLOCK = 64;
+const DOMAINS = 10_000;
+
+/** Derives each domain's key from `secret` (≥ 32 bytes) with HKDF-SHA-256, so that domains do not compare. */
+export function maskKeys(secret: Uint8Array, tenant: string): MaskKeys {
+  const pads = new Map<string, { readonly inner: string; readonly outer: string }>();
+  return Object.freeze({
+    pad: (which: 'inner' | 'outer', domain: string) => {
+      const known = pads.get(domain) ?? padsOf(secret, tenant, domain);
+      if (pads.size < DOMAINS) pads.set(domain, known);
+      return known[which];
+    },
+  });
+}
+
+function padsOf(secret: Uint8Array, tenant: string, domain: string) {
+  const key = Buffer.from(hkdfSync('sha256', secret, tenant, `osl mask ${domain}`, BLOCK));
+  const xor = (byte: number): string => Buffer.from(key.map((b) => b ^ byte)).toString('hex');
+  return Object.freeze({ inner: xor(0x36), outer: xor(0x5c) });
+}
+
+/** What the SQL of a `hash` mask yields for `text`; for tests and for joining outside data to masked keys. */
+export function maskedHash(secret: Uint8Array, tenant: string, domain: string, text: string): string {
+  const key = Buffer.from(hkdfSync('sha256', secret, tenant, `osl mask ${domain}`, BLOCK));
+  return createHmac('sha256', key).update(text, 'utf8').digest('hex');
+}

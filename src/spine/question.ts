@@ -1,0 +1,36 @@
+import type { AuditSurface, Identity } from '../../policy/index.js';
+import type { BoundValue, RowSink } from '../engine/index.js';
+
+/** Who claims to ask. A session was identified once; its token's end is checked again for every question. */
+export type Credentials =
+  | { readonly kind: 'bearer'; readonly token: string | null; readonly address: string }
+  | { readonly kind: 'session'; readonly identity: Identity };
+
+/** The three shapes of the contract's query body. */
+export type Body =
+  | { readonly kind: 'osql'; readonly text: string }
+  | { readonly kind: 'sql'; readonly text: string }
+  | { readonly kind: 'metrics'; readonly request: Readonly<Record<string, unknown>> };
+
+/** One question of one caller, from whatever surface. */
+export interface Question {
+  /** Unique; joins the audit records, the answer and the log. */
+  readonly requestId: string;
+  readonly surface: AuditSurface;
+  readonly credentials: Credentials;
+  readonly body: Body;
+  /** OIDs that the client declared for `$1 …`; 0 leaves the choice to us. */
+  readonly parameterOids: readonly number[];
+}
+
+/** How an answer is to be delivered. */
+export interface Delivery {
+  /** Values of `$1 …`. */
+  readonly parameters: readonly BoundValue[];
+  /** None: all text; one: for all columns; otherwise one per column. */
+  readonly resultFormats: readonly (0 | 1)[];
+  /** Rows that the asker wants at most, below the service's own cap; 0 means the service's. */
+  readonly maxRows: number;
+  readonly signal: AbortSignal | null;
+  readonly sink: RowSink;
+}

@@ -1,0 +1,143 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ALL_FEATURES, ready } from 'osl-compiler';
+import {
+  type AuditLog,
+  configuredKeys,
+  createLimiter,
+  createVerifier,
+  DEFAULT_LIMITS,
+  openAuditLog,
+} from '../../policy/index.js';
+import { type Engine, type EngineConfig, openEngine } from '../engine/index.js';
+import type { Connector } from '../manifest/index.js';
+import type { Model, Service, ServiceLog } from '../service.js';
+import { maskKeys } from '../spine/mask-keys.js';
+import { createPlanCache } from '../spine/plan-cache.js';
+import { type TenantKeys, tenantKeys } from './keys.js';
+import { loadModel } from './model.js';
+import { type Settings, StartProblem } from './settings.js';
+
+/** A service that is open: its parts run, nothing listens yet. */
+export interface OpenService {
+  readonly service: Service;
+  readonly keys: TenantKeys;
+  /** Loads manifest and policy anew; both change together, or neither does. @throws ManifestProblems */
+  reload(): Promise<Model>;
+  /** Closes engines, then the audit log. */
+  close(): Promise<void>;
+}
+
+/**
+ * Puts a service together. Whatever is opened is closed again if a later part fails.
+ *
+ * @throws StartProblem, ManifestProblems, AuditDamaged, AuditLocked, and an engine's Error for the operator
+ */
+export async function openService(settings: Settings, log: ServiceLog): Promise<OpenService> {
+  await ready();
+  const first = await loadModel(settings.manifestFile, settings.policyFile);
+  const keys = tenantKeys(settings.dataDir);
+  const closing: (() => Promise<void>)[] = [];
+  const close = async (): Promise<void> => {
+    for (const end of closing.splice(0).reverse()) await end();
+  };
+  try {
+    const audit = await openAuditLog({ dir: join(settings.dataDir, 'audit'), tenant: first.tenant });
+    closing.push(() => closeAudit(audit, log));
+    const engines = new Map<string, Engine>();
+    for (const connector of first.manifest.connectors.values()) {
+      const engine = await openConnector(connector, settings, log);
+      closing.push(() => engine.close());
+      engines.set(connector.name, engine);
+    }
+    return serviceOf(settings, log, first, keys, audit, engines, close);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function serviceOf(
+  settings: Settings,
+  log: ServiceLog,
+  first: Model & { tenant: string },
+  keys: TenantKeys,
+  audit: AuditLog,
+  engines: ReadonlyMap<string, Engine>,
+  close: () => Promise<void>,
+): OpenService {
+  let model: Model = first;
+  const limiter = createLimiter({ limits: first.snapshot?.limits ?? DEFAULT_LIMITS });
+  const [defaultConnector] = engines.keys();
+  if (defaultConnector === undefined) throw new StartProblem('the manifest declares no connector');
+  const service: Service = {
+    tenant: first.tenant,
+    model: () => model,
+    verifier: createVerifier({ tenant: first.tenant, keys: configuredKeys(keyConfiguration(settings, keys)), issuer: 'service', now: Date.now }),
+    limiter,
+    audit,
+    engines,
+    defaultConnector,
+    maskKeys: maskKeys(keys.masking, first.tenant),
+    plans: createPlanCache(settings.planCacheBytes),
+    caps: settings.caps,
+    features: ALL_FEATURES,
+    log,
+  };
+  const reload = async (): Promise<Model> => {
+    const next = await loadModel(settings.manifestFile, settings.policyFile);
+    refuseOtherConnectors(next, engines);
+    if (next.tenant !== first.tenant) throw new StartProblem('the tenant cannot change while the service runs');
+    model = next;
+    limiter.configure(next.snapshot?.limits ?? DEFAULT_LIMITS);
+    return next;
+  };
+  return { service: Object.freeze(service), keys, reload, close };
+}
+
+function refuseOtherConnectors(next: Model, engines: ReadonlyMap<string, Engine>): void {
+  const names = [...next.manifest.connectors.keys()];
+  if (names.length === engines.size && names.every((n) => engines.has(n))) return;
+  throw new StartProblem('the manifest names other connectors than those that are open: restart to change them');
+}
+
+function keyConfiguration(settings: Settings, keys: TenantKeys) {
+  const publicKeys = settings.publicKeyFiles.map((file) => ({ pem: readText(file, 'public key') }));
+  return { secrets: [{ secret: keys.signing }], publicKeys };
+}
+
+export function readText(file: string, what: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    throw new StartProblem(`${what} ${file} cannot be read (${reason})`);
+  }
+}
+
+async function openConnector(connector: Connector, settings: Settings, log: ServiceLog): Promise<Engine> {
+  const engine = await openEngine(engineConfig(connector, settings), {
+    onUpstreamError: ({ sqlstate, message }) => log.warn('upstream error', { connector: connector.name, sqlstate, message }),
+  });
+  for (const warning of engine.warnings) log.warn(warning, { connector: connector.name });
+  return engine;
+}
+
+function engineConfig(connector: Connector, settings: Settings): EngineConfig {
+  if (connector.kind === 'pglite') return { kind: 'pglite', dataDir: join(settings.dataDir, 'pg', connector.name) };
+  const name = connector.urlEnv ?? 'OSL_POSTGRES_URL';
+  const url = process.env[name];
+  if (url === undefined || url === '') {
+    throw new StartProblem(`connector \`${connector.name}\` takes its URL from ${name}, which is not set`);
+  }
+  return { kind: 'postgres', url, systemUrl: process.env[`${name}_SYSTEM`] ?? null, poolSize: settings.poolSize };
+}
+
+/** A log that has failed cannot be closed cleanly; that it failed is known by then. */
+async function closeAudit(audit: AuditLog, log: ServiceLog): Promise<void> {
+  try {
+    await audit.close();
+  } catch (error) {
+    log.error('the audit log could not be closed', { error: error instanceof Error ? error.message : String(error) });
+  }
+}

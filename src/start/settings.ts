@@ -1,0 +1,74 @@
+import { isAbsolute, resolve } from 'node:path';
+import type { Caps } from '../service.js';
+
+/** What one process is told at start, from its environment and flags. Paths are absolute. */
+export interface Settings {
+  readonly manifestFile: string;
+  readonly policyFile: string;
+  /** Keys, the embedded database and the audit log. */
+  readonly dataDir: string;
+  readonly host: string;
+  /** 0 lets the system choose. */
+  readonly httpPort: number;
+  readonly pgPort: number;
+  /** RSA public keys of the issuer, as PEM files; tokens signed RS256 are accepted then. */
+  readonly publicKeyFiles: readonly string[];
+  /** PEM files; without them the wire serves loopback only. */
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
+  /** Sessions per native Postgres connector. */
+  readonly poolSize: number;
+  readonly planCacheBytes: number;
+  readonly caps: Caps;
+}
+
+/** A fault that the operator can mend: one line on standard error, and exit status 2. */
+export class StartProblem extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'StartProblem';
+  }
+}
+
+export const DEFAULT_HTTP_PORT = 8642;
+export const DEFAULT_PG_PORT = 15432;
+const MIB = 1_048_576;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Settings from environment variables; `over` is what flags say. @throws StartProblem */
+export function settingsFrom(env: Environment, cwd: string, over: Partial<Settings> = {}): Settings {
+  const path = (value: string): string => (isAbsolute(value) ? value : resolve(cwd, value));
+  const cert = env['OSL_TLS_CERT'];
+  const key = env['OSL_TLS_KEY'];
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new StartProblem('OSL_TLS_CERT and OSL_TLS_KEY go together: one of them is not set');
+  }
+  return Object.freeze({
+    manifestFile: path(env['OSL_MANIFEST'] ?? 'manifest.yaml'),
+    policyFile: path(env['OSL_POLICY'] ?? 'policy.yaml'),
+    dataDir: path(env['OSL_DATA_DIR'] ?? '.osl'),
+    host: env['OSL_HOST'] ?? '127.0.0.1',
+    httpPort: integer(env, 'OSL_HTTP_PORT', DEFAULT_HTTP_PORT, 0, 65_535),
+    pgPort: integer(env, 'OSL_PG_PORT', DEFAULT_PG_PORT, 0, 65_535),
+    publicKeyFiles: (env['OSL_PUBLIC_KEYS'] ?? '').split(',').filter((f) => f !== '').map(path),
+    tls: cert === undefined || key === undefined ? null : { certFile: path(cert), keyFile: path(key) },
+    poolSize: integer(env, 'OSL_POOL_SIZE', 8, 1, 1_000),
+    planCacheBytes: integer(env, 'OSL_PLAN_CACHE_MIB', 64, 0, 65_536) * MIB,
+    caps: {
+      rows: integer(env, 'OSL_MAX_ROWS', 1_000_000, 1, Number.MAX_SAFE_INTEGER),
+      bytes: integer(env, 'OSL_MAX_RESULT_MIB', 1_024, 1, 1_048_576) * MIB,
+      timeoutMs: integer(env, 'OSL_STATEMENT_TIMEOUT_MS', 30_000, 1, 86_400_000),
+    },
+    ...over,
+  });
+}
+
+function integer(env: Environment, name: string, fallback: number, least: number, most: number): number {
+  const text = env[name];
+  if (text === undefined || text === '') return fallback;
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < least || value > most) {
+    throw new StartProblem(`${name} must be a whole number from ${least} to ${most}, not \`${text}\``);
+  }
+  return value;
+}

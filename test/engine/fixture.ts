@@ -1,0 +1,127 @@
+import type { BoundValue, Engine, ExecuteOptions, ExecuteResult, UpstreamError } from '../../src/engine/engine.js';
+import { openPglite } from '../../src/engine/pglite/engine.js';
+import { openPostgres } from '../../src/engine/postgres/engine.js';
+import type { Runner } from '../../src/engine/runner.js';
+import { type NativePostgres, startNativePostgres } from '../support/native-postgres.js';
+
+export const NO_NATIVE = 'no native Postgres: set OSL_TEST_POSTGRES_URL or install the server binaries';
+
+export interface Fixture {
+  readonly name: 'pglite' | 'postgres';
+  readonly engine: Engine;
+  /** The seam under the governed door. */
+  readonly runner: Runner;
+  /** What the upstream said, for the log. */
+  readonly heard: UpstreamError[];
+  readonly native: NativePostgres | null;
+  close(): Promise<void>;
+}
+
+export async function pgliteFixture(dataDir: string | null = null): Promise<Fixture> {
+  const heard: UpstreamError[] = [];
+  const opened = await openPglite({ kind: 'pglite', dataDir }, (error) => heard.push(error));
+  return { name: 'pglite', ...opened, heard, native: null, close: () => opened.engine.close() };
+}
+
+export interface NativeOptions {
+  readonly poolSize: number;
+  readonly sharedSessions: number;
+  readonly waitMs: number;
+}
+
+/** Null where no native Postgres is to be had. */
+export async function nativeFixture(options: Partial<NativeOptions> = {}): Promise<Fixture | null> {
+  const native = await startNativePostgres();
+  if (native === null) return null;
+  const heard: UpstreamError[] = [];
+  const config = { poolSize: 2, sharedSessions: 0, ...options };
+  const opened = await openPostgres(
+    { kind: 'postgres', url: native.readerUrl, systemUrl: native.url, ...config },
+    (error) => heard.push(error),
+  );
+  const close = async (): Promise<void> => {
+    await opened.engine.close();
+    await native.stop();
+  };
+  return { name: 'postgres', ...opened, heard, native, close };
+}
+
+export interface Ask extends Partial<ExecuteOptions> {
+  readonly values?: readonly BoundValue[];
+  readonly parameterOids?: readonly number[];
+  /** Column type OIDs that the plan would promise. */
+  readonly oids: readonly number[];
+  readonly write?: (bytes: Uint8Array, rows: number) => void | Promise<void>;
+}
+
+export interface Answer extends ExecuteResult {
+  /** All DataRow messages, in order. */
+  readonly bytes: Buffer;
+}
+
+/** Runs raw SQL through the seam as a governed statement. */
+export async function ask(fixture: Fixture, sql: string, given: Ask): Promise<Answer> {
+  const chunks: Buffer[] = [];
+  const { values = [], parameterOids = [], oids, write, ...options } = given;
+  const result = await fixture.runner.runStatement(
+    { sql, parameterOids, columnOids: oids },
+    values,
+    { resultFormats: [], maxRows: 0, maxBytes: 0, timeoutMs: 20_000, signal: null, ...options },
+    {
+      write: (bytes, rows) => {
+        if (write !== undefined) return write(bytes, rows);
+        chunks.push(Buffer.from(bytes));
+        return undefined;
+      },
+    },
+  );
+  return { ...result, bytes: Buffer.concat(chunks) };
+}
+
+/** The error that `promise` rejects with; null where it does not. */
+export async function errorOf(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => null,
+    (error: unknown) => error,
+  );
+}
+
+/** A DataRow message of these values. */
+export function dataRow(values: readonly (Uint8Array | string | null)[]): Buffer {
+  const parts = values.map((value) => {
+    if (value === null) return Buffer.from([255, 255, 255, 255]);
+    const bytes = Buffer.from(value);
+    const length = Buffer.alloc(4);
+    length.writeInt32BE(bytes.length);
+    return Buffer.concat([length, bytes]);
+  });
+  const body = Buffer.concat(parts);
+  const head = Buffer.alloc(7);
+  head[0] = 0x44;
+  head.writeInt32BE(6 + body.length, 1);
+  head.writeInt16BE(values.length, 5);
+  return Buffer.concat([head, body]);
+}
+
+/** The text values of each row in `bytes`. */
+export function textRows(bytes: Buffer): (string | null)[][] {
+  const rows: (string | null)[][] = [];
+  let at = 0;
+  while (at < bytes.length) {
+    const row: (string | null)[] = [];
+    const columns = bytes.readInt16BE(at + 5);
+    at += 7;
+    for (let n = 0; n < columns; n++) {
+      const length = bytes.readInt32BE(at);
+      at += 4;
+      row.push(length < 0 ? null : bytes.toString('utf8', at, at + length));
+      at += Math.max(length, 0);
+    }
+    rows.push(row);
+  }
+  return rows;
+}
+
+export function text(value: string): BoundValue {
+  return { format: 0, bytes: Buffer.from(value) };
+}

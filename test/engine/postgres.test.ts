@@ -1,0 +1,169 @@
+import t from 'tap';
+import { openEngine } from '../../src/engine/index.js';
+import { ask, dataRow, errorOf, NO_NATIVE, nativeFixture, text } from './fixture.js';
+
+const INT4 = 23;
+const LOST = { entry: 'execution', sqlstate: '08006' };
+const SLEEP = 'select 1 from pg_sleep(30)';
+const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
+
+t.test('the governed role', async (t) => {
+  const fixture = await nativeFixture();
+  if (fixture?.native == null) return t.plan(0, NO_NATIVE);
+  const { native, engine } = fixture;
+  const open = (): Promise<unknown> =>
+    openEngine({ kind: 'postgres', url: native.readerUrl, systemUrl: null, poolSize: 1 }).then((opened) =>
+      opened.close().then(() => opened.warnings),
+    );
+  const asSuper = openEngine({ kind: 'postgres', url: native.url, systemUrl: null, poolSize: 1 });
+  t.match(await errorOf(asSuper), { message: /"postgres" is refused: .* is superuser/ });
+  for (const right of ['BYPASSRLS', 'REPLICATION', 'SUPERUSER']) {
+    await engine.system.script(`alter role osl_reader ${right}`);
+    t.match(await errorOf(open()), { message: /"osl_reader" is refused/ }, right);
+    await engine.system.script(`alter role osl_reader NO${right}`);
+  }
+  await engine.system.script('create role strong superuser; grant strong to osl_reader');
+  t.match(await errorOf(open()), { message: /role "strong" is superuser/ }, 'a role it can become');
+  await engine.system.script('drop role strong; grant pg_read_server_files to osl_reader');
+  t.match(await errorOf(open()), { message: /reaches files/ });
+  await engine.system.script('revoke pg_read_server_files from osl_reader');
+  t.same(await open(), []);
+  await engine.system.script('create schema loose; grant create on schema loose to osl_reader');
+  t.same(await open(), ['role "osl_reader" can create objects in schema "loose"']);
+  await fixture.close();
+  return undefined;
+});
+
+t.test('an engine without system credentials refuses system work', async (t) => {
+  const fixture = await nativeFixture();
+  if (fixture?.native == null) return t.plan(0, NO_NATIVE);
+  const url = fixture.native.readerUrl;
+  const engine = await openEngine({ kind: 'postgres', url, systemUrl: null, poolSize: 1 });
+  t.match(await errorOf(engine.system.query('select 1')), { message: /no system credentials/ });
+  await engine.close();
+  await fixture.close();
+  return undefined;
+});
+
+t.test('a session that the server ends is replaced', async (t) => {
+  const fixture = await nativeFixture({ sharedSessions: 2 });
+  if (fixture === null) return t.plan(0, NO_NATIVE);
+  const running = errorOf(ask(fixture, SLEEP, { oids: [INT4] }));
+  await pause(200);
+  const killed = await fixture.engine.system.query(
+    `select pg_terminate_backend(pid) as done from pg_stat_activity where usename = 'osl_reader'`,
+  );
+  t.ok(killed.length > 0);
+  t.match(await running, LOST);
+  for (let n = 0; n < 20; n++) t.equal((await ask(fixture, 'select 1', { oids: [INT4] })).rows, 1);
+  await fixture.close();
+  return undefined;
+});
+
+t.test('a server that crashes is found again', async (t) => {
+  const fixture = await nativeFixture();
+  if (fixture?.native?.crash == null) return t.plan(0, `${NO_NATIVE} (a server of our own)`);
+  const running = errorOf(ask(fixture, SLEEP, { oids: [INT4] }));
+  await pause(200);
+  const crashed = fixture.native.crash();
+  t.match(await running, LOST);
+  t.match(await errorOf(ask(fixture, 'select 1', { oids: [INT4] })), LOST, 'while it is down');
+  t.notOk(await fixture.engine.healthy());
+  await crashed;
+  t.equal((await ask(fixture, 'select 1', { oids: [INT4] })).rows, 1);
+  t.ok(await fixture.engine.healthy());
+  await fixture.close();
+  return undefined;
+});
+
+t.test('who waits too long for a session is told that the server is full', async (t) => {
+  const fixture = await nativeFixture({ poolSize: 1, waitMs: 200 });
+  if (fixture === null) return t.plan(0, NO_NATIVE);
+  const abort = new AbortController();
+  const running = errorOf(ask(fixture, SLEEP, { oids: [INT4], signal: abort.signal }));
+  t.match(await errorOf(ask(fixture, 'select 1', { oids: [INT4] })), { entry: 'overloaded', retryAfterSeconds: 1 });
+  abort.abort();
+  t.match(await running, { entry: 'cancelled' });
+  t.equal((await ask(fixture, 'select 1', { oids: [INT4] })).rows, 1);
+  await fixture.close();
+  return undefined;
+});
+
+t.test('a cancel hits no later statement', async (t) => {
+  const fixture = await nativeFixture({ poolSize: 1 });
+  if (fixture === null) return t.plan(0, NO_NATIVE);
+  for (let n = 0; n < 150; n++) {
+    const abort = new AbortController();
+    // Ends by itself at about the moment of the cancel, so the request often comes too late for it.
+    const sql = 'select 1 from pg_sleep(0.002)';
+    const first = errorOf(ask(fixture, sql, { oids: [INT4], signal: abort.signal }));
+    setTimeout(() => abort.abort(), n % 5);
+    await first;
+    t.equal(await errorOf(ask(fixture, 'select 1 from pg_sleep(0.003)', { oids: [INT4] })), null);
+  }
+  await fixture.close();
+  return undefined;
+});
+
+t.test('a row cap leaves parallel plans parallel', async (t) => {
+  const fixture = await nativeFixture({ poolSize: 1 });
+  if (fixture === null) return t.plan(0, NO_NATIVE);
+  await fixture.engine.system.script(`create schema p; create table p.t as select g from generate_series(1, 300000) g;
+    alter table p.t set (parallel_workers = 2);
+    alter role osl_reader set parallel_setup_cost = 0; alter role osl_reader set parallel_tuple_cost = 0`);
+  await fixture.engine.system.grantRead('p');
+  const sql = 'explain (analyze, timing off, costs off) select count(*) from p.t';
+  const { bytes } = await ask(fixture, sql, { oids: [25], maxRows: 1000 });
+  t.match(bytes.toString('utf8'), /Workers Launched: [12]/);
+  await fixture.close();
+  return undefined;
+});
+
+t.test('shared sessions', async (t) => {
+  const fixture = await nativeFixture({ poolSize: 2, sharedSessions: 1 });
+  if (fixture === null) return t.plan(0, NO_NATIVE);
+  const given = { oids: [INT4], parameterOids: [INT4] };
+  const sql = 'select g from generate_series(1, $1::int4) g';
+  const upTo = (n: number, more: object = {}): ReturnType<typeof ask> =>
+    ask(fixture, sql, { ...given, values: [text(`${n}`)], ...more });
+  const sharedCalls = async (): Promise<number> => {
+    for (let n = 0; n < 20; n++) await upTo(1);
+    await pause(300); // the shared session connects on first use
+    const backends = (): Promise<Record<string, unknown>[]> =>
+      fixture.engine.system.query(
+        `select count(*)::int4 as n from pg_stat_activity where application_name = 'osl-gateway'`,
+      );
+    return Number((await backends())[0]?.['n']);
+  };
+  t.equal(await sharedCalls(), 2, 'one session of the pool, one shared');
+
+  const many = await Promise.all(Array.from({ length: 200 }, (_, n) => upTo(n % 7)));
+  t.same(many.map((answer) => answer.rows), many.map((_, n) => n % 7));
+  t.equal((await upTo(5000)).rows, 5000, 'what outgrows the session is run again, alone, and whole');
+  t.equal((await upTo(3, { maxRows: 2 })).truncated, true);
+
+  const slow = 'select $1::int4 from pg_sleep($1::int4 * 0.001)';
+  const sleep = (ms: number, more: object = {}): ReturnType<typeof ask> =>
+    ask(fixture, slow, { ...given, values: [text(`${ms}`)], ...more });
+  for (let n = 0; n < 6; n++) await sleep(0);
+  const [long, ...short] = await Promise.all([sleep(400), ...Array.from({ length: 20 }, () => upTo(1))]);
+  t.same(long.bytes, dataRow(['400']), 'what outlasts the session is run again alone');
+  t.ok(short.every((answer) => answer.rows === 1));
+
+  const abort = new AbortController();
+  const others = 'select $1::int4 + 1 from pg_sleep($1::int4 * 0.001)';
+  const other = (ms: number, more: object = {}): ReturnType<typeof ask> =>
+    ask(fixture, others, { ...given, values: [text(`${ms}`)], ...more });
+  for (let n = 0; n < 6; n++) await other(0);
+  const aborted = errorOf(other(60, { signal: abort.signal }));
+  const neighbours = Array.from({ length: 20 }, (_, n) => other(n % 3));
+  setTimeout(() => abort.abort(), 20);
+  t.match(await aborted, { entry: 'cancelled' });
+  for (const [n, answer] of (await Promise.all(neighbours)).entries()) {
+    t.same(answer.bytes, dataRow([`${(n % 3) + 1}`]), 'a neighbour of an aborted statement gets its own answer');
+  }
+  t.match(await errorOf(upTo(1, { values: [text('x')] })), { sqlstate: '22P02' }, 'an error is the caller’s own');
+  t.equal((await upTo(1)).rows, 1);
+  await fixture.close();
+  return undefined;
+});

@@ -1,0 +1,80 @@
+import t from 'tap';
+import { FrontendEncoder } from '../../src/engine/protocol/encoder.js';
+import { BackendSplitter } from '../../src/engine/protocol/splitter.js';
+import { dataRow } from './fixture.js';
+
+const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
+const COMPLETE = Buffer.concat([Buffer.from([0x43, 0, 0, 0, 13]), Buffer.from('SELECT 3\0')]);
+const STREAM = Buffer.concat([dataRow(['a', null]), dataRow(['bb']), dataRow([]), COMPLETE, READY]);
+
+/** Everything that `splitter` has, one entry a message or run. */
+function drain(splitter: BackendSplitter): { type: number; rows: number; bytes: Buffer }[] {
+  const out = [];
+  while (splitter.next()) {
+    const { type, rows, buffer, start, end } = splitter;
+    out.push({ type, rows, bytes: Buffer.from(buffer.subarray(start, end)) });
+  }
+  return out;
+}
+
+t.test('a stream cut at any two places splits into the same messages', async (t) => {
+  let wrong = 0;
+  for (let i = 0; i <= STREAM.length; i++) {
+    for (let j = i; j <= STREAM.length; j++) {
+      const splitter = new BackendSplitter();
+      const got = [STREAM.subarray(0, i), STREAM.subarray(i, j), STREAM.subarray(j)].flatMap((chunk) => {
+        splitter.push(chunk);
+        return drain(splitter);
+      });
+      const whole = Buffer.concat(got.map((message) => message.bytes)).equals(STREAM);
+      const rows = got.reduce((sum, message) => sum + message.rows, 0);
+      const others = got.filter((message) => message.rows === 0).map((message) => message.type);
+      if (!whole || rows !== 3 || others.join() !== '67,90') wrong += 1;
+    }
+  }
+  t.equal(wrong, 0);
+});
+
+t.test('neighbouring rows of one chunk are one view of it', async (t) => {
+  const splitter = new BackendSplitter();
+  splitter.push(STREAM);
+  t.ok(splitter.next());
+  t.equal(splitter.rows, 3);
+  t.equal(splitter.buffer.buffer, STREAM.buffer);
+});
+
+t.test('a length that no message can have is refused', async (t) => {
+  for (const length of [3, 0, -1, 0x7fff_ffff]) {
+    const header = Buffer.from([0x44, 0, 0, 0, 0, 0, 0]);
+    header.writeInt32BE(length, 1);
+    const splitter = new BackendSplitter();
+    splitter.push(header);
+    t.throws(() => splitter.next(), { name: 'InternalError' }, `${length}`);
+  }
+});
+
+t.test('messages are encoded as the protocol says', async (t) => {
+  const out = new FrontendEncoder();
+  out.parse('n', 'é', [23]);
+  out.bind('n', [{ format: 1, bytes: Buffer.from([9]) }, { format: 0, bytes: null }], [1]);
+  out.execute(7);
+  out.sync();
+  const hex = Buffer.from(out.view()).toString('hex');
+  t.equal(
+    hex,
+    `${'50000000116e00'}${'c3a900'}${'000100000017'}` +
+      `42${'0000001f'}00${'6e00'}${'000200010000'}${'0002'}${'0000000109'}${'ffffffff'}${'00010001'}`.replace('1f', '1e') +
+      `45${'00000009'}00${'00000007'}${'5300000004'}`,
+  );
+});
+
+t.test('the buffer grows and what was detached stays as it was', async (t) => {
+  const out = new FrontendEncoder();
+  const big = 'x'.repeat(100_000);
+  out.query(big);
+  const kept = out.view();
+  out.detach();
+  out.query('y'.repeat(200_000));
+  t.equal(Buffer.from(kept).toString('latin1', 5, 100_005), big);
+  t.equal(out.length, 200_006);
+});
