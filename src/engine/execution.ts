@@ -120,10 +120,12 @@ export class Execution implements Job {
   send(out: FrontendEncoder, prepared: PreparedStatements): void {
     const { sql, parameterOids, columnOids } = this.statement;
     const found = prepared.find(sql);
-    this.#reused = found !== undefined;
-    this.#prepared = found ?? prepared.prepare(out, sql, parameterOids);
-    const known = this.#prepared.columnOids;
-    if (known !== null && known !== columnOids && !sameOids(known, columnOids)) this.#fail();
+    const known = found?.columnOids ?? columnOids;
+    // What was described may be out of date: only the upstream's word of now decides that a plan is wrong.
+    const usable = found !== undefined && sameOids(known, columnOids);
+    if (found !== undefined && !usable) prepared.close(out, sql, found);
+    this.#reused = usable;
+    this.#prepared = usable ? found : prepared.prepare(out, sql, parameterOids);
     out.bind(this.#prepared.name, this.#values, this.#options.resultFormats);
     out.execute(this.#rowLimit());
     out.sync();
@@ -323,6 +325,7 @@ const SAME_BYTES: ReadonlyMap<number, number> = new Map([
 ]);
 
 function sameOids(described: readonly number[], promised: readonly number[]): boolean {
+  if (described === promised) return true;
   return (
     described.length === promised.length &&
     described.every((oid, i) => (SAME_BYTES.get(oid) ?? oid) === promised[i])

@@ -45,6 +45,12 @@ export class PreparedStatements {
     if (this.#bySql.get(sql) === statement) this.#bySql.delete(sql);
   }
 
+  /** Forgets `statement`, here and upstream. */
+  close(out: FrontendEncoder, sql: string, statement: PreparedStatement): void {
+    this.forget(sql, statement);
+    out.closeStatement(statement.name);
+  }
+
   #makeRoom(out: FrontendEncoder): void {
     if (this.#bySql.size < this.#limit) return;
     for (const [sql, oldest] of this.#bySql) {

@@ -27,6 +27,7 @@ export const CODES = Object.freeze({
   typeMismatch: 'M2008',
   conflict: 'M2009',
   reserved: 'M2010',
+  badExpression: 'M2011',
 });
 
 export type ManifestCode = (typeof CODES)[keyof typeof CODES];

@@ -1,3 +1,4 @@
+import { ready } from 'osl-compiler';
 import type { PolicyDocument } from '../../policy/document.js';
 import { compileManifest } from './compile/compile.js';
 import type { Diagnostic, Path, Problem, Range } from './diagnostic.js';
@@ -16,10 +17,14 @@ const policyShape = shapeCheck(POLICY_SCHEMA);
  * @throws ManifestProblems with everything that is wrong with it
  */
 export async function loadManifest(file: string): Promise<Manifest> {
-  return parseManifest(await readText(file), file);
+  const [text] = await Promise.all([readText(file), ready()]);
+  return parseManifest(text, file);
 }
 
-/** Compiles the text of a manifest; `file` is what diagnostics call it. Throws as `loadManifest`. */
+/**
+ * Compiles the text of a manifest; `file` is what diagnostics call it. Throws as `loadManifest`, and needs
+ * `ready()` of osl-compiler to have been awaited.
+ */
 export function parseManifest(text: string, file: string): Manifest {
   const source = parseSource(text, file);
   raise(source, manifestShape(source.value));

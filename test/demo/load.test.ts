@@ -190,23 +190,11 @@ test('a start with the demo loaded is quick', async (t) => {
   t.equal(calls.length, 2);
 });
 
-/** Loads into the data directory that its argument names, and kills itself after half of the rows. */
-const KILLED = `
-  import { loadDemo, readSupplyChain } from './dist/src/demo/index.js';
-  import { openEngine } from './dist/src/engine/index.js';
-  const engine = await openEngine({ kind: 'pglite', dataDir: process.argv[1] });
-  const chain = await readSupplyChain('.');
-  await loadDemo(engine.system, chain, (done, total) => done > total / 2 && process.kill(process.pid, 'SIGKILL'));
-`;
-
 test('kill -9 in the middle of a load leaves nothing, and the next start loads', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'osl-demo-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const dataDir = join(folder, 'pg');
-  const child = spawn(process.execPath, ['--input-type=module', '-e', KILLED, dataDir], {
-    stdio: 'inherit',
-    cwd: ROOT,
-  });
+  const child = spawn(process.execPath, ['dist/test/demo/killed.js', dataDir], { stdio: 'inherit' });
   t.strictSame(await once(child, 'exit'), [null, 'SIGKILL']);
   const engine = await openEngine({ kind: 'pglite', dataDir });
   t.teardown(() => engine.close());

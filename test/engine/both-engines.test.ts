@@ -175,6 +175,7 @@ const CASES: Readonly<Record<string, Case>> = {
     const star = (oids: number[]): Promise<{ rows: number }> => ask(f, 'select * from kept.moves', { oids });
     for (let n = 0; n < 4; n++) t.equal((await star([INT4, TEXT])).rows, 1);
     await f.engine.system.script('alter table kept.moves add c int8');
+    t.ok((await errorOf(star([INT4, TEXT]))) instanceof InternalError, 'the upstream is asked for its types anew');
     t.equal((await star([INT4, TEXT, 20])).rows, 1);
   },
   'more statements than a session remembers all work': async (t, f) => {

@@ -60,12 +60,12 @@ t.test('messages are encoded as the protocol says', async (t) => {
   out.execute(7);
   out.sync();
   const hex = Buffer.from(out.view()).toString('hex');
-  t.equal(
-    hex,
-    `${'50000000116e00'}${'c3a900'}${'000100000017'}` +
-      `42${'0000001f'}00${'6e00'}${'000200010000'}${'0002'}${'0000000109'}${'ffffffff'}${'00010001'}`.replace('1f', '1e') +
-      `45${'00000009'}00${'00000007'}${'5300000004'}`,
-  );
+  const parse = `50${'0000000f'}${'6e00'}${'c3a900'}${'0001'}${'00000017'}`;
+  const formats = `${'0002'}${'0001'}${'0000'}`;
+  const values = `${'0002'}${'00000001'}09${'ffffffff'}`;
+  const bind = `42${'0000001c'}00${'6e00'}${formats}${values}${'0001'}${'0001'}`;
+  const execute = `45${'00000009'}00${'00000007'}`;
+  t.equal(hex, `${parse}${bind}${execute}5300000004`);
 });
 
 t.test('the buffer grows and what was detached stays as it was', async (t) => {

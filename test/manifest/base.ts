@@ -1,5 +1,8 @@
+import { ready } from 'osl-compiler';
 import type { Diagnostic } from '../../src/manifest/index.js';
 import { ManifestProblems, parseManifest, parsePolicyDocument } from '../../src/manifest/index.js';
+
+await ready();
 
 /** A small valid manifest; cases change a line of it. */
 export const MANIFEST = `version: 1

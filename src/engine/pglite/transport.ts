@@ -28,7 +28,8 @@ export class WorkerTransport implements Transport {
   static start(dataDir: string): Promise<WorkerTransport> {
     const outstanding = new SharedArrayBuffer(4);
     const workerData: WorkerStart = { dataDir, outstanding };
-    const worker = new Worker(new URL('./pglite-worker.js', import.meta.url), { workerData });
+    const file = new URL('./pglite-worker.js', import.meta.url);
+    const worker = new Worker(file, { workerData, execArgv: [] }); // flags such as --eval are not for it
     const transport = new WorkerTransport(worker, new Int32Array(outstanding));
     return new Promise((resolve, reject) => {
       worker.on('message', (message: FromWorker) => {

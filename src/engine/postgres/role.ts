@@ -12,7 +12,8 @@ const DANGEROUS = ['pg_read_server_files', 'pg_write_server_files', 'pg_execute_
 const REACHABLE = `
   select r.rolname as name, r.rolsuper as super, r.rolbypassrls as bypass, r.rolreplication as replication
     from pg_catalog.pg_roles r
-   where pg_catalog.pg_has_role(current_user, r.oid, 'MEMBER')`;
+   where pg_catalog.pg_has_role(current_user, r.oid, 'MEMBER')
+   order by r.rolname <> current_user, not r.rolsuper, r.rolname`;
 
 const CREATABLE = `
   select n.nspname as name from pg_catalog.pg_namespace n

@@ -8,6 +8,7 @@ import { connectorsOf } from './connectors.js';
 import { withKeyDomains } from './domains.js';
 import { facetsOf } from './facets.js';
 import { bridgesOf, relationshipsOf } from './links.js';
+import { checkMetricTexts } from './metric-text.js';
 import { lexiconOf, metricsOf, oneSpelling } from './metrics.js';
 import { relationsOf } from './relations.js';
 import { membersOf, Problems } from './scope.js';
@@ -17,7 +18,7 @@ export type Compiled =
   | { readonly ok: true; readonly manifest: Manifest }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
-/** Pure: the same document gives the same manifest. */
+/** Pure: the same document gives the same manifest. `ready()` of osl-compiler must have been awaited. */
 export function compileManifest(document: ManifestDocument): Compiled {
   const problems = new Problems();
   const connectors = connectorsOf(document, problems);
@@ -30,10 +31,11 @@ export function compileManifest(document: ManifestDocument): Compiled {
   const facets = facetsOf(document, connectors, relations, problems);
   const entities = entitiesOf(document, relations, facets, problems);
   const lexicon = lexiconOf(document, { relations, metrics, facets }, problems);
-  if (problems.list.length > 0) return { ok: false, problems: problems.list };
-
   const version = contentHash(document);
   const catalog = Object.freeze({ version, relations, metrics });
+  checkMetricTexts(catalog, problems);
+  if (problems.list.length > 0) return { ok: false, problems: problems.list };
+
   const tenant = document.tenant ?? null;
   const rest = { connectors, catalog, entities, bridges, relationships, facets, lexicon, document };
   return { ok: true, manifest: Object.freeze({ version, tenant, ...rest }) };
