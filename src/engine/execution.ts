@@ -187,7 +187,10 @@ export class Execution implements Job {
     }
     if (this.#mismatch) {
       if (this.#prepared !== null) session?.prepared.forget(this.statement.sql, this.#prepared);
-      this.#settle(null, new InternalError('the upstream describes other column types than the plan promises'));
+      this.#settle(
+        null,
+        new InternalError('the upstream describes other column types than the plan promises'),
+      );
     } else if (this.#truncated || error === null) {
       this.#succeed();
     } else if (this.#mayPrepareAgain(error) && this.#prepared !== null) {

@@ -88,7 +88,9 @@ export class Runner implements ExecutionHost {
       () => {
         // INVARIANT: a session that is not known to be governed runs nothing of a caller's.
         session.destroy();
-        execution.stop(new InternalError('the upstream session could not be put under its unprivileged role'));
+        execution.stop(
+          new InternalError('the upstream session could not be put under its unprivileged role'),
+        );
       },
     );
   }

@@ -121,9 +121,11 @@ export class Session {
   quiet(): Promise<void> | null {
     const cancelling = this.#cancelling;
     if (cancelling === null) return null;
-    return cancelling.then(() => run(this, fence)).then(() => {
-      this.#cancelling = null;
-    });
+    return cancelling
+      .then(() => run(this, fence))
+      .then(() => {
+        this.#cancelling = null;
+      });
   }
 
   destroy(): void {

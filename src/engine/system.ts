@@ -22,7 +22,10 @@ export function systemDoor(withSession: WithSession, reader: string): SystemDoor
     grantRead: (schema) => {
       const [s, r] = [quoteIdentifier(schema), quoteIdentifier(reader)];
       return withSession((session) =>
-        script(session, `GRANT USAGE ON SCHEMA ${s} TO ${r}; GRANT SELECT ON ALL TABLES IN SCHEMA ${s} TO ${r}`),
+        script(
+          session,
+          `GRANT USAGE ON SCHEMA ${s} TO ${r}; GRANT SELECT ON ALL TABLES IN SCHEMA ${s} TO ${r}`,
+        ),
       );
     },
   };

@@ -1,5 +1,16 @@
-import { compile, emit, type GovernedPlan, InternalError, parse, QueryError, queryError, valuesOf } from 'osl-compiler';
+import { setTimeout } from 'node:timers/promises';
 import {
+  compile,
+  emit,
+  type GovernedPlan,
+  InternalError,
+  parse,
+  QueryError,
+  queryError,
+  valuesOf,
+} from 'osl-compiler';
+import {
+  type AuditSurface,
   AuditUnavailable,
   type EffectiveAccess,
   effectiveAccess,
@@ -49,16 +60,25 @@ export async function ask(service: Service, question: Question, delivery: Delive
     const result = await execute(service, caller, plan, delivery, afterwards(decided, delivery.sink));
     await decided;
     ledger.outcome(result.truncated ? 'truncated' : 'ok', result.rows);
-    return Object.freeze({ requestId: question.requestId, plan, caller, rows: result.rows, truncated: result.truncated });
+    return Object.freeze({
+      requestId: question.requestId,
+      plan,
+      caller,
+      rows: result.rows,
+      truncated: result.truncated,
+    });
   } catch (error) {
-    const told = publicError(service, question, await failureOf(decided, error));
+    const told = publicError(service, question.requestId, await failureOf(decided, error));
     ledger.outcome(delivery.signal?.aborted === true ? 'cancelled' : 'error', 0, told);
     throw told;
   }
 }
 
 /** Validates and lowers a question without running it. Reads no data. */
-export async function explainPlan(service: Service, question: Question): Promise<{ plan: GovernedPlan; caller: Caller }> {
+export async function explainPlan(
+  service: Service,
+  question: Question,
+): Promise<{ plan: GovernedPlan; caller: Caller }> {
   return decideOnly(service, question, 'explain', 'query');
 }
 
@@ -82,7 +102,7 @@ async function decideOnly(service: Service, question: Question, action: string, 
   try {
     await ledger.allow();
   } catch (error) {
-    throw publicError(service, question, error);
+    throw publicError(service, question.requestId, error);
   }
   ledger.outcome('ok', 0);
   return decided;
@@ -91,7 +111,7 @@ async function decideOnly(service: Service, question: Question, action: string, 
 async function decide(service: Service, question: Question, ledger: Ledger, bucket: LimitBucket) {
   try {
     const caller = await callerOf(service, question.credentials, ledger);
-    await limit(service, caller.identity, bucket);
+    await limit(service, caller.identity, bucket, question.surface);
     const plan = planOf(service, caller, question);
     ledger.touches(plan);
     return { caller, plan };
@@ -106,7 +126,12 @@ export async function callerOf(service: Service, credentials: Credentials, ledge
   const { manifest, snapshot } = service.model();
   ledger.knows(identity, { manifest, snapshot });
   if (snapshot === null) throw queryError('noSnapshot', {});
-  return Object.freeze({ identity, access: effectiveAccess(identity, snapshot, manifest.catalog), manifest, snapshot });
+  return Object.freeze({
+    identity,
+    access: effectiveAccess(identity, snapshot, manifest.catalog),
+    manifest,
+    snapshot,
+  });
 }
 
 async function identify(service: Service, credentials: Credentials): Promise<Identity> {
@@ -115,10 +140,27 @@ async function identify(service: Service, credentials: Credentials): Promise<Ide
   return service.verifier.verify(credentials.token);
 }
 
-async function limit(service: Service, identity: Identity, bucket: LimitBucket): Promise<void> {
-  const taken = await service.limiter.take(bucket, identity);
-  if (!taken.ok) throw queryError('rateLimited', { retryAfterSeconds: taken.retryAfterSeconds });
+/**
+ * Counts the request. A wire client cannot be told to come back, and most would show the error to a person, so
+ * there a request that is over the limit waits for the next window once.
+ */
+export async function limit(
+  service: Service,
+  identity: Identity,
+  bucket: LimitBucket,
+  surface: AuditSurface,
+): Promise<void> {
+  const first = await service.limiter.take(bucket, identity);
+  if (first.ok) return;
+  if (surface === 'wire' && first.retryAfterSeconds <= WIRE_PATIENCE_SECONDS) {
+    await setTimeout(1_000 * first.retryAfterSeconds);
+    const second = await service.limiter.take(bucket, identity);
+    if (second.ok) return;
+  }
+  throw queryError('rateLimited', { retryAfterSeconds: first.retryAfterSeconds });
 }
+
+const WIRE_PATIENCE_SECONDS = 1;
 
 /** The governed plan of a question, from the cache where the same was asked under the same rights. */
 function planOf(service: Service, caller: Caller, question: Question): GovernedPlan {
@@ -131,7 +173,10 @@ function planOf(service: Service, caller: Caller, question: Question): GovernedP
     parse(text);
     throw queryError('noAccess', {});
   }
-  const plan = compile(text, manifest.catalog, access, { parameterOids: question.parameterOids, features: service.features });
+  const plan = compile(text, manifest.catalog, access, {
+    parameterOids: question.parameterOids,
+    features: service.features,
+  });
   service.plans.set(key, plan);
   return plan;
 }
@@ -144,7 +189,10 @@ function textOf(body: Body): string {
       if (body.text.trim() === '') throw queryError('emptySql', {});
       throw queryError('unresolvable', { detail: 'raw SQL is not served yet', hint: 'ask in OSL-SQL' });
     case 'metrics':
-      throw queryError('unresolvable', { detail: 'metrics bodies are not served yet', hint: 'use MEASURE(metric) in OSL-SQL' });
+      throw queryError('unresolvable', {
+        detail: 'metrics bodies are not served yet',
+        hint: 'use MEASURE(metric) in OSL-SQL',
+      });
     default: {
       const unknown: never = body;
       throw new InternalError(`unexpected body ${String(unknown)}`);
@@ -161,8 +209,19 @@ async function execute(
 ): Promise<ExecuteResult> {
   const { rows, bytes, timeoutMs } = service.caps;
   const maxRows = delivery.maxRows === 0 ? rows : Math.min(rows, delivery.maxRows);
-  const options = { resultFormats: delivery.resultFormats, maxRows, maxBytes: bytes, timeoutMs, signal: delivery.signal };
-  return engineOf(service, plan).governed.execute(plan, boundValues(service, caller, plan, delivery.parameters), options, sink);
+  const options = {
+    resultFormats: delivery.resultFormats,
+    maxRows,
+    maxBytes: bytes,
+    timeoutMs,
+    signal: delivery.signal,
+  };
+  return engineOf(service, plan).governed.execute(
+    plan,
+    boundValues(service, caller, plan, delivery.parameters),
+    options,
+    sink,
+  );
 }
 
 function engineOf(service: Service, plan: GovernedPlan): Engine {
@@ -172,7 +231,12 @@ function engineOf(service: Service, plan: GovernedPlan): Engine {
   return engine;
 }
 
-function boundValues(service: Service, caller: Caller, plan: GovernedPlan, given: readonly BoundValue[]): readonly BoundValue[] {
+function boundValues(
+  service: Service,
+  caller: Caller,
+  plan: GovernedPlan,
+  given: readonly BoundValue[],
+): readonly BoundValue[] {
   if (given.length !== plan.clientTypes.length) {
     throw queryError('parameterCount', { given: given.length, needed: plan.clientTypes.length });
   }
@@ -192,7 +256,8 @@ function afterwards(decided: Promise<void>, sink: RowSink): RowSink {
   });
   settled.catch(() => undefined); // awaited by whoever writes, and by `ask`
   return {
-    write: (dataRows, rows) => (durable ? sink.write(dataRows, rows) : settled.then(() => sink.write(dataRows, rows))),
+    write: (dataRows, rows) =>
+      durable ? sink.write(dataRows, rows) : settled.then(() => sink.write(dataRows, rows)),
   };
 }
 
@@ -207,22 +272,27 @@ async function failureOf(decided: Promise<void>, error: unknown): Promise<unknow
 }
 
 /** Records a refusal and gives what the caller is told. A refusal that cannot be recorded is still a refusal. */
-async function refuse(service: Service, question: Question, ledger: Ledger, error: unknown): Promise<QueryError> {
-  const told = publicError(service, question, error);
+async function refuse(
+  service: Service,
+  question: Question,
+  ledger: Ledger,
+  error: unknown,
+): Promise<QueryError> {
+  const told = publicError(service, question.requestId, error);
   try {
     await ledger.refuse(told);
   } catch (unrecorded) {
-    return publicError(service, question, unrecorded);
+    return publicError(service, question.requestId, unrecorded);
   }
   return told;
 }
 
 /** What the caller is told: a fault of its own as it is, anything of ours only as a request id. */
-function publicError(service: Service, question: Question, error: unknown): QueryError {
+export function publicError(service: Service, requestId: string, error: unknown): QueryError {
   if (error instanceof QueryError) return error;
   if (error instanceof AuditUnavailable) return queryError('auditUnavailable', {});
   service.log.error('internal error', {
-    request_id: question.requestId,
+    request_id: requestId,
     error: error instanceof Error ? (error.stack ?? error.message) : String(error),
   });
   return queryError('internal', {});

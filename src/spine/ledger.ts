@@ -19,7 +19,8 @@ export class Ledger {
     this.#service = service;
     this.#question = question;
     this.#action = action;
-    this.#statement = question.body.kind === 'metrics' ? JSON.stringify(question.body.request) : question.body.text;
+    this.#statement =
+      question.body.kind === 'metrics' ? JSON.stringify(question.body.request) : question.body.text;
   }
 
   knows(identity: Identity, model: Model): void {
@@ -38,14 +39,20 @@ export class Ledger {
 
   /** Records a refusal. @throws AuditUnavailable */
   async refuse(error: unknown): Promise<void> {
-    const decision = error instanceof QueryError && (error.http === 401 || error.http === 403) ? 'deny' : 'error';
+    const decision =
+      error instanceof QueryError && (error.http === 401 || error.http === 403) ? 'deny' : 'error';
     await this.#append('decision', { decision, code: codeOf(error) });
   }
 
   /** Records how it ended. The log itself holds what fails here, and refuses everything after. */
   outcome(outcome: AuditOutcome, rows: number, error: unknown = null): void {
     const duration = Number((process.hrtime.bigint() - this.#started) / 1000n);
-    const entry = this.#entry('outcome', { outcome, rows, duration_us: duration, code: error === null ? null : codeOf(error) });
+    const entry = this.#entry('outcome', {
+      outcome,
+      rows,
+      duration_us: duration,
+      code: error === null ? null : codeOf(error),
+    });
     this.#service.audit.append(entry, (failure) => {
       if (failure !== null) this.#service.log.error('audit outcome lost', { request_id: entry.request_id });
     });
@@ -68,7 +75,8 @@ export class Ledger {
       chain: this.#identity?.chain ?? [],
       form: this.#plan?.form ?? null,
       objects: this.#plan?.objects ?? [],
-      versions: model === null ? null : { manifest: model.manifest.version, policy: model.snapshot?.version ?? null },
+      versions:
+        model === null ? null : { manifest: model.manifest.version, policy: model.snapshot?.version ?? null },
       statement_hmac: this.#service.audit.fingerprint(this.#statement),
       ...fields,
     };

@@ -26,7 +26,10 @@ export function tenantKeys(dataDir: string): TenantKeys {
   if (first) {
     mkdirSync(dir, { recursive: true, mode: 0o700 });
     for (const name of Object.values(FILES)) {
-      writeFileSync(join(dir, name), `${randomBytes(SECRET_BYTES).toString('base64')}\n`, { mode: 0o600, flag: 'wx' });
+      writeFileSync(join(dir, name), `${randomBytes(SECRET_BYTES).toString('base64')}\n`, {
+        mode: 0o600,
+        flag: 'wx',
+      });
     }
   }
   return Object.freeze({ signing: readKey(dir, FILES.signing), masking: readKey(dir, FILES.masking) });
@@ -35,7 +38,9 @@ export function tenantKeys(dataDir: string): TenantKeys {
 function readKey(dir: string, name: string): Uint8Array {
   const file = join(dir, name);
   if (!existsSync(file)) {
-    throw new StartProblem(`key file ${file} is missing: restore it, or remove ${dir} to make new keys (old tokens and masked hashes end)`);
+    throw new StartProblem(
+      `key file ${file} is missing: restore it, or remove ${dir} to make new keys (old tokens and masked hashes end)`,
+    );
   }
   const key = Buffer.from(readFileSync(file, 'utf8').trim(), 'base64');
   if (key.length < 32) throw new StartProblem(`key file ${file} holds fewer than 32 bytes of base64`);

@@ -1,5 +1,5 @@
-import { type Diagnostic, loadManifest, loadPolicyDocument, ManifestProblems } from '../manifest/index.js';
 import { compileSnapshot, PolicyProblems } from '../../policy/index.js';
+import { type Diagnostic, loadManifest, loadPolicyDocument, ManifestProblems } from '../manifest/index.js';
 import type { Model } from '../service.js';
 
 /**
@@ -7,7 +7,10 @@ import type { Model } from '../service.js';
  *
  * @throws ManifestProblems with the place of each fault in its file
  */
-export async function loadModel(manifestFile: string, policyFile: string): Promise<Model & { tenant: string }> {
+export async function loadModel(
+  manifestFile: string,
+  policyFile: string,
+): Promise<Model & { tenant: string }> {
   const manifest = await loadManifest(manifestFile);
   const policy = await loadPolicyDocument(policyFile);
   try {

@@ -73,7 +73,12 @@ function serviceOf(
   const service: Service = {
     tenant: first.tenant,
     model: () => model,
-    verifier: createVerifier({ tenant: first.tenant, keys: configuredKeys(keyConfiguration(settings, keys)), issuer: 'service', now: Date.now }),
+    verifier: createVerifier({
+      tenant: first.tenant,
+      keys: configuredKeys(keyConfiguration(settings, keys)),
+      issuer: 'service',
+      now: Date.now,
+    }),
     limiter,
     audit,
     engines,
@@ -87,7 +92,8 @@ function serviceOf(
   const reload = async (): Promise<Model> => {
     const next = await loadModel(settings.manifestFile, settings.policyFile);
     refuseOtherConnectors(next, engines);
-    if (next.tenant !== first.tenant) throw new StartProblem('the tenant cannot change while the service runs');
+    if (next.tenant !== first.tenant)
+      throw new StartProblem('the tenant cannot change while the service runs');
     model = next;
     limiter.configure(next.snapshot?.limits ?? DEFAULT_LIMITS);
     return next;
@@ -98,7 +104,9 @@ function serviceOf(
 function refuseOtherConnectors(next: Model, engines: ReadonlyMap<string, Engine>): void {
   const names = [...next.manifest.connectors.keys()];
   if (names.length === engines.size && names.every((n) => engines.has(n))) return;
-  throw new StartProblem('the manifest names other connectors than those that are open: restart to change them');
+  throw new StartProblem(
+    'the manifest names other connectors than those that are open: restart to change them',
+  );
 }
 
 function keyConfiguration(settings: Settings, keys: TenantKeys) {
@@ -117,20 +125,27 @@ export function readText(file: string, what: string): string {
 
 async function openConnector(connector: Connector, settings: Settings, log: ServiceLog): Promise<Engine> {
   const engine = await openEngine(engineConfig(connector, settings), {
-    onUpstreamError: ({ sqlstate, message }) => log.warn('upstream error', { connector: connector.name, sqlstate, message }),
+    onUpstreamError: ({ sqlstate, message }) =>
+      log.warn('upstream error', { connector: connector.name, sqlstate, message }),
   });
   for (const warning of engine.warnings) log.warn(warning, { connector: connector.name });
   return engine;
 }
 
 function engineConfig(connector: Connector, settings: Settings): EngineConfig {
-  if (connector.kind === 'pglite') return { kind: 'pglite', dataDir: join(settings.dataDir, 'pg', connector.name) };
+  if (connector.kind === 'pglite')
+    return { kind: 'pglite', dataDir: join(settings.dataDir, 'pg', connector.name) };
   const name = connector.urlEnv ?? 'OSL_POSTGRES_URL';
   const url = process.env[name];
   if (url === undefined || url === '') {
     throw new StartProblem(`connector \`${connector.name}\` takes its URL from ${name}, which is not set`);
   }
-  return { kind: 'postgres', url, systemUrl: process.env[`${name}_SYSTEM`] ?? null, poolSize: settings.poolSize };
+  return {
+    kind: 'postgres',
+    url,
+    systemUrl: process.env[`${name}_SYSTEM`] ?? null,
+    poolSize: settings.poolSize,
+  };
 }
 
 /** A log that has failed cannot be closed cleanly; that it failed is known by then. */
@@ -138,6 +153,8 @@ async function closeAudit(audit: AuditLog, log: ServiceLog): Promise<void> {
   try {
     await audit.close();
   } catch (error) {
-    log.error('the audit log could not be closed', { error: error instanceof Error ? error.message : String(error) });
+    log.error('the audit log could not be closed', {
+      error: error instanceof Error ? error.message : String(error),
+    });
   }
 }

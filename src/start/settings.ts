@@ -50,7 +50,10 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     host: env['OSL_HOST'] ?? '127.0.0.1',
     httpPort: integer(env, 'OSL_HTTP_PORT', DEFAULT_HTTP_PORT, 0, 65_535),
     pgPort: integer(env, 'OSL_PG_PORT', DEFAULT_PG_PORT, 0, 65_535),
-    publicKeyFiles: (env['OSL_PUBLIC_KEYS'] ?? '').split(',').filter((f) => f !== '').map(path),
+    publicKeyFiles: (env['OSL_PUBLIC_KEYS'] ?? '')
+      .split(',')
+      .filter((f) => f !== '')
+      .map(path),
     tls: cert === undefined || key === undefined ? null : { certFile: path(cert), keyFile: path(key) },
     poolSize: integer(env, 'OSL_POOL_SIZE', 8, 1, 1_000),
     planCacheBytes: integer(env, 'OSL_PLAN_CACHE_MIB', 64, 0, 65_536) * MIB,

@@ -77,8 +77,28 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   'a sink that throws ends the execution, and the next one works': async (t, f) => {
     const boom = new Error('the reader went away');
-    t.equal(await errorOf(ask(f, BIG, { oids: [INT4, TEXT], write: () => { throw boom; } })), boom);
-    t.equal(await errorOf(ask(f, BIG, { oids: [INT4, TEXT], write: async () => { throw boom; } })), boom);
+    t.equal(
+      await errorOf(
+        ask(f, BIG, {
+          oids: [INT4, TEXT],
+          write: () => {
+            throw boom;
+          },
+        }),
+      ),
+      boom,
+    );
+    t.equal(
+      await errorOf(
+        ask(f, BIG, {
+          oids: [INT4, TEXT],
+          write: async () => {
+            throw boom;
+          },
+        }),
+      ),
+      boom,
+    );
     t.equal((await ask(f, ONE, { oids: [INT4] })).rows, 1);
   },
   'the row cap delivers exactly that many rows': async (t, f) => {
@@ -115,7 +135,9 @@ const CASES: Readonly<Record<string, Case>> = {
     for (const answer of await Promise.all(waiting)) t.equal(answer.rows, 1);
   },
   'an abort before the start runs nothing': async (t, f) => {
-    t.match(await errorOf(ask(f, ONE, { oids: [INT4], signal: AbortSignal.abort() })), { entry: 'cancelled' });
+    t.match(await errorOf(ask(f, ONE, { oids: [INT4], signal: AbortSignal.abort() })), {
+      entry: 'cancelled',
+    });
   },
   'an abort while the sink waits is heard': async (t, f) => {
     const abort = new AbortController();
@@ -123,7 +145,9 @@ const CASES: Readonly<Record<string, Case>> = {
       setTimeout(() => abort.abort(), 50);
       return new Promise(() => undefined);
     };
-    t.match(await errorOf(ask(f, BIG, { oids: [INT4, TEXT], write, signal: abort.signal })), { entry: 'cancelled' });
+    t.match(await errorOf(ask(f, BIG, { oids: [INT4, TEXT], write, signal: abort.signal })), {
+      entry: 'cancelled',
+    });
     t.equal((await ask(f, ONE, { oids: [INT4] })).rows, 1);
   },
   'an upstream error tells its SQLSTATE and none of its words': async (t, f) => {
@@ -133,7 +157,10 @@ const CASES: Readonly<Record<string, Case>> = {
     t.match(error, { entry: 'execution', sqlstate: '22P02' });
     t.notMatch(JSON.stringify({ ...Object(error), message: String(error) }), /secret_word/);
     t.match(f.heard, [{ sqlstate: '22P02', message: /secret_word/ }], 'the log hears it whole');
-    t.match(await errorOf(ask(f, 'select 1 / 0', { oids: [INT4] })), { sqlstate: '22012', message: 'division by zero' });
+    t.match(await errorOf(ask(f, 'select 1 / 0', { oids: [INT4] })), {
+      sqlstate: '22012',
+      message: 'division by zero',
+    });
   },
   'governed sessions are read-only and unprivileged': async (t, f) => {
     const create = errorOf(ask(f, 'create table pg_temp.x(a int)', { oids: [] }));
@@ -161,7 +188,12 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   'a column type that the plan does not promise is a fault of ours': async (t, f) => {
     let written = 0;
-    const asked = ask(f, 'select 1::int8', { oids: [INT4], write: () => { written += 1; } });
+    const asked = ask(f, 'select 1::int8', {
+      oids: [INT4],
+      write: () => {
+        written += 1;
+      },
+    });
     t.ok((await errorOf(asked)) instanceof InternalError);
     t.equal(written, 0, 'no row leaves');
     t.ok((await errorOf(ask(f, 'select 1::int8', { oids: [INT4] }))) instanceof InternalError, 'also again');
@@ -175,7 +207,10 @@ const CASES: Readonly<Record<string, Case>> = {
     const star = (oids: number[]): Promise<{ rows: number }> => ask(f, 'select * from kept.moves', { oids });
     for (let n = 0; n < 4; n++) t.equal((await star([INT4, TEXT])).rows, 1);
     await f.engine.system.script('alter table kept.moves add c int8');
-    t.ok((await errorOf(star([INT4, TEXT]))) instanceof InternalError, 'the upstream is asked for its types anew');
+    t.ok(
+      (await errorOf(star([INT4, TEXT]))) instanceof InternalError,
+      'the upstream is asked for its types anew',
+    );
     t.equal((await star([INT4, TEXT, 20])).rows, 1);
   },
   'more statements than a session remembers all work': async (t, f) => {
@@ -194,21 +229,36 @@ const CASES: Readonly<Record<string, Case>> = {
       `select $1::int4 as i, $2::text[] as a, $3::jsonb as j, null as n, $4::bytea as b, 5::int8 as l`,
       [3, ['x', 'y"z', null], { k: [1] }, Buffer.from([1, 255])],
     );
-    t.same({ ...row }, { i: 3, a: ['x', 'y"z', null], j: { k: [1] }, n: null, b: Buffer.from([1, 255]), l: '5' });
+    t.same(
+      { ...row },
+      { i: 3, a: ['x', 'y"z', null], j: { k: [1] }, n: null, b: Buffer.from([1, 255]), l: '5' },
+    );
     t.ok((await errorOf(f.engine.system.query('select nope'))) instanceof UpstreamFailure);
   },
   'copyIn keeps every character, and loads all rows or none': async (t, f) => {
     await f.engine.system.script('create table kept.loaded(a int4 primary key, b text)');
     const target = { schema: 'kept', table: 'loaded', columns: ['a', 'b'] };
     const odd = ['tab\there', 'line\nbreak', 'back\\slash', '\\N', '', null, 'né😀', '\r', '\\.'];
-    t.equal(await f.engine.system.copyIn(target, odd.map((b, a) => [`${a}`, b])), odd.length);
+    t.equal(
+      await f.engine.system.copyIn(
+        target,
+        odd.map((b, a) => [`${a}`, b]),
+      ),
+      odd.length,
+    );
     const back = await f.engine.system.query('select b from kept.loaded order by a');
-    t.same(back.map((row) => row['b']), odd);
+    t.same(
+      back.map((row) => row['b']),
+      odd,
+    );
     const many = function* (): Generator<[string, string]> {
       for (let n = 0; n < 50_000; n++) yield [`${n === 49_999 ? 100 : n + 100}`, 'y'.repeat(100)]; // the last is a duplicate
     };
     t.match(await errorOf(f.engine.system.copyIn(target, many())), { sqlstate: '23505' });
-    t.same((await f.engine.system.query('select count(*)::int4 as n from kept.loaded'))[0]?.['n'], odd.length);
+    t.same(
+      (await f.engine.system.query('select count(*)::int4 as n from kept.loaded'))[0]?.['n'],
+      odd.length,
+    );
   },
   'a system transaction is whole or nothing': async (t, f) => {
     await f.engine.system.script('create table kept.tx(a int4)');
@@ -218,7 +268,10 @@ const CASES: Readonly<Record<string, Case>> = {
     });
     t.match(await errorOf(failing), { message: 'changed my mind' });
     await f.engine.system.transaction((tx) => tx.query('insert into kept.tx values (2)'));
-    t.same((await f.engine.system.query('select a from kept.tx')).map((row) => row['a']), [2]);
+    t.same(
+      (await f.engine.system.query('select a from kept.tx')).map((row) => row['a']),
+      [2],
+    );
   },
   'governed work after system work is unprivileged again': async (t, f) => {
     for (let n = 0; n < 3; n++) {

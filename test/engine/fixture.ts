@@ -1,4 +1,10 @@
-import type { BoundValue, Engine, ExecuteOptions, ExecuteResult, UpstreamError } from '../../src/engine/engine.js';
+import type {
+  BoundValue,
+  Engine,
+  ExecuteOptions,
+  ExecuteResult,
+  UpstreamError,
+} from '../../src/engine/engine.js';
 import { openPglite } from '../../src/engine/pglite/engine.js';
 import { openPostgres } from '../../src/engine/postgres/engine.js';
 import type { Runner } from '../../src/engine/runner.js';

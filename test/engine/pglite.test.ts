@@ -41,7 +41,11 @@ t.test('the data directory has one owner', async (t) => {
   other.kill('SIGKILL');
   await gone;
   const takenOver = lockDataDir(dataDir);
-  t.match(readFileSync(`${dataDir}.lock`, 'utf8'), new RegExp(`^${process.pid} `), 'after kill -9 it is taken over');
+  t.match(
+    readFileSync(`${dataDir}.lock`, 'utf8'),
+    new RegExp(`^${process.pid} `),
+    'after kill -9 it is taken over',
+  );
   takenOver();
 
   writeFileSync(`${dataDir}.lock`, `${process.pid} 1\n`);
@@ -60,7 +64,10 @@ t.test('a killed process leaves data that the next one opens', async (t) => {
   t.throws(() => execFileSync(process.execPath, ['--input-type=module', '-e', program], { stdio: 'ignore' }));
   t.ok(existsSync(`${dataDir}.lock`), 'it could not give its lock back');
   const fixture = await pgliteFixture(dataDir);
-  t.same((await fixture.engine.system.query('select a from public.k')).map((row) => row['a']), [42]);
+  t.same(
+    (await fixture.engine.system.query('select a from public.k')).map((row) => row['a']),
+    [42],
+  );
   await fixture.close();
 });
 
@@ -68,7 +75,9 @@ t.test('a data directory of another major is refused', async (t) => {
   const dataDir = join(t.testdir(), 'db');
   mkdirSync(dataDir);
   writeFileSync(join(dataDir, 'PG_VERSION'), '17\n');
-  t.match(await errorOf(openEngine({ kind: 'pglite', dataDir })), { message: /holds Postgres 17; .* runs Postgres 18/ });
+  t.match(await errorOf(openEngine({ kind: 'pglite', dataDir })), {
+    message: /holds Postgres 17; .* runs Postgres 18/,
+  });
   t.notOk(existsSync(`${dataDir}.lock`), 'and is not left locked');
 });
 

@@ -81,7 +81,10 @@ t.test('who waits too long for a session is told that the server is full', async
   if (fixture === null) return t.plan(0, NO_NATIVE);
   const abort = new AbortController();
   const running = errorOf(ask(fixture, SLEEP, { oids: [INT4], signal: abort.signal }));
-  t.match(await errorOf(ask(fixture, 'select 1', { oids: [INT4] })), { entry: 'overloaded', retryAfterSeconds: 1 });
+  t.match(await errorOf(ask(fixture, 'select 1', { oids: [INT4] })), {
+    entry: 'overloaded',
+    retryAfterSeconds: 1,
+  });
   abort.abort();
   t.match(await running, { entry: 'cancelled' });
   t.equal((await ask(fixture, 'select 1', { oids: [INT4] })).rows, 1);
@@ -138,7 +141,10 @@ t.test('shared sessions', async (t) => {
   t.equal(await sharedCalls(), 2, 'one session of the pool, one shared');
 
   const many = await Promise.all(Array.from({ length: 200 }, (_, n) => upTo(n % 7)));
-  t.same(many.map((answer) => answer.rows), many.map((_, n) => n % 7));
+  t.same(
+    many.map((answer) => answer.rows),
+    many.map((_, n) => n % 7),
+  );
   t.equal((await upTo(5000)).rows, 5000, 'what outgrows the session is run again, alone, and whole');
   t.equal((await upTo(3, { maxRows: 2 })).truncated, true);
 
@@ -160,9 +166,17 @@ t.test('shared sessions', async (t) => {
   setTimeout(() => abort.abort(), 20);
   t.match(await aborted, { entry: 'cancelled' });
   for (const [n, answer] of (await Promise.all(neighbours)).entries()) {
-    t.same(answer.bytes, dataRow([`${(n % 3) + 1}`]), 'a neighbour of an aborted statement gets its own answer');
+    t.same(
+      answer.bytes,
+      dataRow([`${(n % 3) + 1}`]),
+      'a neighbour of an aborted statement gets its own answer',
+    );
   }
-  t.match(await errorOf(upTo(1, { values: [text('x')] })), { sqlstate: '22P02' }, 'an error is the caller’s own');
+  t.match(
+    await errorOf(upTo(1, { values: [text('x')] })),
+    { sqlstate: '22P02' },
+    'an error is the caller’s own',
+  );
   t.equal((await upTo(1)).rows, 1);
   await fixture.close();
   return undefined;

@@ -56,7 +56,14 @@ t.test('a length that no message can have is refused', async (t) => {
 t.test('messages are encoded as the protocol says', async (t) => {
   const out = new FrontendEncoder();
   out.parse('n', 'é', [23]);
-  out.bind('n', [{ format: 1, bytes: Buffer.from([9]) }, { format: 0, bytes: null }], [1]);
+  out.bind(
+    'n',
+    [
+      { format: 1, bytes: Buffer.from([9]) },
+      { format: 0, bytes: null },
+    ],
+    [1],
+  );
   out.execute(7);
   out.sync();
   const hex = Buffer.from(out.view()).toString('hex');

@@ -204,7 +204,10 @@ const MANIFEST_CASES: readonly Case[] = [
     name: 'an unknown type',
     from: 'amount: { type: numeric }',
     to: 'amount: { type: numerik }',
-    told: ['10:27-34 M2004 type `numerik` is not known (perhaps you meant `numeric`)'],
+    told: [
+      '10:27-34 M2004 type `numerik` is not known (perhaps you meant `numeric`)',
+      '54:41-52 M2011 function `sum(text)` is not part of OSL-SQL',
+    ],
   },
   {
     name: 'a server without its URL',
@@ -236,6 +239,7 @@ const MANIFEST_CASES: readonly Case[] = [
     to: 'columns: [id, customer_id, amonut]',
     told: [
       '27:32-38 M2003 column `amonut` of `sales.orders` has no declared type (perhaps you meant `amount`)',
+      '54:41-52 M2011 column `amount` is not declared',
     ],
   },
   {
@@ -359,7 +363,7 @@ const MANIFEST_CASES: readonly Case[] = [
     name: 'a facet about an unknown entity',
     from: 'entity: order\n    entity_key',
     to: 'entity: ordre\n    entity_key',
-    told: ['45:13-18 M2001 entity `ordre` is not declared (perhaps you meant `order`)'],
+    told: ['45:13-18 M2001 entity `ordre` is not declared'],
   },
   {
     name: 'a facet whose text is no text',
@@ -405,6 +409,48 @@ const MANIFEST_CASES: readonly Case[] = [
     from: 'lexicon:\n',
     to: '  Revenue: { entity: order, expression: count(*) }\nlexicon:\n',
     told: ['55:3-10 M2002 `Revenue` is declared twice (`revenue` is the same name: case does not count)'],
+  },
+  {
+    name: 'a metric over an unknown column',
+    from: 'sum(amount)',
+    to: 'sum(amuont)',
+    told: ['54:41-52 M2011 column `amuont` is not declared (perhaps you meant `amount`)'],
+  },
+  {
+    name: 'a metric that is no aggregate',
+    from: 'sum(amount), filter: amount > 0',
+    to: 'amount + 1',
+    told: ['54:41-51 M2011 column `order.amount` must stand in GROUP BY or inside an aggregate'],
+  },
+  {
+    name: 'a metric that is a query',
+    from: 'sum(amount), filter: amount > 0',
+    to: '(select 1)',
+    told: ['54:41-51 M2011 a scalar subquery is not part of OSL-SQL'],
+  },
+  {
+    name: 'a metric of two expressions',
+    from: 'sum(amount), filter',
+    to: '"sum(amount), 1", filter',
+    told: ['54:41-57 M2011 one expression is needed here'],
+  },
+  {
+    name: 'a filter that is no truth value',
+    from: 'filter: amount > 0',
+    to: 'filter: amount',
+    told: ['54:62-68 M2011 a value of type numeric cannot be used as bool here (an explicit cast may help)'],
+  },
+  {
+    name: 'a filter that does not parse',
+    from: 'filter: amount > 0',
+    to: 'filter: amount >',
+    told: ['54:62-70 M2011 syntax error at end of input'],
+  },
+  {
+    name: 'a filter over what only policies know',
+    from: 'filter: amount > 0',
+    to: "filter: amount = attribute('x')",
+    told: ['54:62-85 M2011 function `attribute` is not part of OSL-SQL'],
   },
   {
     name: 'a word for nothing',

@@ -1,11 +1,15 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { test } from 'tap';
+import { compileSnapshot, PolicyProblems } from '../../policy/index.js';
+import type { Range } from '../../src/manifest/index.js';
 import {
   loadManifest,
   loadPolicyDocument,
   MANIFEST_SCHEMA,
   POLICY_SCHEMA,
+  parsePolicyDocument,
 } from '../../src/manifest/index.js';
+import { edited } from './base.js';
 
 /** Tests run from the repository's root. */
 const EXAMPLE = 'examples/supply-chain';
@@ -71,3 +75,34 @@ test('the policy of the example names only what the manifest declares', async (t
   t.strictSame(grantsOf('copyleft'), ['package']);
   t.notMatch(`${grantsOf('admin')}`, /person|credit/);
 });
+
+test('the example policy compiles against the example manifest', async (t) => {
+  const { catalog } = await loadManifest(`${EXAMPLE}/manifest.yaml`);
+  const { document } = await loadPolicyDocument(`${EXAMPLE}/policy.yaml`);
+  t.match(compileSnapshot(document, catalog), { tenant: 'demo', catalogVersion: catalog.version });
+});
+
+test('what the policy compiler finds is placed in the file', async (t) => {
+  const { catalog } = await loadManifest(`${EXAMPLE}/manifest.yaml`);
+  const { text } = await loadPolicyDocument(`${EXAMPLE}/policy.yaml`);
+  const wrong = edited(
+    edited(text, 'rows: license_class <>', 'rows: dev and licence_class <>'),
+    '[copyleft] }',
+    '[copylef] }',
+  );
+  const file = parsePolicyDocument(wrong, 'policy.yaml');
+  try {
+    compileSnapshot(file.document, catalog);
+    t.fail('it has problems');
+  } catch (error) {
+    const problems = error instanceof PolicyProblems ? error.problems : [];
+    t.strictSame(
+      file.diagnostics(problems).map((d) => markedText(wrong, d.range)),
+      ['copylef', 'licence_class'],
+    );
+  }
+});
+
+function markedText(text: string, { start, end }: Range): string | undefined {
+  return text.split('\n')[start.line - 1]?.slice(start.column - 1, end.column - 1);
+}

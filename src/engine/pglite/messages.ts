@@ -7,8 +7,7 @@ export interface WorkerStart {
 
 export type ToWorker =
   /** Frontend messages that end in Sync or Query. */
-  | { readonly kind: 'exec'; readonly bytes: Uint8Array }
-  | { readonly kind: 'close' };
+  { readonly kind: 'exec'; readonly bytes: Uint8Array } | { readonly kind: 'close' };
 
 export type FromWorker =
   | { readonly kind: 'started' }

@@ -120,7 +120,9 @@ function sendCancel(target: CancelTarget): Promise<void> {
     const plain = target.host.startsWith('/')
       ? createConnection(`${target.host}/.s.PGSQL.${target.port}`)
       : createConnection(target.port, target.host);
-    plain.setTimeout(CANCEL_MS, () => plain.destroy(new Error('the cancel request was not answered in time')));
+    plain.setTimeout(CANCEL_MS, () =>
+      plain.destroy(new Error('the cancel request was not answered in time')),
+    );
     plain.once('error', reject);
     plain.once('close', () => resolve());
     if (target.tls === false || target.tls === undefined) {
@@ -139,7 +141,8 @@ function cancelOverTls(plain: Socket, target: CancelTarget, reject: (error: unkn
       plain.destroy(new Error('the server refused TLS for a cancel request'));
       return;
     }
-    const options: ConnectionOptions = typeof target.tls === 'object' && target.tls !== null ? target.tls : {};
+    const options: ConnectionOptions =
+      typeof target.tls === 'object' && target.tls !== null ? target.tls : {};
     const secure = connectTls({ servername: target.host, ...options, socket: plain });
     secure.once('error', reject);
     secure.once('secureConnect', () => secure.write(cancelRequest(target)));

@@ -127,7 +127,8 @@ export class FrontendEncoder {
   }
 
   #count(n: number): void {
-    if (n > MAX_VALUES) throw new InternalError(`${n} values in one message; the protocol allows ${MAX_VALUES}`);
+    if (n > MAX_VALUES)
+      throw new InternalError(`${n} values in one message; the protocol allows ${MAX_VALUES}`);
     this.#reserve(2);
     this.#at = this.#bytes.writeUInt16BE(n, this.#at);
   }

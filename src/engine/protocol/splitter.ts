@@ -35,7 +35,9 @@ export class BackendSplitter {
   /** The next chunk; the chunk before must have been consumed. The splitter keeps views of it. */
   push(chunk: Uint8Array): void {
     if (!this.drained) throw new InternalError('a chunk was pushed before the last was consumed');
-    this.#chunk = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    this.#chunk = Buffer.isBuffer(chunk)
+      ? chunk
+      : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     this.#at = 0;
   }
 
@@ -120,6 +122,7 @@ export class BackendSplitter {
 function messageEnd(chunk: Buffer, start: number): number {
   if (start + HEADER > chunk.length) return chunk.length + 1;
   const length = chunk.readInt32BE(start + 1);
-  if (length < 4 || length > MAX_MESSAGE) throw new InternalError(`the upstream sent a message of length ${length}`);
+  if (length < 4 || length > MAX_MESSAGE)
+    throw new InternalError(`the upstream sent a message of length ${length}`);
   return start + 1 + length;
 }

@@ -23,6 +23,8 @@ export function checkMetricTexts(catalog: Catalog, problems: Problems): void {
   }
 }
 
+const FEATURES = { scalarSubqueries: false, setOperations: false };
+
 /** `count(*)` beside it makes what is no aggregate an error. */
 function faultOf(metric: Metric, entity: Relation): QueryError | null {
   const catalog: Catalog = {
@@ -31,11 +33,8 @@ function faultOf(metric: Metric, entity: Relation): QueryError | null {
     metrics: new Map([[metric.name, metric]]),
   };
   try {
-    compile(
-      `select measure("${metric.name}"), count(*) from osl.entities."${entity.name}"`,
-      catalog,
-      all(entity),
-    );
+    const text = `select measure("${metric.name}"), count(*) from osl.entities."${entity.name}"`;
+    compile(text, catalog, all(entity), { features: FEATURES });
     return null;
   } catch (error) {
     if (error instanceof QueryError) return error;

@@ -97,6 +97,8 @@ export class Client {
           return readable(type, body);
         }
       }
+      // A turn of the event loop, so that a test that asks on and on can still time out.
+      if (this.#closed) await new Promise((resolve) => setImmediate(resolve));
       if (this.#closed) return b.length === 0 ? 'closed' : `closed after a torn message of ${b.length} bytes`;
       await this.#more();
     }

@@ -1,0 +1,238 @@
+import { randomUUID } from 'node:crypto';
+import { parse, QueryError, splitStatements } from 'osl-compiler';
+import { type Identity, isExpired } from '../../policy/index.js';
+import {
+  error,
+  fatal,
+  type SessionControl,
+  type SessionHandler,
+  type SimpleStatement,
+  type Statement,
+  type TransactionStatus,
+  type WireError,
+} from '../../wire/index.js';
+import type { Service } from '../service.js';
+import { ask, prepare, type Question } from '../spine/index.js';
+import { sessionCommand } from '../spine/session.js';
+import { type Command, commandOf } from './command.js';
+import { type CommandResult, commandStatement } from './command-statement.js';
+import { dataStatement } from './data-statement.js';
+import type { SessionSettings } from './settings.js';
+import { TransactionBlock } from './transaction.js';
+import { wireError } from './wire-error.js';
+
+/** Texts that can only be questions need no look at their syntax tree before they are compiled. */
+const QUESTION = /^\s*(?:select|with|values)\b/i;
+
+/** One authenticated session of the wire: questions go to the spine, commands are answered here. */
+export class PgSession implements SessionHandler {
+  readonly #service: Service;
+  readonly #identity: Identity;
+  readonly #settings: SessionSettings;
+  readonly #control: SessionControl;
+  readonly #block = new TransactionBlock();
+  #running: AbortController | null = null;
+
+  constructor(service: Service, identity: Identity, settings: SessionSettings, control: SessionControl) {
+    this.#service = service;
+    this.#identity = identity;
+    this.#settings = settings;
+    this.#control = control;
+  }
+
+  get parameters(): ReadonlyMap<string, string> {
+    return this.#settings.reported();
+  }
+
+  get transactionStatus(): TransactionStatus {
+    return this.#block.status;
+  }
+
+  split(text: string): readonly SimpleStatement[] {
+    const last = text.trimEnd();
+    const only = text.indexOf(';');
+    if (only < 0 || only === last.length - 1) {
+      const start = only < 0 ? last : last.slice(0, -1);
+      return start.trim() === '' ? [] : [{ text: start, start: 0 }];
+    }
+    return this.#guarded(randomUUID(), text, () =>
+      splitStatements(text).map((s) => ({ text: s.text, start: s.offset })),
+    );
+  }
+
+  async prepare(text: string, parameterTypes: readonly number[]): Promise<Statement | null> {
+    if (text.trim() === '') return null;
+    if (!QUESTION.test(text)) {
+      const requestId = randomUUID();
+      const command = this.#guarded(requestId, text, () => nodeOf(text));
+      if (command === 'empty') return null;
+      if (command !== null) return this.#command(command);
+    }
+    return this.#data(text, parameterTypes);
+  }
+
+  failed(): void {
+    this.#block.fail();
+  }
+
+  cancel(): void {
+    this.#running?.abort();
+  }
+
+  expiry(): WireError | null {
+    if (!isExpired(this.#identity, Date.now())) return null;
+    return fatal('28000', 'the token of this session has expired', {
+      hint: 'connect again with a new token',
+    });
+  }
+
+  close(): void {
+    this.#running?.abort();
+  }
+
+  async #data(text: string, parameterOids: readonly number[]): Promise<Statement> {
+    this.#block.requireUsable();
+    const question = (): Question => ({
+      requestId: randomUUID(),
+      surface: 'wire',
+      credentials: { kind: 'session', identity: this.#identity },
+      body: { kind: 'osql', text },
+      parameterOids,
+    });
+    const first = question();
+    const plan = await this.#translated(first.requestId, text, () => prepare(this.#service, first));
+    return dataStatement(plan, (delivery) => {
+      const next = question();
+      return this.#translated(next.requestId, text, () =>
+        this.#cancellable((signal) => ask(this.#service, next, { ...delivery, signal })),
+      );
+    });
+  }
+
+  async #cancellable<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const controller = new AbortController();
+    this.#running = controller;
+    try {
+      return await run(controller.signal);
+    } finally {
+      this.#running = null;
+    }
+  }
+
+  /** Everything that the spine throws, as the protocol says it. */
+  async #translated<T>(requestId: string, text: string, run: () => Promise<T>): Promise<T> {
+    try {
+      return await run();
+    } catch (failure) {
+      throw wireError(failure, requestId, text);
+    }
+  }
+
+  #guarded<T>(requestId: string, text: string, run: () => T): T {
+    try {
+      return run();
+    } catch (failure) {
+      throw wireError(failure, requestId, text);
+    }
+  }
+
+  #command(command: Command): Statement {
+    const columns = command.kind === 'show' ? this.#shownColumns(command.name) : null;
+    return commandStatement(columns, async () => {
+      const requestId = randomUUID();
+      await this.#translated(requestId, '', () =>
+        sessionCommand(this.#service, { requestId, surface: 'wire', identity: this.#identity }),
+      );
+      if (!EVEN_WHEN_FAILED.has(command.kind)) this.#block.requireUsable();
+      return this.#run(command);
+    });
+  }
+
+  #shownColumns(name: string | null): readonly string[] {
+    return name === null ? ['name', 'setting'] : [this.#settings.show(name).name];
+  }
+
+  #run(command: Command): CommandResult {
+    switch (command.kind) {
+      case 'set':
+        return {
+          tag: 'SET',
+          parameterChanges: command.assignments.flatMap(({ name, value }) =>
+            value === null ? this.#settings.reset(name) : this.#settings.set(name, value),
+          ),
+        };
+      case 'reset':
+        return {
+          tag: 'RESET',
+          parameterChanges:
+            command.name === null ? this.#settings.resetAll() : this.#settings.reset(command.name),
+        };
+      case 'show':
+        return { tag: 'SHOW', rows: this.#shown(command.name) };
+      case 'begin':
+        this.#block.begin();
+        return { tag: command.tag };
+      case 'commit':
+      case 'rollback':
+        this.#control.closePortals();
+        return { tag: this.#block.end() ? 'ROLLBACK' : command.tag };
+      case 'savepoint':
+        this.#block.save(command.name);
+        return { tag: 'SAVEPOINT' };
+      case 'release':
+        this.#block.release(command.name);
+        return { tag: 'RELEASE' };
+      case 'rollback to':
+        this.#block.rollbackTo(command.name);
+        return { tag: 'ROLLBACK' };
+      case 'discard':
+        return this.#discard(command.what);
+      case 'deallocate':
+        return this.#deallocate(command.name);
+      default: {
+        const unknown: never = command;
+        throw error('XX000', `unexpected command ${String(unknown)}`);
+      }
+    }
+  }
+
+  #shown(name: string | null): readonly (readonly string[])[] {
+    if (name === null) return this.#settings.all().map((s) => [s.name, s.value]);
+    return [[this.#settings.show(name).value]];
+  }
+
+  #discard(what: 'all' | 'other'): CommandResult {
+    if (what === 'other') return { tag: 'DISCARD' };
+    if (this.#block.status !== 'I') throw error('25001', 'DISCARD ALL cannot run inside a transaction block');
+    this.#control.deallocateAll();
+    return { tag: 'DISCARD ALL', parameterChanges: this.#settings.resetAll() };
+  }
+
+  #deallocate(name: string | null): CommandResult {
+    if (name === null) {
+      this.#control.deallocateAll();
+      return { tag: 'DEALLOCATE ALL' };
+    }
+    if (!this.#control.deallocate(name)) throw error('26000', `prepared statement "${name}" does not exist`);
+    return { tag: 'DEALLOCATE' };
+  }
+}
+
+const EVEN_WHEN_FAILED: ReadonlySet<Command['kind']> = new Set(['commit', 'rollback', 'rollback to']);
+
+/** The command that the text is; null for a question, `empty` where it holds none. */
+function nodeOf(text: string): Command | 'empty' | null {
+  try {
+    return commandOf(parse(text).node);
+  } catch (failure) {
+    if (
+      failure instanceof QueryError &&
+      failure.entry === 'oneStatement' &&
+      splitStatements(text).length === 0
+    )
+      return 'empty';
+    // The spine meets the same fault again, and records the refusal.
+    if (failure instanceof QueryError) return null;
+    throw failure;
+  }
+}

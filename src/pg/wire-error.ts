@@ -1,0 +1,19 @@
+import { QueryError } from 'osl-compiler';
+import { WireError } from '../../wire/index.js';
+
+/** The error as the protocol says it. DETAIL carries our code and the request id; nothing of the upstream's. */
+export function wireError(
+  error: unknown,
+  requestId: string,
+  text: string,
+  severity: 'ERROR' | 'FATAL' = 'ERROR',
+): unknown {
+  if (!(error instanceof QueryError)) return error;
+  const wait = error.retryAfterSeconds === null ? '' : `, try again in ${error.retryAfterSeconds} s`;
+  const offset = error.position?.offset;
+  return new WireError(severity, error.sqlstate, error.message, {
+    detail: `${error.code}, request ${requestId}${wait}`,
+    hint: error.hint ?? undefined,
+    position: offset === undefined ? undefined : [...text.slice(0, offset)].length + 1,
+  });
+}
