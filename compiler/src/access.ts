@@ -1,3 +1,5 @@
+import type { Relation } from './catalog.js';
+import { InternalError } from './errors.js';
 import type { Expr } from './plan.js';
 
 /** How a cell that the caller may not read in the clear is shown. */
@@ -29,6 +31,15 @@ export interface RelationAccess {
   readonly masks: ReadonlyMap<string, MaskKind>;
   /** Columns that an explicit deny rule names. They beat every grant. */
   readonly denied: ReadonlySet<string>;
+}
+
+/** What `access` says of a relation that the binder has found in it. */
+export function accessTo(relation: Relation, access: Access): RelationAccess {
+  const found = access.relations.get(relation.name);
+  if (found === undefined || found.grants.length === 0) {
+    throw new InternalError(`no grant reaches ${relation.name}`);
+  }
+  return found;
 }
 
 export interface RelationGrant {

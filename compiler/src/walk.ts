@@ -150,16 +150,28 @@ export function mapSort(keys: readonly SortKey[], f: (e: Expr) => Expr): readonl
   );
 }
 
-/**
- * Rebuilds `query` with `expr` applied to each value of every level, FROM conditions included, and `item` to
- * each leaf of every FROM. Queries inside values are visited too.
- */
-export function mapQuery(
-  query: Query,
-  visit: { expr: (e: Expr) => Expr; item: (i: FromItem) => FromItem },
-): Query {
+/** What `mapQuery` does at each place; what is left out stays as it is. */
+export interface QueryVisitor {
+  /** To each value of every level, FROM conditions included. */
+  readonly expr?: (e: Expr) => Expr;
+  /** To each leaf of every FROM. */
+  readonly item?: (i: FromItem) => FromItem;
+  /** To each query, after everything in it. */
+  readonly query?: (q: Query) => Query;
+}
+
+/** Rebuilds `query`, innermost first. Queries inside values are visited too. */
+export function mapQuery(query: Query, visit: QueryVisitor): Query {
+  const rebuilt = mapLevel(query, visit);
+  return visit.query === undefined ? rebuilt : visit.query(rebuilt);
+}
+
+function mapLevel(query: Query, visit: QueryVisitor): Query {
   const q = (inner: Query): Query => mapQuery(inner, visit);
-  const deep = (e: Expr): Expr => visit.expr(mapChildren(e, deep, q));
+  const deep = (e: Expr): Expr => {
+    const below = mapChildren(e, deep, q);
+    return visit.expr === undefined ? below : visit.expr(below);
+  };
   const all = (list: readonly Expr[]): readonly Expr[] => Object.freeze(list.map(deep));
   const maybe = (e: Expr | null): Expr | null => (e === null ? null : deep(e));
   const tables = query.kind === 'values' ? [] : query.with;
@@ -198,10 +210,11 @@ export function mapQuery(
 
 function mapFrom(
   item: FromItem,
-  visit: { expr: (e: Expr) => Expr; item: (i: FromItem) => FromItem },
+  visit: QueryVisitor,
   deep: (e: Expr) => Expr,
   q: (query: Query) => Query,
 ): FromItem {
+  const leaf = visit.item ?? ((i: FromItem): FromItem => i);
   switch (item.kind) {
     case 'join':
       return Object.freeze({
@@ -211,11 +224,11 @@ function mapFrom(
         on: Object.freeze(item.on.map((e) => deep(e) as typeof e)), // a sealed equality maps to a sealed equality
       });
     case 'derived':
-      return visit.item(Object.freeze({ ...item, query: q(item.query) }));
+      return leaf(Object.freeze({ ...item, query: q(item.query) }));
     case 'entity':
     case 'governed':
     case 'cte':
-      return visit.item(item);
+      return leaf(item);
     default:
       return assertNever(item);
   }

@@ -227,9 +227,18 @@ class SegmentLog implements AuditLog {
     this.#anchors.write(this.#tree).catch((error: unknown) => this.#fail(unavailable(error)));
   }
 
+  /**
+   * The process may have stood still itself, and the disk's answer wait to be read; so what is still under way is
+   * given a moment of running time before it counts as hanging.
+   */
   #expire(deadlineMs: number): void {
-    if (this.#busy)
+    if (!this.#busy) return;
+    const groups = this.#groups;
+    const judge = (): void => {
+      if (!this.#busy || this.#groups !== groups) return;
       this.#fail(new AuditUnavailable('deadline', `the audit log's disk is silent for ${deadlineMs} ms`));
+    };
+    setTimeout(judge, GRACE_MS).unref();
   }
 
   /** Final: a failed sync is never tried again, since the kernel may have dropped the pages. */
@@ -286,6 +295,9 @@ class SegmentLog implements AuditLog {
     if (this.#failure) throw this.#failure;
   }
 }
+
+/** Wait after the deadline, ms: many turns of the event loop. */
+const GRACE_MS = 100;
 
 const REFUSALS = {
   too_long: 'the audit record is longer than 65,535 bytes even without its objects',

@@ -23,9 +23,9 @@ import type { BoundValue, Engine, ExecuteResult, RowSink } from '../engine/index
 import type { Manifest } from '../manifest/index.js';
 import type { Service } from '../service.js';
 import { Ledger } from './ledger.js';
-import type { Body, Credentials, Delivery, Question } from './question.js';
+import type { Body, Call, Credentials, Delivery, Question } from './question.js';
 
-export type { Body, Credentials, Delivery, Question } from './question.js';
+export type { Body, Call, Credentials, Delivery, Question } from './question.js';
 
 /** Who asks, what they may see, and under which versions: settled before anything is compiled. */
 export interface Caller {
@@ -53,11 +53,12 @@ export interface Answer {
  * @throws QueryError for what the caller may be told; anything else is ours, and is logged
  */
 export async function ask(service: Service, question: Question, delivery: Delivery): Promise<Answer> {
-  const ledger = new Ledger(service, question, 'query');
+  const ledger = new Ledger(service, question, 'query', question.body);
   const { caller, plan } = await decide(service, question, ledger, 'query');
   const decided = ledger.allow();
   try {
-    const result = await execute(service, caller, plan, delivery, afterwards(decided, delivery.sink));
+    const sink = typeof delivery.sink === 'function' ? delivery.sink(plan) : delivery.sink;
+    const result = await execute(service, caller, plan, delivery, afterwards(decided, sink));
     await decided;
     ledger.outcome(result.truncated ? 'truncated' : 'ok', result.rows);
     return Object.freeze({
@@ -87,7 +88,7 @@ export async function explainPlan(
  * the run itself decides again, under the policy of its own time.
  */
 export async function prepare(service: Service, question: Question): Promise<GovernedPlan> {
-  const ledger = new Ledger(service, question, 'prepare');
+  const ledger = new Ledger(service, question, 'prepare', question.body);
   try {
     const caller = await callerOf(service, question.credentials, ledger);
     return planOf(service, caller, question);
@@ -97,7 +98,7 @@ export async function prepare(service: Service, question: Question): Promise<Gov
 }
 
 async function decideOnly(service: Service, question: Question, action: string, bucket: LimitBucket) {
-  const ledger = new Ledger(service, question, action);
+  const ledger = new Ledger(service, question, action, question.body);
   const decided = await decide(service, question, ledger, bucket);
   try {
     await ledger.allow();
@@ -193,6 +194,8 @@ function textOf(body: Body): string {
         detail: 'metrics bodies are not served yet',
         hint: 'use MEASURE(metric) in OSL-SQL',
       });
+    case 'malformed':
+      throw body.error;
     default: {
       const unknown: never = body;
       throw new InternalError(`unexpected body ${String(unknown)}`);

@@ -2,25 +2,30 @@ import { type GovernedPlan, QueryError } from 'osl-compiler';
 import type { AuditEntry, AuditOutcome, Identity } from '../../policy/index.js';
 import { AuditUnavailable } from '../../policy/index.js';
 import type { Model, Service } from '../service.js';
-import type { Question } from './question.js';
+import type { Body, Call } from './question.js';
 
 /** Writes the two records of one request. The decision is durable before a byte of an answer leaves. */
 export class Ledger {
   readonly #service: Service;
-  readonly #question: Question;
+  readonly #call: Call;
   readonly #action: string;
   readonly #started = process.hrtime.bigint();
-  readonly #statement: string;
+  readonly #statement: string | null;
   #identity: Identity | null = null;
   #model: Model | null = null;
   #plan: GovernedPlan | null = null;
 
-  constructor(service: Service, question: Question, action: string) {
+  /** `body` is what the call asks, where it asks something. */
+  constructor(service: Service, call: Call, action: string, body: Body | null = null) {
     this.#service = service;
-    this.#question = question;
+    this.#call = call;
     this.#action = action;
-    this.#statement =
-      question.body.kind === 'metrics' ? JSON.stringify(question.body.request) : question.body.text;
+    this.#statement = body === null ? null : statementOf(body);
+  }
+
+  /** Whether the caller has proved who it is. */
+  get identified(): boolean {
+    return this.#identity !== null;
   }
 
   knows(identity: Identity, model: Model): void {
@@ -63,7 +68,7 @@ export class Ledger {
   }
 
   #entry(kind: 'decision' | 'outcome', fields: Partial<AuditEntry>): AuditEntry {
-    const { requestId, surface } = this.#question;
+    const { requestId, surface } = this.#call;
     const model = this.#model;
     return {
       kind,
@@ -77,9 +82,25 @@ export class Ledger {
       objects: this.#plan?.objects ?? [],
       versions:
         model === null ? null : { manifest: model.manifest.version, policy: model.snapshot?.version ?? null },
-      statement_hmac: this.#service.audit.fingerprint(this.#statement),
+      statement_hmac: this.#statement === null ? null : this.#service.audit.fingerprint(this.#statement),
       ...fields,
     };
+  }
+}
+
+function statementOf(body: Body): string | null {
+  switch (body.kind) {
+    case 'osql':
+    case 'sql':
+      return body.text;
+    case 'metrics':
+      return JSON.stringify(body.request);
+    case 'malformed':
+      return null;
+    default: {
+      const unknown: never = body;
+      return unknown;
+    }
   }
 }
 

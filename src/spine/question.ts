@@ -1,3 +1,4 @@
+import type { GovernedPlan, QueryError } from 'osl-compiler';
 import type { AuditSurface, Identity } from '../../policy/index.js';
 import type { BoundValue, RowSink } from '../engine/index.js';
 
@@ -6,18 +7,23 @@ export type Credentials =
   | { readonly kind: 'bearer'; readonly token: string | null; readonly address: string }
   | { readonly kind: 'session'; readonly identity: Identity };
 
-/** The three shapes of the contract's query body. */
+/** The three shapes of the contract's query body, and what is none of them: refused once its sender is known. */
 export type Body =
   | { readonly kind: 'osql'; readonly text: string }
   | { readonly kind: 'sql'; readonly text: string }
-  | { readonly kind: 'metrics'; readonly request: Readonly<Record<string, unknown>> };
+  | { readonly kind: 'metrics'; readonly request: Readonly<Record<string, unknown>> }
+  | { readonly kind: 'malformed'; readonly error: QueryError };
 
-/** One question of one caller, from whatever surface. */
-export interface Question {
+/** One call of one caller, from whatever surface. */
+export interface Call {
   /** Unique; joins the audit records, the answer and the log. */
   readonly requestId: string;
   readonly surface: AuditSurface;
   readonly credentials: Credentials;
+}
+
+/** A call that asks for data. */
+export interface Question extends Call {
   readonly body: Body;
   /** OIDs that the client declared for `$1 …`; 0 leaves the choice to us. */
   readonly parameterOids: readonly number[];
@@ -32,5 +38,6 @@ export interface Delivery {
   /** Rows that the asker wants at most, below the service's own cap; 0 means the service's. */
   readonly maxRows: number;
   readonly signal: AbortSignal | null;
-  readonly sink: RowSink;
+  /** Or what makes it, once the columns of the answer are known. */
+  readonly sink: RowSink | ((plan: GovernedPlan) => RowSink);
 }

@@ -13,19 +13,23 @@ const ROUNDS_PER_DIRECTORY = 100;
 /** Runs the writer, kills it some ms after its first acknowledgement (or, every fifth time, while it opens). */
 async function killedRun(dir: string, round: number): Promise<Map<number, string>> {
   const child = spawn(process.execPath, [CHILD, dir, String(round)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = once(child, 'close');
   const kill = (): boolean => child.kill('SIGKILL');
   if (round % 5 === 0) setTimeout(kill, 30 + Math.random() * 120);
   else child.stdout.once('data', () => setTimeout(kill, Math.random() * 15));
   let printed = '';
+  let complaint = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaint += text;
+  });
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     printed += text;
   });
   const [code, signal] = await exited;
   if (signal !== 'SIGKILL')
-    throw new Error(`round ${round}: the writer ended by itself (${code ?? signal}) in ${dir}`);
+    throw new Error(`round ${round} in ${dir}: the writer ended by itself (${code ?? signal}): ${complaint}`);
   const acknowledged = new Map<number, string>();
   for (const line of printed.split('\n').slice(0, -1)) {
     const [seq, request = ''] = line.split(' ');

@@ -94,6 +94,18 @@ t.test('a disk that hangs has failed at the deadline', async (t) => {
   await t.rejects(log.close(), { name: 'AuditUnavailable', reason: 'deadline' });
 });
 
+t.test('a process that stood still beyond the deadline does not blame the disk', async (t) => {
+  const log = await openAuditLog({ dir: tempDir(), deadlineMs: 50 });
+  const pending = log.append(entry(0));
+  // The write is under way when the event loop stops; its answer and the timer are due together.
+  await new Promise(setImmediate);
+  const until = Date.now() + 200;
+  while (Date.now() < until);
+  t.equal(await pending, 1);
+  t.equal(await log.append(entry(1)), 2);
+  await log.close();
+});
+
 t.test('short writes are continued, not lost', async (t) => {
   const disk = faultyDisk();
   const dir = tempDir();

@@ -213,7 +213,6 @@ const required0: Bound = { kind: 'untyped', value: null, location: undefined };
 /** Fills in which columns each scan reads, once the whole statement is bound. */
 export function withUsedColumns(query: Query, ctx: BindContext): Query {
   return mapQuery(query, {
-    expr: (e) => e,
     item: (i) =>
       i.kind === 'entity' ? Object.freeze({ ...i, columns: Object.freeze(ctx.usedOf(i.id)) }) : i,
   });

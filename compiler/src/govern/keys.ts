@@ -1,9 +1,9 @@
-import type { Access } from '../access.js';
-import { InternalError, queryError } from '../errors.js';
-import type { ColumnRef, Expr, Query, SourceId } from '../plan.js';
-import { allQueries, conditionsOf, leavesOf } from '../walk.js';
+import { type Access, accessTo } from '../access.js';
+import { queryError } from '../errors.js';
+import type { ColumnRef, Expr, InQuery, Query, SourceId } from '../plan.js';
+import { allQueries, conditionsOf, exprsOf, leavesOf, visitExpr } from '../walk.js';
 import type { Lineage } from './lineage.js';
-import { columnRule, keyColumnName } from './mask.js';
+import { type ColumnRule, columnRule, keyColumnName } from './mask.js';
 
 /**
  * The sealed columns that the query joins on, by scan, where their mask must give way to NULL: a masked key
@@ -17,18 +17,18 @@ export function joinKeys(
   access: Access,
 ): ReadonlyMap<SourceId, ReadonlySet<string>> {
   const keys = new Map<SourceId, Set<string>>();
+  const fixed = new Set(inQueries(root).filter((i) => folds(i.query)).flatMap((i) => inQueryKeys(i).slice(1)));
   for (const ref of joinedColumns(root)) {
     const scan = lineage.scanOf(ref.source);
     if (scan === null) {
       refuseMaskedDerived(ref, lineage, access);
       continue;
     }
-    const relationAccess = access.relations.get(scan.relation.name);
-    if (relationAccess === undefined)
-      throw new InternalError(`relation ${scan.relation.name} is not in the access`);
-    const rule = columnRule(scan.relation, ref.name, relationAccess);
-    if (rule.masked === 'none') continue;
-    if (rule.masked === 'all' && rule.mask !== 'hash') throw queryError('keyNotClear', { column: ref.name });
+    const rule = columnRule(scan.relation, ref.name, accessTo(scan.relation, access));
+    if (rule.masked === 'none' || isHashed(rule)) continue;
+    if ((rule.masked === 'all' && rule.mask !== 'hash') || fixed.has(ref)) {
+      throw queryError('keyNotClear', { column: ref.name });
+    }
     const names = keys.get(ref.source) ?? new Set();
     names.add(ref.name);
     keys.set(ref.source, names);
@@ -39,13 +39,24 @@ export function joinKeys(
 /** A key that comes through a derived table cannot give way to NULL any more, so it must be clear throughout. */
 function refuseMaskedDerived(ref: ColumnRef, lineage: Lineage, access: Access): void {
   for (const { scan, name } of lineage.columnsUnder(ref)) {
-    const relationAccess = access.relations.get(scan.relation.name);
-    if (relationAccess === undefined)
-      throw new InternalError(`relation ${scan.relation.name} is not in the access`);
-    const rule = columnRule(scan.relation, name, relationAccess);
-    if (rule.masked !== 'none' && !(rule.mask === 'hash' && rule.masked === 'all'))
-      throw queryError('keyNotClear', { column: name });
+    const rule = columnRule(scan.relation, name, accessTo(scan.relation, access));
+    if (rule.masked !== 'none' && !isHashed(rule)) throw queryError('keyNotClear', { column: name });
   }
+}
+
+/** Whether every cell is clear or a keyed hash, either of which can be joined as it is shown. */
+function isHashed(rule: ColumnRule): boolean {
+  return rule.mask === 'hash' && rule.covered === null;
+}
+
+function inQueries(root: Query): readonly InQuery[] {
+  const found: InQuery[] = [];
+  for (const expr of allQueries(root).flatMap(exprsOf)) {
+    visitExpr(expr, (e) => {
+      if (e.kind === 'in_query') found.push(e);
+    });
+  }
+  return found;
 }
 
 /** Columns on either side of a sealed equality: ON, the correlation of a subquery, IN over a subquery. */
@@ -62,25 +73,28 @@ function joinedColumns(root: Query): readonly ColumnRef[] {
     for (const conjunct of query.where) {
       if (isCorrelation(conjunct, query)) [conjunct.left, conjunct.right].forEach(add);
     }
-    for (const conjunct of [...query.where, ...query.having, ...query.outputs.map((o) => o.expr)])
-      eachInQuery(conjunct, add);
+    for (const expr of exprsOf(query)) visitExpr(expr, (e) => inQueryKeys(e).forEach(add));
   }
   return found;
 }
 
-function eachInQuery(expr: Expr, add: (e: Expr) => void): void {
-  if (expr.kind === 'in_query') {
-    add(expr.arg);
-    const output = expr.query.kind === 'select' ? expr.query.outputs[0]?.expr : undefined;
-    if (output !== undefined) add(output);
-  }
-  const below =
-    expr.kind === 'and' || expr.kind === 'or' || expr.kind === 'call'
-      ? expr.args
-      : expr.kind === 'not'
-        ? [expr.arg]
-        : [];
-  for (const child of below) eachInQuery(child, add);
+/** The two keys of an IN over a subquery. */
+function inQueryKeys(expr: Expr): readonly Expr[] {
+  if (expr.kind !== 'in_query') return [];
+  const output = expr.query.kind === 'select' ? expr.query.outputs[0]?.expr : undefined;
+  return output === undefined ? [expr.arg] : [expr.arg, output];
+}
+
+/** Queries in which the key that they yield also decides which rows there are, so that it cannot be replaced. */
+function folds(query: Query): boolean {
+  return (
+    query.kind !== 'select' ||
+    query.grouped ||
+    query.distinct ||
+    query.distinctOn.length > 0 ||
+    query.limit !== null ||
+    query.offset !== null
+  );
 }
 
 /** Whether `expr` equates a column of `query` with one from around it. */

@@ -42,6 +42,11 @@ export class Lineage {
     return outputsAt(query, Number(ref.name.slice(1)) - 1);
   }
 
+  /** The expressions behind a query's only output, or its first. */
+  outputsOf(query: Query): readonly Expr[] {
+    return outputsAt(query, 0);
+  }
+
   /** Every scanned column that `expr` is computed from, through derived tables, not through subqueries' filters. */
   columnsUnder(expr: Expr): readonly {
     readonly scan: EntityScan | GovernedScan;
@@ -52,7 +57,7 @@ export class Lineage {
     const collect = (root: Expr, direct: boolean): void => {
       visitExpr(root, (e) => {
         if (e.kind === 'scalar_query') {
-          for (const inner of outputsAt(e.query, 0)) collect(inner, false);
+          for (const inner of this.outputsOf(e.query)) collect(inner, false);
         }
         if (e.kind !== 'column') return;
         const scan = this.scanOf(e.source);

@@ -52,12 +52,27 @@ export function columnRule(relation: Relation, name: string, access: RelationAcc
   const covering = access.grants.filter((g) => g.columns.has(name));
   if (covering.length === 0) throw new InternalError(`column ${name} of ${relation.name} is not granted`);
   const label = column.sensitivity;
-  const mask = label === null ? 'redact' : (access.masks.get(label) ?? 'deny');
   const clearing = covering.filter((g) => label === null || g.unmask.has(label));
+  const declared = label === null ? 'redact' : (access.masks.get(label) ?? 'deny');
+  // The binder refuses a column that is denied in every row; one that some grant shows is redacted in the others.
+  const mask = declared === 'deny' && clearing.length > 0 ? 'redact' : maskFor(declared, column);
   const coversEveryRow = sameRows(covering, access.grants);
   const rule = { column, mask, covered: coversEveryRow ? null : filtersOf(covering) };
   if (sameRows(clearing, access.grants)) return { ...rule, masked: 'none', clear: [] };
   return { ...rule, masked: clearing.length === 0 ? 'all' : 'some', clear: filtersOf(clearing) ?? [] };
+}
+
+/** The mask as a column of this type can bear it: what cannot be hashed, cut or trimmed is redacted. */
+function maskFor(kind: MaskKind, column: Column): MaskKind {
+  if (kind === 'hash' || kind === 'partial') return column.type === 'text' ? kind : 'redact';
+  return kind === 'year' && !DATED.has(column.type) ? 'redact' : kind;
+}
+
+const DATED: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz']);
+
+/** Whether the reader sees the column through a mask that computes on its value, which is never leakproof. */
+export function maskComputes(rule: ColumnRule): boolean {
+  return rule.masked !== 'none' && (rule.mask === 'hash' || rule.mask === 'partial' || rule.mask === 'year');
 }
 
 /** Whether some of `grants` lets every row through that any of `all` does, judged by their texts. */
@@ -73,13 +88,13 @@ function sameRows(grants: readonly RelationGrant[], all: readonly RelationGrant[
 
 /** The column as its reader sees it. */
 export function maskedColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
-  return governedColumn(rule, rule.column.name, masking(rule, slots), slots);
+  return governedColumn(rule, rule.column.name, masking(rule, redacted(rule.column), slots), slots);
 }
 
 /** The column as joins see it: NULL instead of a mask, except a keyed hash, which equals itself. */
 export function keyColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
-  const hidden: Expr =
-    rule.mask === 'hash' ? masking(rule, slots) : Object.freeze({ kind: 'null', type: rule.column.type });
+  const nothing: Expr = Object.freeze({ kind: 'null', type: rule.column.type });
+  const hidden = rule.mask === 'hash' ? masking(rule, nothing, slots) : nothing;
   return governedColumn(rule, keyColumnName(rule.column.name), hidden, slots);
 }
 
@@ -97,10 +112,9 @@ function governedColumn(rule: ColumnRule, name: string, hidden: Expr, slots: Gov
 
 /**
  * The mask; a mask that says something of the value (hash, partial, year) is for the rows of the grants that
- * cover the column only.
+ * cover the column only; the others have `plain`.
  */
-function masking(rule: ColumnRule, slots: GovernedSlots): Expr {
-  const plain = redacted(rule.column);
+function masking(rule: ColumnRule, plain: Expr, slots: GovernedSlots): Expr {
   const shown = maskOf(rule.mask, rule.column, slots);
   if (rule.covered === null || fingerprint(shown) === fingerprint(plain)) return shown;
   return choose([{ when: slots.ground(anyOf(rule.covered)), result: shown }], plain);
@@ -133,7 +147,6 @@ function redacted(column: Column): Expr {
 
 /** HMAC-SHA-256 in hex of the text, over pads that are sent as parameters: core Postgres has no hmac(). */
 function hashed(column: Column, slots: GovernedSlots): Expr {
-  if (column.type !== 'text') return redacted(column);
   const domain = column.keyDomain ?? column.sensitivity ?? column.name;
   const bytes = maskCall('convert_to', [baseOf(column), { kind: 'structural', text: 'UTF8', type: 'text' }]);
   const inner = maskCall('sha256', [textConcat('bytea', slots.pad('inner', domain), bytes)]);
@@ -143,7 +156,6 @@ function hashed(column: Column, slots: GovernedSlots): Expr {
 
 /** The first character and three stars. */
 function partial(column: Column, slots: GovernedSlots): Expr {
-  if (column.type !== 'text') return redacted(column);
   const first = maskCall('left', [baseOf(column), slots.literal('1', 'int4')]);
   return textConcat('text', first, { kind: 'structural', text: '***', type: 'text' });
 }
@@ -154,7 +166,6 @@ function yearOnly(column: Column, slots: GovernedSlots): Expr {
   if (column.type === 'timestamp') return maskCall('date_trunc', [year, base]);
   if (column.type === 'timestamptz')
     return maskCall('date_trunc', [year, base, slots.literal('UTC', 'text')]);
-  if (column.type !== 'date') return redacted(column);
   const stamp: Expr = Object.freeze({
     kind: 'cast',
     arg: base,

@@ -1,51 +1,137 @@
+import { type Access, accessTo } from '../access.js';
+import { columnOf } from '../catalog.js';
 import { fingerprint } from '../emit/fingerprint.js';
-import type { Expr, FromItem, Query, Select, SortKey } from '../plan.js';
-import { columnsOf, leavesOf } from '../walk.js';
+import type { Aggregate, Expr, FromItem, Query, Select, SortKey, SourceId, WindowCall } from '../plan.js';
+import { allQueries, columnsOf, leavesOf, mapChildren, mapQuery } from '../walk.js';
+import { columnRule } from './mask.js';
+
+/** The columns that tell the rows of a FROM item apart, for this caller. */
+type KeysOf = (item: FromItem) => readonly Expr[];
 
 /**
- * Completes ORDER BY where LIMIT, OFFSET or DISTINCT ON picks some rows of many: ties are broken by key, so that
- * neither storage order nor rows that the caller may not see decide which rows come.
+ * Completes ORDER BY where LIMIT, OFFSET, DISTINCT ON or a window picks some rows of many: ties are broken by key,
+ * so that neither storage order nor rows that the caller may not see decide which rows come.
  *
- * @param keysOf names of the columns that tell the rows of a scan apart, for this caller
+ * Where the caller may not see the whole key, everything that the query reads of a row takes its place: rows that
+ * are equal in all of it are interchangeable.
  */
-export function breakTies(query: Query, keysOf: (item: FromItem) => readonly Expr[]): Query {
-  if (query.kind === 'values') return query;
-  if (query.kind === 'set_operation') {
-    if (query.limit === null && query.offset === null) return query;
-    return Object.freeze({ ...query, orderBy: completed(query.orderBy, ordinals(query)) });
-  }
-  if (query.limit === null && query.offset === null && query.distinctOn.length === 0) return query;
-  const keys = tieBreakers(query, keysOf);
-  return Object.freeze({ ...query, orderBy: completed(query.orderBy, withoutOrdered(keys, query)) });
+export function breakTies(root: Query, access: Access): Query {
+  const read = new Map<SourceId, Set<string>>();
+  const tables = new Map(
+    allQueries(root).flatMap((q) => (q.kind === 'values' ? [] : q.with.map((t) => [t.id, t.query] as const))),
+  );
+  const keysOf: KeysOf = (item) => {
+    if (item.kind === 'derived') return everyColumn(item.id, item.query);
+    if (item.kind === 'cte') return everyColumn(item.id, tables.get(item.table));
+    if (item.kind !== 'entity') return [];
+    const names = clearKey(item, access) ?? item.columns;
+    read.set(item.id, new Set([...(read.get(item.id) ?? item.columns), ...names]));
+    return names.map((name) => {
+      const type = columnOf(item.relation, name)?.type ?? 'text';
+      return Object.freeze({ kind: 'column', source: item.id, name, type });
+    });
+  };
+  const ordered = mapQuery(root, { query: (q) => completedQuery(q, keysOf) });
+  return mapQuery(ordered, {
+    item: (i) => {
+      const columns = read.get(i.kind === 'entity' ? i.id : -1);
+      return i.kind === 'entity' && columns !== undefined
+        ? Object.freeze({ ...i, columns: Object.freeze([...columns].sort()) })
+        : i;
+    },
+  });
 }
 
-function tieBreakers(query: Select, keysOf: (item: FromItem) => readonly Expr[]): readonly (Expr | number)[] {
+/** The primary key, if the caller may read all of it in the clear. */
+function clearKey(item: Extract<FromItem, { kind: 'entity' }>, access: Access): readonly string[] | null {
+  const { relation } = item;
+  const allowed = accessTo(relation, access);
+  const isClear = (name: string): boolean =>
+    !allowed.denied.has(name) &&
+    allowed.grants.some((g) => g.columns.has(name)) &&
+    columnRule(relation, name, allowed).masked === 'none';
+  return relation.primaryKey.length > 0 && relation.primaryKey.every(isClear) ? relation.primaryKey : null;
+}
+
+function everyColumn(source: SourceId, query: Query | undefined): readonly Expr[] {
+  const columns = query === undefined ? [] : columnsOf(query);
+  return columns.map(({ type }, i) => Object.freeze({ kind: 'column', source, name: `c${i + 1}`, type }));
+}
+
+function completedQuery(query: Query, keysOf: KeysOf): Query {
+  if (query.kind === 'values') return query;
+  const picks = query.limit !== null || query.offset !== null;
+  if (query.kind === 'set_operation') {
+    return picks ? Object.freeze({ ...query, orderBy: completed(query.orderBy, ordinals(query)) }) : query;
+  }
+  const select = withOrderedCalls(query, keysOf);
+  if (!picks && select.distinctOn.length === 0) return select;
+  const keys = [...select.distinctOn, ...tieBreakers(select, keysOf)].map((k) => ordinalOf(k, select) ?? k);
+  return Object.freeze({ ...select, orderBy: completed(select.orderBy, keys) });
+}
+
+function tieBreakers(query: Select, keysOf: KeysOf): readonly (Expr | number)[] {
   if (query.distinct) return ordinals(query);
-  if (query.grouped) return query.groupBy.map((g) => ordinalOf(g, query) ?? g);
-  return leavesOf(query.from)
-    .flatMap(keysOf)
-    .map((k) => ordinalOf(k, query) ?? k);
+  return query.grouped ? query.groupBy : leavesOf(query.from).flatMap(keysOf);
 }
 
 function ordinals(query: Query): readonly number[] {
   return columnsOf(query).map((_, i) => i + 1);
 }
 
-function ordinalOf(expr: Expr, query: Select): number | null {
-  const wanted = fingerprint(expr);
+function ordinalOf(key: Expr | number, query: Select): number | null {
+  if (typeof key === 'number') return key;
+  const wanted = fingerprint(key);
   const index = query.outputs.findIndex((o) => fingerprint(o.expr) === wanted);
   return index < 0 ? null : index + 1;
 }
 
-function withoutOrdered(keys: readonly (Expr | number)[], query: Select): readonly (Expr | number)[] {
-  const ordered = new Set(query.orderBy.map((k) => (typeof k.by === 'number' ? k.by : fingerprint(k.by))));
-  return keys.filter((k) => !ordered.has(typeof k === 'number' ? k : fingerprint(k)));
+/** `orderBy` with those of `more` that it lacks. */
+function completed(orderBy: readonly SortKey[], more: readonly (Expr | number)[]): readonly SortKey[] {
+  const text = (by: Expr | number): string | number => (typeof by === 'number' ? by : fingerprint(by));
+  const known = new Set(orderBy.map((k) => text(k.by)));
+  const added: SortKey[] = [];
+  for (const by of more) {
+    if (known.has(text(by))) continue;
+    known.add(text(by));
+    added.push(Object.freeze({ by, descending: false, nullsFirst: false }));
+  }
+  return Object.freeze([...orderBy, ...added]);
 }
 
-function completed(orderBy: readonly SortKey[], more: readonly (Expr | number)[]): readonly SortKey[] {
-  const known = new Set(orderBy.map((k) => k.by));
-  const added = more
-    .filter((by) => !known.has(by))
-    .map((by) => Object.freeze({ by, descending: false, nullsFirst: false }));
-  return Object.freeze([...orderBy, ...added]);
+// ---------------------------------------------------------------- calls whose result depends on the order of rows
+
+const COLLECTING: ReadonlySet<string> = new Set(['array_agg', 'string_agg', 'jsonb_agg', 'jsonb_object_agg']);
+const COUNTING: ReadonlySet<string> = new Set(['row_number', 'ntile', 'lag', 'lead', 'first_value']);
+
+function withOrderedCalls(query: Select, keysOf: KeysOf): Select {
+  const rowKeys = (): readonly Expr[] => leavesOf(query.from).flatMap(keysOf);
+  const windowKeys = (): readonly Expr[] => (query.grouped ? query.groupBy : rowKeys());
+  const deep = (e: Expr): Expr => {
+    const below = mapChildren(e, deep, (q) => q);
+    if (below.kind === 'aggregate' && collects(below)) return withOrder(below, rowKeys());
+    return below.kind === 'window' && picksByOrder(below) ? withOrder(below, windowKeys()) : below;
+  };
+  return Object.freeze({
+    ...query,
+    having: Object.freeze(query.having.map(deep)),
+    outputs: Object.freeze(query.outputs.map((o) => Object.freeze({ ...o, expr: deep(o.expr) }))),
+    orderBy: Object.freeze(
+      query.orderBy.map((k) => (typeof k.by === 'number' ? k : Object.freeze({ ...k, by: deep(k.by) }))),
+    ),
+  });
+}
+
+function withOrder<C extends Aggregate | WindowCall>(call: C, keys: readonly Expr[]): C {
+  return Object.freeze({ ...call, orderBy: completed(call.orderBy, keys) });
+}
+
+function collects(call: Aggregate): boolean {
+  return COLLECTING.has(call.definition.name) && !call.distinct;
+}
+
+/** Whether a finer order changes nothing of the call but which of several equal rows it takes. */
+function picksByOrder(call: WindowCall): boolean {
+  if (call.frame !== null) return call.frame.mode === 'rows';
+  return COUNTING.has(call.definition.name);
 }
