@@ -4,6 +4,7 @@ import type { Engine } from './engine/index.js';
 import type { Manifest } from './manifest/index.js';
 import type { MaskKeys } from './spine/mask-keys.js';
 import type { PlanCache } from './spine/plan-cache.js';
+import type { Strangers } from './spine/strangers.js';
 
 /** The versions that serve together. A reload replaces the pair whole or not at all. */
 export interface Model {
@@ -36,6 +37,7 @@ export interface Service {
   model(): Model;
   readonly verifier: TokenVerifier;
   readonly limiter: Limiter;
+  readonly strangers: Strangers;
   readonly audit: AuditLog;
   /** By connector name. */
   readonly engines: ReadonlyMap<string, Engine>;

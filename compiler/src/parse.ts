@@ -77,6 +77,7 @@ function asQueryError(error: unknown, source: SourceText, parsed: string): Error
   if (!hasSqlDetails(error))
     return error instanceof Error ? error : new InternalError('the parser threw no error');
   const details = error.sqlDetails;
+  if (details?.message?.startsWith('memory exhausted') === true) return queryError('tooDeep', {});
   // The parser counts this one offset in code points, all others in bytes.
   const before = [...parsed].slice(0, details?.cursorPosition ?? 0).join('');
   const quotes = source.quoted.length === 0 ? 0 : countQuotes(parsed, before, source);

@@ -194,8 +194,6 @@ function textOf(body: Body): string {
         detail: 'metrics bodies are not served yet',
         hint: 'use MEASURE(metric) in OSL-SQL',
       });
-    case 'malformed':
-      throw body.error;
     default: {
       const unknown: never = body;
       throw new InternalError(`unexpected body ${String(unknown)}`);
@@ -275,19 +273,33 @@ async function failureOf(decided: Promise<void>, error: unknown): Promise<unknow
 }
 
 /** Records a refusal and gives what the caller is told. A refusal that cannot be recorded is still a refusal. */
-async function refuse(
+export async function refuse(
   service: Service,
-  question: Question,
+  call: Call,
   ledger: Ledger,
   error: unknown,
 ): Promise<QueryError> {
-  const told = publicError(service, question.requestId, error);
+  const told = publicError(service, call.requestId, error);
   try {
-    await ledger.refuse(told);
+    return await recordRefusal(service, call, ledger, told);
   } catch (unrecorded) {
-    return publicError(service, question.requestId, unrecorded);
+    return publicError(service, call.requestId, unrecorded);
   }
-  return told;
+}
+
+/** Without a valid token a caller counts by its address, before it reaches the log. */
+async function recordRefusal(
+  service: Service,
+  call: Call,
+  ledger: Ledger,
+  told: QueryError,
+): Promise<QueryError> {
+  const { credentials } = call;
+  const stranger = credentials.kind === 'bearer' && !ledger.identified;
+  const suppressed = stranger ? await service.strangers.count(call, credentials.address) : null;
+  if (suppressed === null) await ledger.refuse(told);
+  else if (suppressed.first) await ledger.refuse(suppressed.error);
+  return suppressed?.error ?? told;
 }
 
 /** What the caller is told: a fault of its own as it is, anything of ours only as a request id. */

@@ -88,15 +88,13 @@ export class Ledger {
   }
 }
 
-function statementOf(body: Body): string | null {
+function statementOf(body: Body): string {
   switch (body.kind) {
     case 'osql':
     case 'sql':
       return body.text;
     case 'metrics':
       return JSON.stringify(body.request);
-    case 'malformed':
-      return null;
     default: {
       const unknown: never = body;
       return unknown;

@@ -1,4 +1,4 @@
-import type { GovernedPlan, QueryError } from 'osl-compiler';
+import type { GovernedPlan } from 'osl-compiler';
 import type { AuditSurface, Identity } from '../../policy/index.js';
 import type { BoundValue, RowSink } from '../engine/index.js';
 
@@ -7,12 +7,11 @@ export type Credentials =
   | { readonly kind: 'bearer'; readonly token: string | null; readonly address: string }
   | { readonly kind: 'session'; readonly identity: Identity };
 
-/** The three shapes of the contract's query body, and what is none of them: refused once its sender is known. */
+/** The three shapes of the contract's query body. */
 export type Body =
   | { readonly kind: 'osql'; readonly text: string }
   | { readonly kind: 'sql'; readonly text: string }
-  | { readonly kind: 'metrics'; readonly request: Readonly<Record<string, unknown>> }
-  | { readonly kind: 'malformed'; readonly error: QueryError };
+  | { readonly kind: 'metrics'; readonly request: Readonly<Record<string, unknown>> };
 
 /** One call of one caller, from whatever surface. */
 export interface Call {

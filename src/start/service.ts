@@ -14,6 +14,7 @@ import type { Connector } from '../manifest/index.js';
 import type { Model, Service, ServiceLog } from '../service.js';
 import { maskKeys } from '../spine/mask-keys.js';
 import { createPlanCache } from '../spine/plan-cache.js';
+import { createStrangers } from '../spine/strangers.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
 import { loadModel } from './model.js';
 import { type Settings, StartProblem } from './settings.js';
@@ -68,6 +69,7 @@ function serviceOf(
 ): OpenService {
   let model: Model = first;
   const limiter = createLimiter({ limits: first.snapshot?.limits ?? DEFAULT_LIMITS });
+  const strangers = createStrangers({ limiter, audit, tenant: first.tenant, log });
   const [defaultConnector] = engines.keys();
   if (defaultConnector === undefined) throw new StartProblem('the manifest declares no connector');
   const service: Service = {
@@ -80,6 +82,7 @@ function serviceOf(
       now: Date.now,
     }),
     limiter,
+    strangers,
     audit,
     engines,
     defaultConnector,
@@ -98,7 +101,11 @@ function serviceOf(
     limiter.configure(next.snapshot?.limits ?? DEFAULT_LIMITS);
     return next;
   };
-  return { service: Object.freeze(service), keys, reload, close };
+  const end = (): Promise<void> => {
+    strangers.settle();
+    return close();
+  };
+  return { service: Object.freeze(service), keys, reload, close: end };
 }
 
 function refuseOtherConnectors(next: Model, engines: ReadonlyMap<string, Engine>): void {

@@ -84,12 +84,12 @@ t.test('a data directory of another major is refused', async (t) => {
 t.test('a governed statement cannot leave its role', async (t) => {
   const fixture = await pgliteFixture();
   await fixture.engine.system.script('create schema hidden; create table hidden.t(a int4)');
-  for (const escape of [
+  for (const attempt of [
     `select set_config('role', 'postgres', false)`,
     `select set_config('session_authorization', 'postgres', false)`,
     `select set_config('default_transaction_read_only', 'off', false)`,
   ]) {
-    t.match(await errorOf(ask(fixture, escape, { oids: [TEXT] })), { sqlstate: '42501' }, escape);
+    t.match(await errorOf(ask(fixture, attempt, { oids: [TEXT] })), { sqlstate: '42501' }, attempt);
   }
   t.match(await errorOf(ask(fixture, 'select a from hidden.t', { oids: [INT4] })), { sqlstate: '42501' });
   const who = 'select session_user::text, current_user::text';

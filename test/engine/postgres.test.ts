@@ -111,13 +111,14 @@ t.test('a cancel hits no later statement', async (t) => {
 t.test('a row cap leaves parallel plans parallel', async (t) => {
   const fixture = await nativeFixture({ poolSize: 1 });
   if (fixture === null) return t.plan(0, NO_NATIVE);
-  await fixture.engine.system.script(`create schema p; create table p.t as select g from generate_series(1, 300000) g;
+  await fixture.engine.system.script(`
+    create schema p; create table p.t as select g from generate_series(1, 300000) g;
     alter table p.t set (parallel_workers = 2);
+    create function p.pid() returns int4 language plpgsql parallel safe as 'begin return pg_backend_pid(); end';
     alter role osl_reader set parallel_setup_cost = 0; alter role osl_reader set parallel_tuple_cost = 0`);
   await fixture.engine.system.grantRead('p');
-  const sql = 'explain (analyze, timing off, costs off) select count(*) from p.t';
-  const { bytes } = await ask(fixture, sql, { oids: [25], maxRows: 1000 });
-  t.match(bytes.toString('utf8'), /Workers Launched: [12]/);
+  const processes = await ask(fixture, 'select p.pid() from p.t group by 1', { oids: [INT4], maxRows: 1000 });
+  t.ok(processes.rows > 1, `the statement ran in ${processes.rows} process(es)`);
   await fixture.close();
   return undefined;
 });

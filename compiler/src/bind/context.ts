@@ -58,9 +58,11 @@ export class BindContext {
   /** Runs `f` one level deeper; refuses what is nested beyond reason before the stack does. */
   nested<T>(f: () => T): T {
     if (++this.#depth > MAX_DEPTH) throw queryError('tooDeep', {});
-    const result = f();
-    this.#depth--;
-    return result;
+    try {
+      return f();
+    } finally {
+      this.#depth--;
+    }
   }
 
   error<N extends ErrorName>(name: N, parameters: ErrorParameters<N>, at: Location): QueryError {
@@ -75,9 +77,11 @@ export class BindContext {
   unplaced<T>(f: () => T): T {
     const before = this.#placed;
     this.#placed = false;
-    const result = f();
-    this.#placed = before;
-    return result;
+    try {
+      return f();
+    } finally {
+      this.#placed = before;
+    }
   }
 
   /** Records that column `name` of a FROM item is used, so that its scan reads it. */

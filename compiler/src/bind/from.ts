@@ -6,7 +6,7 @@ import { infix } from './a-expr.js';
 import { nameParts, stringOf } from './ast.js';
 import type { BindContext, Location } from './context.js';
 import type { Environment } from './environment.js';
-import { bindQuery } from './query.js';
+import { type BoundColumn, bindQuery } from './query.js';
 import {
   type CommonTableEntry,
   columnsFor,
@@ -14,6 +14,7 @@ import {
   type Scope,
   type ScopeColumn,
   type ScopeItem,
+  TWICE,
 } from './scope.js';
 import { sealedColumn, sealedHint } from './subquery.js';
 
@@ -62,7 +63,7 @@ function locationOfItem(node: Node): Location {
 
 function bindItem(node: Node, ctx: BindContext, outer: Scope | null, tables: Scope['tables']): BoundFrom {
   if ('RangeVar' in node) return bindRelation(node.RangeVar, ctx, tables);
-  if ('JoinExpr' in node) return bindJoin(node.JoinExpr, ctx, outer, tables);
+  if ('JoinExpr' in node) return ctx.nested(() => bindJoin(node.JoinExpr, ctx, outer, tables));
   if ('RangeSubselect' in node) return bindDerived(node.RangeSubselect, ctx, tables);
   if ('RangeFunction' in node) throw refuseFunction(node.RangeFunction, ctx);
   if ('RangeTableSample' in node) {
@@ -146,41 +147,30 @@ function bindDerived(node: RangeSubselect, ctx: BindContext, tables: Scope['tabl
   const alias = node.alias?.aliasname ?? `derived ${id}`;
   return {
     item,
-    items: [
-      { source: id, alias, columns: renamedDerived(toColumns(columns), node.alias, ctx), relation: null },
-    ],
+    items: [{ source: id, alias, columns: renamedDerived(columns, node.alias, ctx), relation: null }],
   };
 }
 
 /** Result columns by name. A name that occurs twice cannot be referred to; `*` still has both. */
-export function toColumns(
-  columns: readonly { name: string; type: ScopeColumn['type']; sealed: boolean }[],
-): ReadonlyMap<string, ScopeColumn> {
+export function toColumns(columns: readonly BoundColumn[]): ReadonlyMap<string, ScopeColumn> {
   const counts = new Map<string, number>();
   for (const c of columns) counts.set(c.name, (counts.get(c.name) ?? 0) + 1);
   return new Map(
     columns.map((c, i) => [
-      counts.get(c.name) === 1 ? c.name : `${c.name}\u0000${i}`,
+      counts.get(c.name) === 1 ? c.name : `${c.name}${TWICE}${i}`,
       { name: `c${i + 1}`, type: c.type, sealed: c.sealed, denied: false, starred: true },
     ]),
   );
 }
 
-function renamedDerived(
-  columns: ReadonlyMap<string, ScopeColumn>,
-  alias: Alias | undefined,
-  ctx: BindContext,
-) {
+/** The columns of a derived or common table, under the names that its alias lists. */
+function renamedDerived(columns: readonly BoundColumn[], alias: Alias | undefined, ctx: BindContext) {
   const names = (alias?.colnames ?? []).map(stringOf);
-  if (names.length === 0) return columns;
-  if (names.length > columns.size) {
-    throw ctx.error(
-      'typeMismatch',
-      { detail: `there are ${columns.size} columns, ${names.length} aliases`, hint: null },
-      undefined,
-    );
+  if (names.length > columns.length) {
+    const detail = `there are ${columns.length} columns, ${names.length} aliases`;
+    throw ctx.error('typeMismatch', { detail, hint: null }, undefined);
   }
-  return new Map([...columns.entries()].map(([name, column], i) => [names[i] ?? name, column]));
+  return toColumns(columns.map((c, i) => ({ ...c, name: names[i] ?? c.name })));
 }
 
 function bindJoin(node: JoinExpr, ctx: BindContext, outer: Scope | null, tables: Scope['tables']): BoundFrom {

@@ -1,6 +1,6 @@
 import { fingerprint } from '../emit/fingerprint.js';
 import type { Expr } from '../plan.js';
-import { childrenOf } from '../walk.js';
+import { allQueries, childrenOf, exprsOf, queryOf } from '../walk.js';
 import type { BindContext } from './context.js';
 import type { Scope } from './scope.js';
 
@@ -23,6 +23,8 @@ export function checkGrouping(
       throw ctx.error('grouping', { detail }, ctx.locationOf(expr));
     }
     for (const child of childrenOf(expr)) check(child);
+    const inner = queryOf(expr);
+    if (inner !== null) allQueries(inner).flatMap(exprsOf).forEach(check);
   };
   for (const expr of exprs) check(expr);
 }

@@ -1,5 +1,6 @@
 import type { FuncCall } from '@pgsql/types';
 import type { Metric } from '../catalog.js';
+import { QueryError } from '../errors.js';
 import type { Aggregate, Expr } from '../plan.js';
 import { nearest } from '../text.js';
 import { mapChildren } from '../walk.js';
@@ -20,15 +21,35 @@ export function bindMeasure(node: FuncCall, env: Environment): Expr {
   const item =
     metric === undefined ? undefined : env.scope.items.find((i) => i.relation?.name === metric.entity);
   if (metric === undefined || item === undefined || !ctx.access.relations.has(metric.entity)) {
-    const visible = [...ctx.catalog.metrics.values()]
-      .filter((m) => ctx.access.relations.has(m.entity))
-      .map((m) => m.name);
-    throw ctx.error('unknownMetric', { metric: name, near: nearest(name, visible) }, node.location);
+    throw unknownMetric(name, node, env);
   }
-  return ctx.at(
-    ctx.unplaced(() => expand(metric, item, env)),
-    node.location,
+  const value = readable(metric, item, env);
+  if (value === null) throw unknownMetric(name, node, env);
+  return ctx.at(value, node.location);
+}
+
+/** A metric exists for those who may read every column in it; for all others it must not name what it lacks. */
+function readable(metric: Metric, item: ScopeItem, env: Environment): Expr | null {
+  try {
+    return env.ctx.unplaced(() => expand(metric, item, env));
+  } catch (error) {
+    if (error instanceof QueryError && (error.entry === 'unknownColumn' || error.entry === 'denied'))
+      return null;
+    throw error;
+  }
+}
+
+function unknownMetric(name: string, node: FuncCall, env: Environment) {
+  const { ctx, scope } = env;
+  const visible = [...ctx.catalog.metrics.values()].filter((metric) => {
+    const item = scope.items.find((i) => i.relation?.name === metric.entity);
+    return item !== undefined && readable(metric, item, env) !== null;
+  });
+  const near = nearest(
+    name,
+    visible.map((m) => m.name),
   );
+  return ctx.error('unknownMetric', { metric: name, near }, node.location);
 }
 
 function metricName(node: FuncCall, env: Environment): string {

@@ -1,5 +1,5 @@
 import type { Node, SelectStmt, WithClause } from '@pgsql/types';
-import type { Expr, Query, SetOperation, SortKey, Values } from '../plan.js';
+import type { Derived, Expr, Query, Select, SetOperation, SortKey, Values } from '../plan.js';
 import type { TypeName } from '../types.js';
 import { columnsOf, mapQuery } from '../walk.js';
 import { integerOf, stringOf } from './ast.js';
@@ -8,7 +8,6 @@ import { type Bound, coerce, commonType } from './coerce.js';
 import type { BindContext } from './context.js';
 import type { Environment } from './environment.js';
 import { bindExpression } from './expression.js';
-import { toColumns } from './from.js';
 import { type CommonTableEntry, innerScope, type Scope } from './scope.js';
 import { bindSelect } from './select.js';
 
@@ -84,7 +83,7 @@ function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope
           : null;
     const table = Object.freeze({ id: ctx.nextTable(), query, materialized });
     common.push(table);
-    tables.set(cte.ctename ?? '', { table, columns: toColumns(renamed) });
+    tables.set(cte.ctename ?? '', { table, columns: renamed });
   }
   return { tables, common };
 }
@@ -107,9 +106,9 @@ function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): Bou
       undefined,
     );
   }
+  const [lefts, rights] = [operandColumns(left), operandColumns(right)];
   const columns = left.columns.map((c, i) => {
-    const other = right.columns[i]?.type ?? c.type;
-    const type = commonType([asBound(c.type), asBound(other)], ctx, undefined);
+    const type = commonType([lefts[i] ?? undecided, rights[i] ?? undecided], ctx, undefined);
     return { name: c.name, type, sealed: false };
   });
   const types = columns.map((c) => c.type);
@@ -127,25 +126,50 @@ function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): Bou
   return { query, columns };
 }
 
-function asBound(type: TypeName): Bound {
-  return Object.freeze({ kind: 'null', type });
+/** The columns of an operand as their common type is sought: a bare NULL has no type yet. */
+function operandColumns({ query, columns }: BoundQuery): readonly Bound[] {
+  return columns.map((c, i) => {
+    const expr = query.kind === 'select' ? query.outputs[i]?.expr : undefined;
+    return expr?.kind === 'null' ? undecided : Object.freeze({ kind: 'null', type: c.type });
+  });
 }
 
 /** `query` with its outputs in `types`; both sides of a set operation must agree. */
 function retyped(query: Query, types: readonly TypeName[], ctx: BindContext): Query {
-  if (columnsOf(query).every((c, i) => c.type === types[i])) return query;
-  if (query.kind === 'select') {
-    const outputs = query.outputs.map((o, i) =>
-      Object.freeze({ ...o, expr: coerce(o.expr, types[i] ?? o.expr.type, ctx) }),
-    );
+  const columns = columnsOf(query);
+  if (columns.every((c, i) => c.type === types[i])) return query;
+  const inType = (expr: Expr, i: number): Expr => {
+    const type = types[i] ?? expr.type;
+    return expr.kind === 'null' ? Object.freeze({ ...expr, type }) : coerce(expr, type, ctx);
+  };
+  if (query.kind === 'select' && !query.distinct && query.orderBy.length === 0) {
+    const outputs = query.outputs.map((o, i) => Object.freeze({ ...o, expr: inType(o.expr, i) }));
     return Object.freeze({ ...query, outputs: Object.freeze(outputs) });
   }
-  throw ctx.error(
-    'typeMismatch',
-    { detail: 'the sides of this set operation differ in type', hint: 'cast them to one type' },
-    undefined,
-  );
+  // What is compared or sorted keeps its own type, so the conversion stands around it.
+  const from: Derived = Object.freeze({ kind: 'derived', id: ctx.nextSource(), query });
+  const outputs = columns.map(({ name, type }, i) => {
+    const expr: Expr = Object.freeze({ kind: 'column', source: from.id, name: `c${i + 1}`, type });
+    return Object.freeze({ name, expr: inType(expr, i) });
+  });
+  return Object.freeze({ ...EMPTY_SELECT, from, outputs: Object.freeze(outputs) });
 }
+
+const EMPTY_SELECT: Select = Object.freeze({
+  kind: 'select',
+  with: Object.freeze([]),
+  from: null,
+  where: Object.freeze([]),
+  grouped: false,
+  groupBy: Object.freeze([]),
+  having: Object.freeze([]),
+  outputs: Object.freeze([]),
+  distinct: false,
+  distinctOn: Object.freeze([]),
+  orderBy: Object.freeze([]),
+  limit: null,
+  offset: null,
+});
 
 /** ORDER BY of a set operation: a position or a name of its result. */
 function ordinalKey(node: Node, columns: readonly BoundColumn[], ctx: BindContext): SortKey {
@@ -194,7 +218,7 @@ function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuer
   }
   const types = Array.from({ length: width }, (_, i) =>
     commonType(
-      rows.map((r) => r[i] ?? required0),
+      rows.map((r) => r[i] ?? undecided),
       ctx,
       undefined,
     ),
@@ -208,7 +232,7 @@ function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuer
   return { query, columns };
 }
 
-const required0: Bound = { kind: 'untyped', value: null, location: undefined };
+const undecided: Bound = { kind: 'untyped', value: null, location: undefined };
 
 /** Fills in which columns each scan reads, once the whole statement is bound. */
 export function withUsedColumns(query: Query, ctx: BindContext): Query {

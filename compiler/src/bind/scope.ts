@@ -4,6 +4,7 @@ import type { ColumnRef, CommonTable } from '../plan.js';
 import { nearest } from '../text.js';
 import type { TypeName } from '../types.js';
 import type { BindContext, Location } from './context.js';
+import type { BoundColumn } from './query.js';
 
 /** One column that a FROM item offers, under the name that queries use for it. */
 export interface ScopeColumn {
@@ -36,7 +37,7 @@ export interface Scope {
 
 export interface CommonTableEntry {
   readonly table: CommonTable;
-  readonly columns: ReadonlyMap<string, ScopeColumn>;
+  readonly columns: readonly BoundColumn[];
 }
 
 /** The scope of one SELECT level below `parent` with `items` in its FROM. */
@@ -48,12 +49,15 @@ export function innerScope(
   return { parent, items, tables };
 }
 
-const visibleColumns = new WeakMap<RelationAccess, ReadonlyMap<string, ScopeColumn>>();
+const visibleColumns = new WeakMap<
+  RelationAccess,
+  { relation: Relation; columns: ReadonlyMap<string, ScopeColumn> }
+>();
 
 /** The columns of `relation` that this access knows of. The rest does not exist for the binder. */
 export function columnsFor(relation: Relation, access: RelationAccess): ReadonlyMap<string, ScopeColumn> {
   const known = visibleColumns.get(access);
-  if (known !== undefined) return known;
+  if (known?.relation === relation) return known.columns;
   const columns = new Map<string, ScopeColumn>();
   for (const column of relation.columns) {
     if (!access.grants.some((g) => g.columns.has(column.name))) continue;
@@ -66,7 +70,7 @@ export function columnsFor(relation: Relation, access: RelationAccess): Readonly
       starred: !denied,
     });
   }
-  visibleColumns.set(access, columns);
+  visibleColumns.set(access, { relation, columns });
   return columns;
 }
 
@@ -115,17 +119,24 @@ export function lookUp(
     const item = hits[0];
     const column = item?.columns.get(name);
     if (item !== undefined && column !== undefined) return { item, column, level };
+    if (at.items.some((i) => (alias === null || i.alias === alias) && isShownTwice(i, name))) {
+      throw ctx.error('ambiguous', { what: 'column', name }, location);
+    }
     if (alias !== null && at.items.some((i) => i.alias === alias)) return null;
   }
   return null;
 }
 
-export function itemNamed(scope: Scope, alias: string): ScopeItem | null {
-  for (let at: Scope | null = scope; at !== null; at = at.parent) {
-    const item = at.items.find((i) => i.alias === alias);
-    if (item !== undefined) return item;
-  }
-  return null;
+/** What separates a name that a derived table has twice from its position; no query can write it. */
+export const TWICE = '\u0000';
+
+/** Whether a query can refer to the column that is shown as `shown`. */
+export function isNameable(shown: string): boolean {
+  return !shown.includes(TWICE);
+}
+
+function isShownTwice(item: ScopeItem, name: string): boolean {
+  return [...item.columns.keys()].some((shown) => shown.startsWith(`${name}${TWICE}`));
 }
 
 function unknownColumn(
@@ -152,7 +163,7 @@ function unknownColumn(
   }
   const candidates = items
     .filter((i) => alias === null || i.alias === alias)
-    .flatMap((i) => [...i.columns.keys()]);
+    .flatMap((i) => [...i.columns.keys()].filter(isNameable));
   const column = alias === null ? name : `${alias}.${name}`;
   return ctx.error('unknownColumn', { column, near: nearest(name, candidates) }, location);
 }

@@ -1,6 +1,7 @@
-import type { Node, ResTarget, SelectStmt, SortBy, WindowDef } from '@pgsql/types';
+import type { Node, ResTarget, SelectStmt, SortBy, SubLink, WindowDef } from '@pgsql/types';
 import { fingerprint } from '../emit/fingerprint.js';
 import type { Expr, Output, Select, SortKey } from '../plan.js';
+import { nearest } from '../text.js';
 import { someExpr } from '../walk.js';
 import { integerOf, kindOf, nameParts, stringOf } from './ast.js';
 import { sortKey } from './call.js';
@@ -10,8 +11,9 @@ import { bindPredicateNode, bindValue, required } from './expression.js';
 import { bindFrom } from './from.js';
 import { checkGrouping } from './grouping.js';
 import { type BoundQuery, bindLimit } from './query.js';
-import { innerScope, itemNamed, lookUp, type Scope, type ScopeItem } from './scope.js';
+import { innerScope, lookUp, type Scope, type ScopeItem, TWICE } from './scope.js';
 import { bindCorrelation } from './subquery.js';
+import { extendsWindow } from './window.js';
 
 /** Binds one SELECT level. */
 export function bindSelect(
@@ -61,6 +63,7 @@ export function bindSelect(
       undefined,
     );
   }
+  checkDistinctOn(distinct.distinctOn, orderBy, outputs, ctx);
   const query: Select = Object.freeze({
     kind: 'select',
     with: Object.freeze([]),
@@ -94,6 +97,7 @@ function namedWindows(stmt: SelectStmt, ctx: BindContext): ReadonlyMap<string, W
     if (!('WindowDef' in node))
       throw ctx.error('unsupported', { construct: kindOf(node), hint: null }, undefined);
     const { name, ...definition } = node.WindowDef;
+    if (definition.refname !== undefined) throw extendsWindow(definition, ctx);
     named.set(name ?? '', definition);
   }
   return named;
@@ -129,10 +133,13 @@ function starOf(target: ResTarget): { alias: string | null } | null {
 /** `*` is every column that the caller may use, in declared order. */
 function expandStar(alias: string | null, target: ResTarget, env: Environment): readonly Output[] {
   const { ctx, scope } = env;
-  const item = alias === null ? null : itemNamed(scope, alias);
-  const items: readonly ScopeItem[] = alias === null ? scope.items : item === null ? [] : [item];
+  const items: readonly ScopeItem[] = scope.items.filter((i) => alias === null || i.alias === alias);
   if (items.length === 0) {
-    if (alias !== null) throw ctx.error('unknownAlias', { alias, near: null }, target.location);
+    const near = nearest(
+      alias ?? '',
+      scope.items.map((i) => i.alias),
+    );
+    if (alias !== null) throw ctx.error('unknownAlias', { alias, near }, target.location);
     throw ctx.error('syntax', { detail: 'SELECT * with no FROM has nothing to list' }, target.location);
   }
   return items.flatMap((i) =>
@@ -144,7 +151,7 @@ function expandStar(alias: string | null, target: ResTarget, env: Environment): 
           Object.freeze({ kind: 'column', source: i.source, name: c.name, type: c.type }),
           target.location,
         );
-        return { name: shown.replace(/\u0000\d+$/, ''), expr };
+        return { name: shown.split(TWICE)[0] ?? shown, expr };
       }),
   );
 }
@@ -173,8 +180,18 @@ function defaultName(node: Node): string {
   if ('A_Indirection' in node)
     return node.A_Indirection.arg === undefined ? '?column?' : defaultName(node.A_Indirection.arg);
   if ('SQLValueFunction' in node) return (node.SQLValueFunction.op ?? '').replace('SVFOP_', '').toLowerCase();
-  if ('SubLink' in node) return node.SubLink.subLinkType === 'EXISTS_SUBLINK' ? 'exists' : '?column?';
+  if ('SubLink' in node) return subqueryName(node.SubLink);
   return '?column?';
+}
+
+function subqueryName(node: SubLink): string {
+  if (node.subLinkType === 'EXISTS_SUBLINK') return 'exists';
+  const select =
+    node.subselect !== undefined && 'SelectStmt' in node.subselect ? node.subselect.SelectStmt : {};
+  const first = select.targetList?.[0];
+  if (node.subLinkType !== 'EXPR_SUBLINK' || first === undefined || !('ResTarget' in first))
+    return '?column?';
+  return first.ResTarget.name ?? defaultName(required(first.ResTarget.val));
 }
 
 function measureName(arg: Node): string {
@@ -254,6 +271,22 @@ function bindSort(node: Node, outputs: readonly Output[], env: Environment): Sor
   const same = fingerprint(expr);
   const index = outputs.findIndex((o) => fingerprint(o.expr) === same);
   return sortKey(sort, index < 0 ? expr : index + 1, env.ctx);
+}
+
+/** ORDER BY must begin with the keys of DISTINCT ON, in any order, so that each key's first row is next to it. */
+function checkDistinctOn(
+  keys: readonly Expr[],
+  orderBy: readonly SortKey[],
+  outputs: readonly Output[],
+  ctx: BindContext,
+): void {
+  const wanted = new Set(keys.map(fingerprint));
+  for (const key of orderBy.slice(0, wanted.size)) {
+    const by = typeof key.by === 'number' ? outputs[key.by - 1]?.expr : key.by;
+    if (by !== undefined && wanted.has(fingerprint(by))) continue;
+    const detail = 'ORDER BY must begin with the expressions of DISTINCT ON';
+    throw ctx.error('syntax', { detail }, by === undefined ? undefined : ctx.locationOf(by));
+  }
 }
 
 /** DISTINCT is a list with one empty node in the grammar; DISTINCT ON a list of expressions. */

@@ -5,7 +5,7 @@ import { equalityOf, infix } from './a-expr.js';
 import type { Environment } from './environment.js';
 import { bindExpression, required } from './expression.js';
 import { type BoundQuery, bindQuery } from './query.js';
-import { resolveColumn } from './scope.js';
+import { isNameable, resolveColumn } from './scope.js';
 
 /** A subquery inside a value: a scalar, or a sealed semi- or anti-join. */
 export function bindSubLink(node: SubLink, env: Environment): Expr {
@@ -119,13 +119,16 @@ export function sealedColumn(node: Node, env: Environment): Expr | null {
   const bound = bindExpression(node, env);
   if (bound.kind !== 'column') return null;
   const item = env.scope.items.find((i) => i.source === bound.source);
-  return item?.columns.get(bound.name)?.sealed === true ? bound : null;
+  // By its own name, not the one shown: a derived column may be shown under any name.
+  return [...(item?.columns.values() ?? [])].some((c) => c.name === bound.name && c.sealed) ? bound : null;
 }
 
 /** A hint that names the sealed keys that are in reach. */
 export function sealedHint(env: Environment): string {
   const keys = env.scope.items.flatMap((i) =>
-    [...i.columns.values()].filter((c) => c.sealed).map((c) => `${i.alias}.${c.name}`),
+    [...i.columns]
+      .filter(([shown, c]) => c.sealed && isNameable(shown))
+      .map(([shown]) => `${i.alias}.${shown}`),
   );
   return keys.length === 0 ? 'nothing here has a sealed key' : `sealed keys here: ${keys.join(', ')}`;
 }
@@ -166,5 +169,9 @@ export function bindCorrelation(node: Node, env: Environment): Operation | null 
     throw ctx.error('unsealedJoin', { detail, hint: sealedHint(env) }, location);
   }
   const equality = infix('=', left.ref, right.ref, location, ctx);
-  return equality.kind === 'operation' ? equality : null;
+  if (equality.kind !== 'operation' || equality.left?.kind !== 'column' || equality.right.kind !== 'column') {
+    const detail = `keys of types ${left.ref.type} and ${right.ref.type} cannot be joined`;
+    throw ctx.error('unsealedJoin', { detail, hint: null }, location);
+  }
+  return equality;
 }

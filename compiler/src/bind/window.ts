@@ -1,8 +1,10 @@
 import type { FuncCall, WindowDef } from '@pgsql/types';
 import { functionsNamed } from '../functions/index.js';
 import type { Expr, Frame, FrameBound } from '../plan.js';
+import { someExpr } from '../walk.js';
 import { aggregateOf, chosen, sortKey, unknownFunction } from './call.js';
 import { coerce } from './coerce.js';
+import type { BindContext } from './context.js';
 import { type Environment, insideCall } from './environment.js';
 import { bindExpression, bindPredicateNode, bindValue, required } from './expression.js';
 
@@ -20,6 +22,13 @@ export function bindWindow(name: string, node: FuncCall, env: Environment): Expr
     throw ctx.error(
       'unsupported',
       { construct: 'DISTINCT or ORDER BY inside a window call', hint: null },
+      node.location,
+    );
+  }
+  if (node.agg_filter !== undefined && kind !== 'aggregate') {
+    throw ctx.error(
+      'windowing',
+      { detail: `\`${name}\` is no aggregate, so it takes no FILTER` },
       node.location,
     );
   }
@@ -52,18 +61,17 @@ export function bindWindow(name: string, node: FuncCall, env: Environment): Expr
 function windowOf(over: WindowDef | undefined, env: Environment): WindowDef {
   const { ctx } = env;
   if (over === undefined) return {};
-  if (over.refname !== undefined) {
-    throw ctx.error(
-      'unsupported',
-      { construct: 'a window that extends another', hint: 'write it out' },
-      over.location,
-    );
-  }
+  if (over.refname !== undefined) throw extendsWindow(over, ctx);
   if (over.name === undefined) return over;
   const named = env.namedWindows.get(over.name);
   if (named === undefined)
     throw ctx.error('windowing', { detail: `window \`${over.name}\` does not exist` }, over.location);
   return named;
+}
+
+export function extendsWindow(window: WindowDef, ctx: BindContext) {
+  const construct = 'a window that extends another';
+  return ctx.error('unsupported', { construct, hint: 'write it out' }, window.location);
 }
 
 // Postgres' own bit masks of frameOptions.
@@ -94,7 +102,15 @@ function frameOf(window: WindowDef, env: Environment): Frame | null {
         window.location,
       );
     }
-    return coerce(bindExpression(required(node), env), 'int8', env.ctx);
+    const count = coerce(bindExpression(required(node), env), 'int8', env.ctx);
+    if (someExpr(count, (e) => e.kind === 'column')) {
+      throw env.ctx.error(
+        'windowing',
+        { detail: 'the offset of a frame must not hold columns' },
+        window.location,
+      );
+    }
+    return count;
   };
   const start: FrameBound =
     (bits & START_UNBOUNDED_PRECEDING) !== 0

@@ -13,7 +13,11 @@ export function cannotFail(expr: Expr, slots: readonly Slot[]): boolean {
     case 'cast':
       return MOMENTS.has(expr.type) && expr.modifiers.length === 0 && cannotFail(expr.arg, slots);
     case 'call':
-      return CALLS.has(expr.definition.name) && expr.args.length <= 2 && expr.args.every((a) => cannotFail(a, slots));
+      return (
+        CALLS.has(expr.definition.name) &&
+        expr.args.length <= 2 &&
+        expr.args.every((a) => cannotFail(a, slots))
+      );
     case 'operation':
       return (
         (expr.definition.name === '+' || expr.definition.name === '-') &&

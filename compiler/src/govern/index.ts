@@ -1,7 +1,16 @@
 import { type Access, accessTo } from '../access.js';
 import type { BoundPlan } from '../bind/index.js';
 import { InternalError } from '../errors.js';
-import type { EntityScan, Expr, FromItem, GovernedScan, Operation, Query, Select, SourceId } from '../plan.js';
+import type {
+  EntityScan,
+  Expr,
+  FromItem,
+  GovernedScan,
+  Operation,
+  Query,
+  Select,
+  SourceId,
+} from '../plan.js';
 import { allQueries, leavesOf, mapChildren, mapQuery, visitExpr } from '../walk.js';
 import { type Barrier, isLeakproof, scansToFence } from './barrier.js';
 import { GovernedPlan, mint } from './governed-plan.js';
@@ -85,11 +94,20 @@ function mapSelects(query: Query, f: (q: Select) => Select): Query {
 /** Joins and correlations on the key variants of masked keys. */
 function withKeys(query: Select, keys: ReadonlyMap<SourceId, ReadonlySet<string>>): Select {
   const on = (e: Operation): Operation =>
-    Object.freeze({ ...e, left: e.left === null ? null : onKeys(e.left, keys), right: onKeys(e.right, keys) });
+    Object.freeze({
+      ...e,
+      left: e.left === null ? null : onKeys(e.left, keys),
+      right: onKeys(e.right, keys),
+    });
   const from = (item: FromItem): FromItem =>
     item.kind !== 'join'
       ? item
-      : Object.freeze({ ...item, left: from(item.left), right: from(item.right), on: Object.freeze(item.on.map(on)) });
+      : Object.freeze({
+          ...item,
+          left: from(item.left),
+          right: from(item.right),
+          on: Object.freeze(item.on.map(on)),
+        });
   return Object.freeze({
     ...query,
     from: query.from === null ? null : from(query.from),

@@ -17,7 +17,11 @@ export function joinKeys(
   access: Access,
 ): ReadonlyMap<SourceId, ReadonlySet<string>> {
   const keys = new Map<SourceId, Set<string>>();
-  const fixed = new Set(inQueries(root).filter((i) => folds(i.query)).flatMap((i) => inQueryKeys(i).slice(1)));
+  const fixed = new Set(
+    inQueries(root)
+      .filter((i) => folds(i.query))
+      .flatMap((i) => inQueryKeys(i).slice(1)),
+  );
   for (const ref of joinedColumns(root)) {
     const scan = lineage.scanOf(ref.source);
     if (scan === null) {

@@ -71,7 +71,8 @@ export class Lineage {
   }
 }
 
-function outputsAt(query: Query, index: number): readonly Expr[] {
+/** The expressions that make up output `index`: one, or one per operand or row. */
+export function outputsAt(query: Query, index: number): readonly Expr[] {
   switch (query.kind) {
     case 'select': {
       const output = query.outputs[index];

@@ -103,14 +103,20 @@ function completed(orderBy: readonly SortKey[], more: readonly (Expr | number)[]
 
 const COLLECTING: ReadonlySet<string> = new Set(['array_agg', 'string_agg', 'jsonb_agg', 'jsonb_object_agg']);
 const COUNTING: ReadonlySet<string> = new Set(['row_number', 'ntile', 'lag', 'lead', 'first_value']);
+const VALUES: ReadonlySet<string> = new Set(['last_value', 'nth_value']);
 
 function withOrderedCalls(query: Select, keysOf: KeysOf): Select {
   const rowKeys = (): readonly Expr[] => leavesOf(query.from).flatMap(keysOf);
   const windowKeys = (): readonly Expr[] => (query.grouped ? query.groupBy : rowKeys());
+  const keysFor = (e: Expr): readonly Expr[] | null => {
+    if (e.kind === 'aggregate') return collects(e) ? rowKeys() : null;
+    return e.kind === 'window' && picksByOrder(e) ? windowKeys() : null;
+  };
   const deep = (e: Expr): Expr => {
     const below = mapChildren(e, deep, (q) => q);
-    if (below.kind === 'aggregate' && collects(below)) return withOrder(below, rowKeys());
-    return below.kind === 'window' && picksByOrder(below) ? withOrder(below, windowKeys()) : below;
+    const keys = keysFor(below);
+    if (keys === null || (below.kind !== 'aggregate' && below.kind !== 'window')) return below;
+    return Object.freeze({ ...below, orderBy: completed(below.orderBy, keys) });
   };
   return Object.freeze({
     ...query,
@@ -122,16 +128,15 @@ function withOrderedCalls(query: Select, keysOf: KeysOf): Select {
   });
 }
 
-function withOrder<C extends Aggregate | WindowCall>(call: C, keys: readonly Expr[]): C {
-  return Object.freeze({ ...call, orderBy: completed(call.orderBy, keys) });
-}
-
 function collects(call: Aggregate): boolean {
   return COLLECTING.has(call.definition.name) && !call.distinct;
 }
 
 /** Whether a finer order changes nothing of the call but which of several equal rows it takes. */
 function picksByOrder(call: WindowCall): boolean {
-  if (call.frame !== null) return call.frame.mode === 'rows';
-  return COUNTING.has(call.definition.name);
+  const { frame, definition } = call;
+  if (COUNTING.has(definition.name) && frame === null) return true;
+  const peers =
+    definition.kind === 'window' && !COUNTING.has(definition.name) && !VALUES.has(definition.name);
+  return frame?.mode === 'rows' && !peers && frame.exclude !== 'group' && frame.exclude !== 'ties';
 }

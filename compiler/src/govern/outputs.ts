@@ -4,13 +4,13 @@ import { queryError } from '../errors.js';
 import type { Expr, GovernedScan, Query } from '../plan.js';
 import { allQueries, leavesOf, someExpr } from '../walk.js';
 import type { OutputColumn } from './governed-plan.js';
-import { Lineage } from './lineage.js';
+import { Lineage, outputsAt } from './lineage.js';
 
 /** What the answer's reader and the audit log are told of a governed query. */
 export function describeOutputs(plan: BoundPlan, query: Query) {
   const lineage = new Lineage(query);
   const scans = governedScans(query);
-  const described = plan.columns.map((column, i) => describe(column, definitions(query, i), lineage));
+  const described = plan.columns.map((column, i) => describe(column, outputsAt(query, i), lineage));
   const connectors = new Set(scans.map((s) => s.relation.connector));
   if (connectors.size > 1) {
     throw queryError('unsupported', { construct: 'a query over more than one connector', hint: null });
@@ -36,14 +36,6 @@ function redactedOf(scan: GovernedScan): readonly string[] {
     .map((c) => `${scan.relation.name}.${c.name}`);
 }
 
-/** The expressions behind output `index`: one, or one per operand of a set operation. */
-function definitions(query: Query, index: number): readonly Expr[] {
-  if (query.kind === 'set_operation')
-    return [...definitions(query.left, index), ...definitions(query.right, index)];
-  const expr = query.kind === 'select' ? query.outputs[index]?.expr : query.rows[0]?.[index];
-  return expr === undefined ? [] : [expr];
-}
-
 function describe(
   column: { name: string; type: OutputColumn['type'] },
   exprs: readonly Expr[],
@@ -64,6 +56,19 @@ function describe(
     source,
     redacted: masks.some((m) => m !== undefined && m !== 'none'),
   });
-  const aggregated = exprs.some((e) => someExpr(e, (x) => x.kind === 'aggregate' || x.kind === 'window'));
-  return { output, partial: aggregated && masks.includes('some') };
+  return { output, partial: masks.includes('some') && exprs.some((e) => isAggregated(e, lineage)) };
+}
+
+/** Whether an aggregate or window call makes up the value, derived tables looked through. */
+function isAggregated(expr: Expr, lineage: Lineage): boolean {
+  return someExpr(expr, (e) => {
+    if (e.kind === 'aggregate' || e.kind === 'window') return true;
+    const inner =
+      e.kind === 'scalar_query'
+        ? lineage.outputsOf(e.query)
+        : e.kind === 'column' && lineage.scanOf(e.source) === null
+          ? lineage.definitionsOf(e)
+          : [];
+    return inner.some((d) => isAggregated(d, lineage));
+  });
 }

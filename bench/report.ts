@@ -1,0 +1,95 @@
+import { execFileSync } from 'node:child_process';
+import { cpus, totalmem } from 'node:os';
+import { readFileSync } from 'node:fs';
+
+/** One figure. A ratio above 1 always means that we are better. */
+export interface Measure {
+  readonly id: string;
+  readonly value: number;
+  readonly unit: string;
+  /** What it is held against, or null. */
+  readonly against: string | null;
+  readonly ratio: number | null;
+  /** Smallest and largest of the runs that `value` is the median of. */
+  readonly spread: readonly [number, number];
+  readonly n: number;
+}
+
+export interface Report {
+  readonly name: string;
+  readonly machine: { readonly cpu: string; readonly cores: number; readonly memoryGiB: number };
+  readonly versions: Readonly<Record<string, string>>;
+  readonly date: string;
+  readonly measures: readonly Measure[];
+}
+
+export function reportOf(name: string, measures: readonly Measure[]): Report {
+  const [cpu] = cpus();
+  return {
+    name,
+    machine: { cpu: cpu?.model ?? 'unknown', cores: cpus().length, memoryGiB: Math.round(totalmem() / 2 ** 30) },
+    versions: { node: process.version, osl: packageVersion(), commit: commit() },
+    date: new Date().toISOString().slice(0, 10),
+    measures,
+  };
+}
+
+function packageVersion(): string {
+  const parsed: unknown = JSON.parse(readFileSync('package.json', 'utf8'));
+  return typeof parsed === 'object' && parsed !== null && 'version' in parsed ? String(parsed.version) : 'unknown';
+}
+
+function commit(): string {
+  try {
+    return execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim();
+  } catch {
+    return 'no git';
+  }
+}
+
+/** The median of `values` with their spread, as a measure. */
+export function measure(
+  id: string,
+  unit: string,
+  values: readonly number[],
+  against: string | null = null,
+  ratio: number | null = null,
+): Measure {
+  const sorted = [...values].sort((a, b) => a - b);
+  return {
+    id,
+    value: round(quantile(sorted, 0.5)),
+    unit,
+    against,
+    ratio: ratio === null ? null : round(ratio),
+    spread: [round(sorted[0] ?? Number.NaN), round(sorted.at(-1) ?? Number.NaN)],
+    n: values.length,
+  };
+}
+
+/** Quantile `q` of ascending `sorted`. */
+export function quantile(sorted: readonly number[], q: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? Number.NaN;
+}
+
+export function median(values: readonly number[]): number {
+  return quantile([...values].sort((a, b) => a - b), 0.5);
+}
+
+function round(value: number): number {
+  return Number(value.toPrecision(4));
+}
+
+export function tableOf(report: Report): string {
+  const rows = report.measures.map((m) => [
+    m.id,
+    String(m.value),
+    m.unit,
+    m.ratio === null ? '' : `${m.ratio}×`,
+    m.against ?? '',
+    `${m.spread[0]} – ${m.spread[1]}`,
+    String(m.n),
+  ]);
+  const head = ['measure', 'median', 'unit', 'ratio', 'against', 'spread', 'n'];
+  return [head, head.map(() => '---'), ...rows].map((r) => `| ${r.join(' | ')} |`).join('\n');
+}

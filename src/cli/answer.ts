@@ -1,0 +1,74 @@
+import type { AnswerBody } from './client.js';
+import { formatCsv } from './csv.js';
+import { type Cell, formatTable, rowCount } from './table.js';
+
+export const FORMATS = ['table', 'csv', 'json'] as const;
+export type Format = (typeof FORMATS)[number];
+
+const NUMERIC: ReadonlySet<string> = new Set([
+  'int2',
+  'int4',
+  'int8',
+  'float4',
+  'float8',
+  'numeric',
+  'oid',
+  'smallint',
+  'integer',
+  'bigint',
+  'real',
+  'double precision',
+]);
+
+/** The answer in `body`, or null where it is none. */
+export function answerOf(body: Readonly<Record<string, unknown>>): AnswerBody | null {
+  return isAnswer(body) ? body : null;
+}
+
+/** The rows as an aligned table with their number, and what the reader must know of them. */
+export function formatAnswer(answer: AnswerBody, maxWidth?: number): string {
+  const columns = answer.columns.map(({ name, type }) => {
+    return { name, align: isNumeric(type) ? ('right' as const) : ('left' as const) };
+  });
+  const table = formatTable(columns, cellsOf(answer), maxWidth);
+  return [table, rowCount(answer.row_count), ...notesOn(answer)].filter((text) => text !== '').join('\n');
+}
+
+export function formatAnswerCsv(answer: AnswerBody): string {
+  return formatCsv(
+    answer.columns.map((c) => c.name),
+    cellsOf(answer),
+  );
+}
+
+/** What was masked, and whether rows were held back. */
+export function notesOn(answer: AnswerBody): readonly string[] {
+  const notes: string[] = [];
+  if (answer.redacted_columns.length > 0) notes.push(`masked: ${answer.redacted_columns.join(', ')}`);
+  if (answer.truncated) notes.push('truncated: there are more rows than the server gives at once');
+  return notes;
+}
+
+function cellsOf(answer: AnswerBody): readonly (readonly Cell[])[] {
+  return answer.rows.map((row) => answer.columns.map(({ name }) => cellOf(row[name])));
+}
+
+function cellOf(value: unknown): Cell {
+  if (value === null || value === undefined) return null;
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** `numeric(10,2)` too. */
+function isNumeric(type: string): boolean {
+  return NUMERIC.has(type.replace(/\(.*$/, ''));
+}
+
+function isAnswer(body: object): body is AnswerBody {
+  const fields: Readonly<Record<string, unknown>> = { ...body };
+  return (
+    Array.isArray(fields['columns']) &&
+    Array.isArray(fields['rows']) &&
+    Array.isArray(fields['redacted_columns']) &&
+    typeof fields['row_count'] === 'number'
+  );
+}

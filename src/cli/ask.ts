@@ -1,0 +1,45 @@
+import { type Command, Option } from 'commander';
+import { type CallerFlags, callerToken } from './caller.js';
+import { postQuery, type Reply, serverUrl } from './client.js';
+import { usage } from './exit.js';
+import { dataDirOption, names, policyOption, settingsOf } from './flags.js';
+
+/** Flags of commands that ask the running server. */
+export interface AskFlags extends CallerFlags {
+  readonly server?: string;
+  readonly dataDir?: string;
+}
+
+/** `--token --subject --chain --server --data-dir --policy`. */
+export function addAskOptions(command: Command): Command {
+  return command
+    .option('--token <token>', 'the token to ask with (OSL_TOKEN)')
+    .addOption(new Option('--subject <name>', 'mint a token for this subject (OSL_SUBJECT)').conflicts('token'))
+    .addOption(
+      new Option('--chain <names>', 'mint one for the last of these, who acts for the others')
+        .argParser(names)
+        .conflicts('token'),
+    )
+    .addOption(new Option('--server <url>', 'another server than that of the data directory').env('OSL_SERVER'))
+    .addOption(dataDirOption())
+    .addOption(policyOption());
+}
+
+/** Sends `text` to the server as whoever the flags say. */
+export async function askServer(flags: AskFlags, text: string, explain: boolean): Promise<Reply> {
+  const settings = settingsOf(flags);
+  const url = serverUrl(flags.server, settings);
+  const policy = flags.policy === undefined ? {} : { policy: settings.policyFile };
+  const caller = await callerToken({ ...flags, ...policy }, settings);
+  const token = caller.kind === 'given' ? caller.token : caller.issued.token;
+  return postQuery(url, token, explain ? { osql: text, explain: true } : { osql: text });
+}
+
+/** The question: the argument, or standard input where it is `-` or absent. @throws Failure where there is none */
+export async function questionText(argument: string | undefined): Promise<string> {
+  if (argument !== undefined && argument !== '-') return argument;
+  if (argument === undefined && process.stdin.isTTY) throw usage('say what to ask: osl query "select …"');
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks).toString('utf8');
+}

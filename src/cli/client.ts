@@ -1,0 +1,86 @@
+import type { Settings } from '../start/settings.js';
+import { EXIT, Failure, systemFault } from './exit.js';
+import { addressOf, runningServer, urlHost } from './server-file.js';
+
+/** `POST /osl/query` as it is answered. */
+export interface AnswerBody {
+  readonly request_id: string;
+  readonly columns: readonly { readonly name: string; readonly type: string; readonly redacted: boolean }[];
+  readonly rows: readonly Readonly<Record<string, unknown>>[];
+  readonly row_count: number;
+  readonly truncated: boolean;
+  readonly redacted_columns: readonly string[];
+}
+
+/** An RFC 9457 problem as the service writes it. */
+export interface ProblemBody {
+  readonly code: string;
+  readonly detail: string;
+  readonly hint: string | null;
+  readonly request_id: string | null;
+  readonly position: { readonly offset: number; readonly line: number; readonly column: number } | null;
+}
+
+/** What came back: the body as it was sent, parsed. */
+export interface Reply {
+  readonly ok: boolean;
+  readonly status: number;
+  readonly text: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export interface QueryBody {
+  readonly osql: string;
+  readonly explain?: true;
+}
+
+/**
+ * The REST address of `given`, else of the server that runs in the data directory, without a `/` at its end.
+ *
+ * @throws Failure where none runs
+ */
+export function serverUrl(given: string | undefined, settings: Settings): string {
+  if (given !== undefined) return given.replace(/\/+$/, '');
+  const record = runningServer(settings.dataDir);
+  if (record !== null) return `http://${urlHost(addressOf(record))}:${record.httpPort}`;
+  throw new Failure(
+    EXIT.unreachable,
+    `error: no server runs in ${settings.dataDir}: start one with \`osl demo\` or \`osl serve\`, or name --data-dir or --server`,
+  );
+}
+
+/** Asks one question. @throws Failure where nobody answers */
+export async function postQuery(url: string, token: string, body: QueryBody): Promise<Reply> {
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(`${url}/osl/query`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      redirect: 'error', // the token is for this server only
+    });
+    text = await response.text();
+  } catch (error) {
+    throw unreachable(url, error);
+  }
+  return { ok: response.ok, status: response.status, text, body: objectOf(text, url) };
+}
+
+function unreachable(url: string, error: unknown): Failure {
+  const cause = error instanceof Error ? error.cause : null;
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : null;
+  const words =
+    systemFault(cause) ?? (code === 'ECONNREFUSED' ? 'nothing listens there' : (code ?? 'no connection'));
+  return new Failure(EXIT.unreachable, `error: no answer from ${url}: ${words}`);
+}
+
+function objectOf(text: string, url: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) return { ...value };
+  } catch {
+    // said below
+  }
+  throw new Failure(EXIT.unreachable, `error: ${url} does not answer as an OSL Gateway does`);
+}

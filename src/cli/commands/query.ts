@@ -1,0 +1,67 @@
+import { type Command, Option } from 'commander';
+import {
+  answerOf,
+  FORMATS,
+  type Format,
+  formatAnswer,
+  formatAnswerCsv,
+  notesOn,
+} from '../answer.js';
+import { type AskFlags, addAskOptions, askServer, questionText } from '../ask.js';
+import type { AnswerBody, Reply } from '../client.js';
+import { EXIT, Failure } from '../exit.js';
+import { note, print } from '../output.js';
+import { formatProblem, problemOf } from '../problem.js';
+
+interface QueryFlags extends AskFlags {
+  readonly format: Format;
+  readonly json?: true;
+}
+
+const HELP = `
+Without --token and --subject: OSL_TOKEN, OSL_SUBJECT, the only subject of the policy, or in the demo user:analyst.
+
+Exit status: 0 answered, 1 refused or failed, 2 usage or configuration, 3 no server answers.
+
+Examples:
+  $ osl query --subject user:analyst "select license, count(*) from osl.entities.package group by license"
+  $ osl query --token "$(osl token --subject user:auditor)" --json "select name, email from osl.entities.person"
+  $ echo "select 1" | osl query --subject user:analyst -`;
+
+export function addQuery(program: Command): void {
+  const command = program
+    .command('query')
+    .description('ask the running server a question in OSL-SQL')
+    .argument('[text]', 'the question; - or nothing reads standard input');
+  addAskOptions(command)
+    .addOption(new Option('--format <format>', 'how the answer is written').choices(FORMATS).default('table'))
+    .option('--json', "the server's answer as it is; the same as --format json")
+    .addHelpText('after', HELP)
+    .action(runQuery);
+}
+
+async function runQuery(argument: string | undefined, flags: QueryFlags): Promise<void> {
+  const text = await questionText(argument);
+  const reply = await askServer(flags, text, false);
+  const format = flags.json ? 'json' : flags.format;
+  if (format === 'json') print(reply.text);
+  if (!reply.ok) throw refusal(reply, text);
+  if (format === 'json') return;
+  const answer = answerOf(reply.body);
+  if (answer === null) throw new Failure(EXIT.failed, 'error: the answer is not one that this osl can read');
+  printAnswer(answer, format);
+}
+
+/** What a refused question ends with. */
+export function refusal(reply: Reply, text: string): Failure {
+  return new Failure(EXIT.failed, formatProblem(problemOf(reply.body, reply.status), text));
+}
+
+function printAnswer(answer: AnswerBody, format: 'table' | 'csv'): void {
+  if (format === 'table') {
+    print(formatAnswer(answer, process.stdout.isTTY ? process.stdout.columns : undefined));
+    return;
+  }
+  print(formatAnswerCsv(answer));
+  for (const line of notesOn(answer)) note(line);
+}

@@ -1,0 +1,58 @@
+import type { Command } from 'commander';
+import { EXIT } from '../exit.js';
+import { dataDirOption, names, policyOption, settingsOf, wholeNumber } from '../flags.js';
+import { note, print, printJson } from '../output.js';
+
+interface TokenFlags {
+  readonly subject?: string;
+  readonly chain?: readonly string[];
+  readonly aclRoles?: readonly string[];
+  readonly roles?: readonly string[];
+  readonly ttl: number;
+  readonly dataDir?: string;
+  readonly policy?: string;
+  readonly json?: true;
+}
+
+const HELP = `
+Prints the token and nothing else. It is signed with the key in the data directory.
+
+Examples:
+  $ osl token --subject user:analyst
+  $ osl token --chain user:counsel,agent:scout          # agent:scout acts for user:counsel
+  $ curl -H "Authorization: Bearer $(osl token --subject user:analyst)" …`;
+
+export function addToken(program: Command): void {
+  program
+    .command('token')
+    .description('mint a token that the running server accepts')
+    .option('--subject <name>', 'who it is for; the last of the chain')
+    .option('--chain <names>', 'who acts for whom, root first (default: the subject alone)', names)
+    .option('--acl-roles <names>', "data roles (default: the subject's ceiling in the policy)", names)
+    .option('--roles <names>', 'admin roles, such as TENANT_ADMIN (default: none)', names)
+    .option('--ttl <seconds>', 'lifetime, at most 300', wholeNumber(1, 300), 300)
+    .addOption(dataDirOption())
+    .addOption(policyOption())
+    .option('--json', 'the token with its claims, as JSON')
+    .addHelpText('after', HELP)
+    .action(runToken);
+}
+
+async function runToken(flags: TokenFlags): Promise<void> {
+  const { openIssuer } = await import('../issuer.js');
+  const issuer = await openIssuer(settingsOf(flags), settingsOfPolicy(flags));
+  const issued = await issuer.mint(flags);
+  for (const role of issued.unknownRoles) note(`warning: the policy declares no role \`${role}\``);
+  const { token, subject, chain, aclRoles } = issued;
+  if (flags.json) {
+    printJson({ token, subject, chain, acl_roles: aclRoles, roles: flags.roles ?? [], ttl: flags.ttl });
+  } else {
+    print(token);
+  }
+  process.exitCode = EXIT.ok;
+}
+
+/** The policy file that a flag names, absolute. */
+function settingsOfPolicy(flags: TokenFlags): string | null {
+  return flags.policy === undefined ? null : settingsOf(flags).policyFile;
+}

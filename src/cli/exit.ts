@@ -1,0 +1,100 @@
+/** What a script learns from the exit status of a command. */
+export const EXIT = Object.freeze({
+  ok: 0,
+  /** The question was refused or failed; nothing was found; something broke. */
+  failed: 1,
+  /** The command line, the environment, a file or the machine needs mending first. */
+  usage: 2,
+  /** No server answers. */
+  unreachable: 3,
+  /** `audit verify`: what is there is not what was written. */
+  damaged: 4,
+  /** `audit verify`: records are missing. */
+  incomplete: 5,
+  /** `audit verify --max-anchor-age`: the newest checkpoint is older. */
+  staleAnchor: 6,
+  /** Ctrl-C. */
+  interrupted: 130,
+});
+
+/** Ends a command: what standard error says, without stack, and the exit status. */
+export class Failure extends Error {
+  readonly exit: number;
+
+  constructor(exit: number, message: string) {
+    super(message);
+    this.name = 'Failure';
+    this.exit = exit;
+  }
+}
+
+/** A fault of the command line or of the configuration. */
+export function usage(message: string): Failure {
+  return new Failure(EXIT.usage, `error: ${message}`);
+}
+
+/** Faults that the operator mends, by the name of their class: this module must stay quick to load. */
+const OPERATOR_FAULTS: ReadonlySet<string> = new Set([
+  'StartProblem',
+  'DemoProblem',
+  'AuditLocked',
+  'AuditDamaged',
+  'AuditUnavailable',
+  'QueryError',
+]);
+
+/** Any error as what the user is told: one line, or diagnostics with their places. */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  if (!(error instanceof Error)) return new Failure(EXIT.failed, `error: ${String(error)}`);
+  if (error.name === 'ManifestProblems' && 'format' in error && typeof error.format === 'function') {
+    return new Failure(EXIT.usage, String(error.format()));
+  }
+  if (OPERATOR_FAULTS.has(error.name)) return usage(oneLine(causeOf(error) ?? error.message));
+  const system = systemFault(error);
+  if (system !== null) return usage(system);
+  return new Failure(EXIT.failed, `error: ${oneLine(error.message)} (OSL_DEBUG=1 shows where)`);
+}
+
+/** A log that cannot be written says so; the disk says why. */
+function causeOf(error: Error): string | null {
+  if (!(error.cause instanceof Error)) return null;
+  const system = systemFault(error.cause);
+  return system === null || error.message.includes(system) ? null : `${error.message}: ${system}`;
+}
+
+const SYSTEM_FAULTS: ReadonlyMap<string, string> = new Map([
+  ['EACCES', 'permission denied'],
+  ['EPERM', 'not permitted'],
+  ['ENOSPC', 'the disk is full'],
+  ['EDQUOT', 'the disk quota is used up'],
+  ['EROFS', 'the file system is read-only'],
+  ['ENOTDIR', 'a part of the path is not a directory'],
+  ['EISDIR', 'it is a directory'],
+  ['EEXIST', 'it exists already, and is no directory'],
+  ['ENOENT', 'it does not exist'],
+  ['EMFILE', 'too many files are open'],
+  ['EIO', 'the disk reports an error'],
+  ['ELOOP', 'too many symbolic links'],
+  ['EADDRNOTAVAIL', 'the address is not one of this machine'],
+  ['ENOTFOUND', 'the host is not known'],
+]);
+
+/** A failed call to the operating system in words; null where `error` is none that is known. */
+export function systemFault(error: unknown): string | null {
+  const { code, path, address, port } = fields(error);
+  if (typeof code !== 'string') return null;
+  if (code === 'EADDRINUSE') return `port ${String(port)} of ${String(address)} is in use`;
+  const words = SYSTEM_FAULTS.get(code);
+  if (words === undefined) return null;
+  const what = typeof path === 'string' ? path : typeof address === 'string' ? address : null;
+  return what === null ? words : `${what}: ${words}`;
+}
+
+function fields(error: unknown): Readonly<Record<string, unknown>> {
+  return typeof error === 'object' && error !== null ? { ...error } : {};
+}
+
+function oneLine(message: string): string {
+  return message.replace(/\s*\n\s*/g, ' ').trim();
+}

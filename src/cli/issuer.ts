@@ -1,0 +1,98 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { nearest } from 'osl-compiler';
+import { mintToken } from '../../policy/index.js';
+import { loadPolicyDocument } from '../manifest/index.js';
+import { tenantKeys } from '../start/keys.js';
+import type { Settings } from '../start/settings.js';
+import { EXIT, Failure, usage } from './exit.js';
+import { readServerFile } from './server-file.js';
+
+/** What a token is to say; what is left out follows from the policy. */
+export interface TokenRequest {
+  readonly subject?: string;
+  /** Root to leaf; default: the subject alone. */
+  readonly chain?: readonly string[];
+  /** Default: the ceiling of the subject. */
+  readonly aclRoles?: readonly string[];
+  /** Admin roles; default: none. */
+  readonly roles?: readonly string[];
+  /** Seconds; default 300. */
+  readonly ttl?: number;
+}
+
+export interface IssuedToken {
+  readonly token: string;
+  readonly subject: string;
+  readonly chain: readonly string[];
+  readonly aclRoles: readonly string[];
+  /** Roles asked for that the policy does not declare. */
+  readonly unknownRoles: readonly string[];
+}
+
+/** Mints tokens with the key of a data directory; whoever can read that key may. */
+export interface Issuer {
+  /** In the order of the policy file. */
+  readonly subjects: readonly string[];
+  /** @throws Failure for a subject that the policy does not declare */
+  mint(request: TokenRequest): Promise<IssuedToken>;
+}
+
+/**
+ * The issuer of the data directory's server. Reads the key and the policy's YAML, nothing else.
+ *
+ * @param policyFile overrides the policy of the running server
+ * @throws Failure, StartProblem, ManifestProblems
+ */
+export async function openIssuer(settings: Settings, policyFile: string | null): Promise<Issuer> {
+  const { dataDir } = settings;
+  if (!existsSync(join(dataDir, 'keys'))) {
+    throw usage(
+      `there are no keys in ${join(dataDir, 'keys')}: start a server once, or name its --data-dir`,
+    );
+  }
+  const { signing } = tenantKeys(dataDir);
+  const { document } = await loadPolicyDocument(policyFile ?? policyOf(settings));
+  const ceilings = new Map(Object.entries(document.subjects).map(([name, s]) => [name, s.ceiling]));
+  const mint = async (request: TokenRequest): Promise<IssuedToken> => {
+    const chain = chainOf(request);
+    const ceiling = chain.map((member) => ceilingOf(member, ceilings)).at(-1) ?? [];
+    const aclRoles = request.aclRoles ?? ceiling;
+    const claims = { tenant: document.tenant, chain, aclRoles, roles: request.roles ?? [] };
+    const lifetime = request.ttl === undefined ? {} : { lifetimeSeconds: request.ttl };
+    const token = await mintToken({ ...claims, ...lifetime }, { algorithm: 'HS256', secret: signing });
+    const unknownRoles = aclRoles.filter((role) => !Object.hasOwn(document.roles, role));
+    return Object.freeze({ token, subject: chain.at(-1) ?? '', chain, aclRoles, unknownRoles });
+  };
+  return Object.freeze({ subjects: [...ceilings.keys()], mint });
+}
+
+/** The policy of the server that runs there, else of the settings. */
+function policyOf(settings: Settings): string {
+  const record = readServerFile(settings.dataDir);
+  if (record !== null) return record.policyFile;
+  if (existsSync(settings.policyFile)) return settings.policyFile;
+  throw new Failure(
+    EXIT.unreachable,
+    `error: no server runs in ${settings.dataDir}, and there is no policy file ${settings.policyFile}: start a server, or name --data-dir or --policy`,
+  );
+}
+
+function chainOf({ subject, chain }: TokenRequest): readonly string[] {
+  const members = chain ?? (subject === undefined ? [] : [subject]);
+  const leaf = members.at(-1);
+  if (leaf === undefined) throw usage('say who the token is for: --subject user:analyst');
+  if (subject !== undefined && leaf !== subject) {
+    throw usage(`the chain ends in \`${leaf}\`, not in the subject \`${subject}\`: root first, subject last`);
+  }
+  return members;
+}
+
+function ceilingOf(subject: string, ceilings: ReadonlyMap<string, readonly string[]>): readonly string[] {
+  const ceiling = ceilings.get(subject);
+  if (ceiling !== undefined) return ceiling;
+  const near = nearest(subject, ceilings.keys());
+  const known = [...ceilings.keys()].slice(0, 10).join(', ');
+  const hint = near === null ? `the policy knows ${known}` : `perhaps you meant \`${near}\``;
+  throw usage(`subject \`${subject}\` is not in the policy: ${hint}`);
+}

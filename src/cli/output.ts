@@ -1,0 +1,42 @@
+/** Standard output, with a line end. */
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** Standard error: what is not part of the answer. */
+export function note(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+export function printJson(value: unknown): void {
+  print(JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0));
+}
+
+/**
+ * Waits until what was printed has been taken. A reader that went away, as `head` does, is no fault of ours.
+ */
+export function flushed(): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.stdout.destroyed) resolve();
+    else process.stdout.write('', () => resolve());
+  });
+}
+
+/** Characters that would draw on the terminal, or turn its text around, as `\xNN` and `\u{…}`. */
+export function visible(text: string): string {
+  return text.replace(
+    /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
+    (c) => ESCAPES.get(c) ?? escaped(c),
+  );
+}
+
+const ESCAPES: ReadonlyMap<string, string> = new Map([
+  ['\n', '\\n'],
+  ['\r', '\\r'],
+  ['\t', '\\t'],
+]);
+
+function escaped(character: string): string {
+  const code = character.charCodeAt(0);
+  return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u{${code.toString(16)}}`;
+}

@@ -1,0 +1,90 @@
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** What a running server says of itself in `<dataDir>/server.json`, so that other commands find it. */
+export interface ServerRecord {
+  readonly pid: number;
+  readonly host: string;
+  readonly httpPort: number;
+  readonly pgPort: number;
+  /** Whether the wire, and with it `osl psql`, is encrypted. */
+  readonly tls: boolean;
+  readonly manifestFile: string;
+  readonly policyFile: string;
+  /** Whether it serves the demo. */
+  readonly demo: boolean;
+  readonly version: string;
+  /** RFC 3339. */
+  readonly startedAt: string;
+}
+
+const NAME = 'server.json';
+
+/** Replaces the file whole. */
+export function writeServerFile(dataDir: string, record: ServerRecord): void {
+  mkdirSync(dataDir, { recursive: true });
+  const temporary = join(dataDir, `${NAME}.${process.pid}`);
+  writeFileSync(temporary, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });
+  renameSync(temporary, join(dataDir, NAME));
+}
+
+/** Removes the file if it is still that of process `pid`. */
+export function removeServerFile(dataDir: string, pid: number): void {
+  if (readServerFile(dataDir)?.pid === pid) rmSync(join(dataDir, NAME), { force: true });
+}
+
+/** The record of the last server that did not stop in order, running or not; null where there is none. */
+export function readServerFile(dataDir: string): ServerRecord | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(readFileSync(join(dataDir, NAME), 'utf8'));
+  } catch {
+    return null;
+  }
+  return isRecord(value) ? value : null;
+}
+
+/** The same, where its process still lives. */
+export function runningServer(dataDir: string): ServerRecord | null {
+  const record = readServerFile(dataDir);
+  return record !== null && isAlive(record.pid) ? record : null;
+}
+
+/** Where a client on this machine reaches the server. */
+export function addressOf(record: Pick<ServerRecord, 'host'>): string {
+  if (record.host === '0.0.0.0' || record.host === '') return '127.0.0.1';
+  return record.host === '::' ? '::1' : record.host;
+}
+
+/** `host` as it stands in a URL. */
+export function urlHost(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+function isRecord(value: unknown): value is ServerRecord {
+  if (typeof value !== 'object' || value === null) return false;
+  const fields: Readonly<Record<string, unknown>> = { ...value };
+  return FIELDS.every(([name, type]) => typeof fields[name] === type);
+}
+
+const FIELDS: readonly (readonly [keyof ServerRecord, 'string' | 'number' | 'boolean'])[] = [
+  ['pid', 'number'],
+  ['host', 'string'],
+  ['httpPort', 'number'],
+  ['pgPort', 'number'],
+  ['tls', 'boolean'],
+  ['manifestFile', 'string'],
+  ['policyFile', 'string'],
+  ['demo', 'boolean'],
+  ['version', 'string'],
+  ['startedAt', 'string'],
+];
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}

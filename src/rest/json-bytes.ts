@@ -1,0 +1,115 @@
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+/** Below this many bytes a loop beats a native copy. */
+const SHORT = 48;
+/** Source bytes that are escaped at a time, so that the worst case reserves little. */
+const SLICE = 4_096;
+/** The longest escape, `\u001f`, of one source byte. */
+const LONGEST_ESCAPE = 6;
+
+/** The second character of two-character escapes, by byte; 0 where there is none. */
+const SHORT_ESCAPES = new Uint8Array(128);
+for (const [byte, letter] of [
+  [QUOTE, '"'],
+  [BACKSLASH, '\\'],
+  [0x08, 'b'],
+  [0x09, 't'],
+  [0x0a, 'n'],
+  [0x0c, 'f'],
+  [0x0d, 'r'],
+] as const) {
+  SHORT_ESCAPES[byte] = letter.charCodeAt(0);
+}
+
+/** JSON text under construction, as UTF-8. It grows as needed; nothing is decoded to strings on the way. */
+export class JsonBytes {
+  #bytes: Buffer;
+  #length = 0;
+
+  constructor(capacity = 2_048) {
+    this.#bytes = Buffer.allocUnsafe(capacity);
+  }
+
+  /** Bytes written and not yet taken. */
+  get length(): number {
+    return this.#length;
+  }
+
+  byte(value: number): void {
+    this.#reserve(1);
+    this.#bytes[this.#length++] = value;
+  }
+
+  /** `text` as it is; for what is JSON already. */
+  text(text: string): void {
+    this.#reserve(text.length * 3); // UTF-8 bytes of one UTF-16 unit, at most
+    this.#length += this.#bytes.write(text, this.#length);
+  }
+
+  /** `source[start … end)` as it is; for what is JSON already. */
+  copy(source: Uint8Array, start: number, end: number): void {
+    this.#reserve(end - start);
+    this.#append(source, start, end);
+  }
+
+  /** A string whose characters need no escape. */
+  plain(source: Uint8Array, start: number, end: number): void {
+    this.#reserve(end - start + 2);
+    this.#bytes[this.#length++] = QUOTE;
+    this.#append(source, start, end);
+    this.#bytes[this.#length++] = QUOTE;
+  }
+
+  /** A string of any UTF-8. */
+  string(source: Uint8Array, start: number, end: number): void {
+    this.byte(QUOTE);
+    for (let from = start; from < end; from += SLICE) this.#escape(source, from, Math.min(end, from + SLICE));
+    this.byte(QUOTE);
+  }
+
+  /** What was written, which is the taker's now; writing starts afresh. */
+  take(): Buffer {
+    const taken = this.#bytes.subarray(0, this.#length);
+    this.#bytes = Buffer.allocUnsafe(this.#bytes.length);
+    this.#length = 0;
+    return taken;
+  }
+
+  #append(source: Uint8Array, start: number, end: number): void {
+    if (end - start > SHORT) {
+      this.#bytes.set(source.subarray(start, end), this.#length);
+      this.#length += end - start;
+      return;
+    }
+    const bytes = this.#bytes;
+    let length = this.#length;
+    for (let at = start; at < end; at++) bytes[length++] = source[at] ?? 0;
+    this.#length = length;
+  }
+
+  #escape(source: Uint8Array, start: number, end: number): void {
+    this.#reserve(LONGEST_ESCAPE * (end - start));
+    const bytes = this.#bytes;
+    let length = this.#length;
+    for (let at = start; at < end; at++) {
+      const byte = source[at] ?? 0;
+      if (byte >= 0x20 && byte !== QUOTE && byte !== BACKSLASH) {
+        bytes[length++] = byte;
+        continue;
+      }
+      const letter = SHORT_ESCAPES[byte] ?? 0;
+      bytes[length++] = BACKSLASH;
+      if (letter !== 0) bytes[length++] = letter;
+      else length += bytes.write(`u${byte.toString(16).padStart(4, '0')}`, length, 'latin1');
+    }
+    this.#length = length;
+  }
+
+  #reserve(more: number): void {
+    const needed = this.#length + more;
+    if (needed <= this.#bytes.length) return;
+    const grown = Buffer.allocUnsafe(Math.max(needed, 2 * this.#bytes.length));
+    grown.set(this.#bytes.subarray(0, this.#length));
+    this.#bytes = grown;
+  }
+}

@@ -1,0 +1,86 @@
+import { type GovernedPlan, InternalError } from 'osl-compiler';
+import { columnsOf } from './columns.js';
+import type { JsonBytes } from './json-bytes.js';
+import { valueWriter, type WriteValue } from './values.js';
+
+/** How the rows of a plan become JSON, worked out once per plan. */
+export interface RowShape {
+  /** The answer's `columns`, as JSON. */
+  readonly columns: string;
+  readonly fields: readonly Field[];
+}
+
+interface Field {
+  /** `{"name":` or `,"name":`. */
+  readonly lead: Uint8Array;
+  readonly write: WriteValue;
+}
+
+const SHAPES = new WeakMap<GovernedPlan, RowShape>();
+
+export function shapeOf(plan: GovernedPlan): RowShape {
+  const known = SHAPES.get(plan);
+  if (known !== undefined) return known;
+  const columns = columnsOf(plan);
+  const shape: RowShape = {
+    columns: JSON.stringify(columns),
+    fields: columns.map(({ name, type }, i) => ({
+      lead: Buffer.from(`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`),
+      write: valueWriter(type),
+    })),
+  };
+  SHAPES.set(plan, shape);
+  return shape;
+}
+
+const DATA_ROW = 0x44;
+/** Type, length and number of columns of a DataRow message. */
+const HEAD = 7;
+const COMMA = 0x2c;
+const NEWLINE = 0x0a;
+
+/** Rows as elements of one array, or as lines (NDJSON). */
+export type RowStyle = 'elements' | 'lines';
+
+/** Writes DataRow messages as JSON objects, straight from their bytes. */
+export class RowWriter {
+  readonly #fields: readonly Field[];
+  readonly #style: RowStyle;
+  #first = true;
+
+  constructor(shape: RowShape, style: RowStyle) {
+    this.#fields = shape.fields;
+    this.#style = style;
+  }
+
+  /** `dataRows` are `count` whole messages with values in text format. */
+  write(dataRows: Uint8Array, count: number, out: JsonBytes): void {
+    const source = Buffer.from(dataRows.buffer, dataRows.byteOffset, dataRows.byteLength);
+    let at = 0;
+    for (let n = 0; n < count; n++) {
+      if (source[at] !== DATA_ROW) throw new InternalError('a DataRow message does not start where it should');
+      if (this.#style === 'elements' && !this.#first) out.byte(COMMA);
+      this.#first = false;
+      at = this.#row(source, at + HEAD, out);
+      if (this.#style === 'lines') out.byte(NEWLINE);
+    }
+    if (at !== source.length) throw new InternalError('DataRow messages do not have the columns of the plan');
+  }
+
+  #row(source: Buffer, start: number, out: JsonBytes): number {
+    let at = start;
+    for (const { lead, write } of this.#fields) {
+      out.copy(lead, 0, lead.length);
+      const length = source.readInt32BE(at);
+      at += 4;
+      if (length < 0) {
+        out.text('null');
+      } else {
+        write(source, at, at + length, out);
+        at += length;
+      }
+    }
+    out.text(this.#fields.length === 0 ? '{}' : '}');
+    return at;
+  }
+}

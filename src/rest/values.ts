@@ -1,0 +1,88 @@
+import { elementOf, isArray, type ScalarType, type TypeName } from 'osl-compiler';
+import { arrayValue } from './array-value.js';
+import type { JsonBytes } from './json-bytes.js';
+
+/** Writes one value, which stands in `source[start … end)` in Postgres' text format, as JSON. */
+export type WriteValue = (source: Buffer, start: number, end: number, out: JsonBytes) => void;
+
+/**
+ * How values of `type` are written: int2, int4 and floats as numbers (NaN and infinities as strings), int8 and
+ * numeric as strings, since JSON's readers round them; timestamps by RFC 3339, bytea as base64, jsonb as itself,
+ * arrays as arrays, all else as Postgres' text.
+ */
+export function valueWriter(type: TypeName): WriteValue {
+  return isArray(type) ? arrayValue(SCALARS[elementOf(type)]) : SCALARS[type];
+}
+
+const verbatim: WriteValue = (source, start, end, out) => out.copy(source, start, end);
+const plain: WriteValue = (source, start, end, out) => out.plain(source, start, end);
+
+const SCALARS: Readonly<Record<ScalarType, WriteValue>> = {
+  bool: (source, start, _end, out) => out.text(source[start] === 0x74 ? 'true' : 'false'),
+  int2: verbatim,
+  int4: verbatim,
+  int8: plain,
+  float4: float,
+  float8: float,
+  numeric: plain,
+  text: (source, start, end, out) => out.string(source, start, end),
+  uuid: plain,
+  date: plain,
+  time: plain,
+  timestamp,
+  timestamptz,
+  interval: plain,
+  bytea,
+  jsonb: verbatim,
+};
+
+/** `NaN`, `Infinity` and `-Infinity` end in a letter; numbers end in a digit. */
+function float(source: Buffer, start: number, end: number, out: JsonBytes): void {
+  if (isDigit(source[end - 1])) out.copy(source, start, end);
+  else out.plain(source, start, end);
+}
+
+const DATE_LENGTH = 10;
+const SPACE = 0x20;
+const T = 0x54;
+const QUOTE = 0x22;
+
+/** `2026-01-31 00:00:00.5` with a T. Infinities, years of five digits and years BC stay as Postgres says them. */
+function timestamp(source: Buffer, start: number, end: number, out: JsonBytes): void {
+  if (source[start + DATE_LENGTH] !== SPACE || !isDigit(source[end - 1])) {
+    out.plain(source, start, end);
+    return;
+  }
+  out.byte(QUOTE);
+  out.copy(source, start, start + DATE_LENGTH);
+  out.byte(T);
+  out.copy(source, start + DATE_LENGTH + 1, end);
+  out.byte(QUOTE);
+}
+
+/** `2026-01-31 00:00:00+00` as `2026-01-31T00:00:00Z`; the sessions' zone is UTC. */
+function timestamptz(source: Buffer, start: number, end: number, out: JsonBytes): void {
+  const zone = end - 3;
+  const isUtc = source[zone] === 0x2b && source[zone + 1] === 0x30 && source[zone + 2] === 0x30;
+  if (source[start + DATE_LENGTH] !== SPACE || !isUtc) {
+    out.plain(source, start, end);
+    return;
+  }
+  out.byte(QUOTE);
+  out.copy(source, start, start + DATE_LENGTH);
+  out.byte(T);
+  out.copy(source, start + DATE_LENGTH + 1, zone);
+  out.text('Z"');
+}
+
+/** From `\x` and hexadecimal digits. */
+function bytea(source: Buffer, start: number, end: number, out: JsonBytes): void {
+  const bytes = Buffer.from(source.toString('latin1', start + 2, end), 'hex');
+  out.byte(QUOTE);
+  out.text(bytes.toString('base64'));
+  out.byte(QUOTE);
+}
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
+}
