@@ -1,10 +1,20 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { auditBench } from './audit/index.js';
 import { compileBench } from './compile/index.js';
-import { type Measure, type Report, reportOf, tableOf } from './report.js';
+import { type Findings, markdown, type Report, reportOf, type Table, tableOf } from './report.js';
+import { restBench } from './rest/index.js';
+import { scaleBench } from './scale/index.js';
+import { wireBench } from './wire/index.js';
 
-type Bench = (quick: boolean) => Promise<readonly Measure[]>;
+type Bench = (quick: boolean) => Promise<Findings>;
 
-const BENCHES: ReadonlyMap<string, Bench> = new Map([['compile', compileBench]]);
+const BENCHES: ReadonlyMap<string, Bench> = new Map([
+  ['compile', compileBench],
+  ['wire', wireBench],
+  ['rest', restBench],
+  ['audit', auditBench],
+  ['scale', scaleBench],
+]);
 
 const RESULTS = 'bench/RESULTS.md';
 
@@ -16,23 +26,38 @@ async function main(args: readonly string[]): Promise<number> {
     return 2;
   }
   const quick = args.includes('--quick');
-  const report = reportOf(name, await bench(quick));
+  const { measures, tables } = await bench(quick);
+  const report = reportOf(name, measures);
   process.stdout.write(`${tableOf(report)}\n`);
+  for (const table of tables) process.stdout.write(`\n${textOf(table)}\n`);
   const json = args.indexOf('--json');
   const file = json < 0 ? undefined : args[json + 1];
   if (file !== undefined) writeFileSync(file, `${JSON.stringify(report, null, 2)}\n`);
-  if (!quick) writeResults(report);
+  if (!quick) writeResults(report, tables);
   return 0;
 }
 
-/** Puts the report into its section of RESULTS.md, in place of the older one. Quick runs are not written. */
-function writeResults(report: Report): void {
+/** Puts the report and its tables into their sections of RESULTS.md, in place of the older ones; never a quick run. */
+function writeResults(report: Report, tables: readonly Table[]): void {
   const { machine, versions } = report;
   const made = `${report.date}, ${machine.cores} cores of ${machine.cpu}, ${machine.memoryGiB} GiB, Node ${versions['node']}, commit ${versions['commit']}`;
-  const section = `<!-- ${report.name} -->\n## ${report.name}\n\n${made}\n\n${tableOf(report)}\n<!-- /${report.name} -->`;
-  const before = read(RESULTS) ?? '# Results\n\nWritten by `npm run bench -- NAME`. Ratios are ours over theirs for throughput and theirs over ours for time: above 1 is better for us.\n';
-  const old = new RegExp(`<!-- ${report.name} -->[\\s\\S]*<!-- /${report.name} -->`);
-  writeFileSync(RESULTS, old.test(before) ? before.replace(old, section) : `${before}\n${section}\n`);
+  let text = read(RESULTS) ?? INTRODUCTION;
+  text = withSection(text, report.name, `${made}\n\n${tableOf(report)}`);
+  for (const table of tables) text = withSection(text, table.name, `${made}\n\n${textOf(table)}`);
+  writeFileSync(RESULTS, text);
+}
+
+const INTRODUCTION =
+  '# Results\n\nWritten by `npm run bench -- NAME`. Ratios are ours over theirs for throughput and theirs over ours for time: above 1 is better for us.\n';
+
+function withSection(text: string, name: string, content: string): string {
+  const section = `<!-- ${name} -->\n## ${name}\n\n${content}\n<!-- /${name} -->`;
+  const old = new RegExp(`<!-- ${name} -->[\\s\\S]*<!-- /${name} -->`);
+  return old.test(text) ? text.replace(old, () => section) : `${text}\n${section}\n`;
+}
+
+function textOf({ about, head, rows }: Table): string {
+  return `${about}\n\n${markdown(head, rows)}`;
 }
 
 function read(file: string): string | null {

@@ -15,6 +15,22 @@ export interface Measure {
   readonly n: number;
 }
 
+/** What a bench found: figures, and tables of its own beside them. */
+export interface Findings {
+  readonly measures: readonly Measure[];
+  /** Each is printed, and becomes a section of RESULTS.md. */
+  readonly tables: readonly Table[];
+}
+
+export interface Table {
+  /** Of its section; unique. */
+  readonly name: string;
+  /** What is compared, in a sentence or two. */
+  readonly about: string;
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
 export interface Report {
   readonly name: string;
   readonly machine: { readonly cpu: string; readonly cores: number; readonly memoryGiB: number };
@@ -45,6 +61,25 @@ function commit(): string {
   } catch {
     return 'no git';
   }
+}
+
+/**
+ * Ours against theirs, round by round: `value` is our median, `ratio` the median of the rounds' ratios, and
+ * `spread` that of our values. Rounds without a pair do not count.
+ */
+export function paired(
+  id: string,
+  unit: string,
+  better: 'more' | 'less',
+  ours: readonly number[],
+  theirs: readonly number[],
+  against: string,
+): Measure {
+  const ratios = ours.slice(0, theirs.length).map((mine, i) => {
+    const their = theirs[i] ?? Number.NaN;
+    return better === 'more' ? mine / their : their / mine;
+  });
+  return measure(id, unit, ours, `${against}: ${round(median(theirs))}`, median(ratios));
 }
 
 /** The median of `values` with their spread, as a measure. */
@@ -91,5 +126,9 @@ export function tableOf(report: Report): string {
     String(m.n),
   ]);
   const head = ['measure', 'median', 'unit', 'ratio', 'against', 'spread', 'n'];
+  return markdown(head, rows);
+}
+
+export function markdown(head: readonly string[], rows: readonly (readonly string[])[]): string {
   return [head, head.map(() => '---'), ...rows].map((r) => `| ${r.join(' | ')} |`).join('\n');
 }

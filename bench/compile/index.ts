@@ -1,16 +1,20 @@
 import { compile, emit, ready } from 'osl-compiler';
 import { createPlanCache } from '../../src/spine/plan-cache.js';
-import { type Measure, measure, median, quantile } from '../report.js';
+import { type Findings, type Measure, measure, median, quantile } from '../report.js';
+import { correctness } from './correctness.js';
 import { syntheticModel } from './model.js';
-import { runPeers } from './peers.js';
+import { loadPeers, runPeers } from './peers.js';
 import { questionOf } from './question.js';
 
 /** Compile time of new texts, of cached ones, of growing models, and of the peers on the same question. */
-export async function compileBench(quick: boolean): Promise<readonly Measure[]> {
+export async function compileBench(quick: boolean): Promise<Findings> {
   await ready();
   const rounds = quick ? 3 : 9;
   const size = quick ? 300 : 1_000;
-  return [...ownMeasures(rounds, size), ...scaling(rounds, size), ...(await runPeers(rounds, quick ? 50 : 200, timeNew))];
+  const own = [...ownMeasures(rounds, size), ...scaling(rounds, size)];
+  const peers = await loadPeers();
+  const against = await runPeers(peers, rounds, quick ? 50 : 200, timeNew);
+  return { measures: [...own, ...against], tables: [await correctness(peers)] };
 }
 
 let variant = 0;

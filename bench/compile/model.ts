@@ -17,7 +17,7 @@ export function syntheticModel(entities: number, grants: number): { catalog: Cat
     });
   }
   return {
-    catalog: { version: `synthetic ${entities}`, relations, metrics: new Map() },
+    catalog: { version: `synthetic ${entities}`, relations, metrics: new Map(), facets: new Map(), edges: [] },
     access: { signature: `synthetic ${entities} ${grants}`, policyVersion: 'bench', chainLength: 1, relations: access },
   };
 }

@@ -3,30 +3,60 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Measure, measure, median } from '../report.js';
 
+/** SQL of a question, and the values of its parameters. */
+export interface Statement {
+  readonly sql: string;
+  readonly params: readonly unknown[];
+}
+
+/** One way to ask one of the two questions of `correctness.ts`. */
+export interface Form {
+  readonly question: 'fan-out' | 'left join';
+  /** How it is asked, for the table. */
+  readonly form: string;
+  /** @throws Error where it cannot be expressed so */
+  statement(): Promise<Statement>;
+}
+
 /** What each peer's adapter in `bench/peers/` exports. */
-interface Peer {
+export interface Peer {
   readonly id: string;
   readonly name: string;
-  /** Compiles the question with another literal each time; gives the SQL. */
+  /** Compiles the question with other literals each time; gives the SQL. */
   compile(variant: number): Promise<string> | string;
+  readonly forms: readonly Form[];
 }
 
 const ADAPTERS = ['malloy.mjs', 'drizzle-cube.mjs', 'cube.mjs'];
 
-/** Each peer interleaved with us, round by round. A peer that is not installed is absent, never estimated. */
-export async function runPeers(rounds: number, size: number, ours: (n: number) => readonly number[]): Promise<readonly Measure[]> {
-  const measures: Measure[] = [];
+/** The peers that are installed. One that is not is absent from every figure, never estimated. */
+export async function loadPeers(): Promise<readonly Peer[]> {
+  const loaded: Peer[] = [];
   for (const file of ADAPTERS) {
     const peer = await load(file);
-    if (peer === null) continue;
-    for (let i = 0; i < 20; i++) await peer.compile(i);
+    if (peer !== null) loaded.push(peer);
+  }
+  return loaded;
+}
+
+/** Each peer interleaved with us, round by round. */
+export async function runPeers(
+  peers: readonly Peer[],
+  rounds: number,
+  size: number,
+  ours: (n: number) => readonly number[],
+): Promise<readonly Measure[]> {
+  const measures: Measure[] = [];
+  for (const peer of peers) {
+    await timePeer(peer, 0, size);
     const pairs: { readonly us: number; readonly them: number }[] = [];
-    for (let round = 0; round < rounds; round++) {
+    for (let round = 1; round <= rounds; round++) {
       const us = median(ours(size));
       pairs.push({ us, them: await timePeer(peer, round, size) });
     }
     const ratio = median(pairs.map((p) => p.them / p.us));
-    measures.push(measure(peer.id, 'µs', pairs.map((p) => p.them), peer.name, ratio));
+    const theirs = pairs.map((p) => p.them);
+    measures.push(measure(peer.id, 'µs', theirs, peer.name, ratio));
   }
   return measures;
 }

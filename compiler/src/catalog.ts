@@ -7,14 +7,18 @@ export interface Catalog {
   /** Entities and bridges by name; names are unique over both. */
   readonly relations: ReadonlyMap<string, Relation>;
   readonly metrics: ReadonlyMap<string, Metric>;
+  /** By name; each also stands in `relations`, with its metadata as columns, so that grants can name it. */
+  readonly facets: ReadonlyMap<string, FacetStore>;
+  /** Links between entities, in declared order: what TRAVERSE walks. */
+  readonly edges: readonly Edge[];
 }
 
 /**
  * A relation that can be scanned. A `bridge` (an N-N junction table) is no entity: it can be named in joins
- * only, never alone in FROM.
+ * only, never alone in FROM. A `facet` is text about an entity: RETRIEVE alone reads it.
  */
 export interface Relation {
-  readonly kind: 'entity' | 'bridge';
+  readonly kind: 'entity' | 'bridge' | 'facet';
   readonly name: string;
   readonly description: string | null;
   /** The connector that holds it; a query may touch one connector only. */
@@ -51,6 +55,43 @@ export interface Metric {
   readonly expression: string;
   /** A predicate over the entity's columns, or null. */
   readonly filter: string | null;
+}
+
+/** Where the passages of a facet are, one store per redaction version. */
+export interface FacetStore {
+  readonly name: string;
+  readonly entity: string;
+  /** The column that carries the key of the entity, in the facet and on every passage. */
+  readonly entityKey: string;
+  /** The entity's own key column. */
+  readonly keyOfEntity: string;
+  /** Fields that metadata filters and joins may use; the entity key is one. */
+  readonly scalarIndexed: readonly string[];
+  readonly maxTopK: number;
+  /** `lexical`: BM25 weights as sparse vectors; `dense`: the vectors of an embedding model. */
+  readonly lane: 'lexical' | 'dense';
+  /** In declared order. */
+  readonly versions: readonly FacetVersion[];
+  /** The connector, schema and table of version `v` are `connector`, `schema` and `<table>__<v>`. */
+  readonly connector: string;
+  readonly schema: string;
+  readonly table: string;
+}
+
+/** One redaction version: the sensitivity labels whose values its text does not hold. */
+export interface FacetVersion {
+  readonly name: string;
+  readonly redacts: ReadonlySet<string>;
+}
+
+/** A declared link. `fromColumns[i]` of one end equals `toColumns[i]` of the other, through `bridge` or straight. */
+export interface Edge {
+  readonly name: string;
+  readonly from: string;
+  readonly to: string;
+  readonly fromColumns: readonly string[];
+  readonly toColumns: readonly string[];
+  readonly bridge: { readonly name: string; readonly fromColumns: readonly string[]; readonly toColumns: readonly string[] } | null;
 }
 
 export function columnOf(relation: Relation, name: string): Column | null {

@@ -34,7 +34,7 @@ export function compile(
       options.features ?? ALL_FEATURES,
       declared(options.parameterOids ?? []),
     );
-    return govern(bound, access, catalog.version);
+    return govern(bound, access, catalog, (hop) => compile(hop, catalog, access));
   } catch (error) {
     throw error instanceof RangeError ? queryError('tooDeep', {}) : error;
   }

@@ -70,6 +70,8 @@ function explainFrom(item: FromItem): Explanation {
       return explainQuery(item.query);
     case 'cte':
       return step('common table', { table: item.table }, []);
+    case 'runtime':
+      return step('runtime rows', { columns: item.columns.map((c) => c.name) }, []);
     case 'join':
       return step(`${item.type} join`, { keys: item.on.length }, [
         explainFrom(item.left),

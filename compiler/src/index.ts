@@ -1,7 +1,16 @@
 /** The compiler of OSL-SQL: text, catalog and access in, governed SQL out. No I/O, no clock, no database. */
 export type { Access, MaskKind, RelationAccess, RelationGrant } from './access.js';
 export { bindPredicate, type Features } from './bind/index.js';
-export { type Catalog, type Column, columnOf, type Metric, type Relation } from './catalog.js';
+export {
+  type Catalog,
+  type Column,
+  columnOf,
+  type Edge,
+  type FacetStore,
+  type FacetVersion,
+  type Metric,
+  type Relation,
+} from './catalog.js';
 export { ALL_FEATURES, type CompileOptions, compile } from './compile.js';
 export { type Emitted, emit } from './emit/index.js';
 export {
@@ -16,11 +25,13 @@ export {
 } from './errors.js';
 export { type Explanation, explain } from './explain.js';
 export { type AttributePattern, forChain } from './govern/chain.js';
-export type { GovernedPlanFields, OutputColumn } from './govern/governed-plan.js';
+export type { GovernedPlanFields, GovernedRuntime, GovernedStore, OutputColumn } from './govern/governed-plan.js';
 export { GovernedPlan } from './govern/governed-plan.js';
 export { REDACTED } from './govern/mask.js';
 export { type Parsed, parse, ready, type StatementText, splitStatements } from './parse.js';
-export type { Expr, Slot } from './plan.js';
+export { OPERATOR_SIGNATURES, operatorNamed, type OperatorSignature } from './operators.js';
+export type { Expr, Form, Slot } from './plan.js';
+export { type Hydration, ORDINAL, type OperatorUse, type Retrieval, type RuntimeRelation, type Traversal } from './runtime.js';
 export { nearest } from './text.js';
 export {
   type ArrayType,

@@ -1,5 +1,6 @@
 import type { Relation } from './catalog.js';
 import type { FunctionDefinition, OperatorDefinition } from './functions/definition.js';
+import type { RuntimeRelation } from './runtime.js';
 import type { ArrayType, ScalarType, TypeName } from './types.js';
 
 /**
@@ -204,6 +205,25 @@ export type FrameBound =
   | { readonly kind: 'unbounded preceding' | 'current row' | 'unbounded following' }
   | { readonly kind: 'preceding' | 'following'; readonly offset: Expr };
 
+/** The distance of a stored vector to one that is given; legal inside a scan of a facet's store only. */
+export interface Distance {
+  readonly kind: 'distance';
+  /** `<#>` is the negative inner product, `<=>` the cosine distance. */
+  readonly operator: '<#>' | '<=>';
+  readonly vector: 'sparsevec' | 'vector';
+  readonly column: string;
+  /** The vector in pgvector's text format. */
+  readonly to: Expr;
+  readonly type: 'float8';
+}
+
+/** A stored vector as numbers; legal inside a scan of a facet's store only. */
+export interface StoredVector {
+  readonly kind: 'stored_vector';
+  readonly column: string;
+  readonly type: 'float4[]';
+}
+
 /** A subquery that yields one value. */
 export interface ScalarQuery {
   readonly kind: 'scalar_query';
@@ -266,6 +286,8 @@ export type Expr =
   | Subscript
   | Aggregate
   | WindowCall
+  | Distance
+  | StoredVector
   | ScalarQuery
   | Exists
   | InQuery
@@ -324,6 +346,15 @@ export interface CommonTableRef {
   readonly table: number;
 }
 
+/** Rows that are worked out before the statement runs; see `runtime.ts`. */
+export interface RuntimeScan {
+  readonly kind: 'runtime';
+  readonly id: SourceId;
+  /** The slot that brings them, as a jsonb array of objects. */
+  readonly slot: number;
+  readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
+}
+
 /** `on` holds equalities of sealed keys, all of which must hold. */
 export interface Join {
   readonly kind: 'join';
@@ -333,7 +364,7 @@ export interface Join {
   readonly on: readonly Operation[];
 }
 
-export type FromItem = EntityScan | GovernedScan | Derived | CommonTableRef | Join;
+export type FromItem = EntityScan | GovernedScan | Derived | CommonTableRef | RuntimeScan | Join;
 
 export interface CommonTable {
   readonly id: number;
@@ -397,6 +428,10 @@ export type Slot =
   | { readonly kind: 'client'; readonly type: TypeName; readonly index: number }
   /** All values of an attribute of a chain subject, as an array. */
   | { readonly kind: 'attribute'; readonly type: ArrayType; readonly subject: number; readonly name: string }
+  /** The rows of runtime relation `index`. */
+  | { readonly kind: 'runtime'; readonly type: 'jsonb'; readonly index: number }
+  /** What a step of a runtime relation is given by the step before it. */
+  | { readonly kind: 'given'; readonly type: TypeName; readonly name: string }
   /** The inner or outer pad of the tenant's mask key for one key domain; 64 bytes. */
   | {
       readonly kind: 'pad';
@@ -408,10 +443,14 @@ export type Slot =
 /** A literal in Postgres' text format; an array for an IN list. */
 export type LiteralValue = string | readonly (string | null)[];
 
+/** The five forms of OSL-SQL. */
+export type Form = 'structured' | 'retrieve' | 'traverse' | 'joint' | 'cross_modal';
+
 /** A bound query: what the caller asked, resolved, not yet governed. */
 export interface Plan {
-  readonly form: 'structured';
+  readonly form: Form;
   readonly query: Query;
+  readonly runtime: readonly RuntimeRelation[];
   readonly slots: readonly Slot[];
   /** Types of `$1 … $n`. */
   readonly clientTypes: readonly TypeName[];

@@ -9,6 +9,10 @@ export interface ValueSources<V> {
   readonly client: (index: number) => V | undefined;
   /** Every value of an attribute of a chain subject. */
   readonly attribute: (subject: number, name: string) => readonly string[];
+  /** The rows of runtime relation `index`, as a JSON array of objects. */
+  readonly runtime: (index: number) => string;
+  /** What a step of a runtime relation is given, in text format. */
+  readonly given: (name: string) => string;
   /** The HMAC pad of a key domain: 64 bytes, in hex. */
   readonly pad: (pad: 'inner' | 'outer', domain: string) => string;
 }
@@ -27,6 +31,10 @@ export function valuesOf<V>(slots: readonly Slot[], sources: ValueSources<V>): r
       }
       case 'attribute':
         return sources.text(arrayText(sources.attribute(slot.subject, slot.name)));
+      case 'runtime':
+        return sources.text(sources.runtime(slot.index));
+      case 'given':
+        return sources.text(sources.given(slot.name));
       case 'pad':
         return sources.text(`\\x${sources.pad(slot.pad, slot.domain)}`);
       default: {

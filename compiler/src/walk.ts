@@ -13,7 +13,10 @@ export function childrenOf(expr: Expr): readonly Expr[] {
     case 'structural':
     case 'scalar_query':
     case 'exists':
+    case 'stored_vector':
       return [];
+    case 'distance':
+      return [expr.to];
     case 'call':
     case 'and':
     case 'or':
@@ -74,7 +77,10 @@ export function mapChildren(expr: Expr, f: (e: Expr) => Expr, q: (query: Query) 
     case 'null':
     case 'boolean':
     case 'structural':
+    case 'stored_vector':
       return expr;
+    case 'distance':
+      return Object.freeze({ ...expr, to: f(expr.to) });
     case 'call':
       return Object.freeze({ ...expr, args: all(expr.args) });
     case 'operation':
@@ -228,6 +234,7 @@ function mapFrom(
     case 'entity':
     case 'governed':
     case 'cte':
+    case 'runtime':
       return leaf(item);
     default:
       return assertNever(item);

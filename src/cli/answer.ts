@@ -5,20 +5,7 @@ import { type Cell, formatTable, rowCount } from './table.js';
 export const FORMATS = ['table', 'csv', 'json'] as const;
 export type Format = (typeof FORMATS)[number];
 
-const NUMERIC: ReadonlySet<string> = new Set([
-  'int2',
-  'int4',
-  'int8',
-  'float4',
-  'float8',
-  'numeric',
-  'oid',
-  'smallint',
-  'integer',
-  'bigint',
-  'real',
-  'double precision',
-]);
+const NUMERIC: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'float4', 'float8', 'numeric']);
 
 /** The answer in `body`, or null where it is none. */
 export function answerOf(body: Readonly<Record<string, unknown>>): AnswerBody | null {
@@ -58,9 +45,8 @@ function cellOf(value: unknown): Cell {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
-/** `numeric(10,2)` too. */
 function isNumeric(type: string): boolean {
-  return NUMERIC.has(type.replace(/\(.*$/, ''));
+  return NUMERIC.has(type);
 }
 
 function isAnswer(body: object): body is AnswerBody {

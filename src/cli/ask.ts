@@ -14,13 +14,17 @@ export interface AskFlags extends CallerFlags {
 export function addAskOptions(command: Command): Command {
   return command
     .option('--token <token>', 'the token to ask with (OSL_TOKEN)')
-    .addOption(new Option('--subject <name>', 'mint a token for this subject (OSL_SUBJECT)').conflicts('token'))
+    .addOption(
+      new Option('--subject <name>', 'mint a token for this subject (OSL_SUBJECT)').conflicts('token'),
+    )
     .addOption(
       new Option('--chain <names>', 'mint one for the last of these, who acts for the others')
         .argParser(names)
         .conflicts('token'),
     )
-    .addOption(new Option('--server <url>', 'another server than that of the data directory').env('OSL_SERVER'))
+    .addOption(
+      new Option('--server <url>', 'another server than that of the data directory').env('OSL_SERVER'),
+    )
     .addOption(dataDirOption())
     .addOption(policyOption());
 }

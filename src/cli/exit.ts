@@ -60,7 +60,7 @@ export function failureOf(error: unknown): Failure {
 function causeOf(error: Error): string | null {
   if (!(error.cause instanceof Error)) return null;
   const system = systemFault(error.cause);
-  return system === null || error.message.includes(system) ? null : `${error.message}: ${system}`;
+  return system === null || error.message.includes('full') ? null : `${error.message}: ${system}`;
 }
 
 const SYSTEM_FAULTS: ReadonlyMap<string, string> = new Map([

@@ -47,9 +47,7 @@ export interface Issuer {
 export async function openIssuer(settings: Settings, policyFile: string | null): Promise<Issuer> {
   const { dataDir } = settings;
   if (!existsSync(join(dataDir, 'keys'))) {
-    throw usage(
-      `there are no keys in ${join(dataDir, 'keys')}: start a server once, or name its --data-dir`,
-    );
+    throw usage(`there are no keys in ${join(dataDir, 'keys')}: start a server once, or name its --data-dir`);
   }
   const { signing } = tenantKeys(dataDir);
   const { document } = await loadPolicyDocument(policyFile ?? policyOf(settings));

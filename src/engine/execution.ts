@@ -1,4 +1,6 @@
 import { InternalError, queryError } from 'osl-compiler';
+import { fitting, type Room, roomIn } from './caps.js';
+import { columnOidsOf, sameOids } from './column-types.js';
 import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamError } from './engine.js';
 import type { PreparedStatement, PreparedStatements } from './prepared.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
@@ -134,7 +136,7 @@ export class Execution implements Job {
   rows(bytes: Uint8Array, count: number): void | Promise<void> {
     if (this.#discard) return undefined;
     if (this.lane === 'shared') return this.#hold(bytes, count);
-    const fits = this.#fitting(bytes, count);
+    const fits = fitting(bytes, count, this.#room());
     if (fits.rows < count) this.#overflow();
     if (fits.rows === 0) return undefined;
     this.rowCount += fits.rows;
@@ -217,7 +219,7 @@ export class Execution implements Job {
     const held = this.#held;
     this.#held = [];
     const bytes = held.length === 1 && held[0] !== undefined ? held[0] : Buffer.concat(held);
-    const fits = this.#fitting(bytes, this.rowCount, 0, 0);
+    const fits = fitting(bytes, this.rowCount, roomIn(this.#options, 0, 0));
     this.#truncated = fits.rows < this.rowCount;
     this.rowCount = fits.rows;
     this.byteCount = fits.bytes;
@@ -249,27 +251,8 @@ export class Execution implements Job {
     }
   }
 
-  /** How many of the `count` rows in `bytes` both caps still admit. */
-  #fitting(
-    bytes: Uint8Array,
-    count: number,
-    rowsBefore: number = this.rowCount,
-    bytesBefore: number = this.byteCount,
-  ): { readonly rows: number; readonly bytes: number } {
-    const { maxRows, maxBytes } = this.#options;
-    const rowsLeft = maxRows > 0 ? maxRows - rowsBefore : Number.POSITIVE_INFINITY;
-    const bytesLeft = maxBytes > 0 ? maxBytes - bytesBefore : Number.POSITIVE_INFINITY;
-    if (count <= rowsLeft && bytes.length <= bytesLeft) return { rows: count, bytes: bytes.length };
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    let rows = 0;
-    let end = 0;
-    while (rows < count && rows < rowsLeft) {
-      const next = end + 1 + view.getInt32(end + 1);
-      if (next > bytesLeft) break;
-      end = next;
-      rows += 1;
-    }
-    return { rows, bytes: end };
+  #room(): Room {
+    return roomIn(this.#options, this.rowCount, this.byteCount);
   }
 
   #beyondCap(): boolean {
@@ -317,32 +300,4 @@ export class Execution implements Job {
     if (result === null) this.#reject(error);
     else this.#resolve(result);
   }
-}
-
-/** Types whose values are, byte for byte in both formats, values of the model's `text`. */
-const SAME_BYTES: ReadonlyMap<number, number> = new Map([
-  [1042, 25], // bpchar
-  [1043, 25], // varchar
-  [1014, 1009],
-  [1015, 1009],
-]);
-
-function sameOids(described: readonly number[], promised: readonly number[]): boolean {
-  if (described === promised) return true;
-  return (
-    described.length === promised.length &&
-    described.every((oid, i) => (SAME_BYTES.get(oid) ?? oid) === promised[i])
-  );
-}
-
-/** The type OIDs of a RowDescription body. */
-function columnOidsOf(body: Buffer): number[] {
-  const oids: number[] = [];
-  let at = 2;
-  for (let n = body.readUInt16BE(0); n > 0; n--) {
-    at = body.indexOf(0, at) + 1;
-    oids.push(body.readUInt32BE(at + 6));
-    at += 18;
-  }
-  return oids;
 }

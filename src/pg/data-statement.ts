@@ -15,7 +15,7 @@ export function dataStatement(plan: GovernedPlan, run: Run): Statement {
   return {
     parameterTypes: plan.clientTypes.map(oidOf),
     columns: plan.outputs.map(columnOf),
-    open: (bind) => new DataPortal(bind, run),
+    open: (bind) => new DataPortal(plan, bind, run),
   };
 }
 
@@ -33,12 +33,14 @@ function columnOf(output: GovernedPlan['outputs'][number]): ColumnDescription {
  * portions they are kept, up to a bound, since the upstream session is not held for it.
  */
 class DataPortal implements Portal {
+  readonly #described: GovernedPlan;
   readonly #bind: Bind;
   readonly #run: Run;
   #held: Uint8Array[] | null = null;
   #taken = 0;
 
-  constructor(bind: Bind, run: Run) {
+  constructor(described: GovernedPlan, bind: Bind, run: Run) {
+    this.#described = described;
     this.#bind = bind;
     this.#run = run;
   }
@@ -79,10 +81,31 @@ class DataPortal implements Portal {
   async #answer(sink: RowSink): Promise<Answer> {
     const { parameterFormats, parameters, resultFormats } = this.#bind;
     const values = parameters.map((bytes, i) => ({ format: parameterFormats[i] ?? (0 as const), bytes }));
-    const answer = await this.#run({ parameters: values, resultFormats, maxRows: 0, sink });
+    const answer = await this.#run({
+      parameters: values,
+      resultFormats,
+      maxRows: 0,
+      sink: (plan) => {
+        requireSame(this.#described, plan);
+        return sink;
+      },
+    });
     if (answer.truncated) throw queryError('rowCap', { limit: answer.rows });
     return answer;
   }
+}
+
+/** A reload between Parse and Execute may change what `*` means; the client was told of other columns then. */
+function requireSame(described: GovernedPlan, plan: GovernedPlan): void {
+  if (plan === described || shapeOf(plan) === shapeOf(described)) return;
+  throw queryError('unresolvable', {
+    detail: 'the columns of this prepared statement have changed since it was prepared',
+    hint: 'prepare it again',
+  });
+}
+
+function shapeOf({ outputs, clientTypes }: GovernedPlan): string {
+  return JSON.stringify([clientTypes, outputs.map((o) => [o.name, o.type])]);
 }
 
 function noticesOf(answer: Answer): Pick<FetchResult, 'notices'> {

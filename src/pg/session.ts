@@ -55,9 +55,13 @@ export class PgSession implements SessionHandler {
       const start = only < 0 ? last : last.slice(0, -1);
       return start.trim() === '' ? [] : [{ text: start, start: 0 }];
     }
-    return this.#guarded(randomUUID(), text, () =>
-      splitStatements(text).map((s) => ({ text: s.text, start: s.offset })),
-    );
+    try {
+      return splitStatements(text).map((s) => ({ text: s.text, start: s.offset }));
+    } catch (failure) {
+      // As one question it meets the same fault, and the refusal is recorded.
+      if (failure instanceof QueryError) return [{ text, start: 0 }];
+      throw failure;
+    }
   }
 
   async prepare(text: string, parameterTypes: readonly number[]): Promise<Statement | null> {

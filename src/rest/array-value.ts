@@ -8,6 +8,7 @@ const COMMA = 0x2c;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const BRACKET = 0x5b;
+const END_BRACKET = 0x5d;
 const EQUALS = 0x3d;
 
 /**
@@ -20,10 +21,10 @@ export function arrayValue(element: WriteValue): WriteValue {
     while (at < end) {
       const byte = source[at];
       if (byte === OPEN) {
-        out.text('[');
+        out.byte(BRACKET);
         at += 1;
       } else if (byte === CLOSE) {
-        out.text(']');
+        out.byte(END_BRACKET);
         at += 1;
       } else if (byte === COMMA) {
         out.byte(COMMA);
@@ -37,11 +38,14 @@ export function arrayValue(element: WriteValue): WriteValue {
   };
 }
 
+const NULL = Buffer.from('null');
+
 /** An element without quotes ends at the next comma or brace; only here NULL is null. Gives its end. */
 function bare(source: Buffer, start: number, end: number, element: WriteValue, out: JsonBytes): number {
   let at = start;
   while (at < end && source[at] !== COMMA && source[at] !== CLOSE) at += 1;
-  if (at - start === 4 && source.latin1Slice(start, at).toUpperCase() === 'NULL') out.text('null');
+  if (at - start === 4 && source.toString('latin1', start, at).toUpperCase() === 'NULL')
+    out.copy(NULL, 0, NULL.length);
   else element(source, start, at, out);
   return at;
 }

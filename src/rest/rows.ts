@@ -38,6 +38,9 @@ const DATA_ROW = 0x44;
 const HEAD = 7;
 const COMMA = 0x2c;
 const NEWLINE = 0x0a;
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+const NULL = Buffer.from('null');
 
 /** Rows as elements of one array, or as lines (NDJSON). */
 export type RowStyle = 'elements' | 'lines';
@@ -58,7 +61,8 @@ export class RowWriter {
     const source = Buffer.from(dataRows.buffer, dataRows.byteOffset, dataRows.byteLength);
     let at = 0;
     for (let n = 0; n < count; n++) {
-      if (source[at] !== DATA_ROW) throw new InternalError('a DataRow message does not start where it should');
+      if (source[at] !== DATA_ROW)
+        throw new InternalError('a DataRow message does not start where it should');
       if (this.#style === 'elements' && !this.#first) out.byte(COMMA);
       this.#first = false;
       at = this.#row(source, at + HEAD, out);
@@ -74,13 +78,14 @@ export class RowWriter {
       const length = source.readInt32BE(at);
       at += 4;
       if (length < 0) {
-        out.text('null');
+        out.copy(NULL, 0, NULL.length);
       } else {
         write(source, at, at + length, out);
         at += length;
       }
     }
-    out.text(this.#fields.length === 0 ? '{}' : '}');
+    if (this.#fields.length === 0) out.byte(OPEN);
+    out.byte(CLOSE);
     return at;
   }
 }

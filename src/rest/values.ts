@@ -18,7 +18,7 @@ const verbatim: WriteValue = (source, start, end, out) => out.copy(source, start
 const plain: WriteValue = (source, start, end, out) => out.plain(source, start, end);
 
 const SCALARS: Readonly<Record<ScalarType, WriteValue>> = {
-  bool: (source, start, _end, out) => out.text(source[start] === 0x74 ? 'true' : 'false'),
+  bool,
   int2: verbatim,
   int4: verbatim,
   int8: plain,
@@ -36,6 +36,14 @@ const SCALARS: Readonly<Record<ScalarType, WriteValue>> = {
   jsonb: verbatim,
 };
 
+const TRUE = Buffer.from('true');
+const FALSE = Buffer.from('false');
+
+function bool(source: Buffer, start: number, _end: number, out: JsonBytes): void {
+  const word = source[start] === 0x74 ? TRUE : FALSE;
+  out.copy(word, 0, word.length);
+}
+
 /** `NaN`, `Infinity` and `-Infinity` end in a letter; numbers end in a digit. */
 function float(source: Buffer, start: number, end: number, out: JsonBytes): void {
   if (isDigit(source[end - 1])) out.copy(source, start, end);
@@ -45,6 +53,7 @@ function float(source: Buffer, start: number, end: number, out: JsonBytes): void
 const DATE_LENGTH = 10;
 const SPACE = 0x20;
 const T = 0x54;
+const Z = 0x5a;
 const QUOTE = 0x22;
 
 /** `2026-01-31 00:00:00.5` with a T. Infinities, years of five digits and years BC stay as Postgres says them. */
@@ -72,7 +81,8 @@ function timestamptz(source: Buffer, start: number, end: number, out: JsonBytes)
   out.copy(source, start, start + DATE_LENGTH);
   out.byte(T);
   out.copy(source, start + DATE_LENGTH + 1, zone);
-  out.text('Z"');
+  out.byte(Z);
+  out.byte(QUOTE);
 }
 
 /** From `\x` and hexadecimal digits. */

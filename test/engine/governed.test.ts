@@ -13,6 +13,8 @@ import { dataRow, errorOf, NO_NATIVE, nativeFixture, pgliteFixture, text } from 
 const CATALOG: Catalog = {
   version: 'c1',
   metrics: new Map(),
+  facets: new Map(),
+  edges: [],
   relations: new Map([
     [
       'order',
@@ -81,7 +83,9 @@ for (const [name, open] of [
 
     rows.length = 0;
     const forged = { ...plan, outputs: plan.outputs } as unknown as GovernedPlan; // what a cast could smuggle in
-    t.ok((await errorOf(governed.execute(forged, [text('2')], OPTIONS, sink))) instanceof InternalError);
+    t.match(await errorOf(governed.execute(forged, [text('2')], OPTIONS, sink)), {
+      message: 'an ungoverned plan reached the engine',
+    });
     t.ok(
       (await errorOf(governed.execute(plan, [], OPTIONS, sink))) instanceof InternalError,
       'a value is missing',

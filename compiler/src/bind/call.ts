@@ -11,6 +11,8 @@ import type { BindContext, Location } from './context.js';
 import { type Environment, insideCall } from './environment.js';
 import { bindExpression, bindPredicateNode } from './expression.js';
 import { bindMeasure } from './measure.js';
+import { bindOperatorCall } from './operator.js';
+import { localSources } from './scope.js';
 import { bindWindow } from './window.js';
 
 /** A function call: scalar, aggregate or window. */
@@ -18,6 +20,8 @@ export function bindCall(node: FuncCall, env: Environment): Expr {
   const { ctx } = env;
   const name = nameParts(node.funcname).join('.');
   if (name === 'measure') return bindMeasure(node, env);
+  const operator = bindOperatorCall(node, env);
+  if (operator !== null) return operator;
   refuseOddities(node, ctx);
   if (node.over !== undefined) return bindWindow(name, node, env);
   const kind = functionsNamed(name)[0]?.kind;
@@ -163,7 +167,7 @@ export function aggregateOf(name: string, node: FuncCall, bounds: readonly Bound
 
 /** In Postgres an aggregate over outer columns alone belongs to the outer query; here it has no node. */
 function refuseOuterOnly(expr: Expr, env: Environment, location: Location): void {
-  const local = new Set(env.scope.items.map((i) => i.source));
+  const local = localSources(env.scope);
   if (someExpr(expr, (e) => e.kind === 'column' && !local.has(e.source))) {
     throw env.ctx.error(
       'unsupported',

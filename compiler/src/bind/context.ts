@@ -4,6 +4,7 @@ import { type ErrorName, type ErrorParameters, type QueryError, queryError } fro
 import type { Expr, LiteralValue, Parameter, Slot } from '../plan.js';
 import { positionAt, type SourceText } from '../text.js';
 import type { TypeName } from '../types.js';
+import type { RuntimeDraft } from './runtime-draft.js';
 
 /** A place in the parsed text: a UTF-8 byte offset, or undefined where the parser gives none. */
 export type Location = number | undefined;
@@ -28,6 +29,7 @@ export class BindContext {
   readonly #clientTypes: (TypeName | null)[];
   readonly #locations = new WeakMap<Expr, number>();
   readonly #used = new Map<number, Set<string>>();
+  readonly #drafts: RuntimeDraft[] = [];
   #sources = 0;
   #tables = 0;
   #depth = 0;
@@ -93,6 +95,20 @@ export class BindContext {
 
   usedOf(source: number): readonly string[] {
     return [...(this.#used.get(source) ?? [])].sort();
+  }
+
+  /** Takes a runtime relation of this statement; gives the slot that will bring its rows. */
+  runtime(draft: RuntimeDraft): number {
+    if (this.#drafts.length > 0) {
+      const hint = 'a query belongs to exactly one of the five forms';
+      throw queryError('unsupported', { construct: 'more than one of RETRIEVE, TRAVERSE and `evidence`', hint });
+    }
+    this.#drafts.push(draft);
+    return this.#slots.push(Object.freeze({ kind: 'runtime', type: 'jsonb', index: this.#drafts.length - 1 })) - 1;
+  }
+
+  get drafts(): readonly RuntimeDraft[] {
+    return this.#drafts;
   }
 
   /** Remembers where `expr` stands, for errors that are found later. */

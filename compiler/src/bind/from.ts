@@ -6,7 +6,9 @@ import { infix } from './a-expr.js';
 import { nameParts, stringOf } from './ast.js';
 import type { BindContext, Location } from './context.js';
 import type { Environment } from './environment.js';
+import { withEvidence } from './joint.js';
 import { type BoundColumn, bindQuery } from './query.js';
+import { bindRetrieve } from './retrieve.js';
 import {
   type CommonTableEntry,
   columnsFor,
@@ -17,6 +19,7 @@ import {
   TWICE,
 } from './scope.js';
 import { sealedColumn, sealedHint } from './subquery.js';
+import { bindTraverse } from './traverse.js';
 
 /** A FROM clause: its tree, and its items as names see them, left to right. */
 export interface BoundFrom {
@@ -65,20 +68,24 @@ function bindItem(node: Node, ctx: BindContext, outer: Scope | null, tables: Sco
   if ('RangeVar' in node) return bindRelation(node.RangeVar, ctx, tables);
   if ('JoinExpr' in node) return ctx.nested(() => bindJoin(node.JoinExpr, ctx, outer, tables));
   if ('RangeSubselect' in node) return bindDerived(node.RangeSubselect, ctx, tables);
-  if ('RangeFunction' in node) throw refuseFunction(node.RangeFunction, ctx);
+  if ('RangeFunction' in node) return bindTableFunction(node.RangeFunction, ctx);
   if ('RangeTableSample' in node) {
     throw ctx.error('unsupported', { construct: 'TABLESAMPLE', hint: null }, node.RangeTableSample.location);
   }
   throw ctx.error('unsupported', { construct: 'this FROM item', hint: null }, undefined);
 }
 
-function refuseFunction(node: RangeFunction, ctx: BindContext) {
+/** `RETRIEVE(…)` and `TRAVERSE(…)`; no other function stands in FROM. */
+function bindTableFunction(node: RangeFunction, ctx: BindContext): BoundFrom {
   const list = node.functions?.[0];
-  const call = list !== undefined && 'List' in list ? list.List.items?.[0] : undefined;
-  const name =
-    call !== undefined && 'FuncCall' in call ? nameParts(call.FuncCall.funcname).join('.') : 'this function';
-  const at = call !== undefined && 'FuncCall' in call ? call.FuncCall.location : undefined;
-  return ctx.error('unsupported', { construct: `\`${name}\` in FROM`, hint: null }, at);
+  const item = list !== undefined && 'List' in list ? list.List.items?.[0] : undefined;
+  const call = item !== undefined && 'FuncCall' in item ? item.FuncCall : {};
+  const name = nameParts(call.funcname).join('.');
+  const plain = node.functions?.length === 1 && node.lateral !== true && node.ordinality !== true && node.alias?.colnames === undefined;
+  if (plain && name === 'retrieve') return bindRetrieve(call, node.alias?.aliasname, ctx);
+  if (plain && name === 'traverse') return bindTraverse(call, node.alias?.aliasname, ctx);
+  const construct = `\`${name === '' ? 'this function' : name}\` in FROM`;
+  throw ctx.error('unsupported', { construct, hint: 'table functions are RETRIEVE and TRAVERSE' }, call.location);
 }
 
 function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables']): BoundFrom {
@@ -92,7 +99,10 @@ function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables'])
   const columns = columnsFor(relation, access);
   const alias = node.alias?.aliasname ?? relation.name;
   const item: EntityScan = { kind: 'entity', id, relation, columns: [] };
-  return { item, items: [{ source: id, alias, columns: renamed(columns, node.alias, ctx), relation }] };
+  const plain = renamed(columns, node.alias, ctx);
+  const content = withEvidence(item, plain, ctx);
+  if (content === null) return { item, items: [{ source: id, alias, columns: plain, relation }] };
+  return { item, items: [{ source: id, alias, columns: content.columns, relation, hydration: content.draft }] };
 }
 
 /** Column aliases rename by position, which would let a caller name a column by counting; they have no node. */
@@ -112,6 +122,10 @@ function visibleRelation(node: RangeVar, ctx: BindContext): Relation {
   const known = ctx.catalog.relations.get(relname ?? '');
   const here = (catalogname ?? 'osl') === 'osl' && (schemaname ?? 'entities') === 'entities';
   if (!here || known === undefined || !ctx.access.relations.has(known.name)) throw unknownRelation(node, ctx);
+  if (known.kind === 'facet') {
+    const hint = `FROM RETRIEVE(facet => '${known.name}', query => '…', top_k => 5)`;
+    throw ctx.error('unsupported', { construct: `facet \`${known.name}\` as a table`, hint }, node.location ?? 0);
+  }
   return known;
 }
 

@@ -2,7 +2,7 @@ import { fingerprint } from '../emit/fingerprint.js';
 import type { Expr } from '../plan.js';
 import { allQueries, childrenOf, exprsOf, queryOf } from '../walk.js';
 import type { BindContext } from './context.js';
-import type { Scope } from './scope.js';
+import { localSources, type Scope } from './scope.js';
 
 /** Above GROUP BY, a column of this level may stand only inside an aggregate or as part of a grouped expression. */
 export function checkGrouping(
@@ -12,7 +12,7 @@ export function checkGrouping(
   ctx: BindContext,
 ): void {
   const keys = new Set(groupBy.map(fingerprint));
-  const local = new Map(scope.items.map((i) => [i.source, i]));
+  const local = localSources(scope);
   const check = (expr: Expr): void => {
     if (keys.has(fingerprint(expr)) || expr.kind === 'aggregate') return;
     if (expr.kind === 'column') {

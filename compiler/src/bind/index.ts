@@ -2,7 +2,10 @@ import type { Access } from '../access.js';
 import type { Catalog } from '../catalog.js';
 import { queryError } from '../errors.js';
 import type { Parsed } from '../parse.js';
-import type { Plan } from '../plan.js';
+import type { Form, Plan, Query } from '../plan.js';
+import type { RuntimeRelation } from '../runtime.js';
+import { allQueries, leavesOf } from '../walk.js';
+import { finishedRelation } from './runtime-draft.js';
 import type { TypeName } from '../types.js';
 import { kindOf } from './ast.js';
 import { BindContext, type Features } from './context.js';
@@ -32,12 +35,24 @@ export function bind(
   const ctx = new BindContext(parsed.source, catalog, access, features, clientTypes);
   const { query, columns } = bindQuery(parsed.node.SelectStmt, ctx, null);
   const complete = withUsedColumns(query, ctx);
+  const runtime = Object.freeze(ctx.drafts.map((d) => finishedRelation(d, ctx)));
   return Object.freeze({
-    form: 'structured',
+    form: formOf(runtime, complete),
     query: complete,
+    runtime,
     columns: Object.freeze(columns),
     ...ctx.finish(),
   });
+}
+
+/** Which of the five forms the statement has. */
+function formOf(runtime: readonly RuntimeRelation[], query: Query): Form {
+  const [first] = runtime;
+  if (first === undefined) return 'structured';
+  if (first.kind === 'traversal') return 'traverse';
+  if (first.kind === 'hydration') return 'joint';
+  const joined = allQueries(query).some((q) => q.kind === 'select' && leavesOf(q.from).some((l) => l.kind === 'entity'));
+  return joined ? 'cross_modal' : 'retrieve';
 }
 
 /** Statements that are SQL but no question. */

@@ -9,6 +9,7 @@ import type { BindContext } from './context.js';
 import type { Environment } from './environment.js';
 import { bindExpression } from './expression.js';
 import { type CommonTableEntry, innerScope, type Scope } from './scope.js';
+import { usedColumns } from './runtime-draft.js';
 import { bindSelect } from './select.js';
 
 /** A bound query and what its columns are to the query around it. */
@@ -234,10 +235,19 @@ function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuer
 
 const undecided: Bound = { kind: 'untyped', value: null, location: undefined };
 
+function columnsOfDraft(source: number, ctx: BindContext) {
+  const draft = ctx.drafts.find((d) => d.source === source);
+  return draft === undefined ? [] : usedColumns(draft, ctx);
+}
+
 /** Fills in which columns each scan reads, once the whole statement is bound. */
 export function withUsedColumns(query: Query, ctx: BindContext): Query {
   return mapQuery(query, {
     item: (i) =>
-      i.kind === 'entity' ? Object.freeze({ ...i, columns: Object.freeze(ctx.usedOf(i.id)) }) : i,
+      i.kind === 'entity'
+        ? Object.freeze({ ...i, columns: Object.freeze(ctx.usedOf(i.id)) })
+        : i.kind === 'runtime'
+          ? Object.freeze({ ...i, columns: columnsOfDraft(i.id, ctx) })
+          : i,
   });
 }

@@ -5,6 +5,7 @@ import { nearest } from '../text.js';
 import type { TypeName } from '../types.js';
 import type { BindContext, Location } from './context.js';
 import type { BoundColumn } from './query.js';
+import type { HydrationDraft, RetrievalDraft } from './runtime-draft.js';
 
 /** One column that a FROM item offers, under the name that queries use for it. */
 export interface ScopeColumn {
@@ -17,6 +18,8 @@ export interface ScopeColumn {
   readonly denied: boolean;
   /** Whether `*` includes it. */
   readonly starred: boolean;
+  /** Set where another FROM item than its own holds the value. */
+  readonly source?: number;
 }
 
 /** A FROM item as names see it. */
@@ -26,6 +29,12 @@ export interface ScopeItem {
   readonly columns: ReadonlyMap<string, ScopeColumn>;
   /** The relation behind it, where it is one. */
   readonly relation: Relation | null;
+  /** Set for a RETRIEVE: operators and filters go there. */
+  readonly retrieval?: RetrievalDraft;
+  /** Set for an entity with content: using its `evidence` makes the query a Joint one. */
+  readonly hydration?: HydrationDraft;
+  /** The order of the rows where the query states none. */
+  readonly order?: readonly ColumnRef[];
 }
 
 /** The names that an expression can use. Inner scopes see outer ones (correlation). */
@@ -94,14 +103,20 @@ export function resolveColumn(
   if (found === null) throw unknownColumn(scope, alias, name, ctx, location);
   const { item, column, level } = found;
   if (column.denied) throw ctx.error('denied', { object: qualified(item, name) }, location);
-  ctx.use(item.source, column.name);
-  const ref: ColumnRef = Object.freeze({
-    kind: 'column',
-    source: item.source,
-    name: column.name,
-    type: column.type,
-  });
+  const source = column.source ?? item.source;
+  ctx.use(source, column.name);
+  const ref: ColumnRef = Object.freeze({ kind: 'column', source, name: column.name, type: column.type });
   return { ref: ctx.at(ref, location), column, item, level };
+}
+
+/** Sources whose columns the items of this level offer, by item. */
+export function localSources(scope: Scope): ReadonlyMap<number, ScopeItem> {
+  const sources = new Map<number, ScopeItem>();
+  for (const item of scope.items) {
+    sources.set(item.source, item);
+    for (const column of item.columns.values()) if (column.source !== undefined) sources.set(column.source, item);
+  }
+  return sources;
 }
 
 /** Like `resolveColumn`, but null where nothing has that name. */

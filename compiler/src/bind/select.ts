@@ -1,6 +1,6 @@
 import type { Node, ResTarget, SelectStmt, SortBy, SubLink, WindowDef } from '@pgsql/types';
 import { fingerprint } from '../emit/fingerprint.js';
-import type { Expr, Output, Select, SortKey } from '../plan.js';
+import type { Expr, FromItem, Output, Select, SortKey } from '../plan.js';
 import { nearest } from '../text.js';
 import { someExpr } from '../walk.js';
 import { integerOf, kindOf, nameParts, stringOf } from './ast.js';
@@ -8,9 +8,11 @@ import { sortKey } from './call.js';
 import type { BindContext } from './context.js';
 import type { Environment } from './environment.js';
 import { bindPredicateNode, bindValue, required } from './expression.js';
-import { bindFrom } from './from.js';
+import { type BoundFrom, bindFrom } from './from.js';
 import { checkGrouping } from './grouping.js';
+import { hydrated } from './joint.js';
 import { type BoundQuery, bindLimit } from './query.js';
+import { takeStoreFilters } from './retrieve.js';
 import { innerScope, lookUp, type Scope, type ScopeItem, TWICE } from './scope.js';
 import { bindCorrelation } from './subquery.js';
 import { extendsWindow } from './window.js';
@@ -34,10 +36,11 @@ export function bindSelect(
     namedWindows: named,
     policy: false,
   });
-  const where = conjunctsOf(stmt.whereClause).map((c) => {
+  const predicates = conjunctsOf(stmt.whereClause).map((c) => {
     const whereEnv = env('WHERE', false, false);
     return bindCorrelation(c, whereEnv) ?? bindPredicateNode(c, whereEnv);
   });
+  const where = takeStoreFilters(predicates, strictItems(from), ctx);
   const targets = expandTargets(stmt.targetList ?? [], env('SELECT', true, true));
   const groupBy = (stmt.groupClause ?? []).map((g) => bindGroup(g, targets, env('GROUP BY', false, false)));
   const having = conjunctsOf(stmt.havingClause).map((h) => bindPredicateNode(h, env('HAVING', true, false)));
@@ -67,7 +70,7 @@ export function bindSelect(
   const query: Select = Object.freeze({
     kind: 'select',
     with: Object.freeze([]),
-    from: from?.item ?? null,
+    from: hydrated(from?.item ?? null, where, scope.items, ctx),
     where: Object.freeze(where),
     grouped,
     groupBy: Object.freeze(groupBy),
@@ -78,7 +81,24 @@ export function bindSelect(
     ...bindLimit(stmt, ctx, scope),
   });
   const columns = targets.map(({ name, expr }) => ({ name, type: expr.type, sealed: isSealed(expr, scope) }));
-  return { query, columns };
+  return { query: inOwnOrder(query, scope), columns };
+}
+
+/** The items whose rows WHERE filters directly: not those that a LEFT JOIN may null. */
+function strictItems(from: BoundFrom | null): readonly ScopeItem[] {
+  if (from === null) return [];
+  const strict = (item: FromItem): readonly number[] =>
+    item.kind === 'join' ? [...strict(item.left), ...(item.type === 'inner' ? strict(item.right) : [])] : [item.id];
+  const sources = strict(from.item);
+  return from.items.filter((i) => sources.includes(i.source));
+}
+
+/** A traversal answers by depth, then key, where the query asks for no order of its own. */
+function inOwnOrder(query: Select, scope: Scope): Select {
+  const order = scope.items.flatMap((i) => i.order ?? []);
+  if (order.length === 0 || query.orderBy.length > 0 || query.grouped || query.distinct || query.distinctOn.length > 0) return query;
+  const orderBy = order.map((by): SortKey => Object.freeze({ by, descending: false, nullsFirst: false }));
+  return Object.freeze({ ...query, orderBy: Object.freeze(orderBy) });
 }
 
 function isSealed(expr: Expr, scope: Scope): boolean {
@@ -146,9 +166,10 @@ function expandStar(alias: string | null, target: ResTarget, env: Environment): 
     [...i.columns.entries()]
       .filter(([, c]) => c.starred)
       .map(([shown, c]): Output => {
-        ctx.use(i.source, c.name);
+        const source = c.source ?? i.source;
+        ctx.use(source, c.name);
         const expr: Expr = ctx.at(
-          Object.freeze({ kind: 'column', source: i.source, name: c.name, type: c.type }),
+          Object.freeze({ kind: 'column', source, name: c.name, type: c.type }),
           target.location,
         );
         return { name: shown.split(TWICE)[0] ?? shown, expr };

@@ -41,7 +41,7 @@ export function bindPredicate(text: string, relation: Relation): Expr {
   }
 }
 
-const NOTHING = { version: '', relations: new Map(), metrics: new Map() };
+const NOTHING = { version: '', relations: new Map(), metrics: new Map(), facets: new Map(), edges: [] };
 const NOBODY = { signature: '', policyVersion: '', chainLength: 1, relations: new Map() };
 
 function bindOver(text: string, relation: Relation): Expr {

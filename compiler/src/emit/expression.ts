@@ -1,6 +1,6 @@
 import { assertNever, InternalError } from '../errors.js';
 import type { OperatorDefinition } from '../functions/definition.js';
-import type { Aggregate, Call, Expr, Frame, FrameBound, Operation, SortKey, WindowCall } from '../plan.js';
+import type { Aggregate, Call, Distance, Expr, Frame, FrameBound, Operation, SortKey, WindowCall } from '../plan.js';
 import { emitQuery } from './query.js';
 import { identifier, quoted, type Writer } from './writer.js';
 
@@ -101,6 +101,10 @@ export function emitExpr(expr: Expr, w: Writer): void {
         w.write(')');
       });
       break;
+    case 'distance':
+      return emitDistance(expr, w);
+    case 'stored_vector':
+      return w.write(`cast(t.${identifier(expr.column)} as real[])`);
     case 'literal':
     case 'attribute_match':
       throw new InternalError(`${expr.kind} was not grounded`);
@@ -179,6 +183,13 @@ function emitMembership(expr: Extract<Expr, { kind: 'membership' }>, w: Writer):
     w.list(expr.items, ', ', (e) => emitExpr(e, w));
     w.write(')');
   });
+}
+
+/** pgvector lives in schema public, which the search path leaves out. */
+function emitDistance(expr: Distance, w: Writer): void {
+  w.write(`(t.${identifier(expr.column)} operator(public.${expr.operator}) cast(`);
+  emitExpr(expr.to, w);
+  w.write(` as public.${expr.vector}))`);
 }
 
 function emitCase(expr: Extract<Expr, { kind: 'case' }>, w: Writer): void {

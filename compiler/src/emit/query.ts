@@ -5,6 +5,7 @@ import type {
   FromItem,
   GovernedScan,
   Query,
+  RuntimeScan,
   Select,
   SetOperation,
   SortKey,
@@ -139,6 +140,9 @@ function emitFrom(item: FromItem, w: Writer): void {
     case 'cte':
       w.write(`q${item.table} as r${item.id}`);
       break;
+    case 'runtime':
+      emitRuntime(item, w);
+      return;
     case 'join':
       emitJoin(item, w);
       break;
@@ -156,6 +160,11 @@ function emitJoin(join: Extract<FromItem, { kind: 'join' }>, w: Writer): void {
   if (nested) w.write(')');
   w.write(' on ');
   w.list(join.on, ' and ', (e) => emitExpr(e, w));
+}
+
+function emitRuntime(item: RuntimeScan, w: Writer): void {
+  const columns = item.columns.map((c) => `${identifier(c.name)} ${c.type}`).join(', ');
+  w.write(`pg_catalog.jsonb_to_recordset(${w.parameter(item.slot)}::jsonb) as r${item.id}(${columns})`);
 }
 
 /** Row filter and masked projection; `offset 0` is what keeps the planner from moving predicates below them. */

@@ -112,6 +112,8 @@ function isSafeNode(e: Expr): boolean {
     case 'case':
     case 'array':
     case 'exists':
+    case 'distance':
+    case 'stored_vector':
       return true;
     case 'call':
     case 'operation':

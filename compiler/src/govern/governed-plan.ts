@@ -1,5 +1,7 @@
+import type { FacetStore } from '../catalog.js';
 import { InternalError } from '../errors.js';
-import type { Query, Slot } from '../plan.js';
+import type { Form, Query, Slot } from '../plan.js';
+import type { Hydration, Retrieval, Traversal } from '../runtime.js';
 import type { TypeName } from '../types.js';
 
 /** One column of the answer. */
@@ -13,8 +15,10 @@ export interface OutputColumn {
 }
 
 export interface GovernedPlanFields {
-  readonly form: 'structured';
+  readonly form: Form;
   readonly query: Query;
+  /** What must be worked out before `query` runs, in order. */
+  readonly runtime: readonly GovernedRuntime[];
   readonly slots: readonly Slot[];
   /** Types of the caller's `$1 … $n`. */
   readonly clientTypes: readonly TypeName[];
@@ -34,6 +38,30 @@ export interface GovernedPlanFields {
   readonly grants: readonly string[];
 }
 
+/** A runtime relation with the governed plans of its steps. */
+export type GovernedRuntime =
+  | {
+      readonly kind: 'retrieval';
+      readonly relation: Retrieval;
+      /** Null where the caller has no grant: then there are no passages. */
+      readonly store: GovernedStore | null;
+    }
+  | { readonly kind: 'traversal'; readonly relation: Traversal; readonly hops: readonly GovernedPlan[] }
+  | { readonly kind: 'hydration'; readonly relation: Hydration; readonly stores: readonly GovernedStore[] };
+
+/** How the passages of one facet may be read by this caller: one redaction version, and no other store. */
+export interface GovernedStore {
+  readonly facet: FacetStore;
+  readonly version: string;
+  /**
+   * Best passages first. Slots `vector` (pgvector text), `terms` (int4[], lexical lane only) and `limit`; or, for
+   * the content of named entities, `keys` and `limit`.
+   */
+  readonly passages: GovernedPlan;
+  /** How many passages the caller may see under the same filters, and of them how many hold `term`. */
+  readonly counts: { readonly all: GovernedPlan; readonly ofTerm: GovernedPlan } | null;
+}
+
 const MINT = Symbol('mint');
 
 /**
@@ -46,6 +74,7 @@ export class GovernedPlan implements GovernedPlanFields {
   readonly #minted = true;
   readonly form;
   readonly query;
+  readonly runtime;
   readonly slots;
   readonly clientTypes;
   readonly outputs;
@@ -62,6 +91,7 @@ export class GovernedPlan implements GovernedPlanFields {
     if (key !== MINT) throw new InternalError('only govern() makes a GovernedPlan');
     this.form = fields.form;
     this.query = fields.query;
+    this.runtime = fields.runtime;
     this.slots = fields.slots;
     this.clientTypes = fields.clientTypes;
     this.outputs = fields.outputs;

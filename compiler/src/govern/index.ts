@@ -1,8 +1,8 @@
 import { type Access, accessTo } from '../access.js';
 import type { BoundPlan } from '../bind/index.js';
+import type { Catalog } from '../catalog.js';
 import { InternalError } from '../errors.js';
 import type {
-  EntityScan,
   Expr,
   FromItem,
   GovernedScan,
@@ -16,8 +16,10 @@ import { type Barrier, isLeakproof, scansToFence } from './barrier.js';
 import { GovernedPlan, mint } from './governed-plan.js';
 import { isCorrelation, joinKeys, onKeys } from './keys.js';
 import { Lineage } from './lineage.js';
-import { columnRule, keyColumn, maskComputes, maskedColumn, rowFilter } from './mask.js';
+import { columnRule, maskComputes } from './mask.js';
 import { breakTies } from './order.js';
+import { governRuntime } from './runtime.js';
+import { governScan } from './scan.js';
 import { describeOutputs } from './outputs.js';
 import { GovernedSlots } from './slots.js';
 import { verify } from './verify.js';
@@ -26,11 +28,17 @@ export { GovernedPlan };
 
 /**
  * Applies policy to a bound plan: each scan becomes row filter, then masked projection, before anything else sees
- * it. This is the one place where a `GovernedPlan` is made.
+ * it. Plans that read the store of a facet are made beside it, in `stores.ts`; nowhere else is a `GovernedPlan` made.
  *
+ * @param compileHop compiles the steps of a traversal, which are OSL-SQL, under the same access
  * @throws QueryError E0515 for a join on a key that is not clear
  */
-export function govern(plan: BoundPlan, access: Access, catalogVersion: string): GovernedPlan {
+export function govern(
+  plan: BoundPlan,
+  access: Access,
+  catalog: Catalog,
+  compileHop: (text: string) => GovernedPlan,
+): GovernedPlan {
   const slots = new GovernedSlots(plan.slots);
   const bound = breakTies(plan.query, access);
   const lineage = new Lineage(bound);
@@ -49,41 +57,20 @@ export function govern(plan: BoundPlan, access: Access, catalogVersion: string):
     query: (q) => (q.kind === 'select' ? withKeys(q, keys) : q),
   });
   const query = mapSelects(keyed, (q) => pushPredicates(q, barrier));
+  const runtime = governRuntime(plan.runtime, slots, access, catalog, compileHop);
   const grounded = slots.finish();
   verify(query, grounded);
   return mint({
     form: plan.form,
     query,
+    runtime,
     slots: grounded,
     clientTypes: plan.clientTypes,
-    ...describeOutputs(plan, query),
+    ...describeOutputs(plan, query, runtime),
     accessSignature: access.signature,
-    catalogVersion,
+    catalogVersion: catalog.version,
     policyVersion: access.policyVersion,
     grants: grantsUsed(query, access),
-  });
-}
-
-function governScan(
-  scan: EntityScan,
-  access: Access,
-  keys: ReadonlySet<string> | undefined,
-  fence: boolean,
-  slots: GovernedSlots,
-): GovernedScan {
-  const allowed = accessTo(scan.relation, access);
-  const rules = scan.columns.map((name) => columnRule(scan.relation, name, allowed));
-  const filter = rowFilter(allowed, slots);
-  const shown = rules.map((r) => maskedColumn(r, slots));
-  const joined = rules.filter((r) => keys?.has(r.column.name) === true).map((r) => keyColumn(r, slots));
-  return Object.freeze({
-    kind: 'governed',
-    id: scan.id,
-    relation: scan.relation,
-    columns: Object.freeze([...shown, ...joined]),
-    filter,
-    pushed: Object.freeze([]),
-    fenced: fence && filter !== null,
   });
 }
 

@@ -1,7 +1,7 @@
 import { type Access, accessTo } from '../access.js';
 import { queryError } from '../errors.js';
-import type { ColumnRef, Expr, InQuery, Query, SourceId } from '../plan.js';
-import { allQueries, conditionsOf, exprsOf, leavesOf, visitExpr } from '../walk.js';
+import type { ColumnRef, Expr, Query, Select, SourceId } from '../plan.js';
+import { allQueries, conditionsOf, exprsOf, leavesOf, queryOf, visitExpr } from '../walk.js';
 import type { Lineage } from './lineage.js';
 import { type ColumnRule, columnRule, keyColumnName } from './mask.js';
 
@@ -17,11 +17,7 @@ export function joinKeys(
   access: Access,
 ): ReadonlyMap<SourceId, ReadonlySet<string>> {
   const keys = new Map<SourceId, Set<string>>();
-  const fixed = new Set(
-    inQueries(root)
-      .filter((i) => folds(i.query))
-      .flatMap((i) => inQueryKeys(i).slice(1)),
-  );
+  const fixed = fixedKeys(root);
   for (const ref of joinedColumns(root)) {
     const scan = lineage.scanOf(ref.source);
     if (scan === null) {
@@ -53,11 +49,40 @@ function isHashed(rule: ColumnRule): boolean {
   return rule.mask === 'hash' && rule.covered === null;
 }
 
-function inQueries(root: Query): readonly InQuery[] {
-  const found: InQuery[] = [];
-  for (const expr of allQueries(root).flatMap(exprsOf)) {
+/**
+ * The keys that cannot give way to NULL, because something else at their level hangs on what is shown: the result
+ * of an IN that groups or picks rows, and what a value above GROUP BY is joined on.
+ */
+function fixedKeys(root: Query): ReadonlySet<Expr> {
+  const fixed = new Set<Expr>();
+  for (const query of allQueries(root)) {
+    for (const { query: inner, keys } of inQueriesOf(exprsOf(query))) {
+      if (folds(inner)) keys.slice(1).forEach((k) => fixed.add(k));
+    }
+    if (query.kind === 'select' && query.grouped) for (const key of keysAboveGroups(query)) fixed.add(key);
+  }
+  return fixed;
+}
+
+function keysAboveGroups(query: Select): readonly Expr[] {
+  const own = new Set(leavesOf(query.from).map((l) => l.id));
+  const sorted = query.orderBy.flatMap((k) => (typeof k.by === 'number' ? [] : [k.by]));
+  const above = [...query.outputs.map((o) => o.expr), ...query.having, ...sorted];
+  const inside: Expr[] = [];
+  for (const expr of above) {
     visitExpr(expr, (e) => {
-      if (e.kind === 'in_query') found.push(e);
+      const inner = queryOf(e);
+      if (inner !== null) inside.push(...inQueryKeys(e), ...joinedColumns(inner));
+    });
+  }
+  return inside.filter((e) => e.kind === 'column' && own.has(e.source));
+}
+
+function inQueriesOf(exprs: readonly Expr[]): readonly { query: Query; keys: readonly Expr[] }[] {
+  const found: { query: Query; keys: readonly Expr[] }[] = [];
+  for (const expr of exprs) {
+    visitExpr(expr, (e) => {
+      if (e.kind === 'in_query') found.push({ query: e.query, keys: inQueryKeys(e) });
     });
   }
   return found;

@@ -6,6 +6,7 @@ import { allQueries, leavesOf, visitExpr } from '../walk.js';
 export class Lineage {
   readonly #scans = new Map<SourceId, EntityScan | GovernedScan>();
   readonly #queries = new Map<SourceId, Query>();
+  readonly #runtime = new Set<SourceId>();
 
   constructor(root: Query) {
     const tables = new Map<number, Query>();
@@ -28,15 +29,20 @@ export class Lineage {
   ): void {
     if (leaf.kind === 'entity' || leaf.kind === 'governed') this.#scans.set(leaf.id, leaf);
     else if (leaf.kind === 'derived') this.#queries.set(leaf.id, leaf.query);
-    else refs.push({ id: leaf.id, table: leaf.table });
+    else if (leaf.kind === 'cte') refs.push({ id: leaf.id, table: leaf.table });
+    else this.#runtime.add(leaf.id);
   }
 
   scanOf(source: SourceId): EntityScan | GovernedScan | null {
     return this.#scans.get(source) ?? null;
   }
 
-  /** The expressions that make up a derived column: one, or one per operand of a set operation. */
+  /**
+   * The expressions that make up a derived column: one, or one per operand of a set operation. None for a column of
+   * a runtime relation, whose rows hold only what the caller may see.
+   */
   definitionsOf(ref: ColumnRef): readonly Expr[] {
+    if (this.#runtime.has(ref.source)) return [];
     const query = this.#queries.get(ref.source);
     if (query === undefined) throw new InternalError(`column ${ref.name} refers to no FROM item`);
     return outputsAt(query, Number(ref.name.slice(1)) - 1);

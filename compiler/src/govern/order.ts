@@ -3,6 +3,7 @@ import { columnOf } from '../catalog.js';
 import { fingerprint } from '../emit/fingerprint.js';
 import type { Aggregate, Expr, FromItem, Query, Select, SortKey, SourceId, WindowCall } from '../plan.js';
 import { allQueries, columnsOf, leavesOf, mapChildren, mapQuery } from '../walk.js';
+import { ORDINAL } from '../runtime.js';
 import { columnRule } from './mask.js';
 
 /** The columns that tell the rows of a FROM item apart, for this caller. */
@@ -23,6 +24,10 @@ export function breakTies(root: Query, access: Access): Query {
   const keysOf: KeysOf = (item) => {
     if (item.kind === 'derived') return everyColumn(item.id, item.query);
     if (item.kind === 'cte') return everyColumn(item.id, tables.get(item.table));
+    if (item.kind === 'runtime') {
+      const ordinal = item.columns.find((c) => c.name === ORDINAL);
+      return ordinal === undefined ? [] : [Object.freeze({ kind: 'column', source: item.id, ...ordinal })];
+    }
     if (item.kind !== 'entity') return [];
     const names = clearKey(item, access) ?? item.columns;
     read.set(item.id, new Set([...(read.get(item.id) ?? item.columns), ...names]));

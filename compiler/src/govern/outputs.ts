@@ -3,11 +3,11 @@ import { columnOf } from '../catalog.js';
 import { queryError } from '../errors.js';
 import type { Expr, GovernedScan, Query } from '../plan.js';
 import { allQueries, leavesOf, someExpr } from '../walk.js';
-import type { OutputColumn } from './governed-plan.js';
+import type { GovernedRuntime, OutputColumn } from './governed-plan.js';
 import { Lineage, outputsAt } from './lineage.js';
 
 /** What the answer's reader and the audit log are told of a governed query. */
-export function describeOutputs(plan: BoundPlan, query: Query) {
+export function describeOutputs(plan: BoundPlan, query: Query, runtime: readonly GovernedRuntime[]) {
   const lineage = new Lineage(query);
   const scans = governedScans(query);
   const described = plan.columns.map((column, i) => describe(column, outputsAt(query, i), lineage));
@@ -18,10 +18,26 @@ export function describeOutputs(plan: BoundPlan, query: Query) {
   return {
     outputs: Object.freeze(described.map((d) => d.output)),
     partialColumns: Object.freeze(described.filter((d) => d.partial).map((d) => d.output.name)),
-    objects: Object.freeze([...new Set(scans.map((s) => `osl.entities.${s.relation.name}`))].sort()),
+    objects: Object.freeze([...new Set([...scans.map((s) => `osl.entities.${s.relation.name}`), ...runtime.flatMap(objectsOf)])].sort()),
     redactedColumns: Object.freeze([...new Set(scans.flatMap(redactedOf))].sort()),
     connector: [...connectors][0] ?? null,
   };
+}
+
+/** What the steps of a runtime relation touch. */
+function objectsOf(runtime: GovernedRuntime): readonly string[] {
+  switch (runtime.kind) {
+    case 'retrieval':
+      return [`osl.facets.${runtime.relation.facet.name}`];
+    case 'traversal':
+      return runtime.hops.flatMap((h) => h.objects);
+    case 'hydration':
+      return runtime.stores.map((s) => `osl.facets.${s.facet.name}`);
+    default: {
+      const unknown: never = runtime;
+      return unknown;
+    }
+  }
 }
 
 function governedScans(query: Query): readonly GovernedScan[] {

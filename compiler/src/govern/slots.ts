@@ -26,6 +26,11 @@ export class GovernedSlots {
     });
   }
 
+  /** A value that an earlier step of a runtime relation gives. */
+  given(name: string, type: TypeName): Parameter {
+    return this.#parameter(`given ${type} ${name}`, { kind: 'given', type, name });
+  }
+
   pad(pad: 'inner' | 'outer', domain: string): Parameter {
     return this.#parameter(`pad ${pad} ${domain}`, { kind: 'pad', type: 'bytea', pad, domain });
   }

@@ -52,6 +52,8 @@ function verifyLeaf(
       if (table === undefined) throw new InternalError(`common table ${leaf.table} is not in scope`);
       return positions(table);
     }
+    case 'runtime':
+      return new Set(leaf.columns.map((c) => c.name));
     default: {
       const unknown: never = leaf;
       throw new InternalError(`unexpected FROM item ${String(unknown)}`);
@@ -66,6 +68,8 @@ function positions(query: Query): ReadonlySet<string> {
 function verifyScan(scan: GovernedScan, slots: readonly Slot[]): ReadonlySet<string> {
   const physical = new Set(scan.relation.columns.map((c) => c.physical));
   const inside = (e: Expr): void => {
+    const stored = e.kind === 'distance' || e.kind === 'stored_vector';
+    if (stored && scan.relation.kind !== 'facet') throw new InternalError(`${scan.relation.name} has no vectors`);
     if (e.kind === 'base' && !physical.has(e.column))
       throw new InternalError(`${scan.relation.name} has no column ${e.column}`);
     if (e.kind === 'column' || queryOf(e) !== null)
@@ -83,6 +87,7 @@ function verifyScan(scan: GovernedScan, slots: readonly Slot[]): ReadonlySet<str
 }
 
 function verifyExpr(expr: Expr, slots: readonly Slot[], offered: Offered, tables: Tables): void {
+  if (expr.kind === 'distance' || expr.kind === 'stored_vector') throw new InternalError('a vector outside a governed scan');
   if (expr.kind === 'base') throw new InternalError(`base column ${expr.column} outside a governed scan`);
   if (expr.kind === 'column' && offered.get(expr.source)?.has(expr.name) !== true) {
     throw new InternalError(`column ${expr.name} of source ${expr.source} is not in scope`);

@@ -1,12 +1,5 @@
 import { type Command, Option } from 'commander';
-import {
-  answerOf,
-  FORMATS,
-  type Format,
-  formatAnswer,
-  formatAnswerCsv,
-  notesOn,
-} from '../answer.js';
+import { answerOf, FORMATS, type Format, formatAnswer, formatAnswerCsv, notesOn } from '../answer.js';
 import { type AskFlags, addAskOptions, askServer, questionText } from '../ask.js';
 import type { AnswerBody, Reply } from '../client.js';
 import { EXIT, Failure } from '../exit.js';

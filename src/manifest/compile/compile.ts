@@ -6,6 +6,7 @@ import { frozenMap } from '../frozen-map.js';
 import type { EntityFacts, Facet, Manifest } from '../manifest.js';
 import { connectorsOf } from './connectors.js';
 import { withKeyDomains } from './domains.js';
+import { edgesOf, facetRelations, facetStores } from './content.js';
 import { facetsOf } from './facets.js';
 import { bridgesOf, relationshipsOf } from './links.js';
 import { checkMetricTexts } from './metric-text.js';
@@ -32,7 +33,13 @@ export function compileManifest(document: ManifestDocument): Compiled {
   const entities = entitiesOf(document, relations, facets, problems);
   const lexicon = lexiconOf(document, { relations, metrics, facets }, problems);
   const version = contentHash(document);
-  const catalog = Object.freeze({ version, relations, metrics });
+  const catalog = Object.freeze({
+    version,
+    relations: frozenMap([...relations, ...facetRelations(facets, relations, problems)]),
+    metrics,
+    facets: frozenMap(facetStores(facets, relations)),
+    edges: edgesOf(relationships, bridges),
+  });
   checkMetricTexts(catalog, problems);
   if (problems.list.length > 0) return { ok: false, problems: problems.list };
 

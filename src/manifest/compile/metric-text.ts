@@ -31,6 +31,8 @@ function faultOf(metric: Metric, entity: Relation): QueryError | null {
     version: '',
     relations: new Map([[entity.name, entity]]),
     metrics: new Map([[metric.name, metric]]),
+    facets: new Map(),
+    edges: [],
   };
   try {
     const text = `select measure("${metric.name}"), count(*) from osl.entities."${entity.name}"`;

@@ -1,0 +1,107 @@
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+
+/** A process that this bench started and ends by its own id. */
+export interface Child {
+  readonly pid: number;
+  /** The line of standard output that said it is ready. */
+  readonly ready: string;
+  stop(): Promise<void>;
+}
+
+const READY_MS = 30_000;
+
+/**
+ * Starts `command` and waits for the first line of its output that `isReady`, or, without it, for nothing.
+ *
+ * @throws Error with what it wrote to standard error, where it ends or says nothing for 30 s
+ */
+export async function startChild(
+  command: readonly [string, ...string[]],
+  options: SpawnOptions,
+  isReady: ((line: string) => boolean) | null,
+): Promise<Child> {
+  const [file, ...args] = command;
+  const child = spawn(file, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`${file} cannot be started`);
+  const onExit = (): void => {
+    child.kill('SIGKILL');
+  };
+  process.once('exit', onExit);
+  const stop = async (): Promise<void> => {
+    process.off('exit', onExit);
+    await ended(child);
+  };
+  try {
+    return { pid, ready: isReady === null ? '' : await firstLine(child, file, isReady), stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function firstLine(child: ChildProcess, file: string, isReady: (line: string) => boolean): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let out = '';
+    let errors = '';
+    const fail = (): void => reject(new Error(`${file} did not start: ${errors.trim() || out.trim()}`));
+    const timer = setTimeout(fail, READY_MS);
+    child.once('error', fail);
+    child.once('exit', fail);
+    child.stderr?.on('data', (chunk: Buffer) => {
+      if (errors.length < 10_000) errors += chunk.toString('utf8');
+    });
+    child.stdout?.on('data', (chunk: Buffer) => {
+      if (out.length > 10_000) return;
+      out += chunk.toString('utf8');
+      const line = out.split('\n').find(isReady);
+      if (line === undefined) return;
+      clearTimeout(timer);
+      child.off('exit', fail);
+      resolve(line);
+    });
+  });
+}
+
+const STOP_MS = 20_000;
+
+function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+  return new Promise((done) => {
+    const hung = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+    child.once('exit', () => {
+      clearTimeout(hung);
+      done();
+    });
+    child.kill('SIGTERM');
+  });
+}
+
+/** What process `pid` has used of the processor so far, in seconds, all its threads together. Linux only. */
+export function cpuSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS;
+}
+
+/** `USER_HZ`, fixed on Linux. */
+const CLOCK_TICKS = 100;
+
+/** Resident memory of process `pid`, in MiB. Linux only. */
+export function residentMib(pid: number): number {
+  const found = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  return Number(found?.[1]) / 1_024;
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
+}

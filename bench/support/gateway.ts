@@ -1,0 +1,70 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { mintToken } from '../../policy/index.js';
+import type { NativePostgres } from '../../test/support/native-postgres.js';
+import { tenantKeys } from '../../src/start/keys.js';
+import { type Child, startChild } from './child.js';
+
+/** A gateway in a process of its own. */
+export interface Gateway {
+  readonly child: Child;
+  readonly pgPort: number;
+  readonly httpPort: number;
+  /** A new token of `user:bench`, good for 300 s. */
+  token(): Promise<string>;
+  stop(): Promise<void>;
+}
+
+export const TENANT = 'bench';
+export const SUBJECT = 'user:bench';
+/** The role that `user:bench` has in every policy of the benches. */
+export const ROLE = 'bench';
+
+export interface GatewayOptions {
+  readonly manifestFile: string;
+  readonly policyFile: string;
+  readonly postgres: NativePostgres;
+  /** What is run in place of `osl serve --json`; it must print the same line. */
+  readonly command?: readonly [string, ...string[]];
+}
+
+/** Starts the product as a user does: `osl serve`, with these files, in front of this Postgres. */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'osl-bench-'));
+  const env = {
+    ...process.env,
+    OSL_MANIFEST: resolve(options.manifestFile),
+    OSL_POLICY: resolve(options.policyFile),
+    OSL_DATA_DIR: dataDir,
+    OSL_HTTP_PORT: '0',
+    OSL_PG_PORT: '0',
+    OSL_MAX_ROWS: '2000000',
+    BENCH_DATABASE_URL: options.postgres.readerUrl,
+    BENCH_DATABASE_URL_SYSTEM: options.postgres.url,
+  };
+  const command = options.command ?? [process.execPath, resolve('bin/osl.js'), 'serve', '--json'];
+  const child = await startChild(command, { env }, (line) => line.includes('"listening"'));
+  const ports: unknown = JSON.parse(child.ready);
+  return {
+    child,
+    pgPort: portOf(ports, 'pgPort'),
+    httpPort: portOf(ports, 'httpPort'),
+    token: () =>
+      mintToken(
+        { tenant: TENANT, chain: [SUBJECT], aclRoles: [ROLE] },
+        { algorithm: 'HS256', secret: tenantKeys(dataDir).signing },
+      ),
+    stop: async () => {
+      await child.stop();
+      rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+function portOf(line: unknown, name: 'pgPort' | 'httpPort'): number {
+  const fields: Readonly<Record<string, unknown>> = typeof line === 'object' && line !== null ? { ...line } : {};
+  const port = fields[name];
+  if (typeof port !== 'number') throw new Error(`the gateway did not say its ${name}`);
+  return port;
+}

@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** How pgbench sends its statements. */
+export type Mode = 'simple' | 'extended' | 'prepared';
+
+/** Where pgbench connects, and the script that it runs there. */
+export interface Target {
+  readonly name: string;
+  readonly port: number;
+  readonly user: string;
+  readonly database: string;
+  /** A new one for each run, where it does not live long. */
+  password(): Promise<string>;
+  readonly script: string;
+}
+
+export interface Load {
+  readonly mode: Mode;
+  readonly clients: number;
+  /** Either for so long, or so many transactions of each client. */
+  readonly seconds?: number;
+  readonly transactions?: number;
+}
+
+export interface Throughput {
+  /** Without the time of connecting. */
+  readonly tps: number;
+  readonly latencyMs: number;
+}
+
+/** One run of pgbench. @throws Error where a statement fails */
+export async function pgbench(target: Target, load: Load): Promise<Throughput> {
+  const dir = mkdtempSync(join(tmpdir(), 'osl-pgbench-'));
+  try {
+    const script = join(dir, 'script.sql');
+    writeFileSync(script, target.script);
+    const duration =
+      load.transactions === undefined ? ['-T', `${load.seconds ?? 1}`] : ['-t', `${load.transactions}`];
+    const args = ['-n', '-M', load.mode, '-c', `${load.clients}`, '-j', load.clients === 1 ? '1' : '2'];
+    const where = ['-h', '127.0.0.1', '-p', `${target.port}`, '-U', target.user, target.database];
+    const env = { ...process.env, PGPASSWORD: await target.password(), PGSSLMODE: 'disable' };
+    const { stdout } = await run('pgbench', [...args, ...duration, '-f', script, ...where], { env });
+    return throughputOf(stdout);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+function throughputOf(report: string): Throughput {
+  const tps = /^tps = ([\d.]+)/m.exec(report)?.[1];
+  const latency = /^latency average = ([\d.]+) ms/m.exec(report)?.[1];
+  const failed = /^number of failed transactions: (\d+)/m.exec(report)?.[1] ?? '0';
+  if (tps === undefined || latency === undefined || failed !== '0') {
+    throw new Error(`pgbench says: ${report}`);
+  }
+  return { tps: Number(tps), latencyMs: Number(latency) };
+}

@@ -1,0 +1,77 @@
+import { execFileSync } from 'node:child_process';
+import { chownSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Child, freePort, startChild } from './child.js';
+
+export interface PgBouncer {
+  /** As in `PgBouncer 1.18.0`. */
+  readonly version: string;
+  readonly child: Child;
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+const BINARY = ['/usr/sbin/pgbouncer', '/usr/bin/pgbouncer'].find((path) => existsSync(path));
+
+/**
+ * PgBouncer in transaction mode in front of the database of `url`, or null where it is not installed. Its clients
+ * need no password; to the server it logs in with the one of `url`.
+ */
+export async function startPgBouncer(url: string, poolSize: number): Promise<PgBouncer | null> {
+  if (BINARY === undefined) return null;
+  const dir = mkdtempSync(join(tmpdir(), 'osl-pgbouncer-'));
+  const port = await freePort();
+  const { hostname, port: upstream, pathname, username, password } = new URL(url);
+  const file = join(dir, 'pgbouncer.ini');
+  writeFileSync(join(dir, 'users.txt'), `"${username}" "${password}"\n`);
+  writeFileSync(
+    file,
+    `[databases]
+bench = host=${hostname} port=${upstream} dbname=${pathname.slice(1)}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = trust
+auth_file = ${join(dir, 'users.txt')}
+pool_mode = transaction
+default_pool_size = ${poolSize}
+max_client_conn = 1000
+log_connections = 0
+log_disconnections = 0
+`,
+  );
+  const child = await startChild([BINARY, file], owned(dir, file), null);
+  await untilListening(port);
+  const stop = async (): Promise<void> => {
+    await child.stop();
+    rmSync(dir, { recursive: true, force: true });
+  };
+  const [version = 'PgBouncer'] = execFileSync(BINARY, ['--version'], { encoding: 'utf8' }).split('\n');
+  return { version, child, port, stop };
+}
+
+/** PgBouncer refuses to run as root, as Postgres does. */
+function owned(dir: string, file: string): { uid?: number; gid?: number } {
+  if (process.getuid?.() !== 0) return {};
+  const id = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
+  const owner = { uid: id('-u'), gid: id('-g') };
+  for (const path of [dir, file, join(dir, 'users.txt')]) chownSync(path, owner.uid, owner.gid);
+  return owner;
+}
+
+async function untilListening(port: number): Promise<void> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const up = await new Promise<boolean>((resolve) => {
+      const socket = connect({ port, host: '127.0.0.1' });
+      socket.once('connect', () => resolve(true));
+      socket.once('error', () => resolve(false));
+      socket.once('connect', () => socket.destroy());
+    });
+    if (up) return;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  throw new Error('pgbouncer does not listen');
+}

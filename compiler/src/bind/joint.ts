@@ -1,0 +1,85 @@
+import type { Relation } from '../catalog.js';
+import type { EntityScan, Expr, FromItem } from '../plan.js';
+import { arrayOf, isArray } from '../types.js';
+import { infix } from './a-expr.js';
+import type { BindContext } from './context.js';
+import { draftScan, type HydrationDraft } from './runtime-draft.js';
+import type { ScopeColumn, ScopeItem } from './scope.js';
+
+/** The name under which an entity's content can be selected. */
+export const EVIDENCE = 'evidence';
+
+/**
+ * The extra column `evidence` of an entity that has content which this caller may see. Using it makes the query a
+ * Joint one.
+ */
+export function withEvidence(scan: EntityScan, columns: ReadonlyMap<string, ScopeColumn>, ctx: BindContext): { draft: HydrationDraft; columns: ReadonlyMap<string, ScopeColumn> } | null {
+  const { relation } = scan;
+  const facets = [...ctx.catalog.facets.values()].filter((f) => f.entity === relation.name && ctx.access.relations.has(f.name));
+  if (relation.kind !== 'entity' || facets.length === 0 || columns.has(EVIDENCE)) return null;
+  const [key, ...more] = relation.primaryKey;
+  const keyColumn = relation.columns.find((c) => c.name === key);
+  if (key === undefined || keyColumn === undefined || more.length > 0 || !columns.has(key)) return null;
+  const draft: HydrationDraft = {
+    kind: 'hydration',
+    source: ctx.nextSource(),
+    entity: relation.name,
+    keys: null,
+    facets: Object.freeze(facets),
+    offered: new Map([
+      ['key', keyColumn.type],
+      [EVIDENCE, 'jsonb'],
+    ]),
+  };
+  const evidence: ScopeColumn = { name: EVIDENCE, type: 'jsonb', sealed: false, denied: false, starred: false, source: draft.source };
+  return { draft, columns: new Map([...columns, [EVIDENCE, evidence]]) };
+}
+
+/**
+ * Joins the content of the entities that WHERE names by key, where the query uses it.
+ *
+ * @throws QueryError E0511 where no conjunct gives the keys
+ */
+export function hydrated(from: FromItem | null, where: readonly Expr[], items: readonly ScopeItem[], ctx: BindContext): FromItem | null {
+  let joined = from;
+  for (const item of items) {
+    const draft = item.hydration;
+    if (draft === undefined || item.relation === null || ctx.usedOf(draft.source).length === 0 || joined === null) continue;
+    draft.keys = keysIn(where, item.source, item.relation, ctx);
+    joined = withContent(joined, item.source, item.relation, draft, ctx);
+  }
+  return joined;
+}
+
+function withContent(from: FromItem, source: number, relation: Relation, draft: HydrationDraft, ctx: BindContext): FromItem {
+  const key = relation.primaryKey[0] ?? '';
+  const type = relation.columns.find((c) => c.name === key)?.type ?? 'text';
+  ctx.use(source, key);
+  ctx.use(draft.source, 'key');
+  const on = infix(
+    '=',
+    Object.freeze({ kind: 'column', source, name: key, type }),
+    Object.freeze({ kind: 'column', source: draft.source, name: 'key', type }),
+    undefined,
+    ctx,
+  );
+  if (on.kind !== 'operation') throw ctx.error('unsupported', { construct: 'content of this key type', hint: null }, undefined);
+  const runtime = draftScan(draft, ctx.runtime(draft));
+  return Object.freeze({ kind: 'join', type: 'left', left: from, right: runtime, on: Object.freeze([on]) });
+}
+
+/** The keys of `key IN (…)` or `key = …`, as one array. */
+function keysIn(where: readonly Expr[], source: number, relation: Relation, ctx: BindContext): Expr {
+  const key = relation.primaryKey[0];
+  const isKey = (e: Expr | null): boolean => e?.kind === 'column' && e.source === source && e.name === key;
+  for (const conjunct of where) {
+    if (conjunct.kind === 'quantified' && conjunct.quantifier === 'any' && conjunct.definition.name === '=' && isKey(conjunct.arg)) {
+      return conjunct.array;
+    }
+    if (conjunct.kind === 'operation' && conjunct.definition.name === '=' && isKey(conjunct.left) && !isArray(conjunct.right.type)) {
+      return Object.freeze({ kind: 'array', items: Object.freeze([conjunct.right]), type: arrayOf(conjunct.right.type) });
+    }
+  }
+  const hint = `add WHERE ${key ?? 'key'} IN ('…')`;
+  throw ctx.error('unsupported', { construct: `\`${EVIDENCE}\` without a list of keys`, hint }, undefined);
+}

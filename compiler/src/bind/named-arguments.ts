@@ -1,0 +1,82 @@
+import type { FuncCall, Node } from '@pgsql/types';
+import { nearest } from '../text.js';
+import type { BindContext, Location } from './context.js';
+
+/** The arguments of a table function: all by name, each once. */
+export interface NamedArguments {
+  readonly function: string;
+  readonly location: Location;
+  readonly byName: ReadonlyMap<string, Node>;
+}
+
+/** `name => value, …`. @throws QueryError E0511 for an argument without a name, unknown, or given twice */
+export function namedArguments(
+  name: string,
+  call: FuncCall,
+  allowed: readonly string[],
+  ctx: BindContext,
+): NamedArguments {
+  const byName = new Map<string, Node>();
+  for (const arg of call.args ?? []) {
+    if (!('NamedArgExpr' in arg)) {
+      const hint = allowed.map((a) => `${a} => …`).join(', ');
+      throw ctx.error('typeMismatch', { detail: `\`${name}\` takes its arguments by name`, hint }, call.location);
+    }
+    const { name: key = '', arg: value, location } = arg.NamedArgExpr;
+    if (!allowed.includes(key)) {
+      const near = nearest(key, allowed);
+      const hint = near === null ? `it takes ${allowed.join(', ')}` : `perhaps you meant \`${near}\``;
+      throw ctx.error('typeMismatch', { detail: `\`${name}\` has no argument \`${key}\``, hint }, location);
+    }
+    if (byName.has(key)) {
+      throw ctx.error('typeMismatch', { detail: `\`${key}\` is given twice`, hint: null }, location);
+    }
+    if (value !== undefined) byName.set(key, value);
+  }
+  return { function: name, location: call.location, byName };
+}
+
+export function requiredArgument(args: NamedArguments, name: string, ctx: BindContext): Node {
+  const node = args.byName.get(name);
+  if (node === undefined) {
+    throw ctx.error('typeMismatch', { detail: `\`${args.function}\` needs \`${name} => …\``, hint: null }, args.location);
+  }
+  return node;
+}
+
+/** A quoted name that must be known when the statement is compiled. */
+export function nameArgument(args: NamedArguments, name: string, ctx: BindContext): string {
+  const node = requiredArgument(args, name, ctx);
+  const text = textOf(node);
+  if (text === null) {
+    throw ctx.error('typeMismatch', { detail: `\`${name}\` is a quoted name`, hint: `${name} => 'name'` }, locationOf(node, args));
+  }
+  return text;
+}
+
+/** A whole number between `least` and `most` that must be known when the statement is compiled. */
+export function countArgument(
+  args: NamedArguments,
+  name: string,
+  least: number,
+  most: number,
+  fallback: number,
+  ctx: BindContext,
+): number {
+  const node = args.byName.get(name);
+  if (node === undefined) return fallback;
+  const value = 'A_Const' in node && node.A_Const.ival !== undefined ? (node.A_Const.ival.ival ?? 0) : Number.NaN;
+  if (!Number.isInteger(value) || value < least || value > most) {
+    const detail = `\`${name}\` is a whole number from ${least} to ${most}`;
+    throw ctx.error('typeMismatch', { detail, hint: null }, locationOf(node, args));
+  }
+  return value;
+}
+
+export function textOf(node: Node): string | null {
+  return 'A_Const' in node && node.A_Const.sval !== undefined ? (node.A_Const.sval.sval ?? '') : null;
+}
+
+export function locationOf(node: Node, args: NamedArguments): Location {
+  return 'A_Const' in node ? node.A_Const.location : args.location;
+}

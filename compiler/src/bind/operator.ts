@@ -1,0 +1,98 @@
+import type { FuncCall, Node } from '@pgsql/types';
+import { type OperatorArgument, type OperatorSignature, operatorNamed } from '../operators.js';
+import type { Expr } from '../plan.js';
+import type { TypeName } from '../types.js';
+import { nameParts } from './ast.js';
+import { coerce, typeOfBound } from './coerce.js';
+import type { Environment } from './environment.js';
+import { bindExpression } from './expression.js';
+import { resolveColumn } from './scope.js';
+
+/**
+ * The operator call that `node` is, or null for an ordinary function. `EXTRACT(year FROM x)` and `rank() OVER (…)`
+ * are ordinary.
+ */
+export function bindOperatorCall(node: FuncCall, env: Environment): Expr | null {
+  const name = nameParts(node.funcname).join('.');
+  const signature = operatorNamed(name);
+  if (signature === null || node.over !== undefined || node.funcformat === 'COERCE_SQL_SYNTAX') return null;
+  const [over, ...rest] = node.args ?? [];
+  if (over === undefined || !('ColumnRef' in over)) return null;
+  const { ctx, scope } = env;
+  const parts = (over.ColumnRef.fields ?? []).map((f) => ('String' in f ? (f.String.sval ?? '') : '*'));
+  const alias = parts.length === 2 ? (parts[0] ?? null) : null;
+  const { item, column, level } = resolveColumn(scope, alias, parts.at(-1) ?? '', ctx, over.ColumnRef.location);
+  const draft = level === 0 ? item.retrieval : undefined;
+  if (draft === undefined || column.name !== 'text') {
+    // Some names are functions too: `score`-like operators alone must be refused here.
+    const detail = `operator ${name.toUpperCase()} maps over the \`text\` of a RETRIEVE`;
+    throw ctx.error('typeMismatch', { detail, hint: null }, node.location);
+  }
+  const given = bindArguments(signature, rest, env);
+  const key = JSON.stringify([name, [...given]]);
+  const known = draft.operators.find((o) => JSON.stringify([o.operator, [...o.arguments]]) === key);
+  const columnName = known?.column ?? `op${draft.operators.length + 1}`;
+  if (known === undefined) {
+    draft.operators.push(Object.freeze({ operator: name, column: columnName, type: signature.result, arguments: given }));
+  }
+  ctx.use(draft.source, columnName);
+  return ctx.at(Object.freeze({ kind: 'column', source: draft.source, name: columnName, type: signature.result }), node.location);
+}
+
+function bindArguments(signature: OperatorSignature, nodes: readonly Node[], env: Environment): ReadonlyMap<string, Expr> {
+  const { ctx } = env;
+  const given = new Map<string, Expr>();
+  const positional = signature.arguments.filter((a) => a.positional);
+  for (const [i, node] of nodes.entries()) {
+    const named = 'NamedArgExpr' in node ? node.NamedArgExpr : null;
+    const declared = named === null ? positional[i] : signature.arguments.find((a) => a.name === named.name);
+    if (declared === undefined || given.has(declared.name)) {
+      const takes = signature.arguments.map((a) => (a.positional ? a.name : `${a.name} => …`)).join(', ');
+      const detail = `${signature.name.toUpperCase()} takes (text${takes === '' ? '' : `, ${takes}`})`;
+      throw ctx.error('typeMismatch', { detail, hint: null }, named?.location);
+    }
+    given.set(declared.name, constant(named?.arg ?? node, declared, env));
+  }
+  const missing = signature.arguments.find((a) => a.required && !given.has(a.name));
+  if (missing !== undefined) {
+    throw ctx.error('typeMismatch', { detail: `${signature.name.toUpperCase()} needs \`${missing.name}\``, hint: null }, undefined);
+  }
+  return given;
+}
+
+const TYPES: Readonly<Record<OperatorArgument['type'], TypeName>> = {
+  text: 'text',
+  number: 'float8',
+  integer: 'int4',
+  labels: 'text[]',
+  json: 'jsonb',
+};
+
+/** A literal, a parameter, or an array of them. */
+function constant(node: Node, declared: OperatorArgument, env: Environment): Expr {
+  const { ctx } = env;
+  const bound = bindExpression(node, env);
+  const type = typeOfBound(bound);
+  const wanted = declared.type === 'labels' && type !== 'text[]' ? 'jsonb' : TYPES[declared.type];
+  const value = coerce(bound, wanted, ctx);
+  if (!isConstant(value)) {
+    const detail = `\`${declared.name}\` must be a literal or a parameter`;
+    throw ctx.error('typeMismatch', { detail, hint: null }, ctx.locationOf(value));
+  }
+  return value;
+}
+
+function isConstant(expr: Expr): boolean {
+  switch (expr.kind) {
+    case 'parameter':
+    case 'null':
+    case 'boolean':
+      return true;
+    case 'array':
+      return expr.items.every(isConstant);
+    case 'cast':
+      return isConstant(expr.arg);
+    default:
+      return false;
+  }
+}

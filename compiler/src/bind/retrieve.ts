@@ -1,0 +1,140 @@
+import type { FuncCall } from '@pgsql/types';
+import type { FacetStore } from '../catalog.js';
+import type { ColumnRef, Expr, RuntimeScan } from '../plan.js';
+import { ORDINAL } from '../runtime.js';
+import { visitExpr } from '../walk.js';
+import type { TypeName } from '../types.js';
+import { coerce } from './coerce.js';
+import type { BindContext } from './context.js';
+import type { Environment } from './environment.js';
+import { bindExpression } from './expression.js';
+import { locationOf, nameArgument, namedArguments, requiredArgument, textOf } from './named-arguments.js';
+import { draftScan, type RetrievalDraft } from './runtime-draft.js';
+import { innerScope, type ScopeColumn, type ScopeItem } from './scope.js';
+
+/** What every passage has, whatever its facet. Its key and its metadata come beside these. */
+export const PASSAGE_COLUMNS: ReadonlyMap<string, TypeName> = new Map<string, TypeName>([
+  ['text', 'text'],
+  ['score', 'float8'],
+  ['cite', 'jsonb'],
+  ['redacted_fields', 'text[]'],
+]);
+
+/** `RETRIEVE(facet => '…', query => '…', top_k => n)` in FROM. */
+export function bindRetrieve(call: FuncCall, alias: string | undefined, ctx: BindContext): { item: RuntimeScan; items: readonly ScopeItem[] } {
+  const args = namedArguments('RETRIEVE', call, ['facet', 'query', 'top_k'], ctx);
+  const name = nameArgument(args, 'facet', ctx);
+  const facet = ctx.catalog.facets.get(name);
+  const relation = ctx.catalog.relations.get(name);
+  if (facet === undefined || relation === undefined) {
+    throw ctx.error('unknownFacet', { facet: name }, locationOf(requiredArgument(args, 'facet', ctx), args));
+  }
+  const metadata = relation.columns.map((c): readonly [string, TypeName] => [c.name, c.type]);
+  const draft: RetrievalDraft = {
+    kind: 'retrieval',
+    source: ctx.nextSource(),
+    facet,
+    query: queryArgument(args, ctx),
+    topK: topKArgument(args, facet, ctx),
+    filters: [],
+    operators: [],
+    offered: new Map([...PASSAGE_COLUMNS, ...metadata, [ORDINAL, 'int4']]),
+  };
+  ctx.use(draft.source, ORDINAL);
+  const order: ColumnRef = Object.freeze({ kind: 'column', source: draft.source, name: ORDINAL, type: 'int4' });
+  const item = draftScan(draft, ctx.runtime(draft));
+  const shown = [...draft.offered].filter(([column]) => column !== ORDINAL);
+  const columns = new Map(shown.map(([column, type]) => [column, passageColumn(column, type, facet)]));
+  const source = draft.source;
+  return { item, items: [{ source, alias: alias ?? 'retrieve', columns, relation: null, retrieval: draft, order: [order] }] };
+}
+
+function passageColumn(name: string, type: TypeName, facet: FacetStore): ScopeColumn {
+  return { name, type, sealed: facet.scalarIndexed.includes(name), denied: false, starred: true };
+}
+
+type Arguments = ReturnType<typeof namedArguments>;
+
+function constantEnvironment(ctx: BindContext): Environment {
+  return {
+    ctx,
+    scope: innerScope(null, [], new Map()),
+    clause: 'an argument',
+    aggregates: false,
+    windows: false,
+    namedWindows: new Map(),
+    policy: false,
+  };
+}
+
+/** A literal or `$n`, as `type`. */
+export function constantArgument(args: Arguments, name: string, type: TypeName, ctx: BindContext): Expr {
+  const node = requiredArgument(args, name, ctx);
+  return coerce(bindExpression(node, constantEnvironment(ctx)), type, ctx, locationOf(node, args));
+}
+
+function queryArgument(args: Arguments, ctx: BindContext): Expr {
+  const node = requiredArgument(args, 'query', ctx);
+  if (textOf(node)?.trim() === '') {
+    throw ctx.error('typeMismatch', { detail: '`query` is empty', hint: 'say what to look for' }, locationOf(node, args));
+  }
+  return constantArgument(args, 'query', 'text', ctx);
+}
+
+function topKArgument(args: Arguments, facet: FacetStore, ctx: BindContext): Expr {
+  const node = requiredArgument(args, 'top_k', ctx);
+  if ('ParamRef' in node) return constantArgument(args, 'top_k', 'int4', ctx);
+  const value = 'A_Const' in node && node.A_Const.ival !== undefined ? (node.A_Const.ival.ival ?? 0) : Number.NaN;
+  if (!Number.isInteger(value) || value < 1 || value > facet.maxTopK) {
+    const detail = `\`top_k\` is a whole number from 1 to ${facet.maxTopK}`;
+    throw ctx.error('typeMismatch', { detail, hint: null }, locationOf(node, args));
+  }
+  return ctx.literal(String(value), 'int4');
+}
+
+/**
+ * Takes the conjuncts that the store must hold before the best passages are taken: those over indexed fields alone.
+ * What is left runs over the passages.
+ *
+ * @throws QueryError E0511 for a filter on a field that is not indexed
+ */
+export function takeStoreFilters(where: readonly Expr[], items: readonly ScopeItem[], ctx: BindContext): readonly Expr[] {
+  const drafts = items.flatMap((i) => (i.retrieval === undefined ? [] : [i.retrieval]));
+  if (drafts.length === 0) return where;
+  return where.filter((conjunct) => {
+    const draft = drafts.find((d) => isOverOnly(conjunct, d.source));
+    if (draft === undefined) return true;
+    const fields = columnsIn(conjunct);
+    const plain = fields.filter((f) => !PASSAGE_COLUMNS.has(f) && draft.offered.has(f));
+    if (plain.length === 0) return true;
+    const unindexed = plain.find((f) => !draft.facet.scalarIndexed.includes(f));
+    if (unindexed !== undefined || plain.length < fields.length) {
+      const detail = `a filter on \`${unindexed ?? plain[0]}\` must stand alone, over indexed fields`;
+      const hint = `indexed fields: ${draft.facet.scalarIndexed.join(', ')}`;
+      throw ctx.error('typeMismatch', { detail, hint }, ctx.locationOf(conjunct));
+    }
+    draft.filters.push(conjunct);
+    return false;
+  });
+}
+
+function isOverOnly(expr: Expr, source: number): boolean {
+  let any = false;
+  let only = true;
+  visitExpr(expr, (e) => {
+    if (e.kind === 'column') {
+      any = true;
+      only &&= e.source === source;
+    }
+    if (e.kind === 'scalar_query' || e.kind === 'exists' || e.kind === 'in_query') only = false;
+  });
+  return any && only;
+}
+
+function columnsIn(expr: Expr): readonly string[] {
+  const names = new Set<string>();
+  visitExpr(expr, (e) => {
+    if (e.kind === 'column') names.add(e.name);
+  });
+  return [...names];
+}

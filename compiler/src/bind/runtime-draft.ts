@@ -1,0 +1,93 @@
+import type { FacetStore } from '../catalog.js';
+import { InternalError } from '../errors.js';
+import type { Expr, RuntimeScan, SourceId } from '../plan.js';
+import type { Hop, OperatorUse, RuntimeColumn, RuntimeRelation } from '../runtime.js';
+import type { TypeName } from '../types.js';
+import type { BindContext } from './context.js';
+
+/** A runtime relation while its statement is bound: what is used of it shows only at the end. */
+export type RuntimeDraft = RetrievalDraft | TraversalDraft | HydrationDraft;
+
+interface DraftBase {
+  readonly source: SourceId;
+  /** Every column that it offers, by name. */
+  readonly offered: ReadonlyMap<string, TypeName>;
+}
+
+export interface RetrievalDraft extends DraftBase {
+  readonly kind: 'retrieval';
+  readonly facet: FacetStore;
+  readonly query: Expr;
+  readonly topK: Expr;
+  readonly filters: Expr[];
+  readonly operators: OperatorUse[];
+}
+
+export interface TraversalDraft extends DraftBase {
+  readonly kind: 'traversal';
+  readonly anchor: string;
+  readonly target: string;
+  readonly keys: Expr;
+  readonly hops: readonly Hop[];
+  readonly repeats: boolean;
+  readonly maxHops: number;
+  readonly perHop: number;
+}
+
+export interface HydrationDraft extends DraftBase {
+  readonly kind: 'hydration';
+  readonly entity: string;
+  keys: Expr | null;
+  readonly facets: readonly FacetStore[];
+}
+
+/** The relation, with the columns that the statement uses. */
+export function finishedRelation(draft: RuntimeDraft, ctx: BindContext): RuntimeRelation {
+  const columns = usedColumns(draft, ctx);
+  switch (draft.kind) {
+    case 'retrieval': {
+      const { kind, source, facet, query, topK, filters, operators } = draft;
+      return Object.freeze({
+        kind,
+        source,
+        facet,
+        query,
+        topK,
+        filters: Object.freeze([...filters]),
+        operators: Object.freeze([...operators]),
+        columns,
+      });
+    }
+    case 'traversal': {
+      const { kind, source, anchor, target, keys, hops, repeats, maxHops, perHop } = draft;
+      return Object.freeze({ kind, source, anchor, target, keys, hops, repeats, maxHops, perHop, columns });
+    }
+    case 'hydration': {
+      const { kind, source, entity, facets } = draft;
+      const keys = draft.keys;
+      if (keys === null) throw new InternalError('content without keys was not refused');
+      return Object.freeze({ kind, source, entity, keys, facets, columns });
+    }
+    default: {
+      const unknown: never = draft;
+      return unknown;
+    }
+  }
+}
+
+/** The columns of `draft` that the statement uses. */
+export function usedColumns(draft: RuntimeDraft, ctx: BindContext): readonly RuntimeColumn[] {
+  const operators = draft.kind === 'retrieval' ? draft.operators : [];
+  const types = new Map<string, TypeName>([...draft.offered, ...operators.map((o) => [o.column, o.type] as const)]);
+  return Object.freeze(
+    ctx.usedOf(draft.source).flatMap((name) => {
+      const type = types.get(name);
+      return type === undefined ? [] : [Object.freeze({ name, type })];
+    }),
+  );
+}
+
+/** The scan of a draft whose columns are not known yet; they are filled in when all is bound. */
+export function draftScan(draft: RuntimeDraft, slot: number): RuntimeScan {
+  return Object.freeze({ kind: 'runtime', id: draft.source, slot, columns: Object.freeze([]) });
+}

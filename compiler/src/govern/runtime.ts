@@ -1,0 +1,46 @@
+import type { Access } from '../access.js';
+import type { Catalog } from '../catalog.js';
+import { operatorNamed } from '../operators.js';
+import type { Retrieval, RuntimeRelation } from '../runtime.js';
+import type { GovernedPlan, GovernedRuntime } from './governed-plan.js';
+import type { GovernedSlots } from './slots.js';
+import { governedStore } from './stores.js';
+
+/** The runtime relations of a plan, each with the governed plans of its steps. */
+export function governRuntime(
+  relations: readonly RuntimeRelation[],
+  slots: GovernedSlots,
+  access: Access,
+  catalog: Catalog,
+  compileHop: (text: string) => GovernedPlan,
+): readonly GovernedRuntime[] {
+  return Object.freeze(
+    relations.map((relation): GovernedRuntime => {
+      switch (relation.kind) {
+        case 'retrieval':
+          return Object.freeze({ kind: 'retrieval', relation, store: retrievalStore(relation, slots, access, catalog) });
+        case 'traversal':
+          return Object.freeze({ kind: 'traversal', relation, hops: Object.freeze(relation.hops.map((h) => compileHop(h.text))) });
+        case 'hydration': {
+          const { source, keys, facets } = relation;
+          const stores = facets.map((facet) =>
+            governedStore({ source, facet, filters: [], metadata: [], by: { kind: 'named', keys } }, catalog, access, slots),
+          );
+          return Object.freeze({ kind: 'hydration', relation, stores: Object.freeze(stores.filter((s) => s !== null)) });
+        }
+        default: {
+          const unknown: never = relation;
+          return unknown;
+        }
+      }
+    }),
+  );
+}
+
+function retrievalStore(relation: Retrieval, slots: GovernedSlots, access: Access, catalog: Catalog) {
+  const { source, facet, filters, operators, columns } = relation;
+  const vectors = operators.some((o) => operatorNamed(o.operator)?.class === 'encoder');
+  const facetColumns = catalog.relations.get(facet.name)?.columns ?? [];
+  const metadata = columns.map((c) => c.name).filter((name) => facetColumns.some((c) => c.name === name));
+  return governedStore({ source, facet, filters, metadata, by: { kind: 'search', vectors } }, catalog, access, slots);
+}

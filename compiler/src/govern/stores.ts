@@ -1,0 +1,301 @@
+import type { Access, RelationAccess } from '../access.js';
+import type { Catalog, Column, FacetStore, Relation } from '../catalog.js';
+import { InternalError } from '../errors.js';
+import type { OperatorDefinition } from '../functions/definition.js';
+import { resolveFunction, resolveOperator } from '../functions/index.js';
+import type { ColumnRef, Expr, GovernedColumn, GovernedScan, Output, Select, SortKey, SourceId } from '../plan.js';
+import type { TypeName } from '../types.js';
+import { visitExpr } from '../walk.js';
+import { type GovernedPlan, type GovernedStore, mint, type OutputColumn } from './governed-plan.js';
+import { columnRule, maskedColumn, rowFilter } from './mask.js';
+import { governScan } from './scan.js';
+import { GovernedSlots } from './slots.js';
+import { verify } from './verify.js';
+
+/** What is wanted of a facet's store. */
+export interface StoreRequest {
+  readonly source: SourceId;
+  readonly facet: FacetStore;
+  /** Predicates over the facet's own columns. */
+  readonly filters: readonly Expr[];
+  /** Metadata columns that are used. */
+  readonly metadata: readonly string[];
+  /** `search`: the best for a vector; `named`: those of the entities in `keys`. */
+  readonly by: { readonly kind: 'search'; readonly vectors: boolean } | { readonly kind: 'named'; readonly keys: Expr };
+}
+
+/** Columns of a passage in its store; metadata comes beside them. */
+const STORED: readonly (readonly [string, TypeName])[] = [
+  ['chunk_id', 'text'],
+  ['doc_id', 'text'],
+  ['source', 'text'],
+  ['start_char', 'int4'],
+  ['end_char', 'int4'],
+  ['text', 'text'],
+  ['sha256', 'text'],
+  ['redacted_fields', 'text[]'],
+];
+
+/** The column of BM25 weights, and that of the vectors which encoder operators compare. */
+const LEXICAL_VECTOR = 'lex';
+const DENSE_VECTOR = 'dense';
+
+/**
+ * The governed plans that read one facet: the version that this caller is due, its row filter, and only passages
+ * whose entity the caller may see. Null where there is no grant, or no version fits exactly.
+ */
+export function governedStore(request: StoreRequest, catalog: Catalog, access: Access, planSlots: GovernedSlots): GovernedStore | null {
+  const { facet } = request;
+  const relation = catalog.relations.get(facet.name);
+  const entity = catalog.relations.get(facet.entity);
+  const allowed = access.relations.get(facet.name);
+  if (relation === undefined || entity === undefined) throw new InternalError(`facet ${facet.name} is not in the catalog`);
+  if (allowed === undefined || !keyIsClear(facet, relation, allowed, entity, access)) return null;
+  const version = versionFor(facet, allowed);
+  if (version === null) return null;
+  const builder = new StorePlans(request, storeOf(relation, facet, version), allowed, entity, access, catalog, planSlots);
+  const search = request.by.kind === 'search';
+  const lexical = search && facet.lane === 'lexical';
+  return Object.freeze({
+    facet,
+    version,
+    passages: builder.passages(),
+    counts: lexical ? Object.freeze({ all: builder.count(null), ofTerm: builder.count('term') }) : null,
+  });
+}
+
+/** Passages carry the key, so a caller who may not read it in the clear gets none. */
+function keyIsClear(facet: FacetStore, relation: Relation, allowed: RelationAccess, entity: Relation, access: Access): boolean {
+  const ofEntity = access.relations.get(entity.name);
+  const reads = (r: Relation, name: string, a: RelationAccess): boolean =>
+    a.grants.some((g) => g.columns.has(name)) && !a.denied.has(name) && columnRule(r, name, a).masked === 'none';
+  return ofEntity !== undefined && reads(entity, facet.keyOfEntity, ofEntity) && reads(relation, facet.entityKey, allowed);
+}
+
+/**
+ * The version whose redactions are exactly the labels that the caller may not read in the clear. Where several
+ * grants apply, a label counts as readable only if all of them say so.
+ */
+function versionFor(facet: FacetStore, allowed: RelationAccess): string | null {
+  const labels = new Set(facet.versions.flatMap((v) => [...v.redacts]));
+  const hidden = [...labels].filter((label) => !allowed.grants.every((g) => g.unmask.has(label)));
+  const exact = facet.versions.find((v) => v.redacts.size === hidden.length && hidden.every((label) => v.redacts.has(label)));
+  return exact?.name ?? null;
+}
+
+function storeOf(relation: Relation, facet: FacetStore, version: string): Relation {
+  const stored = [...STORED, ['terms', 'int4[]'] as const].map(([name, type]) => storedColumn(name, type));
+  return Object.freeze({
+    ...relation,
+    schema: facet.schema,
+    table: `${facet.table}__${version}`,
+    columns: Object.freeze([...relation.columns, ...stored]),
+  });
+}
+
+function storedColumn(name: string, type: TypeName): Column {
+  return Object.freeze({ name, physical: name, type, description: null, nullable: true, sensitivity: null, keyDomain: null });
+}
+
+class StorePlans {
+  readonly #request: StoreRequest;
+  readonly #store: Relation;
+  readonly #allowed: RelationAccess;
+  readonly #entity: Relation;
+  readonly #access: Access;
+  readonly #catalog: Catalog;
+  readonly #slots: GovernedSlots;
+
+  constructor(
+    request: StoreRequest,
+    store: Relation,
+    allowed: RelationAccess,
+    entity: Relation,
+    access: Access,
+    catalog: Catalog,
+    slots: GovernedSlots,
+  ) {
+    this.#request = request;
+    this.#store = store;
+    this.#allowed = allowed;
+    this.#entity = entity;
+    this.#access = access;
+    this.#catalog = catalog;
+    this.#slots = new GovernedSlots(slots.finish());
+  }
+
+  passages(): GovernedPlan {
+    const { by, facet, metadata, source } = this.#request;
+    const computed = by.kind === 'search' ? this.#computed(by.vectors) : [];
+    const pushed = by.kind === 'search' ? this.#overlap() : [this.#named(by.keys)];
+    const shown = [...STORED.map(([name]) => name), facet.entityKey, ...metadata.filter((m) => m !== facet.entityKey)];
+    const scan = this.#scan(shown, computed, pushed);
+    const outputs = [...shown, ...computed.map((c) => c.name)].map((name): Output => ({ name, expr: this.#ref(scan, name) }));
+    const first = by.kind === 'search' ? 'distance' : facet.entityKey;
+    const orderBy = [first, 'chunk_id'].map((name): SortKey => ({ by: this.#ref(scan, name), descending: false, nullsFirst: false }));
+    const limit = this.#slots.given('limit', 'int8');
+    return this.#plan({ ...EMPTY, from: scan, where: this.#where(source), outputs, orderBy, limit });
+  }
+
+  /** How many passages pass the filters; with a slot `term`, how many of them hold it. */
+  count(term: 'term' | null): GovernedPlan {
+    const pushed = term === null ? [] : [this.#holds()];
+    const scan = this.#scan([this.#request.facet.entityKey], [], pushed);
+    const count = resolveFunction('count', ['text']);
+    if (count === 'none' || count === 'ambiguous') throw new InternalError('the function table has no count');
+    const expr: Expr = {
+      kind: 'aggregate',
+      definition: count.definition,
+      args: [],
+      distinct: false,
+      filter: null,
+      orderBy: [],
+      type: 'int8',
+    };
+    return this.#plan({ ...EMPTY, grouped: true, from: scan, where: this.#where(this.#request.source), outputs: [{ name: 'count', expr }] });
+  }
+
+  #scan(names: readonly string[], computed: readonly GovernedColumn[], pushed: readonly Expr[]): GovernedScan {
+    const needed = new Set([...names, ...this.#request.filters.flatMap(columnNames)]);
+    const columns = [...needed].map((name) => this.#column(name));
+    const filter = rowFilter(this.#allowed, this.#slots);
+    return Object.freeze({
+      kind: 'governed',
+      id: this.#request.source,
+      relation: this.#store,
+      columns: Object.freeze([...columns, ...computed]),
+      filter,
+      pushed: Object.freeze(pushed),
+      // Filters of the caller might tell what is in rows that the row filter hides.
+      fenced: filter !== null && this.#request.filters.length > 0,
+    });
+  }
+
+  #column(name: string): GovernedColumn {
+    const stored = STORED.find(([n]) => n === name);
+    if (stored === undefined && this.#allowed.grants.some((g) => g.columns.has(name)) && !this.#allowed.denied.has(name)) {
+      return maskedColumn(columnRule(this.#store, name, this.#allowed), this.#slots);
+    }
+    const type = stored?.[1] ?? this.#store.columns.find((c) => c.name === name)?.type ?? 'text';
+    const expr: Expr = stored === undefined ? { kind: 'null', type } : { kind: 'base', column: name, type };
+    return Object.freeze({ name, type, expr, masked: stored === undefined ? 'all' : 'none' });
+  }
+
+  #computed(vectors: boolean): readonly GovernedColumn[] {
+    const lexical = this.#request.facet.lane === 'lexical';
+    const distance: GovernedColumn = {
+      name: 'distance',
+      type: 'float8',
+      masked: 'none',
+      expr: {
+        kind: 'distance',
+        operator: lexical ? '<#>' : '<=>',
+        vector: lexical ? 'sparsevec' : 'vector',
+        column: lexical ? LEXICAL_VECTOR : DENSE_VECTOR,
+        to: this.#slots.given('vector', 'text'),
+        type: 'float8',
+      },
+    };
+    const stored: GovernedColumn = { name: 'vector', type: 'float4[]', masked: 'none', expr: { kind: 'stored_vector', column: DENSE_VECTOR, type: 'float4[]' } };
+    return vectors ? [distance, stored] : [distance];
+  }
+
+  /** In the lexical lane a passage without a word of the query has no score and does not fill the answer. */
+  #overlap(): readonly Expr[] {
+    if (this.#request.facet.lane !== 'lexical') return [];
+    const terms: Expr = { kind: 'base', column: 'terms', type: 'int4[]' };
+    return [{ kind: 'operation', definition: SHARES, left: terms, right: this.#slots.given('terms', 'int4[]'), type: 'bool' }];
+  }
+
+  #holds(): Expr {
+    const terms: Expr = { kind: 'base', column: 'terms', type: 'int4[]' };
+    return { kind: 'operation', definition: HOLDS, left: terms, right: this.#slots.given('term', 'int4[]'), type: 'bool' };
+  }
+
+  #named(keys: Expr): Expr {
+    const key = this.#store.columns.find((c) => c.name === this.#request.facet.entityKey);
+    if (key === undefined) throw new InternalError('a facet without its key');
+    const arg: Expr = { kind: 'base', column: key.physical, type: key.type };
+    return { kind: 'quantified', definition: equality(key.type), quantifier: 'any', arg, array: keys, type: 'bool' };
+  }
+
+  /** The caller's own filters, and: the entity that the passage is about is visible. */
+  #where(source: SourceId): readonly Expr[] {
+    const { facet, filters } = this.#request;
+    const key = this.#store.columns.find((c) => c.name === facet.entityKey);
+    if (key === undefined) throw new InternalError('a facet without its key');
+    const id = source + ENTITY_SOURCES;
+    const scan = governScan({ kind: 'entity', id, relation: this.#entity, columns: [facet.keyOfEntity] }, this.#access, undefined, false, this.#slots);
+    const type = key.type;
+    const visible: Select = {
+      ...EMPTY,
+      from: scan,
+      outputs: [{ name: 'key', expr: { kind: 'column', source: id, name: facet.keyOfEntity, type } }],
+    };
+    const arg: ColumnRef = { kind: 'column', source, name: facet.entityKey, type };
+    return [...filters, { kind: 'in_query', equality: equality(type), arg, query: visible, negated: false, type: 'bool' }];
+  }
+
+  #ref(scan: GovernedScan, name: string): ColumnRef {
+    const column = scan.columns.find((c) => c.name === name);
+    if (column === undefined) throw new InternalError(`the store has no column ${name}`);
+    return { kind: 'column', source: scan.id, name, type: column.type };
+  }
+
+  #plan(query: Select): GovernedPlan {
+    const slots = this.#slots.finish();
+    verify(query, slots);
+    const { facet } = this.#request;
+    return mint({
+      form: 'retrieve',
+      query,
+      runtime: [],
+      slots,
+      clientTypes: [],
+      outputs: query.outputs.map((o): OutputColumn => ({ name: o.name, type: o.expr.type, source: null, redacted: false })),
+      objects: [`osl.facets.${facet.name}`],
+      redactedColumns: [],
+      partialColumns: [],
+      connector: facet.connector,
+      accessSignature: this.#access.signature,
+      catalogVersion: this.#catalog.version,
+      policyVersion: this.#access.policyVersion,
+      grants: [],
+    });
+  }
+}
+
+/** Ids of the entity scans beside the stores' own; those of a statement stay far below. */
+const ENTITY_SOURCES = 1_000_000;
+
+const EMPTY: Omit<Select, 'outputs' | 'from'> = {
+  kind: 'select',
+  with: [],
+  where: [],
+  grouped: false,
+  groupBy: [],
+  having: [],
+  distinct: false,
+  distinctOn: [],
+  orderBy: [],
+  limit: null,
+  offset: null,
+};
+
+/** Over arrays of our own making these can neither fail nor tell, whatever `pg_proc` says of arrays at large. */
+const SHARES: OperatorDefinition = Object.freeze({ name: '&&', left: 'int4[]', right: 'int4[]', result: 'bool', leakproof: true });
+const HOLDS: OperatorDefinition = Object.freeze({ name: '@>', left: 'int4[]', right: 'int4[]', result: 'bool', leakproof: true });
+
+function equality(type: TypeName): OperatorDefinition {
+  const found = resolveOperator('=', type, type);
+  if (found === 'none' || found === 'ambiguous') throw new InternalError(`the operator table has no equality of ${type}`);
+  return found.definition;
+}
+
+function columnNames(expr: Expr): readonly string[] {
+  const names: string[] = [];
+  visitExpr(expr, (e) => {
+    if (e.kind === 'column') names.push(e.name);
+  });
+  return names;
+}

@@ -1,0 +1,80 @@
+import { type Command, Option } from 'commander';
+import { dataDirOption, wholeNumber } from '../flags.js';
+
+const VERIFY_HELP = `
+Reads everything, writes nothing, and may run beside the server. Without --key it trusts the key that lies in the
+directory, and without --anchor the newest checkpoint there: keep copies elsewhere to be sure of more.
+
+Exit status: 0 intact and complete, 4 damaged, 5 records are missing, 6 the newest checkpoint is older than
+--max-anchor-age, 2 there is no log.
+
+Examples:
+  $ osl audit verify
+  $ osl audit verify --dir .osl/audit --key audit.vkey --max-anchor-age 3600 --json`;
+
+const TAIL_HELP = `
+Examples:
+  $ osl audit tail -n 20
+  $ osl audit tail --follow --json | jq 'select(.decision == "deny")'`;
+
+const PROVE_HELP = `
+Prints a C2SP tlog-proof for every record of the request; the log's checkpoint.vkey checks it, offline. A checkpoint
+is signed every minute and at stop: only what it covers can be proved.
+
+Example:
+  $ osl audit prove 0f6d2c1e-4b1a-4e57-9d0a-6a1f7f1f2b11 > proof.txt`;
+
+const CHECK_HELP = `
+Needs no log and no server, only the key. Exit status: 0 proved, 1 not.
+
+Example:
+  $ osl audit check proof.txt --key checkpoint.vkey`;
+
+/** Commands load what they run only then: `--help` stays quick. */
+export function addAudit(program: Command): void {
+  const audit = program.command('audit').description('verify, read and prove the audit log');
+  audit
+    .command('verify')
+    .description('check the whole log: chain, completeness, signed checkpoints')
+    .addOption(dirOption())
+    .addOption(dataDirOption())
+    .option('--key <file>', "the log's verifier key, kept elsewhere")
+    .option('--anchor <file>', 'a checkpoint, kept elsewhere')
+    .option('--max-anchor-age <seconds>', 'fail where the newest checkpoint is older', wholeNumber(0, 1e9))
+    .option('--json', 'the verdicts as JSON')
+    .addHelpText('after', VERIFY_HELP)
+    .action(async (flags) => (await import('../audit/verify.js')).runVerify(flags));
+  audit
+    .command('tail')
+    .description('show the newest records')
+    .addOption(dirOption())
+    .addOption(dataDirOption())
+    .option('-n, --lines <count>', 'how many', wholeNumber(0, 1_000_000), 10)
+    .option('-f, --follow', 'go on with new ones until Ctrl-C')
+    .option('--json', 'one JSON record a line')
+    .addHelpText('after', TAIL_HELP)
+    .action(async (flags) => (await import('../audit/tail.js')).runTail(flags));
+  audit
+    .command('prove')
+    .description('prove that the records of a request are in the log')
+    .argument('<request-id>', 'as answers and errors state it')
+    .addOption(dirOption())
+    .addOption(dataDirOption())
+    .option('--json', 'as JSON')
+    .addHelpText('after', PROVE_HELP)
+    .action(async (id, flags) => (await import('../audit/prove.js')).runProve(id, flags));
+  audit
+    .command('check')
+    .description('check what `prove` printed')
+    .argument('<file>', 'the proofs; - is standard input')
+    .option('--key <file>', "the log's verifier key (default: the one in the log's directory)")
+    .addOption(dirOption())
+    .addOption(dataDirOption())
+    .option('--json', 'as JSON')
+    .addHelpText('after', CHECK_HELP)
+    .action(async (file, flags) => (await import('../audit/prove.js')).runCheck(file, flags));
+}
+
+function dirOption(): Option {
+  return new Option('--dir <dir>', 'the log (default: audit in the data directory)');
+}

@@ -1,0 +1,34 @@
+import type { Command } from 'commander';
+import { type AskFlags, addAskOptions, askServer, questionText } from '../ask.js';
+import { formatExplanation } from '../explanation.js';
+import { print } from '../output.js';
+import { refusal } from './query.js';
+
+interface ExplainFlags extends AskFlags {
+  readonly json?: true;
+}
+
+const HELP = `
+Nothing is run, and no data is read. Who asks is settled as for \`osl query\`, and so is the exit status.
+
+Example:
+  $ osl explain --subject user:analyst "select name, email from osl.entities.person where email like '%@%'"`;
+
+export function addExplain(program: Command): void {
+  const command = program
+    .command('explain')
+    .description('show how the running server would answer a question')
+    .argument('[text]', 'the question; - or nothing reads standard input');
+  addAskOptions(command)
+    .option('--json', "the server's answer as it is")
+    .addHelpText('after', HELP)
+    .action(runExplain);
+}
+
+async function runExplain(argument: string | undefined, flags: ExplainFlags): Promise<void> {
+  const text = await questionText(argument);
+  const reply = await askServer(flags, text, true);
+  if (flags.json) print(reply.text);
+  if (!reply.ok) throw refusal(reply, text);
+  if (!flags.json) print(formatExplanation(reply.body));
+}

@@ -1,0 +1,25 @@
+import type { Command } from 'commander';
+import { addListenOptions, manifestOption, policyOption } from '../flags.js';
+import type { RunFlags } from '../serve/run.js';
+
+const HELP = `
+SIGHUP reads both files anew; a file with a fault changes nothing. Ctrl-C or SIGTERM ends it after what runs.
+Warnings go to standard error (OSL_LOG_LEVEL: error, warn, info), as JSON where that is no terminal.
+Other settings: OSL_TLS_CERT, OSL_TLS_KEY, OSL_PUBLIC_KEYS, OSL_MAX_ROWS, OSL_STATEMENT_TIMEOUT_MS.
+
+Exit status: 0 stopped in order, 2 it could not start, 130 stopped at once.
+
+Example:
+  $ osl serve --manifest manifest.yaml --policy policy.yaml --data-dir .osl`;
+
+export function addServe(program: Command): void {
+  const command = program
+    .command('serve')
+    .description('serve a manifest and its policy over REST and the Postgres wire')
+    .addOption(manifestOption())
+    .addOption(policyOption());
+  addListenOptions(command)
+    .option('--json', 'print where it listens as one JSON line')
+    .addHelpText('after', HELP)
+    .action(async (flags: RunFlags) => (await import('../serve/run.js')).runServer(flags, false));
+}

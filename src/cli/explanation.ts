@@ -1,0 +1,82 @@
+import { visible } from './output.js';
+import { formatTable } from './table.js';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What the server says of a question, for people: the plan as a tree, the columns as a table. */
+export function formatExplanation(body: Fields): string {
+  const columns = membersOf(body['columns']);
+  const parts = [
+    `form     ${text(body['form'])}`,
+    `objects  ${list(body['objects'])}`,
+    `grants   ${list(body['grants'])}`,
+    '',
+    ...stepLines(fieldsOf(body['plan']), 0),
+    '',
+    formatTable(
+      COLUMN_TABLE,
+      columns.map((c) => [text(c['name']), text(c['type']), text(c['source'] ?? ''), masked(c)]),
+    ),
+  ];
+  if (typeof body['sql'] === 'string') parts.push('', body['sql']);
+  return parts.join('\n');
+}
+
+const COLUMN_TABLE = ['column', 'type', 'source', 'masked'].map((name) => {
+  return { name, align: 'left' as const };
+});
+
+function masked(column: Fields): string {
+  return column['redacted'] === true ? 'yes' : '';
+}
+
+/** A step and, deeper, what it reads: `scan osl.entities.person: columns (name, email masked)`. */
+function stepLines(step: Fields, depth: number): readonly string[] {
+  const { object, ...detail } = fieldsOf(step['detail']);
+  const head = [text(step['step']), object === undefined ? '' : text(object)].filter((part) => part !== '');
+  const facts = Object.entries(detail).filter(([, value]) => !isNothing(value));
+  const said = facts.map(([name, value]) => factText(name.replaceAll('_', ' '), value)).join(', ');
+  const line = `${'  '.repeat(depth)}${head.join(' ')}${said === '' ? '' : `: ${said}`}`;
+  return [line, ...membersOf(step['inputs']).flatMap((input) => stepLines(input, depth + 1))];
+}
+
+function factText(name: string, value: unknown): string {
+  if (value === true) return name;
+  return Array.isArray(value) ? `${name} (${value.map(itemText).join(', ')})` : `${name} ${text(value)}`;
+}
+
+/** `email masked` for a column that is masked in all rows. */
+function itemText(item: unknown): string {
+  if (typeof item !== 'object' || item === null) return text(item);
+  const { name, ...rest } = fieldsOf(item);
+  const facts = Object.entries(rest).filter(([, value]) => !isNothing(value));
+  return [text(name), ...facts.map(([fact, value]) => (value === 'all' ? fact : factText(fact, value)))].join(
+    ' ',
+  );
+}
+
+function isNothing(value: unknown): boolean {
+  return (
+    value === null ||
+    value === false ||
+    value === 'none' ||
+    value === 0 ||
+    (Array.isArray(value) && value.length === 0)
+  );
+}
+
+function list(value: unknown): string {
+  return Array.isArray(value) && value.length > 0 ? value.map(text).join(', ') : 'none';
+}
+
+function text(value: unknown): string {
+  return visible(typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? ''));
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+function membersOf(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.map(fieldsOf) : [];
+}

@@ -1,0 +1,77 @@
+import { Command, CommanderError } from 'commander';
+import { addAudit } from './commands/audit.js';
+import { addDemo } from './commands/demo.js';
+import { addErrors } from './commands/errors.js';
+import { addExplain } from './commands/explain.js';
+import { addPsql } from './commands/psql.js';
+import { addQuery } from './commands/query.js';
+import { addServe } from './commands/serve.js';
+import { addToken } from './commands/token.js';
+import { addValidate } from './commands/validate.js';
+import { EXIT, failureOf } from './exit.js';
+import { flushed, note } from './output.js';
+import { version } from './package-root.js';
+
+const HELP = `
+Exit status: 0 done, 1 refused or failed, 2 usage or configuration, 3 no server answers; audit verify has more.
+OSL_DEBUG=1 shows where an error came from.
+
+Examples:
+  $ osl demo
+  $ osl query --subject user:analyst "select name, version from osl.entities.package limit 5"`;
+
+/** The command line: `argv` as Node gives it. Ends the process. */
+export async function run(argv: readonly string[]): Promise<void> {
+  process.stdout.on('error', stopWriting);
+  process.stderr.on('error', () => undefined);
+  process.on('uncaughtException', fail);
+  try {
+    await program().parseAsync([...argv]);
+  } catch (error) {
+    report(error);
+  }
+  await flushed();
+  process.exit();
+}
+
+function program(): Command {
+  const root = new Command('osl')
+    .description('OSL Gateway: governed questions about your data')
+    .version(version(), '-V, --version')
+    .addHelpText('after', HELP)
+    .enablePositionalOptions()
+    .exitOverride();
+  addServe(root);
+  addDemo(root);
+  addQuery(root);
+  addExplain(root);
+  addPsql(root);
+  addToken(root);
+  addValidate(root);
+  addAudit(root);
+  addErrors(root);
+  return root;
+}
+
+/** Says what went wrong, in a line or with its place, and sets the exit status. Commander has said its own. */
+function report(error: unknown): void {
+  if (error instanceof CommanderError) {
+    process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    return;
+  }
+  const failure = failureOf(error);
+  note(failure.message);
+  if (process.env['OSL_DEBUG'] === '1') note(error instanceof Error ? (error.stack ?? '') : String(error));
+  process.exitCode = failure.exit;
+}
+
+function fail(error: unknown): void {
+  report(error);
+  process.exit();
+}
+
+/** Whoever read has gone, as `head` does: nothing is left to do. Anything else is a disk that takes no more. */
+function stopWriting(error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') process.exit(EXIT.ok);
+  fail(error);
+}

@@ -1,0 +1,39 @@
+import { createServer } from 'node:net';
+import type { Settings } from '../../start/settings.js';
+import { systemFault, usage } from '../exit.js';
+import { runningServer } from '../server-file.js';
+
+/**
+ * Whether both ports can be had, asked before anything slow begins. Another process may still take one later;
+ * `listen` says so then.
+ *
+ * @throws Failure
+ */
+export async function checkPorts(settings: Settings): Promise<void> {
+  const { host, httpPort, pgPort } = settings;
+  if (httpPort !== 0 && httpPort === pgPort) throw usage(`REST and wire cannot share port ${httpPort}`);
+  await check(host, httpPort, 'OSL_HTTP_PORT or --http-port', settings);
+  await check(host, pgPort, 'OSL_PG_PORT or --pg-port', settings);
+}
+
+async function check(host: string, port: number, setting: string, settings: Settings): Promise<void> {
+  if (port === 0) return;
+  try {
+    await tryListen(host, port);
+  } catch (error) {
+    const fault = systemFault(error);
+    if (fault === null) throw error;
+    const other = runningServer(settings.dataDir);
+    const ours = other !== null && (other.httpPort === port || other.pgPort === port);
+    const who = ours ? `, by the server of ${settings.dataDir} (process ${other.pid})` : '';
+    throw usage(`${fault}${who}: choose another with ${setting}`);
+  }
+}
+
+function tryListen(host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(port, host, () => server.close(() => resolve()));
+  });
+}

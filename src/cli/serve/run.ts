@@ -1,0 +1,71 @@
+import { EXIT, failureOf } from '../exit.js';
+import type { ServerFlags } from '../flags.js';
+import { settingsOf } from '../flags.js';
+import { operatorLog } from '../log.js';
+import { note, print } from '../output.js';
+import { createProgress } from '../progress.js';
+import { removeServerFile } from '../server-file.js';
+import { banner, listening } from './banner.js';
+import { type RunningServer, startServer } from './server.js';
+import { untilToldToStop } from './signals.js';
+import { tour } from './tour.js';
+
+export interface RunFlags extends ServerFlags {
+  readonly json?: true;
+}
+
+/** What runs when told to stop may go on for so long. */
+const DRAIN_MS = 10_000;
+/** Beyond the drain: something hangs, and nobody waits for it. */
+const HANG_MS = 15_000;
+
+/** Serves until told to stop. The promise settles when everything is closed. */
+export async function runServer(flags: RunFlags, demo: boolean): Promise<void> {
+  const settings = settingsOf(flags);
+  const progress = createProgress();
+  const server = await startServer({ settings, demo, log: operatorLog(), progress });
+  const told = untilToldToStop({
+    reload: () => void reload(server),
+    force: () => {
+      removeServerFile(settings.dataDir, process.pid);
+      note('stopped at once');
+      process.exit(EXIT.interrupted);
+    },
+  });
+  await announce(server, settings.dataDir, flags.json === true);
+  await told;
+  await stop(server);
+}
+
+async function announce(server: RunningServer, dataDir: string, json: boolean): Promise<void> {
+  if (json) {
+    print(JSON.stringify(listening(server.record, dataDir)));
+    return;
+  }
+  const model = server.open.service.model();
+  print(banner(server.record, dataDir, model));
+  if (server.record.demo) print(await tour(server));
+  print('Ctrl-C stops the server.');
+}
+
+async function stop(server: RunningServer): Promise<void> {
+  note(`stopping: what runs may go on for ${DRAIN_MS / 1000} s; Ctrl-C again stops at once`);
+  const hung = setTimeout(() => {
+    note('error: something did not stop in time');
+    process.exit(EXIT.failed);
+  }, HANG_MS + DRAIN_MS);
+  await server.stop(DRAIN_MS);
+  clearTimeout(hung);
+  note('stopped');
+}
+
+/** Both files anew; where one has a fault, what is served stays. */
+async function reload(server: RunningServer): Promise<void> {
+  try {
+    const { manifest, snapshot } = await server.open.reload();
+    note(`reloaded: manifest ${manifest.version}, policy ${snapshot?.version ?? 'none'}`);
+  } catch (error) {
+    note(failureOf(error).message);
+    note('not reloaded: what was served before is still served');
+  }
+}

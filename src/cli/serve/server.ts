@@ -1,0 +1,136 @@
+import { readFileSync } from 'node:fs';
+import { ensureDemo } from '../../demo/index.js';
+import { createPgFrontend } from '../../pg/index.js';
+import { createRestServer } from '../../rest/index.js';
+import type { Service, ServiceLog } from '../../service.js';
+import { type OpenService, openService } from '../../start/service.js';
+import { type Settings, StartProblem } from '../../start/settings.js';
+import { systemFault, usage } from '../exit.js';
+import { PACKAGE_ROOT, version } from '../package-root.js';
+import type { Progress } from '../progress.js';
+import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
+import { checkPorts } from './ports.js';
+
+export interface RunningServer {
+  readonly open: OpenService;
+  readonly settings: Settings;
+  /** With the ports that it really has. */
+  readonly record: ServerRecord;
+  /** Takes nothing more, lets what runs end for `deadlineMs`, and closes everything. */
+  stop(deadlineMs: number): Promise<void>;
+}
+
+export interface ServerOptions {
+  readonly settings: Settings;
+  /** Loads the demo first. */
+  readonly demo: boolean;
+  readonly log: ServiceLog;
+  readonly progress: Progress;
+}
+
+/**
+ * Starts a server: both files are read and both ports looked at before anything is written to the disk. What was
+ * opened is closed again where a later step fails.
+ *
+ * @throws Failure, StartProblem, ManifestProblems and what else `failureOf` knows
+ */
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const { settings, log, progress } = options;
+  await checkPorts(settings);
+  const closing: ((deadlineMs: number) => Promise<void>)[] = [];
+  const stop = async (deadlineMs: number): Promise<void> => {
+    for (const end of closing.splice(0).reverse()) await end(deadlineMs);
+  };
+  try {
+    progress.step('starting the engine');
+    const open = await operatorsWords(openService(settings, log));
+    closing.push(() => open.close());
+    if (options.demo) await loadDemo(open.service, progress);
+    const ports = await listen(settings, open.service, closing);
+    const record = recordOf(options, ports);
+    writeServerFile(settings.dataDir, record);
+    closing.push(async () => removeServerFile(settings.dataDir, process.pid));
+    return { open, settings, record, stop };
+  } catch (error) {
+    await stop(0);
+    throw error;
+  } finally {
+    progress.end();
+  }
+}
+
+async function loadDemo(service: Service, progress: Progress): Promise<void> {
+  const engine = service.engines.get(service.defaultConnector);
+  if (engine === undefined) throw new StartProblem('the demo has no connector');
+  await operatorsWords(
+    ensureDemo(engine.system, PACKAGE_ROOT, (step, done, total) =>
+      progress.step(step === 'read' ? 'reading packages' : 'loading rows', done, total),
+    ),
+  );
+}
+
+/** Both frontends; they stop side by side, and before what they stand on. */
+async function listen(
+  settings: Settings,
+  service: Service,
+  closing: ((deadlineMs: number) => Promise<void>)[],
+): Promise<{ readonly httpPort: number; readonly pgPort: number }> {
+  const tls = tlsOf(settings);
+  const pg = createPgFrontend(service, tls === null ? {} : { tls });
+  const rest = await createRestServer(service, { wireSessions: () => pg.connections });
+  closing.push(async (deadlineMs) => {
+    await Promise.all([rest.close(deadlineMs), pg.stop(deadlineMs)]);
+  });
+  const { port: httpPort } = await rest.listen(settings.httpPort, settings.host);
+  const { port: pgPort } = await pg.listen(settings.pgPort, settings.host);
+  if (!LOOPBACK.test(settings.host)) {
+    service.log.warn('REST has no TLS of its own: put a proxy in front, or tokens travel in the clear', {
+      host: settings.host,
+    });
+  }
+  return { httpPort, pgPort };
+}
+
+const LOOPBACK = /^(127(\.\d+){3}|::1|localhost)$/;
+
+function tlsOf({ tls }: Settings) {
+  return tls === null ? null : { cert: readPem(tls.certFile), key: readPem(tls.keyFile) };
+}
+
+function readPem(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw usage(systemFault(error) ?? `${file} cannot be read`);
+  }
+}
+
+function recordOf(
+  { settings, demo }: ServerOptions,
+  ports: { readonly httpPort: number; readonly pgPort: number },
+): ServerRecord {
+  const { host, tls, manifestFile, policyFile } = settings;
+  const startedAt = new Date().toISOString();
+  return {
+    pid: process.pid,
+    host,
+    ...ports,
+    tls: tls !== null,
+    manifestFile,
+    policyFile,
+    demo,
+    version: version(),
+    startedAt,
+  };
+}
+
+/** An engine says in a plain Error what the operator must mend; anything more special is left as it is. */
+async function operatorsWords<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const plain = error instanceof Error && (error.name === 'Error' || error.name === 'UpstreamFailure');
+    if (!plain || systemFault(error) !== null) throw error;
+    throw new StartProblem(error.message);
+  }
+}

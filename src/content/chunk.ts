@@ -1,0 +1,114 @@
+/** A piece of a text, in UTF-16 offsets. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The facet's sizes, in UTF-16 units. */
+export interface Chunking {
+  readonly maxChars: number;
+  readonly overlapChars: number;
+}
+
+/** How good a place is to end a chunk at; a better kind wins wherever it stands in the window. */
+const BREAKS: readonly RegExp[] = [
+  /\n(?=#{1,6} )/g,
+  /\n[ \t]*\n/g,
+  /[.!?…]["')\]]*\s|[。！？]|\n(?=[ \t]*(?:[-*+|>]|\d+[.)]) ?)/g,
+  /\s/g,
+];
+
+/** A chunk that ends at a break is at least this full, unless there is no other break. */
+const LEAST_FILL = 0.5;
+
+/**
+ * Cuts `text` into spans of at most `maxChars`, at headings, paragraphs, sentences or words, in this order of
+ * liking. Spans begin and end without white space; neighbours overlap by whole sentences or words.
+ *
+ * @param mayCut whether a cut between two letters at an offset is allowed; words longer than a chunk need one
+ */
+export function chunkSpans(
+  text: string,
+  { maxChars, overlapChars }: Chunking,
+  mayCut: (at: number) => boolean = () => true,
+): readonly Span[] {
+  const spans: Span[] = [];
+  let start = skipSpace(text, 0);
+  while (start < text.length) {
+    const end = text.length - start <= maxChars ? text.length : endOf(text, start, maxChars, mayCut);
+    spans.push({ start, end: trimEnd(text, start, end) });
+    if (skipSpace(text, end) >= text.length) break;
+    start = nextStart(text, start, end, overlapChars);
+  }
+  return spans;
+}
+
+function endOf(text: string, start: number, maxChars: number, mayCut: (at: number) => boolean): number {
+  const limit = start + maxChars;
+  const least = start + Math.floor(maxChars * LEAST_FILL);
+  const window = text.slice(start, limit);
+  for (const kind of BREAKS) {
+    const at = lastBreak(window, kind);
+    if (at > least - start) return start + at;
+  }
+  const space = lastBreak(window, /\s/g);
+  return space > 0 ? start + space : cutInside(text, start, limit, mayCut);
+}
+
+/** Where the last match of `kind` ends in `window`; 0 where there is none. */
+function lastBreak(window: string, kind: RegExp): number {
+  let last = 0;
+  for (const match of window.matchAll(kind)) last = match.index + match[0].length;
+  return last;
+}
+
+/** No white space in the whole window: between a letter and something else, or, at last, inside a word. */
+function cutInside(text: string, start: number, limit: number, mayCut: (at: number) => boolean): number {
+  for (let at = limit; at > start; at--) if (!insideWord(text, at)) return at;
+  for (let at = limit; at > start; at--) if (!splitsCharacter(text, at) && mayCut(at)) return at;
+  return limit;
+}
+
+const WORD_PART = /[\p{L}\p{N}\p{M}\p{Cf}\p{Cs}]/u;
+
+/** Whether a cut at `at` would have a letter, digit, mark or invisible character on both sides. */
+function insideWord(text: string, at: number): boolean {
+  return WORD_PART.test(text.charAt(at - 1)) && WORD_PART.test(text.charAt(at));
+}
+
+function splitsCharacter(text: string, at: number): boolean {
+  const unit = text.charCodeAt(at);
+  return (unit >= 0xdc00 && unit < 0xe000) || /[\p{M}\p{Cf}]/u.test(text.charAt(at));
+}
+
+/** Where the next chunk begins: at a sentence, or else a word, that starts within the overlap. */
+function nextStart(text: string, start: number, end: number, overlapChars: number): number {
+  const after = skipSpace(text, end);
+  const from = Math.max(start + 1, end - overlapChars);
+  if (from >= end) return after;
+  const window = text.slice(from, end);
+  for (const kind of BREAKS.slice(1)) {
+    const first = window.search(new RegExp(kind.source, kind.flags.replace('g', '')));
+    if (first < 0) continue;
+    const match = window.slice(first).match(new RegExp(kind.source));
+    const at = skipSpace(text, from + first + (match?.[0].length ?? 1));
+    if (at < end) return at;
+  }
+  return after;
+}
+
+function skipSpace(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && isSpace(text, at)) at++;
+  return at;
+}
+
+function trimEnd(text: string, start: number, end: number): number {
+  let at = end;
+  while (at > start && isSpace(text, at - 1)) at--;
+  return at;
+}
+
+function isSpace(text: string, at: number): boolean {
+  return /\s/.test(text.charAt(at));
+}

@@ -1,0 +1,41 @@
+/** What can be wrong with content, for whoever maps it to the catalogue of errors or prints it. */
+export const CONTENT_ERRORS = [
+  /** No store was ever begun for this facet version. */
+  'storeMissing',
+  /** The first build has not ended: nothing is served from it. */
+  'storeBuilding',
+  /** The store was made with another embedder, chunking or redaction than the manifest states. */
+  'storeMismatch',
+  /** Another `indexFacet` of the same facet version took over. */
+  'overtaken',
+  /** Document ids of the source are NULL or not unique. */
+  'documentIds',
+  /** The extension is missing or lies in another schema than `public`. */
+  'vectorExtension',
+  'unknownModel',
+  'unknownDetector',
+  'unknownVersion',
+  /** The embedding or chat endpoint cannot be reached or refuses, after retries. */
+  'endpoint',
+  /** The endpoint answered something that is no answer. */
+  'malformedAnswer',
+  /** An optional package that the configuration asks for is not installed. */
+  'notInstalled',
+  /** An argument of an operator; the message is for the caller. */
+  'argument',
+] as const;
+
+export type ContentErrorName = (typeof CONTENT_ERRORS)[number];
+
+/** A coded failure of the content plane. `message` is one lower-case sentence and holds no row data. */
+export class ContentError extends Error {
+  override readonly name = 'ContentError';
+  readonly code: ContentErrorName;
+  readonly hint: string | null;
+
+  constructor(code: ContentErrorName, message: string, hint: string | null = null) {
+    super(message);
+    this.code = code;
+    this.hint = hint;
+  }
+}

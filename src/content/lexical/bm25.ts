@@ -1,0 +1,73 @@
+import type { Terms } from './terms.js';
+import { TERM_SPACE, termsOf } from './terms.js';
+
+export const K1 = 1.2;
+export const B = 0.75;
+
+/** Characters of English text for each term that survives the stop list; measured on the bench's corpora. */
+const CHARS_PER_TERM = 8;
+/** Chunks break at paragraphs, so that the usual one is not full. */
+const USUAL_FILL = 0.75;
+
+/**
+ * The average document length that BM25 divides by. A constant of the facet: an average over the store would
+ * let a hidden document shift the scores of visible ones (design §13).
+ *
+ * @param maxChars the facet's chunk size
+ */
+export function averageLength(maxChars: number): number {
+  return Math.max(1, Math.round((maxChars * USUAL_FILL) / CHARS_PER_TERM));
+}
+
+/**
+ * A chunk's side of BM25 as `sparsevec` text: term-frequency weights, no IDF in them. The inner product with
+ * `lexicalQuery` is the score.
+ */
+export function lexicalWeights(terms: Terms, average: number): string {
+  const norm = K1 * (1 - B + (B * terms.length) / average);
+  return sparseText(terms.ids, (i) => {
+    const count = terms.counts[i] ?? 0;
+    return (count * (K1 + 1)) / (count + norm);
+  });
+}
+
+/** Document frequencies over the rows that this caller may see, and no others. */
+export interface PermittedStatistics {
+  readonly documents: number;
+  documentFrequency(termId: number): number;
+}
+
+export interface LexicalQuery {
+  /** `sparsevec(1048576)` text; `-(lex <#> vector)` is the score. */
+  readonly vector: string;
+  /** Ids of the terms that occur in permitted rows, ascending. A row with none of them scores 0: leave it out. */
+  readonly termIds: readonly number[];
+}
+
+/**
+ * The query's side of BM25 over `statistics`.
+ *
+ * @returns null where no term of `text` occurs in a permitted row: then nothing matches
+ */
+export function lexicalQuery(text: string, statistics: PermittedStatistics): LexicalQuery | null {
+  const terms = termsOf(text);
+  const found = terms.ids
+    .map((id, i) => ({ id, count: terms.counts[i] ?? 0, frequency: statistics.documentFrequency(id) }))
+    .filter((t) => t.frequency > 0);
+  if (found.length === 0) return null;
+  const termIds = found.map((t) => t.id);
+  const vector = sparseText(termIds, (i) => {
+    const term = found[i];
+    return term === undefined ? 0 : term.count * inverseFrequency(statistics.documents, term.frequency);
+  });
+  return { vector, termIds };
+}
+
+/** Always above 0, also for a term in every row. */
+export function inverseFrequency(documents: number, frequency: number): number {
+  return Math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5));
+}
+
+function sparseText(ids: readonly number[], weight: (i: number) => number): string {
+  return `{${ids.map((id, i) => `${id}:${Number(weight(i).toPrecision(7))}`).join(',')}}/${TERM_SPACE}`;
+}

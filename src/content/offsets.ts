@@ -1,0 +1,47 @@
+import type { Span } from './chunk.js';
+
+/**
+ * Turns UTF-16 offsets of one text into code points, which is what citations count in: `substr` of Postgres
+ * and slices of Python take them as they are. Ask with ascending `start`s for one pass over the text.
+ */
+export class CodePoints {
+  readonly #text: string;
+  #unit = 0;
+  #point = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  at(unit: number): number {
+    if (unit < this.#unit) [this.#unit, this.#point] = [0, 0];
+    this.#point += countCodePoints(this.#text, this.#unit, unit);
+    this.#unit = unit;
+    return this.#point;
+  }
+
+  span({ start, end }: Span): Span {
+    const from = this.at(start);
+    return { start: from, end: from + countCodePoints(this.#text, start, end) };
+  }
+}
+
+/** Code points of `text` between two UTF-16 offsets; the second half of a pair counts nothing. */
+export function countCodePoints(text: string, from = 0, to = text.length): number {
+  let count = 0;
+  for (let i = from; i < to; i++) {
+    const unit = text.charCodeAt(i);
+    const halved = unit >= 0xdc00 && unit < 0xe000 && i > from && isHigh(text.charCodeAt(i - 1));
+    if (!halved) count++;
+  }
+  return count;
+}
+
+function isHigh(unit: number): boolean {
+  return unit >= 0xd800 && unit < 0xdc00;
+}
+
+/** `text` between two code point offsets. */
+export function sliceCodePoints(text: string, start: number, end: number): string {
+  return [...text].slice(start, end).join('');
+}

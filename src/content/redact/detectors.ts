@@ -1,0 +1,113 @@
+import type { Span } from '../chunk.js';
+import { ContentError } from '../content-error.js';
+
+/** Finds what looks like a kind of value, in UTF-16 offsets. Linear in the text's length. */
+export type Detector = (text: string) => readonly Span[];
+
+/** What a facet version may name under `detectors`. */
+export const DETECTOR_NAMES = ['email', 'phone', 'secret'] as const;
+export type DetectorName = (typeof DETECTOR_NAMES)[number];
+
+const DETECTORS: Readonly<Record<DetectorName, Detector>> = { email: emails, phone: phones, secret: secrets };
+
+/** @throws ContentError `unknownDetector` */
+export function detectorNamed(name: string): Detector {
+  const known = DETECTOR_NAMES.find((n) => n === name);
+  if (known !== undefined) return DETECTORS[known];
+  throw new ContentError(
+    'unknownDetector',
+    `detector \`${name}\` is not known`,
+    `detectors are ${DETECTOR_NAMES.join(', ')}`,
+  );
+}
+
+/** The sign itself, full width, or as URLs and HTML write it. */
+const AT = /[@＠﹫]|%40|&#64;|&#x40;|&commat;/gi;
+/** RFC 5321 allows 64 bytes before the sign and 255 after it. */
+const LOCAL = /[\p{L}\p{N}\p{M}._%+'~-]{1,64}$/u;
+const DOMAIN = /^(?:[\p{L}\p{N}\p{M}](?:[\p{L}\p{N}\p{M}-]{0,62})?[.．。]){1,8}\p{L}[\p{L}\p{M}\p{N}-]{1,62}/u;
+const LONGEST_DOMAIN = 255;
+
+function emails(text: string): readonly Span[] {
+  const found: Span[] = [];
+  for (const { 0: sign, index } of text.matchAll(AT)) {
+    const local = LOCAL.exec(text.slice(Math.max(0, index - 64), index))?.[0].replace(/^[.'-]+/, '');
+    const after = index + sign.length;
+    const domain = DOMAIN.exec(text.slice(after, after + LONGEST_DOMAIN))?.[0];
+    if (local === undefined || local === '' || domain === undefined) continue;
+    found.push({ start: index - local.length, end: after + domain.length });
+  }
+  return found;
+}
+
+/** International form with a plus, or North American with its area code; 8 to 15 digits in all. */
+const PHONE = /(?<![\p{L}\p{N}+])(?:\+\d{1,3}[ .\-/]?(?:\(\d{1,5}\)[ .\-/]?)?\d{1,5}(?:[ .\-/]?\d{1,5}){1,5}|\(?\d{3}\)?[ .-]\d{3}[.-]\d{4})(?![\p{L}\p{N}])/gu;
+
+function phones(text: string): readonly Span[] {
+  const found: Span[] = [];
+  for (const { 0: match, index } of text.matchAll(PHONE)) {
+    const digits = match.replace(/\D/g, '').length;
+    if (digits >= 8 && digits <= 15) found.push({ start: index, end: index + match.length });
+  }
+  return found;
+}
+
+/** Tokens that services mark as theirs, and keys in PEM. */
+const MARKED: readonly RegExp[] = [
+  /\bgh[opsur]_[A-Za-z0-9]{20,255}/g,
+  /\bgithub_pat_\w{20,255}/g,
+  /\bglpat-[\w-]{16,64}/g,
+  /\bnpm_[A-Za-z0-9]{20,64}/g,
+  /\b(?:sk|pk|rk)[-_](?:live|test|proj|ant)[-_][\w-]{12,255}/g,
+  /\bsk-[A-Za-z0-9]{20,255}/g,
+  /\bxox[abeoprs]-[\w-]{10,255}/g,
+  /\b(?:AKIA|ASIA|AGPA|AROA)[A-Z0-9]{16}\b/g,
+  /\bAIza[\w-]{30,45}/g,
+  /\bSG\.[\w-]{16,32}\.[\w-]{16,64}/g,
+  /\bhf_[A-Za-z0-9]{20,64}/g,
+  /\beyJ[\w-]{8,2000}\.eyJ[\w-]{8,4000}\.[\w-]{0,2000}/g,
+  /-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]{0,8000}?-----END [A-Z ]{0,40}PRIVATE KEY-----/g,
+];
+/** The password of a URL. */
+const IN_URL = /(?<=:\/\/[^\s:/@]{0,64}:)[^\s/@[\]]{3,128}(?=@)/g;
+/** A value that is given to something named like a secret. */
+const ASSIGNED =
+  /(?<=(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|auth)["']?\s{0,3}[:=]\s{0,3}["']?)[A-Za-z0-9_+/=.~-]{12,255}/gi;
+const TOKEN = /[A-Za-z0-9_+/=-]{24,255}/g;
+const LEAST_BITS = 4.2;
+
+function secrets(text: string): readonly Span[] {
+  const found: Span[] = [];
+  for (const pattern of [...MARKED, IN_URL]) for (const match of text.matchAll(pattern)) found.push(spanOf(match));
+  for (const match of text.matchAll(ASSIGNED)) if (isMixed(match[0])) found.push(spanOf(match));
+  for (const match of text.matchAll(TOKEN)) if (looksRandom(match[0])) found.push(spanOf(match));
+  return found;
+}
+
+function spanOf(match: RegExpExecArray): Span {
+  return { start: match.index, end: match.index + match[0].length };
+}
+
+function isMixed(token: string): boolean {
+  return /\d/.test(token) && /[A-Za-z]/.test(token);
+}
+
+/**
+ * Letters of both cases and digits without a pattern. Hashes in hexadecimal stay (a change log is full of
+ * them), and so do paths and names of things.
+ */
+function looksRandom(token: string): boolean {
+  const digits = token.replace(/\D/g, '').length;
+  if (digits < 3 || !/[a-z]/.test(token) || !/[A-Z]/.test(token) || /^[0-9a-fA-F-]+$/.test(token)) return false;
+  if (token.split(/[/_-]/).every((part) => part.length < 20)) return false;
+  return bitsPerCharacter(token) >= LEAST_BITS;
+}
+
+/** Shannon's entropy of the token's own characters. */
+function bitsPerCharacter(token: string): number {
+  const counts = new Map<string, number>();
+  for (const c of token) counts.set(c, (counts.get(c) ?? 0) + 1);
+  let bits = 0;
+  for (const count of counts.values()) bits -= (count / token.length) * Math.log2(count / token.length);
+  return bits;
+}

@@ -1,0 +1,127 @@
+import type { Span } from '../chunk.js';
+import { type Folded, fold, foldText } from './fold.js';
+
+/** Stands in the text where a value was. */
+export const MASK = '[redacted]';
+
+/** One value that may not appear, and the label that says why. */
+export interface DeclaredValue {
+  readonly value: string;
+  readonly label: string;
+}
+
+/** Why a declared value is not looked for. */
+export type Exception = 'short' | 'noWord' | 'mask';
+
+export interface Found extends Span {
+  readonly label: string;
+}
+
+/** Letters of scripts without spaces are words of their own, so that a name is found inside a sentence. */
+const UNSPACED = '\\p{scx=Han}\\p{scx=Hiragana}\\p{scx=Katakana}\\p{scx=Thai}\\p{scx=Lao}\\p{scx=Khmer}';
+const WORD = new RegExp(`[${UNSPACED}]\\p{M}*|(?:(?![${UNSPACED}])[\\p{L}\\p{N}\\p{M}])+`, 'gu');
+const ASCII_WORD = /[a-z0-9]+/g;
+const ASCII = /^[\x01-\x7f]*$/;
+
+/**
+ * Finds any of many values in a text, as whole words of the folded text.
+ *
+ * A value is a row of words and what stands between them. The map holds every value and every beginning of one
+ * that ends with a word, so that a text is read once, whatever the number of values.
+ */
+export class ValueMatcher {
+  /** A label where the key is a value, null where it only begins one. */
+  readonly #known = new Map<string, string | null>();
+  readonly #minLength: number;
+  readonly #exceptions = new Map<Exception, number>();
+  #longest = 0;
+  #size = 0;
+
+  /** @param minLength folded letters that a value needs, in UTF-16 units */
+  constructor(values: Iterable<DeclaredValue>, minLength: number) {
+    this.#minLength = minLength;
+    for (const value of values) this.#add(value);
+  }
+
+  /** Distinct values looked for. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** UTF-16 units of the longest folded value. */
+  get longest(): number {
+    return this.#longest;
+  }
+
+  /** How many values are not looked for. */
+  get exceptions(): ReadonlyMap<Exception, number> {
+    return this.#exceptions;
+  }
+
+  #add({ value, label }: DeclaredValue): void {
+    const folded = foldText(value);
+    const words = wordsOf(folded);
+    const [first, last] = [words[0], words.at(-1)];
+    const text = first === undefined || last === undefined ? '' : folded.slice(first.start, last.end);
+    const exception = this.#exceptionOf(text);
+    if (exception !== null) {
+      this.#exceptions.set(exception, (this.#exceptions.get(exception) ?? 0) + 1);
+      return;
+    }
+    if (typeof this.#known.get(text) === 'string') return;
+    const offset = first?.start ?? 0;
+    for (const { end } of words) {
+      const beginning = text.slice(0, end - offset);
+      if (!this.#known.has(beginning)) this.#known.set(beginning, null);
+    }
+    this.#known.set(text, label);
+    this.#longest = Math.max(this.#longest, text.length);
+    this.#size++;
+  }
+
+  #exceptionOf(text: string): Exception | null {
+    if (text === '') return 'noWord';
+    // The mask itself would match, again and again.
+    if (/\bredacted\b/.test(text)) return 'mask';
+    const unspaced = new RegExp(`[${UNSPACED}]`, 'u').test(text);
+    return text.length < (unspaced ? Math.min(2, this.#minLength) : this.#minLength) ? 'short' : null;
+  }
+
+  /** Every value in `text`, in UTF-16 offsets of `text`, by start; what begins together is one, the longest. */
+  find(text: string): readonly Found[] {
+    return this.#size === 0 ? [] : this.findFolded(fold(text));
+  }
+
+  findFolded(folded: Folded): readonly Found[] {
+    const words = wordsOf(folded.text);
+    const found: Found[] = [];
+    for (let i = 0; i < words.length; i++) {
+      const match = this.#longestAt(folded.text, words, i);
+      if (match === null) continue;
+      const start = folded.starts[match.start] ?? 0;
+      const end = folded.ends[match.end - 1] ?? start;
+      found.push({ start, end, label: match.label });
+    }
+    return found;
+  }
+
+  #longestAt(text: string, words: readonly Span[], i: number): Found | null {
+    const start = words[i]?.start ?? 0;
+    let best: Found | null = null;
+    for (let j = i; j < words.length; j++) {
+      const end = words[j]?.end ?? start;
+      const label = this.#known.get(text.slice(start, end));
+      if (label === undefined) return best;
+      if (label !== null) best = { start, end, label };
+    }
+    return best;
+  }
+}
+
+function wordsOf(folded: string): readonly Span[] {
+  const words: Span[] = [];
+  for (const { 0: word, index } of folded.matchAll(ASCII.test(folded) ? ASCII_WORD : WORD)) {
+    words.push({ start: index, end: index + word.length });
+  }
+  return words;
+}

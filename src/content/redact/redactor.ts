@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto';
+import type { FacetVersion } from '../../manifest/index.js';
+import type { Span } from '../chunk.js';
+import { type Detector, detectorNamed } from './detectors.js';
+import { type Found, MASK, ValueMatcher } from './matcher.js';
+
+/** Occurrences replaced, by sensitivity label or detector. */
+export type RedactionCounts = Map<string, number>;
+
+/** A text as one facet version serves it. */
+export interface Redacted {
+  readonly text: string;
+  readonly changed: boolean;
+}
+
+/** Rules of one facet version over one dictionary. */
+export class Redactor {
+  readonly labels: ReadonlySet<string>;
+  readonly matcher: ValueMatcher;
+  /** 32 hex digits over the dictionary; part of every document's content hash. */
+  readonly dictionaryHash: string;
+  readonly #detectors: readonly (readonly [string, Detector])[];
+
+  /** @throws ContentError `unknownDetector` */
+  constructor(version: FacetVersion, matcher: ValueMatcher, dictionaryHash: string) {
+    this.labels = new Set(version.redact);
+    this.matcher = matcher;
+    this.dictionaryHash = dictionaryHash;
+    this.#detectors = version.detectors.map((name): [string, Detector] => [name, detectorNamed(name)]);
+  }
+
+  /** Whether nothing is ever replaced. */
+  get isRaw(): boolean {
+    return this.#detectors.length === 0 && this.matcher.size === 0 && this.labels.size === 0;
+  }
+
+  /**
+   * Replaces every declared value and every match of a detector.
+   *
+   * INVARIANT: no declared value is left. A replacement makes new word ends beside it, so that the result is
+   * searched again until nothing is found.
+   */
+  redact(text: string, counts: RedactionCounts): Redacted {
+    let current = text;
+    for (;;) {
+      const found = this.#findAll(current);
+      if (found.length === 0) return { text: current, changed: current !== text };
+      const next = replaceAll(current, found);
+      if (next === current) return { text: current, changed: current !== text };
+      for (const { label } of found) counts.set(label, (counts.get(label) ?? 0) + 1);
+      current = next;
+    }
+  }
+
+  /** Whether a cut inside a word at UTF-16 offset `at` leaves no declared value at either new end. */
+  mayCut(text: string, at: number): boolean {
+    if (this.matcher.size === 0) return true;
+    const reach = this.matcher.longest * 4 + 64;
+    const before = text.slice(Math.max(0, at - reach), at);
+    const after = text.slice(at, at + reach);
+    return (
+      !this.matcher.find(before).some((f) => f.end === before.length) &&
+      !this.matcher.find(after).some((f) => f.start === 0)
+    );
+  }
+
+  #findAll(text: string): readonly Found[] {
+    const spans = [...this.matcher.find(text)];
+    for (const [label, detect] of this.#detectors) {
+      for (const span of detect(text)) spans.push({ ...span, label });
+    }
+    return merged(spans);
+  }
+}
+
+/** Overlapping spans as one, under the label of the first. */
+function merged(spans: readonly Found[]): readonly Found[] {
+  const out: Found[] = [];
+  for (const span of [...spans].sort((a, b) => a.start - b.start || b.end - a.end)) {
+    const last = out.at(-1);
+    if (last !== undefined && span.start < last.end) {
+      out[out.length - 1] = { ...last, end: Math.max(last.end, span.end) };
+    } else {
+      out.push(span);
+    }
+  }
+  return out;
+}
+
+function replaceAll(text: string, spans: readonly Span[]): string {
+  let out = '';
+  let at = 0;
+  for (const { start, end } of spans) {
+    out += text.slice(at, start) + MASK;
+    at = end;
+  }
+  return out + text.slice(at);
+}
+
+/** A redactor of `version` over values in a fixed order. */
+export function redactorOf(
+  version: FacetVersion,
+  values: readonly { readonly value: string; readonly label: string }[],
+  minLength: number,
+): Redactor {
+  const hash = createHash('sha256');
+  const sorted = [...values].sort((a, b) => order(a.label, b.label) || order(a.value, b.value));
+  for (const { label, value } of sorted) hash.update(`${JSON.stringify([label, value])}\n`);
+  return new Redactor(version, new ValueMatcher(sorted, minLength), hash.digest('hex').slice(0, 32));
+}
+
+function order(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

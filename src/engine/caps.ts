@@ -1,0 +1,30 @@
+import type { ExecuteOptions } from './engine.js';
+
+/** What the caps of an execution still admit; infinite where there is none. */
+export interface Room {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/** The room left under the caps of `options` after `rows` rows in `bytes` bytes. */
+export function roomIn(options: ExecuteOptions, rows: number, bytes: number): Room {
+  return {
+    rows: options.maxRows > 0 ? options.maxRows - rows : Number.POSITIVE_INFINITY,
+    bytes: options.maxBytes > 0 ? options.maxBytes - bytes : Number.POSITIVE_INFINITY,
+  };
+}
+
+/** How many of the `count` DataRow messages in `bytes` fit into `room`, and where the last of them ends. */
+export function fitting(bytes: Uint8Array, count: number, room: Room): Room {
+  if (count <= room.rows && bytes.length <= room.bytes) return { rows: count, bytes: bytes.length };
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let rows = 0;
+  let end = 0;
+  while (rows < count && rows < room.rows) {
+    const next = end + 1 + view.getInt32(end + 1);
+    if (next > room.bytes) break;
+    end = next;
+    rows += 1;
+  }
+  return { rows, bytes: end };
+}

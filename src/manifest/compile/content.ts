@@ -1,0 +1,83 @@
+import type { Column, Edge, FacetStore, Relation } from 'osl-compiler';
+import { CODES } from '../codes.js';
+import type { Bridge, Facet, Relationship } from '../manifest.js';
+import type { Problems } from './scope.js';
+
+/** Where the indexer keeps passages, beside the facet's source, in the same connector. */
+export const CONTENT_SCHEMA = 'osl_content';
+
+/** The facets as relations that grants can name: the entity key and the metadata, no text. */
+export function facetRelations(
+  facets: ReadonlyMap<string, Facet>,
+  relations: ReadonlyMap<string, Relation>,
+  problems: Problems,
+): readonly (readonly [string, Relation])[] {
+  return [...facets.values()].map((facet) => {
+    if (relations.has(facet.name)) {
+      problems.add(CODES.conflict, ['facets', facet.name], `\`${facet.name}\` is also the name of an entity or bridge`, 'give the facet a name of its own');
+    }
+    return [facet.name, relationOf(facet)] as const;
+  });
+}
+
+function relationOf(facet: Facet): Relation {
+  const columns: readonly Column[] = [facet.entityKey, ...facet.metadata.filter((c) => c.name !== facet.entityKey.name)];
+  return Object.freeze({
+    kind: 'facet',
+    name: facet.name,
+    description: facet.description,
+    connector: facet.connector,
+    schema: CONTENT_SCHEMA,
+    table: facet.name,
+    columns: Object.freeze(columns.map((c) => Object.freeze({ ...c, physical: c.name }))),
+    primaryKey: Object.freeze([]),
+    sealedKeys: Object.freeze([...new Set([facet.entityKey.name, ...facet.scalarIndexed])]),
+  });
+}
+
+export function facetStores(
+  facets: ReadonlyMap<string, Facet>,
+  relations: ReadonlyMap<string, Relation>,
+): readonly (readonly [string, FacetStore])[] {
+  return [...facets.values()].map((facet) => [
+    facet.name,
+    Object.freeze({
+      name: facet.name,
+      entity: facet.entity,
+      entityKey: facet.entityKey.name,
+      keyOfEntity: relations.get(facet.entity)?.primaryKey[0] ?? facet.entityKey.name,
+      scalarIndexed: Object.freeze([...new Set([facet.entityKey.name, ...facet.scalarIndexed])]),
+      maxTopK: facet.maxTopK,
+      lane: facet.embeddingModel === 'lexical-v1' ? ('lexical' as const) : ('dense' as const),
+      versions: Object.freeze([...facet.versions.values()].map((v) => Object.freeze({ name: v.name, redacts: new Set(v.redact) }))),
+      connector: facet.connector,
+      schema: CONTENT_SCHEMA,
+      table: facet.name,
+    }),
+  ]);
+}
+
+/** Relationships and bridges as the edges that TRAVERSE walks. */
+export function edgesOf(relationships: ReadonlyMap<string, Relationship>, bridges: ReadonlyMap<string, Bridge>): readonly Edge[] {
+  const straight = [...relationships.values()].map((r): Edge =>
+    Object.freeze({
+      name: r.name,
+      from: r.from.entity,
+      to: r.to.entity,
+      fromColumns: Object.freeze([r.from.column]),
+      toColumns: Object.freeze([r.to.column]),
+      bridge: null,
+    }),
+  );
+  const bridged = [...bridges.values()].map((b): Edge =>
+    Object.freeze({
+      name: b.name,
+      from: b.left.entity,
+      to: b.right.entity,
+      fromColumns: b.left.keys,
+      toColumns: b.right.keys,
+      bridge: Object.freeze({ name: b.name, fromColumns: b.left.columns, toColumns: b.right.columns }),
+    }),
+  );
+  return Object.freeze([...straight, ...bridged]);
+}

@@ -1,0 +1,53 @@
+import type { ServerResponse } from 'node:http';
+
+/** The executions under way. Each ends when its client leaves, and all of them when the drain's time is over. */
+export class Inflight {
+  readonly #running = new Set<AbortController>();
+  readonly #idle = new Set<() => void>();
+  #draining = false;
+  #stopped = false;
+
+  /** New requests are refused. */
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /** What still ran was stopped: it is cancelled, but not by its client. */
+  get stopped(): boolean {
+    return this.#stopped;
+  }
+
+  drain(): void {
+    this.#draining = true;
+  }
+
+  /** Runs `work` with a signal that fires when `response` closes before it is complete. */
+  async run<T>(response: ServerResponse, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const controller = new AbortController();
+    const onClose = (): void => {
+      if (!response.writableFinished) controller.abort();
+    };
+    response.once('close', onClose);
+    if (this.#stopped || response.destroyed) controller.abort();
+    this.#running.add(controller);
+    try {
+      return await work(controller.signal);
+    } finally {
+      response.off('close', onClose);
+      this.#running.delete(controller);
+      if (this.#running.size === 0) for (const resolve of this.#idle) resolve();
+    }
+  }
+
+  /** Stops all that runs; resolves when each has ended, its outcome recorded. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    for (const controller of this.#running) controller.abort();
+    await this.ended();
+  }
+
+  async ended(): Promise<void> {
+    if (this.#running.size === 0) return;
+    await new Promise<void>((resolve) => this.#idle.add(resolve));
+  }
+}

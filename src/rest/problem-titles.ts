@@ -1,0 +1,38 @@
+/** What each code means at large; the problem's detail says what it means here. A test holds every code to it. */
+const TITLES: ReadonlyMap<string, string> = new Map([
+  ['E0241', 'Facet not declared'],
+  ['E0246', 'Empty sql'],
+  ['E0254', 'Model not declared'],
+  ['E0510', 'Execution failed'],
+  ['E0511', 'Malformed or out of grammar'],
+  ['E0512', 'Object not declared'],
+  ['E0513', 'Body mixes shapes'],
+  ['E0514', 'Join not on a sealed key'],
+  ['E0515', 'Key not in the clear'],
+  ['E0516', 'Cancelled'],
+  ['E0517', 'Timed out'],
+  ['E0518', 'Too many rows'],
+  ['E0521', 'No language model'],
+  ['E1001', 'Not resolvable'],
+  ['E2001', 'No policy loaded'],
+  ['E2101', 'Denied by policy'],
+  ['E2102', 'No access'],
+  ['E3001', 'Invalid token'],
+  ['E4040', 'Not found'],
+  ['E4050', 'Method not allowed'],
+  ['E4130', 'Body too large'],
+  ['E4150', 'Media type not supported'],
+  ['E4290', 'Rate limit exceeded'],
+  ['E5000', 'Internal error'],
+  ['E5030', 'Audit log not available'],
+  ['E5031', 'At capacity'],
+  ['E5032', 'Shutting down'],
+]);
+
+export function titleOf(code: string): string {
+  return TITLES.get(code) ?? 'Error';
+}
+
+export function hasTitle(code: string): boolean {
+  return TITLES.has(code);
+}

@@ -1,0 +1,53 @@
+import type { FastifyInstance } from 'fastify';
+import type { Service } from '../../service.js';
+import type { Inflight } from '../inflight.js';
+import { privateHeaders } from '../problem.js';
+
+/** What must hold before requests should be sent here. It names no connector: anyone may ask. */
+interface Readiness {
+  readonly engines: boolean;
+  readonly policy: boolean;
+  readonly audit: boolean;
+  readonly accepting: boolean;
+}
+
+/** How long one look at the engines counts, so that asking often costs nothing. */
+const LOOK_MS = 1_000;
+
+/** `GET /health`: the process answers. `GET /ready`: it can serve. Neither needs a token nor leaves a record. */
+export function healthRoutes(app: FastifyInstance, service: Service, inflight: Inflight): void {
+  const enginesAnswer = seldom(LOOK_MS, async () => {
+    const answers = await Promise.all([...service.engines.values()].map((engine) => engine.healthy()));
+    return answers.every((healthy) => healthy);
+  });
+  app.get('/health', async ({ call }, reply) => {
+    return reply.headers(privateHeaders(call.requestId)).send({ status: 'ok' });
+  });
+  app.get('/ready', async ({ call }, reply) => {
+    const checks: Readiness = {
+      engines: await enginesAnswer(),
+      policy: service.model().snapshot !== null,
+      audit: service.audit.stats().failure === null,
+      accepting: !inflight.draining,
+    };
+    const ready = Object.values(checks).every((holds) => holds);
+    return reply
+      .code(ready ? 200 : 503)
+      .headers({ ...privateHeaders(call.requestId), ...(ready ? {} : { 'retry-after': '1' }) })
+      .send({ status: ready ? 'ready' : 'not_ready', checks });
+  });
+}
+
+/** `look` at most once in `ms`; whoever asks meanwhile gets the same answer. A look that fails is a no. */
+function seldom(ms: number, look: () => Promise<boolean>): () => Promise<boolean> {
+  let last: Promise<boolean> | null = null;
+  let until = 0;
+  return () => {
+    const now = performance.now();
+    if (last === null || now >= until) {
+      last = look().catch(() => false);
+      until = now + ms;
+    }
+    return last;
+  };
+}

@@ -1,0 +1,34 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { queryError } from 'osl-compiler';
+import type { Service } from '../../service.js';
+import { turnAway } from '../../spine/visit.js';
+import { sendProblem } from '../problem.js';
+
+/** What each path answers; a test holds it to the routes. */
+export const METHODS: ReadonlyMap<string, string> = new Map([
+  ['/osl/query', 'POST'],
+  ['/osl/conformance', 'GET, HEAD'],
+  ['/health', 'GET, HEAD'],
+  ['/ready', 'GET, HEAD'],
+  ['/metrics', 'GET, HEAD'],
+]);
+
+/**
+ * Answers what no route does: another method of a known path (E4050), or an unknown path (E4040). Below `/osl` that
+ * is told only to those who have a valid token.
+ */
+export async function sendUnknown(
+  service: Service,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { call } = request;
+  const path = request.url.split('?', 1)[0] ?? '';
+  const allowed = METHODS.get(path);
+  const reason =
+    allowed === undefined ? queryError('notFound', {}) : queryError('methodNotAllowed', { allowed });
+  const who = path === '/osl' || path.startsWith('/osl/') ? 'identified' : 'anyone';
+  const told = await turnAway(service, call, 'http', reason, who);
+  if (told.entry === 'methodNotAllowed' && allowed !== undefined) reply.header('allow', allowed);
+  return sendProblem(reply, told, call.requestId);
+}

@@ -1,0 +1,69 @@
+import type { FastifyInstance } from 'fastify';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Service } from '../service.js';
+
+/** Prometheus metrics of one server. */
+export interface Telemetry {
+  readonly registry: Registry;
+}
+
+/** Seconds; a point query takes about one of the smallest. */
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** Counts what `app` answers, by route as it is declared: what clients write is never a label. */
+export function createTelemetry(
+  app: FastifyInstance,
+  service: Service,
+  wireSessions: () => number,
+): Telemetry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const requests = new Counter({
+    name: 'osl_http_requests_total',
+    help: 'Requests answered',
+    labelNames: ['route', 'method', 'status'],
+    registers: [registry],
+  });
+  const seconds = new Histogram({
+    name: 'osl_http_request_seconds',
+    help: 'From the head of the request to the last byte of the answer',
+    labelNames: ['route'],
+    buckets: BUCKETS,
+    registers: [registry],
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    const route = request.routeOptions.url ?? 'unknown';
+    requests.inc({ route, method: request.method, status: reply.raw.statusCode });
+    seconds.observe({ route }, reply.elapsedTime / 1_000);
+    done();
+  });
+  serviceGauges(registry, service, wireSessions);
+  return Object.freeze({ registry });
+}
+
+function serviceGauges(registry: Registry, service: Service, wireSessions: () => number): void {
+  const gauge = (name: string, help: string, read: () => number): void => {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect: function collect() {
+        this.set(read());
+      },
+    });
+  };
+  const plans = service.plans;
+  gauge('osl_plan_cache_hits', 'Questions whose plan was known', () => plans.stats().hits);
+  gauge('osl_plan_cache_misses', 'Questions that were compiled', () => plans.stats().misses);
+  gauge('osl_plan_cache_entries', 'Plans kept', () => plans.stats().entries);
+  gauge('osl_plan_cache_bytes', 'What the kept plans weigh, roughly', () => plans.stats().bytes);
+  const audit = service.audit;
+  gauge('osl_audit_records', 'Records appended to the audit log', () => audit.stats().records);
+  gauge('osl_audit_durable_records', 'Records known to be on disk', () => audit.stats().durable);
+  gauge('osl_audit_anchored_records', 'Records under a signed checkpoint', () => audit.stats().anchored);
+  gauge('osl_audit_groups', 'Group commits since the start', () => audit.stats().groups);
+  gauge('osl_audit_failed', '1 once the audit log takes nothing more', () =>
+    audit.stats().failure === null ? 0 : 1,
+  );
+  gauge('osl_wire_sessions', 'Open sessions of the Postgres wire', wireSessions);
+}

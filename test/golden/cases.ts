@@ -1,0 +1,60 @@
+/** One golden case: what is asked, and, below the rule, what came of it. */
+export interface Case {
+  readonly name: string;
+  readonly caller: string;
+  readonly query: string;
+  /** Values of `$1 …`, where the query has any. */
+  readonly values: readonly (string | null)[];
+}
+
+const WIDTH = 8;
+const RULE = '----';
+
+/** `key` and its value, further lines of it indented. */
+export function field(key: string, value: string): string {
+  return `${key.padEnd(WIDTH)}${value.replaceAll('\n', `\n${' '.repeat(WIDTH)}`)}`;
+}
+
+/** The cases of a file; blank lines separate them, and what stands below a rule is left out. */
+export function parseCases(text: string): readonly Case[] {
+  return text
+    .split(/\n{2,}/)
+    .map((block) => block.trim())
+    .filter((block) => block !== '')
+    .map((block) => parseCase(block.split(`\n${RULE}`)[0] ?? ''));
+}
+
+function parseCase(block: string): Case {
+  const fields = new Map<string, string>();
+  let key = '';
+  for (const line of block.split('\n')) {
+    const start = line.slice(0, WIDTH).trim();
+    const rest = line.slice(WIDTH);
+    if (start === '') fields.set(key, `${fields.get(key) ?? ''}\n${rest}`);
+    else fields.set((key = start), rest);
+  }
+  const wanted = (name: string): string => {
+    const value = fields.get(name);
+    if (value === undefined) throw new Error(`a golden case lacks its ${name}:\n${block}`);
+    return value;
+  };
+  const values: unknown = JSON.parse(fields.get('values') ?? '[]');
+  return {
+    name: wanted('case'),
+    caller: wanted('caller'),
+    query: wanted('query'),
+    values: Array.isArray(values) ? values.map((v) => (v === null ? null : String(v))) : [],
+  };
+}
+
+/** The case as its file has it, with `result` below the rule. */
+export function writeCase(golden: Case, result: readonly string[]): string {
+  const values = golden.values.length === 0 ? [] : [field('values', JSON.stringify(golden.values))];
+  const asked = [
+    field('case', golden.name),
+    field('caller', golden.caller),
+    field('query', golden.query),
+    ...values,
+  ];
+  return [...asked, RULE, ...result].join('\n');
+}

@@ -1,0 +1,368 @@
+import {
+  type Access,
+  type AttributePattern,
+  bindPredicate,
+  type Catalog,
+  type Column,
+  forChain,
+  type MaskKind,
+  type Relation,
+  type RelationAccess,
+  type RelationGrant,
+  ready,
+  type TypeName,
+} from 'osl-compiler';
+
+/** The one shop that every golden case asks about, and the callers who ask. */
+
+await ready();
+
+interface ColumnExtras {
+  readonly physical?: string;
+  readonly sensitivity?: string;
+  readonly keyDomain?: string;
+}
+
+function column(name: string, type: TypeName, extras: ColumnExtras = {}): Column {
+  return {
+    name,
+    physical: extras.physical ?? name,
+    type,
+    description: null,
+    nullable: true,
+    sensitivity: extras.sensitivity ?? null,
+    keyDomain: extras.keyDomain ?? null,
+  };
+}
+
+function relation(
+  name: string,
+  table: string,
+  sealedKeys: readonly string[],
+  columns: readonly Column[],
+): Relation {
+  return {
+    kind: 'entity',
+    name,
+    description: null,
+    connector: 'main',
+    schema: 'shop',
+    table,
+    columns,
+    primaryKey: ['id'],
+    sealedKeys,
+  };
+}
+
+const customer = relation(
+  'customer',
+  'customers',
+  ['id', 'tax_no'],
+  [
+    column('id', 'int4'),
+    column('name', 'text'),
+    column('email', 'text', { sensitivity: 'pii' }),
+    column('phone', 'text', { sensitivity: 'contact' }),
+    column('ssn', 'text', { sensitivity: 'secret' }),
+    column('tax_no', 'text', { sensitivity: 'tax', keyDomain: 'tax' }),
+    column('born', 'date', { sensitivity: 'birth' }),
+    column('joined', 'timestamptz', { sensitivity: 'birth' }),
+    column('score', 'numeric', { sensitivity: 'finance' }),
+    column('vip', 'bool'),
+    column('region', 'text', { physical: 'region_code' }),
+    column('profile', 'jsonb'),
+    column('labels', 'text[]'),
+  ],
+);
+
+const order = relation(
+  'order',
+  'orders',
+  ['id', 'customer_id'],
+  [
+    column('id', 'int4'),
+    column('customer_id', 'int4'),
+    column('placed', 'timestamptz'),
+    column('shipped', 'timestamp'),
+    column('amount', 'numeric'),
+    column('status', 'text'),
+    column('note', 'text', { sensitivity: 'pii' }),
+    column('region', 'text'),
+  ],
+);
+
+const lineItem = relation(
+  'line_item',
+  'line_items',
+  ['id', 'order_id', 'product_id'],
+  [
+    column('id', 'int8'),
+    column('order_id', 'int4'),
+    column('product_id', 'uuid'),
+    column('quantity', 'int4'),
+    column('price', 'numeric'),
+  ],
+);
+
+const product = relation(
+  'product',
+  'products',
+  ['id'],
+  [column('id', 'uuid'), column('title', 'text'), column('weight', 'float8'), column('price', 'numeric')],
+);
+
+const tag = relation('tag', 'tags', ['id', 'label'], [column('id', 'int4'), column('label', 'text')]);
+
+const invoice = relation(
+  'invoice',
+  'invoices',
+  ['id', 'tax_no'],
+  [
+    column('id', 'int4'),
+    column('tax_no', 'text', { sensitivity: 'tax', keyDomain: 'tax' }),
+    column('total', 'numeric'),
+  ],
+);
+
+const productTag: Relation = {
+  ...relation(
+    'product_tag',
+    'product_tags',
+    ['product_id', 'tag_id'],
+    [column('product_id', 'uuid'), column('tag_id', 'int4')],
+  ),
+  kind: 'bridge',
+  primaryKey: ['product_id', 'tag_id'],
+};
+
+const elsewhere: Relation = {
+  ...relation('parcel', 'parcels', ['id', 'order_id'], [column('id', 'int4'), column('order_id', 'int4')]),
+  connector: 'other',
+};
+
+const RELATIONS = [customer, order, lineItem, product, tag, invoice, productTag, elsewhere];
+
+export const CATALOG: Catalog = {
+  version: 'shop-1',
+  relations: new Map(RELATIONS.map((r) => [r.name, r])),
+  metrics: new Map(
+    [
+      { name: 'revenue', entity: 'order', expression: 'sum(amount)', filter: "status <> 'void'" },
+      { name: 'average_order', entity: 'order', expression: 'sum(amount) / count(*)', filter: null },
+      { name: 'average_score', entity: 'customer', expression: 'avg(score)', filter: null },
+    ].map((m) => [m.name, { ...m, description: null, type: 'simple' }]),
+  ),
+};
+
+// ---------------------------------------------------------------- callers
+
+export interface Caller {
+  readonly access: Access;
+  /** The attributes of each chain subject, root first. */
+  readonly attributes: readonly ReadonlyMap<string, readonly string[]>[];
+}
+
+const LABELS = ['pii', 'contact', 'secret', 'tax', 'birth', 'finance'];
+
+const MASKS: ReadonlyMap<string, MaskKind> = new Map<string, MaskKind>([
+  ['pii', 'redact'],
+  ['contact', 'partial'],
+  ['secret', 'deny'],
+  ['tax', 'hash'],
+  ['birth', 'year'],
+  ['finance', 'null'],
+]);
+
+interface GrantParts {
+  readonly id: string;
+  /** All of them where none are given. */
+  readonly columns?: readonly string[];
+  readonly unmask?: readonly string[];
+  readonly filter?: string;
+}
+
+function grant(of: Relation, parts: GrantParts, chain: readonly AttributePattern[]): RelationGrant {
+  return {
+    id: parts.id,
+    columns: new Set(parts.columns ?? of.columns.map((c) => c.name)),
+    unmask: new Set(parts.unmask ?? []),
+    filter: parts.filter === undefined ? null : forChain(bindPredicate(parts.filter, of), chain),
+  };
+}
+
+function granted(
+  of: Relation,
+  grants: readonly RelationGrant[],
+  denied: readonly string[] = [],
+): [string, RelationAccess] {
+  return [of.name, { grants, masks: MASKS, denied: new Set(denied) }];
+}
+
+function caller(
+  signature: string,
+  relations: readonly [string, RelationAccess][],
+  attributes: Caller['attributes'] = [new Map()],
+): Caller {
+  const access = {
+    signature,
+    policyVersion: 'policy-1',
+    chainLength: attributes.length,
+    relations: new Map(relations),
+  };
+  return { access, attributes };
+}
+
+function patterns(attributes: Caller['attributes']): readonly AttributePattern[] {
+  return attributes.map((a) => new Map([...a.keys()].map((name) => [name, 'values' as const])));
+}
+
+/** Every relation whole, `parts` for each. */
+function whole(parts: Omit<GrantParts, 'id'>): readonly [string, RelationAccess][] {
+  return RELATIONS.map((r) => granted(r, [grant(r, { id: `g-${r.name}`, ...parts }, [])]));
+}
+
+const ONE_REGION = [new Map([['region', ['eu']]])];
+const TWO_SUBJECTS = [new Map([['region', ['eu', 'us']]]), new Map([['region', ['eu', 'apac']]])];
+const IN_REGION = "region = attribute('region')";
+
+function regional(signature: string, attributes: Caller['attributes']): Caller {
+  const chain = patterns(attributes);
+  const unmask = LABELS;
+  return caller(
+    signature,
+    [
+      granted(customer, [grant(customer, { id: 'g1', unmask, filter: IN_REGION }, chain)]),
+      granted(order, [grant(order, { id: 'g2', unmask, filter: IN_REGION }, chain)]),
+      granted(lineItem, [grant(lineItem, { id: 'g3' }, chain)]),
+      granted(product, [grant(product, { id: 'g4' }, chain)]),
+    ],
+    attributes,
+  );
+}
+
+export const CALLERS: ReadonlyMap<string, Caller> = new Map([
+  // Sees everything in the clear.
+  ['owner', caller('owner', whole({ unmask: LABELS }))],
+  // Sees every row, each sensitive column under its mask.
+  ['masked', caller('masked', whole({}))],
+  // Sees the rows of one region, in the clear.
+  ['regional', regional('regional', ONE_REGION)],
+  // Acts for another: only the rows that both may see.
+  ['chain', regional('chain', TWO_SUBJECTS)],
+  // Has no region, so every row filter is false.
+  ['homeless', regional('homeless', [new Map()])],
+  // Two grants that overlap: European customers unmasked but without `labels`, and all VIPs masked.
+  [
+    'overlap',
+    caller('overlap', [
+      granted(customer, [
+        grant(
+          customer,
+          {
+            id: 'g-eu',
+            columns: ['id', 'name', 'email', 'phone', 'ssn', 'tax_no', 'born', 'score', 'region', 'vip'],
+            unmask: LABELS,
+            filter: "region = 'eu'",
+          },
+          [],
+        ),
+        grant(
+          customer,
+          {
+            id: 'g-vip',
+            columns: ['id', 'email', 'phone', 'ssn', 'tax_no', 'born', 'score', 'vip', 'labels'],
+            filter: 'vip',
+          },
+          [],
+        ),
+      ]),
+      granted(order, [
+        grant(order, { id: 'g-open', filter: "status = 'open'" }, []),
+        grant(order, { id: 'g-id', columns: ['id', 'amount'] }, []),
+      ]),
+      granted(invoice, [
+        grant(invoice, { id: 'g-all', unmask: LABELS, filter: 'total > 100' }, []),
+        grant(invoice, { id: 'g-rest' }, []),
+      ]),
+      granted(tag, [
+        grant(tag, { id: 'g-home', filter: 'id < 2' }, []),
+        grant(tag, { id: 'g-ids', columns: ['id'] }, []),
+      ]),
+    ]),
+  ],
+  // Some columns only; `vip` is denied by name; `score` is not granted, so it does not exist.
+  [
+    'narrow',
+    caller('narrow', [
+      granted(
+        customer,
+        [
+          grant(
+            customer,
+            { id: 'g1', columns: ['id', 'name', 'vip', 'ssn', 'region'], filter: 'id < 100' },
+            [],
+          ),
+        ],
+        ['vip'],
+      ),
+      granted(order, [grant(order, { id: 'g2', columns: ['id', 'customer_id', 'status'] }, [])]),
+    ]),
+  ],
+  // May not read the key of anything.
+  [
+    'keyless',
+    caller('keyless', [
+      granted(customer, [
+        grant(customer, { id: 'g1', columns: ['name', 'region', 'vip'], filter: "region = 'eu'" }, []),
+      ]),
+      granted(order, [grant(order, { id: 'g2', columns: ['id', 'customer_id', 'amount'] }, [])], ['id']),
+      [
+        invoice.name,
+        {
+          grants: [grant(invoice, { id: 'g3' }, [])],
+          masks: new Map([['tax', 'redact']]),
+          denied: new Set(),
+        },
+      ],
+    ]),
+  ],
+  // Has no access to anything.
+  ['nobody', caller('nobody', [])],
+]);
+
+/** Rows of the shop, for the engine that runs every emitted statement. */
+export const SHOP_SQL = `
+
+create table shop.customers (id int4, name text, email text, phone text, ssn text, tax_no text, born date,
+  joined timestamptz, score numeric, vip bool, region_code text, profile jsonb, labels text[]);
+insert into shop.customers values
+  (1, 'Ada', 'ada@example.org', '+44 20', '111', 'T1', '1970-03-04', '2020-01-02 03:04:05+00', 9.5, true, 'eu', '{"tier": "gold"}', '{a,b}'),
+  (2, 'Bo', 'bo@example.org', '+1 30', '222', 'T2', '1981-06-07', '2021-02-03 04:05:06+00', 7, false, 'us', '{"tier": "tin"}', '{b}'),
+  (3, 'Cy', null, null, '333', 'T3', null, '2022-03-04 05:06:07+00', null, true, 'us', null, null),
+  (4, 'Di', 'di@example.org', '+49 40', '444', null, '1992-09-10', null, 4.25, false, 'eu', '{}', '{}');
+create table shop.orders (id int4, customer_id int4, placed timestamptz, shipped timestamp, amount numeric,
+  status text, note text, region text);
+insert into shop.orders values
+  (10, 1, '2024-01-05 10:00:00+00', '2024-01-06 08:00:00', 100.50, 'open', 'gift', 'eu'),
+  (11, 1, '2024-02-05 11:00:00+00', null, 57, 'paid', null, 'eu'),
+  (12, 2, '2024-02-06 12:00:00+00', '2024-02-08 09:30:00', 20, 'open', 'call bo', 'us'),
+  (13, 9, '2024-03-07 13:00:00+00', null, 5, 'void', 'lost', 'apac');
+create table shop.products (id uuid, title text, weight float8, price numeric);
+insert into shop.products values
+  ('00000000-0000-0000-0000-00000000000a', 'Lamp', 1.5, 30),
+  ('00000000-0000-0000-0000-00000000000b', 'Rug', 4, 80);
+create table shop.line_items (id int8, order_id int4, product_id uuid, quantity int4, price numeric);
+insert into shop.line_items values
+  (100, 10, '00000000-0000-0000-0000-00000000000a', 2, 30),
+  (101, 10, '00000000-0000-0000-0000-00000000000b', 1, 40.50),
+  (102, 12, '00000000-0000-0000-0000-00000000000a', 1, 20);
+create table shop.tags (id int4, label text);
+insert into shop.tags values (1, 'home'), (2, 'sale'), (3, '[redacted]');
+create table shop.product_tags (product_id uuid, tag_id int4);
+insert into shop.product_tags values
+  ('00000000-0000-0000-0000-00000000000a', 1), ('00000000-0000-0000-0000-00000000000a', 2),
+  ('00000000-0000-0000-0000-00000000000b', 1);
+create table shop.invoices (id int4, tax_no text, total numeric);
+insert into shop.invoices values (1, 'T1', 150), (2, 'T2', 80), (3, 'T9', 120), (4, null, 10);
+create table shop.parcels (id int4, order_id int4);
+`;

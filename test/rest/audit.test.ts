@@ -1,0 +1,88 @@
+import { test } from 'tap';
+import { AuditUnavailable } from '../../policy/index.js';
+import { freshAddress, startRest } from './fixture.js';
+
+const rest = await startRest();
+test('the log of a day', async (t) => {
+  t.teardown(() => rest.close());
+
+  await t.test('every request leaves one decision, and an outcome where it was allowed', async (t) => {
+    const authorization = `Bearer ${await rest.test.token('user:ann')}`;
+    const from = freshAddress();
+    const replies = await Promise.all([
+      rest.ask('user:ann', { osql: 'SELECT id FROM osl.entities.order' }),
+      rest.ask('user:ann', { osql: 'SELECT 1 / 0 AS a' }),
+      rest.ask('user:ann', { osql: 'SELECT nothing' }),
+      rest.ask('user:ann', { osql: 'SELECT id FROM osl.entities.order', explain: true }),
+      rest.ask('user:nil', { osql: 'SELECT id FROM osl.entities.order' }),
+      rest.ask('user:den', { osql: 'SELECT email FROM osl.entities.customer' }),
+      rest.ask('user:ann', '{'),
+      rest.ask('user:ann', {}),
+      rest.ask('user:ann', { sql: 'SELECT 1' }),
+      rest.send('/osl/query', { method: 'POST', headers: { authorization, 'content-type': 'text/plain' }, body: 'x' }),
+      rest.send('/osl/query', { method: 'POST', from }),
+      rest.send('/osl/query', { headers: { authorization: 'Bearer x' }, from }),
+      rest.send('/osl/conformance', { headers: { authorization } }),
+      rest.send('/nope', { from }),
+      rest.send('/health', { method: 'POST', from }),
+    ]);
+    t.equal(new Set(replies.map((r) => r.requestId)).size, replies.length);
+    const records = await rest.test.records();
+    for (const { requestId, status } of replies) {
+      const own = records.filter((r) => r.request_id === requestId);
+      const decisions = own.filter((r) => r.kind === 'decision');
+      t.equal(decisions.length, 1, `status ${status}`);
+      const outcomes = own.filter((r) => r.kind === 'outcome');
+      t.equal(outcomes.length, decisions[0]?.decision === 'allow' ? 1 : 0, `status ${status}`);
+      if (status === 200) t.equal(decisions[0]?.decision, 'allow');
+    }
+    t.match(await rest.test.verdict(), { integrity: 'intact', completeness: 'complete', openDecisions: 0 });
+  });
+
+  await t.test('a decision names versions, objects and a fingerprint, and holds no text', async (t) => {
+    const osql = "SELECT id FROM osl.entities.customer WHERE name = 'a very secret literal'";
+    const [first, second] = [await rest.ask('user:ann', { osql }), await rest.ask('user:ann', { osql })];
+    const records = await rest.test.records(first.requestId);
+    t.match(records[0], {
+      surface: 'rest',
+      tenant: 'shop',
+      form: 'structured',
+      chain: ['user:ann'],
+      objects: ['osl.entities.customer'],
+      versions: { manifest: String, policy: String },
+    });
+    t.equal(records[0]?.statement_hmac, (await rest.test.records(second.requestId))[0]?.statement_hmac);
+    t.notMatch(JSON.stringify(await rest.test.records()), /secret literal/);
+  });
+
+  await t.test('what cannot be recorded is not answered', async (t) => {
+    const failing = new AuditUnavailable('disk', 'the disk is full');
+    const broken = await startRest({
+      serve: (s) => ({
+        ...s,
+        audit: {
+          append: (_entry: unknown, done?: (failure: AuditUnavailable | null, seq: number) => void) => {
+            if (done === undefined) return Promise.reject(failing);
+            done(failing, -1);
+            return undefined;
+          },
+          fingerprint: () => '',
+          close: async () => undefined,
+          stats: () => ({ ...s.audit.stats(), failure: failing }),
+        } as typeof s.audit, // one function for the two overloads
+      }),
+    });
+    t.teardown(() => broken.close());
+    for (const reply of [
+      await broken.ask('user:ann', { osql: 'SELECT id FROM osl.entities.order' }),
+      await broken.ask('user:ann', { osql: 'SELECT id FROM osl.entities.order', explain: true }),
+      await broken.ask('user:ann', '{'),
+      await broken.send('/nope'),
+    ]) {
+      t.match(reply.json(), { status: 503, code: 'E5030' });
+      t.notOk('rows' in reply.json());
+    }
+    t.match((await broken.send('/ready')).json(), { checks: { audit: false } });
+    t.match((await broken.send('/metrics')).text, /^osl_audit_failed 1$/m);
+  });
+});

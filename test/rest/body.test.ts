@@ -1,0 +1,115 @@
+import { test } from 'tap';
+import { freshAddress, startRest } from './fixture.js';
+
+const rest = await startRest();
+const JSON_TYPE = { 'content-type': 'application/json' };
+const SECRET = 'do-not-echo';
+
+interface Case {
+  readonly name: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly status: number;
+  readonly code: string;
+  readonly detail?: RegExp;
+}
+
+const e0511 = (name: string, body: unknown, detail?: RegExp): Case => ({
+  name,
+  body,
+  status: 400,
+  code: 'E0511',
+  ...(detail === undefined ? {} : { detail }),
+});
+const e0513 = (name: string, body: unknown): Case => ({ name, body, status: 400, code: 'E0513' });
+const e4150 = (name: string, headers: Readonly<Record<string, string>>): Case => ({
+  name,
+  body: '{"osql":"SELECT 1"}',
+  headers,
+  status: 415,
+  code: 'E4150',
+});
+
+const CASES: readonly Case[] = [
+  e0511('no body', undefined, /empty/),
+  e0511('broken JSON', `{"osql": "${SECRET}`, /not valid JSON/),
+  e0511('bytes that are no UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), /UTF-8/),
+  e0511('an array', '[]', /object/),
+  e0511('a string', `"${SECRET}"`, /object/),
+  e0511('null', 'null', /object/),
+  e0511('deep nesting', '['.repeat(100_000), /JSON/),
+  e0511('osql of another type', { osql: 1 }, /`osql` must be a string/),
+  e0511('osql null', { osql: null }, /`osql` must be a string/),
+  e0511('sql of another type', { sql: [SECRET] }, /`sql` must be a string/),
+  e0511('metrics of another type', { metrics: SECRET }, /`metrics` must be an array/),
+  e0511('explain of another type', { osql: 'SELECT 1', explain: SECRET }, /`explain`/),
+  e0511('an unknown field', { osql: 'SELECT 1', roles: SECRET }, /no field `roles`/),
+  e0511('a field named __proto__', '{"osql":"SELECT 1","__proto__":{"x":1}}', /no field `__proto__`/),
+  e0511('an unknown field with a long name', { osql: 'SELECT 1', ['x'.repeat(5_000)]: 1 }, /^.{1,100}$/),
+  e0511('parameters that are no list', { osql: 'SELECT 1', parameters: { a: SECRET } }, /`parameters`/),
+  e0511('a parameter that is a list', { osql: 'SELECT $1::int4', parameters: [[SECRET]] }, /\$1/),
+  e0511('a parameter that is an object', { osql: 'SELECT $1::int4', parameters: [1, {}] }, /\$2/),
+  e0511('a parameter that JSON rounds', '{"osql":"SELECT 1","parameters":[9007199254740993]}', /string/),
+  e0511('a parameter beyond any number', '{"osql":"SELECT 1","parameters":[1e400]}', /string/),
+  e0511('a parameter with NUL', { osql: 'SELECT $1::text', parameters: ['a\0b'] }, /NUL/),
+  e0511('too many parameters', { osql: 'SELECT 1', parameters: new Array(65_536).fill(1) }, /65535/),
+  e0511('parameters of raw SQL', { sql: 'SELECT 1', parameters: [] }, /`osql` only/),
+  e0511('blank osql', { osql: ' ' }, /no statement/),
+  e0511('a statement that writes', { osql: 'DELETE FROM osl.entities.order' }, /read-only/),
+  e0513('no shape', {}),
+  e0513('explain alone', { explain: true }),
+  e0513('osql and sql', { osql: 'SELECT 1', sql: 'SELECT 1' }),
+  e0513('osql and metrics', { osql: 'SELECT 1', metrics: [] }),
+  e0513('all three', { osql: '', sql: '', metrics: [] }),
+  e0513('osql with a field of the metrics shape', { osql: 'SELECT 1', group_by: ['region'] }),
+  { name: 'empty sql', body: { sql: '' }, status: 400, code: 'E0246' },
+  { name: 'blank sql', body: { sql: ' \n' }, status: 400, code: 'E0246' },
+  { name: 'raw SQL', body: { sql: `SELECT '${SECRET}'` }, status: 422, code: 'E1001' },
+  { name: 'a metrics body', body: { metrics: ['revenue'], group_by: ['order__region'] }, status: 422, code: 'E1001' },
+  e4150('text', { 'content-type': 'text/plain' }),
+  e4150('a form', { 'content-type': 'application/x-www-form-urlencoded' }),
+  e4150('another charset', { 'content-type': 'application/json; charset=latin1' }),
+  e4150('a type that is none', { 'content-type': ';;;' }),
+  e4150('no type', { 'content-type': '' }),
+  e4150('compressed', { ...JSON_TYPE, 'content-encoding': 'gzip' }),
+  { name: 'too large', body: `{"osql":"${' '.repeat(2_097_152)}"}`, status: 413, code: 'E4130' },
+];
+
+test('bodies that are refused', async (t) => {
+  t.teardown(() => rest.close());
+  const valid = `Bearer ${await rest.test.token('user:ann')}`;
+  const send = (c: Case, authorization?: string) =>
+    rest.send('/osl/query', {
+      method: 'POST',
+      headers: { ...(c.headers ?? JSON_TYPE), ...(authorization === undefined ? {} : { authorization }) },
+      ...(c.body === undefined ? {} : { body: c.body }),
+      from: freshAddress(),
+    });
+
+  for (const c of CASES) {
+    await t.test(c.name, async (t) => {
+      const reply = await send(c, valid);
+      t.match(reply.json(), { status: c.status, code: c.code, request_id: reply.requestId });
+      t.equal(reply.status, c.status);
+      t.equal(reply.headers['content-type'], 'application/problem+json');
+      if (c.detail !== undefined) t.match(reply.json()['detail'], c.detail);
+      t.notMatch(reply.text, SECRET, 'nothing of its values comes back');
+      t.strictSame(await rest.trail(reply.requestId), [
+        { kind: 'decision', action: 'query', subject: 'user:ann', decision: 'error', code: c.code },
+      ]);
+
+      const stranger = await send(c);
+      t.match(stranger.json(), { status: 403, code: 'E2102' }, 'who sends it comes before what it is');
+      t.match(await rest.trail(stranger.requestId), [{ subject: null, decision: 'deny', code: 'E2102' }]);
+      t.equal((await send(c, 'Bearer broken')).status, 401);
+    });
+  }
+
+  await t.test('spellings of the one type', async (t) => {
+    for (const type of ['application/json', 'Application/JSON; charset=UTF-8', 'application/json;charset="utf-8"']) {
+      const headers = { 'content-type': type, authorization: valid };
+      const reply = await rest.send('/osl/query', { method: 'POST', headers, body: '{"osql":"SELECT 1 AS a"}' });
+      t.equal(reply.status, 200, type);
+    }
+  });
+});

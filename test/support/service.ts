@@ -1,0 +1,139 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type AuditRecord, type AuditVerdict, mintToken, readRecords, verifyAuditLog } from '../../policy/index.js';
+import type { Engine } from '../../src/engine/index.js';
+import type { Service, ServiceLog } from '../../src/service.js';
+import { type OpenService, openService } from '../../src/start/service.js';
+import { type Settings, settingsFrom } from '../../src/start/settings.js';
+import type { NativePostgres } from './native-postgres.js';
+import { SHOP_MANIFEST, SHOP_POLICY, SHOP_SCRIPT } from './shop.js';
+
+export interface TestServiceOptions {
+  /** A native server instead of the embedded engine; its caller stops it. */
+  readonly postgres?: NativePostgres;
+  /** YAML; the shop's unless told. `kind: pglite` in it becomes `kind: postgres` where `postgres` is given. */
+  readonly manifest?: string;
+  readonly policy?: string;
+  /** SQL that makes and fills the tables. */
+  readonly script?: string;
+  /** The schema that the governed role may read. */
+  readonly schema?: string;
+  readonly settings?: Partial<Settings>;
+}
+
+/** What a token says beside its subject. Data roles are the subject's whole ceiling unless told. */
+export interface TokenClaims {
+  readonly chain?: readonly string[];
+  readonly aclRoles?: readonly string[];
+  readonly roles?: readonly string[];
+  readonly issuedAt?: number;
+  readonly tenant?: string;
+}
+
+export interface LogLine {
+  readonly level: 'info' | 'warn' | 'error';
+  readonly message: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** A real service over a temporary directory. */
+export interface TestService {
+  readonly open: OpenService;
+  readonly service: Service;
+  readonly engine: Engine;
+  /** What the operator was told. */
+  readonly lines: readonly LogLine[];
+  /** Mints a token with the service's own key. */
+  token(subject: string, claims?: TokenClaims): Promise<string>;
+  /** The audit log so far, or the records of one request. */
+  records(requestId?: string): Promise<AuditRecord[]>;
+  /** What the independent verifier says of the log. */
+  verdict(): Promise<AuditVerdict>;
+  close(): Promise<void>;
+}
+
+const URL_ENV = 'OSL_TEST_SERVICE_URL';
+
+/** Opens a service with the shop's tables, or with what `options` give instead. */
+export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
+  const dir = mkdtempSync(join(tmpdir(), 'osl-service-'));
+  const lines: LogLine[] = [];
+  try {
+    const open = await openService(settings(dir, options), recorder(lines));
+    const engine = await filled(open, options);
+    return testService(dir, open, engine, lines);
+  } catch (error) {
+    rmSync(dir, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+function settings(dir: string, options: TestServiceOptions): Settings {
+  const manifest = options.manifest ?? SHOP_MANIFEST;
+  const native = options.postgres;
+  if (native !== undefined) {
+    process.env[URL_ENV] = native.readerUrl;
+    process.env[`${URL_ENV}_SYSTEM`] = native.url;
+  }
+  const kind = native === undefined ? 'kind: pglite' : `kind: postgres\n    url_env: ${URL_ENV}`;
+  const manifestFile = join(dir, 'manifest.yaml');
+  const policyFile = join(dir, 'policy.yaml');
+  writeFileSync(manifestFile, manifest.replaceAll('kind: pglite', kind));
+  writeFileSync(policyFile, options.policy ?? SHOP_POLICY);
+  return settingsFrom({}, dir, { manifestFile, policyFile, dataDir: join(dir, 'data'), ...options.settings });
+}
+
+function recorder(lines: LogLine[]): ServiceLog {
+  const at =
+    (level: LogLine['level']) =>
+    (message: string, fields: Readonly<Record<string, unknown>> = {}): void => {
+      lines.push({ level, message, fields });
+    };
+  return { info: at('info'), warn: at('warn'), error: at('error') };
+}
+
+async function filled(open: OpenService, options: TestServiceOptions): Promise<Engine> {
+  try {
+    const engine = open.service.engines.get(open.service.defaultConnector);
+    if (engine === undefined) throw new Error('the service has no engine');
+    await engine.system.script(options.script ?? SHOP_SCRIPT);
+    await engine.system.grantRead(options.schema ?? 'shop');
+    return engine;
+  } catch (error) {
+    await open.close();
+    throw error;
+  }
+}
+
+function testService(dir: string, open: OpenService, engine: Engine, lines: readonly LogLine[]): TestService {
+  const { service, keys } = open;
+  const auditDir = join(dir, 'data', 'audit');
+  return {
+    open,
+    service,
+    engine,
+    lines,
+    token: (subject, claims = {}) => {
+      const { tenant = service.tenant, chain = [subject], roles = [], issuedAt } = claims;
+      const ceiling = service.model().snapshot?.subjects.get(subject)?.ceiling ?? [];
+      const time = issuedAt === undefined ? {} : { issuedAt };
+      return mintToken(
+        { tenant, chain, roles, aclRoles: claims.aclRoles ?? [...ceiling], ...time },
+        { algorithm: 'HS256', secret: keys.signing },
+      );
+    },
+    async records(requestId) {
+      const records: AuditRecord[] = [];
+      for await (const record of readRecords(auditDir)) {
+        if (requestId === undefined || record.request_id === requestId) records.push(record);
+      }
+      return records;
+    },
+    verdict: () => verifyAuditLog(auditDir),
+    async close() {
+      await open.close();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}

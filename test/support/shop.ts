@@ -1,0 +1,171 @@
+/** A shop with customers in two regions, their orders, and an entity with a column of every type. */
+export const SHOP_MANIFEST = `
+version: 1
+tenant: shop
+connectors:
+  db:
+    kind: pglite
+    tables:
+      shop.customers:
+        columns:
+          id: { type: int4 }
+          name: { type: text, nullable: false }
+          email: { type: text, pii: true }
+          tax_no: { type: text, sensitivity: secret }
+          born: { type: date, sensitivity: birth }
+          region: { type: text, nullable: false }
+      shop.orders:
+        columns:
+          id: { type: int8 }
+          customer_id: { type: int4, nullable: false }
+          region: { type: text, nullable: false }
+          quantity: { type: int4, nullable: false }
+          amount: { type: numeric, nullable: false }
+          placed_at: { type: timestamptz, nullable: false }
+          note: { type: text }
+      shop.products:
+        columns:
+          id: { type: int4 }
+          label: { type: text, nullable: false }
+      shop.lines:
+        columns:
+          order_id: { type: int8 }
+          product_id: { type: int4 }
+          pieces: { type: int4, nullable: false }
+      shop.samples:
+        columns:
+          id: { type: int4 }
+          flag: { type: bool }
+          small: { type: int2 }
+          big: { type: int8 }
+          real4: { type: float4 }
+          real8: { type: float8 }
+          exact: { type: numeric }
+          words: { type: text }
+          token: { type: uuid }
+          day: { type: date }
+          clock: { type: time }
+          local: { type: timestamp }
+          moment: { type: timestamptz }
+          span: { type: interval }
+          bytes: { type: bytea }
+          doc: { type: jsonb }
+          numbers: { type: "int4[]" }
+          texts: { type: "text[]" }
+          moments: { type: "timestamptz[]" }
+          docs: { type: "jsonb[]" }
+entities:
+  customer:
+    source: db.shop.customers
+    primary_key: [id]
+    columns: [id, name, email, tax_no, born, region]
+  order:
+    source: db.shop.orders
+    primary_key: [id]
+    entity_key_columns: [id, customer_id]
+    columns: [id, customer_id, region, quantity, amount, placed_at, note]
+  product:
+    source: db.shop.products
+    primary_key: [id]
+    columns: [id, label]
+  sample:
+    source: db.shop.samples
+    primary_key: [id]
+    columns:
+      [id, flag, small, big, real4, real8, exact, words, token, day, clock, local, moment, span, bytes, doc,
+       numbers, texts, moments, docs]
+bridges:
+  line:
+    source: db.shop.lines
+    left: { entity: order, columns: [order_id] }
+    right: { entity: product, columns: [product_id] }
+    columns: [order_id, product_id, pieces]
+relationships:
+  order_customer: { from: order.customer_id, to: customer.id, kind: many_to_one }
+metrics:
+  revenue: { entity: order, expression: sum(amount) }
+`;
+
+/**
+ * \`user:ann\` analyst (masked) · \`user:ada\` auditor (clear) · \`user:eu\`, \`user:us\` their region only ·
+ * \`user:den\` analyst who may not use addresses · \`user:nil\` nothing · \`agent:bot\` acts for others ·
+ * \`user:root\` analyst with an admin role, if the token claims it
+ */
+export const SHOP_POLICY = `
+version: 1
+tenant: shop
+subjects:
+  user:ann: { ceiling: [analyst] }
+  user:ada: { ceiling: [auditor, analyst] }
+  user:eu: { ceiling: [regional], attributes: { region: eu } }
+  user:us: { ceiling: [regional], attributes: { region: us } }
+  user:den: { ceiling: [analyst, no_addresses] }
+  user:nil: { ceiling: [] }
+  agent:bot: { ceiling: [analyst, regional], attributes: { region: { any: true } } }
+  user:root: { ceiling: [analyst], admin: [TENANT_ADMIN] }
+roles:
+  analyst:
+    grants:
+      - { on: customer, columns: "*" }
+      - { on: order, columns: "*" }
+      - { on: product, columns: "*" }
+      - { on: line, columns: "*" }
+      - { on: sample, columns: "*" }
+  auditor:
+    grants:
+      - { on: customer, columns: "*", unmask: [pii, secret, birth] }
+      - { on: order, columns: "*" }
+  regional:
+    grants:
+      - { on: customer, columns: [id, name, email, region], rows: "region = attribute('region')" }
+      - { on: order, columns: "*", rows: "region = attribute('region')" }
+  no_addresses:
+    grants: []
+    deny:
+      - { on: customer, columns: [email] }
+masks:
+  pii: redact
+  secret: hash
+  birth: year
+limits:
+  query: 100000
+  sample: 100000
+  schema: 100000
+  catalog: 100000
+`;
+
+export const SHOP_SCRIPT = `
+CREATE SCHEMA shop;
+CREATE TABLE shop.customers (
+  id int4 PRIMARY KEY, name text NOT NULL, email text, tax_no text, born date, region text NOT NULL);
+CREATE TABLE shop.orders (
+  id int8 PRIMARY KEY, customer_id int4 NOT NULL, region text NOT NULL, quantity int4 NOT NULL,
+  amount numeric NOT NULL, placed_at timestamptz NOT NULL, note text);
+CREATE TABLE shop.products (id int4 PRIMARY KEY, label text NOT NULL);
+CREATE TABLE shop.lines (order_id int8, product_id int4, pieces int4 NOT NULL, PRIMARY KEY (order_id, product_id));
+CREATE TABLE shop.samples (
+  id int4 PRIMARY KEY, flag bool, small int2, big int8, real4 float4, real8 float8, exact numeric, words text,
+  token uuid, day date, clock time, local timestamp, moment timestamptz, span interval, bytes bytea, doc jsonb,
+  numbers int4[], texts text[], moments timestamptz[], docs jsonb[]);
+INSERT INTO shop.customers VALUES
+  (1, 'Ada', 'ada@eu.example', 'EU-1', '1990-05-17', 'eu'),
+  (2, 'Bo', 'bo@eu.example', 'EU-2', '1985-01-02', 'eu'),
+  (3, 'Cy', 'cy@us.example', 'US-3', '1979-12-31', 'us'),
+  (4, 'Di', NULL, NULL, NULL, 'us');
+INSERT INTO shop.orders
+  SELECT n, 1 + n % 4, CASE WHEN n % 4 < 2 THEN 'eu' ELSE 'us' END, n, n * 1.25,
+    timestamptz '2026-01-01 00:00:00+00' + n * interval '1 hour', CASE WHEN n % 3 = 0 THEN 'note ' || n END
+  FROM generate_series(1, 40) AS n;
+INSERT INTO shop.products VALUES (1, 'tea'), (2, 'salt');
+INSERT INTO shop.lines SELECT n, 1 + n % 2, n FROM generate_series(1, 40) AS n;
+INSERT INTO shop.samples VALUES
+  (1, true, -7, 9007199254740993, 1.5, 0.1, 12345678901234567890.10, E'a "b" \\\\ \\n\\t\\x01 é 😀',
+   'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', '2026-01-31', '23:59:01.5', '2026-01-31 23:59:01.5',
+   '2026-01-31 23:59:01.25+00', '1 year 2 days 03:04:05', '\\xdeadbeef00', '{"a": [1, null, 1e400], "b": "é"}',
+   '{1,NULL,3}', E'{"a,b","c\\\\"d\\\\\\\\",NULL,"NULL",""}', '{"2026-01-01 00:00:00+00",infinity}',
+   ARRAY['{"x": "y"}', 'null']::jsonb[]),
+  (2, false, 0, -1, 'NaN', '-Infinity', 'NaN', '', NULL, 'infinity', NULL, '-infinity', 'infinity', '-1 mons', '',
+   'null', '{}', '{{a,b},{c,d}}', NULL, NULL),
+  (3, NULL, NULL, NULL, 'Infinity', 1e300, -0.5, NULL, NULL, '0044-03-15 BC', NULL, '12026-01-01 00:00:00',
+   '0044-03-15 00:00:00+00 BC', NULL, NULL, '17', '[0:1]={1,2}', NULL, NULL, NULL);
+`;
