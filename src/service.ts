@@ -2,6 +2,7 @@ import type { Features } from 'osl-compiler';
 import type { AuditLog, Limiter, PolicySnapshot, TokenVerifier } from '../policy/index.js';
 import type { Engine } from './engine/index.js';
 import type { Manifest } from './manifest/index.js';
+import type { ContentPlane } from './spine/content-plane.js';
 import type { MaskKeys } from './spine/mask-keys.js';
 import type { PlanCache } from './spine/plan-cache.js';
 import type { Strangers } from './spine/strangers.js';
@@ -45,6 +46,7 @@ export interface Service {
   readonly defaultConnector: string;
   readonly maskKeys: MaskKeys;
   readonly plans: PlanCache;
+  readonly content: ContentPlane;
   readonly caps: Caps;
   readonly features: Features;
   readonly log: ServiceLog;

@@ -9,11 +9,11 @@ import {
   type SimpleStatement,
   type Statement,
   type TransactionStatus,
-  type WireError,
+  WireError,
 } from '../../wire/index.js';
 import type { Service } from '../service.js';
 import { ask, prepare, type Question } from '../spine/index.js';
-import { sessionCommand } from '../spine/session.js';
+import { refusedCommand, sessionCommand } from '../spine/session.js';
 import { type Command, commandOf } from './command.js';
 import { type CommandResult, commandStatement } from './command-statement.js';
 import { dataStatement } from './data-statement.js';
@@ -66,12 +66,9 @@ export class PgSession implements SessionHandler {
 
   async prepare(text: string, parameterTypes: readonly number[]): Promise<Statement | null> {
     if (text.trim() === '') return null;
-    if (!QUESTION.test(text)) {
-      const requestId = randomUUID();
-      const command = this.#guarded(requestId, text, () => nodeOf(text));
-      if (command === 'empty') return null;
-      if (command !== null) return this.#command(command);
-    }
+    const command = await this.#recorded(() => this.#commandIn(text));
+    if (command === 'empty') return null;
+    if (command !== null) return command;
     return this.#data(text, parameterTypes);
   }
 
@@ -94,8 +91,27 @@ export class PgSession implements SessionHandler {
     this.#running?.abort();
   }
 
+  /** What the gateway answers itself; null for a question. @throws WireError */
+  #commandIn(text: string): Statement | 'empty' | null {
+    const command = QUESTION.test(text) ? null : nodeOf(text);
+    if (command === null) this.#block.requireUsable();
+    return command === null || command === 'empty' ? command : this.#command(command);
+  }
+
+  /** `run`, with its refusal recorded: the spine does not hear of it otherwise. */
+  async #recorded<T>(run: () => T): Promise<T> {
+    try {
+      return run();
+    } catch (failure) {
+      if (!(failure instanceof WireError)) throw failure;
+      const requestId = randomUUID();
+      const of = { requestId, surface: 'wire', identity: this.#identity } as const;
+      await this.#translated(requestId, '', () => refusedCommand(this.#service, of, failure.sqlstate));
+      throw failure;
+    }
+  }
+
   async #data(text: string, parameterOids: readonly number[]): Promise<Statement> {
-    this.#block.requireUsable();
     const question = (): Question => ({
       requestId: randomUUID(),
       surface: 'wire',
@@ -105,7 +121,8 @@ export class PgSession implements SessionHandler {
     });
     const first = question();
     const plan = await this.#translated(first.requestId, text, () => prepare(this.#service, first));
-    return dataStatement(plan, (delivery) => {
+    return dataStatement(plan, async (delivery) => {
+      await this.#recorded(() => this.#block.requireUsable());
       const next = question();
       return this.#translated(next.requestId, text, () =>
         this.#cancellable((signal) => ask(this.#service, next, { ...delivery, signal })),
@@ -127,14 +144,6 @@ export class PgSession implements SessionHandler {
   async #translated<T>(requestId: string, text: string, run: () => Promise<T>): Promise<T> {
     try {
       return await run();
-    } catch (failure) {
-      throw wireError(failure, requestId, text);
-    }
-  }
-
-  #guarded<T>(requestId: string, text: string, run: () => T): T {
-    try {
-      return run();
     } catch (failure) {
       throw wireError(failure, requestId, text);
     }

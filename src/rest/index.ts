@@ -35,6 +35,7 @@ export interface RestServer {
 }
 
 const REQUEST_TIMEOUT_MS = 30_000;
+const CHECK_MS = 1_000;
 /** Beyond the longest execution: after so long without a byte a reader has gone. */
 const STALLED_MS = 60_000;
 
@@ -42,13 +43,15 @@ const STALLED_MS = 60_000;
 export async function createRestServer(service: Service, options: RestOptions = {}): Promise<RestServer> {
   const inflight = new Inflight();
   const clientErrors = new ClientErrors(service);
+  const requestTimeout = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
   const app = fastify({
-    requestTimeout: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS,
+    requestTimeout,
     connectionTimeout: service.caps.timeoutMs + STALLED_MS,
     bodyLimit: BODY_LIMIT,
     forceCloseConnections: 'idle',
     return503OnClosing: false, // ours is a problem, and recorded
-    http: { maxHeaderSize: HEAD_LIMIT },
+    // Node looks for late requests at this interval, every 30 s unless told.
+    http: { maxHeaderSize: HEAD_LIMIT, connectionsCheckingInterval: Math.min(requestTimeout, CHECK_MS) },
     clientErrorHandler: (error, socket) => clientErrors.handle(error, socket),
     frameworkErrors: (error, request, reply) => {
       request.call = callOf(request.raw);

@@ -4,10 +4,10 @@ import {
   emit,
   type GovernedPlan,
   InternalError,
+  operatorNamed,
   parse,
   QueryError,
   queryError,
-  valuesOf,
 } from 'osl-compiler';
 import {
   type AuditSurface,
@@ -19,11 +19,12 @@ import {
   type LimitBucket,
   type PolicySnapshot,
 } from '../../policy/index.js';
-import type { BoundValue, Engine, ExecuteResult, RowSink } from '../engine/index.js';
+import type { ExecuteResult, RowSink } from '../engine/index.js';
 import type { Manifest } from '../manifest/index.js';
 import type { Service } from '../service.js';
 import { Ledger } from './ledger.js';
 import type { Body, Call, Credentials, Delivery, Question } from './question.js';
+import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime.js';
 
 export type { Body, Call, Credentials, Delivery, Question } from './question.js';
 
@@ -41,8 +42,14 @@ export interface Answer {
   readonly plan: GovernedPlan;
   readonly caller: Caller;
   readonly rows: number;
-  /** A cap held rows back. */
+  /** A cap on the answer held rows back. */
   readonly truncated: boolean;
+  /** A cap on a step held rows back: TRAVERSE found more than `per_hop`. */
+  readonly clipped: boolean;
+  /** Metadata fields that are redacted in passages. */
+  readonly redactedFields: readonly string[];
+  /** Passages for which a decoder operator failed; their value is NULL. */
+  readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
 }
 
 /**
@@ -57,6 +64,8 @@ export async function ask(service: Service, question: Question, delivery: Delive
   const { caller, plan } = await decide(service, question, ledger, 'query');
   const decided = ledger.allow();
   try {
+    // A decoder sends passages to a model, which cannot be undone: there the record comes first.
+    if (asksModel(plan)) await decided;
     const sink = typeof delivery.sink === 'function' ? delivery.sink(plan) : delivery.sink;
     const result = await execute(service, caller, plan, delivery, afterwards(decided, sink));
     await decided;
@@ -67,6 +76,9 @@ export async function ask(service: Service, question: Question, delivery: Delive
       caller,
       rows: result.rows,
       truncated: result.truncated,
+      clipped: result.runtime.some((r) => r.truncated),
+      redactedFields: [...new Set(result.runtime.flatMap((r) => r.redactedFields))].sort(),
+      errors: result.runtime.flatMap((r) => r.errors),
     });
   } catch (error) {
     const told = publicError(service, question.requestId, await failureOf(decided, error));
@@ -201,52 +213,36 @@ function textOf(body: Body): string {
   }
 }
 
+function asksModel(plan: GovernedPlan): boolean {
+  return plan.runtime.some(
+    (r) => r.kind === 'retrieval' && r.relation.operators.some((o) => operatorNamed(o.operator)?.class === 'decoder'),
+  );
+}
+
+/** Runs the plan: first the steps that it rests on, then the statement itself. */
 async function execute(
   service: Service,
   caller: Caller,
   plan: GovernedPlan,
   delivery: Delivery,
   sink: RowSink,
-): Promise<ExecuteResult> {
+): Promise<Executed> {
+  const { parameters, resultFormats, signal } = delivery;
+  if (parameters.length !== plan.clientTypes.length) {
+    throw queryError('parameterCount', { given: parameters.length, needed: plan.clientTypes.length });
+  }
+  const input = { service, caller, plan, parameters, signal };
+  const runtime = await runtimeRows(input);
   const { rows, bytes, timeoutMs } = service.caps;
   const maxRows = delivery.maxRows === 0 ? rows : Math.min(rows, delivery.maxRows);
-  const options = {
-    resultFormats: delivery.resultFormats,
-    maxRows,
-    maxBytes: bytes,
-    timeoutMs,
-    signal: delivery.signal,
-  };
-  return engineOf(service, plan).governed.execute(
-    plan,
-    boundValues(service, caller, plan, delivery.parameters),
-    options,
-    sink,
-  );
+  const values = slotValues(emit(plan).slots, new Map(), input, runtime);
+  const options = { resultFormats, maxRows, maxBytes: bytes, timeoutMs, signal };
+  const result = await engineOf(service, plan).governed.execute(plan, values, options, sink);
+  return { ...result, runtime };
 }
 
-function engineOf(service: Service, plan: GovernedPlan): Engine {
-  const name = plan.connector ?? service.defaultConnector;
-  const engine = service.engines.get(name);
-  if (engine === undefined) throw new InternalError(`connector ${name} is not open`);
-  return engine;
-}
-
-function boundValues(
-  service: Service,
-  caller: Caller,
-  plan: GovernedPlan,
-  given: readonly BoundValue[],
-): readonly BoundValue[] {
-  if (given.length !== plan.clientTypes.length) {
-    throw queryError('parameterCount', { given: given.length, needed: plan.clientTypes.length });
-  }
-  return valuesOf<BoundValue>(emit(plan).slots, {
-    text: (value) => ({ format: 0, bytes: Buffer.from(value, 'utf8') }),
-    client: (index) => given[index],
-    attribute: (subject, name) => caller.access.attributeValues(subject, name),
-    pad: (pad, domain) => service.maskKeys.pad(pad, domain),
-  });
+interface Executed extends ExecuteResult {
+  readonly runtime: readonly RuntimeRows[];
 }
 
 /** Rows wait for the decision to be durable; the query itself need not, since it has no effect. */

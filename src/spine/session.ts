@@ -38,14 +38,26 @@ export async function login(service: Service, attempt: LoginAttempt): Promise<Id
   }
 }
 
+type InSession = {
+  readonly requestId: string;
+  readonly surface: AuditSurface;
+  readonly identity: Identity;
+};
+
 /** Records, and counts against the limits, a statement that touches no data: SET, SHOW, BEGIN and their like. */
-export async function sessionCommand(
-  service: Service,
-  of: { readonly requestId: string; readonly surface: AuditSurface; readonly identity: Identity },
-): Promise<void> {
+export async function sessionCommand(service: Service, of: InSession): Promise<void> {
+  await inSession(service, of, null);
+}
+
+/** The same for a statement that the surface itself refuses with this SQLSTATE. */
+export async function refusedCommand(service: Service, of: InSession, sqlstate: string): Promise<void> {
+  await inSession(service, of, sqlstate);
+}
+
+async function inSession(service: Service, of: InSession, code: string | null): Promise<void> {
   try {
     await limit(service, of.identity, 'catalog', of.surface);
-    await record(service, of, 'session', of.identity, null);
+    await service.audit.append(entryOf(service, of, 'session', of.identity, code));
   } catch (error) {
     throw publicError(service, of.requestId, error);
   }

@@ -15,6 +15,7 @@ import type { Model, Service, ServiceLog } from '../service.js';
 import { maskKeys } from '../spine/mask-keys.js';
 import { createPlanCache } from '../spine/plan-cache.js';
 import { createStrangers } from '../spine/strangers.js';
+import { noContent } from './content.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
 import { loadModel } from './model.js';
 import { type Settings, StartProblem } from './settings.js';
@@ -88,6 +89,7 @@ function serviceOf(
     defaultConnector,
     maskKeys: maskKeys(keys.masking, first.tenant),
     plans: createPlanCache(settings.planCacheBytes),
+    content: noContent(),
     caps: settings.caps,
     features: ALL_FEATURES,
     log,

@@ -83,7 +83,7 @@ t.test('18. settings: at startup, by SET, by options', async (t) => {
     ["set osl.token = 'x'", '42704'],
     ['set row_security = off', '42704'],
     ['show nothing_of_the_kind', '42704'],
-    ['set time zone interval \'1 hour\' hour to minute', '0A000'],
+    ["set time zone interval '1 hour' hour to minute", '22023'],
     ['alter system set work_mem = 1', '25006'],
     ['set constraints all deferred', '25006'],
   ] as const) {
@@ -102,7 +102,10 @@ t.test('20. COPY, cursors and SQL-level prepared statements', async (t) => {
   await client.simple('begin');
   const declared = await client.simple('declare c cursor for select ssn, card from customer');
   t.equal(declared.outcome.kind, 'refused');
+  fronts.takeAudit();
   t.match((await client.simple('fetch all from c')).outcome, { sqlstate: '25P02' }, 'the block has failed');
+  t.match((await client.simple(MASKED)).outcome, { sqlstate: '25P02' });
+  t.strictSame(decisions(), ['session refuse 25P02', 'session refuse 25P02']);
   await client.simple('rollback');
   await stillGoverned(t, client);
 });

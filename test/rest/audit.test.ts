@@ -19,7 +19,11 @@ test('the log of a day', async (t) => {
       rest.ask('user:ann', '{'),
       rest.ask('user:ann', {}),
       rest.ask('user:ann', { sql: 'SELECT 1' }),
-      rest.send('/osl/query', { method: 'POST', headers: { authorization, 'content-type': 'text/plain' }, body: 'x' }),
+      rest.send('/osl/query', {
+        method: 'POST',
+        headers: { authorization, 'content-type': 'text/plain' },
+        body: 'x',
+      }),
       rest.send('/osl/query', { method: 'POST', from }),
       rest.send('/osl/query', { headers: { authorization: 'Bearer x' }, from }),
       rest.send('/osl/conformance', { headers: { authorization } }),

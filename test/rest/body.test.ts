@@ -65,7 +65,12 @@ const CASES: readonly Case[] = [
   { name: 'empty sql', body: { sql: '' }, status: 400, code: 'E0246' },
   { name: 'blank sql', body: { sql: ' \n' }, status: 400, code: 'E0246' },
   { name: 'raw SQL', body: { sql: `SELECT '${SECRET}'` }, status: 422, code: 'E1001' },
-  { name: 'a metrics body', body: { metrics: ['revenue'], group_by: ['order__region'] }, status: 422, code: 'E1001' },
+  {
+    name: 'a metrics body',
+    body: { metrics: ['revenue'], group_by: ['order__region'] },
+    status: 422,
+    code: 'E1001',
+  },
   e4150('text', { 'content-type': 'text/plain' }),
   e4150('a form', { 'content-type': 'application/x-www-form-urlencoded' }),
   e4150('another charset', { 'content-type': 'application/json; charset=latin1' }),
@@ -106,9 +111,17 @@ test('bodies that are refused', async (t) => {
   }
 
   await t.test('spellings of the one type', async (t) => {
-    for (const type of ['application/json', 'Application/JSON; charset=UTF-8', 'application/json;charset="utf-8"']) {
+    for (const type of [
+      'application/json',
+      'Application/JSON; charset=UTF-8',
+      'application/json;charset="utf-8"',
+    ]) {
       const headers = { 'content-type': type, authorization: valid };
-      const reply = await rest.send('/osl/query', { method: 'POST', headers, body: '{"osql":"SELECT 1 AS a"}' });
+      const reply = await rest.send('/osl/query', {
+        method: 'POST',
+        headers,
+        body: '{"osql":"SELECT 1 AS a"}',
+      });
       t.equal(reply.status, 200, type);
     }
   });

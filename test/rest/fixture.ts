@@ -3,7 +3,12 @@ import { connect } from 'node:net';
 import type { AuditRecord } from '../../policy/index.js';
 import { createRestServer, type RestOptions, type RestServer } from '../../src/rest/index.js';
 import type { Service } from '../../src/service.js';
-import { startTestService, type TestService, type TestServiceOptions, type TokenClaims } from '../support/service.js';
+import {
+  startTestService,
+  type TestService,
+  type TestServiceOptions,
+  type TokenClaims,
+} from '../support/service.js';
 
 export interface Reply {
   readonly status: number;
@@ -29,7 +34,11 @@ export interface RestFixture {
   readonly port: number;
   send(path: string, sent?: Sent): Promise<Reply>;
   /** `POST /osl/query` with a token of `subject`. */
-  ask(subject: string, body: unknown, claims?: TokenClaims & { headers?: Record<string, string> }): Promise<Reply>;
+  ask(
+    subject: string,
+    body: unknown,
+    claims?: TokenClaims & { headers?: Record<string, string> },
+  ): Promise<Reply>;
   /** The decisions and outcomes of one request, without what differs each time. */
   trail(requestId: string): Promise<readonly Partial<AuditRecord>[]>;
   close(): Promise<void>;
@@ -75,7 +84,15 @@ function sendTo(port: number, path: string, sent: Sent): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const local = sent.from === undefined ? {} : { localAddress: sent.from };
     const outgoing = request(
-      { port, host: '127.0.0.1', path, method: sent.method ?? 'GET', headers: { ...sent.headers }, agent: false, ...local },
+      {
+        port,
+        host: '127.0.0.1',
+        path,
+        method: sent.method ?? 'GET',
+        headers: { ...sent.headers },
+        agent: false,
+        ...local,
+      },
       (incoming) => {
         const chunks: Buffer[] = [];
         incoming.on('data', (chunk: Buffer) => chunks.push(chunk));

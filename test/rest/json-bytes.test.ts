@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { test } from 'tap';
 import { arrayText } from 'osl-compiler';
+import { test } from 'tap';
 import { JsonBytes } from '../../src/rest/json-bytes.js';
 import { valueWriter } from '../../src/rest/values.js';
 
@@ -14,7 +14,10 @@ function written(type: Parameters<typeof valueWriter>[0], text: string): string 
 }
 
 test('any text is written as JSON.parse reads it back', async (t) => {
-  const texts = fc.oneof(fc.string({ unit: 'binary' }), fc.string({ unit: 'grapheme', minLength: 100, maxLength: 9_000 }));
+  const texts = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.string({ unit: 'grapheme', minLength: 100, maxLength: 9_000 }),
+  );
   fc.assert(
     fc.property(texts, (text) => {
       return JSON.parse(written('text', text)) === text;
@@ -40,9 +43,21 @@ test('arrays of arrays, lower bounds and unquoted elements', async (t) => {
     ['{}', []],
     ['{a,b c,NULL}', ['a', 'b c', null]],
     ['{"NULL","null",""}', ['NULL', 'null', '']],
-    ['{{a,b},{c,NULL}}', [['a', 'b'], ['c', null]]],
+    [
+      '{{a,b},{c,NULL}}',
+      [
+        ['a', 'b'],
+        ['c', null],
+      ],
+    ],
     ['[0:1]={x,y}', ['x', 'y']],
-    ['[-1:0][2:3]={{1,2},{3,4}}', [['1', '2'], ['3', '4']]],
+    [
+      '[-1:0][2:3]={{1,2},{3,4}}',
+      [
+        ['1', '2'],
+        ['3', '4'],
+      ],
+    ],
     ['{"a\\\\b","c\\"d","{}"}', ['a\\b', 'c"d', '{}']],
   ];
   for (const [text, value] of cases) t.same(JSON.parse(written('text[]', text)), value, text);

@@ -22,7 +22,10 @@ test('limits', async (t) => {
     const other = await rest.ask('user:ada', { osql: 'SELECT 1 AS a' });
     t.equal(other.status, 200, 'others are not held up');
     const malformed = await many(8, () => rest.ask('user:eu', '{'));
-    t.ok(malformed.some((r) => r.status === 429), 'faulty bodies count too');
+    t.ok(
+      malformed.some((r) => r.status === 429),
+      'faulty bodies count too',
+    );
   });
 
   await t.test('strangers cost the log little: the first beyond the limit, and a count', async (t) => {
@@ -49,7 +52,11 @@ test('limits', async (t) => {
       { address: from, count: 39 },
       'the operator learns from where',
     );
-    t.equal((await rest.send('/nope', { from: freshAddress() })).status, 404, 'another address is not held up');
+    t.equal(
+      (await rest.send('/nope', { from: freshAddress() })).status,
+      404,
+      'another address is not held up',
+    );
     const known = await rest.send('/osl/conformance', {
       from,
       headers: { authorization: `Bearer ${await rest.test.token('user:ann')}` },

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
-import { test } from 'tap';
 import { ERRORS } from 'osl-compiler';
+import { test } from 'tap';
 import { hasTitle } from '../../src/rest/problem-titles.js';
 import { METHODS } from '../../src/rest/routes/unknown.js';
 import { freshAddress, sendRaw, startRest } from './fixture.js';
@@ -46,15 +46,21 @@ test('paths and methods', async (t) => {
     t.match(await rest.trail(posted.requestId), denied(null, 'E4050'));
   });
 
-  await t.test('what has a route is in the list of methods, and what is in the list has a route', async (t) => {
-    for (const [path, allow] of METHODS) {
-      for (const method of allow.split(', ')) {
-        const reply = await rest.send(path, { method, headers: { authorization, 'content-type': 'text/plain' } });
-        t.not(reply.status, 404, `${method} ${path}`);
-        t.not(reply.status, 405, `${method} ${path}`);
+  await t.test(
+    'what has a route is in the list of methods, and what is in the list has a route',
+    async (t) => {
+      for (const [path, allow] of METHODS) {
+        for (const method of allow.split(', ')) {
+          const reply = await rest.send(path, {
+            method,
+            headers: { authorization, 'content-type': 'text/plain' },
+          });
+          t.not(reply.status, 404, `${method} ${path}`);
+          t.not(reply.status, 405, `${method} ${path}`);
+        }
       }
-    }
-  });
+    },
+  );
 
   await t.test('health and readiness need no token and leave no record', async (t) => {
     const before = (await rest.test.records()).length;
@@ -109,14 +115,18 @@ test('what is no proper HTTP', async (t) => {
     ['no HTTP', 'hello\r\n\r\n', /not well formed/],
     ['TLS on a plain port', '\x16\x03\x01\x02\x00\x01\x00', /not well formed/],
     ['a bad method', 'FETCH / HTTP/1.1\r\nHost: x\r\n\r\n', /not well formed/],
-    ['two lengths', 'POST /osl/query HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab', /not well formed/],
+    [
+      'two lengths',
+      'POST /osl/query HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
+      /not well formed/,
+    ],
     [
       'a length and chunks',
       'POST /osl/query HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
       /not well formed/,
     ],
     ['a head that is too large', `GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, /16384/],
-    ['a path that does not decode', 'GET /%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', /path/],
+    ['a path that does not decode', 'GET /%C3%28 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', /path/],
     ['a head that never ends', 'GET / HTTP/1.1\r\nHost: x\r\n', /in time/],
   ];
   for (const [name, bytes, detail] of cases) {
@@ -125,7 +135,9 @@ test('what is no proper HTTP', async (t) => {
       t.match(head, /^HTTP\/1\.1 400 /);
       t.match(head, /application\/problem\+json/i);
       t.match(problem, { code: 'E0511', detail });
-      t.strictSame(trail, [{ kind: 'decision', action: 'http', subject: null, decision: 'error', code: 'E0511' }]);
+      t.strictSame(trail, [
+        { kind: 'decision', action: 'http', subject: null, decision: 'error', code: 'E0511' },
+      ]);
     });
   }
 

@@ -63,7 +63,9 @@ test('answers', async (t) => {
   });
 
   await t.test('equal names get a number, passing over real names', async (t) => {
-    const reply = await rest.ask('user:ann', { osql: 'SELECT 1 AS a, 2 AS a, 3 AS a_2, 4 AS a, 5 AS "__proto__"' });
+    const reply = await rest.ask('user:ann', {
+      osql: 'SELECT 1 AS a, 2 AS a, 3 AS a_2, 4 AS a, 5 AS "__proto__"',
+    });
     t.equal(
       reply.text.slice(reply.text.indexOf('"rows"'), reply.text.indexOf(',"row_count"')),
       '"rows":[{"a":1,"a_3":2,"a_2":3,"a_4":4,"__proto__":5}]',

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
+import { connect } from 'node:net';
 import { queryError } from 'osl-compiler';
 import { type Test, test } from 'tap';
 import type { Engine, GovernedDoor } from '../../src/engine/index.js';
@@ -131,7 +132,10 @@ test('large answers', async (t) => {
     t.match(error, { code: 'ECONNRESET' });
     t.notOk(incoming.complete);
     t.ok(bytes > 1_000_000);
-    t.match(await outcomeOf(rest, String(incoming.headers['x-request-id'])), { outcome: 'error', code: 'E0510' });
+    t.match(await outcomeOf(rest, String(incoming.headers['x-request-id'])), {
+      outcome: 'error',
+      code: 'E0510',
+    });
   });
 
   await t.test('in lines it is told in the trailer', async (t) => {
@@ -141,7 +145,12 @@ test('large answers', async (t) => {
     t.match(last, {
       trailer: {
         request_id: reply.requestId,
-        problem: { code: 'E0510', sqlstate: '22012', detail: 'division by zero', request_id: reply.requestId },
+        problem: {
+          code: 'E0510',
+          sqlstate: '22012',
+          detail: 'division by zero',
+          request_id: reply.requestId,
+        },
       },
     });
   });
@@ -156,11 +165,14 @@ test('large answers', async (t) => {
   });
 
   await t.test('a reader that stalls is cut off with the time of its statement', async (t) => {
-    const impatient = { ...rest.test.service, caps: { rows: 0, bytes: 0, timeoutMs: 500 } };
-    const short = await startRest({ ...LARGE, serve: (s) => ({ ...s, caps: { ...impatient.caps, rows: 1e6 } }) });
+    const caps = { rows: 1_000_000, bytes: 1_000_000_000, timeoutMs: 500 };
+    const short = await startRest({ ...LARGE, settings: { caps } });
     t.teardown(() => short.close());
     const incoming = await answerOf(await begin(short, ALL));
-    t.match(await outcomeOf(short, String(incoming.headers['x-request-id'])), { outcome: 'error', code: 'E0517' });
+    t.match(await outcomeOf(short, String(incoming.headers['x-request-id'])), {
+      outcome: 'error',
+      code: 'E0517',
+    });
     incoming.on('data', () => undefined);
     await once(incoming, 'error');
     t.notOk(incoming.complete);
@@ -230,7 +242,6 @@ test('a connection that stays open is told that the server closes', async (t) =>
   const body = '{"osql":"SELECT 1 AS a"}';
   const head = `POST /osl/query HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\nContent-Type: application/json\r\n`;
   const one = `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
-  const { connect } = await import('node:net');
   const socket = connect({ port: fixture.port, host: '127.0.0.1' });
   let text = '';
   socket.on('data', (chunk: Buffer) => {

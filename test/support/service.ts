@@ -1,7 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type AuditRecord, type AuditVerdict, mintToken, readRecords, verifyAuditLog } from '../../policy/index.js';
+import {
+  type AuditRecord,
+  type AuditVerdict,
+  mintToken,
+  readRecords,
+  verifyAuditLog,
+} from '../../policy/index.js';
 import type { Engine } from '../../src/engine/index.js';
 import type { Service, ServiceLog } from '../../src/service.js';
 import { type OpenService, openService } from '../../src/start/service.js';

@@ -21,13 +21,26 @@ async function check(host: string, port: number, setting: string, settings: Sett
   try {
     await tryListen(host, port);
   } catch (error) {
-    const fault = systemFault(error);
-    if (fault === null) throw error;
-    const other = runningServer(settings.dataDir);
-    const ours = other !== null && (other.httpPort === port || other.pgPort === port);
-    const who = ours ? `, by the server of ${settings.dataDir} (process ${other.pid})` : '';
-    throw usage(`${fault}${who}: choose another with ${setting}`);
+    throw usage(reasonOf(error, { host, port, setting }, settings));
   }
+}
+
+interface Wanted {
+  readonly host: string;
+  readonly port: number;
+  readonly setting: string;
+}
+
+function reasonOf(error: unknown, { host, port, setting }: Wanted, { dataDir }: Settings): string {
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  if (code === 'EADDRINUSE') {
+    const other = runningServer(dataDir);
+    const ours = other !== null && (other.httpPort === port || other.pgPort === port);
+    const who = ours ? `, by the server of ${dataDir} (process ${other.pid})` : '';
+    return `port ${port} of ${host} is in use${who}: choose another with ${setting}`;
+  }
+  if (code === 'EACCES') return `port ${port} of ${host}: permission denied: choose another with ${setting}`;
+  return `${systemFault(error) ?? `${host} cannot be listened on`}: choose another with OSL_HOST or --host`;
 }
 
 function tryListen(host: string, port: number): Promise<void> {

@@ -9,6 +9,7 @@ import { systemFault, usage } from '../exit.js';
 import { PACKAGE_ROOT, version } from '../package-root.js';
 import type { Progress } from '../progress.js';
 import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
+import { checkDataDir } from './data-dir.js';
 import { checkPorts } from './ports.js';
 
 export interface RunningServer {
@@ -37,12 +38,13 @@ export interface ServerOptions {
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { settings, log, progress } = options;
   await checkPorts(settings);
+  checkDataDir(settings.dataDir);
   const closing: ((deadlineMs: number) => Promise<void>)[] = [];
   const stop = async (deadlineMs: number): Promise<void> => {
     for (const end of closing.splice(0).reverse()) await end(deadlineMs);
   };
   try {
-    progress.step('starting the engine');
+    progress.step('starting');
     const open = await operatorsWords(openService(settings, log));
     closing.push(() => open.close());
     if (options.demo) await loadDemo(open.service, progress);

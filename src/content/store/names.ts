@@ -23,7 +23,27 @@ export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** The column that holds a metadata field, apart from the columns that every store has. */
+/** The columns that every store has, or may have. */
+export const OWN_COLUMNS = [
+  'chunk_id',
+  'doc_id',
+  'source',
+  'entity_key',
+  'ordinal',
+  'start_char',
+  'end_char',
+  'text',
+  'sha256',
+  'redacted_fields',
+  'length',
+  'terms',
+  'lex',
+  'dense',
+  'embedding',
+  'bits',
+] as const;
+
+/** The column that holds a metadata field: of its name, with two underscores before a name of our own. */
 export function metadataColumn(field: string): string {
-  return `m_${field}`;
+  return OWN_COLUMNS.some((own) => own === field) ? `__${field}` : field;
 }

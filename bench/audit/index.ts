@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type AuditEntry, type AuditLog, openAuditLog, verifyAuditLog } from '../../policy/index.js';
+import type { NativePostgres } from '../../test/support/native-postgres.js';
+import { type Findings, type Measure, measure, paired } from '../report.js';
+import { type Gateway, startGateway } from '../support/gateway.js';
+import { pgbench } from '../support/pgbench.js';
+import { accounts, withPostgres } from '../support/postgres.js';
+import { gatewayContestant, MANIFEST, POLICY } from '../wire/contestants.js';
+import { pointQuery } from '../wire/point.js';
+
+/** What the durable log takes by itself, and what it costs the wire. */
+export async function auditBench(quick: boolean): Promise<Findings> {
+  const rounds = quick ? 3 : 7;
+  const own = await durable(rounds, quick ? 1 : 4);
+  const rows = 100_000;
+  const wire = await withPostgres(accounts(rows), (postgres) => onVersusOff(postgres, rows, rounds, quick));
+  return { measures: [...own, ...wire], tables: [] };
+}
+
+const CLIENTS = 64;
+
+/**
+ * Requests a second that 64 callers can have recorded: each waits for its decision to be durable, then leaves its
+ * outcome. On the disk of the working directory, since a memory file system would prove nothing.
+ */
+async function durable(rounds: number, seconds: number): Promise<readonly Measure[]> {
+  const root = mkdtempSync(join(process.cwd(), '.bench-audit-'));
+  try {
+    const rates: number[] = [];
+    const waits: number[] = [];
+    for (let round = 0; round < rounds; round++) {
+      const dir = join(root, `${round}`);
+      const log = await openAuditLog({ dir, tenant: 'bench' });
+      const { requests, waitUs } = await record(log, seconds);
+      await log.close();
+      await requireWhole(dir, 2 * requests);
+      rates.push(requests / seconds);
+      waits.push(waitUs);
+    }
+    return [
+      measure('audit.durable.rps', 'requests/s', rates),
+      measure('audit.durable.wait_us', 'µs to durable', waits),
+    ];
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+async function record(log: AuditLog, seconds: number): Promise<{ requests: number; waitUs: number }> {
+  const until = performance.now() + 1_000 * seconds;
+  let requests = 0;
+  let waited = 0;
+  const caller = async (): Promise<void> => {
+    while (performance.now() < until) {
+      const requestId = randomUUID();
+      const asked = performance.now();
+      await log.append({ ...entry('decision', requestId), decision: 'allow' });
+      waited += performance.now() - asked;
+      requests += 1;
+      log.append({ ...entry('outcome', requestId), outcome: 'ok', rows: 1, duration_us: 250 }, () => undefined);
+    }
+  };
+  await Promise.all(Array.from({ length: CLIENTS }, caller));
+  return { requests, waitUs: (1_000 * waited) / requests };
+}
+
+function entry(kind: AuditEntry['kind'], requestId: string): AuditEntry {
+  return {
+    kind,
+    request_id: requestId,
+    tenant: 'bench',
+    surface: 'wire',
+    action: 'query',
+    subject: 'user:bench',
+    chain: ['user:bench'],
+    form: 'structured',
+    objects: ['account'],
+    versions: { manifest: '0123456789abcdef0123456789abcdef', policy: 'fedcba9876543210fedcba9876543210' },
+    statement_hmac: `1.${'x'.repeat(43)}`,
+  };
+}
+
+/** A figure counts only for a log that its verifier accepts, with all records in it. */
+async function requireWhole(dir: string, records: number): Promise<void> {
+  const verdict = await verifyAuditLog(dir);
+  const [problem] = verdict.problems;
+  if (problem !== undefined) throw new Error(`the log is damaged: ${problem.kind}`);
+  if (verdict.records < records) throw new Error(`the log holds ${verdict.records} of ${records} records`);
+}
+
+/** Point queries on the wire, through two processes that differ in the log alone. */
+async function onVersusOff(
+  postgres: NativePostgres,
+  rows: number,
+  rounds: number,
+  quick: boolean,
+): Promise<readonly Measure[]> {
+  const on = await host(postgres, 'on');
+  try {
+    const off = await host(postgres, 'off');
+    try {
+      return await rounded(on, off, rows, rounds, quick ? 2 : 4);
+    } finally {
+      await off.stop();
+    }
+  } finally {
+    await on.stop();
+  }
+}
+
+function host(postgres: NativePostgres, audit: 'on' | 'off'): Promise<Gateway> {
+  const file = fileURLToPath(new URL('./host.js', import.meta.url));
+  return startGateway({
+    manifestFile: MANIFEST,
+    policyFile: POLICY,
+    postgres,
+    command: [process.execPath, file, audit],
+  });
+}
+
+async function rounded(
+  on: Gateway,
+  off: Gateway,
+  rows: number,
+  rounds: number,
+  seconds: number,
+): Promise<readonly Measure[]> {
+  const tps = async (gateway: Gateway, clients: number): Promise<number> => {
+    const target = gatewayContestant(gateway).target(pointQuery(rows));
+    return (await pgbench(target, { mode: 'prepared', clients, seconds })).tps;
+  };
+  const measures: Measure[] = [];
+  for (const clients of [CLIENTS, 16]) {
+    const ours: number[] = [];
+    const theirs: number[] = [];
+    for (let round = 0; round < rounds; round++) {
+      theirs.push(await tps(off, clients));
+      ours.push(await tps(on, clients));
+    }
+    const id = clients === CLIENTS ? 'audit.on_vs_off' : `audit.on_vs_off.c${clients}`;
+    measures.push(paired(id, 'q/s', 'more', ours, theirs, 'no log (prepared point query on the wire)'));
+  }
+  return measures;
+}

@@ -1,0 +1,21 @@
+import type { AuditEntry, AuditLog } from '../../policy/index.js';
+
+/**
+ * A log that takes everything and keeps nothing: no record, no fingerprint, no disk. It exists only here, to show
+ * what the real one costs; the product has no way to run without its log.
+ */
+export function noLog(real: AuditLog): AuditLog {
+  let seq = 0;
+  function append(entry: AuditEntry): Promise<number>;
+  function append(entry: AuditEntry, done: Parameters<AuditLog['append']>[1]): void;
+  function append(
+    _entry: AuditEntry,
+    done?: Parameters<AuditLog['append']>[1],
+  ): Promise<number> | undefined {
+    seq += 1;
+    if (done === undefined) return Promise.resolve(seq);
+    process.nextTick(done, null, seq);
+    return undefined;
+  }
+  return { append, fingerprint: () => '', close: () => real.close(), stats: () => real.stats() };
+}

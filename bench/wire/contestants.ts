@@ -1,0 +1,83 @@
+import type { NativePostgres } from '../../test/support/native-postgres.js';
+import { type Gateway, SUBJECT, startGateway } from '../support/gateway.js';
+import type { Target } from '../support/pgbench.js';
+import { startPgBouncer } from '../support/pgbouncer.js';
+
+/** One way to the same rows. */
+export interface Contestant {
+  readonly name: string;
+  /** The process between client and Postgres; null for none. */
+  readonly pid: number | null;
+  /** `sql` over `TABLE`, as this way wants it. */
+  target(sql: (table: string) => string): Target;
+}
+
+export interface Contestants {
+  readonly direct: Contestant;
+  /** Null where PgBouncer is not installed. */
+  readonly pgbouncer: Contestant | null;
+  readonly gateway: Contestant;
+  readonly process: Gateway;
+  stop(): Promise<void>;
+}
+
+/** Its default. Smaller and larger pools were slower here, so this is PgBouncer at its best. */
+const BOUNCER_POOL = 20;
+
+export const MANIFEST = 'bench/wire/manifest.yaml';
+export const POLICY = 'bench/wire/policy.yaml';
+
+export async function startContestants(postgres: NativePostgres): Promise<Contestants> {
+  const bouncer = await startPgBouncer(postgres.readerUrl, BOUNCER_POOL);
+  const process = await startGateway({ manifestFile: MANIFEST, policyFile: POLICY, postgres });
+  if (bouncer === null) globalThis.process.stderr.write('pgbouncer: not run, since it is not installed\n');
+  return {
+    direct: directContestant(postgres),
+    pgbouncer: bouncer && {
+      name: `${bouncer.version}, transaction mode`,
+      pid: bouncer.child.pid,
+      target: (sql) => ({
+        ...upstreamTarget(postgres, bouncer.version, sql),
+        port: bouncer.port,
+        database: 'bench',
+      }),
+    },
+    gateway: gatewayContestant(process),
+    process,
+    stop: async () => {
+      await process.stop();
+      await bouncer?.stop();
+    },
+  };
+}
+
+export function directContestant(postgres: NativePostgres): Contestant {
+  return { name: 'direct', pid: null, target: (sql) => upstreamTarget(postgres, 'direct', sql) };
+}
+
+export function gatewayContestant(gateway: Gateway, name = 'gateway'): Contestant {
+  return {
+    name,
+    pid: gateway.child.pid,
+    target: (sql) => ({
+      name,
+      port: gateway.pgPort,
+      user: SUBJECT,
+      database: 'osl',
+      password: () => gateway.token(),
+      script: sql('osl.entities.account'),
+    }),
+  };
+}
+
+function upstreamTarget(postgres: NativePostgres, name: string, sql: (table: string) => string): Target {
+  const url = new URL(postgres.readerUrl);
+  return {
+    name,
+    port: Number(url.port),
+    user: url.username,
+    database: url.pathname.slice(1),
+    password: async () => url.password,
+    script: sql('bench.account'),
+  };
+}

@@ -1,0 +1,57 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { password, startup } from '../../test/wire/support/bytes.js';
+import { type Measure, measure } from '../report.js';
+import { residentMib } from '../support/child.js';
+import { type Gateway, SUBJECT } from '../support/gateway.js';
+
+/** How many log in at a time. */
+const AT_ONCE = 100;
+/** For the garbage of the logins to go, and for memory to come to rest. */
+const REST_MS = 2_000;
+
+/** What the gateway weighs with `count` sessions that have logged in and ask nothing. */
+export async function idleMeasures(gateway: Gateway, count: number): Promise<readonly Measure[]> {
+  const { pid } = gateway.child;
+  const before = residentMib(pid);
+  const sockets: Socket[] = [];
+  const started = performance.now();
+  try {
+    while (sockets.length < count) {
+      const token = await gateway.token();
+      const batch = Math.min(AT_ONCE, count - sockets.length);
+      sockets.push(...(await Promise.all(Array.from({ length: batch }, () => login(gateway.pgPort, token)))));
+    }
+    const seconds = (performance.now() - started) / 1_000;
+    await setTimeout(REST_MS);
+    const after = residentMib(pid);
+    return [
+      measure('wire.idle.rss_mib', 'MiB', [after], `${Math.round(before)} MiB before ${count} sessions`),
+      measure('wire.idle.kib_a_session', 'KiB', [((after - before) * 1_024) / count]),
+      measure('wire.idle.logins', 'logins/s', [count / seconds]),
+    ];
+  } finally {
+    for (const socket of sockets) socket.destroy();
+  }
+}
+
+/** A session up to ReadyForQuery. */
+function login(port: number, token: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ port, host: '127.0.0.1' });
+    let last = Buffer.alloc(0);
+    socket.once('error', reject);
+    socket.once('close', () => reject(new Error(`the gateway hung up: ${last.toString('latin1')}`)));
+    socket.on('data', (chunk: Buffer) => {
+      last = Buffer.concat([last, chunk]).subarray(-READY.length);
+      if (!last.equals(READY)) return;
+      socket.removeAllListeners();
+      socket.on('error', () => undefined);
+      resolve(socket);
+    });
+    socket.write(Buffer.concat([startup({ user: SUBJECT, database: 'osl' }), password(token)]));
+  });
+}
+
+/** ReadyForQuery outside a transaction. */
+const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);

@@ -1,0 +1,35 @@
+/** What an embedder's vectors look like in a store. */
+export type VectorLayout = LexicalLayout | DenseLayout;
+
+/** Hashed BM25 weights for retrieval and hashed n-grams for the operators. */
+export interface LexicalLayout {
+  readonly kind: 'lexical';
+  readonly dimensions: number;
+}
+
+/** One vector for both. */
+export interface DenseLayout {
+  readonly kind: 'dense';
+  readonly dimensions: number;
+  readonly type: 'vector' | 'halfvec';
+  /** Whether a `bit` column holds the signs, for a prefilter. */
+  readonly bits: boolean;
+}
+
+/** Some models want to know which side of the search a text is on. */
+export type TextRole = 'document' | 'query';
+
+/** Turns texts into vectors of unit norm, in the order of the texts. */
+export interface Embedder {
+  /** As the manifest names it. */
+  readonly model: string;
+  /** Changes whenever vectors do; a store made under another fingerprint is not read. */
+  readonly fingerprint: string;
+  readonly layout: VectorLayout;
+  /**
+   * @returns one vector of `layout.dimensions` for each text
+   * @throws ContentError `endpoint`, `malformedAnswer`
+   */
+  embed(texts: readonly string[], role: TextRole, signal?: AbortSignal): Promise<readonly Float32Array[]>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,101 @@
+import { ContentError } from '../content-error.js';
+import { cut, unitVector } from './checked.js';
+import type { DenseLayout, Embedder } from './embedder.js';
+
+/** A model that runs in this process, by `@huggingface/transformers`, which the operator installs beside us. */
+export interface TransformersModel {
+  /** As in `Xenova/all-MiniLM-L6-v2`. */
+  readonly model: string;
+  readonly pooling?: 'mean' | 'cls';
+  /** Default `q8`. */
+  readonly dtype?: string;
+  readonly maxChars?: number;
+  readonly prefixes?: { readonly document: string; readonly query: string };
+  readonly store?: Partial<Pick<DenseLayout, 'type' | 'bits'>>;
+}
+
+/** The part of the package that is used. */
+export interface TransformersModule {
+  pipeline(task: string, model: string, options: Record<string, unknown>): Promise<FeatureExtraction>;
+}
+
+export interface FeatureExtraction {
+  (texts: readonly string[], options: Record<string, unknown>): Promise<Tensor>;
+  dispose?(): Promise<unknown>;
+}
+
+/** Row-major; `dims` is texts × width. */
+export interface Tensor {
+  readonly data: ArrayLike<number>;
+  readonly dims: readonly number[];
+}
+
+const PACKAGE = '@huggingface/transformers';
+const BATCH = 16;
+const DEFAULT_MAX_CHARS = 4_000;
+
+/**
+ * Loads the package and the model; the first time, the package downloads the model.
+ *
+ * @param load for tests: what stands in for the package
+ * @throws ContentError `notInstalled`, `endpoint` where the model cannot be loaded, `malformedAnswer`
+ */
+export async function openTransformers(
+  options: TransformersModel,
+  load: () => Promise<unknown> = importPackage,
+): Promise<Embedder> {
+  const { model, pooling = 'mean', dtype = 'q8', maxChars = DEFAULT_MAX_CHARS } = options;
+  const extract = await pipelineOf(await load(), model, dtype);
+  const prefixes = options.prefixes ?? { document: '', query: '' };
+  const ask = async (texts: readonly string[], width: number | null) =>
+    rowsOf(await extract(texts, { pooling, normalize: true }), texts.length, width);
+  const [probe] = await ask(['width'], null);
+  const dimensions = probe?.length ?? 0;
+  const { type = 'vector', bits = false } = options.store ?? {};
+  return {
+    model,
+    fingerprint: `transformers;${JSON.stringify([model, dimensions, pooling, dtype, maxChars, prefixes, type, bits])};r1`,
+    layout: { kind: 'dense', dimensions, type, bits },
+    async embed(texts, role, signal) {
+      const out: Float32Array[] = [];
+      for (let at = 0; at < texts.length; at += BATCH) {
+        signal?.throwIfAborted();
+        const part = texts.slice(at, at + BATCH).map((text) => cut(prefixes[role] + text, maxChars) || ' ');
+        out.push(...(await ask(part, dimensions)));
+      }
+      return out;
+    },
+    close: async () => {
+      await extract.dispose?.();
+    },
+  };
+}
+
+async function importPackage(): Promise<unknown> {
+  // Not a literal: the package is optional, and the types of a build without it must hold.
+  const name: string = PACKAGE;
+  return import(name);
+}
+
+async function pipelineOf(loaded: unknown, model: string, dtype: string): Promise<FeatureExtraction> {
+  if (!isModule(loaded)) throw new ContentError('notInstalled', `${PACKAGE} has no \`pipeline\``);
+  try {
+    return await loaded.pipeline('feature-extraction', model, { dtype });
+  } catch {
+    throw new ContentError('endpoint', `the model \`${model}\` cannot be loaded`);
+  }
+}
+
+function isModule(loaded: unknown): loaded is TransformersModule {
+  return typeof loaded === 'object' && loaded !== null && typeof Reflect.get(loaded, 'pipeline') === 'function';
+}
+
+function rowsOf({ data, dims }: Tensor, count: number, width: number | null): readonly Float32Array[] {
+  const each = dims[1] ?? 0;
+  if (dims.length !== 2 || dims[0] !== count || data.length !== count * each) {
+    throw new ContentError('malformedAnswer', 'the embedding model answered a tensor of another shape');
+  }
+  return Array.from({ length: count }, (_, i) =>
+    unitVector(Array.prototype.slice.call(data, i * each, (i + 1) * each), width),
+  );
+}

@@ -1,0 +1,52 @@
+import type { OperatorUse } from 'osl-compiler';
+
+/** A passage that the caller may see, as its store holds it. */
+export interface StoredPassage {
+  readonly chunkId: string;
+  readonly docId: string;
+  readonly source: string;
+  /** Offsets in the served version of the document. */
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+  readonly sha256: string;
+  readonly redactedFields: readonly string[];
+  readonly score: number;
+  /** Unit vector for the encoder operators; null where no operator needs it. */
+  readonly vector: Float32Array | null;
+  /** The entity key and the metadata that the statement uses, in Postgres' text format. */
+  readonly fields: ReadonlyMap<string, string | null>;
+}
+
+/** The words of a query in the lexical lane, as the store names them. */
+export interface LexicalQuery {
+  readonly terms: readonly number[];
+  /**
+   * The query as a sparse vector in pgvector's text format, weighted by how rare its words are among `documents`
+   * passages of which `frequencies` hold each of `terms`.
+   */
+  vector(documents: number, frequencies: readonly number[]): string;
+}
+
+/** An operator with its arguments' values. */
+export interface OperatorCall {
+  readonly use: OperatorUse;
+  readonly values: ReadonlyMap<string, unknown>;
+}
+
+/** One value for each passage, in their order; failed rows are null and named in `errors`. */
+export interface OperatorResult {
+  readonly values: readonly unknown[];
+  readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
+}
+
+/** What the spine needs of `src/content`: text to vectors, and operators over passages. It sees no policy. */
+export interface ContentPlane {
+  lexicalQuery(text: string): LexicalQuery;
+  /** A query's embedding by the facet's declared model, in pgvector's text format. */
+  embedQuery(facet: string, text: string): Promise<string>;
+  /** Whether decoder operators have a model to ask. */
+  readonly hasDecoder: boolean;
+  /** `passages` are sorted by chunk id. */
+  run(call: OperatorCall, query: string, passages: readonly StoredPassage[], signal: AbortSignal | null): Promise<OperatorResult>;
+}
