@@ -86,8 +86,7 @@ function entry(kind: AuditEntry['kind'], requestId: string): AuditEntry {
 /** A figure counts only for a log that its verifier accepts, with all records in it. */
 async function requireWhole(dir: string, records: number): Promise<void> {
   const verdict = await verifyAuditLog(dir);
-  const [problem] = verdict.problems;
-  if (problem !== undefined) throw new Error(`the log is damaged: ${problem.kind}`);
+  if (verdict.problem !== null) throw new Error(`the log is damaged: ${verdict.problem.message}`);
   if (verdict.records < records) throw new Error(`the log holds ${verdict.records} of ${records} records`);
 }
 

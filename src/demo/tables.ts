@@ -61,6 +61,8 @@ create index on supply.package (license_class);
 create index on supply.dependency (to_path);
 create index on supply.credit (package_path);
 create index on supply.document (package_path);
+create view supply.readme as select id, package_path, file, body from supply.document where kind = 'readme';
+create view supply.changelog as select id, package_path, file, body from supply.document where kind = 'changelog';
 analyze supply.package, supply.person, supply.dependency, supply.credit, supply.document;
 `;
 

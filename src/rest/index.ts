@@ -50,12 +50,16 @@ export async function createRestServer(service: Service, options: RestOptions = 
     bodyLimit: BODY_LIMIT,
     forceCloseConnections: 'idle',
     return503OnClosing: false, // ours is a problem, and recorded
-    // Node looks for late requests at this interval, every 30 s unless told.
-    http: { maxHeaderSize: HEAD_LIMIT, connectionsCheckingInterval: Math.min(requestTimeout, CHECK_MS) },
+    http: {
+      maxHeaderSize: HEAD_LIMIT,
+      headersTimeout: requestTimeout,
+      // How often Node looks for late requests; every 30 s unless told.
+      connectionsCheckingInterval: Math.min(requestTimeout, CHECK_MS),
+    },
     clientErrorHandler: (error, socket) => clientErrors.handle(error, socket),
     frameworkErrors: (error, request, reply) => {
       request.call = callOf(request.raw);
-      sendFault(service, error, request, reply);
+      turnedAway(service, request, reply, httpFault(error) ?? queryError('notFound', {}));
     },
   });
   // Bodies are read as bytes: what is wrong with one is told only to those who have a token.
@@ -109,10 +113,21 @@ async function sendFault(
   const fault = httpFault(error);
   if (fault === null) return sendProblem(reply, publicError(service, call.requestId, error), call.requestId);
   if (request.is404) return sendUnknown(service, request, reply);
-  const question = request.routeOptions.url === '/osl/query';
-  const told = question
-    ? await turnAway(service, call, 'query', fault, 'identified')
-    : await turnAway(service, call, 'http', fault, 'anyone');
+  return turnedAway(service, request, reply, fault);
+}
+
+/** Refuses what is no proper request; a question's sender must say who it is before it hears what is wrong. */
+async function turnedAway(
+  service: Service,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  fault: QueryError,
+): Promise<FastifyReply> {
+  const { call } = request;
+  const told =
+    request.routeOptions.url === '/osl/query'
+      ? await turnAway(service, call, 'query', fault, 'identified')
+      : await turnAway(service, call, 'http', fault, 'anyone');
   return sendProblem(reply, told, call.requestId);
 }
 

@@ -74,7 +74,16 @@ export async function openTransformers(
 async function importPackage(): Promise<unknown> {
   // Not a literal: the package is optional, and the types of a build without it must hold.
   const name: string = PACKAGE;
-  return import(name);
+  try {
+    return await import(name);
+  } catch (error) {
+    const missing = error instanceof Error && Reflect.get(error, 'code') === 'ERR_MODULE_NOT_FOUND';
+    throw new ContentError(
+      'notInstalled',
+      missing ? `${PACKAGE} is not installed` : `${PACKAGE} cannot be loaded`,
+      `install it with \`npm install ${PACKAGE}\`, or use another embedding model`,
+    );
+  }
 }
 
 async function pipelineOf(loaded: unknown, model: string, dtype: string): Promise<FeatureExtraction> {

@@ -1,0 +1,138 @@
+import type { SystemDoor, SystemQueries } from '../../engine/index.js';
+import type { Facet } from '../../manifest/index.js';
+import type { Embedder } from '../embed/embedder.js';
+import type { RedactionCounts, Redactor } from '../redact/redactor.js';
+import { bumpEpoch, type Run } from '../store/control.js';
+import { storeColumns, storeName } from '../store/ddl.js';
+import { STORE_SCHEMA } from '../store/names.js';
+import { type ChunkRow, chunkRows } from './chunks.js';
+import { contentHash, type ServedDocument, serveDocument, servedHash, servedId } from './served.js';
+import type { SourceDocument } from './source.js';
+
+/** What every batch of a run needs. */
+export interface IndexContext {
+  readonly system: SystemDoor;
+  readonly facet: Facet;
+  readonly run: Run;
+  readonly redactor: Redactor;
+  readonly embedder: Embedder;
+  readonly signal: AbortSignal | undefined;
+  readonly redactions: RedactionCounts;
+}
+
+export interface BatchResult {
+  /** Served ids of all documents of the batch. */
+  readonly ids: readonly string[];
+  readonly added: number;
+  readonly changed: number;
+  readonly chunks: number;
+}
+
+interface Known {
+  readonly content: string;
+  readonly served: string;
+}
+
+interface Work {
+  readonly document: ServedDocument;
+  readonly content: string;
+  readonly served: string;
+  readonly known: Known | null;
+}
+
+/** Indexes what is new or changed in `documents`: one transaction, and none where nothing is. */
+export async function indexBatch(
+  context: IndexContext,
+  documents: readonly SourceDocument[],
+): Promise<BatchResult> {
+  const { facet, run, redactor } = context;
+  const ids = documents.map((d) => servedId(facet, d.id, redactor, run.pseudonymKey));
+  const known = await knownDocuments(context, ids);
+  const work = documents.flatMap((document, i) => {
+    const before = known.get(ids[i] ?? '') ?? null;
+    const content = contentHash(document, redactor);
+    return before?.content === content ? [] : [workOf(context, document, content, before)];
+  });
+  if (work.length === 0) return { ids, added: 0, changed: 0, chunks: 0 };
+  const rewritten = work.filter((w) => w.known?.served !== w.served);
+  const rows = await chunkRows(
+    facet,
+    rewritten.map((w) => w.document),
+    redactor,
+    context.embedder,
+    context.signal,
+  );
+  context.signal?.throwIfAborted();
+  await context.system.transaction((tx) => writeBatch(tx, context, work, rewritten, rows));
+  return {
+    ids,
+    added: rewritten.filter((w) => w.known === null).length,
+    changed: rewritten.filter((w) => w.known !== null).length,
+    chunks: rows.reduce((sum, r) => sum + r.length, 0),
+  };
+}
+
+function workOf(context: IndexContext, source: SourceDocument, content: string, known: Known | null): Work {
+  const { facet, run, redactor, redactions } = context;
+  const document = serveDocument(facet, source, redactor, run.pseudonymKey, redactions);
+  return { document, content, served: servedHash(document), known };
+}
+
+async function knownDocuments(
+  { system, run }: IndexContext,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, Known>> {
+  const rows = await system.query(
+    `select doc_id, content_hash, served_hash from ${STORE_SCHEMA}.document
+      where facet = $1 and version = $2 and doc_id = any($3::text[])`,
+    [run.facet, run.version, ids],
+  );
+  return new Map(
+    rows.map((r): [string, Known] => [
+      String(r['doc_id']),
+      { content: String(r['content_hash']), served: String(r['served_hash']) },
+    ]),
+  );
+}
+
+async function writeBatch(
+  tx: SystemQueries,
+  { run, facet, embedder }: IndexContext,
+  work: readonly Work[],
+  rewritten: readonly Work[],
+  rows: readonly (readonly ChunkRow[])[],
+): Promise<void> {
+  await bumpEpoch(tx, run);
+  const old = rewritten.filter((w) => w.known !== null).map((w) => w.document.id);
+  if (old.length > 0) await deleteChunks(tx, run, old);
+  const columns = storeColumns(facet, embedder.layout).map((c) => c.name);
+  await tx.copyIn({ schema: STORE_SCHEMA, table: run.table, columns }, rows.flat());
+  const counts = new Map(rewritten.map((w, i): [string, number] => [w.document.id, rows[i]?.length ?? 0]));
+  await tx.query(
+    `insert into ${STORE_SCHEMA}.document as d (facet, version, doc_id, content_hash, served_hash, chunks)
+     select $1, $2, u.* from unnest($3::text[], $4::text[], $5::text[], $6::int4[]) as u
+     on conflict (facet, version, doc_id) do update set content_hash = excluded.content_hash,
+       served_hash = excluded.served_hash, chunks = case when excluded.chunks < 0 then d.chunks else excluded.chunks end`,
+    [
+      run.facet,
+      run.version,
+      work.map((w) => w.document.id),
+      work.map((w) => w.content),
+      work.map((w) => w.served),
+      work.map((w) => counts.get(w.document.id) ?? -1),
+    ],
+  );
+}
+
+/** Also what the store has to forget: documents that left the source. */
+export async function removeDocuments(tx: SystemQueries, run: Run, ids: readonly string[]): Promise<void> {
+  await deleteChunks(tx, run, ids);
+  await tx.query(
+    `delete from ${STORE_SCHEMA}.document where facet = $1 and version = $2 and doc_id = any($3::text[])`,
+    [run.facet, run.version, ids],
+  );
+}
+
+async function deleteChunks(tx: SystemQueries, run: Run, ids: readonly string[]): Promise<void> {
+  await tx.query(`delete from ${storeName(run.table)} where doc_id = any($1::text[])`, [ids]);
+}

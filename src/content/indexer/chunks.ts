@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto';
+import type { Facet } from '../../manifest/index.js';
+import { chunkSpans } from '../chunk.js';
+import type { Embedder } from '../embed/embedder.js';
+import { averageLength, lexicalWeights } from '../lexical/bm25.js';
+import { termsOf } from '../lexical/terms.js';
+import { CodePoints } from '../offsets.js';
+import type { Redactor } from '../redact/redactor.js';
+import { integersText, vectorText } from '../store/vector-text.js';
+import type { ServedDocument } from './served.js';
+
+/** Rows of `storeColumns`, as COPY takes them. */
+export type ChunkRow = readonly (string | null)[];
+
+const ORDINAL_DIGITS = 6;
+
+/** `doc_id#000012`: sorts by document, then by place, in the "C" collation. */
+export function chunkId(documentId: string, ordinal: number): string {
+  return `${documentId}#${`${ordinal}`.padStart(ORDINAL_DIGITS, '0')}`;
+}
+
+interface Chunk {
+  readonly fields: ChunkRow;
+  readonly text: string;
+}
+
+/** Cuts and embeds `documents`; the rows of document `i` are `rows[i]`. */
+export async function chunkRows(
+  facet: Facet,
+  documents: readonly ServedDocument[],
+  redactor: Redactor,
+  embedder: Embedder,
+  signal?: AbortSignal,
+): Promise<readonly (readonly ChunkRow[])[]> {
+  const chunks = documents.map((document) => chunksOf(facet, document, redactor));
+  const vectors = await embedder.embed(chunks.flat().map((c) => c.text), 'document', signal);
+  const columns = vectorColumns(facet, embedder);
+  let next = 0;
+  return chunks.map((list) =>
+    list.map(({ fields, text }) => [...fields, ...columns(text, vectors[next++] ?? new Float32Array())]),
+  );
+}
+
+function chunksOf(facet: Facet, document: ServedDocument, redactor: Redactor): readonly Chunk[] {
+  const { text } = document;
+  const points = new CodePoints(text);
+  return chunkSpans(text, facet.chunking, (at) => redactor.mayCut(text, at)).map((span, i) => {
+    const part = text.slice(span.start, span.end);
+    const { start, end } = points.span(span);
+    const place = [chunkId(document.id, i), document.id, facet.connector, document.key, `${i}`, `${start}`, `${end}`];
+    const fields = [...place, part, sha256(part), ...document.metadata, textsText(document.redactedFields)];
+    return { fields, text: part };
+  });
+}
+
+type VectorFields = (text: string, vector: Float32Array) => readonly string[];
+
+function vectorColumns(facet: Facet, { layout }: Embedder): VectorFields {
+  switch (layout.kind) {
+    case 'lexical': {
+      const average = averageLength(facet.chunking.maxChars);
+      return (text, vector) => {
+        const terms = termsOf(text);
+        return [`${terms.length}`, integersText(terms.ids), lexicalWeights(terms, average), vectorText(vector)];
+      };
+    }
+    case 'dense':
+      return (_, vector) => [vectorText(vector)];
+  }
+}
+
+function textsText(values: readonly string[]): string {
+  return `{${values.map((v) => `"${v.replace(/["\\]/g, '\\$&')}"`).join(',')}}`;
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text, 'utf8').digest('hex');
+}

@@ -1,0 +1,169 @@
+import type { SystemDoor } from '../../engine/index.js';
+import type { Facet, FacetVersion, Manifest } from '../../manifest/index.js';
+import { ContentError } from '../content-error.js';
+import type { Embedder } from '../embed/embedder.js';
+import { DEFAULT_MIN_LENGTH, openRedactor, type SkippedColumn } from '../redact/dictionary.js';
+import type { Exception } from '../redact/matcher.js';
+import { beginRun, bumpEpoch, prepareContent, settingsHash, versionNamed } from '../store/control.js';
+import { createIndexes, storeName } from '../store/ddl.js';
+import { STORE_SCHEMA } from '../store/names.js';
+import { type IndexContext, indexBatch, removeDocuments } from './batch.js';
+import { type OnIndexProgress, progressOf } from './progress.js';
+import { countDocuments, documentPages } from './source.js';
+
+export interface IndexOptions {
+  readonly embedder: Embedder;
+  /** Default: all that the facet declares, in order. */
+  readonly versions?: readonly string[];
+  /** Documents of one transaction. Default 50. */
+  readonly batch?: number;
+  /** Folded letters that a declared value needs to be looked for. Default 3. */
+  readonly minLength?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface IndexSummary {
+  readonly facet: string;
+  readonly version: string;
+  /** In the store now. */
+  readonly documents: number;
+  readonly chunks: number;
+  /** Documents of this run. */
+  readonly added: number;
+  readonly changed: number;
+  readonly removed: number;
+  readonly redactions: {
+    /** Replaced in this run, by sensitivity label or detector. */
+    readonly byKind: Readonly<Record<string, number>>;
+    /** Distinct declared values looked for. */
+    readonly values: number;
+    /** Declared values that are not looked for, by reason. */
+    readonly exceptions: Readonly<Partial<Record<Exception, number>>>;
+    /** Declared columns whose type cannot be looked for. */
+    readonly skippedColumns: readonly SkippedColumn[];
+    /** Documents whose entity key, which stays as it is, holds a declared value. */
+    readonly keysWithValues: number;
+  };
+  readonly tookMs: number;
+}
+
+const DEFAULT_BATCH = 50;
+
+/**
+ * Brings the stores of a facet up to its source: one after another, each in batches that are transactions of
+ * their own. A run that was killed goes on where it was; a store that is ready stays readable all the while.
+ *
+ * @throws ContentError `unknownVersion`, `unknownDetector`, `documentIds`, `vectorExtension`, `overtaken`, and
+ * those of the embedder; UpstreamFailure; what `signal` aborts with
+ */
+export async function indexFacet(
+  system: SystemDoor,
+  manifest: Manifest,
+  facet: Facet,
+  options: IndexOptions,
+  onProgress: OnIndexProgress = () => {},
+): Promise<readonly IndexSummary[]> {
+  await prepareContent(system);
+  const versions = (options.versions ?? [...facet.versions.keys()]).map((name) => versionNamed(facet, name));
+  const summaries: IndexSummary[] = [];
+  for (const version of versions) {
+    summaries.push(await indexVersion(system, manifest, facet, version, options, onProgress));
+  }
+  await system.grantRead(STORE_SCHEMA);
+  return summaries;
+}
+
+async function indexVersion(
+  system: SystemDoor,
+  manifest: Manifest,
+  facet: Facet,
+  version: FacetVersion,
+  options: IndexOptions,
+  onProgress: OnIndexProgress,
+): Promise<IndexSummary> {
+  const start = performance.now();
+  const { embedder, signal, minLength = DEFAULT_MIN_LENGTH } = options;
+  const connector = manifest.connectors.get(facet.connector);
+  if (connector === undefined) throw new TypeError('a facet of the manifest has a connector');
+  const { redactor, skipped } = await openRedactor(system, connector, version, minLength);
+  const total = await countDocuments(system, facet);
+  const run = await beginRun(system, facet, version, embedder, settingsHash(facet, version, minLength));
+  const context: IndexContext = { system, facet, run, redactor, embedder, signal, redactions: new Map() };
+  const place = { facet: facet.name, version: version.name, total };
+  const pass = await indexPages(context, options.batch ?? DEFAULT_BATCH, (done, chunks) =>
+    onProgress(progressOf(place, done, chunks, performance.now() - start)),
+  );
+  const end = await finish(context, pass.seen);
+  return {
+    facet: facet.name,
+    version: version.name,
+    ...end,
+    added: pass.added,
+    changed: pass.changed,
+    redactions: {
+      byKind: Object.fromEntries([...context.redactions].sort()),
+      values: redactor.matcher.size,
+      exceptions: Object.fromEntries(redactor.matcher.exceptions),
+      skippedColumns: skipped,
+      keysWithValues: pass.keysWithValues,
+    },
+    tookMs: Math.round(performance.now() - start),
+  };
+}
+
+interface Pass {
+  readonly seen: ReadonlySet<string>;
+  readonly added: number;
+  readonly changed: number;
+  readonly keysWithValues: number;
+}
+
+async function indexPages(
+  context: IndexContext,
+  size: number,
+  onBatch: (done: number, chunks: number) => void,
+): Promise<Pass> {
+  const seen = new Set<string>();
+  let [added, changed, chunks, keysWithValues] = [0, 0, 0, 0];
+  for await (const page of documentPages(context.system, context.facet, size)) {
+    context.signal?.throwIfAborted();
+    const result = await indexBatch(context, page);
+    for (const id of result.ids) seen.add(id);
+    for (const { key } of page) {
+      if (key !== null && context.redactor.matcher.find(key).length > 0) keysWithValues++;
+    }
+    added += result.added;
+    changed += result.changed;
+    chunks += result.chunks;
+    onBatch(seen.size, chunks);
+  }
+  return { seen, added, changed, keysWithValues };
+}
+
+/** Removes what left the source, and opens a store that was being built. One transaction. */
+function finish(
+  { system, facet, run, embedder }: IndexContext,
+  seen: ReadonlySet<string>,
+): Promise<{ documents: number; chunks: number; removed: number }> {
+  return system.transaction(async (tx) => {
+    const place = [run.facet, run.version];
+    const held = await tx.query(
+      `select doc_id, chunks from ${STORE_SCHEMA}.document where facet = $1 and version = $2`,
+      place,
+    );
+    const gone = held.map((r) => String(r['doc_id'])).filter((id) => !seen.has(id));
+    if (gone.length > 0 || run.building) await bumpEpoch(tx, run);
+    if (gone.length > 0) await removeDocuments(tx, run, gone);
+    if (run.building) await tx.script(createIndexes(facet, run.table, embedder.layout));
+    const chunks = held.filter((r) => seen.has(String(r['doc_id']))).reduce((sum, r) => sum + Number(r['chunks']), 0);
+    const documents = held.length - gone.length;
+    const ended = await tx.query(
+      `update ${STORE_SCHEMA}.facet set state = 'ready', documents = $4, chunks = $5, indexed_at = pg_catalog.now()
+        where facet = $1 and version = $2 and run = $3 returning 1 as y`,
+      [...place, run.id, documents, chunks],
+    );
+    if (ended.length === 0) throw new ContentError('overtaken', `another indexing of \`${run.facet}\` took over`);
+    await tx.script(`analyze ${storeName(run.table)}`);
+    return { documents, chunks, removed: gone.length };
+  });
+}

@@ -1,0 +1,92 @@
+import { createHash, createHmac } from 'node:crypto';
+import type { Facet } from '../../manifest/index.js';
+import { MASK } from '../redact/matcher.js';
+import type { RedactionCounts, Redactor } from '../redact/redactor.js';
+import type { SourceDocument } from './source.js';
+
+/** A document as one facet version serves it. */
+export interface ServedDocument {
+  readonly id: string;
+  readonly key: string | null;
+  readonly text: string;
+  readonly metadata: readonly (string | null)[];
+  /** Names of fields, in their order. */
+  readonly redactedFields: readonly string[];
+}
+
+/**
+ * Applies a version's redaction to a whole document.
+ *
+ * The entity key stays in the clear unless its own column carries a label: it joins the passage to an entity,
+ * whose key column has a policy of its own.
+ */
+export function serveDocument(
+  facet: Facet,
+  document: SourceDocument,
+  redactor: Redactor,
+  pseudonymKey: string,
+  counts: RedactionCounts,
+): ServedDocument {
+  const fields: string[] = [];
+  const hidden = isLabelled(facet.entityKey.sensitivity, redactor);
+  if (hidden) fields.push(facet.entityKey.name);
+  const metadata = facet.metadata.map((column, i) => {
+    const value = document.metadata[i] ?? null;
+    const served = serveField(column, value, redactor, counts);
+    if (served !== value || isLabelled(column.sensitivity, redactor)) fields.push(column.name);
+    return served;
+  });
+  return {
+    id: servedId(facet, document.id, redactor, pseudonymKey),
+    key: hidden ? null : document.key,
+    text: serveText(facet, document.text, redactor, counts),
+    metadata,
+    redactedFields: fields,
+  };
+}
+
+/** The id itself, or a stand-in that is stable in this store where the id holds what may not appear. */
+export function servedId(facet: Facet, id: string, redactor: Redactor, pseudonymKey: string): string {
+  const clear = !isLabelled(facet.documentId.sensitivity, redactor) && !redactor.redact(id, new Map()).changed;
+  if (clear) return id;
+  return `redacted-${createHmac('sha256', pseudonymKey).update(id).digest('hex').slice(0, 24)}`;
+}
+
+/** A text column that is labelled as a whole is masked as a whole. */
+function serveText(facet: Facet, text: string, redactor: Redactor, counts: RedactionCounts): string {
+  if (!isLabelled(facet.text.sensitivity, redactor)) return redactor.redact(text, counts).text;
+  return text === '' ? '' : MASK;
+}
+
+function serveField(
+  column: Facet['text'],
+  value: string | null,
+  redactor: Redactor,
+  counts: RedactionCounts,
+): string | null {
+  if (value === null) return null;
+  const isText = column.type === 'text';
+  if (isLabelled(column.sensitivity, redactor)) return isText ? MASK : null;
+  const { text, changed } = redactor.redact(value, counts);
+  if (!changed) return value;
+  return isText ? text : null;
+}
+
+function isLabelled(sensitivity: string | null, redactor: Redactor): boolean {
+  return sensitivity !== null && redactor.labels.has(sensitivity);
+}
+
+/** Over the source row and the dictionary: where it is as before, so is everything made from it. */
+export function contentHash(document: SourceDocument, redactor: Redactor): string {
+  const { id, key, text, metadata } = document;
+  return hashOf([id, key, metadata, text, redactor.dictionaryHash]);
+}
+
+/** Over what is served: where it is as before, the chunks need not be made again. */
+export function servedHash({ id, key, text, metadata, redactedFields }: ServedDocument): string {
+  return hashOf([id, key, metadata, redactedFields, text]);
+}
+
+function hashOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 40);
+}

@@ -1,0 +1,82 @@
+import type { SystemQueries } from '../../engine/index.js';
+import type { Facet } from '../../manifest/index.js';
+import { ContentError } from '../content-error.js';
+import { quoted } from '../store/names.js';
+
+/** A row of the facet's source; every value as Postgres writes it. */
+export interface SourceDocument {
+  readonly id: string;
+  readonly key: string | null;
+  readonly text: string;
+  /** In the order of `facet.metadata`. */
+  readonly metadata: readonly (string | null)[];
+}
+
+/**
+ * How many documents the source has.
+ *
+ * @throws ContentError `documentIds` where an id is NULL or stands twice: paging by id would lose rows
+ */
+export async function countDocuments(system: SystemQueries, facet: Facet): Promise<number> {
+  const id = quoted(facet.documentId.physical);
+  const [row] = await system.query(
+    `select pg_catalog.count(*) as n, pg_catalog.count(distinct ${id}) as d from ${sourceTable(facet)}`,
+  );
+  const [count, distinct] = [Number(row?.['n']), Number(row?.['d'])];
+  if (count === distinct) return count;
+  throw new ContentError(
+    'documentIds',
+    `column \`${facet.documentId.name}\` of facet \`${facet.name}\` does not identify its rows`,
+    `${count} rows have ${distinct} different ids`,
+  );
+}
+
+/** The rows in the order of their ids, `size` at a time. */
+export async function* documentPages(
+  system: SystemQueries,
+  facet: Facet,
+  size: number,
+): AsyncGenerator<readonly SourceDocument[]> {
+  let last: string | null = null;
+  for (;;) {
+    const rows: Record<string, unknown>[] = await system.query(
+      pageSql(facet, last !== null),
+      last === null ? [size] : [size, last],
+    );
+    if (rows.length === 0) return;
+    const page = rows.map((row) => documentOf(row, facet.metadata.length));
+    yield page;
+    last = page.at(-1)?.id ?? null;
+    if (rows.length < size) return;
+  }
+}
+
+function pageSql(facet: Facet, after: boolean): string {
+  const id = quoted(facet.documentId.physical);
+  const text = (name: string): string => `${quoted(name)}::pg_catalog.text`;
+  const columns = [
+    `${id}::pg_catalog.text as d`,
+    `${text(facet.entityKey.physical)} as k`,
+    `${text(facet.text.physical)} as t`,
+    ...facet.metadata.map((m, i) => `${text(m.physical)} as m${i}`),
+  ];
+  const where = after ? ` where ${id} > $2::${facet.documentId.type}` : '';
+  return `select ${columns.join(', ')} from ${sourceTable(facet)}${where} order by ${id} limit $1::int4`;
+}
+
+function sourceTable(facet: Facet): string {
+  return `${quoted(facet.schema)}.${quoted(facet.table)}`;
+}
+
+function documentOf(row: Record<string, unknown>, metadata: number): SourceDocument {
+  return {
+    id: String(row['d']),
+    key: textOrNull(row['k']),
+    text: textOrNull(row['t']) ?? '',
+    metadata: Array.from({ length: metadata }, (_, i) => textOrNull(row[`m${i}`])),
+  };
+}
+
+function textOrNull(value: unknown): string | null {
+  return value === null || value === undefined ? null : String(value);
+}
