@@ -22,7 +22,9 @@ async function main(args: readonly string[]): Promise<number> {
   const [name] = args;
   const bench = BENCHES.get(name ?? '');
   if (name === undefined || bench === undefined) {
-    process.stderr.write(`usage: npm run bench -- NAME [--quick] [--json FILE]   NAME: ${[...BENCHES.keys()].join(', ')}\n`);
+    process.stderr.write(
+      `usage: npm run bench -- NAME [--quick] [--json FILE]   NAME: ${[...BENCHES.keys()].join(', ')}\n`,
+    );
     return 2;
   }
   const quick = args.includes('--quick');

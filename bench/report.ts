@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { cpus, totalmem } from 'node:os';
 import { readFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
 
 /** One figure. A ratio above 1 always means that we are better. */
 export interface Measure {
@@ -43,7 +43,11 @@ export function reportOf(name: string, measures: readonly Measure[]): Report {
   const [cpu] = cpus();
   return {
     name,
-    machine: { cpu: cpu?.model ?? 'unknown', cores: cpus().length, memoryGiB: Math.round(totalmem() / 2 ** 30) },
+    machine: {
+      cpu: cpu?.model ?? 'unknown',
+      cores: cpus().length,
+      memoryGiB: Math.round(totalmem() / 2 ** 30),
+    },
     versions: { node: process.version, osl: packageVersion(), commit: commit() },
     date: new Date().toISOString().slice(0, 10),
     measures,
@@ -52,7 +56,9 @@ export function reportOf(name: string, measures: readonly Measure[]): Report {
 
 function packageVersion(): string {
   const parsed: unknown = JSON.parse(readFileSync('package.json', 'utf8'));
-  return typeof parsed === 'object' && parsed !== null && 'version' in parsed ? String(parsed.version) : 'unknown';
+  return typeof parsed === 'object' && parsed !== null && 'version' in parsed
+    ? String(parsed.version)
+    : 'unknown';
 }
 
 function commit(): string {
@@ -108,7 +114,10 @@ export function quantile(sorted: readonly number[], q: number): number {
 }
 
 export function median(values: readonly number[]): number {
-  return quantile([...values].sort((a, b) => a - b), 0.5);
+  return quantile(
+    [...values].sort((a, b) => a - b),
+    0.5,
+  );
 }
 
 function round(value: number): number {

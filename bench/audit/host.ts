@@ -16,7 +16,8 @@ function tell(message: string, fields: Readonly<Record<string, unknown>> = {}): 
 
 const settings = settingsFrom(process.env, process.cwd());
 const open = await openService(settings, log);
-const service = process.argv[2] === 'off' ? { ...open.service, audit: noLog(open.service.audit) } : open.service;
+const service =
+  process.argv[2] === 'off' ? { ...open.service, audit: noLog(open.service.audit) } : open.service;
 const pg = createPgFrontend(service);
 const { port: pgPort } = await pg.listen(0, '127.0.0.1');
 process.stdout.write(`${JSON.stringify({ event: 'listening', pgPort, httpPort: 0 })}\n`);

@@ -24,10 +24,10 @@ const CLIENTS = 64;
 
 /**
  * Requests a second that 64 callers can have recorded: each waits for its decision to be durable, then leaves its
- * outcome. On the disk of the working directory, since a memory file system would prove nothing.
+ * outcome. On the disk of `dist`, since a memory file system would prove nothing.
  */
 async function durable(rounds: number, seconds: number): Promise<readonly Measure[]> {
-  const root = mkdtempSync(join(process.cwd(), '.bench-audit-'));
+  const root = mkdtempSync(join(process.cwd(), 'dist', 'audit-'));
   try {
     const rates: number[] = [];
     const waits: number[] = [];
@@ -60,7 +60,10 @@ async function record(log: AuditLog, seconds: number): Promise<{ requests: numbe
       await log.append({ ...entry('decision', requestId), decision: 'allow' });
       waited += performance.now() - asked;
       requests += 1;
-      log.append({ ...entry('outcome', requestId), outcome: 'ok', rows: 1, duration_us: 250 }, () => undefined);
+      log.append(
+        { ...entry('outcome', requestId), outcome: 'ok', rows: 1, duration_us: 250 },
+        () => undefined,
+      );
     }
   };
   await Promise.all(Array.from({ length: CLIENTS }, caller));

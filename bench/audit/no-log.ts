@@ -8,10 +8,7 @@ export function noLog(real: AuditLog): AuditLog {
   let seq = 0;
   function append(entry: AuditEntry): Promise<number>;
   function append(entry: AuditEntry, done: Parameters<AuditLog['append']>[1]): void;
-  function append(
-    _entry: AuditEntry,
-    done?: Parameters<AuditLog['append']>[1],
-  ): Promise<number> | undefined {
+  function append(_entry: AuditEntry, done?: Parameters<AuditLog['append']>[1]): Promise<number> | undefined {
     seq += 1;
     if (done === undefined) return Promise.resolve(seq);
     process.nextTick(done, null, seq);

@@ -9,11 +9,12 @@ import { ORACLE, type Row, SHOP } from './shop.js';
 /** Two questions at which semantic layers differ; what each engine's SQL says on a real Postgres. */
 export async function correctness(peers: readonly Peer[]): Promise<Table> {
   const rows: string[][] = [];
-  await withPostgres(SHOP, async (postgres) => {
+  await withPostgres([SHOP], async (postgres) => {
     rows.push(...(await ours(postgres)));
     await withClient(postgres.url, async (client) => {
       for (const peer of peers) {
-        for (const form of peer.forms) rows.push([form.question, peer.name, form.form, await verdict(client, form)]);
+        for (const form of peer.forms)
+          rows.push([form.question, peer.name, form.form, await verdict(client, form)]);
       }
     });
   });
@@ -71,14 +72,22 @@ const OURS: readonly Asked[] = [
 ];
 
 async function ours(postgres: NativePostgres): Promise<string[][]> {
-  const files = { manifestFile: 'bench/compile/shop-manifest.yaml', policyFile: 'bench/compile/shop-policy.yaml' };
+  const files = {
+    manifestFile: 'bench/compile/shop-manifest.yaml',
+    policyFile: 'bench/compile/shop-policy.yaml',
+  };
   const gateway = await startGateway({ ...files, postgres });
   try {
     return await withClient(await wireUrl(gateway), async (client) => {
       const rows: string[][] = [];
       for (const asked of OURS) {
         const statement = async (): Promise<Statement> => ({ sql: asked.sql, params: [] });
-        rows.push([asked.question, 'OSL Gateway', asked.form, await verdict(client, { ...asked, statement })]);
+        rows.push([
+          asked.question,
+          'OSL Gateway',
+          asked.form,
+          await verdict(client, { ...asked, statement }),
+        ]);
       }
       return rows;
     });

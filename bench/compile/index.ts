@@ -3,7 +3,7 @@ import { createPlanCache } from '../../src/spine/plan-cache.js';
 import { type Findings, type Measure, measure, median, quantile } from '../report.js';
 import { correctness } from './correctness.js';
 import { syntheticModel } from './model.js';
-import { loadPeers, runPeers } from './peers.js';
+import { runPeers, withPeers } from './peers.js';
 import { questionOf } from './question.js';
 
 /** Compile time of new texts, of cached ones, of growing models, and of the peers on the same question. */
@@ -12,9 +12,10 @@ export async function compileBench(quick: boolean): Promise<Findings> {
   const rounds = quick ? 3 : 9;
   const size = quick ? 300 : 1_000;
   const own = [...ownMeasures(rounds, size), ...scaling(rounds, size)];
-  const peers = await loadPeers();
-  const against = await runPeers(peers, rounds, quick ? 50 : 200, timeNew);
-  return { measures: [...own, ...against], tables: [await correctness(peers)] };
+  return withPeers(async (peers) => {
+    const against = await runPeers(peers, rounds, quick ? 50 : 200, timeNew);
+    return { measures: [...own, ...against], tables: [await correctness(peers)] };
+  });
 }
 
 let variant = 0;
@@ -33,9 +34,21 @@ function ownMeasures(rounds: number, size: number): readonly Measure[] {
   timeNew(2_000);
   const runs = Array.from({ length: rounds }, () => [...timeNew(size)].sort((a, b) => a - b));
   return [
-    measure('compile.new.p50_us', 'µs', runs.map((r) => quantile(r, 0.5))),
-    measure('compile.new.p99_us', 'µs', runs.map((r) => quantile(r, 0.99))),
-    measure('compile.cached.p50_us', 'µs', Array.from({ length: rounds }, () => timeCached(size))),
+    measure(
+      'compile.new.p50_us',
+      'µs',
+      runs.map((r) => quantile(r, 0.5)),
+    ),
+    measure(
+      'compile.new.p99_us',
+      'µs',
+      runs.map((r) => quantile(r, 0.99)),
+    ),
+    measure(
+      'compile.cached.p50_us',
+      'µs',
+      Array.from({ length: rounds }, () => timeCached(size)),
+    ),
   ];
 }
 
@@ -66,9 +79,18 @@ function scaling(rounds: number, size: number): readonly Measure[] {
   return sizes.map(([entities, grants]) => {
     const large = syntheticModel(entities, grants);
     timeNew(size, large);
-    const pairs = Array.from({ length: rounds }, () => ({ small: median(timeNew(size, small)), large: median(timeNew(size, large)) }));
+    const pairs = Array.from({ length: rounds }, () => ({
+      small: median(timeNew(size, small)),
+      large: median(timeNew(size, large)),
+    }));
     const ratio = median(pairs.map((p) => p.small / p.large));
     const id = entities === 10_000 ? 'compile.10k_entities_vs_10' : `compile.${entities}_entities_vs_10`;
-    return measure(id, 'µs', pairs.map((p) => p.large), '10 entities, 100 grants', ratio);
+    return measure(
+      id,
+      'µs',
+      pairs.map((p) => p.large),
+      '10 entities, 100 grants',
+      ratio,
+    );
   });
 }

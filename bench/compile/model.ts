@@ -17,8 +17,19 @@ export function syntheticModel(entities: number, grants: number): { catalog: Cat
     });
   }
   return {
-    catalog: { version: `synthetic ${entities}`, relations, metrics: new Map(), facets: new Map(), edges: [] },
-    access: { signature: `synthetic ${entities} ${grants}`, policyVersion: 'bench', chainLength: 1, relations: access },
+    catalog: {
+      version: `synthetic ${entities}`,
+      relations,
+      metrics: new Map(),
+      facets: new Map(),
+      edges: [],
+    },
+    access: {
+      signature: `synthetic ${entities} ${grants}`,
+      policyVersion: 'bench',
+      chainLength: 1,
+      relations: access,
+    },
   };
 }
 

@@ -1,7 +1,9 @@
+import { type ChildProcess, fork } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import { type Measure, measure, median } from '../report.js';
+import type { Order, Reply } from './peer-process.js';
 
 /** SQL of a question, and the values of its parameters. */
 export interface Statement {
@@ -14,32 +16,37 @@ export interface Form {
   readonly question: 'fan-out' | 'left join';
   /** How it is asked, for the table. */
   readonly form: string;
-  /** @throws Error where it cannot be expressed so */
+  /** Rejects where it cannot be expressed so. */
   statement(): Promise<Statement>;
 }
 
-/** What each peer's adapter in `bench/peers/` exports. */
+/** Another engine, running in a process of its own. */
 export interface Peer {
   readonly id: string;
   readonly name: string;
-  /** Compiles the question with other literals each time; gives the SQL. */
-  compile(variant: number): Promise<string> | string;
+  /** Median of `size` compilations of variants from `from` on, µs. */
+  time(from: number, size: number): Promise<number>;
   readonly forms: readonly Form[];
+  stop(): void;
 }
 
 const ADAPTERS = ['malloy.mjs', 'drizzle-cube.mjs', 'cube.mjs'];
 
-/** The peers that are installed. One that is not is absent from every figure, never estimated. */
-export async function loadPeers(): Promise<readonly Peer[]> {
-  const loaded: Peer[] = [];
-  for (const file of ADAPTERS) {
-    const peer = await load(file);
-    if (peer !== null) loaded.push(peer);
+/** The peers that are installed, for the time of `work`. One that is not is absent from it, never estimated. */
+export async function withPeers<T>(work: (peers: readonly Peer[]) => Promise<T>): Promise<T> {
+  const peers: Peer[] = [];
+  try {
+    for (const file of ADAPTERS) {
+      const peer = await start(file);
+      if (peer !== null) peers.push(peer);
+    }
+    return await work(peers);
+  } finally {
+    for (const peer of peers) peer.stop();
   }
-  return loaded;
 }
 
-/** Each peer interleaved with us, round by round. */
+/** Each peer against us, in turns, after both are warm. */
 export async function runPeers(
   peers: readonly Peer[],
   rounds: number,
@@ -48,40 +55,90 @@ export async function runPeers(
 ): Promise<readonly Measure[]> {
   const measures: Measure[] = [];
   for (const peer of peers) {
-    await timePeer(peer, 0, size);
+    await peer.time(0, 2 * size);
     const pairs: { readonly us: number; readonly them: number }[] = [];
     for (let round = 1; round <= rounds; round++) {
       const us = median(ours(size));
-      pairs.push({ us, them: await timePeer(peer, round, size) });
+      pairs.push({ us, them: await peer.time(1_000 + round * size, size) });
     }
     const ratio = median(pairs.map((p) => p.them / p.us));
     const theirs = pairs.map((p) => p.them);
-    measures.push(measure(peer.id, 'µs', theirs, peer.name, ratio));
+    measures.push(measure(peer.id, 'µs', theirs, `theirs: ${peer.name}`, ratio));
   }
   return measures;
 }
 
-async function timePeer(peer: Peer, round: number, size: number): Promise<number> {
-  const times: number[] = [];
-  for (let i = 0; i < size; i++) {
-    const start = process.hrtime.bigint();
-    await peer.compile(1_000 + round * size + i);
-    times.push(Number(process.hrtime.bigint() - start) / 1_000);
-  }
-  return median(times);
-}
-
-async function load(file: string): Promise<Peer | null> {
+async function start(file: string): Promise<Peer | null> {
   const dir = join(process.cwd(), 'bench', 'peers');
   if (!existsSync(join(dir, 'node_modules'))) {
-    process.stderr.write(`${file}: not run, since bench/peers is not installed (npm ci --prefix bench/peers)\n`);
+    process.stderr.write(
+      `${file}: not run, since bench/peers is not installed (npm ci --prefix bench/peers)\n`,
+    );
     return null;
   }
   try {
-    const loaded: { readonly peer: Peer } = await import(pathToFileURL(join(dir, file)).href);
-    return loaded.peer;
+    return await begun(join(dir, file));
   } catch (error) {
     process.stderr.write(`${file}: not run: ${error instanceof Error ? error.message : String(error)}\n`);
     return null;
+  }
+}
+
+/** What an adapter says of itself when it is ready. */
+interface Introduction {
+  readonly id: string;
+  readonly name: string;
+  readonly forms: readonly Pick<Form, 'question' | 'form'>[];
+}
+
+async function begun(file: string): Promise<Peer> {
+  const child = fork(fileURLToPath(new URL('./peer-process.js', import.meta.url)), [file]);
+  const line = new Line(child);
+  const introduced = await line.first<Introduction>();
+  return {
+    ...introduced,
+    time: (from, size) => line.ask<number>({ kind: 'time', from, size }),
+    forms: introduced.forms.map((form, index) => ({
+      ...form,
+      statement: () => line.ask<Statement>({ kind: 'form', index }),
+    })),
+    stop: () => void child.kill(),
+  };
+}
+
+type Unnumbered<T> = T extends unknown ? Omit<T, 'number'> : never;
+
+/** Orders to a peer's process and its replies, one at a time. */
+class Line {
+  readonly #child: ChildProcess;
+  #number = 0;
+
+  constructor(child: ChildProcess) {
+    this.#child = child;
+  }
+
+  /** The introduction, which is not asked for. */
+  first<T>(): Promise<T> {
+    return this.#reply(0);
+  }
+
+  ask<T>(order: Unnumbered<Order>): Promise<T> {
+    const number = ++this.#number;
+    const reply = this.#reply<T>(number);
+    this.#child.send({ ...order, number });
+    return reply;
+  }
+
+  #reply<T>(number: number): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const onExit = (): void => reject(new Error('its process ended'));
+      const onMessage = (reply: Reply): void => {
+        if (reply.number !== number) return;
+        this.#child.off('message', onMessage).off('exit', onExit);
+        if (reply.error !== undefined) reject(new Error(reply.error));
+        else resolve(reply.value as T); // both ends are ours
+      };
+      this.#child.on('message', onMessage).once('exit', onExit);
+    });
   }
 }

@@ -24,6 +24,7 @@ app.post<{ Body: { readonly id: number } }>('/account', async (request, reply) =
 });
 
 await app.listen({ port: 0, host: '127.0.0.1' });
-const [address] = app.addresses();
-process.stdout.write(`${JSON.stringify({ event: 'listening', port: address?.port })}\n`);
+const address = app.server.address();
+const port = typeof address === 'object' ? address?.port : null;
+process.stdout.write(`${JSON.stringify({ event: 'listening', port })}\n`);
 process.once('SIGTERM', () => void app.close().then(() => pool.end()));

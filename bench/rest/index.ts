@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { NativePostgres } from '../../test/support/native-postgres.js';
 import { type Findings, type Measure, paired } from '../report.js';
-import { type Child, startChild } from '../support/child.js';
+import { type Child, cpuSeconds, startChild } from '../support/child.js';
 import { type Gateway, startGateway } from '../support/gateway.js';
 import { accounts, withPostgres } from '../support/postgres.js';
 import { MANIFEST, POLICY } from '../wire/contestants.js';
@@ -52,22 +52,45 @@ async function compare(
   quick: boolean,
 ): Promise<readonly Measure[]> {
   const measures: Measure[] = [];
-  for (const connections of [64, 16, 1]) {
-    const ours: LoadResult[] = [];
-    const theirs: LoadResult[] = [];
+  const byHand = (common: Common): Promise<Run> =>
+    costed(written.child, { ...common, port: written.port, ...handwrittenRequest });
+  const governed = async (common: Common): Promise<Run> =>
+    costed(gateway.child, { ...common, port: gateway.httpPort, ...(await gatewayRequest(gateway)) });
+  // Both processes have just started: their code is not compiled yet.
+  for (const warm of [byHand, governed]) await warm({ keys, connections: 16, seconds: 3 });
+  for (const connections of quick ? [64, 16] : [64, 16, 1]) {
+    const ours: Run[] = [];
+    const theirs: Run[] = [];
     for (let round = 0; round < (quick ? 3 : 7); round++) {
       const common = { keys, connections, seconds: quick ? 2 : 5 };
-      theirs.push(await load({ ...common, port: written.port, ...handwrittenRequest }));
-      ours.push(await load({ ...common, port: gateway.httpPort, ...(await gatewayRequest(gateway)) }));
+      theirs.push(await byHand(common));
+      ours.push(await governed(common));
     }
     const id = connections === 64 ? 'rest.point' : `rest.point.c${connections}`;
     const against = 'Fastify + pg by hand, ungoverned';
-    const of = (unit: string, better: 'more' | 'less', name: string, pick: (r: LoadResult) => number): Measure =>
+    const of = (unit: string, better: 'more' | 'less', name: string, pick: (r: Run) => number): Measure =>
       paired(`${id}.${name}`, unit, better, ours.map(pick), theirs.map(pick), against);
     measures.push(of('requests/s', 'more', 'vs_handwritten', (r) => r.rps));
-    measures.push(of('µs', 'less', 'p50', (r) => r.p50Us), of('µs', 'less', 'p99', (r) => r.p99Us));
+    measures.push(
+      of('µs', 'less', 'p50', (r) => r.p50Us),
+      of('µs', 'less', 'p99', (r) => r.p99Us),
+    );
+    measures.push(of('µs/request', 'less', 'cpu', (r) => r.cpuUs));
   }
   return measures;
+}
+
+type Common = Pick<LoadOptions, 'keys' | 'connections' | 'seconds'>;
+
+interface Run extends LoadResult {
+  /** Of the serving process, for one request. */
+  readonly cpuUs: number;
+}
+
+async function costed({ pid }: Child, options: LoadOptions): Promise<Run> {
+  const before = cpuSeconds(pid);
+  const result = await load(options);
+  return { ...result, cpuUs: (1e6 * (cpuSeconds(pid) - before)) / (result.rps * options.seconds) };
 }
 
 const handwrittenRequest = { path: '/account', headers: {}, body: '{"id":{id}}' };

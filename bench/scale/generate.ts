@@ -48,7 +48,9 @@ export function policyYaml({ entities, grants }: Size): string {
   const roles = Array.from({ length: ROLES }, (_, role) => [
     `  role_${role}:`,
     '    grants:',
-    ...Array.from({ length: perRole }, (_, i) => grantLine(nameOf(i % entities), role, Math.floor(i / entities))),
+    ...Array.from({ length: perRole }, (_, i) =>
+      grantLine(nameOf(i % entities), role, Math.floor(i / entities)),
+    ),
   ]);
   return [
     'version: 1',

@@ -25,7 +25,7 @@ export async function scaleBench(quick: boolean): Promise<Findings> {
   try {
     const files = { small: write(dir, 'small', SMALL), large: write(dir, 'large', LARGE) };
     const loads: Loaded[] = [];
-    for (let round = 0; round < (quick ? 3 : 7); round++) loads.push(await load(files.large));
+    for (let round = 0; round < (quick ? 2 : 7); round++) loads.push(await load(files.large));
     const [large] = loads;
     if (large === undefined) throw new Error('nothing was loaded');
     const small = await load(files.small);
@@ -83,11 +83,22 @@ function loadMeasures(files: Files, loads: readonly Loaded[]): readonly Measure[
   const mib = (file: string): string => `${(statSync(file).size / 2 ** 20).toFixed(1)} MiB of YAML`;
   const total = (l: Loaded): number => l.manifestMs + l.policyMs + l.snapshotMs;
   return [
-    measure('scale.load_ms', 'ms', loads.map(total), `goal: ${GOAL_MS} ms`, GOAL_MS / median(loads.map(total))),
+    measure(
+      'scale.load_ms',
+      'ms',
+      loads.map(total),
+      `goal: ${GOAL_MS} ms`,
+      GOAL_MS / median(loads.map(total)),
+    ),
     of('scale.load.manifest_ms', (l) => l.manifestMs, mib(files.manifest)),
     of('scale.load.policy_ms', (l) => l.policyMs, mib(files.policy)),
     of('scale.load.snapshot_ms', (l) => l.snapshotMs),
-    measure('scale.rss_mib', 'MiB', [process.memoryUsage.rss() / 2 ** 20], `${loads.length} models in memory`),
+    measure(
+      'scale.rss_mib',
+      'MiB',
+      [process.memoryUsage.rss() / 2 ** 20],
+      `${loads.length} models in memory`,
+    ),
   ];
 }
 
@@ -105,7 +116,13 @@ function compileMeasures(small: Loaded, large: Loaded, quick: boolean): readonly
   const against = `${SMALL.entities} entities, ${SMALL.grants} grants`;
   const ratio = median(pairs.map((p) => p.small / p.large));
   return [
-    measure('scale.compile.p50_us', 'µs', pairs.map((p) => p.large), against, ratio),
+    measure(
+      'scale.compile.p50_us',
+      'µs',
+      pairs.map((p) => p.large),
+      against,
+      ratio,
+    ),
     measure('scale.first_access_us', 'µs', [access.large.us], against, access.small.us / access.large.us),
   ];
 }

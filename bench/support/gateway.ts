@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { mintToken } from '../../policy/index.js';
-import type { NativePostgres } from '../../test/support/native-postgres.js';
 import { tenantKeys } from '../../src/start/keys.js';
+import type { NativePostgres } from '../../test/support/native-postgres.js';
 import { type Child, startChild } from './child.js';
 
 /** A gateway in a process of its own. */
@@ -63,7 +63,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 }
 
 function portOf(line: unknown, name: 'pgPort' | 'httpPort'): number {
-  const fields: Readonly<Record<string, unknown>> = typeof line === 'object' && line !== null ? { ...line } : {};
+  const fields: Readonly<Record<string, unknown>> =
+    typeof line === 'object' && line !== null ? { ...line } : {};
   const port = fields[name];
   if (typeof port !== 'number') throw new Error(`the gateway did not say its ${name}`);
   return port;

@@ -46,18 +46,18 @@ export async function pgbench(target: Target, load: Load): Promise<Throughput> {
     const where = ['-h', '127.0.0.1', '-p', `${target.port}`, '-U', target.user, target.database];
     const env = { ...process.env, PGPASSWORD: await target.password(), PGSSLMODE: 'disable' };
     const { stdout } = await run('pgbench', [...args, ...duration, '-f', script, ...where], { env });
-    return throughputOf(stdout);
+    return throughputOf(target, stdout);
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
 }
 
-function throughputOf(report: string): Throughput {
+function throughputOf({ name }: Target, report: string): Throughput {
   const tps = /^tps = ([\d.]+)/m.exec(report)?.[1];
   const latency = /^latency average = ([\d.]+) ms/m.exec(report)?.[1];
   const failed = /^number of failed transactions: (\d+)/m.exec(report)?.[1] ?? '0';
   if (tps === undefined || latency === undefined || failed !== '0') {
-    throw new Error(`pgbench says: ${report}`);
+    throw new Error(`pgbench against ${name} did nothing that counts: ${report}`);
   }
   return { tps: Number(tps), latencyMs: Number(latency) };
 }

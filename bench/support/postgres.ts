@@ -1,21 +1,29 @@
 import { Client } from 'pg';
 import { type NativePostgres, startNativePostgres } from '../../test/support/native-postgres.js';
 
-/** A native Postgres for the time of `work`, with what `script` puts into it. @throws Error where there is none */
-export async function withPostgres<T>(script: string, work: (postgres: NativePostgres) => Promise<T>): Promise<T> {
+/** A native Postgres for the time of `work`, with what `scripts` put into it. @throws Error where there is none */
+export async function withPostgres<T>(
+  scripts: readonly string[],
+  work: (postgres: NativePostgres) => Promise<T>,
+): Promise<T> {
   const postgres = await startNativePostgres();
   if (postgres === null) {
     throw new Error('no native Postgres: set OSL_TEST_POSTGRES_URL or install the server binaries');
   }
   try {
-    await withClient(postgres.url, (client) => client.query(script));
+    await withClient(postgres.url, async (client) => {
+      for (const script of scripts) await client.query(script);
+    });
     return await work(postgres);
   } finally {
     await postgres.stop();
   }
 }
 
-export async function withClient<T>(connectionString: string, work: (client: Client) => Promise<T>): Promise<T> {
+export async function withClient<T>(
+  connectionString: string,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
   const client = new Client({ connectionString });
   await client.connect();
   try {
@@ -26,8 +34,8 @@ export async function withClient<T>(connectionString: string, work: (client: Cli
 }
 
 /** The accounts that the benches of the surfaces read; `bench/wire/manifest.yaml` declares them. */
-export function accounts(rows: number): string {
-  return `
+export function accounts(rows: number): readonly string[] {
+  const table = `
     create schema bench;
     create table bench.account (
       id int8 primary key, region text not null, owner text not null, balance int4 not null, opened date not null
@@ -35,8 +43,8 @@ export function accounts(rows: number): string {
     insert into bench.account
       select i, 'eu', 'owner ' || i, i % 10000, date '2020-01-01' + (i % 2000)::int
       from generate_series(1, ${rows}) as i;
-    vacuum analyze bench.account;
     grant usage on schema bench to osl_reader;
     grant select on bench.account to osl_reader;
   `;
+  return [table, 'vacuum analyze bench.account'];
 }

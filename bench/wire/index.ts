@@ -1,8 +1,9 @@
 import type { Findings } from '../report.js';
+import { pgbench } from '../support/pgbench.js';
 import { accounts, withPostgres } from '../support/postgres.js';
-import { startContestants } from './contestants.js';
+import { type Contestants, startContestants } from './contestants.js';
 import { idleMeasures } from './idle.js';
-import { type PointPlan, pointMeasures } from './point.js';
+import { type PointPlan, pointMeasures, pointQuery } from './point.js';
 import { streamMeasures } from './stream.js';
 
 const CLIENTS = [64, 16, 1] as const;
@@ -13,6 +14,7 @@ export async function wireBench(quick: boolean): Promise<Findings> {
   return withPostgres(accounts(rows), async (postgres) => {
     const contestants = await startContestants(postgres);
     try {
+      await warmUp(contestants, rows);
       const measures = [
         ...(await pointMeasures(contestants, quick ? quickPlan(rows) : fullPlan(rows))),
         ...(await streamMeasures(contestants, rows, quick ? 3 : 7)),
@@ -33,6 +35,15 @@ function fullPlan(rows: number): PointPlan {
 
 function quickPlan(rows: number): PointPlan {
   const simple = CLIENTS.map((clients) => ({ mode: 'simple' as const, clients }));
-  const others = (['extended', 'prepared'] as const).map((mode) => ({ mode, clients: 64 }));
-  return { rows, rounds: 2, seconds: 1, loads: [...simple, ...others] };
+  return { rows, rounds: 3, seconds: 1, loads: [...simple, { mode: 'prepared', clients: 64 }] };
+}
+
+const WARM_SECONDS = 2;
+
+/** A process that has just started runs code that is not compiled yet; none of the others does. */
+async function warmUp({ gateway }: Contestants, rows: number): Promise<void> {
+  const target = gateway.target(pointQuery(rows));
+  for (const mode of ['simple', 'prepared'] as const) {
+    await pgbench(target, { mode, clients: 16, seconds: WARM_SECONDS });
+  }
 }

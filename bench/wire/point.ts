@@ -40,7 +40,9 @@ async function oneLoad(
     runs.gateway.push(await once(gateway, plan, load));
   }
   const tps = (of: readonly Run[]): readonly number[] => of.map((r) => r.tps);
-  const measures = [paired(`${id}.vs_direct`, 'q/s', 'more', tps(runs.gateway), tps(runs.direct), direct.name)];
+  const measures = [
+    paired(`${id}.vs_direct`, 'q/s', 'more', tps(runs.gateway), tps(runs.direct), direct.name),
+  ];
   if (bouncer !== null) {
     measures.unshift(
       paired(`${id}.vs_pgbouncer`, 'q/s', 'more', tps(runs.gateway), tps(runs.bouncer), bouncer.name),

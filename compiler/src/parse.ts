@@ -66,7 +66,8 @@ function parseAll(text: string): { source: SourceText; stmts: readonly RawStmt[]
   const { parsed, quoted } = quoteExtract(text);
   const source = { original: text, quoted };
   try {
-    return { source, stmts: parseSync(parsed).stmts ?? [] };
+    // The parser throws an error without details where there is not even white space.
+    return { source, stmts: parsed === '' ? [] : (parseSync(parsed).stmts ?? []) };
   } catch (error) {
     throw asQueryError(error, source, parsed);
   }

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { nearest } from 'osl-compiler';
 import { mintToken } from '../../policy/index.js';
@@ -46,7 +46,7 @@ export interface Issuer {
  */
 export async function openIssuer(settings: Settings, policyFile: string | null): Promise<Issuer> {
   const { dataDir } = settings;
-  if (!existsSync(join(dataDir, 'keys'))) {
+  if (!exists(join(dataDir, 'keys'))) {
     throw usage(`there are no keys in ${join(dataDir, 'keys')}: start a server once, or name its --data-dir`);
   }
   const { signing } = tenantKeys(dataDir);
@@ -69,7 +69,7 @@ export async function openIssuer(settings: Settings, policyFile: string | null):
 function policyOf(settings: Settings): string {
   const record = readServerFile(settings.dataDir);
   if (record !== null) return record.policyFile;
-  if (existsSync(settings.policyFile)) return settings.policyFile;
+  if (exists(settings.policyFile)) return settings.policyFile;
   throw new Failure(
     EXIT.unreachable,
     `error: no server runs in ${settings.dataDir}, and there is no policy file ${settings.policyFile}: start a server, or name --data-dir or --policy`,
@@ -93,4 +93,9 @@ function ceilingOf(subject: string, ceilings: ReadonlyMap<string, readonly strin
   const known = [...ceilings.keys()].slice(0, 10).join(', ');
   const hint = near === null ? `the policy knows ${known}` : `perhaps you meant \`${near}\``;
   throw usage(`subject \`${subject}\` is not in the policy: ${hint}`);
+}
+
+/** @throws the system's error where it does not let us look */
+function exists(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }

@@ -33,13 +33,19 @@ export function removeServerFile(dataDir: string, pid: number): void {
   if (readServerFile(dataDir)?.pid === pid) rmSync(join(dataDir, NAME), { force: true });
 }
 
-/** The record of the last server that did not stop in order, running or not; null where there is none. */
+/**
+ * The record of the last server that did not stop in order, running or not; null where there is none.
+ *
+ * @throws the system's error where the file may not be read
+ */
 export function readServerFile(dataDir: string): ServerRecord | null {
   let value: unknown;
   try {
     value = JSON.parse(readFileSync(join(dataDir, NAME), 'utf8'));
-  } catch {
-    return null;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : null;
+    if (code === 'ENOENT' || code === 'ENOTDIR' || error instanceof SyntaxError) return null;
+    throw error;
   }
   return isRecord(value) ? value : null;
 }

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { queryError } from 'osl-compiler';
 import {
   createWireServer,
   fatal,
@@ -8,7 +7,8 @@ import {
   type WireServer,
 } from '../../wire/index.js';
 import type { Service } from '../service.js';
-import { login, recordRefusal } from '../spine/session.js';
+import type { Call } from '../spine/question.js';
+import { login, refusedConnection } from '../spine/session.js';
 import { PgSession } from './session.js';
 import { SessionSettings } from './settings.js';
 import { wireError } from './wire-error.js';
@@ -35,45 +35,24 @@ export function createPgFrontend(service: Service, options: PgOptions = {}): Wir
 function handlerOf(service: Service): Handler {
   return {
     async authenticate({ user, database, password, parameters, remoteAddress }, control) {
-      const requestId = randomUUID();
+      const call = callFrom(remoteAddress, password === '' ? null : password);
       try {
-        const identity = await login(service, { requestId, surface: 'wire', user, token: password });
+        const identity = await login(service, call, user);
         if (database !== DATABASE)
           throw fatal('3D000', `database "${database}" does not exist`, {
             hint: `connect to database ${DATABASE}`,
           });
         return new PgSession(service, identity, new SessionSettings(user, parameters), control);
       } catch (failure) {
-        await slowDown(service, remoteAddress);
-        throw wireError(failure, requestId, '', 'FATAL');
+        throw wireError(failure, call.requestId, '', 'FATAL');
       }
     },
     refused: ({ kind, sqlstate, remoteAddress }) => {
-      void recordOne(service, remoteAddress, kind, sqlstate);
+      void refusedConnection(service, callFrom(remoteAddress, null), `wire ${kind}`, sqlstate);
     },
   };
 }
 
-/** A peer that keeps failing is told so. */
-async function slowDown(service: Service, address: string): Promise<void> {
-  const taken = await service.limiter.takeAddress(address);
-  if (!taken.ok)
-    throw wireError(
-      queryError('rateLimited', { retryAfterSeconds: taken.retryAfterSeconds }),
-      randomUUID(),
-      '',
-      'FATAL',
-    );
-}
-
-/** Traffic of nobody in particular is limited per address before it reaches the log. */
-async function recordOne(
-  service: Service,
-  address: string,
-  kind: string,
-  sqlstate: string | null,
-): Promise<void> {
-  const taken = await service.limiter.takeAddress(address);
-  if (taken.ok)
-    recordRefusal(service, { requestId: randomUUID(), surface: 'wire' }, `wire ${kind}`, sqlstate);
+function callFrom(address: string, token: string | null): Call {
+  return { requestId: randomUUID(), surface: 'wire', credentials: { kind: 'bearer', token, address } };
 }

@@ -13,6 +13,7 @@ import {
 } from '../../wire/index.js';
 import type { Service } from '../service.js';
 import { ask, prepare, type Question } from '../spine/index.js';
+import type { Call } from '../spine/question.js';
 import { refusedCommand, sessionCommand } from '../spine/session.js';
 import { type Command, commandOf } from './command.js';
 import { type CommandResult, commandStatement } from './command-statement.js';
@@ -105,17 +106,19 @@ export class PgSession implements SessionHandler {
     } catch (failure) {
       if (!(failure instanceof WireError)) throw failure;
       const requestId = randomUUID();
-      const of = { requestId, surface: 'wire', identity: this.#identity } as const;
+      const of = this.#call(requestId);
       await this.#translated(requestId, '', () => refusedCommand(this.#service, of, failure.sqlstate));
       throw failure;
     }
   }
 
+  #call(requestId: string): Call {
+    return { requestId, surface: 'wire', credentials: { kind: 'session', identity: this.#identity } };
+  }
+
   async #data(text: string, parameterOids: readonly number[]): Promise<Statement> {
     const question = (): Question => ({
-      requestId: randomUUID(),
-      surface: 'wire',
-      credentials: { kind: 'session', identity: this.#identity },
+      ...this.#call(randomUUID()),
       body: { kind: 'osql', text },
       parameterOids,
     });
@@ -154,7 +157,7 @@ export class PgSession implements SessionHandler {
     return commandStatement(columns, async () => {
       const requestId = randomUUID();
       await this.#translated(requestId, '', () =>
-        sessionCommand(this.#service, { requestId, surface: 'wire', identity: this.#identity }),
+        sessionCommand(this.#service, this.#call(requestId)),
       );
       if (!EVEN_WHEN_FAILED.has(command.kind)) this.#block.requireUsable();
       return this.#run(command);

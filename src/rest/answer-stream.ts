@@ -94,13 +94,17 @@ function headOf(requestId: string, plan: GovernedPlan): string {
 }
 
 /** The members that are known after the last. */
-function tailOf({ plan, caller, rows, truncated }: Answer) {
+function tailOf(answer: Answer) {
+  const { plan, caller, errors } = answer;
   return {
-    row_count: rows,
-    truncated,
+    row_count: answer.rows,
+    truncated: answer.truncated || answer.clipped,
     redacted_columns: plan.redactedColumns,
-    redacted_fields: [],
+    redacted_fields: answer.redactedFields,
     ...(plan.partialColumns.length === 0 ? {} : { partial_columns: plan.partialColumns }),
+    ...(errors.length === 0
+      ? {}
+      : { errors: errors.map(({ chunkId, reason }) => ({ chunk_id: chunkId, reason })) }),
     versions: { manifest: caller.manifest.version, policy: caller.snapshot.version },
   };
 }

@@ -59,7 +59,9 @@ export async function createRestServer(service: Service, options: RestOptions = 
     clientErrorHandler: (error, socket) => clientErrors.handle(error, socket),
     frameworkErrors: (error, request, reply) => {
       request.call = callOf(request.raw);
-      turnedAway(service, request, reply, httpFault(error) ?? queryError('notFound', {}));
+      turnedAway(service, request, reply, httpFault(error) ?? queryError('notFound', {})).catch(() =>
+        request.raw.destroy(),
+      );
     },
   });
   // Bodies are read as bytes: what is wrong with one is told only to those who have a token.

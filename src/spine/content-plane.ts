@@ -48,5 +48,10 @@ export interface ContentPlane {
   /** Whether decoder operators have a model to ask. */
   readonly hasDecoder: boolean;
   /** `passages` are sorted by chunk id. */
-  run(call: OperatorCall, query: string, passages: readonly StoredPassage[], signal: AbortSignal | null): Promise<OperatorResult>;
+  run(
+    call: OperatorCall,
+    query: string,
+    passages: readonly StoredPassage[],
+    signal: AbortSignal | null,
+  ): Promise<OperatorResult>;
 }

@@ -215,7 +215,9 @@ function textOf(body: Body): string {
 
 function asksModel(plan: GovernedPlan): boolean {
   return plan.runtime.some(
-    (r) => r.kind === 'retrieval' && r.relation.operators.some((o) => operatorNamed(o.operator)?.class === 'decoder'),
+    (r) =>
+      r.kind === 'retrieval' &&
+      r.relation.operators.some((o) => operatorNamed(o.operator)?.class === 'decoder'),
   );
 }
 
@@ -291,11 +293,17 @@ async function recordRefusal(
   told: QueryError,
 ): Promise<QueryError> {
   const { credentials } = call;
-  const stranger = credentials.kind === 'bearer' && !ledger.identified;
-  const suppressed = stranger ? await service.strangers.count(call, credentials.address) : null;
-  if (suppressed === null) await ledger.refuse(told);
-  else if (suppressed.first) await ledger.refuse(suppressed.error);
-  return suppressed?.error ?? told;
+  if (credentials.kind === 'bearer' && !ledger.identified) {
+    const { address } = credentials;
+    const taken = await service.limiter.takeAddress(address);
+    if (!taken.ok) {
+      const limited = queryError('rateLimited', { retryAfterSeconds: taken.retryAfterSeconds });
+      if (service.strangers.isFirst(service, call, address)) await ledger.refuse(limited);
+      return limited;
+    }
+  }
+  await ledger.refuse(told);
+  return told;
 }
 
 /** What the caller is told: a fault of its own as it is, anything of ours only as a request id. */

@@ -42,11 +42,11 @@ export class Ledger {
     await this.#append('decision', { decision: 'allow' });
   }
 
-  /** Records a refusal. @throws AuditUnavailable */
+  /** Records a refusal: an error of the catalogue, or an SQLSTATE of the protocol. @throws AuditUnavailable */
   async refuse(error: unknown): Promise<void> {
     const decision =
       error instanceof QueryError && (error.http === 401 || error.http === 403) ? 'deny' : 'error';
-    await this.#append('decision', { decision, code: codeOf(error) });
+    await this.#append('decision', { decision, code: typeof error === 'string' ? error : codeOf(error) });
   }
 
   /** Records how it ended. The log itself holds what fails here, and refuses everything after. */

@@ -1,14 +1,14 @@
 import {
   arrayText,
-  emit,
   type Expr,
+  emit,
   type GovernedPlan,
   type GovernedRuntime,
   type GovernedStore,
   InternalError,
   isArray,
-  operatorNamed,
   ORDINAL,
+  operatorNamed,
   queryError,
   type Retrieval,
   type Slot,
@@ -68,15 +68,24 @@ const NOTHING: RuntimeRows = Object.freeze({ json: '[]', truncated: false, redac
 
 // ---------------------------------------------------------------- RETRIEVE
 
-async function retrieve(relation: Retrieval, store: GovernedStore | null, input: RuntimeInput): Promise<RuntimeRows> {
+async function retrieve(
+  relation: Retrieval,
+  store: GovernedStore | null,
+  input: RuntimeInput,
+): Promise<RuntimeRows> {
   const { content } = input.service;
   const decoder = relation.operators.find((o) => operatorNamed(o.operator)?.class === 'decoder');
-  if (decoder !== undefined && !content.hasDecoder) throw queryError('noDecoder', { operator: decoder.operator.toUpperCase() });
+  if (decoder !== undefined && !content.hasDecoder)
+    throw queryError('noDecoder', { operator: decoder.operator.toUpperCase() });
   const query = textValue(relation.query, input);
   const topK = Number(textValue(relation.topK, input));
-  if (query === null || query.trim() === '') throw queryError('typeMismatch', { detail: '`query` is empty', hint: null });
+  if (query === null || query.trim() === '')
+    throw queryError('typeMismatch', { detail: '`query` is empty', hint: null });
   if (!Number.isInteger(topK) || topK < 1 || topK > relation.facet.maxTopK) {
-    throw queryError('typeMismatch', { detail: `\`top_k\` is a whole number from 1 to ${relation.facet.maxTopK}`, hint: null });
+    throw queryError('typeMismatch', {
+      detail: `\`top_k\` is a whole number from 1 to ${relation.facet.maxTopK}`,
+      hint: null,
+    });
   }
   if (store === null) return NOTHING;
   const passages = await best(store, query, topK, input);
@@ -84,7 +93,12 @@ async function retrieve(relation: Retrieval, store: GovernedStore | null, input:
 }
 
 /** The best passages that the caller may see, best first. */
-async function best(store: GovernedStore, query: string, topK: number, input: RuntimeInput): Promise<readonly StoredPassage[]> {
+async function best(
+  store: GovernedStore,
+  query: string,
+  topK: number,
+  input: RuntimeInput,
+): Promise<readonly StoredPassage[]> {
   const { content } = input.service;
   const limit = String(topK);
   const run = async (given: ReadonlyMap<string, string>): Promise<readonly StoredPassage[]> => {
@@ -92,18 +106,34 @@ async function best(store: GovernedStore, query: string, topK: number, input: Ru
     return rows.map((row) => passageOf(row, store));
   };
   if (store.counts === null) {
-    return run(new Map([['vector', await content.embedQuery(store.facet.name, query)], ['limit', limit]]));
+    return run(
+      new Map([
+        ['vector', await content.embedQuery(store.facet.name, query)],
+        ['limit', limit],
+      ]),
+    );
   }
   const lexical = content.lexicalQuery(query);
   if (lexical.terms.length === 0) return [];
   const documents = await count(store.counts.all, new Map(), input);
   const frequencies: number[] = [];
-  for (const term of lexical.terms) frequencies.push(await count(store.counts.ofTerm, new Map([['term', `{${term}}`]]), input));
+  for (const term of lexical.terms)
+    frequencies.push(await count(store.counts.ofTerm, new Map([['term', `{${term}}`]]), input));
   const vector = lexical.vector(documents, frequencies);
-  return run(new Map([['vector', vector], ['terms', `{${lexical.terms.join(',')}}`], ['limit', limit]]));
+  return run(
+    new Map([
+      ['vector', vector],
+      ['terms', `{${lexical.terms.join(',')}}`],
+      ['limit', limit],
+    ]),
+  );
 }
 
-async function count(plan: GovernedPlan, given: ReadonlyMap<string, string>, input: RuntimeInput): Promise<number> {
+async function count(
+  plan: GovernedPlan,
+  given: ReadonlyMap<string, string>,
+  input: RuntimeInput,
+): Promise<number> {
   const { rows } = await step(plan, given, input, 1);
   return Number(rows[0]?.get('count') ?? 0);
 }
@@ -126,9 +156,18 @@ function passageOf(row: TextRow, store: GovernedStore): StoredPassage {
   };
 }
 
-const STORED: ReadonlySet<string> = new Set(
-  ['chunk_id', 'doc_id', 'source', 'start_char', 'end_char', 'text', 'sha256', 'redacted_fields', 'distance', 'vector'],
-);
+const STORED: ReadonlySet<string> = new Set([
+  'chunk_id',
+  'doc_id',
+  'source',
+  'start_char',
+  'end_char',
+  'text',
+  'sha256',
+  'redacted_fields',
+  'distance',
+  'vector',
+]);
 
 async function passageRows(
   relation: Retrieval,
@@ -141,13 +180,18 @@ async function passageRows(
   const errors: { chunkId: string; reason: string }[] = [];
   const sorted = [...passages].sort((a, b) => (a.chunkId < b.chunkId ? -1 : a.chunkId > b.chunkId ? 1 : 0));
   for (const use of relation.operators) {
-    const call: OperatorCall = { use, values: new Map([...use.arguments].map(([name, e]) => [name, constantValue(e, input)])) };
+    const call: OperatorCall = {
+      use,
+      values: new Map([...use.arguments].map(([name, e]) => [name, constantValue(e, input)])),
+    };
     const result = await input.service.content.run(call, query, sorted, input.signal);
     results.set(use.column, new Map(sorted.map((p, i) => [p.chunkId, result.values[i] ?? null])));
     errors.push(...result.errors);
   }
   const rows = passages.map((p, i) => ({
-    ...Object.fromEntries([...p.fields].map(([name, value]) => [name, jsonValue(value, typeOfColumn(relation, name))])),
+    ...Object.fromEntries(
+      [...p.fields].map(([name, value]) => [name, jsonValue(value, typeOfColumn(relation, name))]),
+    ),
     ...Object.fromEntries([...results].map(([column, values]) => [column, values.get(p.chunkId) ?? null])),
     text: p.text,
     score: Number(p.score.toFixed(6)),
@@ -210,7 +254,10 @@ async function traverse({ relation, hops }: TraversalRuntime, input: RuntimeInpu
   return { ...NOTHING, json: JSON.stringify(rows), truncated };
 }
 
-function typeNamed(columns: readonly { readonly name: string; readonly type: TypeName }[], name: string): TypeName {
+function typeNamed(
+  columns: readonly { readonly name: string; readonly type: TypeName }[],
+  name: string,
+): TypeName {
   return columns.find((c) => c.name === name)?.type ?? 'text';
 }
 
@@ -244,12 +291,21 @@ async function hydrate({ relation, stores }: HydrationRuntime, input: RuntimeInp
   const redacted = new Set<string>();
   let truncated = false;
   for (const store of stores) {
-    const { rows } = await step(store.passages, new Map([['limit', String(EVIDENCE_ROWS + 1)]]), input, EVIDENCE_ROWS + 1);
+    const { rows } = await step(
+      store.passages,
+      new Map([['limit', String(EVIDENCE_ROWS + 1)]]),
+      input,
+      EVIDENCE_ROWS + 1,
+    );
     truncated ||= rows.length > EVIDENCE_ROWS;
     for (const row of rows.slice(0, EVIDENCE_ROWS)) {
       const passage = passageOf(row, store);
       const key = row.get(store.facet.entityKey) ?? '';
-      const evidence = { text: passage.text, cite: citeOf(passage, store), redacted_fields: passage.redactedFields };
+      const evidence = {
+        text: passage.text,
+        cite: citeOf(passage, store),
+        redacted_fields: passage.redactedFields,
+      };
       byKey.set(key, [...(byKey.get(key) ?? []), evidence]);
       for (const field of passage.redactedFields) redacted.add(field);
     }
@@ -262,9 +318,19 @@ async function hydrate({ relation, stores }: HydrationRuntime, input: RuntimeInp
 // ---------------------------------------------------------------- values
 
 /** Runs one step under the caller's rights, with the values that earlier steps give. */
-async function step(plan: GovernedPlan, given: ReadonlyMap<string, string>, input: RuntimeInput, maxRows: number) {
+async function step(
+  plan: GovernedPlan,
+  given: ReadonlyMap<string, string>,
+  input: RuntimeInput,
+  maxRows: number,
+) {
   const { service, signal } = input;
-  const limits: CollectLimits = { maxRows, maxBytes: service.caps.bytes, timeoutMs: service.caps.timeoutMs, signal };
+  const limits: CollectLimits = {
+    maxRows,
+    maxBytes: service.caps.bytes,
+    timeoutMs: service.caps.timeoutMs,
+    signal,
+  };
   return collect(engineOf(service, plan), plan, slotValues(emit(plan).slots, given, input), limits);
 }
 
@@ -313,7 +379,8 @@ function textValue(expr: Expr, input: RuntimeInput): string | null {
   const slot = input.plan.slots[expr.slot];
   const value = slot === undefined ? undefined : slotValues([slot], new Map(), input)[0];
   if (value === undefined || value.bytes === null) return null;
-  if (value.format === 1) throw queryError('typeMismatch', { detail: 'arguments of table functions are sent as text', hint: null });
+  if (value.format === 1)
+    throw queryError('typeMismatch', { detail: 'arguments of table functions are sent as text', hint: null });
   return Buffer.from(value.bytes).toString('utf8');
 }
 

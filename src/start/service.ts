@@ -70,7 +70,7 @@ function serviceOf(
 ): OpenService {
   let model: Model = first;
   const limiter = createLimiter({ limits: first.snapshot?.limits ?? DEFAULT_LIMITS });
-  const strangers = createStrangers({ limiter, audit, tenant: first.tenant, log });
+  const strangers = createStrangers();
   const [defaultConnector] = engines.keys();
   if (defaultConnector === undefined) throw new StartProblem('the manifest declares no connector');
   const service: Service = {

@@ -51,7 +51,12 @@ interface Shown {
 /** What a reply decides, in the form of `Expected`. Rows without an order are sorted. */
 function shown({ outcome }: Reply, text: string): Shown {
   if (outcome.kind === 'refused') return { code: outcome.code, sqlstate: outcome.sqlstate };
-  return { rows: inOrder(text, outcome.rows.map((r) => r.map((c) => c?.replace(HASH, '<hash>') ?? null))) };
+  return {
+    rows: inOrder(
+      text,
+      outcome.rows.map((r) => r.map((c) => c?.replace(HASH, '<hash>') ?? null)),
+    ),
+  };
 }
 
 function inOrder(text: string, rows: readonly (readonly Cell[])[]): readonly (readonly Cell[])[] {
@@ -62,7 +67,12 @@ function inOrder(text: string, rows: readonly (readonly Cell[])[]): readonly (re
 function expectedOf(expected: Expected, text: string, reading: number): Shown {
   if ('code' in expected) return expected;
   const read = (c: Cell): Cell => (c === null ? null : (readings(c)[reading] ?? readings(c)[0] ?? c));
-  return { rows: inOrder(text, expected.rows.map((r) => r.map(read))) };
+  return {
+    rows: inOrder(
+      text,
+      expected.rows.map((r) => r.map(read)),
+    ),
+  };
 }
 
 /** Everything that the caller can tell apart in two replies. */
@@ -95,7 +105,8 @@ function recordsOf({ outcome }: Reply, surface: SurfaceName, caller: Caller): re
   return [{ kind: 'decision', ...by, decision: 'refuse', code }];
 }
 
-const brief = (text: string): string => (text.length > 150 ? `${text.slice(0, 100)}… (${text.length} characters)` : text);
+const brief = (text: string): string =>
+  text.length > 150 ? `${text.slice(0, 100)}… (${text.length} characters)` : text;
 
 for (const surface of SURFACES) {
   t.test(surface, async (t) => {
@@ -118,7 +129,8 @@ async function attempt(t: Tap, surface: SurfaceName, [text, expected, caller = C
     replies.push(reply);
     t.strictSame(shown(reply, text), expectedOf(expected, text, i), `${kind}: ${brief(reading)}`);
     t.strictSame(audited(entries), recordsOf(reply, surface, caller), 'one decision is recorded');
-    if (caller !== AUDITOR && !mayShow(expected)) t.strictSame(leaksIn(reply.raw), [], 'no secret in any byte');
+    if (caller !== AUDITOR && !mayShow(expected))
+      t.strictSame(leaksIn(reply.raw), [], 'no secret in any byte');
   }
   const [right, wrong] = replies;
   if (right !== undefined && wrong !== undefined && !echoes(expected))
@@ -166,7 +178,12 @@ t.test('46. suggestions', async (t) => {
       const { outcome } = await (await askerOf(fronts, surface, caller)).ask(text);
       if (outcome.kind === 'rows') t.fail(`${text} must be refused`);
       // The message repeats what the caller wrote; the hint is ours.
-      else t.equal(outcome.hint?.includes(name) ?? false, verb === 'shows', `${surface}: ${text} ${verb} ${name}`);
+      else
+        t.equal(
+          outcome.hint?.includes(name) ?? false,
+          verb === 'shows',
+          `${surface}: ${text} ${verb} ${name}`,
+        );
     }
   }
 });
@@ -182,7 +199,9 @@ t.test('the harness finds what it looks for', async (t) => {
   t.ok(found.size > 10, `an auditor's answers hold ${found.size} of the secrets`);
   t.ok(found.has('770077007') && found.has('SECRET') && found.has('1977-07-17'));
   const real = await (await fronts.asker('REST', AUDITOR)).ask('select id, ssn from customer order by id');
-  const other = await (await twinFronts.asker('REST', AUDITOR)).ask('select id, ssn from customer order by id');
+  const other = await (await twinFronts.asker('REST', AUDITOR)).ask(
+    'select id, ssn from customer order by id',
+  );
   t.notSame(observable(other), observable(real), 'an auditor tells the two shops apart');
 });
 

@@ -1,8 +1,17 @@
 import { setTimeout } from 'node:timers/promises';
-import t, { type Test } from 'tap';
 import { SignJWT } from 'jose';
+import t, { type Test } from 'tap';
 import { AuditUnavailable } from '../../policy/index.js';
-import { listAt, memberAt, postQuery, postRaw, reportOf, startFrontends, SURFACES, WireClient } from '../support/frontends.js';
+import {
+  listAt,
+  memberAt,
+  postQuery,
+  postRaw,
+  reportOf,
+  SURFACES,
+  startFrontends,
+  WireClient,
+} from '../support/frontends.js';
 import * as wire from '../wire/support/bytes.js';
 import { CLERK, leaksIn, openShop, policy } from './shop.js';
 
@@ -137,12 +146,19 @@ t.test('25. a second statement', async (t) => {
   const three = await client.exchange(wire.query(`${MASKED}; select note from customer; select 1`));
   t.equal(outline(three), 'T D C(SELECT 1) E(42703) Z', 'nothing runs after the first that is refused');
   fronts.takeAudit();
-  t.match((await client.extended('select 1; drop table shop.customer')).outcome, { sqlstate: '42601', code: 'E0511' });
+  t.match((await client.extended('select 1; drop table shop.customer')).outcome, {
+    sqlstate: '42601',
+    code: 'E0511',
+  });
   t.strictSame(decisions(), ['prepare refuse E0511']);
   const rest = await postQuery(httpPort, { osql: 'select 1; drop table shop.customer' }, await bearer());
   t.match(rest.outcome, { sqlstate: '42601', code: 'E0511' });
   fronts.takeAudit();
-  t.match((await client.simple('select 1; selec 2')).outcome, { sqlstate: '42601' }, 'one that is no SQL at all');
+  t.match(
+    (await client.simple('select 1; selec 2')).outcome,
+    { sqlstate: '42601' },
+    'one that is no SQL at all',
+  );
   t.strictSame(decisions(), ['prepare refuse E0511']);
   await stillGoverned(t, client);
 });
@@ -161,10 +177,21 @@ t.test('26. policy tightened between Parse and Execute', async (t) => {
     t.match(outline(before), /^1 t T Z$/, text);
     await shop.govern(policy(columns));
     fronts.takeAudit();
-    const after = await client.exchange(wire.bind('', 'p'), wire.describe('P'), wire.execute(), wire.close('S', 'p'), wire.sync);
+    const after = await client.exchange(
+      wire.bind('', 'p'),
+      wire.describe('P'),
+      wire.execute(),
+      wire.close('S', 'p'),
+      wire.sync,
+    );
     const { outcome } = client.reply(after);
     if (expected === null) t.match(outcome, { kind: 'rows', rows: [['1', 'Ada']] });
-    else if (expected === 'any') t.match(outcome, { kind: 'refused', code: 'E1001', sqlstate: '0A000' }, 'other columns than were described');
+    else if (expected === 'any')
+      t.match(
+        outcome,
+        { kind: 'refused', code: 'E1001', sqlstate: '0A000' },
+        'other columns than were described',
+      );
     else t.match(outcome, { kind: 'refused', code: expected }, 'decided anew when it runs');
     t.equal(decisions().length, 1);
     await client.exchange(wire.close('S', 'p'), wire.sync);
@@ -218,7 +245,12 @@ t.test('28. Bind that lies', async (t) => {
 
 t.test('values that guess, and values of odd types', async (t) => {
   const client = await session(t);
-  const asked = async (text: string, values: (string | Buffer | null)[], types: number[] = [], formats: number[] = []) => {
+  const asked = async (
+    text: string,
+    values: (string | Buffer | null)[],
+    types: number[] = [],
+    formats: number[] = [],
+  ) => {
     const { outcome } = await client.extended(text, { values, formats }, types);
     return outcome.kind === 'rows' ? outcome.rows : `${outcome.code} ${outcome.sqlstate}`;
   };
@@ -241,20 +273,35 @@ t.test('values that guess, and values of odd types', async (t) => {
     const [first, second] = [await asked(text, [right], [...types]), await asked(text, [wrong], [...types])];
     t.strictSame(second, first, `${text} [${types}]`);
   }
-  t.strictSame(await asked('select id from customer where amt - $1 = 11', [int4(-1)], [23], [1]), [['1']], 'minus a negative is no comment');
+  t.strictSame(
+    await asked('select id from customer where amt - $1 = 11', [int4(-1)], [23], [1]),
+    [['1']],
+    'minus a negative is no comment',
+  );
   t.strictSame(await asked('select id from customer where amt -$1 = 11', ['-1'], [23]), [['1']]);
   t.strictSame(await asked('select id from customer limit $1', ['-1'], [20]), 'E0510 2201W');
-  t.strictSame(await asked('select id from customer order by id limit $1', [null], [20]), [['1'], ['2'], ['3']]);
+  t.strictSame(await asked('select id from customer order by id limit $1', [null], [20]), [
+    ['1'],
+    ['2'],
+    ['3'],
+  ]);
   t.strictSame(await asked('select id from customer limit $1', ['x']), 'E0510 22P02');
   t.strictSame(await asked('select $1', ['x']), [['x']]);
-  t.strictSame(await asked('select id from customer order by $1, id', ['ssn']), [['1'], ['2'], ['3']], 'a value is no column');
+  t.strictSame(
+    await asked('select id from customer order by $1, id', ['ssn']),
+    [['1'], ['2'], ['3']],
+    'a value is no column',
+  );
   t.strictSame(await asked('select id from customer where id = $2', ['1', '2'], [23, 23]), [['2']]);
   t.strictSame(await asked('select id from customer where id = $65535', ['1']), 'E0511 42P18');
-  const binary = await client.extended('select id, amt, salary, ssn, phone from customer order by id', { results: [1] });
+  const binary = await client.extended('select id, amt, salary, ssn, phone from customer order by id', {
+    results: [1],
+  });
   t.match(binary.outcome, { kind: 'rows' });
   t.strictSame(leaksIn(binary.raw), [], 'binary results are masked as well');
 
-  const post = (osql: string, ...parameters: readonly unknown[]) => bearer().then((h) => postQuery(httpPort, { osql, parameters }, h));
+  const post = (osql: string, ...parameters: readonly unknown[]) =>
+    bearer().then((h) => postQuery(httpPort, { osql, parameters }, h));
   for (const [right, wrong] of [['SECRET-SSN-1', 'SECRET-SSN-9']] as const) {
     const text = 'select id from customer where ssn = $1';
     t.strictSame((await post(text, wrong)).outcome, (await post(text, right)).outcome);
@@ -263,22 +310,35 @@ t.test('values that guess, and values of odd types', async (t) => {
   t.match((await post('select id from customer limit $1', -1)).outcome, { code: 'E0510', sqlstate: '2201W' });
   t.match((await post('select id from customer where id = $1', { toString: 1 })).outcome, { code: 'E0511' });
   t.match((await post('select id from customer where id = $1', [1])).outcome, { code: 'E0511' });
-  t.match((await post('select id from customer where id = $1', 1e400)).outcome, { kind: 'rows', rows: [] }, 'JSON.stringify makes it null');
-  t.match((await post('select id from customer where id = $1')).outcome, { code: 'E0511', sqlstate: '08P01' });
+  const huge = '{"osql": "select id from customer where id = $1", "parameters": [1e400]}';
+  t.match((await postQuery(httpPort, huge, await bearer())).outcome, { code: 'E0511' });
+  t.match((await post('select id from customer where id = $1')).outcome, {
+    code: 'E0511',
+    sqlstate: '08P01',
+  });
   await stillGoverned(t, client);
 });
 
 t.test('29. encryption asked for and startup sent in one segment', async (t) => {
   const client = await WireClient.open(pgPort);
-  client.send(wire.sslRequest, wire.startup({ user: CLERK.subject, database: 'osl' }), wire.password(await fronts.token(CLERK)));
+  client.send(
+    wire.sslRequest,
+    wire.startup({ user: CLERK.subject, database: 'osl' }),
+    wire.password(await fronts.token(CLERK)),
+  );
   const messages = await client.messagesUntil('Z');
-  t.notOk(messages.some((m) => m.type === 'Z'), 'no session comes of it');
+  t.notOk(
+    messages.some((m) => m.type === 'Z'),
+    'no session comes of it',
+  );
   t.ok(client.closed);
 });
 
 t.test('30. cancelling what is not yours', async (t) => {
   const client = await session(t);
-  const slow = client.extended(`select count(*) from customer a where ${'name || '.repeat(50)} name <> '' limit 1`);
+  const slow = client.extended(
+    `select count(*) from customer a where ${'name || '.repeat(50)} name <> '' limit 1`,
+  );
   for (let i = 0; i < 1_000; i++) {
     const other = await WireClient.open(pgPort);
     other.send(wire.cancelRequest(i, Buffer.from([0, 0, 0, i])));
@@ -312,15 +372,29 @@ t.test('32. function calls, replication, unknown messages', async (t) => {
   t.equal(outline(await client.exchange(call)), 'E(0A000) Z');
   await stillGoverned(t, client);
   for (const replication of ['true', 'database', 'on']) {
-    const { client: replica, reply } = await WireClient.attempt(pgPort, CLERK.subject, await fronts.token(CLERK), { replication });
+    const { client: replica, reply } = await WireClient.attempt(
+      pgPort,
+      CLERK.subject,
+      await fronts.token(CLERK),
+      { replication },
+    );
     if (reply.outcome.kind === 'rows') {
       const identified = await replica.simple('IDENTIFY_SYSTEM');
-      t.match(identified.outcome, { kind: 'refused' }, `replication=${replication}: no command of it is known`);
+      t.match(
+        identified.outcome,
+        { kind: 'refused' },
+        `replication=${replication}: no command of it is known`,
+      );
       t.strictSame(leaksIn(identified.raw), []);
     } else t.match(reply.outcome, { kind: 'refused' }, `replication=${replication} is refused`);
     replica.end();
   }
-  const { client: other, reply } = await WireClient.attempt(pgPort, CLERK.subject, await fronts.token(CLERK), { database: 'postgres' });
+  const { client: other, reply } = await WireClient.attempt(
+    pgPort,
+    CLERK.subject,
+    await fronts.token(CLERK),
+    { database: 'postgres' },
+  );
   t.match(reply.outcome, { kind: 'refused', sqlstate: '3D000' }, 'there is one database');
   other.end();
   const odd = await session(t);
@@ -336,7 +410,11 @@ t.test('33. tokens: another user, looped or widened chains, the end of a session
     return reply.outcome.kind === 'rows' ? 'in' : reply.outcome.sqlstate;
   };
   const rest = async (password: string) => {
-    const { outcome } = await postQuery(httpPort, { osql: 'select 1' }, { authorization: `Bearer ${password}` });
+    const { outcome } = await postQuery(
+      httpPort,
+      { osql: 'select 1' },
+      { authorization: `Bearer ${password}` },
+    );
     return outcome.kind === 'rows' ? 'in' : outcome.code;
   };
   t.equal(await login(CLERK.subject, token), 'in');
@@ -344,10 +422,16 @@ t.test('33. tokens: another user, looped or widened chains, the end of a session
   t.equal(await login('', token), '28000');
   t.equal(await login(CLERK.subject, ''), '28P01');
   const [head, body, mac] = token.split('.');
-  const claims = (over: object) => Buffer.from(JSON.stringify({ ...JSON.parse(Buffer.from(body ?? '', 'base64url').toString()), ...over })).toString('base64url');
+  const claims = (over: object) =>
+    Buffer.from(
+      JSON.stringify({ ...JSON.parse(Buffer.from(body ?? '', 'base64url').toString()), ...over }),
+    ).toString('base64url');
   for (const [name, forged] of [
     ['edited roles', `${head}.${claims({ acl_roles: ['auditor'] })}.${mac}`],
-    ['no algorithm', `${Buffer.from('{"alg":"none","typ":"service-actor+jwt"}').toString('base64url')}.${body}.`],
+    [
+      'no algorithm',
+      `${Buffer.from('{"alg":"none","typ":"service-actor+jwt"}').toString('base64url')}.${body}.`,
+    ],
     ['no signature', `${head}.${body}.`],
     ['a signature too long', `${token}AAAA`],
     ['two dots more', `${token}..`],
@@ -357,15 +441,27 @@ t.test('33. tokens: another user, looped or widened chains, the end of a session
   }
   const signed = (chain: readonly string[], over: object = {}) =>
     new SignJWT({
-      version: 2, tenant_id: 'demo', chain: [...chain], sub: chain.at(-1) ?? '', roles: [], acl_roles: ['clerk', 'auditor'],
-      iss: 'service', iat: Math.floor(Date.now() / 1000), exp: Math.floor(Date.now() / 1000) + 300, jti: 'x', ...over,
+      version: 2,
+      tenant_id: 'demo',
+      chain: [...chain],
+      sub: chain.at(-1) ?? '',
+      roles: [],
+      acl_roles: ['clerk', 'auditor'],
+      iss: 'service',
+      iat: Math.floor(Date.now() / 1000),
+      exp: Math.floor(Date.now() / 1000) + 300,
+      jti: 'x',
+      ...over,
     })
       .setProtectedHeader({ alg: 'HS256', typ: 'service-actor+jwt' })
       .sign(shop.open.keys.signing);
   for (const [name, forged] of [
     ['a looped chain', await signed(['user:clerk', 'agent:helper', 'user:clerk'])],
     ['an empty chain', await signed([])],
-    ['a subject that is not the last of its chain', await signed(['user:clerk', 'agent:helper'], { sub: 'user:clerk' })],
+    [
+      'a subject that is not the last of its chain',
+      await signed(['user:clerk', 'agent:helper'], { sub: 'user:clerk' }),
+    ],
     ['another tenant', await signed(['user:clerk'], { tenant_id: 'other' })],
     ['301 s', await signed(['user:clerk'], { exp: Math.floor(Date.now() / 1000) + 301 })],
     ['version 1', await signed(['user:clerk'], { version: 1 })],
@@ -373,13 +469,21 @@ t.test('33. tokens: another user, looped or widened chains, the end of a session
     t.equal(await login('user:clerk', forged), '28000', `wire: ${name}`);
     t.equal(await rest(forged), 'E3001', `REST: ${name}`);
   }
-  const longer = await postQuery(httpPort, { osql: 'select id, ssn from customer where id = 1' }, {
-    authorization: `Bearer ${await signed(['user:clerk', 'user:auditor', 'agent:helper'])}`,
-  });
+  const longer = await postQuery(
+    httpPort,
+    { osql: 'select id, ssn from customer where id = 1' },
+    {
+      authorization: `Bearer ${await signed(['user:clerk', 'user:auditor', 'agent:helper'])}`,
+    },
+  );
   t.match(longer.outcome, { rows: [['1', '[redacted]']] }, 'a longer chain sees no more');
 
   const now = Math.floor(Date.now() / 1000);
-  const short = await WireClient.login(pgPort, CLERK.subject, await fronts.token(CLERK, { issuedAt: now - 300 - 28 }));
+  const short = await WireClient.login(
+    pgPort,
+    CLERK.subject,
+    await fronts.token(CLERK, { issuedAt: now - 300 - 28 }),
+  );
   await short.exchange(wire.parse('p', MASKED), wire.sync);
   await setTimeout(3_000);
   const late = await short.exchange(wire.bind('', 'p'), wire.execute(), wire.sync);
@@ -399,7 +503,13 @@ t.test('39. counts, notices and parameter reports', async (t) => {
   ] as const) {
     t.equal(outline(await client.exchange(wire.query(text))), expected, text);
   }
-  const portions = await client.exchange(wire.parse('', 'select id from customer order by id'), wire.bind('', ''), wire.execute('', 2), wire.execute('', 5), wire.sync);
+  const portions = await client.exchange(
+    wire.parse('', 'select id from customer order by id'),
+    wire.bind('', ''),
+    wire.execute('', 2),
+    wire.execute('', 5),
+    wire.sync,
+  );
   t.equal(outline(portions), '1 2 D D s D C(SELECT 1) Z');
   await stillGoverned(t, client);
 });
@@ -424,11 +534,29 @@ t.test('40. without an audit log nothing is answered', async (t) => {
 t.test('headers and bodies of REST that claim more', async (t) => {
   const text = 'select id, ssn from customer where id = 1';
   const authorization = `Bearer ${await fronts.token(CLERK)}`;
-  const headers = { 'x-actor-roles': 'auditor,TENANT_ADMIN', 'x-osl-subject': 'user:auditor', 'x-forwarded-user': 'user:auditor', 'x-http-method-override': 'DELETE', forwarded: 'for=127.0.0.1' };
-  t.match((await postQuery(httpPort, { osql: text }, { authorization, ...headers })).outcome, { rows: [['1', '[redacted]']] });
-  t.match(await postQuery(httpPort, { osql: text }, headers), { status: 403, outcome: { code: 'E2102' } }, 'headers are no identity');
-  t.match(await postQuery(httpPort, { osql: text }, { authorization: authorization.replace('Bearer', 'Basic') }), { outcome: { kind: 'refused' } });
-  t.match(await postQuery(httpPort, { osql: text }, { authorization: `${authorization}, ${authorization}` }), { status: 401, outcome: { code: 'E3001' } });
+  const headers = {
+    'x-actor-roles': 'auditor,TENANT_ADMIN',
+    'x-osl-subject': 'user:auditor',
+    'x-forwarded-user': 'user:auditor',
+    'x-http-method-override': 'DELETE',
+    forwarded: 'for=127.0.0.1',
+  };
+  t.match((await postQuery(httpPort, { osql: text }, { authorization, ...headers })).outcome, {
+    rows: [['1', '[redacted]']],
+  });
+  t.match(
+    await postQuery(httpPort, { osql: text }, headers),
+    { status: 403, outcome: { code: 'E2102' } },
+    'headers are no identity',
+  );
+  t.match(
+    await postQuery(httpPort, { osql: text }, { authorization: authorization.replace('Bearer', 'Basic') }),
+    { outcome: { kind: 'refused' } },
+  );
+  t.match(
+    await postQuery(httpPort, { osql: text }, { authorization: `${authorization}, ${authorization}` }),
+    { status: 401, outcome: { code: 'E3001' } },
+  );
   for (const [name, body, code] of [
     ['roles in the body', { osql: text, acl_roles: ['auditor'] }, 'E0511'],
     ['a caller in the body', { osql: text, subject: 'user:auditor' }, 'E0511'],
@@ -450,29 +578,52 @@ t.test('headers and bodies of REST that claim more', async (t) => {
     t.strictSame(leaksIn(reply.raw), [], name);
     t.equal(decisions().length, 1, `${name}: one decision is recorded`);
   }
-  const twice = await postQuery(httpPort, `{"osql": "select 1 as a", "osql": ${JSON.stringify(text)}}`, { authorization });
+  const twice = await postQuery(httpPort, `{"osql": "select 1 as a", "osql": ${JSON.stringify(text)}}`, {
+    authorization,
+  });
   t.notOk(twice.raw.includes('SECRET'), 'a key given twice');
-  for (const accept of ['application/x-ndjson', 'application/vnd.apache.arrow.stream', 'text/csv', '*/*;q=0']) {
+  for (const accept of [
+    'application/x-ndjson',
+    'application/vnd.apache.arrow.stream',
+    'text/csv',
+    '*/*;q=0',
+  ]) {
     const { raw } = await postRaw(httpPort, { osql: 'select * from customer' }, { authorization, accept });
     t.strictSame(leaksIn(raw), [], accept);
   }
 });
 
 t.test('explain tells neither filters nor names that are not the caller’s', async (t) => {
-  const explain = (osql: string, headers: Record<string, string>) => postQuery(httpPort, { osql, explain: true }, headers);
+  const explain = (osql: string, headers: Record<string, string>) =>
+    postQuery(httpPort, { osql, explain: true }, headers);
   const mine = await explain('select id, ssn from customer where amt > 5', await bearer());
-  for (const hidden of ['shop.', 'attribute', "'eu'", '"eu"', 'clerk"', 'note', 'card', 'undeclared', 'SELECT ', 'select ']) {
+  for (const hidden of [
+    'shop.',
+    'attribute',
+    "'eu'",
+    '"eu"',
+    'clerk"',
+    'note',
+    'card',
+    'undeclared',
+    'SELECT ',
+    'select ',
+  ]) {
     t.notOk(mine.raw.includes(hidden), `not \`${hidden}\``);
   }
   t.ok(mine.raw.includes('customer'), 'but the objects that it touches');
   t.strictSame(listAt(mine.json, 'rows'), []);
   t.match((await explain('select note from customer', await bearer())).outcome, { code: 'E0512' });
   const admin = { subject: 'user:admin', aclRoles: ['clerk'], roles: ['TENANT_ADMIN'] };
-  const theirs = await explain('select id, ssn from customer', { authorization: `Bearer ${await fronts.token(admin)}` });
+  const theirs = await explain('select id, ssn from customer', {
+    authorization: `Bearer ${await fronts.token(admin)}`,
+  });
   t.ok(theirs.raw.includes('shop'), 'an admin sees the SQL');
   t.ok(memberAt(theirs.json, 'request_id'));
   const posing = { ...CLERK, roles: ['TENANT_ADMIN'] };
-  const no = await explain('select id from customer', { authorization: `Bearer ${await fronts.token(posing)}` });
+  const no = await explain('select id from customer', {
+    authorization: `Bearer ${await fronts.token(posing)}`,
+  });
   t.notOk(no.raw.includes('shop.'), 'a role that the ceiling does not hold is none');
 });
 

@@ -283,7 +283,8 @@ export interface Shop {
 /** @param keysOf a shop whose secret keys this one shares, so that masked hashes agree */
 export async function openShop(hidden: Hidden = REAL, keysOf: Shop | null = null): Promise<Shop> {
   const dir = mkdtempSync(join(tmpdir(), 'osl-shop-'));
-  if (keysOf !== null) cpSync(join(keysOf.dir, 'data', 'keys'), join(dir, 'data', 'keys'), { recursive: true });
+  if (keysOf !== null)
+    cpSync(join(keysOf.dir, 'data', 'keys'), join(dir, 'data', 'keys'), { recursive: true });
   const manifestFile = join(dir, 'manifest.yaml');
   const policyFile = join(dir, 'policy.yaml');
   writeFileSync(manifestFile, MANIFEST);

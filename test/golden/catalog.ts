@@ -145,6 +145,8 @@ const RELATIONS = [customer, order, lineItem, product, tag, invoice, productTag,
 export const CATALOG: Catalog = {
   version: 'shop-1',
   relations: new Map(RELATIONS.map((r) => [r.name, r])),
+  facets: new Map(),
+  edges: [],
   metrics: new Map(
     [
       { name: 'revenue', entity: 'order', expression: 'sum(amount)', filter: "status <> 'void'" },

@@ -42,6 +42,8 @@ export function valuesFor(slots: readonly Slot[], caller: Caller, values: readon
     client: (index) => values[index],
     attribute: (subject, name) => caller.attributes[subject]?.get(name) ?? [],
     pad: (pad, domain) => padOf(pad, domain).toString('hex'),
+    runtime: () => '[]',
+    given: () => '',
   });
 }
 
@@ -103,6 +105,10 @@ function describeSlot(slot: Slot): string {
       return `$${slot.index + 1} ${slot.type}`;
     case 'attribute':
       return `attribute ${slot.name} of subject ${slot.subject} ${slot.type}`;
+    case 'runtime':
+      return `rows of runtime relation ${slot.index}`;
+    case 'given':
+      return `given ${slot.name} ${slot.type}`;
     case 'pad':
       return `${slot.pad} pad of ${slot.domain}`;
     default: {

@@ -1,6 +1,8 @@
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { emit } from 'osl-compiler';
 import { type AuditEntry, type AuditLog, type AuditUnavailable, mintToken } from '../../policy/index.js';
+import type { Engine } from '../../src/engine/engine.js';
 import { createPgFrontend } from '../../src/pg/index.js';
 import { createRestServer } from '../../src/rest/index.js';
 import type { Service } from '../../src/service.js';
@@ -15,7 +17,11 @@ export type SurfaceName = (typeof SURFACES)[number];
 export type Cell = string | null;
 
 export type Outcome =
-  | { readonly kind: 'rows'; readonly columns: readonly string[]; readonly rows: readonly (readonly Cell[])[] }
+  | {
+      readonly kind: 'rows';
+      readonly columns: readonly string[];
+      readonly rows: readonly (readonly Cell[])[];
+    }
   | {
       readonly kind: 'refused';
       readonly code: string;
@@ -48,12 +54,20 @@ export interface Caller {
   readonly roles?: readonly string[];
 }
 
+/** A governed statement as an engine received it. */
+export interface Statement {
+  readonly sql: string;
+  readonly values: readonly Cell[];
+}
+
 /** Both frontends over one service, and what they wrote to the audit log. */
 export interface Frontends {
   readonly pgPort: number;
   readonly httpPort: number;
   /** Everything that was appended since the last `takeAudit`, in order. */
   takeAudit(): AuditEntry[];
+  /** What reached a database since the last call. */
+  takeStatements(): Statement[];
   /** While set, nothing can be recorded. */
   breakAudit(error: AuditUnavailable | null): void;
   token(caller: Caller, claims?: { readonly issuedAt?: number }): Promise<string>;
@@ -65,7 +79,9 @@ export interface Frontends {
 export async function startFrontends(open: OpenService): Promise<Frontends> {
   const audit = new AuditSpy(open.service.audit);
   const limiter = { ...open.service.limiter, takeAddress: () => Promise.resolve({ ok: true as const }) };
-  const service: Service = { ...open.service, audit, limiter };
+  const statements: Statement[] = [];
+  const engines = new Map([...open.service.engines].map(([name, e]) => [name, watched(e, statements)]));
+  const service: Service = { ...open.service, audit, limiter, engines };
   const pg = createPgFrontend(service);
   const { port: pgPort } = await pg.listen(0, '127.0.0.1');
   const rest = await createRestServer(service);
@@ -85,6 +101,7 @@ export async function startFrontends(open: OpenService): Promise<Frontends> {
     pgPort,
     httpPort,
     takeAudit: () => audit.entries.splice(0),
+    takeStatements: () => statements.splice(0),
     breakAudit: (error) => {
       audit.failure = error;
     },
@@ -99,6 +116,25 @@ export async function startFrontends(open: OpenService): Promise<Frontends> {
     stop: async () => {
       await pg.stop(0);
       await rest.close(0);
+    },
+  };
+}
+
+/** `engine`, with a note of what goes through its governed door. */
+function watched(engine: Engine, statements: Statement[]): Engine {
+  return {
+    kind: engine.kind,
+    system: engine.system,
+    serverVersion: engine.serverVersion,
+    warnings: engine.warnings,
+    healthy: () => engine.healthy(),
+    close: () => engine.close(),
+    governed: {
+      execute: (plan, values, options, sink) => {
+        const texts = values.map((v) => (v.bytes === null ? null : Buffer.from(v.bytes).toString('utf8')));
+        statements.push({ sql: emit(plan).sql, values: texts });
+        return engine.governed.execute(plan, values, options, sink);
+      },
     },
   };
 }
@@ -276,7 +312,12 @@ export class WireClient {
       };
     }
     const rows = messages.filter((m) => m.type === 'D').map((m) => cellsOf(m.body, columns));
-    return { raw, types, requestId: null, outcome: { kind: 'rows', columns: columns.map((c) => c.name), rows } };
+    return {
+      raw,
+      types,
+      requestId: null,
+      outcome: { kind: 'rows', columns: columns.map((c) => c.name), rows },
+    };
   }
 
   end(): void {

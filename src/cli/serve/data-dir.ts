@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmdirSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmdirSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { systemFault, usage } from '../exit.js';
 
@@ -19,6 +19,15 @@ export function checkDataDir(dataDir: string): void {
     const fault = systemFault(error)?.replace(/^.*: /, '') ?? 'it cannot be written to';
     throw usage(`the data directory ${dataDir} cannot be used: ${place}: ${fault}`);
   }
+}
+
+const LITTLE_MIB = 128;
+
+/** An engine on a full disk seldom says so: what is left there, where it is little. */
+export function spaceLeft(dataDir: string): string {
+  const { bavail, bsize } = statfsSync(nearestExisting(dataDir));
+  const mib = Math.floor((bavail * bsize) / 1_048_576);
+  return mib < LITTLE_MIB ? ` (the disk of ${dataDir} is full, or nearly: ${mib} MiB are left)` : '';
 }
 
 function nearestExisting(path: string): string {

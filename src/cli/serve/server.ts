@@ -9,7 +9,7 @@ import { systemFault, usage } from '../exit.js';
 import { PACKAGE_ROOT, version } from '../package-root.js';
 import type { Progress } from '../progress.js';
 import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
-import { checkDataDir } from './data-dir.js';
+import { checkDataDir, spaceLeft } from './data-dir.js';
 import { checkPorts } from './ports.js';
 
 export interface RunningServer {
@@ -45,9 +45,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   };
   try {
     progress.step('starting');
-    const open = await operatorsWords(openService(settings, log));
+    const open = await operatorsWords(openService(settings, log), settings);
     closing.push(() => open.close());
-    if (options.demo) await loadDemo(open.service, progress);
+    if (options.demo) await loadDemo(open.service, settings, progress);
     const ports = await listen(settings, open.service, closing);
     const record = recordOf(options, ports);
     writeServerFile(settings.dataDir, record);
@@ -61,13 +61,14 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
 }
 
-async function loadDemo(service: Service, progress: Progress): Promise<void> {
+async function loadDemo(service: Service, settings: Settings, progress: Progress): Promise<void> {
   const engine = service.engines.get(service.defaultConnector);
   if (engine === undefined) throw new StartProblem('the demo has no connector');
   await operatorsWords(
     ensureDemo(engine.system, PACKAGE_ROOT, (step, done, total) =>
       progress.step(step === 'read' ? 'reading packages' : 'loading rows', done, total),
     ),
+    settings,
   );
 }
 
@@ -127,12 +128,12 @@ function recordOf(
 }
 
 /** An engine says in a plain Error what the operator must mend; anything more special is left as it is. */
-async function operatorsWords<T>(work: Promise<T>): Promise<T> {
+async function operatorsWords<T>(work: Promise<T>, { dataDir }: Settings): Promise<T> {
   try {
     return await work;
   } catch (error) {
     const plain = error instanceof Error && (error.name === 'Error' || error.name === 'UpstreamFailure');
     if (!plain || systemFault(error) !== null) throw error;
-    throw new StartProblem(error.message);
+    throw new StartProblem(`${error.message}${spaceLeft(dataDir)}`);
   }
 }

@@ -22,7 +22,10 @@ export interface EmbedderSettings {
 export async function openEmbedder(model: string, settings: EmbedderSettings): Promise<Embedder> {
   if (model === LEXICAL_MODEL) return lexicalEmbedder;
   if (model.startsWith(IN_PROCESS)) {
-    const opened = await openTransformers({ ...settings.transformers, model: model.slice(IN_PROCESS.length) });
+    const opened = await openTransformers({
+      ...settings.transformers,
+      model: model.slice(IN_PROCESS.length),
+    });
     return { ...opened, model };
   }
   if (settings.endpoint !== null) return openEmbeddingEndpoint({ ...settings.endpoint, model });

@@ -96,7 +96,9 @@ async function pipelineOf(loaded: unknown, model: string, dtype: string): Promis
 }
 
 function isModule(loaded: unknown): loaded is TransformersModule {
-  return typeof loaded === 'object' && loaded !== null && typeof Reflect.get(loaded, 'pipeline') === 'function';
+  return (
+    typeof loaded === 'object' && loaded !== null && typeof Reflect.get(loaded, 'pipeline') === 'function'
+  );
 }
 
 function rowsOf({ data, dims }: Tensor, count: number, width: number | null): readonly Float32Array[] {

@@ -33,7 +33,11 @@ export async function chunkRows(
   signal?: AbortSignal,
 ): Promise<readonly (readonly ChunkRow[])[]> {
   const chunks = documents.map((document) => chunksOf(facet, document, redactor));
-  const vectors = await embedder.embed(chunks.flat().map((c) => c.text), 'document', signal);
+  const vectors = await embedder.embed(
+    chunks.flat().map((c) => c.text),
+    'document',
+    signal,
+  );
   const columns = vectorColumns(facet, embedder);
   let next = 0;
   return chunks.map((list) =>
@@ -47,7 +51,15 @@ function chunksOf(facet: Facet, document: ServedDocument, redactor: Redactor): r
   return chunkSpans(text, facet.chunking, (at) => redactor.mayCut(text, at)).map((span, i) => {
     const part = text.slice(span.start, span.end);
     const { start, end } = points.span(span);
-    const place = [chunkId(document.id, i), document.id, facet.connector, document.key, `${i}`, `${start}`, `${end}`];
+    const place = [
+      chunkId(document.id, i),
+      document.id,
+      facet.connector,
+      document.key,
+      `${i}`,
+      `${start}`,
+      `${end}`,
+    ];
     const fields = [...place, part, sha256(part), ...document.metadata, textsText(document.redactedFields)];
     return { fields, text: part };
   });
@@ -61,7 +73,12 @@ function vectorColumns(facet: Facet, { layout }: Embedder): VectorFields {
       const average = averageLength(facet.chunking.maxChars);
       return (text, vector) => {
         const terms = termsOf(text);
-        return [`${terms.length}`, integersText(terms.ids), lexicalWeights(terms, average), vectorText(vector)];
+        return [
+          `${terms.length}`,
+          integersText(terms.ids),
+          lexicalWeights(terms, average),
+          vectorText(vector),
+        ];
       };
     }
     case 'dense':

@@ -4,9 +4,10 @@ import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
 import { DEFAULT_MIN_LENGTH, openRedactor, type SkippedColumn } from '../redact/dictionary.js';
 import type { Exception } from '../redact/matcher.js';
-import { beginRun, bumpEpoch, prepareContent, settingsHash, versionNamed } from '../store/control.js';
+import { prepareContent, settingsHash, versionNamed } from '../store/control.js';
 import { createIndexes, storeName } from '../store/ddl.js';
 import { STORE_SCHEMA } from '../store/names.js';
+import { beginRun, bumpEpoch } from '../store/run.js';
 import { type IndexContext, indexBatch, removeDocuments } from './batch.js';
 import { type OnIndexProgress, progressOf } from './progress.js';
 import { countDocuments, documentPages } from './source.js';
@@ -155,14 +156,17 @@ function finish(
     if (gone.length > 0 || run.building) await bumpEpoch(tx, run);
     if (gone.length > 0) await removeDocuments(tx, run, gone);
     if (run.building) await tx.script(createIndexes(facet, run.table, embedder.layout));
-    const chunks = held.filter((r) => seen.has(String(r['doc_id']))).reduce((sum, r) => sum + Number(r['chunks']), 0);
+    const chunks = held
+      .filter((r) => seen.has(String(r['doc_id'])))
+      .reduce((sum, r) => sum + Number(r['chunks']), 0);
     const documents = held.length - gone.length;
     const ended = await tx.query(
       `update ${STORE_SCHEMA}.facet set state = 'ready', documents = $4, chunks = $5, indexed_at = pg_catalog.now()
         where facet = $1 and version = $2 and run = $3 returning 1 as y`,
       [...place, run.id, documents, chunks],
     );
-    if (ended.length === 0) throw new ContentError('overtaken', `another indexing of \`${run.facet}\` took over`);
+    if (ended.length === 0)
+      throw new ContentError('overtaken', `another indexing of \`${run.facet}\` took over`);
     await tx.script(`analyze ${storeName(run.table)}`);
     return { documents, chunks, removed: gone.length };
   });

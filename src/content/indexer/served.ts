@@ -47,7 +47,8 @@ export function serveDocument(
 
 /** The id itself, or a stand-in that is stable in this store where the id holds what may not appear. */
 export function servedId(facet: Facet, id: string, redactor: Redactor, pseudonymKey: string): string {
-  const clear = !isLabelled(facet.documentId.sensitivity, redactor) && !redactor.redact(id, new Map()).changed;
+  const clear =
+    !isLabelled(facet.documentId.sensitivity, redactor) && !redactor.redact(id, new Map()).changed;
   if (clear) return id;
   return `redacted-${createHmac('sha256', pseudonymKey).update(id).digest('hex').slice(0, 24)}`;
 }
@@ -66,7 +67,10 @@ function serveField(
 ): string | null {
   if (value === null) return null;
   const isText = column.type === 'text';
-  if (isLabelled(column.sensitivity, redactor)) return isText ? MASK : null;
+  if (column.sensitivity !== null && isLabelled(column.sensitivity, redactor)) {
+    counts.set(column.sensitivity, (counts.get(column.sensitivity) ?? 0) + 1);
+    return isText ? MASK : null;
+  }
   const { text, changed } = redactor.redact(value, counts);
   if (!changed) return value;
   return isText ? text : null;

@@ -61,8 +61,7 @@ const STEP_3: Suffixes = [
   ['ness', ''],
 ];
 
-const STEP_4 =
-  /^(.+?)(al|ance|ence|er|ic|able|ible|ant|ement|ment|ent|ou|ism|ate|iti|ous|ive|ize)$/;
+const STEP_4 = /^(.+?)(al|ance|ence|er|ic|able|ible|ant|ement|ment|ent|ou|ism|ate|iti|ous|ive|ize)$/;
 
 function step1a(w: string): string {
   if (/(ss|i)es$/.test(w)) return w.slice(0, -2);

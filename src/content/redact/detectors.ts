@@ -25,7 +25,8 @@ export function detectorNamed(name: string): Detector {
 const AT = /[@＠﹫]|%40|&#64;|&#x40;|&commat;/gi;
 /** RFC 5321 allows 64 bytes before the sign and 255 after it. */
 const LOCAL = /[\p{L}\p{N}\p{M}._%+'~-]{1,64}$/u;
-const DOMAIN = /^(?:[\p{L}\p{N}\p{M}](?:[\p{L}\p{N}\p{M}-]{0,62})?[.．。]){1,8}\p{L}[\p{L}\p{M}\p{N}-]{1,62}/u;
+const DOMAIN =
+  /^(?:[\p{L}\p{N}\p{M}](?:[\p{L}\p{N}\p{M}-]{0,62})?[.．。]){1,8}\p{L}[\p{L}\p{M}\p{N}-]{1,62}/u;
 const LONGEST_DOMAIN = 255;
 
 function emails(text: string): readonly Span[] {
@@ -41,7 +42,8 @@ function emails(text: string): readonly Span[] {
 }
 
 /** International form with a plus, or North American with its area code; 8 to 15 digits in all. */
-const PHONE = /(?<![\p{L}\p{N}+])(?:\+\d{1,3}[ .\-/]?(?:\(\d{1,5}\)[ .\-/]?)?\d{1,5}(?:[ .\-/]?\d{1,5}){1,5}|\(?\d{3}\)?[ .-]\d{3}[.-]\d{4})(?![\p{L}\p{N}])/gu;
+const PHONE =
+  /(?<![\p{L}\p{N}+])(?:\+\d{1,3}[ .\-/]?(?:\(\d{1,5}\)[ .\-/]?)?\d{1,5}(?:[ .\-/]?\d{1,5}){1,5}|\(?\d{3}\)?[ .-]\d{3}[.-]\d{4})(?![\p{L}\p{N}])/gu;
 
 function phones(text: string): readonly Span[] {
   const found: Span[] = [];
@@ -75,10 +77,13 @@ const ASSIGNED =
   /(?<=(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|auth)["']?\s{0,3}[:=]\s{0,3}["']?)[A-Za-z0-9_+/=.~-]{12,255}/gi;
 const TOKEN = /[A-Za-z0-9_+/=-]{24,255}/g;
 const LEAST_BITS = 4.2;
+/** For each character; names of things change at every syllable or so, random text at every other letter. */
+const LEAST_CHANGES = 0.33;
 
 function secrets(text: string): readonly Span[] {
   const found: Span[] = [];
-  for (const pattern of [...MARKED, IN_URL]) for (const match of text.matchAll(pattern)) found.push(spanOf(match));
+  for (const pattern of [...MARKED, IN_URL])
+    for (const match of text.matchAll(pattern)) found.push(spanOf(match));
   for (const match of text.matchAll(ASSIGNED)) if (isMixed(match[0])) found.push(spanOf(match));
   for (const match of text.matchAll(TOKEN)) if (looksRandom(match[0])) found.push(spanOf(match));
   return found;
@@ -98,9 +103,15 @@ function isMixed(token: string): boolean {
  */
 function looksRandom(token: string): boolean {
   const digits = token.replace(/\D/g, '').length;
-  if (digits < 3 || !/[a-z]/.test(token) || !/[A-Z]/.test(token) || /^[0-9a-fA-F-]+$/.test(token)) return false;
+  if (digits < 3 || !/[a-z]/.test(token) || !/[A-Z]/.test(token) || /^[0-9a-fA-F-]+$/.test(token))
+    return false;
   if (token.split(/[/_-]/).every((part) => part.length < 20)) return false;
-  return bitsPerCharacter(token) >= LEAST_BITS;
+  return changesOfKind(token) >= token.length * LEAST_CHANGES && bitsPerCharacter(token) >= LEAST_BITS;
+}
+
+/** Places where a lower-case letter, an upper-case one, a digit or a sign is followed by another kind. */
+function changesOfKind(token: string): number {
+  return token.match(/[a-z](?![a-z])|[A-Z](?![A-Z])|\d(?!\d)/g)?.length ?? 0;
 }
 
 /** Shannon's entropy of the token's own characters. */

@@ -12,7 +12,7 @@ export interface Folded {
 /** A character with its marks; Hangul letters that may compose stay together. */
 const CLUSTER = /[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]+\p{M}*|[\s\S]\p{M}*/gu;
 /** Default-ignorable characters that hide a word from a search: soft hyphen, zero-width ones, direction marks. */
-const INVISIBLE = /[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0]/gu;
+const INVISIBLE = /\p{Default_Ignorable_Code_Point}/gu;
 const ASCII = /^[\x01-\x7f]*$/;
 
 export function fold(text: string): Folded {
@@ -78,7 +78,11 @@ class Folding {
 
   done(): Folded {
     const text = Buffer.from(this.#units.buffer, 0, this.#length * 2).toString('utf16le');
-    return { text, starts: this.#starts.subarray(0, this.#length), ends: this.#ends.subarray(0, this.#length) };
+    return {
+      text,
+      starts: this.#starts.subarray(0, this.#length),
+      ends: this.#ends.subarray(0, this.#length),
+    };
   }
 }
 

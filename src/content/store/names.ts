@@ -12,9 +12,13 @@ const LONGEST = 63;
  */
 export function storeTable(facet: string, version: string): string {
   const plain = `${facet}__${version}`;
-  const clear = !facet.includes('__') && !version.includes('__') && !facet.endsWith('_') && !version.startsWith('_');
+  const clear =
+    !facet.includes('__') && !version.includes('__') && !facet.endsWith('_') && !version.startsWith('_');
   if (clear && Buffer.byteLength(plain) <= LONGEST) return plain;
-  const hash = createHash('sha256').update(JSON.stringify([facet, version])).digest('hex').slice(0, 24);
+  const hash = createHash('sha256')
+    .update(JSON.stringify([facet, version]))
+    .digest('hex')
+    .slice(0, 24);
   // Three underscores, which no plain name has.
   return `${Buffer.from(facet).subarray(0, 30).toString('latin1').replace(/\W/g, '')}___${hash}`;
 }

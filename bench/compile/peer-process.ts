@@ -1,0 +1,69 @@
+import { pathToFileURL } from 'node:url';
+import { median } from '../report.js';
+import type { Statement } from './peers.js';
+
+/** What each adapter in `bench/peers/` exports. */
+interface Adapter {
+  readonly id: string;
+  readonly name: string;
+  /** Compiles the question with other literals each time; gives the SQL. */
+  compile(variant: number): Promise<string> | string;
+  readonly forms: readonly {
+    readonly question: 'fan-out' | 'left join';
+    readonly form: string;
+    statement(): Promise<Statement>;
+  }[];
+}
+
+/** What this process is asked, and answers under the same number. */
+export type Order = { readonly number: number } & (
+  | { readonly kind: 'time'; readonly from: number; readonly size: number }
+  | { readonly kind: 'form'; readonly index: number }
+);
+
+export interface Reply {
+  readonly number: number;
+  readonly value?: unknown;
+  readonly error?: string;
+}
+
+/** One peer in a process of its own, so that its heap and its garbage are not ours. */
+async function serve(file: string): Promise<void> {
+  const { peer }: { readonly peer: Adapter } = await import(pathToFileURL(file).href);
+  process.on('message', (order: Order) => {
+    answer(peer, order).then(
+      (value) => process.send?.({ number: order.number, value } satisfies Reply),
+      (error: unknown) => {
+        const text = error instanceof Error ? error.message : String(error);
+        process.send?.({ number: order.number, error: text } satisfies Reply);
+      },
+    );
+  });
+  const forms = peer.forms.map(({ question, form }) => ({ question, form }));
+  process.send?.({ number: 0, value: { id: peer.id, name: peer.name, forms } } satisfies Reply);
+}
+
+async function answer(peer: Adapter, order: Order): Promise<unknown> {
+  switch (order.kind) {
+    case 'time':
+      return timed(peer, order.from, order.size);
+    case 'form':
+      return peer.forms[order.index]?.statement();
+    default: {
+      const unknown: never = order;
+      return unknown;
+    }
+  }
+}
+
+async function timed(peer: Adapter, from: number, size: number): Promise<number> {
+  const times: number[] = [];
+  for (let i = 0; i < size; i++) {
+    const start = process.hrtime.bigint();
+    await peer.compile(from + i);
+    times.push(Number(process.hrtime.bigint() - start) / 1_000);
+  }
+  return median(times);
+}
+
+await serve(process.argv[2] ?? '');

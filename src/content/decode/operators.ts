@@ -1,0 +1,195 @@
+import { countCodePoints } from '../offsets.js';
+import { type CheckedArguments, number, text } from '../operators/arguments.js';
+import type { DecoderName } from '../operators/signatures.js';
+import { type ChatQuestion, DecoderFailure } from './chat.js';
+import { systemPrompt, userPrompt } from './prompt.js';
+import { type JsonSchema, objectSchema } from './schema.js';
+
+/** What a decoder operator sees of an authorised, trimmed passage. */
+export interface DecoderPassage {
+  readonly chunkId: string;
+  readonly text: string;
+  /** `cite.start`: code points before the passage in the served document. */
+  readonly start: number;
+}
+
+/** One operator with its arguments: how to ask, and what an answer that fits the schema means. */
+export interface DecoderTask {
+  question(passage: DecoderPassage): ChatQuestion;
+  /** @throws DecoderFailure */
+  value(answer: unknown, passage: DecoderPassage): DecoderValue;
+}
+
+export interface DecoderValue {
+  readonly value: unknown;
+  /** What is wrong with a part of it that was left out. */
+  readonly faults: readonly DecoderFailure[];
+}
+
+/** @throws ContentError `argument` */
+export function decoderTask(operator: DecoderName, given: CheckedArguments): DecoderTask {
+  switch (operator) {
+    case 'EXTRACT':
+      return extract(objectSchema(operator, schemaOf(given) ?? {}));
+    case 'SUMMARIZE':
+      return summarize(text(given, 'instruction'), number(given, 'max_words'));
+    case 'SCORE':
+      return score(text(given, 'rubric') ?? '', number(given, 'min'), number(given, 'max'));
+    case 'GENERATE':
+      return generate(text(given, 'instruction') ?? '', schemaOf(given));
+    case 'COMPLETE':
+      return complete(text(given, 'prompt') ?? '');
+  }
+}
+
+function schemaOf(given: CheckedArguments): JsonSchema | null {
+  return (given.get('schema') ?? null) as JsonSchema | null; // an object, as checkArguments saw
+}
+
+function answerOf(name: string, schema: JsonSchema): JsonSchema {
+  return { type: 'object', properties: { [name]: schema }, required: [name], additionalProperties: false };
+}
+
+function memberOf(answer: unknown, name: string): unknown {
+  return typeof answer === 'object' && answer !== null ? Reflect.get(answer, name) : undefined;
+}
+
+function whole(value: unknown): DecoderValue {
+  return { value, faults: [] };
+}
+
+function summarize(instruction: string | null, maxWords: number): DecoderTask {
+  const system = systemPrompt(
+    'Summarize the passage, as the member `instruction` asks where there is one, in `max_words` words at most.',
+  );
+  const given = { ...(instruction === null ? {} : { instruction }), max_words: maxWords };
+  return {
+    question: (p) => ({
+      system,
+      user: userPrompt(given, p.text),
+      schema: answerOf('summary', { type: 'string' }),
+      strict: true,
+    }),
+    value: (answer) => whole(firstWords(String(memberOf(answer, 'summary')), maxWords)),
+  };
+}
+
+function firstWords(summary: string, most: number): string {
+  const words = [...summary.matchAll(/\S+/g)];
+  const last = words[most - 1];
+  return words.length <= most || last === undefined
+    ? summary
+    : `${summary.slice(0, last.index + last[0].length)} …`;
+}
+
+function score(rubric: string, min: number, max: number): DecoderTask {
+  const system = systemPrompt('Rate the passage by the member `rubric`, with a number from `min` to `max`.');
+  return {
+    question: (p) => ({
+      system,
+      user: userPrompt({ rubric, min, max }, p.text),
+      schema: answerOf('score', { type: 'number' }),
+      strict: true,
+    }),
+    value(answer) {
+      const value = Number(memberOf(answer, 'score'));
+      if (value >= min && value <= max) return whole(value);
+      throw new DecoderFailure('range', 'the model answered a score out of range');
+    },
+  };
+}
+
+function generate(instruction: string, schema: JsonSchema | null): DecoderTask {
+  const system = systemPrompt('Do with the passage what the member `instruction` asks.');
+  const user = (p: DecoderPassage): string => userPrompt({ instruction }, p.text);
+  if (schema !== null) {
+    const checked = objectSchema('GENERATE', schema);
+    return { question: (p) => ({ system, user: user(p), schema: checked, strict: false }), value: whole };
+  }
+  return {
+    question: (p) => ({ system, user: user(p), schema: answerOf('text', { type: 'string' }), strict: true }),
+    value: (answer) => whole(memberOf(answer, 'text')),
+  };
+}
+
+function complete(prompt: string): DecoderTask {
+  const system = systemPrompt('Answer the member `prompt`, in which `{text}` stands for the passage.');
+  return {
+    question: (p) => ({
+      system,
+      user: userPrompt({ prompt }, p.text),
+      schema: answerOf('completion', { type: 'string' }),
+      strict: true,
+    }),
+    value: (answer) => whole(memberOf(answer, 'completion')),
+  };
+}
+
+/** A field that the passage supports, with the place of the quote in the served document, in code points. */
+export interface ExtractedField {
+  readonly value: unknown;
+  readonly quote: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+function extract(schema: JsonSchema): DecoderTask {
+  const fields = Object.entries(schema['properties'] as Readonly<Record<string, JsonSchema>>); // objectSchema saw it
+  const system = systemPrompt(
+    'Extract the fields of the schema. For each field give its `value` and the `quote`: the words of the passage ' +
+      'that say it, copied exactly. Where the passage does not say it, both are null.',
+  );
+  const asked = extractionSchema(fields);
+  return {
+    question: (p) => ({ system, user: userPrompt({}, p.text), schema: asked, strict: false }),
+    value: (answer, passage) => extracted(fields, answer, passage),
+  };
+}
+
+function extractionSchema(fields: readonly (readonly [string, JsonSchema])[]): JsonSchema {
+  const properties = fields.map(([name, schema]) => [
+    name,
+    {
+      type: 'object',
+      properties: {
+        value: { anyOf: [schema, { type: 'null' }] },
+        quote: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+      },
+      required: ['value', 'quote'],
+      additionalProperties: false,
+    },
+  ]);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(properties),
+    required: fields.map(([name]) => name),
+    additionalProperties: false,
+  };
+}
+
+/** A field whose quote does not stand in the passage is null, and a fault: the model made it up. */
+function extracted(
+  fields: readonly (readonly [string, JsonSchema])[],
+  answer: unknown,
+  passage: DecoderPassage,
+): DecoderValue {
+  const value: Record<string, ExtractedField | null> = Object.create(null);
+  const faults: DecoderFailure[] = [];
+  for (const [name] of fields) {
+    const given = memberOf(answer, name);
+    const [claim, quote] = [memberOf(given, 'value') ?? null, memberOf(given, 'quote')];
+    value[name] = claim === null ? null : quoted(claim, quote, passage);
+    if (claim !== null && value[name] === null) {
+      faults.push(new DecoderFailure('quote', `the quote for \`${name}\` is not in the passage`));
+    }
+  }
+  return { value, faults };
+}
+
+function quoted(value: unknown, quote: unknown, passage: DecoderPassage): ExtractedField | null {
+  if (typeof quote !== 'string' || quote.trim() === '') return null;
+  const at = passage.text.indexOf(quote);
+  if (at < 0) return null;
+  const start = passage.start + countCodePoints(passage.text, 0, at);
+  return { value, quote, start, end: start + countCodePoints(quote) };
+}

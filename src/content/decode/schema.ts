@@ -1,0 +1,82 @@
+import { Ajv } from 'ajv';
+import { wrong } from '../operators/arguments.js';
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** What a caller's schema may say. No patterns (they can run for ever), no formats, no references. */
+const KEYWORDS: ReadonlySet<string> = new Set([
+  ...[
+    'type',
+    'title',
+    'description',
+    'enum',
+    'const',
+    'properties',
+    'required',
+    'additionalProperties',
+    'items',
+  ],
+  ...['anyOf', 'minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'maxItems'],
+]);
+const DEEPEST = 8;
+const MOST_PROPERTIES = 200;
+
+/**
+ * The schema of an object, within what we take.
+ *
+ * @throws ContentError `argument`
+ */
+export function objectSchema(operator: string, schema: JsonSchema): JsonSchema {
+  checkSchema(operator, schema, 0);
+  const { type, properties } = schema;
+  if (type !== 'object' || !isObject(properties) || Object.keys(properties).length === 0) {
+    throw wrong(operator, 'needs the schema of an object with `properties`');
+  }
+  try {
+    compiledSchema(schema);
+  } catch {
+    throw wrong(operator, 'got a schema that is not valid');
+  }
+  return schema;
+}
+
+function checkSchema(operator: string, schema: unknown, depth: number): void {
+  if (!isObject(schema)) throw wrong(operator, 'got a schema that is not valid');
+  if (depth > DEEPEST) throw wrong(operator, `takes a schema of ${DEEPEST} levels at most`);
+  for (const keyword of Object.keys(schema)) {
+    if (!KEYWORDS.has(keyword)) throw wrong(operator, `takes no \`${keyword}\` in a schema`);
+  }
+  const { properties, items, anyOf, additionalProperties } = schema;
+  if (properties !== undefined) {
+    if (!isObject(properties)) throw wrong(operator, 'got a schema that is not valid');
+    const names = Object.keys(properties);
+    if (names.length > MOST_PROPERTIES || names.includes('__proto__')) {
+      throw wrong(operator, 'got a schema with properties that it does not take');
+    }
+    for (const name of names) checkSchema(operator, properties[name], depth + 1);
+  }
+  if (items !== undefined) checkSchema(operator, items, depth + 1);
+  if (isObject(additionalProperties)) checkSchema(operator, additionalProperties, depth + 1);
+  if (Array.isArray(anyOf)) for (const one of anyOf) checkSchema(operator, one, depth + 1);
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const MOST_COMPILED = 100;
+const compiled = new Map<string, (value: unknown) => boolean>();
+
+/** Compiled once for each text of a schema; the oldest is forgotten first. */
+export function compiledSchema(schema: JsonSchema): (value: unknown) => boolean {
+  const key = JSON.stringify(schema);
+  const known = compiled.get(key);
+  if (known !== undefined) return known;
+  // One Ajv for each schema, as an Ajv keeps all that it ever compiled.
+  const validate = new Ajv({ strict: false, validateFormats: false, logger: false }).compile(schema);
+  const check = (value: unknown): boolean => validate(value) === true;
+  const [oldest] = compiled.keys();
+  if (compiled.size >= MOST_COMPILED && oldest !== undefined) compiled.delete(oldest);
+  compiled.set(key, check);
+  return check;
+}

@@ -1,0 +1,48 @@
+import { cosine, inIdOrder, type Passage } from './passage.js';
+
+export interface Duplicate {
+  /** From 1, by the lowest chunk id of the group. */
+  readonly group: number;
+  readonly is_duplicate: boolean;
+  /** Chunk id of the group's representative, the lowest; null for the representative itself. */
+  readonly of: string | null;
+}
+
+/** Groups of passages that are linked by cosines of at least `threshold`. */
+export function dedup(passages: readonly Passage[], threshold: number): readonly Duplicate[] {
+  return inIdOrder(passages, (sorted) => {
+    const parents = sorted.map((_, i) => i);
+    for (let i = 0; i < sorted.length; i++) {
+      for (let j = i + 1; j < sorted.length; j++) {
+        const [a, b] = [sorted[i], sorted[j]];
+        if (a !== undefined && b !== undefined && cosine(a.vector, b.vector) >= threshold)
+          join(parents, i, j);
+      }
+    }
+    return groupsOf(sorted, parents);
+  });
+}
+
+/** INVARIANT: the root of a group is its lowest place. */
+function join(parents: number[], i: number, j: number): void {
+  const [a, b] = [rootOf(parents, i), rootOf(parents, j)];
+  parents[Math.max(a, b)] = Math.min(a, b);
+}
+
+function rootOf(parents: readonly number[], i: number): number {
+  let at = i;
+  for (let up = parents[at] ?? at; up !== at; up = parents[at] ?? at) at = up;
+  return at;
+}
+
+function groupsOf(sorted: readonly Passage[], parents: readonly number[]): readonly Duplicate[] {
+  const numbers = new Map<number, number>();
+  return sorted.map((_, i) => {
+    const root = rootOf(parents, i);
+    const group = numbers.get(root) ?? numbers.size + 1;
+    numbers.set(root, group);
+    return root === i
+      ? { group, is_duplicate: false, of: null }
+      : { group, is_duplicate: true, of: sorted[root]?.chunkId ?? null };
+  });
+}

@@ -1,0 +1,181 @@
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { EXAMPLE, osl, Server, shell, temporary } from './support.js';
+
+const READY = 'Ctrl-C stops the server.';
+const PEOPLE = 'select name, email from osl.entities.person order by name limit 3';
+const dataDir = join(temporary(), 'data');
+const at = ['--data-dir', dataDir];
+const psqlInstalled = (await shell('command -v psql')).code === 0;
+
+t.test('the demo from its first start to its end', async (t) => {
+  const server = new Server(['demo'], dataDir);
+  t.comment(`first start: ${((await server.said(READY)) / 1000).toFixed(2)} s`);
+  const { pid, httpPort, pgPort, demo } = server.record();
+  t.equal(demo, true);
+  t.match(server.stdout, `REST  http://127.0.0.1:${httpPort}`);
+  t.match(server.stdout, `wire  postgres://127.0.0.1:${pgPort}/osl`);
+
+  await t.test('three questions have real answers', async (t) => {
+    const answers = server.stdout.slice(server.stdout.indexOf('Three questions'));
+    t.equal(answers.match(/^user:\w+> select /gm)?.length, 3);
+    t.equal(answers.match(/^\([1-9]\d* rows?\)$/gm)?.length, 3);
+    t.match(answers, /\| \[redacted\] \|[\s\S]*masked: person\.email/);
+    t.notMatch(answers, /error|@/);
+  });
+
+  await t.test('every line of the banner works as it stands', async (t) => {
+    const lines = server.stdout.match(/^ {2}(npx osl|curl|PGPASSWORD).*$/gm) ?? [];
+    t.equal(lines.length, 7);
+    for (const line of lines) {
+      if (line.includes('psql') && !psqlInstalled) continue;
+      const run = await shell(line);
+      t.equal(run.code, 0, `${line}\n${run.stderr}`);
+      t.match(run.stdout, /rows?\)|"row_count"/, line);
+    }
+  });
+
+  await t.test('who asks decides what is seen', async (t) => {
+    const ask = (...who: string[]) => osl(['query', ...at, ...who, PEOPLE]);
+    t.match(await ask('--subject', 'user:analyst'), { code: 0, stderr: '', stdout: /\[redacted\]/ });
+    t.match((await ask('--subject', 'user:auditor')).stdout, /\w@\w/);
+    t.match(await ask(), { code: 0, stderr: 'asking as user:analyst (choose with --subject)\n' });
+    t.match(await ask('--subject', 'user:counsel'), { code: 1, stderr: /error E0512.*person/ });
+    t.match(await ask('--chain', 'user:counsel,agent:scout'), { code: 1 });
+  });
+
+  await t.test('a token, from a flag or the environment, is used as it is', async (t) => {
+    const token = (await osl(['token', ...at, '--subject', 'user:auditor'])).stdout.trim();
+    t.match((await osl(['query', ...at, '--token', token, PEOPLE])).stdout, /\w@\w/);
+    t.match((await osl(['query', ...at, PEOPLE], { env: { OSL_TOKEN: token } })).stdout, /\w@\w/);
+    const server = ['--server', `http://127.0.0.1:${httpPort}/`, '--token', token];
+    t.match((await osl(['query', ...server, PEOPLE], { cwd: temporary() })).stdout, /\w@\w/);
+    t.match(await osl(['query', ...at, '--token', `${token}x`, PEOPLE]), {
+      code: 1,
+      stderr: /^error E3001: /,
+    });
+    t.match(await osl(['query', ...at, '--token', 'x', '--subject', 'y', PEOPLE]), { code: 2 });
+  });
+
+  await t.test('formats: csv, json, standard input', async (t) => {
+    const as = [...at, '--subject', 'user:analyst'];
+    const csv = await osl(['query', ...as, '--format', 'csv', PEOPLE]);
+    t.match(csv, { code: 0, stdout: /^name,email\r\n.*,\[redacted\]\r\n/, stderr: 'masked: person.email\n' });
+    const json = JSON.parse((await osl(['query', ...as, '--json', PEOPLE])).stdout);
+    t.match(json, { row_count: 3, truncated: false, redacted_columns: ['person.email'] });
+    t.match(await osl(['query', ...as, '-'], { input: 'select 1 as one' }), {
+      code: 0,
+      stdout: / one\n-+\n +1\n\(1 row\)/,
+    });
+  });
+
+  await t.test('a refused question: code, message, caret, hint, exit 1', async (t) => {
+    const as = [...at, '--subject', 'user:analyst'];
+    const run = await osl(['query', ...as, 'select name,\n  emai from osl.entities.person']);
+    t.equal(run.code, 1);
+    t.equal(run.stdout, '');
+    t.match(
+      run.stderr,
+      /^error E0512: column `emai` is not declared\n {4}2 \| {3}emai from osl.entities.person\n {6}\| {3}\^{4}\n {2}hint: perhaps you meant `email`\n {2}request: [\w-]{36}\n$/,
+    );
+    const json = await osl(['query', ...as, '--json', 'select nothing from osl.entities.person']);
+    t.equal(json.code, 1);
+    t.match(JSON.parse(json.stdout), { code: 'E0512', status: 400 });
+  });
+
+  await t.test('explain shows the plan, and reads nothing', async (t) => {
+    const run = await osl(['explain', ...at, '--subject', 'user:analyst', PEOPLE]);
+    t.equal(run.code, 0);
+    t.match(
+      run.stdout,
+      /form +structured\nobjects +osl\.entities\.person\n[\s\S]*scan osl\.entities\.person: .*email masked/,
+    );
+    t.notMatch(run.stdout, /rows?\)/);
+    t.match(await osl(['explain', ...at, '--subject', 'user:analyst', 'delete from x']), {
+      code: 1,
+      stderr: /E0511/,
+    });
+  });
+
+  await t.test('psql', { skip: psqlInstalled ? false : 'psql is not installed' }, async (t) => {
+    const run = await osl(['psql', ...at, '--subject', 'user:auditor', '-Atc', PEOPLE]);
+    t.match(run, { code: 0, stdout: /\w@\w/, stderr: '' });
+    t.match(await osl(['psql', ...at, '--subject', 'user:auditor', '-c', 'select x']), {
+      code: 1,
+      stderr: /ERROR/,
+    });
+  });
+
+  await t.test('the audit log is whole while the server writes it', async (t) => {
+    t.match(await osl(['audit', 'verify', ...at]), { code: 0, stdout: /the chain holds/ });
+    t.match((await osl(['audit', 'tail', ...at, '-n', '50'])).stdout, /error +E0512 .*rest query/);
+  });
+
+  await t.test('a second server in the same place is refused in one line', async (t) => {
+    const taken = await osl(['demo', ...at, '--http-port', `${httpPort}`, '--pg-port', '0']);
+    t.match(taken, { code: 2, stderr: /^error: port \d+ .* by the server of .* \(process \d+\).*\n$/ });
+    const other = await osl(['demo', ...at, '--http-port', '0', '--pg-port', '0']);
+    t.match(other, { code: 2, stderr: new RegExp(`in use by process ${pid}\\n$`) });
+    t.equal(server.record()['pid'], pid, 'and changes nothing');
+  });
+
+  const { code, stderr } = await server.signal('SIGINT');
+  t.equal(code, 0, 'Ctrl-C');
+  t.match(stderr, /stopping: .*\nstopped\n$/);
+  t.notOk(existsSync(join(dataDir, 'server.json')));
+  t.match(await osl(['query', ...at, 'select 1']), { code: 3 });
+});
+
+t.test('a second start is quick, also after kill -9', async (t) => {
+  const second = new Server(['demo'], dataDir);
+  const ms = await second.said(READY);
+  t.comment(`second start: ${(ms / 1000).toFixed(2)} s`);
+  t.ok(ms < 10_000);
+  await second.signal('SIGKILL');
+  t.ok(existsSync(join(dataDir, 'server.json')), 'nobody removed it');
+  t.match(await osl(['query', ...at, '--subject', 'user:analyst', 'select 1']), { code: 3 });
+  const third = new Server(['demo', '--json'], dataDir);
+  const again = await third.said('"event":"listening"');
+  t.comment(`start after kill -9: ${(again / 1000).toFixed(2)} s`);
+  t.ok(again < 10_000);
+  t.match(JSON.parse(third.stdout), { rest: /^http:/, pid: third.record()['pid'], dataDir });
+  t.match(await osl(['query', ...at, '--subject', 'user:analyst', PEOPLE]), {
+    code: 0,
+    stdout: /\(3 rows\)/,
+  });
+  t.equal((await third.signal('SIGTERM')).code, 0, 'SIGTERM');
+});
+
+t.test('serve: SIGHUP takes a new policy, and keeps the old where the new one has a fault', async (t) => {
+  const dir = temporary();
+  cpSync(EXAMPLE, dir, { recursive: true });
+  const policy = join(dir, 'policy.yaml');
+  const before = readFileSync(policy, 'utf8');
+  const server = new Server(['serve', '--manifest', join(dir, 'manifest.yaml'), '--policy', policy], dataDir);
+  await server.said(READY);
+  t.match(server.stdout, /user:analyst: roles analyst\n.*select \* from osl\.entities\.package limit 5/);
+  const ask = () => osl(['query', ...at, '--subject', 'user:analyst', PEOPLE]);
+  t.match(await ask(), { code: 0, stdout: /\[redacted\]/ });
+  t.match(await osl(['query', ...at, PEOPLE]), {
+    code: 2,
+    stderr: /say who asks.*user:analyst, user:auditor/,
+  });
+
+  writeFileSync(policy, before.replace('roles:\n', 'rolls:\n'));
+  server.hangUp();
+  await server.said('not reloaded: what was served before is still served');
+  writeFileSync(policy, before);
+  t.match(await ask(), { code: 0, stdout: /\[redacted\]/ });
+
+  writeFileSync(
+    policy,
+    before.replace('user:analyst: { ceiling: [analyst] }', 'user:analyst: { ceiling: [auditor] }'),
+  );
+  server.hangUp();
+  await server.said('reloaded: manifest');
+  t.match(await ask(), { code: 0, stdout: /\w@\w/ });
+  const { code, stderr } = await server.signal('SIGTERM');
+  t.equal(code, 0);
+  t.match(stderr, /policy\.yaml:\d+:\d+: error M1/);
+});

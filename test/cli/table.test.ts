@@ -1,0 +1,116 @@
+import t from 'tap';
+import { formatAnswer, formatAnswerCsv } from '../../src/cli/answer.js';
+import type { AnswerBody } from '../../src/cli/client.js';
+import { formatProblem } from '../../src/cli/problem.js';
+import { formatTable } from '../../src/cli/table.js';
+import { widthOf } from '../../src/cli/width.js';
+
+const WIDTHS: readonly (readonly [string, number])[] = [
+  ['', 0],
+  ['abc', 3],
+  ['Zürich', 6],
+  ['Zu\u0308rich', 6],
+  ['日本語', 6],
+  ['한국', 4],
+  ['ＡＢ', 4],
+  ['😀', 2],
+  ['👩‍👩‍👧', 2],
+  ['🇨🇭', 2],
+  ['☂', 1],
+  ['☂️', 2],
+  ['a\u200bb', 2],
+  ['Ελλ', 3],
+  ['שלום', 4],
+];
+
+t.test('the width of a text is what a terminal gives it', async (t) => {
+  for (const [text, width] of WIDTHS) t.equal(widthOf(text), width, JSON.stringify(text));
+});
+
+const NAME = { name: 'name', align: 'left' } as const;
+const COUNT = { name: 'n', align: 'right' } as const;
+
+t.test('texts stand left, numbers right, NULL is shown, wide characters take two columns', async (t) => {
+  const rows = [
+    ['ajv', '1'],
+    ['日本語', '1234'],
+    [null, null],
+  ];
+  t.equal(
+    formatTable([NAME, COUNT], rows),
+    ['  name  |  n', '--------+------', ' ajv    |    1', ' 日本語 | 1234', ' NULL   | NULL'].join('\n'),
+  );
+});
+
+t.test('a table without rows keeps its head, one without columns has none', async (t) => {
+  t.equal(formatTable([NAME], []), ' name\n------');
+  t.equal(formatTable([], []), '');
+});
+
+t.test('what would draw on the terminal is shown as an escape', async (t) => {
+  const shown = formatTable([NAME], [['a\u001b[31mb\nc\u202ed\u0007']]);
+  t.match(shown, 'a\\x1b[31mb\\nc\\u{202e}d\\x07');
+  t.equal(shown.split('\n').length, 3);
+});
+
+t.test('a table that is too wide for the terminal becomes one record a row', async (t) => {
+  const rows = [
+    ['x'.repeat(30), '1'],
+    ['y', '2'],
+  ];
+  const text = formatTable([NAME, COUNT], rows, 20);
+  t.equal(text, `-[ row 1 ]-\nname | ${'x'.repeat(30)}\nn    | 1\n-[ row 2 ]-\nname | y\nn    | 2`);
+});
+
+const ANSWER: AnswerBody = {
+  request_id: 'r',
+  columns: [
+    { name: 'email', type: 'text', redacted: true },
+    { name: 'n', type: 'int8', redacted: false },
+    { name: 'tags', type: 'text[]', redacted: false },
+  ],
+  rows: [
+    { email: '[redacted]', n: '9007199254740993', tags: ['a', 'b'] },
+    { email: '', n: null, tags: null },
+  ],
+  row_count: 2,
+  truncated: true,
+  redacted_columns: ['person.email'],
+};
+
+t.test('an answer says how many rows, what is masked, and that there are more', async (t) => {
+  const lines = formatAnswer(ANSWER).split('\n');
+  t.equal(lines[2], ' [redacted] | 9007199254740993 | ["a","b"]');
+  t.same(lines.slice(-3), [
+    '(2 rows)',
+    'masked: person.email',
+    'truncated: there are more rows than the server gives at once',
+  ]);
+  t.match(formatAnswer({ ...ANSWER, rows: ANSWER.rows.slice(1), row_count: 1 }), '(1 row)\n');
+});
+
+t.test('CSV tells NULL from the empty text, and quotes what needs it', async (t) => {
+  t.equal(formatAnswerCsv(ANSWER), 'email,n,tags\r\n[redacted],9007199254740993,"[""a"",""b""]"\r\n"",,');
+});
+
+t.test(
+  'a caret stands under the offending word, also after wide characters and in a later line',
+  async (t) => {
+    const problem = { code: 'E0512', detail: 'no', hint: null, request_id: null };
+    const at = (source: string, offset: number, line: number, column: number): string =>
+      formatProblem({ ...problem, position: { offset, line, column } }, source);
+    t.equal(
+      at('select nam from x', 7, 1, 8),
+      'error E0512: no\n    1 | select nam from x\n      |        ^^^',
+    );
+    t.equal(
+      at('select\n  "日" , foo', 15, 2, 9),
+      'error E0512: no\n    2 |   "日" , foo\n      |          ^^^',
+    );
+    t.match(at(`select ${'x, '.repeat(100)}foo`, 307, 1, 308), /\n {6}\| {1,70}\^\^\^$/);
+    t.equal(
+      formatProblem({ ...problem, position: null, hint: 'h', request_id: 'r' }, ''),
+      'error E0512: no\n  hint: h\n  request: r',
+    );
+  },
+);

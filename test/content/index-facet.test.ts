@@ -1,0 +1,309 @@
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'tap';
+import {
+  ContentError,
+  dropStore,
+  type IndexProgress,
+  indexFacet,
+  lexicalEmbedder,
+  lexicalQuery,
+  openStore,
+  sliceCodePoints,
+  storeState,
+  termsOf,
+} from '../../src/content/index.js';
+import { openEngine, type SystemDoor } from '../../src/engine/index.js';
+import {
+  ARTICLES,
+  article,
+  counting,
+  createShop,
+  facet,
+  indexShop,
+  manifest,
+  PEOPLE,
+  prose,
+  putArticle,
+  storeRows,
+} from './fixture.js';
+
+type Row = Record<string, unknown>;
+
+const plain = (rows: readonly Row[]): Row[] => rows.map((r) => ({ ...r }));
+
+test('indexing on the embedded engine', async (t) => {
+  const engine = await openEngine({ kind: 'pglite', dataDir: null });
+  t.teardown(() => engine.close());
+  const { system } = engine;
+  const epoch = async (version: string) => Number((await storeState(system, 'article', version))?.epoch);
+
+  await t.test('raw chunks are slices of the source, by the offsets that they state', async (t) => {
+    await createShop(system);
+    const summary = await indexShop(system, 'raw');
+    t.match(summary, { documents: 5, added: 5, changed: 0, removed: 0, redactions: { byKind: {}, values: 0 } });
+    const rows = await storeRows(system, 'raw');
+    t.equal(rows.length, summary.chunks);
+    t.ok(rows.length > 8);
+    for (const row of rows) {
+      const body = ARTICLES.find((a) => a.id === row['doc_id'])?.body ?? '';
+      t.equal(sliceCodePoints(body, Number(row['start_char']), Number(row['end_char'])), row['text']);
+      t.equal(createHash('sha256').update(`${row['text']}`).digest('hex'), row['sha256']);
+      t.equal(row['chunk_id'], `${row['doc_id']}#${`${row['ordinal']}`.padStart(6, '0')}`);
+    }
+    const wrong = await system.query(
+      `select c.chunk_id from osl_content.article__raw c join shop.article a on a.id = c.doc_id
+        where substr(a.body, c.start_char + 1, c.end_char - c.start_char) <> c.text or c.entity_key is distinct from a.product
+           or c.author is distinct from a.author or c.words <> a.words or c.__ordinal <> 7 or c.redacted_fields <> '{}'`,
+    );
+    t.strictSame(wrong, [], 'Postgres counts the same characters');
+  });
+
+  await t.test('every letter of a document is in some chunk, and no chunk is too long', async (t) => {
+    const rows = await storeRows(system, 'raw');
+    for (const { id, body } of ARTICLES) {
+      const covered = new Set<number>();
+      for (const row of rows.filter((r) => r['doc_id'] === id)) {
+        t.ok(`${row['text']}`.length <= facet.chunking.maxChars);
+        for (let i = Number(row['start_char']); i < Number(row['end_char']); i++) covered.add(i);
+      }
+      const missed = [...body].filter((c, i) => !covered.has(i) && /\S/.test(c));
+      t.strictSame(missed, []);
+    }
+  });
+
+  await t.test('nothing changed: nothing embedded, the epoch stands', async (t) => {
+    const before = await epoch('raw');
+    const embedder = counting(lexicalEmbedder);
+    t.match(await indexShop(system, 'raw', { embedder }), { documents: 5, added: 0, changed: 0, removed: 0 });
+    t.equal(embedder.texts, 0);
+    t.equal(await epoch('raw'), before);
+  });
+
+  await t.test('what was added, changed and removed is, and the rest is left alone', async (t) => {
+    const before = await storeRows(system, 'raw');
+    const start = await epoch('raw');
+    await putArticle(system, article('a2', 2, 'n', 'New', 'Quite another text about zebras.'));
+    await putArticle(system, article('a9', 9, 'n', 'Added', 'A text about giraffes.'));
+    await system.query("delete from shop.article where id = 'a3'");
+    t.match(await indexShop(system, 'raw'), { documents: 5, added: 1, changed: 1, removed: 1 });
+    const after = await storeRows(system, 'raw');
+    const same = (rows: readonly Row[]) => plain(rows.filter((r) => !['a2', 'a3', 'a9'].includes(`${r['doc_id']}`)));
+    t.strictSame(same(after), same(before));
+    t.strictSame(
+      after.filter((r) => ['a2', 'a3', 'a9'].includes(`${r['doc_id']}`)).map((r) => r['text']),
+      ['Quite another text about zebras.', 'A text about giraffes.'],
+    );
+    t.ok((await epoch('raw')) > start);
+  });
+
+  await t.test('metadata and keys count as content', async (t) => {
+    await system.query("update shop.article set product = 77, title = 'Other' where id = 'a2'");
+    t.match(await indexShop(system, 'raw'), { changed: 1 });
+    const [row] = (await storeRows(system, 'raw')).filter((r) => r['doc_id'] === 'a2');
+    t.match(row, { entity_key: 77, title: 'Other' });
+  });
+
+  await t.test('the masked version has none of the declared values', async (t) => {
+    await createShop(system);
+    const summary = await indexShop(system, 'masked');
+    t.match(summary.redactions, {
+      byKind: { person: 7, pii: 2, email: 1, secret: 1 },
+      exceptions: { short: 3 },
+      skippedColumns: [{ column: 'shop.person.photo', type: 'bytea' }],
+    });
+    const rows = await storeRows(system, 'masked');
+    const stored = rows.map((r) => JSON.stringify({ ...r, dense: null, lex: null })).join('\n');
+    for (const value of ['zoe@', 'ångström <', 'ångström"', 'strasser', 'Straßer', 'hansi', 'ghp_', 'other@host']) {
+      t.notOk(stored.toLowerCase().normalize('NFKC').includes(value.toLowerCase()), value);
+    }
+    t.match(stored, /Ångströmsson/, 'whole words only');
+    const a1 = rows.filter((r) => r['doc_id'] === 'a1');
+    t.match(a1.at(-1)?.['text'], /Written by \[redacted\] <\[redacted\]>\.$/);
+    t.match(a1[0], { author: '[redacted]', title: 'On mills', redacted_fields: ['author'] });
+    const a2 = rows.find((r) => r['doc_id'] === 'a2');
+    t.match(a2, { title: 'Notes by [redacted]', redacted_fields: ['author', 'title'] });
+    const a5 = rows.find((r) => `${r['text']}`.startsWith('The windmill of Zo'));
+    t.match(a5?.['doc_id'], /^redacted-[0-9a-f]{24}$/, 'an id that holds a value has a stand-in');
+    const documents = await system.query("select doc_id from osl_content.document where version = 'masked'");
+    t.notMatch(JSON.stringify(documents), /stra/i);
+  });
+
+  await t.test('a new declared value redacts old text again, and only that', async (t) => {
+    await system.query("insert into shop.person values ('p9', 'turns slowly', null, null, null, null)");
+    const embedder = counting(lexicalEmbedder);
+    const summary = await indexShop(system, 'masked', { embedder });
+    t.match(summary, { added: 0, changed: 3 });
+    t.notMatch(JSON.stringify(await storeRows(system, 'masked')), /turns slowly/i);
+    t.match(await indexShop(system, 'masked'), { changed: 0 });
+  });
+
+  await t.test('an abort in the middle leaves whole batches, and the next run goes on', async (t) => {
+    await createShop(system);
+    const stop = new AbortController();
+    let batches = 0;
+    const progress: IndexProgress[] = [];
+    await t.rejects(
+      indexFacet(
+        system,
+        manifest,
+        facet,
+        { embedder: lexicalEmbedder, versions: ['raw'], batch: 2, signal: stop.signal },
+        (p) => {
+          progress.push(p);
+          if (++batches === 2) stop.abort(new Error('stopped'));
+        },
+      ),
+      { message: 'stopped' },
+    );
+    t.match(progress, [
+      { facet: 'article', version: 'raw', done: 2, total: 5 },
+      { done: 4, total: 5 },
+    ]);
+    t.ok(progress.every((p) => p.documentsPerSecond > 0 && p.secondsLeft !== null));
+    t.match(await storeState(system, 'article', 'raw'), { state: 'building' });
+    await t.rejects(openStore(system, facet, 'raw', lexicalEmbedder, 3), { code: 'storeBuilding' });
+    const held = await storeRows(system, 'raw');
+    t.ok(held.length > 0);
+    t.match(await indexShop(system, 'raw'), { documents: 5, added: 1, changed: 0 });
+    t.match(await openStore(system, facet, 'raw', lexicalEmbedder, 3), { state: 'ready', table: 'article__raw' });
+    const resumed = await storeRows(system, 'raw');
+    await createShop(system);
+    await indexShop(system, 'raw');
+    t.strictSame(plain(resumed), plain(await storeRows(system, 'raw')), 'as an unbroken run makes it');
+  });
+
+  await t.test('an embedder that fails leaves nothing of its batch', async (t) => {
+    await createShop(system);
+    let calls = 0;
+    const embedder = counting(lexicalEmbedder, () => {
+      if (++calls === 2) throw new ContentError('endpoint', 'the endpoint answered 500');
+    });
+    await t.rejects(indexShop(system, 'raw', { embedder }), { code: 'endpoint' });
+    const ids = new Set((await storeRows(system, 'raw')).map((r) => r['doc_id']));
+    t.strictSame([...ids], ['Straßer/a5']);
+  });
+
+  await t.test('another embedder or other settings are refused, and indexing makes a new store', async (t) => {
+    await createShop(system);
+    await indexShop(system, 'raw');
+    const start = await epoch('raw');
+    const other = { ...lexicalEmbedder, fingerprint: 'other' };
+    await t.rejects(openStore(system, facet, 'raw', other, 3), { code: 'storeMismatch' });
+    await t.rejects(openStore(system, facet, 'raw', lexicalEmbedder, 4), { code: 'storeMismatch' });
+    const smaller = { ...facet, chunking: { maxChars: 150, overlapChars: 0 } };
+    await t.rejects(openStore(system, smaller, 'raw', lexicalEmbedder, 3), { code: 'storeMismatch' });
+    await t.rejects(openStore(system, facet, 'masked', lexicalEmbedder, 3), { code: 'storeMissing' });
+    await t.rejects(openStore(system, facet, 'none', lexicalEmbedder, 3), { code: 'unknownVersion' });
+    t.match(await indexShop(system, 'raw', { embedder: other }), { added: 5 });
+    t.ok((await epoch('raw')) > start, 'the epoch goes on');
+    t.match(await openStore(system, facet, 'raw', other, 3), { state: 'ready' });
+  });
+
+  await t.test('two runs at once: the later one wins, the other says so', async (t) => {
+    await createShop(system);
+    let inner: Promise<unknown> | null = null;
+    const embedder = {
+      ...lexicalEmbedder,
+      async embed(texts: readonly string[], role: 'document' | 'query') {
+        inner ??= indexShop(system, 'raw');
+        await inner;
+        return lexicalEmbedder.embed(texts, role);
+      },
+    };
+    await t.rejects(indexShop(system, 'raw', { embedder }), { code: 'overtaken' });
+    t.match(await storeState(system, 'article', 'raw'), { state: 'ready', documents: 5 });
+  });
+
+  await t.test('ids that do not identify are refused before anything is made', async (t) => {
+    await createShop(system);
+    await system.script(`alter table shop.article drop constraint article_pkey; alter table shop.article alter id drop not null`);
+    await system.query("insert into shop.article (id, body) values ('a1', 'twice')");
+    await t.rejects(indexShop(system, 'raw'), { code: 'documentIds' });
+    await system.query("delete from shop.article where body = 'twice'");
+    await system.query("insert into shop.article (id, body) values (null, 'none')");
+    await t.rejects(indexShop(system, 'raw'), { code: 'documentIds' });
+    t.equal(await storeState(system, 'article', 'raw'), null);
+  });
+
+  await t.test('a store can be dropped', async (t) => {
+    await createShop(system);
+    await indexShop(system, 'raw');
+    await dropStore(system, 'article', 'raw');
+    t.equal(await storeState(system, 'article', 'raw'), null);
+    t.strictSame(plain(await system.query("select to_regclass('osl_content.article__raw') as t")), [{ t: null }]);
+    t.equal((await system.query('select 1 from osl_content.document')).length, 0);
+  });
+
+  await t.test('hidden documents change no row of the visible ones', async (t) => {
+    const masked = async (articles: typeof ARTICLES) => {
+      await createShop(system, PEOPLE, articles);
+      await indexShop(system, 'masked');
+      return plain(await storeRows(system, 'masked')).filter((r) => r['doc_id'] === 'a1' || r['doc_id'] === 'a2');
+    };
+    const few = await masked(ARTICLES);
+    const secret = Array.from({ length: 20 }, (_, i) => article(`b${i}`, 8, null, 't', prose('windmill', 30)));
+    t.strictSame(await masked([...ARTICLES.slice(0, 2), ...secret]), few);
+  });
+
+  await t.test('the query and the chunks meet in SQL as BM25 has it', async (t) => {
+    await createShop(system);
+    await indexShop(system, 'raw');
+    const rows = await ranked(system, 'slowly turning WINDMILLS', 'true');
+    t.strictSame(new Set(rows.map((r) => r['doc_id'])), new Set(['a1', 'Straßer/a5', 'a2', 'a3']));
+    t.ok(`${rows[0]?.['text']}`.includes('windmill'));
+    t.strictSame(await ranked(system, 'xylophone', 'true'), []);
+    const permitted = "doc_id = 'a2'";
+    const alone = await ranked(system, 'windmill cranes', permitted);
+    t.ok(alone.length > 0 && alone.every((r) => Number(r['score']) > 0 && `${r['text']}`.includes('crane')));
+    await system.query("delete from osl_content.article__raw where doc_id <> 'a2'");
+    t.strictSame(await ranked(system, 'windmill cranes', permitted), alone, 'hidden rows shift no score');
+  });
+});
+
+async function ranked(system: SystemDoor, text: string, permitted: string): Promise<Row[]> {
+  const { ids } = termsOf(text);
+  const [all] = await system.query(`select count(*) as n from osl_content.article__raw where ${permitted}`);
+  const found = await system.query(
+    `select q.id, count(*) as n from unnest($1::int4[]) q(id) join osl_content.article__raw c on c.terms @> array[q.id]
+      where ${permitted} group by q.id`,
+    [ids],
+  );
+  const frequencies = new Map(found.map((r) => [Number(r['id']), Number(r['n'])]));
+  const query = lexicalQuery(text, {
+    documents: Number(all?.['n']),
+    documentFrequency: (id) => frequencies.get(id) ?? 0,
+  });
+  if (query === null) return [];
+  const rows = await system.query(
+    `select doc_id, text, -(lex operator(public.<#>) $1::public.sparsevec) as score from osl_content.article__raw
+      where ${permitted} and terms && $2::int4[] order by 3 desc, chunk_id`,
+    [query.vector, query.termIds],
+  );
+  return plain(rows);
+}
+
+test('kill -9 in the middle of indexing: the next run goes on with what was committed', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'osl-content-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const dataDir = join(folder, 'pg');
+  const child = spawn(process.execPath, ['dist/test/content/killed.js', dataDir], { stdio: 'inherit' });
+  t.strictSame(await once(child, 'exit'), [null, 'SIGKILL']);
+  const engine = await openEngine({ kind: 'pglite', dataDir });
+  t.teardown(() => engine.close());
+  const { system } = engine;
+  t.match(await storeState(system, 'article', 'masked'), { state: 'building' });
+  const embedder = counting(lexicalEmbedder);
+  const summary = await indexShop(system, 'masked', { embedder });
+  t.match(summary, { documents: 5, added: 1, changed: 0 });
+  const rows = plain(await storeRows(system, 'masked'));
+  t.ok(embedder.texts < rows.length);
+  const clear = (all: readonly Row[]) => all.filter((r) => !`${r['doc_id']}`.startsWith('redacted-'));
+  await createShop(system);
+  await indexShop(system, 'masked');
+  t.strictSame(clear(rows), clear(plain(await storeRows(system, 'masked'))));
+});
