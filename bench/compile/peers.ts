@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Measure, measure, median } from '../report.js';
+import { type Measure, median, paired } from '../report.js';
 import type { Order, Reply } from './peer-process.js';
 
 /** SQL of a question, and the values of its parameters. */
@@ -56,14 +56,13 @@ export async function runPeers(
   const measures: Measure[] = [];
   for (const peer of peers) {
     await peer.time(0, 2 * size);
-    const pairs: { readonly us: number; readonly them: number }[] = [];
+    const us: number[] = [];
+    const them: number[] = [];
     for (let round = 1; round <= rounds; round++) {
-      const us = median(ours(size));
-      pairs.push({ us, them: await peer.time(1_000 + round * size, size) });
+      us.push(median(ours(size)));
+      them.push(await peer.time(1_000 + round * size, size));
     }
-    const ratio = median(pairs.map((p) => p.them / p.us));
-    const theirs = pairs.map((p) => p.them);
-    measures.push(measure(peer.id, 'µs', theirs, `theirs: ${peer.name}`, ratio));
+    measures.push(paired(peer.id, 'µs', 'less', us, them, peer.name));
   }
   return measures;
 }

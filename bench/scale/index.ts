@@ -25,7 +25,7 @@ export async function scaleBench(quick: boolean): Promise<Findings> {
   try {
     const files = { small: write(dir, 'small', SMALL), large: write(dir, 'large', LARGE) };
     const loads: Loaded[] = [];
-    for (let round = 0; round < (quick ? 2 : 7); round++) loads.push(await load(files.large));
+    for (let round = 0; round < (quick ? 1 : 7); round++) loads.push(await load(files.large));
     const [large] = loads;
     if (large === undefined) throw new Error('nothing was loaded');
     const small = await load(files.small);

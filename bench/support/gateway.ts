@@ -44,7 +44,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     BENCH_DATABASE_URL_SYSTEM: options.postgres.url,
   };
   const command = options.command ?? [process.execPath, resolve('bin/osl.js'), 'serve', '--json'];
-  const child = await startChild(command, { env }, (line) => line.includes('"listening"'));
+  const forget = (): void => rmSync(dataDir, { recursive: true, force: true });
+  const child = await startChild(command, { env }, (line) => line.includes('"listening"')).catch((error) => {
+    forget();
+    throw error;
+  });
   const ports: unknown = JSON.parse(child.ready);
   return {
     child,
@@ -57,7 +61,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       ),
     stop: async () => {
       await child.stop();
-      rmSync(dataDir, { recursive: true, force: true });
+      forget();
     },
   };
 }

@@ -29,7 +29,11 @@ export const POLICY = 'bench/wire/policy.yaml';
 
 export async function startContestants(postgres: NativePostgres): Promise<Contestants> {
   const bouncer = await startPgBouncer(postgres.readerUrl, BOUNCER_POOL);
-  const process = await startGateway({ manifestFile: MANIFEST, policyFile: POLICY, postgres });
+  const starting = startGateway({ manifestFile: MANIFEST, policyFile: POLICY, postgres });
+  const process = await starting.catch(async (error) => {
+    await bouncer?.stop();
+    throw error;
+  });
   if (bouncer === null) globalThis.process.stderr.write('pgbouncer: not run, since it is not installed\n');
   return {
     direct: directContestant(postgres),

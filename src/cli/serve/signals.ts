@@ -25,8 +25,11 @@ export function untilToldToStop(handlers: SignalHandlers): Promise<void> {
     process.on('SIGTERM', stop);
     const onTerminal = process.stdout.isTTY || process.stderr.isTTY;
     process.on('SIGHUP', () => {
-      if (onTerminal && !hasTerminal()) stop();
-      else handlers.reload();
+      if (onTerminal && !hasTerminal()) {
+        // Node 20 ends in an abort, and a core file, where it cannot put its terminal back in order.
+        process.once('exit', () => process.kill(process.pid, 'SIGKILL'));
+        stop();
+      } else handlers.reload();
     });
   });
 }

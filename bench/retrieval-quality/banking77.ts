@@ -1,0 +1,199 @@
+import type { Duplicate } from '../../src/content/index.js';
+import {
+  type ArgumentValues,
+  type EncoderName,
+  lexicalEmbedder,
+  type Passage,
+  runEncoder,
+} from '../../src/content/index.js';
+import { type Measure, measure } from '../report.js';
+import { plainBm25 } from './baselines.js';
+import { skipped } from './chunk-spans.js';
+import { bankingData, type Intent, missingData } from './data.js';
+
+/** Accuracies that the data's README states, the middle of its ranges. */
+const README: ReadonlyMap<number, number> = new Map([
+  [0, 0.475],
+  [5, 0.59],
+  [10, 0.67],
+]);
+
+/** Quality of the encoder operators with `lexical-v1` on questions with known intents. */
+export async function banking77Bench(quick: boolean): Promise<readonly Measure[]> {
+  const missing = missingData('banking77');
+  if (missing !== null) return skipped(missing);
+  const { train, test, labels } = bankingData();
+  const asked = test.filter((_, i) => !quick || i % 10 === 0);
+  const passages = await passagesOf(asked);
+  const some = labels.filter((_, i) => i % 8 === 0).slice(0, 10);
+  const few = test.filter((t) => some.includes(t.label));
+  return [
+    ...(await classifyMeasures(asked, passages, train, labels)),
+    await tagMeasure(asked, passages, train, labels),
+    retrievalMeasure(asked, train),
+    await clusterMeasure(few, some.length),
+    await outlierMeasure(test, labels),
+    await dedupMeasure(train.slice(0, 1_000)),
+    await similarityMeasure(few),
+  ];
+}
+
+async function passagesOf(intents: readonly Intent[]): Promise<readonly Passage[]> {
+  const vectors = await lexicalEmbedder.embed(
+    intents.map((i) => i.text),
+    'document',
+  );
+  return intents.map(({ text }, i) => ({
+    chunkId: `${i}`.padStart(6, '0'),
+    text,
+    vector: vectors[i] ?? new Float32Array(),
+  }));
+}
+
+function run(
+  name: EncoderName,
+  passages: readonly Passage[],
+  values: ArgumentValues,
+  query = '',
+): Promise<readonly unknown[]> {
+  return runEncoder(name, passages, values, { embedder: lexicalEmbedder, query });
+}
+
+function withExamples(train: readonly Intent[], labels: readonly string[], count: number): unknown {
+  return labels.map((label) => ({
+    label,
+    examples: train
+      .filter((t) => t.label === label)
+      .slice(0, count)
+      .map((t) => t.text),
+  }));
+}
+
+async function classifyMeasures(
+  asked: readonly Intent[],
+  passages: readonly Passage[],
+  train: readonly Intent[],
+  labels: readonly string[],
+): Promise<readonly Measure[]> {
+  const out: Measure[] = [];
+  for (const [examples, reference] of README) {
+    const values = await run('CLASSIFY', passages, { labels: withExamples(train, labels, examples) });
+    const accuracy = share(asked, (intent, i) => values[i] === intent.label);
+    out.push(
+      one(
+        `banking77.classify.accuracy.${examples}_examples`,
+        accuracy,
+        asked.length,
+        'nearest n-gram example',
+        reference,
+      ),
+    );
+  }
+  return out;
+}
+
+/** Of the tags given, the best F1 over thresholds. */
+async function tagMeasure(
+  asked: readonly Intent[],
+  passages: readonly Passage[],
+  train: readonly Intent[],
+  labels: readonly string[],
+): Promise<Measure> {
+  let best = 0;
+  for (const threshold of [0.35, 0.4, 0.45, 0.5, 0.55, 0.6]) {
+    const tags = (await run('TAG', passages, {
+      labels: withExamples(train, labels, 10),
+      threshold,
+    })) as string[][]; // TAG gives texts
+    const hits = asked.filter((intent, i) => tags[i]?.includes(intent.label)).length;
+    const given = tags.reduce((sum, t) => sum + t.length, 0);
+    best = Math.max(best, (2 * hits) / Math.max(1, given + asked.length));
+  }
+  return one('banking77.tag.best_f1.10_examples', best, asked.length);
+}
+
+/** Whether the best of all training questions has the intent, by plain BM25: what retrieval alone would say. */
+function retrievalMeasure(asked: readonly Intent[], train: readonly Intent[]): Measure {
+  const rank = plainBm25(train.map((t) => t.text));
+  const sample = asked.filter((_, i) => i % 5 === 0);
+  const accuracy = share(sample, ({ text, label }) => train[rank(text)[0] ?? -1]?.label === label);
+  return one('banking77.nearest_by_plain_bm25.accuracy', accuracy, sample.length);
+}
+
+/** The share of passages whose intent is the commonest of their cluster. */
+async function clusterMeasure(intents: readonly Intent[], k: number): Promise<Measure> {
+  const clusters = (await run('CLUSTER', await passagesOf(intents), { k })) as number[]; // CLUSTER gives numbers
+  const counts = new Map<number, Map<string, number>>();
+  for (const [i, { label }] of intents.entries()) {
+    const of = counts.get(clusters[i] ?? 0) ?? new Map<string, number>();
+    of.set(label, (of.get(label) ?? 0) + 1);
+    counts.set(clusters[i] ?? 0, of);
+  }
+  const pure = [...counts.values()].reduce((sum, of) => sum + Math.max(...of.values()), 0);
+  return one('banking77.cluster.purity', pure / intents.length, intents.length, 'chance', 1 / k);
+}
+
+/** Forty questions of one intent with one of each of ten others among them: does OUTLIER put those first? */
+async function outlierMeasure(test: readonly Intent[], labels: readonly string[]): Promise<Measure> {
+  const areas: number[] = [];
+  for (const label of labels.slice(0, 20)) {
+    const inside = test.filter((t) => t.label === label);
+    const outside = labels
+      .filter((l) => l !== label)
+      .slice(0, 70)
+      .filter((_, i) => i % 7 === 0);
+    const strangers = outside.flatMap((l) => test.filter((t) => t.label === l).slice(0, 1));
+    const scores = (await run('OUTLIER', await passagesOf([...inside, ...strangers]), { k: 5 })) as number[]; // there are more than 5
+    areas.push(areaUnderCurve(scores.slice(inside.length), scores.slice(0, inside.length)));
+  }
+  return one(
+    'banking77.outlier.auc',
+    areas.reduce((s, a) => s + a, 0) / areas.length,
+    areas.length,
+    'chance',
+    0.5,
+  );
+}
+
+/** Of pairs that DEDUP links, the share of one intent. */
+async function dedupMeasure(intents: readonly Intent[]): Promise<Measure> {
+  const groups = (await run('DEDUP', await passagesOf(intents), { threshold: 0.8 })) as Duplicate[]; // DEDUP gives these
+  const linked = groups.flatMap((g, i) => (g.of === null ? [] : [[i, Number(g.of)] as const]));
+  const same = linked.filter(([a, b]) => intents[a]?.label === intents[b]?.label).length;
+  return one('banking77.dedup.precision', same / Math.max(1, linked.length), linked.length);
+}
+
+/** Whether questions of one intent are more similar than others. */
+async function similarityMeasure(intents: readonly Intent[]): Promise<Measure> {
+  const areas: number[] = [];
+  const passages = await passagesOf(intents);
+  for (const { text, label } of intents.filter((_, i) => i % 10 === 0)) {
+    const scores = (await run('SIMILARITY', passages, { reference: text })) as number[]; // SIMILARITY gives numbers
+    const others = scores.map((score, i) => ({ score, ...intents[i] })).filter((o) => o.text !== text);
+    const of = (same: boolean): number[] =>
+      others.filter((o) => (o.label === label) === same).map((o) => o.score);
+    areas.push(areaUnderCurve(of(true), of(false)));
+  }
+  return one(
+    'banking77.similarity.auc',
+    areas.reduce((s, a) => s + a, 0) / areas.length,
+    areas.length,
+    'chance',
+    0.5,
+  );
+}
+
+/** The chance that one of `high` is above one of `low`. */
+function areaUnderCurve(high: readonly number[], low: readonly number[]): number {
+  let wins = 0;
+  for (const h of high) for (const l of low) wins += h > l ? 1 : h === l ? 0.5 : 0;
+  return wins / Math.max(1, high.length * low.length);
+}
+
+function share<T>(items: readonly T[], holds: (item: T, i: number) => boolean): number {
+  return items.filter(holds).length / Math.max(1, items.length);
+}
+
+function one(id: string, value: number, n: number, against: string | null = null, reference = 1): Measure {
+  return { ...measure(id, 'share', [value], against, against === null ? null : value / reference), n };
+}

@@ -1,0 +1,73 @@
+import fc from 'fast-check';
+import { test } from 'tap';
+import { chunkSpans, countCodePoints, sliceCodePoints } from '../../src/content/index.js';
+import { CodePoints } from '../../src/content/offsets.js';
+
+const chunks = (text: string, maxChars: number, overlapChars = 0): string[] =>
+  chunkSpans(text, { maxChars, overlapChars }).map(({ start, end }) => text.slice(start, end));
+
+test('chunks end at headings, then paragraphs, then sentences, then words', async (t) => {
+  t.strictSame(chunks('aaaa bbbb.\n\ncccc dddd\n# Head\neeee', 28), ['aaaa bbbb.\n\ncccc dddd', '# Head\neeee']);
+  t.strictSame(chunks('aaaa bbbb. cc\n\ndddd eeee ffff gg', 20), ['aaaa bbbb. cc', 'dddd eeee ffff gg']);
+  t.strictSame(chunks('aaaa bbbb cc. dddd eeee ffff', 20), ['aaaa bbbb cc.', 'dddd eeee ffff']);
+  t.strictSame(chunks('aaaa bbbb cccc dddd eeee ffff', 20), ['aaaa bbbb cccc dddd', 'eeee ffff']);
+  t.strictSame(chunks('a'.repeat(25), 10), ['a'.repeat(10), 'a'.repeat(10), 'a'.repeat(5)]);
+  t.strictSame(chunks('https://example.org/aaaaaaaaaa', 20), ['https://example.org/', 'aaaaaaaaaa']);
+  t.strictSame(chunks(' \n\t ', 20), []);
+  t.strictSame(chunks('  short ', 20), ['short']);
+});
+
+test('neighbours overlap by whole sentences or words', async (t) => {
+  t.strictSame(chunks('One two three. Four five six. Seven eight nine ten.', 32, 16), [
+    'One two three. Four five six.',
+    'Four five six. Seven eight nine',
+    'eight nine ten.',
+  ]);
+});
+
+const piece = fc.constantFrom('a', 'word ', '. ', '\n', '\n\n', '# ', '😀', 'é', '日本', '-', ' ', 'longlonglong', '\ud83d');
+
+test('property: chunks are in order, bounded, whole characters, and leave nothing out', async (t) => {
+  fc.assert(
+    fc.property(
+      fc.array(piece, { maxLength: 80 }),
+      fc.integer({ min: 4, max: 50 }),
+      fc.double({ min: 0, max: 0.5, noNaN: true }),
+      (pieces, maxChars, overlap) => {
+        const text = pieces.join('');
+        const spans = chunkSpans(text, { maxChars, overlapChars: Math.floor(maxChars * overlap) });
+        let [covered, last] = [0, -1];
+        for (const { start, end } of spans) {
+          if (start <= last || end <= start || end - start > maxChars) return false;
+          if (/\S/.test(text.slice(covered, start))) return false;
+          if (/^\s|\s$/.test(text.slice(start, end))) return false;
+          if (/[\ud800-\udbff](?=[\udc00-\udfff])/.test(text.slice(start - 1, start + 1)) && start > 0) {
+            if (/^[\udc00-\udfff]/.test(text.slice(start)) && /[\ud800-\udbff]$/.test(text.slice(0, start))) return false;
+          }
+          [covered, last] = [Math.max(covered, end), start];
+        }
+        return !/\S/.test(text.slice(covered));
+      },
+    ),
+    { numRuns: 5_000 },
+  );
+  t.pass();
+});
+
+test('property: offsets in code points cut the same text', async (t) => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.nat(), fc.nat(), (text, a, b) => {
+      const letters = [...text];
+      const [from, to] = [Math.min(a, b) % (letters.length + 1), Math.max(a, b) % (letters.length + 1)];
+      if (from > to) return true;
+      const start = letters.slice(0, from).join('').length;
+      const end = letters.slice(0, to).join('').length;
+      const span = new CodePoints(text).span({ start, end });
+      return (
+        span.start === from && span.end === to && sliceCodePoints(text, from, to) === text.slice(start, end) &&
+        countCodePoints(text) === letters.length
+      );
+    }),
+  );
+  t.pass();
+});

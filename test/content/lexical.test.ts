@@ -1,0 +1,81 @@
+import { test } from 'tap';
+import { cosine, inverseFrequency, lexicalEmbedder, lexicalQuery, TERM_SPACE, termsOf } from '../../src/content/index.js';
+import { averageLength, lexicalWeights } from '../../src/content/lexical/bm25.js';
+import { ngramVector } from '../../src/content/lexical/ngrams.js';
+import { stem } from '../../src/content/lexical/stem.js';
+import { termTexts } from '../../src/content/lexical/terms.js';
+
+test('stems are those of the published algorithm', async (t) => {
+  const published =
+    'caresses caress ponies poni ties ti cats cat feed feed agreed agre plastered plaster motoring motor sing sing ' +
+    'conflated conflat troubled troubl sized size hopping hop tanned tan falling fall hissing hiss failing fail ' +
+    'filing file happy happi sky sky relational relat conditional condit rational ration valenci valenc ' +
+    'digitizer digit radicalli radic vietnamization vietnam predication predic operator oper feudalism feudal ' +
+    'decisiveness decis hopefulness hope formaliti formal sensitiviti sensit triplicate triplic formative form ' +
+    'electriciti electr electrical electr goodness good revival reviv allowance allow inference infer airliner airlin ' +
+    'adjustable adjust defensible defens irritant irrit replacement replac adjustment adjust dependent depend ' +
+    'adoption adopt homologou homolog communism commun activate activ effective effect probate probat rate rate ' +
+    'cease ceas controll control roll roll yes ye naïve naïve sha256 sha256';
+  const words = published.split(' ');
+  for (let i = 0; i < words.length; i += 2) t.equal(stem(words[i] ?? ''), words[i + 1]);
+});
+
+test('terms know names of things, scripts without spaces, and no stop words', async (t) => {
+  const terms = (text: string): string[] => [...termTexts(text)];
+  t.strictSame(terms('The parseArgs of HTTPServer2'), ['parsearg', 'pars', 'arg', 'httpserver2', 'http', 'server']);
+  t.strictSame(terms('snake_case @scope/pkg'), ['snake', 'case', 'scope', 'pkg']);
+  t.strictSame(terms('東京都'), ['東京', '京都']);
+  t.strictSame(terms('Ｆｕｌｌ'), ['full']);
+  t.strictSame(terms('… !'), []);
+});
+
+test('term ids are distinct, ascending and positions of the sparse vector', async (t) => {
+  const { ids, counts, length } = termsOf('mill mills wind');
+  t.equal(length, 3);
+  t.strictSame([...counts].sort(), [1, 2]);
+  t.ok(ids.every((id, i) => id >= 1 && id <= TERM_SPACE && id > (ids[i - 1] ?? 0)));
+  t.strictSame(termsOf('wind mill mills'), termsOf('mill mills wind'));
+});
+
+test('weights and query give BM25 as the book has it', async (t) => {
+  const documents = ['mill mill wind', 'wind sea', 'sea salt fish boat'];
+  const average = 3;
+  const all = documents.map(termsOf);
+  const frequency = (id: number): number => all.filter((d) => d.ids.includes(id)).length;
+  const query = lexicalQuery('mill wind unheard', { documents: 3, documentFrequency: frequency });
+  t.ok(query);
+  const scores = all.map((d) => dot(lexicalWeights(d, average), query?.vector ?? ''));
+  const idf = (n: number): number => Math.log(1 + (3 - n + 0.5) / (n + 0.5));
+  const tf = (f: number, length: number): number => (f * 2.2) / (f + 1.2 * (0.25 + (0.75 * length) / average));
+  const expected = [idf(1) * tf(2, 3) + idf(2) * tf(1, 3), idf(2) * tf(1, 2), 0];
+  for (const [i, score] of scores.entries()) t.ok(Math.abs(score - (expected[i] ?? 0)) < 1e-5);
+  t.equal(query?.termIds.length, 2, 'a term that no permitted row has is left out');
+  t.equal(lexicalQuery('unheard', { documents: 3, documentFrequency: frequency }), null);
+  t.equal(lexicalQuery('the of', { documents: 3, documentFrequency: () => 3 }), null);
+  t.ok(inverseFrequency(3, 3) > 0);
+  t.equal(averageLength(1200), 113);
+});
+
+function dot(a: string, b: string): number {
+  const parse = (text: string): Map<string, number> =>
+    new Map(
+      text
+        .slice(1, text.indexOf('}'))
+        .split(',')
+        .map((e): [string, number] => [e.split(':')[0] ?? '', Number(e.split(':')[1])]),
+    );
+  const other = parse(b);
+  let sum = 0;
+  for (const [id, weight] of parse(a)) sum += weight * (other.get(id) ?? 0);
+  return sum;
+}
+
+test('n-gram vectors are unit, equal for equal words, and near for near ones', async (t) => {
+  const [a, b, c] = [ngramVector('lost credit card'), ngramVector('LOST, credit-card!'), ngramVector('losing a card')];
+  t.ok(Math.abs(a.reduce((s, x) => s + x * x, 0) - 1) < 1e-4);
+  t.equal(cosine(a, b), 1);
+  t.ok(cosine(a, c) > 0.2 && cosine(a, ngramVector('weather tomorrow')) < 0.1);
+  t.equal(cosine(a, ngramVector('')), 0);
+  const [again] = await lexicalEmbedder.embed(['lost credit card'], 'query');
+  t.strictSame(again, a);
+});
