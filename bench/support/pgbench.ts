@@ -23,7 +23,7 @@ export interface Target {
 export interface Load {
   readonly mode: Mode;
   readonly clients: number;
-  /** Either for so long, or so many transactions of each client. */
+  /** Either for so long, connecting included, or so many transactions of each client. */
   readonly seconds?: number;
   readonly transactions?: number;
 }
@@ -32,6 +32,8 @@ export interface Throughput {
   /** Without the time of connecting. */
   readonly tps: number;
   readonly latencyMs: number;
+  /** How many there were in all. */
+  readonly transactions: number;
 }
 
 /** One run of pgbench. @throws Error where a statement fails */
@@ -56,8 +58,9 @@ function throughputOf({ name }: Target, report: string): Throughput {
   const tps = /^tps = ([\d.]+)/m.exec(report)?.[1];
   const latency = /^latency average = ([\d.]+) ms/m.exec(report)?.[1];
   const failed = /^number of failed transactions: (\d+)/m.exec(report)?.[1] ?? '0';
-  if (tps === undefined || latency === undefined || failed !== '0') {
+  const transactions = Number(/^number of transactions actually processed: (\d+)/m.exec(report)?.[1] ?? 0);
+  if (tps === undefined || latency === undefined || failed !== '0' || transactions === 0) {
     throw new Error(`pgbench against ${name} did nothing that counts: ${report}`);
   }
-  return { tps: Number(tps), latencyMs: Number(latency) };
+  return { tps: Number(tps), latencyMs: Number(latency), transactions };
 }

@@ -33,7 +33,7 @@ async function oneLoad(
   const id = `wire.point.${mode}c${load.clients}`;
   // PgBouncer before 1.21 loses prepared statements in transaction mode.
   const bouncer = load.mode === 'prepared' ? null : pgbouncer;
-  const runs = { direct: [] as Run[], bouncer: [] as Run[], gateway: [] as Run[] };
+  const runs: Record<'direct' | 'bouncer' | 'gateway', Run[]> = { direct: [], bouncer: [], gateway: [] };
   for (let round = 0; round < plan.rounds; round++) {
     runs.direct.push(await once(direct, plan, load));
     if (bouncer !== null) runs.bouncer.push(await once(bouncer, plan, load));
@@ -61,10 +61,12 @@ interface Run {
 async function once(contestant: Contestant, plan: PointPlan, load: PointPlan['loads'][number]): Promise<Run> {
   const { pid } = contestant;
   const before = pid === null ? 0 : cpuSeconds(pid);
-  const { tps } = await pgbench(contestant.target(pointQuery(plan.rows)), { ...load, seconds: plan.seconds });
+  const { tps, transactions } = await pgbench(contestant.target(pointQuery(plan.rows)), {
+    ...load,
+    seconds: plan.seconds,
+  });
   if (pid === null) return { tps, cpuUs: 0, rssMib: 0 };
-  const queries = tps * plan.seconds;
-  return { tps, cpuUs: (1e6 * (cpuSeconds(pid) - before)) / queries, rssMib: residentMib(pid) };
+  return { tps, cpuUs: (1e6 * (cpuSeconds(pid) - before)) / transactions, rssMib: residentMib(pid) };
 }
 
 /** What the process in between costs: processor time of a query, logins included, and memory. */

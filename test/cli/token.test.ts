@@ -24,7 +24,7 @@ t.test('a token, and nothing else, is printed; the verifier accepts it', async (
   t.match(identity, { subject: 'user:auditor', chain: ['user:auditor'], roles: [] });
   t.same([...identity.aclRoles], ['auditor', 'analyst'], 'the ceiling');
   t.comment(`osl token took ${ms.toFixed(0)} ms`);
-  t.ok(ms < 2_000);
+  t.ok(ms < 5_000);
 });
 
 t.test('chain, roles and lifetime are those of the flags', async (t) => {

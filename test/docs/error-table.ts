@@ -18,9 +18,19 @@ export function errorLines(): readonly ErrorLine[] {
 
 function errorLine(name: ErrorName): ErrorLine {
   const entry = ERRORS[name];
-  const shown = new Proxy({}, { get: (_, key) => (key === Symbol.toPrimitive ? undefined : `‹${String(key)}›`) });
+  const shown = new Proxy(
+    {},
+    { get: (_, key) => (key === Symbol.toPrimitive ? undefined : `‹${String(key)}›`) },
+  );
   const { message, hint } = entry as { message: (p: unknown) => string; hint: (p: unknown) => string | null }; // called with placeholders, whatever its parameters
-  return { name, code: entry.code, sqlstate: entry.sqlstate, http: entry.http, message: message(shown), hint: hint(shown) ?? '' };
+  return {
+    name,
+    code: entry.code,
+    sqlstate: entry.sqlstate,
+    http: entry.http,
+    message: message(shown),
+    hint: hint(shown) ?? '',
+  };
 }
 
 /** The whole page. */

@@ -13,6 +13,9 @@ import {
   stringAt,
 } from '../support/frontends.js';
 
+// A loaded machine may take longer than tap's half minute.
+t.setTimeout(180_000);
+
 /** Same text, same caller: the same decision, SQL, columns, rows and audit records, whoever is asked. */
 const TEXTS: readonly string[] = [
   // answered

@@ -9,6 +9,9 @@ import { type Caller, type Outcome, postQuery, startFrontends, WireClient } from
 import { countInstallation } from './installation.js';
 import { QUESTIONS, type Rows, type Value } from './table.js';
 
+// A loaded machine may take longer than tap's half minute.
+t.setTimeout(180_000);
+
 const root = join(import.meta.dirname, '..', '..', '..');
 const dir = mkdtempSync(join(tmpdir(), 'osl-questions-'));
 /** The demo's own policy, without its limit of requests. */

@@ -19,7 +19,10 @@ export interface DenseLayout {
 /** Some models want to know which side of the search a text is on. */
 export type TextRole = 'document' | 'query';
 
-/** Turns texts into vectors of unit norm, in the order of the texts. */
+/**
+ * Turns texts into vectors, in the order of the texts. Those of a dense layout have unit norm; those of the
+ * lexical one have none, so compare them by cosine.
+ */
 export interface Embedder {
   /** As the manifest names it. */
   readonly model: string;

@@ -8,7 +8,7 @@ export const LEXICAL_MODEL = 'lexical-v1';
 /** The offline default: no model, no network. `embed` gives the n-gram vectors; BM25 has its own columns. */
 export const lexicalEmbedder: Embedder = Object.freeze({
   model: LEXICAL_MODEL,
-  fingerprint: `${LEXICAL_MODEL};porter;bm25 ${K1} ${B};${TERM_SPACE};ngrams 3-5 ${NGRAM_DIMENSIONS};r1`,
+  fingerprint: `${LEXICAL_MODEL};porter;bm25 ${K1} ${B};${TERM_SPACE};ngrams 3-5 ${NGRAM_DIMENSIONS};r2`,
   layout: Object.freeze({ kind: 'lexical', dimensions: NGRAM_DIMENSIONS } as const),
   embed: async (texts: readonly string[]) => texts.map(ngramVector),
   close: async () => {},

@@ -7,50 +7,53 @@ const LONGEST = 5;
 const SEED = 0x9747b28c;
 const WORD_SEED = 0x1b873593;
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
-const PLACES = 1e6;
+/** Components are whole numbers from -127 to 127. */
+const LARGEST = 127;
 
 /**
- * Hashed character 3- to 5-grams and words, of unit norm and rounded to 6 decimals. It knows nothing of the
- * corpus: equal texts have equal vectors in every store.
+ * Hashed character 3- to 5-grams and words. It knows nothing of the corpus: equal texts have equal vectors in
+ * every store.
  *
- * @returns 1024 floats; all 0 for a text without a letter or digit
+ * The direction is what counts, not the length: components are whole numbers, so that sums of their products are
+ * exact, in whatever order, and the text that goes to the store is short.
+ *
+ * @returns 1024 numbers; all 0 for a text without a letter or digit
  */
 export function ngramVector(text: string): Float32Array {
-  const counts = new Map<number, number>();
+  const counts = new Map<string, number>();
   for (const [word] of text.normalize('NFKC').toLowerCase().matchAll(WORD)) {
-    addTo(counts, hash32(word, WORD_SEED));
-    addGrams(counts, `<${word}>`);
+    counts.set(word, (counts.get(word) ?? 0) + 1);
   }
   const sums = new Float64Array(NGRAM_DIMENSIONS);
-  for (const [hash, count] of counts) {
-    const at = hash & (NGRAM_DIMENSIONS - 1);
-    // Another bit of the hash gives the sign, so that collisions cancel instead of adding up.
-    sums[at] = (sums[at] ?? 0) + (hash >>> 31 === 0 ? 1 : -1) * Math.sqrt(count);
+  for (const [word, count] of counts) {
+    const weight = Math.sqrt(count);
+    add(sums, hash32(word, WORD_SEED), weight);
+    addGrams(sums, `<${word}>`, weight);
   }
-  return rounded(sums);
+  return scaled(sums);
 }
 
-function addGrams(counts: Map<number, number>, padded: string): void {
+function addGrams(sums: Float64Array, padded: string, weight: number): void {
   for (let from = 0; from + SHORTEST <= padded.length; from++) {
     let h = SEED;
     const to = Math.min(padded.length, from + LONGEST);
     for (let i = from; i < to; i++) {
       h = hashStep(h, padded.charCodeAt(i));
-      if (i - from + 1 >= SHORTEST) addTo(counts, hashEnd(h));
+      if (i - from + 1 >= SHORTEST) add(sums, hashEnd(h), weight);
     }
   }
 }
 
-function addTo(counts: Map<number, number>, hash: number): void {
-  counts.set(hash, (counts.get(hash) ?? 0) + 1);
+/** One bit of the hash gives the sign, so that collisions cancel instead of adding up. */
+function add(sums: Float64Array, hash: number, weight: number): void {
+  const at = hash & (NGRAM_DIMENSIONS - 1);
+  sums[at] = (sums[at] ?? 0) + (hash >>> 31 === 0 ? weight : -weight);
 }
 
-function rounded(sums: Float64Array): Float32Array {
-  let squares = 0;
-  for (const x of sums) squares += x * x;
-  const norm = Math.sqrt(squares);
-  const out = new Float32Array(sums.length);
-  if (norm === 0) return out;
-  for (let i = 0; i < sums.length; i++) out[i] = Math.round(((sums[i] ?? 0) / norm) * PLACES) / PLACES;
-  return out;
+function scaled(sums: Float64Array): Float32Array {
+  let largest = 0;
+  for (const x of sums) largest = Math.max(largest, Math.abs(x));
+  if (largest === 0) return new Float32Array(sums.length);
+  // `+ 0` turns -0 into 0.
+  return Float32Array.from(sums, (x) => Math.round((x / largest) * LARGEST) + 0);
 }

@@ -10,7 +10,7 @@ export function vectorText(vector: Float32Array): string {
 
 /** Six decimals say an f32 of a unit vector well enough, and are a third of the text. */
 function shortest(value: number): string {
-  return `${Math.round(value * 1e6) / 1e6}`;
+  return Number.isInteger(value) ? `${value}` : `${Math.round(value * 1e6) / 1e6}`;
 }
 
 /** A `vector` as Postgres writes it. */

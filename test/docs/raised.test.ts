@@ -1,0 +1,165 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ERRORS, type ErrorName } from 'osl-compiler';
+import { Client } from 'pg';
+import { test } from 'tap';
+import { createPgFrontend } from '../../src/pg/index.js';
+import { type RestFixture, startRest } from '../rest/fixture.js';
+import { startTestService } from '../support/service.js';
+
+/** How an entry of the catalogue is raised: a question of a subject, any HTTP request, or the test that does it. */
+type Raise =
+  | { readonly as: string; readonly osql: string; readonly more?: Readonly<Record<string, unknown>> }
+  | {
+      readonly http: string;
+      readonly method?: string;
+      readonly type?: string;
+      readonly body?: string;
+      readonly as?: string;
+    }
+  | { readonly file: string; readonly shows: string };
+
+const deep = `select ${'abs('.repeat(500)}1${')'.repeat(500)}`;
+
+/** Entries of surfaces that a later issue builds; each must leave this list when it does. */
+const LATER: ReadonlySet<ErrorName> = new Set<ErrorName>([
+  'outsideAllowlist',
+  'unknownModel',
+  'adminOnly',
+  'noDecoder',
+]);
+
+const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
+  syntax: { as: 'user:ann', osql: 'select 1 +' },
+  unsupported: { as: 'user:ann', osql: 'select id from customer tablesample system (10)' },
+  readOnly: { as: 'user:ann', osql: 'delete from customer' },
+  oneStatement: { as: 'user:ann', osql: 'select 1; select 2' },
+  tooLarge: { as: 'user:ann', osql: `select '${'x'.repeat(1_100_000)}'` },
+  tooDeep: { as: 'user:ann', osql: deep },
+  malformedBody: { as: 'user:ann', osql: 'select 1', more: { colour: 'red' } },
+  typeMismatch: { as: 'user:ann', osql: 'select id from customer where name' },
+  unknownFunction: { as: 'user:ann', osql: 'select pg_sleep(1)' },
+  unknownOperator: { as: 'user:ann', osql: "select id + '{}'::jsonb from customer" },
+  unknownType: { as: 'user:ann', osql: 'select id::regclass from customer' },
+  ambiguous: { as: 'user:ann', osql: 'select id from customer c join "order" o on o.customer_id = c.id' },
+  duplicateAlias: { as: 'user:ann', osql: 'select 1 from customer c join "order" c on c.id = c.customer_id' },
+  grouping: { as: 'user:ann', osql: 'select id, count(*) from customer' },
+  windowing: { as: 'user:ann', osql: 'select row_number() from customer' },
+  invalidLiteral: { as: 'user:ann', osql: "select id from customer where id = 'x'" },
+  parameterType: {
+    as: 'user:ann',
+    osql: 'select $1 is null, $3::int4',
+    more: { parameters: ['1', '2', '3'] },
+  },
+  parameterCount: { as: 'user:ann', osql: 'select id from customer where id = $1' },
+  unknownRelation: { as: 'user:ann', osql: 'select 1 from customers' },
+  unknownColumn: { as: 'user:ann', osql: 'select nme from customer' },
+  unknownAlias: { as: 'user:ann', osql: 'select x.id from customer c' },
+  unknownMetric: { as: 'user:ann', osql: 'select measure(profit) from "order"' },
+  mixedBody: { as: 'user:ann', osql: 'select 1', more: { sql: 'select 1' } },
+  unsealedJoin: { as: 'user:ann', osql: 'select 1 from customer c join "order" o on o.region = c.region' },
+  keyNotClear: { file: 'test/golden', shows: 'E0515' },
+  emptySql: { http: '/osl/query', method: 'POST', body: '{"sql":""}', as: 'user:ann' },
+  unknownFacet: { as: 'user:ann', osql: "select text from retrieve(facet => 'x', query => 'y', top_k => 1)" },
+  unresolvable: { http: '/osl/query', method: 'POST', body: '{"metrics":["nothing"]}', as: 'user:ann' },
+  invalidToken: { http: '/osl/conformance', as: 'a broken token' },
+  missingToken: { http: '/osl/conformance' },
+  noAccess: { as: 'user:nil', osql: 'select 1' },
+  denied: { file: 'test/rest', shows: 'E2101' },
+  noSnapshot: { file: 'test/rest/identity.test.ts', shows: 'E2001' },
+  rateLimited: { file: 'test/rest/limits.test.ts', shows: 'E4290' },
+  execution: { as: 'user:ann', osql: 'select 1 / (id - id) from customer' },
+  cancelled: { file: 'test/engine/both-engines.test.ts', shows: 'cancelled' },
+  timedOut: { file: 'test/engine/both-engines.test.ts', shows: 'timedOut' },
+  rowCap: { file: 'test/docs/raised.test.ts', shows: '54000' },
+  auditUnavailable: { file: 'test/rest/audit.test.ts', shows: 'E5030' },
+  overloaded: { file: 'test/engine/postgres.test.ts', shows: 'overloaded' },
+  shuttingDown: { file: 'test/rest/streaming.test.ts', shows: 'E5032' },
+  internal: { file: 'test/docs/raised.test.ts', shows: 'E5000' },
+  notFound: { http: '/osl/nothing', as: 'user:ann' },
+  methodNotAllowed: { http: '/osl/query', as: 'user:ann' },
+  bodyTooLarge: { http: '/osl/query', method: 'POST', body: ' '.repeat(3_000_000), as: 'user:ann' },
+  mediaType: { http: '/osl/query', method: 'POST', type: 'text/plain', body: 'x', as: 'user:ann' },
+};
+
+test('every entry of the catalogue is raised by some test', async (t) => {
+  const fixture = await startRest();
+  t.teardown(() => fixture.close());
+  // Every key of the catalogue is an ErrorName; Object.keys only says string.
+  for (const name of Object.keys(ERRORS) as ErrorName[]) {
+    const raise = RAISES[name];
+    if (raise === undefined) {
+      t.ok(LATER.has(name), `${name} has a case here, or is named as of a later issue`);
+    } else if ('file' in raise) {
+      t.ok(mentions(raise.file, raise.shows), `${name} is raised in ${raise.file}`);
+    } else {
+      const { code, http } = ERRORS[name];
+      const reply = await raised(fixture, raise);
+      t.match(reply.json(), { code, status: http }, `${name} is ${code}: ${reply.text.slice(0, 160)}`);
+    }
+  }
+});
+
+test('a fault of ours is E5000, and no more is said of it', async (t) => {
+  const fixture = await startRest({ serve: (service) => ({ ...service, engines: new Map() }) });
+  t.teardown(() => fixture.close());
+  const reply = await fixture.ask('user:ann', { osql: 'select 1' });
+  t.match(reply.json(), { code: 'E5000', status: 500 });
+  t.notMatch(reply.text, /connector|stack|\.js/);
+});
+
+test('an answer that is too long for the wire is an error, never a clipped one', async (t) => {
+  const fixture = await startTestService();
+  const caps = { ...fixture.service.caps, rows: 3 };
+  const frontend = createPgFrontend({ ...fixture.service, caps });
+  t.teardown(async () => {
+    await frontend.stop(1_000);
+    await fixture.close();
+  });
+  const { port } = await frontend.listen(0, '127.0.0.1');
+  const client = new Client({
+    host: '127.0.0.1',
+    port,
+    user: 'user:ann',
+    password: await fixture.token('user:ann'),
+    database: 'osl',
+  });
+  await client.connect();
+  t.equal((await client.query('select id from customer limit 3')).rowCount, 3);
+  await t.rejects(client.query('select id from customer'), { code: '54000' });
+  await client.end();
+});
+
+async function raised(fixture: RestFixture, raise: Exclude<Raise, { file: string }>) {
+  if ('osql' in raise) return fixture.ask(raise.as, { osql: raise.osql, ...raise.more });
+  const token =
+    raise.as === undefined
+      ? null
+      : raise.as.startsWith('user:')
+        ? await fixture.test.token(raise.as)
+        : raise.as;
+  const authorization = token === null ? {} : { authorization: `Bearer ${token}` };
+  const headers = {
+    ...authorization,
+    ...(raise.method === 'POST' ? { 'content-type': raise.type ?? 'application/json' } : {}),
+  };
+  return fixture.send(raise.http, {
+    method: raise.method ?? 'GET',
+    headers,
+    ...(raise.body === undefined ? {} : { body: raise.body }),
+  });
+}
+
+/** Whether a test file, or one of the files below a folder, has `text`. */
+function mentions(path: string, text: string): boolean {
+  const full = join(process.cwd(), path);
+  if (!existsSync(full)) return false;
+  if (full.endsWith('.ts')) return readFileSync(full, 'utf8').includes(text);
+  return filesBelow(full).some((file) => readFileSync(file, 'utf8').includes(text));
+}
+
+function filesBelow(dir: string): readonly string[] {
+  return readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((e) => e.isFile())
+    .map((e) => join(e.parentPath, e.name));
+}
