@@ -1,4 +1,3 @@
-import { sliceCodePoints } from '../../src/content/index.js';
 import { type Measure, measure, quantile } from '../report.js';
 import { ngramCosine, plainBm25 } from './baselines.js';
 import { type CorpusStore, openCorpusStore, type StoredChunk } from './corpus-store.js';
@@ -89,28 +88,25 @@ function recallMeasures(
 }
 
 /** The share of the gold spans' characters that the chunks at `places` hold. */
-function goldRecall(
-  question: SpanQuestion,
-  chunks: readonly StoredChunk[],
-  places: readonly number[],
-): number {
+function goldRecall(question: SpanQuestion, chunks: readonly StoredChunk[], places: readonly number[]): number {
   const held = new Set<number>();
-  const wanted = new Set<number>();
-  for (const { start, end } of question.gold) for (let at = start; at < end; at++) wanted.add(at);
-  for (const place of places) {
-    const chunk = chunks[place];
-    if (chunk === undefined || chunk.documentId !== question.corpus) continue;
-    for (const at of wanted) if (at >= chunk.start && at < chunk.end) held.add(at);
+  let wanted = 0;
+  for (const gold of question.gold) {
+    wanted += gold.end - gold.start;
+    for (const place of places) {
+      const chunk = chunks[place];
+      if (chunk === undefined || chunk.documentId !== question.corpus) continue;
+      for (let at = Math.max(gold.start, chunk.start); at < Math.min(gold.end, chunk.end); at++) held.add(at);
+    }
   }
-  return wanted.size === 0 ? 1 : held.size / wanted.size;
+  return wanted === 0 ? 1 : held.size / wanted;
 }
 
 function wrongCitations(corpora: ReadonlyMap<string, string>, chunks: readonly StoredChunk[]): number {
-  let wrong = 0;
-  for (const { documentId, start, end, text } of chunks) {
-    if (sliceCodePoints(corpora.get(documentId) ?? '', start, end) !== text) wrong++;
-  }
-  return wrong;
+  const letters = new Map([...corpora].map(([name, text]) => [name, [...text]] as const));
+  return chunks.filter(
+    ({ documentId, start, end, text }) => letters.get(documentId)?.slice(start, end).join('') !== text,
+  ).length;
 }
 
 function mean(values: readonly number[]): number {

@@ -91,7 +91,11 @@ export interface Edge {
   readonly to: string;
   readonly fromColumns: readonly string[];
   readonly toColumns: readonly string[];
-  readonly bridge: { readonly name: string; readonly fromColumns: readonly string[]; readonly toColumns: readonly string[] } | null;
+  readonly bridge: {
+    readonly name: string;
+    readonly fromColumns: readonly string[];
+    readonly toColumns: readonly string[];
+  } | null;
 }
 
 export function columnOf(relation: Relation, name: string): Column | null {

@@ -25,13 +25,25 @@ export {
 } from './errors.js';
 export { type Explanation, explain } from './explain.js';
 export { type AttributePattern, forChain } from './govern/chain.js';
-export type { GovernedPlanFields, GovernedRuntime, GovernedStore, OutputColumn } from './govern/governed-plan.js';
+export type {
+  GovernedPlanFields,
+  GovernedRuntime,
+  GovernedStore,
+  OutputColumn,
+} from './govern/governed-plan.js';
 export { GovernedPlan } from './govern/governed-plan.js';
 export { REDACTED } from './govern/mask.js';
+export { OPERATOR_SIGNATURES, type OperatorSignature, operatorNamed } from './operators.js';
 export { type Parsed, parse, ready, type StatementText, splitStatements } from './parse.js';
-export { OPERATOR_SIGNATURES, operatorNamed, type OperatorSignature } from './operators.js';
 export type { Expr, Form, Slot } from './plan.js';
-export { type Hydration, ORDINAL, type OperatorUse, type Retrieval, type RuntimeRelation, type Traversal } from './runtime.js';
+export {
+  type Hydration,
+  type OperatorUse,
+  ORDINAL,
+  type Retrieval,
+  type RuntimeRelation,
+  type Traversal,
+} from './runtime.js';
 export { nearest } from './text.js';
 export {
   type ArrayType,

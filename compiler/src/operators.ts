@@ -20,11 +20,18 @@ export interface OperatorSignature {
   readonly result: TypeName;
 }
 
-const argument = (name: string, type: OperatorArgumentType, required: boolean, positional: boolean): OperatorArgument =>
-  Object.freeze({ name, type, required, positional });
-const first = (name: string, type: OperatorArgumentType): OperatorArgument => argument(name, type, true, true);
-const maybe = (name: string, type: OperatorArgumentType): OperatorArgument => argument(name, type, false, true);
-const named = (name: string, type: OperatorArgumentType): OperatorArgument => argument(name, type, false, false);
+const argument = (
+  name: string,
+  type: OperatorArgumentType,
+  required: boolean,
+  positional: boolean,
+): OperatorArgument => Object.freeze({ name, type, required, positional });
+const first = (name: string, type: OperatorArgumentType): OperatorArgument =>
+  argument(name, type, true, true);
+const maybe = (name: string, type: OperatorArgumentType): OperatorArgument =>
+  argument(name, type, false, true);
+const named = (name: string, type: OperatorArgumentType): OperatorArgument =>
+  argument(name, type, false, false);
 
 const operator = (
   name: string,
@@ -43,7 +50,14 @@ export const OPERATOR_SIGNATURES: readonly OperatorSignature[] = Object.freeze([
   operator('cluster', 'encoder', 'int4', argument('k', 'integer', true, false)),
   operator('extract', 'decoder', 'jsonb', first('schema', 'json')),
   operator('summarize', 'decoder', 'text', maybe('instruction', 'text'), named('max_words', 'integer')),
-  operator('score', 'decoder', 'float8', first('rubric', 'text'), named('min', 'number'), named('max', 'number')),
+  operator(
+    'score',
+    'decoder',
+    'float8',
+    first('rubric', 'text'),
+    named('min', 'number'),
+    named('max', 'number'),
+  ),
   operator('generate', 'decoder', 'jsonb', first('instruction', 'text'), named('schema', 'json')),
   operator('complete', 'decoder', 'text', first('prompt', 'text')),
 ]);

@@ -42,15 +42,20 @@ export function writeFullyAsync(
   });
 }
 
-/** Creates or replaces a file, on disk when it returns (its directory entry excepted). */
+/**
+ * Creates or replaces a file, whole or not at all, whatever kills the process; on disk when it returns (its directory
+ * entry excepted).
+ */
 export function writeDurably(path: string, data: Uint8Array, mode: number): void {
-  const fd = openSync(path, 'w', mode);
+  const making = `${path}.new`;
+  const fd = openSync(making, 'w', mode);
   try {
     for (let at = 0; at < data.length; ) at += writeSync(fd, data, at, data.length - at, at);
     fsyncSync(fd);
   } finally {
     closeSync(fd);
   }
+  renameSync(making, path);
 }
 
 /** Makes the names in a directory durable. */

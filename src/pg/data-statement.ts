@@ -111,7 +111,9 @@ function shapeOf({ outputs, clientTypes }: GovernedPlan): string {
 function noticesOf(answer: Answer): Pick<FetchResult, 'notices'> {
   const partial = answer.plan.partialColumns;
   const messages = [
-    ...(partial.length === 0 ? [] : [`${partial.join(', ')}: computed over values of which some are masked for you`]),
+    ...(partial.length === 0
+      ? []
+      : [`${partial.join(', ')}: computed over values of which some are masked for you`]),
     ...(answer.clipped ? ['a step of the query found more than its cap, so rows are missing'] : []),
     ...answer.errors.map((e) => `an operator failed for passage ${e.chunkId}: ${e.reason}`),
   ];

@@ -156,9 +156,7 @@ export class PgSession implements SessionHandler {
     const columns = command.kind === 'show' ? this.#shownColumns(command.name) : null;
     return commandStatement(columns, async () => {
       const requestId = randomUUID();
-      await this.#translated(requestId, '', () =>
-        sessionCommand(this.#service, this.#call(requestId)),
-      );
+      await this.#translated(requestId, '', () => sessionCommand(this.#service, this.#call(requestId)));
       if (!EVEN_WHEN_FAILED.has(command.kind)) this.#block.requireUsable();
       return this.#run(command);
     });

@@ -52,7 +52,12 @@ export async function refusedCommand(service: Service, call: Call, sqlstate: str
 }
 
 /** Something failed before there was a session. What an address may do so is limited before it reaches the log. */
-export async function refusedConnection(service: Service, call: Call, action: string, sqlstate: string | null): Promise<void> {
+export async function refusedConnection(
+  service: Service,
+  call: Call,
+  action: string,
+  sqlstate: string | null,
+): Promise<void> {
   if (call.credentials.kind !== 'bearer') return;
   const { address } = call.credentials;
   const taken = await service.limiter.takeAddress(address);

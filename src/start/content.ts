@@ -6,5 +6,10 @@ export function noContent(): ContentPlane {
   const refuse = (): never => {
     throw queryError('unresolvable', { detail: 'no content is indexed', hint: 'run `osl index`' });
   };
-  return { lexicalQuery: refuse, embedQuery: async () => refuse(), hasDecoder: false, run: async () => refuse() };
+  return {
+    lexicalQuery: refuse,
+    embedQuery: async () => refuse(),
+    hasDecoder: false,
+    run: async () => refuse(),
+  };
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartProblem } from './settings.js';
 
@@ -23,16 +23,22 @@ const FILES = { signing: 'signing.key', masking: 'masking.key' } as const;
 export function tenantKeys(dataDir: string): TenantKeys {
   const dir = join(dataDir, 'keys');
   const first = !existsSync(dir);
-  if (first) {
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
-    for (const name of Object.values(FILES)) {
-      writeFileSync(join(dir, name), `${randomBytes(SECRET_BYTES).toString('base64')}\n`, {
-        mode: 0o600,
-        flag: 'wx',
-      });
-    }
-  }
+  if (first) makeKeys(dataDir, dir);
   return Object.freeze({ signing: readKey(dir, FILES.signing), masking: readKey(dir, FILES.masking) });
+}
+
+/** All keys or none: a start that is killed in the middle must not leave some of them. */
+function makeKeys(dataDir: string, dir: string): void {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const making = mkdtempSync(join(dataDir, 'keys-'));
+  for (const name of Object.values(FILES)) {
+    writeFileSync(join(making, name), `${randomBytes(SECRET_BYTES).toString('base64')}\n`, {
+      mode: 0o600,
+      flag: 'wx',
+      flush: true,
+    });
+  }
+  renameSync(making, dir);
 }
 
 function readKey(dir: string, name: string): Uint8Array {

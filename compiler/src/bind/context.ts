@@ -101,10 +101,15 @@ export class BindContext {
   runtime(draft: RuntimeDraft): number {
     if (this.#drafts.length > 0) {
       const hint = 'a query belongs to exactly one of the five forms';
-      throw queryError('unsupported', { construct: 'more than one of RETRIEVE, TRAVERSE and `evidence`', hint });
+      throw queryError('unsupported', {
+        construct: 'more than one of RETRIEVE, TRAVERSE and `evidence`',
+        hint,
+      });
     }
     this.#drafts.push(draft);
-    return this.#slots.push(Object.freeze({ kind: 'runtime', type: 'jsonb', index: this.#drafts.length - 1 })) - 1;
+    return (
+      this.#slots.push(Object.freeze({ kind: 'runtime', type: 'jsonb', index: this.#drafts.length - 1 })) - 1
+    );
   }
 
   get drafts(): readonly RuntimeDraft[] {

@@ -81,11 +81,19 @@ function bindTableFunction(node: RangeFunction, ctx: BindContext): BoundFrom {
   const item = list !== undefined && 'List' in list ? list.List.items?.[0] : undefined;
   const call = item !== undefined && 'FuncCall' in item ? item.FuncCall : {};
   const name = nameParts(call.funcname).join('.');
-  const plain = node.functions?.length === 1 && node.lateral !== true && node.ordinality !== true && node.alias?.colnames === undefined;
+  const plain =
+    node.functions?.length === 1 &&
+    node.lateral !== true &&
+    node.ordinality !== true &&
+    node.alias?.colnames === undefined;
   if (plain && name === 'retrieve') return bindRetrieve(call, node.alias?.aliasname, ctx);
   if (plain && name === 'traverse') return bindTraverse(call, node.alias?.aliasname, ctx);
   const construct = `\`${name === '' ? 'this function' : name}\` in FROM`;
-  throw ctx.error('unsupported', { construct, hint: 'table functions are RETRIEVE and TRAVERSE' }, call.location);
+  throw ctx.error(
+    'unsupported',
+    { construct, hint: 'table functions are RETRIEVE and TRAVERSE' },
+    call.location,
+  );
 }
 
 function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables']): BoundFrom {
@@ -102,7 +110,10 @@ function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables'])
   const plain = renamed(columns, node.alias, ctx);
   const content = withEvidence(item, plain, ctx);
   if (content === null) return { item, items: [{ source: id, alias, columns: plain, relation }] };
-  return { item, items: [{ source: id, alias, columns: content.columns, relation, hydration: content.draft }] };
+  return {
+    item,
+    items: [{ source: id, alias, columns: content.columns, relation, hydration: content.draft }],
+  };
 }
 
 /** Column aliases rename by position, which would let a caller name a column by counting; they have no node. */
@@ -124,7 +135,11 @@ function visibleRelation(node: RangeVar, ctx: BindContext): Relation {
   if (!here || known === undefined || !ctx.access.relations.has(known.name)) throw unknownRelation(node, ctx);
   if (known.kind === 'facet') {
     const hint = `FROM RETRIEVE(facet => '${known.name}', query => '…', top_k => 5)`;
-    throw ctx.error('unsupported', { construct: `facet \`${known.name}\` as a table`, hint }, node.location ?? 0);
+    throw ctx.error(
+      'unsupported',
+      { construct: `facet \`${known.name}\` as a table`, hint },
+      node.location ?? 0,
+    );
   }
   return known;
 }

@@ -4,12 +4,12 @@ import { queryError } from '../errors.js';
 import type { Parsed } from '../parse.js';
 import type { Form, Plan, Query } from '../plan.js';
 import type { RuntimeRelation } from '../runtime.js';
-import { allQueries, leavesOf } from '../walk.js';
-import { finishedRelation } from './runtime-draft.js';
 import type { TypeName } from '../types.js';
+import { allQueries, leavesOf } from '../walk.js';
 import { kindOf } from './ast.js';
 import { BindContext, type Features } from './context.js';
 import { bindQuery, withUsedColumns } from './query.js';
+import { finishedRelation } from './runtime-draft.js';
 
 export type { Features } from './context.js';
 export { bindPredicate } from './standalone.js';
@@ -51,7 +51,9 @@ function formOf(runtime: readonly RuntimeRelation[], query: Query): Form {
   if (first === undefined) return 'structured';
   if (first.kind === 'traversal') return 'traverse';
   if (first.kind === 'hydration') return 'joint';
-  const joined = allQueries(query).some((q) => q.kind === 'select' && leavesOf(q.from).some((l) => l.kind === 'entity'));
+  const joined = allQueries(query).some(
+    (q) => q.kind === 'select' && leavesOf(q.from).some((l) => l.kind === 'entity'),
+  );
   return joined ? 'cross_modal' : 'retrieve';
 }
 

@@ -13,9 +13,15 @@ export const EVIDENCE = 'evidence';
  * The extra column `evidence` of an entity that has content which this caller may see. Using it makes the query a
  * Joint one.
  */
-export function withEvidence(scan: EntityScan, columns: ReadonlyMap<string, ScopeColumn>, ctx: BindContext): { draft: HydrationDraft; columns: ReadonlyMap<string, ScopeColumn> } | null {
+export function withEvidence(
+  scan: EntityScan,
+  columns: ReadonlyMap<string, ScopeColumn>,
+  ctx: BindContext,
+): { draft: HydrationDraft; columns: ReadonlyMap<string, ScopeColumn> } | null {
   const { relation } = scan;
-  const facets = [...ctx.catalog.facets.values()].filter((f) => f.entity === relation.name && ctx.access.relations.has(f.name));
+  const facets = [...ctx.catalog.facets.values()].filter(
+    (f) => f.entity === relation.name && ctx.access.relations.has(f.name),
+  );
   if (relation.kind !== 'entity' || facets.length === 0 || columns.has(EVIDENCE)) return null;
   const [key, ...more] = relation.primaryKey;
   const keyColumn = relation.columns.find((c) => c.name === key);
@@ -31,7 +37,14 @@ export function withEvidence(scan: EntityScan, columns: ReadonlyMap<string, Scop
       [EVIDENCE, 'jsonb'],
     ]),
   };
-  const evidence: ScopeColumn = { name: EVIDENCE, type: 'jsonb', sealed: false, denied: false, starred: false, source: draft.source };
+  const evidence: ScopeColumn = {
+    name: EVIDENCE,
+    type: 'jsonb',
+    sealed: false,
+    denied: false,
+    starred: false,
+    source: draft.source,
+  };
   return { draft, columns: new Map([...columns, [EVIDENCE, evidence]]) };
 }
 
@@ -40,18 +53,35 @@ export function withEvidence(scan: EntityScan, columns: ReadonlyMap<string, Scop
  *
  * @throws QueryError E0511 where no conjunct gives the keys
  */
-export function hydrated(from: FromItem | null, where: readonly Expr[], items: readonly ScopeItem[], ctx: BindContext): FromItem | null {
+export function hydrated(
+  from: FromItem | null,
+  where: readonly Expr[],
+  items: readonly ScopeItem[],
+  ctx: BindContext,
+): FromItem | null {
   let joined = from;
   for (const item of items) {
     const draft = item.hydration;
-    if (draft === undefined || item.relation === null || ctx.usedOf(draft.source).length === 0 || joined === null) continue;
+    if (
+      draft === undefined ||
+      item.relation === null ||
+      ctx.usedOf(draft.source).length === 0 ||
+      joined === null
+    )
+      continue;
     draft.keys = keysIn(where, item.source, item.relation, ctx);
     joined = withContent(joined, item.source, item.relation, draft, ctx);
   }
   return joined;
 }
 
-function withContent(from: FromItem, source: number, relation: Relation, draft: HydrationDraft, ctx: BindContext): FromItem {
+function withContent(
+  from: FromItem,
+  source: number,
+  relation: Relation,
+  draft: HydrationDraft,
+  ctx: BindContext,
+): FromItem {
   const key = relation.primaryKey[0] ?? '';
   const type = relation.columns.find((c) => c.name === key)?.type ?? 'text';
   ctx.use(source, key);
@@ -63,7 +93,8 @@ function withContent(from: FromItem, source: number, relation: Relation, draft: 
     undefined,
     ctx,
   );
-  if (on.kind !== 'operation') throw ctx.error('unsupported', { construct: 'content of this key type', hint: null }, undefined);
+  if (on.kind !== 'operation')
+    throw ctx.error('unsupported', { construct: 'content of this key type', hint: null }, undefined);
   const runtime = draftScan(draft, ctx.runtime(draft));
   return Object.freeze({ kind: 'join', type: 'left', left: from, right: runtime, on: Object.freeze([on]) });
 }
@@ -73,11 +104,25 @@ function keysIn(where: readonly Expr[], source: number, relation: Relation, ctx:
   const key = relation.primaryKey[0];
   const isKey = (e: Expr | null): boolean => e?.kind === 'column' && e.source === source && e.name === key;
   for (const conjunct of where) {
-    if (conjunct.kind === 'quantified' && conjunct.quantifier === 'any' && conjunct.definition.name === '=' && isKey(conjunct.arg)) {
+    if (
+      conjunct.kind === 'quantified' &&
+      conjunct.quantifier === 'any' &&
+      conjunct.definition.name === '=' &&
+      isKey(conjunct.arg)
+    ) {
       return conjunct.array;
     }
-    if (conjunct.kind === 'operation' && conjunct.definition.name === '=' && isKey(conjunct.left) && !isArray(conjunct.right.type)) {
-      return Object.freeze({ kind: 'array', items: Object.freeze([conjunct.right]), type: arrayOf(conjunct.right.type) });
+    if (
+      conjunct.kind === 'operation' &&
+      conjunct.definition.name === '=' &&
+      isKey(conjunct.left) &&
+      !isArray(conjunct.right.type)
+    ) {
+      return Object.freeze({
+        kind: 'array',
+        items: Object.freeze([conjunct.right]),
+        type: arrayOf(conjunct.right.type),
+      });
     }
   }
   const hint = `add WHERE ${key ?? 'key'} IN ('…')`;

@@ -20,7 +20,11 @@ export function namedArguments(
   for (const arg of call.args ?? []) {
     if (!('NamedArgExpr' in arg)) {
       const hint = allowed.map((a) => `${a} => …`).join(', ');
-      throw ctx.error('typeMismatch', { detail: `\`${name}\` takes its arguments by name`, hint }, call.location);
+      throw ctx.error(
+        'typeMismatch',
+        { detail: `\`${name}\` takes its arguments by name`, hint },
+        call.location,
+      );
     }
     const { name: key = '', arg: value, location } = arg.NamedArgExpr;
     if (!allowed.includes(key)) {
@@ -39,7 +43,11 @@ export function namedArguments(
 export function requiredArgument(args: NamedArguments, name: string, ctx: BindContext): Node {
   const node = args.byName.get(name);
   if (node === undefined) {
-    throw ctx.error('typeMismatch', { detail: `\`${args.function}\` needs \`${name} => …\``, hint: null }, args.location);
+    throw ctx.error(
+      'typeMismatch',
+      { detail: `\`${args.function}\` needs \`${name} => …\``, hint: null },
+      args.location,
+    );
   }
   return node;
 }
@@ -49,7 +57,11 @@ export function nameArgument(args: NamedArguments, name: string, ctx: BindContex
   const node = requiredArgument(args, name, ctx);
   const text = textOf(node);
   if (text === null) {
-    throw ctx.error('typeMismatch', { detail: `\`${name}\` is a quoted name`, hint: `${name} => 'name'` }, locationOf(node, args));
+    throw ctx.error(
+      'typeMismatch',
+      { detail: `\`${name}\` is a quoted name`, hint: `${name} => 'name'` },
+      locationOf(node, args),
+    );
   }
   return text;
 }
@@ -65,7 +77,8 @@ export function countArgument(
 ): number {
   const node = args.byName.get(name);
   if (node === undefined) return fallback;
-  const value = 'A_Const' in node && node.A_Const.ival !== undefined ? (node.A_Const.ival.ival ?? 0) : Number.NaN;
+  const value =
+    'A_Const' in node && node.A_Const.ival !== undefined ? (node.A_Const.ival.ival ?? 0) : Number.NaN;
   if (!Number.isInteger(value) || value < least || value > most) {
     const detail = `\`${name}\` is a whole number from ${least} to ${most}`;
     throw ctx.error('typeMismatch', { detail, hint: null }, locationOf(node, args));

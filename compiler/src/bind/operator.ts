@@ -21,7 +21,13 @@ export function bindOperatorCall(node: FuncCall, env: Environment): Expr | null 
   const { ctx, scope } = env;
   const parts = (over.ColumnRef.fields ?? []).map((f) => ('String' in f ? (f.String.sval ?? '') : '*'));
   const alias = parts.length === 2 ? (parts[0] ?? null) : null;
-  const { item, column, level } = resolveColumn(scope, alias, parts.at(-1) ?? '', ctx, over.ColumnRef.location);
+  const { item, column, level } = resolveColumn(
+    scope,
+    alias,
+    parts.at(-1) ?? '',
+    ctx,
+    over.ColumnRef.location,
+  );
   const draft = level === 0 ? item.retrieval : undefined;
   if (draft === undefined || column.name !== 'text') {
     // Some names are functions too: `score`-like operators alone must be refused here.
@@ -33,13 +39,22 @@ export function bindOperatorCall(node: FuncCall, env: Environment): Expr | null 
   const known = draft.operators.find((o) => JSON.stringify([o.operator, [...o.arguments]]) === key);
   const columnName = known?.column ?? `op${draft.operators.length + 1}`;
   if (known === undefined) {
-    draft.operators.push(Object.freeze({ operator: name, column: columnName, type: signature.result, arguments: given }));
+    draft.operators.push(
+      Object.freeze({ operator: name, column: columnName, type: signature.result, arguments: given }),
+    );
   }
   ctx.use(draft.source, columnName);
-  return ctx.at(Object.freeze({ kind: 'column', source: draft.source, name: columnName, type: signature.result }), node.location);
+  return ctx.at(
+    Object.freeze({ kind: 'column', source: draft.source, name: columnName, type: signature.result }),
+    node.location,
+  );
 }
 
-function bindArguments(signature: OperatorSignature, nodes: readonly Node[], env: Environment): ReadonlyMap<string, Expr> {
+function bindArguments(
+  signature: OperatorSignature,
+  nodes: readonly Node[],
+  env: Environment,
+): ReadonlyMap<string, Expr> {
   const { ctx } = env;
   const given = new Map<string, Expr>();
   const positional = signature.arguments.filter((a) => a.positional);
@@ -55,7 +70,11 @@ function bindArguments(signature: OperatorSignature, nodes: readonly Node[], env
   }
   const missing = signature.arguments.find((a) => a.required && !given.has(a.name));
   if (missing !== undefined) {
-    throw ctx.error('typeMismatch', { detail: `${signature.name.toUpperCase()} needs \`${missing.name}\``, hint: null }, undefined);
+    throw ctx.error(
+      'typeMismatch',
+      { detail: `${signature.name.toUpperCase()} needs \`${missing.name}\``, hint: null },
+      undefined,
+    );
   }
   return given;
 }

@@ -8,8 +8,8 @@ import { type Bound, coerce, commonType } from './coerce.js';
 import type { BindContext } from './context.js';
 import type { Environment } from './environment.js';
 import { bindExpression } from './expression.js';
-import { type CommonTableEntry, innerScope, type Scope } from './scope.js';
 import { usedColumns } from './runtime-draft.js';
+import { type CommonTableEntry, innerScope, type Scope } from './scope.js';
 import { bindSelect } from './select.js';
 
 /** A bound query and what its columns are to the query around it. */

@@ -2,8 +2,8 @@ import type { FuncCall } from '@pgsql/types';
 import type { FacetStore } from '../catalog.js';
 import type { ColumnRef, Expr, RuntimeScan } from '../plan.js';
 import { ORDINAL } from '../runtime.js';
-import { visitExpr } from '../walk.js';
 import type { TypeName } from '../types.js';
+import { visitExpr } from '../walk.js';
 import { coerce } from './coerce.js';
 import type { BindContext } from './context.js';
 import type { Environment } from './environment.js';
@@ -21,7 +21,11 @@ export const PASSAGE_COLUMNS: ReadonlyMap<string, TypeName> = new Map<string, Ty
 ]);
 
 /** `RETRIEVE(facet => '…', query => '…', top_k => n)` in FROM. */
-export function bindRetrieve(call: FuncCall, alias: string | undefined, ctx: BindContext): { item: RuntimeScan; items: readonly ScopeItem[] } {
+export function bindRetrieve(
+  call: FuncCall,
+  alias: string | undefined,
+  ctx: BindContext,
+): { item: RuntimeScan; items: readonly ScopeItem[] } {
   const args = namedArguments('RETRIEVE', call, ['facet', 'query', 'top_k'], ctx);
   const name = nameArgument(args, 'facet', ctx);
   const facet = ctx.catalog.facets.get(name);
@@ -41,12 +45,22 @@ export function bindRetrieve(call: FuncCall, alias: string | undefined, ctx: Bin
     offered: new Map([...PASSAGE_COLUMNS, ...metadata, [ORDINAL, 'int4']]),
   };
   ctx.use(draft.source, ORDINAL);
-  const order: ColumnRef = Object.freeze({ kind: 'column', source: draft.source, name: ORDINAL, type: 'int4' });
+  const order: ColumnRef = Object.freeze({
+    kind: 'column',
+    source: draft.source,
+    name: ORDINAL,
+    type: 'int4',
+  });
   const item = draftScan(draft, ctx.runtime(draft));
   const shown = [...draft.offered].filter(([column]) => column !== ORDINAL);
   const columns = new Map(shown.map(([column, type]) => [column, passageColumn(column, type, facet)]));
   const source = draft.source;
-  return { item, items: [{ source, alias: alias ?? 'retrieve', columns, relation: null, retrieval: draft, order: [order] }] };
+  return {
+    item,
+    items: [
+      { source, alias: alias ?? 'retrieve', columns, relation: null, retrieval: draft, order: [order] },
+    ],
+  };
 }
 
 function passageColumn(name: string, type: TypeName, facet: FacetStore): ScopeColumn {
@@ -76,7 +90,11 @@ export function constantArgument(args: Arguments, name: string, type: TypeName, 
 function queryArgument(args: Arguments, ctx: BindContext): Expr {
   const node = requiredArgument(args, 'query', ctx);
   if (textOf(node)?.trim() === '') {
-    throw ctx.error('typeMismatch', { detail: '`query` is empty', hint: 'say what to look for' }, locationOf(node, args));
+    throw ctx.error(
+      'typeMismatch',
+      { detail: '`query` is empty', hint: 'say what to look for' },
+      locationOf(node, args),
+    );
   }
   return constantArgument(args, 'query', 'text', ctx);
 }
@@ -84,7 +102,8 @@ function queryArgument(args: Arguments, ctx: BindContext): Expr {
 function topKArgument(args: Arguments, facet: FacetStore, ctx: BindContext): Expr {
   const node = requiredArgument(args, 'top_k', ctx);
   if ('ParamRef' in node) return constantArgument(args, 'top_k', 'int4', ctx);
-  const value = 'A_Const' in node && node.A_Const.ival !== undefined ? (node.A_Const.ival.ival ?? 0) : Number.NaN;
+  const value =
+    'A_Const' in node && node.A_Const.ival !== undefined ? (node.A_Const.ival.ival ?? 0) : Number.NaN;
   if (!Number.isInteger(value) || value < 1 || value > facet.maxTopK) {
     const detail = `\`top_k\` is a whole number from 1 to ${facet.maxTopK}`;
     throw ctx.error('typeMismatch', { detail, hint: null }, locationOf(node, args));
@@ -98,7 +117,11 @@ function topKArgument(args: Arguments, facet: FacetStore, ctx: BindContext): Exp
  *
  * @throws QueryError E0511 for a filter on a field that is not indexed
  */
-export function takeStoreFilters(where: readonly Expr[], items: readonly ScopeItem[], ctx: BindContext): readonly Expr[] {
+export function takeStoreFilters(
+  where: readonly Expr[],
+  items: readonly ScopeItem[],
+  ctx: BindContext,
+): readonly Expr[] {
   const drafts = items.flatMap((i) => (i.retrieval === undefined ? [] : [i.retrieval]));
   if (drafts.length === 0) return where;
   return where.filter((conjunct) => {

@@ -78,7 +78,10 @@ export function finishedRelation(draft: RuntimeDraft, ctx: BindContext): Runtime
 /** The columns of `draft` that the statement uses. */
 export function usedColumns(draft: RuntimeDraft, ctx: BindContext): readonly RuntimeColumn[] {
   const operators = draft.kind === 'retrieval' ? draft.operators : [];
-  const types = new Map<string, TypeName>([...draft.offered, ...operators.map((o) => [o.column, o.type] as const)]);
+  const types = new Map<string, TypeName>([
+    ...draft.offered,
+    ...operators.map((o) => [o.column, o.type] as const),
+  ]);
   return Object.freeze(
     ctx.usedOf(draft.source).flatMap((name) => {
       const type = types.get(name);

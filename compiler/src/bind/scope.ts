@@ -114,7 +114,8 @@ export function localSources(scope: Scope): ReadonlyMap<number, ScopeItem> {
   const sources = new Map<number, ScopeItem>();
   for (const item of scope.items) {
     sources.set(item.source, item);
-    for (const column of item.columns.values()) if (column.source !== undefined) sources.set(column.source, item);
+    for (const column of item.columns.values())
+      if (column.source !== undefined) sources.set(column.source, item);
   }
   return sources;
 }

@@ -88,7 +88,9 @@ export function bindSelect(
 function strictItems(from: BoundFrom | null): readonly ScopeItem[] {
   if (from === null) return [];
   const strict = (item: FromItem): readonly number[] =>
-    item.kind === 'join' ? [...strict(item.left), ...(item.type === 'inner' ? strict(item.right) : [])] : [item.id];
+    item.kind === 'join'
+      ? [...strict(item.left), ...(item.type === 'inner' ? strict(item.right) : [])]
+      : [item.id];
   const sources = strict(from.item);
   return from.items.filter((i) => sources.includes(i.source));
 }
@@ -96,7 +98,14 @@ function strictItems(from: BoundFrom | null): readonly ScopeItem[] {
 /** A traversal answers by depth, then key, where the query asks for no order of its own. */
 function inOwnOrder(query: Select, scope: Scope): Select {
   const order = scope.items.flatMap((i) => i.order ?? []);
-  if (order.length === 0 || query.orderBy.length > 0 || query.grouped || query.distinct || query.distinctOn.length > 0) return query;
+  if (
+    order.length === 0 ||
+    query.orderBy.length > 0 ||
+    query.grouped ||
+    query.distinct ||
+    query.distinctOn.length > 0
+  )
+    return query;
   const orderBy = order.map((by): SortKey => Object.freeze({ by, descending: false, nullsFirst: false }));
   return Object.freeze({ ...query, orderBy: Object.freeze(orderBy) });
 }

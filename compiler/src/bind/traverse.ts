@@ -8,7 +8,15 @@ import { infix } from './a-expr.js';
 import { coerce } from './coerce.js';
 import type { BindContext } from './context.js';
 import { bindExpression } from './expression.js';
-import { countArgument, locationOf, nameArgument, type NamedArguments, namedArguments, requiredArgument, textOf } from './named-arguments.js';
+import {
+  countArgument,
+  locationOf,
+  type NamedArguments,
+  nameArgument,
+  namedArguments,
+  requiredArgument,
+  textOf,
+} from './named-arguments.js';
 import { draftScan, type TraversalDraft } from './runtime-draft.js';
 import { columnsFor, innerScope, type ScopeColumn, type ScopeItem } from './scope.js';
 
@@ -20,14 +28,25 @@ const DEFAULT_PER_HOP = 1_000;
 const ARGUMENTS = ['anchor', 'target', 'keys', 'via', 'direction', 'max_hops', 'per_hop'];
 
 /** `TRAVERSE(anchor => '…', target => '…', keys => ('…', …))` in FROM: the target's rows, with `depth`. */
-export function bindTraverse(call: FuncCall, alias: string | undefined, ctx: BindContext): { item: FromItem; items: readonly ScopeItem[] } {
+export function bindTraverse(
+  call: FuncCall,
+  alias: string | undefined,
+  ctx: BindContext,
+): { item: FromItem; items: readonly ScopeItem[] } {
   const args = namedArguments('TRAVERSE', call, ARGUMENTS, ctx);
   const anchor = entityArgument(args, 'anchor', ctx);
   const target = entityArgument(args, 'target', ctx);
   const maxHops = countArgument(args, 'max_hops', 1, MAX_HOPS, DEFAULT_HOPS, ctx);
   const route = routeOf(anchor, target, viaArgument(args, ctx), directionArgument(args, ctx), args, ctx);
   if (route.length > maxHops) {
-    throw ctx.error('unresolvable', { detail: `the way from \`${anchor.name}\` to \`${target.name}\` takes ${route.length} hops, more than max_hops`, hint: null }, args.location);
+    throw ctx.error(
+      'unresolvable',
+      {
+        detail: `the way from \`${anchor.name}\` to \`${target.name}\` takes ${route.length} hops, more than max_hops`,
+        hint: null,
+      },
+      args.location,
+    );
   }
   const key = keyOf(target, args, ctx);
   const draft: TraversalDraft = {
@@ -68,10 +87,24 @@ function joinedTarget(
   const right = Object.freeze({ kind: 'column', source: draft.source, name: 'key', type: keyType } as const);
   const on = infix('=', left, right, undefined, ctx);
   const access = ctx.access.relations.get(target.name);
-  if (on.kind !== 'operation' || access === undefined) throw ctx.error('unknownRelation', { relation: target.name, near: null }, undefined);
+  if (on.kind !== 'operation' || access === undefined)
+    throw ctx.error('unknownRelation', { relation: target.name, near: null }, undefined);
   const columns = new Map<string, ScopeColumn>(columnsFor(target, access));
-  columns.set('depth', { name: 'depth', type: 'int4', sealed: false, denied: false, starred: true, source: draft.source });
-  const item: FromItem = Object.freeze({ kind: 'join', type: 'inner', left: scan, right: runtime, on: Object.freeze([on]) });
+  columns.set('depth', {
+    name: 'depth',
+    type: 'int4',
+    sealed: false,
+    denied: false,
+    starred: true,
+    source: draft.source,
+  });
+  const item: FromItem = Object.freeze({
+    kind: 'join',
+    type: 'inner',
+    left: scan,
+    right: runtime,
+    on: Object.freeze([on]),
+  });
   const order = Object.freeze([
     Object.freeze({ kind: 'column', source: draft.source, name: 'depth', type: 'int4' } as const),
     left,
@@ -83,8 +116,14 @@ function entityArgument(args: NamedArguments, name: string, ctx: BindContext): R
   const wanted = nameArgument(args, name, ctx);
   const relation = ctx.catalog.relations.get(wanted);
   if (relation?.kind !== 'entity' || !ctx.access.relations.has(wanted)) {
-    const visible = [...ctx.access.relations.keys()].filter((n) => ctx.catalog.relations.get(n)?.kind === 'entity');
-    throw ctx.error('unknownRelation', { relation: wanted, near: nearest(wanted, visible) }, locationOf(requiredArgument(args, name, ctx), args));
+    const visible = [...ctx.access.relations.keys()].filter(
+      (n) => ctx.catalog.relations.get(n)?.kind === 'entity',
+    );
+    throw ctx.error(
+      'unknownRelation',
+      { relation: wanted, near: nearest(wanted, visible) },
+      locationOf(requiredArgument(args, name, ctx), args),
+    );
   }
   return relation;
 }
@@ -94,7 +133,11 @@ function keyOf(relation: Relation, args: NamedArguments, ctx: BindContext): { na
   const [name, ...more] = relation.primaryKey;
   const column = relation.columns.find((c) => c.name === name);
   if (name === undefined || column === undefined || more.length > 0) {
-    throw ctx.error('unresolvable', { detail: `\`${relation.name}\` has a key of several columns, which TRAVERSE cannot walk`, hint: null }, args.location);
+    throw ctx.error(
+      'unresolvable',
+      { detail: `\`${relation.name}\` has a key of several columns, which TRAVERSE cannot walk`, hint: null },
+      args.location,
+    );
   }
   return { name, type: column.type };
 }
@@ -102,10 +145,20 @@ function keyOf(relation: Relation, args: NamedArguments, ctx: BindContext): { na
 /** `('a', 'b')`, `('a')`, `ARRAY['a']` or `$1`, as an array of the anchor's key type. */
 function keysArgument(args: NamedArguments, key: { type: TypeName }, ctx: BindContext): Expr {
   const node = requiredArgument(args, 'keys', ctx);
-  if (isArray(key.type)) throw ctx.error('unsupported', { construct: 'a key that is an array', hint: null }, args.location);
+  if (isArray(key.type))
+    throw ctx.error('unsupported', { construct: 'a key that is an array', hint: null }, args.location);
   const scope = innerScope(null, [], new Map());
-  const env = { ctx, scope, clause: 'keys', aggregates: false, windows: false, namedWindows: new Map(), policy: false };
-  const items: readonly Node[] | null = 'RowExpr' in node ? (node.RowExpr.args ?? []) : 'A_Const' in node ? [node] : null;
+  const env = {
+    ctx,
+    scope,
+    clause: 'keys',
+    aggregates: false,
+    windows: false,
+    namedWindows: new Map(),
+    policy: false,
+  };
+  const items: readonly Node[] | null =
+    'RowExpr' in node ? (node.RowExpr.args ?? []) : 'A_Const' in node ? [node] : null;
   if (items === null) return coerce(bindExpression(node, env), arrayOf(key.type), ctx, args.location);
   const values = items.map((i) => coerce(bindExpression(i, env), key.type, ctx, locationOf(i, args)));
   const type = arrayOf(key.type);
@@ -118,7 +171,12 @@ function viaArgument(args: NamedArguments, ctx: BindContext): readonly string[] 
   const nodes = 'RowExpr' in node ? (node.RowExpr.args ?? []) : [node];
   return nodes.map((n) => {
     const text = textOf(n);
-    if (text === null) throw ctx.error('typeMismatch', { detail: '`via` is the name of a link, or a list of names', hint: null }, locationOf(n, args));
+    if (text === null)
+      throw ctx.error(
+        'typeMismatch',
+        { detail: '`via` is the name of a link, or a list of names', hint: null },
+        locationOf(n, args),
+      );
     return text;
   });
 }
@@ -130,7 +188,11 @@ function directionArgument(args: NamedArguments, ctx: BindContext): Direction | 
   if (node === undefined) return null;
   const text = textOf(node);
   if (text !== 'in' && text !== 'out' && text !== 'both') {
-    throw ctx.error('typeMismatch', { detail: "`direction` is 'in', 'out' or 'both'", hint: null }, locationOf(node, args));
+    throw ctx.error(
+      'typeMismatch',
+      { detail: "`direction` is 'in', 'out' or 'both'", hint: null },
+      locationOf(node, args),
+    );
   }
   return text;
 }
@@ -146,7 +208,9 @@ interface Step {
 /** The links that this caller may see: those whose ends and bridge are visible. */
 function visibleEdges(ctx: BindContext): readonly Edge[] {
   const sees = (name: string): boolean => ctx.access.relations.has(name);
-  return ctx.catalog.edges.filter((e) => sees(e.from) && sees(e.to) && (e.bridge === null || sees(e.bridge.name)));
+  return ctx.catalog.edges.filter(
+    (e) => sees(e.from) && sees(e.to) && (e.bridge === null || sees(e.bridge.name)),
+  );
 }
 
 /** The shortest way over visible links. Several of one length are the caller's to choose between. */
@@ -161,22 +225,45 @@ function routeOf(
   const edges = visibleEdges(ctx).filter((e) => via === null || via.includes(e.name));
   const unknown = via?.find((name) => !edges.some((e) => e.name === name));
   if (unknown !== undefined) {
-    throw ctx.error('unknownRelation', { relation: unknown, near: nearest(unknown, visibleEdges(ctx).map((e) => e.name)) }, args.location);
+    throw ctx.error(
+      'unknownRelation',
+      {
+        relation: unknown,
+        near: nearest(
+          unknown,
+          visibleEdges(ctx).map((e) => e.name),
+        ),
+      },
+      args.location,
+    );
   }
   const routes = shortestRoutes(anchor.name, target.name, edges, direction);
   const [route, ...others] = routes;
   const between = `\`${anchor.name}\` and \`${target.name}\``;
   if (route === undefined) {
-    throw ctx.error('unresolvable', { detail: `no declared way between ${between}`, hint: null }, args.location);
+    throw ctx.error(
+      'unresolvable',
+      { detail: `no declared way between ${between}`, hint: null },
+      args.location,
+    );
   }
   if (others.length > 0) {
     const names = routes.map((r) => r.map((s) => s.edge.name).join(' → ')).join('; ');
-    throw ctx.error('unresolvable', { detail: `several ways of one length between ${between}: ${names}`, hint: "choose with via => '…'" }, args.location);
+    throw ctx.error(
+      'unresolvable',
+      { detail: `several ways of one length between ${between}: ${names}`, hint: "choose with via => '…'" },
+      args.location,
+    );
   }
   return route;
 }
 
-function shortestRoutes(from: string, to: string, edges: readonly Edge[], direction: Direction | null): readonly (readonly Step[])[] {
+function shortestRoutes(
+  from: string,
+  to: string,
+  edges: readonly Edge[],
+  direction: Direction | null,
+): readonly (readonly Step[])[] {
   let frontier: readonly (readonly Step[])[] = stepsFrom(from, edges, direction).map((s) => [s]);
   const seen = new Set([from]);
   for (let length = 1; length <= MAX_HOPS && frontier.length > 0; length++) {
@@ -198,8 +285,10 @@ function stepsFrom(entity: string, edges: readonly Edge[], direction: Direction 
       const ways = direction === 'both' ? (['out', 'in'] as const) : ([direction ?? 'out'] as const);
       return [{ edge, from: entity, to: entity, ways }];
     }
-    if (edge.from === entity && direction !== 'in') return [{ edge, from: entity, to: edge.to, ways: ['out'] }];
-    if (edge.to === entity && direction !== 'out') return [{ edge, from: entity, to: edge.from, ways: ['in'] }];
+    if (edge.from === entity && direction !== 'in')
+      return [{ edge, from: entity, to: edge.to, ways: ['out'] }];
+    if (edge.to === entity && direction !== 'out')
+      return [{ edge, from: entity, to: edge.from, ways: ['in'] }];
     return [];
   });
 }

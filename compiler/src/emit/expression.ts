@@ -1,6 +1,16 @@
 import { assertNever, InternalError } from '../errors.js';
 import type { OperatorDefinition } from '../functions/definition.js';
-import type { Aggregate, Call, Distance, Expr, Frame, FrameBound, Operation, SortKey, WindowCall } from '../plan.js';
+import type {
+  Aggregate,
+  Call,
+  Distance,
+  Expr,
+  Frame,
+  FrameBound,
+  Operation,
+  SortKey,
+  WindowCall,
+} from '../plan.js';
 import { emitQuery } from './query.js';
 import { identifier, quoted, type Writer } from './writer.js';
 
@@ -102,9 +112,11 @@ export function emitExpr(expr: Expr, w: Writer): void {
       });
       break;
     case 'distance':
-      return emitDistance(expr, w);
+      emitDistance(expr, w);
+      break;
     case 'stored_vector':
-      return w.write(`cast(t.${identifier(expr.column)} as real[])`);
+      w.write(`cast(t.${identifier(expr.column)} as real[])`);
+      break;
     case 'literal':
     case 'attribute_match':
       throw new InternalError(`${expr.kind} was not grounded`);

@@ -2,15 +2,7 @@ import { type Access, accessTo } from '../access.js';
 import type { BoundPlan } from '../bind/index.js';
 import type { Catalog } from '../catalog.js';
 import { InternalError } from '../errors.js';
-import type {
-  Expr,
-  FromItem,
-  GovernedScan,
-  Operation,
-  Query,
-  Select,
-  SourceId,
-} from '../plan.js';
+import type { Expr, FromItem, GovernedScan, Operation, Query, Select, SourceId } from '../plan.js';
 import { allQueries, leavesOf, mapChildren, mapQuery, visitExpr } from '../walk.js';
 import { type Barrier, isLeakproof, scansToFence } from './barrier.js';
 import { GovernedPlan, mint } from './governed-plan.js';
@@ -18,9 +10,9 @@ import { isCorrelation, joinKeys, onKeys } from './keys.js';
 import { Lineage } from './lineage.js';
 import { columnRule, maskComputes } from './mask.js';
 import { breakTies } from './order.js';
+import { describeOutputs } from './outputs.js';
 import { governRuntime } from './runtime.js';
 import { governScan } from './scan.js';
-import { describeOutputs } from './outputs.js';
 import { GovernedSlots } from './slots.js';
 import { verify } from './verify.js';
 

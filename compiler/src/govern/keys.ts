@@ -57,7 +57,7 @@ function fixedKeys(root: Query): ReadonlySet<Expr> {
   const fixed = new Set<Expr>();
   for (const query of allQueries(root)) {
     for (const { query: inner, keys } of inQueriesOf(exprsOf(query))) {
-      if (folds(inner)) keys.slice(1).forEach((k) => fixed.add(k));
+      if (folds(inner)) for (const key of keys.slice(1)) fixed.add(key);
     }
     if (query.kind === 'select' && query.grouped) for (const key of keysAboveGroups(query)) fixed.add(key);
   }

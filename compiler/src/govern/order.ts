@@ -2,8 +2,8 @@ import { type Access, accessTo } from '../access.js';
 import { columnOf } from '../catalog.js';
 import { fingerprint } from '../emit/fingerprint.js';
 import type { Aggregate, Expr, FromItem, Query, Select, SortKey, SourceId, WindowCall } from '../plan.js';
-import { allQueries, columnsOf, leavesOf, mapChildren, mapQuery } from '../walk.js';
 import { ORDINAL } from '../runtime.js';
+import { allQueries, columnsOf, leavesOf, mapChildren, mapQuery } from '../walk.js';
 import { columnRule } from './mask.js';
 
 /** The columns that tell the rows of a FROM item apart, for this caller. */

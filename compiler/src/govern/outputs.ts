@@ -18,7 +18,11 @@ export function describeOutputs(plan: BoundPlan, query: Query, runtime: readonly
   return {
     outputs: Object.freeze(described.map((d) => d.output)),
     partialColumns: Object.freeze(described.filter((d) => d.partial).map((d) => d.output.name)),
-    objects: Object.freeze([...new Set([...scans.map((s) => `osl.entities.${s.relation.name}`), ...runtime.flatMap(objectsOf)])].sort()),
+    objects: Object.freeze(
+      [
+        ...new Set([...scans.map((s) => `osl.entities.${s.relation.name}`), ...runtime.flatMap(objectsOf)]),
+      ].sort(),
+    ),
     redactedColumns: Object.freeze([...new Set(scans.flatMap(redactedOf))].sort()),
     connector: [...connectors][0] ?? null,
   };

@@ -18,15 +18,32 @@ export function governRuntime(
     relations.map((relation): GovernedRuntime => {
       switch (relation.kind) {
         case 'retrieval':
-          return Object.freeze({ kind: 'retrieval', relation, store: retrievalStore(relation, slots, access, catalog) });
+          return Object.freeze({
+            kind: 'retrieval',
+            relation,
+            store: retrievalStore(relation, slots, access, catalog),
+          });
         case 'traversal':
-          return Object.freeze({ kind: 'traversal', relation, hops: Object.freeze(relation.hops.map((h) => compileHop(h.text))) });
+          return Object.freeze({
+            kind: 'traversal',
+            relation,
+            hops: Object.freeze(relation.hops.map((h) => compileHop(h.text))),
+          });
         case 'hydration': {
           const { source, keys, facets } = relation;
           const stores = facets.map((facet) =>
-            governedStore({ source, facet, filters: [], metadata: [], by: { kind: 'named', keys } }, catalog, access, slots),
+            governedStore(
+              { source, facet, filters: [], metadata: [], by: { kind: 'named', keys } },
+              catalog,
+              access,
+              slots,
+            ),
           );
-          return Object.freeze({ kind: 'hydration', relation, stores: Object.freeze(stores.filter((s) => s !== null)) });
+          return Object.freeze({
+            kind: 'hydration',
+            relation,
+            stores: Object.freeze(stores.filter((s) => s !== null)),
+          });
         }
         default: {
           const unknown: never = relation;
@@ -42,5 +59,10 @@ function retrievalStore(relation: Retrieval, slots: GovernedSlots, access: Acces
   const vectors = operators.some((o) => operatorNamed(o.operator)?.class === 'encoder');
   const facetColumns = catalog.relations.get(facet.name)?.columns ?? [];
   const metadata = columns.map((c) => c.name).filter((name) => facetColumns.some((c) => c.name === name));
-  return governedStore({ source, facet, filters, metadata, by: { kind: 'search', vectors } }, catalog, access, slots);
+  return governedStore(
+    { source, facet, filters, metadata, by: { kind: 'search', vectors } },
+    catalog,
+    access,
+    slots,
+  );
 }

@@ -3,7 +3,16 @@ import type { Catalog, Column, FacetStore, Relation } from '../catalog.js';
 import { InternalError } from '../errors.js';
 import type { OperatorDefinition } from '../functions/definition.js';
 import { resolveFunction, resolveOperator } from '../functions/index.js';
-import type { ColumnRef, Expr, GovernedColumn, GovernedScan, Output, Select, SortKey, SourceId } from '../plan.js';
+import type {
+  ColumnRef,
+  Expr,
+  GovernedColumn,
+  GovernedScan,
+  Output,
+  Select,
+  SortKey,
+  SourceId,
+} from '../plan.js';
 import type { TypeName } from '../types.js';
 import { visitExpr } from '../walk.js';
 import { type GovernedPlan, type GovernedStore, mint, type OutputColumn } from './governed-plan.js';
@@ -21,7 +30,9 @@ export interface StoreRequest {
   /** Metadata columns that are used. */
   readonly metadata: readonly string[];
   /** `search`: the best for a vector; `named`: those of the entities in `keys`. */
-  readonly by: { readonly kind: 'search'; readonly vectors: boolean } | { readonly kind: 'named'; readonly keys: Expr };
+  readonly by:
+    | { readonly kind: 'search'; readonly vectors: boolean }
+    | { readonly kind: 'named'; readonly keys: Expr };
 }
 
 /** Columns of a passage in its store; metadata comes beside them. */
@@ -44,16 +55,30 @@ const DENSE_VECTOR = 'dense';
  * The governed plans that read one facet: the version that this caller is due, its row filter, and only passages
  * whose entity the caller may see. Null where there is no grant, or no version fits exactly.
  */
-export function governedStore(request: StoreRequest, catalog: Catalog, access: Access, planSlots: GovernedSlots): GovernedStore | null {
+export function governedStore(
+  request: StoreRequest,
+  catalog: Catalog,
+  access: Access,
+  planSlots: GovernedSlots,
+): GovernedStore | null {
   const { facet } = request;
   const relation = catalog.relations.get(facet.name);
   const entity = catalog.relations.get(facet.entity);
   const allowed = access.relations.get(facet.name);
-  if (relation === undefined || entity === undefined) throw new InternalError(`facet ${facet.name} is not in the catalog`);
+  if (relation === undefined || entity === undefined)
+    throw new InternalError(`facet ${facet.name} is not in the catalog`);
   if (allowed === undefined || !keyIsClear(facet, relation, allowed, entity, access)) return null;
   const version = versionFor(facet, allowed);
   if (version === null) return null;
-  const builder = new StorePlans(request, storeOf(relation, facet, version), allowed, entity, access, catalog, planSlots);
+  const builder = new StorePlans(
+    request,
+    storeOf(relation, facet, version),
+    allowed,
+    entity,
+    access,
+    catalog,
+    planSlots,
+  );
   const search = request.by.kind === 'search';
   const lexical = search && facet.lane === 'lexical';
   return Object.freeze({
@@ -65,11 +90,23 @@ export function governedStore(request: StoreRequest, catalog: Catalog, access: A
 }
 
 /** Passages carry the key, so a caller who may not read it in the clear gets none. */
-function keyIsClear(facet: FacetStore, relation: Relation, allowed: RelationAccess, entity: Relation, access: Access): boolean {
+function keyIsClear(
+  facet: FacetStore,
+  relation: Relation,
+  allowed: RelationAccess,
+  entity: Relation,
+  access: Access,
+): boolean {
   const ofEntity = access.relations.get(entity.name);
   const reads = (r: Relation, name: string, a: RelationAccess): boolean =>
-    a.grants.some((g) => g.columns.has(name)) && !a.denied.has(name) && columnRule(r, name, a).masked === 'none';
-  return ofEntity !== undefined && reads(entity, facet.keyOfEntity, ofEntity) && reads(relation, facet.entityKey, allowed);
+    a.grants.some((g) => g.columns.has(name)) &&
+    !a.denied.has(name) &&
+    columnRule(r, name, a).masked === 'none';
+  return (
+    ofEntity !== undefined &&
+    reads(entity, facet.keyOfEntity, ofEntity) &&
+    reads(relation, facet.entityKey, allowed)
+  );
 }
 
 /**
@@ -79,7 +116,9 @@ function keyIsClear(facet: FacetStore, relation: Relation, allowed: RelationAcce
 function versionFor(facet: FacetStore, allowed: RelationAccess): string | null {
   const labels = new Set(facet.versions.flatMap((v) => [...v.redacts]));
   const hidden = [...labels].filter((label) => !allowed.grants.every((g) => g.unmask.has(label)));
-  const exact = facet.versions.find((v) => v.redacts.size === hidden.length && hidden.every((label) => v.redacts.has(label)));
+  const exact = facet.versions.find(
+    (v) => v.redacts.size === hidden.length && hidden.every((label) => v.redacts.has(label)),
+  );
   return exact?.name ?? null;
 }
 
@@ -94,7 +133,15 @@ function storeOf(relation: Relation, facet: FacetStore, version: string): Relati
 }
 
 function storedColumn(name: string, type: TypeName): Column {
-  return Object.freeze({ name, physical: name, type, description: null, nullable: true, sensitivity: null, keyDomain: null });
+  return Object.freeze({
+    name,
+    physical: name,
+    type,
+    description: null,
+    nullable: true,
+    sensitivity: null,
+    keyDomain: null,
+  });
 }
 
 class StorePlans {
@@ -128,11 +175,19 @@ class StorePlans {
     const { by, facet, metadata, source } = this.#request;
     const computed = by.kind === 'search' ? this.#computed(by.vectors) : [];
     const pushed = by.kind === 'search' ? this.#overlap() : [this.#named(by.keys)];
-    const shown = [...STORED.map(([name]) => name), facet.entityKey, ...metadata.filter((m) => m !== facet.entityKey)];
+    const shown = [
+      ...STORED.map(([name]) => name),
+      facet.entityKey,
+      ...metadata.filter((m) => m !== facet.entityKey),
+    ];
     const scan = this.#scan(shown, computed, pushed);
-    const outputs = [...shown, ...computed.map((c) => c.name)].map((name): Output => ({ name, expr: this.#ref(scan, name) }));
+    const outputs = [...shown, ...computed.map((c) => c.name)].map(
+      (name): Output => ({ name, expr: this.#ref(scan, name) }),
+    );
     const first = by.kind === 'search' ? 'distance' : facet.entityKey;
-    const orderBy = [first, 'chunk_id'].map((name): SortKey => ({ by: this.#ref(scan, name), descending: false, nullsFirst: false }));
+    const orderBy = [first, 'chunk_id'].map(
+      (name): SortKey => ({ by: this.#ref(scan, name), descending: false, nullsFirst: false }),
+    );
     const limit = this.#slots.given('limit', 'int8');
     return this.#plan({ ...EMPTY, from: scan, where: this.#where(source), outputs, orderBy, limit });
   }
@@ -152,10 +207,20 @@ class StorePlans {
       orderBy: [],
       type: 'int8',
     };
-    return this.#plan({ ...EMPTY, grouped: true, from: scan, where: this.#where(this.#request.source), outputs: [{ name: 'count', expr }] });
+    return this.#plan({
+      ...EMPTY,
+      grouped: true,
+      from: scan,
+      where: this.#where(this.#request.source),
+      outputs: [{ name: 'count', expr }],
+    });
   }
 
-  #scan(names: readonly string[], computed: readonly GovernedColumn[], pushed: readonly Expr[]): GovernedScan {
+  #scan(
+    names: readonly string[],
+    computed: readonly GovernedColumn[],
+    pushed: readonly Expr[],
+  ): GovernedScan {
     const needed = new Set([...names, ...this.#request.filters.flatMap(columnNames)]);
     const columns = [...needed].map((name) => this.#column(name));
     const filter = rowFilter(this.#allowed, this.#slots);
@@ -173,7 +238,11 @@ class StorePlans {
 
   #column(name: string): GovernedColumn {
     const stored = STORED.find(([n]) => n === name);
-    if (stored === undefined && this.#allowed.grants.some((g) => g.columns.has(name)) && !this.#allowed.denied.has(name)) {
+    if (
+      stored === undefined &&
+      this.#allowed.grants.some((g) => g.columns.has(name)) &&
+      !this.#allowed.denied.has(name)
+    ) {
       return maskedColumn(columnRule(this.#store, name, this.#allowed), this.#slots);
     }
     const type = stored?.[1] ?? this.#store.columns.find((c) => c.name === name)?.type ?? 'text';
@@ -196,7 +265,12 @@ class StorePlans {
         type: 'float8',
       },
     };
-    const stored: GovernedColumn = { name: 'vector', type: 'float4[]', masked: 'none', expr: { kind: 'stored_vector', column: DENSE_VECTOR, type: 'float4[]' } };
+    const stored: GovernedColumn = {
+      name: 'vector',
+      type: 'float4[]',
+      masked: 'none',
+      expr: { kind: 'stored_vector', column: DENSE_VECTOR, type: 'float4[]' },
+    };
     return vectors ? [distance, stored] : [distance];
   }
 
@@ -204,19 +278,40 @@ class StorePlans {
   #overlap(): readonly Expr[] {
     if (this.#request.facet.lane !== 'lexical') return [];
     const terms: Expr = { kind: 'base', column: 'terms', type: 'int4[]' };
-    return [{ kind: 'operation', definition: SHARES, left: terms, right: this.#slots.given('terms', 'int4[]'), type: 'bool' }];
+    return [
+      {
+        kind: 'operation',
+        definition: SHARES,
+        left: terms,
+        right: this.#slots.given('terms', 'int4[]'),
+        type: 'bool',
+      },
+    ];
   }
 
   #holds(): Expr {
     const terms: Expr = { kind: 'base', column: 'terms', type: 'int4[]' };
-    return { kind: 'operation', definition: HOLDS, left: terms, right: this.#slots.given('term', 'int4[]'), type: 'bool' };
+    return {
+      kind: 'operation',
+      definition: HOLDS,
+      left: terms,
+      right: this.#slots.given('term', 'int4[]'),
+      type: 'bool',
+    };
   }
 
   #named(keys: Expr): Expr {
     const key = this.#store.columns.find((c) => c.name === this.#request.facet.entityKey);
     if (key === undefined) throw new InternalError('a facet without its key');
     const arg: Expr = { kind: 'base', column: key.physical, type: key.type };
-    return { kind: 'quantified', definition: equality(key.type), quantifier: 'any', arg, array: keys, type: 'bool' };
+    return {
+      kind: 'quantified',
+      definition: equality(key.type),
+      quantifier: 'any',
+      arg,
+      array: keys,
+      type: 'bool',
+    };
   }
 
   /** The caller's own filters, and: the entity that the passage is about is visible. */
@@ -225,7 +320,13 @@ class StorePlans {
     const key = this.#store.columns.find((c) => c.name === facet.entityKey);
     if (key === undefined) throw new InternalError('a facet without its key');
     const id = source + ENTITY_SOURCES;
-    const scan = governScan({ kind: 'entity', id, relation: this.#entity, columns: [facet.keyOfEntity] }, this.#access, undefined, false, this.#slots);
+    const scan = governScan(
+      { kind: 'entity', id, relation: this.#entity, columns: [facet.keyOfEntity] },
+      this.#access,
+      undefined,
+      false,
+      this.#slots,
+    );
     const type = key.type;
     const visible: Select = {
       ...EMPTY,
@@ -233,7 +334,10 @@ class StorePlans {
       outputs: [{ name: 'key', expr: { kind: 'column', source: id, name: facet.keyOfEntity, type } }],
     };
     const arg: ColumnRef = { kind: 'column', source, name: facet.entityKey, type };
-    return [...filters, { kind: 'in_query', equality: equality(type), arg, query: visible, negated: false, type: 'bool' }];
+    return [
+      ...filters,
+      { kind: 'in_query', equality: equality(type), arg, query: visible, negated: false, type: 'bool' },
+    ];
   }
 
   #ref(scan: GovernedScan, name: string): ColumnRef {
@@ -252,7 +356,9 @@ class StorePlans {
       runtime: [],
       slots,
       clientTypes: [],
-      outputs: query.outputs.map((o): OutputColumn => ({ name: o.name, type: o.expr.type, source: null, redacted: false })),
+      outputs: query.outputs.map(
+        (o): OutputColumn => ({ name: o.name, type: o.expr.type, source: null, redacted: false }),
+      ),
       objects: [`osl.facets.${facet.name}`],
       redactedColumns: [],
       partialColumns: [],
@@ -283,12 +389,25 @@ const EMPTY: Omit<Select, 'outputs' | 'from'> = {
 };
 
 /** Over arrays of our own making these can neither fail nor tell, whatever `pg_proc` says of arrays at large. */
-const SHARES: OperatorDefinition = Object.freeze({ name: '&&', left: 'int4[]', right: 'int4[]', result: 'bool', leakproof: true });
-const HOLDS: OperatorDefinition = Object.freeze({ name: '@>', left: 'int4[]', right: 'int4[]', result: 'bool', leakproof: true });
+const SHARES: OperatorDefinition = Object.freeze({
+  name: '&&',
+  left: 'int4[]',
+  right: 'int4[]',
+  result: 'bool',
+  leakproof: true,
+});
+const HOLDS: OperatorDefinition = Object.freeze({
+  name: '@>',
+  left: 'int4[]',
+  right: 'int4[]',
+  result: 'bool',
+  leakproof: true,
+});
 
 function equality(type: TypeName): OperatorDefinition {
   const found = resolveOperator('=', type, type);
-  if (found === 'none' || found === 'ambiguous') throw new InternalError(`the operator table has no equality of ${type}`);
+  if (found === 'none' || found === 'ambiguous')
+    throw new InternalError(`the operator table has no equality of ${type}`);
   return found.definition;
 }
 

@@ -69,7 +69,8 @@ function verifyScan(scan: GovernedScan, slots: readonly Slot[]): ReadonlySet<str
   const physical = new Set(scan.relation.columns.map((c) => c.physical));
   const inside = (e: Expr): void => {
     const stored = e.kind === 'distance' || e.kind === 'stored_vector';
-    if (stored && scan.relation.kind !== 'facet') throw new InternalError(`${scan.relation.name} has no vectors`);
+    if (stored && scan.relation.kind !== 'facet')
+      throw new InternalError(`${scan.relation.name} has no vectors`);
     if (e.kind === 'base' && !physical.has(e.column))
       throw new InternalError(`${scan.relation.name} has no column ${e.column}`);
     if (e.kind === 'column' || queryOf(e) !== null)
@@ -87,7 +88,8 @@ function verifyScan(scan: GovernedScan, slots: readonly Slot[]): ReadonlySet<str
 }
 
 function verifyExpr(expr: Expr, slots: readonly Slot[], offered: Offered, tables: Tables): void {
-  if (expr.kind === 'distance' || expr.kind === 'stored_vector') throw new InternalError('a vector outside a governed scan');
+  if (expr.kind === 'distance' || expr.kind === 'stored_vector')
+    throw new InternalError('a vector outside a governed scan');
   if (expr.kind === 'base') throw new InternalError(`base column ${expr.column} outside a governed scan`);
   if (expr.kind === 'column' && offered.get(expr.source)?.has(expr.name) !== true) {
     throw new InternalError(`column ${expr.name} of source ${expr.source} is not in scope`);

@@ -50,10 +50,11 @@ function add(sums: Float64Array, hash: number, weight: number): void {
   sums[at] = (sums[at] ?? 0) + (hash >>> 31 === 0 ? weight : -weight);
 }
 
+/** Damped once more, as what is in every word would drown the rest, and scaled to the largest component. */
 function scaled(sums: Float64Array): Float32Array {
   let largest = 0;
   for (const x of sums) largest = Math.max(largest, Math.abs(x));
   if (largest === 0) return new Float32Array(sums.length);
   // `+ 0` turns -0 into 0.
-  return Float32Array.from(sums, (x) => Math.round((x / largest) * LARGEST) + 0);
+  return Float32Array.from(sums, (x) => Math.round(Math.sign(x) * Math.sqrt(Math.abs(x) / largest) * LARGEST) + 0);
 }

@@ -1,16 +1,6 @@
-/** `vector` and `halfvec` text. */
+/** `vector` and `halfvec` text. Six decimals say an f32 of a unit vector well enough, and are a third of the text. */
 export function vectorText(vector: Float32Array): string {
-  let out = '[';
-  for (let i = 0; i < vector.length; i++) {
-    if (i > 0) out += ',';
-    out += shortest(vector[i] ?? 0);
-  }
-  return `${out}]`;
-}
-
-/** Six decimals say an f32 of a unit vector well enough, and are a third of the text. */
-function shortest(value: number): string {
-  return Number.isInteger(value) ? `${value}` : `${Math.round(value * 1e6) / 1e6}`;
+  return `[${Array.from(vector, (x) => (Number.isInteger(x) ? x : Math.round(x * 1e6) / 1e6)).join(',')}]`;
 }
 
 /** A `vector` as Postgres writes it. */

@@ -60,5 +60,13 @@ async function serve(): Promise<void> {
 }
 
 serve().catch((error: unknown) => {
-  post({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) });
+  post({ kind: 'failed', reason: reasonOf(error) });
 });
+
+/** Emscripten throws objects that are no `Error`: of its file system they have an errno. */
+function reasonOf(error: unknown): string {
+  if (error instanceof Error) return error.message;
+  if (typeof error !== 'object' || error === null) return String(error);
+  const errno = 'errno' in error ? ` (errno ${String(error.errno)})` : '';
+  return `${'name' in error ? String(error.name) : 'the embedded server failed'}${errno}`;
+}

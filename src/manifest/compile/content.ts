@@ -14,14 +14,22 @@ export function facetRelations(
 ): readonly (readonly [string, Relation])[] {
   return [...facets.values()].map((facet) => {
     if (relations.has(facet.name)) {
-      problems.add(CODES.conflict, ['facets', facet.name], `\`${facet.name}\` is also the name of an entity or bridge`, 'give the facet a name of its own');
+      problems.add(
+        CODES.conflict,
+        ['facets', facet.name],
+        `\`${facet.name}\` is also the name of an entity or bridge`,
+        'give the facet a name of its own',
+      );
     }
     return [facet.name, relationOf(facet)] as const;
   });
 }
 
 function relationOf(facet: Facet): Relation {
-  const columns: readonly Column[] = [facet.entityKey, ...facet.metadata.filter((c) => c.name !== facet.entityKey.name)];
+  const columns: readonly Column[] = [
+    facet.entityKey,
+    ...facet.metadata.filter((c) => c.name !== facet.entityKey.name),
+  ];
   return Object.freeze({
     kind: 'facet',
     name: facet.name,
@@ -49,7 +57,9 @@ export function facetStores(
       scalarIndexed: Object.freeze([...new Set([facet.entityKey.name, ...facet.scalarIndexed])]),
       maxTopK: facet.maxTopK,
       lane: facet.embeddingModel === 'lexical-v1' ? ('lexical' as const) : ('dense' as const),
-      versions: Object.freeze([...facet.versions.values()].map((v) => Object.freeze({ name: v.name, redacts: new Set(v.redact) }))),
+      versions: Object.freeze(
+        [...facet.versions.values()].map((v) => Object.freeze({ name: v.name, redacts: new Set(v.redact) })),
+      ),
       connector: facet.connector,
       schema: CONTENT_SCHEMA,
       table: facet.name,
@@ -58,26 +68,31 @@ export function facetStores(
 }
 
 /** Relationships and bridges as the edges that TRAVERSE walks. */
-export function edgesOf(relationships: ReadonlyMap<string, Relationship>, bridges: ReadonlyMap<string, Bridge>): readonly Edge[] {
-  const straight = [...relationships.values()].map((r): Edge =>
-    Object.freeze({
-      name: r.name,
-      from: r.from.entity,
-      to: r.to.entity,
-      fromColumns: Object.freeze([r.from.column]),
-      toColumns: Object.freeze([r.to.column]),
-      bridge: null,
-    }),
+export function edgesOf(
+  relationships: ReadonlyMap<string, Relationship>,
+  bridges: ReadonlyMap<string, Bridge>,
+): readonly Edge[] {
+  const straight = [...relationships.values()].map(
+    (r): Edge =>
+      Object.freeze({
+        name: r.name,
+        from: r.from.entity,
+        to: r.to.entity,
+        fromColumns: Object.freeze([r.from.column]),
+        toColumns: Object.freeze([r.to.column]),
+        bridge: null,
+      }),
   );
-  const bridged = [...bridges.values()].map((b): Edge =>
-    Object.freeze({
-      name: b.name,
-      from: b.left.entity,
-      to: b.right.entity,
-      fromColumns: b.left.keys,
-      toColumns: b.right.keys,
-      bridge: Object.freeze({ name: b.name, fromColumns: b.left.columns, toColumns: b.right.columns }),
-    }),
+  const bridged = [...bridges.values()].map(
+    (b): Edge =>
+      Object.freeze({
+        name: b.name,
+        from: b.left.entity,
+        to: b.right.entity,
+        fromColumns: b.left.keys,
+        toColumns: b.right.keys,
+        bridge: Object.freeze({ name: b.name, fromColumns: b.left.columns, toColumns: b.right.columns }),
+      }),
   );
   return Object.freeze([...straight, ...bridged]);
 }

@@ -1,0 +1,182 @@
+import type { GovernedPlan } from 'osl-compiler';
+import { type Expr, type GovernedScan, type Query, walk } from './internals.js';
+import { effectiveMask, type World } from './world.js';
+
+/** What a question exercised: nodes of the IR, masks, kinds of join and how grants met. */
+export const AXES = ['node', 'mask', 'join', 'union'] as const;
+export type Axis = (typeof AXES)[number];
+
+/** Every cell that is reachable must be filled by enough questions. */
+export const EXPECTED: Readonly<Record<Axis, readonly string[]>> = {
+  node: [
+    'column',
+    'parameter',
+    'null',
+    'boolean',
+    'structural',
+    'call',
+    'operation',
+    'cast',
+    'and',
+    'or',
+    'not',
+    'null_test',
+    'truth_test',
+    'distinct_test',
+    'quantified',
+    'membership',
+    'case',
+    'conditional',
+    'array',
+    'subscript',
+    'aggregate',
+    'window',
+    'scalar_query',
+    'exists',
+    'in_query',
+    'select',
+    'set_operation',
+    'values',
+    'derived',
+    'cte',
+    'grouped',
+    'having',
+    'distinct',
+    'distinct_on',
+    'limit',
+    'fenced',
+    'pushed',
+  ],
+  mask: ['clear', 'uncovered', 'redact', 'null', 'hash', 'partial', 'year', 'deny'],
+  join: ['none', 'inner', 'left', 'semi', 'anti'],
+  union: ['one grant', 'same rows', 'more rows', 'per cell'],
+};
+
+/** A semi-join is a join. */
+const UNREACHABLE: ReadonlySet<string> = new Set(['node exists × join none', 'node in_query × join none']);
+
+type Cells = Readonly<Record<Axis, ReadonlySet<string>>>;
+
+/** Counts of questions by cell, over all four axes and by pairs of them. */
+export class Coverage {
+  readonly #pairs = new Map<string, number>();
+  readonly #cells = new Map<string, number>();
+
+  add(plan: GovernedPlan, world: World): void {
+    const found = cellsOf(plan, world);
+    for (const [i, a] of AXES.entries()) {
+      for (const b of AXES.slice(i + 1)) {
+        for (const x of found[a]) for (const y of found[b]) count(this.#pairs, `${a} ${x} × ${b} ${y}`);
+      }
+    }
+    for (const node of found.node) {
+      for (const mask of found.mask) {
+        for (const join of found.join)
+          for (const union of found.union) count(this.#cells, [node, mask, join, union].join(' × '));
+      }
+    }
+  }
+
+  /** Pairs of cells that no question filled. */
+  emptyPairs(): readonly string[] {
+    return AXES.flatMap((a, i) =>
+      AXES.slice(i + 1).flatMap((b) =>
+        EXPECTED[a].flatMap((x) => EXPECTED[b].map((y) => `${a} ${x} × ${b} ${y}`)),
+      ),
+    ).filter((pair) => !this.#pairs.has(pair) && !UNREACHABLE.has(pair));
+  }
+
+  /** Cells of all four axes that no question filled. */
+  emptyCells(): readonly string[] {
+    const { node, mask, join, union } = EXPECTED;
+    return node
+      .flatMap((n) => mask.flatMap((m) => join.flatMap((j) => union.map((u) => [n, m, j, u].join(' × ')))))
+      .filter((cell) => !this.#cells.has(cell) && !/^(exists|in_query) .* × none × /.test(cell));
+  }
+
+  summary(): string {
+    const all = AXES.reduce((n, a) => n * EXPECTED[a].length, 1);
+    return `${all - this.emptyCells().length} of ${all} cells (node × mask × join × union); empty pairs: ${this.emptyPairs().length}`;
+  }
+}
+
+function count(map: Map<string, number>, key: string): void {
+  map.set(key, (map.get(key) ?? 0) + 1);
+}
+
+function cellsOf(plan: GovernedPlan, world: World): Cells {
+  const cells = {
+    node: new Set<string>(),
+    mask: new Set<string>(),
+    join: new Set<string>(),
+    union: new Set<string>(),
+  };
+  let anti = 0;
+  for (const query of walk.allQueries(plan.query)) {
+    for (const clause of clausesOf(query)) cells.node.add(clause);
+    for (const expr of walk.exprsOf(query)) {
+      walk.visitExpr(expr, (e) => {
+        cells.node.add(e.kind);
+        if (e.kind === 'not' && isSemi(e.arg)) anti++;
+        else if (isSemi(e)) cells.join.add('semi');
+      });
+    }
+    if (query.kind !== 'select') continue;
+    for (const join of joinsOf(query.from)) cells.join.add(join);
+    for (const leaf of walk.leavesOf(query.from)) {
+      if (leaf.kind === 'derived' || leaf.kind === 'cte') cells.node.add(leaf.kind);
+      if (leaf.kind === 'governed') addScan(leaf, world, cells);
+    }
+  }
+  if (anti > 0) cells.join.add('anti');
+  if (cells.join.size === 0) cells.join.add('none');
+  return cells;
+}
+
+function isSemi(e: Expr): boolean {
+  return e.kind === 'exists' || e.kind === 'in_query';
+}
+
+function clausesOf(query: Query): readonly string[] {
+  if (query.kind !== 'select') return [query.kind];
+  return [
+    'select',
+    ...(query.grouped ? ['grouped'] : []),
+    ...(query.having.length > 0 ? ['having'] : []),
+    ...(query.distinct ? ['distinct'] : []),
+    ...(query.distinctOn.length > 0 ? ['distinct_on'] : []),
+    ...(query.limit === null ? [] : ['limit']),
+  ];
+}
+
+function joinsOf(item: Extract<Query, { kind: 'select' }>['from']): readonly string[] {
+  return item?.kind === 'join' ? [item.type, ...joinsOf(item.left), ...joinsOf(item.right)] : [];
+}
+
+function addScan(scan: GovernedScan, world: World, cells: Record<Axis, Set<string>>): void {
+  const table = world.tables.find((t) => t.name === scan.relation.name);
+  if (table === undefined) return;
+  if (scan.fenced) cells.node.add('fenced');
+  if (scan.pushed.length > 0) cells.node.add('pushed');
+  for (const shown of scan.columns) {
+    const column = table.columns.find((c) => c.name === shown.name);
+    if (column === undefined) continue;
+    if (shown.masked === 'none') cells.mask.add('clear');
+    else
+      cells.mask.add(
+        column.sensitivity === null
+          ? 'uncovered'
+          : declaredMask(column.sensitivity, table, effectiveMask(column, table)),
+      );
+  }
+  const filters = new Set(table.grants.map((g) => g.filter?.text));
+  const perCell = scan.columns.some((c) => c.masked === 'some');
+  if (table.grants.length === 1) cells.union.add('one grant');
+  else if (perCell) cells.union.add('per cell');
+  else cells.union.add(filters.size === 1 ? 'same rows' : 'more rows');
+}
+
+/** `deny` is redacted where another grant shows the column; everything else is as its type bears it. */
+function declaredMask(label: string, table: World['tables'][number], effective: string): string {
+  return table.masks.get(label) === 'deny' ? 'deny' : effective;
+}
