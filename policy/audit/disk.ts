@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 
 /** `fs.write`: the one door through which the writer's records, headers and checkpoints reach the disk. */
