@@ -88,7 +88,11 @@ function recallMeasures(
 }
 
 /** The share of the gold spans' characters that the chunks at `places` hold. */
-function goldRecall(question: SpanQuestion, chunks: readonly StoredChunk[], places: readonly number[]): number {
+function goldRecall(
+  question: SpanQuestion,
+  chunks: readonly StoredChunk[],
+  places: readonly number[],
+): number {
   const held = new Set<number>();
   let wanted = 0;
   for (const gold of question.gold) {

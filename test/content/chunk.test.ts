@@ -7,7 +7,10 @@ const chunks = (text: string, maxChars: number, overlapChars = 0): string[] =>
   chunkSpans(text, { maxChars, overlapChars }).map(({ start, end }) => text.slice(start, end));
 
 test('chunks end at headings, then paragraphs, then sentences, then words', async (t) => {
-  t.strictSame(chunks('aaaa bbbb.\n\ncccc dddd\n# Head\neeee', 28), ['aaaa bbbb.\n\ncccc dddd', '# Head\neeee']);
+  t.strictSame(chunks('aaaa bbbb.\n\ncccc dddd\n# Head\neeee', 28), [
+    'aaaa bbbb.\n\ncccc dddd',
+    '# Head\neeee',
+  ]);
   t.strictSame(chunks('aaaa bbbb. cc\n\ndddd eeee ffff gg', 20), ['aaaa bbbb. cc', 'dddd eeee ffff gg']);
   t.strictSame(chunks('aaaa bbbb cc. dddd eeee ffff', 20), ['aaaa bbbb cc.', 'dddd eeee ffff']);
   t.strictSame(chunks('aaaa bbbb cccc dddd eeee ffff', 20), ['aaaa bbbb cccc dddd', 'eeee ffff']);
@@ -25,7 +28,21 @@ test('neighbours overlap by whole sentences or words', async (t) => {
   ]);
 });
 
-const piece = fc.constantFrom('a', 'word ', '. ', '\n', '\n\n', '# ', '😀', 'é', '日本', '-', ' ', 'longlonglong', '\ud83d');
+const piece = fc.constantFrom(
+  'a',
+  'word ',
+  '. ',
+  '\n',
+  '\n\n',
+  '# ',
+  '😀',
+  'é',
+  '日本',
+  '-',
+  ' ',
+  'longlonglong',
+  '\ud83d',
+);
 
 test('property: chunks are in order, bounded, whole characters, and leave nothing out', async (t) => {
   fc.assert(
@@ -42,7 +59,8 @@ test('property: chunks are in order, bounded, whole characters, and leave nothin
           if (/\S/.test(text.slice(covered, start))) return false;
           if (/^\s|\s$/.test(text.slice(start, end))) return false;
           if (/[\ud800-\udbff](?=[\udc00-\udfff])/.test(text.slice(start - 1, start + 1)) && start > 0) {
-            if (/^[\udc00-\udfff]/.test(text.slice(start)) && /[\ud800-\udbff]$/.test(text.slice(0, start))) return false;
+            if (/^[\udc00-\udfff]/.test(text.slice(start)) && /[\ud800-\udbff]$/.test(text.slice(0, start)))
+              return false;
           }
           [covered, last] = [Math.max(covered, end), start];
         }
@@ -64,7 +82,9 @@ test('property: offsets in code points cut the same text', async (t) => {
       const end = letters.slice(0, to).join('').length;
       const span = new CodePoints(text).span({ start, end });
       return (
-        span.start === from && span.end === to && sliceCodePoints(text, from, to) === text.slice(start, end) &&
+        span.start === from &&
+        span.end === to &&
+        sliceCodePoints(text, from, to) === text.slice(start, end) &&
         countCodePoints(text) === letters.length
       );
     }),

@@ -32,7 +32,12 @@ test('decoder operators over a chat endpoint', async (t) => {
   await t.test('the request: no tools, temperature 0, the passage as data', async (t) => {
     server.asked.length = 0;
     server.answer = (_, r) => chat(r, { summary: 'short' });
-    const { values, errors } = await runDecoder('SUMMARIZE', PASSAGES, { instruction: 'in French' }, endpoint);
+    const { values, errors } = await runDecoder(
+      'SUMMARIZE',
+      PASSAGES,
+      { instruction: 'in French' },
+      endpoint,
+    );
     t.strictSame({ values, errors }, { values: ['short', 'short'], errors: [] });
     t.equal(server.asked.length, 2);
     for (const asked of server.asked) {
@@ -42,7 +47,10 @@ test('decoder operators over a chat endpoint', async (t) => {
       t.notOk('tools' in asked.body || 'functions' in asked.body);
       const { system, user } = messages(asked);
       t.match(system, /DATA/);
-      t.ok(PASSAGES.every((p) => !system.includes(p.text)), 'no passage in the system message');
+      t.ok(
+        PASSAGES.every((p) => !system.includes(p.text)),
+        'no passage in the system message',
+      );
       t.strictSame(Object.keys(user), ['instruction', 'max_words', 'passage']);
       t.ok(PASSAGES.some((p) => p.text === user['passage']));
       t.notOk(JSON.stringify(asked.body).includes('key-1'));
@@ -51,25 +59,36 @@ test('decoder operators over a chat endpoint', async (t) => {
 
   await t.test('EXTRACT gives the places of its quotes, and takes no quote that is not there', async (t) => {
     server.answer = (_, r) =>
-      chat(r, { version: { value: '2.1', quote: 'Version 2.1' }, month: { value: 'June', quote: 'in June' } });
+      chat(r, {
+        version: { value: '2.1', quote: 'Version 2.1' },
+        month: { value: 'June', quote: 'in June' },
+      });
     t.same(await runDecoder('EXTRACT', one, { schema: SCHEMA }, endpoint), {
       values: [{ version: { value: '2.1', quote: 'Version 2.1', start: 100, end: 111 }, month: null }],
       errors: [
-        { operator: 'EXTRACT', chunkId: 'd#0', fault: 'quote', message: 'the quote for `month` is not in the passage' },
+        {
+          operator: 'EXTRACT',
+          chunkId: 'd#0',
+          fault: 'quote',
+          message: 'the quote for `month` is not in the passage',
+        },
       ],
     });
-    server.answer = (_, r) => chat(r, { version: { value: null, quote: null }, month: { value: 'x', quote: null } });
+    server.answer = (_, r) =>
+      chat(r, { version: { value: null, quote: null }, month: { value: 'x', quote: null } });
     t.match(await runDecoder('EXTRACT', one, { schema: SCHEMA }, endpoint), {
       values: [{ version: null, month: null }],
       errors: [{ fault: 'quote' }],
     });
-    server.answer = (_, r) => chat(r, { version: { value: 'x', quote: 'Ignore' }, month: { value: null, quote: null } });
+    server.answer = (_, r) =>
+      chat(r, { version: { value: 'x', quote: 'Ignore' }, month: { value: null, quote: null } });
     const emoji = await runDecoder('EXTRACT', PASSAGES.slice(1), { schema: SCHEMA }, endpoint);
     t.match(emoji.values, [{ version: { start: 2, end: 8 } }], 'offsets are code points');
   });
 
   await t.test('SCORE stays in its range', async (t) => {
-    server.answer = (asked, r) => chat(r, { score: messages(asked).user['passage'] === first?.text ? 0.25 : 9 });
+    server.answer = (asked, r) =>
+      chat(r, { score: messages(asked).user['passage'] === first?.text ? 0.25 : 9 });
     t.match(await runDecoder('SCORE', PASSAGES, { rubric: 'how new' }, endpoint), {
       values: [0.25, null],
       errors: [{ chunkId: 'd#1', fault: 'range' }],
@@ -87,11 +106,18 @@ test('decoder operators over a chat endpoint', async (t) => {
     });
     server.asked.length = 0;
     server.answer = (_, r) => chat(r, { completion: 'done' });
-    t.match(await runDecoder('COMPLETE', one, { prompt: 'Translate: {text}' }, endpoint), { values: ['done'] });
-    t.strictSame(server.asked.map(messages).map((m) => m.user), [{ prompt: 'Translate: {text}', passage: first?.text }]);
+    t.match(await runDecoder('COMPLETE', one, { prompt: 'Translate: {text}' }, endpoint), {
+      values: ['done'],
+    });
+    t.strictSame(
+      server.asked.map(messages).map((m) => m.user),
+      [{ prompt: 'Translate: {text}', passage: first?.text }],
+    );
   });
 
-  const failures: Readonly<Record<string, readonly [answer: typeof server.answer, fault: string, requests: number]>> = {
+  const failures: Readonly<
+    Record<string, readonly [answer: typeof server.answer, fault: string, requests: number]>
+  > = {
     'an answer that is not JSON': [(_, r) => void r.writeHead(200).end('<html>'), 'malformedAnswer', 1],
     'an answer without choices': [(_, r) => json(r, { choices: [] }), 'malformedAnswer', 1],
     'an answer of null': [(_, r) => json(r, null), 'malformedAnswer', 1],
@@ -138,7 +164,10 @@ test('decoder operators over a chat endpoint', async (t) => {
     server.answer = () => {};
     const start = performance.now();
     const slow = { ...endpoint, timeoutMs: 100, retries: 1 };
-    t.match(await runDecoder('SUMMARIZE', one, {}, slow), { values: [null], errors: [{ fault: 'endpoint' }] });
+    t.match(await runDecoder('SUMMARIZE', one, {}, slow), {
+      values: [null],
+      errors: [{ fault: 'endpoint' }],
+    });
     t.ok(performance.now() - start < 1_500);
   });
 
@@ -178,14 +207,20 @@ test('decoder operators over a chat endpoint', async (t) => {
     server.answer = (asked, r) => {
       most = Math.max(most, ++running);
       const { passage } = messages(asked).user;
-      setTimeout(() => {
-        running--;
-        chat(r, { summary: `of ${passage}` });
-      }, Number(passage) % 3 === 0 ? 20 : 1);
+      setTimeout(
+        () => {
+          running--;
+          chat(r, { summary: `of ${passage}` });
+        },
+        Number(passage) % 3 === 0 ? 20 : 1,
+      );
     };
     const many = Array.from({ length: 20 }, (_, i) => ({ chunkId: `d#${i}`, text: `${i}`, start: 0 }));
     const { values } = await runDecoder('SUMMARIZE', many, {}, { ...endpoint, concurrency: 3 });
-    t.strictSame(values, many.map((p) => `of ${p.text}`));
+    t.strictSame(
+      values,
+      many.map((p) => `of ${p.text}`),
+    );
     t.equal(most, 3);
   });
 

@@ -1,7 +1,15 @@
 import { test } from 'tap';
-import { cosine, type Embedder, lexicalEmbedder, openEmbedder, openEmbeddingEndpoint, openTransformers } from '../../src/content/index.js';
+import {
+  cosine,
+  type Embedder,
+  indexFacet,
+  lexicalEmbedder,
+  openEmbedder,
+  openEmbeddingEndpoint,
+  openTransformers,
+} from '../../src/content/index.js';
 import { openEngine } from '../../src/engine/index.js';
-import { createShop, indexShop, storeRows } from './fixture.js';
+import { createShop, facet, indexShop, manifest, storeRows } from './fixture.js';
 import { type Asked, json, modelServer } from './server.js';
 
 const inputs = ({ body }: Asked): string[] => body['input'] as string[];
@@ -15,7 +23,14 @@ const toy = (text: string): number[] => [text.length, text.charCodeAt(0) || 1, 3
 test('an OpenAI-compatible endpoint', async (t) => {
   const server = await modelServer();
   t.teardown(() => server.close());
-  const base = { url: `${server.url}/`, model: 'e1', keyEnv: null, retries: 1, backoffMs: 5, timeoutMs: 2_000 };
+  const base = {
+    url: `${server.url}/`,
+    model: 'e1',
+    keyEnv: null,
+    retries: 1,
+    backoffMs: 5,
+    timeoutMs: 2_000,
+  };
   const good = (): void => {
     server.answer = (asked, r) => json(r, embeddings(inputs(asked).map(toy)));
   };
@@ -25,8 +40,14 @@ test('an OpenAI-compatible endpoint', async (t) => {
     const embedder = await openEmbeddingEndpoint({ ...base, prefixes: { document: 'd: ', query: 'q: ' } });
     t.strictSame(embedder.layout, { kind: 'dense', dimensions: 3, type: 'vector', bits: false });
     server.asked.length = 0;
-    const vectors = await embedder.embed(Array.from({ length: 70 }, (_, i) => 'x'.repeat(i)), 'document');
-    t.strictSame(server.asked.map((a) => inputs(a).length), [32, 32, 6]);
+    const vectors = await embedder.embed(
+      Array.from({ length: 70 }, (_, i) => 'x'.repeat(i)),
+      'document',
+    );
+    t.strictSame(
+      server.asked.map((a) => inputs(a).length),
+      [32, 32, 6],
+    );
     for (const { body, path, headers } of server.asked) {
       t.equal(path, '/v1/embeddings');
       t.equal(headers.authorization, undefined);
@@ -34,36 +55,45 @@ test('an OpenAI-compatible endpoint', async (t) => {
       t.notOk('dimensions' in body);
     }
     t.equal(vectors.length, 70);
-    t.ok(vectors.every((v) => Math.abs(v.reduce((s, x) => s + x * x, 0) - 1) < 1e-6), 'unit norm');
+    t.ok(
+      vectors.every((v) => Math.abs(v.reduce((s, x) => s + x * x, 0) - 1) < 1e-6),
+      'unit norm',
+    );
     t.ok(server.asked.every((a) => inputs(a).every((text) => text.startsWith('d: '))));
     await embedder.embed(['x'], 'query');
     t.strictSame(inputs(server.asked.at(-1) ?? { path: '', headers: {}, body: {} }), ['q: x']);
   });
 
-  await t.test('long texts are cut by us, between characters; an order of its own is put right', async (t) => {
-    good();
-    const embedder = await openEmbeddingEndpoint({ ...base, maxChars: 5, dimensions: 3 });
-    server.answer = (asked, r) => {
-      const data = inputs(asked).map((text, index) => ({ index, embedding: toy(text) }));
-      json(r, { data: data.reverse() });
-    };
-    server.asked.length = 0;
-    const [a, b] = await embedder.embed(['abcd😀e', 'zz'], 'document');
-    t.strictSame(inputs(server.asked[0] ?? { path: '', headers: {}, body: {} }), ['abcd', 'zz']);
-    t.equal(server.asked[0]?.body['dimensions'], 3);
-    t.equal(cosine(a ?? new Float32Array(), Float32Array.from(toy('abcd'))), 1);
-    t.equal(cosine(b ?? new Float32Array(), Float32Array.from(toy('zz'))), 1);
-  });
+  await t.test(
+    'long texts are cut by us, between characters; an order of its own is put right',
+    async (t) => {
+      good();
+      const embedder = await openEmbeddingEndpoint({ ...base, maxChars: 5, dimensions: 3 });
+      server.answer = (asked, r) => {
+        const data = inputs(asked).map((text, index) => ({ index, embedding: toy(text) }));
+        json(r, { data: data.reverse() });
+      };
+      server.asked.length = 0;
+      const [a, b] = await embedder.embed(['abcd😀e', 'zz'], 'document');
+      t.strictSame(inputs(server.asked[0] ?? { path: '', headers: {}, body: {} }), ['abcd', 'zz']);
+      t.equal(server.asked[0]?.body['dimensions'], 3);
+      t.equal(cosine(a ?? new Float32Array(), Float32Array.from(toy('abcd'))), 1);
+      t.equal(cosine(b ?? new Float32Array(), Float32Array.from(toy('zz'))), 1);
+    },
+  );
 
   const wrong: Readonly<Record<string, unknown>> = {
     'another width': embeddings([[1, 2]]),
     'too few': { data: [] },
-    'too many': embeddings([[1, 2, 3], [1, 2, 3]]),
+    'too many': embeddings([
+      [1, 2, 3],
+      [1, 2, 3],
+    ]),
     'an index twice or out of range': { data: [{ index: 1, embedding: [1, 2, 3] }] },
-    'base64': { data: [{ index: 0, embedding: 'AACAPwAAgD8AAIA/' }] },
+    base64: { data: [{ index: 0, embedding: 'AACAPwAAgD8AAIA/' }] },
     'null in a vector': embeddings([[1, Number.NaN, 3]]),
-    'zeros': embeddings([[0, 0, 0]]),
-    'infinities': { data: [{ index: 0, embedding: [1e308, 1e308, 1e308] }] },
+    zeros: embeddings([[0, 0, 0]]),
+    infinities: { data: [{ index: 0, embedding: [1e308, 1e308, 1e308] }] },
     'no data': { object: 'list' },
   };
   for (const [name, answer] of Object.entries(wrong)) {
@@ -79,36 +109,51 @@ test('an OpenAI-compatible endpoint', async (t) => {
     server.answer = (_, r) => json(r, {}, 500);
     await t.rejects(openEmbeddingEndpoint(base), { code: 'endpoint', message: 'the endpoint answered 500' });
     await t.rejects(openEmbeddingEndpoint({ ...base, url: 'http://127.0.0.1:1/v1' }), { code: 'endpoint' });
-    await t.rejects(openEmbeddingEndpoint({ ...base, keyEnv: 'OSL_TEST_NO_KEY' }), { message: /OSL_TEST_NO_KEY/ });
+    await t.rejects(openEmbeddingEndpoint({ ...base, keyEnv: 'OSL_TEST_NO_KEY' }), {
+      message: /OSL_TEST_NO_KEY/,
+    });
   });
 
   await t.test('the fingerprint is of what makes the vectors, not of the address', async (t) => {
     good();
-    const print = async (more: object): Promise<string> => (await openEmbeddingEndpoint({ ...base, ...more })).fingerprint;
+    const print = async (more: object): Promise<string> =>
+      (await openEmbeddingEndpoint({ ...base, ...more })).fingerprint;
     const plain = await print({});
     t.equal(await print({ url: server.url }), plain);
     const others = [{ model: 'e2' }, { maxChars: 9 }, { prefixes: { document: 'a', query: 'b' } }];
     for (const more of others) t.not(await print(more), plain);
   });
 
-  await t.test('its vectors fill a store of their own kind, half precision and bits where wanted', async (t) => {
-    good();
-    const engine = await openEngine({ kind: 'pglite', dataDir: null });
-    t.teardown(() => engine.close());
-    await createShop(engine.system);
-    for (const store of [{}, { type: 'halfvec', bits: true }] as const) {
-      const embedder: Embedder = await openEmbeddingEndpoint({ ...base, store });
-      await indexShop(engine.system, 'raw', { embedder });
-      const rows = await storeRows(engine.system, 'raw');
-      t.ok(rows.length > 8);
-      for (const row of rows) {
-        t.notOk('lex' in row || 'dense' in row);
-        const stored = Float32Array.from(JSON.parse(`${row['embedding']}`) as number[]);
-        t.ok(cosine(stored, Float32Array.from(toy(`${row['text']}`))) > 0.999);
-        if ('bits' in store) t.equal(row['bits'], '111');
+  await t.test(
+    'its vectors fill a store of their own kind, half precision and bits where wanted',
+    async (t) => {
+      good();
+      const engine = await openEngine({ kind: 'pglite', dataDir: null });
+      t.teardown(() => engine.close());
+      await createShop(engine.system);
+      for (const store of [{}, { type: 'halfvec', bits: true }] as const) {
+        const embedder: Embedder = await openEmbeddingEndpoint({ ...base, store });
+        await indexShop(engine.system, 'raw', { embedder });
+        const rows = await storeRows(engine.system, 'raw');
+        t.ok(rows.length > 8);
+        for (const row of rows) {
+          t.notOk('lex' in row || 'dense' in row);
+          const stored = Float32Array.from(JSON.parse(`${row['embedding']}`) as number[]);
+          t.ok(cosine(stored, Float32Array.from(toy(`${row['text']}`))) > 0.999);
+          if ('bits' in store) t.equal(row['bits'], '111');
+        }
       }
-    }
-  });
+      for (const type of ['vector', 'halfvec'] as const) {
+        const embedder = await openEmbeddingEndpoint({ ...base, store: { type } });
+        const options = { embedder, versions: ['raw'] };
+        await indexFacet(engine.system, manifest, { ...facet, approximate: true }, options);
+        const [index] = await engine.system.query(
+          "select indexdef from pg_indexes where schemaname = 'osl_content' and indexdef like '%hnsw%'",
+        );
+        t.match(index?.['indexdef'], `hnsw (embedding public.${type}_ip_ops)`);
+      }
+    },
+  );
 });
 
 test('models by name', async (t) => {
@@ -139,10 +184,19 @@ test('transformers.js, with the package stood in for', async (t) => {
   t.match(calls[0], ['feature-extraction', 'M', { dtype: 'q8' }]);
   t.equal(embedder.layout.dimensions, 3);
   calls.length = 0;
-  const vectors = await embedder.embed(Array.from({ length: 20 }, (_, i) => 'x'.repeat(i)), 'document');
-  t.strictSame(calls, [[16, { pooling: 'mean', normalize: true }], [4, { pooling: 'mean', normalize: true }]]);
+  const vectors = await embedder.embed(
+    Array.from({ length: 20 }, (_, i) => 'x'.repeat(i)),
+    'document',
+  );
+  t.strictSame(calls, [
+    [16, { pooling: 'mean', normalize: true }],
+    [4, { pooling: 'mean', normalize: true }],
+  ]);
   t.equal(cosine(vectors[19] ?? new Float32Array(), Float32Array.from(toy('x'.repeat(19)))), 1);
   broken = true;
   await t.rejects(embedder.embed(['x'], 'query'), { code: 'malformedAnswer' });
-  await t.rejects(openTransformers({ model: 'M' }, async () => ({})), { code: 'notInstalled' });
+  await t.rejects(
+    openTransformers({ model: 'M' }, async () => ({})),
+    { code: 'notInstalled' },
+  );
 });

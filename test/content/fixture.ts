@@ -79,25 +79,57 @@ export interface Person {
 
 export const PEOPLE: readonly Person[] = [
   { id: 'p1', name: 'Zoë Ångström', email: 'zoe@example.com', phones: ['555-0100-22'] },
-  { id: 'p2', name: 'Straßer', email: 'hans.strasser@corp.example', profile: { nick: 'hansi-the-great', tags: ['x'] } },
+  {
+    id: 'p2',
+    name: 'Straßer',
+    email: 'hans.strasser@corp.example',
+    profile: { nick: 'hansi-the-great', tags: ['x'] },
+  },
   { id: 'p3', name: 'Li', email: null },
 ];
 
 export const ARTICLES: readonly Article[] = [
-  article('a1', 1, 'Zoë Ångström', 'On mills', `# Mills\n\n${prose('windmill', 12)}\n\nWritten by ZOE\u0308  ÅNGSTRÖM <zoe@example.com>.`),
-  article('a2', 2, 'STRASSER', 'Notes by Straßer', `${prose('harbour', 8)} Ask STRASSER, or hansi-the-great. 😀😀 ${prose('crane', 8)}`),
-  article('a3', 1, null, 'Lists', `- one\n- two\n\n${prose('ledger', 3)} token: ghp_${'a1B2'.repeat(9)} and other@host.example.org`),
+  article(
+    'a1',
+    1,
+    'Zoë Ångström',
+    'On mills',
+    `# Mills\n\n${prose('windmill', 12)}\n\nWritten by ZOE\u0308  ÅNGSTRÖM <zoe@example.com>.`,
+  ),
+  article(
+    'a2',
+    2,
+    'STRASSER',
+    'Notes by Straßer',
+    `${prose('harbour', 8)} Ask STRASSER, or hansi-the-great. 😀😀 ${prose('crane', 8)}`,
+  ),
+  article(
+    'a3',
+    1,
+    null,
+    'Lists',
+    `- one\n- two\n\n${prose('ledger', 3)} token: ghp_${'a1B2'.repeat(9)} and other@host.example.org`,
+  ),
   article('Straßer/a4', 3, 'x', 'Empty', ''),
   article('Straßer/a5', null, 'x', 'Short', 'The windmill of Zoë Ångströmsson stands.'),
 ];
 
-export function article(id: string, product: number | null, author: string | null, title: string, body: string): Article {
+export function article(
+  id: string,
+  product: number | null,
+  author: string | null,
+  title: string,
+  body: string,
+): Article {
   return { id, product, author, title, words: body.length, body };
 }
 
 /** `count` sentences about `word`, all different. */
 export function prose(word: string, count: number): string {
-  return Array.from({ length: count }, (_, i) => `The ${word} number ${i} turns slowly in the morning wind.`).join(' ');
+  return Array.from(
+    { length: count },
+    (_, i) => `The ${word} number ${i} turns slowly in the morning wind.`,
+  ).join(' ');
 }
 
 export async function createShop(

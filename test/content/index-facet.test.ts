@@ -6,13 +6,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'tap';
 import {
+  type ArgumentValues,
   ContentError,
   dropStore,
+  type EncoderName,
   type IndexProgress,
   indexFacet,
   lexicalEmbedder,
   lexicalQuery,
   openStore,
+  parseVector,
+  runEncoder,
   sliceCodePoints,
   storeState,
   termsOf,
@@ -45,7 +49,13 @@ test('indexing on the embedded engine', async (t) => {
   await t.test('raw chunks are slices of the source, by the offsets that they state', async (t) => {
     await createShop(system);
     const summary = await indexShop(system, 'raw');
-    t.match(summary, { documents: 5, added: 5, changed: 0, removed: 0, redactions: { byKind: {}, values: 0 } });
+    t.match(summary, {
+      documents: 5,
+      added: 5,
+      changed: 0,
+      removed: 0,
+      redactions: { byKind: {}, values: 0 },
+    });
     const rows = await storeRows(system, 'raw');
     t.equal(rows.length, summary.chunks);
     t.ok(rows.length > 8);
@@ -92,7 +102,8 @@ test('indexing on the embedded engine', async (t) => {
     await system.query("delete from shop.article where id = 'a3'");
     t.match(await indexShop(system, 'raw'), { documents: 5, added: 1, changed: 1, removed: 1 });
     const after = await storeRows(system, 'raw');
-    const same = (rows: readonly Row[]) => plain(rows.filter((r) => !['a2', 'a3', 'a9'].includes(`${r['doc_id']}`)));
+    const same = (rows: readonly Row[]) =>
+      plain(rows.filter((r) => !['a2', 'a3', 'a9'].includes(`${r['doc_id']}`)));
     t.strictSame(same(after), same(before));
     t.strictSame(
       after.filter((r) => ['a2', 'a3', 'a9'].includes(`${r['doc_id']}`)).map((r) => r['text']),
@@ -118,7 +129,16 @@ test('indexing on the embedded engine', async (t) => {
     });
     const rows = await storeRows(system, 'masked');
     const stored = rows.map((r) => JSON.stringify({ ...r, dense: null, lex: null })).join('\n');
-    for (const value of ['zoe@', 'ångström <', 'ångström"', 'strasser', 'Straßer', 'hansi', 'ghp_', 'other@host']) {
+    for (const value of [
+      'zoe@',
+      'ångström <',
+      'ångström"',
+      'strasser',
+      'Straßer',
+      'hansi',
+      'ghp_',
+      'other@host',
+    ]) {
       t.notOk(stored.toLowerCase().normalize('NFKC').includes(value.toLowerCase()), value);
     }
     t.match(stored, /Ångströmsson/, 'whole words only');
@@ -170,7 +190,10 @@ test('indexing on the embedded engine', async (t) => {
     const held = await storeRows(system, 'raw');
     t.ok(held.length > 0);
     t.match(await indexShop(system, 'raw'), { documents: 5, added: 1, changed: 0 });
-    t.match(await openStore(system, facet, 'raw', lexicalEmbedder, 3), { state: 'ready', table: 'article__raw' });
+    t.match(await openStore(system, facet, 'raw', lexicalEmbedder, 3), {
+      state: 'ready',
+      table: 'article__raw',
+    });
     const resumed = await storeRows(system, 'raw');
     await createShop(system);
     await indexShop(system, 'raw');
@@ -188,21 +211,24 @@ test('indexing on the embedded engine', async (t) => {
     t.strictSame([...ids], ['Straßer/a5']);
   });
 
-  await t.test('another embedder or other settings are refused, and indexing makes a new store', async (t) => {
-    await createShop(system);
-    await indexShop(system, 'raw');
-    const start = await epoch('raw');
-    const other = { ...lexicalEmbedder, fingerprint: 'other' };
-    await t.rejects(openStore(system, facet, 'raw', other, 3), { code: 'storeMismatch' });
-    await t.rejects(openStore(system, facet, 'raw', lexicalEmbedder, 4), { code: 'storeMismatch' });
-    const smaller = { ...facet, chunking: { maxChars: 150, overlapChars: 0 } };
-    await t.rejects(openStore(system, smaller, 'raw', lexicalEmbedder, 3), { code: 'storeMismatch' });
-    await t.rejects(openStore(system, facet, 'masked', lexicalEmbedder, 3), { code: 'storeMissing' });
-    await t.rejects(openStore(system, facet, 'none', lexicalEmbedder, 3), { code: 'unknownVersion' });
-    t.match(await indexShop(system, 'raw', { embedder: other }), { added: 5 });
-    t.ok((await epoch('raw')) > start, 'the epoch goes on');
-    t.match(await openStore(system, facet, 'raw', other, 3), { state: 'ready' });
-  });
+  await t.test(
+    'another embedder or other settings are refused, and indexing makes a new store',
+    async (t) => {
+      await createShop(system);
+      await indexShop(system, 'raw');
+      const start = await epoch('raw');
+      const other = { ...lexicalEmbedder, fingerprint: 'other' };
+      await t.rejects(openStore(system, facet, 'raw', other, 3), { code: 'storeMismatch' });
+      await t.rejects(openStore(system, facet, 'raw', lexicalEmbedder, 4), { code: 'storeMismatch' });
+      const smaller = { ...facet, chunking: { maxChars: 150, overlapChars: 0 } };
+      await t.rejects(openStore(system, smaller, 'raw', lexicalEmbedder, 3), { code: 'storeMismatch' });
+      await t.rejects(openStore(system, facet, 'masked', lexicalEmbedder, 3), { code: 'storeMissing' });
+      await t.rejects(openStore(system, facet, 'none', lexicalEmbedder, 3), { code: 'unknownVersion' });
+      t.match(await indexShop(system, 'raw', { embedder: other }), { added: 5 });
+      t.ok((await epoch('raw')) > start, 'the epoch goes on');
+      t.match(await openStore(system, facet, 'raw', other, 3), { state: 'ready' });
+    },
+  );
 
   await t.test('two runs at once: the later one wins, the other says so', async (t) => {
     await createShop(system);
@@ -221,7 +247,9 @@ test('indexing on the embedded engine', async (t) => {
 
   await t.test('ids that do not identify are refused before anything is made', async (t) => {
     await createShop(system);
-    await system.script(`alter table shop.article drop constraint article_pkey; alter table shop.article alter id drop not null`);
+    await system.script(
+      `alter table shop.article drop constraint article_pkey; alter table shop.article alter id drop not null`,
+    );
     await system.query("insert into shop.article (id, body) values ('a1', 'twice')");
     await t.rejects(indexShop(system, 'raw'), { code: 'documentIds' });
     await system.query("delete from shop.article where body = 'twice'");
@@ -235,7 +263,9 @@ test('indexing on the embedded engine', async (t) => {
     await indexShop(system, 'raw');
     await dropStore(system, 'article', 'raw');
     t.equal(await storeState(system, 'article', 'raw'), null);
-    t.strictSame(plain(await system.query("select to_regclass('osl_content.article__raw') as t")), [{ t: null }]);
+    t.strictSame(plain(await system.query("select to_regclass('osl_content.article__raw') as t")), [
+      { t: null },
+    ]);
     t.equal((await system.query('select 1 from osl_content.document')).length, 0);
   });
 
@@ -243,11 +273,60 @@ test('indexing on the embedded engine', async (t) => {
     const masked = async (articles: typeof ARTICLES) => {
       await createShop(system, PEOPLE, articles);
       await indexShop(system, 'masked');
-      return plain(await storeRows(system, 'masked')).filter((r) => r['doc_id'] === 'a1' || r['doc_id'] === 'a2');
+      return plain(await storeRows(system, 'masked')).filter(
+        (r) => r['doc_id'] === 'a1' || r['doc_id'] === 'a2',
+      );
     };
     const few = await masked(ARTICLES);
-    const secret = Array.from({ length: 20 }, (_, i) => article(`b${i}`, 8, null, 't', prose('windmill', 30)));
+    const secret = Array.from({ length: 20 }, (_, i) =>
+      article(`b${i}`, 8, null, 't', prose('windmill', 30)),
+    );
     t.strictSame(await masked([...ARTICLES.slice(0, 2), ...secret]), few);
+  });
+
+  await t.test('twin corpora: every operator says the same of the visible passages', async (t) => {
+    const calls: readonly (readonly [EncoderName, ArgumentValues])[] = [
+      ['SIMILARITY', {}],
+      ['CLASSIFY', { labels: ['windmill', 'harbour crane'] }],
+      ['TAG', { labels: ['windmill', 'harbour crane'], threshold: 0.1 }],
+      ['RANK', { lambda: 0.6 }],
+      ['DEDUP', { threshold: 0.8 }],
+      ['OUTLIER', { k: 2 }],
+      ['CLUSTER', { k: 3 }],
+    ];
+    const seen = (r: Row): boolean => r['doc_id'] === 'a1' || r['doc_id'] === 'a2';
+    const told = async (articles: typeof ARTICLES, leak: boolean): Promise<unknown[]> => {
+      await createShop(system, PEOPLE, articles);
+      await indexShop(system, 'masked');
+      const rows = await storeRows(system, 'masked');
+      const passages = (leak ? rows : rows.filter(seen)).map((r) => ({
+        chunkId: `${r['chunk_id']}`,
+        text: `${r['text']}`,
+        vector: parseVector(`${r['dense']}`),
+      }));
+      const context = { embedder: lexicalEmbedder, query: 'mills in the wind' };
+      const columns = await Promise.all(
+        calls.map(([name, args]) => runEncoder(name, passages, args, context)),
+      );
+      const visible = new Set(rows.filter(seen).map((r) => r['chunk_id']));
+      return columns.map((column) => column.filter((_, i) => visible.has(passages[i]?.chunkId)));
+    };
+    const hidden = Array.from({ length: 6 }, (_, i) =>
+      article(`A${i}`, 8, null, 't', prose('windmill', 2 + i)),
+    );
+    const twins = [ARTICLES, [...ARTICLES, ...hidden], [...ARTICLES.slice(0, 2), ...hidden.slice(2)]];
+    const answers: unknown[][] = [];
+    for (const twin of twins) answers.push(await told(twin, false));
+    const [one, two, three] = answers;
+    t.strictSame(two, one);
+    t.strictSame(three, one);
+    const leaky = [await told(ARTICLES, true), await told([...ARTICLES, ...hidden], true)];
+    const differing = calls.filter((_, i) => JSON.stringify(leaky[0]?.[i]) !== JSON.stringify(leaky[1]?.[i]));
+    t.strictSame(
+      differing.map(([name]) => name),
+      ['RANK', 'DEDUP', 'OUTLIER', 'CLUSTER'],
+      'a lane that lets hidden passages through is caught by each operator that compares passages',
+    );
   });
 
   await t.test('the query and the chunks meet in SQL as BM25 has it', async (t) => {

@@ -1,5 +1,12 @@
 import { test } from 'tap';
-import { cosine, inverseFrequency, lexicalEmbedder, lexicalQuery, TERM_SPACE, termsOf } from '../../src/content/index.js';
+import {
+  cosine,
+  inverseFrequency,
+  lexicalEmbedder,
+  lexicalQuery,
+  TERM_SPACE,
+  termsOf,
+} from '../../src/content/index.js';
 import { averageLength, lexicalWeights } from '../../src/content/lexical/bm25.js';
 import { ngramVector } from '../../src/content/lexical/ngrams.js';
 import { stem } from '../../src/content/lexical/stem.js';
@@ -22,7 +29,14 @@ test('stems are those of the published algorithm', async (t) => {
 
 test('terms know names of things, scripts without spaces, and no stop words', async (t) => {
   const terms = (text: string): string[] => [...termTexts(text)];
-  t.strictSame(terms('The parseArgs of HTTPServer2'), ['parsearg', 'pars', 'arg', 'httpserver2', 'http', 'server']);
+  t.strictSame(terms('The parseArgs of HTTPServer2'), [
+    'parsearg',
+    'pars',
+    'arg',
+    'httpserver2',
+    'http',
+    'server',
+  ]);
   t.strictSame(terms('snake_case @scope/pkg'), ['snake', 'case', 'scope', 'pkg']);
   t.strictSame(terms('東京都'), ['東京', '京都']);
   t.strictSame(terms('Ｆｕｌｌ'), ['full']);
@@ -46,7 +60,8 @@ test('weights and query give BM25 as the book has it', async (t) => {
   t.ok(query);
   const scores = all.map((d) => dot(lexicalWeights(d, average), query?.vector ?? ''));
   const idf = (n: number): number => Math.log(1 + (3 - n + 0.5) / (n + 0.5));
-  const tf = (f: number, length: number): number => (f * 2.2) / (f + 1.2 * (0.25 + (0.75 * length) / average));
+  const tf = (f: number, length: number): number =>
+    (f * 2.2) / (f + 1.2 * (0.25 + (0.75 * length) / average));
   const expected = [idf(1) * tf(2, 3) + idf(2) * tf(1, 3), idf(2) * tf(1, 2), 0];
   for (const [i, score] of scores.entries()) t.ok(Math.abs(score - (expected[i] ?? 0)) < 1e-5);
   t.equal(query?.termIds.length, 2, 'a term that no permitted row has is left out');
@@ -71,7 +86,11 @@ function dot(a: string, b: string): number {
 }
 
 test('n-gram vectors are unit, equal for equal words, and near for near ones', async (t) => {
-  const [a, b, c] = [ngramVector('lost credit card'), ngramVector('LOST, credit-card!'), ngramVector('losing a card')];
+  const [a, b, c] = [
+    ngramVector('lost credit card'),
+    ngramVector('LOST, credit-card!'),
+    ngramVector('losing a card'),
+  ];
   t.ok(Math.abs(a.reduce((s, x) => s + x * x, 0) - 1) < 1e-4);
   t.equal(cosine(a, b), 1);
   t.ok(cosine(a, c) > 0.2 && cosine(a, ngramVector('weather tomorrow')) < 0.1);

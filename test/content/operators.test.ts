@@ -19,7 +19,11 @@ import { outlier } from '../../src/content/operators/outlier.js';
 import { rank } from '../../src/content/operators/rank.js';
 import { similarity } from '../../src/content/operators/similarity.js';
 
-const at = (chunkId: string, ...vector: number[]): Passage => ({ chunkId, text: '', vector: Float32Array.from(vector) });
+const at = (chunkId: string, ...vector: number[]): Passage => ({
+  chunkId,
+  text: '',
+  vector: Float32Array.from(vector),
+});
 const vector = (...values: number[]): Float32Array => Float32Array.from(values);
 
 test('SIMILARITY is the cosine, in [-1, 1], to six decimals', async (t) => {
@@ -70,7 +74,11 @@ test('CLUSTER numbers groups by their lowest chunk id', async (t) => {
   const passages = [at('e', 0, 1), at('a', 1, 0), at('b', 0.1, 1), at('c', 1, 0.1), at('d', -1, 0)];
   t.strictSame(cluster(passages, 3), [2, 1, 2, 1, 3]);
   t.strictSame(cluster(passages, 1), [1, 1, 1, 1, 1]);
-  t.strictSame(cluster([at('a', 1, 0), at('b', 1, 0)], 2), [1, 1], 'fewer where there are fewer different ones');
+  t.strictSame(
+    cluster([at('a', 1, 0), at('b', 1, 0)], 2),
+    [1, 1],
+    'fewer where there are fewer different ones',
+  );
   t.equal(new Set(cluster(passages, 99)).size, 5);
 });
 
@@ -88,22 +96,38 @@ const CALLS: readonly (readonly [EncoderName, ArgumentValues])[] = [
 const context = { embedder: lexicalEmbedder, query: 'where is my card' };
 
 test('property: results depend on the set of passages only, not on their order', async (t) => {
-  const words = fc.array(fc.constantFrom('card', 'lost', 'money', 'rain', 'sun', 'cards', 'late'), { maxLength: 6 });
+  const words = fc.array(fc.constantFrom('card', 'lost', 'money', 'rain', 'sun', 'cards', 'late'), {
+    maxLength: 6,
+  });
   await fc.assert(
-    fc.asyncProperty(fc.array(words, { maxLength: 12 }), fc.constantFrom(...CALLS), fc.infiniteStream(fc.nat()), async (texts, [name, args], random) => {
-      const vectors = await lexicalEmbedder.embed(texts.map((w) => w.join(' ')), 'document');
-      const passages = vectors.map((v, i): Passage => ({ chunkId: `d#${i}`, text: texts[i]?.join(' ') ?? '', vector: v }));
-      const shuffled = passages
-        .map((p) => ({ p, key: random.next().value ?? 0 }))
-        .sort((a, b) => a.key - b.key)
-        .map(({ p }) => p);
-      const byId = async (list: readonly Passage[]) => {
-        const values = await runEncoder(name, list, args, context);
-        return list.map((p, i) => [p.chunkId, values[i]]).sort((a, b) => compareIds(`${a[0]}`, `${b[0]}`));
-      };
-      const [one, two] = [await byId(passages), await byId(shuffled)];
-      return JSON.stringify(one) === JSON.stringify(two) && one.length === texts.length && one.every(([, v]) => v !== undefined);
-    }),
+    fc.asyncProperty(
+      fc.array(words, { maxLength: 12 }),
+      fc.constantFrom(...CALLS),
+      fc.infiniteStream(fc.nat()),
+      async (texts, [name, args], random) => {
+        const vectors = await lexicalEmbedder.embed(
+          texts.map((w) => w.join(' ')),
+          'document',
+        );
+        const passages = vectors.map(
+          (v, i): Passage => ({ chunkId: `d#${i}`, text: texts[i]?.join(' ') ?? '', vector: v }),
+        );
+        const shuffled = passages
+          .map((p) => ({ p, key: random.next().value ?? 0 }))
+          .sort((a, b) => a.key - b.key)
+          .map(({ p }) => p);
+        const byId = async (list: readonly Passage[]) => {
+          const values = await runEncoder(name, list, args, context);
+          return list.map((p, i) => [p.chunkId, values[i]]).sort((a, b) => compareIds(`${a[0]}`, `${b[0]}`));
+        };
+        const [one, two] = [await byId(passages), await byId(shuffled)];
+        return (
+          JSON.stringify(one) === JSON.stringify(two) &&
+          one.length === texts.length &&
+          one.every(([, v]) => v !== undefined)
+        );
+      },
+    ),
     { numRuns: 500 },
   );
   t.pass();
@@ -130,7 +154,12 @@ test('bad arguments are told before anything runs', async (t) => {
   refused('SCORE', { rubric: 'x', min: 1, max: 1 }, /below its `max`/);
   refused('COMPLETE', { prompt: 'no place' }, /\{text\}/);
   t.throws(() => checkDecoder('EXTRACT', { schema: { type: 'string' } }), { code: 'argument' });
-  for (const bad of [{ pattern: '(a+)+$' }, { $ref: 'http://x' }, { format: 'regex' }, { type: 'nonsense' }]) {
+  for (const bad of [
+    { pattern: '(a+)+$' },
+    { $ref: 'http://x' },
+    { format: 'regex' },
+    { type: 'nonsense' },
+  ]) {
     const schema = { type: 'object', properties: { a: bad } };
     t.throws(() => checkDecoder('EXTRACT', { schema }), { code: 'argument' }, JSON.stringify(bad));
   }

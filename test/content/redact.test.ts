@@ -28,14 +28,26 @@ test('declared values go, as whole words, whatever their case, form or white spa
     ['𝒜nn', 'ann 😀 Ann', '[redacted] 😀 [redacted]'],
     ['+49 30 1234', 'call +49 30 1234!', 'call +[redacted]!'],
   ];
-  for (const [value, text, expected] of cases) t.equal(redacted(NONE, declared(value), text), expected, value);
-  t.equal(redacted(NONE, declared('Ann Lee', 'Lee Smith', 'Ann'), 'Ann Lee Smith'), '[redacted]', 'overlaps are one');
+  for (const [value, text, expected] of cases)
+    t.equal(redacted(NONE, declared(value), text), expected, value);
+  t.equal(
+    redacted(NONE, declared('Ann Lee', 'Lee Smith', 'Ann'), 'Ann Lee Smith'),
+    '[redacted]',
+    'overlaps are one',
+  );
 });
 
 test('values that cannot be looked for are counted by reason', async (t) => {
   const matcher = new ValueMatcher(declared('ab', 'abc', '---', '', 'Redacted', 'x [redacted]', 'abc'), 3);
   t.equal(matcher.size, 1);
-  t.strictSame(matcher.exceptions, new Map([['short', 1], ['noWord', 2], ['mask', 2]]));
+  t.strictSame(
+    matcher.exceptions,
+    new Map([
+      ['short', 1],
+      ['noWord', 2],
+      ['mask', 2],
+    ]),
+  );
 });
 
 test('a hundred thousand values cost hardly more than a hundred', async (t) => {
@@ -46,7 +58,10 @@ test('a hundred thousand values cost hardly more than a hundred', async (t) => {
   const text = 'John met John Number77777 Smith and John Number1 Jones. '.repeat(20_000);
   const start = performance.now();
   t.equal(many.find(text).length, 20_000);
-  t.ok(performance.now() - start < 5_000, `${Math.round(performance.now() - start)} ms for ${text.length} characters`);
+  t.ok(
+    performance.now() - start < 5_000,
+    `${Math.round(performance.now() - start)} ms for ${text.length} characters`,
+  );
 });
 
 test('detectors', async (t) => {
@@ -67,8 +82,15 @@ test('detectors', async (t) => {
       ['API_KEY="abcd1234efgh5678"', 'API_KEY="X"'],
       ['-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----.', 'X.'],
       ['commit 9fceb02d0ae598e95dc970b74767f19372d61af8', 'commit 9fceb02d0ae598e95dc970b74767f19372d61af8'],
+      [
+        'https://docs.example.com/document/d/1aB2cD3eF4gH5iJ6kL7mN8oP9qR0s/edit',
+        'https://docs.example.com/document/d/X/edit',
+      ],
       ['key Zx8Kq2Lm9Pv4Rt7Yw1Bn6Cd3Fg5Hj0', 'key X'],
-      ['AbstractSingletonProxyFactoryBean2024Configuration', 'AbstractSingletonProxyFactoryBean2024Configuration'],
+      [
+        'AbstractSingletonProxyFactoryBean2024Configuration',
+        'AbstractSingletonProxyFactoryBean2024Configuration',
+      ],
     ],
   };
   for (const [name, list] of Object.entries(cases)) {
@@ -86,7 +108,20 @@ test('detectors', async (t) => {
 test('detectors take time in proportion to the text', async (t) => {
   for (const name of DETECTOR_NAMES) {
     const detect = detectorNamed(name);
-    for (const unit of ['a', '1', '@', 'a@', '1-', '+1 ', ':', 'eyJ', '-----BEGIN ', 'a.', 'token=', '://a:']) {
+    for (const unit of [
+      'a',
+      '1',
+      '@',
+      'a@',
+      '1-',
+      '+1 ',
+      ':',
+      'eyJ',
+      '-----BEGIN ',
+      'a.',
+      'token=',
+      '://a:',
+    ]) {
       const start = performance.now();
       detect(unit.repeat(100_000 / unit.length));
       t.ok(performance.now() - start < 2_000, `${name} over ${unit}`);
@@ -119,8 +154,42 @@ function occurs(value: string, text: string): boolean {
 }
 
 const piece = fc.constantFrom(
-  ...['ann', 'Ann', 'ANN', 'lee', 'Lee', 'zoë', 'zoe\u0308', 'ﬁn', 'fin', 'STRASSE', 'straße', 'Σας', 'ΣΑΣ', 'redacted'],
-  ...[' ', '  ', '\n', '\u00a0', '.', '@', '-', '_', '[', ']', '\u200b', '\u00ad', '\u0301', 'x', '1', 'x.org', '😀', '한'],
+  ...[
+    'ann',
+    'Ann',
+    'ANN',
+    'lee',
+    'Lee',
+    'zoë',
+    'zoe\u0308',
+    'ﬁn',
+    'fin',
+    'STRASSE',
+    'straße',
+    'Σας',
+    'ΣΑΣ',
+    'redacted',
+  ],
+  ...[
+    ' ',
+    '  ',
+    '\n',
+    '\u00a0',
+    '.',
+    '@',
+    '-',
+    '_',
+    '[',
+    ']',
+    '\u200b',
+    '\u00ad',
+    '\u0301',
+    'x',
+    '1',
+    'x.org',
+    '😀',
+    '한',
+  ],
 );
 const phrase = (max: number) => fc.array(piece, { minLength: 1, maxLength: max }).map((p) => p.join(''));
 

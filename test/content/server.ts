@@ -18,7 +18,10 @@ export interface ModelServer {
 
 /** A real HTTP server that speaks the OpenAI protocol as far as `answer` does. */
 export async function modelServer(): Promise<ModelServer> {
-  const state: { asked: Asked[]; answer: ModelServer['answer'] } = { asked: [], answer: (_, r) => void r.writeHead(500).end() };
+  const state: { asked: Asked[]; answer: ModelServer['answer'] } = {
+    asked: [],
+    answer: (_, r) => void r.writeHead(500).end(),
+  };
   const server = createServer((request, response) => {
     let text = '';
     request.setEncoding('utf8');
@@ -57,5 +60,7 @@ export function json(response: ServerResponse, value: unknown, status = 200): vo
 /** A chat answer whose content is `content`, as JSON unless it is a text. */
 export function chat(response: ServerResponse, content: unknown, more: Record<string, unknown> = {}): void {
   const text = typeof content === 'string' ? content : JSON.stringify(content);
-  json(response, { choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: text }, ...more }] });
+  json(response, {
+    choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: text }, ...more }],
+  });
 }

@@ -5,9 +5,11 @@ import type { Aggregate, Expr } from '../plan.js';
 import { nearest } from '../text.js';
 import { mapChildren } from '../walk.js';
 import { nameParts, stringOf } from './ast.js';
+import type { Location } from './context.js';
 import type { Environment } from './environment.js';
 import { bindPredicateNode, bindValue } from './expression.js';
 import type { ScopeItem } from './scope.js';
+import { fanOutOf } from './fan-out.js';
 import { expressionNode } from './standalone.js';
 
 /** `MEASURE(metric)`: the metric's own aggregate over the entity that the query names. */
@@ -25,6 +27,7 @@ export function bindMeasure(node: FuncCall, env: Environment): Expr {
   }
   const value = readable(metric, item, env);
   if (value === null) throw unknownMetric(name, node, env);
+  refuseFanOut(metric, item, env, node.location);
   return ctx.at(value, node.location);
 }
 
@@ -50,6 +53,16 @@ function unknownMetric(name: string, node: FuncCall, env: Environment) {
     visible.map((m) => m.name),
   );
   return ctx.error('unknownMetric', { metric: name, near }, node.location);
+}
+
+/** A metric is never a wrong number: where a join repeats rows of its entity, it has no answer. */
+function refuseFanOut(metric: Metric, item: ScopeItem, env: Environment, location: Location): void {
+  const { from } = env.scope;
+  const fan = from === undefined ? null : fanOutOf(from, item.source);
+  if (fan === null) return;
+  const detail = `metric \`${metric.name}\` would count rows of \`${fan.of}\` several times: one of them has several of \`${fan.by}\``;
+  const hint = 'group the metric in a derived table first, then join';
+  throw env.ctx.error('unresolvable', { detail, hint }, location);
 }
 
 function metricName(node: FuncCall, env: Environment): string {

@@ -1,6 +1,6 @@
 import type { RelationAccess } from '../access.js';
 import type { Relation } from '../catalog.js';
-import type { ColumnRef, CommonTable } from '../plan.js';
+import type { ColumnRef, CommonTable, FromItem } from '../plan.js';
 import { nearest } from '../text.js';
 import type { TypeName } from '../types.js';
 import type { BindContext, Location } from './context.js';
@@ -42,6 +42,8 @@ export interface Scope {
   readonly parent: Scope | null;
   readonly items: readonly ScopeItem[];
   readonly tables: ReadonlyMap<string, CommonTableEntry>;
+  /** How the items are joined; absent where nothing asks. */
+  readonly from?: FromItem;
 }
 
 export interface CommonTableEntry {

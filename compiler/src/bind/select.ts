@@ -25,7 +25,8 @@ export function bindSelect(
   tables: Scope['tables'],
 ): BoundQuery {
   const from = bindFrom(stmt.fromClause ?? [], ctx, outer, tables);
-  const scope = innerScope(outer, from?.items ?? [], tables);
+  const plain = innerScope(outer, from?.items ?? [], tables);
+  const scope: Scope = from === null ? plain : { ...plain, from: from.item };
   const named = namedWindows(stmt, ctx);
   const env = (clause: string, aggregates: boolean, windows: boolean): Environment => ({
     ctx,

@@ -1,4 +1,4 @@
-import type { SystemDoor } from '../../engine/index.js';
+import type { SystemDoor, SystemQueries } from '../../engine/index.js';
 import type { Facet, FacetVersion, Manifest } from '../../manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
@@ -7,7 +7,7 @@ import type { Exception } from '../redact/matcher.js';
 import { prepareContent, settingsHash, versionNamed } from '../store/control.js';
 import { createIndexes, storeName } from '../store/ddl.js';
 import { STORE_SCHEMA } from '../store/names.js';
-import { beginRun, bumpEpoch } from '../store/run.js';
+import { beginRun, bumpEpoch, type Run } from '../store/run.js';
 import { type IndexContext, indexBatch, removeDocuments } from './batch.js';
 import { type OnIndexProgress, progressOf } from './progress.js';
 import { countDocuments, documentPages } from './source.js';
@@ -147,27 +147,44 @@ function finish(
   seen: ReadonlySet<string>,
 ): Promise<{ documents: number; chunks: number; removed: number }> {
   return system.transaction(async (tx) => {
-    const place = [run.facet, run.version];
-    const held = await tx.query(
-      `select doc_id, chunks from ${STORE_SCHEMA}.document where facet = $1 and version = $2`,
-      place,
-    );
-    const gone = held.map((r) => String(r['doc_id'])).filter((id) => !seen.has(id));
+    const gone = await goneDocuments(tx, run, seen);
     if (gone.length > 0 || run.building) await bumpEpoch(tx, run);
     if (gone.length > 0) await removeDocuments(tx, run, gone);
     if (run.building) await tx.script(createIndexes(facet, run.table, embedder.layout));
-    const chunks = held
-      .filter((r) => seen.has(String(r['doc_id'])))
-      .reduce((sum, r) => sum + Number(r['chunks']), 0);
-    const documents = held.length - gone.length;
+    const { documents, chunks } = await countHeld(tx, run);
     const ended = await tx.query(
       `update ${STORE_SCHEMA}.facet set state = 'ready', documents = $4, chunks = $5, indexed_at = pg_catalog.now()
         where facet = $1 and version = $2 and run = $3 returning 1 as y`,
-      [...place, run.id, documents, chunks],
+      [run.facet, run.version, run.id, documents, chunks],
     );
-    if (ended.length === 0)
+    if (ended.length === 0) {
       throw new ContentError('overtaken', `another indexing of \`${run.facet}\` took over`);
+    }
     await tx.script(`analyze ${storeName(run.table)}`);
     return { documents, chunks, removed: gone.length };
   });
+}
+
+/** Ids of documents that the store holds and the source does not. */
+async function goneDocuments(
+  tx: SystemQueries,
+  run: Run,
+  seen: ReadonlySet<string>,
+): Promise<readonly string[]> {
+  const { documents } = await countHeld(tx, run);
+  if (documents === seen.size) return [];
+  const held = await tx.query(
+    `select doc_id from ${STORE_SCHEMA}.document where facet = $1 and version = $2`,
+    [run.facet, run.version],
+  );
+  return held.map((r) => String(r['doc_id'])).filter((id) => !seen.has(id));
+}
+
+async function countHeld(tx: SystemQueries, run: Run): Promise<{ documents: number; chunks: number }> {
+  const [row] = await tx.query(
+    `select pg_catalog.count(*) as n, coalesce(pg_catalog.sum(chunks), 0) as c
+       from ${STORE_SCHEMA}.document where facet = $1 and version = $2`,
+    [run.facet, run.version],
+  );
+  return { documents: Number(row?.['n']), chunks: Number(row?.['c']) };
 }

@@ -56,5 +56,8 @@ function scaled(sums: Float64Array): Float32Array {
   for (const x of sums) largest = Math.max(largest, Math.abs(x));
   if (largest === 0) return new Float32Array(sums.length);
   // `+ 0` turns -0 into 0.
-  return Float32Array.from(sums, (x) => Math.round(Math.sign(x) * Math.sqrt(Math.abs(x) / largest) * LARGEST) + 0);
+  return Float32Array.from(
+    sums,
+    (x) => Math.round(Math.sign(x) * Math.sqrt(Math.abs(x) / largest) * LARGEST) + 0,
+  );
 }

@@ -75,7 +75,8 @@ const IN_URL = /(?<=:\/\/[^\s:/@]{0,64}:)[^\s/@[\]]{3,128}(?=@)/g;
 /** A value that is given to something named like a secret. */
 const ASSIGNED =
   /(?<=(?:password|passwd|secret|token|api[_-]?key|access[_-]?key|auth)["']?\s{0,3}[:=]\s{0,3}["']?)[A-Za-z0-9_+/=.~-]{12,255}/gi;
-const TOKEN = /[A-Za-z0-9_+/=-]{24,255}/g;
+/** Without a slash: the parts of a path are judged one by one. */
+const TOKEN = /[A-Za-z0-9_+=-]{24,255}/g;
 const LEAST_BITS = 4.2;
 /** For each character; names of things change at every syllable or so, random text at every other letter. */
 const LEAST_CHANGES = 0.33;
@@ -105,7 +106,7 @@ function looksRandom(token: string): boolean {
   const digits = token.replace(/\D/g, '').length;
   if (digits < 3 || !/[a-z]/.test(token) || !/[A-Z]/.test(token) || /^[0-9a-fA-F-]+$/.test(token))
     return false;
-  if (token.split(/[/_-]/).every((part) => part.length < 20)) return false;
+  if (token.split(/[_-]/).every((part) => part.length < 20)) return false;
   return changesOfKind(token) >= token.length * LEAST_CHANGES && bitsPerCharacter(token) >= LEAST_BITS;
 }
 
