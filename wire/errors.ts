@@ -20,26 +20,43 @@ export class WireError extends Error {
   readonly detail: string | undefined;
   readonly hint: string | undefined;
   readonly position: number | undefined;
+  /** The error that this one repeats with another severity or position; itself where it repeats none. */
+  readonly origin: WireError;
 
-  constructor(severity: Severity, sqlstate: string, message: string, fields: WireErrorFields = {}) {
+  constructor(
+    severity: Severity,
+    sqlstate: string,
+    message: string,
+    fields: WireErrorFields = {},
+    origin: WireError | null = null,
+  ) {
     super(message);
     this.severity = severity;
     this.sqlstate = sqlstate;
     this.detail = fields.detail;
     this.hint = fields.hint;
     this.position = fields.position;
+    this.origin = origin ?? this;
   }
 
   /** The same error with another severity. */
   as(severity: Severity): WireError {
-    return severity === this.severity ? this : new WireError(severity, this.sqlstate, this.message, this);
+    return severity === this.severity
+      ? this
+      : new WireError(severity, this.sqlstate, this.message, this, this.origin);
   }
 
   /** The same error with its position moved `characters` to the right, for a statement inside a longer text. */
   shifted(characters: number): WireError {
     if (this.position === undefined || characters === 0) return this;
     const position = this.position + characters;
-    return new WireError(this.severity, this.sqlstate, this.message, { ...fieldsOf(this), position });
+    return new WireError(
+      this.severity,
+      this.sqlstate,
+      this.message,
+      { ...fieldsOf(this), position },
+      this.origin,
+    );
   }
 }
 

@@ -66,8 +66,8 @@ export interface SessionHandler {
    * it left the choice to us. Throws `WireError`, also 42601 for a text with several statements.
    */
   prepare(text: string, parameterTypes: readonly number[]): Awaitable<Statement | null>;
-  /** An ERROR was reported to the client: a transaction block is now failed. */
-  failed(): void;
+  /** `error` was reported to the client: a transaction block is now failed. The protocol's own errors come here too. */
+  failed(error: WireError): void;
   /** A CancelRequest with the right key, or the client has gone, while a statement runs. */
   cancel(): void;
   /** Asked before every statement; non-null ends the session with that error as FATAL. */

@@ -203,7 +203,7 @@ export class Session implements SessionControl {
       return;
     }
     errorResponse(this.#output.messages, shown);
-    this.#handler.failed();
+    this.#handler.failed(shown.origin);
     if (isExtended(type)) {
       this.#state = 'AwaitingSync';
       this.#output.flushSoon();

@@ -26,6 +26,8 @@ export function connectionLost(): QueryError {
 
 /** What a caller is told of `sqlstate`; `backstopSeconds` is the session's own statement timeout. */
 export function executionError(sqlstate: string, backstopSeconds: number): QueryError {
+  // The upstream complains of a parameter's bytes, which are the caller's; the connection is sound.
+  if (sqlstate === '08P01') return queryError('execution', { sqlstate: '22P03' });
   if (sqlstate === '57014') return queryError('timedOut', { seconds: backstopSeconds });
   if (sqlstate.startsWith('57P') || sqlstate.startsWith('08')) return connectionLost();
   return queryError('execution', { sqlstate });

@@ -6,6 +6,7 @@ import {
   type WireOptions,
   type WireServer,
 } from '../../wire/index.js';
+import type { Catalogs } from '../catalog/index.js';
 import type { Service } from '../service.js';
 import type { Call } from '../spine/question.js';
 import { login, refusedConnection } from '../spine/session.js';
@@ -16,23 +17,27 @@ import { wireError } from './wire-error.js';
 /** The one database that the wire shows. */
 export const DATABASE = 'osl';
 
-export type PgOptions = Omit<WireOptions, 'onInternalError'>;
+export interface PgOptions extends Omit<WireOptions, 'onInternalError'> {
+  /** Answers what clients ask `pg_catalog` and `information_schema`. Null or absent: they are refused. */
+  readonly catalogs?: Catalogs | null;
+}
 
 /** The Postgres frontend: the protocol of `wire/` in front of the spine. */
 export function createPgFrontend(service: Service, options: PgOptions = {}): WireServer {
+  const { catalogs = null, ...wire } = options;
   return createWireServer(
     {
-      ...options,
+      ...wire,
       onInternalError: (cause) =>
         service.log.error('internal error on the wire', {
           error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
         }),
     },
-    handlerOf(service),
+    handlerOf(service, catalogs),
   );
 }
 
-function handlerOf(service: Service): Handler {
+function handlerOf(service: Service, catalogs: Catalogs | null): Handler {
   return {
     async authenticate({ user, database, password, parameters, remoteAddress }, control) {
       const call = callFrom(remoteAddress, password === '' ? null : password);
@@ -42,7 +47,7 @@ function handlerOf(service: Service): Handler {
           throw fatal('3D000', `database "${database}" does not exist`, {
             hint: `connect to database ${DATABASE}`,
           });
-        return new PgSession(service, identity, new SessionSettings(user, parameters), control);
+        return new PgSession(service, identity, new SessionSettings(user, parameters), control, catalogs);
       } catch (failure) {
         throw wireError(failure, call.requestId, '', 'FATAL');
       }

@@ -11,10 +11,12 @@ import {
   type TransactionStatus,
   WireError,
 } from '../../wire/index.js';
+import type { Catalogs } from '../catalog/index.js';
 import type { Service } from '../service.js';
 import { ask, prepare, type Question } from '../spine/index.js';
 import type { Call } from '../spine/question.js';
 import { refusedCommand, sessionCommand } from '../spine/session.js';
+import { catalogStatement } from './catalog-statement.js';
 import { type Command, commandOf } from './command.js';
 import { type CommandResult, commandStatement } from './command-statement.js';
 import { dataStatement } from './data-statement.js';
@@ -31,14 +33,25 @@ export class PgSession implements SessionHandler {
   readonly #identity: Identity;
   readonly #settings: SessionSettings;
   readonly #control: SessionControl;
+  readonly #catalogs: Catalogs | null;
   readonly #block = new TransactionBlock();
+  /** Errors whose refusal the spine has recorded. */
+  readonly #recorded = new WeakSet<WireError>();
   #running: AbortController | null = null;
 
-  constructor(service: Service, identity: Identity, settings: SessionSettings, control: SessionControl) {
+  /** Without `catalogs`, questions about the catalog are questions like any other, and refused. */
+  constructor(
+    service: Service,
+    identity: Identity,
+    settings: SessionSettings,
+    control: SessionControl,
+    catalogs: Catalogs | null,
+  ) {
     this.#service = service;
     this.#identity = identity;
     this.#settings = settings;
     this.#control = control;
+    this.#catalogs = catalogs;
   }
 
   get parameters(): ReadonlyMap<string, string> {
@@ -67,14 +80,23 @@ export class PgSession implements SessionHandler {
 
   async prepare(text: string, parameterTypes: readonly number[]): Promise<Statement | null> {
     if (text.trim() === '') return null;
-    const command = await this.#recorded(() => this.#commandIn(text));
+    const command = this.#commandIn(text);
     if (command === 'empty') return null;
     if (command !== null) return command;
-    return this.#data(text, parameterTypes);
+    return (await this.#catalog(text, parameterTypes)) ?? this.#data(text, parameterTypes);
   }
 
-  failed(): void {
+  /** What the spine did not refuse, the surface or the protocol did: it is recorded here. */
+  failed(failure: WireError): void {
     this.#block.fail();
+    if (this.#recorded.has(failure)) return;
+    const call = this.#call(randomUUID());
+    refusedCommand(this.#service, call, failure.sqlstate).catch((cause: unknown) => {
+      this.#service.log.warn('a refusal was not recorded', {
+        request_id: call.requestId,
+        cause: String(cause),
+      });
+    });
   }
 
   cancel(): void {
@@ -99,21 +121,24 @@ export class PgSession implements SessionHandler {
     return command === null || command === 'empty' ? command : this.#command(command);
   }
 
-  /** `run`, with its refusal recorded: the spine does not hear of it otherwise. */
-  async #recorded<T>(run: () => T): Promise<T> {
-    try {
-      return run();
-    } catch (failure) {
-      if (!(failure instanceof WireError)) throw failure;
-      const requestId = randomUUID();
-      const of = this.#call(requestId);
-      await this.#translated(requestId, '', () => refusedCommand(this.#service, of, failure.sqlstate));
-      throw failure;
-    }
-  }
-
   #call(requestId: string): Call {
     return { requestId, surface: 'wire', credentials: { kind: 'session', identity: this.#identity } };
+  }
+
+  /** The statement, if the caller's catalog answers it; null where it asks for data. */
+  async #catalog(text: string, parameterTypes: readonly number[]): Promise<Statement | null> {
+    if (this.#catalogs === null) return null;
+    const session = {
+      service: this.#service,
+      catalogs: this.#catalogs,
+      identity: this.#identity,
+      settings: () => this.#settings.all(),
+      requireUsable: () => this.#block.requireUsable(),
+      translated: <T>(requestId: string, said: string, run: () => Promise<T>) =>
+        this.#translated(requestId, said, run),
+      cancellable: <T>(run: (signal: AbortSignal) => Promise<T>) => this.#cancellable(run),
+    };
+    return catalogStatement(session, text, parameterTypes);
   }
 
   async #data(text: string, parameterOids: readonly number[]): Promise<Statement> {
@@ -125,7 +150,7 @@ export class PgSession implements SessionHandler {
     const first = question();
     const plan = await this.#translated(first.requestId, text, () => prepare(this.#service, first));
     return dataStatement(plan, async (delivery) => {
-      await this.#recorded(() => this.#block.requireUsable());
+      this.#block.requireUsable();
       const next = question();
       return this.#translated(next.requestId, text, () =>
         this.#cancellable((signal) => ask(this.#service, next, { ...delivery, signal })),
@@ -148,17 +173,20 @@ export class PgSession implements SessionHandler {
     try {
       return await run();
     } catch (failure) {
-      throw wireError(failure, requestId, text);
+      const told = wireError(failure, requestId, text);
+      if (told instanceof WireError) this.#recorded.add(told);
+      throw told;
     }
   }
 
   #command(command: Command): Statement {
     const columns = command.kind === 'show' ? this.#shownColumns(command.name) : null;
     return commandStatement(columns, async () => {
+      if (!EVEN_WHEN_FAILED.has(command.kind)) this.#block.requireUsable();
+      const result = this.#run(command);
       const requestId = randomUUID();
       await this.#translated(requestId, '', () => sessionCommand(this.#service, this.#call(requestId)));
-      if (!EVEN_WHEN_FAILED.has(command.kind)) this.#block.requireUsable();
-      return this.#run(command);
+      return result;
     });
   }
 

@@ -229,7 +229,7 @@ t.test('28. Bind that lies', async (t) => {
     ['format 7', text(int16(1), int16(7), int16(1), int32(1), '1', int16(0)), '22023'],
     ['a result format 7', text(int16(0), int16(1), int32(1), '1', int16(1), int16(7)), '22023'],
     ['bytes after the end', text(int16(0), int16(1), int32(1), '1', int16(0), 'rest'), '08P01'],
-    ['three bytes as a binary int4', text(int16(1), int16(1), int16(1), int32(3), 'abc', int16(0)), '08006'],
+    ['three bytes as a binary int4', text(int16(1), int16(1), int16(1), int32(3), 'abc', int16(0)), '22P03'],
     ['five bytes as a binary int4', text(int16(1), int16(1), int16(1), int32(5), 'abcde', int16(0)), '22P03'],
     ['text that is no number', text(int16(0), int16(1), int32(1), 'x', int16(0)), '22P02'],
     ['text that is no UTF-8', text(int16(0), int16(1), int32(1), Buffer.from([0xff]), int16(0)), '22021'],

@@ -150,7 +150,7 @@ test('an OpenAI-compatible endpoint', async (t) => {
         const [index] = await engine.system.query(
           "select indexdef from pg_indexes where schemaname = 'osl_content' and indexdef like '%hnsw%'",
         );
-        t.match(index?.['indexdef'], `hnsw (embedding public.${type}_ip_ops)`);
+        t.match(index?.['indexdef'], `hnsw (embedding ${type}_ip_ops)`);
       }
     },
   );

@@ -22,6 +22,7 @@ import {
   termsOf,
 } from '../../src/content/index.js';
 import { openEngine, type SystemDoor } from '../../src/engine/index.js';
+import { NO_NATIVE, nativeFixture } from '../engine/fixture.js';
 import {
   ARTICLES,
   article,
@@ -258,6 +259,14 @@ test('indexing on the embedded engine', async (t) => {
     t.equal(await storeState(system, 'article', 'raw'), null);
   });
 
+  await t.test('the extension is looked for where it must lie', async (t) => {
+    await createShop(system);
+    await system.script('create schema elsewhere; alter extension vector set schema elsewhere');
+    await t.rejects(indexShop(system, 'raw'), { code: 'vectorExtension', hint: /set schema public/ });
+    await system.script('alter extension vector set schema public');
+    t.match(await indexShop(system, 'raw'), { added: 5 });
+  });
+
   await t.test('a store can be dropped', async (t) => {
     await createShop(system);
     await indexShop(system, 'raw');
@@ -385,4 +394,22 @@ test('kill -9 in the middle of indexing: the next run goes on with what was comm
   await createShop(system);
   await indexShop(system, 'masked');
   t.strictSame(clear(rows), clear(plain(await storeRows(system, 'masked'))));
+});
+
+test('a server without pgvector says so before anything is made', async (t) => {
+  const fixture = await nativeFixture();
+  if (fixture === null) {
+    t.plan(0, NO_NATIVE);
+    return;
+  }
+  t.teardown(() => fixture.close());
+  const { system } = fixture.engine;
+  const [there] = await system.query("select 1 from pg_available_extensions where name = 'vector'");
+  await createShop(system);
+  if (there !== undefined) {
+    t.match(await indexShop(system, 'masked'), { added: 5 });
+    return;
+  }
+  await t.rejects(indexShop(system, 'raw'), { code: 'vectorExtension', hint: /install pgvector/ });
+  t.equal((await system.query("select 1 from pg_namespace where nspname = 'osl_content'")).length, 0);
 });

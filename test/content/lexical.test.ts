@@ -85,13 +85,13 @@ function dot(a: string, b: string): number {
   return sum;
 }
 
-test('n-gram vectors are unit, equal for equal words, and near for near ones', async (t) => {
+test('n-gram vectors are of whole numbers, equal for equal words, and near for near ones', async (t) => {
   const [a, b, c] = [
     ngramVector('lost credit card'),
     ngramVector('LOST, credit-card!'),
     ngramVector('losing a card'),
   ];
-  t.ok(Math.abs(a.reduce((s, x) => s + x * x, 0) - 1) < 1e-4);
+  t.ok(a.every((x) => Number.isInteger(x) && Math.abs(x) <= 127 && !Object.is(x, -0)));
   t.equal(cosine(a, b), 1);
   t.ok(cosine(a, c) > 0.2 && cosine(a, ngramVector('weather tomorrow')) < 0.1);
   t.equal(cosine(a, ngramVector('')), 0);

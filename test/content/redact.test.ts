@@ -97,7 +97,7 @@ test('detectors', async (t) => {
     const detect = detectorNamed(name);
     for (const [text, expected] of list) {
       const found = [...detect(text)].sort((a, b) => b.start - a.start);
-      const masked = found.reduce((out, { start, end }) => out.slice(0, start) + 'X' + out.slice(end), text);
+      const masked = found.reduce((out, { start, end }) => `${out.slice(0, start)}X${out.slice(end)}`, text);
       t.equal(masked, expected, name);
     }
   }

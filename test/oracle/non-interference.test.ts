@@ -19,7 +19,7 @@ const PER_WORLD = 20;
 
 const engine = await openOracle();
 t.teardown(() => engine.close());
-t.setTimeout(Number.MAX_SAFE_INTEGER / 2 ** 30);
+t.setTimeout(3 * 3_600_000);
 
 t.test('what the caller may not see changes nothing that the caller gets', async (t) => {
   const counts = { asked: 0, refused: 0, failed: 0 };

@@ -20,7 +20,7 @@ const MANY = 100_000;
 
 const engine = await openOracle();
 t.teardown(() => engine.close());
-t.setTimeout(Number.MAX_SAFE_INTEGER / 2 ** 30);
+t.setTimeout(3 * 3_600_000);
 
 t.test('the governed answer is that of the copy', async (t) => {
   const coverage = new Coverage();

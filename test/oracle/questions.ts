@@ -209,7 +209,10 @@ class Questions {
       (t) => this.#scalarQuery(t, sources),
     );
     const [only] = sources;
-    const risky = sources.length === 1 && only?.table !== null && dice.chance(0.05) ? terms.mayFail() : null;
+    const risky =
+      sources.length === 1 && only?.table !== null && dice.chance(this.#bold ? 0.25 : 0.05)
+        ? terms.mayFail()
+        : null;
     // Nothing else that might, or might not, be evaluated before it.
     if (risky !== null) return this.#plainColumns(from, ` where ${risky}`, terms);
     const where = this.#where(sources, terms);

@@ -18,14 +18,23 @@ export function fanOutOf(from: FromItem, source: SourceId): FanOut | null {
   const [mine, other] = inLeft ? [from.left, from.right] : [from.right, from.left];
   const below = fanOutOf(mine, source);
   if (below !== null) return below;
-  const keyed = leavesOf(other).find((leaf) => leaf.kind === 'entity' && keyIsJoined(leaf.id, leaf.relation, from));
-  if (keyed === undefined) return { of: nameOf(mine, source), by: nameOf(other, leavesOf(other)[0]?.id ?? source) };
+  const keyed = leavesOf(other).find(
+    (leaf) => leaf.kind === 'entity' && keyIsJoined(leaf.id, leaf.relation, from),
+  );
+  if (keyed === undefined)
+    return { of: nameOf(mine, source), by: nameOf(other, leavesOf(other)[0]?.id ?? source) };
   return fanOutOf(other, keyed.id);
 }
 
-function keyIsJoined(source: SourceId, relation: Relation, join: Extract<FromItem, { kind: 'join' }>): boolean {
+function keyIsJoined(
+  source: SourceId,
+  relation: Relation,
+  join: Extract<FromItem, { kind: 'join' }>,
+): boolean {
   const joined = new Set(
-    join.on.flatMap((e) => [e.left, e.right]).flatMap((e) => (e?.kind === 'column' && e.source === source ? [e.name] : [])),
+    join.on
+      .flatMap((e) => [e.left, e.right])
+      .flatMap((e) => (e?.kind === 'column' && e.source === source ? [e.name] : [])),
   );
   return relation.primaryKey.length > 0 && relation.primaryKey.every((k) => joined.has(k));
 }

@@ -43,7 +43,8 @@ export function bindFrom(
     );
   }
   const from = bindItem(first, ctx, outer, tables);
-  if (from.item.kind === 'entity' && from.item.relation.kind === 'bridge') {
+  const inSubquery = outer !== null && outer.items.length > 0;
+  if (from.item.kind === 'entity' && from.item.relation.kind === 'bridge' && !inSubquery) {
     const construct = `bridge \`${from.item.relation.name}\` alone in FROM`;
     throw ctx.error(
       'unsupported',

@@ -8,8 +8,8 @@ import { nameParts, stringOf } from './ast.js';
 import type { Location } from './context.js';
 import type { Environment } from './environment.js';
 import { bindPredicateNode, bindValue } from './expression.js';
-import type { ScopeItem } from './scope.js';
 import { fanOutOf } from './fan-out.js';
+import type { ScopeItem } from './scope.js';
 import { expressionNode } from './standalone.js';
 
 /** `MEASURE(metric)`: the metric's own aggregate over the entity that the query names. */

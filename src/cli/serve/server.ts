@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Catalogs } from '../../catalog/index.js';
 import { ensureDemo } from '../../demo/index.js';
 import { createPgFrontend } from '../../pg/index.js';
 import { createRestServer } from '../../rest/index.js';
@@ -79,7 +81,11 @@ async function listen(
   closing: ((deadlineMs: number) => Promise<void>)[],
 ): Promise<{ readonly httpPort: number; readonly pgPort: number }> {
   const tls = tlsOf(settings);
-  const pg = createPgFrontend(service, tls === null ? {} : { tls });
+  const catalogs = new Catalogs({ dir: join(settings.dataDir, 'catalog') });
+  closing.push(() => catalogs.close());
+  // The first client need not wait for the base image; if it cannot be made, that client hears why.
+  catalogs.warm().catch((error: unknown) => service.log.warn('the catalog is not warm', { error: String(error) }));
+  const pg = createPgFrontend(service, { ...(tls === null ? {} : { tls }), catalogs });
   const rest = await createRestServer(service, { wireSessions: () => pg.connections });
   closing.push(async (deadlineMs) => {
     await Promise.all([rest.close(deadlineMs), pg.stop(deadlineMs)]);

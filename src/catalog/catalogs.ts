@@ -1,0 +1,169 @@
+import { BaseImage } from './base-image.js';
+import { Classifier, type Lane } from './classify.js';
+import { ddlOf } from './ddl.js';
+import type { EngineThread } from './engine-thread.js';
+import { fault } from './fault.js';
+import { CatalogInstance } from './instance.js';
+import type { CatalogModel } from './model.js';
+
+export interface CatalogOptions {
+  /** Keeps the base image; made where it is missing. */
+  readonly dir: string;
+  /** Engines at a time, each about 100 MB. Default 8. */
+  readonly maxEngines?: number;
+  /** From the start of a statement to its last row. Default 5,000. */
+  readonly statementMs?: number;
+  /** How long a statement may wait for an engine, and for its turn there. Default 15,000. */
+  readonly waitMs?: number;
+  /** An engine that nobody asked for so long is ended. Default 600,000. */
+  readonly idleMs?: number;
+  /** Rows of one answer. Default 100,000. */
+  readonly maxRows?: number;
+  /** Bytes of one answer. Default 32 MiB. */
+  readonly maxBytes?: number;
+}
+
+export interface CatalogStats {
+  readonly engines: number;
+  /** Since the start, engines begun anew after a deadline or a cancel included. */
+  readonly boots: number;
+  readonly evictions: number;
+  /** Bytes that the engines' memories have grown to; what else a thread takes is not counted. */
+  readonly memory: number;
+}
+
+const MIB = 1_048_576;
+
+/** The catalogs of all callers: one engine for each access signature, the least recently used one ended first. */
+export class Catalogs {
+  readonly maxRows: number;
+  readonly #base: BaseImage;
+  readonly #options: Required<Omit<CatalogOptions, 'dir'>>;
+  readonly #classifier = new Classifier();
+  readonly #instances = new Map<string, CatalogInstance>();
+  #boots = 0;
+  #evictions = 0;
+  readonly #waiting = new Set<() => void>();
+  readonly #sweeper: NodeJS.Timeout;
+
+  constructor(options: CatalogOptions) {
+    this.#options = {
+      maxEngines: 8,
+      statementMs: 5_000,
+      waitMs: 15_000,
+      idleMs: 600_000,
+      maxRows: 100_000,
+      maxBytes: 32 * MIB,
+      ...options,
+    };
+    this.maxRows = this.#options.maxRows;
+    this.#base = new BaseImage(options.dir);
+    const { idleMs } = this.#options;
+    this.#sweeper = setInterval(
+      () => {
+        while (this.#evict(Date.now() - idleMs));
+      },
+      Math.min(idleMs, 60_000),
+    );
+    this.#sweeper.unref();
+  }
+
+  /** Makes the base image, if it is not there yet, so that no caller waits for it. */
+  async warm(): Promise<void> {
+    await this.#base.ready();
+  }
+
+  /** Who answers `text`. */
+  laneOf(text: string): Lane {
+    return this.#classifier.laneOf(text);
+  }
+
+  /** Lends the engine of `model`, booted at its first statement. @throws CatalogFault where none comes free in time */
+  async use<T>(model: CatalogModel, work: (instance: CatalogInstance) => Promise<T>): Promise<T> {
+    // INVARIANT: an instance is lent in the same turn in which it is found or made, so nothing ends it before.
+    const instance = this.#known(model) ?? (await this.#make(model));
+    try {
+      return await work(instance);
+    } finally {
+      instance.giveBack();
+      if (instance.idle) this.#wakeOne();
+    }
+  }
+
+  stats(): CatalogStats {
+    let memory = 0;
+    for (const instance of this.#instances.values()) memory += instance.memory;
+    return { engines: this.#instances.size, boots: this.#boots, evictions: this.#evictions, memory };
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sweeper);
+    const instances = [...this.#instances.values()];
+    this.#instances.clear();
+    await Promise.all(instances.map((i) => i.close()));
+  }
+
+  /** Lends the engine of `model` if there is one, which thereby is the most recently used. */
+  #known(model: CatalogModel): CatalogInstance | null {
+    const instance = this.#instances.get(model.signature);
+    if (instance === undefined) return null;
+    this.#instances.delete(model.signature);
+    this.#instances.set(model.signature, instance);
+    return instance.lend();
+  }
+
+  async #make(model: CatalogModel): Promise<CatalogInstance> {
+    const { maxEngines, waitMs, statementMs, maxBytes } = this.#options;
+    const deadline = Date.now() + waitMs;
+    while (this.#instances.size >= maxEngines && !this.#evict()) {
+      await this.#someTurnEnds(deadline - Date.now());
+      const made = this.#known(model);
+      if (made !== null) return made;
+    }
+    const instance = new CatalogInstance(() => this.#boot(model), { waitMs, statementMs, maxBytes });
+    this.#instances.set(model.signature, instance);
+    return instance.lend();
+  }
+
+  #boot(model: CatalogModel): Promise<EngineThread> {
+    this.#boots += 1;
+    return this.#base.boot(ddlOf(model));
+  }
+
+  /** Ends the engine that was used longest ago among those that do nothing; only if before `latest`, in ms. */
+  #evict(latest = Number.POSITIVE_INFINITY): boolean {
+    for (const [signature, instance] of this.#instances) {
+      if (!instance.idle || instance.lastUsed > latest) continue;
+      this.#instances.delete(signature);
+      this.#evictions += 1;
+      void instance.close();
+      return true;
+    }
+    return false;
+  }
+
+  #wakeOne(): void {
+    const [first] = this.#waiting;
+    if (first === undefined) return;
+    this.#waiting.delete(first);
+    first();
+  }
+
+  async #someTurnEnds(ms: number): Promise<void> {
+    const ended = await new Promise<boolean>((resolve) => {
+      const wake = (): void => {
+        clearTimeout(late);
+        resolve(true);
+      };
+      const late = setTimeout(
+        () => {
+          this.#waiting.delete(wake);
+          resolve(false);
+        },
+        Math.max(ms, 0),
+      );
+      this.#waiting.add(wake);
+    });
+    if (!ended) throw fault('53300', 'every catalog engine is busy', 'try again');
+  }
+}

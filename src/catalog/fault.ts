@@ -1,0 +1,16 @@
+import type { ReplyReport } from './reply.js';
+
+/** A catalog statement failed in a way that its sender may be told whole. */
+export class CatalogFault extends Error {
+  override readonly name = 'CatalogFault';
+  readonly report: ReplyReport;
+
+  constructor(report: ReplyReport) {
+    super(report.message);
+    this.report = report;
+  }
+}
+
+export function fault(sqlstate: string, message: string, hint: string | null = null): CatalogFault {
+  return new CatalogFault({ severity: 'ERROR', sqlstate, message, detail: null, hint, position: null });
+}

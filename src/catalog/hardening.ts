@@ -1,0 +1,162 @@
+import { FIRST_CALLER, MODEL_ROLE, OWNER_ROLE, SETTINGS_ROLE } from './roles.js';
+import { CATALOG_VERSION } from './version.js';
+
+/** Names of VOLATILE functions that change nothing and say nothing of the host. */
+const HARMLESS_VOLATILE = `
+  '^(pg_(database|indexes|relation|table|tablespace|total_relation)_size|pg_partition_(ancestors|tree|root)'
+  '|pg_advisory_unlock.*|random|random_normal|gen_random_uuid|uuidv[47]|clock_timestamp|timeofday'
+  '|pg_stat_get_xact_.*|pg_is_in_recovery|pg_sequence_last_value|pg_collation_actual_version'
+  '|pg_database_collation_actual_version)$'`;
+
+const CLOSED_STABLE = `
+  '^(pg_config|pg_relation_file.*|pg_filenode_relation|pg_tablespace_databases|pg_prepared_statement|pg_cursor'
+  '|pg_listening_channels|pg_stat_get_backend_activity)$'`;
+
+/** Grants back every IMMUTABLE function, and the others by the two lists. Functions on XML only for input and output. */
+function grantHarmless(): string {
+  return `
+  DO $$
+  DECLARE f pg_catalog.regprocedure;
+  BEGIN
+    FOR f IN
+      SELECT p.oid FROM pg_catalog.pg_proc p
+      WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace
+        AND (p.proname !~ '^osl_' OR p.proname = 'osl_setting')
+        AND (p.proname !~ '(xml|xpath)' OR p.proname ~ '^xml_(in|out|recv|send)$')
+        AND (p.provolatile = 'i'
+          OR p.provolatile = 's' AND p.proname !~ (${CLOSED_STABLE})
+          OR p.provolatile = 'v' AND p.proname ~ (${HARMLESS_VOLATILE})
+          OR p.proname = 'set_config')
+    LOOP
+      EXECUTE pg_catalog.format('GRANT EXECUTE ON ROUTINE %s TO PUBLIC', f);
+    END LOOP;
+  END $$`;
+}
+
+/** Settings whose real values say nothing of the host, beside those of the session. */
+const OPEN_SETTINGS = `ARRAY[
+  'array_nulls', 'backslash_quote', 'block_size', 'bytea_output', 'check_function_bodies', 'default_tablespace',
+  'default_text_search_config', 'default_transaction_deferrable', 'escape_string_warning', 'lc_messages',
+  'lc_monetary', 'lc_numeric', 'lc_time', 'max_function_args', 'max_identifier_length', 'max_index_keys',
+  'quote_all_identifiers', 'row_security', 'segment_size', 'standard_conforming_strings', 'temp_tablespaces',
+  'timezone_abbreviations', 'transaction_deferrable', 'transform_null_equals', 'wal_block_size', 'xmlbinary',
+  'xmloption', 'default_with_oids']`;
+
+/** Settings that `set_config` takes without effect, since each statement runs on its own. */
+const IDLE_SETTINGS = `ARRAY[
+  'application_name', 'client_min_messages', 'extra_float_digits', 'idle_in_transaction_session_timeout',
+  'lock_timeout', 'search_path', 'statement_timeout']`;
+
+/**
+ * `CREATE OR REPLACE` of a builtin has no effect, so each is renamed and created anew. The new ones run as a role
+ * that may call the old ones and nothing else.
+ */
+function replacedFunctions(): readonly string[] {
+  return [
+    `ALTER FUNCTION pg_catalog.version() RENAME TO osl_version;
+     CREATE FUNCTION pg_catalog.version() RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
+       AS $$ SELECT 'PostgreSQL ${CATALOG_VERSION} (OSL Gateway)' $$`,
+    ...['inet_client_addr', 'inet_client_port', 'inet_server_addr', 'inet_server_port'].map(nowhere),
+    `ALTER FUNCTION pg_catalog.current_setting(text) RENAME TO osl_current_setting;
+     ALTER FUNCTION pg_catalog.current_setting(text, boolean) RENAME TO osl_current_setting;
+     ALTER FUNCTION pg_catalog.set_config(text, text, boolean) RENAME TO osl_set_config;
+     ALTER FUNCTION pg_catalog.pg_show_all_settings() RENAME TO osl_show_all_settings`,
+    CURRENT_SETTING,
+    SET_CONFIG,
+    SHOW_ALL_SETTINGS,
+    `CREATE OR REPLACE VIEW pg_catalog.pg_settings AS SELECT * FROM pg_catalog.pg_show_all_settings() a`,
+    ...['osl_setting(text)', 'pg_show_all_settings()'].map(
+      (f) => `ALTER FUNCTION pg_catalog.${f} OWNER TO ${SETTINGS_ROLE}`,
+    ),
+    `GRANT EXECUTE ON FUNCTION pg_catalog.osl_current_setting(text), pg_catalog.osl_current_setting(text, boolean),
+       pg_catalog.osl_show_all_settings() TO ${SETTINGS_ROLE}`,
+  ];
+}
+
+function nowhere(name: string): string {
+  const type = name.endsWith('addr') ? 'inet' : 'integer';
+  return `ALTER FUNCTION pg_catalog.${name}() RENAME TO osl_${name};
+    CREATE FUNCTION pg_catalog.${name}() RETURNS ${type} LANGUAGE sql STABLE AS $$ SELECT NULL::${type} $$`;
+}
+
+/** `osl.settings` is one JSON object of the session's settings by lower-case name; only the owner can set it. */
+const CURRENT_SETTING = `
+  CREATE FUNCTION pg_catalog.osl_setting(text) RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path = pg_catalog AS $$
+  DECLARE found text := osl_current_setting('osl.settings')::jsonb ->> lower($1);
+  BEGIN
+    IF found IS NULL AND lower($1) = ANY (${OPEN_SETTINGS}) THEN
+      found := osl_current_setting($1, true);
+    END IF;
+    RETURN found;
+  END $$;
+  CREATE FUNCTION pg_catalog.current_setting(text, boolean) RETURNS text LANGUAGE plpgsql STABLE STRICT AS $$
+  DECLARE found text := pg_catalog.osl_setting($1);
+  BEGIN
+    IF found IS NULL AND NOT $2 THEN
+      RAISE EXCEPTION USING ERRCODE = '42704',
+        MESSAGE = pg_catalog.format('unrecognized configuration parameter "%s"', $1);
+    END IF;
+    RETURN found;
+  END $$;
+  CREATE FUNCTION pg_catalog.current_setting(text) RETURNS text LANGUAGE sql STABLE STRICT
+    AS $$ SELECT pg_catalog.current_setting($1, false) $$`;
+
+const SET_CONFIG = `
+  CREATE FUNCTION pg_catalog.set_config(setting_name text, new_value text, is_local boolean) RETURNS text
+    LANGUAGE plpgsql VOLATILE AS $$
+  BEGIN
+    IF pg_catalog.lower($1) = ANY (${IDLE_SETTINGS}) THEN
+      RETURN coalesce($2, '');
+    END IF;
+    IF pg_catalog.osl_setting($1) IS NULL THEN
+      RAISE EXCEPTION USING ERRCODE = '42704',
+        MESSAGE = pg_catalog.format('unrecognized configuration parameter "%s"', $1);
+    END IF;
+    RAISE EXCEPTION USING ERRCODE = '42501',
+      MESSAGE = pg_catalog.format('permission denied to set parameter "%s"', $1), HINT = 'use SET';
+  END $$`;
+
+const SHOW_ALL_SETTINGS = `
+  CREATE FUNCTION pg_catalog.pg_show_all_settings(OUT name text, OUT setting text, OUT unit text, OUT category text,
+    OUT short_desc text, OUT extra_desc text, OUT context text, OUT vartype text, OUT source text, OUT min_val text,
+    OUT max_val text, OUT enumvals text[], OUT boot_val text, OUT reset_val text, OUT sourcefile text,
+    OUT sourceline integer, OUT pending_restart boolean)
+    RETURNS SETOF record LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
+  SELECT a.name, coalesce(s.value, a.setting), a.unit, a.category, a.short_desc, a.extra_desc, a.context, a.vartype,
+         'default', a.min_val, a.max_val, a.enumvals, coalesce(s.value, a.boot_val), coalesce(s.value, a.reset_val),
+         NULL::text, NULL::integer, false
+  FROM osl_show_all_settings() a
+  LEFT JOIN jsonb_each_text(osl_current_setting('osl.settings')::jsonb) s ON s.key = lower(a.name)
+  WHERE s.key IS NOT NULL OR lower(a.name) = ANY (${OPEN_SETTINGS})
+  $$`;
+
+/**
+ * Closes the engine: what is left to the caller is to read, to compute and to ask about names. Run once, as the
+ * bootstrap superuser, on a fresh cluster; each entry is one script of its own.
+ */
+export const HARDENING: readonly string[] = [
+  // One database, one schema; nothing that only exists because an installation did.
+  `ALTER DATABASE template0 IS_TEMPLATE false; ALTER DATABASE template1 IS_TEMPLATE false`,
+  `DROP DATABASE template0`,
+  `DROP DATABASE template1`,
+  `COMMENT ON DATABASE postgres IS NULL`,
+  `UPDATE pg_catalog.pg_database SET datname = 'osl'`,
+  `DROP SCHEMA public`,
+  // Roles. A superuser cannot be renamed by itself.
+  `CREATE ROLE osl_renamer SUPERUSER; SET SESSION AUTHORIZATION osl_renamer;
+   ALTER ROLE postgres RENAME TO ${OWNER_ROLE}; SET SESSION AUTHORIZATION ${OWNER_ROLE};
+   DROP ROLE osl_renamer`,
+  `CREATE ROLE ${MODEL_ROLE} NOLOGIN; CREATE ROLE ${SETTINGS_ROLE} NOLOGIN;
+   CREATE ROLE ${FIRST_CALLER} LOGIN IN ROLE ${MODEL_ROLE}`,
+  `CREATE SCHEMA entities; GRANT USAGE ON SCHEMA entities TO PUBLIC`,
+  `REVOKE ALL ON DATABASE osl FROM PUBLIC; GRANT CONNECT ON DATABASE osl TO PUBLIC;
+   REVOKE USAGE ON LANGUAGE sql, plpgsql FROM PUBLIC`,
+  // Functions: none, then what is harmless.
+  ...replacedFunctions(),
+  `REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA pg_catalog FROM PUBLIC`,
+  grantHarmless(),
+  `REVOKE ALL ON pg_catalog.pg_stat_activity, pg_catalog.pg_prepared_statements, pg_catalog.pg_cursors,
+     pg_catalog.pg_config, pg_catalog.pg_file_settings FROM PUBLIC`,
+  `CHECKPOINT`,
+];

@@ -1,0 +1,15 @@
+/** What BI tools ask `pg_catalog` and `information_schema`, answered by a real Postgres without data. */
+export {
+  askCatalog,
+  type CatalogDelivery,
+  type CatalogQuestion,
+  describeCatalog,
+  refuseLane,
+} from './ask.js';
+export { type CatalogOptions, type CatalogStats, Catalogs } from './catalogs.js';
+export { classify, type Lane } from './classify.js';
+export { CatalogFault } from './fault.js';
+export type { Described } from './instance.js';
+export { type CatalogModel, modelOf } from './model.js';
+export type { Reply, ReplyColumn, ReplyReport } from './reply.js';
+export { CATALOG_VERSION } from './version.js';

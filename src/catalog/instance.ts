@@ -1,0 +1,310 @@
+import type { BoundValue } from '../engine/index.js';
+import { FrontendEncoder } from '../engine/protocol/encoder.js';
+import { identifier, literal } from './ddl.js';
+import { EngineEnded, type EngineThread } from './engine-thread.js';
+import { CatalogFault, fault } from './fault.js';
+import { type Reply, type ReplyColumn, readReply } from './reply.js';
+import { FIRST_CALLER, OWNER_ROLE, roleNameOf } from './roles.js';
+
+/** Whom an engine takes a statement to come from. */
+export interface CatalogCaller {
+  readonly subject: string;
+  /** What `current_setting` and `pg_settings` show, by lower-case name. */
+  readonly settings: Readonly<Record<string, string>>;
+}
+
+/** What a statement takes and gives. */
+export interface Described {
+  readonly parameterTypes: readonly number[];
+  readonly columns: readonly ReplyColumn[] | null;
+}
+
+export interface InstanceLimits {
+  readonly statementMs: number;
+  /** How long a statement may wait for those before it. */
+  readonly waitMs: number;
+  readonly maxBytes: number;
+}
+
+const MIB = 1_048_576;
+/** Memory at which an engine is replaced: it grows and never shrinks. */
+const RECYCLE_BYTES = 192 * MIB;
+/** Changes of caller after which it is replaced: each leaves a dead row behind, and nobody vacuums. */
+const RECYCLE_SWITCHES = 5_000;
+const MAX_DESCRIBED = 500;
+/** UTF-16 units; the descriptions of longer texts are not kept. */
+const MAX_DESCRIBED_LENGTH = 16_384;
+const MAX_WAITING = 200;
+
+/** The engine of one access signature: one statement at a time, begun anew whenever it ended. */
+export class CatalogInstance {
+  readonly #start: () => Promise<EngineThread>;
+  readonly #limits: InstanceLimits;
+  readonly #described = new Map<string, Described>();
+  #thread: EngineThread | null = null;
+  #role = FIRST_CALLER;
+  #settings = '';
+  #switches = 0;
+  #memory = 0;
+  #waiting = 0;
+  #loans = 0;
+  #lastUsed = Date.now();
+  #tail: Promise<void> = Promise.resolve();
+
+  constructor(start: () => Promise<EngineThread>, limits: InstanceLimits) {
+    this.#start = start;
+    this.#limits = limits;
+  }
+
+  /** Nobody has it on loan, so that it may be ended. */
+  get idle(): boolean {
+    return this.#loans === 0;
+  }
+
+  /** When the last loan was given back, in ms since 1970. */
+  get lastUsed(): number {
+    return this.#lastUsed;
+  }
+
+  lend(): this {
+    this.#loans += 1;
+    return this;
+  }
+
+  giveBack(): void {
+    this.#loans -= 1;
+    this.#lastUsed = Date.now();
+  }
+
+  /** Bytes that its engine's memory has grown to. */
+  get memory(): number {
+    return this.#memory;
+  }
+
+  /** What is known of a statement already; null otherwise. */
+  knows(text: string, parameterTypes: readonly number[]): Described | null {
+    return this.#described.get(keyOf(text, parameterTypes)) ?? null;
+  }
+
+  /** @throws CatalogFault */
+  async describe(
+    caller: CatalogCaller,
+    text: string,
+    parameterTypes: readonly number[],
+    signal: AbortSignal | null,
+  ): Promise<Described> {
+    const known = this.knows(text, parameterTypes);
+    if (known !== null) return known;
+    const encoder = new FrontendEncoder();
+    encoder.parse('', text, parameterTypes);
+    encoder.describeStatement('');
+    encoder.sync();
+    const reply = await this.#run(caller, encoder.view(), signal);
+    const described: Described = { parameterTypes: reply.parameterTypes, columns: reply.columns };
+    if (text.length <= MAX_DESCRIBED_LENGTH) this.#remember(keyOf(text, parameterTypes), described);
+    return described;
+  }
+
+  /** At most `maxRows` rows; `tag` is null where there were more. @throws CatalogFault */
+  async query(
+    caller: CatalogCaller,
+    text: string,
+    parameterTypes: readonly number[],
+    values: readonly BoundValue[],
+    formats: readonly (0 | 1)[],
+    maxRows: number,
+    signal: AbortSignal | null,
+  ): Promise<Reply> {
+    const encoder = new FrontendEncoder();
+    encoder.parse('', text, parameterTypes);
+    encoder.bind('', values, formats);
+    encoder.execute(maxRows);
+    encoder.sync();
+    return this.#run(caller, encoder.view(), signal);
+  }
+
+  /** Ends the engine once nothing runs in it. */
+  async close(): Promise<void> {
+    await this.#tail;
+    this.#end();
+  }
+
+  /** Waits for its turn, then runs one statement as `caller`. */
+  async #run(caller: CatalogCaller, messages: Uint8Array, signal: AbortSignal | null): Promise<Reply> {
+    const leave = await this.#enter(signal);
+    try {
+      return await this.#asCaller(caller, messages, signal);
+    } finally {
+      leave();
+    }
+  }
+
+  async #enter(signal: AbortSignal | null): Promise<() => void> {
+    if (this.#waiting >= MAX_WAITING) throw fault('53300', 'too many statements wait for this catalog');
+    this.#waiting += 1;
+    const before = this.#tail;
+    let leave = (): void => undefined;
+    const turn = new Promise<void>((resolve) => {
+      leave = () => {
+        this.#waiting -= 1;
+        resolve();
+      };
+    });
+    this.#tail = before.then(() => turn);
+    const inTime = await within(before, this.#limits.waitMs, signal);
+    if (inTime === 'ok') return leave;
+    leave();
+    if (inTime === 'aborted') throw cancelled();
+    throw fault('53300', 'the catalog is busy', 'try again');
+  }
+
+  async #asCaller(caller: CatalogCaller, messages: Uint8Array, signal: AbortSignal | null): Promise<Reply> {
+    if (signal?.aborted === true) throw cancelled();
+    const thread = await this.#engine();
+    try {
+      await this.#switchTo(thread, caller);
+      const executed = await thread.exec(messages, {
+        deadlineMs: this.#limits.statementMs,
+        maxBytes: this.#limits.maxBytes,
+        signal,
+      });
+      this.#memory = executed.memory;
+      const reply = readReply(executed.bytes);
+      if (!reply.idle) throw new EngineEnded('broken', 'a statement left a transaction open');
+      if (executed.memory > RECYCLE_BYTES || this.#switches > RECYCLE_SWITCHES) this.#end();
+      if (reply.error !== null) throw new CatalogFault(reply.error);
+      return reply;
+    } catch (error) {
+      if (error instanceof CatalogFault) throw error;
+      this.#end();
+      throw error instanceof EngineEnded ? this.#told(error) : error;
+    }
+  }
+
+  async #engine(): Promise<EngineThread> {
+    if (this.#thread?.alive === true) return this.#thread;
+    this.#end();
+    this.#thread = await this.#start();
+    return this.#thread;
+  }
+
+  /**
+   * Makes the one caller's role bear the subject's name.
+   *
+   * INVARIANT: a statement runs only after the engine has said itself that it is this subject, without rights and
+   * read-only; whatever else it says ends it.
+   */
+  async #switchTo(thread: EngineThread, caller: CatalogCaller): Promise<void> {
+    const role = roleNameOf(caller.subject);
+    const settings = JSON.stringify(caller.settings);
+    if (role === this.#role && settings === this.#settings) return;
+    const encoder = new FrontendEncoder();
+    const rename = `ALTER ROLE ${identifier(this.#role)} RENAME TO ${identifier(role)}`;
+    encoder.query(`SET SESSION AUTHORIZATION ${OWNER_ROLE}`);
+    if (role !== this.#role) encoder.query(`BEGIN READ WRITE; ${rename}; COMMIT`);
+    encoder.query(`SET osl.settings = ${literal(settings)}`);
+    encoder.query(`SET SESSION AUTHORIZATION ${identifier(role)}`);
+    for (const question of WHO) encoder.query(question);
+    const { bytes } = await thread.exec(encoder.view(), {
+      deadlineMs: SWITCH_MS,
+      maxBytes: MIB,
+      signal: null,
+    });
+    const reply = readReply(bytes);
+    if (reply.error !== null || !reply.idle || !isCaller(reply, role)) {
+      throw new EngineEnded(
+        'broken',
+        `it did not become its caller: ${reply.error?.message ?? 'another role'}`,
+      );
+    }
+    this.#switches += role === this.#role ? 0 : 1;
+    this.#role = role;
+    this.#settings = settings;
+  }
+
+  #end(): void {
+    this.#thread?.end('cancelled');
+    this.#thread = null;
+    this.#role = FIRST_CALLER;
+    this.#settings = '';
+    this.#switches = 0;
+    this.#memory = 0;
+  }
+
+  #told({ reason, message }: EngineEnded): Error {
+    switch (reason) {
+      case 'deadline':
+        return fault(
+          '57014',
+          'canceling statement due to statement timeout',
+          `catalog statements may run ${this.#limits.statementMs / 1_000} s`,
+        );
+      case 'cancelled':
+        return cancelled();
+      case 'overflow':
+        return fault('54000', `the answer exceeds the limit of ${this.#limits.maxBytes} bytes`);
+      case 'broken':
+        return new Error(message);
+      default: {
+        const unknown: never = reason;
+        return new Error(String(unknown));
+      }
+    }
+  }
+
+  #remember(key: string, described: Described): void {
+    this.#described.set(key, described);
+    if (this.#described.size <= MAX_DESCRIBED) return;
+    const [oldest] = this.#described.keys();
+    if (oldest !== undefined) this.#described.delete(oldest);
+  }
+}
+
+const SWITCH_MS = 10_000;
+/** SHOW is no function, so it tells what is really set. */
+const WHO = [
+  `SELECT session_user, current_user, pg_catalog.pg_has_role('${OWNER_ROLE}', 'USAGE')`,
+  'SHOW is_superuser',
+  'SHOW transaction_read_only',
+];
+
+function isCaller(reply: Reply, role: string): boolean {
+  const rows = reply.rows.map((row) => textsOf(Buffer.from(row.buffer, row.byteOffset, row.byteLength)));
+  return JSON.stringify(rows) === JSON.stringify([[role, role, 'f'], ['off'], ['on']]);
+}
+
+/** The text values of one DataRow message. */
+function textsOf(row: Buffer): readonly string[] {
+  let at = 7;
+  return Array.from({ length: row.readInt16BE(5) }, () => {
+    const length = row.readInt32BE(at);
+    const start = at + 4;
+    at = start + Math.max(length, 0);
+    return row.toString('utf8', start, at);
+  });
+}
+
+function keyOf(text: string, parameterTypes: readonly number[]): string {
+  return `${parameterTypes.join()} ${text}`;
+}
+
+function cancelled(): CatalogFault {
+  return fault('57014', 'canceling statement due to user request');
+}
+
+function within(
+  turn: Promise<void>,
+  ms: number,
+  signal: AbortSignal | null,
+): Promise<'ok' | 'late' | 'aborted'> {
+  return new Promise((resolve) => {
+    const late = setTimeout(resolve, ms, 'late');
+    const abort = (): void => resolve('aborted');
+    signal?.addEventListener('abort', abort, { once: true });
+    turn.then(() => {
+      clearTimeout(late);
+      signal?.removeEventListener('abort', abort);
+      resolve('ok');
+    });
+  });
+}

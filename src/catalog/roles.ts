@@ -1,0 +1,32 @@
+/** The bootstrap superuser of a catalog engine: owns the system's objects, and never runs a caller's statement. */
+export const OWNER_ROLE = 'osl';
+/** Owns the caller's tables without rights to write them; every caller is a member. */
+export const MODEL_ROLE = 'osl_model';
+/** Owns the replaced functions, and may do nothing but read what they read. */
+export const SETTINGS_ROLE = 'osl_settings';
+/** What the one caller's role is called until a subject is known. */
+export const FIRST_CALLER = 'osl_caller';
+
+const TAKEN: ReadonlySet<string> = new Set([
+  OWNER_ROLE,
+  MODEL_ROLE,
+  SETTINGS_ROLE,
+  FIRST_CALLER,
+  'public',
+  'none',
+]);
+/** Bytes of a Postgres name. */
+const MAX_BYTES = 63;
+
+/** The role that a subject is shown as: its own name, save one that Postgres or we use, and cut as Postgres cuts. */
+export function roleNameOf(subject: string): string {
+  const name = TAKEN.has(subject) || subject.startsWith('pg_') ? `subject ${subject}` : subject;
+  let bytes = 0;
+  let end = 0;
+  for (const character of name) {
+    bytes += Buffer.byteLength(character);
+    if (bytes > MAX_BYTES) break;
+    end += character.length;
+  }
+  return name.slice(0, end);
+}

@@ -1,0 +1,122 @@
+/** A node of the parser's tree, as plain data: what is not known here is walked through, never passed over. */
+export type Tree = Readonly<Record<string, unknown>>;
+
+/** What a statement refers to, whatever stands around it. */
+export interface References {
+  /** It names a relation of `pg_catalog` or `information_schema`. */
+  readonly system: boolean;
+  /** It names any other relation, or a table function of OSL-SQL. */
+  readonly data: boolean;
+  /** The first thing in it that is more than a question: `INTO`, `FOR UPDATE`, `INSERT`, … */
+  readonly writes: string | null;
+}
+
+interface Found {
+  system: boolean;
+  data: boolean;
+  writes: string | null;
+}
+
+type Scope = ReadonlySet<string>;
+
+const WRITES: ReadonlyMap<string, string> = new Map([
+  ['InsertStmt', 'INSERT'],
+  ['UpdateStmt', 'UPDATE'],
+  ['DeleteStmt', 'DELETE'],
+  ['MergeStmt', 'MERGE'],
+]);
+const SYSTEM_SCHEMAS: ReadonlySet<string> = new Set(['pg_catalog', 'information_schema']);
+const TABLE_FUNCTIONS: ReadonlySet<string> = new Set(['retrieve', 'traverse']);
+
+/** Finds every relation in `node`. Names of common table expressions hide relations, as their scopes say. */
+export function referencesOf(node: Tree, isSystem: (name: string) => boolean): References {
+  const found: Found = { system: false, data: false, writes: null };
+  visit(node, new Set(), found, isSystem);
+  return found;
+}
+
+export function isTree(value: unknown): value is Tree {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function visit(value: unknown, scope: Scope, found: Found, isSystem: (name: string) => boolean): void {
+  if (Array.isArray(value)) {
+    for (const item of value) visit(item, scope, found, isSystem);
+    return;
+  }
+  if (!isTree(value)) return;
+  const inner = withClauseScope(value, scope, found, isSystem);
+  for (const [key, child] of Object.entries(value)) {
+    if (key === 'withClause') continue; // walked by withClauseScope
+    note(key, child, inner, found, isSystem);
+    visit(child, inner, found, isSystem);
+  }
+}
+
+/** Walks a WITH clause, if `value` has one, and gives the scope of the statement that it belongs to. */
+function withClauseScope(
+  value: Tree,
+  scope: Scope,
+  found: Found,
+  isSystem: (name: string) => boolean,
+): Scope {
+  const clause = value['withClause'];
+  if (!isTree(clause)) return scope;
+  const ctes = (Array.isArray(clause['ctes']) ? clause['ctes'] : [])
+    .map((cte) => (isTree(cte) ? cte['CommonTableExpr'] : null))
+    .filter(isTree);
+  const names = ctes.map((cte) => String(cte['ctename']));
+  const recursive = clause['recursive'] === true;
+  for (const [i, cte] of ctes.entries()) {
+    visit(cte, new Set([...scope, ...(recursive ? names : names.slice(0, i))]), found, isSystem);
+  }
+  return new Set([...scope, ...names]);
+}
+
+function note(
+  key: string,
+  child: unknown,
+  scope: Scope,
+  found: Found,
+  isSystem: (name: string) => boolean,
+): void {
+  if (key === 'RangeVar' && isTree(child)) noteRelation(child, scope, found, isSystem);
+  else if (key === 'RangeFunction' && isTree(child)) noteFunction(child, found);
+  else if (key === 'intoClause' && isTree(child)) found.writes ??= 'SELECT INTO';
+  else if (key === 'lockingClause') found.writes ??= 'SELECT FOR UPDATE';
+  else found.writes ??= WRITES.get(key) ?? null;
+}
+
+function noteRelation(node: Tree, scope: Scope, found: Found, isSystem: (name: string) => boolean): void {
+  const { catalogname, schemaname, relname } = node;
+  if (schemaname === undefined) {
+    if (scope.has(String(relname))) return;
+    if (isSystem(String(relname))) found.system = true;
+    else found.data = true;
+    return;
+  }
+  const here = catalogname === undefined || catalogname === 'osl';
+  if (here && SYSTEM_SCHEMAS.has(String(schemaname))) found.system = true;
+  else found.data = true;
+}
+
+/** `RETRIEVE(…)` and `TRAVERSE(…)` read data; any other function in FROM is one of the catalog's engine. */
+function noteFunction(node: Tree, found: Found): void {
+  const call = firstCall(node['functions']);
+  const names = call === null ? [] : namesOf(call['funcname']);
+  if (names.length === 1 && TABLE_FUNCTIONS.has(names[0] ?? '')) found.data = true;
+}
+
+function firstCall(functions: unknown): Tree | null {
+  const list: unknown = Array.isArray(functions) ? functions[0] : null;
+  const items = isTree(list) && isTree(list['List']) ? list['List']['items'] : null;
+  const item: unknown = Array.isArray(items) ? items[0] : null;
+  return isTree(item) && isTree(item['FuncCall']) ? item['FuncCall'] : null;
+}
+
+/** A dotted name as the parser gives it: a list of string nodes. */
+export function namesOf(list: unknown): readonly string[] {
+  return (Array.isArray(list) ? list : []).map((part: unknown) =>
+    isTree(part) && isTree(part['String']) ? String(part['String']['sval']) : '',
+  );
+}

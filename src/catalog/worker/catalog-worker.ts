@@ -1,0 +1,127 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { PGlite } from '@electric-sql/pglite';
+import type { FromWorker, ToWorker, WorkerStart } from './messages.js';
+
+const start = workerData as WorkerStart; // set by our own host
+const PAGE_BYTES = 65_536;
+
+/** Small: every catalog fits into a few megabytes, and there is one server for each access signature. */
+const SETTINGS = [
+  'shared_buffers=1MB',
+  'max_connections=5',
+  'min_wal_size=2MB',
+  'max_wal_size=2MB',
+  'work_mem=4MB',
+  'temp_file_limit=32MB',
+  'max_stack_depth=100kB',
+  'track_activities=off',
+  'track_counts=off',
+  'io_method=sync',
+  'max_worker_processes=0',
+  'max_parallel_workers=0',
+  'max_parallel_workers_per_gather=0',
+  'max_parallel_maintenance_workers=0',
+  'log_checkpoints=false',
+  'exit_on_error=false',
+  'timezone=UTC',
+];
+/** For callers: what the wire promises of every session. */
+const SERVING = ['search_path=entities', 'default_transaction_read_only=on', 'extra_float_digits=1'];
+
+function post(message: FromWorker, transfer: ArrayBuffer[] = []): void {
+  parentPort?.postMessage(message, transfer);
+}
+
+/** The engine asks for a memory that may grow to 2 GiB; here it gets a smaller one, and reports that it is full. */
+function capMemory(): void {
+  const Memory = WebAssembly.Memory;
+  WebAssembly.Memory = class extends Memory {
+    constructor(wanted: WebAssembly.MemoryDescriptor) {
+      super({ ...wanted, maximum: Math.floor(start.maxMemory / PAGE_BYTES) });
+    }
+  };
+}
+
+function boot(): Promise<PGlite> {
+  const { image } = start;
+  const settings = image === null ? SETTINGS : [...SETTINGS, ...SERVING];
+  const flags = image === null ? ['--single', '-F', '-O', '-j'] : ['--single', '-F', '-j'];
+  return PGlite.create({
+    pgliteWasmModule: start.engine,
+    initdbWasmModule: start.bootstrap,
+    fsBundle: blobOf(start.files),
+    startParams: [...flags, ...settings.flatMap((s) => ['-c', s])],
+    initDbStartParams: ['--wal-segsize=1'],
+    ...(image === null ? {} : { loadDataDir: blobOf(image), database: 'osl' }),
+  });
+}
+
+/** A copy, which is let go after the boot: a Blob takes no shared memory. */
+function blobOf(bytes: Uint8Array): Blob {
+  return new Blob([new Uint8Array(bytes)]);
+}
+
+/** How the engine leaves the statement it was in after an error; anything else that it throws is a trap. */
+const LONGJMP = 100;
+
+let trap: string | null = null;
+
+function watchForTraps(pg: PGlite): void {
+  const engine = pg.Module;
+  const once = engine._PostgresMainLoopOnce;
+  engine._PostgresMainLoopOnce = () => {
+    try {
+      return once();
+    } catch (error) {
+      const status = typeof error === 'object' && error !== null && 'status' in error ? error.status : null;
+      if (status !== LONGJMP) trap ??= error instanceof Error ? error.message : String(error);
+      throw error;
+    }
+  };
+}
+
+async function exec(pg: PGlite, message: ToWorker): Promise<void> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  let overflown = false;
+  await pg.execProtocolRawStream(message.bytes, {
+    syncToFs: false,
+    onRawData: (bytes) => {
+      if (overflown) return;
+      size += bytes.length;
+      if (size > message.maxBytes) {
+        overflown = true;
+        post({ kind: 'overflow' });
+      } else {
+        parts.push(bytes.slice()); // a view of the engine's memory
+      }
+    },
+  });
+  if (trap !== null) return post({ kind: 'broken', reason: trap });
+  if (overflown) return;
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  post({ kind: 'done', bytes, memory: pg.Module.HEAPU8.length }, [bytes.buffer]);
+}
+
+async function serve(): Promise<void> {
+  capMemory();
+  const pg = await boot();
+  for (const script of start.scripts) await pg.exec(script);
+  watchForTraps(pg);
+  parentPort?.on('message', (message: ToWorker) => {
+    exec(pg, message).catch((error: unknown) => post({ kind: 'broken', reason: String(error) }));
+  });
+  if (start.image !== null) return post({ kind: 'started', image: null });
+  const dump = await pg.dumpDataDir('none');
+  const image = new Uint8Array(await dump.arrayBuffer());
+  post({ kind: 'started', image }, [image.buffer]);
+}
+
+serve().catch((error: unknown) => {
+  post({ kind: 'failed', reason: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+});

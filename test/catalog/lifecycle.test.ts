@@ -1,0 +1,191 @@
+import { connect } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import type pg from 'pg';
+import tap, { test } from 'tap';
+import { openBase, openWorld, outcome } from './support/world.js';
+
+const base = await openBase();
+tap.teardown(() => base.close());
+
+const RUNAWAY = 'select count(*) from generate_series(1,100000000) a, generate_series(1,100) b';
+/** As long, and without a temporary file that grows. */
+const ENDLESS = 'select count(*) from pg_proc a, pg_proc b, pg_proc c';
+const GOES_ON = `select count(*) from pg_class where relname = 'person'`;
+
+test('a runaway statement is stopped and the session goes on', async (t) => {
+  const world = await openWorld(base, { statementMs: 1_000 });
+  t.teardown(() => world.close());
+  const client = await world.connect('clerk');
+  await client.query(GOES_ON);
+  for (const values of [undefined, []]) {
+    const started = Date.now();
+    t.match(await outcome(client, RUNAWAY, values), /57014|temp_file_limit/);
+    t.match(await outcome(client, GOES_ON), '["1"]');
+    t.match(await outcome(client, ENDLESS, values), '57014');
+    t.ok(Date.now() - started < 20_000);
+    t.match(await outcome(client, GOES_ON), '["1"]');
+  }
+});
+
+test('those who wait behind a runaway statement are answered', async (t) => {
+  const world = await openWorld(base, { statementMs: 1_000 });
+  t.teardown(() => world.close());
+  const [a, b] = await Promise.all([world.connect('clerk'), world.connect('clerk2')]);
+  await a.query(GOES_ON);
+  const runaway = outcome(a, ENDLESS);
+  t.match(await outcome(b, `select current_user`), 'user:clerk2');
+  t.match(await runaway, '57014');
+});
+
+test('a cancel request stops a statement', async (t) => {
+  const world = await openWorld(base, { statementMs: 30_000 });
+  t.teardown(() => world.close());
+  const client = await world.connect('clerk');
+  await client.query(GOES_ON);
+  const running = outcome(client, ENDLESS);
+  await setTimeout(300);
+  sendCancel(world.port, client);
+  t.match(await running, 'canceling statement due to user request');
+  t.match(await outcome(client, GOES_ON), '["1"]');
+});
+
+/** What a client sends on a second connection. */
+function sendCancel(port: number, client: pg.Client): void {
+  // `pg` keeps its key where its types do not show it.
+  const { processID, secretKey } = client as unknown as { processID: number; secretKey: number };
+  const request = Buffer.alloc(16);
+  [16, 80877102, processID, secretKey].forEach((n, i) => {
+    request.writeInt32BE(n, 4 * i);
+  });
+  connect(port, '127.0.0.1').end(request);
+}
+
+test('no statement takes the memory of the process', async (t) => {
+  const world = await openWorld(base, { maxRows: 1_000, maxBytes: 1_000_000 });
+  t.teardown(() => world.close());
+  const client = await world.connect('clerk');
+  const greedy = [
+    [`select length(repeat('x', 900000000))`, /"(53200|54000|XX000)"/],
+    [`select array_agg(repeat('x', 1000000) || n) from generate_series(1, 2000) n`, /"(53200|54000|XX000)"/],
+    [`select n from generate_series(1, 1001) n`, /"(54000|53400|53200)"/],
+    [`select repeat('x', 10000) from generate_series(1, 200) n`, /"54000"/],
+    [
+      `select n::text || random() from generate_series(1, 10000000) n order by 1`,
+      /"(57014|53400|53200|54000)"/,
+    ],
+    [`select ${'('.repeat(3_000)}1${')'.repeat(3_000)}`, /./],
+    [`select ${'1+'.repeat(30_000)}1`, /./],
+    [`select ${'abs('.repeat(2_000)}current_setting('search_path')::int${')'.repeat(2_000)}`, /./],
+  ] as const;
+  for (const [text, expected] of greedy) {
+    t.match(await outcome(client, text), expected, text.slice(0, 60));
+    t.match(await outcome(client, GOES_ON), '["1"]');
+    t.match(
+      await outcome(client, `select current_user, current_setting('is_superuser')`),
+      '"user:clerk","off"',
+    );
+  }
+  t.match(await outcome(client, `select n from generate_series(1, 1000) n`), '"1000"');
+});
+
+test('engines are bounded, and the one used longest ago goes first', async (t) => {
+  const world = await openWorld(base, { maxEngines: 2 });
+  t.teardown(() => world.close());
+  const users = ['u0', 'u1', 'u2', 'u3'];
+  const clients = await Promise.all(users.map((u) => world.connect(u)));
+  const columns = `select string_agg(attname, ',' order by attnum) from pg_attribute
+                   where attrelid = 'city'::regclass and attnum > 0`;
+  const expected = ['id', 'name', 'founded', 'id,name'].map((c) => [{ string_agg: c }]);
+  const atOnce = await Promise.all(clients.map((c) => c.query(columns)));
+  t.same(
+    atOnce.map((r) => r.rows),
+    expected,
+  );
+  t.equal(world.catalogs.stats().engines, 2);
+  for (const [i, client] of clients.entries()) t.same((await client.query(columns)).rows, expected[i]);
+  const { engines, boots, evictions } = world.catalogs.stats();
+  t.equal(engines, 2);
+  t.ok(evictions >= 4);
+  await clients[2]?.query(columns);
+  await clients[3]?.query(columns);
+  t.equal(world.catalogs.stats().boots, boots, 'the two last ones are still there');
+});
+
+test('an engine that nobody asks is ended, and begun again', async (t) => {
+  const world = await openWorld(base, { idleMs: 200 });
+  t.teardown(() => world.close());
+  const client = await world.connect('clerk');
+  await client.query(GOES_ON);
+  for (let i = 0; i < 50 && world.catalogs.stats().engines > 0; i++) await setTimeout(100);
+  t.equal(world.catalogs.stats().engines, 0);
+  t.match(await outcome(client, GOES_ON), '["1"]');
+});
+
+test('callers of equal rights share an engine and nothing else', async (t) => {
+  const world = await openWorld(base);
+  t.teardown(() => world.close());
+  const [a, b] = await Promise.all([world.connect('clerk'), world.connect('clerk2')]);
+  await a.query(`set application_name = 'it''s "a" \\ here'`);
+  const who = `select current_user, session_user, current_setting('application_name') as app,
+                      (select setting from pg_settings where name = 'application_name') as shown,
+                      (select rolname from pg_roles where rolcanlogin and not rolsuper) as role`;
+  const expected = [
+    { name: 'user:clerk', app: 'it\'s "a" \\ here' },
+    { name: 'user:clerk2', app: '' },
+  ].map(({ name, app }) => [{ current_user: name, session_user: name, app, shown: app, role: name }]);
+  for (let i = 0; i < 20; i++) {
+    const answers = await Promise.all([a.query(who), b.query(who), a.query(who, []), b.query(who, [])]);
+    t.same(
+      answers.map((r) => r.rows),
+      [...expected, ...expected],
+    );
+  }
+  t.equal(world.catalogs.stats().boots, 1);
+});
+
+test('each statement has a decision and an outcome, and no literal is in them', async (t) => {
+  const world = await openWorld(base);
+  t.teardown(() => world.close());
+  const client = await world.connect('clerk');
+  world.takeAudit();
+  await client.query(`select count(*) from pg_class where relname = 'literal'`);
+  const [decision, end, ...none] = world.takeAudit();
+  t.match(decision, { kind: 'decision', action: 'catalog', decision: 'allow', subject: 'user:clerk' });
+  t.match(end, {
+    kind: 'outcome',
+    action: 'catalog',
+    outcome: 'ok',
+    rows: 1,
+    request_id: decision?.request_id,
+  });
+  t.same(none, []);
+  t.notMatch(JSON.stringify([decision, end]), 'literal');
+  for (const refused of [
+    'select * from pg_class, person',
+    'select * from pg_class for update',
+    'select no_such',
+  ]) {
+    await outcome(client, refused);
+    t.match(world.takeAudit(), [{ kind: 'decision', action: 'catalog', decision: 'error' }]);
+  }
+  t.match(await outcome(client, 'select * from pg_class, person'), 'E0511');
+});
+
+test('who may see nothing has no catalog', async (t) => {
+  const world = await openWorld(base);
+  t.teardown(() => world.close());
+  const client = await world.connect('nobody');
+  t.match(await outcome(client, 'select * from pg_class'), 'E2102');
+  t.equal(world.catalogs.stats().boots, 0);
+});
+
+test('a failed transaction block takes no catalog statement', async (t) => {
+  const world = await openWorld(base);
+  t.teardown(() => world.close());
+  const client = await world.connect('clerk');
+  await client.query('begin');
+  t.match(await outcome(client, 'select 1/0 from pg_class'), '22012');
+  t.match(await outcome(client, GOES_ON), '25P02');
+  await client.query('rollback');
+  t.match(await outcome(client, GOES_ON), '["1"]');
+});
