@@ -72,16 +72,16 @@ export interface FacetStore {
   readonly lane: 'lexical' | 'dense';
   /** In declared order. */
   readonly versions: readonly FacetVersion[];
-  /** The connector, schema and table of version `v` are `connector`, `schema` and `<table>__<v>`. */
   readonly connector: string;
   readonly schema: string;
-  readonly table: string;
 }
 
 /** One redaction version: the sensitivity labels whose values its text does not hold. */
 export interface FacetVersion {
   readonly name: string;
   readonly redacts: ReadonlySet<string>;
+  /** The table that holds it, in the facet's schema. */
+  readonly table: string;
 }
 
 /** A declared link. `fromColumns[i]` of one end equals `toColumns[i]` of the other, through `bridge` or straight. */

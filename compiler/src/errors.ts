@@ -321,6 +321,13 @@ export const ERRORS = Object.freeze({
     message: (p) => `operator ${p.operator} needs a language model, and none is configured`,
     hint: none,
   }),
+  contentUnavailable: entry<{ facet: string; reason: string }>({
+    code: 'E0522',
+    sqlstate: '55000',
+    http: 503,
+    message: (p) => `the content of facet \`${p.facet}\` cannot be served: ${p.reason}`,
+    hint: () => 'the operator can mend it with `osl index`',
+  }),
   auditUnavailable: entry<Nothing>({
     code: 'E5030',
     sqlstate: '57P03',

@@ -33,7 +33,16 @@ export type {
 } from './govern/governed-plan.js';
 export { GovernedPlan } from './govern/governed-plan.js';
 export { REDACTED } from './govern/mask.js';
-export { OPERATOR_SIGNATURES, type OperatorSignature, operatorNamed } from './operators.js';
+export {
+  type ArgumentType,
+  type DecoderName,
+  type EncoderName,
+  OPERATORS,
+  type OperatorArgument,
+  type OperatorName,
+  type OperatorSignature,
+  operatorNamed,
+} from './operators.js';
 export { type Parsed, parse, ready, type StatementText, splitStatements } from './parse.js';
 export type { Expr, Form, Slot } from './plan.js';
 export {

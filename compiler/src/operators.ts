@@ -1,69 +1,112 @@
 import type { TypeName } from './types.js';
 
-/** What an argument of an operator may be. `labels` is an array of texts or a jsonb array of label objects. */
-export type OperatorArgumentType = 'text' | 'number' | 'integer' | 'labels' | 'json';
+/**
+ * What an argument may be. `labels` is `text[]` or a jsonb array of `{label, description, examples}`; `schema`
+ * is a jsonb object, the JSON Schema of an object.
+ */
+export type ArgumentType = 'text' | 'float8' | 'int4' | 'labels' | 'schema';
 
 export interface OperatorArgument {
+  /** For `name => value`. */
   readonly name: string;
-  readonly type: OperatorArgumentType;
-  readonly required: boolean;
-  /** Whether it may be given by position; named arguments come after. */
+  readonly type: ArgumentType;
+  /** Whether it may also stand by its place, after the column. */
   readonly positional: boolean;
+  readonly required: boolean;
+  /** What an absent optional argument means; null where it has no value. */
+  readonly default: number | string | null;
+  /** Inclusive bounds of a number. */
+  readonly min: number | null;
+  readonly max: number | null;
 }
 
-/** A projection operator of OSL-SQL: a unary map over the passages of a RETRIEVE. */
 export interface OperatorSignature {
-  readonly name: string;
-  /** Encoders compute from embeddings already there; decoders ask a language model. */
   readonly class: 'encoder' | 'decoder';
+  /** After the first argument, which is always the passage's `text`. */
   readonly arguments: readonly OperatorArgument[];
   readonly result: TypeName;
+  /** Another result type where this argument is given. */
+  readonly resultWith: { readonly argument: string; readonly type: TypeName } | null;
+  readonly nullable: boolean;
+  /** Whether the query of RETRIEVE is read: always, never, or where this argument is absent. */
+  readonly query: 'never' | { readonly unless: string };
 }
 
-const argument = (
-  name: string,
-  type: OperatorArgumentType,
-  required: boolean,
-  positional: boolean,
-): OperatorArgument => Object.freeze({ name, type, required, positional });
-const first = (name: string, type: OperatorArgumentType): OperatorArgument =>
-  argument(name, type, true, true);
-const maybe = (name: string, type: OperatorArgumentType): OperatorArgument =>
-  argument(name, type, false, true);
-const named = (name: string, type: OperatorArgumentType): OperatorArgument =>
-  argument(name, type, false, false);
+function argument(name: string, type: ArgumentType, more: Partial<OperatorArgument> = {}): OperatorArgument {
+  const bare = { positional: false, required: false, default: null, min: null, max: null };
+  return Object.freeze({ name, type, ...bare, ...more });
+}
 
-const operator = (
-  name: string,
-  operatorClass: 'encoder' | 'decoder',
+function encoder(
+  args: readonly OperatorArgument[],
   result: TypeName,
-  ...args: readonly OperatorArgument[]
-): OperatorSignature => Object.freeze({ name, class: operatorClass, arguments: Object.freeze(args), result });
+  more: Partial<OperatorSignature> = {},
+): OperatorSignature {
+  const bare = { resultWith: null, nullable: false, query: 'never' as const };
+  return Object.freeze({ class: 'encoder', arguments: Object.freeze(args), result, ...bare, ...more });
+}
 
-export const OPERATOR_SIGNATURES: readonly OperatorSignature[] = Object.freeze([
-  operator('similarity', 'encoder', 'float8', maybe('reference', 'text')),
-  operator('classify', 'encoder', 'text', first('labels', 'labels'), named('min_score', 'number')),
-  operator('tag', 'encoder', 'text[]', first('labels', 'labels'), named('threshold', 'number')),
-  operator('rank', 'encoder', 'int4', maybe('query', 'text'), named('lambda', 'number')),
-  operator('dedup', 'encoder', 'jsonb', named('threshold', 'number')),
-  operator('outlier', 'encoder', 'float8', named('k', 'integer')),
-  operator('cluster', 'encoder', 'int4', argument('k', 'integer', true, false)),
-  operator('extract', 'decoder', 'jsonb', first('schema', 'json')),
-  operator('summarize', 'decoder', 'text', maybe('instruction', 'text'), named('max_words', 'integer')),
-  operator(
-    'score',
-    'decoder',
-    'float8',
-    first('rubric', 'text'),
-    named('min', 'number'),
-    named('max', 'number'),
+function decoder(
+  args: readonly OperatorArgument[],
+  result: TypeName,
+  resultWith: OperatorSignature['resultWith'] = null,
+): OperatorSignature {
+  return encoder(args, result, { class: 'decoder', nullable: true, resultWith });
+}
+
+const POSITIONAL = { positional: true } as const;
+const FIRST = { positional: true, required: true } as const;
+const UNIT = { min: -1, max: 1 } as const;
+
+/** The twelve operators. Names are upper case and compare without case. */
+export const OPERATORS = Object.freeze({
+  SIMILARITY: encoder([argument('reference', 'text', POSITIONAL)], 'float8', {
+    query: { unless: 'reference' },
+  }),
+  CLASSIFY: encoder([argument('labels', 'labels', FIRST), argument('min_score', 'float8', UNIT)], 'text', {
+    nullable: true,
+  }),
+  TAG: encoder(
+    [argument('labels', 'labels', FIRST), argument('threshold', 'float8', { required: true, ...UNIT })],
+    'text[]',
   ),
-  operator('generate', 'decoder', 'jsonb', first('instruction', 'text'), named('schema', 'json')),
-  operator('complete', 'decoder', 'text', first('prompt', 'text')),
-]);
+  RANK: encoder(
+    [argument('query', 'text', POSITIONAL), argument('lambda', 'float8', { default: 1, min: 0, max: 1 })],
+    'int4',
+    { query: { unless: 'query' } },
+  ),
+  DEDUP: encoder([argument('threshold', 'float8', { default: 0.95, ...UNIT })], 'jsonb'),
+  OUTLIER: encoder([argument('k', 'int4', { default: 5, min: 1, max: 1000 })], 'float8', { nullable: true }),
+  CLUSTER: encoder([argument('k', 'int4', { required: true, min: 1, max: 1000 })], 'int4'),
+  EXTRACT: decoder([argument('schema', 'schema', FIRST)], 'jsonb'),
+  SUMMARIZE: decoder(
+    [
+      argument('instruction', 'text', POSITIONAL),
+      argument('max_words', 'int4', { default: 100, min: 1, max: 5000 }),
+    ],
+    'text',
+  ),
+  SCORE: decoder(
+    [
+      argument('rubric', 'text', FIRST),
+      argument('min', 'float8', { default: 0 }),
+      argument('max', 'float8', { default: 1 }),
+    ],
+    'float8',
+  ),
+  GENERATE: decoder([argument('instruction', 'text', FIRST), argument('schema', 'schema')], 'text', {
+    argument: 'schema',
+    type: 'jsonb',
+  }),
+  COMPLETE: decoder([argument('prompt', 'text', FIRST)], 'text'),
+});
 
-const BY_NAME: ReadonlyMap<string, OperatorSignature> = new Map(OPERATOR_SIGNATURES.map((o) => [o.name, o]));
+export type OperatorName = keyof typeof OPERATORS;
+export type EncoderName = 'SIMILARITY' | 'CLASSIFY' | 'TAG' | 'RANK' | 'DEDUP' | 'OUTLIER' | 'CLUSTER';
+export type DecoderName = Exclude<OperatorName, EncoderName>;
 
-export function operatorNamed(name: string): OperatorSignature | null {
-  return BY_NAME.get(name) ?? null;
+/** Null where `name` is no operator. */
+export function operatorNamed(name: string): OperatorName | null {
+  const upper = name.toUpperCase();
+  return Object.hasOwn(OPERATORS, upper) ? (upper as OperatorName) : null; // just looked up
 }

@@ -1,4 +1,5 @@
 import type { FacetStore } from './catalog.js';
+import type { OperatorName } from './operators.js';
 import type { Expr, SourceId } from './plan.js';
 import type { TypeName } from './types.js';
 
@@ -33,7 +34,7 @@ export interface Retrieval {
 
 /** One operator over the passages; its result is column `column` of the retrieval. */
 export interface OperatorUse {
-  readonly operator: string;
+  readonly operator: OperatorName;
   readonly column: string;
   readonly type: TypeName;
   /** By the signature's argument names. Each is a literal, a parameter, or an array of them. */

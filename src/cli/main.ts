@@ -3,6 +3,7 @@ import { addAudit } from './commands/audit.js';
 import { addDemo } from './commands/demo.js';
 import { addErrors } from './commands/errors.js';
 import { addExplain } from './commands/explain.js';
+import { addIndex } from './commands/index-content.js';
 import { addPsql } from './commands/psql.js';
 import { addQuery } from './commands/query.js';
 import { addServe } from './commands/serve.js';
@@ -48,6 +49,7 @@ function program(): Command {
   addPsql(root);
   addToken(root);
   addValidate(root);
+  addIndex(root);
   addAudit(root);
   addErrors(root);
   return root;

@@ -23,9 +23,12 @@ export interface LexicalQuery {
   readonly terms: readonly number[];
   /**
    * The query as a sparse vector in pgvector's text format, weighted by how rare its words are among `documents`
-   * passages of which `frequencies` hold each of `terms`.
+   * passages of which `frequencies[i]` hold `terms[i]`, with the terms that any of them holds; null where none does.
    */
-  vector(documents: number, frequencies: readonly number[]): string;
+  weighted(
+    documents: number,
+    frequencies: readonly number[],
+  ): { readonly vector: string; readonly terms: readonly number[] } | null;
 }
 
 /** An operator with its arguments' values. */
@@ -42,13 +45,18 @@ export interface OperatorResult {
 
 /** What the spine needs of `src/content`: text to vectors, and operators over passages. It sees no policy. */
 export interface ContentPlane {
+  /** Whether the store of a facet version may be read now. @throws QueryError E0522 */
+  ready(facet: string, version: string): Promise<void>;
   lexicalQuery(text: string): LexicalQuery;
   /** A query's embedding by the facet's declared model, in pgvector's text format. */
   embedQuery(facet: string, text: string): Promise<string>;
   /** Whether decoder operators have a model to ask. */
   readonly hasDecoder: boolean;
+  /** Refuses wrong arguments before anything is retrieved. @throws QueryError E0511 */
+  check(call: OperatorCall): void;
   /** `passages` are sorted by chunk id. */
   run(
+    facet: string,
     call: OperatorCall,
     query: string,
     passages: readonly StoredPassage[],

@@ -4,7 +4,7 @@ import {
   emit,
   type GovernedPlan,
   InternalError,
-  operatorNamed,
+  OPERATORS,
   parse,
   QueryError,
   queryError,
@@ -216,8 +216,7 @@ function textOf(body: Body): string {
 function asksModel(plan: GovernedPlan): boolean {
   return plan.runtime.some(
     (r) =>
-      r.kind === 'retrieval' &&
-      r.relation.operators.some((o) => operatorNamed(o.operator)?.class === 'decoder'),
+      r.kind === 'retrieval' && r.relation.operators.some((o) => OPERATORS[o.operator].class === 'decoder'),
   );
 }
 

@@ -7,8 +7,8 @@ import {
   type GovernedStore,
   InternalError,
   isArray,
+  OPERATORS,
   ORDINAL,
-  operatorNamed,
   queryError,
   type Retrieval,
   type Slot,
@@ -74,9 +74,9 @@ async function retrieve(
   input: RuntimeInput,
 ): Promise<RuntimeRows> {
   const { content } = input.service;
-  const decoder = relation.operators.find((o) => operatorNamed(o.operator)?.class === 'decoder');
+  const decoder = relation.operators.find((o) => OPERATORS[o.operator].class === 'decoder');
   if (decoder !== undefined && !content.hasDecoder)
-    throw queryError('noDecoder', { operator: decoder.operator.toUpperCase() });
+    throw queryError('noDecoder', { operator: decoder.operator });
   const query = textValue(relation.query, input);
   const topK = Number(textValue(relation.topK, input));
   if (query === null || query.trim() === '')
@@ -87,9 +87,12 @@ async function retrieve(
       hint: null,
     });
   }
+  const calls = relation.operators.map((use) => callOf(use, input));
+  for (const call of calls) content.check(call);
   if (store === null) return NOTHING;
+  await content.ready(store.facet.name, store.version);
   const passages = await best(store, query, topK, input);
-  return passageRows(relation, store, passages, query, input);
+  return passageRows(relation, store, passages, query, calls, input);
 }
 
 /** The best passages that the caller may see, best first. */
@@ -119,11 +122,12 @@ async function best(
   const frequencies: number[] = [];
   for (const term of lexical.terms)
     frequencies.push(await count(store.counts.ofTerm, new Map([['term', `{${term}}`]]), input));
-  const vector = lexical.vector(documents, frequencies);
+  const weighted = lexical.weighted(documents, frequencies);
+  if (weighted === null) return [];
   return run(
     new Map([
-      ['vector', vector],
-      ['terms', `{${lexical.terms.join(',')}}`],
+      ['vector', weighted.vector],
+      ['terms', `{${weighted.terms.join(',')}}`],
       ['limit', limit],
     ]),
   );
@@ -174,18 +178,15 @@ async function passageRows(
   store: GovernedStore,
   passages: readonly StoredPassage[],
   query: string,
+  calls: readonly OperatorCall[],
   input: RuntimeInput,
 ): Promise<RuntimeRows> {
   const results = new Map<string, ReadonlyMap<string, unknown>>();
   const errors: { chunkId: string; reason: string }[] = [];
   const sorted = [...passages].sort((a, b) => (a.chunkId < b.chunkId ? -1 : a.chunkId > b.chunkId ? 1 : 0));
-  for (const use of relation.operators) {
-    const call: OperatorCall = {
-      use,
-      values: new Map([...use.arguments].map(([name, e]) => [name, constantValue(e, input)])),
-    };
-    const result = await input.service.content.run(call, query, sorted, input.signal);
-    results.set(use.column, new Map(sorted.map((p, i) => [p.chunkId, result.values[i] ?? null])));
+  for (const call of calls) {
+    const result = await input.service.content.run(relation.facet.name, call, query, sorted, input.signal);
+    results.set(call.use.column, new Map(sorted.map((p, i) => [p.chunkId, result.values[i] ?? null])));
     errors.push(...result.errors);
   }
   const rows = passages.map((p, i) => ({
@@ -205,6 +206,10 @@ async function passageRows(
     redactedFields: [...new Set(passages.flatMap((p) => p.redactedFields))].sort(),
     errors,
   };
+}
+
+function callOf(use: Retrieval['operators'][number], input: RuntimeInput): OperatorCall {
+  return { use, values: new Map([...use.arguments].map(([name, e]) => [name, constantValue(e, input)])) };
 }
 
 /** Offsets and the hash refer to the version that is served. */
@@ -291,6 +296,7 @@ async function hydrate({ relation, stores }: HydrationRuntime, input: RuntimeInp
   const redacted = new Set<string>();
   let truncated = false;
   for (const store of stores) {
+    await input.service.content.ready(store.facet.name, store.version);
     const { rows } = await step(
       store.passages,
       new Map([['limit', String(EVIDENCE_ROWS + 1)]]),

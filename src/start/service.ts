@@ -10,12 +10,12 @@ import {
   openAuditLog,
 } from '../../policy/index.js';
 import { type Engine, type EngineConfig, openEngine } from '../engine/index.js';
-import type { Connector } from '../manifest/index.js';
+import type { Connector, Manifest } from '../manifest/index.js';
 import type { Model, Service, ServiceLog } from '../service.js';
 import { maskKeys } from '../spine/mask-keys.js';
 import { createPlanCache } from '../spine/plan-cache.js';
 import { createStrangers } from '../spine/strangers.js';
-import { noContent } from './content.js';
+import { contentPlane } from './content.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
 import { loadModel } from './model.js';
 import { type Settings, StartProblem } from './settings.js';
@@ -46,13 +46,30 @@ export async function openService(settings: Settings, log: ServiceLog): Promise<
   try {
     const audit = await openAuditLog({ dir: join(settings.dataDir, 'audit'), tenant: first.tenant });
     closing.push(() => closeAudit(audit, log));
-    const engines = new Map<string, Engine>();
-    for (const connector of first.manifest.connectors.values()) {
-      const engine = await openConnector(connector, settings, log);
-      closing.push(() => engine.close());
-      engines.set(connector.name, engine);
-    }
+    const { engines, close: closeEngines } = await openEngines(first.manifest, settings, log);
+    closing.push(closeEngines);
     return serviceOf(settings, log, first, keys, audit, engines, close);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** The engine of every connector; all or none. @throws StartProblem, and an engine's Error for the operator */
+export async function openEngines(
+  manifest: Manifest,
+  settings: Settings,
+  log: ServiceLog,
+): Promise<{ readonly engines: ReadonlyMap<string, Engine>; readonly close: () => Promise<void> }> {
+  const engines = new Map<string, Engine>();
+  const close = async (): Promise<void> => {
+    for (const engine of [...engines.values()].reverse()) await engine.close();
+  };
+  try {
+    for (const connector of manifest.connectors.values()) {
+      engines.set(connector.name, await openConnector(connector, settings, log));
+    }
+    return { engines, close };
   } catch (error) {
     await close();
     throw error;
@@ -89,7 +106,7 @@ function serviceOf(
     defaultConnector,
     maskKeys: maskKeys(keys.masking, first.tenant),
     plans: createPlanCache(settings.planCacheBytes),
-    content: noContent(),
+    content: contentPlane(() => model.manifest, engines, settings.content),
     caps: settings.caps,
     features: ALL_FEATURES,
     log,

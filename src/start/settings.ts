@@ -1,5 +1,6 @@
 import { isAbsolute, resolve } from 'node:path';
 import type { Caps } from '../service.js';
+import type { ContentSettings } from './content.js';
 
 /** What one process is told at start, from its environment and flags. Paths are absolute. */
 export interface Settings {
@@ -19,6 +20,7 @@ export interface Settings {
   readonly poolSize: number;
   readonly planCacheBytes: number;
   readonly caps: Caps;
+  readonly content: ContentSettings;
 }
 
 /** A fault that the operator can mend: one line on standard error, and exit status 2. */
@@ -62,6 +64,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
       bytes: integer(env, 'OSL_MAX_RESULT_MIB', 1_024, 1, 1_048_576) * MIB,
       timeoutMs: integer(env, 'OSL_STATEMENT_TIMEOUT_MS', 30_000, 1, 86_400_000),
     },
+    content: contentSettings(env),
     ...over,
   });
 }
@@ -74,4 +77,19 @@ function integer(env: Environment, name: string, fallback: number, least: number
     throw new StartProblem(`${name} must be a whole number from ${least} to ${most}, not \`${text}\``);
   }
   return value;
+}
+
+/** OpenAI-compatible endpoints, by environment. A key is named, never given: it is read when it is sent. */
+function contentSettings(env: Environment): ContentSettings {
+  const keyOf = (name: string): string | null => (env[name] === undefined ? null : name);
+  const embeddings = env['OSL_EMBEDDINGS_URL'];
+  const chat = env['OSL_CHAT_URL'];
+  const model = env['OSL_CHAT_MODEL'];
+  if (chat !== undefined && model === undefined)
+    throw new StartProblem('OSL_CHAT_URL needs OSL_CHAT_MODEL beside it');
+  return {
+    embeddings: embeddings === undefined ? null : { url: embeddings, keyEnv: keyOf('OSL_EMBEDDINGS_KEY') },
+    chat:
+      chat === undefined || model === undefined ? null : { url: chat, model, keyEnv: keyOf('OSL_CHAT_KEY') },
+  };
 }

@@ -39,7 +39,7 @@ export class Expressions {
   value(type: TypeName, depth: number): string {
     const column = this.columnOf(type);
     if (column !== null && (depth <= 0 || this.dice.chance(0.5))) return column;
-    if (depth > 0 && this.dice.chance(0.05)) {
+    if (depth > 0 && this.dice.chance(0.15)) {
       const inner = this.#scalarQuery(type);
       if (inner !== null) return inner;
     }

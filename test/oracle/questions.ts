@@ -91,7 +91,7 @@ class Questions {
   }
 
   #query(depth: number): Body {
-    return this.#dice.chance(0.12) ? this.#setOperation(depth) : this.#select(depth);
+    return this.#dice.chance(0.16) ? this.#setOperation(depth) : this.#select(depth);
   }
 
   #setOperation(depth: number): Body {
@@ -109,8 +109,12 @@ class Questions {
     const source = this.#table();
     const terms = new Expressions(this.#dice, source.columns);
     const outputs = types.map((t, i) => `${terms.value(t, 1)} as o${i + 1}`);
-    const where = this.#dice.chance(0.5) ? ` where ${terms.predicate(2)}` : '';
+    const where = this.#dice.chance(0.5) ? ` where ${this.#semiJoinOr(source, terms)}` : '';
     return `(select ${outputs.join(', ')} from ${source.table} as ${source.alias}${where})`;
+  }
+
+  #semiJoinOr(source: Source, terms: Expressions): string {
+    return (this.#dice.chance(0.4) ? this.#semiJoin([source]) : null) ?? terms.predicate(2);
   }
 
   #rowsOf(types: readonly TypeName[]): string {
@@ -147,7 +151,7 @@ class Questions {
       const columns = common.columns.map((c) => ({ ...c, sql: c.sql.replace(common.alias, alias) }));
       return [{ ...common, alias, columns }, `${common.alias} as ${alias}`];
     }
-    if (dice.chance(0.07)) return this.#values();
+    if (dice.chance(0.1)) return this.#values();
     if (depth > 0 && dice.chance(0.2)) {
       const body = this.#query(depth - 1);
       const alias = this.#alias('d');
@@ -228,8 +232,8 @@ class Questions {
 
   #where(sources: readonly Source[], terms: Expressions): string {
     const dice = this.#dice;
-    const conjuncts = dice.times(0, dice.of([0, 1, 1, 2]), () =>
-      dice.chance(0.25) ? (this.#semiJoin(sources) ?? terms.predicate(2)) : terms.predicate(2),
+    const conjuncts = dice.times(0, dice.of([0, 1, 2, 2]), () =>
+      dice.chance(0.4) ? (this.#semiJoin(sources) ?? terms.predicate(2)) : terms.predicate(2),
     );
     return conjuncts.length === 0 ? '' : ` where ${conjuncts.join(' and ')}`;
   }

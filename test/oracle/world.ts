@@ -67,6 +67,7 @@ const POOL: readonly (readonly [string, ScalarType])[] = [
   ['n1', 'numeric'],
   ['f1', 'float8'],
   ['d1', 'date'],
+  ['d2', 'date'],
   ['ts1', 'timestamptz'],
   ['sp1', 'timestamp'],
   ['b1', 'bool'],

@@ -24,7 +24,13 @@ export function relation(
 }
 
 export function catalog(relations: readonly Relation[], version = 'catalog-1'): Catalog {
-  return { version, relations: new Map(relations.map((r) => [r.name, r])), metrics: new Map(), facets: new Map(), edges: [] };
+  return {
+    version,
+    relations: new Map(relations.map((r) => [r.name, r])),
+    metrics: new Map(),
+    facets: new Map(),
+    edges: [],
+  };
 }
 
 export const ORDER = relation('order', [

@@ -1,5 +1,5 @@
 import type { FuncCall, Node } from '@pgsql/types';
-import { type OperatorArgument, type OperatorSignature, operatorNamed } from '../operators.js';
+import { OPERATORS, type OperatorArgument, type OperatorName, operatorNamed } from '../operators.js';
 import type { Expr } from '../plan.js';
 import type { TypeName } from '../types.js';
 import { nameParts } from './ast.js';
@@ -13,9 +13,8 @@ import { resolveColumn } from './scope.js';
  * are ordinary.
  */
 export function bindOperatorCall(node: FuncCall, env: Environment): Expr | null {
-  const name = nameParts(node.funcname).join('.');
-  const signature = operatorNamed(name);
-  if (signature === null || node.over !== undefined || node.funcformat === 'COERCE_SQL_SYNTAX') return null;
+  const name = operatorNamed(nameParts(node.funcname).join('.'));
+  if (name === null || node.over !== undefined || node.funcformat === 'COERCE_SQL_SYNTAX') return null;
   const [over, ...rest] = node.args ?? [];
   if (over === undefined || !('ColumnRef' in over)) return null;
   const { ctx, scope } = env;
@@ -31,60 +30,57 @@ export function bindOperatorCall(node: FuncCall, env: Environment): Expr | null 
   const draft = level === 0 ? item.retrieval : undefined;
   if (draft === undefined || column.name !== 'text') {
     // Some names are functions too: `score`-like operators alone must be refused here.
-    const detail = `operator ${name.toUpperCase()} maps over the \`text\` of a RETRIEVE`;
+    const detail = `operator ${name} maps over the \`text\` of a RETRIEVE`;
     throw ctx.error('typeMismatch', { detail, hint: null }, node.location);
   }
-  const given = bindArguments(signature, rest, env);
+  const given = bindArguments(name, rest, env);
+  const { result, resultWith } = OPERATORS[name];
+  const type = resultWith !== null && given.has(resultWith.argument) ? resultWith.type : result;
   const key = JSON.stringify([name, [...given]]);
   const known = draft.operators.find((o) => JSON.stringify([o.operator, [...o.arguments]]) === key);
   const columnName = known?.column ?? `op${draft.operators.length + 1}`;
   if (known === undefined) {
-    draft.operators.push(
-      Object.freeze({ operator: name, column: columnName, type: signature.result, arguments: given }),
-    );
+    draft.operators.push(Object.freeze({ operator: name, column: columnName, type, arguments: given }));
   }
   ctx.use(draft.source, columnName);
   return ctx.at(
-    Object.freeze({ kind: 'column', source: draft.source, name: columnName, type: signature.result }),
+    Object.freeze({ kind: 'column', source: draft.source, name: columnName, type }),
     node.location,
   );
 }
 
 function bindArguments(
-  signature: OperatorSignature,
+  name: OperatorName,
   nodes: readonly Node[],
   env: Environment,
 ): ReadonlyMap<string, Expr> {
   const { ctx } = env;
   const given = new Map<string, Expr>();
+  const signature = OPERATORS[name];
   const positional = signature.arguments.filter((a) => a.positional);
   for (const [i, node] of nodes.entries()) {
     const named = 'NamedArgExpr' in node ? node.NamedArgExpr : null;
     const declared = named === null ? positional[i] : signature.arguments.find((a) => a.name === named.name);
     if (declared === undefined || given.has(declared.name)) {
       const takes = signature.arguments.map((a) => (a.positional ? a.name : `${a.name} => …`)).join(', ');
-      const detail = `${signature.name.toUpperCase()} takes (text${takes === '' ? '' : `, ${takes}`})`;
+      const detail = `${name} takes (text${takes === '' ? '' : `, ${takes}`})`;
       throw ctx.error('typeMismatch', { detail, hint: null }, named?.location);
     }
     given.set(declared.name, constant(named?.arg ?? node, declared, env));
   }
   const missing = signature.arguments.find((a) => a.required && !given.has(a.name));
   if (missing !== undefined) {
-    throw ctx.error(
-      'typeMismatch',
-      { detail: `${signature.name.toUpperCase()} needs \`${missing.name}\``, hint: null },
-      undefined,
-    );
+    throw ctx.error('typeMismatch', { detail: `${name} needs \`${missing.name}\``, hint: null }, undefined);
   }
   return given;
 }
 
 const TYPES: Readonly<Record<OperatorArgument['type'], TypeName>> = {
   text: 'text',
-  number: 'float8',
-  integer: 'int4',
+  float8: 'float8',
+  int4: 'int4',
   labels: 'text[]',
-  json: 'jsonb',
+  schema: 'jsonb',
 };
 
 /** A literal, a parameter, or an array of them. */

@@ -1,6 +1,6 @@
 import type { Access } from '../access.js';
 import type { Catalog } from '../catalog.js';
-import { operatorNamed } from '../operators.js';
+import { OPERATORS } from '../operators.js';
 import type { Retrieval, RuntimeRelation } from '../runtime.js';
 import type { GovernedPlan, GovernedRuntime } from './governed-plan.js';
 import type { GovernedSlots } from './slots.js';
@@ -56,7 +56,7 @@ export function governRuntime(
 
 function retrievalStore(relation: Retrieval, slots: GovernedSlots, access: Access, catalog: Catalog) {
   const { source, facet, filters, operators, columns } = relation;
-  const vectors = operators.some((o) => operatorNamed(o.operator)?.class === 'encoder');
+  const vectors = operators.some((o) => OPERATORS[o.operator].class === 'encoder');
   const facetColumns = catalog.relations.get(facet.name)?.columns ?? [];
   const metadata = columns.map((c) => c.name).filter((name) => facetColumns.some((c) => c.name === name));
   return governedStore(

@@ -1,5 +1,5 @@
 import type { Access, RelationAccess } from '../access.js';
-import type { Catalog, Column, FacetStore, Relation } from '../catalog.js';
+import type { Catalog, Column, FacetStore, FacetVersion, Relation } from '../catalog.js';
 import { InternalError } from '../errors.js';
 import type { OperatorDefinition } from '../functions/definition.js';
 import { resolveFunction, resolveOperator } from '../functions/index.js';
@@ -49,7 +49,8 @@ const STORED: readonly (readonly [string, TypeName])[] = [
 
 /** The column of BM25 weights, and that of the vectors which encoder operators compare. */
 const LEXICAL_VECTOR = 'lex';
-const DENSE_VECTOR = 'dense';
+const NGRAM_VECTOR = 'dense';
+const MODEL_VECTOR = 'embedding';
 
 /**
  * The governed plans that read one facet: the version that this caller is due, its row filter, and only passages
@@ -83,7 +84,7 @@ export function governedStore(
   const lexical = search && facet.lane === 'lexical';
   return Object.freeze({
     facet,
-    version,
+    version: version.name,
     passages: builder.passages(),
     counts: lexical ? Object.freeze({ all: builder.count(null), ofTerm: builder.count('term') }) : null,
   });
@@ -113,21 +114,21 @@ function keyIsClear(
  * The version whose redactions are exactly the labels that the caller may not read in the clear. Where several
  * grants apply, a label counts as readable only if all of them say so.
  */
-function versionFor(facet: FacetStore, allowed: RelationAccess): string | null {
+function versionFor(facet: FacetStore, allowed: RelationAccess): FacetVersion | null {
   const labels = new Set(facet.versions.flatMap((v) => [...v.redacts]));
   const hidden = [...labels].filter((label) => !allowed.grants.every((g) => g.unmask.has(label)));
   const exact = facet.versions.find(
     (v) => v.redacts.size === hidden.length && hidden.every((label) => v.redacts.has(label)),
   );
-  return exact?.name ?? null;
+  return exact ?? null;
 }
 
-function storeOf(relation: Relation, facet: FacetStore, version: string): Relation {
+function storeOf(relation: Relation, facet: FacetStore, version: FacetVersion): Relation {
   const stored = [...STORED, ['terms', 'int4[]'] as const].map(([name, type]) => storedColumn(name, type));
   return Object.freeze({
     ...relation,
     schema: facet.schema,
-    table: `${facet.table}__${version}`,
+    table: version.table,
     columns: Object.freeze([...relation.columns, ...stored]),
   });
 }
@@ -260,7 +261,7 @@ class StorePlans {
         kind: 'distance',
         operator: lexical ? '<#>' : '<=>',
         vector: lexical ? 'sparsevec' : 'vector',
-        column: lexical ? LEXICAL_VECTOR : DENSE_VECTOR,
+        column: lexical ? LEXICAL_VECTOR : MODEL_VECTOR,
         to: this.#slots.given('vector', 'text'),
         type: 'float8',
       },
@@ -269,7 +270,7 @@ class StorePlans {
       name: 'vector',
       type: 'float4[]',
       masked: 'none',
-      expr: { kind: 'stored_vector', column: DENSE_VECTOR, type: 'float4[]' },
+      expr: { kind: 'stored_vector', column: lexical ? NGRAM_VECTOR : MODEL_VECTOR, type: 'float4[]' },
     };
     return vectors ? [distance, stored] : [distance];
   }

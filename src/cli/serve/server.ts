@@ -5,6 +5,7 @@ import { ensureDemo } from '../../demo/index.js';
 import { createPgFrontend } from '../../pg/index.js';
 import { createRestServer } from '../../rest/index.js';
 import type { Service, ServiceLog } from '../../service.js';
+import { indexContent } from '../../start/index-content.js';
 import { type OpenService, openService } from '../../start/service.js';
 import { type Settings, StartProblem } from '../../start/settings.js';
 import { systemFault, usage } from '../exit.js';
@@ -72,6 +73,13 @@ async function loadDemo(service: Service, settings: Settings, progress: Progress
     ),
     settings,
   );
+  const { manifest } = service.model();
+  await operatorsWords(
+    indexContent(manifest, service.engines, settings.content, [], (p) =>
+      progress.step(`indexing ${p.facet} ${p.version}`, p.done, p.total),
+    ),
+    settings,
+  );
 }
 
 /** Both frontends; they stop side by side, and before what they stand on. */
@@ -84,7 +92,9 @@ async function listen(
   const catalogs = new Catalogs({ dir: join(settings.dataDir, 'catalog') });
   closing.push(() => catalogs.close());
   // The first client need not wait for the base image; if it cannot be made, that client hears why.
-  catalogs.warm().catch((error: unknown) => service.log.warn('the catalog is not warm', { error: String(error) }));
+  catalogs
+    .warm()
+    .catch((error: unknown) => service.log.warn('the catalog is not warm', { error: String(error) }));
   const pg = createPgFrontend(service, { ...(tls === null ? {} : { tls }), catalogs });
   const rest = await createRestServer(service, { wireSessions: () => pg.connections });
   closing.push(async (deadlineMs) => {

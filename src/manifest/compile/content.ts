@@ -1,10 +1,8 @@
 import type { Column, Edge, FacetStore, Relation } from 'osl-compiler';
+import { metadataColumn, STORE_SCHEMA, storeTable } from '../../content/store/names.js';
 import { CODES } from '../codes.js';
 import type { Bridge, Facet, Relationship } from '../manifest.js';
 import type { Problems } from './scope.js';
-
-/** Where the indexer keeps passages, beside the facet's source, in the same connector. */
-export const CONTENT_SCHEMA = 'osl_content';
 
 /** The facets as relations that grants can name: the entity key and the metadata, no text. */
 export function facetRelations(
@@ -35,12 +33,18 @@ function relationOf(facet: Facet): Relation {
     name: facet.name,
     description: facet.description,
     connector: facet.connector,
-    schema: CONTENT_SCHEMA,
+    schema: STORE_SCHEMA,
     table: facet.name,
-    columns: Object.freeze(columns.map((c) => Object.freeze({ ...c, physical: c.name }))),
+    columns: Object.freeze(
+      columns.map((c) => Object.freeze({ ...c, physical: physicalName(c.name, facet) })),
+    ),
     primaryKey: Object.freeze([]),
     sealedKeys: Object.freeze([...new Set([facet.entityKey.name, ...facet.scalarIndexed])]),
   });
+}
+
+function physicalName(column: string, facet: Facet): string {
+  return column === facet.entityKey.name ? 'entity_key' : metadataColumn(column);
 }
 
 export function facetStores(
@@ -58,11 +62,12 @@ export function facetStores(
       maxTopK: facet.maxTopK,
       lane: facet.embeddingModel === 'lexical-v1' ? ('lexical' as const) : ('dense' as const),
       versions: Object.freeze(
-        [...facet.versions.values()].map((v) => Object.freeze({ name: v.name, redacts: new Set(v.redact) })),
+        [...facet.versions.values()].map((v) =>
+          Object.freeze({ name: v.name, redacts: new Set(v.redact), table: storeTable(facet.name, v.name) }),
+        ),
       ),
       connector: facet.connector,
-      schema: CONTENT_SCHEMA,
-      table: facet.name,
+      schema: STORE_SCHEMA,
     }),
   ]);
 }
