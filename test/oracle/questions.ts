@@ -214,10 +214,10 @@ class Questions {
     );
     const [only] = sources;
     const risky =
-      sources.length === 1 && only?.table !== null && dice.chance(this.#bold ? 0.25 : 0.05)
+      depth === 2 && sources.length === 1 && only?.table !== null && dice.chance(this.#bold ? 0.25 : 0.05)
         ? terms.mayFail()
         : null;
-    // Nothing else that might, or might not, be evaluated before it.
+    // Alone, and at the top: whatever stops early above it would let the order of rows decide what is met.
     if (risky !== null) return this.#plainColumns(from, ` where ${risky}`, terms);
     const where = this.#where(sources, terms);
     const keyed = this.#bold || sources.every((s) => s.keyed);
