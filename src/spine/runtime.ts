@@ -7,11 +7,14 @@ import {
   type GovernedStore,
   InternalError,
   isArray,
+  isStored,
   OPERATORS,
   ORDINAL,
   queryError,
   type Retrieval,
   type Slot,
+  type StoredName,
+  stored,
   type TypeName,
   valuesOf,
 } from 'osl-compiler';
@@ -78,7 +81,7 @@ async function retrieve(
   if (decoder !== undefined && !content.hasDecoder)
     throw queryError('noDecoder', { operator: decoder.operator });
   const query = textValue(relation.query, input);
-  const topK = Number(textValue(relation.topK, input));
+  const topK = wholeNumber(textValue(relation.topK, input));
   if (query === null || query.trim() === '')
     throw queryError('typeMismatch', { detail: '`query` is empty', hint: null });
   if (!Number.isInteger(topK) || topK < 1 || topK > relation.facet.maxTopK) {
@@ -143,7 +146,7 @@ async function count(
 }
 
 function passageOf(row: TextRow, store: GovernedStore): StoredPassage {
-  const text = (name: string): string => row.get(name) ?? '';
+  const text = (name: StoredName): string => row.get(stored(name)) ?? '';
   const distance = Number(text('distance'));
   return {
     chunkId: text('chunk_id'),
@@ -153,25 +156,14 @@ function passageOf(row: TextRow, store: GovernedStore): StoredPassage {
     end: Number(text('end_char')),
     text: text('text'),
     sha256: text('sha256'),
-    redactedFields: elements(row.get('redacted_fields') ?? null),
+    redactedFields: elements(row.get(stored('redacted_fields')) ?? null),
     score: store.counts === null ? 1 - distance : -distance,
-    vector: row.has('vector') ? Float32Array.from(elements(row.get('vector') ?? null), Number) : null,
-    fields: new Map([...row].filter(([name]) => !STORED.has(name))),
+    vector: row.has(stored('vector'))
+      ? Float32Array.from(elements(row.get(stored('vector')) ?? null), Number)
+      : null,
+    fields: new Map([...row].filter(([name]) => !isStored(name))),
   };
 }
-
-const STORED: ReadonlySet<string> = new Set([
-  'chunk_id',
-  'doc_id',
-  'source',
-  'start_char',
-  'end_char',
-  'text',
-  'sha256',
-  'redacted_fields',
-  'distance',
-  'vector',
-]);
 
 async function passageRows(
   relation: Retrieval,
@@ -239,7 +231,8 @@ type TraversalRuntime = Extract<GovernedRuntime, { kind: 'traversal' }>;
  * least depth, and the anchors never.
  */
 async function traverse({ relation, hops }: TraversalRuntime, input: RuntimeInput): Promise<RuntimeRows> {
-  const anchors = elements(arrayValue(relation.keys, input));
+  const { type: keyType } = relation.keys;
+  const anchors = elements(arrayValue(relation.keys, input)).map((k) => canonicalKey(k, keyType));
   const repeated = relation.repeats ? Array.from({ length: relation.maxHops }, () => hops[0]) : hops;
   const found = new Map<string, number>();
   let frontier: readonly string[] = [...new Set(anchors)];
@@ -257,6 +250,14 @@ async function traverse({ relation, hops }: TraversalRuntime, input: RuntimeInpu
   const type = typeNamed(relation.columns, 'key');
   const rows = [...found].map(([key, depth]) => ({ key: jsonValue(key, type), depth }));
   return { ...NOTHING, json: JSON.stringify(rows), truncated };
+}
+
+/** A caller's key as Postgres writes it, so that the walk knows its anchors again: `007` is 7. */
+function canonicalKey(text: string, type: TypeName): string {
+  if (/^int[248]\[\]$/.test(type) && /^[+-]?\d+$/.test(text.trim())) return BigInt(text.trim()).toString();
+  if (type !== 'uuid[]') return text;
+  const digits = text.toLowerCase().replace(/[^0-9a-f]/g, '');
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
 function typeNamed(
@@ -390,6 +391,11 @@ function textValue(expr: Expr, input: RuntimeInput): string | null {
   return Buffer.from(value.bytes).toString('utf8');
 }
 
+/** NaN for what int4 does not read as one: `0x10`, `1e1`, nothing at all. */
+function wholeNumber(text: string | null): number {
+  return text !== null && /^\s*[+-]?\d+\s*$/.test(text) ? Number(text) : Number.NaN;
+}
+
 /** A constant array in Postgres' text format. */
 function arrayValue(expr: Expr, input: RuntimeInput): string | null {
   if (expr.kind !== 'array') return textValue(expr, input);
@@ -408,8 +414,9 @@ function jsonValue(text: string | null, type: TypeName): unknown {
   if (text === null) return null;
   if (type === 'jsonb') return parsedJson(text);
   if (type === 'bool') return text === 't' || text === 'true';
-  if (type === 'int2' || type === 'int4' || type === 'float4' || type === 'float8') return Number(text);
-  return isArray(type) ? elements(text) : text;
+  // As text where JSON has no such number or NULL would be lost: `jsonb_to_recordset` reads both as Postgres does.
+  const number = type === 'int2' || type === 'int4' || type === 'float4' || type === 'float8';
+  return number && Number.isFinite(Number(text)) ? Number(text) : text;
 }
 
 function parsedJson(text: string): unknown {
@@ -424,11 +431,12 @@ function parsedJson(text: string): unknown {
 export function elements(text: string | null): readonly string[] {
   if (text === null || text === '{}') return [];
   const items: string[] = [];
-  const pattern = /"((?:[^"\\]|\\.)*)"|([^,{}"]+)/g;
+  const pattern = /"((?:[^"\\]|\\.)*)"|((?:[^,{}"\\]|\\.)+)/gs;
   for (const match of text.slice(1, -1).matchAll(pattern)) {
     const [, quoted, bare] = match;
     if (quoted !== undefined) items.push(quoted.replace(/\\(.)/gs, '$1'));
-    else if (bare !== undefined && bare !== 'NULL') items.push(bare);
+    const word = bare?.trim() ?? '';
+    if (word !== '' && word.toUpperCase() !== 'NULL') items.push(word.replace(/\\(.)/gs, '$1'));
   }
   return items;
 }

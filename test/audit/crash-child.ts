@@ -19,9 +19,21 @@ if (round === 'idle') {
     log.append({ ...entry(0), request_id, decision: next % 3 === 0 ? 'allow' : 'deny' }, (error, seq) => {
       if (error) throw error;
       // Synchronous, so that what is printed was acknowledged, and no more is lost than the print itself.
-      writeSync(1, `${seq} ${request_id}\n`);
+      print(`${seq} ${request_id}\n`);
       caller();
     });
   };
   for (let i = 0; i < 16; i += 1) caller();
+}
+
+/** Writes all of `line` to standard output, however full the pipe is. */
+function print(line: string): void {
+  const bytes = Buffer.from(line);
+  for (let at = 0; at < bytes.length; ) {
+    try {
+      at += writeSync(1, bytes, at);
+    } catch (error) {
+      if (!(error instanceof Error) || !('code' in error) || error.code !== 'EAGAIN') throw error;
+    }
+  }
 }

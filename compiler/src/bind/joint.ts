@@ -1,6 +1,7 @@
 import type { Relation } from '../catalog.js';
 import type { EntityScan, Expr, FromItem } from '../plan.js';
 import { arrayOf, isArray } from '../types.js';
+import { queryOf, someExpr } from '../walk.js';
 import { infix } from './a-expr.js';
 import type { BindContext } from './context.js';
 import { draftScan, type HydrationDraft } from './runtime-draft.js';
@@ -108,7 +109,8 @@ function keysIn(where: readonly Expr[], source: number, relation: Relation, ctx:
       conjunct.kind === 'quantified' &&
       conjunct.quantifier === 'any' &&
       conjunct.definition.name === '=' &&
-      isKey(conjunct.arg)
+      isKey(conjunct.arg) &&
+      isRowless(conjunct.array)
     ) {
       return conjunct.array;
     }
@@ -116,7 +118,8 @@ function keysIn(where: readonly Expr[], source: number, relation: Relation, ctx:
       conjunct.kind === 'operation' &&
       conjunct.definition.name === '=' &&
       isKey(conjunct.left) &&
-      !isArray(conjunct.right.type)
+      !isArray(conjunct.right.type) &&
+      isRowless(conjunct.right)
     ) {
       return Object.freeze({
         kind: 'array',
@@ -127,4 +130,9 @@ function keysIn(where: readonly Expr[], source: number, relation: Relation, ctx:
   }
   const hint = `add WHERE ${key ?? 'key'} IN ('…')`;
   throw ctx.error('unsupported', { construct: `\`${EVIDENCE}\` without a list of keys`, hint }, undefined);
+}
+
+/** Whether a value is known before any row is read. */
+function isRowless(expr: Expr): boolean {
+  return !someExpr(expr, (e) => e.kind === 'column' || queryOf(e) !== null);
 }

@@ -5,7 +5,7 @@ import { InternalError } from '../errors.js';
 import type { Expr, FromItem, GovernedScan, Operation, Query, Select, SourceId } from '../plan.js';
 import { allQueries, leavesOf, mapChildren, mapQuery, visitExpr } from '../walk.js';
 import { type Barrier, isLeakproof, scansToFence } from './barrier.js';
-import { GovernedPlan, mint } from './governed-plan.js';
+import { GovernedPlan, type GovernedRuntime, type GovernedStore, mint } from './governed-plan.js';
 import { isCorrelation, joinKeys, onKeys } from './keys.js';
 import { Lineage } from './lineage.js';
 import { columnRule, maskComputes } from './mask.js';
@@ -62,7 +62,7 @@ export function govern(
     accessSignature: access.signature,
     catalogVersion: catalog.version,
     policyVersion: access.policyVersion,
-    grants: grantsUsed(query, access),
+    grants: grantsUsed(query, runtime, access),
   });
 }
 
@@ -168,8 +168,12 @@ function overBase(expr: Expr, scan: GovernedScan): Expr {
   return column.expr;
 }
 
-function grantsUsed(query: Query, access: Access): readonly string[] {
-  const ids = new Set<string>();
+function grantsUsed(
+  query: Query,
+  runtime: readonly GovernedRuntime[],
+  access: Access,
+): readonly string[] {
+  const ids = new Set(runtime.flatMap((r) => grantsOfSteps(r, access)));
   for (const level of allQueries(query)) {
     if (level.kind !== 'select') continue;
     for (const leaf of leavesOf(level.from)) {
@@ -177,4 +181,22 @@ function grantsUsed(query: Query, access: Access): readonly string[] {
     }
   }
   return Object.freeze([...ids].sort());
+}
+
+/** A passage rests on the grants of its facet and of the entity that it is about; a walk on those of its hops. */
+function grantsOfSteps(runtime: GovernedRuntime, access: Access): readonly string[] {
+  const ofStore = ({ facet }: GovernedStore): readonly string[] =>
+    [facet.name, facet.entity].flatMap((n) => access.relations.get(n)?.grants.map((g) => g.id) ?? []);
+  switch (runtime.kind) {
+    case 'retrieval':
+      return runtime.store === null ? [] : ofStore(runtime.store);
+    case 'traversal':
+      return runtime.hops.flatMap((h) => h.grants);
+    case 'hydration':
+      return runtime.stores.flatMap(ofStore);
+    default: {
+      const unknown: never = runtime;
+      return unknown;
+    }
+  }
 }

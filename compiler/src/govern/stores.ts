@@ -36,7 +36,7 @@ export interface StoreRequest {
 }
 
 /** Columns of a passage in its store; metadata comes beside them. */
-const STORED: readonly (readonly [string, TypeName])[] = [
+const STORED = [
   ['chunk_id', 'text'],
   ['doc_id', 'text'],
   ['source', 'text'],
@@ -45,7 +45,20 @@ const STORED: readonly (readonly [string, TypeName])[] = [
   ['text', 'text'],
   ['sha256', 'text'],
   ['redacted_fields', 'text[]'],
-];
+] as const satisfies readonly (readonly [string, TypeName])[];
+
+/** What a store's plan yields of each passage, whatever its facet declares. */
+export type StoredName = (typeof STORED)[number][0] | 'distance' | 'vector';
+
+/** The output of a store's plan that holds `name`: apart from metadata, which may have the same name. */
+export function stored(name: StoredName): string {
+  return `#${name}`;
+}
+
+/** Whether an output is the store's own, no metadata. */
+export function isStored(output: string): boolean {
+  return output.startsWith('#');
+}
 
 /** The column of BM25 weights, and that of the vectors which encoder operators compare. */
 const LEXICAL_VECTOR = 'lex';
@@ -124,19 +137,20 @@ function versionFor(facet: FacetStore, allowed: RelationAccess): FacetVersion | 
 }
 
 function storeOf(relation: Relation, facet: FacetStore, version: FacetVersion): Relation {
-  const stored = [...STORED, ['terms', 'int4[]'] as const].map(([name, type]) => storedColumn(name, type));
+  const own = STORED.map(([name, type]) => storedColumn(stored(name), name, type));
+  const terms = storedColumn('#terms', 'terms', 'int4[]');
   return Object.freeze({
     ...relation,
     schema: facet.schema,
     table: version.table,
-    columns: Object.freeze([...relation.columns, ...stored]),
+    columns: Object.freeze([...relation.columns, ...own, terms]),
   });
 }
 
-function storedColumn(name: string, type: TypeName): Column {
+function storedColumn(name: string, physical: string, type: TypeName): Column {
   return Object.freeze({
     name,
-    physical: name,
+    physical,
     type,
     description: null,
     nullable: true,
@@ -177,7 +191,7 @@ class StorePlans {
     const computed = by.kind === 'search' ? this.#computed(by.vectors) : [];
     const pushed = by.kind === 'search' ? this.#overlap() : [this.#named(by.keys)];
     const shown = [
-      ...STORED.map(([name]) => name),
+      ...STORED.map(([name]) => stored(name)),
       facet.entityKey,
       ...metadata.filter((m) => m !== facet.entityKey),
     ];
@@ -185,8 +199,8 @@ class StorePlans {
     const outputs = [...shown, ...computed.map((c) => c.name)].map(
       (name): Output => ({ name, expr: this.#ref(scan, name) }),
     );
-    const first = by.kind === 'search' ? 'distance' : facet.entityKey;
-    const orderBy = [first, 'chunk_id'].map(
+    const first = by.kind === 'search' ? stored('distance') : facet.entityKey;
+    const orderBy = [first, stored('chunk_id')].map(
       (name): SortKey => ({ by: this.#ref(scan, name), descending: false, nullsFirst: false }),
     );
     const limit = this.#slots.given('limit', 'int8');
@@ -238,23 +252,23 @@ class StorePlans {
   }
 
   #column(name: string): GovernedColumn {
-    const stored = STORED.find(([n]) => n === name);
+    const own = STORED.find(([n]) => stored(n) === name);
     if (
-      stored === undefined &&
+      own === undefined &&
       this.#allowed.grants.some((g) => g.columns.has(name)) &&
       !this.#allowed.denied.has(name)
     ) {
       return maskedColumn(columnRule(this.#store, name, this.#allowed), this.#slots);
     }
-    const type = stored?.[1] ?? this.#store.columns.find((c) => c.name === name)?.type ?? 'text';
-    const expr: Expr = stored === undefined ? { kind: 'null', type } : { kind: 'base', column: name, type };
-    return Object.freeze({ name, type, expr, masked: stored === undefined ? 'all' : 'none' });
+    const type = own?.[1] ?? this.#store.columns.find((c) => c.name === name)?.type ?? 'text';
+    const expr: Expr = own === undefined ? { kind: 'null', type } : { kind: 'base', column: own[0], type };
+    return Object.freeze({ name, type, expr, masked: own === undefined ? 'all' : 'none' });
   }
 
   #computed(vectors: boolean): readonly GovernedColumn[] {
     const lexical = this.#request.facet.lane === 'lexical';
     const distance: GovernedColumn = {
-      name: 'distance',
+      name: stored('distance'),
       type: 'float8',
       masked: 'none',
       expr: {
@@ -266,13 +280,13 @@ class StorePlans {
         type: 'float8',
       },
     };
-    const stored: GovernedColumn = {
-      name: 'vector',
+    const vector: GovernedColumn = {
+      name: stored('vector'),
       type: 'float4[]',
       masked: 'none',
       expr: { kind: 'stored_vector', column: lexical ? NGRAM_VECTOR : MODEL_VECTOR, type: 'float4[]' },
     };
-    return vectors ? [distance, stored] : [distance];
+    return vectors ? [distance, vector] : [distance];
   }
 
   /** In the lexical lane a passage without a word of the query has no score and does not fill the answer. */

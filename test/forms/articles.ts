@@ -1,0 +1,185 @@
+/** Articles in two regions with notes about them, and accounts whose keys only some callers may read. */
+export const ARTICLES_MANIFEST = `
+version: 1
+tenant: press
+connectors:
+  db:
+    kind: pglite
+    tables:
+      press.article:
+        columns:
+          id: { type: int4 }
+          title: { type: text, nullable: false }
+          region: { type: text, nullable: false }
+          views: { type: int4, nullable: false }
+      press.person:
+        columns:
+          id: { type: text }
+          name: { type: text, sensitivity: person }
+          email: { type: text, pii: true }
+      press.note:
+        columns:
+          id: { type: text }
+          article_id: { type: int4, nullable: false }
+          lang: { type: text, nullable: false }
+          words: { type: int4 }
+          rating: { type: float8 }
+          tags: { type: "text[]" }
+          source: { type: text }
+          author: { type: text, sensitivity: person }
+          body: { type: text, nullable: false }
+      press.account:
+        columns:
+          code: { type: text, sensitivity: secret }
+          title: { type: text }
+      press.memo:
+        columns:
+          id: { type: text }
+          account: { type: text }
+          body: { type: text }
+entities:
+  article:
+    source: db.press.article
+    primary_key: [id]
+    columns: [id, title, region, views]
+    legs: [notes]
+  person:
+    source: db.press.person
+    primary_key: [id]
+    columns: [id, name, email]
+  account:
+    source: db.press.account
+    primary_key: [code]
+    columns: [code, title]
+facets:
+  notes:
+    source: db.press.note
+    entity: article
+    entity_key: article_id
+    document_id: id
+    text: body
+    metadata: [lang, words, rating, tags, source, author]
+    scalar_indexed: [article_id, lang]
+    chunking: { max_chars: 300, overlap_chars: 0 }
+    versions:
+      raw: {}
+      masked: { redact: [pii, person], detectors: [email, secret] }
+    retrieval: { max_top_k: 50 }
+  memos:
+    source: db.press.memo
+    entity: account
+    entity_key: account
+    document_id: id
+    text: body
+    scalar_indexed: [account]
+    versions:
+      raw: {}
+    retrieval: { max_top_k: 10 }
+`;
+
+/**
+ * `user:ann` masked · `user:ada` raw · `user:eu` articles of the EU only · `user:de` notes in German only ·
+ * `user:non` no grant on notes · `user:odd` an unmask set that no version fits · `user:acc` account keys in the clear
+ */
+export const ARTICLES_POLICY = `
+version: 1
+tenant: press
+subjects:
+  user:ann: { ceiling: [masked] }
+  user:ada: { ceiling: [raw] }
+  user:eu: { ceiling: [regional], attributes: { region: eu } }
+  user:de: { ceiling: [german] }
+  user:non: { ceiling: [none] }
+  user:odd: { ceiling: [odd] }
+  user:acc: { ceiling: [keys] }
+roles:
+  masked:
+    grants:
+      - { on: article, columns: "*" }
+      - { on: person, columns: "*" }
+      - { on: notes, columns: "*" }
+      - { on: account, columns: "*" }
+      - { on: memos, columns: "*" }
+  raw:
+    grants:
+      - { on: article, columns: "*" }
+      - { on: notes, columns: "*", unmask: [pii, person] }
+  regional:
+    grants:
+      - { on: article, columns: "*", rows: "region = attribute('region')" }
+      - { on: notes, columns: "*" }
+  german:
+    grants:
+      - { on: article, columns: "*" }
+      - { on: notes, columns: "*", rows: "lang = 'de'" }
+  none:
+    grants:
+      - { on: article, columns: "*" }
+  odd:
+    grants:
+      - { on: article, columns: "*" }
+      - { on: notes, columns: "*", unmask: [pii] }
+  keys:
+    grants:
+      - { on: account, columns: "*", unmask: [secret] }
+      - { on: memos, columns: "*", unmask: [secret] }
+masks:
+  pii: redact
+  person: redact
+  secret: redact
+limits: { query: 100000, sample: 100000, schema: 100000, catalog: 100000 }
+`;
+
+export interface Note {
+  readonly id: string;
+  readonly article: number;
+  readonly lang: string;
+  readonly body: string;
+}
+
+export const PEOPLE = [
+  { name: 'Zoë Ångström', email: 'zoe@press.example' },
+  { name: 'Balthasar Quux', email: 'b.quux@corp.example' },
+] as const;
+
+const SUBJECTS = ['windmill', 'harbour', 'ledger', 'telescope', 'orchard', 'lantern'] as const;
+
+/** Notes 1 … 24: odd articles lie in the EU; every third note is German. */
+export const NOTES: readonly Note[] = Array.from({ length: 24 }, (_, i) => {
+  const n = i + 1;
+  const subject = SUBJECTS[i % SUBJECTS.length] ?? '';
+  const person = PEOPLE[i % 2] ?? PEOPLE[0];
+  return {
+    id: `n${String(n).padStart(2, '0')}`,
+    article: 1 + (i % 8),
+    lang: n % 3 === 0 ? 'de' : 'en',
+    body:
+      `😀 Report ${n} on the ${subject}${` ${subject}`.repeat(n % 4)}.\n\n` +
+      `Written by ${person.name} (${person.email}), token ghp_${'aB3d'.repeat(9)}. ` +
+      `The report says that the ${subject} turned slowly for ${n} days. `.repeat(1 + (n % 5)),
+  };
+});
+
+export function articleScript(notes: readonly Note[] = NOTES): string {
+  const text = (value: string): string => `'${value.replaceAll("'", "''")}'`;
+  const rows = notes.map(
+    (n, i) =>
+      `(${text(n.id)}, ${n.article}, ${text(n.lang)}, ${i}, ${i === 0 ? "'Infinity'" : `${i}.5`}, ` +
+      `ARRAY['a b', NULL, 'c"d'], 'desk ${i}', ${text(PEOPLE[i % 2]?.name ?? '')}, ${text(n.body)})`,
+  );
+  return `
+CREATE SCHEMA press;
+CREATE TABLE press.article (id int4 PRIMARY KEY, title text NOT NULL, region text NOT NULL, views int4 NOT NULL);
+CREATE TABLE press.person (id text PRIMARY KEY, name text, email text);
+CREATE TABLE press.note (id text PRIMARY KEY, article_id int4 NOT NULL, lang text NOT NULL, words int4, rating float8,
+  tags text[], source text, author text, body text NOT NULL);
+CREATE TABLE press.account (code text PRIMARY KEY, title text);
+CREATE TABLE press.memo (id text PRIMARY KEY, account text, body text);
+INSERT INTO press.article SELECT n, 'Article ' || n, CASE WHEN n % 2 = 1 THEN 'eu' ELSE 'us' END, n * 10
+  FROM generate_series(1, 9) AS n;
+INSERT INTO press.person VALUES ${PEOPLE.map((p, i) => `('p${i}', ${text(p.name)}, ${text(p.email)})`).join(', ')};
+INSERT INTO press.note VALUES ${rows.join(',\n')};
+INSERT INTO press.account VALUES ('acc-1', 'First'), ('acc-2', 'Second');
+INSERT INTO press.memo VALUES ('m1', 'acc-1', 'A memo on the budget.'), ('m2', 'acc-2', 'A memo on the roof.');
+`;
+}
