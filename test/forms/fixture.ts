@@ -1,5 +1,5 @@
-import type { OpenService } from '../../src/start/service.js';
 import { indexContent } from '../../src/start/index-content.js';
+import type { OpenService } from '../../src/start/service.js';
 import { settingsFrom } from '../../src/start/settings.js';
 import {
   type Caller,

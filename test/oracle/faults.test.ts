@@ -11,7 +11,7 @@ import { twinOf } from './twin.js';
 import { accessOf, catalogOf, randomWorld } from './world.js';
 
 /** Each seeded fault must be found, by the oracle or by non-interference, within so many worlds of questions. */
-const WORLDS = 400;
+const WORLDS = 1_500;
 const PER_WORLD = 12;
 const SEED = 77;
 

@@ -38,7 +38,7 @@ export function bindOperatorCall(node: FuncCall, env: Environment): Expr | null 
   const type = resultWith !== null && given.has(resultWith.argument) ? resultWith.type : result;
   const key = JSON.stringify([name, [...given]]);
   const known = draft.operators.find((o) => JSON.stringify([o.operator, [...o.arguments]]) === key);
-  const columnName = known?.column ?? `op${draft.operators.length + 1}`;
+  const columnName = known?.column ?? `#op${draft.operators.length + 1}`;
   if (known === undefined) {
     draft.operators.push(Object.freeze({ operator: name, column: columnName, type, arguments: given }));
   }

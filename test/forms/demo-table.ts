@@ -1,0 +1,26 @@
+/** Questions about this installation, with the packages any of which would answer them. */
+export const QUESTIONS: readonly { readonly question: string; readonly answers: readonly string[] }[] = [
+  { question: 'validate JSON against a JSON Schema', answers: ['ajv'] },
+  {
+    question: 'parse command line arguments and subcommands',
+    answers: ['commander', 'jackspeak', 'yargs', 'yargs-parser'],
+  },
+  { question: 'sign and verify JSON Web Tokens', answers: ['jose', 'fast-jwt'] },
+  { question: 'fast JSON logger for node', answers: ['pino'] },
+  { question: 'parse and stringify YAML documents', answers: ['yaml'] },
+  { question: 'property based testing with random inputs', answers: ['fast-check'] },
+  { question: 'run Postgres in WebAssembly inside the process', answers: ['@electric-sql/pglite'] },
+  { question: 'expose metrics to Prometheus', answers: ['prom-client'] },
+  { question: 'limit the rate of requests', answers: ['rate-limiter-flexible'] },
+  { question: 'progress bar in the terminal', answers: ['cli-progress'] },
+  { question: 'web framework with low overhead and plugins', answers: ['fastify'] },
+  { question: 'format and lint JavaScript and TypeScript code', answers: ['@biomejs/biome'] },
+  { question: 'compare semantic version ranges', answers: ['semver'] },
+  { question: 'canonical JSON serialization RFC 8785', answers: ['canonicalize'] },
+  { question: 'client for PostgreSQL with a connection pool', answers: ['pg', 'pg-pool'] },
+  { question: 'remove files and folders recursively like rm -rf', answers: ['rimraf'] },
+  { question: 'match files with glob patterns', answers: ['glob', 'minimatch'] },
+  { question: 'cache that evicts the least recently used items', answers: ['lru-cache', 'toad-cache'] },
+  { question: 'refuse requests when the event loop is overloaded', answers: ['@fastify/under-pressure'] },
+  { question: 'colors and styles for strings in the terminal', answers: ['chalk', 'ansi-styles'] },
+];
