@@ -68,7 +68,7 @@ const QUESTIONS: readonly string[] = [
 test('the catalog answers as a real Postgres with the same tables', async (t) => {
   const native = await startNativePostgres();
   if (native === null) {
-    t.pass('no native Postgres here');
+    t.plan(0, 'there is no native Postgres on this machine');
     return;
   }
   t.teardown(() => native.stop());
@@ -81,7 +81,7 @@ test('the catalog answers as a real Postgres with the same tables', async (t) =>
     for (const values of [undefined, []]) {
       const same = (answer: string): string =>
         answer
-          .replaceAll('"postgres"', '"osl"')
+          .replace(/"(postgres|osl_test_[0-9a-f]+)"/g, '"osl"')
           .replace(/\d{5,}/g, (oid) => (Number(oid) > 16_000 ? '#' : oid));
       t.equal(
         same(await outcome(clerk, question, values)),
