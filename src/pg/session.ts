@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { parse, QueryError, splitStatements } from 'osl-compiler';
+import { parse, QueryError, queryError, splitStatements } from 'osl-compiler';
 import { type Identity, isExpired } from '../../policy/index.js';
 import {
   error,
@@ -13,7 +13,7 @@ import {
 } from '../../wire/index.js';
 import type { Catalogs } from '../catalog/index.js';
 import type { Service } from '../service.js';
-import { ask, prepare, type Question } from '../spine/index.js';
+import { type Answer, ask, prepare, type Question } from '../spine/index.js';
 import type { Call } from '../spine/question.js';
 import { refusedCommand, sessionCommand } from '../spine/session.js';
 import { catalogStatement } from './catalog-statement.js';
@@ -153,7 +153,7 @@ export class PgSession implements SessionHandler {
       this.#block.requireUsable();
       const next = question();
       return this.#translated(next.requestId, text, () =>
-        this.#cancellable((signal) => ask(this.#service, next, { ...delivery, signal })),
+        this.#cancellable(async (signal) => whole(await ask(this.#service, next, { ...delivery, signal }))),
       );
     });
   }
@@ -258,6 +258,12 @@ export class PgSession implements SessionHandler {
     if (!this.#control.deallocate(name)) throw error('26000', `prepared statement "${name}" does not exist`);
     return { tag: 'DEALLOCATE' };
   }
+}
+
+/** A clipped answer is an error here: the protocol has no way to say that rows are missing. */
+function whole(answer: Answer): Answer {
+  if (answer.truncated) throw queryError('rowCap', { limit: answer.rows });
+  return answer;
 }
 
 const EVEN_WHEN_FAILED: ReadonlySet<Command['kind']> = new Set(['commit', 'rollback', 'rollback to']);

@@ -118,9 +118,12 @@ export const FAULTS: readonly Fault[] = [
     return { ...c, expr: { ...c.expr, arms: [{ ...arm, result: c.expr.otherwise }], otherwise: arm.result } };
   }),
   inColumns('a mask that computes covers rows that no grant of the column does', (c) => {
-    const inner = c.expr.kind === 'case' ? c.expr.otherwise : null;
-    if (c.expr.kind !== 'case' || inner?.kind !== 'case') return c;
-    return { ...c, expr: { ...c.expr, otherwise: inner.arms[0]?.result ?? inner } };
+    if (c.expr.kind !== 'case') return c;
+    if (c.masked === 'all') return { ...c, expr: c.expr.arms[0]?.result ?? c.expr };
+    const inner = c.expr.otherwise;
+    return inner.kind === 'case'
+      ? { ...c, expr: { ...c.expr, otherwise: inner.arms[0]?.result ?? inner } }
+      : c;
   }),
   inColumns('redacted text is NULL', (c) => ({
     ...c,

@@ -9,14 +9,14 @@ import { randomWorld } from './world.js';
 
 /**
  * The governed answer on the whole data equals the original question's answer on a copy that was filtered and
- * masked beforehand. `OSL_ORACLE_RUNS` questions (nightly: 100,000), from `OSL_ORACLE_SEED`; `OSL_ORACLE_SHRINK` looks for a
+ * masked beforehand. `OSL_ORACLE_RUNS` questions (nightly: 300,000), from `OSL_ORACLE_SEED`; `OSL_ORACLE_SHRINK` looks for a
  * smaller example, which takes minutes.
  */
 const RUNS = Number(process.env['OSL_ORACLE_RUNS'] ?? 8_000);
 const SEED = Number(process.env['OSL_ORACLE_SEED'] ?? 20_260_101);
 const PER_WORLD = 20;
 /** From so many on, every cell must be filled, not only every pair. */
-const MANY = 100_000;
+const MANY = 300_000;
 
 const engine = await openOracle();
 t.teardown(() => engine.close());

@@ -168,11 +168,7 @@ function overBase(expr: Expr, scan: GovernedScan): Expr {
   return column.expr;
 }
 
-function grantsUsed(
-  query: Query,
-  runtime: readonly GovernedRuntime[],
-  access: Access,
-): readonly string[] {
+function grantsUsed(query: Query, runtime: readonly GovernedRuntime[], access: Access): readonly string[] {
   const ids = new Set(runtime.flatMap((r) => grantsOfSteps(r, access)));
   for (const level of allQueries(query)) {
     if (level.kind !== 'select') continue;

@@ -59,8 +59,8 @@ export class Redactor {
     const before = text.slice(Math.max(0, at - reach), at);
     const after = text.slice(at, at + reach);
     return (
-      !this.matcher.find(before).some((f) => f.end === before.length) &&
-      !this.matcher.find(after).some((f) => f.start === 0)
+      !this.matcher.find(before).some((f) => isInvisible(before.slice(f.end))) &&
+      !this.matcher.find(after).some((f) => isInvisible(after.slice(0, f.start)))
     );
   }
 
@@ -71,6 +71,11 @@ export class Redactor {
     }
     return merged(spans);
   }
+}
+
+/** Whether a reader sees nothing of `text`: marks and format characters stand between letters without parting them. */
+function isInvisible(text: string): boolean {
+  return /^[\p{M}\p{Cf}]*$/u.test(text);
 }
 
 /** Overlapping spans as one, under the label of the first. */

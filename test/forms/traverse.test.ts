@@ -1,0 +1,253 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { at, startForms } from './fixture.js';
+import {
+  GRAPH_MANIFEST,
+  GRAPH_POLICY,
+  GRAPH_TABLES,
+  type Graph,
+  graphScript,
+  graphs,
+  type Hop,
+  visible,
+  walk,
+} from './graph.js';
+
+t.setTimeout(200_000);
+
+const RUNS = 120;
+
+const forms = await startForms({
+  manifest: GRAPH_MANIFEST,
+  policy: GRAPH_POLICY,
+  script: GRAPH_TABLES,
+  schema: 'g',
+});
+t.teardown(() => forms.close());
+const { ask } = forms;
+const { system } = forms.test.engine;
+
+const DIRECTIONS = ['in', 'out', 'both'] as const;
+
+function linkHop(g: Graph, direction: (typeof DIRECTIONS)[number]): Hop {
+  const out = g.links.map(([a, b]) => [a, b] as const);
+  const back = g.links.map(([a, b]) => [b, a] as const);
+  const ids = g.nodes.map(([id]) => id);
+  const pairs = direction === 'out' ? out : direction === 'in' ? back : [...out, ...back];
+  return { pairs, from: ids, to: ids };
+}
+
+function itemHop(g: Graph, via: 'owns' | 'likes'): Hop {
+  return {
+    pairs: g[via].map(([a, b]) => [a, b] as const),
+    from: g.nodes.map(([id]) => id),
+    to: g.items.map(([id]) => id),
+  };
+}
+
+function groupHop(g: Graph): Hop {
+  return {
+    pairs: g.items.flatMap(([id, grp]) => (grp === null ? [] : [[id, grp] as const])),
+    from: g.items.map(([id]) => id),
+    to: g.groups.map(([id]) => id),
+  };
+}
+
+interface Asked {
+  readonly osql: string;
+  readonly hops: readonly Hop[];
+  readonly cap: number;
+  readonly repeats: boolean;
+}
+
+function traverse(
+  target: string,
+  keys: readonly number[],
+  more: string,
+  hops: readonly Hop[],
+  cap: number | null,
+): Asked {
+  const list = `(${keys.map((k) => `'${k}'`).join(', ')})`;
+  const perHop = cap === null ? '' : `, per_hop => ${cap}`;
+  const call = `TRAVERSE(anchor => 'node', target => '${target}', keys => ${list}${more}${perHop})`;
+  return { osql: `select id, depth from ${call}`, hops, cap: cap ?? 1_000, repeats: target === 'node' };
+}
+
+/** What is asked of every graph. */
+function questions(g: Graph, keys: readonly number[], cap: number | null): readonly Asked[] {
+  const walks = DIRECTIONS.flatMap((direction) =>
+    [1, 2, 5].map((hops) => {
+      const more = `, direction => '${direction}', max_hops => ${hops}`;
+      return traverse(
+        'node',
+        keys,
+        more,
+        Array.from({ length: hops }, () => linkHop(g, direction)),
+        cap,
+      );
+    }),
+  );
+  const items = (['owns', 'likes'] as const).flatMap((via) => [
+    traverse('item', keys, `, via => '${via}'`, [itemHop(g, via)], cap),
+    traverse('grp', keys, `, via => ('${via}', 'item_grp')`, [itemHop(g, via), groupHop(g)], cap),
+  ]);
+  return [...walks, ...items];
+}
+
+t.test('every walk is the one that breadth-first search finds in the visible graph', async (t) => {
+  const tally = { walks: 0, rows: 0, clipped: 0, blocked: 0 };
+  const property = fc.asyncProperty(
+    graphs,
+    fc.uniqueArray(fc.integer({ min: 1, max: 14 }), { minLength: 1, maxLength: 3 }),
+    fc.option(fc.integer({ min: 1, max: 8 }), { nil: null }),
+    async (graph, keys, cap) => {
+      await system.script(graphScript(graph));
+      for (const who of ['user:all', 'user:some']) {
+        const seen = visible(graph, who === 'user:all');
+        for (const [i, { osql, hops, cap: limit, repeats }] of questions(seen, keys, cap).entries()) {
+          const expected = walk(hops, keys, limit, repeats);
+          const answer = await ask(who, osql);
+          const got = { rows: answer.rows, clipped: at(answer.json, 'truncated') };
+          if (JSON.stringify(got) !== JSON.stringify(expected)) {
+            throw new Error(
+              `${who}: ${osql}: ${JSON.stringify(got)}, not ${JSON.stringify(expected)} ${answer.message}`,
+            );
+          }
+          tally.walks++;
+          tally.rows += expected.rows.length;
+          if (expected.clipped) tally.clipped++;
+          const open = questions(graph, keys, cap)[i];
+          if (who === 'user:some' && open !== undefined) {
+            const all = new Set(walk(open.hops, keys, 1_000, repeats).rows.map((r) => r.id));
+            const shown = new Set((repeats ? seen.nodes : []).map(([id]) => id));
+            const met = new Set(expected.rows.map((r) => r.id));
+            // Visible, within reach of who sees everything, and yet not met: something hidden stands between.
+            if ([...all].some((id) => shown.has(id) && !met.has(id))) tally.blocked++;
+          }
+        }
+      }
+    },
+  );
+  await fc.assert(property, { numRuns: RUNS, seed: 4 });
+  t.comment(`${RUNS} graphs: ${JSON.stringify(tally)}`);
+  t.ok(tally.rows > 1_000 && tally.clipped > 100 && tally.blocked > 50, 'the graphs were worth walking');
+});
+
+/** 1 → 2 → 3 → 1, 3 → 4; node 5 hidden between 4 and 6. */
+const RING: Graph = {
+  nodes: [1, 2, 3, 4, 5, 6].map((n) => [n, n !== 5] as const),
+  items: [
+    [1, 1, true],
+    [2, 1, true],
+  ],
+  groups: [[1, true]],
+  links: [
+    [1, 2, true],
+    [2, 3, true],
+    [3, 1, true],
+    [3, 4, true],
+    [4, 5, true],
+    [5, 6, true],
+  ],
+  owns: [[1, 1, true]],
+  likes: [[1, 2, true]],
+};
+
+t.test('particular walks', async (t) => {
+  await system.script(graphScript(RING));
+  const from = (keys: string, more = '', target = 'node'): string =>
+    `TRAVERSE(anchor => 'node', target => '${target}', keys => ${keys}${more})`;
+  const ids = async (who: string, call: string, parameters: readonly unknown[] = []) => {
+    const { rows, code } = await ask(who, `select id, depth from ${call}`, { parameters });
+    return code === '' ? rows.map((r) => `${r['id']}@${r['depth']}`).join(' ') : code;
+  };
+  t.equal(await ids('user:all', from("('1')")), '2@1 3@2 4@3 5@4', 'four hops unless told');
+  t.equal(await ids('user:all', from("('1')", ', max_hops => 16')), '2@1 3@2 4@3 5@4 6@5');
+  t.equal(
+    await ids('user:some', from("('1')", ', max_hops => 16')),
+    '2@1 3@2 4@3',
+    'hidden rows block the way',
+  );
+  t.equal(
+    await ids('user:some', from("('5')", ", direction => 'both'")),
+    '',
+    'a hidden anchor leads nowhere',
+  );
+  t.equal(await ids('user:all', from("('1', '1', '99')")), '2@1 3@2 4@3 5@4');
+  t.equal(
+    await ids('user:all', from("('01')")),
+    '2@1 3@2 4@3 5@4',
+    'an anchor is known again, however it is written',
+  );
+  t.equal(await ids('user:all', from("('1', '03')")), '2@1 4@1 5@2 6@3');
+  for (const keys of ['{1}', '{ 01 }', '{"1",NULL}', '{1,null}']) {
+    t.equal(await ids('user:all', from('$1'), [keys]), '2@1 3@2 4@3 5@4', keys);
+  }
+  t.equal(await ids('user:all', from('$1'), ['{}']), '');
+  t.equal(await ids('user:all', from('$1'), [null]), '');
+  const item = (more: string): string => from("('1')", more, 'item');
+  t.equal(await ids('user:all', item('')), 'E1001', 'two ways of one length');
+  t.equal(await ids('user:all', from("('1')", '', 'grp')), 'E1001');
+  t.equal(await ids('user:all', item(", via => 'owns'")), '1@1');
+  t.equal(await ids('user:all', item(", via => 'likes'")), '2@1');
+  t.equal(await ids('user:one', item('')), '1@1', 'only what the caller sees is ambiguous');
+  t.equal(await ids('user:one', item(", via => 'likes'")), 'E0512');
+  t.equal(await ids('user:all', item(", via => 'nope'")), 'E0512');
+  t.equal(await ids('user:all', item(", via => 'item_grp'")), 'E1001', 'no way');
+  t.equal(
+    await ids('user:one', from("('1')", '', 'grp')),
+    'E0512',
+    'an entity without a grant does not exist',
+  );
+  t.equal(await ids('user:all', from("('1')", ", via => ('owns', 'item_grp')", 'grp')), '1@2');
+  t.equal(
+    await ids('user:all', from("('1')", ", via => ('owns', 'item_grp'), max_hops => 1", 'grp')),
+    'E1001',
+  );
+  for (const wrong of [
+    ", direction => 'up'",
+    ', max_hops => 0',
+    ', max_hops => 17',
+    ', max_hops => $1',
+    ', per_hop => 0',
+    ', per_hop => 10001',
+    ', via => 3',
+    ', speed => 1',
+    ', max_hops => 1, max_hops => 2',
+  ]) {
+    t.equal(await ids('user:all', from("('1')", wrong), wrong.includes('$1') ? [1] : []), 'E0511', wrong);
+  }
+  t.equal(await ids('user:all', from("('x')")), 'E0511');
+  t.equal(await ids('user:all', "TRAVERSE(anchor => 'node', target => 'node')"), 'E0511');
+  t.equal(await ids('user:all', "TRAVERSE(anchor => 'link', target => 'node', keys => ('1'))"), 'E0512');
+  const counted = await ask(
+    'user:all',
+    `select depth, count(*) as n from ${from("('1')")} group by depth order by 1`,
+  );
+  t.same(
+    counted.rows.map((r) => [r['depth'], r['n']]),
+    [1, 2, 3, 4].map((d) => [d, '1']),
+  );
+});
+
+t.test('a clipped hop is told of on both surfaces, and every object is in the audit record', async (t) => {
+  await system.script(graphScript(RING));
+  const query = "select id from TRAVERSE(anchor => 'node', target => 'node', keys => ('3'), per_hop => 1)";
+  const answer = await ask('user:all', query);
+  t.match(answer.json, { form: 'traverse', truncated: true, rows: [] });
+  const client = await forms.wire('user:all');
+  const { raw } = await client.simple(query);
+  t.ok(raw.includes('rows are missing'));
+  const two =
+    "select id from TRAVERSE(anchor => 'node', target => 'grp', keys => ('1'), via => ('owns', 'item_grp'))";
+  const { requestId, rows } = await ask('user:all', two);
+  t.same(rows, [{ id: 1 }]);
+  const objects = ['grp', 'item', 'node', 'owns'].map((name) => `osl.entities.${name}`);
+  const records = await forms.test.records(requestId);
+  t.match(
+    records.find((r) => r.kind === 'decision'),
+    { form: 'traverse', decision: 'allow', objects },
+  );
+  const explained = await ask('user:all', two, { explain: true });
+  t.match(explained.json, { form: 'traverse', objects });
+});
