@@ -96,7 +96,7 @@ export interface Graph {
   readonly likes: readonly Pair[];
 }
 
-const SIZE = 14;
+const SIZE = 12;
 const id = fc.integer({ min: 1, max: SIZE });
 /** Three in four. */
 const shown = fc.integer({ min: 0, max: 3 }).map((n) => n > 0);
@@ -106,7 +106,11 @@ const entities = fc.uniqueArray(fc.tuple(id, shown), {
   selector: (e) => e[0],
 });
 /** Some point at nothing. */
-const pairs = fc.uniqueArray(fc.tuple(id, id, shown), { maxLength: 30, selector: ([a, b]) => `${a} ${b}` });
+const pairs = fc.uniqueArray(fc.tuple(id, id, shown), {
+  minLength: 12,
+  maxLength: 40,
+  selector: ([a, b]) => `${a} ${b}`,
+});
 
 export const graphs: fc.Arbitrary<Graph> = fc.record({
   nodes: entities,

@@ -47,6 +47,7 @@ test('linked columns share the key domain of what they lead to; others that join
     'customer.id -> customer.id',
     'tag.order_id -> order.id',
     'tag.customer_id -> customer.id',
+    'notes.id -> order.id',
   ]);
   t.equal(manifest.facets.get('notes')?.entityKey.keyDomain, 'order.id');
 });

@@ -363,7 +363,7 @@ const MANIFEST_CASES: readonly Case[] = [
     name: 'a facet about an unknown entity',
     from: 'entity: order\n    entity_key',
     to: 'entity: ordre\n    entity_key',
-    told: ['45:13-18 M2001 entity `ordre` is not declared'],
+    told: ['45:13-18 M2001 entity `ordre` is not declared (perhaps you meant `order`)'],
   },
   {
     name: 'a facet whose text is no text',

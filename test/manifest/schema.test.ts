@@ -46,7 +46,14 @@ test('the example loads, and is what its issue asks for', async (t) => {
   t.equal(tenant, 'demo');
   t.strictSame(
     [...catalog.relations.values()].map((r) => `${r.kind} ${r.name}`),
-    ['entity package', 'entity person', 'bridge dependency', 'bridge credit'],
+    [
+      'entity package',
+      'entity person',
+      'bridge dependency',
+      'bridge credit',
+      'facet readme',
+      'facet changelog',
+    ],
   );
   t.strictSame(columns('person'), ['id', 'name', 'email', 'url']);
   t.strictSame(columns('dependency'), ['from_path', 'to_path', 'kind', 'range']);
@@ -72,7 +79,7 @@ test('the policy of the example names only what the manifest declares', async (t
     }
   }
   const grantsOf = (role: string) => document.roles[role]?.grants.map((g) => g.on);
-  t.strictSame(grantsOf('copyleft'), ['package']);
+  t.strictSame(grantsOf('copyleft'), ['package', 'readme', 'changelog']);
   t.notMatch(`${grantsOf('admin')}`, /person|credit/);
 });
 

@@ -39,6 +39,20 @@ function faultOf(metric: Metric, entity: Relation): QueryError | null {
     compile(text, catalog, all(entity), { features: FEATURES });
     return null;
   } catch (error) {
+    if (!(error instanceof QueryError)) throw error;
+    return error.entry === 'unknownMetric' ? (unreadable(metric, catalog, entity) ?? error) : error;
+  }
+}
+
+/** A caller hears only that there is no such metric; its author hears which name in it means nothing. */
+function unreadable(metric: Metric, catalog: Catalog, entity: Relation): QueryError | null {
+  const filter = metric.filter === null ? '' : ` where ${metric.filter}`;
+  try {
+    compile(`select ${metric.expression} from osl.entities."${entity.name}"${filter}`, catalog, all(entity), {
+      features: FEATURES,
+    });
+    return null;
+  } catch (error) {
     if (error instanceof QueryError) return error;
     throw error;
   }
