@@ -13,6 +13,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E0517', 'Timed out'],
   ['E0518', 'Too many rows'],
   ['E0521', 'No language model'],
+  ['E0522', 'Content not ready'],
   ['E1001', 'Not resolvable'],
   ['E2001', 'No policy loaded'],
   ['E2101', 'Denied by policy'],
