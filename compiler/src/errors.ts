@@ -176,13 +176,6 @@ export const ERRORS = Object.freeze({
     message: (p) => `metric \`${p.metric}\` is not declared`,
     hint: (p) => perhaps(p.near),
   }),
-  outsideAllowlist: entry<{ object: string }>({
-    code: 'E0512',
-    sqlstate: '42501',
-    http: 403,
-    message: (p) => `object \`${p.object}\` is not in the allowlist`,
-    hint: none,
-  }),
   mixedBody: entry<Nothing>({
     code: 'E0513',
     sqlstate: '22023',
@@ -216,13 +209,6 @@ export const ERRORS = Object.freeze({
     sqlstate: '42704',
     http: 400,
     message: (p) => `facet \`${p.facet}\` is not declared`,
-    hint: none,
-  }),
-  unknownModel: entry<{ model: string }>({
-    code: 'E0254',
-    sqlstate: '42704',
-    http: 400,
-    message: (p) => `model \`${p.model}\` is not declared`,
     hint: none,
   }),
   unresolvable: entry<{ detail: string; hint: string | null }>({
@@ -261,13 +247,6 @@ export const ERRORS = Object.freeze({
     sqlstate: '42501',
     http: 403,
     message: (p) => `policy denies the use of \`${p.object}\``,
-    hint: none,
-  }),
-  adminOnly: entry<Nothing>({
-    code: 'E2101',
-    sqlstate: '42501',
-    http: 403,
-    message: () => 'this needs an admin role',
     hint: none,
   }),
   noSnapshot: entry<Nothing>({

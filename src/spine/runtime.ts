@@ -98,6 +98,9 @@ async function retrieve(
   return passageRows(relation, store, passages, query, calls, input);
 }
 
+/** Each word costs one look-up. */
+const MAX_TERMS = 128;
+
 /** The best passages that the caller may see, best first. */
 async function best(
   store: GovernedStore,
@@ -121,6 +124,8 @@ async function best(
   }
   const lexical = content.lexicalQuery(query);
   if (lexical.terms.length === 0) return [];
+  if (lexical.terms.length > MAX_TERMS)
+    throw queryError('tooLarge', { what: 'the number of distinct words in `query`', limit: MAX_TERMS });
   const documents = await count(store.counts.all, new Map(), input);
   const frequencies: number[] = [];
   for (const term of lexical.terms)

@@ -27,6 +27,7 @@ connectors:
           tags: { type: "text[]" }
           source: { type: text }
           author: { type: text, sensitivity: person }
+          score: { type: text }
           body: { type: text, nullable: false }
       press.account:
         columns:
@@ -58,7 +59,7 @@ facets:
     entity_key: article_id
     document_id: id
     text: body
-    metadata: [lang, words, rating, tags, source, author]
+    metadata: [lang, words, rating, tags, source, author, score]
     scalar_indexed: [article_id, lang]
     chunking: { max_chars: 300, overlap_chars: 0 }
     versions:
@@ -172,7 +173,7 @@ CREATE SCHEMA press;
 CREATE TABLE press.article (id int4 PRIMARY KEY, title text NOT NULL, region text NOT NULL, views int4 NOT NULL);
 CREATE TABLE press.person (id text PRIMARY KEY, name text, email text);
 CREATE TABLE press.note (id text PRIMARY KEY, article_id int4 NOT NULL, lang text NOT NULL, words int4, rating float8,
-  tags text[], source text, author text, body text NOT NULL);
+  tags text[], source text, author text, body text NOT NULL, score text DEFAULT 'high');
 CREATE TABLE press.account (code text PRIMARY KEY, title text);
 CREATE TABLE press.memo (id text PRIMARY KEY, account text, body text);
 INSERT INTO press.article SELECT n, 'Article ' || n, CASE WHEN n % 2 = 1 THEN 'eu' ELSE 'us' END, n * 10

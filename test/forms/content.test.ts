@@ -288,6 +288,8 @@ t.test('metadata keeps its values, whatever its name and type', async (t) => {
     t.match(row, { words: i, rating, source: `desk ${i}`, author: PEOPLE[i % 2]?.name });
     t.same(row['tags'], ['a b', null, 'c"d']);
   }
+  const scored = await ask('user:ada', `select score from ${notes(1)}`);
+  t.same([scored.types, typeof scored.rows[0]?.['score']], [['float8'], 'number'], 'a passage has one score');
   const masked = await ask('user:ann', `select author, redacted_fields from ${notes(3)}`);
   t.ok(masked.rows.every((r) => r['author'] === '[redacted]' && String(r['redacted_fields']) === 'author'));
   t.same(at(masked.json, 'redacted_fields'), ['author']);

@@ -1,3 +1,4 @@
+import type { Service } from '../../src/service.js';
 import { indexContent } from '../../src/start/index-content.js';
 import type { OpenService } from '../../src/start/service.js';
 import { settingsFrom } from '../../src/start/settings.js';
@@ -39,9 +40,13 @@ export interface Forms {
   close(): Promise<void>;
 }
 
-export async function startForms(options: TestServiceOptions): Promise<Forms> {
+/** @param serve the service that is served, made of the real one */
+export async function startForms(
+  options: TestServiceOptions,
+  serve: (service: Service) => Service = (service) => service,
+): Promise<Forms> {
   const test = await startTestService(options);
-  const fronts = await startFrontends(test.open);
+  const fronts = await startFrontends({ ...test.open, service: serve(test.service) });
   const content = settingsFrom({}, '/').content;
   const reindex = async (): Promise<void> => {
     const { service } = test;

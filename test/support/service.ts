@@ -12,7 +12,7 @@ import type { Engine } from '../../src/engine/index.js';
 import type { Service, ServiceLog } from '../../src/service.js';
 import { type OpenService, openService } from '../../src/start/service.js';
 import { type Settings, settingsFrom } from '../../src/start/settings.js';
-import type { NativePostgres } from './native-postgres.js';
+import { type NativePostgres, startNativePostgres } from './native-postgres.js';
 import { SHOP_MANIFEST, SHOP_POLICY, SHOP_SCRIPT } from './shop.js';
 
 export interface TestServiceOptions {
@@ -61,8 +61,29 @@ export interface TestService {
 
 const URL_ENV = 'OSL_TEST_SERVICE_URL';
 
-/** Opens a service with the shop's tables, or with what `options` give instead. */
+/**
+ * Opens a service with the shop's tables, or with what `options` give instead. With OSL_TEST_ENGINE=postgres it stands
+ * on a native server of its own, so that the same tests run on both engines.
+ */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
+  if (options.postgres !== undefined || process.env['OSL_TEST_ENGINE'] !== 'postgres')
+    return startOn(options);
+  const postgres = await startNativePostgres();
+  if (postgres === null) throw new Error('OSL_TEST_ENGINE=postgres needs a native Postgres');
+  try {
+    const started = await startOn({ ...options, postgres });
+    const close = async (): Promise<void> => {
+      await started.close();
+      await postgres.stop();
+    };
+    return { ...started, close };
+  } catch (error) {
+    await postgres.stop();
+    throw error;
+  }
+}
+
+async function startOn(options: TestServiceOptions): Promise<TestService> {
   const dir = mkdtempSync(join(tmpdir(), 'osl-service-'));
   const lines: LogLine[] = [];
   try {

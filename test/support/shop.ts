@@ -82,6 +82,15 @@ bridges:
     columns: [order_id, product_id, pieces]
 relationships:
   order_customer: { from: order.customer_id, to: customer.id, kind: many_to_one }
+facets:
+  labels:
+    source: db.shop.products
+    entity: product
+    entity_key: id
+    document_id: label
+    text: label
+    versions: { raw: {} }
+    retrieval: { max_top_k: 5 }
 metrics:
   revenue: { entity: order, expression: sum(amount) }
 `;
@@ -111,6 +120,7 @@ roles:
       - { on: product, columns: "*" }
       - { on: line, columns: "*" }
       - { on: sample, columns: "*" }
+      - { on: labels, columns: "*" }
   auditor:
     grants:
       - { on: customer, columns: "*", unmask: [pii, secret, birth] }

@@ -33,7 +33,10 @@ export function bindRetrieve(
   if (facet === undefined || relation === undefined) {
     throw ctx.error('unknownFacet', { facet: name }, locationOf(requiredArgument(args, 'facet', ctx), args));
   }
-  const metadata = relation.columns.map((c): readonly [string, TypeName] => [c.name, c.type]);
+  // What every passage has keeps its meaning where a facet declares metadata of the same name.
+  const metadata = relation.columns
+    .filter((c) => !PASSAGE_COLUMNS.has(c.name))
+    .map((c): readonly [string, TypeName] => [c.name, c.type]);
   const draft: RetrievalDraft = {
     kind: 'retrieval',
     source: ctx.nextSource(),
