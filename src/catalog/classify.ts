@@ -16,12 +16,12 @@ const CATALOG: Lane = Object.freeze({ kind: 'catalog' });
 const DATA: Lane = Object.freeze({ kind: 'data' });
 const MIXED: Lane = Object.freeze({ kind: 'mixed' });
 
-/** Judges one statement by its syntax tree. What cannot be parsed is the compiler's to refuse. */
+/** Judges one statement by its syntax tree. What cannot be parsed, or is too deep to walk, is the compiler's to refuse. */
 export function classify(text: string): Lane {
   try {
     return laneOf(parse(text).node as unknown as Tree); // the tree is plain data
   } catch (error) {
-    if (error instanceof QueryError) return DATA;
+    if (error instanceof QueryError || error instanceof RangeError) return DATA;
     throw error;
   }
 }

@@ -96,3 +96,10 @@ test('the quick look never calls a catalog statement data', async (t) => {
   }
   for (const text of DATA) t.same(classifier.laneOf(text), { kind: 'data' }, text);
 });
+
+test('what is too deep to walk is the compiler’s to refuse', async (t) => {
+  await ready();
+  const deep = `${'select * from ('.repeat(400)}select 1 from pg_class${') x'.repeat(400)}`;
+  t.doesNotThrow(() => classify(deep));
+  t.same(classify(`select ${'1 + '.repeat(4_000)}1 from pg_class`), { kind: 'data' });
+});
