@@ -103,12 +103,18 @@ function settings(dir: string, options: TestServiceOptions): Settings {
     process.env[URL_ENV] = native.readerUrl;
     process.env[`${URL_ENV}_SYSTEM`] = native.url;
   }
-  const kind = native === undefined ? 'kind: pglite' : `kind: postgres\n    url_env: ${URL_ENV}`;
   const manifestFile = join(dir, 'manifest.yaml');
   const policyFile = join(dir, 'policy.yaml');
-  writeFileSync(manifestFile, manifest.replaceAll('kind: pglite', kind));
+  writeFileSync(manifestFile, native === undefined ? manifest : onPostgres(manifest));
   writeFileSync(policyFile, options.policy ?? SHOP_POLICY);
   return settingsFrom({}, dir, { manifestFile, policyFile, dataDir: join(dir, 'data'), ...options.settings });
+}
+
+/** The manifest with its connectors on a native server, whichever way its YAML writes them. */
+function onPostgres(manifest: string): string {
+  return manifest
+    .replace(/kind: pglite(?=\s*[,}])/g, `kind: postgres, url_env: ${URL_ENV}`)
+    .replace(/kind: pglite$/gm, `kind: postgres\n    url_env: ${URL_ENV}`);
 }
 
 function recorder(lines: LogLine[]): ServiceLog {
