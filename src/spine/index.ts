@@ -24,7 +24,7 @@ import type { Manifest } from '../manifest/index.js';
 import type { Service } from '../service.js';
 import { Ledger } from './ledger.js';
 import type { Body, Call, Credentials, Delivery, Question } from './question.js';
-import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime.js';
+import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
 
 export type { Body, Call, Credentials, Delivery, Question } from './question.js';
 

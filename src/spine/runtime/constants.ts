@@ -1,0 +1,67 @@
+import { arrayText, type Expr, InternalError, isArray, queryError, type TypeName } from 'osl-compiler';
+import { slotValues } from './slot-values.js';
+import type { RuntimeInput } from './types.js';
+
+/** The text of a constant: a literal or `$n`. */
+export function textValue(expr: Expr, input: RuntimeInput): string | null {
+  if (expr.kind === 'cast') return textValue(expr.arg, input);
+  if (expr.kind === 'null') return null;
+  if (expr.kind === 'boolean') return String(expr.value);
+  if (expr.kind !== 'parameter') throw new InternalError(`a ${expr.kind} is no constant`);
+  const slot = input.plan.slots[expr.slot];
+  const value = slot === undefined ? undefined : slotValues([slot], new Map(), input)[0];
+  if (value === undefined || value.bytes === null) return null;
+  if (value.format === 1)
+    throw queryError('typeMismatch', { detail: 'arguments of table functions are sent as text', hint: null });
+  return Buffer.from(value.bytes).toString('utf8');
+}
+
+/** NaN for what int4 does not read as one: `0x10`, `1e1`, nothing at all. */
+export function wholeNumber(text: string | null): number {
+  return text !== null && /^\s*[+-]?\d+\s*$/.test(text) ? Number(text) : Number.NaN;
+}
+
+/** A constant array in Postgres' text format. */
+export function arrayValue(expr: Expr, input: RuntimeInput): string | null {
+  if (expr.kind !== 'array') return textValue(expr, input);
+  return arrayText(expr.items.map((i) => textValue(i, input)));
+}
+
+/** A constant as JSON sees it. */
+export function constantValue(expr: Expr, input: RuntimeInput): unknown {
+  if (expr.kind === 'array' || isArray(expr.type)) return elements(arrayValue(expr, input));
+  const text = textValue(expr, input);
+  return text === null ? null : jsonValue(text, expr.type);
+}
+
+/** A value in text format as the JSON that `jsonb_to_recordset` turns back into `type`. */
+export function jsonValue(text: string | null, type: TypeName): unknown {
+  if (text === null) return null;
+  if (type === 'jsonb') return parsedJson(text);
+  if (type === 'bool') return text === 't' || text === 'true';
+  // As text where JSON has no such number or NULL would be lost: `jsonb_to_recordset` reads both as Postgres does.
+  const number = type === 'int2' || type === 'int4' || type === 'float4' || type === 'float8';
+  return number && Number.isFinite(Number(text)) ? Number(text) : text;
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw queryError('invalidLiteral', { type: 'jsonb' });
+  }
+}
+
+/** The elements of a one-dimensional array in Postgres' text format; NULL elements are left out. */
+export function elements(text: string | null): readonly string[] {
+  if (text === null || text === '{}') return [];
+  const items: string[] = [];
+  const pattern = /"((?:[^"\\]|\\.)*)"|((?:[^,{}"\\]|\\.)+)/gs;
+  for (const match of text.slice(1, -1).matchAll(pattern)) {
+    const [, quoted, bare] = match;
+    if (quoted !== undefined) items.push(quoted.replace(/\\(.)/gs, '$1'));
+    const word = bare?.trim() ?? '';
+    if (word !== '' && word.toUpperCase() !== 'NULL') items.push(word.replace(/\\(.)/gs, '$1'));
+  }
+  return items;
+}

@@ -1,0 +1,45 @@
+import { type GovernedStore, isStored, type StoredName, stored, type TypeName } from 'osl-compiler';
+import type { TextRow } from '../collect.js';
+import type { StoredPassage } from '../content-plane.js';
+import { elements } from './constants.js';
+
+export function passageOf(row: TextRow, store: GovernedStore): StoredPassage {
+  const text = (name: StoredName): string => row.get(stored(name)) ?? '';
+  const distance = Number(text('distance'));
+  return {
+    chunkId: text('chunk_id'),
+    docId: text('doc_id'),
+    source: text('source'),
+    start: Number(text('start_char')),
+    end: Number(text('end_char')),
+    text: text('text'),
+    sha256: text('sha256'),
+    redactedFields: elements(row.get(stored('redacted_fields')) ?? null),
+    score: store.counts === null ? 1 - distance : -distance,
+    vector: row.has(stored('vector'))
+      ? Float32Array.from(elements(row.get(stored('vector')) ?? null), Number)
+      : null,
+    fields: new Map([...row].filter(([name]) => !isStored(name))),
+  };
+}
+
+/** Offsets and the hash refer to the version that is served. */
+export function citeOf(p: StoredPassage, store: GovernedStore) {
+  return {
+    source: p.source,
+    doc_id: p.docId,
+    chunk_id: p.chunkId,
+    facet: store.facet.name,
+    version: store.version,
+    start: p.start,
+    end: p.end,
+    sha256: p.sha256,
+  };
+}
+
+export function typeNamed(
+  columns: readonly { readonly name: string; readonly type: TypeName }[],
+  name: string,
+): TypeName {
+  return columns.find((c) => c.name === name)?.type ?? 'text';
+}

@@ -1,0 +1,136 @@
+import {
+  type GovernedPlan,
+  type GovernedStore,
+  OPERATORS,
+  ORDINAL,
+  queryError,
+  type Retrieval,
+  type TypeName,
+} from 'osl-compiler';
+import type { OperatorCall, StoredPassage } from '../content-plane.js';
+import { constantValue, jsonValue, textValue, wholeNumber } from './constants.js';
+import { citeOf, passageOf } from './passage.js';
+import { step } from './step.js';
+import { NOTHING, type RuntimeInput, type RuntimeRows } from './types.js';
+
+export async function retrieve(
+  relation: Retrieval,
+  store: GovernedStore | null,
+  input: RuntimeInput,
+): Promise<RuntimeRows> {
+  const { content } = input.service;
+  const decoder = relation.operators.find((o) => OPERATORS[o.operator].class === 'decoder');
+  if (decoder !== undefined && !content.hasDecoder)
+    throw queryError('noDecoder', { operator: decoder.operator });
+  const query = textValue(relation.query, input);
+  const topK = wholeNumber(textValue(relation.topK, input));
+  if (query === null || query.trim() === '')
+    throw queryError('typeMismatch', { detail: '`query` is empty', hint: null });
+  if (!Number.isInteger(topK) || topK < 1 || topK > relation.facet.maxTopK) {
+    throw queryError('typeMismatch', {
+      detail: `\`top_k\` is a whole number from 1 to ${relation.facet.maxTopK}`,
+      hint: null,
+    });
+  }
+  const calls = relation.operators.map((use) => callOf(use, input));
+  for (const call of calls) content.check(call);
+  if (store === null) return NOTHING;
+  await content.ready(store.facet.name, store.version);
+  const passages = await best(store, query, topK, input);
+  return passageRows(relation, store, passages, query, calls, input);
+}
+
+/** Each word costs one look-up. */
+const MAX_TERMS = 128;
+
+/** The best passages that the caller may see, best first. */
+async function best(
+  store: GovernedStore,
+  query: string,
+  topK: number,
+  input: RuntimeInput,
+): Promise<readonly StoredPassage[]> {
+  const { content } = input.service;
+  const limit = String(topK);
+  const run = async (given: ReadonlyMap<string, string>): Promise<readonly StoredPassage[]> => {
+    const { rows } = await step(store.passages, given, input, topK);
+    return rows.map((row) => passageOf(row, store));
+  };
+  if (store.counts === null) {
+    return run(
+      new Map([
+        ['vector', await content.embedQuery(store.facet.name, query)],
+        ['limit', limit],
+      ]),
+    );
+  }
+  const lexical = content.lexicalQuery(query);
+  if (lexical.terms.length === 0) return [];
+  if (lexical.terms.length > MAX_TERMS)
+    throw queryError('tooLarge', { what: 'the number of distinct words in `query`', limit: MAX_TERMS });
+  const documents = await count(store.counts.all, new Map(), input);
+  const frequencies: number[] = [];
+  for (const term of lexical.terms)
+    frequencies.push(await count(store.counts.ofTerm, new Map([['term', `{${term}}`]]), input));
+  const weighted = lexical.weighted(documents, frequencies);
+  if (weighted === null) return [];
+  return run(
+    new Map([
+      ['vector', weighted.vector],
+      ['terms', `{${weighted.terms.join(',')}}`],
+      ['limit', limit],
+    ]),
+  );
+}
+
+async function count(
+  plan: GovernedPlan,
+  given: ReadonlyMap<string, string>,
+  input: RuntimeInput,
+): Promise<number> {
+  const { rows } = await step(plan, given, input, 1);
+  return Number(rows[0]?.get('count') ?? 0);
+}
+
+async function passageRows(
+  relation: Retrieval,
+  store: GovernedStore,
+  passages: readonly StoredPassage[],
+  query: string,
+  calls: readonly OperatorCall[],
+  input: RuntimeInput,
+): Promise<RuntimeRows> {
+  const results = new Map<string, ReadonlyMap<string, unknown>>();
+  const errors: { chunkId: string; reason: string }[] = [];
+  const sorted = [...passages].sort((a, b) => (a.chunkId < b.chunkId ? -1 : a.chunkId > b.chunkId ? 1 : 0));
+  for (const call of calls) {
+    const result = await input.service.content.run(relation.facet.name, call, query, sorted, input.signal);
+    results.set(call.use.column, new Map(sorted.map((p, i) => [p.chunkId, result.values[i] ?? null])));
+    errors.push(...result.errors);
+  }
+  const rows = passages.map((p, i) => ({
+    ...Object.fromEntries(
+      [...p.fields].map(([name, value]) => [name, jsonValue(value, typeOfColumn(relation, name))]),
+    ),
+    ...Object.fromEntries([...results].map(([column, values]) => [column, values.get(p.chunkId) ?? null])),
+    text: p.text,
+    score: Number(p.score.toFixed(6)),
+    cite: citeOf(p, store),
+    redacted_fields: p.redactedFields,
+    [ORDINAL]: i + 1,
+  }));
+  return {
+    json: JSON.stringify(rows),
+    truncated: false,
+    redactedFields: [...new Set(passages.flatMap((p) => p.redactedFields))].sort(),
+    errors,
+  };
+}
+
+function callOf(use: Retrieval['operators'][number], input: RuntimeInput): OperatorCall {
+  return { use, values: new Map([...use.arguments].map(([name, e]) => [name, constantValue(e, input)])) };
+}
+
+function typeOfColumn(relation: Retrieval, name: string): TypeName {
+  return relation.columns.find((c) => c.name === name)?.type ?? 'text';
+}

@@ -1,0 +1,30 @@
+import { emit, type GovernedPlan, InternalError } from 'osl-compiler';
+import type { Engine } from '../../engine/index.js';
+import type { Service } from '../../service.js';
+import { type CollectLimits, collect } from '../collect.js';
+import { slotValues } from './slot-values.js';
+import type { RuntimeInput } from './types.js';
+
+/** Runs one step under the caller's rights, with the values that earlier steps give. */
+export async function step(
+  plan: GovernedPlan,
+  given: ReadonlyMap<string, string>,
+  input: RuntimeInput,
+  maxRows: number,
+) {
+  const { service, signal } = input;
+  const limits: CollectLimits = {
+    maxRows,
+    maxBytes: service.caps.bytes,
+    timeoutMs: service.caps.timeoutMs,
+    signal,
+  };
+  return collect(engineOf(service, plan), plan, slotValues(emit(plan).slots, given, input), limits);
+}
+
+export function engineOf(service: Service, plan: GovernedPlan): Engine {
+  const name = plan.connector ?? service.defaultConnector;
+  const engine = service.engines.get(name);
+  if (engine === undefined) throw new InternalError(`connector ${name} is not open`);
+  return engine;
+}

@@ -1,0 +1,63 @@
+import { arrayText, type GovernedPlan, type GovernedRuntime, type TypeName } from 'osl-compiler';
+import { arrayValue, elements, jsonValue } from './constants.js';
+import { typeNamed } from './passage.js';
+import { textParameter } from './slot-values.js';
+import { step } from './step.js';
+import { NOTHING, type RuntimeInput, type RuntimeRows } from './types.js';
+
+type TraversalRuntime = Extract<GovernedRuntime, { kind: 'traversal' }>;
+
+/**
+ * Breadth first, one bounded equality look-up a hop, each under the caller's policy. A key is reported once, at its
+ * least depth, and the anchors never.
+ */
+export async function traverse(
+  { relation, hops }: TraversalRuntime,
+  input: RuntimeInput,
+): Promise<RuntimeRows> {
+  const { type: keyType } = relation.keys;
+  const anchors = elements(arrayValue(relation.keys, input)).map((k) => canonicalKey(k, keyType));
+  const repeated = relation.repeats ? Array.from({ length: relation.maxHops }, () => hops[0]) : hops;
+  const found = new Map<string, number>();
+  let frontier: readonly string[] = [...new Set(anchors)];
+  let truncated = false;
+  const seen = new Set(frontier);
+  for (const [i, hop] of repeated.entries()) {
+    if (hop === undefined || frontier.length === 0) break;
+    const reached = await oneHop(hop, frontier, relation.perHop, input);
+    truncated ||= reached.truncated;
+    const fresh = relation.repeats ? reached.targets.filter((k) => !seen.has(k)) : reached.targets;
+    if (relation.repeats || i === hops.length - 1) for (const key of fresh) found.set(key, i + 1);
+    for (const key of fresh) seen.add(key);
+    frontier = fresh;
+  }
+  const type = typeNamed(relation.columns, 'key');
+  const rows = [...found].map(([key, depth]) => ({ key: jsonValue(key, type), depth }));
+  return { ...NOTHING, json: JSON.stringify(rows), truncated };
+}
+
+/** A caller's key as Postgres writes it, so that the walk knows its anchors again: `007` is 7. */
+function canonicalKey(text: string, type: TypeName): string {
+  if (/^int[248]\[\]$/.test(type) && /^[+-]?\d+$/.test(text.trim())) return BigInt(text.trim()).toString();
+  if (type !== 'uuid[]') return text;
+  const digits = text.toLowerCase().replace(/[^0-9a-f]/g, '');
+  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** `$1` the keys, `$2` rows of one source, `$3` rows in all: one more than the cap, so that a clipped hop shows. */
+async function oneHop(hop: GovernedPlan, keys: readonly string[], cap: number, input: RuntimeInput) {
+  const parameters = [arrayText(keys), String(cap + 1), String(cap + 1)].map(textParameter);
+  const own = { ...input, plan: hop, parameters };
+  const { rows } = await step(hop, new Map(), own, cap + 1);
+  const perSource = new Map<string, number>();
+  let clipped = rows.length > cap;
+  const targets = new Set<string>();
+  for (const row of rows.slice(0, cap)) {
+    const source = row.get('source') ?? '';
+    const n = (perSource.get(source) ?? 0) + 1;
+    perSource.set(source, n);
+    if (n > cap) clipped = true;
+    else targets.add(row.get('target') ?? '');
+  }
+  return { targets: [...targets].sort(), truncated: clipped };
+}

@@ -1,0 +1,32 @@
+import type { GovernedPlan } from 'osl-compiler';
+import type { BoundValue } from '../../engine/index.js';
+import type { Service } from '../../service.js';
+import type { Caller } from '../index.js';
+
+/** What one statement's runtime relations need beside their plans. */
+export interface RuntimeInput {
+  readonly service: Service;
+  readonly caller: Caller;
+  readonly plan: GovernedPlan;
+  /** Values of the caller's `$1 …`. */
+  readonly parameters: readonly BoundValue[];
+  readonly signal: AbortSignal | null;
+}
+
+/** The rows of one runtime relation, and what its reader must be told of them. */
+export interface RuntimeRows {
+  /** A JSON array of objects. */
+  readonly json: string;
+  /** A cap held rows back. */
+  readonly truncated: boolean;
+  readonly redactedFields: readonly string[];
+  /** Rows of a decoder operator that failed. */
+  readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
+}
+
+export const NOTHING: RuntimeRows = Object.freeze({
+  json: '[]',
+  truncated: false,
+  redactedFields: [],
+  errors: [],
+});
