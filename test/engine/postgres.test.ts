@@ -135,7 +135,8 @@ t.test('shared sessions', async (t) => {
     await pause(300); // the shared session connects on first use
     const backends = (): Promise<Record<string, unknown>[]> =>
       fixture.engine.system.query(
-        `select count(*)::int4 as n from pg_stat_activity where application_name = 'osl-gateway'`,
+        `select count(*)::int4 as n from pg_stat_activity
+           where application_name = 'osl-gateway' and datname = current_database()`,
       );
     return Number((await backends())[0]?.['n']);
   };
