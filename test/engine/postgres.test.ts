@@ -51,7 +51,7 @@ t.test('a session that the server ends is replaced', async (t) => {
   const running = errorOf(ask(fixture, SLEEP, { oids: [INT4] }));
   await pause(200);
   const killed = await fixture.engine.system.query(
-    `select pg_terminate_backend(pid) as done from pg_stat_activity where usename = 'osl_reader'`,
+    `select pg_terminate_backend(pid) as done from pg_stat_activity where usename = 'osl_reader' and datname = current_database()`,
   );
   t.ok(killed.length > 0);
   t.match(await running, LOST);
