@@ -1,4 +1,4 @@
-import { createHmac, hkdfSync } from 'node:crypto';
+import { hkdfSync } from 'node:crypto';
 
 /** Keys of `hash` masks: one per tenant and key domain, as the two pads of HMAC-SHA-256 (RFC 2104). */
 export interface MaskKeys {
@@ -25,10 +25,4 @@ function padsOf(secret: Uint8Array, tenant: string, domain: string) {
   const key = Buffer.from(hkdfSync('sha256', secret, tenant, `osl mask ${domain}`, BLOCK));
   const xor = (byte: number): string => Buffer.from(key.map((b) => b ^ byte)).toString('hex');
   return Object.freeze({ inner: xor(0x36), outer: xor(0x5c) });
-}
-
-/** What the SQL of a `hash` mask yields for `text`; for tests and for joining outside data to masked keys. */
-export function maskedHash(secret: Uint8Array, tenant: string, domain: string, text: string): string {
-  const key = Buffer.from(hkdfSync('sha256', secret, tenant, `osl mask ${domain}`, BLOCK));
-  return createHmac('sha256', key).update(text, 'utf8').digest('hex');
 }
