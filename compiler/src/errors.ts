@@ -211,6 +211,13 @@ export const ERRORS = Object.freeze({
     message: (p) => `facet \`${p.facet}\` is not declared`,
     hint: none,
   }),
+  unknownModel: entry<{ model: string; near: string | null }>({
+    code: 'E0254',
+    sqlstate: '42P01',
+    http: 400,
+    message: (p) => `model \`${p.model}\` is not declared`,
+    hint: (p) => perhaps(p.near),
+  }),
   unresolvable: entry<{ detail: string; hint: string | null }>({
     code: 'E1001',
     sqlstate: '0A000',

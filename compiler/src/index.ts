@@ -33,6 +33,7 @@ export type {
 } from './govern/governed-plan.js';
 export { GovernedPlan } from './govern/governed-plan.js';
 export { REDACTED } from './govern/mask.js';
+export { type GovernedSample, governSample, type SampledColumn, type SampleKind } from './govern/sample.js';
 export { isStored, type StoredName, stored } from './govern/stores.js';
 export {
   type ArgumentType,

@@ -12,6 +12,14 @@ export type RuntimeRelation = Retrieval | Traversal | Hydration;
 /** Where a passage stands among the answer's, best first, from 1. No query can name this column. */
 export const ORDINAL = '#ordinal';
 
+/** What every passage has, whatever its facet. Its key and its metadata come beside these. */
+export const PASSAGE_COLUMNS: ReadonlyMap<string, TypeName> = new Map<string, TypeName>([
+  ['text', 'text'],
+  ['score', 'float8'],
+  ['cite', 'jsonb'],
+  ['redacted_fields', 'text[]'],
+]);
+
 export interface RuntimeColumn {
   readonly name: string;
   readonly type: TypeName;

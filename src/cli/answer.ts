@@ -40,7 +40,8 @@ function cellsOf(answer: AnswerBody): readonly (readonly Cell[])[] {
   return answer.rows.map((row) => answer.columns.map(({ name }) => cellOf(row[name])));
 }
 
-function cellOf(value: unknown): Cell {
+/** A value of an answer, as text. */
+export function cellOf(value: unknown): Cell {
   if (value === null || value === undefined) return null;
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }

@@ -31,12 +31,17 @@ export function addAskOptions(command: Command): Command {
 
 /** Sends `text` to the server as whoever the flags say. */
 export async function askServer(flags: AskFlags, text: string, explain: boolean): Promise<Reply> {
+  const { url, token } = await visitor(flags);
+  return postQuery(url, token, explain ? { osql: text, explain: true } : { osql: text });
+}
+
+/** Where the server is, and a token of whoever the flags say. */
+export async function visitor(flags: AskFlags): Promise<{ readonly url: string; readonly token: string }> {
   const settings = settingsOf(flags);
   const url = serverUrl(flags.server, settings);
   const policy = flags.policy === undefined ? {} : { policy: settings.policyFile };
   const caller = await callerToken({ ...flags, ...policy }, settings);
-  const token = caller.kind === 'given' ? caller.token : caller.issued.token;
-  return postQuery(url, token, explain ? { osql: text, explain: true } : { osql: text });
+  return { url, token: caller.kind === 'given' ? caller.token : caller.issued.token };
 }
 
 /** The question: the argument, or standard input where it is `-` or absent. @throws Failure where there is none */

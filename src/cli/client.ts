@@ -49,12 +49,28 @@ export function serverUrl(given: string | undefined, settings: Settings): string
   );
 }
 
+/** `POST /osl/sample`. */
+export interface SampleBody {
+  readonly kind: 'table' | 'facet';
+  readonly name: string;
+  readonly limit?: number;
+}
+
 /** Asks one question. @throws Failure where nobody answers */
 export async function postQuery(url: string, token: string, body: QueryBody): Promise<Reply> {
+  return post(url, '/osl/query', token, body);
+}
+
+/** Asks for a sample. @throws Failure where nobody answers */
+export async function postSample(url: string, token: string, body: SampleBody): Promise<Reply> {
+  return post(url, '/osl/sample', token, body);
+}
+
+async function post(url: string, path: string, token: string, body: object): Promise<Reply> {
   let response: Response;
   let text: string;
   try {
-    response = await fetch(`${url}/osl/query`, {
+    response = await fetch(`${url}${path}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),

@@ -6,6 +6,7 @@ import { addExplain } from './commands/explain.js';
 import { addIndex } from './commands/index-content.js';
 import { addPsql } from './commands/psql.js';
 import { addQuery } from './commands/query.js';
+import { addSample } from './commands/sample.js';
 import { addServe } from './commands/serve.js';
 import { addToken } from './commands/token.js';
 import { addValidate } from './commands/validate.js';
@@ -46,6 +47,7 @@ function program(): Command {
   addDemo(root);
   addQuery(root);
   addExplain(root);
+  addSample(root);
   addPsql(root);
   addToken(root);
   addValidate(root);

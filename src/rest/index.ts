@@ -13,6 +13,7 @@ import { conformanceRoute } from './routes/conformance.js';
 import { healthRoutes } from './routes/health.js';
 import { metricsRoute } from './routes/metrics.js';
 import { queryRoute } from './routes/query.js';
+import { sampleRoute } from './routes/sample.js';
 import { sendUnknown } from './routes/unknown.js';
 import { createTelemetry } from './telemetry.js';
 import { traceparentOf } from './traceparent.js';
@@ -71,6 +72,7 @@ export async function createRestServer(service: Service, options: RestOptions = 
   hooks(app, service, inflight, clientErrors);
   const telemetry = createTelemetry(app, service, options.wireSessions ?? (() => 0));
   queryRoute(app, service, inflight);
+  sampleRoute(app, service, inflight);
   conformanceRoute(app, service);
   healthRoutes(app, service, inflight);
   metricsRoute(app, service, telemetry);
@@ -118,6 +120,12 @@ async function sendFault(
   return turnedAway(service, request, reply, fault);
 }
 
+/** What the log calls the requests of each path that has bodies. */
+const ACTIONS: ReadonlyMap<string, string> = new Map([
+  ['/osl/query', 'query'],
+  ['/osl/sample', 'sample'],
+]);
+
 /** Refuses what is no proper request; a question's sender must say who it is before it hears what is wrong. */
 async function turnedAway(
   service: Service,
@@ -126,10 +134,11 @@ async function turnedAway(
   fault: QueryError,
 ): Promise<FastifyReply> {
   const { call } = request;
+  const action = ACTIONS.get(request.routeOptions.url ?? '');
   const told =
-    request.routeOptions.url === '/osl/query'
-      ? await turnAway(service, call, 'query', fault, 'identified')
-      : await turnAway(service, call, 'http', fault, 'anyone');
+    action === undefined
+      ? await turnAway(service, call, 'http', fault, 'anyone')
+      : await turnAway(service, call, action, fault, 'identified');
   return sendProblem(reply, told, call.requestId);
 }
 

@@ -2,6 +2,7 @@
 const TITLES: ReadonlyMap<string, string> = new Map([
   ['E0241', 'Facet not declared'],
   ['E0246', 'Empty sql'],
+  ['E0254', 'Model not declared'],
   ['E0510', 'Execution failed'],
   ['E0511', 'Malformed or out of grammar'],
   ['E0512', 'Object not declared'],

@@ -1,8 +1,8 @@
-import { isUtf8 } from 'node:buffer';
 import type { FastifyRequest } from 'fastify';
-import { type QueryError, queryError } from 'osl-compiler';
+import { queryError } from 'osl-compiler';
 import type { BoundValue } from '../engine/index.js';
 import type { Body } from '../spine/index.js';
+import { type Fields, jsonFields, malformed, noField } from './json-body.js';
 import { boundParameters } from './parameters.js';
 
 /** What `POST /osl/query` asks for. */
@@ -26,8 +26,6 @@ const METRICS_FIELDS: ReadonlySet<string> = new Set([
   'time_constraint',
 ]);
 const SHAPES = ['osql', 'sql', 'metrics'] as const;
-/** Longest part of an unknown field's name that is shown. */
-const SHOWN = 64;
 
 /**
  * Reads the body: exactly one of `{osql}`, `{sql}` and `{metrics, …}`, and what goes with it. Values of the body
@@ -36,8 +34,7 @@ const SHOWN = 64;
  * @throws QueryError E4150, E0511, E0513
  */
 export function readQueryRequest(request: FastifyRequest): QueryRequest {
-  requireJson(request);
-  const fields = objectOf(request.body);
+  const fields = jsonFields(request);
   const shape = shapeOf(fields);
   const explain = fields.get('explain') ?? false;
   if (typeof explain !== 'boolean') throw malformed('`explain` must be true or false');
@@ -50,39 +47,12 @@ export function readQueryRequest(request: FastifyRequest): QueryRequest {
   };
 }
 
-function requireJson(request: FastifyRequest): void {
-  const type = request.headers['content-type'] ?? '';
-  const encoding = request.headers['content-encoding'] ?? 'identity';
-  const isJson = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i.test(type);
-  if (!isJson || encoding.toLowerCase() !== 'identity') throw queryError('mediaType', {});
-}
-
-type Fields = ReadonlyMap<string, unknown>;
-
-function objectOf(body: unknown): Fields {
-  const parsed = parseJson(body);
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
-    throw malformed('the body must be a JSON object');
-  }
-  return new Map(Object.entries(parsed));
-}
-
-function parseJson(body: unknown): unknown {
-  if (!(body instanceof Buffer) || body.length === 0) throw malformed('the body is empty');
-  if (!isUtf8(body)) throw malformed('the body is not UTF-8');
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    throw malformed('the body is not valid JSON');
-  }
-}
-
 function shapeOf(fields: Fields): (typeof SHAPES)[number] {
   const [shape, ...others] = SHAPES.filter((s) => fields.has(s));
   if (shape === undefined || others.length > 0) throw queryError('mixedBody', {});
   for (const name of fields.keys()) {
     if (name === shape || name === 'explain' || name === 'parameters') continue;
-    if (!METRICS_FIELDS.has(name)) throw malformed(`the body has no field \`${name.slice(0, SHOWN)}\``);
+    if (!METRICS_FIELDS.has(name)) throw noField(name);
     if (shape !== 'metrics') throw queryError('mixedBody', {});
   }
   return shape;
@@ -97,8 +67,4 @@ function bodyOf(shape: (typeof SHAPES)[number], fields: Fields): Body {
   const text = fields.get(shape);
   if (typeof text !== 'string') throw malformed(`\`${shape}\` must be a string`);
   return { kind: shape, text };
-}
-
-function malformed(detail: string): QueryError {
-  return queryError('malformedBody', { detail });
 }

@@ -3,6 +3,10 @@ import type { AuditEntry, AuditOutcome, Identity } from '../../policy/index.js';
 import { AuditUnavailable } from '../../policy/index.js';
 import type { Model, Service } from '../service.js';
 import type { Body, Call } from './question.js';
+import type { SampleRequest } from './sample.js';
+
+/** What the records say of what is asked. */
+type Touched = Pick<GovernedPlan, 'form' | 'objects'>;
 
 /** Writes the two records of one request. The decision is durable before a byte of an answer leaves. */
 export class Ledger {
@@ -13,10 +17,10 @@ export class Ledger {
   readonly #statement: string | null;
   #identity: Identity | null = null;
   #model: Model | null = null;
-  #plan: GovernedPlan | null = null;
+  #touched: Touched | null = null;
 
   /** `body` is what the call asks, where it asks something. */
-  constructor(service: Service, call: Call, action: string, body: Body | null = null) {
+  constructor(service: Service, call: Call, action: string, body: Body | SampleRequest | null = null) {
     this.#service = service;
     this.#call = call;
     this.#action = action;
@@ -33,8 +37,8 @@ export class Ledger {
     this.#model = model;
   }
 
-  touches(plan: GovernedPlan): void {
-    this.#plan = plan;
+  touches(touched: Touched): void {
+    this.#touched = touched;
   }
 
   /** Records that the question is answered. @throws AuditUnavailable */
@@ -78,8 +82,8 @@ export class Ledger {
       action: this.#action,
       subject: this.#identity?.subject ?? null,
       chain: this.#identity?.chain ?? [],
-      form: this.#plan?.form ?? null,
-      objects: this.#plan?.objects ?? [],
+      form: this.#touched?.form ?? null,
+      objects: this.#touched?.objects ?? [],
       versions:
         model === null ? null : { manifest: model.manifest.version, policy: model.snapshot?.version ?? null },
       statement_hmac: this.#statement === null ? null : this.#service.audit.fingerprint(this.#statement),
@@ -88,13 +92,16 @@ export class Ledger {
   }
 }
 
-function statementOf(body: Body): string {
+function statementOf(body: Body | SampleRequest): string {
   switch (body.kind) {
     case 'osql':
     case 'sql':
       return body.text;
     case 'metrics':
       return JSON.stringify(body.request);
+    case 'table':
+    case 'facet':
+      return JSON.stringify([body.kind, body.name]);
     default: {
       const unknown: never = body;
       return unknown;

@@ -98,6 +98,18 @@ t.test('the demo from its first start to its end', async (t) => {
     });
   });
 
+  await t.test('sample shows rows of an entity and chunks of a facet', async (t) => {
+    const as = [...at, '--subject', 'user:analyst'];
+    const people = await osl(['sample', ...as, 'person', '--limit', '2']);
+    t.match(people, { code: 0, stdout: /id .*\| email[\s\S]*\[redacted\][\s\S]*\(2 rows\)/ });
+    t.equal(people.stderr, 'masked: email\n');
+    const json = JSON.parse((await osl(['sample', ...as, '--facet', 'readme', '--json'])).stdout);
+    t.match(json, { kind: 'facet', name: 'readme', rows: Array });
+    t.equal(json.rows.length, 5);
+    t.match(json.rows[0], { text: String, package_path: /^node_modules/, cite: { version: 'masked' } });
+    t.match(await osl(['sample', ...as, 'persons']), { code: 1, stderr: /E0254[\s\S]*`person`/ });
+  });
+
   await t.test('psql', { skip: psqlInstalled ? false : 'psql is not installed' }, async (t) => {
     const run = await osl(['psql', ...at, '--subject', 'user:auditor', '-Atc', PEOPLE]);
     t.match(run, { code: 0, stdout: /\w@\w/, stderr: '' });

@@ -9,6 +9,7 @@ const COMMANDS = [
   ['demo'],
   ['query'],
   ['explain'],
+  ['sample'],
   ['psql'],
   ['token'],
   ['validate'],

@@ -53,6 +53,12 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   keyNotClear: { file: 'test/golden', shows: 'E0515' },
   emptySql: { http: '/osl/query', method: 'POST', body: '{"sql":""}', as: 'user:ann' },
   unknownFacet: { as: 'user:ann', osql: "select text from retrieve(facet => 'x', query => 'y', top_k => 1)" },
+  unknownModel: {
+    http: '/osl/sample',
+    method: 'POST',
+    body: '{"kind":"table","name":"nothing"}',
+    as: 'user:ann',
+  },
   unresolvable: { http: '/osl/query', method: 'POST', body: '{"metrics":["nothing"]}', as: 'user:ann' },
   invalidToken: { http: '/osl/conformance', as: 'a broken token' },
   missingToken: { http: '/osl/conformance' },

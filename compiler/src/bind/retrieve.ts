@@ -1,7 +1,7 @@
 import type { FuncCall } from '@pgsql/types';
 import type { FacetStore } from '../catalog.js';
 import type { ColumnRef, Expr, RuntimeScan } from '../plan.js';
-import { ORDINAL } from '../runtime.js';
+import { ORDINAL, PASSAGE_COLUMNS } from '../runtime.js';
 import type { TypeName } from '../types.js';
 import { visitExpr } from '../walk.js';
 import { coerce } from './coerce.js';
@@ -11,14 +11,6 @@ import { bindExpression } from './expression.js';
 import { locationOf, nameArgument, namedArguments, requiredArgument, textOf } from './named-arguments.js';
 import { draftScan, type RetrievalDraft } from './runtime-draft.js';
 import { innerScope, type ScopeColumn, type ScopeItem } from './scope.js';
-
-/** What every passage has, whatever its facet. Its key and its metadata come beside these. */
-export const PASSAGE_COLUMNS: ReadonlyMap<string, TypeName> = new Map<string, TypeName>([
-  ['text', 'text'],
-  ['score', 'float8'],
-  ['cite', 'jsonb'],
-  ['redacted_fields', 'text[]'],
-]);
 
 /** `RETRIEVE(facet => '…', query => '…', top_k => n)` in FROM. */
 export function bindRetrieve(

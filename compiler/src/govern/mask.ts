@@ -98,6 +98,36 @@ export function keyColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColum
   return governedColumn(rule, keyColumnName(rule.column.name), hidden, slots);
 }
 
+const VISIBLE_SUFFIX = '#visible';
+
+/** The column that says of each row whether the cell of column `name` may be read in the clear. */
+export function visibleColumnName(name: string): string {
+  return `${name}${VISIBLE_SUFFIX}`;
+}
+
+/** The cell where it may be read in the clear, else NULL: never a mask that says something of the value. */
+export function clearColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
+  return governedColumn(
+    rule,
+    rule.column.name,
+    Object.freeze({ kind: 'null', type: rule.column.type }),
+    slots,
+  );
+}
+
+/** True where the cell may be read in the clear, else false, whatever is in it: NULL tells nothing of either. */
+export function visibleColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
+  const yes: Expr = Object.freeze({ kind: 'boolean', value: true, type: 'bool' });
+  const no: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
+  const expr =
+    rule.masked === 'none'
+      ? yes
+      : rule.masked === 'all'
+        ? no
+        : choose([{ when: slots.ground(anyOf(rule.clear)), result: yes }], no);
+  return Object.freeze({ name: visibleColumnName(rule.column.name), type: 'bool', expr, masked: 'none' });
+}
+
 function governedColumn(rule: ColumnRule, name: string, hidden: Expr, slots: GovernedSlots): GovernedColumn {
   const { column, masked, clear } = rule;
   const value = baseOf(column);

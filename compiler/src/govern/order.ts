@@ -1,5 +1,5 @@
 import { type Access, accessTo } from '../access.js';
-import { columnOf } from '../catalog.js';
+import { columnOf, type Relation } from '../catalog.js';
 import { fingerprint } from '../emit/fingerprint.js';
 import type { Aggregate, Expr, FromItem, Query, Select, SortKey, SourceId, WindowCall } from '../plan.js';
 import { ORDINAL } from '../runtime.js';
@@ -29,7 +29,7 @@ export function breakTies(root: Query, access: Access): Query {
       return ordinal === undefined ? [] : [Object.freeze({ kind: 'column', source: item.id, ...ordinal })];
     }
     if (item.kind !== 'entity') return [];
-    const names = clearKey(item, access) ?? item.columns;
+    const names = clearKey(item.relation, access) ?? item.columns;
     read.set(item.id, new Set([...(read.get(item.id) ?? item.columns), ...names]));
     return names.map((name) => {
       const type = columnOf(item.relation, name)?.type ?? 'text';
@@ -48,8 +48,7 @@ export function breakTies(root: Query, access: Access): Query {
 }
 
 /** The primary key, if the caller may read all of it in the clear. */
-function clearKey(item: Extract<FromItem, { kind: 'entity' }>, access: Access): readonly string[] | null {
-  const { relation } = item;
+export function clearKey(relation: Relation, access: Access): readonly string[] | null {
   const allowed = accessTo(relation, access);
   const isClear = (name: string): boolean =>
     !allowed.denied.has(name) &&

@@ -16,7 +16,7 @@ import type {
 import type { TypeName } from '../types.js';
 import { visitExpr } from '../walk.js';
 import { type GovernedPlan, type GovernedStore, mint, type OutputColumn } from './governed-plan.js';
-import { columnRule, maskedColumn, rowFilter } from './mask.js';
+import { columnRule, maskedColumn, rowFilter, visibleColumn } from './mask.js';
 import { governScan } from './scan.js';
 import { GovernedSlots } from './slots.js';
 import { verify } from './verify.js';
@@ -29,10 +29,11 @@ export interface StoreRequest {
   readonly filters: readonly Expr[];
   /** Metadata columns that are used. */
   readonly metadata: readonly string[];
-  /** `search`: the best for a vector; `named`: those of the entities in `keys`. */
+  /** `search`: the best for a vector; `named`: those of the entities in `keys`; `first`: any, by their keys. */
   readonly by:
     | { readonly kind: 'search'; readonly vectors: boolean }
-    | { readonly kind: 'named'; readonly keys: Expr };
+    | { readonly kind: 'named'; readonly keys: Expr }
+    | { readonly kind: 'first' };
 }
 
 /** Columns of a passage in its store; metadata comes beside them. */
@@ -188,8 +189,9 @@ class StorePlans {
 
   passages(): GovernedPlan {
     const { by, facet, metadata, source } = this.#request;
-    const computed = by.kind === 'search' ? this.#computed(by.vectors) : [];
-    const pushed = by.kind === 'search' ? this.#overlap() : [this.#named(by.keys)];
+    const computed =
+      by.kind === 'search' ? this.#computed(by.vectors) : by.kind === 'first' ? this.#flags() : [];
+    const pushed = by.kind === 'search' ? this.#overlap() : by.kind === 'named' ? [this.#named(by.keys)] : [];
     const shown = [
       ...STORED.map(([name]) => stored(name)),
       facet.entityKey,
@@ -263,6 +265,14 @@ class StorePlans {
     const type = own?.[1] ?? this.#store.columns.find((c) => c.name === name)?.type ?? 'text';
     const expr: Expr = own === undefined ? { kind: 'null', type } : { kind: 'base', column: own[0], type };
     return Object.freeze({ name, type, expr, masked: own === undefined ? 'all' : 'none' });
+  }
+
+  /** Of each metadata field that policy masks in some row, whether it may be read in this one. */
+  #flags(): readonly GovernedColumn[] {
+    return this.#request.metadata
+      .map((name) => columnRule(this.#store, name, this.#allowed))
+      .filter((rule) => rule.masked !== 'none')
+      .map((rule) => visibleColumn(rule, this.#slots));
   }
 
   #computed(vectors: boolean): readonly GovernedColumn[] {
@@ -389,7 +399,7 @@ class StorePlans {
 /** Ids of the entity scans beside the stores' own; those of a statement stay far below. */
 const ENTITY_SOURCES = 1_000_000;
 
-const EMPTY: Omit<Select, 'outputs' | 'from'> = {
+export const EMPTY: Omit<Select, 'outputs' | 'from'> = {
   kind: 'select',
   with: [],
   where: [],

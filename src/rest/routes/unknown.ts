@@ -7,6 +7,7 @@ import { sendProblem } from '../problem.js';
 /** What each path answers; a test holds it to the routes. */
 export const METHODS: ReadonlyMap<string, string> = new Map([
   ['/osl/query', 'POST'],
+  ['/osl/sample', 'POST'],
   ['/osl/conformance', 'GET, HEAD'],
   ['/health', 'GET, HEAD'],
   ['/ready', 'GET, HEAD'],

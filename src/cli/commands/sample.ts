@@ -1,0 +1,66 @@
+import type { Command } from 'commander';
+import { cellOf } from '../answer.js';
+import { type AskFlags, addAskOptions, visitor } from '../ask.js';
+import { postSample, type Reply } from '../client.js';
+import { EXIT, Failure } from '../exit.js';
+import { wholeNumber } from '../flags.js';
+import { note, print } from '../output.js';
+import { formatTable, rowCount } from '../table.js';
+import { refusal } from './query.js';
+
+interface SampleFlags extends AskFlags {
+  readonly facet?: true;
+  readonly limit?: number;
+  readonly json?: true;
+}
+
+const HELP = `
+Who asks is settled as for \`osl query\`, and so is the exit status. What may not be seen is shown as [redacted].
+
+Examples:
+  $ osl sample person
+  $ osl sample --facet readme --limit 2 --subject user:analyst`;
+
+export function addSample(program: Command): void {
+  const command = program
+    .command('sample')
+    .description('show a few rows of an entity, or a few chunks of a facet')
+    .argument('<name>', 'the entity, or with --facet the facet');
+  addAskOptions(command)
+    .option('--facet', 'the name is that of a facet')
+    .option('--limit <rows>', '1 to 100; default 8, of a facet 5', wholeNumber(1, 100))
+    .option('--json', "the server's answer as it is")
+    .addHelpText('after', HELP)
+    .action(runSample);
+}
+
+async function runSample(name: string, flags: SampleFlags): Promise<void> {
+  const { url, token } = await visitor(flags);
+  const kind = flags.facet ? 'facet' : 'table';
+  const reply = await postSample(url, token, {
+    kind,
+    name,
+    ...(flags.limit === undefined ? {} : { limit: flags.limit }),
+  });
+  if (flags.json) print(reply.text);
+  if (!reply.ok) throw refusal(reply, name);
+  if (!flags.json) printSample(reply);
+}
+
+function printSample({ body }: Reply): void {
+  const rows = body['rows'];
+  if (!Array.isArray(rows)) {
+    throw new Failure(EXIT.failed, 'error: the answer is not one that this osl can read');
+  }
+  const [first] = rows;
+  const columns = Object.keys(first ?? {}).map((name) => {
+    return { name, align: 'left' as const };
+  });
+  const cells = rows.map((row) => columns.map(({ name }) => cellOf(row[name])));
+  const table = formatTable(columns, cells, process.stdout.isTTY ? process.stdout.columns : undefined);
+  print([table, rowCount(rows.length)].filter((text) => text !== '').join('\n'));
+  for (const list of ['redacted_columns', 'redacted_fields']) {
+    const names = body[list];
+    if (Array.isArray(names) && names.length > 0) note(`masked: ${names.join(', ')}`);
+  }
+}

@@ -1,0 +1,68 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { QueryError, queryError } from 'osl-compiler';
+import type { Service } from '../../service.js';
+import { type Sample, type SampleCell, type SampleRequest, sample } from '../../spine/sample.js';
+import { turnAway } from '../../spine/visit.js';
+import type { Inflight } from '../inflight.js';
+import { JsonBytes } from '../json-bytes.js';
+import { privateHeaders } from '../problem.js';
+import { readSampleRequest } from '../sample-body.js';
+import { valueWriter } from '../values.js';
+
+/** `POST /osl/sample`: a few rows of an entity, or a few chunks of a facet. */
+export function sampleRoute(app: FastifyInstance, service: Service, inflight: Inflight): void {
+  app.post('/osl/sample', async (request, reply) => {
+    const asked = await read(service, request);
+    return inflight.run(reply.raw, async (signal) => {
+      const answer = await sample(service, request.call, asked, signal).catch((error: unknown) => {
+        const stopped = error instanceof QueryError && error.entry === 'cancelled' && inflight.stopped;
+        throw stopped ? queryError('shuttingDown', {}) : error;
+      });
+      const headers = { ...privateHeaders(answer.requestId), 'content-type': 'application/json' };
+      return reply.headers(headers).send(bytesOf(asked, answer));
+    });
+  });
+}
+
+/** A body that cannot be read is refused once it is known who sent it. */
+async function read(service: Service, request: FastifyRequest): Promise<SampleRequest> {
+  try {
+    return readSampleRequest(request);
+  } catch (error) {
+    if (!(error instanceof QueryError)) throw error;
+    throw await turnAway(service, request.call, 'sample', error, 'identified');
+  }
+}
+
+/** The literal that stands for a masked cell of any type. */
+const REDACTED = '"[redacted]"';
+
+function bytesOf({ kind, name }: SampleRequest, answer: Sample): Buffer {
+  const out = new JsonBytes();
+  const head = JSON.stringify({ request_id: answer.requestId, kind, name });
+  out.text(`${head.slice(0, -1)},"rows":[`);
+  const writers = answer.columns.map((c) => {
+    const write = valueWriter(c.type);
+    return { lead: `${JSON.stringify(c.name)}:`, write };
+  });
+  for (const [n, row] of answer.rows.entries()) {
+    out.text(n === 0 ? '{' : ',{');
+    for (const [i, { lead, write }] of writers.entries()) {
+      out.text(i === 0 ? lead : `,${lead}`);
+      writeCell(row[i] ?? null, write, out);
+    }
+    out.text('}');
+  }
+  const lists = { redacted_columns: answer.redactedColumns, redacted_fields: answer.redactedFields };
+  out.text(`],${JSON.stringify(lists).slice(1)}`);
+  return Buffer.from(out.take());
+}
+
+function writeCell(cell: SampleCell, write: ReturnType<typeof valueWriter>, out: JsonBytes): void {
+  if (cell === null) out.text('null');
+  else if (typeof cell === 'object') out.text(REDACTED);
+  else {
+    const bytes = Buffer.from(cell, 'utf8');
+    write(bytes, 0, bytes.length, out);
+  }
+}

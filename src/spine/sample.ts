@@ -1,0 +1,154 @@
+import {
+  arrayText,
+  type GovernedSample,
+  type GovernedStore,
+  governSample,
+  queryError,
+  type TypeName,
+} from 'osl-compiler';
+import { isEmpty } from '../../policy/index.js';
+import type { Service } from '../service.js';
+import type { TextRow } from './collect.js';
+import { type Caller, callerOf, limit, publicError, refuse } from './index.js';
+import { Ledger } from './ledger.js';
+import type { Call } from './question.js';
+import { citeOf, passageOf } from './runtime/passage.js';
+import { step } from './runtime/step.js';
+import type { RuntimeInput } from './runtime/types.js';
+
+/** A few rows of an entity, or a few chunks of a facet. */
+export interface SampleRequest {
+  readonly kind: 'table' | 'facet';
+  /** As the manifest declares it. */
+  readonly name: string;
+  /** 1 to 100. */
+  readonly limit: number;
+}
+
+/** One value in Postgres' text format; `redacted` where the caller may not read it, whatever it is. */
+export type SampleCell = string | null | { readonly redacted: true };
+
+export interface SampleColumn {
+  readonly name: string;
+  readonly type: TypeName;
+}
+
+export interface Sample {
+  readonly requestId: string;
+  readonly columns: readonly SampleColumn[];
+  /** By the columns, in their order. */
+  readonly rows: readonly (readonly SampleCell[])[];
+  /** Columns that are masked for this caller, in some row or in all. */
+  readonly redactedColumns: readonly string[];
+  /** Metadata fields that are redacted in the chunks that came. */
+  readonly redactedFields: readonly string[];
+}
+
+const REDACTED: SampleCell = Object.freeze({ redacted: true });
+
+/**
+ * Shows a little of one object: the same steps as a question takes, in a limit bucket of its own.
+ *
+ * @throws QueryError E0241, E0254, E2101 and what `ask` throws
+ */
+export async function sample(
+  service: Service,
+  call: Call,
+  request: SampleRequest,
+  signal: AbortSignal | null,
+): Promise<Sample> {
+  const ledger = new Ledger(service, call, 'sample', request);
+  const { caller, governed } = await decide(service, call, request, ledger);
+  try {
+    await ledger.allow();
+    const rows = await rowsOf(service, caller, governed, request.limit, signal);
+    ledger.outcome('ok', rows.rows.length);
+    return Object.freeze({ requestId: call.requestId, ...rows });
+  } catch (error) {
+    const told = publicError(service, call.requestId, error);
+    ledger.outcome(signal?.aborted === true ? 'cancelled' : 'error', 0, told);
+    throw told;
+  }
+}
+
+async function decide(service: Service, call: Call, request: SampleRequest, ledger: Ledger) {
+  try {
+    const caller = await callerOf(service, call.credentials, ledger);
+    await limit(service, caller.identity, 'sample', call.surface);
+    if (isEmpty(caller.access)) throw queryError('noAccess', {});
+    const governed = governSample(request.kind, request.name, caller.manifest.catalog, caller.access);
+    ledger.touches(governed);
+    return { caller, governed };
+  } catch (error) {
+    throw await refuse(service, call, ledger, error);
+  }
+}
+
+type Rows = Omit<Sample, 'requestId'>;
+
+async function rowsOf(
+  service: Service,
+  caller: Caller,
+  governed: GovernedSample,
+  limit: number,
+  signal: AbortSignal | null,
+): Promise<Rows> {
+  const { source } = governed;
+  const plan = source.kind === 'table' ? source.plan : (source.store?.passages ?? null);
+  if (plan === null) return NOTHING;
+  if (source.kind === 'facet' && source.store !== null)
+    await service.content.ready(source.store.facet.name, source.store.version);
+  const input: RuntimeInput = { service, caller, plan, parameters: [], signal };
+  const given = new Map([['limit', `${limit}`]]);
+  const { rows, truncated } = await step(plan, given, input, limit + 1);
+  if (truncated) throw queryError('tooLarge', { what: 'the sample', limit: service.caps.bytes });
+  return source.kind === 'facet' && source.store !== null
+    ? chunks(rows, governed, source.store)
+    : table(rows, governed);
+}
+
+const NOTHING: Rows = Object.freeze({ columns: [], rows: [], redactedColumns: [], redactedFields: [] });
+
+function table(rows: readonly TextRow[], { columns }: GovernedSample): Rows {
+  return {
+    columns,
+    rows: rows.map((row) => columns.map((c) => cellOf(row, c))),
+    redactedColumns: columns.filter((c) => c.visible !== null).map((c) => c.name),
+    redactedFields: [],
+  };
+}
+
+function cellOf(row: TextRow, { name, visible }: GovernedSample['columns'][number]): SampleCell {
+  if (visible !== null && row.get(visible) !== 't') return REDACTED;
+  return row.get(name) ?? null;
+}
+
+/** What every chunk has; its key and its metadata stand between. */
+const TEXT: SampleColumn = { name: 'text', type: 'text' };
+const CITE: SampleColumn = { name: 'cite', type: 'jsonb' };
+const FIELDS: SampleColumn = { name: 'redacted_fields', type: 'text[]' };
+
+function chunks(rows: readonly TextRow[], { columns }: GovernedSample, store: GovernedStore): Rows {
+  const masked = columns.filter((c) => c.visible !== null).map((c) => c.name);
+  const passages = rows.map((row) => passageOf(row, store));
+  const cells = passages.map((passage, i) => {
+    const row = rows[i] ?? new Map();
+    const fields = columns.map((c): SampleCell => {
+      const cell = cellOf(row, c);
+      // The store's version says which fields it redacted; of those it keeps a text with the values replaced.
+      return cell === null && passage.redactedFields.includes(c.name) ? REDACTED : cell;
+    });
+    const hidden = columns.filter((_, at) => fields[at] === REDACTED).map((c) => c.name);
+    const redacted = [...new Set([...passage.redactedFields, ...hidden])].sort();
+    return {
+      redacted,
+      row: [passage.text, ...fields, JSON.stringify(citeOf(passage, store)), arrayText(redacted)],
+    };
+  });
+  return {
+    columns: [TEXT, ...columns, CITE, FIELDS],
+    rows: cells.map((c) => c.row),
+    redactedColumns: [],
+    redactedFields: [...new Set([...masked, ...cells.flatMap((c) => c.redacted)])].sort(),
+  };
+}
