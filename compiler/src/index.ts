@@ -47,6 +47,7 @@ export {
 } from './operators.js';
 export { type Parsed, parse, ready, type StatementText, splitStatements } from './parse.js';
 export type { Expr, Form, Slot } from './plan.js';
+export { queryWithin } from './query-within.js';
 export {
   type Hydration,
   type OperatorUse,

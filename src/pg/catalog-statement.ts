@@ -26,7 +26,8 @@ import { eachDataRow } from './data-row.js';
 export interface CatalogSession {
   readonly service: Service;
   readonly catalogs: Catalogs;
-  readonly identity: Identity;
+  /** Who asks now: a session may renew its token. */
+  identity(): Identity;
   /** What SHOW ALL would answer now. */
   settings(): readonly { readonly name: string; readonly value: string }[];
   /** @throws WireError in a failed transaction block */
@@ -44,10 +45,10 @@ export async function catalogStatement(
 ): Promise<Statement | null> {
   const lane = session.catalogs.laneOf(text);
   if (lane.kind === 'data') return null;
-  const { service, catalogs, identity } = session;
+  const { service, catalogs } = session;
   const question = (): CatalogQuestion => ({
     requestId: randomUUID(),
-    identity,
+    identity: session.identity(),
     text,
     parameterTypes,
     settings: Object.fromEntries(session.settings().map((s) => [s.name.toLowerCase(), s.value])),

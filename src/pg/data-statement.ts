@@ -2,20 +2,22 @@ import { type GovernedPlan, lengthOf, oidOf, queryError } from 'osl-compiler';
 import type { Bind, ColumnDescription, FetchResult, Portal, RowWriter, Statement } from '../../wire/index.js';
 import type { RowSink } from '../engine/index.js';
 import type { Answer, Delivery } from '../spine/index.js';
-import { eachDataRow } from './data-row.js';
+import { PacedRows } from './paced-rows.js';
 
-/** Runs one question with these rows wanted; the session knows who asks and what. */
-export type Run = (delivery: Omit<Delivery, 'signal'>) => Promise<Answer>;
+/** What a session lends to its data statements; it knows who asks and what. */
+export interface Run {
+  /** Decides and answers the question anew. */
+  ask(delivery: Delivery): Promise<Answer>;
+  /** While `work` is under way, a cancel of the session goes to `stop`. */
+  while<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
+}
 
-/** Bytes of rows that one portal may hold back for later fetches. */
-const PORTAL_BYTES = 64 * 1_048_576;
-
-/** A statement that reads data. Its plan describes it; each run decides anew. */
-export function dataStatement(plan: GovernedPlan, run: Run): Statement {
+/** A statement that reads data. Its plan describes it; each run decides anew. `mayPause`: see `PacedRows`. */
+export function dataStatement(plan: GovernedPlan, run: Run, mayPause: boolean): Statement {
   return {
     parameterTypes: plan.clientTypes.map(oidOf),
     columns: plan.outputs.map(columnOf),
-    open: (bind) => new DataPortal(plan, bind, run),
+    open: (bind) => new DataPortal(plan, bind, run, mayPause),
   };
 }
 
@@ -28,67 +30,96 @@ function columnOf(output: GovernedPlan['outputs'][number]): ColumnDescription {
   };
 }
 
-/**
- * One run of a data statement. Rows go straight through where all are wanted; where the client takes them in
- * portions they are kept, up to a bound, since the upstream session is not held for it.
- */
+/** A query that runs in the background of the fetches. */
+interface Paced {
+  readonly rows: PacedRows;
+  /** Null where it failed: `rows` throws the cause. */
+  readonly answer: Promise<Answer | null>;
+  readonly stop: AbortController;
+}
+
+/** One run of a data statement: rows go straight through where all are wanted, else at the client's pace. */
 class DataPortal implements Portal {
   readonly #described: GovernedPlan;
   readonly #bind: Bind;
   readonly #run: Run;
-  #held: Uint8Array[] | null = null;
-  #taken = 0;
+  readonly #mayPause: boolean;
+  #paced: Paced | null = null;
 
-  constructor(described: GovernedPlan, bind: Bind, run: Run) {
+  constructor(described: GovernedPlan, bind: Bind, run: Run, mayPause: boolean) {
     this.#described = described;
     this.#bind = bind;
     this.#run = run;
+    this.#mayPause = mayPause;
   }
 
   async fetch(maxRows: number, rows: RowWriter): Promise<FetchResult> {
-    if (this.#held === null && maxRows === 0) {
-      const answer = await this.#answer({ write: (bytes) => rows.write(bytes) });
+    if (this.#paced === null && maxRows === 0) {
+      const stop = new AbortController();
+      const answer = await this.#answer({ write: (bytes) => rows.write(bytes) }, stop, true);
       return { suspended: false, tag: `SELECT ${answer.rows}`, ...noticesOf(answer) };
     }
-    const held = this.#held ?? (await this.#hold());
-    const end = maxRows === 0 ? held.length : Math.min(held.length, this.#taken + maxRows);
-    const portion = held.slice(this.#taken, end);
-    this.#taken = end;
-    for (const row of portion) await rows.write(row);
-    return { suspended: end < held.length, tag: `SELECT ${portion.length}` };
+    this.#paced ??= this.#start();
+    const { rows: queue, answer, stop } = this.#paced;
+    return this.#run.while(stop, () => this.#portion(queue, answer, maxRows, rows));
   }
 
   close(): void {
-    this.#held = [];
+    if (this.#paced === null) return;
+    this.#paced.rows.drop();
+    this.#paced.stop.abort();
   }
 
-  async #hold(): Promise<Uint8Array[]> {
-    const held: Uint8Array[] = [];
-    let bytes = 0;
-    await this.#answer({
-      write: (messages) => {
-        bytes += messages.byteLength;
-        if (bytes > PORTAL_BYTES)
-          throw queryError('tooLarge', { what: 'the bytes of a portal', limit: PORTAL_BYTES });
-        for (const row of eachDataRow(messages)) held.push(row.slice());
+  async #portion(
+    queue: PacedRows,
+    answer: Promise<Answer | null>,
+    maxRows: number,
+    rows: RowWriter,
+  ): Promise<FetchResult> {
+    let given = 0;
+    for (;;) {
+      const taken = await queue.take(maxRows === 0 ? 0 : maxRows - given);
+      for (const row of taken.rows) await rows.write(row);
+      given += taken.rows.length;
+      if (!taken.more) {
+        const whole = await answer;
+        return { suspended: false, tag: `SELECT ${given}`, ...(whole === null ? {} : noticesOf(whole)) };
+      }
+      if (maxRows > 0 && given === maxRows) return { suspended: true, tag: `SELECT ${given}` };
+    }
+  }
+
+  /** `close` ends it. */
+  #start(): Paced {
+    const rows = new PacedRows(this.#mayPause);
+    const stop = new AbortController();
+    const answer = this.#answer(rows, stop, false).then(
+      (whole) => {
+        rows.end(null);
+        return whole;
       },
-    });
-    this.#held = held;
-    return held;
+      (cause: unknown) => {
+        rows.end({ cause }); // thrown by the fetch that comes to it
+        return null;
+      },
+    );
+    return { rows, answer, stop };
   }
 
-  async #answer(sink: RowSink): Promise<Answer> {
+  async #answer(sink: RowSink, stop: AbortController, now: boolean): Promise<Answer> {
     const { parameterFormats, parameters, resultFormats } = this.#bind;
     const values = parameters.map((bytes, i) => ({ format: parameterFormats[i] ?? (0 as const), bytes }));
-    return this.#run({
+    const delivery = {
       parameters: values,
       resultFormats,
       maxRows: 0,
-      sink: (plan) => {
+      sink: (plan: GovernedPlan) => {
         requireSame(this.#described, plan);
         return sink;
       },
-    });
+      signal: stop.signal,
+    };
+    return now ? this.#run.while(stop, () => this.#run.ask(delivery)) : this.#run.ask(delivery);
   }
 }
 

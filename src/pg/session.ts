@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { parse, QueryError, queryError, splitStatements } from 'osl-compiler';
+import { parse, QueryError, queryError, queryWithin, splitStatements } from 'osl-compiler';
 import { type Identity, isExpired } from '../../policy/index.js';
 import {
   error,
@@ -15,11 +15,16 @@ import type { Catalogs } from '../catalog/index.js';
 import type { Service } from '../service.js';
 import { type Answer, ask, prepare, type Question } from '../spine/index.js';
 import type { Call } from '../spine/question.js';
-import { refusedCommand, sessionCommand } from '../spine/session.js';
+import { engineOf } from '../spine/runtime/index.js';
+import { refusedCommand, renewed, sessionCommand } from '../spine/session.js';
 import { catalogStatement } from './catalog-statement.js';
 import { type Command, commandOf } from './command.js';
 import { type CommandResult, commandStatement } from './command-statement.js';
-import { dataStatement } from './data-statement.js';
+import { copyOptions, questionOf } from './copy-options.js';
+import { copyStatement } from './copy-statement.js';
+import { Cursors, type Declaration } from './cursor.js';
+import { type CursorCommand, cursorCommandOf, fetchStatement } from './cursor-statement.js';
+import { dataStatement, type Run } from './data-statement.js';
 import type { SessionSettings } from './settings.js';
 import { TransactionBlock } from './transaction.js';
 import { wireError } from './wire-error.js';
@@ -30,11 +35,12 @@ const QUESTION = /^\s*(?:select|with|values)\b/i;
 /** One authenticated session of the wire: questions go to the spine, commands are answered here. */
 export class PgSession implements SessionHandler {
   readonly #service: Service;
-  readonly #identity: Identity;
+  #identity: Identity;
   readonly #settings: SessionSettings;
   readonly #control: SessionControl;
   readonly #catalogs: Catalogs | null;
   readonly #block = new TransactionBlock();
+  readonly #cursors = new Cursors();
   /** Errors whose refusal the spine has recorded. */
   readonly #recorded = new WeakSet<WireError>();
   #running: AbortController | null = null;
@@ -80,10 +86,19 @@ export class PgSession implements SessionHandler {
 
   async prepare(text: string, parameterTypes: readonly number[]): Promise<Statement | null> {
     if (text.trim() === '') return null;
-    const command = this.#commandIn(text);
-    if (command === 'empty') return null;
-    if (command !== null) return command;
-    return (await this.#catalog(text, parameterTypes)) ?? this.#data(text, parameterTypes);
+    const node = QUESTION.test(text) ? null : nodeOf(text);
+    if (node === 'empty') return null;
+    const command = node === null ? null : commandOf(node);
+    if (command !== null) return this.#command(command);
+    this.#block.requireUsable();
+    const cursor = node === null ? null : cursorCommandOf(node);
+    if (cursor !== null) return this.#cursor(cursor, text, parameterTypes);
+    if (node !== null && 'CopyStmt' in node) {
+      const options = copyOptions(node.CopyStmt);
+      const question = questionOf(node.CopyStmt) ?? queryWithin(text) ?? text;
+      return copyStatement(await this.#question(question, []), options);
+    }
+    return this.#question(text, parameterTypes);
   }
 
   /** What the spine did not refuse, the surface or the protocol did: it is recorded here. */
@@ -110,15 +125,13 @@ export class PgSession implements SessionHandler {
     });
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.#running?.abort();
+    await this.#cursors.closeAll();
   }
 
-  /** What the gateway answers itself; null for a question. @throws WireError */
-  #commandIn(text: string): Statement | 'empty' | null {
-    const command = QUESTION.test(text) ? null : nodeOf(text);
-    if (command === null) this.#block.requireUsable();
-    return command === null || command === 'empty' ? command : this.#command(command);
+  async #question(text: string, parameterTypes: readonly number[]): Promise<Statement> {
+    return (await this.#catalog(text, parameterTypes)) ?? this.#data(text, parameterTypes);
   }
 
   #call(requestId: string): Call {
@@ -131,7 +144,7 @@ export class PgSession implements SessionHandler {
     const session = {
       service: this.#service,
       catalogs: this.#catalogs,
-      identity: this.#identity,
+      identity: () => this.#identity,
       settings: () => this.#settings.all(),
       requireUsable: () => this.#block.requireUsable(),
       translated: <T>(requestId: string, said: string, run: () => Promise<T>) =>
@@ -149,20 +162,89 @@ export class PgSession implements SessionHandler {
     });
     const first = question();
     const plan = await this.#translated(first.requestId, text, () => prepare(this.#service, first));
-    return dataStatement(plan, async (delivery) => {
-      this.#block.requireUsable();
-      const next = question();
-      return this.#translated(next.requestId, text, () =>
-        this.#cancellable(async (signal) => whole(await ask(this.#service, next, { ...delivery, signal }))),
-      );
-    });
+    const run: Run = {
+      ask: (delivery) => {
+        const next = question();
+        return this.#translated(next.requestId, text, async () =>
+          whole(await ask(this.#service, next, delivery)),
+        );
+      },
+      while: (stop, work) => {
+        this.#block.requireUsable();
+        return this.#while(stop, work);
+      },
+    };
+    return dataStatement(plan, run, engineOf(this.#service, plan).kind === 'postgres');
   }
 
-  async #cancellable<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  #cursor(
+    command: CursorCommand,
+    text: string,
+    parameterTypes: readonly number[],
+  ): Statement | Promise<Statement> {
+    switch (command.kind) {
+      case 'declare':
+        return this.#declare(command.declaration, text, parameterTypes);
+      case 'fetch':
+      case 'move':
+        return fetchStatement(this.#cursors, command, () => {
+          this.#block.requireUsable();
+          return this.#admit();
+        });
+      case 'close':
+        return commandStatement(null, async () => {
+          this.#block.requireUsable();
+          await this.#admit();
+          if (command.name === null) await this.#cursors.closeAll();
+          else await this.#cursors.close(command.name);
+          return { tag: command.name === null ? 'CLOSE CURSOR ALL' : 'CLOSE CURSOR' };
+        });
+      default: {
+        const unknown: never = command;
+        throw error('XX000', `unexpected command ${String(unknown)}`);
+      }
+    }
+  }
+
+  async #declare(
+    declaration: Declaration,
+    text: string,
+    parameterTypes: readonly number[],
+  ): Promise<Statement> {
+    const question = await this.#question(queryWithin(text) ?? text, parameterTypes);
+    return {
+      parameterTypes: question.parameterTypes,
+      columns: null,
+      open: ({ parameterFormats, parameters }) => ({
+        fetch: async () => {
+          this.#block.requireUsable();
+          await this.#admit();
+          const inBlock = this.#block.status === 'T';
+          if (!inBlock && !declaration.hold)
+            throw error('25P01', 'DECLARE CURSOR can only be used in transaction blocks');
+          this.#cursors.declare(declaration, question, parameterFormats, parameters, inBlock);
+          return { suspended: false, tag: 'DECLARE CURSOR' };
+        },
+        close: () => undefined,
+      }),
+    };
+  }
+
+  /** Counts and records a statement that the gateway answers itself. */
+  async #admit(): Promise<void> {
+    const requestId = randomUUID();
+    await this.#translated(requestId, '', () => sessionCommand(this.#service, this.#call(requestId)));
+  }
+
+  #cancellable<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController();
-    this.#running = controller;
+    return this.#while(controller, () => run(controller.signal));
+  }
+
+  async #while<T>(stop: AbortController, work: () => Promise<T>): Promise<T> {
+    this.#running = stop;
     try {
-      return await run(controller.signal);
+      return await work();
     } finally {
       this.#running = null;
     }
@@ -183,11 +265,23 @@ export class PgSession implements SessionHandler {
     const columns = command.kind === 'show' ? this.#shownColumns(command.name) : null;
     return commandStatement(columns, async () => {
       if (!EVEN_WHEN_FAILED.has(command.kind)) this.#block.requireUsable();
+      const token = tokenIn(command);
+      if (token !== null) return this.#renew(token);
       const result = this.#run(command);
-      const requestId = randomUUID();
-      await this.#translated(requestId, '', () => sessionCommand(this.#service, this.#call(requestId)));
+      if (command.kind === 'commit' || command.kind === 'rollback')
+        await this.#cursors.endBlock(result.tag !== 'ROLLBACK');
+      if (command.kind === 'discard' && command.what === 'all') await this.#cursors.closeAll();
+      await this.#admit();
       return result;
     });
+  }
+
+  /** `SET osl.token`: the same caller goes on under a newer token. The token is neither shown nor logged. */
+  async #renew(token: string): Promise<CommandResult> {
+    const requestId = randomUUID();
+    const run = () => renewed(this.#service, this.#call(requestId), this.#identity, token);
+    this.#identity = await this.#translated(requestId, '', run);
+    return { tag: 'SET' };
   }
 
   #shownColumns(name: string | null): readonly string[] {
@@ -268,10 +362,20 @@ function whole(answer: Answer): Answer {
 
 const EVEN_WHEN_FAILED: ReadonlySet<Command['kind']> = new Set(['commit', 'rollback', 'rollback to']);
 
-/** The command that the text is; null for a question, `empty` where it holds none. */
-function nodeOf(text: string): Command | 'empty' | null {
+/** The token that `SET osl.token = '…'` names, or null for any other command. @throws WireError */
+function tokenIn(command: Command): string | null {
+  const named = command.kind === 'set' && command.assignments.find((a) => a.name === TOKEN);
+  if (!named) return null;
+  if (named.value === null) throw error('22023', `parameter "${TOKEN}" takes a token`);
+  return named.value;
+}
+
+const TOKEN = 'osl.token';
+
+/** The statement of the text; null for a question, `empty` where it holds none. */
+function nodeOf(text: string): ReturnType<typeof parse>['node'] | 'empty' | null {
   try {
-    return commandOf(parse(text).node);
+    return parse(text).node;
   } catch (failure) {
     if (
       failure instanceof QueryError &&

@@ -26,6 +26,30 @@ export async function login(service: Service, call: Call, user: string): Promise
 }
 
 /**
+ * A newer token for a session that is open: same tenant, same chain. Recorded either way.
+ *
+ * @throws QueryError E3001, E2001, E4290, E5030
+ */
+export async function renewed(
+  service: Service,
+  call: Call,
+  current: Identity,
+  token: string,
+): Promise<Identity> {
+  const ledger = await admitted(service, call, 'renew');
+  try {
+    const next = await service.verifier.verify(token);
+    if (next.tenant !== current.tenant || next.chain.join('\n') !== current.chain.join('\n'))
+      throw queryError('invalidToken', { reason: "it is not a token of this session's caller" });
+    await ledger.allow();
+    ledger.outcome('ok', 0);
+    return next;
+  } catch (error) {
+    throw await refuse(service, call, ledger, error);
+  }
+}
+
+/**
  * Records, and counts against the limits, a statement that touches no data: SET, SHOW, BEGIN and their like, and
  * questions about the catalog.
  *

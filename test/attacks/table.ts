@@ -443,14 +443,9 @@ export const ATTACKS: readonly Attack[] = [
     benign: [["select id from customer where joined < now() and name ~ '^A'", rows(['1'])]],
   },
   {
-    n: 20,
+    n: 20, // what only the wire has is in protocol.test.ts
     name: 'COPY and cursors',
     tries: [
-      ['copy (select ssn from customer) to stdout', UNSUPPORTED],
-      ['copy shop.customer to stdout', UNSUPPORTED],
-      ["copy customer to program 'cat'", UNSUPPORTED],
-      ['declare c cursor for select ssn from customer', READ_ONLY],
-      ['fetch all from c', READ_ONLY],
       ['prepare p as select ssn from customer', READ_ONLY],
       ['execute p', READ_ONLY],
       ['select count(*) from (table customer) t', rows(['3'])],

@@ -48,6 +48,8 @@ export interface TestService {
   readonly open: OpenService;
   readonly service: Service;
   readonly engine: Engine;
+  /** Where the audit log is. */
+  readonly auditDir: string;
   /** What the operator was told. */
   readonly lines: readonly LogLine[];
   /** Mints a token with the service's own key. */
@@ -146,6 +148,7 @@ function testService(dir: string, open: OpenService, engine: Engine, lines: read
     open,
     service,
     engine,
+    auditDir,
     lines,
     token: (subject, claims = {}) => {
       const { tenant = service.tenant, chain = [subject], roles = [], issuedAt } = claims;

@@ -1,0 +1,127 @@
+import {
+  type ColumnDescription,
+  error,
+  type Portal,
+  type RowWriter,
+  type Statement,
+} from '../../wire/index.js';
+import type { CopyOptions } from './copy-options.js';
+import { eachDataRow } from './data-row.js';
+
+/** `COPY (question) TO STDOUT`: the rows of `inner` as CopyData, one message a row. @throws WireError */
+export function copyStatement(inner: Statement, options: CopyOptions): Statement {
+  const columns = inner.columns ?? [];
+  if (inner.parameterTypes.length > 0) throw error('42P02', 'COPY takes no parameters');
+  requireColumns(options, columns);
+  const format = options.format === 'binary' ? 1 : 0;
+  return {
+    parameterTypes: [],
+    columns: null,
+    copy: { columns: columns.length, format },
+    open: async () => {
+      const resultFormats = columns.map(() => format as 0 | 1);
+      const portal = await inner.open({ parameterFormats: [], parameters: [], resultFormats });
+      return copyPortal(portal, columns, options);
+    },
+  };
+}
+
+function requireColumns({ forceQuote }: CopyOptions, columns: readonly ColumnDescription[]): void {
+  if (forceQuote === '*') return;
+  for (const name of forceQuote) {
+    if (!columns.some((c) => c.name === name)) throw error('42703', `column "${name}" does not exist`);
+  }
+}
+
+const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
+const TRAILER = Buffer.from([0xff, 0xff]);
+
+function copyPortal(portal: Portal, columns: readonly ColumnDescription[], options: CopyOptions): Portal {
+  const row = options.format === 'binary' ? binaryRow : textRow(columns, options);
+  return {
+    async fetch(_maxRows, rows) {
+      if (options.format === 'binary') await rows.write(copyData(SIGNATURE));
+      if (options.header) await rows.write(headerRow(columns, options));
+      const copied: RowWriter = {
+        write: (messages) => rows.write(Buffer.concat([...eachDataRow(messages)].map(row))),
+      };
+      const result = await portal.fetch(0, copied);
+      if (options.format === 'binary') await rows.write(copyData(TRAILER));
+      return { ...result, tag: result.tag.replace(/^SELECT/, 'COPY') };
+    },
+    close: () => portal.close(),
+  };
+}
+
+function copyData(body: Uint8Array): Buffer {
+  const message = Buffer.allocUnsafe(5 + body.length);
+  message.write('d', 0, 'latin1');
+  message.writeInt32BE(4 + body.length, 1);
+  message.set(body, 5);
+  return message;
+}
+
+/** A row of binary COPY is a DataRow under another name. */
+function binaryRow(dataRow: Uint8Array): Buffer {
+  return copyData(dataRow.subarray(5));
+}
+
+function textRow(
+  columns: readonly ColumnDescription[],
+  options: CopyOptions,
+): (dataRow: Uint8Array) => Buffer {
+  const { forceQuote } = options;
+  const forced = columns.map((c) => forceQuote === '*' || forceQuote.includes(c.name));
+  return (dataRow) => {
+    const values = valuesOf(dataRow);
+    const parts = values.map((v, i) => valueText(v, forced[i] === true, values.length === 1, options));
+    return copyData(Buffer.from(`${parts.join(options.delimiter)}\n`, 'utf8'));
+  };
+}
+
+function headerRow(columns: readonly ColumnDescription[], options: CopyOptions): Buffer {
+  const names = columns.map((c) => valueText(c.name, false, columns.length === 1, options));
+  return copyData(Buffer.from(`${names.join(options.delimiter)}\n`, 'utf8'));
+}
+
+function valuesOf(dataRow: Uint8Array): readonly (string | null)[] {
+  const row = Buffer.from(dataRow.buffer, dataRow.byteOffset, dataRow.byteLength);
+  const values: (string | null)[] = [];
+  for (let at = 7; at < row.length; ) {
+    const length = row.readInt32BE(at);
+    at += 4;
+    values.push(length < 0 ? null : row.toString('utf8', at, at + length));
+    at += Math.max(length, 0);
+  }
+  return values;
+}
+
+function valueText(value: string | null, forced: boolean, alone: boolean, options: CopyOptions): string {
+  if (value === null) return options.null;
+  return options.format === 'csv'
+    ? csvValue(value, forced, alone, options)
+    : escaped(value, options.delimiter);
+}
+
+const ESCAPES: ReadonlyMap<string, string> = new Map([
+  ['\b', '\\b'],
+  ['\f', '\\f'],
+  ['\n', '\\n'],
+  ['\r', '\\r'],
+  ['\t', '\\t'],
+  ['\v', '\\v'],
+  ['\\', '\\\\'],
+]);
+
+function escaped(value: string, delimiter: string): string {
+  const text = value.replace(/[\b\f\n\r\t\v\\]/g, (c) => ESCAPES.get(c) ?? c);
+  return ESCAPES.has(delimiter) ? text : text.replaceAll(delimiter, () => `\\${delimiter}`);
+}
+
+function csvValue(value: string, forced: boolean, alone: boolean, options: CopyOptions): string {
+  const { delimiter, quote, escape: mark } = options;
+  const special = value.includes(delimiter) || value.includes(quote) || /[\r\n]/.test(value);
+  if (!forced && !special && value !== options.null && !(alone && value === '\\.')) return value;
+  const inside = mark === quote ? value : value.replaceAll(mark, () => mark + mark);
+  return quote + inside.replaceAll(quote, () => mark + quote) + quote;
+}

@@ -1,0 +1,91 @@
+import type { parse } from 'osl-compiler';
+import { error, type Format, type Portal, type RowWriter, type Statement } from '../../wire/index.js';
+import type { Cursors, Declaration } from './cursor.js';
+
+type Node = ReturnType<typeof parse>['node'];
+
+/** A statement about cursors. `all` in FETCH and MOVE is every row that is left. */
+export type CursorCommand =
+  | { readonly kind: 'declare'; readonly declaration: Declaration }
+  | { readonly kind: 'fetch' | 'move'; readonly name: string; readonly count: number | 'all' }
+  /** Null: CLOSE ALL. */
+  | { readonly kind: 'close'; readonly name: string | null };
+
+const BINARY = 0x0001;
+const SCROLL = 0x0002;
+const HOLD = 0x0020;
+/** What the grammar gives for ALL. */
+const ALL = 2_147_483_647;
+
+/** The cursor statement that `node` is, or null. @throws WireError */
+export function cursorCommandOf(node: Node): CursorCommand | null {
+  if ('DeclareCursorStmt' in node) {
+    const { portalname: name = '', options = 0 } = node.DeclareCursorStmt;
+    if ((options & SCROLL) !== 0)
+      throw error('0A000', 'SCROLL cursors are not supported', { hint: 'cursors go forward only' });
+    const declaration = { name, binary: (options & BINARY) !== 0, hold: (options & HOLD) !== 0 };
+    return { kind: 'declare', declaration };
+  }
+  if ('ClosePortalStmt' in node) return { kind: 'close', name: node.ClosePortalStmt.portalname ?? null };
+  if (!('FetchStmt' in node)) return null;
+  const { direction, portalname: name = '', ismove = false } = node.FetchStmt;
+  const howMany = Number(node.FetchStmt.howMany ?? 0);
+  if (direction !== 'FETCH_FORWARD' || howMany < 0)
+    throw error('55000', 'cursor can only scan forward', { hint: 'FETCH NEXT, FETCH n or FETCH ALL' });
+  return { kind: ismove ? 'move' : 'fetch', name, count: howMany === ALL ? 'all' : howMany };
+}
+
+/** FETCH and MOVE. `admit` is called before each run: it records it, or throws. */
+export function fetchStatement(
+  cursors: Cursors,
+  command: Extract<CursorCommand, { kind: 'fetch' | 'move' }>,
+  admit: () => Promise<void>,
+): Statement {
+  const { kind, name, count } = command;
+  const columns = cursors.columnsOf(name);
+  const fixed: Format | null = cursors.isBinary(name) ? 1 : null;
+  return {
+    parameterTypes: [],
+    columns: kind === 'move' ? null : columns,
+    open: ({ resultFormats }) => {
+      const format = fixed ?? resultFormats[0] ?? 0;
+      if (resultFormats.some((f) => f !== format) && fixed === null)
+        throw error('0A000', 'FETCH gives all columns in one format');
+      return fetchPortal(
+        count,
+        admit,
+        async (portion, rows) => {
+          const into = kind === 'move' ? NOWHERE : rows;
+          const result = await cursors.fetch(name, portion, format, into);
+          return { ...result, given: Number(result.tag.slice(result.tag.lastIndexOf(' ') + 1)) };
+        },
+        kind.toUpperCase(),
+      );
+    },
+  };
+}
+
+const NOWHERE: RowWriter = { write: () => undefined };
+
+type Step = (
+  portion: number,
+  rows: RowWriter,
+) => Promise<Awaited<ReturnType<Portal['fetch']>> & { readonly given: number }>;
+
+function fetchPortal(count: number | 'all', admit: () => Promise<void>, step: Step, tag: string): Portal {
+  let left = count;
+  let admitted = false;
+  return {
+    async fetch(maxRows, rows) {
+      if (!admitted) await admit();
+      admitted = true;
+      if (left === 0) return { suspended: false, tag: `${tag} 0` };
+      const portion = left === 'all' ? maxRows : maxRows === 0 ? left : Math.min(left, maxRows);
+      const { given, suspended, ...rest } = await step(portion, rows);
+      if (left !== 'all') left -= given;
+      const more = suspended && left !== 0 && maxRows > 0 && given === maxRows;
+      return { ...rest, suspended: more, tag: `${tag} ${given}` };
+    },
+    close: () => undefined,
+  };
+}

@@ -1,0 +1,109 @@
+import {
+  error,
+  type FetchResult,
+  type Format,
+  type Portal,
+  type RowWriter,
+  type Statement,
+} from '../../wire/index.js';
+
+/** A declared cursor. Its question runs at the first FETCH, in the format that FETCH asks for. */
+interface Cursor {
+  readonly statement: Statement;
+  readonly parameterFormats: readonly Format[];
+  readonly parameters: readonly (Uint8Array | null)[];
+  /** DECLARE … BINARY: values are binary whatever FETCH says. */
+  readonly binary: boolean;
+  readonly hold: boolean;
+  /** The block that declared it is still open. */
+  inBlock: boolean;
+  portal: { readonly run: Portal; readonly format: Format; ended: boolean } | null;
+}
+
+/** What DECLARE says of a cursor. */
+export interface Declaration {
+  readonly name: string;
+  readonly binary: boolean;
+  readonly hold: boolean;
+}
+
+/** Cursors that one session may have. */
+const MOST = 64;
+
+/** The cursors of one session. They go forward only. */
+export class Cursors {
+  readonly #byName = new Map<string, Cursor>();
+
+  /** @throws WireError 42P03, 53400 */
+  declare(
+    { name, binary, hold }: Declaration,
+    statement: Statement,
+    parameterFormats: readonly Format[],
+    parameters: readonly (Uint8Array | null)[],
+    inBlock: boolean,
+  ): void {
+    if (this.#byName.has(name)) throw error('42P03', `cursor "${name}" already exists`);
+    if (this.#byName.size >= MOST) throw error('53400', `too many cursors: at most ${MOST}`);
+    const copies = parameters.map((p) => (p === null ? null : Buffer.from(p)));
+    const cursor = { statement, parameterFormats, parameters: copies, binary, hold, inBlock, portal: null };
+    this.#byName.set(name, cursor);
+  }
+
+  columnsOf(name: string): Statement['columns'] {
+    return this.#cursor(name).statement.columns;
+  }
+
+  isBinary(name: string): boolean {
+    return this.#cursor(name).binary;
+  }
+
+  /** At most `count` rows; 0 is all that are left. @throws WireError */
+  async fetch(name: string, count: number, format: Format, rows: RowWriter): Promise<FetchResult> {
+    const cursor = this.#cursor(name);
+    cursor.portal ??= { run: await open(cursor, format), format, ended: false };
+    const { portal } = cursor;
+    if (portal.format !== format)
+      throw error('0A000', `cursor "${name}" was begun in another format`, { hint: 'fetch in one format' });
+    if (portal.ended) return { suspended: false, tag: 'SELECT 0' };
+    try {
+      const result = await portal.run.fetch(count, rows);
+      portal.ended = !result.suspended;
+      return result;
+    } catch (cause) {
+      portal.ended = true;
+      throw cause;
+    }
+  }
+
+  /** @throws WireError 34000 */
+  async close(name: string): Promise<void> {
+    const cursor = this.#cursor(name);
+    this.#byName.delete(name);
+    await cursor.portal?.run.close();
+  }
+
+  /** COMMIT keeps the cursors WITH HOLD; ROLLBACK keeps those of earlier blocks only. */
+  async endBlock(committed: boolean): Promise<void> {
+    for (const [name, cursor] of this.#byName) {
+      const stays = cursor.hold && (committed || !cursor.inBlock);
+      if (stays) cursor.inBlock = false;
+      else await this.close(name);
+    }
+  }
+
+  async closeAll(): Promise<void> {
+    for (const name of [...this.#byName.keys()]) await this.close(name);
+  }
+
+  #cursor(name: string): Cursor {
+    const cursor = this.#byName.get(name);
+    if (cursor === undefined) throw error('34000', `cursor "${name}" does not exist`);
+    return cursor;
+  }
+}
+
+async function open(cursor: Cursor, format: Format): Promise<Portal> {
+  const { statement, parameterFormats, parameters } = cursor;
+  const resultFormats = (statement.columns ?? []).map(() => format);
+  return statement.open({ parameterFormats, parameters, resultFormats });
+}

@@ -1,0 +1,78 @@
+import { execFile } from 'node:child_process';
+import { createPgFrontend } from '../../src/pg/index.js';
+import { type NativePostgres, startNativePostgres } from '../support/native-postgres.js';
+import { startTestService, type TestService } from '../support/service.js';
+
+/** The shop behind the gateway, and the same tables as an auditor sees them straight from Postgres. */
+export interface Both {
+  readonly shop: TestService;
+  readonly port: number;
+  /** Environment for clients of the gateway. */
+  gateway(user: string): Promise<NodeJS.ProcessEnv>;
+  /** Environment for clients of Postgres itself, with views named as the entities. */
+  readonly direct: NodeJS.ProcessEnv;
+  close(): Promise<void>;
+}
+
+const VIEWS = `
+CREATE SCHEMA entities;
+CREATE VIEW entities.customer AS SELECT * FROM shop.customers;
+CREATE VIEW entities."order" AS SELECT * FROM shop.orders;
+CREATE VIEW entities.product AS SELECT * FROM shop.products;
+CREATE VIEW entities.sample AS SELECT * FROM shop.samples;`;
+
+/** Null where there is no native Postgres to compare with. */
+export async function startBoth(): Promise<Both | null> {
+  const postgres = await startNativePostgres();
+  if (postgres === null) return null;
+  const shop = await startTestService({ postgres });
+  await shop.engine.system.script(VIEWS);
+  const frontend = createPgFrontend(shop.service, {});
+  const { port } = await frontend.listen(0, '127.0.0.1');
+  return {
+    shop,
+    port,
+    gateway: async (user) => ({
+      ...process.env,
+      PGHOST: '127.0.0.1',
+      PGPORT: String(port),
+      PGUSER: user,
+      PGPASSWORD: await shop.token(user),
+      PGDATABASE: 'osl',
+    }),
+    direct: directly(postgres),
+    async close() {
+      await frontend.stop();
+      await shop.close();
+      await postgres.stop();
+    },
+  };
+}
+
+function directly(postgres: NativePostgres): NodeJS.ProcessEnv {
+  const url = new URL(postgres.url);
+  return {
+    ...process.env,
+    PGHOST: url.hostname,
+    PGPORT: url.port,
+    PGUSER: url.username,
+    PGPASSWORD: url.password,
+    PGDATABASE: url.pathname.slice(1),
+    PGOPTIONS: '-c search_path=entities -c default_transaction_read_only=on -c TimeZone=UTC',
+  };
+}
+
+/** What psql prints for a script: rows, command tags, and of an error its SQLSTATE. */
+export function psqlScript(env: NodeJS.ProcessEnv, script: string): Promise<string> {
+  const args = ['-X', '-A', '-t', '-e', '-v', 'VERBOSITY=sqlstate', '-f', '-'];
+  return new Promise((resolve, reject) => {
+    const child = execFile(
+      'psql',
+      args,
+      { env, timeout: 60_000, encoding: 'latin1', maxBuffer: 1 << 26 },
+      (error, out, err) =>
+        error === null ? resolve(out + err) : reject(new Error(`${error.message} ${err}`)),
+    );
+    child.stdin?.end(script);
+  });
+}
