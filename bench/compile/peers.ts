@@ -46,23 +46,30 @@ export async function withPeers<T>(work: (peers: readonly Peer[]) => Promise<T>)
   }
 }
 
+/** Microseconds of each of `n` of our compilations. */
+type Ours = (n: number) => readonly number[];
+
 /** Each peer against us, in turns, after both are warm. */
 export async function runPeers(
   peers: readonly Peer[],
   rounds: number,
   size: number,
-  ours: (n: number) => readonly number[],
+  ours: { readonly known: Ours; readonly cold: Ours },
 ): Promise<readonly Measure[]> {
   const measures: Measure[] = [];
   for (const peer of peers) {
     await peer.time(0, 2 * size);
-    const us: number[] = [];
+    const known: number[] = [];
+    const cold: number[] = [];
     const them: number[] = [];
     for (let round = 1; round <= rounds; round++) {
-      us.push(median(ours(size)));
+      known.push(median(ours.known(10 * size)));
+      cold.push(median(ours.cold(size)));
       them.push(await peer.time(1_000 + round * size, size));
     }
-    measures.push(paired(peer.id, 'µs', 'less', us, them, peer.name));
+    const coldId = peer.id.replace('compile.', 'compile.cold_');
+    measures.push(paired(peer.id, 'µs', 'less', known, them, peer.name));
+    measures.push(paired(coldId, 'µs', 'less', cold, them, peer.name));
   }
   return measures;
 }

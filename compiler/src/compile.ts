@@ -3,7 +3,9 @@ import { bind, type Features } from './bind/index.js';
 import type { Catalog } from './catalog.js';
 import { queryError } from './errors.js';
 import { type GovernedPlan, govern } from './govern/index.js';
+import { PlanTemplate } from './govern/template.js';
 import { parse } from './parse.js';
+import type { ShapedText } from './shape/scan.js';
 import { type TypeName, typeOfOid } from './types.js';
 
 export interface CompileOptions {
@@ -25,6 +27,35 @@ export function compile(
   access: Access,
   options: CompileOptions = {},
 ): GovernedPlan {
+  return compiled(text, catalog, access, options).plan;
+}
+
+export interface Compiled {
+  readonly plan: GovernedPlan;
+  /** The plan of all texts like this one; null where only this text has it. */
+  readonly template: PlanTemplate | null;
+}
+
+/**
+ * Compiles `text`, of which `shaped` is what `shapeOf` says, so that other texts of its shape need not be compiled.
+ * A text without a shape has no template.
+ *
+ * @throws QueryError as `compile` does
+ */
+export function compileTemplate(
+  text: string,
+  shaped: ShapedText | null,
+  catalog: Catalog,
+  access: Access,
+  options: CompileOptions = {},
+): Compiled {
+  const { plan, bound, quoted } = compiled(text, catalog, access, options);
+  // Where words were quoted for the parser, places in its tree are not those of the text.
+  const plain = shaped !== null && !quoted;
+  return { plan, template: plain ? PlanTemplate.of(plan, bound, shaped.literals) : null };
+}
+
+function compiled(text: string, catalog: Catalog, access: Access, options: CompileOptions) {
   try {
     const parsed = parse(text);
     const bound = bind(
@@ -34,7 +65,8 @@ export function compile(
       options.features ?? ALL_FEATURES,
       declared(options.parameterOids ?? []),
     );
-    return govern(bound, access, catalog, (hop) => compile(hop, catalog, access));
+    const plan = govern(bound, access, catalog, (hop) => compile(hop, catalog, access));
+    return { plan, bound, quoted: parsed.source.quoted.length > 0 };
   } catch (error) {
     throw error instanceof RangeError ? queryError('tooDeep', {}) : error;
   }

@@ -11,7 +11,7 @@ export {
   type Metric,
   type Relation,
 } from './catalog.js';
-export { ALL_FEATURES, type CompileOptions, compile } from './compile.js';
+export { ALL_FEATURES, type Compiled, type CompileOptions, compile, compileTemplate } from './compile.js';
 export { type Emitted, emit } from './emit/index.js';
 export {
   assertNever,
@@ -35,6 +35,7 @@ export { GovernedPlan } from './govern/governed-plan.js';
 export { REDACTED } from './govern/mask.js';
 export { type GovernedSample, governSample, type SampledColumn, type SampleKind } from './govern/sample.js';
 export { isStored, type StoredName, stored } from './govern/stores.js';
+export type { PlanTemplate } from './govern/template.js';
 export {
   type ArgumentType,
   type DecoderName,
@@ -56,6 +57,7 @@ export {
   type RuntimeRelation,
   type Traversal,
 } from './runtime.js';
+export { type PlainLiteral, type ShapedText, shapeOf } from './shape/scan.js';
 export { nearest } from './text.js';
 export {
   type ArrayType,

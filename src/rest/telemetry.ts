@@ -54,6 +54,9 @@ function serviceGauges(registry: Registry, service: Service, wireSessions: () =>
   };
   const plans = service.plans;
   gauge('osl_plan_cache_hits', 'Questions whose plan was known', () => plans.stats().hits);
+  gauge('osl_plan_cache_shape_hits', 'Questions that differ from a known one in literals only', () => {
+    return plans.stats().shapeHits;
+  });
   gauge('osl_plan_cache_misses', 'Questions that were compiled', () => plans.stats().misses);
   gauge('osl_plan_cache_entries', 'Plans kept', () => plans.stats().entries);
   gauge('osl_plan_cache_bytes', 'What the kept plans weigh, roughly', () => plans.stats().bytes);

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import {
-  compile,
+  compileTemplate,
   emit,
   type GovernedPlan,
   InternalError,
@@ -175,23 +175,22 @@ export async function limit(
 
 const WIRE_PATIENCE_SECONDS = 1;
 
-/** The governed plan of a question, from the cache where the same was asked under the same rights. */
+/** The governed plan of a question, from the cache where the same, or its like, was asked under the same rights. */
 function planOf(service: Service, caller: Caller, question: Question): GovernedPlan {
   const text = textOf(question.body);
   const { access, manifest } = caller;
-  const key = `${manifest.catalog.version} ${access.signature} ${question.parameterOids.join(',')} ${text}`;
-  const known = service.plans.get(key);
-  if (known !== null) return known;
-  if (isEmpty(access)) {
-    parse(text);
-    throw queryError('noAccess', {});
-  }
-  const plan = compile(text, manifest.catalog, access, {
-    parameterOids: question.parameterOids,
-    features: service.features,
+  const { parameterOids } = question;
+  const rights = `${manifest.catalog.version} ${access.signature} ${parameterOids.join(',')}`;
+  return service.plans.planOf(rights, text, (shaped) => {
+    if (isEmpty(access)) {
+      parse(text);
+      throw queryError('noAccess', {});
+    }
+    return compileTemplate(text, shaped, manifest.catalog, access, {
+      parameterOids,
+      features: service.features,
+    });
   });
-  service.plans.set(key, plan);
-  return plan;
 }
 
 function textOf(body: Body): string {

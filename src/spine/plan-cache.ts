@@ -1,64 +1,133 @@
-import { emit, type GovernedPlan } from 'osl-compiler';
+import {
+  type Compiled,
+  emit,
+  type GovernedPlan,
+  type PlanTemplate,
+  type ShapedText,
+  shapeOf,
+} from 'osl-compiler';
 
 export interface PlanCacheStats {
+  /** Questions whose very text was known. */
   readonly hits: number;
+  /** Questions that differ from a known one in literals only. */
+  readonly shapeHits: number;
+  /** Questions that were compiled. */
   readonly misses: number;
   readonly entries: number;
   readonly bytes: number;
 }
 
 /**
- * Governed plans by exact text and rights. The key has the versions of manifest and policy in it, so what is found
- * is right at the time of looking; what an old version left is pushed out in time.
+ * Governed plans by rights and text. A text that differs from a known one in its literals alone has the known plan,
+ * with its own values. `rights` has the versions of manifest and policy in it, so what is found is right at the time
+ * of looking; what an old version left is pushed out in time.
  */
 export interface PlanCache {
-  get(key: string): GovernedPlan | null;
-  set(key: string, plan: GovernedPlan): void;
+  /**
+   * The plan of `text` under `rights`, compiled where it is not known.
+   *
+   * @param compile is given what `shapeOf` says of the text; what it throws passes
+   */
+  planOf(rights: string, text: string, compile: (shaped: ShapedText | null) => Compiled): GovernedPlan;
   stats(): PlanCacheStats;
 }
 
-interface Entry {
-  readonly plan: GovernedPlan;
-  readonly bytes: number;
-}
+/** One text's plan, or the plans of one shape, which differ in the literals that a plan depends on. */
+type Entry =
+  | { readonly kind: 'text'; readonly plan: GovernedPlan; bytes: number }
+  | { readonly kind: 'shape'; readonly templates: PlanTemplate[]; bytes: number };
 
 /** What one plan's tree weighs beside its texts, roughly. */
 const PLAN_BYTES = 4_096;
+/** Plans of one shape; the oldest makes room. */
+const TEMPLATES = 16;
 
 /** A least-recently-used cache of at most `maxBytes`. */
 export function createPlanCache(maxBytes: number): PlanCache {
   const entries = new Map<string, Entry>();
+  const counts = { hits: 0, shapeHits: 0, misses: 0 };
   let bytes = 0;
-  let hits = 0;
-  let misses = 0;
-  const drop = (key: string, entry: Entry): void => {
+
+  const touched = (key: string): Entry | undefined => {
+    const entry = entries.get(key);
+    if (entry === undefined) return undefined;
     entries.delete(key);
-    bytes -= entry.bytes;
+    entries.set(key, entry);
+    return entry;
+  };
+  const put = (key: string, entry: Entry): void => {
+    bytes += entry.bytes - (entries.get(key)?.bytes ?? 0);
+    entries.delete(key);
+    entries.set(key, entry);
+    for (const [oldest, { bytes: freed }] of entries) {
+      if (bytes <= maxBytes) break;
+      entries.delete(oldest);
+      bytes -= freed;
+    }
+  };
+  const keep = (rights: string, text: string, shaped: ShapedText | null, compiled: Compiled): void => {
+    const { plan, template } = compiled;
+    if (shaped === null || template === null || shaped.literals.length === 0) {
+      const key = textKey(rights, text);
+      put(key, { kind: 'text', plan, bytes: weight(key, [plan]) });
+      return;
+    }
+    const key = shapeKey(rights, shaped);
+    const known = entries.get(key);
+    const others = known?.kind === 'shape' ? known.templates.slice(1 - TEMPLATES) : [];
+    const templates = [...others, template];
+    put(key, {
+      kind: 'shape',
+      templates,
+      bytes: weight(
+        key,
+        templates.map((t) => t.plan),
+      ),
+    });
   };
   return {
-    get(key) {
-      const entry = entries.get(key);
-      if (entry === undefined) {
-        misses++;
-        return null;
+    planOf(rights, text, compile) {
+      const exact = touched(textKey(rights, text));
+      if (exact?.kind === 'text') {
+        counts.hits++;
+        return exact.plan;
       }
-      hits++;
-      entries.delete(key);
-      entries.set(key, entry);
-      return entry.plan;
-    },
-    set(key, plan) {
-      const before = entries.get(key);
-      if (before !== undefined) drop(key, before);
-      const size = 2 * (key.length + emit(plan).sql.length) + PLAN_BYTES;
-      if (size > maxBytes) return;
-      entries.set(key, { plan, bytes: size });
-      bytes += size;
-      for (const [oldest, entry] of entries) {
-        if (bytes <= maxBytes) break;
-        drop(oldest, entry);
+      const shaped = shapeOf(text);
+      const like = shaped === null ? undefined : touched(shapeKey(rights, shaped));
+      if (shaped !== null && like?.kind === 'shape') {
+        const plan = filled(like.templates, shaped);
+        if (plan !== null) {
+          counts.shapeHits++;
+          return plan;
+        }
       }
+      counts.misses++;
+      const compiled = compile(shaped);
+      keep(rights, text, shaped, compiled);
+      return compiled.plan;
     },
-    stats: () => ({ hits, misses, entries: entries.size, bytes }),
+    stats: () => ({ ...counts, entries: entries.size, bytes }),
   };
+}
+
+function filled(templates: readonly PlanTemplate[], { literals }: ShapedText): GovernedPlan | null {
+  for (let i = templates.length - 1; i >= 0; i--) {
+    const plan = templates[i]?.fill(literals) ?? null;
+    if (plan !== null) return plan;
+  }
+  return null;
+}
+
+// A shape and a text can be the same characters; they are never the same key.
+function textKey(rights: string, text: string): string {
+  return `t ${rights} ${text}`;
+}
+
+function shapeKey(rights: string, { shape }: ShapedText): string {
+  return `s ${rights} ${shape}`;
+}
+
+function weight(key: string, plans: readonly GovernedPlan[]): number {
+  return plans.reduce((sum, p) => sum + 2 * emit(p).sql.length + PLAN_BYTES, 2 * key.length);
 }

@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import {
   type Access,
   type AttributePattern,
@@ -138,3 +139,12 @@ t.test('a catalog of hostile physical names is quoted', async (t) => {
 function fail(): never {
   throw new Error('the tag relation has no columns');
 }
+
+t.test('constants of the syntax tree are looked at in two places only', async (t) => {
+  // Whoever else looked would make a plan depend on a literal that its template thinks free.
+  const bind = new URL('../../../compiler/src/bind/', import.meta.url);
+  const looking = readdirSync(bind).filter((file) =>
+    /\b(?:ival|fval)\b|A_Const\.sval|\bsval\.sval/.test(readFileSync(new URL(file, bind), 'utf8')),
+  );
+  t.same(looking.sort(), ['ast.ts', 'expression.ts']);
+});

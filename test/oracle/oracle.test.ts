@@ -4,7 +4,7 @@ import t from 'tap';
 import { Coverage } from './coverage.js';
 import { diceArbitrary } from './dice.js';
 import { asAsked, asCopied, randomQuestion } from './questions.js';
-import { asBytes, openOracle, stage } from './trial.js';
+import { asBytes, openOracle, stage, templates } from './trial.js';
 import { randomWorld } from './world.js';
 
 /**
@@ -64,6 +64,10 @@ t.test('the governed answer is that of the copy', async (t) => {
   t.comment(`${JSON.stringify(counts)} in ${Date.now() - started} ms`);
   t.comment(coverage.summary());
   t.ok(counts.refused < counts.asked / 5, 'few keys are refused');
+  t.ok(
+    templates.filled > counts.asked / 5,
+    `${templates.filled} plans came from the same question with other literals`,
+  );
   t.ok(counts.empty < counts.asked / 2, 'most answers have rows');
   t.same(coverage.emptyPairs(), [], 'every pair of node, mask, join and grant union was met');
   if (RUNS >= MANY) t.same(coverage.emptyCells(), [], 'and every cell');

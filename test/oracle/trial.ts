@@ -1,7 +1,19 @@
-import { compile, type Emitted, emit, type GovernedPlan, oidOf, QueryError, valuesOf } from 'osl-compiler';
+import {
+  compile,
+  compileTemplate,
+  type Emitted,
+  emit,
+  type GovernedPlan,
+  oidOf,
+  QueryError,
+  shapeOf,
+  valuesOf,
+} from 'osl-compiler';
+import { withOtherLiterals } from '../compiler/tokens.js';
 import { type Answer, type Engine, openEngine } from '../golden/engine.js';
 import { padOf } from '../golden/outcome.js';
 import { allClear, copiesSql, copyCatalog, tablesSql } from './copies.js';
+import { diceFrom } from './dice.js';
 import { asAsked, asCopied, type Question } from './questions.js';
 import { accessOf, catalogOf, type World } from './world.js';
 
@@ -38,13 +50,39 @@ export async function stage(world: World, engine: Engine): Promise<Stage> {
   };
 }
 
+/** How many plans came from the template of a text with other literals, as the service's cache has them. */
+export const templates = { asked: 0, filled: 0 };
+
+/** The plan, by way of the same question with other literals; null where that one has another plan, or none. */
+function fromTemplate(
+  text: string,
+  catalog: Parameters<typeof compile>[1],
+  access: Parameters<typeof compile>[2],
+): GovernedPlan | null {
+  const shaped = shapeOf(text);
+  const other = withOtherLiterals(text, diceFrom(text.length));
+  if (shaped === null || other === text) return null;
+  const reshaped = shapeOf(other);
+  if (reshaped?.shape !== shaped.shape) return null;
+  templates.asked++;
+  try {
+    const { template } = compileTemplate(other, reshaped, catalog, access);
+    const plan = template?.fill(shaped.literals) ?? null;
+    if (plan !== null) templates.filled++;
+    return plan;
+  } catch (error) {
+    if (error instanceof QueryError) return null;
+    throw error;
+  }
+}
+
 export function planOrRefusal(
   text: string,
   catalog: Parameters<typeof compile>[1],
   access: Parameters<typeof compile>[2],
 ): GovernedPlan | null {
   try {
-    return compile(text, catalog, access);
+    return fromTemplate(text, catalog, access) ?? compile(text, catalog, access);
   } catch (error) {
     if (error instanceof QueryError && error.entry === 'keyNotClear') return null;
     if (error instanceof QueryError) throw new Error(`${error.code} ${error.message}: ${text}`);

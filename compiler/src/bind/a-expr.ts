@@ -166,8 +166,8 @@ function bindIn(negated: boolean, node: A_Expr, env: Environment): Expr {
   const left = coerce(arg, argumentTypes[0] ?? argType, ctx, node.location);
   const elementType = argumentTypes[1] ?? argType;
   const values = bounds.map((b) => coerce(b, elementType, ctx, node.location));
-  const literals = values.map((v) => (v.kind === 'null' ? null : ctx.literalText(v)));
-  const plain = values.every((v, i) => v.kind === 'null' || typeof literals[i] === 'string');
+  const literals = values.map((v) => (v.kind === 'null' ? null : ctx.literalIn(v)));
+  const plain = values.every((v, i) => v.kind === 'null' || literals[i] !== null);
   if (plain && !isArray(elementType)) {
     const array = ctx.literal(literals, arrayOf(elementType));
     return ctx.at(

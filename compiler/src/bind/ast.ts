@@ -1,4 +1,4 @@
-import type { Node } from '@pgsql/types';
+import type { A_Const, Node } from '@pgsql/types';
 
 /** The text of a `String` node; empty for any other. */
 export function stringOf(node: Node | undefined): string {
@@ -17,8 +17,23 @@ export function kindOf(node: Node): string {
   return key.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
 }
 
+/** Constants whose value was looked at in the tree, so that the plan depends on it. */
+const READ = new WeakSet<A_Const>();
+
+export function wasRead(constant: A_Const): boolean {
+  return READ.has(constant);
+}
+
 /** The integer that a constant node holds, or null. */
 export function integerOf(node: Node | undefined): number | null {
-  if (node === undefined || !('A_Const' in node) || node.A_Const.ival === undefined) return null;
-  return node.A_Const.ival.ival ?? 0;
+  if (node === undefined || !('A_Const' in node)) return null;
+  READ.add(node.A_Const);
+  return node.A_Const.ival === undefined ? null : (node.A_Const.ival.ival ?? 0);
+}
+
+/** The text that a constant node holds between quotes, or null. */
+export function textOf(node: Node): string | null {
+  if (!('A_Const' in node)) return null;
+  READ.add(node.A_Const);
+  return node.A_Const.sval === undefined ? null : (node.A_Const.sval.sval ?? '');
 }

@@ -92,10 +92,10 @@ function structural(
   const value = bound.kind === 'untyped' ? bound.value : null;
   const literal =
     value !== null && 'literal' in value
-      ? value.literal
+      ? value.literal.read()
       : bound.kind === 'untyped'
         ? null
-        : ctx.literalText(bound);
+        : (ctx.literalIn(bound)?.read() ?? null);
   const text = literal?.toLowerCase() ?? null;
   if (text === null || !allowed.has(text)) {
     const units = [...allowed].join(', ');

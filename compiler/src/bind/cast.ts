@@ -85,7 +85,7 @@ function truncated(value: Expr, modifiers: readonly number[], location: Location
   if (modifiers.length !== 1 || length < 1 || left === 'none' || left === 'ambiguous') {
     throw ctx.error('unsupported', { construct: 'this length of a text type', hint: null }, location);
   }
-  const args = Object.freeze([value, ctx.literal(String(length), 'int4')]);
+  const args = Object.freeze([value, ctx.constant(String(length), 'int4')]);
   return ctx.at(Object.freeze({ kind: 'call', definition: left.definition, args, type: 'text' }), location);
 }
 
@@ -113,7 +113,7 @@ function bindIntervalCast(
     field === undefined ||
     value === null ||
     !('literal' in value) ||
-    !/^\s*[+-]?\d+\s*$/.test(value.literal)
+    !/^\s*[+-]?\d+\s*$/.test(value.literal.read())
   ) {
     throw env.ctx.error(
       'unsupported',
@@ -121,5 +121,5 @@ function bindIntervalCast(
       location,
     );
   }
-  return env.ctx.at(env.ctx.literal(`${value.literal.trim()} ${field}`, 'interval'), location);
+  return env.ctx.at(env.ctx.constant(`${value.literal.read().trim()} ${field}`, 'interval'), location);
 }

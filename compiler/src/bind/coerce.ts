@@ -2,11 +2,12 @@ import { castBetween, commonType as commonTypeOf } from '../functions/index.js';
 import type { Expr } from '../plan.js';
 import { arrayOf, elementOf, isArray, type ScalarType, type TypeName } from '../types.js';
 import type { BindContext, Location } from './context.js';
+import type { LiteralTest, WrittenLiteral } from './literals.js';
 
 /** A quoted literal, NULL, or `$n` whose type only its surroundings decide. */
 export interface Untyped {
   readonly kind: 'untyped';
-  readonly value: { readonly literal: string } | { readonly parameter: number } | null;
+  readonly value: { readonly literal: WrittenLiteral } | { readonly parameter: number } | null;
   readonly location: Location;
 }
 
@@ -34,9 +35,9 @@ export function coerce(bound: Bound, type: TypeName, ctx: BindContext, location?
       location ?? ctx.locationOf(bound),
     );
   }
-  const text = ctx.literalText(bound);
-  if (text !== null && NUMERIC.has(type) && NUMERIC.has(bound.type))
-    return ctx.at(ctx.literal(text, type), location);
+  const literal = ctx.literalIn(bound);
+  if (literal !== null && NUMERIC.has(type) && NUMERIC.has(bound.type))
+    return ctx.at(ctx.literal(literal, type), location);
   return ctx.at(
     Object.freeze({ kind: 'cast', arg: bound, type, modifiers: [], leakproof: cast.leakproof }),
     location,
@@ -63,24 +64,36 @@ function typed(untyped: Untyped, type: TypeName, ctx: BindContext): Expr {
 }
 
 /** Refuses literals that can be seen to be wrong; the engine judges the rest. */
-function checkedLiteral(text: string, type: TypeName, ctx: BindContext, location: Location): string {
-  const pattern = isArray(type) ? undefined : LITERAL_FORM.get(type);
-  if (pattern !== undefined && !pattern.test(text.trim()))
-    throw ctx.error('invalidLiteral', { type }, location);
-  return text;
+function checkedLiteral(
+  literal: WrittenLiteral,
+  type: TypeName,
+  ctx: BindContext,
+  location: Location,
+): WrittenLiteral {
+  const form = isArray(type) ? undefined : LITERAL_FORM.get(type);
+  if (form !== undefined && !literal.holds(form)) throw ctx.error('invalidLiteral', { type }, location);
+  return literal;
 }
 
 const INTEGER = /^[+-]?(\d[\d_]*|0[xX][\da-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+)$/;
 const NUMBER = /^[+-]?((\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?|nan|inf|infinity|0[xX][\da-fA-F_]+)$/i;
-const LITERAL_FORM: ReadonlyMap<ScalarType, RegExp> = new Map<ScalarType, RegExp>([
-  ['int2', INTEGER],
-  ['int4', INTEGER],
-  ['int8', INTEGER],
-  ['float4', NUMBER],
-  ['float8', NUMBER],
-  ['numeric', NUMBER],
-  ['bool', /^(t|tr|tru|true|f|fa|fal|fals|false|y|ye|yes|n|no|on|of|off|0|1)$/i],
-  ['uuid', /^\{?[\da-f]{4}-?([\da-f]{4}-?){7}\}?$/i],
+const BOOLEAN = /^(t|tr|tru|true|f|fa|fal|fals|false|y|ye|yes|n|no|on|of|off|0|1)$/i;
+const UUID = /^\{?[\da-f]{4}-?([\da-f]{4}-?){7}\}?$/i;
+const matching =
+  (pattern: RegExp): LiteralTest =>
+  (text) =>
+    pattern.test(text.trim());
+const isInteger = matching(INTEGER);
+const isNumber = matching(NUMBER);
+const LITERAL_FORM: ReadonlyMap<ScalarType, LiteralTest> = new Map<ScalarType, LiteralTest>([
+  ['int2', isInteger],
+  ['int4', isInteger],
+  ['int8', isInteger],
+  ['float4', isNumber],
+  ['float8', isNumber],
+  ['numeric', isNumber],
+  ['bool', matching(BOOLEAN)],
+  ['uuid', matching(UUID)],
 ]);
 
 /**

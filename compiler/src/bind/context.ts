@@ -1,9 +1,11 @@
+import type { A_Const } from '@pgsql/types';
 import type { Access } from '../access.js';
 import type { Catalog } from '../catalog.js';
 import { type ErrorName, type ErrorParameters, type QueryError, queryError } from '../errors.js';
-import type { Expr, LiteralValue, Parameter, Slot } from '../plan.js';
+import type { Expr, Parameter, Slot } from '../plan.js';
 import { positionAt, type SourceText } from '../text.js';
 import type { TypeName } from '../types.js';
+import { type Carried, LiteralSlots, WrittenLiteral } from './literals.js';
 import type { RuntimeDraft } from './runtime-draft.js';
 
 /** A place in the parsed text: a UTF-8 byte offset, or undefined where the parser gives none. */
@@ -25,7 +27,8 @@ export class BindContext {
   readonly features: Features;
   readonly #source: SourceText;
   readonly #slots: Slot[] = [];
-  readonly #slotKeys = new Map<string, number>();
+  readonly #literals = new LiteralSlots(this.#slots);
+  readonly #clientSlots = new Map<number, number>();
   readonly #clientTypes: (TypeName | null)[];
   readonly #locations = new WeakMap<Expr, number>();
   readonly #used = new Map<number, Set<string>>();
@@ -126,16 +129,24 @@ export class BindContext {
     return this.#locations.get(expr);
   }
 
-  /** A parameter that carries `value`; equal literals of one type share it. */
-  literal(value: LiteralValue, type: TypeName): Parameter {
-    const key = `${type}:${typeof value === 'string' ? 's' : 'a'}${JSON.stringify(value)}`;
-    return this.#parameter(key, type, { kind: 'literal', type, value });
+  /** The literal that constant `node` is. What is not in the caller's text is ours. */
+  written(text: string, node: A_Const): WrittenLiteral {
+    return this.#placed ? this.#literals.written(text, node) : new WrittenLiteral(text, null);
   }
 
-  /** The text of the literal that `expr` is, or null where it is none. */
-  literalText(expr: Expr): string | null {
-    const slot = expr.kind === 'parameter' ? this.#slots[expr.slot] : undefined;
-    return slot?.kind === 'literal' && typeof slot.value === 'string' ? slot.value : null;
+  /** A parameter that carries what was written; equal literals of one type share it. */
+  literal(value: Carried, type: TypeName): Parameter {
+    return Object.freeze({ kind: 'parameter', slot: this.#literals.slotOf(value, type), type });
+  }
+
+  /** A parameter that carries a value which the plan itself needs. */
+  constant(text: string, type: TypeName): Parameter {
+    return this.literal(new WrittenLiteral(text, null), type);
+  }
+
+  /** The literal that `expr` is, or null where it is none. */
+  literalIn(expr: Expr): WrittenLiteral | null {
+    return expr.kind === 'parameter' ? this.#literals.literalIn(expr.slot) : null;
   }
 
   /** `$n` (from 1) as `type`; the first use decides its type. */
@@ -146,25 +157,26 @@ export class BindContext {
     while (this.#clientTypes.length < number) this.#clientTypes.push(null);
     const known = this.#clientTypes[index] ?? type;
     this.#clientTypes[index] = known;
-    return this.#parameter(`$${index}`, known, { kind: 'client', type: known, index });
+    const slot =
+      this.#clientSlots.get(index) ??
+      this.#slots.push(Object.freeze({ kind: 'client', type: known, index })) - 1;
+    this.#clientSlots.set(index, slot);
+    return Object.freeze({ kind: 'parameter', slot, type: known });
   }
 
   clientTypeOf(number: number): TypeName | null {
     return this.#clientTypes[number - 1] ?? null;
   }
 
-  #parameter(key: string, type: TypeName, slot: Slot): Parameter {
-    const known = this.#slotKeys.get(key);
-    const index = known ?? this.#slots.push(Object.freeze(slot)) - 1;
-    this.#slotKeys.set(key, index);
-    return Object.freeze({ kind: 'parameter', slot: index, type });
-  }
-
-  finish(): { slots: readonly Slot[]; clientTypes: readonly TypeName[] } {
+  finish(): { slots: readonly Slot[]; literals: LiteralSlots; clientTypes: readonly TypeName[] } {
     const clientTypes = this.#clientTypes.map((t, i) => {
       if (t === null) throw queryError('parameterType', { index: i + 1 });
       return t;
     });
-    return { slots: Object.freeze(this.#slots), clientTypes: Object.freeze(clientTypes) };
+    return {
+      slots: Object.freeze(this.#slots),
+      literals: this.#literals,
+      clientTypes: Object.freeze(clientTypes),
+    };
   }
 }

@@ -112,14 +112,15 @@ function bindConstant(node: A_Const, env: Environment): Bound {
   const at = node.location;
   if (node.isnull === true) return { kind: 'untyped', value: null, location: at };
   if (node.sval !== undefined)
-    return { kind: 'untyped', value: { literal: node.sval.sval ?? '' }, location: at };
+    return { kind: 'untyped', value: { literal: ctx.written(node.sval.sval ?? '', node) }, location: at };
   if (node.boolval !== undefined) {
     return ctx.at(Object.freeze({ kind: 'boolean', value: node.boolval.boolval === true, type: 'bool' }), at);
   }
-  if (node.ival !== undefined) return ctx.at(ctx.literal(String(node.ival.ival ?? 0), 'int4'), at);
+  if (node.ival !== undefined)
+    return ctx.at(ctx.literal(ctx.written(String(node.ival.ival ?? 0), node), 'int4'), at);
   if (node.fval !== undefined) {
     const text = node.fval.fval ?? '0';
-    return ctx.at(ctx.literal(text, isInt8(text) ? 'int8' : 'numeric'), at);
+    return ctx.at(ctx.literal(ctx.written(text, node), isInt8(text) ? 'int8' : 'numeric'), at);
   }
   throw ctx.error('unsupported', { construct: 'a bit string', hint: null }, at);
 }

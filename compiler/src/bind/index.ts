@@ -8,15 +8,25 @@ import type { TypeName } from '../types.js';
 import { allQueries, leavesOf } from '../walk.js';
 import { kindOf } from './ast.js';
 import { BindContext, type Features } from './context.js';
+import type { LiteralSlots } from './literals.js';
 import { bindQuery, withUsedColumns } from './query.js';
 import { finishedRelation } from './runtime-draft.js';
 
 export type { Features } from './context.js';
+export {
+  type Carried,
+  carriedText,
+  type LiteralSlots,
+  type LiteralTest,
+  WrittenLiteral,
+} from './literals.js';
 export { bindPredicate } from './standalone.js';
 
 /** What a bound query is called to its reader. */
 export interface BoundPlan extends Plan {
   readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
+  /** Where the literals among `slots` come from. */
+  readonly literals: LiteralSlots;
 }
 
 /**

@@ -4,7 +4,7 @@ import { QueryError } from '../errors.js';
 import type { Aggregate, Expr } from '../plan.js';
 import { nearest } from '../text.js';
 import { mapChildren } from '../walk.js';
-import { nameParts, stringOf } from './ast.js';
+import { nameParts, stringOf, textOf } from './ast.js';
 import type { Location } from './context.js';
 import type { Environment } from './environment.js';
 import { bindPredicateNode, bindValue } from './expression.js';
@@ -69,7 +69,8 @@ function metricName(node: FuncCall, env: Environment): string {
   const arg = node.args?.[0];
   if (arg !== undefined && node.args?.length === 1) {
     if ('ColumnRef' in arg && arg.ColumnRef.fields?.length === 1) return stringOf(arg.ColumnRef.fields[0]);
-    if ('A_Const' in arg && arg.A_Const.sval !== undefined) return arg.A_Const.sval.sval ?? '';
+    const text = textOf(arg);
+    if (text !== null) return text;
   }
   const detail = `${nameParts(node.funcname).join('.').toUpperCase()} takes the name of one metric`;
   throw env.ctx.error('typeMismatch', { detail, hint: 'MEASURE(package_count)' }, node.location);

@@ -1,5 +1,6 @@
 import type { FuncCall, Node } from '@pgsql/types';
 import { nearest } from '../text.js';
+import { integerOf, textOf } from './ast.js';
 import type { BindContext, Location } from './context.js';
 
 /** The arguments of a table function: all by name, each once. */
@@ -77,17 +78,12 @@ export function countArgument(
 ): number {
   const node = args.byName.get(name);
   if (node === undefined) return fallback;
-  const value =
-    'A_Const' in node && node.A_Const.ival !== undefined ? (node.A_Const.ival.ival ?? 0) : Number.NaN;
+  const value = integerOf(node) ?? Number.NaN;
   if (!Number.isInteger(value) || value < least || value > most) {
     const detail = `\`${name}\` is a whole number from ${least} to ${most}`;
     throw ctx.error('typeMismatch', { detail, hint: null }, locationOf(node, args));
   }
   return value;
-}
-
-export function textOf(node: Node): string | null {
-  return 'A_Const' in node && node.A_Const.sval !== undefined ? (node.A_Const.sval.sval ?? '') : null;
 }
 
 export function locationOf(node: Node, args: NamedArguments): Location {

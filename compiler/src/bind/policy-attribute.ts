@@ -1,7 +1,7 @@
 import type { Node } from '@pgsql/types';
 import type { Expr } from '../plan.js';
 import { equalityOf } from './a-expr.js';
-import { nameParts } from './ast.js';
+import { nameParts, textOf } from './ast.js';
 import type { Location } from './context.js';
 import type { Environment } from './environment.js';
 import { bindValue } from './expression.js';
@@ -12,14 +12,15 @@ export function attributeArgument(node: Node, env: Environment): string | null {
   const call = node.FuncCall;
   if (nameParts(call.funcname).join('.') !== 'attribute') return null;
   const arg = call.args?.[0];
-  if (arg === undefined || call.args?.length !== 1 || !('A_Const' in arg) || arg.A_Const.sval === undefined) {
+  const name = arg === undefined || call.args?.length !== 1 ? null : textOf(arg);
+  if (name === null) {
     throw env.ctx.error(
       'typeMismatch',
       { detail: 'attribute() takes one quoted name', hint: "attribute('region')" },
       call.location,
     );
   }
-  return arg.A_Const.sval.sval ?? '';
+  return name;
 }
 
 /** `value = attribute('name')`: true if the value is one of the attribute's. */

@@ -4,11 +4,12 @@ import type { ColumnRef, Expr, RuntimeScan } from '../plan.js';
 import { ORDINAL, PASSAGE_COLUMNS } from '../runtime.js';
 import type { TypeName } from '../types.js';
 import { visitExpr } from '../walk.js';
+import { integerOf, textOf } from './ast.js';
 import { coerce } from './coerce.js';
 import type { BindContext } from './context.js';
 import type { Environment } from './environment.js';
 import { bindExpression } from './expression.js';
-import { locationOf, nameArgument, namedArguments, requiredArgument, textOf } from './named-arguments.js';
+import { locationOf, nameArgument, namedArguments, requiredArgument } from './named-arguments.js';
 import { draftScan, type RetrievalDraft } from './runtime-draft.js';
 import { innerScope, type ScopeColumn, type ScopeItem } from './scope.js';
 
@@ -97,13 +98,12 @@ function queryArgument(args: Arguments, ctx: BindContext): Expr {
 function topKArgument(args: Arguments, facet: FacetStore, ctx: BindContext): Expr {
   const node = requiredArgument(args, 'top_k', ctx);
   if ('ParamRef' in node) return constantArgument(args, 'top_k', 'int4', ctx);
-  const value =
-    'A_Const' in node && node.A_Const.ival !== undefined ? (node.A_Const.ival.ival ?? 0) : Number.NaN;
+  const value = integerOf(node) ?? Number.NaN;
   if (!Number.isInteger(value) || value < 1 || value > facet.maxTopK) {
     const detail = `\`top_k\` is a whole number from 1 to ${facet.maxTopK}`;
     throw ctx.error('typeMismatch', { detail, hint: null }, locationOf(node, args));
   }
-  return ctx.literal(String(value), 'int4');
+  return ctx.constant(String(value), 'int4');
 }
 
 /**

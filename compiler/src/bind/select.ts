@@ -3,7 +3,7 @@ import { fingerprint } from '../emit/fingerprint.js';
 import type { Expr, FromItem, Output, Select, SortKey } from '../plan.js';
 import { nearest } from '../text.js';
 import { someExpr } from '../walk.js';
-import { integerOf, kindOf, nameParts, stringOf } from './ast.js';
+import { integerOf, kindOf, nameParts, stringOf, textOf } from './ast.js';
 import { sortKey } from './call.js';
 import type { BindContext } from './context.js';
 import type { Environment } from './environment.js';
@@ -227,7 +227,7 @@ function subqueryName(node: SubLink): string {
 
 function measureName(arg: Node): string {
   if ('ColumnRef' in arg) return stringOf(arg.ColumnRef.fields?.at(-1));
-  return 'A_Const' in arg ? (arg.A_Const.sval?.sval ?? 'measure') : 'measure';
+  return textOf(arg) ?? 'measure';
 }
 
 /** GROUP BY: a position, an input column, the name of an output, or an expression, in Postgres' order. */

@@ -5,6 +5,7 @@ import type { Hop } from '../runtime.js';
 import { nearest } from '../text.js';
 import { arrayOf, isArray, type TypeName } from '../types.js';
 import { infix } from './a-expr.js';
+import { textOf } from './ast.js';
 import { coerce } from './coerce.js';
 import type { BindContext } from './context.js';
 import { bindExpression } from './expression.js';
@@ -15,7 +16,6 @@ import {
   nameArgument,
   namedArguments,
   requiredArgument,
-  textOf,
 } from './named-arguments.js';
 import { draftScan, type TraversalDraft } from './runtime-draft.js';
 import { columnsFor, innerScope, type ScopeColumn, type ScopeItem } from './scope.js';

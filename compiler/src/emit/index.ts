@@ -1,6 +1,6 @@
 import { InternalError } from '../errors.js';
 import { GovernedPlan } from '../govern/governed-plan.js';
-import type { Slot } from '../plan.js';
+import type { Query, Slot } from '../plan.js';
 import { emitQuery } from './query.js';
 import { Writer } from './writer.js';
 
@@ -11,6 +11,14 @@ export interface Emitted {
   readonly slots: readonly Slot[];
 }
 
+/** What plans that differ in values only have in common. */
+interface Text {
+  readonly sql: string;
+  /** Slots by the order in which the text uses them. */
+  readonly order: readonly number[];
+}
+
+const texts = new WeakMap<Query, Text>();
 const known = new WeakMap<GovernedPlan, Emitted>();
 
 /** The SQL of a governed plan, the same text each time. Nothing that a caller wrote is in it. */
@@ -18,9 +26,24 @@ export function emit(plan: GovernedPlan): Emitted {
   if (!GovernedPlan.is(plan)) throw new InternalError('only a GovernedPlan can be emitted');
   const before = known.get(plan);
   if (before !== undefined) return before;
-  const writer = new Writer(plan.slots);
-  emitQuery(plan.query, writer);
-  const emitted = Object.freeze({ sql: writer.text(), slots: writer.slotsUsed() });
+  const { sql, order } = textOf(plan.query);
+  const emitted = Object.freeze({ sql, slots: Object.freeze(order.map((i) => slotAt(plan, i))) });
   known.set(plan, emitted);
   return emitted;
+}
+
+function textOf(query: Query): Text {
+  const before = texts.get(query);
+  if (before !== undefined) return before;
+  const writer = new Writer();
+  emitQuery(query, writer);
+  const text = Object.freeze({ sql: writer.text(), order: writer.slotsUsed() });
+  texts.set(query, text);
+  return text;
+}
+
+function slotAt(plan: GovernedPlan, index: number): Slot {
+  const slot = plan.slots[index];
+  if (slot === undefined) throw new InternalError(`parameter ${index} has no slot`);
+  return slot;
 }

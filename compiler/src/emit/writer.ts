@@ -1,15 +1,9 @@
 import { InternalError } from '../errors.js';
-import type { Slot } from '../plan.js';
 
 /** Collects SQL text, and numbers parameters in the order in which the text uses them. */
 export class Writer {
-  readonly #slots: readonly Slot[];
   readonly #used = new Map<number, number>();
   #text = '';
-
-  constructor(slots: readonly Slot[]) {
-    this.#slots = slots;
-  }
 
   write(text: string): void {
     this.#text += text;
@@ -34,14 +28,9 @@ export class Writer {
     return this.#text;
   }
 
-  slotsUsed(): readonly Slot[] {
-    return Object.freeze(
-      [...this.#used.keys()].map((i) => {
-        const slot = this.#slots[i];
-        if (slot === undefined) throw new InternalError(`parameter ${i} has no slot`);
-        return slot;
-      }),
-    );
+  /** Slots by the number that the text has for them. */
+  slotsUsed(): readonly number[] {
+    return Object.freeze([...this.#used.keys()]);
   }
 }
 

@@ -1,5 +1,6 @@
+import type { LiteralSlots } from '../bind/index.js';
 import { assertNever } from '../errors.js';
-import type { EntityScan, Expr, GovernedScan, Query, Slot, SourceId } from '../plan.js';
+import type { EntityScan, Expr, GovernedScan, Query, SourceId } from '../plan.js';
 import {
   allQueries,
   childrenOf,
@@ -16,7 +17,7 @@ import type { Lineage } from './lineage.js';
 /** What the barrier judges by. */
 export interface Barrier {
   readonly lineage: Lineage;
-  readonly slots: readonly Slot[];
+  readonly literals: LiteralSlots;
   /** Whether the caller sees the column through a mask that computes on its value and is not leakproof. */
   readonly maskTells: (scan: EntityScan | GovernedScan, name: string) => boolean;
 }
@@ -71,7 +72,7 @@ function leakedSources(predicate: Expr, barrier: Barrier): ReadonlySet<SourceId>
     if (!isSafeNode(e)) {
       leak(e);
       if (e.kind === 'in_query') lineage.outputsOf(e.query).forEach(leak);
-      if (lineage.columnsUnder(e).length === 0 && !cannotFail(e, barrier.slots)) leakEvaluation();
+      if (lineage.columnsUnder(e).length === 0 && !cannotFail(e, barrier.literals)) leakEvaluation();
     }
     const inner = queryOf(e);
     if (inner !== null && (e.kind === 'scalar_query' || canFail(inner, barrier))) leakEvaluation();

@@ -67,7 +67,8 @@ const MINT = Symbol('mint');
 /**
  * A plan that policy has been applied to: the only thing that the governed door runs.
  *
- * INVARIANT: only this folder makes one: `govern`, and the reads of a facet's store beside it. A brand would not do, since a spread copies it; a private field is not
+ * INVARIANT: only this folder makes one: `govern`, the reads of a facet's store beside it, and a template that puts
+ * other literals into a plan of `govern`'s. A brand would not do, since a spread copies it; a private field is not
  * copied, and `is` looks for it.
  */
 export class GovernedPlan implements GovernedPlanFields {

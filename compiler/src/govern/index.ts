@@ -36,7 +36,7 @@ export function govern(
   const lineage = new Lineage(bound);
   const barrier: Barrier = {
     lineage,
-    slots: plan.slots,
+    literals: plan.literals,
     maskTells: (scan, name) => maskComputes(columnRule(scan.relation, name, accessTo(scan.relation, access))),
   };
   const fenced = scansToFence(bound, barrier);

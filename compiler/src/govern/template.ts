@@ -1,0 +1,181 @@
+import type { A_Const } from '@pgsql/types';
+import {
+  type BoundPlan,
+  type Carried,
+  carriedText,
+  type LiteralTest,
+  WrittenLiteral,
+} from '../bind/index.js';
+import type { LiteralValue, Slot } from '../plan.js';
+import type { PlainLiteral } from '../shape/scan.js';
+import { type GovernedPlan, mint } from './governed-plan.js';
+
+/** A literal of the text, with the minus that the grammar made part of it. */
+interface Hole {
+  readonly literal: number;
+  readonly negated: boolean;
+}
+
+/** Where the value of one slot comes from: a literal, a constant, or the items of an IN list. */
+type Recipe = Hole | string | readonly (Hole | string | null)[];
+
+interface Filling {
+  readonly slot: number;
+  /** The first gives the value; the others must have the same. */
+  readonly recipes: readonly Recipe[];
+}
+
+/**
+ * The plan of all texts of one shape that agree in the literals which the plan depends on. The others are values:
+ * nothing looked at them on the way from the text to the plan, beyond tests that are made again here.
+ *
+ * INVARIANT: `fill` gives what compiling the text would have given, slot for slot, or null.
+ */
+export class PlanTemplate {
+  readonly plan: GovernedPlan;
+  readonly #fixed: readonly { readonly literal: number; readonly value: string }[];
+  readonly #tests: readonly { readonly hole: Hole; readonly holds: LiteralTest; readonly outcome: boolean }[];
+  readonly #fillings: readonly Filling[];
+  /** Literal slots that no text changes, by type and value: a value that equals one would have shared it. */
+  readonly #taken: ReadonlySet<string>;
+
+  private constructor(plan: GovernedPlan, bound: BoundPlan, literals: readonly PlainLiteral[]) {
+    const { bound: written, carried } = bound.literals;
+    const holes = holesOf(written, literals);
+    this.plan = plan;
+    this.#fixed = fixedLiterals(written, holes, literals);
+    this.#tests = written.flatMap((w) => {
+      const hole = holes.get(w);
+      return hole === undefined ? [] : w.tests.map(({ holds, outcome }) => ({ hole, holds, outcome }));
+    });
+    const recipes = [...carried].map(([slot, from]) => ({
+      slot,
+      recipes: from.map((c) => recipeOf(c, holes)),
+    }));
+    this.#fillings = recipes.filter((f) => f.recipes.some(varies));
+    this.#taken = new Set(
+      recipes.filter((f) => !f.recipes.some(varies)).map(({ slot }) => keyOfSlot(bound.slots[slot])),
+    );
+  }
+
+  /**
+   * The template of `plan`, which was bound as `bound` from a text with `literals`; null where its values are not in
+   * its own slots alone: runtime relations have plans of their own.
+   */
+  static of(plan: GovernedPlan, bound: BoundPlan, literals: readonly PlainLiteral[]): PlanTemplate | null {
+    if (plan.runtime.length > 0) return null;
+    // Policy adds slots behind the query's own.
+    if (bound.slots.some((slot, i) => plan.slots[i] !== slot)) return null;
+    return new PlanTemplate(plan, bound, literals);
+  }
+
+  /** The plan with the values of `literals`, which have the template's shape; null where it is another plan. */
+  fill(literals: readonly PlainLiteral[]): GovernedPlan | null {
+    for (const { literal, value } of this.#fixed) if (literals[literal]?.value !== value) return null;
+    for (const { hole, holds, outcome } of this.#tests) {
+      if (holds(holeText(hole, literals)) !== outcome) return null;
+    }
+    const slots = [...this.plan.slots];
+    const used = new Set<string>();
+    for (const { slot, recipes } of this.#fillings) {
+      const filled = this.#filled(slot, recipes, literals, used);
+      if (filled === null) return null;
+      slots[slot] = filled;
+    }
+    return mint({ ...this.plan, slots: Object.freeze(slots) });
+  }
+
+  /** Slot `index` with its value of `literals`; null where a fresh compilation would share or split slots otherwise. */
+  #filled(
+    index: number,
+    recipes: readonly Recipe[],
+    literals: readonly PlainLiteral[],
+    used: Set<string>,
+  ): Slot | null {
+    const before = this.plan.slots[index];
+    if (before?.kind !== 'literal') return null;
+    const [value, ...others] = recipes.map((r) => followed(r, literals));
+    if (value === undefined) return null;
+    const key = keyOf(before.type, value);
+    if (this.#taken.has(key) || used.has(key)) return null;
+    used.add(key);
+    if (others.some((other) => keyOf(before.type, other) !== key)) return null;
+    return Object.freeze({ kind: 'literal', type: before.type, value });
+  }
+}
+
+function keyOf(type: string, value: LiteralValue): string {
+  return typeof value === 'string' ? `${type}:s${value}` : `${type}:a${JSON.stringify(value)}`;
+}
+
+function keyOfSlot(slot: Slot | undefined): string {
+  return slot?.kind === 'literal' ? keyOf(slot.type, slot.value) : '';
+}
+
+function followed(recipe: Recipe, literals: readonly PlainLiteral[]): LiteralValue {
+  if (typeof recipe === 'string') return recipe;
+  if ('literal' in recipe) return holeText(recipe, literals);
+  return Object.freeze(
+    recipe.map((item) => (item === null || typeof item === 'string' ? item : holeText(item, literals))),
+  );
+}
+
+function holeText(hole: Hole, literals: readonly PlainLiteral[]): string {
+  const value = literals[hole.literal]?.value ?? '';
+  return hole.negated ? negated(value) : value;
+}
+
+/** As the grammar does it: there is no minus zero among the integers. */
+function negated(value: string): string {
+  return value === '0' ? '0' : `-${value}`;
+}
+
+/** What was written, by the literal that stands at its place with its value. */
+function holesOf(
+  written: readonly WrittenLiteral[],
+  literals: readonly PlainLiteral[],
+): ReadonlyMap<WrittenLiteral, Hole> {
+  const byOffset = new Map<number, Hole>();
+  for (const [literal, { start, sign }] of literals.entries()) {
+    byOffset.set(start, { literal, negated: false });
+    if (sign >= 0) byOffset.set(sign, { literal, negated: true });
+  }
+  const holes = new Map<WrittenLiteral, Hole>();
+  for (const w of written) {
+    const hole = byOffset.get(w.node?.location ?? -1);
+    if (hole !== undefined && carriedText(w) === holeText(hole, literals)) holes.set(w, hole);
+  }
+  return holes;
+}
+
+/** The literals that the plan depends on: those looked at, and those that never came to be a value. */
+function fixedLiterals(
+  written: readonly WrittenLiteral[],
+  holes: ReadonlyMap<WrittenLiteral, Hole>,
+  literals: readonly PlainLiteral[],
+): readonly { readonly literal: number; readonly value: string }[] {
+  const owners = new Map<number, A_Const | null>();
+  const fixed = new Set<number>();
+  for (const w of written) {
+    const hole = holes.get(w);
+    if (hole === undefined) continue;
+    const owner = owners.get(hole.literal) ?? w.node;
+    owners.set(hole.literal, owner);
+    if (w.isRead || owner !== w.node) fixed.add(hole.literal);
+  }
+  return literals.flatMap(({ value }, literal) =>
+    fixed.has(literal) || !owners.has(literal) ? [{ literal, value }] : [],
+  );
+}
+
+function recipeOf(carried: Carried, holes: ReadonlyMap<WrittenLiteral, Hole>): Recipe {
+  const one = (w: WrittenLiteral): Hole | string => holes.get(w) ?? carriedText(w);
+  return carried instanceof WrittenLiteral ? one(carried) : carried.map((w) => (w === null ? null : one(w)));
+}
+
+function varies(recipe: Recipe): boolean {
+  return (
+    typeof recipe !== 'string' &&
+    ('literal' in recipe || recipe.some((i) => typeof i === 'object' && i !== null))
+  );
+}
