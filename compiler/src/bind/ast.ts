@@ -1,4 +1,5 @@
 import type { A_Const, Node } from '@pgsql/types';
+import type { Location } from './context.js';
 
 /** The text of a `String` node; empty for any other. */
 export function stringOf(node: Node | undefined): string {
@@ -36,4 +37,15 @@ export function textOf(node: Node): string | null {
   if (!('A_Const' in node)) return null;
   READ.add(node.A_Const);
   return node.A_Const.sval === undefined ? null : (node.A_Const.sval.sval ?? '');
+}
+
+/** The leftmost place below `node` that the grammar tells: many of its nodes have none of their own. */
+export function placeOf(node: unknown): Location {
+  if (typeof node !== 'object' || node === null) return undefined;
+  let least: Location;
+  for (const [key, value] of Object.entries(node)) {
+    const at: Location = key === 'location' && typeof value === 'number' ? value : placeOf(value);
+    if (at !== undefined && at >= 0 && (least === undefined || at < least)) least = at;
+  }
+  return least;
 }

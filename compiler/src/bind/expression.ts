@@ -82,20 +82,7 @@ function bindColumn(node: ColumnRef, env: Environment): Expr {
   }
   const parts = fields.map(stringOf);
   const name = parts.at(-1) ?? '';
-  if (parts.length > 2) {
-    throw ctx.error(
-      'unsupported',
-      { construct: 'a column name of more than two parts', hint: 'use a table alias' },
-      node.location,
-    );
-  }
-  const { ref, item, level } = resolveColumn(
-    scope,
-    parts.length === 2 ? (parts[0] ?? null) : null,
-    name,
-    ctx,
-    node.location,
-  );
+  const { ref, item, level } = resolveColumn(scope, parts, ctx, node.location);
   if (level > 0) {
     const hint = 'an outer column may only be compared, with =, to a sealed key in the WHERE of the subquery';
     throw ctx.error(

@@ -1,11 +1,10 @@
-import type { Alias, JoinExpr, Node, RangeFunction, RangeSubselect, RangeVar } from '@pgsql/types';
+import type { Alias, Node, RangeFunction, RangeSubselect, RangeVar } from '@pgsql/types';
 import type { Relation } from '../catalog.js';
-import type { CommonTableRef, Derived, EntityScan, FromItem, Join, Operation } from '../plan.js';
+import type { CommonTableRef, Derived, EntityScan, FromItem } from '../plan.js';
 import { nearest } from '../text.js';
-import { infix } from './a-expr.js';
-import { nameParts, stringOf } from './ast.js';
-import type { BindContext, Location } from './context.js';
-import type { Environment } from './environment.js';
+import { nameParts, placeOf, stringOf } from './ast.js';
+import type { BindContext } from './context.js';
+import { bindJoin, joinCommas } from './join.js';
 import { withEvidence } from './joint.js';
 import { type BoundColumn, bindQuery } from './query.js';
 import { bindRetrieve } from './retrieve.js';
@@ -17,55 +16,63 @@ import {
   type ScopeColumn,
   type ScopeItem,
   TWICE,
+  type UsingColumn,
 } from './scope.js';
-import { sealedColumn, sealedHint } from './subquery.js';
 import { bindTraverse } from './traverse.js';
 
 /** A FROM clause: its tree, and its items as names see them, left to right. */
-export interface BoundFrom {
+export interface BoundItem {
   readonly item: FromItem;
   readonly items: readonly ScopeItem[];
+  /** Columns that USING joined. */
+  readonly using?: readonly UsingColumn[];
 }
 
+/** A whole FROM clause. */
+export interface BoundFrom extends BoundItem {
+  readonly using: readonly UsingColumn[];
+  /** The conjuncts of WHERE that join what commas separate; they filter no more. */
+  readonly keys: ReadonlySet<Node>;
+}
+
+/** @param where the conjuncts of WHERE, which may hold the keys of a join by commas */
 export function bindFrom(
   nodes: readonly Node[],
+  where: readonly Node[],
   ctx: BindContext,
   outer: Scope | null,
   tables: Scope['tables'],
 ): BoundFrom | null {
-  const [first, second] = nodes;
+  const [first] = nodes;
   if (first === undefined) return null;
-  if (second !== undefined) {
-    throw ctx.error(
-      'unsealedJoin',
-      { detail: 'a comma in FROM joins on no key', hint: 'write JOIN … ON with an equality of sealed keys' },
-      locationOfItem(second),
-    );
-  }
-  const from = bindItem(first, ctx, outer, tables);
+  const from = joinCommas(
+    nodes.map((node) => ({ bound: bindItem(node, ctx, outer, tables), location: placeOf(node) })),
+    where,
+    ctx,
+  );
   const inSubquery = outer !== null && outer.items.length > 0;
   if (from.item.kind === 'entity' && from.item.relation.kind === 'bridge' && !inSubquery) {
     const construct = `bridge \`${from.item.relation.name}\` alone in FROM`;
     throw ctx.error(
       'unsupported',
       { construct, hint: 'join it to one of the entities that it links' },
-      locationOfItem(first),
+      placeOf(first),
     );
   }
   const seen = new Set<string>();
-  for (const { alias } of from.items) {
-    if (seen.has(alias)) throw ctx.error('duplicateAlias', { alias }, locationOfItem(first));
+  for (const { alias, location } of from.items) {
+    if (seen.has(alias)) throw ctx.error('duplicateAlias', { alias }, location);
     seen.add(alias);
   }
   return from;
 }
 
-function locationOfItem(node: Node): Location {
-  if ('RangeVar' in node) return node.RangeVar.location ?? 0;
-  return undefined;
-}
-
-function bindItem(node: Node, ctx: BindContext, outer: Scope | null, tables: Scope['tables']): BoundFrom {
+export function bindItem(
+  node: Node,
+  ctx: BindContext,
+  outer: Scope | null,
+  tables: Scope['tables'],
+): BoundItem {
   if ('RangeVar' in node) return bindRelation(node.RangeVar, ctx, tables);
   if ('JoinExpr' in node) return ctx.nested(() => bindJoin(node.JoinExpr, ctx, outer, tables));
   if ('RangeSubselect' in node) return bindDerived(node.RangeSubselect, ctx, tables);
@@ -77,7 +84,7 @@ function bindItem(node: Node, ctx: BindContext, outer: Scope | null, tables: Sco
 }
 
 /** `RETRIEVE(…)` and `TRAVERSE(…)`; no other function stands in FROM. */
-function bindTableFunction(node: RangeFunction, ctx: BindContext): BoundFrom {
+function bindTableFunction(node: RangeFunction, ctx: BindContext): BoundItem {
   const list = node.functions?.[0];
   const item = list !== undefined && 'List' in list ? list.List.items?.[0] : undefined;
   const call = item !== undefined && 'FuncCall' in item ? item.FuncCall : {};
@@ -97,7 +104,7 @@ function bindTableFunction(node: RangeFunction, ctx: BindContext): BoundFrom {
   );
 }
 
-function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables']): BoundFrom {
+function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables']): BoundItem {
   const name = node.relname ?? '';
   const common = node.schemaname === undefined ? tables.get(name) : undefined;
   if (common !== undefined) return bindCommon(common, node, ctx);
@@ -110,11 +117,9 @@ function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables'])
   const item: EntityScan = { kind: 'entity', id, relation, columns: [] };
   const plain = renamed(columns, node.alias, ctx);
   const content = withEvidence(item, plain, ctx);
-  if (content === null) return { item, items: [{ source: id, alias, columns: plain, relation }] };
-  return {
-    item,
-    items: [{ source: id, alias, columns: content.columns, relation, hydration: content.draft }],
-  };
+  const named = { source: id, alias, bare: node.alias === undefined, location: node.location, relation };
+  if (content === null) return { item, items: [{ ...named, columns: plain }] };
+  return { item, items: [{ ...named, columns: content.columns, hydration: content.draft }] };
 }
 
 /** Column aliases rename by position, which would let a caller name a column by counting; they have no node. */
@@ -154,17 +159,25 @@ function unknownRelation(node: RangeVar, ctx: BindContext) {
   );
 }
 
-function bindCommon(entry: CommonTableEntry, node: RangeVar, ctx: BindContext): BoundFrom {
+function bindCommon(entry: CommonTableEntry, node: RangeVar, ctx: BindContext): BoundItem {
   const id = ctx.nextSource();
   const item: CommonTableRef = { kind: 'cte', id, table: entry.table.id };
   const columns = renamedDerived(entry.columns, node.alias, ctx);
   return {
     item,
-    items: [{ source: id, alias: node.alias?.aliasname ?? node.relname ?? '', columns, relation: null }],
+    items: [
+      {
+        source: id,
+        alias: node.alias?.aliasname ?? node.relname ?? '',
+        location: node.location,
+        columns,
+        relation: null,
+      },
+    ],
   };
 }
 
-function bindDerived(node: RangeSubselect, ctx: BindContext, tables: Scope['tables']): BoundFrom {
+function bindDerived(node: RangeSubselect, ctx: BindContext, tables: Scope['tables']): BoundItem {
   if (node.lateral === true) throw ctx.error('unsupported', { construct: 'LATERAL', hint: null }, undefined);
   const subquery = node.subquery;
   if (subquery === undefined || !('SelectStmt' in subquery)) {
@@ -177,7 +190,15 @@ function bindDerived(node: RangeSubselect, ctx: BindContext, tables: Scope['tabl
   const alias = node.alias?.aliasname ?? `derived ${id}`;
   return {
     item,
-    items: [{ source: id, alias, columns: renamedDerived(columns, node.alias, ctx), relation: null }],
+    items: [
+      {
+        source: id,
+        alias,
+        location: placeOf(subquery),
+        columns: renamedDerived(columns, node.alias, ctx),
+        relation: null,
+      },
+    ],
   };
 }
 
@@ -201,109 +222,4 @@ function renamedDerived(columns: readonly BoundColumn[], alias: Alias | undefine
     throw ctx.error('typeMismatch', { detail, hint: null }, undefined);
   }
   return toColumns(columns.map((c, i) => ({ ...c, name: names[i] ?? c.name })));
-}
-
-function bindJoin(node: JoinExpr, ctx: BindContext, outer: Scope | null, tables: Scope['tables']): BoundFrom {
-  if (node.isNatural === true || node.usingClause !== undefined) {
-    const how = node.isNatural === true ? 'NATURAL JOIN' : 'USING';
-    throw ctx.error(
-      'unsealedJoin',
-      {
-        detail: `${how} joins by name, not by a sealed key`,
-        hint: 'write ON with an equality of sealed keys',
-      },
-      undefined,
-    );
-  }
-  if (node.alias !== undefined)
-    throw ctx.error('unsupported', { construct: 'an alias of a join', hint: null }, undefined);
-  const type = joinType(node, ctx);
-  if (node.larg === undefined || node.rarg === undefined || node.quals === undefined) {
-    throw ctx.error(
-      'unsealedJoin',
-      { detail: 'a join without ON joins on no key', hint: 'write ON with an equality of sealed keys' },
-      undefined,
-    );
-  }
-  const left = bindItem(node.larg, ctx, outer, tables);
-  const right = bindItem(node.rarg, ctx, outer, tables);
-  const swapped = type === 'right';
-  const items = [...left.items, ...right.items];
-  const on = bindCondition(node.quals, left.items, right.items, ctx, tables);
-  const item: Join = Object.freeze({
-    kind: 'join',
-    type: swapped ? 'left' : type,
-    left: swapped ? right.item : left.item,
-    right: swapped ? left.item : right.item,
-    on: Object.freeze(on),
-  });
-  return { item, items };
-}
-
-function joinType(node: JoinExpr, ctx: BindContext): 'inner' | 'left' | 'right' {
-  switch (node.jointype) {
-    case 'JOIN_INNER':
-      return 'inner';
-    case 'JOIN_LEFT':
-      return 'left';
-    case 'JOIN_RIGHT':
-      return 'right';
-    default:
-      throw ctx.error('unsupported', { construct: 'FULL JOIN', hint: 'use LEFT JOIN' }, undefined);
-  }
-}
-
-/** ON: one or more equalities of a sealed key of the left side and one of the right side. */
-function bindCondition(
-  quals: Node,
-  left: readonly ScopeItem[],
-  right: readonly ScopeItem[],
-  ctx: BindContext,
-  tables: Scope['tables'],
-): readonly Operation[] {
-  const scope = innerScope(null, [...left, ...right], tables);
-  const env: Environment = {
-    ctx,
-    scope,
-    clause: 'ON',
-    aggregates: false,
-    windows: false,
-    namedWindows: new Map(),
-    policy: false,
-  };
-  const conjuncts =
-    'BoolExpr' in quals && quals.BoolExpr.boolop === 'AND_EXPR' ? (quals.BoolExpr.args ?? []) : [quals];
-  return conjuncts.map((c) => sealedEquality(c, left, right, env));
-}
-
-function sealedEquality(
-  node: Node,
-  left: readonly ScopeItem[],
-  right: readonly ScopeItem[],
-  env: Environment,
-): Operation {
-  const { ctx } = env;
-  const expr = 'A_Expr' in node ? node.A_Expr : null;
-  const isEquality = expr?.kind === 'AEXPR_OP' && nameParts(expr.name).join('.') === '=';
-  const sides = [expr?.lexpr, expr?.rexpr].map((s) =>
-    isEquality && s !== undefined ? sealedColumn(s, env) : null,
-  );
-  const [a, b] = sides;
-  const belongs = (e: typeof a, items: readonly ScopeItem[]): boolean =>
-    e?.kind === 'column' && items.some((i) => i.source === e.source);
-  const straight = belongs(a, left) && belongs(b, right);
-  const crossed = belongs(a, right) && belongs(b, left);
-  if (a === undefined || a === null || b === undefined || b === null || !(straight || crossed)) {
-    const detail = 'ON must be an equality of sealed keys, one of each side';
-    throw ctx.error('unsealedJoin', { detail, hint: sealedHint(env) }, expr?.location);
-  }
-  const equality = infix('=', a, b, expr?.location, ctx);
-  if (equality.kind !== 'operation' || equality.left?.kind !== 'column' || equality.right.kind !== 'column') {
-    throw ctx.error(
-      'unsealedJoin',
-      { detail: `keys of types ${a.type} and ${b.type} cannot be joined`, hint: sealedHint(env) },
-      expr?.location,
-    );
-  }
-  return equality;
 }

@@ -19,14 +19,7 @@ export function bindOperatorCall(node: FuncCall, env: Environment): Expr | null 
   if (over === undefined || !('ColumnRef' in over)) return null;
   const { ctx, scope } = env;
   const parts = (over.ColumnRef.fields ?? []).map((f) => ('String' in f ? (f.String.sval ?? '') : '*'));
-  const alias = parts.length === 2 ? (parts[0] ?? null) : null;
-  const { item, column, level } = resolveColumn(
-    scope,
-    alias,
-    parts.at(-1) ?? '',
-    ctx,
-    over.ColumnRef.location,
-  );
+  const { item, column, level } = resolveColumn(scope, parts, ctx, over.ColumnRef.location);
   const draft = level === 0 ? item.retrieval : undefined;
   if (draft === undefined || column.name !== 'text') {
     // Some names are functions too: `score`-like operators alone must be refused here.

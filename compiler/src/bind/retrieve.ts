@@ -97,13 +97,22 @@ function queryArgument(args: Arguments, ctx: BindContext): Expr {
 
 function topKArgument(args: Arguments, facet: FacetStore, ctx: BindContext): Expr {
   const node = requiredArgument(args, 'top_k', ctx);
-  if ('ParamRef' in node) return constantArgument(args, 'top_k', 'int4', ctx);
+  if ('ParamRef' in node) return countParameter(args, ctx);
   const value = integerOf(node) ?? Number.NaN;
   if (!Number.isInteger(value) || value < 1 || value > facet.maxTopK) {
     const detail = `\`top_k\` is a whole number from 1 to ${facet.maxTopK}`;
     throw ctx.error('typeMismatch', { detail, hint: null }, locationOf(node, args));
   }
   return ctx.constant(String(value), 'int4');
+}
+
+/** `$n` as a count; drivers that declare it as another integer are taken at their word. */
+function countParameter(args: Arguments, ctx: BindContext): Expr {
+  const node = requiredArgument(args, 'top_k', ctx);
+  const bound = bindExpression(node, constantEnvironment(ctx));
+  if (bound.kind === 'untyped' || (bound.type !== 'int2' && bound.type !== 'int8'))
+    return constantArgument(args, 'top_k', 'int4', ctx);
+  return Object.freeze({ kind: 'cast', arg: bound, type: 'int4', modifiers: [], leakproof: false });
 }
 
 /**

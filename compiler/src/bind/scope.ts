@@ -26,6 +26,12 @@ export interface ScopeColumn {
 export interface ScopeItem {
   readonly source: number;
   readonly alias: string;
+  /** Where it stands in the text. */
+  readonly location?: Location;
+  /** Set for a relation that is named by itself, without an alias: its schema may stand before it. */
+  readonly bare?: boolean;
+  /** Columns that USING joined to another item's: only a qualified name means them. */
+  readonly joined?: ReadonlySet<string>;
   readonly columns: ReadonlyMap<string, ScopeColumn>;
   /** The relation behind it, where it is one. */
   readonly relation: Relation | null;
@@ -37,6 +43,22 @@ export interface ScopeItem {
   readonly order?: readonly ColumnRef[];
 }
 
+/** A column as a query writes it. */
+export interface Reference {
+  /** The FROM item; null where only the column is named. */
+  readonly alias: string | null;
+  readonly name: string;
+  /** Set where a schema stands in front: then the item must be a relation that has no alias. */
+  readonly schema: boolean;
+}
+
+/** `column`, `item.column`, `entities.relation.column` or `osl.entities.relation.column`; null for anything else. */
+export function referenceOf(parts: readonly string[]): Reference | null {
+  const [name = '', alias = null, schema, catalog, ...more] = [...parts].reverse();
+  const known = (schema ?? 'entities') === 'entities' && (catalog ?? 'osl') === 'osl';
+  return known && more.length === 0 ? { alias, name, schema: schema !== undefined } : null;
+}
+
 /** The names that an expression can use. Inner scopes see outer ones (correlation). */
 export interface Scope {
   readonly parent: Scope | null;
@@ -44,6 +66,14 @@ export interface Scope {
   readonly tables: ReadonlyMap<string, CommonTableEntry>;
   /** How the items are joined; absent where nothing asks. */
   readonly from?: FromItem;
+  /** Columns that USING joined; `*` lists them first. */
+  readonly using?: readonly UsingColumn[];
+}
+
+/** A column that stands for both sides of USING. */
+export interface UsingColumn {
+  readonly source: number;
+  readonly name: string;
 }
 
 export interface CommonTableEntry {
@@ -93,15 +123,17 @@ function isDenied(relation: Relation, name: string, access: RelationAccess): boo
   return mask === 'deny' && !access.grants.some((g) => g.columns.has(name) && g.unmask.has(label));
 }
 
-/** Resolves `[alias.]name` outward from `scope`; the nearest level that has it wins. */
+/** Resolves a column outward from `scope`; the nearest level that has it wins. */
 export function resolveColumn(
   scope: Scope,
-  alias: string | null,
-  name: string,
+  parts: readonly string[],
   ctx: BindContext,
   location: Location,
 ): { ref: ColumnRef; column: ScopeColumn; item: ScopeItem; level: number } {
-  const found = lookUp(scope, alias, name, ctx, location);
+  const reference = referenceOf(parts);
+  const alias = reference === null ? parts.slice(0, -1).join('.') : reference.alias;
+  const name = parts.at(-1) ?? '';
+  const found = reference === null ? null : lookUp(scope, reference, ctx, location);
   if (found === null) throw unknownColumn(scope, alias, name, ctx, location);
   const { item, column, level } = found;
   if (column.denied) throw ctx.error('denied', { object: qualified(item, name) }, location);
@@ -123,26 +155,28 @@ export function localSources(scope: Scope): ReadonlyMap<number, ScopeItem> {
 }
 
 /** Like `resolveColumn`, but null where nothing has that name. */
-export function lookUp(
-  scope: Scope,
-  alias: string | null,
-  name: string,
-  ctx: BindContext,
-  location: Location,
-) {
+export function lookUp(scope: Scope, reference: Reference, ctx: BindContext, location: Location) {
+  const { alias, name } = reference;
   let level = 0;
   for (let at: Scope | null = scope; at !== null; at = at.parent, level++) {
-    const hits = at.items.filter((i) => (alias === null || i.alias === alias) && i.columns.has(name));
+    const meant = at.items.filter((i) => isMeant(i, reference));
+    const hits = meant.filter((i) => i.columns.has(name));
     if (hits.length > 1) throw ctx.error('ambiguous', { what: 'column', name }, location);
     const item = hits[0];
     const column = item?.columns.get(name);
     if (item !== undefined && column !== undefined) return { item, column, level };
-    if (at.items.some((i) => (alias === null || i.alias === alias) && isShownTwice(i, name))) {
+    if (meant.some((i) => isShownTwice(i, name))) {
       throw ctx.error('ambiguous', { what: 'column', name }, location);
     }
-    if (alias !== null && at.items.some((i) => i.alias === alias)) return null;
+    if (alias !== null && meant.length > 0) return null;
   }
   return null;
+}
+
+/** Whether `reference` could mean a column of `item`. */
+export function isMeant(item: ScopeItem, { alias, name, schema }: Reference): boolean {
+  if (alias === null) return item.joined?.has(name) !== true;
+  return item.alias === alias && (!schema || item.bare === true);
 }
 
 /** What separates a name that a derived table has twice from its position; no query can write it. */

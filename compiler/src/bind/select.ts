@@ -1,9 +1,8 @@
-import type { Node, ResTarget, SelectStmt, SortBy, SubLink, WindowDef } from '@pgsql/types';
+import type { Node, SelectStmt, SortBy, WindowDef } from '@pgsql/types';
 import { fingerprint } from '../emit/fingerprint.js';
 import type { Expr, FromItem, Output, Select, SortKey } from '../plan.js';
-import { nearest } from '../text.js';
 import { someExpr } from '../walk.js';
-import { integerOf, kindOf, nameParts, stringOf, textOf } from './ast.js';
+import { integerOf, kindOf, stringOf } from './ast.js';
 import { sortKey } from './call.js';
 import type { BindContext } from './context.js';
 import type { Environment } from './environment.js';
@@ -11,9 +10,11 @@ import { bindPredicateNode, bindValue, required } from './expression.js';
 import { type BoundFrom, bindFrom } from './from.js';
 import { checkGrouping } from './grouping.js';
 import { hydrated } from './joint.js';
+import { defaultName } from './output-name.js';
 import { type BoundQuery, bindLimit } from './query.js';
 import { takeStoreFilters } from './retrieve.js';
-import { innerScope, lookUp, type Scope, type ScopeItem, TWICE } from './scope.js';
+import { innerScope, lookUp, type Reference, type Scope, type ScopeItem } from './scope.js';
+import { expandStar, starOf } from './star.js';
 import { bindCorrelation } from './subquery.js';
 import { extendsWindow } from './window.js';
 
@@ -24,9 +25,10 @@ export function bindSelect(
   outer: Scope | null,
   tables: Scope['tables'],
 ): BoundQuery {
-  const from = bindFrom(stmt.fromClause ?? [], ctx, outer, tables);
+  const conjuncts = conjunctsOf(stmt.whereClause);
+  const from = bindFrom(stmt.fromClause ?? [], conjuncts, ctx, outer, tables);
   const plain = innerScope(outer, from?.items ?? [], tables);
-  const scope: Scope = from === null ? plain : { ...plain, from: from.item };
+  const scope: Scope = from === null ? plain : { ...plain, from: from.item, using: from.using };
   const named = namedWindows(stmt, ctx);
   const env = (clause: string, aggregates: boolean, windows: boolean): Environment => ({
     ctx,
@@ -37,7 +39,8 @@ export function bindSelect(
     namedWindows: named,
     policy: false,
   });
-  const predicates = conjunctsOf(stmt.whereClause).map((c) => {
+  const filters = conjuncts.filter((c) => from?.keys.has(c) !== true);
+  const predicates = filters.map((c) => {
     const whereEnv = env('WHERE', false, false);
     return bindCorrelation(c, whereEnv) ?? bindPredicateNode(c, whereEnv);
   });
@@ -145,89 +148,10 @@ function expandTargets(nodes: readonly Node[], env: Environment): readonly Outpu
   return nodes.flatMap((node): readonly Output[] => {
     const target = 'ResTarget' in node ? node.ResTarget : {};
     const star = starOf(target);
-    if (star !== null) return expandStar(star.alias, target, env);
+    if (star !== null) return expandStar(star, target, env);
     const expr = bindValue(required(target.val), env);
     return [{ name: target.name ?? defaultName(required(target.val)), expr }];
   });
-}
-
-function starOf(target: ResTarget): { alias: string | null } | null {
-  const val = target.val;
-  if (val === undefined || !('ColumnRef' in val)) return null;
-  const fields = val.ColumnRef.fields ?? [];
-  const last = fields.at(-1);
-  if (last === undefined || !('A_Star' in last)) return null;
-  return { alias: fields.length === 1 ? null : stringOf(fields.at(-2)) };
-}
-
-/** `*` is every column that the caller may use, in declared order. */
-function expandStar(alias: string | null, target: ResTarget, env: Environment): readonly Output[] {
-  const { ctx, scope } = env;
-  const items: readonly ScopeItem[] = scope.items.filter((i) => alias === null || i.alias === alias);
-  if (items.length === 0) {
-    const near = nearest(
-      alias ?? '',
-      scope.items.map((i) => i.alias),
-    );
-    if (alias !== null) throw ctx.error('unknownAlias', { alias, near }, target.location);
-    throw ctx.error('syntax', { detail: 'SELECT * with no FROM has nothing to list' }, target.location);
-  }
-  return items.flatMap((i) =>
-    [...i.columns.entries()]
-      .filter(([, c]) => c.starred)
-      .map(([shown, c]): Output => {
-        const source = c.source ?? i.source;
-        ctx.use(source, c.name);
-        const expr: Expr = ctx.at(
-          Object.freeze({ kind: 'column', source, name: c.name, type: c.type }),
-          target.location,
-        );
-        return { name: shown.split(TWICE)[0] ?? shown, expr };
-      }),
-  );
-}
-
-/** The name that Postgres would give the column. */
-function defaultName(node: Node): string {
-  if ('ColumnRef' in node) return stringOf(node.ColumnRef.fields?.at(-1));
-  if ('FuncCall' in node) {
-    const name = nameParts(node.FuncCall.funcname).at(-1) ?? '?column?';
-    const arg = node.FuncCall.args?.[0];
-    return name === 'measure' && arg !== undefined ? measureName(arg) : name;
-  }
-  if ('TypeCast' in node) {
-    const inner = node.TypeCast.arg === undefined ? '?column?' : defaultName(node.TypeCast.arg);
-    return inner === '?column?' ? (nameParts(node.TypeCast.typeName?.names).at(-1) ?? inner) : inner;
-  }
-  if ('A_Const' in node && node.A_Const.boolval !== undefined) return 'bool';
-  if ('CaseExpr' in node) {
-    const last = node.CaseExpr.defresult === undefined ? 'case' : defaultName(node.CaseExpr.defresult);
-    return last === '?column?' ? 'case' : last;
-  }
-  if ('CoalesceExpr' in node) return 'coalesce';
-  if ('MinMaxExpr' in node) return node.MinMaxExpr.op === 'IS_LEAST' ? 'least' : 'greatest';
-  if ('A_Expr' in node && node.A_Expr.kind === 'AEXPR_NULLIF') return 'nullif';
-  if ('A_ArrayExpr' in node) return 'array';
-  if ('A_Indirection' in node)
-    return node.A_Indirection.arg === undefined ? '?column?' : defaultName(node.A_Indirection.arg);
-  if ('SQLValueFunction' in node) return (node.SQLValueFunction.op ?? '').replace('SVFOP_', '').toLowerCase();
-  if ('SubLink' in node) return subqueryName(node.SubLink);
-  return '?column?';
-}
-
-function subqueryName(node: SubLink): string {
-  if (node.subLinkType === 'EXISTS_SUBLINK') return 'exists';
-  const select =
-    node.subselect !== undefined && 'SelectStmt' in node.subselect ? node.subselect.SelectStmt : {};
-  const first = select.targetList?.[0];
-  if (node.subLinkType !== 'EXPR_SUBLINK' || first === undefined || !('ResTarget' in first))
-    return '?column?';
-  return first.ResTarget.name ?? defaultName(required(first.ResTarget.val));
-}
-
-function measureName(arg: Node): string {
-  if ('ColumnRef' in arg) return stringOf(arg.ColumnRef.fields?.at(-1));
-  return textOf(arg) ?? 'measure';
 }
 
 /** GROUP BY: a position, an input column, the name of an output, or an expression, in Postgres' order. */
@@ -270,6 +194,10 @@ function positionOf(node: Node, outputs: readonly Output[], env: Environment): n
   return position;
 }
 
+function bareName(name: string): Reference {
+  return { alias: null, name, schema: false };
+}
+
 /** The output that a bare name means; input columns win where `outputFirst` is false. */
 function outputNamed(
   node: Node,
@@ -284,7 +212,7 @@ function outputNamed(
   if (hit === undefined) return null;
   if (
     !outputFirst &&
-    lookUp({ ...env.scope, parent: null }, null, name, env.ctx, node.ColumnRef.location) !== null
+    lookUp({ ...env.scope, parent: null }, bareName(name), env.ctx, node.ColumnRef.location) !== null
   )
     return null;
   if (new Set(hits.map((h) => fingerprint(h.expr))).size > 1) {

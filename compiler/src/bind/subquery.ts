@@ -124,7 +124,7 @@ export function sealedColumn(node: Node, env: Environment): Expr | null {
 }
 
 /** A hint that names the sealed keys that are in reach. */
-export function sealedHint(env: Environment): string {
+export function sealedHint(env: Pick<Environment, 'scope'>): string {
   const keys = env.scope.items.flatMap((i) =>
     [...i.columns]
       .filter(([shown, c]) => c.sealed && isNameable(shown))
@@ -146,14 +146,7 @@ export function bindCorrelation(node: Node, env: Environment): Operation | null 
   if (!('ColumnRef' in lexpr) || !('ColumnRef' in rexpr)) return null;
   const sides = [lexpr, rexpr].map((side) => {
     const parts = (side.ColumnRef.fields ?? []).map((f) => ('String' in f ? (f.String.sval ?? '') : '*'));
-    if (parts.length > 2 || parts.includes('*')) return null;
-    return resolveColumn(
-      scope,
-      parts.length === 2 ? (parts[0] ?? null) : null,
-      parts.at(-1) ?? '',
-      ctx,
-      side.ColumnRef.location,
-    );
+    return parts.includes('*') ? null : resolveColumn(scope, parts, ctx, side.ColumnRef.location);
   });
   const [left, right] = sides;
   if (left === undefined || right === undefined || left === null || right === null) return null;

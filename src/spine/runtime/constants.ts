@@ -1,4 +1,5 @@
 import { arrayText, type Expr, InternalError, isArray, queryError, type TypeName } from 'osl-compiler';
+import { textOfBinary } from './binary.js';
 import { slotValues } from './slot-values.js';
 import type { RuntimeInput } from './types.js';
 
@@ -11,8 +12,7 @@ export function textValue(expr: Expr, input: RuntimeInput): string | null {
   const slot = input.plan.slots[expr.slot];
   const value = slot === undefined ? undefined : slotValues([slot], new Map(), input)[0];
   if (value === undefined || value.bytes === null) return null;
-  if (value.format === 1)
-    throw queryError('typeMismatch', { detail: 'arguments of table functions are sent as text', hint: null });
+  if (value.format === 1) return textOfBinary(value.bytes, slot?.type ?? expr.type);
   return Buffer.from(value.bytes).toString('utf8');
 }
 

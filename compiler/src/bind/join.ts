@@ -1,0 +1,285 @@
+import type { JoinExpr, Node } from '@pgsql/types';
+import type { ColumnRef, Join, Operation } from '../plan.js';
+import { infix } from './a-expr.js';
+import { nameParts, placeOf, stringOf } from './ast.js';
+import type { BindContext, Location } from './context.js';
+import type { Environment } from './environment.js';
+import { type BoundFrom, type BoundItem, bindItem } from './from.js';
+import {
+  innerScope,
+  isNameable,
+  lookUp,
+  referenceOf,
+  resolveColumn,
+  type Scope,
+  type ScopeItem,
+  type UsingColumn,
+} from './scope.js';
+import { sealedColumn, sealedHint } from './subquery.js';
+
+const WRITE_ON = 'write ON with an equality of sealed keys';
+
+/** `left JOIN right` with ON, USING or NATURAL: always an equality of sealed keys, one of each side. */
+export function bindJoin(
+  node: JoinExpr,
+  ctx: BindContext,
+  outer: Scope | null,
+  tables: Scope['tables'],
+): BoundItem {
+  const at = placeOf(node.rarg);
+  if (node.alias !== undefined)
+    throw ctx.error('unsupported', { construct: 'an alias of a join', hint: 'name each side' }, at);
+  const type = joinType(node, ctx, at);
+  const byName = node.isNatural === true || node.usingClause !== undefined;
+  if (node.larg === undefined || node.rarg === undefined || (node.quals === undefined && !byName)) {
+    const detail = 'a join without ON joins on no key';
+    throw ctx.error('unsealedJoin', { detail, hint: WRITE_ON }, at);
+  }
+  const left = bindItem(node.larg, ctx, outer, tables);
+  const right = bindItem(node.rarg, ctx, outer, tables);
+  if (node.quals === undefined)
+    return joinByName(namesOf(node, left, right, ctx, at), left, right, type, ctx, at);
+  const items = [...left.items, ...right.items];
+  const on = bindCondition(node.quals, left.items, right.items, ctx, tables);
+  return { item: joined(left, right, type, on), items, using: usingOf(left, right) };
+}
+
+type JoinType = 'inner' | 'left' | 'right';
+
+function joinType(node: JoinExpr, ctx: BindContext, at: Location): JoinType {
+  switch (node.jointype) {
+    case 'JOIN_INNER':
+      return 'inner';
+    case 'JOIN_LEFT':
+      return 'left';
+    case 'JOIN_RIGHT':
+      return 'right';
+    default:
+      throw ctx.error('unsupported', { construct: 'FULL JOIN', hint: 'use LEFT JOIN' }, at);
+  }
+}
+
+/** A RIGHT JOIN is a LEFT JOIN with its sides swapped. */
+function joined(left: BoundItem, right: BoundItem, type: JoinType, on: readonly Operation[]): Join {
+  const swapped = type === 'right';
+  return Object.freeze({
+    kind: 'join',
+    type: swapped ? 'left' : type,
+    left: swapped ? right.item : left.item,
+    right: swapped ? left.item : right.item,
+    on: Object.freeze(on),
+  });
+}
+
+function usingOf(left: BoundItem, right: BoundItem): readonly UsingColumn[] {
+  return [...(left.using ?? []), ...(right.using ?? [])];
+}
+
+// ---- ON
+
+/** ON: one or more equalities of a sealed key of the left side and one of the right side. */
+function bindCondition(
+  quals: Node,
+  left: readonly ScopeItem[],
+  right: readonly ScopeItem[],
+  ctx: BindContext,
+  tables: Scope['tables'],
+): readonly Operation[] {
+  const env = onEnvironment([...left, ...right], ctx, tables);
+  const conjuncts =
+    'BoolExpr' in quals && quals.BoolExpr.boolop === 'AND_EXPR' ? (quals.BoolExpr.args ?? []) : [quals];
+  return conjuncts.map((c) => sealedEquality(c, left, right, env));
+}
+
+function onEnvironment(items: readonly ScopeItem[], ctx: BindContext, tables: Scope['tables']): Environment {
+  return {
+    ctx,
+    scope: innerScope(null, items, tables),
+    clause: 'ON',
+    aggregates: false,
+    windows: false,
+    namedWindows: new Map(),
+    policy: false,
+  };
+}
+
+function sealedEquality(
+  node: Node,
+  left: readonly ScopeItem[],
+  right: readonly ScopeItem[],
+  env: Environment,
+): Operation {
+  const { ctx } = env;
+  const at = placeOf(node);
+  const [a, b] = sidesOf(node).map((side) => (side === undefined ? null : sealedColumn(side, env)));
+  const belongs = (e: typeof a, items: readonly ScopeItem[]): boolean =>
+    e?.kind === 'column' && items.some((i) => i.source === e.source);
+  const straight = belongs(a, left) && belongs(b, right);
+  const crossed = belongs(a, right) && belongs(b, left);
+  if (a?.kind !== 'column' || b?.kind !== 'column' || !(straight || crossed)) {
+    const detail = 'ON must be an equality of sealed keys, one of each side';
+    throw ctx.error('unsealedJoin', { detail, hint: sealedHint(env) }, at);
+  }
+  return keyEquality(a, b, env.scope.items, ctx, at);
+}
+
+/** Both sides of `a = b`; neither where `node` is something else. */
+function sidesOf(node: Node): readonly [Node | undefined, Node | undefined] {
+  const expr = 'A_Expr' in node ? node.A_Expr : null;
+  const isEquality = expr?.kind === 'AEXPR_OP' && nameParts(expr.name).join('.') === '=';
+  return isEquality ? [expr.lexpr, expr.rexpr] : [undefined, undefined];
+}
+
+function keyEquality(
+  a: ColumnRef,
+  b: ColumnRef,
+  items: readonly ScopeItem[],
+  ctx: BindContext,
+  at: Location,
+): Operation {
+  const equality = infix('=', a, b, at, ctx);
+  if (equality.kind === 'operation' && equality.left?.kind === 'column' && equality.right.kind === 'column')
+    return equality;
+  const detail = `keys of types ${a.type} and ${b.type} cannot be joined`;
+  throw ctx.error(
+    'unsealedJoin',
+    { detail, hint: sealedHint({ scope: innerScope(null, items, new Map()) }) },
+    at,
+  );
+}
+
+// ---- USING and NATURAL
+
+/** The names that join: those of USING, or all that both sides show. */
+function namesOf(
+  node: JoinExpr,
+  left: BoundItem,
+  right: BoundItem,
+  ctx: BindContext,
+  at: Location,
+): readonly string[] {
+  if (node.isNatural !== true) return (node.usingClause ?? []).map(stringOf);
+  const offered = new Set(shownNames(right));
+  const names = [...new Set(shownNames(left))].filter((name) => offered.has(name));
+  if (names.length > 0) return names;
+  throw ctx.error(
+    'unsealedJoin',
+    { detail: 'NATURAL JOIN finds no column on both sides', hint: WRITE_ON },
+    at,
+  );
+}
+
+function shownNames({ items }: BoundItem): readonly string[] {
+  return items.flatMap((item) =>
+    [...item.columns]
+      .filter(([shown, c]) => c.starred && isNameable(shown) && item.joined?.has(shown) !== true)
+      .map(([shown]) => shown),
+  );
+}
+
+/** The column that is kept stands for both; the other one only a qualified name means. */
+function joinByName(
+  names: readonly string[],
+  left: BoundItem,
+  right: BoundItem,
+  type: JoinType,
+  ctx: BindContext,
+  at: Location,
+): BoundItem {
+  const pairs = names.map((name) => ({
+    name,
+    a: keyNamed(name, left.items, ctx, at),
+    b: keyNamed(name, right.items, ctx, at),
+  }));
+  const all = [...left.items, ...right.items];
+  const on = pairs.map(({ name, a, b }) => {
+    if (a.sealed && b.sealed) return keyEquality(a.ref, b.ref, all, ctx, at);
+    const hint = sealedHint({ scope: innerScope(null, all, new Map()) });
+    throw ctx.error('unsealedJoin', { detail: `\`${name}\` is not a sealed key on both sides`, hint }, at);
+  });
+  const hidden = new Map<number, Set<string>>();
+  for (const { name, a, b } of pairs) {
+    const source = (type === 'right' ? a : b).item.source;
+    hidden.set(source, (hidden.get(source) ?? new Set()).add(name));
+  }
+  const items = all.map((item) => {
+    const more = hidden.get(item.source);
+    return more === undefined ? item : { ...item, joined: new Set([...(item.joined ?? []), ...more]) };
+  });
+  const kept = pairs.map(({ name, a, b }) => ({ source: (type === 'right' ? b : a).item.source, name }));
+  return { item: joined(left, right, type, on), items, using: [...kept, ...usingOf(left, right)] };
+}
+
+function keyNamed(name: string, items: readonly ScopeItem[], ctx: BindContext, at: Location) {
+  const { ref, column, item } = resolveColumn(innerScope(null, items, new Map()), [name], ctx, at);
+  return { ref, item, sealed: column.sealed };
+}
+
+// ---- commas
+
+interface Placed {
+  readonly bound: BoundItem;
+  readonly location: Location;
+}
+
+interface Link {
+  readonly node: Node;
+  readonly sides: readonly [ColumnRef, ColumnRef];
+}
+
+/**
+ * FROM items that commas separate. Each is joined to one before it by the equalities of sealed keys that WHERE has;
+ * those conjuncts are then part of the join.
+ */
+export function joinCommas(placed: readonly Placed[], where: readonly Node[], ctx: BindContext): BoundFrom {
+  const items = placed.flatMap((p) => p.bound.items);
+  const using = placed.flatMap((p) => p.bound.using ?? []);
+  const [first, ...rest] = placed;
+  const keys = new Set<Node>();
+  let whole = first?.bound;
+  const links = rest.length === 0 ? [] : linksIn(where, items, ctx);
+  const waiting = [...rest];
+  while (whole !== undefined && waiting.length > 0) {
+    const before = whole;
+    const next = waiting.find((p) => links.some((l) => connects(l, before, p.bound)));
+    if (next === undefined) {
+      const detail = 'a comma in FROM joins on no key';
+      const hint = `${sealedHint({ scope: innerScope(null, items, new Map()) })}; compare two of them in WHERE`;
+      throw ctx.error('unsealedJoin', { detail, hint }, waiting[0]?.location);
+    }
+    waiting.splice(waiting.indexOf(next), 1);
+    const used = links.filter((l) => connects(l, before, next.bound));
+    for (const { node } of used) keys.add(node);
+    const on = used.map(({ node, sides }) => keyEquality(...sides, items, ctx, placeOf(node)));
+    whole = { item: joined(before, next.bound, 'inner', on), items: [...before.items, ...next.bound.items] };
+  }
+  if (whole === undefined) throw ctx.error('syntax', { detail: 'FROM is empty' }, undefined);
+  return { item: whole.item, items, using, keys };
+}
+
+function linksIn(where: readonly Node[], items: readonly ScopeItem[], ctx: BindContext): readonly Link[] {
+  return where.flatMap((node) => {
+    const [a, b] = sidesOf(node).map((side) => sealedHere(side, items, ctx));
+    return a === undefined || a === null || b === undefined || b === null
+      ? []
+      : [{ node, sides: [a, b] as const }];
+  });
+}
+
+/** `side` as a sealed column of `items`; null where it is none, or an outer query's. */
+function sealedHere(side: Node | undefined, items: readonly ScopeItem[], ctx: BindContext): ColumnRef | null {
+  if (side === undefined || !('ColumnRef' in side)) return null;
+  const fields = side.ColumnRef.fields ?? [];
+  const parts = fields.map(stringOf);
+  const reference = fields.some((f) => 'A_Star' in f) ? null : referenceOf(parts);
+  const scope = innerScope(null, items, new Map());
+  const { location } = side.ColumnRef;
+  if (reference === null || lookUp(scope, reference, ctx, location)?.column.sealed !== true) return null;
+  return resolveColumn(scope, parts, ctx, location).ref;
+}
+
+function connects({ sides: [a, b] }: Link, before: BoundItem, next: BoundItem): boolean {
+  const within = (ref: ColumnRef, { items }: BoundItem): boolean =>
+    items.some((i) => i.source === ref.source);
+  return (within(a, before) && within(b, next)) || (within(b, before) && within(a, next));
+}

@@ -1,0 +1,76 @@
+import type { ResTarget } from '@pgsql/types';
+import type { Expr, Output } from '../plan.js';
+import { nearest } from '../text.js';
+import { stringOf } from './ast.js';
+import type { Environment } from './environment.js';
+import { isMeant, referenceOf, type Scope, type ScopeColumn, type ScopeItem, TWICE } from './scope.js';
+
+/** What stands before `.*`: nothing for a bare `*`; null where `target` is no star. */
+export function starOf(target: ResTarget): readonly string[] | null {
+  const val = target.val;
+  if (val === undefined || !('ColumnRef' in val)) return null;
+  const fields = val.ColumnRef.fields ?? [];
+  const last = fields.at(-1);
+  return last === undefined || !('A_Star' in last) ? null : fields.slice(0, -1).map(stringOf);
+}
+
+/** `*` is every column that the caller may use, in declared order; what USING joined comes first, and once. */
+export function expandStar(
+  qualifier: readonly string[],
+  target: ResTarget,
+  env: Environment,
+): readonly Output[] {
+  const { scope } = env;
+  if (qualifier.length > 0) {
+    const item = qualifiedItem(qualifier, target, env);
+    return starred(item).map(([shown, c]) => starOutput(item, shown, c, target, env));
+  }
+  if (scope.items.length === 0) {
+    throw env.ctx.error('syntax', { detail: 'SELECT * with no FROM has nothing to list' }, target.location);
+  }
+  const all = scope.items.flatMap((item) =>
+    starred(item)
+      .filter(([shown]) => item.joined?.has(shown) !== true)
+      .map(([shown, c]) => ({ item, shown, c, rank: usingRank(item, shown, scope) })),
+  );
+  return all
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ item, shown, c }) => starOutput(item, shown, c, target, env));
+}
+
+function starred(item: ScopeItem): readonly (readonly [string, ScopeColumn])[] {
+  return [...item.columns].filter(([, c]) => c.starred);
+}
+
+function usingRank(item: ScopeItem, shown: string, scope: Scope): number {
+  const index = (scope.using ?? []).findIndex((u) => u.source === item.source && u.name === shown);
+  return index < 0 ? Number.MAX_SAFE_INTEGER : index;
+}
+
+function qualifiedItem(qualifier: readonly string[], target: ResTarget, env: Environment): ScopeItem {
+  const { ctx, scope } = env;
+  const reference = referenceOf([...qualifier, '']);
+  const item = reference === null ? undefined : scope.items.find((i) => isMeant(i, reference));
+  if (item !== undefined) return item;
+  const near = nearest(
+    qualifier.at(-1) ?? '',
+    scope.items.map((i) => i.alias),
+  );
+  throw ctx.error('unknownAlias', { alias: qualifier.join('.'), near }, target.location);
+}
+
+function starOutput(
+  item: ScopeItem,
+  shown: string,
+  column: ScopeColumn,
+  target: ResTarget,
+  { ctx }: Environment,
+): Output {
+  const source = column.source ?? item.source;
+  ctx.use(source, column.name);
+  const expr: Expr = ctx.at(
+    Object.freeze({ kind: 'column', source, name: column.name, type: column.type }),
+    target.location,
+  );
+  return { name: shown.split(TWICE)[0] ?? shown, expr };
+}
