@@ -148,9 +148,9 @@ export const ANY_TOOL: Tool = {
       sql: `SELECT v.name, v.n FROM (VALUES ('a', 1), ('b', 2)) AS v (name, n) ORDER BY v.n DESC`,
     },
     {
-      what: 'a cursor',
+      what: 'a cursor outside a transaction',
       sql: 'DECLARE c CURSOR FOR SELECT 1',
-      refused: { sqlstate: '25006', because: 'named portals of the extended protocol serve this need' },
+      refused: { sqlstate: '25P01', because: 'Postgres refuses it too' },
     },
   ],
 };
