@@ -256,6 +256,13 @@ export const ERRORS = Object.freeze({
     message: (p) => `policy denies the use of \`${p.object}\``,
     hint: none,
   }),
+  adminOnly: entry<Nothing>({
+    code: 'E2101',
+    sqlstate: '42501',
+    http: 403,
+    message: () => 'all of the graph is shown to admins only',
+    hint: () => 'ask with `?governed=true` for what your grants show',
+  }),
   noSnapshot: entry<Nothing>({
     code: 'E2001',
     sqlstate: '57P03',

@@ -24,6 +24,12 @@ export {
   queryError,
 } from './errors.js';
 export { type Explanation, explain } from './explain.js';
+export {
+  FUNCTIONS,
+  type FunctionDefinition,
+  OPERATORS as SQL_OPERATORS,
+  type OperatorDefinition,
+} from './functions/index.js';
 export { type AttributePattern, forChain } from './govern/chain.js';
 export type {
   GovernedPlanFields,
@@ -34,8 +40,9 @@ export type {
 export { GovernedPlan } from './govern/governed-plan.js';
 export { REDACTED } from './govern/mask.js';
 export { type GovernedSample, governSample, type SampledColumn, type SampleKind } from './govern/sample.js';
-export { isStored, type StoredName, stored } from './govern/stores.js';
+export { isStored, type StoredName, stored, versionDue } from './govern/stores.js';
 export type { PlanTemplate } from './govern/template.js';
+export { type VisibleColumn, visibleColumns } from './govern/visible.js';
 export {
   type ArgumentType,
   type DecoderName,
@@ -53,6 +60,7 @@ export {
   type Hydration,
   type OperatorUse,
   ORDINAL,
+  PASSAGE_COLUMNS,
   type Retrieval,
   type RuntimeRelation,
   type Traversal,

@@ -1,13 +1,6 @@
 import { createHash } from 'node:crypto';
-import {
-  type Access,
-  type Column,
-  compile,
-  QueryError,
-  type Relation,
-  type RelationAccess,
-  type TypeName,
-} from 'osl-compiler';
+import type { Access, Column, Relation, RelationAccess, TypeName } from 'osl-compiler';
+import { measuredType } from '../graph/index.js';
 import type { Bridge, Manifest, Relationship } from '../manifest/index.js';
 
 /** What one caller's catalog shows: exactly what the caller may name, and nothing of where it comes from. */
@@ -113,26 +106,10 @@ function columnModel(column: Column, relation: Relation, rights: RelationAccess)
 function metricsOf(manifest: Manifest, access: Access, entity: string): readonly string[] {
   const metrics = [...manifest.catalog.metrics.values()].filter((m) => m.entity === entity);
   return metrics
-    .filter((m) =>
-      compiles(`SELECT MEASURE(${quoted(m.name)}) FROM entities.${quoted(entity)}`, manifest, access),
-    )
+    .filter((m) => measuredType(m, manifest, access) !== null)
     .map(
       (m) => `Metric ${m.name}${m.description === null ? '' : `: ${m.description}`} Use MEASURE(${m.name}).`,
     );
-}
-
-function compiles(text: string, manifest: Manifest, access: Access): boolean {
-  try {
-    compile(text, manifest.catalog, access);
-    return true;
-  } catch (error) {
-    if (error instanceof QueryError) return false;
-    throw error;
-  }
-}
-
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }
 
 type Tables = ReadonlyMap<string, TableModel>;

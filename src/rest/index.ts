@@ -10,6 +10,7 @@ import { BODY_LIMIT, HEAD_LIMIT, httpFault } from './http-fault.js';
 import { Inflight } from './inflight.js';
 import { sendProblem } from './problem.js';
 import { conformanceRoute } from './routes/conformance.js';
+import { graphRoutes } from './routes/graph.js';
 import { healthRoutes } from './routes/health.js';
 import { metricsRoute } from './routes/metrics.js';
 import { queryRoute } from './routes/query.js';
@@ -73,6 +74,7 @@ export async function createRestServer(service: Service, options: RestOptions = 
   const telemetry = createTelemetry(app, service, options.wireSessions ?? (() => 0));
   queryRoute(app, service, inflight);
   sampleRoute(app, service, inflight);
+  graphRoutes(app, service);
   conformanceRoute(app, service);
   healthRoutes(app, service, inflight);
   metricsRoute(app, service, telemetry);

@@ -1,12 +1,22 @@
-import { type GovernedPlan, QueryError } from 'osl-compiler';
+import { type Form, QueryError } from 'osl-compiler';
 import type { AuditEntry, AuditOutcome, Identity } from '../../policy/index.js';
 import { AuditUnavailable } from '../../policy/index.js';
 import type { Model, Service } from '../service.js';
 import type { Body, Call } from './question.js';
 import type { SampleRequest } from './sample.js';
 
-/** What the records say of what is asked. */
-type Touched = Pick<GovernedPlan, 'form' | 'objects'>;
+/** What a call reads: of a question its plan says so. */
+export interface Touched {
+  /** Null where no query was asked. */
+  readonly form: Form | null;
+  readonly objects: readonly string[];
+}
+
+/** A word that somebody looks up; recorded as statements are, by its fingerprint. */
+interface Term {
+  readonly kind: 'term';
+  readonly text: string;
+}
 
 /** Writes the two records of one request. The decision is durable before a byte of an answer leaves. */
 export class Ledger {
@@ -20,7 +30,7 @@ export class Ledger {
   #touched: Touched | null = null;
 
   /** `body` is what the call asks, where it asks something. */
-  constructor(service: Service, call: Call, action: string, body: Body | SampleRequest | null = null) {
+  constructor(service: Service, call: Call, action: string, body: Body | SampleRequest | Term | null = null) {
     this.#service = service;
     this.#call = call;
     this.#action = action;
@@ -92,10 +102,11 @@ export class Ledger {
   }
 }
 
-function statementOf(body: Body | SampleRequest): string {
+function statementOf(body: Body | SampleRequest | Term): string {
   switch (body.kind) {
     case 'osql':
     case 'sql':
+    case 'term':
       return body.text;
     case 'metrics':
       return JSON.stringify(body.request);

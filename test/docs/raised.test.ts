@@ -64,6 +64,7 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   missingToken: { http: '/osl/conformance' },
   noAccess: { as: 'user:nil', osql: 'select 1' },
   denied: { file: 'test/rest', shows: 'E2101' },
+  adminOnly: { http: '/osl/schema', as: 'user:ann' },
   noSnapshot: { file: 'test/rest/identity.test.ts', shows: 'E2001' },
   rateLimited: { file: 'test/rest/limits.test.ts', shows: 'E4290' },
   noDecoder: { file: 'test/forms/content.test.ts', shows: 'E0521' },

@@ -80,11 +80,9 @@ export function governedStore(
   const relation = catalog.relations.get(facet.name);
   const entity = catalog.relations.get(facet.entity);
   const allowed = access.relations.get(facet.name);
-  if (relation === undefined || entity === undefined)
-    throw new InternalError(`facet ${facet.name} is not in the catalog`);
-  if (allowed === undefined || !keyIsClear(facet, relation, allowed, entity, access)) return null;
-  const version = versionFor(facet, allowed);
-  if (version === null) return null;
+  const version = versionDue(facet, catalog, access);
+  if (relation === undefined || entity === undefined || allowed === undefined || version === null)
+    return null;
   const builder = new StorePlans(
     request,
     storeOf(relation, facet, version),
@@ -102,6 +100,20 @@ export function governedStore(
     passages: builder.passages(),
     counts: lexical ? Object.freeze({ all: builder.count(null), ofTerm: builder.count('term') }) : null,
   });
+}
+
+/**
+ * The version of `facet` that this caller is served. Null where it gets no passage: there is no grant, it may not
+ * read the entity's key in the clear, or no version fits exactly.
+ */
+export function versionDue(facet: FacetStore, catalog: Catalog, access: Access): FacetVersion | null {
+  const relation = catalog.relations.get(facet.name);
+  const entity = catalog.relations.get(facet.entity);
+  const allowed = access.relations.get(facet.name);
+  if (relation === undefined || entity === undefined)
+    throw new InternalError(`facet ${facet.name} is not in the catalog`);
+  if (allowed === undefined || !keyIsClear(facet, relation, allowed, entity, access)) return null;
+  return versionFor(facet, allowed);
 }
 
 /** Passages carry the key, so a caller who may not read it in the clear gets none. */

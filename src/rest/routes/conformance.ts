@@ -3,10 +3,10 @@ import type { Service } from '../../service.js';
 import { admit } from '../../spine/visit.js';
 import { privateHeaders } from '../problem.js';
 
-/** `GET /osl/conformance`: the declared levels, of which there are none yet. For any valid token. */
+/** `GET /osl/conformance`: the list of declared levels, of which there are none yet. For any valid token. */
 export function conformanceRoute(app: FastifyInstance, service: Service): void {
   app.get('/osl/conformance', async ({ call }, reply) => {
     await admit(service, call, 'conformance', 'query');
-    return reply.headers(privateHeaders(call.requestId)).send({ levels: [] });
+    return reply.headers(privateHeaders(call.requestId)).send([]);
   });
 }

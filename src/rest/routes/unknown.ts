@@ -8,6 +8,9 @@ import { sendProblem } from '../problem.js';
 export const METHODS: ReadonlyMap<string, string> = new Map([
   ['/osl/query', 'POST'],
   ['/osl/sample', 'POST'],
+  ['/osl/schema', 'GET, HEAD'],
+  ['/osl/schema/resolve', 'GET, HEAD'],
+  ['/osl/domain-map', 'GET, HEAD'],
   ['/osl/conformance', 'GET, HEAD'],
   ['/health', 'GET, HEAD'],
   ['/ready', 'GET, HEAD'],

@@ -1,0 +1,30 @@
+import type { Access, RelationAccess } from '../access.js';
+import { columnsFor } from '../bind/scope.js';
+import { type Column, columnOf, type Relation } from '../catalog.js';
+import { InternalError } from '../errors.js';
+import { columnRule, type Masked } from './mask.js';
+
+/** What a caller may be told of one column that it may use. */
+export interface VisibleColumn {
+  readonly column: Column;
+  /** In which of the rows that the caller sees the value is masked. */
+  readonly masked: Masked;
+  /** Whether the caller can join on it: a sealed key that is not masked beyond use. */
+  readonly joinable: boolean;
+}
+
+/** The columns of `relation` that this caller may use, in declared order; none where the relation is not its. */
+export function visibleColumns(relation: Relation, access: Access): readonly VisibleColumn[] {
+  const rights = access.relations.get(relation.name);
+  if (rights === undefined || rights.grants.length === 0) return [];
+  return [...columnsFor(relation, rights).values()]
+    .filter((c) => !c.denied)
+    .map(({ name, sealed }) => visible(relation, name, sealed, rights));
+}
+
+function visible(relation: Relation, name: string, sealed: boolean, rights: RelationAccess): VisibleColumn {
+  const column = columnOf(relation, name);
+  if (column === null) throw new InternalError(`relation ${relation.name} has no column ${name}`);
+  const { masked, mask } = columnRule(relation, name, rights);
+  return Object.freeze({ column, masked, joinable: sealed && (masked !== 'all' || mask === 'hash') });
+}

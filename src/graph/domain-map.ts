@@ -1,0 +1,119 @@
+import { groupedBy } from './group.js';
+import type { EntityView, GraphView, LinkEnd, LinkView, MetricView } from './view.js';
+
+/** `GET /osl/domain-map`. Source: contract, Domain graph. */
+export interface DomainMap {
+  readonly nodes: readonly MapNode[];
+  readonly edges: readonly MapEdge[];
+  /** Names of junction tables that became edges. */
+  readonly bridges: readonly string[];
+}
+
+export interface MapNode {
+  /** `entity:<name>` or `metric:<name>`. */
+  readonly id: string;
+  readonly kind: 'entity' | 'metric' | 'candidate';
+  readonly name: string;
+  readonly plane: 'mixed' | 'structured';
+  readonly state: 'existing';
+  readonly composition: EntityView['composition'] | null;
+  readonly description: string | null;
+  readonly attributes: readonly MapAttribute[];
+  readonly meta: EntityMeta | Record<never, never>;
+}
+
+export interface EntityMeta {
+  /** Columns of the primary key, between commas; empty where the reader does not see all of it. */
+  readonly pk: string;
+  readonly model: string;
+  /** Facet names. */
+  readonly legs: readonly string[];
+}
+
+export interface MapAttribute {
+  readonly name: string;
+  readonly role: 'pk' | 'column' | 'derived' | 'metric';
+  readonly type: string | null;
+  readonly description: string | null;
+}
+
+export interface MapEdge {
+  /** `<bridge>~<a>:<b>`; of a link without a bridge, its own name. */
+  readonly id: string;
+  readonly source: string;
+  readonly target: string;
+  /** `nn`: through a bridge; `n1`, `11`: along a foreign key, from source to target. */
+  readonly kind: 'nn' | 'n1' | '11';
+  readonly label: string;
+  /** False for what was discovered only. */
+  readonly declared: boolean;
+  /** Attributes, between commas where there are several. */
+  readonly source_attr: string;
+  readonly target_attr: string;
+}
+
+export function domainMapOf(view: GraphView): DomainMap {
+  const metrics = groupedBy(view.metrics, (m) => m.entity);
+  return {
+    nodes: [
+      ...view.entities.map((e) => entityNode(e, metrics.get(e.name) ?? [])),
+      ...view.metrics.map((m) => metricNode(m)),
+    ],
+    edges: view.links.map(edgeOf),
+    bridges: [...new Set(view.links.flatMap((l) => (l.bridge === null ? [] : [l.bridge.name])))],
+  };
+}
+
+function entityNode(entity: EntityView, metrics: readonly MetricView[]): MapNode {
+  const { name, composition, description, primaryKey, legs } = entity;
+  const columns = entity.columns.map((c): MapAttribute => {
+    const role = primaryKey.includes(c.name) ? 'pk' : 'column';
+    return { name: c.name, role, type: c.type, description: c.description };
+  });
+  return {
+    id: `entity:${name}`,
+    kind: 'entity',
+    name,
+    plane: composition === 'structured' ? 'structured' : 'mixed',
+    state: 'existing',
+    composition,
+    description,
+    attributes: [...columns, ...metrics.map(measureOf)],
+    meta: { pk: primaryKey.join(','), model: name, legs },
+  };
+}
+
+function metricNode(metric: MetricView): MapNode {
+  return {
+    id: `metric:${metric.name}`,
+    kind: 'metric',
+    name: metric.name,
+    plane: 'structured',
+    state: 'existing',
+    composition: null,
+    description: metric.description,
+    attributes: [measureOf(metric)],
+    meta: {},
+  };
+}
+
+function measureOf({ name, type, description }: MetricView): MapAttribute {
+  return { name, role: 'metric', type, description };
+}
+
+const KINDS = { many_to_many: 'nn', many_to_one: 'n1', one_to_one: '11' } as const;
+
+function edgeOf(link: LinkView): MapEdge {
+  const { name, kind, from, to, bridge } = link;
+  const attribute = (end: LinkEnd): string => end.columns.join(',');
+  return {
+    id: `${bridge?.name ?? name}~${from.entity}:${to.entity}`,
+    source: `entity:${from.entity}`,
+    target: `entity:${to.entity}`,
+    kind: KINDS[kind],
+    label: name,
+    declared: true,
+    source_attr: attribute(from),
+    target_attr: attribute(to),
+  };
+}

@@ -1,0 +1,106 @@
+import type { TypeName } from 'osl-compiler';
+import { identifier, literal } from './identifier.js';
+import type { ColumnView, EntityView, FacetView, GraphView, LinkView, MetricView } from './view.js';
+
+/** Questions in the reader's own names; a test runs them all. Rows are never looked at, so keys are made up. */
+
+const SHOWN_COLUMNS = 4;
+
+function from(entity: string): string {
+  return `osl.entities.${identifier(entity)}`;
+}
+
+function list(columns: readonly string[], alias: string | null = null): string {
+  const lead = alias === null ? '' : `${alias}.`;
+  return columns.map((c) => `${lead}${identifier(c)}`).join(', ');
+}
+
+/** `select id, name from osl.entities.customer limit 10`, and its content where it has some. */
+export function entityExamples(entity: EntityView, facets: readonly FacetView[]): readonly string[] {
+  const columns = entity.columns.slice(0, SHOWN_COLUMNS).map((c) => c.name);
+  const plain = `select ${list(columns)} from ${from(entity.name)} limit 10`;
+  const joint = facets.length === 0 ? null : jointExample(entity);
+  return joint === null ? [plain] : [plain, joint];
+}
+
+/** Null where the reader cannot name rows by a key of one column. */
+export function jointExample(entity: EntityView): string | null {
+  const key = keyOf(entity);
+  const value = key === null ? null : made(key.type);
+  if (key === null || value === null) return null;
+  const name = identifier(key.name);
+  return `select ${name}, evidence from ${from(entity.name)} where ${name} in (${value})`;
+}
+
+export function facetExample(facet: FacetView): string {
+  return `select text, score, cite from ${retrieve(facet)}`;
+}
+
+export function metricExample({ name, entity }: MetricView): string {
+  return `select measure(${identifier(name)}) from ${from(entity)}`;
+}
+
+/** The two entities of a link, joined along it. */
+export function joinExample({ from: left, to: right, bridge }: LinkView): string {
+  const on = (a: string, as: readonly string[], b: string, bs: readonly string[]): string =>
+    as.map((c, i) => `${a}.${identifier(c)} = ${b}.${identifier(bs[i] ?? '')}`).join(' and ');
+  const head = `select ${list(left.columns, 'a')}, ${list(right.columns, 'b')} from ${from(left.entity)} a`;
+  const target = `join ${from(right.entity)} b`;
+  if (bridge === null) return `${head} ${target} on ${on('a', left.columns, 'b', right.columns)} limit 10`;
+  return (
+    `${head} join ${from(bridge.name)} j on ${on('j', bridge.fromColumns, 'a', left.columns)} ` +
+    `${target} on ${on('b', right.columns, 'j', bridge.toColumns)} limit 10`
+  );
+}
+
+/** A walk along a link; null where an end has no key of one column that the reader sees. */
+export function traverseExampleIn(view: GraphView): (link: LinkView) => string | null {
+  const entities = new Map(view.entities.map((e) => [e.name, e]));
+  return ({ name, from: left, to: right }) => {
+    const anchor = keyOf(entities.get(left.entity));
+    const target = keyOf(entities.get(right.entity));
+    const value = anchor === null ? null : made(anchor.type);
+    if (target === null || value === null) return null;
+    const ends = `anchor => ${literal(left.entity)}, target => ${literal(right.entity)}`;
+    const walk = `TRAVERSE(${ends}, keys => (${value}), via => ${literal(name)})`;
+    return `select ${identifier(target.name)}, depth from ${walk} limit 10`;
+  };
+}
+
+/** Text about an entity beside its columns, joined on the key. */
+export function crossModalExample(facet: FacetView): string {
+  const key = identifier(facet.keyOfEntity);
+  return (
+    `select x.${key}, r.text from ${from(facet.entity)} x ` +
+    `join ${retrieve(facet)} r on x.${key} = r.${identifier(facet.entityKey)}`
+  );
+}
+
+function retrieve({ name, maxTopK }: FacetView): string {
+  return `RETRIEVE(facet => ${literal(name)}, query => 'what is it about', top_k => ${Math.min(5, maxTopK)})`;
+}
+
+function keyOf(entity: EntityView | undefined): ColumnView | null {
+  const [name, ...more] = entity?.primaryKey ?? [];
+  const column = entity?.columns.find((c) => c.name === name);
+  return column === undefined || more.length > 0 ? null : column;
+}
+
+/** A literal of a type that keys have; null for what no example needs. */
+function made(type: TypeName): string | null {
+  switch (type) {
+    case 'text':
+      return "'a key'";
+    case 'int2':
+    case 'int4':
+    case 'int8':
+    case 'numeric':
+      return '1';
+    case 'uuid':
+      return "'00000000-0000-0000-0000-000000000000'";
+    case 'date':
+      return "'2026-01-01'";
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,85 @@
+import {
+  crossModalExample,
+  entityExamples,
+  facetExample,
+  joinExample,
+  jointExample,
+  metricExample,
+  traverseExampleIn,
+} from './examples.js';
+import type { GraphView } from './view.js';
+
+/** One of the five forms of OSL-SQL. Source: contract, OSL-SQL rules 3. */
+export interface FormEntry {
+  readonly name: 'structured' | 'retrieve' | 'traverse' | 'joint' | 'cross_modal';
+  readonly shape: string;
+  readonly rules: readonly string[];
+  /** In the reader's own names; empty where the reader has nothing that the form could read. */
+  readonly examples: readonly string[];
+}
+
+export function formEntries(view: GraphView): readonly FormEntry[] {
+  const { entities, facets, metrics, links } = view;
+  const told = new Set(facets.map((f) => f.entity));
+  return [
+    {
+      name: 'structured',
+      shape:
+        'SELECT <columns, expressions, aggregates, MEASURE(metric)> FROM osl.entities.<entity> [JOIN …] [WHERE …] [GROUP BY …] [HAVING …] [ORDER BY …] [LIMIT …]',
+      rules: [
+        'Joins are INNER or LEFT, on equality of sealed keys of both sides; a bridge can be joined, never read alone.',
+        'CTEs, derived tables, set operations, window functions, IN and EXISTS are allowed; data is never changed.',
+        'Values may be parameters $1 …, sent beside the text.',
+        'A masked column is masked in every clause, so that no predicate tells its value.',
+      ],
+      examples: [
+        ...entities.slice(0, 1).flatMap((e) => entityExamples(e, [])),
+        ...metrics.slice(0, 1).map(metricExample),
+        ...links.slice(0, 1).map(joinExample),
+      ],
+    },
+    {
+      name: 'retrieve',
+      shape:
+        "SELECT <columns or operator(text)> FROM RETRIEVE(facet => '<facet>', query => '<text>', top_k => <n>) [WHERE <indexed field> …]",
+      rules: [
+        'Columns of a passage: text, score, cite, redacted_fields, the key of its entity, and the metadata of its facet.',
+        'WHERE over indexed fields is applied before the best passages are taken.',
+        "top_k is at most the facet's max_top_k.",
+      ],
+      examples: facets.slice(0, 1).map(facetExample),
+    },
+    {
+      name: 'traverse',
+      shape:
+        "SELECT <columns of the target, depth> FROM TRAVERSE(anchor => '<entity>', target => '<entity>', keys => ('<key>', …) [, via => '<relationship>', direction => 'in' | 'out' | 'both', max_hops => <n>, per_hop => <n>])",
+      rules: [
+        'Walks declared relationships from the keys of the anchor, hop by hop, each target once.',
+        'per_hop is 1000 unless told; more is cut in key order, and the answer says `truncated`.',
+      ],
+      examples: first(links, traverseExampleIn(view)),
+    },
+    {
+      name: 'joint',
+      shape: "SELECT <columns, evidence> FROM osl.entities.<entity> WHERE <key> IN ('<key>', …)",
+      rules: ['evidence is the passages about the entity, as JSON; it needs a list of keys.'],
+      examples: first(entities, (e) => (told.has(e.name) ? jointExample(e) : null)),
+    },
+    {
+      name: 'cross_modal',
+      shape:
+        'SELECT <x.column, r.column> FROM osl.entities.<entity> x JOIN RETRIEVE(…) r ON x.<key> = r.<key>',
+      rules: ['The only join of text with entities: on the key that both sides have in the clear.'],
+      examples: facets.slice(0, 1).map(crossModalExample),
+    },
+  ];
+}
+
+/** The first example that one of `all` gives. */
+function first<T>(all: readonly T[], example: (one: T) => string | null): readonly string[] {
+  for (const one of all) {
+    const text = example(one);
+    if (text !== null) return [text];
+  }
+  return [];
+}

@@ -1,0 +1,9 @@
+/** The semantic graph as its readers may know it: schema, domain map, resolver. */
+export { type DomainMap, domainMapOf } from './domain-map.js';
+export { identifier } from './identifier.js';
+export { measuredType } from './measure.js';
+export { objectsIn } from './names.js';
+export { MAX_MATCHES, type Resolution, resolve } from './resolve.js';
+export { type SchemaDocument, schemaOf } from './schema.js';
+export type { GraphView } from './view.js';
+export { fullView, governedView } from './visible.js';

@@ -1,0 +1,30 @@
+import type { GraphView } from './view.js';
+
+/** The full name of an entity or bridge, as queries and the audit log write it. */
+export function entityName(name: string): string {
+  return `osl.entities.${name}`;
+}
+
+export function columnName(entity: string, column: string): string {
+  return `osl.entities.${entity}.${column}`;
+}
+
+export function facetName(name: string): string {
+  return `osl.facets.${name}`;
+}
+
+export function metricName(name: string): string {
+  return `osl.metrics.${name}`;
+}
+
+/** Full names of all that a view speaks of, sorted, each once: what the audit log is told of its reading. */
+export function objectsIn(view: GraphView): readonly string[] {
+  const bridges = view.links.flatMap((l) => (l.bridge === null ? [] : [entityName(l.bridge.name)]));
+  const names = [
+    ...view.entities.map((e) => entityName(e.name)),
+    ...bridges,
+    ...view.facets.map((f) => facetName(f.name)),
+    ...view.metrics.map((m) => metricName(m.name)),
+  ];
+  return [...new Set(names)].sort();
+}

@@ -1,0 +1,190 @@
+import { entityExamples, facetExample, joinExample, metricExample } from './examples.js';
+import { type FormEntry, formEntries } from './forms.js';
+import { groupedBy } from './group.js';
+import { type FunctionEntry, functionEntries, type OperatorEntry, operatorEntries } from './language.js';
+import { entityName, facetName, metricName } from './names.js';
+import type { ColumnView, EntityView, FacetView, GraphView, LinkEnd, LinkView, MetricView } from './view.js';
+
+/** `GET /osl/schema` without `version` and `etag`: all that a planner needs to write OSL-SQL. */
+export interface SchemaDocument {
+  readonly entities: readonly SchemaEntity[];
+  readonly facets: readonly SchemaFacet[];
+  readonly metrics: readonly SchemaMetric[];
+  readonly relationships: readonly SchemaRelationship[];
+  readonly functions: readonly FunctionEntry[];
+  readonly operators: readonly OperatorEntry[];
+  readonly forms: readonly FormEntry[];
+}
+
+export interface SchemaEntity {
+  readonly name: string;
+  readonly fqn: string;
+  readonly description: string | null;
+  readonly composition: EntityView['composition'];
+  readonly primary_key: readonly string[];
+  /** The columns that joins may use. */
+  readonly sealed_keys: readonly string[];
+  /** In the order of `*`. */
+  readonly columns: readonly SchemaColumn[];
+  /** Facets with text about it. Where there are some, `evidence` can be selected by key. */
+  readonly facets: readonly string[];
+  readonly metrics: readonly string[];
+  readonly synonyms: readonly string[];
+  readonly examples: readonly string[];
+}
+
+export interface SchemaColumn {
+  readonly name: string;
+  readonly type: string;
+  readonly description: string | null;
+  readonly nullable: boolean;
+  /** In which rows the reader sees a mask instead of the value. */
+  readonly masked: 'none' | 'some' | 'all';
+  readonly synonyms: readonly string[];
+  /** The declared label; in the full view only. */
+  readonly sensitivity?: string | null;
+}
+
+export interface SchemaFacet {
+  readonly name: string;
+  readonly fqn: string;
+  readonly description: string | null;
+  readonly entity: string;
+  /** The column of a passage that holds the key of its entity. */
+  readonly entity_key: string;
+  readonly embedding_model: string;
+  readonly max_top_k: number;
+  /** What a passage carries beside text, score, cite and redacted_fields. */
+  readonly columns: readonly SchemaColumn[];
+  /** Columns that WHERE and joins may use. */
+  readonly indexed: readonly string[];
+  readonly synonyms: readonly string[];
+  readonly examples: readonly string[];
+}
+
+export interface SchemaMetric {
+  readonly name: string;
+  readonly fqn: string;
+  readonly description: string | null;
+  readonly entity: string;
+  readonly kind: string;
+  readonly type: string;
+  readonly synonyms: readonly string[];
+  readonly examples: readonly string[];
+  /** In the full view only. */
+  readonly expression?: string;
+  readonly filter?: string | null;
+}
+
+export interface SchemaRelationship {
+  readonly name: string;
+  readonly description: string | null;
+  readonly kind: LinkView['kind'];
+  readonly from: LinkEnd;
+  readonly to: LinkEnd;
+  readonly bridge: SchemaBridge | null;
+  readonly examples: readonly string[];
+}
+
+export interface SchemaBridge {
+  readonly name: string;
+  readonly fqn: string;
+  /** Hold the key of `from`, and of `to`. */
+  readonly from_columns: readonly string[];
+  readonly to_columns: readonly string[];
+  readonly sealed_keys: readonly string[];
+  readonly columns: readonly SchemaColumn[];
+}
+
+/** @param full with labels and definitions, which only an admin is shown */
+export function schemaOf(view: GraphView, full: boolean, hasDecoder: boolean): SchemaDocument {
+  const column = (c: ColumnView): SchemaColumn => schemaColumn(c, full);
+  const facets = groupedBy(view.facets, (f) => f.entity);
+  const metrics = groupedBy(view.metrics, (m) => m.entity);
+  return {
+    entities: view.entities.map((e) =>
+      schemaEntity(e, facets.get(e.name) ?? [], metrics.get(e.name) ?? [], column),
+    ),
+    facets: view.facets.map((f) => schemaFacet(f, column)),
+    metrics: view.metrics.map(schemaMetric),
+    relationships: view.links.map((l) => schemaRelationship(l, column)),
+    functions: functionEntries(),
+    operators: operatorEntries(hasDecoder),
+    forms: formEntries(view),
+  };
+}
+
+type ColumnShape = (column: ColumnView) => SchemaColumn;
+
+function schemaColumn(c: ColumnView, full: boolean): SchemaColumn {
+  const { name, type, description, nullable, masked, synonyms, sensitivity } = c;
+  return { name, type, description, nullable, masked, synonyms, ...(full ? { sensitivity } : {}) };
+}
+
+function schemaEntity(
+  entity: EntityView,
+  facets: readonly FacetView[],
+  metrics: readonly MetricView[],
+  column: ColumnShape,
+): SchemaEntity {
+  const { name, description, composition, synonyms } = entity;
+  return {
+    name,
+    fqn: entityName(name),
+    description,
+    composition,
+    primary_key: entity.primaryKey,
+    sealed_keys: entity.sealedKeys,
+    columns: entity.columns.map(column),
+    facets: facets.map((f) => f.name),
+    metrics: metrics.map((m) => m.name),
+    synonyms,
+    examples: entityExamples(entity, facets),
+  };
+}
+
+function schemaFacet(facet: FacetView, column: ColumnShape): SchemaFacet {
+  const { name, description, entity, indexed, synonyms } = facet;
+  return {
+    name,
+    fqn: facetName(name),
+    description,
+    entity,
+    entity_key: facet.entityKey,
+    embedding_model: facet.embeddingModel,
+    max_top_k: facet.maxTopK,
+    columns: facet.columns.map(column),
+    indexed,
+    synonyms,
+    examples: [facetExample(facet)],
+  };
+}
+
+function schemaMetric(metric: MetricView): SchemaMetric {
+  const { name, description, entity, kind, type, synonyms, definition } = metric;
+  const examples = [metricExample(metric)];
+  return { name, fqn: metricName(name), description, entity, kind, type, synonyms, examples, ...definition };
+}
+
+function schemaRelationship(link: LinkView, column: ColumnShape): SchemaRelationship {
+  const { name, description, kind, from, to, bridge } = link;
+  return {
+    name,
+    description,
+    kind,
+    from,
+    to,
+    bridge:
+      bridge === null
+        ? null
+        : {
+            name: bridge.name,
+            fqn: entityName(bridge.name),
+            from_columns: bridge.fromColumns,
+            to_columns: bridge.toColumns,
+            sealed_keys: bridge.sealedKeys,
+            columns: bridge.columns.map(column),
+          },
+    examples: [joinExample(link)],
+  };
+}

@@ -1,0 +1,90 @@
+import type { TypeName, VisibleColumn } from 'osl-compiler';
+import type { Composition } from '../manifest/index.js';
+
+/**
+ * What one reader may know of the semantic graph. Nothing of the rest is in it, no name, no count, no order: what a
+ * surface says of the graph it says from here.
+ */
+export interface GraphView {
+  /** In declared order, as are all lists of it. */
+  readonly entities: readonly EntityView[];
+  readonly facets: readonly FacetView[];
+  readonly metrics: readonly MetricView[];
+  readonly links: readonly LinkView[];
+}
+
+export interface EntityView {
+  readonly name: string;
+  readonly description: string | null;
+  readonly composition: Composition;
+  readonly columns: readonly ColumnView[];
+  /** Empty where the reader does not see all of it. */
+  readonly primaryKey: readonly string[];
+  /** Columns that this reader can join on. */
+  readonly sealedKeys: readonly string[];
+  /** Declared legs that the reader is served. */
+  readonly legs: readonly string[];
+  readonly synonyms: readonly string[];
+}
+
+export interface ColumnView {
+  readonly name: string;
+  readonly type: TypeName;
+  readonly description: string | null;
+  readonly nullable: boolean;
+  readonly masked: VisibleColumn['masked'];
+  readonly synonyms: readonly string[];
+  /** The declared label; null for a reader who is not told. */
+  readonly sensitivity: string | null;
+}
+
+export interface FacetView {
+  readonly name: string;
+  readonly description: string | null;
+  readonly entity: string;
+  /** The facet's column that holds the key of the entity. */
+  readonly entityKey: string;
+  /** The entity's own key column. */
+  readonly keyOfEntity: string;
+  readonly embeddingModel: string;
+  readonly maxTopK: number;
+  readonly columns: readonly ColumnView[];
+  readonly indexed: readonly string[];
+  readonly synonyms: readonly string[];
+}
+
+export interface MetricView {
+  readonly name: string;
+  readonly description: string | null;
+  readonly entity: string;
+  readonly kind: string;
+  /** Of its value. */
+  readonly type: TypeName;
+  readonly synonyms: readonly string[];
+  /** What it computes; null for a reader who is not told. */
+  readonly definition: { readonly expression: string; readonly filter: string | null } | null;
+}
+
+/** A declared link between two entities, along columns that the reader can join on. */
+export interface LinkView {
+  readonly name: string;
+  readonly description: string | null;
+  readonly kind: 'many_to_one' | 'one_to_one' | 'many_to_many';
+  readonly from: LinkEnd;
+  readonly to: LinkEnd;
+  readonly bridge: BridgeView | null;
+}
+
+export interface LinkEnd {
+  readonly entity: string;
+  readonly columns: readonly string[];
+}
+
+/** The junction of a many-to-many link. `fromColumns[i]` of it holds `from.columns[i]` of the link. */
+export interface BridgeView {
+  readonly name: string;
+  readonly fromColumns: readonly string[];
+  readonly toColumns: readonly string[];
+  readonly columns: readonly ColumnView[];
+  readonly sealedKeys: readonly string[];
+}

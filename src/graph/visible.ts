@@ -1,0 +1,155 @@
+import {
+  type Access,
+  type FacetStore,
+  PASSAGE_COLUMNS,
+  type Relation,
+  type VisibleColumn,
+  versionDue,
+  visibleColumns,
+} from 'osl-compiler';
+import type { EntityFacts, Manifest } from '../manifest/index.js';
+import { everythingIn } from './everything.js';
+import { linksOf } from './links.js';
+import { measuredType } from './measure.js';
+import type { ColumnView, EntityView, FacetView, GraphView, MetricView } from './view.js';
+import type { VisibleRelation } from './visible-relation.js';
+
+/** What a caller with this access may know of the graph. */
+export function governedView(manifest: Manifest, access: Access): GraphView {
+  return new Viewer(manifest, access, false).view();
+}
+
+/** All of the graph, with labels and definitions: for an admin. */
+export function fullView(manifest: Manifest): GraphView {
+  return new Viewer(manifest, everythingIn(manifest.catalog), true).view();
+}
+
+class Viewer {
+  readonly #manifest: Manifest;
+  readonly #access: Access;
+  readonly #full: boolean;
+  readonly #synonyms: ReadonlyMap<string, readonly string[]>;
+
+  constructor(manifest: Manifest, access: Access, full: boolean) {
+    this.#manifest = manifest;
+    this.#access = access;
+    this.#full = full;
+    this.#synonyms = synonymsOf(manifest);
+  }
+
+  view(): GraphView {
+    const { catalog } = this.#manifest;
+    const relations = new Map<string, VisibleRelation>();
+    for (const relation of catalog.relations.values()) {
+      const seen = this.#relation(relation);
+      if (seen !== null) relations.set(relation.name, seen);
+    }
+    const facets = [...catalog.facets.values()].flatMap((f) => this.#facet(f, relations.get(f.name)));
+    const served = new Set(facets.map((f) => f.name));
+    const entities = [...this.#manifest.entities.values()].flatMap((e) =>
+      this.#entity(e, relations.get(e.name), served),
+    );
+    return Object.freeze({
+      entities,
+      facets,
+      metrics: this.#metrics(relations),
+      links: linksOf(this.#manifest, relations),
+    });
+  }
+
+  /** Null where no column of it can be used: then there is nothing to say of it. */
+  #relation(relation: Relation): VisibleRelation | null {
+    const columns = visibleColumns(relation, this.#access);
+    if (columns.length === 0) return null;
+    const joinable = new Set(columns.filter((c) => c.joinable).map((c) => c.column.name));
+    return { relation, columns, views: columns.map((c) => this.#column(relation, c)), joinable };
+  }
+
+  #column(relation: Relation, { column, masked }: VisibleColumn): ColumnView {
+    const { name, type, description, nullable, sensitivity } = column;
+    const required = !nullable || relation.primaryKey.includes(name);
+    return {
+      name,
+      type,
+      description,
+      nullable: !required || masked !== 'none',
+      masked,
+      synonyms: this.#synonymsFor(`${relation.name}.${name}`),
+      sensitivity: this.#full ? sensitivity : null,
+    };
+  }
+
+  #entity(
+    facts: EntityFacts,
+    seen: VisibleRelation | undefined,
+    served: ReadonlySet<string>,
+  ): readonly EntityView[] {
+    if (seen === undefined) return [];
+    const { name, description, primaryKey, sealedKeys } = seen.relation;
+    const shown = new Set(seen.views.map((c) => c.name));
+    const legs = facts.legs.filter((leg) => served.has(leg));
+    // Content that the reader is not served would be told by the word for it.
+    const composition = this.#full || legs.length > 0 ? facts.composition : 'structured';
+    return [
+      {
+        name,
+        description,
+        composition,
+        columns: seen.views,
+        primaryKey: primaryKey.every((k) => shown.has(k)) ? primaryKey : [],
+        sealedKeys: sealedKeys.filter((k) => seen.joinable.has(k)),
+        legs,
+        synonyms: this.#synonymsFor(name),
+      },
+    ];
+  }
+
+  #facet(store: FacetStore, seen: VisibleRelation | undefined): readonly FacetView[] {
+    const { catalog, facets } = this.#manifest;
+    const facet = facets.get(store.name);
+    if (facet === undefined || seen === undefined) return [];
+    if (!this.#full && versionDue(store, catalog, this.#access) === null) return [];
+    const shown = new Set(seen.views.map((c) => c.name));
+    return [
+      {
+        name: store.name,
+        description: facet.description,
+        entity: store.entity,
+        entityKey: store.entityKey,
+        keyOfEntity: store.keyOfEntity,
+        embeddingModel: facet.embeddingModel,
+        maxTopK: store.maxTopK,
+        // What every passage has keeps its meaning where metadata has the same name.
+        columns: seen.views.filter((c) => !PASSAGE_COLUMNS.has(c.name)),
+        indexed: store.scalarIndexed.filter((name) => shown.has(name)),
+        synonyms: this.#synonymsFor(store.name),
+      },
+    ];
+  }
+
+  #metrics(relations: ReadonlyMap<string, VisibleRelation>): readonly MetricView[] {
+    const { catalog } = this.#manifest;
+    return [...catalog.metrics.values()].flatMap((metric): readonly MetricView[] => {
+      if (!relations.has(metric.entity)) return [];
+      const type = measuredType(metric, this.#manifest, this.#access);
+      if (type === null) return [];
+      const { name, description, entity, type: kind, expression, filter } = metric;
+      const definition = this.#full ? { expression, filter } : null;
+      return [{ name, description, entity, kind, type, synonyms: this.#synonymsFor(name), definition }];
+    });
+  }
+
+  #synonymsFor(target: string): readonly string[] {
+    return this.#synonyms.get(target) ?? [];
+  }
+}
+
+/** The lexicon by what its words mean: `entity`, `entity.column`, a metric or a facet. */
+function synonymsOf(manifest: Manifest): ReadonlyMap<string, readonly string[]> {
+  const words = new Map<string, string[]>();
+  for (const { term, refersTo, synonyms } of manifest.lexicon.values()) {
+    const known = words.get(refersTo) ?? [];
+    words.set(refersTo, [...known, term, ...synonyms]);
+  }
+  return words;
+}

@@ -1,0 +1,69 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { QueryError } from 'osl-compiler';
+import type { Service } from '../../service.js';
+import { type Description, describe, resolveTerm } from '../../spine/describe.js';
+import type { Reading } from '../../spine/readings.js';
+import { turnAway } from '../../spine/visit.js';
+import { privateHeaders } from '../problem.js';
+import { flagParameter, queryParameters, termParameter } from '../query-string.js';
+
+/** `GET /osl/schema`, `GET /osl/domain-map`, `GET /osl/schema/resolve`: what there is to ask about. */
+export function graphRoutes(app: FastifyInstance, service: Service): void {
+  app.get('/osl/schema', (request, reply) => described(service, request, reply, 'schema'));
+  app.get('/osl/domain-map', (request, reply) => described(service, request, reply, 'domain_map'));
+  app.get('/osl/schema/resolve', async (request, reply) => {
+    const term = await read(service, request, 'resolve', () =>
+      termParameter(queryParameters(request, ['term']), 'term'),
+    );
+    const resolution = await resolveTerm(service, request.call, term);
+    return reply
+      .headers({ ...privateHeaders(request.call.requestId), 'content-type': 'application/json' })
+      .send(Buffer.from(JSON.stringify(resolution)));
+  });
+}
+
+async function described(
+  service: Service,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  document: Description['document'],
+): Promise<FastifyReply> {
+  const governed = await read(service, request, document, () =>
+    flagParameter(queryParameters(request, ['governed']), 'governed'),
+  );
+  return send(request, reply, await describe(service, request.call, { document, governed }));
+}
+
+/** What cannot be read is refused like anything else: once it is known who sent it. */
+async function read<T>(
+  service: Service,
+  request: FastifyRequest,
+  action: string,
+  parse: () => T,
+): Promise<T> {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof QueryError)) throw error;
+    throw await turnAway(service, request.call, action, error, 'identified');
+  }
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, { body, etag }: Reading): FastifyReply {
+  reply.headers({
+    ...privateHeaders(request.call.requestId),
+    // A cache may keep it for its own user, and asks again before it serves it: grants can be taken away.
+    'cache-control': 'private, no-cache',
+    vary: 'Authorization',
+    etag: `"${etag}"`,
+  });
+  if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
+  return reply.header('content-type', 'application/json').send(body);
+}
+
+/** Whether the client has the entity already. Source: RFC 9110, 13.1.2. */
+function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  const tags = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  return tags.includes('*') || tags.includes(`"${etag}"`);
+}
