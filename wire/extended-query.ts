@@ -51,6 +51,11 @@ export class ExtendedQuery {
   describe(body: Buffer): void {
     const { kind, name } = messages.decodeTarget(body, 'DESCRIBE');
     const out = this.#output.messages;
+    const cursor = kind === 'portal' && name !== '' ? this.#handler.cursorColumns?.(name) : undefined;
+    if (cursor !== undefined) {
+      rowDescription(out, cursor, []);
+      return;
+    }
     const portal = kind === 'portal' ? this.#portals.get(name) : null;
     const { statement } = portal ?? this.#statements.get(name);
     if (portal === null) messages.parameterDescription(out, statement?.parameterTypes ?? []);

@@ -66,6 +66,10 @@ export interface SessionHandler {
    * it left the choice to us. Throws `WireError`, also 42601 for a text with several statements.
    */
   prepare(text: string, parameterTypes: readonly number[]): Awaitable<Statement | null>;
+  /**
+   * The columns of the SQL cursor of this name, or undefined where there is none: clients describe one as a portal.
+   */
+  cursorColumns?(name: string): readonly ColumnDescription[] | undefined;
   /** `error` was reported to the client: a transaction block is now failed. The protocol's own errors come here too. */
   failed(error: WireError): void;
   /** A CancelRequest with the right key, or the client has gone, while a statement runs. */

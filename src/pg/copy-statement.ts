@@ -37,16 +37,24 @@ const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
 const TRAILER = Buffer.from([0xff, 0xff]);
 
 function copyPortal(portal: Portal, columns: readonly ColumnDescription[], options: CopyOptions): Portal {
-  const row = options.format === 'binary' ? binaryRow : textRow(columns, options);
+  const binary = options.format === 'binary';
+  const row = binary ? binaryRow : textRow(columns, options);
   return {
     async fetch(_maxRows, rows) {
-      if (options.format === 'binary') await rows.write(copyData(SIGNATURE));
       if (options.header) await rows.write(headerRow(columns, options));
+      // As from Postgres, the signature has no message of its own: it comes with the first row.
+      let before: Buffer | null = binary ? SIGNATURE : null;
+      const written = (body: Uint8Array): Buffer => {
+        const message = copyData(before === null ? body : Buffer.concat([before, body]));
+        before = null;
+        return message;
+      };
       const copied: RowWriter = {
-        write: (messages) => rows.write(Buffer.concat([...eachDataRow(messages)].map(row))),
+        write: (messages) =>
+          rows.write(Buffer.concat([...eachDataRow(messages)].map((r) => written(row(r))))),
       };
       const result = await portal.fetch(0, copied);
-      if (options.format === 'binary') await rows.write(copyData(TRAILER));
+      if (binary) await rows.write(written(TRAILER));
       return { ...result, tag: result.tag.replace(/^SELECT/, 'COPY') };
     },
     close: () => portal.close(),
@@ -62,20 +70,20 @@ function copyData(body: Uint8Array): Buffer {
 }
 
 /** A row of binary COPY is a DataRow under another name. */
-function binaryRow(dataRow: Uint8Array): Buffer {
-  return copyData(dataRow.subarray(5));
+function binaryRow(dataRow: Uint8Array): Uint8Array {
+  return dataRow.subarray(5);
 }
 
 function textRow(
   columns: readonly ColumnDescription[],
   options: CopyOptions,
-): (dataRow: Uint8Array) => Buffer {
+): (dataRow: Uint8Array) => Uint8Array {
   const { forceQuote } = options;
   const forced = columns.map((c) => forceQuote === '*' || forceQuote.includes(c.name));
   return (dataRow) => {
     const values = valuesOf(dataRow);
     const parts = values.map((v, i) => valueText(v, forced[i] === true, values.length === 1, options));
-    return copyData(Buffer.from(`${parts.join(options.delimiter)}\n`, 'utf8'));
+    return Buffer.from(`${parts.join(options.delimiter)}\n`, 'utf8');
   };
 }
 

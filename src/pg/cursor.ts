@@ -1,4 +1,5 @@
 import {
+  type ColumnDescription,
   error,
   type FetchResult,
   type Format,
@@ -49,8 +50,14 @@ export class Cursors {
     this.#byName.set(name, cursor);
   }
 
+  /** @throws WireError 34000 */
   columnsOf(name: string): Statement['columns'] {
     return this.#cursor(name).statement.columns;
+  }
+
+  /** Undefined where there is no such cursor. */
+  described(name: string): readonly ColumnDescription[] | undefined {
+    return this.#byName.get(name)?.statement.columns ?? undefined;
   }
 
   isBinary(name: string): boolean {

@@ -101,6 +101,10 @@ export class PgSession implements SessionHandler {
     return this.#question(text, parameterTypes);
   }
 
+  cursorColumns(name: string): ReturnType<Cursors['described']> {
+    return this.#cursors.described(name);
+  }
+
   /** What the spine did not refuse, the surface or the protocol did: it is recorded here. */
   failed(failure: WireError): void {
     this.#block.fail();

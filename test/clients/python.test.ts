@@ -1,0 +1,160 @@
+import tap, { test } from 'tap';
+import { CUSTOMER_COLUMNS, MANY, missing, PYTHON, startGateway, steps, TABLES } from './support.js';
+
+const gateway = await startGateway();
+tap.teardown(() => gateway.close());
+
+const SAY = `
+import json, os, threading, time
+def say(step, value): print(json.dumps({'step': step, 'value': value}, default=str), flush=True)
+port, user, token, endless = int(os.environ['OSL_PORT']), os.environ['OSL_USER'], os.environ['OSL_TOKEN'], os.environ['OSL_ENDLESS']
+LIST = "select table_name from information_schema.tables where table_schema = 'entities' order by 1"
+COLUMNS = "select column_name from information_schema.columns where table_name = 'customer' order by ordinal_position"
+`;
+
+const PSYCOPG2 = `${SAY}
+import psycopg2, psycopg2.extensions
+c = psycopg2.connect('')
+cur = c.cursor()
+cur.execute(LIST); say('tables', [r[0] for r in cur.fetchall()])
+cur.execute(COLUMNS); say('columns', [r[0] for r in cur.fetchall()])
+cur.execute('select name, email from customer where id = %s and region = %s', (1, 'eu')); say('parameters', cur.fetchall())
+named = c.cursor('many'); named.itersize = 7000
+named.execute('select id, amount from "order" where id > 1000'); say('stream', sum(1 for _ in named)); named.close()
+with open(os.devnull, 'w') as f: cur.copy_expert('copy (select id from "order" where id > 1000) to stdout csv', f); say('copy', cur.rowcount)
+c.rollback()
+threading.Timer(0.7, c.cancel).start()
+try: cur.execute(endless)
+except psycopg2.Error as e: say('cancel', e.pgcode)
+c.rollback()
+try: cur.execute('select no_such from customer')
+except psycopg2.Error as e: say('error', e.pgcode)
+c.rollback()
+cur.execute('select 1'); say('after', cur.fetchone()[0])
+`;
+
+const PSYCOPG3 = `${SAY}
+import psycopg
+c = psycopg.connect('')
+cur = c.cursor()
+say('tables', [r[0] for r in cur.execute(LIST).fetchall()])
+say('columns', [r[0] for r in cur.execute(COLUMNS).fetchall()])
+say('parameters', cur.execute('select name, email from customer where id = %s and region = %s', (1, 'eu'), prepare=True).fetchall())
+with c.cursor('many', binary=True) as named:
+    named.itersize = 7000
+    named.execute('select id, amount from "order" where id > %s', (1000,)); say('stream', sum(1 for _ in named))
+with cur.copy('copy (select id from "order" where id > 1000) to stdout (format binary)') as copy:
+    copy.set_types(['int8']); say('copy', sum(1 for _ in copy.rows()))
+with c.pipeline():
+    got = [c.execute('select %s::int', (i,)) for i in range(20)]
+    say('pipeline', sum(g.fetchone()[0] for g in got))
+c.rollback()
+threading.Timer(0.7, c.cancel).start()
+try: cur.execute(endless)
+except psycopg.Error as e: say('cancel', e.sqlstate)
+c.rollback()
+try: cur.execute('select no_such from customer')
+except psycopg.Error as e: say('error', e.sqlstate)
+c.rollback()
+say('after', cur.execute('select 1').fetchone()[0])
+`;
+
+const ASYNCPG = `${SAY}
+import asyncio, asyncpg
+async def main():
+    c = await asyncpg.connect(host='127.0.0.1', port=port, user=user, password=token, database='osl')
+    say('tables', [r[0] for r in await c.fetch(LIST)])
+    say('columns', [r[0] for r in await c.fetch(COLUMNS)])
+    say('parameters', [list(r) for r in await c.fetch('select name, email from customer where id = $1 and region = $2', 1, 'eu')])
+    n = 0
+    async with c.transaction():
+        async for _ in c.cursor('select id, amount from "order" where id > $1', 1000, prefetch=7000): n += 1
+    say('stream', n)
+    async def nothing(data): pass
+    say('copy', await c.copy_from_query('select id from "order" where id > 1000', output=nothing, format='csv'))
+    try: await asyncio.wait_for(c.fetch(endless), 0.7)
+    except asyncio.TimeoutError: say('cancel', '57014')
+    try: await c.fetch('select no_such from customer')
+    except asyncpg.PostgresError as e: say('error', e.sqlstate)
+    say('after', await c.fetchval('select 1'))
+    await c.close()
+asyncio.run(main())
+`;
+
+const SQLALCHEMY = `${SAY}
+import sqlalchemy as sa
+e = sa.create_engine(sa.engine.URL.create('postgresql+psycopg2', user, token, '127.0.0.1', port, 'osl'))
+i = sa.inspect(e)
+say('tables', sorted(i.get_table_names(schema='entities')))
+say('columns', [c['name'] for c in i.get_columns('customer', schema='entities')])
+say('keys', [i.get_pk_constraint('order', schema='entities')['constrained_columns'], [(f['constrained_columns'], f['referred_table']) for f in i.get_foreign_keys('order', schema='entities')]])
+m = sa.MetaData(schema='entities'); m.reflect(e); order, customer = m.tables['entities.order'], m.tables['entities.customer']
+with e.connect() as c:
+    say('parameters', [list(r) for r in c.execute(sa.select(customer.c.name, customer.c.email).where(customer.c.id == 1, customer.c.region == 'eu'))])
+    say('stream', sum(1 for _ in c.execution_options(stream_results=True).execute(sa.select(order).where(order.c.id > 1000))))
+with e.connect() as c:
+    week = sa.func.date_trunc('week', order.c.placed_at).label('__timestamp')
+    q = sa.select(week, order.c.region, sa.func.sum(order.c.amount).label('SUM(amount)')).where(order.c.placed_at >= sa.func.to_timestamp('2026-02-01 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US')).group_by(week, order.c.region).order_by(sa.desc('SUM(amount)')).limit(10)
+    say('superset', [[r[1], float(r[2])] for r in c.execute(q)])
+    raw = c.connection.driver_connection if hasattr(c.connection, 'driver_connection') else c.connection.connection
+    threading.Timer(0.7, raw.cancel).start()
+    try: c.execute(sa.text(endless))
+    except sa.exc.DBAPIError as x: say('cancel', x.orig.pgcode)
+with e.connect() as c:
+    try: c.execute(sa.text('select no_such from customer'))
+    except sa.exc.DBAPIError as x: say('error', x.orig.pgcode)
+with e.connect() as c: say('after', c.execute(sa.text('select 1')).scalar())
+`;
+
+const ODBC = `${SAY}
+import glob, pyodbc
+driver = sorted(glob.glob('/usr/lib/*/odbc/psqlodbcw.so'))[0]
+c = pyodbc.connect(f'Driver={driver};Server=127.0.0.1;Port={port};Database=osl;UID={user};PWD={token};UseDeclareFetch=1;Fetch=7000', autocommit=True)
+cur = c.cursor()
+say('tables', sorted(r.table_name for r in cur.tables(schema='entities', tableType='TABLE')))
+say('columns', [r.column_name for r in cur.columns(table='customer', schema='entities')])
+say('keys', [[r.column_name for r in cur.primaryKeys(table='order', schema='entities')], [(r.fkcolumn_name, r.pktable_name) for r in cur.foreignKeys(foreignTable='order', foreignSchema='entities')]])
+say('parameters', [list(r) for r in cur.execute('select name, email from customer where id = ? and region = ?', 1, 'eu').fetchall()])
+say('stream', sum(1 for _ in cur.execute('select id, amount from "order" where id > 1000')))
+threading.Timer(0.7, cur.cancel).start()
+try: cur.execute(endless).fetchall()
+except pyodbc.Error as e: say('cancel', '57014' if 'cancel' in str(e).lower() else str(e))
+try: cur.execute('select no_such from customer').fetchall()
+except pyodbc.Error as e: say('error', e.args[0])
+say('after', cur.execute('select 1').fetchone()[0])
+`;
+
+const CLIENTS = [
+  { name: 'psycopg2', module: 'psycopg2', text: PSYCOPG2, more: { copy: MANY } },
+  { name: 'psycopg 3', module: 'psycopg', text: PSYCOPG3, more: { copy: MANY, pipeline: 190 } },
+  { name: 'asyncpg', module: 'asyncpg', text: ASYNCPG, more: { copy: `COPY ${MANY}` } },
+  {
+    name: 'SQLAlchemy',
+    module: 'sqlalchemy',
+    text: SQLALCHEMY,
+    more: { keys: [['id'], [[['customer_id'], 'customer']]], superset: [['eu', 1.5 * MANY]] },
+  },
+  {
+    name: 'psqlODBC through unixODBC',
+    module: 'pyodbc',
+    text: ODBC,
+    more: { keys: [['id'], [['customer_id', 'customer']]] },
+  },
+];
+
+for (const { name, module, text, more } of CLIENTS) {
+  test(name, { skip: missing(name, [PYTHON, '-c', `import ${module}`]) }, async (t) => {
+    const program = { file: 'client.py', text, command: (file: string) => [PYTHON, file] as const };
+    const said = await steps(t, await gateway.environment('user:ann'), program);
+    t.strictSame(Object.fromEntries(said), {
+      tables: TABLES,
+      columns: CUSTOMER_COLUMNS,
+      parameters: [['Ada', '[redacted]']],
+      stream: MANY,
+      cancel: '57014',
+      error: '42703',
+      after: 1,
+      ...more,
+    });
+  });
+}
