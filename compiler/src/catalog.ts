@@ -11,6 +11,11 @@ export interface Catalog {
   readonly facets: ReadonlyMap<string, FacetStore>;
   /** Links between entities, in declared order: what TRAVERSE walks. */
   readonly edges: readonly Edge[];
+  /**
+   * What raw SQL may name: each table, by `schema.table`, with the entity or bridge that governs it. Without it the
+   * tenant allows no raw SQL.
+   */
+  readonly rawTables?: ReadonlyMap<string, Relation>;
 }
 
 /**

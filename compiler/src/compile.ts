@@ -7,17 +7,20 @@ import { PlanTemplate } from './govern/template.js';
 import { parse } from './parse.js';
 import type { ShapedText } from './shape/scan.js';
 import { type TypeName, typeOfOid } from './types.js';
+import { type AskedWorld, worldOf } from './world.js';
 
 export interface CompileOptions {
   /** Types that the client declares for `$1 …`, by Postgres OID; 0 or an OID out of the model leaves it to us. */
   readonly parameterOids?: readonly number[];
   readonly features?: Features;
+  /** What names mean; default: OSL-SQL. */
+  readonly world?: AskedWorld;
 }
 
 export const ALL_FEATURES: Features = Object.freeze({ scalarSubqueries: true, setOperations: true });
 
 /**
- * OSL-SQL to a governed plan: parse, bind, govern. `emit` makes SQL of it.
+ * OSL-SQL, or raw SQL over the allowlist, to a governed plan: parse, bind, govern. `emit` makes SQL of it.
  *
  * @throws QueryError for everything that the caller can mend
  */
@@ -64,6 +67,7 @@ function compiled(text: string, catalog: Catalog, access: Access, options: Compi
       access,
       options.features ?? ALL_FEATURES,
       declared(options.parameterOids ?? []),
+      worldOf(parsed, options.world ?? 'semantic', catalog),
     );
     const plan = govern(bound, access, catalog, (hop) => compile(hop, catalog, access));
     return { plan, bound, quoted: parsed.source.quoted.length > 0 };

@@ -176,6 +176,20 @@ export const ERRORS = Object.freeze({
     message: (p) => `metric \`${p.metric}\` is not declared`,
     hint: (p) => perhaps(p.near),
   }),
+  outsideAllowlist: entry<{ table: string; near: string | null }>({
+    code: 'E0512',
+    sqlstate: '42501',
+    http: 403,
+    message: (p) => `table \`${p.table}\` is outside the allowlist of raw SQL`,
+    hint: (p) => perhaps(p.near),
+  }),
+  mixedWorlds: entry<Nothing>({
+    code: 'E0513',
+    sqlstate: '0A000',
+    http: 400,
+    message: () => 'a statement names entities or tables, never both',
+    hint: () => 'ask about entities in OSL-SQL, and about tables in raw SQL',
+  }),
   mixedBody: entry<Nothing>({
     code: 'E0513',
     sqlstate: '22023',

@@ -73,10 +73,11 @@ function explainFrom(item: FromItem): Explanation {
     case 'runtime':
       return step('runtime rows', { columns: item.columns.map((c) => c.name) }, []);
     case 'join':
-      return step(`${item.type} join`, { keys: item.on.length }, [
-        explainFrom(item.left),
-        explainFrom(item.right),
-      ]);
+      return step(
+        `${item.type} join`,
+        item.sealed ? { keys: item.on.length } : { predicates: item.on.length },
+        [explainFrom(item.left), explainFrom(item.right)],
+      );
     default: {
       const unknown: never = item;
       return unknown;

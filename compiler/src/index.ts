@@ -81,3 +81,4 @@ export {
   typeOfOid,
 } from './types.js';
 export { arrayText, type ValueSources, valuesOf } from './values.js';
+export type { AskedWorld } from './world.js';

@@ -355,14 +355,23 @@ export interface RuntimeScan {
   readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
 }
 
-/** `on` holds equalities of sealed keys, all of which must hold. */
-export interface Join {
+interface JoinOf<Sealed extends boolean, Type extends 'inner' | 'left' | 'full', Condition extends Expr> {
   readonly kind: 'join';
-  readonly type: 'inner' | 'left';
+  readonly sealed: Sealed;
+  readonly type: Type;
   readonly left: FromItem;
   readonly right: FromItem;
-  readonly on: readonly Operation[];
+  /** All of it must hold. */
+  readonly on: readonly Condition[];
 }
+
+/** `on` holds equalities of sealed keys: the join of OSL-SQL. */
+export type SealedJoin = JoinOf<true, 'inner' | 'left', Operation>;
+
+/** `on` holds any predicates over what the caller is shown: the join of raw SQL, which has no sealed keys. */
+export type FreeJoin = JoinOf<false, 'inner' | 'left' | 'full', Expr>;
+
+export type Join = SealedJoin | FreeJoin;
 
 export type FromItem = EntityScan | GovernedScan | Derived | CommonTableRef | RuntimeScan | Join;
 
@@ -443,8 +452,8 @@ export type Slot =
 /** A literal in Postgres' text format; an array for an IN list. */
 export type LiteralValue = string | readonly (string | null)[];
 
-/** The five forms of OSL-SQL. */
-export type Form = 'structured' | 'retrieve' | 'traverse' | 'joint' | 'cross_modal';
+/** The five forms of OSL-SQL; raw SQL has none of them. */
+export type Form = 'structured' | 'retrieve' | 'traverse' | 'joint' | 'cross_modal' | 'sql';
 
 /** A bound query: what the caller asked, resolved, not yet governed. */
 export interface Plan {

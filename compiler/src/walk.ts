@@ -222,13 +222,13 @@ function mapFrom(
 ): FromItem {
   const leaf = visit.item ?? ((i: FromItem): FromItem => i);
   switch (item.kind) {
-    case 'join':
-      return Object.freeze({
-        ...item,
-        left: mapFrom(item.left, visit, deep, q),
-        right: mapFrom(item.right, visit, deep, q),
-        on: Object.freeze(item.on.map((e) => deep(e) as typeof e)), // a sealed equality maps to a sealed equality
-      });
+    case 'join': {
+      const left = mapFrom(item.left, visit, deep, q);
+      const right = mapFrom(item.right, visit, deep, q);
+      if (!item.sealed) return Object.freeze({ ...item, left, right, on: Object.freeze(item.on.map(deep)) });
+      const on = item.on.map((e) => deep(e) as typeof e); // a sealed equality maps to a sealed equality
+      return Object.freeze({ ...item, left, right, on: Object.freeze(on) });
+    }
     case 'derived':
       return leaf(Object.freeze({ ...item, query: q(item.query) }));
     case 'entity':

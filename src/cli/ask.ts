@@ -10,6 +10,11 @@ export interface AskFlags extends CallerFlags {
   readonly dataDir?: string;
 }
 
+/** Flags of commands that ask a question. */
+export interface QuestionFlags extends AskFlags {
+  readonly sql?: true;
+}
+
 /** `--token --subject --chain --server --data-dir --policy`. */
 export function addAskOptions(command: Command): Command {
   return command
@@ -29,10 +34,16 @@ export function addAskOptions(command: Command): Command {
     .addOption(policyOption());
 }
 
+/** `--sql`, and what every command that asks the server takes. */
+export function addQuestionOptions(command: Command): Command {
+  return addAskOptions(command).option('--sql', 'the text is SQL over the tables that the manifest allows');
+}
+
 /** Sends `text` to the server as whoever the flags say. */
-export async function askServer(flags: AskFlags, text: string, explain: boolean): Promise<Reply> {
+export async function askServer(flags: QuestionFlags, text: string, explain: boolean): Promise<Reply> {
   const { url, token } = await visitor(flags);
-  return postQuery(url, token, explain ? { osql: text, explain: true } : { osql: text });
+  const question = flags.sql ? { sql: text } : { osql: text };
+  return postQuery(url, token, explain ? { ...question, explain: true } : question);
 }
 
 /** Where the server is, and a token of whoever the flags say. */

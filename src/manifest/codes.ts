@@ -28,6 +28,7 @@ export const CODES = Object.freeze({
   conflict: 'M2009',
   reserved: 'M2010',
   badExpression: 'M2011',
+  notGoverned: 'M2012',
 });
 
 export type ManifestCode = (typeof CODES)[keyof typeof CODES];

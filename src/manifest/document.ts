@@ -9,6 +9,7 @@ export interface ManifestDocument {
   readonly facets?: Members<FacetDocument>;
   readonly metrics?: Members<MetricDocument>;
   readonly lexicon?: Members<TermDocument>;
+  readonly raw_sql?: { readonly allow: readonly SourceDocument[] };
 }
 
 /** Objects without a prototype, in the order of the file. */

@@ -161,7 +161,7 @@ export class PgSession implements SessionHandler {
   async #data(text: string, parameterOids: readonly number[]): Promise<Statement> {
     const question = (): Question => ({
       ...this.#call(randomUUID()),
-      body: { kind: 'osql', text },
+      body: { kind: 'wire', text },
       parameterOids,
     });
     const first = question();

@@ -6,7 +6,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E0510', 'Execution failed'],
   ['E0511', 'Malformed or out of grammar'],
   ['E0512', 'Object not declared'],
-  ['E0513', 'Body mixes shapes'],
+  ['E0513', 'Mixed shapes'],
   ['E0514', 'Join not on a sealed key'],
   ['E0515', 'Key not in the clear'],
   ['E0516', 'Cancelled'],

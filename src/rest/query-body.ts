@@ -39,7 +39,8 @@ export function readQueryRequest(request: FastifyRequest): QueryRequest {
   const explain = fields.get('explain') ?? false;
   if (typeof explain !== 'boolean') throw malformed('`explain` must be true or false');
   const parameters = fields.get('parameters');
-  if (parameters !== undefined && shape !== 'osql') throw malformed('`parameters` go with `osql` only');
+  if (parameters !== undefined && shape === 'metrics')
+    throw malformed('`parameters` go with `osql` and `sql` only');
   return {
     body: bodyOf(shape, fields),
     explain,

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import {
+  type AskedWorld,
   compileTemplate,
   emit,
   type GovernedPlan,
@@ -177,10 +178,10 @@ const WIRE_PATIENCE_SECONDS = 1;
 
 /** The governed plan of a question, from the cache where the same, or its like, was asked under the same rights. */
 function planOf(service: Service, caller: Caller, question: Question): GovernedPlan {
-  const text = textOf(question.body);
+  const { text, world } = statementOf(question.body);
   const { access, manifest } = caller;
   const { parameterOids } = question;
-  const rights = `${manifest.catalog.version} ${access.signature} ${parameterOids.join(',')}`;
+  const rights = `${manifest.catalog.version} ${access.signature} ${world} ${parameterOids.join(',')}`;
   return service.plans.planOf(rights, text, (shaped) => {
     if (isEmpty(access)) {
       parse(text);
@@ -189,17 +190,21 @@ function planOf(service: Service, caller: Caller, question: Question): GovernedP
     return compileTemplate(text, shaped, manifest.catalog, access, {
       parameterOids,
       features: service.features,
+      world,
     });
   });
 }
 
-function textOf(body: Body): string {
+/** What is compiled, and what its names mean. */
+function statementOf(body: Body): { readonly text: string; readonly world: AskedWorld } {
   switch (body.kind) {
     case 'osql':
-      return body.text;
+      return { text: body.text, world: 'semantic' };
     case 'sql':
       if (body.text.trim() === '') throw queryError('emptySql', {});
-      throw queryError('unresolvable', { detail: 'raw SQL is not served yet', hint: 'ask in OSL-SQL' });
+      return { text: body.text, world: 'physical' };
+    case 'wire':
+      return { text: body.text, world: 'either' };
     case 'metrics':
       throw queryError('unresolvable', {
         detail: 'metrics bodies are not served yet',

@@ -107,6 +107,7 @@ function statementOf(body: Body | SampleRequest | Term): string {
     case 'osql':
     case 'sql':
     case 'term':
+    case 'wire':
       return body.text;
     case 'metrics':
       return JSON.stringify(body.request);

@@ -7,10 +7,11 @@ export type Credentials =
   | { readonly kind: 'bearer'; readonly token: string | null; readonly address: string }
   | { readonly kind: 'session'; readonly identity: Identity };
 
-/** The three shapes of the contract's query body. */
+/** The three shapes of the contract's query body, and a statement of the wire, which may be OSL-SQL or raw SQL. */
 export type Body =
   | { readonly kind: 'osql'; readonly text: string }
   | { readonly kind: 'sql'; readonly text: string }
+  | { readonly kind: 'wire'; readonly text: string }
   | { readonly kind: 'metrics'; readonly request: Readonly<Record<string, unknown>> };
 
 /** One call of one caller, from whatever surface. */

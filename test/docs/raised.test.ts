@@ -48,6 +48,18 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   unknownColumn: { as: 'user:ann', osql: 'select nme from customer' },
   unknownAlias: { as: 'user:ann', osql: 'select x.id from customer c' },
   unknownMetric: { as: 'user:ann', osql: 'select measure(profit) from "order"' },
+  outsideAllowlist: {
+    http: '/osl/query',
+    method: 'POST',
+    body: '{"sql":"table shop.samples"}',
+    as: 'user:ann',
+  },
+  mixedWorlds: {
+    http: '/osl/query',
+    method: 'POST',
+    body: '{"sql":"select measure(revenue) from shop.orders"}',
+    as: 'user:ann',
+  },
   mixedBody: { as: 'user:ann', osql: 'select 1', more: { sql: 'select 1' } },
   unsealedJoin: { as: 'user:ann', osql: 'select 1 from customer c join "order" o on o.region = c.region' },
   keyNotClear: { file: 'test/golden', shows: 'E0515' },

@@ -1,11 +1,17 @@
+import type { AskedWorld } from 'osl-compiler';
+
 /** One golden case: what is asked, and, below the rule, what came of it. */
 export interface Case {
   readonly name: string;
   readonly caller: string;
   readonly query: string;
+  /** What its names mean; OSL-SQL where the case says nothing. */
+  readonly world: AskedWorld;
   /** Values of `$1 …`, where the query has any. */
   readonly values: readonly (string | null)[];
 }
+
+const WORLDS: readonly AskedWorld[] = ['semantic', 'physical', 'either'];
 
 const WIDTH = 8;
 const RULE = '----';
@@ -38,11 +44,14 @@ function parseCase(block: string): Case {
     if (value === undefined) throw new Error(`a golden case lacks its ${name}:\n${block}`);
     return value;
   };
+  const world = WORLDS.find((w) => w === (fields.get('world') ?? 'semantic'));
+  if (world === undefined) throw new Error(`a golden case is of no world:\n${block}`);
   const values: unknown = JSON.parse(fields.get('values') ?? '[]');
   return {
     name: wanted('case'),
     caller: wanted('caller'),
     query: wanted('query'),
+    world,
     values: Array.isArray(values) ? values.map((v) => (v === null ? null : String(v))) : [],
   };
 }
@@ -50,9 +59,11 @@ function parseCase(block: string): Case {
 /** The case as its file has it, with `result` below the rule. */
 export function writeCase(golden: Case, result: readonly string[]): string {
   const values = golden.values.length === 0 ? [] : [field('values', JSON.stringify(golden.values))];
+  const world = golden.world === 'semantic' ? [] : [field('world', golden.world)];
   const asked = [
     field('case', golden.name),
     field('caller', golden.caller),
+    ...world,
     field('query', golden.query),
     ...values,
   ];

@@ -147,6 +147,8 @@ export const CATALOG: Catalog = {
   relations: new Map(RELATIONS.map((r) => [r.name, r])),
   facets: new Map(),
   edges: [],
+  // All tables but that of the tags.
+  rawTables: new Map(RELATIONS.filter((r) => r !== tag).map((r) => [`${r.schema}.${r.table}`, r])),
   metrics: new Map(
     [
       { name: 'revenue', entity: 'order', expression: 'sum(amount)', filter: "status <> 'void'" },

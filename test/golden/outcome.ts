@@ -26,7 +26,7 @@ export function callerNamed(name: string): Caller {
 export async function outcomeOf(golden: Case, engine: Engine): Promise<Outcome> {
   const caller = callerNamed(golden.caller);
   try {
-    const plan = compile(golden.query, CATALOG, caller.access);
+    const plan = compile(golden.query, CATALOG, caller.access, { world: golden.world });
     const { sql, slots } = emit(plan);
     const answer = await engine.ask(sql, valuesFor(slots, caller, golden.values));
     return { kind: 'answered', plan, sql, answer };

@@ -464,6 +464,56 @@ const MANIFEST_CASES: readonly Case[] = [
     to: 'refers_to: order.amuont',
     told: ['56:26-38 M2001 column `order.amuont` is not declared (perhaps you meant `order.amount`)'],
   },
+  {
+    name: 'a table for raw SQL that no connector has',
+    from: 'lexicon:\n',
+    to: 'raw_sql: { allow: [db.sales.order] }\nlexicon:\n',
+    told: ['55:20-34 M2001 table `sales.order` is not declared (perhaps you meant `sales.orders`)'],
+  },
+  {
+    name: 'a table for raw SQL that a bridge governs',
+    from: 'lexicon:\n',
+    to: 'raw_sql: { allow: [db.sales.tags] }\nlexicon:\n',
+    told: [],
+  },
+  {
+    name: 'a table for raw SQL that nothing governs',
+    from: 'entities:\n',
+    to: '      sales.loose: { columns: { id: { type: int4 } } }\nraw_sql: { allow: [db.sales.loose] }\nentities:\n',
+    told: [
+      '23:20-34 M2012 no entity governs table `sales.loose` (declare an entity of it: its grants are those of the entity)',
+    ],
+  },
+  {
+    name: 'a table for raw SQL with two entities',
+    from: 'bridges:\n',
+    to: '  buyer: { source: db.sales.customers, primary_key: [id], columns: [id] }\nraw_sql: { allow: [db.sales.customers] }\nbridges:\n',
+    told: [
+      '35:20-38 M2009 table `sales.customers` is governed 2 times (it must be the source of one entity or bridge, not of `customer`, `buyer`)',
+    ],
+  },
+  {
+    name: 'a table for raw SQL, twice',
+    from: 'lexicon:\n',
+    to: 'raw_sql: { allow: [db.sales.orders, { connector: db, table: sales.orders }] }\nlexicon:\n',
+    told: ['55:37-75 M2002 table `sales.orders` is allowed twice'],
+  },
+  {
+    name: 'a table for raw SQL whose column has two names',
+    from: 'tax: { column: tax_no, description: Tax number }',
+    to: 'tax: { column: tax_no }\n      vat: { column: tax_no }\nraw_sql: { allow: [db.sales.customers] }',
+    told: [
+      '35:20-38 M2009 column `tax_no` of `sales.customers` is exposed twice (`tax` and `vat` of `customer` both are it)',
+    ],
+  },
+  {
+    name: 'a table for raw SQL in the schema of entities',
+    from: '          weight: { type: float8 }\nentities:\n',
+    to: '          weight: { type: float8 }\n      entities.x: { columns: { id: { type: int4 } } }\nraw_sql: { allow: [db.entities.x] }\nentities:\n  x: { source: db.entities.x, primary_key: [id], columns: [id] }\n',
+    told: [
+      '23:20-33 M2010 a table of schema `entities` cannot be named in raw SQL (in OSL-SQL it is where entities stand)',
+    ],
+  },
 ];
 const POLICY_CASES: readonly Case[] = [
   {

@@ -97,6 +97,28 @@ for (const { question, sql, answer, parameters = [], as = 'auditor' } of QUESTIO
   });
 }
 
+/** The examples of docs/raw-sql.md: what each asks, and the code that it must be refused with, if any. */
+function rawExamples(): readonly { readonly sql: string; readonly code: string | null }[] {
+  const text = readFileSync(join(root, 'docs', 'raw-sql.md'), 'utf8');
+  return [...text.matchAll(/^```sql\n(?:-- (E\d{4})\n)?(.*?)^```$/gms)].map(([, code, sql = '']) => {
+    return { sql: sql.trim(), code: code ?? null };
+  });
+}
+
+t.test('the examples of docs/raw-sql.md do what it says, in {sql} and on the wire', async (t) => {
+  const examples = rawExamples();
+  t.ok(examples.length >= 9 && examples.some((e) => e.code === null));
+  const headers = { authorization: `Bearer ${await fronts.token(CALLERS.analyst)}` };
+  for (const { sql, code } of examples) {
+    const { outcome } = await postQuery(fronts.httpPort, { sql }, headers);
+    t.equal(outcome.kind === 'refused' ? outcome.code : null, code, sql);
+    if (outcome.kind === 'rows') t.ok(outcome.rows.length > 0, 'and finds something');
+    const wire = await overWire(CALLERS.analyst, sql, []);
+    t.equal(wire.kind === 'refused' ? wire.code : null, code);
+    if (outcome.kind === 'rows' && wire.kind === 'rows') t.strictSame(wire.rows, outcome.rows);
+  }
+});
+
 t.test('a wrong count would be noticed', async (t) => {
   const { packages } = installation;
   const changed = {

@@ -39,7 +39,7 @@ test('explain', async (t) => {
     t.match(unknown.json(), { status: 400, code: 'E0512' });
     t.match(await rest.trail(unknown.requestId), [{ action: 'explain', decision: 'error', code: 'E0512' }]);
     for (const [body, code] of [
-      [{ sql: 'SELECT 1', explain: true }, 'E1001'],
+      [{ sql: 'SELECT 1 FROM shop.samples', explain: true }, 'E0512'],
       [{ sql: '', explain: true }, 'E0246'],
       [{ metrics: ['revenue'], explain: true }, 'E1001'],
     ] as const) {

@@ -71,7 +71,8 @@ export interface Frontends {
   /** While set, nothing can be recorded. */
   breakAudit(error: AuditUnavailable | null): void;
   token(caller: Caller, claims?: { readonly issuedAt?: number }): Promise<string>;
-  asker(surface: SurfaceName, caller: Caller): Promise<Asker>;
+  /** `body` is what REST is sent the text as. */
+  asker(surface: SurfaceName, caller: Caller, body?: 'osql' | 'sql'): Promise<Asker>;
   stop(): Promise<void>;
 }
 
@@ -106,8 +107,8 @@ export async function startFrontends(open: OpenService): Promise<Frontends> {
       audit.failure = error;
     },
     token,
-    asker: async (surface, caller) => {
-      if (surface === 'REST') return restAsker(httpPort, await token(caller));
+    asker: async (surface, caller, body = 'osql') => {
+      if (surface === 'REST') return restAsker(httpPort, await token(caller), body);
       const client = await WireClient.login(pgPort, caller.subject, await token(caller));
       return surface === 'simple wire'
         ? { ask: (text) => client.simple(text), end: () => client.end() }
@@ -388,9 +389,9 @@ function cellsOf(body: Buffer, columns: readonly Described[]): Cell[] {
 
 // ---- REST -----------------------------------------------------------------------------------------------------
 
-function restAsker(port: number, token: string): Asker {
+function restAsker(port: number, token: string, body: 'osql' | 'sql'): Asker {
   return {
-    ask: (text) => postQuery(port, { osql: text }, { authorization: `Bearer ${token}` }, text),
+    ask: (text) => postQuery(port, { [body]: text }, { authorization: `Bearer ${token}` }, text),
     end: () => undefined,
   };
 }

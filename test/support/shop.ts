@@ -93,6 +93,8 @@ facets:
     retrieval: { max_top_k: 5 }
 metrics:
   revenue: { entity: order, expression: sum(amount) }
+raw_sql:
+  allow: [db.shop.customers, db.shop.orders, db.shop.lines]
 `;
 
 /**

@@ -49,3 +49,11 @@ export function placeOf(node: unknown): Location {
   }
   return least;
 }
+
+/** The conjuncts of a predicate: nested ANDs are one list. */
+export function conjunctsOf(node: Node | undefined): readonly Node[] {
+  if (node === undefined) return [];
+  if ('BoolExpr' in node && node.BoolExpr.boolop === 'AND_EXPR')
+    return (node.BoolExpr.args ?? []).flatMap(conjunctsOf);
+  return [node];
+}

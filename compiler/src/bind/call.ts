@@ -19,7 +19,7 @@ import { bindWindow } from './window.js';
 export function bindCall(node: FuncCall, env: Environment): Expr {
   const { ctx } = env;
   const name = nameParts(node.funcname).join('.');
-  if (name === 'measure') return bindMeasure(node, env);
+  if (name === 'measure' && ctx.world === 'semantic') return bindMeasure(node, env);
   const operator = bindOperatorCall(node, env);
   if (operator !== null) return operator;
   refuseOddities(node, ctx);

@@ -11,6 +11,12 @@ import type { RuntimeDraft } from './runtime-draft.js';
 /** A place in the parsed text: a UTF-8 byte offset, or undefined where the parser gives none. */
 export type Location = number | undefined;
 
+/**
+ * What the names of a statement mean: entities and their columns, or tables and theirs. Either way policy holds for
+ * the same entity.
+ */
+export type World = 'semantic' | 'physical';
+
 /** What a tenant may switch off. */
 export interface Features {
   readonly scalarSubqueries: boolean;
@@ -25,6 +31,7 @@ export class BindContext {
   readonly catalog: Catalog;
   readonly access: Access;
   readonly features: Features;
+  readonly world: World;
   readonly #source: SourceText;
   readonly #slots: Slot[] = [];
   readonly #literals = new LiteralSlots(this.#slots);
@@ -44,11 +51,13 @@ export class BindContext {
     access: Access,
     features: Features,
     clientTypes: readonly (TypeName | null)[],
+    world: World = 'semantic',
   ) {
     this.#source = source;
     this.catalog = catalog;
     this.access = access;
     this.features = features;
+    this.world = world;
     this.#clientTypes = [...clientTypes];
   }
 

@@ -20,7 +20,7 @@ import { bindCast } from './cast.js';
 import { arrayTypeOf, type Bound, coerce, commonType, elementTypeOf } from './coerce.js';
 import type { Environment } from './environment.js';
 import { resolveColumn } from './scope.js';
-import { bindSubLink } from './subquery.js';
+import { bindSubLink, outwardLook } from './subquery.js';
 
 /** Binds a value expression; what its surroundings must type stays undecided. */
 export function bindExpression(node: Node, env: Environment): Bound {
@@ -83,6 +83,7 @@ function bindColumn(node: ColumnRef, env: Environment): Expr {
   const parts = fields.map(stringOf);
   const name = parts.at(-1) ?? '';
   const { ref, item, level } = resolveColumn(scope, parts, ctx, node.location);
+  if (level > 0 && ctx.world === 'physical') throw outwardLook(ctx, node.location);
   if (level > 0) {
     const hint = 'an outer column may only be compared, with =, to a sealed key in the WHERE of the subquery';
     throw ctx.error(

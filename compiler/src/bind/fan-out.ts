@@ -33,7 +33,7 @@ function keyIsJoined(
 ): boolean {
   const joined = new Set(
     join.on
-      .flatMap((e) => [e.left, e.right])
+      .flatMap((e) => (e.kind === 'operation' && e.definition.name === '=' ? [e.left, e.right] : []))
       .flatMap((e) => (e?.kind === 'column' && e.source === source ? [e.name] : [])),
   );
   return relation.primaryKey.length > 0 && relation.primaryKey.every((k) => joined.has(k));

@@ -6,6 +6,7 @@ import { nameParts, placeOf, stringOf } from './ast.js';
 import type { BindContext } from './context.js';
 import { bindJoin, joinCommas } from './join.js';
 import { withEvidence } from './joint.js';
+import { allowedTable, crossJoined, physicalColumnsFor } from './physical.js';
 import { type BoundColumn, bindQuery } from './query.js';
 import { bindRetrieve } from './retrieve.js';
 import {
@@ -45,14 +46,15 @@ export function bindFrom(
 ): BoundFrom | null {
   const [first] = nodes;
   if (first === undefined) return null;
-  const from = joinCommas(
-    nodes.map((node) => ({ bound: bindItem(node, ctx, outer, tables), location: placeOf(node) })),
-    where,
-    ctx,
-  );
+  const placed = nodes.map((node) => ({
+    bound: bindItem(node, ctx, outer, tables),
+    location: placeOf(node),
+  }));
+  const from = ctx.world === 'physical' ? crossJoined(placed) : joinCommas(placed, where, ctx);
   const inSubquery = outer !== null && outer.items.length > 0;
-  if (from.item.kind === 'entity' && from.item.relation.kind === 'bridge' && !inSubquery) {
-    const construct = `bridge \`${from.item.relation.name}\` alone in FROM`;
+  const isBridge = from.item.kind === 'entity' && from.item.relation.kind === 'bridge';
+  if (isBridge && !inSubquery && ctx.world === 'semantic') {
+    const construct = `bridge \`${from.items[0]?.relation?.name}\` alone in FROM`;
     throw ctx.error(
       'unsupported',
       { construct, hint: 'join it to one of the entities that it links' },
@@ -94,6 +96,10 @@ function bindTableFunction(node: RangeFunction, ctx: BindContext): BoundItem {
     node.lateral !== true &&
     node.ordinality !== true &&
     node.alias?.colnames === undefined;
+  if (ctx.world === 'physical') {
+    const construct = `\`${name === '' ? 'this function' : name}\` in the FROM of raw SQL`;
+    throw ctx.error('unsupported', { construct, hint: 'name tables of the allowlist' }, call.location);
+  }
   if (plain && name === 'retrieve') return bindRetrieve(call, node.alias?.aliasname, ctx);
   if (plain && name === 'traverse') return bindTraverse(call, node.alias?.aliasname, ctx);
   const construct = `\`${name === '' ? 'this function' : name}\` in FROM`;
@@ -108,16 +114,24 @@ function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables'])
   const name = node.relname ?? '';
   const common = node.schemaname === undefined ? tables.get(name) : undefined;
   if (common !== undefined) return bindCommon(common, node, ctx);
-  const relation = visibleRelation(node, ctx);
+  const physical = ctx.world === 'physical';
+  const relation = physical ? allowedTable(node, ctx) : visibleRelation(node, ctx);
   const access = ctx.access.relations.get(relation.name);
   if (access === undefined) throw unknownRelation(node, ctx);
   const id = ctx.nextSource();
-  const columns = columnsFor(relation, access);
-  const alias = node.alias?.aliasname ?? relation.name;
+  const columns = physical ? physicalColumnsFor(relation, access) : columnsFor(relation, access);
+  const alias = node.alias?.aliasname ?? (physical ? relation.table : relation.name);
   const item: EntityScan = { kind: 'entity', id, relation, columns: [] };
   const plain = renamed(columns, node.alias, ctx);
   const content = withEvidence(item, plain, ctx);
-  const named = { source: id, alias, bare: node.alias === undefined, location: node.location, relation };
+  const schema = physical ? relation.schema : 'entities';
+  const named = {
+    source: id,
+    alias,
+    ...(node.alias === undefined ? { schema } : {}),
+    location: node.location,
+    relation,
+  };
   if (content === null) return { item, items: [{ ...named, columns: plain }] };
   return { item, items: [{ ...named, columns: content.columns, hydration: content.draft }] };
 }
@@ -127,7 +141,10 @@ function renamed(columns: ReadonlyMap<string, ScopeColumn>, alias: Alias | undef
   if (alias?.colnames !== undefined) {
     throw ctx.error(
       'unsupported',
-      { construct: 'a list of column aliases on an entity', hint: 'use AS in a derived table' },
+      {
+        construct: `a list of column aliases on ${ctx.world === 'physical' ? 'a table' : 'an entity'}`,
+        hint: 'use AS in a derived table',
+      },
       undefined,
     );
   }

@@ -7,12 +7,12 @@ import type { RuntimeRelation } from '../runtime.js';
 import type { TypeName } from '../types.js';
 import { allQueries, leavesOf } from '../walk.js';
 import { kindOf } from './ast.js';
-import { BindContext, type Features } from './context.js';
+import { BindContext, type Features, type World } from './context.js';
 import type { LiteralSlots } from './literals.js';
 import { bindQuery, withUsedColumns } from './query.js';
 import { finishedRelation } from './runtime-draft.js';
 
-export type { Features } from './context.js';
+export type { Features, World } from './context.js';
 export {
   type Carried,
   carriedText,
@@ -32,7 +32,7 @@ export interface BoundPlan extends Plan {
 /**
  * Resolves names, types and forms against what this caller may see; nothing else exists for it.
  *
- * @throws QueryError E0511, E0512, E0514, E2101
+ * @throws QueryError E0511, E0512, E0513, E0514, E2101
  */
 export function bind(
   parsed: Parsed,
@@ -40,14 +40,15 @@ export function bind(
   access: Access,
   features: Features,
   clientTypes: readonly (TypeName | null)[],
+  world: World = 'semantic',
 ): BoundPlan {
   if (!('SelectStmt' in parsed.node)) throw refuseStatement(parsed);
-  const ctx = new BindContext(parsed.source, catalog, access, features, clientTypes);
+  const ctx = new BindContext(parsed.source, catalog, access, features, clientTypes, world);
   const { query, columns } = bindQuery(parsed.node.SelectStmt, ctx, null);
   const complete = withUsedColumns(query, ctx);
   const runtime = Object.freeze(ctx.drafts.map((d) => finishedRelation(d, ctx)));
   return Object.freeze({
-    form: formOf(runtime, complete),
+    form: world === 'physical' ? 'sql' : formOf(runtime, complete),
     query: complete,
     runtime,
     columns: Object.freeze(columns),

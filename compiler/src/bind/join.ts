@@ -1,10 +1,11 @@
 import type { JoinExpr, Node } from '@pgsql/types';
 import type { ColumnRef, Join, Operation } from '../plan.js';
 import { infix } from './a-expr.js';
-import { nameParts, placeOf, stringOf } from './ast.js';
+import { conjunctsOf, nameParts, placeOf, stringOf } from './ast.js';
 import type { BindContext, Location } from './context.js';
 import type { Environment } from './environment.js';
 import { type BoundFrom, type BoundItem, bindItem } from './from.js';
+import { freeJoin } from './physical.js';
 import {
   innerScope,
   isNameable,
@@ -19,7 +20,10 @@ import { sealedColumn, sealedHint } from './subquery.js';
 
 const WRITE_ON = 'write ON with an equality of sealed keys';
 
-/** `left JOIN right` with ON, USING or NATURAL: always an equality of sealed keys, one of each side. */
+/**
+ * `left JOIN right` with ON, USING or NATURAL: always an equality of sealed keys, one of each side. In raw SQL ON may
+ * hold any predicate, and all columns are keys.
+ */
 export function bindJoin(
   node: JoinExpr,
   ctx: BindContext,
@@ -31,20 +35,34 @@ export function bindJoin(
     throw ctx.error('unsupported', { construct: 'an alias of a join', hint: 'name each side' }, at);
   const type = joinType(node, ctx, at);
   const byName = node.isNatural === true || node.usingClause !== undefined;
-  if (node.larg === undefined || node.rarg === undefined || (node.quals === undefined && !byName)) {
+  const physical = ctx.world === 'physical';
+  if (physical && byName) refuseByName(node, type, ctx, at);
+  const joinsOn = node.quals !== undefined || byName || physical;
+  if (node.larg === undefined || node.rarg === undefined || !joinsOn) {
     const detail = 'a join without ON joins on no key';
     throw ctx.error('unsealedJoin', { detail, hint: WRITE_ON }, at);
   }
   const left = bindItem(node.larg, ctx, outer, tables);
   const right = bindItem(node.rarg, ctx, outer, tables);
-  if (node.quals === undefined)
-    return joinByName(namesOf(node, left, right, ctx, at), left, right, type, ctx, at);
+  if (byName) return joinByName(namesOf(node, left, right, ctx, at), left, right, type, ctx, at);
   const items = [...left.items, ...right.items];
+  if (physical) {
+    const env = onEnvironment(items, ctx, tables);
+    return { item: freeJoin(node.quals, type, left, right, env, at), items, using: usingOf(left, right) };
+  }
   const on = bindCondition(node.quals, left.items, right.items, ctx, tables);
-  return { item: joined(left, right, type, on), items, using: usingOf(left, right) };
+  return { item: joined(left, right, type, on, ctx), items, using: usingOf(left, right) };
 }
 
-type JoinType = 'inner' | 'left' | 'right';
+/** What NATURAL joins on would hang on what the caller may see; a column of a FULL USING is of neither side. */
+function refuseByName(node: JoinExpr, type: JoinType, ctx: BindContext, at: Location): void {
+  if (node.isNatural === true)
+    throw ctx.error('unsupported', { construct: 'NATURAL JOIN of tables', hint: 'use USING or ON' }, at);
+  if (type === 'full')
+    throw ctx.error('unsupported', { construct: 'FULL JOIN with USING', hint: 'use ON' }, at);
+}
+
+type JoinType = 'inner' | 'left' | 'right' | 'full';
 
 function joinType(node: JoinExpr, ctx: BindContext, at: Location): JoinType {
   switch (node.jointype) {
@@ -54,21 +72,31 @@ function joinType(node: JoinExpr, ctx: BindContext, at: Location): JoinType {
       return 'left';
     case 'JOIN_RIGHT':
       return 'right';
-    default:
+    case 'JOIN_FULL':
+      if (ctx.world === 'physical') return 'full';
       throw ctx.error('unsupported', { construct: 'FULL JOIN', hint: 'use LEFT JOIN' }, at);
+    default:
+      throw ctx.error('unsupported', { construct: 'this kind of join', hint: 'use LEFT JOIN' }, at);
   }
 }
 
 /** A RIGHT JOIN is a LEFT JOIN with its sides swapped. */
-function joined(left: BoundItem, right: BoundItem, type: JoinType, on: readonly Operation[]): Join {
+function joined(
+  left: BoundItem,
+  right: BoundItem,
+  type: JoinType,
+  on: readonly Operation[],
+  ctx: BindContext,
+): Join {
   const swapped = type === 'right';
-  return Object.freeze({
+  const sides = {
     kind: 'join',
-    type: swapped ? 'left' : type,
+    type: type === 'inner' ? 'inner' : 'left',
     left: swapped ? right.item : left.item,
     right: swapped ? left.item : right.item,
     on: Object.freeze(on),
-  });
+  } as const;
+  return Object.freeze(ctx.world === 'physical' ? { ...sides, sealed: false } : { ...sides, sealed: true });
 }
 
 function usingOf(left: BoundItem, right: BoundItem): readonly UsingColumn[] {
@@ -79,16 +107,14 @@ function usingOf(left: BoundItem, right: BoundItem): readonly UsingColumn[] {
 
 /** ON: one or more equalities of a sealed key of the left side and one of the right side. */
 function bindCondition(
-  quals: Node,
+  quals: Node | undefined,
   left: readonly ScopeItem[],
   right: readonly ScopeItem[],
   ctx: BindContext,
   tables: Scope['tables'],
 ): readonly Operation[] {
   const env = onEnvironment([...left, ...right], ctx, tables);
-  const conjuncts =
-    'BoolExpr' in quals && quals.BoolExpr.boolop === 'AND_EXPR' ? (quals.BoolExpr.args ?? []) : [quals];
-  return conjuncts.map((c) => sealedEquality(c, left, right, env));
+  return conjunctsOf(quals).map((c) => sealedEquality(c, left, right, env));
 }
 
 function onEnvironment(items: readonly ScopeItem[], ctx: BindContext, tables: Scope['tables']): Environment {
@@ -140,6 +166,10 @@ function keyEquality(
   const equality = infix('=', a, b, at, ctx);
   if (equality.kind === 'operation' && equality.left?.kind === 'column' && equality.right.kind === 'column')
     return equality;
+  if (ctx.world === 'physical') {
+    const construct = `USING over columns of types ${a.type} and ${b.type}`;
+    throw ctx.error('unsupported', { construct, hint: 'use ON' }, at);
+  }
   const detail = `keys of types ${a.type} and ${b.type} cannot be joined`;
   throw ctx.error(
     'unsealedJoin',
@@ -207,7 +237,7 @@ function joinByName(
     return more === undefined ? item : { ...item, joined: new Set([...(item.joined ?? []), ...more]) };
   });
   const kept = pairs.map(({ name, a, b }) => ({ source: (type === 'right' ? b : a).item.source, name }));
-  return { item: joined(left, right, type, on), items, using: [...kept, ...usingOf(left, right)] };
+  return { item: joined(left, right, type, on, ctx), items, using: [...kept, ...usingOf(left, right)] };
 }
 
 function keyNamed(name: string, items: readonly ScopeItem[], ctx: BindContext, at: Location) {
@@ -251,7 +281,10 @@ export function joinCommas(placed: readonly Placed[], where: readonly Node[], ct
     const used = links.filter((l) => connects(l, before, next.bound));
     for (const { node } of used) keys.add(node);
     const on = used.map(({ node, sides }) => keyEquality(...sides, items, ctx, placeOf(node)));
-    whole = { item: joined(before, next.bound, 'inner', on), items: [...before.items, ...next.bound.items] };
+    whole = {
+      item: joined(before, next.bound, 'inner', on, ctx),
+      items: [...before.items, ...next.bound.items],
+    };
   }
   if (whole === undefined) throw ctx.error('syntax', { detail: 'FROM is empty' }, undefined);
   return { item: whole.item, items, using, keys };
@@ -271,7 +304,7 @@ function sealedHere(side: Node | undefined, items: readonly ScopeItem[], ctx: Bi
   if (side === undefined || !('ColumnRef' in side)) return null;
   const fields = side.ColumnRef.fields ?? [];
   const parts = fields.map(stringOf);
-  const reference = fields.some((f) => 'A_Star' in f) ? null : referenceOf(parts);
+  const reference = fields.some((f) => 'A_Star' in f) ? null : referenceOf(parts, ctx.world);
   const scope = innerScope(null, items, new Map());
   const { location } = side.ColumnRef;
   if (reference === null || lookUp(scope, reference, ctx, location)?.column.sealed !== true) return null;

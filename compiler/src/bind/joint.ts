@@ -23,6 +23,7 @@ export function withEvidence(
   const facets = [...ctx.catalog.facets.values()].filter(
     (f) => f.entity === relation.name && ctx.access.relations.has(f.name),
   );
+  if (ctx.world === 'physical') return null;
   if (relation.kind !== 'entity' || facets.length === 0 || columns.has(EVIDENCE)) return null;
   const [key, ...more] = relation.primaryKey;
   const keyColumn = relation.columns.find((c) => c.name === key);
@@ -97,7 +98,14 @@ function withContent(
   if (on.kind !== 'operation')
     throw ctx.error('unsupported', { construct: 'content of this key type', hint: null }, undefined);
   const runtime = draftScan(draft, ctx.runtime(draft));
-  return Object.freeze({ kind: 'join', type: 'left', left: from, right: runtime, on: Object.freeze([on]) });
+  return Object.freeze({
+    kind: 'join',
+    sealed: true,
+    type: 'left',
+    left: from,
+    right: runtime,
+    on: Object.freeze([on]),
+  });
 }
 
 /** The keys of `key IN (…)` or `key = …`, as one array. */

@@ -110,7 +110,7 @@ function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): Bou
   const [lefts, rights] = [operandColumns(left), operandColumns(right)];
   const columns = left.columns.map((c, i) => {
     const type = commonType([lefts[i] ?? undecided, rights[i] ?? undecided], ctx, undefined);
-    return { name: c.name, type, sealed: false };
+    return { name: c.name, type, sealed: ctx.world === 'physical' };
   });
   const types = columns.map((c) => c.type);
   const query: SetOperation = Object.freeze({
@@ -224,7 +224,11 @@ function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuer
       undefined,
     ),
   );
-  const columns = types.map((type, i) => ({ name: `column${i + 1}`, type, sealed: false }));
+  const columns = types.map((type, i) => ({
+    name: `column${i + 1}`,
+    type,
+    sealed: ctx.world === 'physical',
+  }));
   const query: Values = Object.freeze({
     kind: 'values',
     rows: Object.freeze(rows.map((r) => Object.freeze(r.map((b, i) => coerce(b, types[i] ?? 'text', ctx))))),

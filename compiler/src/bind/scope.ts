@@ -1,9 +1,9 @@
 import type { RelationAccess } from '../access.js';
-import type { Relation } from '../catalog.js';
+import { columnOf, type Relation } from '../catalog.js';
 import type { ColumnRef, CommonTable, FromItem } from '../plan.js';
 import { nearest } from '../text.js';
 import type { TypeName } from '../types.js';
-import type { BindContext, Location } from './context.js';
+import type { BindContext, Location, World } from './context.js';
 import type { BoundColumn } from './query.js';
 import type { HydrationDraft, RetrievalDraft } from './runtime-draft.js';
 
@@ -28,8 +28,8 @@ export interface ScopeItem {
   readonly alias: string;
   /** Where it stands in the text. */
   readonly location?: Location;
-  /** Set for a relation that is named by itself, without an alias: its schema may stand before it. */
-  readonly bare?: boolean;
+  /** Set for a relation that is named by itself, without an alias: the schema that may stand before it. */
+  readonly schema?: string;
   /** Columns that USING joined to another item's: only a qualified name means them. */
   readonly joined?: ReadonlySet<string>;
   readonly columns: ReadonlyMap<string, ScopeColumn>;
@@ -48,15 +48,19 @@ export interface Reference {
   /** The FROM item; null where only the column is named. */
   readonly alias: string | null;
   readonly name: string;
-  /** Set where a schema stands in front: then the item must be a relation that has no alias. */
-  readonly schema: boolean;
+  /** What stands in front, or null: with a schema the item must be a relation of it that has no alias. */
+  readonly schema: string | null;
 }
 
-/** `column`, `item.column`, `entities.relation.column` or `osl.entities.relation.column`; null for anything else. */
-export function referenceOf(parts: readonly string[]): Reference | null {
-  const [name = '', alias = null, schema, catalog, ...more] = [...parts].reverse();
-  const known = (schema ?? 'entities') === 'entities' && (catalog ?? 'osl') === 'osl';
-  return known && more.length === 0 ? { alias, name, schema: schema !== undefined } : null;
+/**
+ * `column`, `item.column`, `entities.relation.column` or `osl.entities.relation.column`; null for anything else. In raw
+ * SQL the schema is that of a table.
+ */
+export function referenceOf(parts: readonly string[], world: World): Reference | null {
+  const [name = '', alias = null, schema = null, catalog, ...more] = [...parts].reverse();
+  const here = world === 'physical' || (schema ?? 'entities') === 'entities';
+  const known = here && (catalog ?? 'osl') === 'osl';
+  return known && more.length === 0 ? { alias, name, schema } : null;
 }
 
 /** The names that an expression can use. Inner scopes see outer ones (correlation). */
@@ -100,19 +104,26 @@ export function columnsFor(relation: Relation, access: RelationAccess): Readonly
   const known = visibleColumns.get(access);
   if (known?.relation === relation) return known.columns;
   const columns = new Map<string, ScopeColumn>();
-  for (const column of relation.columns) {
-    if (!access.grants.some((g) => g.columns.has(column.name))) continue;
-    const denied = isDenied(relation, column.name, access);
-    columns.set(column.name, {
-      name: column.name,
-      type: column.type,
-      sealed: relation.sealedKeys.includes(column.name),
-      denied,
-      starred: !denied,
-    });
+  for (const { name } of relation.columns) {
+    const column = visibleColumn(relation, name, access);
+    if (column !== null) columns.set(name, column);
   }
   visibleColumns.set(access, { relation, columns });
   return columns;
+}
+
+/** A column as this access knows it; null where it does not. */
+export function visibleColumn(relation: Relation, name: string, access: RelationAccess): ScopeColumn | null {
+  const column = columnOf(relation, name);
+  if (column === null || !access.grants.some((g) => g.columns.has(name))) return null;
+  const denied = isDenied(relation, name, access);
+  return {
+    name,
+    type: column.type,
+    sealed: relation.sealedKeys.includes(name),
+    denied,
+    starred: !denied,
+  };
 }
 
 function isDenied(relation: Relation, name: string, access: RelationAccess): boolean {
@@ -130,13 +141,13 @@ export function resolveColumn(
   ctx: BindContext,
   location: Location,
 ): { ref: ColumnRef; column: ScopeColumn; item: ScopeItem; level: number } {
-  const reference = referenceOf(parts);
+  const reference = referenceOf(parts, ctx.world);
   const alias = reference === null ? parts.slice(0, -1).join('.') : reference.alias;
   const name = parts.at(-1) ?? '';
   const found = reference === null ? null : lookUp(scope, reference, ctx, location);
   if (found === null) throw unknownColumn(scope, alias, name, ctx, location);
   const { item, column, level } = found;
-  if (column.denied) throw ctx.error('denied', { object: qualified(item, name) }, location);
+  if (column.denied) throw ctx.error('denied', { object: qualified(item, name, ctx) }, location);
   const source = column.source ?? item.source;
   ctx.use(source, column.name);
   const ref: ColumnRef = Object.freeze({ kind: 'column', source, name: column.name, type: column.type });
@@ -176,7 +187,7 @@ export function lookUp(scope: Scope, reference: Reference, ctx: BindContext, loc
 /** Whether `reference` could mean a column of `item`. */
 export function isMeant(item: ScopeItem, { alias, name, schema }: Reference): boolean {
   if (alias === null) return item.joined?.has(name) !== true;
-  return item.alias === alias && (!schema || item.bare === true);
+  return item.alias === alias && (schema === null || item.schema === schema);
 }
 
 /** What separates a name that a derived table has twice from its position; no query can write it. */
@@ -220,6 +231,8 @@ function unknownColumn(
   return ctx.error('unknownColumn', { column, near: nearest(name, candidates) }, location);
 }
 
-function qualified(item: ScopeItem, name: string): string {
-  return item.relation === null ? name : `${item.relation.name}.${name}`;
+function qualified({ relation }: ScopeItem, name: string, ctx: BindContext): string {
+  if (relation === null) return name;
+  const table = ctx.world === 'physical' ? `${relation.schema}.${relation.table}` : relation.name;
+  return `${table}.${name}`;
 }

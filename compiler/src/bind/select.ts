@@ -2,7 +2,7 @@ import type { Node, SelectStmt, SortBy, WindowDef } from '@pgsql/types';
 import { fingerprint } from '../emit/fingerprint.js';
 import type { Expr, FromItem, Output, Select, SortKey } from '../plan.js';
 import { someExpr } from '../walk.js';
-import { integerOf, kindOf, stringOf } from './ast.js';
+import { conjunctsOf, integerOf, kindOf, stringOf } from './ast.js';
 import { sortKey } from './call.js';
 import type { BindContext } from './context.js';
 import type { Environment } from './environment.js';
@@ -84,17 +84,22 @@ export function bindSelect(
     orderBy: Object.freeze(orderBy),
     ...bindLimit(stmt, ctx, scope),
   });
-  const columns = targets.map(({ name, expr }) => ({ name, type: expr.type, sealed: isSealed(expr, scope) }));
+  const columns = targets.map(({ name, expr }) => ({
+    name,
+    type: expr.type,
+    sealed: ctx.world === 'physical' || isSealed(expr, scope),
+  }));
   return { query: inOwnOrder(query, scope), columns };
 }
 
-/** The items whose rows WHERE filters directly: not those that a LEFT JOIN may null. */
+/** The items whose rows WHERE filters directly: not those that an outer join may null. */
 function strictItems(from: BoundFrom | null): readonly ScopeItem[] {
   if (from === null) return [];
-  const strict = (item: FromItem): readonly number[] =>
-    item.kind === 'join'
-      ? [...strict(item.left), ...(item.type === 'inner' ? strict(item.right) : [])]
-      : [item.id];
+  const strict = (item: FromItem): readonly number[] => {
+    if (item.kind !== 'join') return [item.id];
+    if (item.type === 'full') return [];
+    return [...strict(item.left), ...(item.type === 'inner' ? strict(item.right) : [])];
+  };
   const sources = strict(from.item);
   return from.items.filter((i) => sources.includes(i.source));
 }
@@ -134,14 +139,6 @@ function namedWindows(stmt: SelectStmt, ctx: BindContext): ReadonlyMap<string, W
     named.set(name ?? '', definition);
   }
   return named;
-}
-
-/** The conjuncts of a predicate: nested ANDs are one list. */
-function conjunctsOf(node: Node | undefined): readonly Node[] {
-  if (node === undefined) return [];
-  if ('BoolExpr' in node && node.BoolExpr.boolop === 'AND_EXPR')
-    return (node.BoolExpr.args ?? []).flatMap(conjunctsOf);
-  return [node];
 }
 
 function expandTargets(nodes: readonly Node[], env: Environment): readonly Output[] {
@@ -195,7 +192,7 @@ function positionOf(node: Node, outputs: readonly Output[], env: Environment): n
 }
 
 function bareName(name: string): Reference {
-  return { alias: null, name, schema: false };
+  return { alias: null, name, schema: null };
 }
 
 /** The output that a bare name means; input columns win where `outputFirst` is false. */

@@ -49,7 +49,7 @@ function usingRank(item: ScopeItem, shown: string, scope: Scope): number {
 
 function qualifiedItem(qualifier: readonly string[], target: ResTarget, env: Environment): ScopeItem {
   const { ctx, scope } = env;
-  const reference = referenceOf([...qualifier, '']);
+  const reference = referenceOf([...qualifier, ''], ctx.world);
   const item = reference === null ? undefined : scope.items.find((i) => isMeant(i, reference));
   if (item !== undefined) return item;
   const near = nearest(

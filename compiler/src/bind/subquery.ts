@@ -1,7 +1,9 @@
 import type { Node, SelectStmt, SubLink } from '@pgsql/types';
+import type { QueryError } from '../errors.js';
 import type { Expr, Operation, Query } from '../plan.js';
 import { conditionsOf, visitExpr } from '../walk.js';
 import { equalityOf, infix } from './a-expr.js';
+import type { BindContext, Location } from './context.js';
 import type { Environment } from './environment.js';
 import { bindExpression, required } from './expression.js';
 import { type BoundQuery, bindQuery } from './query.js';
@@ -52,7 +54,7 @@ function bindScalarQuery(select: SelectStmt, node: SubLink, env: Environment): E
 function bindExists(select: SelectStmt, node: SubLink, env: Environment): Expr {
   const { ctx } = env;
   const { query } = bindQuery(select, ctx, env.scope);
-  if (!isCorrelated(query, env)) {
+  if (ctx.world === 'semantic' && !isCorrelated(query, env)) {
     const detail = 'EXISTS joins on no sealed key';
     const hint =
       'compare a sealed key of the outer query to one of the inner, with =, in the WHERE of the subquery';
@@ -89,6 +91,10 @@ function bindInQuery(select: SelectStmt, node: SubLink, env: Environment): Expr 
   const column = inner.columns[0];
   const left = sealedColumn(test, env);
   if (left === null || column === undefined || inner.columns.length !== 1 || !column.sealed) {
+    if (ctx.world === 'physical') {
+      const construct = 'IN over a subquery of anything but one column in one column';
+      throw ctx.error('unsupported', { construct, hint: 'join a derived table' }, node.location);
+    }
     const detail = 'IN over a subquery is a join, and one of its sides is no sealed key';
     throw ctx.error('unsealedJoin', { detail, hint: sealedHint(env) }, node.location);
   }
@@ -111,6 +117,13 @@ function bindInQuery(select: SelectStmt, node: SubLink, env: Environment): Expr 
     }),
     node.location,
   );
+}
+
+/** Raw SQL has no sealed keys, but a subquery looks outward in the same one way. */
+export function outwardLook(ctx: BindContext, location: Location): QueryError {
+  const construct = 'an outer column anywhere but beside = and a column of the subquery';
+  const hint = 'put the equality in the WHERE of the subquery, one level down, or join a derived table';
+  return ctx.error('unsupported', { construct, hint }, location);
 }
 
 /** `node` as a bare sealed column of the scope at hand, or null. */
@@ -158,6 +171,7 @@ export function bindCorrelation(node: Node, env: Environment): Operation | null 
     !left.column.sealed ||
     !right.column.sealed
   ) {
+    if (ctx.world === 'physical') throw outwardLook(ctx, location);
     const detail = 'a subquery may only look outward through an equality of sealed keys, one level up';
     throw ctx.error('unsealedJoin', { detail, hint: sealedHint(env) }, location);
   }

@@ -100,6 +100,7 @@ function joinedTarget(
   });
   const item: FromItem = Object.freeze({
     kind: 'join',
+    sealed: true,
     type: 'inner',
     left: scan,
     right: runtime,

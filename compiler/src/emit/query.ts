@@ -153,12 +153,12 @@ function emitFrom(item: FromItem, w: Writer): void {
 
 function emitJoin(join: Extract<FromItem, { kind: 'join' }>, w: Writer): void {
   emitFrom(join.left, w);
-  w.write(join.type === 'left' ? ' left join ' : ' join ');
+  w.write(join.type === 'inner' ? ' join ' : ` ${join.type} join `);
   const nested = join.right.kind === 'join';
   if (nested) w.write('(');
   emitFrom(join.right, w);
   if (nested) w.write(')');
-  w.write(' on ');
+  w.write(join.on.length === 0 ? ' on true' : ' on ');
   w.list(join.on, ' and ', (e) => emitExpr(e, w));
 }
 

@@ -6,7 +6,7 @@ import type { Expr, FromItem, GovernedScan, Operation, Query, Select, SourceId }
 import { allQueries, leavesOf, mapChildren, mapQuery, visitExpr } from '../walk.js';
 import { type Barrier, isLeakproof, scansToFence } from './barrier.js';
 import { GovernedPlan, type GovernedRuntime, type GovernedStore, mint } from './governed-plan.js';
-import { isCorrelation, joinKeys, onKeys } from './keys.js';
+import { isKeyCondition, isKeyEquality, joinKeys, onKeys } from './keys.js';
 import { Lineage } from './lineage.js';
 import { columnRule, maskComputes } from './mask.js';
 import { breakTies } from './order.js';
@@ -40,7 +40,7 @@ export function govern(
     maskTells: (scan, name) => maskComputes(columnRule(scan.relation, name, accessTo(scan.relation, access))),
   };
   const fenced = scansToFence(bound, barrier);
-  const keys = joinKeys(bound, lineage, access);
+  const keys = joinKeys(bound, lineage, access, plan.form);
   const scanned = mapQuery(bound, {
     item: (i) => (i.kind === 'entity' ? governScan(i, access, keys.get(i.id), fenced.has(i.id), slots) : i),
   });
@@ -51,7 +51,7 @@ export function govern(
   const query = mapSelects(keyed, (q) => pushPredicates(q, barrier));
   const runtime = governRuntime(plan.runtime, slots, access, catalog, compileHop);
   const grounded = slots.finish();
-  verify(query, grounded);
+  verify(query, grounded, plan.form);
   return mint({
     form: plan.form,
     query,
@@ -78,19 +78,22 @@ function withKeys(query: Select, keys: ReadonlyMap<SourceId, ReadonlySet<string>
       left: e.left === null ? null : onKeys(e.left, keys),
       right: onKeys(e.right, keys),
     });
-  const from = (item: FromItem): FromItem =>
-    item.kind !== 'join'
-      ? item
+  const from = (item: FromItem): FromItem => {
+    if (item.kind !== 'join') return item;
+    const [left, right] = [from(item.left), from(item.right)];
+    return item.sealed
+      ? Object.freeze({ ...item, left, right, on: Object.freeze(item.on.map(on)) })
       : Object.freeze({
           ...item,
-          left: from(item.left),
-          right: from(item.right),
-          on: Object.freeze(item.on.map(on)),
+          left,
+          right,
+          on: Object.freeze(item.on.map((e) => (isKeyEquality(e) ? on(e) : e))),
         });
+  };
   return Object.freeze({
     ...query,
     from: query.from === null ? null : from(query.from),
-    where: Object.freeze(query.where.map((c) => (isCorrelation(c, query) ? on(c) : c))),
+    where: Object.freeze(query.where.map((c) => (isKeyCondition(c, query) ? on(c) : c))),
   });
 }
 
@@ -104,7 +107,7 @@ function inOnKeys(expr: Expr, keys: ReadonlyMap<SourceId, ReadonlySet<string>>):
 
 /**
  * Moves leakproof conjuncts over one fenced scan inside its fence, beside the filter, where they can use an index.
- * A conjunct over the inner side of a LEFT JOIN stays where it is: there it would mean something else.
+ * A conjunct over a side that an outer join may null stays where it is: there it would mean something else.
  */
 function pushPredicates(query: Select, barrier: Barrier): Select {
   const fenced = new Map(
@@ -135,11 +138,13 @@ function pushPredicates(query: Select, barrier: Barrier): Select {
   });
 }
 
-/** The governed scans of a FROM whose rows WHERE filters directly: not those that a LEFT JOIN may null. */
+/** The governed scans of a FROM whose rows WHERE filters directly: not those that an outer join may null. */
 function strictScans(item: FromItem | null): readonly GovernedScan[] {
   if (item === null) return [];
-  if (item.kind === 'join')
+  if (item.kind === 'join') {
+    if (item.type === 'full') return [];
     return [...strictScans(item.left), ...(item.type === 'inner' ? strictScans(item.right) : [])];
+  }
   return item.kind === 'governed' ? [item] : [];
 }
 

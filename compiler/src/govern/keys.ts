@@ -1,6 +1,7 @@
 import { type Access, accessTo } from '../access.js';
-import { queryError } from '../errors.js';
-import type { ColumnRef, Expr, Query, Select, SourceId } from '../plan.js';
+import { columnOf, type Relation } from '../catalog.js';
+import { type QueryError, queryError } from '../errors.js';
+import type { ColumnRef, Expr, Form, FromItem, Operation, Query, Select, SourceId } from '../plan.js';
 import { allQueries, conditionsOf, exprsOf, leavesOf, queryOf, visitExpr } from '../walk.js';
 import type { Lineage } from './lineage.js';
 import { type ColumnRule, columnRule, keyColumnName } from './mask.js';
@@ -15,19 +16,20 @@ export function joinKeys(
   root: Query,
   lineage: Lineage,
   access: Access,
+  form: Form,
 ): ReadonlyMap<SourceId, ReadonlySet<string>> {
   const keys = new Map<SourceId, Set<string>>();
   const fixed = fixedKeys(root);
   for (const ref of joinedColumns(root)) {
     const scan = lineage.scanOf(ref.source);
     if (scan === null) {
-      refuseMaskedDerived(ref, lineage, access);
+      refuseMaskedDerived(ref, lineage, access, form);
       continue;
     }
     const rule = columnRule(scan.relation, ref.name, accessTo(scan.relation, access));
     if (rule.masked === 'none' || isHashed(rule)) continue;
     if ((rule.masked === 'all' && rule.mask !== 'hash') || fixed.has(ref)) {
-      throw queryError('keyNotClear', { column: ref.name });
+      throw keyNotClear(scan.relation, ref.name, form);
     }
     const names = keys.get(ref.source) ?? new Set();
     names.add(ref.name);
@@ -37,11 +39,17 @@ export function joinKeys(
 }
 
 /** A key that comes through a derived table cannot give way to NULL any more, so it must be clear throughout. */
-function refuseMaskedDerived(ref: ColumnRef, lineage: Lineage, access: Access): void {
+function refuseMaskedDerived(ref: ColumnRef, lineage: Lineage, access: Access, form: Form): void {
   for (const { scan, name } of lineage.columnsUnder(ref)) {
     const rule = columnRule(scan.relation, name, accessTo(scan.relation, access));
-    if (rule.masked !== 'none' && !isHashed(rule)) throw queryError('keyNotClear', { column: name });
+    if (rule.masked !== 'none' && !isHashed(rule)) throw keyNotClear(scan.relation, name, form);
   }
+}
+
+/** In raw SQL a column is called what the caller calls it. */
+function keyNotClear(relation: Relation, name: string, form: Form): QueryError {
+  const column = form === 'sql' ? columnOf(relation, name)?.physical : name;
+  return queryError('keyNotClear', { column: column ?? name });
 }
 
 /** Whether every cell is clear or a keyed hash, either of which can be joined as it is shown. */
@@ -88,7 +96,7 @@ function inQueriesOf(exprs: readonly Expr[]): readonly { query: Query; keys: rea
   return found;
 }
 
-/** Columns on either side of a sealed equality: ON, the correlation of a subquery, IN over a subquery. */
+/** Columns on either side of an equality of keys: ON, the correlation of a subquery, IN over a subquery. */
 function joinedColumns(root: Query): readonly ColumnRef[] {
   const found: ColumnRef[] = [];
   const add = (e: Expr | null): void => {
@@ -97,10 +105,10 @@ function joinedColumns(root: Query): readonly ColumnRef[] {
   for (const query of allQueries(root)) {
     if (query.kind !== 'select') continue;
     for (const condition of conditionsOf(query.from)) {
-      if (condition.kind === 'operation') [condition.left, condition.right].forEach(add);
+      if (isKeyEquality(condition)) [condition.left, condition.right].forEach(add);
     }
     for (const conjunct of query.where) {
-      if (isCorrelation(conjunct, query)) [conjunct.left, conjunct.right].forEach(add);
+      if (isKeyCondition(conjunct, query)) [conjunct.left, conjunct.right].forEach(add);
     }
     for (const expr of exprsOf(query)) visitExpr(expr, (e) => inQueryKeys(e).forEach(add));
   }
@@ -126,13 +134,27 @@ function folds(query: Query): boolean {
   );
 }
 
-/** Whether `expr` equates a column of `query` with one from around it. */
-export function isCorrelation(expr: Expr, query: Query): expr is Extract<Expr, { kind: 'operation' }> {
-  if (expr.kind !== 'operation' || expr.definition.name !== '=' || query.kind !== 'select') return false;
+/** Whether `expr` equates columns of two FROM items. */
+export function isKeyEquality(expr: Expr): expr is KeyEquality {
+  if (expr.kind !== 'operation' || expr.definition.name !== '=') return false;
   const { left, right } = expr;
-  if (left?.kind !== 'column' || right.kind !== 'column') return false;
+  return left?.kind === 'column' && right.kind === 'column' && left.source !== right.source;
+}
+
+type KeyEquality = Operation & { readonly left: ColumnRef; readonly right: ColumnRef };
+
+/**
+ * Whether `expr`, a conjunct of WHERE, joins: it equates a column of `query` with one from around it or, in raw SQL,
+ * which may join there as well as in ON, with one of another FROM item.
+ */
+export function isKeyCondition(expr: Expr, query: Select): expr is KeyEquality {
+  if (!isKeyEquality(expr)) return false;
   const own = new Set(leavesOf(query.from).map((i) => i.id));
-  return own.has(left.source) !== own.has(right.source);
+  return own.has(expr.left.source) !== own.has(expr.right.source) || joinsFreely(query.from);
+}
+
+function joinsFreely(item: FromItem | null): boolean {
+  return item?.kind === 'join' && (!item.sealed || joinsFreely(item.left) || joinsFreely(item.right));
 }
 
 /** `expr` with the columns that it joins on replaced by their key variants. */

@@ -127,7 +127,7 @@ function planOf(
     limit: slots.given('limit', 'int8'),
   });
   const grounded = slots.finish();
-  verify(query, grounded);
+  verify(query, grounded, 'structured');
   const object = `osl.entities.${relation.name}`;
   const masked = columns.filter((c) => c.masked !== 'none').map((c) => c.name);
   return mint({

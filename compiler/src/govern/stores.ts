@@ -385,7 +385,7 @@ class StorePlans {
 
   #plan(query: Select): GovernedPlan {
     const slots = this.#slots.finish();
-    verify(query, slots);
+    verify(query, slots, 'retrieve');
     const { facet } = this.#request;
     return mint({
       form: 'retrieve',

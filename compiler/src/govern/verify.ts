@@ -1,6 +1,6 @@
 import { InternalError } from '../errors.js';
-import type { Expr, FromItem, GovernedScan, Query, Slot, SourceId } from '../plan.js';
-import { childrenOf, columnsOf, exprsOf, leavesOf, queryOf } from '../walk.js';
+import type { Expr, Form, FromItem, GovernedScan, Query, Slot, SourceId } from '../plan.js';
+import { allQueries, childrenOf, columnsOf, exprsOf, leavesOf, queryOf } from '../walk.js';
 
 /**
  * The last check before a plan may run: every scan is governed, every id resolves to something in scope, every
@@ -8,8 +8,17 @@ import { childrenOf, columnsOf, exprsOf, leavesOf, queryOf } from '../walk.js';
  *
  * @throws InternalError; a caller's mistake cannot cause one
  */
-export function verify(root: Query, slots: readonly Slot[]): void {
+export function verify(root: Query, slots: readonly Slot[], form: Form): void {
+  if (form !== 'sql') verifySealed(root);
   verifyQuery(root, slots, new Map(), new Map());
+}
+
+/** Raw SQL joins freely; no form of OSL-SQL does. */
+function verifySealed(root: Query): void {
+  const sealed = (item: FromItem | null): boolean =>
+    item?.kind !== 'join' || (item.sealed && sealed(item.left) && sealed(item.right));
+  if (!allQueries(root).every((q) => q.kind !== 'select' || sealed(q.from)))
+    throw new InternalError('a join on no sealed key');
 }
 
 type Offered = ReadonlyMap<SourceId, ReadonlySet<string>>;

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { type AskFlags, addAskOptions, askServer, questionText } from '../ask.js';
+import { addQuestionOptions, askServer, type QuestionFlags, questionText } from '../ask.js';
 import { formatExplanation } from '../explanation.js';
 import { print } from '../output.js';
 import { refusal } from './query.js';
 
-interface ExplainFlags extends AskFlags {
+interface ExplainFlags extends QuestionFlags {
   readonly json?: true;
 }
 
@@ -19,7 +19,7 @@ export function addExplain(program: Command): void {
     .command('explain')
     .description('show how the running server would answer a question')
     .argument('[text]', 'the question; - or nothing reads standard input');
-  addAskOptions(command)
+  addQuestionOptions(command)
     .option('--json', "the server's answer as it is")
     .addHelpText('after', HELP)
     .action(runExplain);

@@ -1,12 +1,12 @@
 import { type Command, Option } from 'commander';
 import { answerOf, FORMATS, type Format, formatAnswer, formatAnswerCsv, notesOn } from '../answer.js';
-import { type AskFlags, addAskOptions, askServer, questionText } from '../ask.js';
+import { addQuestionOptions, askServer, type QuestionFlags, questionText } from '../ask.js';
 import type { AnswerBody, Reply } from '../client.js';
 import { EXIT, Failure } from '../exit.js';
 import { note, print } from '../output.js';
 import { formatProblem, problemOf } from '../problem.js';
 
-interface QueryFlags extends AskFlags {
+interface QueryFlags extends QuestionFlags {
   readonly format: Format;
   readonly json?: true;
 }
@@ -19,6 +19,7 @@ Exit status: 0 answered, 1 refused or failed, 2 usage or configuration, 3 no ser
 Examples:
   $ osl query --subject user:analyst "select license, count(*) from osl.entities.package group by license"
   $ osl query --token "$(osl token --subject user:auditor)" --json "select name, email from osl.entities.person"
+  $ osl query --subject user:analyst --sql "select name, email from supply.person limit 3"
   $ echo "select 1" | osl query --subject user:analyst -`;
 
 export function addQuery(program: Command): void {
@@ -26,7 +27,7 @@ export function addQuery(program: Command): void {
     .command('query')
     .description('ask the running server a question in OSL-SQL')
     .argument('[text]', 'the question; - or nothing reads standard input');
-  addAskOptions(command)
+  addQuestionOptions(command)
     .addOption(new Option('--format <format>', 'how the answer is written').choices(FORMATS).default('table'))
     .option('--json', "the server's answer as it is; the same as --format json")
     .addHelpText('after', HELP)

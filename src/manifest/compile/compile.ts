@@ -11,6 +11,7 @@ import { facetsOf } from './facets.js';
 import { bridgesOf, relationshipsOf } from './links.js';
 import { checkMetricTexts } from './metric-text.js';
 import { lexiconOf, metricsOf, oneSpelling } from './metrics.js';
+import { rawTablesOf } from './raw-sql.js';
 import { relationsOf } from './relations.js';
 import { membersOf, Problems } from './scope.js';
 
@@ -32,6 +33,7 @@ export function compileManifest(document: ManifestDocument): Compiled {
   const facets = facetsOf(document, connectors, relations, problems);
   const entities = entitiesOf(document, relations, facets, problems);
   const lexicon = lexiconOf(document, { relations, metrics, facets }, problems);
+  const rawTables = rawTablesOf(document, connectors, relations, problems);
   const version = contentHash(document);
   const catalog = Object.freeze({
     version,
@@ -39,6 +41,7 @@ export function compileManifest(document: ManifestDocument): Compiled {
     metrics,
     facets: frozenMap(facetStores(facets, relations)),
     edges: edgesOf(relationships, bridges),
+    rawTables,
   });
   checkMetricTexts(catalog, problems);
   if (problems.list.length > 0) return { ok: false, problems: problems.list };

@@ -208,6 +208,17 @@ const term = closed(
   'What a business word means.',
 );
 
+const rawSql = closed(
+  {
+    allow: list(
+      { ...source, description: 'A table: `connector.schema.table`, or `{connector, table}`.' },
+      'Tables that raw SQL may name; each must be the source of exactly one entity or bridge, whose policy holds.',
+    ),
+  },
+  ['allow'],
+  'SQL over tables, for callers who have it already. Without this there is none.',
+);
+
 /** JSON Schema (draft 7) of a manifest file. */
 export const MANIFEST_SCHEMA = {
   $schema: DRAFT,
@@ -223,6 +234,7 @@ export const MANIFEST_SCHEMA = {
       facets: named(NAME_RULE, facet, 'Text facets by name.'),
       metrics: named(NAME_RULE, metric, 'Metrics by name.'),
       lexicon: named({ type: 'string', minLength: 1, maxLength: 200 }, term, 'Business words.'),
+      raw_sql: rawSql,
     },
     ['version', 'connectors', 'entities'],
     'A semantic graph over Postgres.',

@@ -1,0 +1,132 @@
+import type { Node, RangeVar } from '@pgsql/types';
+import type { RelationAccess } from '../access.js';
+import type { Relation } from '../catalog.js';
+import { InternalError } from '../errors.js';
+import type { Expr, FreeJoin } from '../plan.js';
+import { nearest } from '../text.js';
+import { queryOf, someExpr } from '../walk.js';
+import { conjunctsOf } from './ast.js';
+import type { BindContext, Location } from './context.js';
+import type { Environment } from './environment.js';
+import { bindPredicateNode } from './expression.js';
+import type { BoundFrom, BoundItem } from './from.js';
+import { type ScopeColumn, type ScopeItem, visibleColumn } from './scope.js';
+
+/** Raw SQL: tables and columns by their upstream names. Each stands for the entity that governs it. */
+
+/** Where a table without a schema is sought, as in Postgres. */
+const DEFAULT_SCHEMA = 'public';
+
+/**
+ * The entity that governs the table, if the tenant allows it and the caller may see it. All else is outside the
+ * allowlist, for one and the same reason: what is not allowed, not declared, of the system or not visible.
+ */
+export function allowedTable(node: RangeVar, ctx: BindContext): Relation {
+  if (node.inh !== true) {
+    const hint = 'a table is read with its children; name the table alone';
+    throw ctx.error('unsupported', { construct: 'ONLY', hint }, node.location ?? 0);
+  }
+  const tables = ctx.catalog.rawTables ?? new Map<string, Relation>();
+  const key = `${node.schemaname ?? DEFAULT_SCHEMA}.${node.relname ?? ''}`;
+  const relation = (node.catalogname ?? 'osl') === 'osl' ? tables.get(key) : undefined;
+  if (relation !== undefined && ctx.access.relations.has(relation.name)) return relation;
+  const table = [node.catalogname, node.schemaname, node.relname].filter((p) => p !== undefined).join('.');
+  const visible = [...tables.values()].filter((r) => ctx.access.relations.has(r.name));
+  const near = nearestTable(node, visible);
+  throw ctx.error('outsideAllowlist', { table, near }, node.location ?? 0);
+}
+
+/** A table of the same name in another schema, or one of much the same name in the same. */
+function nearestTable({ schemaname, relname = '' }: RangeVar, visible: readonly Relation[]): string | null {
+  const elsewhere = visible.find((r) => r.table === relname);
+  if (elsewhere !== undefined) return `${elsewhere.schema}.${relname}`;
+  const schema = schemaname ?? DEFAULT_SCHEMA;
+  const near = nearest(
+    relname,
+    visible.filter((r) => r.schema === schema).map((r) => r.table),
+  );
+  return near === null ? null : `${schema}.${near}`;
+}
+
+const visibleColumns = new WeakMap<
+  RelationAccess,
+  { relation: Relation; columns: ReadonlyMap<string, ScopeColumn> }
+>();
+
+/**
+ * The columns of the table that this access knows of, by their upstream names. Raw SQL joins on any of them, so all
+ * of them count as keys: a masked one matches nothing, whichever it is.
+ */
+export function physicalColumnsFor(
+  relation: Relation,
+  access: RelationAccess,
+): ReadonlyMap<string, ScopeColumn> {
+  const known = visibleColumns.get(access);
+  if (known?.relation === relation) return known.columns;
+  const columns = new Map<string, ScopeColumn>();
+  for (const { name, physical } of relation.columns) {
+    const column = visibleColumn(relation, name, access);
+    if (column === null) continue;
+    if (columns.has(physical)) throw new InternalError(`${relation.name} exposes ${physical} twice`);
+    columns.set(physical, { ...column, sealed: true });
+  }
+  visibleColumns.set(access, { relation, columns });
+  return columns;
+}
+
+/** A join on any predicate over what the caller is shown of both sides; on all rows where there is no ON. */
+export function freeJoin(
+  quals: Node | undefined,
+  type: 'inner' | 'left' | 'right' | 'full',
+  left: BoundItem,
+  right: BoundItem,
+  env: Environment,
+  at: Location,
+): FreeJoin {
+  const on = conjunctsOf(quals).map((c) => bindCondition(c, env));
+  if (type === 'full' && !on.every((e) => equatesSides(e, left.items, right.items))) {
+    const hint = 'join with = between columns of the two sides';
+    throw env.ctx.error('unsupported', { construct: 'FULL JOIN on anything but columns', hint }, at);
+  }
+  const swapped = type === 'right';
+  return Object.freeze({
+    kind: 'join',
+    sealed: false,
+    type: type === 'right' ? 'left' : type,
+    left: swapped ? right.item : left.item,
+    right: swapped ? left.item : right.item,
+    on: Object.freeze(on),
+  });
+}
+
+/** Items side by side, as a comma in FROM puts them; WHERE joins them, or nothing does. */
+export function crossJoined(placed: readonly { readonly bound: BoundItem }[]): BoundFrom {
+  const whole = placed
+    .map((p) => p.bound.item)
+    .reduce((left, right) =>
+      Object.freeze({ kind: 'join', sealed: false, type: 'inner', left, right, on: Object.freeze([]) }),
+    );
+  return {
+    item: whole,
+    items: placed.flatMap((p) => p.bound.items),
+    using: placed.flatMap((p) => p.bound.using ?? []),
+    keys: new Set(),
+  };
+}
+
+function bindCondition(node: Node, env: Environment): Expr {
+  const on = bindPredicateNode(node, env);
+  if (!someExpr(on, (e) => queryOf(e) !== null)) return on;
+  const hint = 'put it in WHERE, or join a derived table';
+  throw env.ctx.error('unsupported', { construct: 'a subquery in ON', hint }, env.ctx.locationOf(on));
+}
+
+/** What the engine can join in full: it must find the partners of both sides. */
+function equatesSides(on: Expr, left: readonly ScopeItem[], right: readonly ScopeItem[]): boolean {
+  if (on.kind !== 'operation' || on.definition.name !== '=') return false;
+  const { left: a, right: b } = on;
+  if (a?.kind !== 'column' || b.kind !== 'column') return false;
+  const isOf = (source: number, items: readonly ScopeItem[]): boolean =>
+    items.some((i) => i.source === source);
+  return (isOf(a.source, left) && isOf(b.source, right)) || (isOf(a.source, right) && isOf(b.source, left));
+}

@@ -1,0 +1,91 @@
+import type { FuncCall, Node, RangeVar, WithClause } from '@pgsql/types';
+import { nameParts } from './bind/ast.js';
+import type { World } from './bind/index.js';
+import type { Catalog } from './catalog.js';
+import { queryError } from './errors.js';
+import type { Parsed } from './parse.js';
+import { positionAt } from './text.js';
+
+/**
+ * What a surface asks for. `either`: entities or tables, as the statement's own names say; a name without a schema is
+ * an entity there, as it is for every client of the wire.
+ */
+export type AskedWorld = World | 'either';
+
+/**
+ * What the names of a statement mean, told from its syntax tree alone: nothing that is bound, allowed or visible has a
+ * part in it, so that the choice tells nothing.
+ *
+ * @throws QueryError E0513 where it names both entities and tables
+ */
+export function worldOf(parsed: Parsed, asked: AskedWorld, catalog: Catalog): World {
+  if (asked === 'semantic') return 'semantic';
+  if (asked === 'either' && (catalog.rawTables?.size ?? 0) === 0) return 'semantic';
+  const found = namesIn(parsed.node, asked === 'physical' ? 'physical' : 'semantic');
+  if (found.semantic !== null && found.physical !== null) {
+    const second = Math.max(found.semantic, found.physical);
+    throw queryError('mixedWorlds', {}, positionAt(parsed.source, second));
+  }
+  return asked === 'physical' || found.physical !== null ? 'physical' : 'semantic';
+}
+
+/** The byte offset of the first name of each world; null where there is none. */
+interface Found {
+  semantic: number | null;
+  physical: number | null;
+}
+
+type Scope = ReadonlySet<string>;
+
+/** Calls that only OSL-SQL has. */
+const SEMANTIC_CALLS: ReadonlySet<string> = new Set(['retrieve', 'traverse', 'measure']);
+
+function namesIn(node: Node, bare: World): Found {
+  const found: Found = { semantic: null, physical: null };
+  const note = (world: World, location: number | undefined): void => {
+    found[world] ??= location ?? 0;
+  };
+  const visit = (value: unknown, scope: Scope): void => {
+    if (Array.isArray(value)) {
+      for (const item of value) visit(item, scope);
+      return;
+    }
+    if (typeof value !== 'object' || value === null) return;
+    const inner = withClauseScope(value, scope, visit);
+    for (const [key, child] of Object.entries(value)) {
+      if (key === 'withClause') continue; // walked by withClauseScope
+      if (key === 'RangeVar') noteTable(child, inner);
+      if (key === 'FuncCall') noteCall(child);
+      visit(child, inner);
+    }
+  };
+  const noteTable = ({ catalogname, schemaname, relname, location }: RangeVar, scope: Scope): void => {
+    if (schemaname === undefined) {
+      if (!scope.has(relname ?? '')) note(bare, location);
+    } else {
+      const semantic = schemaname === ENTITIES && (catalogname ?? DATABASE) === DATABASE;
+      note(semantic ? 'semantic' : 'physical', location);
+    }
+  };
+  const noteCall = (call: FuncCall): void => {
+    if (SEMANTIC_CALLS.has(nameParts(call.funcname).join('.'))) note('semantic', call.location);
+  };
+  visit(node, new Set());
+  return found;
+}
+
+/** The schema and the database under which entities stand: `osl.entities.<name>`. */
+const ENTITIES = 'entities';
+const DATABASE = 'osl';
+
+/** Walks a WITH clause, if `value` has one, and gives the names that hide tables in the statement it belongs to. */
+function withClauseScope(value: object, scope: Scope, visit: (value: unknown, scope: Scope) => void): Scope {
+  if (!('withClause' in value)) return scope;
+  const clause = value.withClause as WithClause; // the grammar has nothing else under this name
+  const tables = (clause.ctes ?? []).flatMap((c) => ('CommonTableExpr' in c ? [c.CommonTableExpr] : []));
+  const names = tables.map((t) => t.ctename ?? '');
+  for (const [i, table] of tables.entries()) {
+    visit(table, new Set([...scope, ...(clause.recursive === true ? names : names.slice(0, i))]));
+  }
+  return new Set([...scope, ...names]);
+}

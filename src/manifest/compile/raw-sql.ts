@@ -1,0 +1,91 @@
+import type { Relation } from 'osl-compiler';
+import { CODES } from '../codes.js';
+import type { Path } from '../diagnostic.js';
+import type { ManifestDocument } from '../document.js';
+import { frozenMap } from '../frozen-map.js';
+import type { Connector } from '../manifest.js';
+import { type Source, sourceOf } from './connectors.js';
+import type { Problems } from './scope.js';
+
+/**
+ * The allowlist of raw SQL: each table by `schema.table`, with the one entity or bridge that governs it. A table
+ * without one has no policy, and with several it is not said which policy is meant.
+ */
+export function rawTablesOf(
+  document: ManifestDocument,
+  connectors: ReadonlyMap<string, Connector>,
+  relations: ReadonlyMap<string, Relation>,
+  problems: Problems,
+): ReadonlyMap<string, Relation> {
+  const tables = new Map<string, Relation>();
+  const sources = new Map<string, string>();
+  for (const [i, entry] of (document.raw_sql?.allow ?? []).entries()) {
+    const path: Path = ['raw_sql', 'allow', i];
+    const source = sourceOf(entry, path, connectors, problems);
+    if (source === null) continue;
+    const name = `${source.table.schema}.${source.table.table}`;
+    const before = sources.get(name);
+    if (before !== undefined) {
+      const hint =
+        before === source.connector ? null : `it is one of \`${before}\` and one of \`${source.connector}\``;
+      problems.add(CODES.duplicateName, path, `table \`${name}\` is allowed twice`, hint);
+      continue;
+    }
+    sources.set(name, source.connector);
+    if (source.table.schema === ENTITIES) {
+      const hint = 'in OSL-SQL it is where entities stand';
+      problems.add(
+        CODES.reserved,
+        path,
+        `a table of schema \`${ENTITIES}\` cannot be named in raw SQL`,
+        hint,
+      );
+    }
+    const governing = governorOf(source, name, path, relations, problems);
+    if (governing !== null) tables.set(name, governing);
+  }
+  return frozenMap(tables);
+}
+
+/** `osl.entities.<name>` */
+const ENTITIES = 'entities';
+
+function governorOf(
+  { connector, table }: Source,
+  name: string,
+  path: Path,
+  relations: ReadonlyMap<string, Relation>,
+  problems: Problems,
+): Relation | null {
+  const [only, ...others] = [...relations.values()].filter(
+    (r) => r.connector === connector && r.schema === table.schema && r.table === table.table,
+  );
+  if (only === undefined) {
+    // One that could not be compiled may be its entity.
+    if (problems.broken.size === 0) {
+      const hint = 'declare an entity of it: its grants are those of the entity';
+      problems.add(CODES.notGoverned, path, `no entity governs table \`${name}\``, hint);
+    }
+    return null;
+  }
+  if (others.length > 0) {
+    const names = [only, ...others].map((r) => `\`${r.name}\``).join(', ');
+    const hint = `it must be the source of one entity or bridge, not of ${names}`;
+    problems.add(CODES.conflict, path, `table \`${name}\` is governed ${others.length + 1} times`, hint);
+    return null;
+  }
+  mustNameColumnsOnce(only, name, path, problems);
+  return only;
+}
+
+/** A grant names columns as the entity does, so that each must be one column of the table. */
+function mustNameColumnsOnce(relation: Relation, table: string, path: Path, problems: Problems): void {
+  const names = new Map<string, string>();
+  for (const { name, physical } of relation.columns) {
+    const before = names.get(physical);
+    names.set(physical, name);
+    if (before === undefined) continue;
+    const hint = `\`${before}\` and \`${name}\` of \`${relation.name}\` both are it`;
+    problems.add(CODES.conflict, path, `column \`${physical}\` of \`${table}\` is exposed twice`, hint);
+  }
+}
