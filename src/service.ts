@@ -5,6 +5,7 @@ import type { Manifest } from './manifest/index.js';
 import type { ContentPlane } from './spine/content-plane.js';
 import type { MaskKeys } from './spine/mask-keys.js';
 import type { PlanCache } from './spine/plan-cache.js';
+import type { PermittedSets } from './spine/runtime/permitted.js';
 import type { Strangers } from './spine/strangers.js';
 
 /** The versions that serve together. A reload replaces the pair whole or not at all. */
@@ -47,6 +48,7 @@ export interface Service {
   readonly maskKeys: MaskKeys;
   readonly plans: PlanCache;
   readonly content: ContentPlane;
+  readonly permitted: Pick<PermittedSets, 'areMany'>;
   readonly caps: Caps;
   readonly features: Features;
   readonly log: ServiceLog;

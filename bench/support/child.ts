@@ -7,7 +7,8 @@ export interface Child {
   readonly pid: number;
   /** The line of standard output that said it is ready. */
   readonly ready: string;
-  stop(): Promise<void>;
+  /** @param signal what asks it to end; SIGTERM unless told */
+  stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
 const READY_MS = 30_000;
@@ -30,9 +31,9 @@ export async function startChild(
     child.kill('SIGKILL');
   };
   process.once('exit', onExit);
-  const stop = async (): Promise<void> => {
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<void> => {
     process.off('exit', onExit);
-    await ended(child);
+    await ended(child, signal);
   };
   try {
     return { pid, ready: isReady === null ? '' : await firstLine(child, file, isReady), stop };
@@ -67,7 +68,7 @@ function firstLine(child: ChildProcess, file: string, isReady: (line: string) =>
 
 const STOP_MS = 20_000;
 
-function ended(child: ChildProcess): Promise<void> {
+function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
   return new Promise((done) => {
     const hung = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
@@ -75,7 +76,7 @@ function ended(child: ChildProcess): Promise<void> {
       clearTimeout(hung);
       done();
     });
-    child.kill('SIGTERM');
+    child.kill(signal);
   });
 }
 

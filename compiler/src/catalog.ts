@@ -75,6 +75,8 @@ export interface FacetStore {
   readonly maxTopK: number;
   /** `lexical`: BM25 weights as sparse vectors; `dense`: the vectors of an embedding model. */
   readonly lane: 'lexical' | 'dense';
+  /** Whether large permitted sets may be searched by an approximate index; dense lane only. */
+  readonly approximate: boolean;
   /** In declared order. */
   readonly versions: readonly FacetVersion[];
   readonly connector: string;
@@ -87,6 +89,8 @@ export interface FacetVersion {
   readonly redacts: ReadonlySet<string>;
   /** The table that holds it, in the facet's schema. */
   readonly table: string;
+  /** Dense lane: the narrow table beside it, with the signs of each vector. */
+  readonly bits: string;
 }
 
 /** A declared link. `fromColumns[i]` of one end equals `toColumns[i]` of the other, through `bridge` or straight. */

@@ -1,4 +1,4 @@
-import type { GovernedPlan } from './govern/governed-plan.js';
+import type { GovernedPlan, GovernedRuntime } from './govern/governed-plan.js';
 import type { FromItem, Query } from './plan.js';
 import { columnsOf } from './walk.js';
 
@@ -11,7 +11,22 @@ export interface Explanation {
 
 /** The logical plan of a governed query, from the outside in. */
 export function explain(plan: GovernedPlan): Explanation {
-  return explainQuery(plan.query);
+  const lanes = plan.runtime.flatMap((r) => (r.kind === 'retrieval' ? [explainRetrieval(r)] : []));
+  const whole = explainQuery(plan.query);
+  return lanes.length === 0 ? whole : step(whole.step, whole.detail, [...whole.inputs, ...lanes]);
+}
+
+/**
+ * How passages are found: where few are permitted, and where many are. Which of the two it is this time would need a
+ * look at the data, which an explanation does not take.
+ */
+function explainRetrieval({ relation, store }: Extract<GovernedRuntime, { kind: 'retrieval' }>): Explanation {
+  const { facet } = relation;
+  const object = `osl.facets.${facet.name}`;
+  if (facet.lane === 'lexical') return step('retrieve', { object, lane: 'exact' }, []);
+  const indexed = facet.approximate && (store === null || store.nearest?.approximate !== null);
+  const lanes = { few: 'exact', many: indexed ? 'approximate index' : 'signs, then exact' };
+  return step('retrieve', { object, lane: lanes }, []);
 }
 
 function explainQuery(query: Query): Explanation {

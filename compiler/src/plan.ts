@@ -208,9 +208,10 @@ export type FrameBound =
 /** The distance of a stored vector to one that is given; legal inside a scan of a facet's store only. */
 export interface Distance {
   readonly kind: 'distance';
-  /** `<#>` is the negative inner product, `<=>` the cosine distance. */
-  readonly operator: '<#>' | '<=>';
-  readonly vector: 'sparsevec' | 'vector';
+  /** `<#>` is the negative inner product, `<=>` the cosine distance, `<~>` the Hamming distance of the signs. */
+  readonly operator: '<#>' | '<=>' | '<~>';
+  /** What `to` is read as; `bit` are the signs of a `vector`. */
+  readonly vector: 'sparsevec' | 'vector' | 'bit';
   readonly column: string;
   /** The vector in pgvector's text format. */
   readonly to: Expr;
@@ -229,6 +230,16 @@ export interface ScalarQuery {
   readonly kind: 'scalar_query';
   readonly query: Query;
   readonly type: TypeName;
+}
+
+/**
+ * The values of a one-column query, as an array. Inside a scan of a facet's store it may be compared with the
+ * chunk's id: the query is governed by itself and sees nothing of the scan.
+ */
+export interface ArrayQuery {
+  readonly kind: 'array_query';
+  readonly query: Query;
+  readonly type: ArrayType;
 }
 
 /** A sealed semi-join: EXISTS over a query whose correlation is on sealed keys. */
@@ -289,6 +300,7 @@ export type Expr =
   | Distance
   | StoredVector
   | ScalarQuery
+  | ArrayQuery
   | Exists
   | InQuery
   | AttributeMatch;

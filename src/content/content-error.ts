@@ -12,6 +12,8 @@ export const CONTENT_ERRORS = [
   'documentIds',
   /** The extension is missing or lies in another schema than `public`. */
   'vectorExtension',
+  /** The vectors are wider than the approximate index that the facet asks for can hold. */
+  'tooWide',
   'unknownModel',
   'unknownDetector',
   'unknownVersion',

@@ -9,7 +9,19 @@ const GOVERNED: readonly (readonly [name: string, value: string])[] = [
   ['bytea_output', 'hex'],
   ['client_encoding', 'UTF8'],
   ['standard_conforming_strings', 'on'],
+  ...searching({
+    // Candidates are compared exactly afterwards, so their own order need not be strict.
+    iterative_scan: 'relaxed_order',
+    ef_search: '100',
+    // The visit budget: a search that has not found enough by then is done again, exactly.
+    max_scan_tuples: '40000',
+  }),
 ];
+
+/** Of pgvector's HNSW index. A server without the extension takes them as names that mean nothing to it. */
+function searching(settings: Readonly<Record<string, string>>): (readonly [string, string])[] {
+  return Object.entries(settings).map(([name, value]) => [`hnsw.${name}`, value]);
+}
 
 export interface Timeouts {
   readonly statementMs: number;

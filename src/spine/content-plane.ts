@@ -45,8 +45,13 @@ export interface OperatorResult {
 
 /** What the spine needs of `src/content`: text to vectors, and operators over passages. It sees no policy. */
 export interface ContentPlane {
-  /** Whether the store of a facet version may be read now. @throws QueryError E0522 */
-  ready(facet: string, version: string): Promise<void>;
+  /**
+   * Whether the store of a facet version may be read now.
+   *
+   * @returns its epoch, which differs after every change of a passage; it may be some seconds old
+   * @throws QueryError E0522
+   */
+  ready(facet: string, version: string): Promise<string>;
   lexicalQuery(text: string): LexicalQuery;
   /** A query's embedding by the facet's declared model, in pgvector's text format. */
   embedQuery(facet: string, text: string): Promise<string>;

@@ -39,7 +39,7 @@ export function contentPlane(
   settings: ContentSettings,
 ): ContentPlane {
   const embedders = new Map<string, Promise<Embedder>>();
-  const checked = new Map<string, number>();
+  const checked = new Map<string, { readonly at: number; readonly epoch: string }>();
   const embedderOf = (facet: Facet): Promise<Embedder> => {
     const known =
       embedders.get(facet.embeddingModel) ??
@@ -57,15 +57,17 @@ export function contentPlane(
   return Object.freeze({
     async ready(name: string, version: string) {
       const key = `${name} ${version}`;
-      if ((checked.get(key) ?? 0) > Date.now() - TRUST_MS) return;
+      const known = checked.get(key);
+      if (known !== undefined && known.at > Date.now() - TRUST_MS) return known.epoch;
       const facet = facetNamed(name);
       const engine = engines.get(facet.connector);
       if (engine === undefined)
         throw queryError('contentUnavailable', { facet: name, reason: 'its connector is not open' });
-      await told(name, async () =>
+      const { epoch } = await told(name, async () =>
         openStore(engine.system, facet, version, await embedderOf(facet), DEFAULT_MIN_LENGTH),
       );
-      checked.set(key, Date.now());
+      checked.set(key, { at: Date.now(), epoch });
+      return epoch;
     },
     lexicalQuery: (text: string) => {
       const { ids } = termsOf(text);

@@ -14,6 +14,7 @@ import type { Connector, Manifest } from '../manifest/index.js';
 import type { Model, Service, ServiceLog } from '../service.js';
 import { maskKeys } from '../spine/mask-keys.js';
 import { createPlanCache } from '../spine/plan-cache.js';
+import { PermittedSets } from '../spine/runtime/permitted.js';
 import { createStrangers } from '../spine/strangers.js';
 import { contentPlane } from './content.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
@@ -107,6 +108,7 @@ function serviceOf(
     maskKeys: maskKeys(keys.masking, first.tenant),
     plans: createPlanCache(settings.planCacheBytes),
     content: contentPlane(() => model.manifest, engines, settings.content),
+    permitted: new PermittedSets(settings.exactUpTo),
     caps: settings.caps,
     features: ALL_FEATURES,
     log,

@@ -21,6 +21,8 @@ export interface Settings {
   readonly planCacheBytes: number;
   readonly caps: Caps;
   readonly content: ContentSettings;
+  /** Permitted passages that are compared one by one; above, candidates are found first. */
+  readonly exactUpTo: number;
 }
 
 /** A fault that the operator can mend: one line on standard error, and exit status 2. */
@@ -65,6 +67,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
       timeoutMs: integer(env, 'OSL_STATEMENT_TIMEOUT_MS', 30_000, 1, 86_400_000),
     },
     content: contentSettings(env),
+    exactUpTo: integer(env, 'OSL_RETRIEVE_EXACT_UP_TO', 30_000, 0, 1_000_000_000),
     ...over,
   });
 }

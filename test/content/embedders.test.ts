@@ -8,7 +8,7 @@ import {
   openEmbeddingEndpoint,
   openTransformers,
 } from '../../src/content/index.js';
-import { openEngine } from '../../src/engine/index.js';
+import { openEngine, type SystemDoor } from '../../src/engine/index.js';
 import { createShop, facet, indexShop, manifest, storeRows } from './fixture.js';
 import { type Asked, json, modelServer } from './server.js';
 
@@ -38,7 +38,7 @@ test('an OpenAI-compatible endpoint', async (t) => {
   await t.test('floats are asked for, no dimensions unless configured, 32 texts a request', async (t) => {
     good();
     const embedder = await openEmbeddingEndpoint({ ...base, prefixes: { document: 'd: ', query: 'q: ' } });
-    t.strictSame(embedder.layout, { kind: 'dense', dimensions: 3, type: 'vector', bits: false });
+    t.strictSame(embedder.layout, { kind: 'dense', dimensions: 3, type: 'vector' });
     server.asked.length = 0;
     const vectors = await embedder.embed(
       Array.from({ length: 70 }, (_, i) => 'x'.repeat(i)),
@@ -125,13 +125,13 @@ test('an OpenAI-compatible endpoint', async (t) => {
   });
 
   await t.test(
-    'its vectors fill a store of their own kind, half precision and bits where wanted',
+    'its vectors fill a store of their own kind, half precision where wanted, with their signs beside it',
     async (t) => {
       good();
       const engine = await openEngine({ kind: 'pglite', dataDir: null });
       t.teardown(() => engine.close());
       await createShop(engine.system);
-      for (const store of [{}, { type: 'halfvec', bits: true }] as const) {
+      for (const store of [{}, { type: 'halfvec' }] as const) {
         const embedder: Embedder = await openEmbeddingEndpoint({ ...base, store });
         await indexShop(engine.system, 'raw', { embedder });
         const rows = await storeRows(engine.system, 'raw');
@@ -140,8 +140,11 @@ test('an OpenAI-compatible endpoint', async (t) => {
           t.notOk('lex' in row || 'dense' in row);
           const stored = Float32Array.from(JSON.parse(`${row['embedding']}`) as number[]);
           t.ok(cosine(stored, Float32Array.from(toy(`${row['text']}`))) > 0.999);
-          if ('bits' in store) t.equal(row['bits'], '111');
         }
+        t.same(
+          await signs(engine.system),
+          rows.map((row) => ({ id: row['chunk_id'], bits: '111' })),
+        );
       }
       for (const type of ['vector', 'halfvec'] as const) {
         const embedder = await openEmbeddingEndpoint({ ...base, store: { type } });
@@ -155,6 +158,14 @@ test('an OpenAI-compatible endpoint', async (t) => {
     },
   );
 });
+
+/** The table beside the store, in the order of chunk ids. */
+async function signs(system: SystemDoor): Promise<unknown> {
+  const rows = await system.query(
+    'select chunk_id, bits::text as bits from osl_content.article__raw__bits order by chunk_id',
+  );
+  return rows.map((row) => ({ id: row['chunk_id'], bits: row['bits'] }));
+}
 
 test('models by name', async (t) => {
   t.equal(await openEmbedder('lexical-v1', { endpoint: null }), lexicalEmbedder);

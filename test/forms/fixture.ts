@@ -47,7 +47,7 @@ export async function startForms(
 ): Promise<Forms> {
   const test = await startTestService(options);
   const fronts = await startFrontends({ ...test.open, service: serve(test.service) });
-  const content = settingsFrom({}, '/').content;
+  const content = options.settings?.content ?? settingsFrom({}, '/').content;
   const reindex = async (): Promise<void> => {
     const { service } = test;
     await indexContent(service.model().manifest, service.engines, content, [], () => undefined);

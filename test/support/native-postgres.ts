@@ -33,7 +33,8 @@ export async function startNativePostgres(): Promise<NativePostgres | null> {
   return bin === null ? null : startCluster(bin);
 }
 
-async function useServer(adminUrl: string): Promise<NativePostgres> {
+/** A database of its own on a server that runs, whose superuser `adminUrl` names. */
+export async function useServer(adminUrl: string): Promise<NativePostgres> {
   const database = `osl_test_${randomBytes(6).toString('hex')}`;
   await onServer(adminUrl, async (client) => {
     await client.query(`CREATE DATABASE ${database}`);

@@ -99,6 +99,10 @@ export function emitExpr(expr: Expr, w: Writer): void {
     case 'scalar_query':
       parenthesised(w, () => emitQuery(expr.query, w));
       break;
+    case 'array_query':
+      w.write('array');
+      parenthesised(w, () => emitQuery(expr.query, w));
+      break;
     case 'exists':
       w.write('exists ');
       parenthesised(w, () => emitQuery(expr.query, w));
@@ -197,11 +201,16 @@ function emitMembership(expr: Extract<Expr, { kind: 'membership' }>, w: Writer):
   });
 }
 
-/** pgvector lives in schema public, which the search path leaves out. */
+/**
+ * pgvector lives in schema public, which the search path leaves out. The subquery has the text read once: in a
+ * generic plan a bare cast of a parameter is read again for every row.
+ */
 function emitDistance(expr: Distance, w: Writer): void {
-  w.write(`(t.${identifier(expr.column)} operator(public.${expr.operator}) cast(`);
+  const signs = expr.vector === 'bit';
+  w.write(`(t.${identifier(expr.column)} operator(public.${expr.operator}) (select `);
+  w.write(signs ? 'public.binary_quantize(cast(' : 'cast(');
   emitExpr(expr.to, w);
-  w.write(` as public.${expr.vector}))`);
+  w.write(signs ? ' as public.vector))))' : ` as public.${expr.vector})))`);
 }
 
 function emitCase(expr: Extract<Expr, { kind: 'case' }>, w: Writer): void {

@@ -58,6 +58,18 @@ export interface GovernedStore {
    * the content of named entities, `keys` and `limit`.
    */
   readonly passages: GovernedPlan;
+  /**
+   * The other lanes over the vectors of a model; null for the lexical lane and for named entities. Those that give
+   * passages also take slot `candidates`: how many of the nearest are compared exactly.
+   */
+  readonly nearest: {
+    /** How many passages the caller may see under the same filters, counted up to slot `limit`. */
+    readonly some: GovernedPlan;
+    /** Candidates by the signs of their vectors. */
+    readonly prefiltered: GovernedPlan;
+    /** Candidates by an approximate index; null where the facet does not allow it, or the filters rule it out. */
+    readonly approximate: GovernedPlan | null;
+  } | null;
   /** How many passages the caller may see under the same filters, and of them how many hold `term`. */
   readonly counts: { readonly all: GovernedPlan; readonly ofTerm: GovernedPlan } | null;
 }

@@ -4,7 +4,9 @@ import { InternalError } from '../errors.js';
 import type { OperatorDefinition } from '../functions/definition.js';
 import { resolveFunction, resolveOperator } from '../functions/index.js';
 import type {
+  BaseColumn,
   ColumnRef,
+  Distance,
   Expr,
   GovernedColumn,
   GovernedScan,
@@ -98,6 +100,7 @@ export function governedStore(
     facet,
     version: version.name,
     passages: builder.passages(),
+    nearest: search && !lexical ? builder.nearest(version) : null,
     counts: lexical ? Object.freeze({ all: builder.count(null), ofTerm: builder.count('term') }) : null,
   });
 }
@@ -160,6 +163,11 @@ function storeOf(relation: Relation, facet: FacetStore, version: FacetVersion): 
   });
 }
 
+/** The narrow table beside the store: every passage's id, key, metadata and signs. */
+function bitsOf(store: Relation, version: FacetVersion): Relation {
+  return Object.freeze({ ...store, table: version.bits });
+}
+
 function storedColumn(name: string, physical: string, type: TypeName): Column {
   return Object.freeze({
     name,
@@ -199,11 +207,14 @@ class StorePlans {
     this.#slots = new GovernedSlots(slots.finish());
   }
 
-  passages(): GovernedPlan {
+  /** @param among an array of chunk ids; null where all passages come into question */
+  passages(among: Expr | null = null): GovernedPlan {
     const { by, facet, metadata, source } = this.#request;
     const computed =
       by.kind === 'search' ? this.#computed(by.vectors) : by.kind === 'first' ? this.#flags() : [];
-    const pushed = by.kind === 'search' ? this.#overlap() : by.kind === 'named' ? [this.#named(by.keys)] : [];
+    const wanted = by.kind === 'search' ? this.#overlap() : by.kind === 'named' ? [this.#named(by.keys)] : [];
+    const pushed =
+      among === null ? wanted : [...wanted, oneOf({ kind: 'base', column: 'chunk_id', type: 'text' }, among)];
     const shown = [
       ...STORED.map(([name]) => stored(name)),
       facet.entityKey,
@@ -221,27 +232,69 @@ class StorePlans {
     return this.#plan({ ...EMPTY, from: scan, where: this.#where(source), outputs, orderBy, limit });
   }
 
+  /** The lanes for many passages; each takes its candidates from those that the caller may see. */
+  nearest(version: FacetVersion): NonNullable<GovernedStore['nearest']> {
+    const bits = bitsOf(this.#store, version);
+    const signs = this.#distance('<~>', 'bit', 'bits');
+    const product = this.#distance('<#>', 'vector', MODEL_VECTOR);
+    // Behind a fence no index gives an order.
+    const approximate =
+      this.#request.facet.approximate && !this.#scan([], [], []).fenced
+        ? this.passages(this.#candidates(this.#store, product, 'nearest alone'))
+        : null;
+    return Object.freeze({
+      some: this.#some(bits),
+      prefiltered: this.passages(this.#candidates(bits, signs, 'by id then')),
+      approximate,
+    });
+  }
+
+  /** Ids of the passages that are nearest by `distance`, as many as slot `candidates` says. */
+  #candidates(table: Relation, distance: GovernedColumn, order: 'nearest alone' | 'by id then'): Expr {
+    const id = stored('chunk_id');
+    const scan = this.#scan([id, this.#request.facet.entityKey], [distance], [], table);
+    const key = (name: string): SortKey => ({
+      by: this.#ref(scan, name),
+      descending: false,
+      nullsFirst: false,
+    });
+    const query: Select = {
+      ...EMPTY,
+      from: scan,
+      where: this.#where(this.#request.source),
+      outputs: [{ name: id, expr: this.#ref(scan, id) }],
+      // An index gives the order of the distance and no other.
+      orderBy: order === 'nearest alone' ? [key(distance.name)] : [key(distance.name), key(id)],
+      limit: this.#slots.given('candidates', 'int8'),
+    };
+    return { kind: 'array_query', query, type: 'text[]' };
+  }
+
+  /** How many passages pass the filters, counted up to slot `limit`. */
+  #some(table: Relation): GovernedPlan {
+    const { facet, source } = this.#request;
+    const scan = this.#scan([facet.entityKey], [], [], table);
+    const some: Select = {
+      ...EMPTY,
+      from: scan,
+      where: this.#where(source),
+      outputs: [{ name: facet.entityKey, expr: this.#ref(scan, facet.entityKey) }],
+      limit: this.#slots.given('limit', 'int8'),
+    };
+    const from = { kind: 'derived', id: source + SOME_SOURCES, query: some } as const;
+    return this.#plan({ ...EMPTY, grouped: true, from, outputs: [{ name: 'count', expr: countOfRows() }] });
+  }
+
   /** How many passages pass the filters; with a slot `term`, how many of them hold it. */
   count(term: 'term' | null): GovernedPlan {
     const pushed = term === null ? [] : [this.#holds()];
     const scan = this.#scan([this.#request.facet.entityKey], [], pushed);
-    const count = resolveFunction('count', ['text']);
-    if (count === 'none' || count === 'ambiguous') throw new InternalError('the function table has no count');
-    const expr: Expr = {
-      kind: 'aggregate',
-      definition: count.definition,
-      args: [],
-      distinct: false,
-      filter: null,
-      orderBy: [],
-      type: 'int8',
-    };
     return this.#plan({
       ...EMPTY,
       grouped: true,
       from: scan,
       where: this.#where(this.#request.source),
-      outputs: [{ name: 'count', expr }],
+      outputs: [{ name: 'count', expr: countOfRows() }],
     });
   }
 
@@ -249,6 +302,7 @@ class StorePlans {
     names: readonly string[],
     computed: readonly GovernedColumn[],
     pushed: readonly Expr[],
+    table: Relation = this.#store,
   ): GovernedScan {
     const needed = new Set([...names, ...this.#request.filters.flatMap(columnNames)]);
     const columns = [...needed].map((name) => this.#column(name));
@@ -256,7 +310,7 @@ class StorePlans {
     return Object.freeze({
       kind: 'governed',
       id: this.#request.source,
-      relation: this.#store,
+      relation: table,
       columns: Object.freeze([...columns, ...computed]),
       filter,
       pushed: Object.freeze(pushed),
@@ -289,19 +343,10 @@ class StorePlans {
 
   #computed(vectors: boolean): readonly GovernedColumn[] {
     const lexical = this.#request.facet.lane === 'lexical';
-    const distance: GovernedColumn = {
-      name: stored('distance'),
-      type: 'float8',
-      masked: 'none',
-      expr: {
-        kind: 'distance',
-        operator: lexical ? '<#>' : '<=>',
-        vector: lexical ? 'sparsevec' : 'vector',
-        column: lexical ? LEXICAL_VECTOR : MODEL_VECTOR,
-        to: this.#slots.given('vector', 'text'),
-        type: 'float8',
-      },
-    };
+    // INVARIANT: an index for `<#>` cannot serve `<=>`, so what is ordered by `<=>` is exact, whatever indexes there are.
+    const distance = lexical
+      ? this.#distance('<#>', 'sparsevec', LEXICAL_VECTOR)
+      : this.#distance('<=>', 'vector', MODEL_VECTOR);
     const vector: GovernedColumn = {
       name: stored('vector'),
       type: 'float4[]',
@@ -309,6 +354,12 @@ class StorePlans {
       expr: { kind: 'stored_vector', column: lexical ? NGRAM_VECTOR : MODEL_VECTOR, type: 'float4[]' },
     };
     return vectors ? [distance, vector] : [distance];
+  }
+
+  #distance(operator: Distance['operator'], vector: Distance['vector'], column: string): GovernedColumn {
+    const to = this.#slots.given('vector', 'text');
+    const expr: Distance = { kind: 'distance', operator, vector, column, to, type: 'float8' };
+    return { name: stored('distance'), type: 'float8', masked: 'none', expr };
   }
 
   /** In the lexical lane a passage without a word of the query has no score and does not fill the answer. */
@@ -340,15 +391,7 @@ class StorePlans {
   #named(keys: Expr): Expr {
     const key = this.#store.columns.find((c) => c.name === this.#request.facet.entityKey);
     if (key === undefined) throw new InternalError('a facet without its key');
-    const arg: Expr = { kind: 'base', column: key.physical, type: key.type };
-    return {
-      kind: 'quantified',
-      definition: equality(key.type),
-      quantifier: 'any',
-      arg,
-      array: keys,
-      type: 'bool',
-    };
+    return oneOf({ kind: 'base', column: key.physical, type: key.type }, keys);
   }
 
   /** The caller's own filters, and: the entity that the passage is about is visible. */
@@ -410,6 +453,7 @@ class StorePlans {
 
 /** Ids of the entity scans beside the stores' own; those of a statement stay far below. */
 const ENTITY_SOURCES = 1_000_000;
+const SOME_SOURCES = 2_000_000;
 
 export const EMPTY: Omit<Select, 'outputs' | 'from'> = {
   kind: 'select',
@@ -440,6 +484,31 @@ const HOLDS: OperatorDefinition = Object.freeze({
   result: 'bool',
   leakproof: true,
 });
+
+function oneOf(arg: BaseColumn, array: Expr): Expr {
+  return {
+    kind: 'quantified',
+    definition: equality(arg.type),
+    quantifier: 'any',
+    arg,
+    array,
+    type: 'bool',
+  };
+}
+
+function countOfRows(): Expr {
+  const count = resolveFunction('count', ['text']);
+  if (count === 'none' || count === 'ambiguous') throw new InternalError('the function table has no count');
+  return {
+    kind: 'aggregate',
+    definition: count.definition,
+    args: [],
+    distinct: false,
+    filter: null,
+    orderBy: [],
+    type: 'int8',
+  };
+}
 
 function equality(type: TypeName): OperatorDefinition {
   const found = resolveOperator('=', type, type);

@@ -12,8 +12,6 @@ export interface DenseLayout {
   readonly kind: 'dense';
   readonly dimensions: number;
   readonly type: 'vector' | 'halfvec';
-  /** Whether a `bit` column holds the signs, for a prefilter. */
-  readonly bits: boolean;
 }
 
 /** Some models want to know which side of the search a text is on. */

@@ -13,7 +13,7 @@ export interface EmbeddingEndpoint extends Endpoint {
   readonly batch?: number;
   /** Put before each text, for models that were trained with one. */
   readonly prefixes?: { readonly document: string; readonly query: string };
-  readonly store?: Partial<Pick<DenseLayout, 'type' | 'bits'>>;
+  readonly store?: Partial<Pick<DenseLayout, 'type'>>;
 }
 
 const LARGEST_BATCH = 32;
@@ -34,12 +34,7 @@ export async function openEmbeddingEndpoint(endpoint: EmbeddingEndpoint): Promis
   return {
     model: endpoint.model,
     fingerprint: fingerprintOf(endpoint, dimensions),
-    layout: {
-      kind: 'dense',
-      dimensions,
-      type: endpoint.store?.type ?? 'vector',
-      bits: endpoint.store?.bits ?? false,
-    },
+    layout: { kind: 'dense', dimensions, type: endpoint.store?.type ?? 'vector' },
     async embed(texts, role, signal) {
       const out: Float32Array[] = [];
       for (let at = 0; at < texts.length; at += batch) {

@@ -11,7 +11,7 @@ export interface TransformersModel {
   readonly dtype?: string;
   readonly maxChars?: number;
   readonly prefixes?: { readonly document: string; readonly query: string };
-  readonly store?: Partial<Pick<DenseLayout, 'type' | 'bits'>>;
+  readonly store?: Partial<Pick<DenseLayout, 'type'>>;
 }
 
 /** The part of the package that is used. */
@@ -51,11 +51,11 @@ export async function openTransformers(
     rowsOf(await extract(texts, { pooling, normalize: true }), texts.length, width);
   const [probe] = await ask(['width'], null);
   const dimensions = probe?.length ?? 0;
-  const { type = 'vector', bits = false } = options.store ?? {};
+  const { type = 'vector' } = options.store ?? {};
   return {
     model,
-    fingerprint: `transformers;${JSON.stringify([model, dimensions, pooling, dtype, maxChars, prefixes, type, bits])};r1`,
-    layout: { kind: 'dense', dimensions, type, bits },
+    fingerprint: `transformers;${JSON.stringify([model, dimensions, pooling, dtype, maxChars, prefixes, type])};r1`,
+    layout: { kind: 'dense', dimensions, type },
     async embed(texts, role, signal) {
       const out: Float32Array[] = [];
       for (let at = 0; at < texts.length; at += BATCH) {

@@ -2,7 +2,7 @@ import type { SystemDoor, SystemQueries } from '../../engine/index.js';
 import type { Facet } from '../../manifest/index.js';
 import type { Embedder } from '../embed/embedder.js';
 import type { RedactionCounts, Redactor } from '../redact/redactor.js';
-import { storeColumns, storeName } from '../store/ddl.js';
+import { fillBits, storeColumns, storeName, storeTables } from '../store/ddl.js';
 import { STORE_SCHEMA } from '../store/names.js';
 import { bumpEpoch, type Run } from '../store/run.js';
 import { type ChunkRow, chunkRows } from './chunks.js';
@@ -97,16 +97,22 @@ async function knownDocuments(
 
 async function writeBatch(
   tx: SystemQueries,
-  { run, facet, embedder }: IndexContext,
+  context: IndexContext,
   work: readonly Work[],
   rewritten: readonly Work[],
   rows: readonly (readonly ChunkRow[])[],
 ): Promise<void> {
+  const { run, facet, embedder } = context;
   await bumpEpoch(tx, run);
   const old = rewritten.filter((w) => w.known !== null).map((w) => w.document.id);
-  if (old.length > 0) await deleteChunks(tx, run, old);
+  if (old.length > 0) await deleteChunks(tx, context, old);
   const columns = storeColumns(facet, embedder.layout).map((c) => c.name);
   await tx.copyIn({ schema: STORE_SCHEMA, table: run.table, columns }, rows.flat());
+  const fill = fillBits(facet, run.version, embedder.layout);
+  if (fill !== null) {
+    const ids = rewritten.map((w) => w.document.id);
+    await tx.query(`${fill} where doc_id = any($1::text[])`, [ids]);
+  }
   const counts = new Map(rewritten.map((w, i): [string, number] => [w.document.id, rows[i]?.length ?? 0]));
   await tx.query(
     `insert into ${STORE_SCHEMA}.document as d (facet, version, doc_id, content_hash, served_hash, chunks)
@@ -125,14 +131,25 @@ async function writeBatch(
 }
 
 /** Also what the store has to forget: documents that left the source. */
-export async function removeDocuments(tx: SystemQueries, run: Run, ids: readonly string[]): Promise<void> {
-  await deleteChunks(tx, run, ids);
+export async function removeDocuments(
+  tx: SystemQueries,
+  context: IndexContext,
+  ids: readonly string[],
+): Promise<void> {
+  const { run } = context;
+  await deleteChunks(tx, context, ids);
   await tx.query(
     `delete from ${STORE_SCHEMA}.document where facet = $1 and version = $2 and doc_id = any($3::text[])`,
     [run.facet, run.version, ids],
   );
 }
 
-async function deleteChunks(tx: SystemQueries, run: Run, ids: readonly string[]): Promise<void> {
-  await tx.query(`delete from ${storeName(run.table)} where doc_id = any($1::text[])`, [ids]);
+async function deleteChunks(
+  tx: SystemQueries,
+  { run, embedder }: IndexContext,
+  ids: readonly string[],
+): Promise<void> {
+  for (const table of storeTables(run.facet, run.version, embedder.layout)) {
+    await tx.query(`delete from ${storeName(table)} where doc_id = any($1::text[])`, [ids]);
+  }
 }

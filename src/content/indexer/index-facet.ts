@@ -5,7 +5,7 @@ import type { Embedder } from '../embed/embedder.js';
 import { DEFAULT_MIN_LENGTH, openRedactor, type SkippedColumn } from '../redact/dictionary.js';
 import type { Exception } from '../redact/matcher.js';
 import { prepareContent, settingsHash, versionNamed } from '../store/control.js';
-import { createIndexes, storeName } from '../store/ddl.js';
+import { createIndexes, storeName, storeTables, WIDEST_INDEXED } from '../store/ddl.js';
 import { STORE_SCHEMA } from '../store/names.js';
 import { beginRun, bumpEpoch, type Run } from '../store/run.js';
 import { type IndexContext, indexBatch, removeDocuments } from './batch.js';
@@ -54,8 +54,8 @@ const DEFAULT_BATCH = 50;
  * Brings the stores of a facet up to its source: one after another, each in batches that are transactions of
  * their own. A run that was killed goes on where it was; a store that is ready stays readable all the while.
  *
- * @throws ContentError `unknownVersion`, `unknownDetector`, `documentIds`, `vectorExtension`, `overtaken`, and
- * those of the embedder; UpstreamFailure; what `signal` aborts with
+ * @throws ContentError `unknownVersion`, `unknownDetector`, `documentIds`, `vectorExtension`, `tooWide`, `overtaken`,
+ * and those of the embedder; UpstreamFailure; what `signal` aborts with
  */
 export async function indexFacet(
   system: SystemDoor,
@@ -64,6 +64,7 @@ export async function indexFacet(
   options: IndexOptions,
   onProgress: OnIndexProgress = () => {},
 ): Promise<readonly IndexSummary[]> {
+  checkWidth(facet, options.embedder);
   await prepareContent(system);
   const versions = (options.versions ?? [...facet.versions.keys()]).map((name) => versionNamed(facet, name));
   const summaries: IndexSummary[] = [];
@@ -72,6 +73,17 @@ export async function indexFacet(
   }
   await system.grantRead(STORE_SCHEMA);
   return summaries;
+}
+
+function checkWidth(facet: Facet, { layout }: Embedder): void {
+  if (!facet.approximate || layout.kind === 'lexical') return;
+  const widest = WIDEST_INDEXED[layout.type];
+  if (layout.dimensions <= widest) return;
+  throw new ContentError(
+    'tooWide',
+    `an approximate index takes vectors of ${widest} numbers at most, and those of \`${facet.embeddingModel}\` have ${layout.dimensions}`,
+    `leave \`approximate\` out of facet \`${facet.name}\``,
+  );
 }
 
 async function indexVersion(
@@ -143,14 +155,15 @@ async function indexPages(
 
 /** Removes what left the source, and opens a store that was being built. One transaction. */
 function finish(
-  { system, facet, run, embedder }: IndexContext,
+  context: IndexContext,
   seen: ReadonlySet<string>,
 ): Promise<{ documents: number; chunks: number; removed: number }> {
+  const { system, facet, run, embedder } = context;
   return system.transaction(async (tx) => {
     const gone = await goneDocuments(tx, run, seen);
     if (gone.length > 0 || run.building) await bumpEpoch(tx, run);
-    if (gone.length > 0) await removeDocuments(tx, run, gone);
-    if (run.building) await tx.script(createIndexes(facet, run.table, embedder.layout));
+    if (gone.length > 0) await removeDocuments(tx, context, gone);
+    if (run.building) await tx.script(createIndexes(facet, run.version, embedder.layout));
     const { documents, chunks } = await countHeld(tx, run);
     const ended = await tx.query(
       `update ${STORE_SCHEMA}.facet set state = 'ready', documents = $4, chunks = $5, indexed_at = pg_catalog.now()
@@ -160,7 +173,8 @@ function finish(
     if (ended.length === 0) {
       throw new ContentError('overtaken', `another indexing of \`${run.facet}\` took over`);
     }
-    await tx.script(`analyze ${storeName(run.table)}`);
+    for (const table of storeTables(facet.name, run.version, embedder.layout))
+      await tx.script(`analyze ${storeName(table)}`);
     return { documents, chunks, removed: gone.length };
   });
 }

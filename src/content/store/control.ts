@@ -4,10 +4,10 @@ import type { Facet, FacetVersion } from '../../manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
 import { CREATE_CONTROL, storeName, VECTOR_SCHEMA } from './ddl.js';
-import { STORE_SCHEMA, storeTable } from './names.js';
+import { bitsTable, STORE_SCHEMA, storeTable } from './names.js';
 
 /** Changes with the format of stores; older ones are built anew. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 /** What a store says of itself. */
 export interface StoreState {
@@ -146,7 +146,8 @@ export async function dropStore(
   version: string,
 ): Promise<void> {
   await system.transaction(async (tx) => {
-    await tx.script(`drop table if exists ${storeName(storeTable(facet, version))}`);
+    for (const table of [storeTable(facet, version), bitsTable(facet, version)])
+      await tx.script(`drop table if exists ${storeName(table)}`);
     await tx.query(`delete from ${STORE_SCHEMA}.facet where facet = $1 and version = $2`, [facet, version]);
   });
 }

@@ -1,7 +1,7 @@
 import type { Facet } from '../../manifest/index.js';
-import type { VectorLayout } from '../embed/embedder.js';
+import type { DenseLayout, VectorLayout } from '../embed/embedder.js';
 import { TERM_SPACE } from '../lexical/terms.js';
-import { metadataColumn, quoted, STORE_SCHEMA } from './names.js';
+import { bitsTable, metadataColumn, quoted, STORE_SCHEMA, storeTable } from './names.js';
 
 /** Idempotent; the advisory lock is because two processes may come at once. */
 export const CREATE_CONTROL = `
@@ -43,7 +43,7 @@ export interface StoreColumn {
   readonly nullable: boolean;
 }
 
-/** Columns that a store's rows are written with, in this order; `bits` computes itself. */
+/** Columns that a store's rows are written with, in this order. */
 export function storeColumns(facet: Facet, layout: VectorLayout): readonly StoreColumn[] {
   return [
     column('chunk_id', 'text collate "C"'),
@@ -80,32 +80,78 @@ function column(name: string, type: string, nullable = false): StoreColumn {
   return { name, type, nullable };
 }
 
-/** The store's table, empty and without its secondary indexes. */
-export function createStore(facet: Facet, table: string, layout: VectorLayout): string {
-  const columns = storeColumns(facet, layout).map(
-    (c) => `  ${quoted(c.name)} ${c.type}${c.nullable ? '' : ' not null'}`,
-  );
-  if (layout.kind === 'dense' && layout.bits) {
-    const bits = `${VECTOR_SCHEMA}.binary_quantize(embedding)::bit(${layout.dimensions})`;
-    columns.push(`  bits bit(${layout.dimensions}) not null generated always as (${bits}) stored`);
-  }
-  return `create table ${storeName(table)} (\n${columns.join(',\n')},\n  primary key (chunk_id)\n);`;
+/** The tables of a facet version, empty and without their secondary indexes; older ones go. */
+export function createStore(facet: Facet, version: string, layout: VectorLayout): string {
+  const store = storeName(storeTable(facet.name, version));
+  const bits = storeName(bitsTable(facet.name, version));
+  const drop = `drop table if exists ${store}; drop table if exists ${bits};`;
+  const create = `create table ${store} (\n${definitions(storeColumns(facet, layout))},\n  primary key (chunk_id)\n);`;
+  if (layout.kind === 'lexical') return `${drop}\n${create}`;
+  return `${drop}\n${create}\ncreate table ${bits} (\n${definitions(bitsColumns(facet, layout))}\n);`;
+}
+
+function definitions(columns: readonly StoreColumn[]): string {
+  return columns.map((c) => `  ${quoted(c.name)} ${c.type}${c.nullable ? '' : ' not null'}`).join(',\n');
+}
+
+/**
+ * What a search for candidates reads of every passage: what policy and filters look at, and the vector's signs. A
+ * table of its own, because a scan of the store would read all the texts and vectors on its way.
+ */
+function bitsColumns(facet: Facet, { dimensions }: DenseLayout): readonly StoreColumn[] {
+  return [
+    column('chunk_id', 'text collate "C"'),
+    column('doc_id', 'text collate "C"'),
+    column('entity_key', facet.entityKey.type, true),
+    ...facet.metadata.map((m) => column(metadataColumn(m.name), m.type, true)),
+    column('bits', `bit(${dimensions})`),
+  ];
+}
+
+/** Fills the table of signs from the store; a WHERE clause may follow. Null where there is none. */
+export function fillBits(facet: Facet, version: string, layout: VectorLayout): string | null {
+  if (layout.kind === 'lexical') return null;
+  const names = bitsColumns(facet, layout).map((c) => quoted(c.name));
+  const signs = `${VECTOR_SCHEMA}.binary_quantize(embedding)::bit(${layout.dimensions})`;
+  const values = names.map((name) => (name === quoted('bits') ? signs : name));
+  const [store, bits] = [storeTable(facet.name, version), bitsTable(facet.name, version)];
+  return `insert into ${storeName(bits)} (${names.join(', ')}) select ${values.join(', ')} from ${storeName(store)}`;
 }
 
 /** Made when the first build has its rows: loading into them would cost far more. */
-export function createIndexes(facet: Facet, table: string, layout: VectorLayout): string {
+export function createIndexes(facet: Facet, version: string, layout: VectorLayout): string {
   const scalar = new Set(['doc_id', 'entity_key']);
   for (const name of facet.scalarIndexed) {
     if (name !== facet.entityKey.name) scalar.add(metadataColumn(name));
   }
-  const statements = [...scalar].map((name) => `create index on ${storeName(table)} (${quoted(name)});`);
-  if (layout.kind === 'lexical') {
-    statements.push(`create index on ${storeName(table)} using gin (terms);`);
-  } else if (facet.approximate) {
-    const operators = `${VECTOR_SCHEMA}.${layout.type}_ip_ops`;
-    statements.push(`create index on ${storeName(table)} using hnsw (embedding ${operators});`);
+  const store = storeName(storeTable(facet.name, version));
+  const onEach = (table: string): string[] =>
+    [...scalar].map((name) => `create index on ${table} (${quoted(name)});`);
+  const statements = onEach(store);
+  switch (layout.kind) {
+    case 'lexical':
+      statements.push(`create index on ${store} using gin (terms);`);
+      break;
+    case 'dense': {
+      statements.push(...onEach(storeName(bitsTable(facet.name, version))));
+      const operators = `${VECTOR_SCHEMA}.${layout.type}_ip_ops`;
+      if (facet.approximate) statements.push(`create index on ${store} using hnsw (embedding ${operators});`);
+      break;
+    }
   }
   return statements.join('\n');
+}
+
+/** The widest vectors that an approximate index takes. */
+export const WIDEST_INDEXED: Readonly<Record<DenseLayout['type'], number>> = {
+  vector: 2_000,
+  halfvec: 4_000,
+};
+
+/** The tables that hold a facet version's passages. */
+export function storeTables(facet: string, version: string, layout: VectorLayout): readonly string[] {
+  const store = storeTable(facet, version);
+  return layout.kind === 'lexical' ? [store] : [store, bitsTable(facet, version)];
 }
 
 /** Schema and table, quoted. */

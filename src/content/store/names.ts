@@ -3,8 +3,11 @@ import { createHash } from 'node:crypto';
 /** The schema of all stores and of their control tables. */
 export const STORE_SCHEMA = 'osl_content';
 
+/** Of what follows a store's name in that of the table beside it. */
+const BITS = '__bits';
+
 /** Bytes of a Postgres identifier; a longer one would be cut in silence, and two stores become one. */
-const LONGEST = 63;
+const LONGEST = 63 - BITS.length;
 
 /**
  * The table of one facet version: `<facet>__<version>`, or a hashed name where that is too long or where
@@ -21,6 +24,11 @@ export function storeTable(facet: string, version: string): string {
     .slice(0, 24);
   // Three underscores, which no plain name has.
   return `${Buffer.from(facet).subarray(0, 30).toString('latin1').replace(/\W/g, '')}___${hash}`;
+}
+
+/** The narrow table beside the store of a dense facet version: no store's name has its two double underscores. */
+export function bitsTable(facet: string, version: string): string {
+  return `${storeTable(facet, version)}${BITS}`;
 }
 
 export function quoted(name: string): string {

@@ -3,7 +3,7 @@ import type { SystemDoor, SystemQueries } from '../../engine/index.js';
 import type { Facet, FacetVersion } from '../../manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
-import { createStore, storeName } from './ddl.js';
+import { createStore } from './ddl.js';
 import { STORE_SCHEMA, storeTable } from './names.js';
 
 /** One run of the indexer over one store: whoever begins later takes over. */
@@ -47,9 +47,7 @@ export function beginRun(
       };
     }
     const pseudonymKey = randomBytes(32).toString('hex');
-    await tx.script(
-      `drop table if exists ${storeName(table)}; ${createStore(facet, table, embedder.layout)}`,
-    );
+    await tx.script(createStore(facet, version.name, embedder.layout));
     await replaceEntry(tx, key, [table, embedder.fingerprint, settings, pseudonymKey, id]);
     return { facet: facet.name, version: version.name, table, id, pseudonymKey, building: true };
   });

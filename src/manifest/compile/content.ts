@@ -1,5 +1,5 @@
 import type { Column, Edge, FacetStore, Relation } from 'osl-compiler';
-import { metadataColumn, STORE_SCHEMA, storeTable } from '../../content/store/names.js';
+import { bitsTable, metadataColumn, STORE_SCHEMA, storeTable } from '../../content/store/names.js';
 import { CODES } from '../codes.js';
 import type { Bridge, Facet, Relationship } from '../manifest.js';
 import type { Problems } from './scope.js';
@@ -61,9 +61,15 @@ export function facetStores(
       scalarIndexed: Object.freeze([...new Set([facet.entityKey.name, ...facet.scalarIndexed])]),
       maxTopK: facet.maxTopK,
       lane: facet.embeddingModel === 'lexical-v1' ? ('lexical' as const) : ('dense' as const),
+      approximate: facet.approximate,
       versions: Object.freeze(
         [...facet.versions.values()].map((v) =>
-          Object.freeze({ name: v.name, redacts: new Set(v.redact), table: storeTable(facet.name, v.name) }),
+          Object.freeze({
+            name: v.name,
+            redacts: new Set(v.redact),
+            table: storeTable(facet.name, v.name),
+            bits: bitsTable(facet.name, v.name),
+          }),
         ),
       ),
       connector: facet.connector,

@@ -102,6 +102,16 @@ function facetOf(
   for (const [i, field] of (f.scalar_indexed ?? []).entries()) {
     if (!fields.includes(field)) problems.unknown([...path, 'scalar_indexed', i], 'metadata', field, fields);
   }
+  const embeddingModel = f.embedding?.model ?? DEFAULT_MODEL;
+  const approximate = f.retrieval.approximate ?? false;
+  if (approximate && embeddingModel === DEFAULT_MODEL) {
+    problems.add(
+      CODES.conflict,
+      [...path, 'retrieval', 'approximate'],
+      `\`${DEFAULT_MODEL}\` is always searched exactly`,
+      'leave `approximate` out, or name an embedding model',
+    );
+  }
   return Object.freeze({
     name,
     description: f.description ?? null,
@@ -112,10 +122,10 @@ function facetOf(
     ...columns,
     scalarIndexed: Object.freeze([...(f.scalar_indexed ?? [])]),
     chunking: chunkingOf(f, path, problems),
-    embeddingModel: f.embedding?.model ?? DEFAULT_MODEL,
+    embeddingModel,
     versions: versionsOf(f),
     maxTopK: f.retrieval.max_top_k,
-    approximate: f.retrieval.approximate ?? false,
+    approximate,
   });
 }
 

@@ -176,7 +176,8 @@ const facet = closed(
         max_top_k: { type: 'integer', minimum: 1, maximum: 1000 },
         approximate: {
           type: 'boolean',
-          description: 'Allow an approximate index over large permitted sets.',
+          description:
+            'Allow an approximate index over large permitted sets. Its answers may miss passages, and documents that the caller may not see can change which; without it retrieval is exact.',
         },
       },
       ['max_top_k'],

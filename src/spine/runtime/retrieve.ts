@@ -9,6 +9,7 @@ import {
 } from 'osl-compiler';
 import type { OperatorCall, StoredPassage } from '../content-plane.js';
 import { constantValue, jsonValue, textValue, wholeNumber } from './constants.js';
+import { nearest } from './nearest.js';
 import { citeOf, passageOf } from './passage.js';
 import { step } from './step.js';
 import { NOTHING, type RuntimeInput, type RuntimeRows } from './types.js';
@@ -35,8 +36,8 @@ export async function retrieve(
   const calls = relation.operators.map((use) => callOf(use, input));
   for (const call of calls) content.check(call);
   if (store === null) return NOTHING;
-  await content.ready(store.facet.name, store.version);
-  const passages = await best(store, query, topK, input);
+  const epoch = await content.ready(store.facet.name, store.version);
+  const passages = await best(store, query, topK, epoch, input);
   return passageRows(relation, store, passages, query, calls, input);
 }
 
@@ -48,21 +49,15 @@ async function best(
   store: GovernedStore,
   query: string,
   topK: number,
+  epoch: string,
   input: RuntimeInput,
 ): Promise<readonly StoredPassage[]> {
   const { content } = input.service;
   const limit = String(topK);
-  const run = async (given: ReadonlyMap<string, string>): Promise<readonly StoredPassage[]> => {
-    const { rows } = await step(store.passages, given, input, topK);
-    return rows.map((row) => passageOf(row, store));
-  };
   if (store.counts === null) {
-    return run(
-      new Map([
-        ['vector', await content.embedQuery(store.facet.name, query)],
-        ['limit', limit],
-      ]),
-    );
+    const vector = await content.embedQuery(store.facet.name, query);
+    const rows = await nearest(store, vector, topK, epoch, input);
+    return rows.map((row) => passageOf(row, store));
   }
   const lexical = content.lexicalQuery(query);
   if (lexical.terms.length === 0) return [];
@@ -74,13 +69,13 @@ async function best(
     frequencies.push(await count(store.counts.ofTerm, new Map([['term', `{${term}}`]]), input));
   const weighted = lexical.weighted(documents, frequencies);
   if (weighted === null) return [];
-  return run(
-    new Map([
-      ['vector', weighted.vector],
-      ['terms', `{${weighted.terms.join(',')}}`],
-      ['limit', limit],
-    ]),
-  );
+  const given = new Map([
+    ['vector', weighted.vector],
+    ['terms', `{${weighted.terms.join(',')}}`],
+    ['limit', limit],
+  ]);
+  const { rows } = await step(store.passages, given, input, topK);
+  return rows.map((row) => passageOf(row, store));
 }
 
 async function count(

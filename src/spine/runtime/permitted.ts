@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto';
+import { emit, type GovernedPlan } from 'osl-compiler';
+import { slotValues } from './slot-values.js';
+import { step } from './step.js';
+import type { RuntimeInput } from './types.js';
+
+/** How long an answer is believed: a store's epoch does not tell of changes in its entities. */
+const TRUST_MS = 60_000;
+const REMEMBERED = 2_000;
+
+interface Answer {
+  readonly epoch: string;
+  readonly until: number;
+  readonly many: boolean;
+}
+
+/**
+ * Knows whether a caller may see many passages of a store or few. Only permitted passages are counted, and no further
+ * than the limit between the two; an answer that is out of date costs time or a little recall, never a row.
+ */
+export class PermittedSets {
+  readonly #few: number;
+  readonly #answers = new Map<string, Answer>();
+
+  /** @param few as many are still compared one by one */
+  constructor(few: number) {
+    this.#few = few;
+  }
+
+  /** @param some counts permitted passages up to slot `limit` */
+  async areMany(some: GovernedPlan, epoch: string, input: RuntimeInput): Promise<boolean> {
+    const given = new Map([['limit', String(this.#few + 1)]]);
+    const key = keyOf(some, given, input);
+    const known = this.#answers.get(key);
+    if (known !== undefined && known.epoch === epoch && known.until > Date.now()) return known.many;
+    const { rows } = await step(some, given, input, 1);
+    const many = Number(rows[0]?.get('count') ?? 0) > this.#few;
+    if (this.#answers.size >= REMEMBERED) this.#answers.clear();
+    this.#answers.set(key, { epoch, until: Date.now() + TRUST_MS, many });
+    return many;
+  }
+}
+
+/** Of the statement and all its values: what policy and the caller's filters say is in it. */
+function keyOf(plan: GovernedPlan, given: ReadonlyMap<string, string>, input: RuntimeInput): string {
+  const { sql, slots } = emit(plan);
+  const hash = createHash('sha256').update(`${plan.connector} ${sql}`);
+  for (const { format, bytes } of slotValues(slots, given, input)) {
+    hash.update(bytes === null ? 'null' : `${format} ${bytes.length} `).update(bytes ?? '');
+  }
+  return hash.digest('base64');
+}
