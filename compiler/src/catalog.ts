@@ -1,3 +1,4 @@
+import type { Grain, Span } from './grain.js';
 import type { TypeName } from './types.js';
 
 /** What the compiler knows of the published semantic graph. Frozen; made once per manifest version. */
@@ -35,6 +36,8 @@ export interface Relation {
   readonly primaryKey: readonly string[];
   /** Columns that joins may use: the contract's `entity_key_columns`. */
   readonly sealedKeys: readonly string[];
+  /** The column that says when a row happened: the `metric_time` of its metrics. Absent where none is declared. */
+  readonly timeDimension?: string;
 }
 
 export interface Column {
@@ -50,17 +53,60 @@ export interface Column {
   readonly keyDomain: string | null;
 }
 
-/** A named aggregate over one entity, written in OSL-SQL's expression language. */
-export interface Metric {
+/** A named figure. Expressions and filters are written in OSL-SQL's expression language. */
+export type Metric = SimpleMetric | RatioMetric | DerivedMetric | CumulativeMetric;
+
+/** An aggregate over the rows of one entity. */
+export interface SimpleMetric {
+  readonly type: 'simple';
   readonly name: string;
   readonly description: string | null;
   readonly entity: string;
-  readonly type: 'simple';
   /** An aggregate expression over the entity's columns, e.g. `sum(install_bytes)`. */
   readonly expression: string;
   /** A predicate over the entity's columns, or null. */
   readonly filter: string | null;
 }
+
+/** One metric over another, each aggregated by itself. */
+export interface RatioMetric {
+  readonly type: 'ratio';
+  readonly name: string;
+  readonly description: string | null;
+  /** The one entity that it aggregates, or null where there are several. */
+  readonly entity: string | null;
+  readonly numerator: MetricInput;
+  readonly denominator: MetricInput;
+}
+
+/** A metric as a ratio takes it: `filter` is one more predicate over the entity's columns, or null. */
+export interface MetricInput {
+  readonly metric: string;
+  readonly filter: string | null;
+}
+
+/** An expression over metrics, e.g. `revenue - refunds`. */
+export interface DerivedMetric {
+  readonly type: 'derived';
+  readonly name: string;
+  readonly description: string | null;
+  /** The one entity that it aggregates, or null where there are several. */
+  readonly entity: string | null;
+  readonly expression: string;
+}
+
+/** A metric over all rows up to the end of a period, or those of a span that ends with it. */
+export interface CumulativeMetric {
+  readonly type: 'cumulative';
+  readonly name: string;
+  readonly description: string | null;
+  readonly entity: string;
+  /** A metric of one entity that is not cumulative. */
+  readonly metric: string;
+  readonly span: Span;
+}
+
+export type { Grain, Span };
 
 /** Where the passages of a facet are, one store per redaction version. */
 export interface FacetStore {

@@ -1,15 +1,22 @@
 /** The compiler of OSL-SQL: text, catalog and access in, governed SQL out. No I/O, no clock, no database. */
 export type { Access, MaskKind, RelationAccess, RelationGrant } from './access.js';
 export { bindPredicate, type Features } from './bind/index.js';
+export { inputsOf } from './bind/metrics/inputs.js';
+export { metricFault, metricType } from './bind/metrics/readable.js';
 export {
   type Catalog,
   type Column,
+  type CumulativeMetric,
   columnOf,
+  type DerivedMetric,
   type Edge,
   type FacetStore,
   type FacetVersion,
   type Metric,
+  type MetricInput,
+  type RatioMetric,
   type Relation,
+  type SimpleMetric,
 } from './catalog.js';
 export { ALL_FEATURES, type Compiled, type CompileOptions, compile, compileTemplate } from './compile.js';
 export { type Emitted, emit } from './emit/index.js';
@@ -43,6 +50,7 @@ export { type GovernedSample, governSample, type SampledColumn, type SampleKind 
 export { isStored, type StoredName, stored, versionDue } from './govern/stores.js';
 export type { PlanTemplate } from './govern/template.js';
 export { type VisibleColumn, visibleColumns } from './govern/visible.js';
+export { GRAINS, type Grain, grainNamed, type Span, windowNamed } from './grain.js';
 export {
   type ArgumentType,
   type DecoderName,

@@ -475,6 +475,8 @@ export interface Plan {
   readonly slots: readonly Slot[];
   /** Types of `$1 … $n`. */
   readonly clientTypes: readonly TypeName[];
+  /** Names of the metrics that it computes. */
+  readonly metrics: readonly string[];
 }
 
 export type AllFields<T> = { [K in keyof Required<T>]: T[K & keyof T] };

@@ -53,7 +53,7 @@ export interface MapEdge {
 }
 
 export function domainMapOf(view: GraphView): DomainMap {
-  const metrics = groupedBy(view.metrics, (m) => m.entity);
+  const metrics = groupedBy(view.metrics, (m) => m.entity ?? '');
   return {
     nodes: [
       ...view.entities.map((e) => entityNode(e, metrics.get(e.name) ?? [])),

@@ -36,8 +36,9 @@ export function facetExample(facet: FacetView): string {
   return `select text, score, cite from ${retrieve(facet)}`;
 }
 
-export function metricExample({ name, entity }: MetricView): string {
-  return `select measure(${identifier(name)}) from ${from(entity)}`;
+/** None for a metric that takes more than the rows of one entity. */
+export function metricExamples({ name, entity, measurable }: MetricView): readonly string[] {
+  return entity === null || !measurable ? [] : [`select measure(${identifier(name)}) from ${from(entity)}`];
 }
 
 /** The two entities of a link, joined along it. */

@@ -4,7 +4,7 @@ import {
   facetExample,
   joinExample,
   jointExample,
-  metricExample,
+  metricExamples,
   traverseExampleIn,
 } from './examples.js';
 import type { GraphView } from './view.js';
@@ -34,7 +34,7 @@ export function formEntries(view: GraphView): readonly FormEntry[] {
       ],
       examples: [
         ...entities.slice(0, 1).flatMap((e) => entityExamples(e, [])),
-        ...metrics.slice(0, 1).map(metricExample),
+        ...metrics.flatMap(metricExamples).slice(0, 1),
         ...links.slice(0, 1).map(joinExample),
       ],
     },

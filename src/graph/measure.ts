@@ -2,8 +2,9 @@ import { type Access, compile, type Metric, QueryError, type TypeName } from 'os
 import type { Manifest } from '../manifest/index.js';
 import { identifier } from './identifier.js';
 
-/** The type of the metric's value; null where this access cannot compute it. The compiler itself is asked. */
+/** The type of MEASURE of the metric over its entity; null where this access has no such value. The compiler is asked. */
 export function measuredType(metric: Metric, manifest: Manifest, access: Access): TypeName | null {
+  if (metric.entity === null) return null;
   const text = `SELECT MEASURE(${identifier(metric.name)}) FROM osl.entities.${identifier(metric.entity)}`;
   try {
     return compile(text, manifest.catalog, access).outputs[0]?.type ?? null;

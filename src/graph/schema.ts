@@ -1,4 +1,4 @@
-import { entityExamples, facetExample, joinExample, metricExample } from './examples.js';
+import { entityExamples, facetExample, joinExample, metricExamples } from './examples.js';
 import { type FormEntry, formEntries } from './forms.js';
 import { groupedBy } from './group.js';
 import { type FunctionEntry, functionEntries, type OperatorEntry, operatorEntries } from './language.js';
@@ -66,7 +66,8 @@ export interface SchemaMetric {
   readonly name: string;
   readonly fqn: string;
   readonly description: string | null;
-  readonly entity: string;
+  /** Null where it takes rows of several. */
+  readonly entity: string | null;
   readonly kind: string;
   readonly type: string;
   readonly synonyms: readonly string[];
@@ -100,7 +101,7 @@ export interface SchemaBridge {
 export function schemaOf(view: GraphView, full: boolean, hasDecoder: boolean): SchemaDocument {
   const column = (c: ColumnView): SchemaColumn => schemaColumn(c, full);
   const facets = groupedBy(view.facets, (f) => f.entity);
-  const metrics = groupedBy(view.metrics, (m) => m.entity);
+  const metrics = groupedBy(view.metrics, (m) => m.entity ?? '');
   return {
     entities: view.entities.map((e) =>
       schemaEntity(e, facets.get(e.name) ?? [], metrics.get(e.name) ?? [], column),
@@ -162,7 +163,7 @@ function schemaFacet(facet: FacetView, column: ColumnShape): SchemaFacet {
 
 function schemaMetric(metric: MetricView): SchemaMetric {
   const { name, description, entity, kind, type, synonyms, definition } = metric;
-  const examples = [metricExample(metric)];
+  const examples = metricExamples(metric);
   return { name, fqn: metricName(name), description, entity, kind, type, synonyms, examples, ...definition };
 }
 

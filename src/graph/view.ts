@@ -56,13 +56,16 @@ export interface FacetView {
 export interface MetricView {
   readonly name: string;
   readonly description: string | null;
-  readonly entity: string;
+  /** Null where it takes rows of several. */
+  readonly entity: string | null;
   readonly kind: string;
   /** Of its value. */
   readonly type: TypeName;
+  /** Whether MEASURE over its entity has it; a metrics body has them all. */
+  readonly measurable: boolean;
   readonly synonyms: readonly string[];
   /** What it computes; null for a reader who is not told. */
-  readonly definition: { readonly expression: string; readonly filter: string | null } | null;
+  readonly definition: Readonly<Record<string, unknown>> | null;
 }
 
 /** A declared link between two entities, along columns that the reader can join on. */

@@ -1,6 +1,8 @@
 import {
   type Access,
   type FacetStore,
+  type Metric,
+  metricType,
   PASSAGE_COLUMNS,
   type Relation,
   type VisibleColumn,
@@ -130,17 +132,40 @@ class Viewer {
   #metrics(relations: ReadonlyMap<string, VisibleRelation>): readonly MetricView[] {
     const { catalog } = this.#manifest;
     return [...catalog.metrics.values()].flatMap((metric): readonly MetricView[] => {
-      if (!relations.has(metric.entity)) return [];
-      const type = measuredType(metric, this.#manifest, this.#access);
+      if (metric.entity !== null && !relations.has(metric.entity)) return [];
+      const type = metricType(metric, catalog, this.#access);
       if (type === null) return [];
-      const { name, description, entity, type: kind, expression, filter } = metric;
-      const definition = this.#full ? { expression, filter } : null;
-      return [{ name, description, entity, kind, type, synonyms: this.#synonymsFor(name), definition }];
+      const { name, description, entity, type: kind } = metric;
+      const measurable = measuredType(metric, this.#manifest, this.#access) !== null;
+      const definition = this.#full ? definitionOf(metric) : null;
+      const synonyms = this.#synonymsFor(name);
+      return [{ name, description, entity, kind, type, measurable, synonyms, definition }];
     });
   }
 
   #synonymsFor(target: string): readonly string[] {
     return this.#synonyms.get(target) ?? [];
+  }
+}
+
+/** What the manifest says of a metric beside its name, in the manifest's own words. */
+function definitionOf(metric: Metric): Readonly<Record<string, unknown>> {
+  switch (metric.type) {
+    case 'simple':
+      return { expression: metric.expression, filter: metric.filter };
+    case 'ratio':
+      return { numerator: metric.numerator, denominator: metric.denominator };
+    case 'derived':
+      return { expression: metric.expression };
+    case 'cumulative': {
+      const { metric: base, span } = metric;
+      if (span.kind === 'window') return { metric: base, window: `${span.count} ${span.unit}s` };
+      return span.kind === 'to_date' ? { metric: base, grain_to_date: span.grain } : { metric: base };
+    }
+    default: {
+      const unknown: never = metric;
+      return unknown;
+    }
   }
 }
 

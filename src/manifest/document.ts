@@ -1,3 +1,5 @@
+import type { Grain } from 'osl-compiler';
+
 /** A manifest as its YAML states it, after the schema check. Names may still be wrong; `references` says. */
 export interface ManifestDocument {
   readonly version: 1;
@@ -45,6 +47,7 @@ export interface EntityDocument {
   readonly primary_key: readonly string[];
   readonly entity_key_columns?: readonly string[];
   readonly columns: ColumnsDocument;
+  readonly time_dimension?: string;
   readonly composition?: Composition;
   readonly legs?: readonly string[];
 }
@@ -85,13 +88,21 @@ export interface FacetDocument {
   readonly retrieval: { readonly max_top_k: number; readonly approximate?: boolean };
 }
 
+/** Which members go with which `type` is checked later. */
 export interface MetricDocument {
   readonly description?: string;
-  readonly entity: string;
-  readonly type?: 'simple';
-  readonly expression: string;
+  readonly type?: 'simple' | 'ratio' | 'derived' | 'cumulative';
+  readonly entity?: string;
+  readonly expression?: string;
   readonly filter?: string;
+  readonly numerator?: MetricInputDocument;
+  readonly denominator?: MetricInputDocument;
+  readonly metric?: string;
+  readonly window?: string;
+  readonly grain_to_date?: Grain;
 }
+
+export type MetricInputDocument = string | { readonly metric: string; readonly filter?: string };
 
 export interface TermDocument {
   readonly refers_to: string;

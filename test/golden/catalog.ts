@@ -4,8 +4,11 @@ import {
   bindPredicate,
   type Catalog,
   type Column,
+  type Edge,
   forChain,
   type MaskKind,
+  type Metric,
+  type MetricInput,
   type Relation,
   type RelationAccess,
   type RelationGrant,
@@ -75,21 +78,24 @@ const customer = relation(
   ],
 );
 
-const order = relation(
-  'order',
-  'orders',
-  ['id', 'customer_id'],
-  [
-    column('id', 'int4'),
-    column('customer_id', 'int4'),
-    column('placed', 'timestamptz'),
-    column('shipped', 'timestamp'),
-    column('amount', 'numeric'),
-    column('status', 'text'),
-    column('note', 'text', { sensitivity: 'pii' }),
-    column('region', 'text'),
-  ],
-);
+const order: Relation = {
+  timeDimension: 'placed',
+  ...relation(
+    'order',
+    'orders',
+    ['id', 'customer_id'],
+    [
+      column('id', 'int4'),
+      column('customer_id', 'int4'),
+      column('placed', 'timestamptz'),
+      column('shipped', 'timestamp'),
+      column('amount', 'numeric'),
+      column('status', 'text'),
+      column('note', 'text', { sensitivity: 'pii' }),
+      column('region', 'text'),
+    ],
+  ),
+};
 
 const lineItem = relation(
   'line_item',
@@ -140,22 +146,100 @@ const elsewhere: Relation = {
   connector: 'other',
 };
 
+const link = (name: string, from: string, column: string, to: string): Edge => ({
+  name,
+  from,
+  to,
+  fromColumns: [column],
+  toColumns: ['id'],
+  bridge: null,
+});
+
+const EDGES: readonly Edge[] = [
+  link('order_customer', 'order', 'customer_id', 'customer'),
+  link('item_order', 'line_item', 'order_id', 'order'),
+  link('item_product', 'line_item', 'product_id', 'product'),
+];
+
 const RELATIONS = [customer, order, lineItem, product, tag, invoice, productTag, elsewhere];
+
+const simple = (name: string, entity: string, expression: string, filter: string | null = null): Metric => ({
+  type: 'simple',
+  name,
+  description: null,
+  entity,
+  expression,
+  filter,
+});
+const paid: MetricInput = { metric: 'orders', filter: "status = 'paid'" };
+const all = (metric: string): MetricInput => ({ metric, filter: null });
+
+const METRICS: readonly Metric[] = [
+  simple('revenue', 'order', 'sum(amount)', "status <> 'void'"),
+  simple('average_order', 'order', 'sum(amount) / count(*)'),
+  simple('orders', 'order', 'count(*)'),
+  // Its name is also a column's.
+  simple('amount', 'order', 'max(amount)'),
+  simple('buyers', 'order', 'count(distinct customer_id)'),
+  simple('average_score', 'customer', 'avg(score)'),
+  simple('pieces', 'line_item', 'sum(quantity)'),
+  {
+    type: 'ratio',
+    name: 'paid_share',
+    description: null,
+    entity: 'order',
+    numerator: paid,
+    denominator: all('orders'),
+  },
+  {
+    type: 'ratio',
+    name: 'piece_price',
+    description: null,
+    entity: null,
+    numerator: all('revenue'),
+    denominator: all('pieces'),
+  },
+  {
+    type: 'derived',
+    name: 'per_order',
+    description: null,
+    entity: 'order',
+    expression: 'round(revenue / orders, 2) - 1',
+  },
+  {
+    type: 'cumulative',
+    name: 'revenue_so_far',
+    description: null,
+    entity: 'order',
+    metric: 'revenue',
+    span: { kind: 'unbounded' },
+  },
+  {
+    type: 'cumulative',
+    name: 'buyers_30_days',
+    description: null,
+    entity: 'order',
+    metric: 'buyers',
+    span: { kind: 'window', count: 30, unit: 'day' },
+  },
+  {
+    type: 'cumulative',
+    name: 'revenue_of_month',
+    description: null,
+    entity: 'order',
+    metric: 'revenue',
+    span: { kind: 'to_date', grain: 'month' },
+  },
+];
 
 export const CATALOG: Catalog = {
   version: 'shop-1',
   relations: new Map(RELATIONS.map((r) => [r.name, r])),
   facets: new Map(),
-  edges: [],
+  edges: EDGES,
   // All tables but that of the tags.
   rawTables: new Map(RELATIONS.filter((r) => r !== tag).map((r) => [`${r.schema}.${r.table}`, r])),
-  metrics: new Map(
-    [
-      { name: 'revenue', entity: 'order', expression: 'sum(amount)', filter: "status <> 'void'" },
-      { name: 'average_order', entity: 'order', expression: 'sum(amount) / count(*)', filter: null },
-      { name: 'average_score', entity: 'customer', expression: 'avg(score)', filter: null },
-    ].map((m) => [m.name, { ...m, description: null, type: 'simple' }]),
-  ),
+  metrics: new Map(METRICS.map((m) => [m.name, m])),
 };
 
 // ---------------------------------------------------------------- callers

@@ -84,7 +84,7 @@ const MANIFEST_CASES: readonly Case[] = [
     from: '  order:\n    source',
     to: '  order:\n    colour: red\n    source',
     told: [
-      '24:5-11 M1002 unknown key `colour` (known here: description, source, primary_key, entity_key_columns, columns, composition, legs)',
+      '24:5-11 M1002 unknown key `colour` (known here: description, source, primary_key, entity_key_columns, columns, time_dimension, composition, legs)',
     ],
   },
   {
@@ -92,7 +92,7 @@ const MANIFEST_CASES: readonly Case[] = [
     from: '  order:\n    source',
     to: '  order:\n    <<: {}\n    source',
     told: [
-      '24:5-7 M1002 unknown key `<<` (known here: description, source, primary_key, entity_key_columns, columns, composition, legs)',
+      '24:5-7 M1002 unknown key `<<` (known here: description, source, primary_key, entity_key_columns, columns, time_dimension, composition, legs)',
     ],
   },
   {
@@ -108,7 +108,7 @@ const MANIFEST_CASES: readonly Case[] = [
     from: 'sum(amount), filter: amount > 0',
     to: '3',
     told: [
-      "54:41-42 M1001 `expression` must be text, not a number (An aggregate over the entity's columns: `sum(amount)`.)",
+      "54:41-42 M1001 `expression` must be text, not a number (An aggregate over the entity's columns: `sum(amount)`; of a derived metric, an expression over metrics: `revenue - refunds`.)",
     ],
   },
   {
@@ -433,6 +433,129 @@ const MANIFEST_CASES: readonly Case[] = [
     from: 'sum(amount), filter',
     to: '"sum(amount), 1", filter',
     told: ['54:41-57 M2011 one expression is needed here'],
+  },
+  {
+    name: 'a simple metric without an entity',
+    from: 'lexicon:\n',
+    to: '  m: { expression: count(*) }\nlexicon:\n',
+    told: ['55:3-4 M1003 `m` has no `entity` (a simple metric needs it)'],
+  },
+  {
+    name: 'a ratio without a denominator',
+    from: 'lexicon:\n',
+    to: '  m: { type: ratio, numerator: revenue }\nlexicon:\n',
+    told: ['55:3-4 M1003 `m` has no `denominator` (a ratio metric needs it)'],
+  },
+  {
+    name: 'a ratio with an expression',
+    from: 'lexicon:\n',
+    to: '  m: { type: ratio, numerator: revenue, denominator: revenue, expression: count(*) }\nlexicon:\n',
+    told: ['55:63-73 M1004 a ratio metric has no `expression` (it has numerator, denominator)'],
+  },
+  {
+    name: 'a ratio of an unknown metric',
+    from: 'lexicon:\n',
+    to: '  m: { type: ratio, numerator: revenue, denominator: revenu }\nlexicon:\n',
+    told: ['55:54-60 M2001 metric `revenu` is not declared (perhaps you meant `revenue`)'],
+  },
+  {
+    name: 'a ratio whose filter names no column',
+    from: 'lexicon:\n',
+    to: '  m: { type: ratio, numerator: { metric: revenue, filter: amuont > 1 }, denominator: revenue }\nlexicon:\n',
+    told: ['55:59-69 M2011 column `amuont` is not declared (perhaps you meant `amount`)'],
+  },
+  {
+    name: 'metrics that are made of each other',
+    from: 'lexicon:\n',
+    to: '  a: { type: derived, expression: b + 1 }\n  b: { type: derived, expression: a + revenue }\nlexicon:\n',
+    told: ['56:35-46 M2009 a metric cannot be made of itself: `a` → `b` → `a`'],
+  },
+  {
+    name: 'a derived metric of an unknown one',
+    from: 'lexicon:\n',
+    to: '  m: { type: derived, expression: revenue - refund }\nlexicon:\n',
+    told: ['55:35-51 M2001 metric `refund` is not declared'],
+  },
+  {
+    name: 'a derived metric with an aggregate',
+    from: 'lexicon:\n',
+    to: '  m: { type: derived, expression: sum(revenue) }\nlexicon:\n',
+    told: ['55:35-47 M2011 aggregate `sum` is not allowed in a derived metric'],
+  },
+  {
+    name: 'a derived metric without a metric',
+    from: 'lexicon:\n',
+    to: '  m: { type: derived, expression: 1 + 1 }\nlexicon:\n',
+    told: ['55:35-40 M2011 `m` names no metric'],
+  },
+  {
+    name: 'a derived metric that does not parse',
+    from: 'lexicon:\n',
+    to: '  m: { type: derived, expression: revenue - }\nlexicon:\n',
+    told: ['55:35-44 M2011 syntax error at end of input'],
+  },
+  {
+    name: 'a derived metric that is a query',
+    from: 'lexicon:\n',
+    to: '  m: { type: derived, expression: revenue + (select 1) }\nlexicon:\n',
+    told: ['55:35-55 M2011 a scalar subquery is not part of OSL-SQL'],
+  },
+  {
+    name: 'a derived metric that explodes',
+    from: 'lexicon:\n',
+    to: '  a: { type: derived, expression: revenue }\n  a1: { type: ratio, numerator: a, denominator: a }\n  a2: { type: ratio, numerator: a1, denominator: a1 }\n  a3: { type: ratio, numerator: a2, denominator: a2 }\n  a4: { type: ratio, numerator: a3, denominator: a3 }\n  a5: { type: ratio, numerator: a4, denominator: a4 }\n  a6: { type: ratio, numerator: a5, denominator: a5 }\n  a7: { type: ratio, numerator: a6, denominator: a6 }\n  a8: { type: ratio, numerator: a7, denominator: a7 }\nlexicon:\n',
+    told: ['62:3-5 M1004 `a7` is made of more than 100 metrics'],
+  },
+  {
+    name: 'a derived metric at the end of a long chain',
+    from: 'lexicon:\n',
+    to: `${Array.from({ length: 30 }, (_, i) => `  m${i}: { type: derived, expression: m${i + 1} }\n`).join('')}  m30: { type: derived, expression: revenue }\nlexicon:\n`,
+    told: ['74:37-40 M1004 metrics are made of metrics more than 20 times here'],
+  },
+  {
+    name: 'a cumulative metric without a time',
+    from: 'lexicon:\n',
+    to: '  m: { type: cumulative, metric: revenue }\nlexicon:\n',
+    told: ['55:34-41 M2009 `order` has no time dimension to add up along (add `time_dimension` to `order`)'],
+  },
+  {
+    name: 'a window and a grain to date',
+    from: 'lexicon:\n',
+    to: '  m: { type: cumulative, metric: revenue, window: 7 days, grain_to_date: month }\nlexicon:\n',
+    told: [
+      '55:34-41 M2009 `order` has no time dimension to add up along (add `time_dimension` to `order`)',
+      '55:59-72 M2009 `window` and `grain_to_date` exclude each other (say one of them, or none)',
+    ],
+  },
+  {
+    name: 'a window of nothing',
+    from: 'lexicon:\n',
+    to: '  m: { type: cumulative, metric: revenue, window: 0 days }\nlexicon:\n',
+    told: [
+      '55:51-57 M1005 `window` cannot be `0 days` (How far back a cumulative metric looks from the end of each period: `7 days`, `1 month`.)',
+    ],
+  },
+  {
+    name: 'a grain that is none',
+    from: 'lexicon:\n',
+    to: '  m: { type: cumulative, metric: revenue, grain_to_date: fortnight }\nlexicon:\n',
+    told: [
+      '55:58-67 M1004 `grain_to_date` must be one of second, minute, hour, day, week, month, quarter, year (A cumulative metric begins anew with each of these: `month` gives month to date.)',
+    ],
+  },
+  {
+    name: 'a time dimension that is no column',
+    from: '    columns: [id, customer_id, amount]',
+    to: '    columns: [id, customer_id, amount]\n    time_dimension: amuont',
+    told: ['28:21-27 M2001 column `order.amuont` is not declared (perhaps you meant `order.amount`)'],
+  },
+  {
+    name: 'a time dimension that is no time',
+    from: '    columns: [id, customer_id, amount]',
+    to: '    columns: [id, customer_id, amount]\n    time_dimension: amount',
+    told: [
+      '28:21-27 M2008 `amount` is numeric, which is no time (a time dimension is a date, timestamp or timestamptz)',
+    ],
   },
   {
     name: 'a filter that is no truth value',

@@ -59,7 +59,10 @@ test('the example loads, and is what its issue asks for', async (t) => {
   t.strictSame(columns('dependency'), ['from_path', 'to_path', 'kind', 'range']);
   t.strictSame(columns('credit'), ['person_id', 'package_path', 'role']);
   t.equal(catalog.relations.get('person')?.columns.find((c) => c.name === 'email')?.sensitivity, 'pii');
-  t.strictSame([...catalog.metrics.keys()], ['package_count', 'install_bytes', 'dependents']);
+  t.strictSame(
+    [...catalog.metrics.keys()],
+    ['package_count', 'install_bytes', 'dependents', 'file_count', 'typed_share', 'bytes_per_file'],
+  );
 });
 
 test('the policy of the example names only what the manifest declares', async (t) => {

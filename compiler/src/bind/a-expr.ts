@@ -8,6 +8,7 @@ import { type Bound, coerce, commonType, elementTypeOf, typeOfBound } from './co
 import type { BindContext, Location } from './context.js';
 import type { Environment } from './environment.js';
 import { bindExpression, required } from './expression.js';
+import { quotient, remainder } from './metrics/division.js';
 import { attributeArgument, bindAttributeMatch } from './policy-attribute.js';
 
 /** Everything that the grammar writes with an operator. */
@@ -69,7 +70,10 @@ function bindOperator(name: string, node: A_Expr, env: Environment): Expr {
   if (attribute !== null) return bindAttributeMatch(required(node.lexpr), attribute, node.location, env);
   const right = bindExpression(node.rexpr, env);
   if (node.lexpr === undefined) return prefix(name, right, node.location, ctx);
-  return infix(name, bindExpression(node.lexpr, env), right, node.location, ctx);
+  const left = bindExpression(node.lexpr, env);
+  if (env.guardedDivision === true && name === '/') return quotient(left, right, node.location, ctx);
+  if (env.guardedDivision === true && name === '%') return remainder(left, right, node.location, ctx);
+  return infix(name, left, right, node.location, ctx);
 }
 
 function prefix(name: string, right: Bound, location: Location, ctx: BindContext): Expr {

@@ -10,7 +10,7 @@ import { type Bound, coerce, typeOfBound } from './coerce.js';
 import type { BindContext, Location } from './context.js';
 import { type Environment, insideCall } from './environment.js';
 import { bindExpression, bindPredicateNode } from './expression.js';
-import { bindMeasure } from './measure.js';
+import { bindMeasure, bindMetricAggregate } from './measure.js';
 import { bindOperatorCall } from './operator.js';
 import { localSources } from './scope.js';
 import { bindWindow } from './window.js';
@@ -33,7 +33,8 @@ export function bindCall(node: FuncCall, env: Environment): Expr {
       node.location,
     );
   }
-  return kind === 'scalar' ? bindScalar(name, node, env) : bindAggregate(name, node, env);
+  if (kind === 'scalar') return bindScalar(name, node, env);
+  return bindMetricAggregate(name, node, env) ?? bindAggregate(name, node, env);
 }
 
 function refuseOddities(node: FuncCall, ctx: BindContext): void {

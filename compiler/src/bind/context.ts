@@ -40,6 +40,7 @@ export class BindContext {
   readonly #locations = new WeakMap<Expr, number>();
   readonly #used = new Map<number, Set<string>>();
   readonly #drafts: RuntimeDraft[] = [];
+  readonly #metrics = new Set<string>();
   #sources = 0;
   #tables = 0;
   #depth = 0;
@@ -107,6 +108,11 @@ export class BindContext {
 
   usedOf(source: number): readonly string[] {
     return [...(this.#used.get(source) ?? [])].sort();
+  }
+
+  /** Records that the statement computes a metric, for the audit log. */
+  measures(metric: string): void {
+    this.#metrics.add(metric);
   }
 
   /** Takes a runtime relation of this statement; gives the slot that will bring its rows. */
@@ -177,7 +183,12 @@ export class BindContext {
     return this.#clientTypes[number - 1] ?? null;
   }
 
-  finish(): { slots: readonly Slot[]; literals: LiteralSlots; clientTypes: readonly TypeName[] } {
+  finish(): {
+    slots: readonly Slot[];
+    literals: LiteralSlots;
+    clientTypes: readonly TypeName[];
+    metrics: readonly string[];
+  } {
     const clientTypes = this.#clientTypes.map((t, i) => {
       if (t === null) throw queryError('parameterType', { index: i + 1 });
       return t;
@@ -186,6 +197,7 @@ export class BindContext {
       slots: Object.freeze(this.#slots),
       literals: this.#literals,
       clientTypes: Object.freeze(clientTypes),
+      metrics: Object.freeze([...this.#metrics]),
     };
   }
 }

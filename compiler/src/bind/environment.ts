@@ -1,6 +1,7 @@
 import type { WindowDef } from '@pgsql/types';
+import type { Expr } from '../plan.js';
 import type { Bound } from './coerce.js';
-import type { BindContext } from './context.js';
+import type { BindContext, Location } from './context.js';
 import type { Scope } from './scope.js';
 
 /** What an expression may use where it stands. */
@@ -15,6 +16,10 @@ export interface Environment {
   readonly namedWindows: ReadonlyMap<string, WindowDef>;
   /** Whether `attribute('name')` may be used: in policy predicates only. */
   readonly policy: boolean;
+  /** Set where names mean something else than columns: what `parts` of a name at `at` stand for. */
+  readonly nameOf?: (parts: readonly string[], at: Location) => Expr;
+  /** Whether `/` gives fractions and NULL for a zero divisor, as in metrics. */
+  readonly guardedDivision?: boolean;
 }
 
 export type BindExpression<N> = (node: N, env: Environment) => Bound;

@@ -81,6 +81,7 @@ function bindColumn(node: ColumnRef, env: Environment): Expr {
     throw ctx.error('unsupported', { construct: '`*` as a value', hint: 'name the columns' }, node.location);
   }
   const parts = fields.map(stringOf);
+  if (env.nameOf !== undefined) return env.nameOf(parts, node.location);
   const name = parts.at(-1) ?? '';
   const { ref, item, level } = resolveColumn(scope, parts, ctx, node.location);
   if (level > 0 && ctx.world === 'physical') throw outwardLook(ctx, node.location);

@@ -1,68 +1,139 @@
 import type { FuncCall } from '@pgsql/types';
 import type { Metric } from '../catalog.js';
-import { QueryError } from '../errors.js';
-import type { Aggregate, Expr } from '../plan.js';
+import { InternalError } from '../errors.js';
+import type { Expr } from '../plan.js';
 import { nearest } from '../text.js';
-import { mapChildren } from '../walk.js';
 import { nameParts, stringOf, textOf } from './ast.js';
 import type { Location } from './context.js';
-import type { Environment } from './environment.js';
-import { bindPredicateNode, bindValue } from './expression.js';
+import { type Environment, insideCall } from './environment.js';
+import { bindPredicateNode } from './expression.js';
 import { fanOutOf } from './fan-out.js';
-import type { ScopeItem } from './scope.js';
-import { expressionNode } from './standalone.js';
+import { leavesOfMetric, metricAndInputs } from './metrics/inputs.js';
+import { isReadable, readableMetrics } from './metrics/readable.js';
+import { aggregateOverItem, filtered, type LeafMetric, metricValue, parsedOnce } from './metrics/value.js';
+import { isMeant, lookUp, referenceOf, type ScopeItem } from './scope.js';
 
-/** `MEASURE(metric)`: the metric's own aggregate over the entity that the query names. */
+/** `MEASURE(metric) [FILTER (WHERE …)]`: the metric's own aggregate over the entities that the query names. */
 export function bindMeasure(node: FuncCall, env: Environment): Expr {
-  const { ctx } = env;
-  const name = metricName(node, env);
-  if (!env.aggregates) {
-    throw ctx.error('grouping', { detail: `a metric is not allowed in ${env.clause}` }, node.location);
-  }
-  const metric = ctx.catalog.metrics.get(name);
-  const item =
-    metric === undefined ? undefined : env.scope.items.find((i) => i.relation?.name === metric.entity);
-  if (metric === undefined || item === undefined || !ctx.access.relations.has(metric.entity)) {
-    throw unknownMetric(name, node, env);
-  }
-  const value = readable(metric, item, env);
-  if (value === null) throw unknownMetric(name, node, env);
-  refuseFanOut(metric, item, env, node.location);
-  return ctx.at(value, node.location);
+  refuseOddities(node, env);
+  return measured(metricName(node, env), node, env);
 }
 
-/** A metric exists for those who may read every column in it; for all others it must not name what it lacks. */
-function readable(metric: Metric, item: ScopeItem, env: Environment): Expr | null {
-  try {
-    return env.ctx.unplaced(() => expand(metric, item, env));
-  } catch (error) {
-    if (error instanceof QueryError && (error.entry === 'unknownColumn' || error.entry === 'denied'))
-      return null;
-    throw error;
+/**
+ * `SUM(metric)` and the metric's own aggregate mean MEASURE: BI tools put an aggregate around what they take for a
+ * column. Null where the argument is no metric of this query; a column of that name comes first.
+ *
+ * @throws QueryError E0511 for another aggregate over a metric
+ */
+export function bindMetricAggregate(name: string, node: FuncCall, env: Environment): Expr | null {
+  const metric = metricArgument(node, env);
+  if (metric === null) return null;
+  if (isOwnAggregate(name, node, metric)) {
+    refuseOddities({ ...node, agg_distinct: false }, env);
+    return measured(metric.name, node, env);
   }
+  const hint = `the metric says itself how it is aggregated: MEASURE(${metric.name})`;
+  throw env.ctx.error(
+    'unsupported',
+    { construct: `\`${name}\` over metric \`${metric.name}\``, hint },
+    node.location,
+  );
+}
+
+function metricArgument(node: FuncCall, env: Environment): Metric | null {
+  const { ctx, scope } = env;
+  const arg = node.args?.[0];
+  if (
+    ctx.world === 'physical' ||
+    ctx.catalog.metrics.size === 0 ||
+    arg === undefined ||
+    node.args?.length !== 1
+  )
+    return null;
+  if (!('ColumnRef' in arg)) return null;
+  const parts = (arg.ColumnRef.fields ?? []).map(stringOf);
+  const reference = referenceOf(parts, ctx.world);
+  const metric = ctx.catalog.metrics.get(parts.at(-1) ?? '');
+  if (reference === null || metric === undefined) return null;
+  if (lookUp(scope, reference, ctx, arg.ColumnRef.location) !== null) return null;
+  const named: Environment = {
+    ...env,
+    scope: { ...scope, items: scope.items.filter((i) => isMeant(i, reference)) },
+  };
+  return isInFrom(metric, named) && isReadable(metric, ctx) ? metric : null;
+}
+
+function isOwnAggregate(name: string, node: FuncCall, metric: Metric): boolean {
+  const distinct = node.agg_distinct === true;
+  if (name === 'sum' && !distinct) return true;
+  const own = metric.type === 'simple' ? parsedOnce(metric.expression) : null;
+  if (own === null || !('FuncCall' in own)) return false;
+  const { funcname, agg_distinct } = own.FuncCall;
+  return nameParts(funcname).join('.') === name && (agg_distinct === true) === distinct;
+}
+
+function measured(name: string, node: FuncCall, env: Environment): Expr {
+  const { ctx } = env;
+  if (!env.aggregates)
+    throw ctx.error('grouping', { detail: `a metric is not allowed in ${env.clause}` }, node.location);
+  const metric = ctx.catalog.metrics.get(name);
+  if (metric === undefined || !isInFrom(metric, env) || !isReadable(metric, ctx))
+    throw unknownMetric(name, node, env);
+  for (const leaf of leavesOfMetric(metric, ctx.catalog)) refuseMisplaced(metric, leaf, env, node.location);
+  const value = ctx.unplaced(() => metricValue(metric, (leaf, filters) => overFrom(leaf, filters, env), env));
+  for (const name of metricAndInputs(metric, ctx.catalog)) ctx.measures(name);
+  if (node.agg_filter === undefined) return ctx.at(value, node.location);
+  const filter = bindPredicateNode(node.agg_filter, insideCall(env, 'FILTER', false));
+  return ctx.at(filtered(value, filter), node.location);
+}
+
+/** Whether the query names an entity whose rows the metric takes: elsewhere it is as unknown as any other name. */
+function isInFrom(metric: Metric, env: Environment): boolean {
+  return leavesOfMetric(metric, env.ctx.catalog).some((leaf) => itemOf(leaf, env) !== undefined);
+}
+
+function itemOf(leaf: LeafMetric, env: Environment): ScopeItem | undefined {
+  return env.scope.items.find((i) => i.relation?.name === leaf.entity);
+}
+
+/** A metric is never a wrong number: where FROM lacks rows that it takes, or repeats them, it has no answer. */
+function refuseMisplaced(metric: Metric, leaf: LeafMetric, env: Environment, location: Location): void {
+  const fault = misplaced(leaf, env);
+  if (fault === null) return;
+  const detail = `metric \`${metric.name}\` ${fault.detail}`;
+  throw env.ctx.error('unresolvable', { detail, hint: fault.hint }, location);
+}
+
+function misplaced(leaf: LeafMetric, env: Environment): { detail: string; hint: string } | null {
+  const body = 'ask with a metrics body';
+  if (leaf.type === 'cumulative')
+    return { detail: 'is cumulative, which needs a row for every period', hint: body };
+  const item = itemOf(leaf, env);
+  if (item === undefined)
+    return { detail: `also takes rows of \`${leaf.entity}\`, which FROM lacks`, hint: body };
+  const { from } = env.scope;
+  const fan = from === undefined ? null : fanOutOf(from, item.source);
+  if (fan === null) return null;
+  return {
+    detail: `would count rows of \`${fan.of}\` several times: one of them has several of \`${fan.by}\``,
+    hint: 'group the metric in a derived table first, then join',
+  };
+}
+
+function overFrom(leaf: LeafMetric, filters: readonly string[], env: Environment): Expr {
+  const item = itemOf(leaf, env);
+  if (leaf.type === 'cumulative' || item === undefined)
+    throw new InternalError(`metric ${leaf.name} cannot be computed here`);
+  return aggregateOverItem(leaf, filters, item, env);
 }
 
 function unknownMetric(name: string, node: FuncCall, env: Environment) {
-  const { ctx, scope } = env;
-  const visible = [...ctx.catalog.metrics.values()].filter((metric) => {
-    const item = scope.items.find((i) => i.relation?.name === metric.entity);
-    return item !== undefined && readable(metric, item, env) !== null;
-  });
+  const visible = readableMetrics(env.ctx).filter((m) => isInFrom(m, env));
   const near = nearest(
     name,
     visible.map((m) => m.name),
   );
-  return ctx.error('unknownMetric', { metric: name, near }, node.location);
-}
-
-/** A metric is never a wrong number: where a join repeats rows of its entity, it has no answer. */
-function refuseFanOut(metric: Metric, item: ScopeItem, env: Environment, location: Location): void {
-  const { from } = env.scope;
-  const fan = from === undefined ? null : fanOutOf(from, item.source);
-  if (fan === null) return;
-  const detail = `metric \`${metric.name}\` would count rows of \`${fan.of}\` several times: one of them has several of \`${fan.by}\``;
-  const hint = 'group the metric in a derived table first, then join';
-  throw env.ctx.error('unresolvable', { detail, hint }, location);
+  return env.ctx.error('unknownMetric', { metric: name, near }, node.location);
 }
 
 function metricName(node: FuncCall, env: Environment): string {
@@ -76,30 +147,16 @@ function metricName(node: FuncCall, env: Environment): string {
   throw env.ctx.error('typeMismatch', { detail, hint: 'MEASURE(package_count)' }, node.location);
 }
 
-/** Binds the metric's text where only its entity is in scope, and puts its filter on every aggregate of it. */
-function expand(metric: Metric, item: ScopeItem, env: Environment): Expr {
-  const scope = { ...env.scope, items: [item], parent: null };
-  const inner: Environment = { ...env, scope, clause: `metric \`${metric.name}\`` };
-  const value = bindValue(expressionNode(metric.expression), inner);
-  if (metric.filter === null) return value;
-  const filter = bindPredicateNode(expressionNode(metric.filter), {
-    ...inner,
-    aggregates: false,
-    windows: false,
-  });
-  return filtered(value, filter);
-}
-
-function filtered(expr: Expr, filter: Expr): Expr {
-  const below = mapChildren(
-    expr,
-    (e) => filtered(e, filter),
-    (q) => q,
-  );
-  if (below.kind !== 'aggregate') return below;
-  const both: Expr =
-    below.filter === null
-      ? filter
-      : Object.freeze({ kind: 'and', args: Object.freeze([below.filter, filter]), type: 'bool' });
-  return Object.freeze({ ...below, filter: both } satisfies Aggregate);
+function refuseOddities(node: FuncCall, env: Environment): void {
+  const oddity =
+    node.over !== undefined
+      ? 'OVER'
+      : node.agg_distinct === true
+        ? 'DISTINCT'
+        : node.agg_order !== undefined
+          ? 'ORDER BY'
+          : null;
+  if (oddity === null) return;
+  const hint = 'put the metric in a derived table first';
+  throw env.ctx.error('unsupported', { construct: `${oddity} with a metric`, hint }, node.location);
 }

@@ -23,7 +23,7 @@ export interface GovernedPlanFields {
   /** Types of the caller's `$1 … $n`. */
   readonly clientTypes: readonly TypeName[];
   readonly outputs: readonly OutputColumn[];
-  /** Objects touched, as `osl.entities.<name>`, sorted. */
+  /** Objects touched, as `osl.entities.<name>`, `osl.facets.<name>` and `metric:<name>`, sorted. */
   readonly objects: readonly string[];
   /** `<entity>.<column>` of everything masked that the query uses, sorted. */
   readonly redactedColumns: readonly string[];

@@ -20,7 +20,11 @@ export function describeOutputs(plan: BoundPlan, query: Query, runtime: readonly
     partialColumns: Object.freeze(described.filter((d) => d.partial).map((d) => d.output.name)),
     objects: Object.freeze(
       [
-        ...new Set([...scans.map((s) => `osl.entities.${s.relation.name}`), ...runtime.flatMap(objectsOf)]),
+        ...new Set([
+          ...scans.map((s) => `osl.entities.${s.relation.name}`),
+          ...plan.metrics.map((m) => `metric:${m}`),
+          ...runtime.flatMap(objectsOf),
+        ]),
       ].sort(),
     ),
     redactedColumns: Object.freeze([...new Set(scans.flatMap(redactedOf))].sort()),

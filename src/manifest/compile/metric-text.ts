@@ -1,32 +1,59 @@
-import type { Access, Catalog, Metric, Relation } from 'osl-compiler';
-import { compile, QueryError } from 'osl-compiler';
+import type { Access, Catalog, Metric, Relation, RelationAccess, SimpleMetric } from 'osl-compiler';
+import { compile, metricFault, QueryError } from 'osl-compiler';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { Problems } from './scope.js';
 
 /**
- * Compiles what each metric says, as a caller who may see all of its entity would, so that a bad expression is
- * found now and not by the first question. `ready()` of osl-compiler must have been awaited.
+ * Compiles what each metric says, as a caller who may see everything would, so that a bad expression is found now
+ * and not by the first question. `ready()` of osl-compiler must have been awaited.
  */
 export function checkMetricTexts(catalog: Catalog, problems: Problems): void {
+  const faulty = new Set<string>();
+  const report = (metric: Metric, at: Path, fault: QueryError | null): void => {
+    if (fault === null) return;
+    faulty.add(metric.name);
+    problems.add(CODES.badExpression, ['metrics', metric.name, ...at], fault.message, fault.hint);
+  };
   for (const metric of catalog.metrics.values()) {
-    const entity = catalog.relations.get(metric.entity);
-    if (entity?.kind !== 'entity') continue;
-    const path: Path = ['metrics', metric.name];
-    const plain = faultOf({ ...metric, filter: null }, entity);
-    if (plain !== null) problems.add(CODES.badExpression, [...path, 'expression'], plain.message, plain.hint);
-    else if (metric.filter !== null) {
-      const filtered = faultOf(metric, entity);
-      if (filtered !== null)
-        problems.add(CODES.badExpression, [...path, 'filter'], filtered.message, filtered.hint);
-    }
+    if (metric.type === 'simple') checkSimple(metric, catalog, report);
   }
+  // What is made of faulty metrics is not faulty for that.
+  if (faulty.size > 0) return;
+  const access = everything(catalog);
+  for (const metric of catalog.metrics.values()) {
+    if (metric.type === 'simple') continue;
+    if (metric.type === 'ratio') {
+      for (const side of ['numerator', 'denominator'] as const) {
+        const { metric: name, filter } = metric[side];
+        const input = catalog.metrics.get(name);
+        if (input !== undefined && filter !== null)
+          report(metric, [side, 'filter'], metricFault(input, [filter], catalog, access));
+      }
+    }
+    if (!faulty.has(metric.name))
+      report(
+        metric,
+        metric.type === 'derived' ? ['expression'] : [],
+        metricFault(metric, [], catalog, access),
+      );
+  }
+}
+
+type Report = (metric: Metric, at: Path, fault: QueryError | null) => void;
+
+function checkSimple(metric: SimpleMetric, catalog: Catalog, report: Report): void {
+  const entity = catalog.relations.get(metric.entity);
+  if (entity?.kind !== 'entity') return;
+  const plain = faultOf({ ...metric, filter: null }, entity);
+  if (plain !== null) report(metric, ['expression'], plain);
+  else if (metric.filter !== null) report(metric, ['filter'], faultOf(metric, entity));
 }
 
 const FEATURES = { scalarSubqueries: false, setOperations: false };
 
 /** `count(*)` beside it makes what is no aggregate an error. */
-function faultOf(metric: Metric, entity: Relation): QueryError | null {
+function faultOf(metric: SimpleMetric, entity: Relation): QueryError | null {
   const catalog: Catalog = {
     version: '',
     relations: new Map([[entity.name, entity]]),
@@ -34,34 +61,27 @@ function faultOf(metric: Metric, entity: Relation): QueryError | null {
     facets: new Map(),
     edges: [],
   };
+  const access = everything(catalog);
   try {
     const text = `select measure("${metric.name}"), count(*) from osl.entities."${entity.name}"`;
-    compile(text, catalog, all(entity), { features: FEATURES });
+    compile(text, catalog, access, { features: FEATURES });
     return null;
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
-    return error.entry === 'unknownMetric' ? (unreadable(metric, catalog, entity) ?? error) : error;
+    // A caller hears only that there is no such metric; its author hears which name in it means nothing.
+    return error.entry === 'unknownMetric' ? (metricFault(metric, [], catalog, access) ?? error) : error;
   }
 }
 
-/** A caller hears only that there is no such metric; its author hears which name in it means nothing. */
-function unreadable(metric: Metric, catalog: Catalog, entity: Relation): QueryError | null {
-  const filter = metric.filter === null ? '' : ` where ${metric.filter}`;
-  try {
-    compile(`select ${metric.expression} from osl.entities."${entity.name}"${filter}`, catalog, all(entity), {
-      features: FEATURES,
-    });
-    return null;
-  } catch (error) {
-    if (error instanceof QueryError) return error;
-    throw error;
-  }
+/** Every row and column of every entity, in the clear. */
+function everything(catalog: Catalog): Access {
+  const relations = [...catalog.relations.values()].map((r) => [r.name, all(r)] as const);
+  return { signature: 'all', policyVersion: '', chainLength: 1, relations: new Map(relations) };
 }
 
-function all(entity: Relation): Access {
-  const columns = new Set(entity.columns.map((c) => c.name));
-  const unmask = new Set(entity.columns.map((c) => c.sensitivity).filter((label) => label !== null));
+function all(relation: Relation): RelationAccess {
+  const columns = new Set(relation.columns.map((c) => c.name));
+  const unmask = new Set(relation.columns.map((c) => c.sensitivity).filter((label) => label !== null));
   const grants = [{ id: 'all', columns, unmask, filter: null }];
-  const access = { grants, masks: new Map(), denied: new Set<string>() };
-  return { signature: 'all', policyVersion: '', chainLength: 1, relations: new Map([[entity.name, access]]) };
+  return { grants, masks: new Map(), denied: new Set<string>() };
 }

@@ -1,4 +1,4 @@
-import type { Relation } from 'osl-compiler';
+import type { Column, Relation, TypeName } from 'osl-compiler';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { BridgeDocument, EntityDocument, ManifestDocument } from '../document.js';
@@ -41,6 +41,7 @@ type Shape = Pick<EntityDocument, 'source' | 'columns' | 'primary_key'> & {
   readonly sealed: readonly (readonly [string, Path])[];
   /** Whether `primary_key` names columns that `sealed` does not give, so that they are still to check. */
   readonly ownKey: boolean;
+  readonly time: string | undefined;
 };
 
 function entityShape(e: EntityDocument): Shape {
@@ -54,6 +55,7 @@ function entityShape(e: EntityDocument): Shape {
     description: e.description ?? null,
     sealed,
     ownKey: own,
+    time: e.time_dimension,
   };
 }
 
@@ -69,6 +71,7 @@ function bridgeShape(b: BridgeDocument): Shape {
     description: b.description ?? null,
     sealed,
     ownKey: b.primary_key !== undefined,
+    time: undefined,
   };
 }
 
@@ -95,7 +98,9 @@ function relationOf(
   };
   for (const [key, at] of shape.sealed) mustBeColumn(key, at);
   if (shape.ownKey) for (const [i, key] of shape.primary_key.entries()) mustBeColumn(key, ['primary_key', i]);
+  const time = timeOf(shape.time, name, [...path, 'time_dimension'], columns, problems);
   return {
+    ...(time !== null && { timeDimension: time }),
     kind,
     name,
     description: shape.description,
@@ -106,4 +111,26 @@ function relationOf(
     primaryKey: Object.freeze([...shape.primary_key]),
     sealedKeys: Object.freeze([...new Set(shape.sealed.map(([key]) => key))]),
   };
+}
+
+const TIMES: ReadonlySet<TypeName> = new Set<TypeName>(['date', 'timestamp', 'timestamptz']);
+
+/** The column that says when a row happened, or null. */
+function timeOf(
+  name: string | undefined,
+  entity: string,
+  path: Path,
+  columns: readonly Column[],
+  problems: Problems,
+): string | null {
+  if (name === undefined) return null;
+  const column = columns.find((c) => c.name === name);
+  if (column === undefined) {
+    const known = columns.map((c) => `${entity}.${c.name}`);
+    problems.unknown(path, 'column', `${entity}.${name}`, known);
+  } else if (!TIMES.has(column.type)) {
+    const message = `\`${name}\` is ${column.type}, which is no time`;
+    problems.add(CODES.typeMismatch, path, message, 'a time dimension is a date, timestamp or timestamptz');
+  }
+  return name;
 }

@@ -1,3 +1,4 @@
+import { GRAINS } from 'osl-compiler';
 import { closed, DRAFT, list, NAME_RULE, named, PHYSICAL_NAME, some, TEXT } from './parts.js';
 
 const TABLE_NAME = {
@@ -87,6 +88,11 @@ const entity = closed(
     primary_key: some(NAME_RULE, 'Columns of the entity that identify a row.'),
     entity_key_columns: list(NAME_RULE, 'Columns that joins may use; default: the primary key.'),
     columns,
+    time_dimension: {
+      ...NAME_RULE,
+      description:
+        'The date or timestamp column that says when a row happened: `metric_time` of its metrics.',
+    },
     composition: {
       enum: ['structured', 'structured+content', 'content'],
       description: 'Default: `structured+content` where there are legs, else `structured`.',
@@ -188,16 +194,51 @@ const facet = closed(
   'Text about an entity, to be retrieved by meaning.',
 );
 
+const metricInput = {
+  type: ['string', 'object'],
+  pattern: NAME_RULE.pattern,
+  properties: {
+    metric: NAME_RULE,
+    filter: {
+      ...TEXT,
+      description: "One more predicate over the rows that the metric takes: `status = 'paid'`.",
+    },
+  },
+  required: ['metric'],
+  additionalProperties: false,
+  description: 'A metric: its name, or `{metric, filter}`.',
+} as const;
+
 const metric = closed(
   {
     description: TEXT,
-    entity: NAME_RULE,
-    type: { enum: ['simple'], description: 'Default: simple.' },
-    expression: { ...TEXT, description: "An aggregate over the entity's columns: `sum(amount)`." },
+    type: {
+      enum: ['simple', 'ratio', 'derived', 'cumulative'],
+      description:
+        'Default: simple (`entity`, `expression`, `filter`). ratio: `numerator`, `denominator`. derived: `expression` over metrics. cumulative: `metric`, and `window` or `grain_to_date`.',
+    },
+    entity: { ...NAME_RULE, description: 'Of a simple metric: the entity whose rows it aggregates.' },
+    expression: {
+      ...TEXT,
+      description:
+        "An aggregate over the entity's columns: `sum(amount)`; of a derived metric, an expression over metrics: `revenue - refunds`.",
+    },
     filter: { ...TEXT, description: "A predicate over the entity's columns: `status = 'paid'`." },
+    numerator: metricInput,
+    denominator: metricInput,
+    metric: { ...NAME_RULE, description: 'The metric that a cumulative one adds up.' },
+    window: {
+      type: 'string',
+      pattern: '^ *[1-9][0-9]{0,3} +(second|minute|hour|day|week|month|quarter|year)s? *$',
+      description: 'How far back a cumulative metric looks from the end of each period: `7 days`, `1 month`.',
+    },
+    grain_to_date: {
+      enum: GRAINS,
+      description: 'A cumulative metric begins anew with each of these: `month` gives month to date.',
+    },
   },
-  ['entity', 'expression'],
-  'A named aggregate.',
+  [],
+  'A named figure.',
 );
 
 const term = closed(

@@ -1,0 +1,90 @@
+import type { Access } from '../../access.js';
+import type { Catalog, Metric } from '../../catalog.js';
+import { QueryError } from '../../errors.js';
+import type { Expr } from '../../plan.js';
+import type { TypeName } from '../../types.js';
+import { BindContext } from '../context.js';
+import type { Environment } from '../environment.js';
+import { columnsFor, innerScope, resolveColumn, type ScopeItem } from '../scope.js';
+import { aggregateOverItem, metricNamed, metricValue } from './value.js';
+
+/** Whether the caller may read every column that `metric` is made of. To all others it does not exist. */
+export function isReadable(metric: Metric, ctx: BindContext): boolean {
+  return metricFault(metric, [], ctx.catalog, ctx.access) === null;
+}
+
+/**
+ * What is wrong with `metric` under `filters` for somebody with `access`; null where it can be computed.
+ *
+ * @param filters further predicates over the rows that it takes
+ */
+export function metricFault(
+  metric: Metric,
+  filters: readonly string[],
+  catalog: Catalog,
+  access: Access,
+): QueryError | null {
+  try {
+    tried(metric, filters, trialOf(catalog, access));
+    return null;
+  } catch (error) {
+    if (error instanceof QueryError) return error;
+    throw error;
+  }
+}
+
+/** A context of its own: what is tried in it leaves nothing in any statement. */
+function trialOf(catalog: Catalog, access: Access): BindContext {
+  const features = { scalarSubqueries: false, setOperations: false };
+  return new BindContext({ original: '', quoted: [] }, catalog, access, features, []);
+}
+
+function tried(metric: Metric, filters: readonly string[], ctx: BindContext): Expr {
+  const value = (m: Metric, more: readonly string[]): Expr =>
+    metricValue(
+      m,
+      (leaf, all) => {
+        const item = scanOf(leaf.entity, ctx);
+        if (leaf.type === 'simple') return aggregateOverItem(leaf, all, item, aggregating([item], ctx));
+        const time = [item.relation?.timeDimension ?? ''];
+        resolveColumn(innerScope(null, [item], new Map()), time, ctx, undefined);
+        return value(metricNamed(leaf.metric, ctx.catalog), all);
+      },
+      aggregating([], ctx),
+      more,
+    );
+  return ctx.unplaced(() => value(metric, filters));
+}
+
+/** The type of the metric's value; null for somebody with `access` who may not read all of it. */
+export function metricType(metric: Metric, catalog: Catalog, access: Access): TypeName | null {
+  const fault = metricFault(metric, [], catalog, access);
+  return fault === null ? tried(metric, [], trialOf(catalog, access)).type : null;
+}
+
+/** The metrics that exist for this caller. */
+export function readableMetrics(ctx: BindContext): readonly Metric[] {
+  return [...ctx.catalog.metrics.values()].filter((m) => isReadable(m, ctx));
+}
+
+/** A FROM item that reads `entity` alone. @throws QueryError E0512 where the caller does not know it */
+function scanOf(entity: string, ctx: BindContext): ScopeItem {
+  const relation = ctx.catalog.relations.get(entity);
+  const access = ctx.access.relations.get(entity);
+  if (relation === undefined || access === undefined)
+    throw ctx.error('unknownRelation', { relation: entity, near: null }, undefined);
+  return { source: ctx.nextSource(), alias: entity, columns: columnsFor(relation, access), relation };
+}
+
+/** Where aggregates over `items` may be bound. */
+export function aggregating(items: readonly ScopeItem[], ctx: BindContext): Environment {
+  return {
+    ctx,
+    scope: innerScope(null, items, new Map()),
+    clause: 'a metric',
+    aggregates: true,
+    windows: false,
+    namedWindows: new Map(),
+    policy: false,
+  };
+}

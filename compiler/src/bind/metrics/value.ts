@@ -1,0 +1,124 @@
+import type { Node } from '@pgsql/types';
+import type { Catalog, CumulativeMetric, Metric, SimpleMetric } from '../../catalog.js';
+import { queryError } from '../../errors.js';
+import type { Aggregate, Expr } from '../../plan.js';
+import { mapChildren, someExpr } from '../../walk.js';
+import type { Environment } from '../environment.js';
+import { bindPredicateNode, bindValue } from '../expression.js';
+import { innerScope, type ScopeItem } from '../scope.js';
+import { expressionNode } from '../standalone.js';
+import { quotient } from './division.js';
+
+/** What a metric's figures are computed from: one that looks at rows, and not at other metrics' results. */
+export type LeafMetric = SimpleMetric | CumulativeMetric;
+
+/** The value of a leaf under the filters that ratios on the way to it add. */
+export type ValueOfLeaf = (metric: LeafMetric, filters: readonly string[]) => Expr;
+
+/** The value of `metric`, made of the values of its leaves. Its texts are the manifest's, so errors have no place. */
+export function metricValue(
+  metric: Metric,
+  leaf: ValueOfLeaf,
+  env: Environment,
+  filters: readonly string[] = [],
+): Expr {
+  switch (metric.type) {
+    case 'simple':
+    case 'cumulative':
+      return leaf(metric, filters);
+    case 'ratio': {
+      const [above, below] = [metric.numerator, metric.denominator].map((input) =>
+        metricValue(
+          metricNamed(input.metric, env.ctx.catalog),
+          leaf,
+          env,
+          input.filter === null ? filters : [...filters, input.filter],
+        ),
+      );
+      if (above === undefined || below === undefined) throw queryError('internal', {});
+      return quotient(above, below, undefined, env.ctx);
+    }
+    case 'derived':
+      return derived(metric.expression, leaf, env, filters);
+    default: {
+      const unknown: never = metric;
+      return unknown;
+    }
+  }
+}
+
+/** The names in a derived metric are metrics, its divisions are those of metrics, and it has no aggregate of its own. */
+function derived(text: string, leaf: ValueOfLeaf, env: Environment, filters: readonly string[]): Expr {
+  const { ctx } = env;
+  const inner: Environment = {
+    ...env,
+    scope: innerScope(null, [], new Map()),
+    clause: 'a derived metric',
+    aggregates: false,
+    windows: false,
+    guardedDivision: true,
+    nameOf: (parts) => {
+      const metric = parts.length === 1 ? ctx.catalog.metrics.get(parts[0] ?? '') : undefined;
+      if (metric === undefined)
+        throw ctx.error('unknownMetric', { metric: parts.join('.'), near: null }, undefined);
+      return metricValue(metric, leaf, env, filters);
+    },
+  };
+  const value = ctx.nested(() => bindValue(parsedOnce(text), inner));
+  if (someExpr(value, (e) => e.kind === 'scalar_query' || e.kind === 'exists' || e.kind === 'in_query')) {
+    throw ctx.error('unsupported', { construct: 'a subquery in a derived metric', hint: null }, undefined);
+  }
+  return value;
+}
+
+export function metricNamed(name: string, catalog: Catalog): Metric {
+  const metric = catalog.metrics.get(name);
+  if (metric === undefined) throw queryError('unknownMetric', { metric: name, near: null });
+  return metric;
+}
+
+/** The aggregate of a simple metric over `item`, its filter and `more` on every aggregate of it. */
+export function aggregateOverItem(
+  metric: SimpleMetric,
+  more: readonly string[],
+  item: ScopeItem,
+  env: Environment,
+): Expr {
+  const scope = { ...env.scope, items: [item], parent: null };
+  const clause = `metric \`${metric.name}\``;
+  const inner: Environment = { ...env, scope, clause, aggregates: true };
+  const value = bindValue(parsedOnce(metric.expression), inner);
+  const rows: Environment = { ...inner, aggregates: false, windows: false };
+  return [...(metric.filter === null ? [] : [metric.filter]), ...more]
+    .map((text) => bindPredicateNode(parsedOnce(text), rows))
+    .reduce(filtered, value);
+}
+
+/** `expr` with `filter` on every aggregate in it. */
+export function filtered(expr: Expr, filter: Expr): Expr {
+  const below = mapChildren(
+    expr,
+    (e) => filtered(e, filter),
+    (q) => q,
+  );
+  if (below.kind !== 'aggregate') return below;
+  const both: Expr =
+    below.filter === null
+      ? filter
+      : Object.freeze({ kind: 'and', args: Object.freeze([below.filter, filter]), type: 'bool' });
+  return Object.freeze({ ...below, filter: both } satisfies Aggregate);
+}
+
+const parsed = new Map<string, Node>();
+/** Texts of a manifest are few; those of manifests that were replaced are not kept for long. */
+const MOST_TEXTS = 10_000;
+
+/** The tree of an expression of the manifest. Trees are read, never written. */
+export function parsedOnce(text: string): Node {
+  const known = parsed.get(text);
+  if (known !== undefined) return known;
+  const node = expressionNode(text);
+  if (parsed.size >= MOST_TEXTS) parsed.clear();
+  parsed.set(text, node);
+  return node;
+}

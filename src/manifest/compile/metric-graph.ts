@@ -1,0 +1,146 @@
+import type { Metric, Relation } from 'osl-compiler';
+import { inputsOf, QueryError } from 'osl-compiler';
+import { CODES } from '../codes.js';
+import type { Path } from '../diagnostic.js';
+import type { Problems } from './scope.js';
+
+/** Simple and cumulative metrics that one metric may come to; a chain of sums doubles with each step. */
+const MOST_LEAVES = 100;
+/** Metrics of metrics of metrics … */
+const MOST_LEVELS = 20;
+
+/** What is known of a metric below which everything is known. */
+interface Resolved {
+  readonly metric: Metric;
+  readonly entities: ReadonlySet<string>;
+  readonly leaves: number;
+  /** Whether a cumulative metric is in it. */
+  readonly cumulative: boolean;
+}
+
+/**
+ * The metrics with the entity of what they are made of, in declared order. What refers to nothing, to itself or to
+ * what it cannot be made of is a problem, and left out.
+ *
+ * @param broken metrics that are declared but could not be read
+ */
+export function resolvedMetrics(
+  declared: ReadonlyMap<string, Metric>,
+  broken: ReadonlySet<string>,
+  relations: ReadonlyMap<string, Relation>,
+  problems: Problems,
+): readonly (readonly [string, Metric])[] {
+  const known = new Map<string, Resolved | null>([...broken].map((name) => [name, null]));
+  const resolve = (name: string, above: readonly string[]): Resolved | null => {
+    const before = known.get(name);
+    if (before !== undefined) return before;
+    const metric = declared.get(name);
+    if (metric === undefined) return null;
+    known.set(name, null); // whoever comes back here has gone in a circle, which is reported below
+    const path = [...above, name];
+    const inputs = references(metric, problems).map((reference) => {
+      if (reference === null) return null;
+      const { input, at } = reference;
+      if (path.includes(input)) {
+        const circle = [...path.slice(path.indexOf(input)), input].map((n) => `\`${n}\``).join(' → ');
+        problems.add(CODES.conflict, at, `a metric cannot be made of itself: ${circle}`);
+        return null;
+      }
+      if (path.length === MOST_LEVELS) {
+        problems.add(CODES.notAllowed, at, `metrics are made of metrics more than ${MOST_LEVELS} times here`);
+        return null;
+      }
+      if (!declared.has(input) && !broken.has(input))
+        problems.unknown(at, 'metric', input, [...declared.keys()]);
+      return resolve(input, path);
+    });
+    const whole = inputs.every((i) => i !== null) ? inputs.filter((i) => i !== null) : null;
+    const resolved = whole === null ? null : combined(metric, whole, relations, problems);
+    known.set(name, resolved);
+    return resolved;
+  };
+  return [...declared.keys()].flatMap((name) => {
+    const resolved = resolve(name, []);
+    return resolved === null ? [] : [[name, resolved.metric] as const];
+  });
+}
+
+interface Reference {
+  readonly input: string;
+  readonly at: Path;
+}
+
+/** The names that a metric is made of, each with where it is written; one null where they cannot be read. */
+function references(metric: Metric, problems: Problems): readonly (Reference | null)[] {
+  const path: Path = ['metrics', metric.name];
+  if (metric.type === 'ratio') {
+    return [
+      { input: metric.numerator.metric, at: [...path, 'numerator'] },
+      { input: metric.denominator.metric, at: [...path, 'denominator'] },
+    ];
+  }
+  const at = [...path, metric.type === 'cumulative' ? 'metric' : 'expression'];
+  try {
+    return inputsOf(metric).map((input) => ({ input, at }));
+  } catch (error) {
+    if (!(error instanceof QueryError)) throw error;
+    problems.add(CODES.badExpression, at, error.message, error.hint);
+    return [null];
+  }
+}
+
+function combined(
+  metric: Metric,
+  inputs: readonly Resolved[],
+  relations: ReadonlyMap<string, Relation>,
+  problems: Problems,
+): Resolved | null {
+  const path: Path = ['metrics', metric.name];
+  if (metric.type === 'simple') {
+    return { metric, entities: new Set([metric.entity]), leaves: 1, cumulative: false };
+  }
+  const entities = new Set(inputs.flatMap((i) => [...i.entities]));
+  const leaves = inputs.reduce((sum, i) => sum + i.leaves, 0);
+  const [entity] = entities;
+  if (leaves > MOST_LEAVES) {
+    problems.add(CODES.notAllowed, path, `\`${metric.name}\` is made of more than ${MOST_LEAVES} metrics`);
+    return null;
+  }
+  if (entity === undefined) {
+    const at = [...path, 'expression'];
+    problems.add(CODES.badExpression, at, `\`${metric.name}\` names no metric`);
+    return null;
+  }
+  if (metric.type !== 'cumulative') {
+    const cumulative = inputs.some((i) => i.cumulative);
+    const only = entities.size === 1 ? entity : null;
+    return { metric: Object.freeze({ ...metric, entity: only }), entities, leaves, cumulative };
+  }
+  const fault = cumulativeFault(metric.metric, inputs, entities, relations);
+  if (fault !== null) {
+    problems.add(CODES.conflict, [...path, 'metric'], fault.message, fault.hint);
+    return null;
+  }
+  return { metric: Object.freeze({ ...metric, entity }), entities, leaves: 1, cumulative: true };
+}
+
+function cumulativeFault(
+  base: string,
+  inputs: readonly Resolved[],
+  entities: ReadonlySet<string>,
+  relations: ReadonlyMap<string, Relation>,
+): { readonly message: string; readonly hint: string } | null {
+  if (inputs.some((i) => i.cumulative)) {
+    const message = `\`${base}\` is cumulative already`;
+    return { message, hint: 'name the metric that it adds up' };
+  }
+  if (entities.size > 1) {
+    const message = `\`${base}\` takes rows of several entities, so no one time orders them`;
+    return { message, hint: 'make each part cumulative, and derive from those' };
+  }
+  const [entity] = entities;
+  const relation = relations.get(entity ?? '');
+  if (relation === undefined || relation.timeDimension !== undefined) return null;
+  const hint = `add \`time_dimension\` to \`${entity}\``;
+  return { message: `\`${entity}\` has no time dimension to add up along`, hint };
+}
