@@ -35,6 +35,17 @@ export interface LimiterOptions {
   readonly maxAddresses?: number;
 }
 
+const KEYS = new WeakMap<Identity, string>();
+
+function keyOf(identity: Identity): string {
+  let key = KEYS.get(identity);
+  if (key === undefined) {
+    key = JSON.stringify([identity.tenant, identity.subject]);
+    KEYS.set(identity, key);
+  }
+  return key;
+}
+
 /** Limits within this process. Several gateways need a shared store behind the same interface. */
 export function createLimiter(options: LimiterOptions = {}): Limiter {
   const initial = options.limits ?? DEFAULT_LIMITS;
@@ -51,8 +62,7 @@ export function createLimiter(options: LimiterOptions = {}): Limiter {
     options.maxAddresses ?? MAX_ADDRESSES,
   );
   return Object.freeze({
-    take: (bucket: LimitBucket, identity: Identity) =>
-      counters[bucket].take(JSON.stringify([identity.tenant, identity.subject])),
+    take: (bucket: LimitBucket, identity: Identity) => counters[bucket].take(keyOf(identity)),
     takeAddress: (address: string) => addresses.take(addressGroup(address)),
     configure: (limits: Limits) => {
       for (const bucket of LIMIT_BUCKETS) counters[bucket].perSecond = limits[bucket];

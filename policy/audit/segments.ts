@@ -1,8 +1,9 @@
-import { createHmac, createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
 import { type FileHandle, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { syncDirectoryAsync, type WriteAt, writeDurably, writeFully, writeFullyAsync } from './disk.js';
+import { Fingerprints } from './fingerprint.js';
 import { encodeHeader, keyName, type SegmentHeader, segmentName } from './format.js';
 
 export const SPARE_FILE = 'spare.tmp';
@@ -22,7 +23,7 @@ export class Segments {
   #number: number;
   #position = 0;
   #start = 0;
-  #key: KeyObject | null = null;
+  #fingerprints: Fingerprints | null = null;
 
   /** @param last number of the last segment there is, 0 if none */
   constructor(dir: string, bytes: number, last: number, write: WriteAt) {
@@ -61,7 +62,7 @@ export class Segments {
     this.#number = number;
     this.#start = line.length;
     this.#position = line.length;
-    this.#key = createSecretKey(key);
+    this.#fingerprints = new Fingerprints(key);
   }
 
   /** Appends one group; durable when `done` is called without an error. */
@@ -77,8 +78,8 @@ export class Segments {
 
   /** Keyed fingerprint `<segment>.<base64url of HMAC-SHA-256>`. */
   fingerprint(text: string): string {
-    if (!this.#key) throw new Error('no segment is open');
-    return `${this.#number}.${createHmac('sha256', this.#key).update(text).digest('base64url')}`;
+    if (!this.#fingerprints) throw new Error('no segment is open');
+    return `${this.#number}.${this.#fingerprints.of(text)}`;
   }
 
   /** Gives the unused room of the current segment back and closes it; waits for a spare in the making. */

@@ -8,7 +8,9 @@ import { PacedRows } from './paced-rows.js';
 export interface Run {
   /** Decides and answers the question anew. */
   ask(delivery: Delivery): Promise<Answer>;
-  /** While `work` is under way, a cancel of the session goes to `stop`. */
+  /** While `work` is under way, a cancel of the session aborts its signal. */
+  cancellable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** The same with a `stop` of the statement's own, which outlives the work. */
   while<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
 }
 
@@ -55,8 +57,8 @@ class DataPortal implements Portal {
 
   async fetch(maxRows: number, rows: RowWriter): Promise<FetchResult> {
     if (this.#paced === null && maxRows === 0) {
-      const stop = new AbortController();
-      const answer = await this.#answer({ write: (bytes) => rows.write(bytes) }, stop, true);
+      const sink = { write: (bytes: Uint8Array) => rows.write(bytes) };
+      const answer = await this.#run.cancellable((signal) => this.#answer(sink, signal));
       return { suspended: false, tag: `SELECT ${answer.rows}`, ...noticesOf(answer) };
     }
     this.#paced ??= this.#start();
@@ -93,7 +95,7 @@ class DataPortal implements Portal {
   #start(): Paced {
     const rows = new PacedRows(this.#mayPause);
     const stop = new AbortController();
-    const answer = this.#answer(rows, stop, false).then(
+    const answer = this.#answer(rows, stop.signal).then(
       (whole) => {
         rows.end(null);
         return whole;
@@ -106,10 +108,10 @@ class DataPortal implements Portal {
     return { rows, answer, stop };
   }
 
-  async #answer(sink: RowSink, stop: AbortController, now: boolean): Promise<Answer> {
+  #answer(sink: RowSink, signal: AbortSignal): Promise<Answer> {
     const { parameterFormats, parameters, resultFormats } = this.#bind;
     const values = parameters.map((bytes, i) => ({ format: parameterFormats[i] ?? (0 as const), bytes }));
-    const delivery = {
+    return this.#run.ask({
       parameters: values,
       resultFormats,
       maxRows: 0,
@@ -117,9 +119,8 @@ class DataPortal implements Portal {
         requireSame(this.#described, plan);
         return sink;
       },
-      signal: stop.signal,
-    };
-    return now ? this.#run.while(stop, () => this.#run.ask(delivery)) : this.#run.ask(delivery);
+      signal,
+    });
   }
 }
 

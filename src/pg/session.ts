@@ -14,7 +14,7 @@ import {
 import type { Catalogs } from '../catalog/index.js';
 import type { Service } from '../service.js';
 import { type Answer, ask, prepare, type Question } from '../spine/index.js';
-import type { Call } from '../spine/question.js';
+import type { Body, Call } from '../spine/question.js';
 import { engineOf } from '../spine/runtime/index.js';
 import { refusedCommand, renewed, sessionCommand } from '../spine/session.js';
 import { catalogStatement } from './catalog-statement.js';
@@ -44,6 +44,8 @@ export class PgSession implements SessionHandler {
   /** Errors whose refusal the spine has recorded. */
   readonly #recorded = new WeakSet<WireError>();
   #running: AbortController | null = null;
+  /** A controller that nothing has aborted serves statement after statement. */
+  #spare: AbortController | null = null;
 
   /** Without `catalogs`, questions about the catalog are questions like any other, and refused. */
   constructor(
@@ -159,19 +161,24 @@ export class PgSession implements SessionHandler {
   }
 
   async #data(text: string, parameterOids: readonly number[]): Promise<Statement> {
-    const question = (): Question => ({
-      ...this.#call(randomUUID()),
-      body: { kind: 'wire', text },
-      parameterOids,
-    });
-    const first = question();
-    const plan = await this.#translated(first.requestId, text, () => prepare(this.#service, first));
+    const body: Body = { kind: 'wire', text };
+    const first: Question = { ...this.#call(randomUUID()), body, parameterOids };
+    const prepared = await this.#translated(first.requestId, text, () => prepare(this.#service, first));
+    const { plan } = prepared;
+    // Preparing leaves a record only where it is refused, so the first run may have its id.
+    let unused: string | null = first.requestId;
     const run: Run = {
       ask: (delivery) => {
-        const next = question();
-        return this.#translated(next.requestId, text, async () =>
-          whole(await ask(this.#service, next, delivery)),
+        const call = this.#call(unused ?? randomUUID());
+        unused = null;
+        const question: Question = { ...call, body, parameterOids, prepared };
+        return this.#translated(call.requestId, text, async () =>
+          whole(await ask(this.#service, question, delivery)),
         );
+      },
+      cancellable: (work) => {
+        this.#block.requireUsable();
+        return this.#cancellable(work);
       },
       while: (stop, work) => {
         this.#block.requireUsable();
@@ -241,8 +248,11 @@ export class PgSession implements SessionHandler {
   }
 
   #cancellable<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const controller = new AbortController();
-    return this.#while(controller, () => run(controller.signal));
+    const controller = this.#spare ?? new AbortController();
+    this.#spare = null;
+    return this.#while(controller, () => run(controller.signal)).finally(() => {
+      if (!controller.signal.aborted) this.#spare = controller;
+    });
   }
 
   async #while<T>(stop: AbortController, work: () => Promise<T>): Promise<T> {

@@ -24,7 +24,7 @@ import type { ExecuteResult, RowSink } from '../engine/index.js';
 import type { Manifest } from '../manifest/index.js';
 import type { Service } from '../service.js';
 import { Ledger } from './ledger.js';
-import type { Body, Call, Credentials, Delivery, Question } from './question.js';
+import type { Body, Call, Credentials, Delivery, Prepared, Question } from './question.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
 
 export type { Body, Call, Credentials, Delivery, Question } from './question.js';
@@ -98,13 +98,15 @@ export async function explainPlan(
 
 /**
  * Compiles a question for a client that will run it later, as the wire's Parse does. Only a refusal is recorded:
- * the run itself decides again, under the policy of its own time.
+ * the run itself decides again, under the policy of its own time. Until then the plan only describes; it is given back
+ * as `prepared` of the question that runs.
  */
-export async function prepare(service: Service, question: Question): Promise<GovernedPlan> {
+export async function prepare(service: Service, question: Question): Promise<Prepared> {
   const ledger = new Ledger(service, question, 'prepare', question.body);
   try {
     const caller = await callerOf(service, question.credentials, ledger);
-    return planOf(service, caller, question);
+    const { body, parameterOids } = question;
+    return Object.freeze({ body, parameterOids, plan: planOf(service, caller, question) });
   } catch (error) {
     throw await refuse(service, question, ledger, error);
   }
@@ -178,8 +180,12 @@ const WIRE_PATIENCE_SECONDS = 1;
 
 /** The governed plan of a question, from the cache where the same, or its like, was asked under the same rights. */
 function planOf(service: Service, caller: Caller, question: Question): GovernedPlan {
-  const { text, world } = statementOf(question.body);
   const { access, manifest } = caller;
+  const known = preparedPlan(question);
+  // INVARIANT: equal versions and signature mean equal plans; under any others the question is compiled anew.
+  if (known?.catalogVersion === manifest.catalog.version && known.accessSignature === access.signature)
+    return known;
+  const { text, world } = statementOf(question.body);
   const { parameterOids } = question;
   const rights = `${manifest.catalog.version} ${access.signature} ${world} ${parameterOids.join(',')}`;
   return service.plans.planOf(rights, text, (shaped) => {
@@ -193,6 +199,11 @@ function planOf(service: Service, caller: Caller, question: Question): GovernedP
       world,
     });
   });
+}
+
+/** The plan that was prepared for this very question, whatever the rights. */
+function preparedPlan({ prepared, body, parameterOids }: Question): GovernedPlan | null {
+  return prepared?.body === body && prepared.parameterOids === parameterOids ? prepared.plan : null;
 }
 
 /** What is compiled, and what its names mean. */

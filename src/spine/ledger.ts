@@ -25,6 +25,7 @@ export class Ledger {
   readonly #action: string;
   readonly #started = process.hrtime.bigint();
   readonly #statement: string | null;
+  #fingerprint: string | null = null;
   #identity: Identity | null = null;
   #model: Model | null = null;
   #touched: Touched | null = null;
@@ -96,9 +97,16 @@ export class Ledger {
       objects: this.#touched?.objects ?? [],
       versions:
         model === null ? null : { manifest: model.manifest.version, policy: model.snapshot?.version ?? null },
-      statement_hmac: this.#statement === null ? null : this.#service.audit.fingerprint(this.#statement),
+      statement_hmac: this.#statementHmac(),
       ...fields,
     };
+  }
+
+  /** One for both records, though a segment may end in between. */
+  #statementHmac(): string | null {
+    if (this.#statement === null) return null;
+    this.#fingerprint ??= this.#service.audit.fingerprint(this.#statement);
+    return this.#fingerprint;
   }
 }
 

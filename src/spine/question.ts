@@ -27,6 +27,15 @@ export interface Question extends Call {
   readonly body: Body;
   /** OIDs that the client declared for `$1 …`; 0 leaves the choice to us. */
   readonly parameterOids: readonly number[];
+  /** What `prepare` gave for the same question. It spares a look-up; rights are looked at all the same. */
+  readonly prepared?: Prepared;
+}
+
+/** A question that was compiled under the rights of its time. */
+export interface Prepared {
+  readonly body: Body;
+  readonly parameterOids: readonly number[];
+  readonly plan: GovernedPlan;
 }
 
 /** How an answer is to be delivered. */
