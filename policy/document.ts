@@ -36,6 +36,10 @@ export interface GrantDocument {
   readonly rows?: string;
   /** Sensitivity labels shown in the clear. */
   readonly unmask?: readonly string[];
+  /** The grant gives no row output: only aggregates over at least so many entities. */
+  readonly min_group_size?: number;
+  /** The grant is for these metrics of the entity alone; `columns` may be filtered and grouped by. */
+  readonly metrics?: readonly string[];
 }
 
 /** Requests a second and subject. */

@@ -1,4 +1,4 @@
-import { type Catalog, type MaskKind, nearest, type Relation } from 'osl-compiler';
+import { type Catalog, type MaskKind, type Metric, nearest, type Relation } from 'osl-compiler';
 import type { DocumentPath, ProblemList, ProblemName } from './problems.js';
 
 /** A relation and what grants say about it, computed once. */
@@ -15,11 +15,13 @@ export class Names {
   readonly #relations: ReadonlyMap<string, RelationNames>;
   readonly #roles: ReadonlySet<string>;
   readonly #labels: ReadonlySet<string>;
+  readonly #metrics: ReadonlyMap<string, Metric>;
 
   constructor(catalog: Catalog, roles: Iterable<string>, masked: Iterable<string>, problems: ProblemList) {
     this.#problems = problems;
     this.#relations = new Map([...catalog.relations].map(([name, r]) => [name, namesOf(r)]));
     this.#roles = new Set(roles);
+    this.#metrics = catalog.metrics;
     this.#labels = new Set([...masked, ...[...this.#relations.values()].flatMap((r) => [...r.labels])]);
   }
 
@@ -52,6 +54,18 @@ export class Names {
       this.#unknown('unknownLabel', 'sensitivity label', name, this.#labels, [...path, i]);
     }
     return new Set(names);
+  }
+
+  /** Those of `names` that are metrics of `relation`. */
+  metrics(names: readonly string[], relation: RelationNames, path: DocumentPath): readonly Metric[] {
+    const own = [...this.#metrics.values()].filter((m) => m.entity === relation.relation.name);
+    return names.flatMap((name, i) => {
+      const found = own.find((m) => m.name === name);
+      if (found !== undefined) return [found];
+      const known = own.map((m) => m.name);
+      this.#unknown('unknownMetric', `metric of \`${relation.relation.name}\``, name, known, [...path, i]);
+      return [];
+    });
   }
 
   roles(names: readonly string[], path: DocumentPath): ReadonlySet<string> {

@@ -23,6 +23,8 @@ export const PROBLEM_CODES = Object.freeze({
   name: 'P0108',
   mask: 'P0109',
   attribute: 'P0110',
+  groups: 'P0111',
+  unknownMetric: 'P0112',
 });
 
 export type ProblemName = keyof typeof PROBLEM_CODES;

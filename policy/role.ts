@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { RelationGrant } from 'osl-compiler';
+import type { Catalog, RelationGrant } from 'osl-compiler';
 import type { GrantDocument, RoleDocument } from './document.js';
+import { compileGroups } from './groups.js';
 import type { Names } from './names.js';
 import type { Predicates } from './predicates.js';
 import type { DocumentPath, ProblemList } from './problems.js';
@@ -8,6 +9,7 @@ import type { Denied, RolePolicy } from './snapshot.js';
 
 export interface RoleContext {
   readonly names: Names;
+  readonly catalog: Catalog;
   readonly predicates: Predicates;
   readonly problems: ProblemList;
   /** Secret text without which grant ids cannot be traced back to role names. */
@@ -32,11 +34,12 @@ function compileGrant(
   id: string,
   grant: GrantDocument,
   path: DocumentPath,
-  { names, predicates, problems }: RoleContext,
+  context: RoleContext,
 ): RelationGrant | null {
+  const { names, predicates, problems } = context;
   const found = names.relation(grant.on, [...path, 'on']);
   if (found === null) return null;
-  if (grant.columns.length === 0) {
+  if (grant.columns.length === 0 && grant.metrics === undefined) {
     problems.add('noColumns', [...path, 'columns'], {
       message: 'the grant names no column',
       hint: 'all: `*`',
@@ -45,10 +48,12 @@ function compileGrant(
   const columnPath = [...path, 'columns'];
   const columns = grant.columns === '*' ? found.columns : names.columns(grant.columns, found, columnPath);
   const unmask = names.labels(grant.unmask ?? [], [...path, 'unmask']);
-  if (grant.rows === undefined) return Object.freeze({ id, columns, unmask, filter: null });
+  const groups = compileGroups(grant, found, path, context);
+  const shape = groups === null ? { id, columns, unmask } : { id, columns, unmask, groups };
+  if (grant.rows === undefined) return Object.freeze({ ...shape, filter: null });
   const filter = predicates.bind(grant.rows, found.relation, [...path, 'rows']);
   // INVARIANT: a filter that does not bind never becomes "every row"; the whole policy is refused besides.
-  return filter === null ? null : Object.freeze({ id, columns, unmask, filter });
+  return filter === null ? null : Object.freeze({ ...shape, filter });
 }
 
 function compileDenied(

@@ -57,7 +57,7 @@ export function compileSnapshot(document: PolicyDocument, catalog: Catalog): Pol
   names.maskedLabels(masks, ['masks']);
   const subjects = mapEntries(document.subjects, (s, name) => compileSubject(name, s, names, problems));
   const roles = mapEntries(document.roles, (r, name) =>
-    compileRole(name, r, { names, predicates, problems, idKey: hash.slice(32) }),
+    compileRole(name, r, { names, catalog, predicates, problems, idKey: hash.slice(32) }),
   );
   checkLimits(document, problems);
   problems.throwIfAny();

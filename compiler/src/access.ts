@@ -1,5 +1,5 @@
 import type { Relation } from './catalog.js';
-import { InternalError } from './errors.js';
+import { InternalError, queryError } from './errors.js';
 import type { Expr } from './plan.js';
 
 /** How a cell that the caller may not read in the clear is shown. */
@@ -33,8 +33,20 @@ export interface RelationAccess {
   readonly denied: ReadonlySet<string>;
 }
 
-/** What `access` says of a relation that the binder has found in it. */
+/**
+ * What `access` shows of the rows of a relation that the binder has found in it. Grants without row output are not in
+ * it; only `scanAccesses` lets them apply.
+ *
+ * @throws QueryError E2103 where there are no others
+ */
 export function accessTo(relation: Relation, access: Access): RelationAccess {
+  const rows = rowsOf(grantsOn(relation, access));
+  if (rows !== null) return rows;
+  throw queryError('groupsOnly', { relation: relation.name, detail: 'aggregate them where they are read' });
+}
+
+/** All that `access` says of a relation that the binder has found in it, whatever it shows. */
+export function grantsOn(relation: Relation, access: Access): RelationAccess {
   const found = access.relations.get(relation.name);
   if (found === undefined || found.grants.length === 0) {
     throw new InternalError(`no grant reaches ${relation.name}`);
@@ -50,4 +62,58 @@ export interface RelationGrant {
   readonly unmask: ReadonlySet<string>;
   /** Predicate over base columns; null means every row. */
   readonly filter: Expr | null;
+  /** Set where the grant gives no row output, only aggregates over groups that are large enough. */
+  readonly groups?: GroupRule;
+}
+
+/** How a grant without row output may be used; see `govern/groups.ts`. */
+export interface GroupRule {
+  /** How many entities, told apart by primary key, a group must rest on. At least 2. */
+  readonly minimum: number;
+  /** The only metrics that may be used, each with the columns that it reads; null where any aggregate may. */
+  readonly metrics: ReadonlyMap<string, ReadonlySet<string>> | null;
+}
+
+/** A grant that shows rows, each on its own. */
+export function showsRows(grant: RelationGrant): boolean {
+  return grant.groups === undefined;
+}
+
+const rowAccesses = new WeakMap<RelationAccess, RelationAccess | null>();
+
+/** Null where no grant shows rows. */
+function rowsOf(all: RelationAccess): RelationAccess | null {
+  if (all.grants.every(showsRows)) return all;
+  const known = rowAccesses.get(all);
+  if (known !== undefined) return known;
+  const grants = Object.freeze(all.grants.filter(showsRows));
+  const rows = grants.length === 0 ? null : Object.freeze({ ...all, grants });
+  rowAccesses.set(all, rows);
+  return rows;
+}
+
+/** What `access` shows of the rows of relation `name`, or undefined where it shows none. */
+export function rowAccess(name: string, access: Access): RelationAccess | undefined {
+  const found = access.relations.get(name);
+  return found === undefined ? undefined : (rowsOf(found) ?? undefined);
+}
+
+const metricAccesses = new WeakMap<RelationAccess, Map<string, RelationAccess>>();
+
+/** `access` as the text of a metric has it: where a grant allows the metric, with the columns that it reads. */
+export function forMetric(access: RelationAccess, metric: string): RelationAccess {
+  if (access.grants.every((g) => g.groups?.metrics?.has(metric) !== true)) return access;
+  const known = metricAccesses.get(access) ?? new Map<string, RelationAccess>();
+  metricAccesses.set(access, known);
+  const found = known.get(metric) ?? measured(access, metric);
+  known.set(metric, found);
+  return found;
+}
+
+function measured(access: RelationAccess, metric: string): RelationAccess {
+  const grants = access.grants.map((g) => {
+    const read = g.groups?.metrics?.get(metric);
+    return read === undefined ? g : Object.freeze({ ...g, columns: new Set([...g.columns, ...read]) });
+  });
+  return Object.freeze({ ...access, grants: Object.freeze(grants) });
 }

@@ -277,6 +277,13 @@ export const ERRORS = Object.freeze({
     message: () => 'all of the graph is shown to admins only',
     hint: () => 'ask with `?governed=true` for what your grants show',
   }),
+  groupsOnly: entry<{ relation: string; detail: string }>({
+    code: 'E2103',
+    sqlstate: '42501',
+    http: 403,
+    message: (p) => `rows of \`${p.relation}\` are for aggregates only: ${p.detail}`,
+    hint: () => 'ask for count, sum or avg of columns, over groups that are large enough',
+  }),
   noSnapshot: entry<Nothing>({
     code: 'E2001',
     sqlstate: '57P03',

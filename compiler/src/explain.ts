@@ -1,5 +1,5 @@
 import type { GovernedPlan, GovernedRuntime } from './govern/governed-plan.js';
-import type { FromItem, Query } from './plan.js';
+import { type FromItem, GROUP_KEY, type Query } from './plan.js';
 import { columnsOf } from './walk.js';
 
 /** One step of a logical plan, as its reader may see it: no filter's columns, no role names, no values. */
@@ -75,9 +75,12 @@ function explainFrom(item: FromItem): Explanation {
         'scan',
         {
           object: `osl.entities.${item.relation.name}`,
-          columns: item.columns.map((c) => ({ name: c.name, masked: c.masked })),
+          columns: item.columns
+            .filter((c) => c.name !== GROUP_KEY)
+            .map((c) => ({ name: c.name, masked: c.masked })),
           row_filter: item.filter === null ? 'none' : 'applied',
           fenced: item.fenced,
+          ...(item.minimum === null ? {} : { minimum_group_size: item.minimum.size }),
         },
         [],
       );

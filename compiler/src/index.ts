@@ -1,6 +1,7 @@
 /** The compiler of OSL-SQL: text, catalog and access in, governed SQL out. No I/O, no clock, no database. */
-export type { Access, MaskKind, RelationAccess, RelationGrant } from './access.js';
+export type { Access, GroupRule, MaskKind, RelationAccess, RelationGrant } from './access.js';
 export { bindPredicate, type Features } from './bind/index.js';
+export { metricColumns } from './bind/metric-columns.js';
 export { inputsOf } from './bind/metrics/inputs.js';
 export { metricFault, metricType } from './bind/metrics/readable.js';
 export {

@@ -180,6 +180,8 @@ export interface Aggregate {
   readonly filter: Expr | null;
   /** ORDER BY inside the call, or WITHIN GROUP for an ordered-set aggregate. */
   readonly orderBy: readonly SortKey[];
+  /** The metric that it comes from; null where the caller wrote it. */
+  readonly metric: string | null;
   readonly type: TypeName;
 }
 
@@ -335,7 +337,19 @@ export interface GovernedScan {
   readonly pushed: readonly Expr[];
   /** Whether the planner must not move predicates of the query below the filter. */
   readonly fenced: boolean;
+  /** Set where some of its rows may only be aggregated; then the scan has the column `GROUP_KEY`. */
+  readonly minimum: GroupMinimum | null;
 }
+
+/** How many rows that may only be aggregated a group needs for them to count in it. */
+export interface GroupMinimum {
+  readonly size: number;
+  /** Whether that holds of every row, since no other grant shows any. */
+  readonly everyRow: boolean;
+}
+
+/** The column of a scan that holds the key of a row which may only be aggregated, and NULL for other rows. */
+export const GROUP_KEY = '#group';
 
 export interface GovernedColumn {
   readonly name: string;

@@ -18,6 +18,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E2001', 'No policy loaded'],
   ['E2101', 'Denied by policy'],
   ['E2102', 'No access'],
+  ['E2103', 'Aggregates only'],
   ['E3001', 'Invalid token'],
   ['E4040', 'Not found'],
   ['E4050', 'Method not allowed'],

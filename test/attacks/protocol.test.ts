@@ -648,7 +648,6 @@ t.test('explain tells neither filters nor names that are not the caller’s', as
 /** Attacks of the list that no test here makes, and why. */
 const NOT_HERE: readonly (readonly [number, string, string])[] = [
   [36, 'upstream superuser or BYPASSRLS role', 'needs a native server: test/engine/postgres.test.ts has it'],
-  [37, 'differencing', 'minimum group sizes are offered by no grant yet'],
   [42, 'hidden documents that shift a score', 'content is not served yet; for rows the twin shop shows it'],
 ];
 

@@ -92,6 +92,7 @@ subjects:
   user:mixed: { ceiling: [clerk, friend], attributes: { region: eu } }
   user:buyer: { ceiling: [buyer], attributes: { region: eu } }
   user:nobody: { ceiling: [] }
+  user:stats: { ceiling: [stats], attributes: { region: eu } }
   user:auditor: { ceiling: [auditor, clerk], attributes: { region: eu } }
   agent:helper: { ceiling: [clerk, auditor], attributes: { region: { any: true } } }
   user:admin: { ceiling: [clerk], admin: [TENANT_ADMIN], attributes: { region: eu } }
@@ -110,6 +111,17 @@ roles:
   buyer:
     grants:
       - { on: purchase, columns: [id, total, region], rows: region = attribute('region') }
+  stats:
+    grants:
+      - on: customer
+        columns: [id, name, region, amt, score, joined]
+        rows: region = attribute('region')
+        min_group_size: 3
+      - on: purchase
+        columns: [customer_id, region, memo]
+        rows: region = attribute('region')
+        metrics: [revenue]
+        min_group_size: 3
   auditor:
     grants:
       - { on: customer, columns: "*", unmask: [pii, pay, contact, card, birth] }
@@ -258,6 +270,8 @@ export const CLERK: Caller = { subject: 'user:clerk', aclRoles: ['clerk'] };
 export const AUDITOR: Caller = { subject: 'user:auditor', aclRoles: ['auditor'] };
 export const MIXED: Caller = { subject: 'user:mixed', aclRoles: ['clerk', 'friend'] };
 export const BUYER: Caller = { subject: 'user:buyer', aclRoles: ['buyer'] };
+/** Sees no customer and no purchase, only figures over three or more. */
+export const STATS: Caller = { subject: 'user:stats', aclRoles: ['stats'] };
 /** A clerk without a region. */
 export const LOST: Caller = { subject: 'user:lost', aclRoles: ['clerk'] };
 /** A clerk who asks for more than the ceiling allows. */

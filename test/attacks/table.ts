@@ -1,5 +1,5 @@
 import type { Caller, Cell } from '../support/frontends.js';
-import { AUDITOR, BUYER, GREEDY, HELPED, LOST, MIXED } from './shop.js';
+import { AUDITOR, BUYER, GREEDY, HELPED, LOST, MIXED, STATS } from './shop.js';
 
 export type Expected =
   | { readonly rows: readonly (readonly Cell[])[] }
@@ -38,6 +38,8 @@ const UNSEALED = refused('E0514', '42P10');
 const KEY_NOT_CLEAR = refused('E0515', '42501');
 const DENIED = refused('E2101', '42501');
 const NO_ACCESS = refused('E2102', '42501');
+const GROUPS_ONLY = refused('E2103', '42501');
+const TOO_FEW = rows([null]);
 const fails = (sqlstate: string): Expected => refused('E0510', sqlstate);
 
 const R = '[redacted]';
@@ -524,6 +526,74 @@ export const ATTACKS: readonly Attack[] = [
       ['select id from customer tablesample system (100)', UNSUPPORTED],
     ],
     benign: [['select count(*) from entities.customer', rows(['3'])]],
+  },
+  {
+    n: 37,
+    name: 'differencing',
+    tries: [
+      ["select count(*) from customer where name <> 'Ada'", TOO_FEW, STATS],
+      ["select count(*) from customer where name = '⟨Ada|Zoe⟩'", TOO_FEW, STATS],
+      ["select count(*) from customer where name = 'Ada' and amt ⟨=|<>⟩ 10", TOO_FEW, STATS],
+      ["select sum(amt) from customer where name <> 'Ada'", TOO_FEW, STATS],
+      ["select sum(amt) filter (where name <> 'Ada') from customer", TOO_FEW, STATS],
+      ["select count(*) filter (where amt > ⟨5|500⟩ and name = 'Ada') from customer", TOO_FEW, STATS],
+      ['select avg(score) from customer', TOO_FEW, STATS],
+      ['select count(score) from customer', TOO_FEW, STATS],
+      ['select name, sum(amt) from customer group by name', NOBODY, STATS],
+      ["select region from customer where name = '⟨Ada|Zoe⟩' group by region", NOBODY, STATS],
+      ['select count(*) from customer group by amt having count(*) ⟨>|<⟩ 1', NOBODY, STATS],
+      ["select 1 from customer where name = 'Ada' having count(*) ⟨=|<>⟩ 1", NOBODY, STATS],
+      ["select sum(case when name = 'Ada' then amt end) from customer", GROUPS_ONLY, STATS],
+      ["select sum(amt * (name = 'Ada')::int4) from customer", GROUPS_ONLY, STATS],
+      ["select sum(nullif(amt, ⟨10|11⟩)) from customer where name = 'Ada'", GROUPS_ONLY, STATS],
+      ['select max(amt) from customer', GROUPS_ONLY, STATS],
+      ['select bool_or(amt > ⟨29|30⟩) from customer', GROUPS_ONLY, STATS],
+      ['select corr(id, amt) from customer', GROUPS_ONLY, STATS],
+      ['select array_agg(amt) from customer', GROUPS_ONLY, STATS],
+      ['select percentile_disc(0.5) within group (order by amt) from customer', GROUPS_ONLY, STATS],
+      ["select string_agg(name, ',') from customer", GROUPS_ONLY, STATS],
+      ['select amt from customer', GROUPS_ONLY, STATS],
+      ['select distinct amt from customer', GROUPS_ONLY, STATS],
+      ['select distinct on (region) amt from customer', GROUPS_ONLY, STATS],
+      ['select sum(amt) over (partition by name) from customer', GROUPS_ONLY, STATS],
+      ['select count(*) from customer where 1 / (amt - ⟨10|11⟩) > 0', GROUPS_ONLY, STATS],
+      ['select count(*) from customer group by 1 / (amt - ⟨10|11⟩)', GROUPS_ONLY, STATS],
+      [
+        'select region, count(*) from customer group by region having 1 / length(region) > 0',
+        GROUPS_ONLY,
+        STATS,
+      ],
+      ['select sum(d.amt) from (select amt from customer limit 1) d', GROUPS_ONLY, STATS],
+      ['with d as (select amt from customer) select sum(amt) from d', GROUPS_ONLY, STATS],
+      ['select amt from customer union all select amt from customer', GROUPS_ONLY, STATS],
+      [
+        'select sum(amt) from customer where id in (select c.id from customer c where amt = 10)',
+        GROUPS_ONLY,
+        STATS,
+      ],
+      [
+        'select count(*) from customer where id in (select c.id from customer c group by c.id)',
+        TOO_FEW,
+        STATS,
+      ],
+      ['select (select sum(amt) from customer where id = 1)', TOO_FEW, STATS],
+      ['select (select amt from customer where id = 1)', GROUPS_ONLY, STATS],
+      ['select count(*) from customer c left join customer d on d.id = c.id', GROUPS_ONLY, STATS],
+      ['select measure(revenue) from purchase where customer_id = ⟨1|9⟩', TOO_FEW, STATS],
+      ['select memo, measure(revenue) from purchase group by memo', NOBODY, STATS],
+      ['select sum(total) from purchase', NO_COLUMN, STATS],
+      ['select count(*) from purchase', GROUPS_ONLY, STATS],
+      ['select measure(revenue), count(*) from purchase', GROUPS_ONLY, STATS],
+      ['select memo from purchase', GROUPS_ONLY, STATS],
+      ['select measure(customers) from customer where id = ⟨1|9⟩', TOO_FEW, STATS],
+      ['select measure(hoard) from vault', NO_RELATION, STATS],
+    ],
+    benign: [
+      ['select count(*), sum(amt), avg(amt) from customer', rows(['3', '60', '20.0000000000000000']), STATS],
+      ['select region, count(*) from customer group by region', rows(['eu', '3']), STATS],
+      ['select measure(revenue) from purchase', rows(['162.75']), STATS],
+      ['select region, measure(revenue) from purchase group by region', rows(['eu', '162.75']), STATS],
+    ],
   },
   {
     n: 38,

@@ -77,6 +77,7 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   noAccess: { as: 'user:nil', osql: 'select 1' },
   denied: { file: 'test/rest', shows: 'E2101' },
   adminOnly: { http: '/osl/schema', as: 'user:ann' },
+  groupsOnly: { file: 'test/golden', shows: 'E2103' },
   noSnapshot: { file: 'test/rest/identity.test.ts', shows: 'E2001' },
   rateLimited: { file: 'test/rest/limits.test.ts', shows: 'E4290' },
   noDecoder: { file: 'test/forms/content.test.ts', shows: 'E0521' },

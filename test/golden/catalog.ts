@@ -6,9 +6,11 @@ import {
   type Column,
   type Edge,
   forChain,
+  type GroupRule,
   type MaskKind,
   type Metric,
   type MetricInput,
+  metricColumns,
   type Relation,
   type RelationAccess,
   type RelationGrant,
@@ -267,6 +269,9 @@ interface GrantParts {
   readonly columns?: readonly string[];
   readonly unmask?: readonly string[];
   readonly filter?: string;
+  /** No row output: aggregates over so many at least, of these metrics alone where some are given. */
+  readonly minimum?: number;
+  readonly metrics?: readonly string[];
 }
 
 function grant(of: Relation, parts: GrantParts, chain: readonly AttributePattern[]): RelationGrant {
@@ -275,6 +280,19 @@ function grant(of: Relation, parts: GrantParts, chain: readonly AttributePattern
     columns: new Set(parts.columns ?? of.columns.map((c) => c.name)),
     unmask: new Set(parts.unmask ?? []),
     filter: parts.filter === undefined ? null : forChain(bindPredicate(parts.filter, of), chain),
+    ...(parts.minimum === undefined ? {} : { groups: groupRule(parts.minimum, parts.metrics) }),
+  };
+}
+
+function groupRule(minimum: number, metrics: readonly string[] | undefined): GroupRule {
+  const columnsOf = (name: string): ReadonlySet<string> => {
+    const metric = CATALOG.metrics.get(name);
+    if (metric?.type !== 'simple') throw new Error(`no simple metric ${name}`);
+    return metricColumns(metric, CATALOG);
+  };
+  return {
+    minimum,
+    metrics: metrics === undefined ? null : new Map(metrics.map((name) => [name, columnsOf(name)])),
   };
 }
 
@@ -412,6 +430,38 @@ export const CALLERS: ReadonlyMap<string, Caller> = new Map([
           denied: new Set(),
         },
       ],
+    ]),
+  ],
+  // May aggregate customers in groups of two or more, orders likewise by id; tags are shown as rows.
+  [
+    'counted',
+    caller('counted', [
+      granted(customer, [grant(customer, { id: 'g1', unmask: LABELS, minimum: 2 }, [])]),
+      granted(order, [grant(order, { id: 'g2', unmask: LABELS, minimum: 2 }, [])]),
+      granted(productTag, [grant(productTag, { id: 'g3', minimum: 2 }, [])]),
+      granted(tag, [grant(tag, { id: 'g4' }, [])]),
+      granted(product, [grant(product, { id: 'g5' }, [])]),
+    ]),
+  ],
+  // Sees European customers, and may aggregate all of them, VIPs in groups of three or more.
+  [
+    'partly',
+    caller('partly', [
+      granted(customer, [
+        grant(customer, { id: 'g-eu', unmask: LABELS, filter: "region = 'eu'" }, []),
+        grant(customer, { id: 'g-all', unmask: LABELS, minimum: 2 }, []),
+        grant(customer, { id: 'g-vip', columns: ['id', 'vip'], filter: 'vip', minimum: 3 }, []),
+      ]),
+    ]),
+  ],
+  // May ask for the revenue of regions and states, and sees the ids of orders.
+  [
+    'measured',
+    caller('measured', [
+      granted(order, [
+        grant(order, { id: 'g1', columns: ['region', 'status'], minimum: 2, metrics: ['revenue'] }, []),
+        grant(order, { id: 'g2', columns: ['id', 'customer_id', 'region'], filter: "region = 'eu'" }, []),
+      ]),
     ]),
   ],
   // Has no access to anything.

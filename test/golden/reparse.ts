@@ -11,7 +11,10 @@ export interface Scan {
 /** Physical columns that may occur in a caller's SQL, by physical table. */
 export type Allowed = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** What the caller may see, and what the caller's own row filters read. */
+/**
+ * What the caller may see, what the caller's own row filters read, what granted metrics read, and the key by which
+ * rows that may only be aggregated are counted.
+ */
 export function allowedTables(catalog: Catalog, access: Access | undefined): Allowed {
   const tables = new Map<string, ReadonlySet<string>>();
   for (const [name, rights] of access?.relations ?? []) {
@@ -19,7 +22,11 @@ export function allowedTables(catalog: Catalog, access: Access | undefined): All
     if (relation === undefined) continue;
     const columns = new Set(rights.grants.flatMap((g) => (g.filter === null ? [] : basesOf(g.filter))));
     for (const c of relation.columns) {
-      const granted = rights.grants.some((g) => g.columns.has(c.name));
+      const measured = rights.grants.flatMap((g) => [...(g.groups?.metrics?.values() ?? [])]);
+      const counts =
+        relation.primaryKey.includes(c.name) && rights.grants.some((g) => g.groups !== undefined);
+      const granted =
+        [...rights.grants.map((g) => g.columns), ...measured].some((of) => of.has(c.name)) || counts;
       if (granted && !rights.denied.has(c.name)) columns.add(c.physical);
     }
     tables.set(tableOf(relation), columns);

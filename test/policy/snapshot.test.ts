@@ -77,6 +77,34 @@ const TABLE: readonly Row[] = [
     problems: [['roles.analyst.grants.0.columns', 'P0106', 'all: `*`']],
   },
   {
+    name: 'a grant for aggregates alone',
+    policy: grant({ min_group_size: 5 }),
+    problems: [],
+  },
+  {
+    name: 'a minimum of one is none',
+    policy: grant({ min_group_size: 1 }),
+    problems: [['roles.analyst.grants.0.min_group_size', 'P0111']],
+  },
+  {
+    name: 'a minimum that is no whole number',
+    policy: grant({ min_group_size: 2.5 }),
+    problems: [['roles.analyst.grants.0.min_group_size', 'P0111']],
+  },
+  {
+    name: 'metrics without a minimum',
+    policy: grant({ columns: [], metrics: [] }),
+    problems: [
+      ['roles.analyst.grants.0.metrics', 'P0111', 'without it a group of one shows its value'],
+      ['roles.analyst.grants.0.metrics', 'P0111', 'leave `metrics` out for any aggregate'],
+    ],
+  },
+  {
+    name: 'a metric that is not of the entity',
+    policy: grant({ metrics: ['nothing'], min_group_size: 5 }),
+    problems: [['roles.analyst.grants.0.metrics.0', 'P0112']],
+  },
+  {
     name: 'unknown label',
     policy: grant({ unmask: ['ppi'] }),
     problems: [['roles.analyst.grants.0.unmask.0', 'P0104', 'perhaps you meant `pii`']],

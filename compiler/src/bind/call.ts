@@ -146,6 +146,7 @@ function bindAggregate(name: string, node: FuncCall, env: Environment): Expr {
     distinct: node.agg_distinct === true,
     filter,
     orderBy: Object.freeze(orderBy),
+    metric: null,
     type,
   });
   refuseOuterOnly(expr, env, node.location);

@@ -3,6 +3,7 @@ import type { Metric } from '../catalog.js';
 import { InternalError } from '../errors.js';
 import type { Expr } from '../plan.js';
 import { nearest } from '../text.js';
+import { mapChildren } from '../walk.js';
 import { nameParts, stringOf, textOf } from './ast.js';
 import type { Location } from './context.js';
 import { type Environment, insideCall } from './environment.js';
@@ -84,7 +85,13 @@ function measured(name: string, node: FuncCall, env: Environment): Expr {
   for (const name of metricAndInputs(metric, ctx.catalog)) ctx.measures(name);
   if (node.agg_filter === undefined) return ctx.at(value, node.location);
   const filter = bindPredicateNode(node.agg_filter, insideCall(env, 'FILTER', false));
-  return ctx.at(filtered(value, filter), node.location);
+  return ctx.at(ofCaller(filtered(value, filter)), node.location);
+}
+
+/** A metric that the caller has filtered is the metric no more: a grant of it does not reach so far. */
+function ofCaller(expr: Expr): Expr {
+  const below = mapChildren(expr, ofCaller, (q) => q);
+  return below.kind === 'aggregate' ? Object.freeze({ ...below, metric: null }) : below;
 }
 
 /** Whether the query names an entity whose rows the metric takes: elsewhere it is as unknown as any other name. */

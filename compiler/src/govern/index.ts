@@ -1,4 +1,4 @@
-import { type Access, accessTo } from '../access.js';
+import { type Access, rowAccess } from '../access.js';
 import type { BoundPlan } from '../bind/index.js';
 import type { Catalog } from '../catalog.js';
 import { InternalError } from '../errors.js';
@@ -6,9 +6,11 @@ import type { Expr, FromItem, GovernedScan, Operation, Query, Select, SourceId }
 import { allQueries, leavesOf, mapChildren, mapQuery, visitExpr } from '../walk.js';
 import { type Barrier, isLeakproof, scansToFence } from './barrier.js';
 import { GovernedPlan, type GovernedRuntime, type GovernedStore, mint } from './governed-plan.js';
+import { type ScanAccesses, scanAccesses } from './groups.js';
 import { isKeyCondition, isKeyEquality, joinKeys, onKeys } from './keys.js';
 import { Lineage } from './lineage.js';
 import { columnRule, maskComputes } from './mask.js';
+import { keepMinima } from './minimum.js';
 import { breakTies } from './order.js';
 import { describeOutputs } from './outputs.js';
 import { governRuntime } from './runtime.js';
@@ -23,7 +25,7 @@ export { GovernedPlan };
  * it. Plans that read the store of a facet are made beside it, in `stores.ts`; nowhere else is a `GovernedPlan` made.
  *
  * @param compileHop compiles the steps of a traversal, which are OSL-SQL, under the same access
- * @throws QueryError E0515 for a join on a key that is not clear
+ * @throws QueryError E0515 for a join on a key that is not clear, E2103 for rows that may only be aggregated
  */
 export function govern(
   plan: BoundPlan,
@@ -32,23 +34,26 @@ export function govern(
   compileHop: (text: string) => GovernedPlan,
 ): GovernedPlan {
   const slots = new GovernedSlots(plan.slots);
-  const bound = breakTies(plan.query, access);
+  const accesses = scanAccesses(plan.query, access, plan.literals);
+  const bound = breakTies(plan.query, accesses);
   const lineage = new Lineage(bound);
   const barrier: Barrier = {
     lineage,
     literals: plan.literals,
-    maskTells: (scan, name) => maskComputes(columnRule(scan.relation, name, accessTo(scan.relation, access))),
+    maskTells: (scan, name) => maskComputes(columnRule(scan.relation, name, accesses.of(scan).access)),
   };
   const fenced = scansToFence(bound, barrier);
-  const keys = joinKeys(bound, lineage, access, plan.form);
+  const keys = joinKeys(bound, lineage, accesses, plan.form);
   const scanned = mapQuery(bound, {
-    item: (i) => (i.kind === 'entity' ? governScan(i, access, keys.get(i.id), fenced.has(i.id), slots) : i),
+    item: (i) =>
+      i.kind === 'entity' ? governScan(i, accesses.of(i), keys.get(i.id), fenced.has(i.id), slots) : i,
   });
   const keyed = mapQuery(scanned, {
     expr: (e) => inOnKeys(e, keys),
     query: (q) => (q.kind === 'select' ? withKeys(q, keys) : q),
   });
-  const query = mapSelects(keyed, (q) => pushPredicates(q, barrier));
+  const pushed = mapSelects(keyed, (q) => pushPredicates(q, barrier));
+  const query = keepMinima(pushed, slots);
   const runtime = governRuntime(plan.runtime, slots, access, catalog, compileHop);
   const grounded = slots.finish();
   verify(query, grounded, plan.form);
@@ -62,7 +67,7 @@ export function govern(
     accessSignature: access.signature,
     catalogVersion: catalog.version,
     policyVersion: access.policyVersion,
-    grants: grantsUsed(query, runtime, access),
+    grants: grantsUsed(query, runtime, access, accesses),
   });
 }
 
@@ -128,7 +133,7 @@ function pushPredicates(query: Select, barrier: Barrier): Select {
       return Object.freeze({ ...item, left: from(item.left), right: from(item.right) });
     const mine = item.kind === 'governed' ? pushed.get(item.id) : undefined;
     return item.kind === 'governed' && mine !== undefined
-      ? Object.freeze({ ...item, pushed: Object.freeze(mine) })
+      ? Object.freeze({ ...item, pushed: Object.freeze([...item.pushed, ...mine]) })
       : item;
   };
   return Object.freeze({
@@ -173,12 +178,17 @@ function overBase(expr: Expr, scan: GovernedScan): Expr {
   return column.expr;
 }
 
-function grantsUsed(query: Query, runtime: readonly GovernedRuntime[], access: Access): readonly string[] {
+function grantsUsed(
+  query: Query,
+  runtime: readonly GovernedRuntime[],
+  access: Access,
+  accesses: ScanAccesses,
+): readonly string[] {
   const ids = new Set(runtime.flatMap((r) => grantsOfSteps(r, access)));
   for (const level of allQueries(query)) {
     if (level.kind !== 'select') continue;
     for (const leaf of leavesOf(level.from)) {
-      if (leaf.kind === 'governed') for (const g of accessTo(leaf.relation, access).grants) ids.add(g.id);
+      if (leaf.kind === 'governed') for (const g of accesses.of(leaf).access.grants) ids.add(g.id);
     }
   }
   return Object.freeze([...ids].sort());
@@ -187,7 +197,7 @@ function grantsUsed(query: Query, runtime: readonly GovernedRuntime[], access: A
 /** A passage rests on the grants of its facet and of the entity that it is about; a walk on those of its hops. */
 function grantsOfSteps(runtime: GovernedRuntime, access: Access): readonly string[] {
   const ofStore = ({ facet }: GovernedStore): readonly string[] =>
-    [facet.name, facet.entity].flatMap((n) => access.relations.get(n)?.grants.map((g) => g.id) ?? []);
+    [facet.name, facet.entity].flatMap((n) => rowAccess(n, access)?.grants.map((g) => g.id) ?? []);
   switch (runtime.kind) {
     case 'retrieval':
       return runtime.store === null ? [] : ofStore(runtime.store);

@@ -1,8 +1,8 @@
-import { type Access, accessTo } from '../access.js';
 import { columnOf, type Relation } from '../catalog.js';
 import { type QueryError, queryError } from '../errors.js';
 import type { ColumnRef, Expr, Form, FromItem, Operation, Query, Select, SourceId } from '../plan.js';
 import { allQueries, conditionsOf, exprsOf, leavesOf, queryOf, visitExpr } from '../walk.js';
+import type { ScanAccesses } from './groups.js';
 import type { Lineage } from './lineage.js';
 import { type ColumnRule, columnRule, keyColumnName } from './mask.js';
 
@@ -15,7 +15,7 @@ import { type ColumnRule, columnRule, keyColumnName } from './mask.js';
 export function joinKeys(
   root: Query,
   lineage: Lineage,
-  access: Access,
+  accesses: ScanAccesses,
   form: Form,
 ): ReadonlyMap<SourceId, ReadonlySet<string>> {
   const keys = new Map<SourceId, Set<string>>();
@@ -23,10 +23,10 @@ export function joinKeys(
   for (const ref of joinedColumns(root)) {
     const scan = lineage.scanOf(ref.source);
     if (scan === null) {
-      refuseMaskedDerived(ref, lineage, access, form);
+      refuseMaskedDerived(ref, lineage, accesses, form);
       continue;
     }
-    const rule = columnRule(scan.relation, ref.name, accessTo(scan.relation, access));
+    const rule = columnRule(scan.relation, ref.name, accesses.of(scan).access);
     if (rule.masked === 'none' || isHashed(rule)) continue;
     if ((rule.masked === 'all' && rule.mask !== 'hash') || fixed.has(ref)) {
       throw keyNotClear(scan.relation, ref.name, form);
@@ -39,9 +39,9 @@ export function joinKeys(
 }
 
 /** A key that comes through a derived table cannot give way to NULL any more, so it must be clear throughout. */
-function refuseMaskedDerived(ref: ColumnRef, lineage: Lineage, access: Access, form: Form): void {
+function refuseMaskedDerived(ref: ColumnRef, lineage: Lineage, accesses: ScanAccesses, form: Form): void {
   for (const { scan, name } of lineage.columnsUnder(ref)) {
-    const rule = columnRule(scan.relation, name, accessTo(scan.relation, access));
+    const rule = columnRule(scan.relation, name, accesses.of(scan).access);
     if (rule.masked !== 'none' && !isHashed(rule)) throw keyNotClear(scan.relation, name, form);
   }
 }

@@ -37,7 +37,7 @@ export function rowFilter(access: RelationAccess, slots: GovernedSlots): Expr | 
 }
 
 /** The distinct filters of `grants`, or null where one of them lets every row through. */
-function filtersOf(grants: readonly RelationGrant[]): readonly Expr[] | null {
+export function filtersOf(grants: readonly RelationGrant[]): readonly Expr[] | null {
   const distinct = new Map<string, Expr>();
   for (const { filter } of grants) {
     if (filter === null) return null;
@@ -76,7 +76,7 @@ export function maskComputes(rule: ColumnRule): boolean {
 }
 
 /** Whether some of `grants` lets every row through that any of `all` does, judged by their texts. */
-function sameRows(grants: readonly RelationGrant[], all: readonly RelationGrant[]): boolean {
+export function sameRows(grants: readonly RelationGrant[], all: readonly RelationGrant[]): boolean {
   if (grants.length === 0) return false;
   const mine = filtersOf(grants);
   if (mine === null) return true;
@@ -225,7 +225,7 @@ function choose(arms: readonly { readonly when: Expr; readonly result: Expr }[],
   });
 }
 
-function anyOf(filters: readonly Expr[]): Expr {
+export function anyOf(filters: readonly Expr[]): Expr {
   const [only] = filters;
   if (only !== undefined && filters.length === 1) return only;
   return Object.freeze({ kind: 'or', args: Object.freeze([...filters]), type: 'bool' });

@@ -1,9 +1,10 @@
-import { type Access, accessTo } from '../access.js';
+import type { RelationAccess } from '../access.js';
 import { columnOf, type Relation } from '../catalog.js';
 import { fingerprint } from '../emit/fingerprint.js';
 import type { Aggregate, Expr, FromItem, Query, Select, SortKey, SourceId, WindowCall } from '../plan.js';
 import { ORDINAL } from '../runtime.js';
 import { allQueries, columnsOf, leavesOf, mapChildren, mapQuery } from '../walk.js';
+import type { ScanAccesses } from './groups.js';
 import { columnRule } from './mask.js';
 
 /** The columns that tell the rows of a FROM item apart, for this caller. */
@@ -16,7 +17,7 @@ type KeysOf = (item: FromItem) => readonly Expr[];
  * Where the caller may not see the whole key, everything that the query reads of a row takes its place: rows that
  * are equal in all of it are interchangeable.
  */
-export function breakTies(root: Query, access: Access): Query {
+export function breakTies(root: Query, accesses: ScanAccesses): Query {
   const read = new Map<SourceId, Set<string>>();
   const tables = new Map(
     allQueries(root).flatMap((q) => (q.kind === 'values' ? [] : q.with.map((t) => [t.id, t.query] as const))),
@@ -29,7 +30,7 @@ export function breakTies(root: Query, access: Access): Query {
       return ordinal === undefined ? [] : [Object.freeze({ kind: 'column', source: item.id, ...ordinal })];
     }
     if (item.kind !== 'entity') return [];
-    const names = clearKey(item.relation, access) ?? item.columns;
+    const names = clearKey(item.relation, accesses.of(item).access) ?? item.columns;
     read.set(item.id, new Set([...(read.get(item.id) ?? item.columns), ...names]));
     return names.map((name) => {
       const type = columnOf(item.relation, name)?.type ?? 'text';
@@ -48,8 +49,7 @@ export function breakTies(root: Query, access: Access): Query {
 }
 
 /** The primary key, if the caller may read all of it in the clear. */
-export function clearKey(relation: Relation, access: Access): readonly string[] | null {
-  const allowed = accessTo(relation, access);
+export function clearKey(relation: Relation, allowed: RelationAccess): readonly string[] | null {
   const isClear = (name: string): boolean =>
     !allowed.denied.has(name) &&
     allowed.grants.some((g) => g.columns.has(name)) &&

@@ -1,4 +1,4 @@
-import { type Access, accessTo } from '../access.js';
+import { type Access, accessTo, rowAccess } from '../access.js';
 import { columnsFor } from '../bind/scope.js';
 import { type Catalog, columnOf, type Relation } from '../catalog.js';
 import { InternalError, queryError } from '../errors.js';
@@ -77,8 +77,9 @@ function sampleTable(name: string, catalog: Catalog, access: Access): GovernedSa
     filter: rowFilter(allowed, slots),
     pushed: Object.freeze([]),
     fenced: false,
+    minimum: null,
   });
-  const order = clearKey(relation, access) ?? scan.columns.map((c) => c.name);
+  const order = clearKey(relation, allowed) ?? scan.columns.map((c) => c.name);
   const plan = planOf(scan, order, slots, catalog, access);
   return Object.freeze({
     form: 'structured',
@@ -161,7 +162,7 @@ function sampleFacet(name: string, catalog: Catalog, access: Access): GovernedSa
   const facet = catalog.facets.get(name);
   const relation = catalog.relations.get(name);
   if (facet === undefined || relation === undefined) throw queryError('unknownFacet', { facet: name });
-  const allowed = access.relations.get(name);
+  const allowed = rowAccess(name, access);
   // What every passage has keeps its meaning where a facet declares metadata of the same name.
   const names =
     allowed === undefined ? [] : readable(relation, access).filter((c) => !PASSAGE_COLUMNS.has(c));

@@ -1,6 +1,7 @@
-import { type Access, accessTo } from '../access.js';
 import type { EntityScan, GovernedScan } from '../plan.js';
+import type { ScanAccess } from './groups.js';
 import { columnRule, keyColumn, maskedColumn, rowFilter } from './mask.js';
+import { groupKeyColumn, groupMinimum, hasKey } from './minimum.js';
 import type { GovernedSlots } from './slots.js';
 
 /**
@@ -10,23 +11,24 @@ import type { GovernedSlots } from './slots.js';
  */
 export function governScan(
   scan: EntityScan,
-  access: Access,
+  { access, minimum }: ScanAccess,
   keys: ReadonlySet<string> | undefined,
   fence: boolean,
   slots: GovernedSlots,
 ): GovernedScan {
-  const allowed = accessTo(scan.relation, access);
-  const rules = scan.columns.map((name) => columnRule(scan.relation, name, allowed));
-  const filter = rowFilter(allowed, slots);
+  const rules = scan.columns.map((name) => columnRule(scan.relation, name, access));
+  const filter = rowFilter(access, slots);
   const shown = rules.map((r) => maskedColumn(r, slots));
   const joined = rules.filter((r) => keys?.has(r.column.name) === true).map((r) => keyColumn(r, slots));
+  const counted = minimum === null ? [] : [groupKeyColumn(scan.relation, minimum, slots)];
   return Object.freeze({
     kind: 'governed',
     id: scan.id,
     relation: scan.relation,
-    columns: Object.freeze([...shown, ...joined]),
+    columns: Object.freeze([...shown, ...joined, ...counted]),
     filter,
-    pushed: Object.freeze([]),
+    pushed: Object.freeze(minimum === null ? [] : hasKey(scan.relation)),
     fenced: fence && filter !== null,
+    minimum: minimum === null ? null : groupMinimum(minimum),
   });
 }

@@ -1,4 +1,4 @@
-import type { Access, RelationAccess } from '../access.js';
+import { type Access, accessTo, type RelationAccess, rowAccess } from '../access.js';
 import type { Catalog, Column, FacetStore, FacetVersion, Relation } from '../catalog.js';
 import { InternalError } from '../errors.js';
 import type { OperatorDefinition } from '../functions/definition.js';
@@ -81,7 +81,7 @@ export function governedStore(
   const { facet } = request;
   const relation = catalog.relations.get(facet.name);
   const entity = catalog.relations.get(facet.entity);
-  const allowed = access.relations.get(facet.name);
+  const allowed = rowAccess(facet.name, access);
   const version = versionDue(facet, catalog, access);
   if (relation === undefined || entity === undefined || allowed === undefined || version === null)
     return null;
@@ -112,7 +112,7 @@ export function governedStore(
 export function versionDue(facet: FacetStore, catalog: Catalog, access: Access): FacetVersion | null {
   const relation = catalog.relations.get(facet.name);
   const entity = catalog.relations.get(facet.entity);
-  const allowed = access.relations.get(facet.name);
+  const allowed = rowAccess(facet.name, access);
   if (relation === undefined || entity === undefined)
     throw new InternalError(`facet ${facet.name} is not in the catalog`);
   if (allowed === undefined || !keyIsClear(facet, relation, allowed, entity, access)) return null;
@@ -127,7 +127,7 @@ function keyIsClear(
   entity: Relation,
   access: Access,
 ): boolean {
-  const ofEntity = access.relations.get(entity.name);
+  const ofEntity = rowAccess(entity.name, access);
   const reads = (r: Relation, name: string, a: RelationAccess): boolean =>
     a.grants.some((g) => g.columns.has(name)) &&
     !a.denied.has(name) &&
@@ -316,6 +316,7 @@ class StorePlans {
       pushed: Object.freeze(pushed),
       // Filters of the caller might tell what is in rows that the row filter hides.
       fenced: filter !== null && this.#request.filters.length > 0,
+      minimum: null,
     });
   }
 
@@ -402,7 +403,7 @@ class StorePlans {
     const id = source + ENTITY_SOURCES;
     const scan = governScan(
       { kind: 'entity', id, relation: this.#entity, columns: [facet.keyOfEntity] },
-      this.#access,
+      { access: accessTo(this.#entity, this.#access), minimum: null },
       undefined,
       false,
       this.#slots,
@@ -506,6 +507,7 @@ function countOfRows(): Expr {
     distinct: false,
     filter: null,
     orderBy: [],
+    metric: null,
     type: 'int8',
   };
 }

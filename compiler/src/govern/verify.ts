@@ -1,6 +1,7 @@
 import { InternalError } from '../errors.js';
 import type { Expr, Form, FromItem, GovernedScan, Query, Slot, SourceId } from '../plan.js';
 import { allQueries, childrenOf, columnsOf, exprsOf, leavesOf, queryOf } from '../walk.js';
+import { verifyMinima } from './verify-minimum.js';
 
 /**
  * The last check before a plan may run: every scan is governed, every id resolves to something in scope, every
@@ -11,6 +12,7 @@ import { allQueries, childrenOf, columnsOf, exprsOf, leavesOf, queryOf } from '.
 export function verify(root: Query, slots: readonly Slot[], form: Form): void {
   if (form !== 'sql') verifySealed(root);
   verifyQuery(root, slots, new Map(), new Map());
+  verifyMinima(root);
 }
 
 /** Raw SQL joins freely; no form of OSL-SQL does. */

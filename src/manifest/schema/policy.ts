@@ -37,6 +37,16 @@ const grant = closed(
     },
     rows: { ...TEXT, description: 'A predicate: only these rows. Absent: all rows.' },
     unmask: list(NAME_RULE, 'Sensitivity labels shown in the clear.'),
+    min_group_size: {
+      type: 'integer',
+      minimum: 2,
+      maximum: 1_000_000,
+      description: 'No row output: only aggregates over at least so many entities.',
+    },
+    metrics: list(
+      NAME_RULE,
+      'Only these metrics, over `columns` to filter and group by. Needs `min_group_size`.',
+    ),
   },
   ['on', 'columns'],
   'Some columns and rows of one entity or bridge.',

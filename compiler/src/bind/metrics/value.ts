@@ -1,11 +1,12 @@
 import type { Node } from '@pgsql/types';
+import { forMetric } from '../../access.js';
 import type { Catalog, CumulativeMetric, Metric, SimpleMetric } from '../../catalog.js';
 import { queryError } from '../../errors.js';
 import type { Aggregate, Expr } from '../../plan.js';
 import { mapChildren, someExpr } from '../../walk.js';
 import type { Environment } from '../environment.js';
 import { bindPredicateNode, bindValue } from '../expression.js';
-import { innerScope, type ScopeItem } from '../scope.js';
+import { columnsFor, innerScope, type ScopeItem } from '../scope.js';
 import { expressionNode } from '../standalone.js';
 import { quotient } from './division.js';
 
@@ -84,14 +85,33 @@ export function aggregateOverItem(
   item: ScopeItem,
   env: Environment,
 ): Expr {
-  const scope = { ...env.scope, items: [item], parent: null };
+  const scope = { ...env.scope, items: [withMetricColumns(metric, item, env)], parent: null };
   const clause = `metric \`${metric.name}\``;
   const inner: Environment = { ...env, scope, clause, aggregates: true };
-  const value = bindValue(parsedOnce(metric.expression), inner);
+  const value = tagged(bindValue(parsedOnce(metric.expression), inner), metric.name);
   const rows: Environment = { ...inner, aggregates: false, windows: false };
   return [...(metric.filter === null ? [] : [metric.filter]), ...more]
     .map((text) => bindPredicateNode(parsedOnce(text), rows))
     .reduce(filtered, value);
+}
+
+/** A grant of a metric shows its columns to the metric, and to nothing else. */
+function withMetricColumns(metric: SimpleMetric, item: ScopeItem, env: Environment): ScopeItem {
+  const access = env.ctx.access.relations.get(metric.entity);
+  if (item.relation === null || access === undefined) return item;
+  const measured = forMetric(access, metric.name);
+  if (measured === access) return item;
+  return { ...item, columns: new Map([...columnsFor(item.relation, measured), ...item.columns]) };
+}
+
+/** Says of each aggregate in a metric's value which metric it is of. */
+function tagged(expr: Expr, metric: string): Expr {
+  const below = mapChildren(
+    expr,
+    (e) => tagged(e, metric),
+    (q) => q,
+  );
+  return below.kind === 'aggregate' ? Object.freeze({ ...below, metric } satisfies Aggregate) : below;
 }
 
 /** `expr` with `filter` on every aggregate in it. */

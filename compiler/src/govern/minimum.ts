@@ -1,0 +1,197 @@
+import type { Relation } from '../catalog.js';
+import { InternalError } from '../errors.js';
+import { resolveFunction, resolveOperator } from '../functions/index.js';
+import {
+  type Aggregate,
+  type ColumnRef,
+  type Expr,
+  type GovernedColumn,
+  type GovernedScan,
+  GROUP_KEY,
+  type GroupMinimum,
+  type Query,
+  type Select,
+  type SortKey,
+} from '../plan.js';
+import { leavesOf, mapChildren, mapQuery } from '../walk.js';
+import type { Minimum } from './groups.js';
+import { anyOf, baseOf } from './mask.js';
+import type { GovernedSlots } from './slots.js';
+
+/** The column that tells which entity a row is of, where the row may only be aggregated; see `GROUP_KEY`. */
+export function groupKeyColumn(relation: Relation, minimum: Minimum, slots: GovernedSlots): GovernedColumn {
+  const key = keyOf(relation);
+  const nothing: Expr = Object.freeze({ kind: 'null', type: key.type });
+  const expr: Expr =
+    minimum.plain === null
+      ? key
+      : Object.freeze({
+          kind: 'case',
+          arms: Object.freeze([Object.freeze({ when: allOf(minimum.plain, slots), result: nothing })]),
+          otherwise: key,
+          type: key.type,
+        });
+  return Object.freeze({ name: GROUP_KEY, type: key.type, expr, masked: 'none' });
+}
+
+export function groupMinimum(minimum: Minimum): GroupMinimum {
+  return Object.freeze({ size: minimum.size, everyRow: minimum.plain === null });
+}
+
+/** A row without a key would be nobody's, and count as shown: it is left out. Of several columns NULL counts too. */
+export function hasKey(relation: Relation): readonly Expr[] {
+  const key = keyOf(relation);
+  if (key.kind !== 'base') return [];
+  return [Object.freeze({ kind: 'null_test', arg: key, negated: true, type: 'bool' })];
+}
+
+function keyOf(relation: Relation): Expr {
+  const columns = relation.columns.filter((c) => relation.primaryKey.includes(c.name));
+  const [only] = columns;
+  if (only === undefined) throw new InternalError(`${relation.name} has no primary key to count by`);
+  if (columns.length === 1) return baseOf(only);
+  const texts = columns.map((c): Expr => {
+    const arg = baseOf(c);
+    return c.type === 'text'
+      ? arg
+      : Object.freeze({ kind: 'cast', arg, type: 'text', modifiers: Object.freeze([]), leakproof: false });
+  });
+  return Object.freeze({ kind: 'array', items: Object.freeze(texts), type: 'text[]' });
+}
+
+function allOf(conditions: readonly (readonly Expr[])[], slots: GovernedSlots): Expr {
+  const args = conditions.map((filters) => slots.ground(anyOf(filters)));
+  const [only] = args;
+  if (only === undefined) return Object.freeze({ kind: 'boolean', value: true, type: 'bool' });
+  return args.length === 1 ? only : Object.freeze({ kind: 'and', args: Object.freeze(args), type: 'bool' });
+}
+
+/**
+ * Makes every block count rows that may only be aggregated where its group, and what each aggregate takes of it,
+ * rests on enough of them: else the group is as if they were not there, whether it has none or too few.
+ */
+export function keepMinima(root: Query, slots: GovernedSlots): Query {
+  return mapQuery(root, { query: (q) => (q.kind === 'select' ? new Block(q, slots).kept() : q) });
+}
+
+export type CountedScan = GovernedScan & { readonly minimum: GroupMinimum };
+
+/** The scans of a block some of whose rows may only be aggregated. */
+export function countedScans(block: Select): readonly CountedScan[] {
+  return leavesOf(block.from).flatMap((l) =>
+    l.kind === 'governed' && l.minimum !== null ? [{ ...l, minimum: l.minimum }] : [],
+  );
+}
+
+class Block {
+  readonly #block: Select;
+  readonly #slots: GovernedSlots;
+  readonly #scans: readonly CountedScan[];
+
+  constructor(block: Select, slots: GovernedSlots) {
+    this.#block = block;
+    this.#slots = slots;
+    this.#scans = countedScans(block);
+  }
+
+  kept(): Select {
+    const block = this.#block;
+    if (this.#scans.length === 0) return block;
+    const deep = (e: Expr): Expr =>
+      e.kind === 'aggregate' ? this.#value(e) : mapChildren(e, deep, (q) => q);
+    const sorted = (k: SortKey): SortKey =>
+      typeof k.by === 'number' ? k : Object.freeze({ ...k, by: deep(k.by) });
+    const present = block.groupBy.length === 0 ? [] : [this.#isPresent()];
+    return Object.freeze({
+      ...block,
+      having: Object.freeze([...present, ...block.having.map(deep)]),
+      outputs: Object.freeze(block.outputs.map((o) => Object.freeze({ ...o, expr: deep(o.expr) }))),
+      orderBy: Object.freeze(block.orderBy.map(sorted)),
+      // A fence: no condition from outside runs on a group before it is known to be large enough.
+      offset: block.offset ?? this.#slots.literal('0', 'int8'),
+    });
+  }
+
+  /** An aggregate over the rows that count: all of them, or those that other grants show. */
+  #value(call: Aggregate): Expr {
+    const given = call.args.filter((a) => a.kind !== 'parameter').map(isGiven);
+    const when = this.#isEnough(conjunction([...optional(call.filter), ...given]));
+    const otherwise: Expr = this.#hasPlainRows
+      ? Object.freeze({ ...call, filter: conjunction([...optional(call.filter), ...this.#isPlain()]) })
+      : Object.freeze({ kind: 'null', type: call.type });
+    const arms = Object.freeze([Object.freeze({ when, result: call })]);
+    return Object.freeze({ kind: 'case', arms, otherwise, type: call.type });
+  }
+
+  /** Whether a group is there at all. */
+  #isPresent(): Expr {
+    const enough = this.#isEnough(null);
+    if (!this.#hasPlainRows) return enough;
+    const rows = count([], false, conjunction(this.#isPlain()));
+    const some = comparison('>', rows, this.#slots.literal('0', 'int8'));
+    return Object.freeze({ kind: 'or', args: Object.freeze([enough, some]), type: 'bool' });
+  }
+
+  #isEnough(filter: Expr | null): Expr {
+    const each = this.#scans.map((s) =>
+      comparison('>=', count([keyRef(s)], true, filter), this.#slots.literal(String(s.minimum.size), 'int8')),
+    );
+    return conjunction(each) ?? FALSE;
+  }
+
+  get #hasPlainRows(): boolean {
+    return this.#scans.every((s) => !s.minimum.everyRow);
+  }
+
+  #isPlain(): readonly Expr[] {
+    return this.#scans.map((s) =>
+      Object.freeze({ kind: 'null_test', arg: keyRef(s), negated: false, type: 'bool' }),
+    );
+  }
+}
+
+const FALSE: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
+
+export function keyRef(scan: GovernedScan): ColumnRef {
+  const column = scan.columns.find((c) => c.name === GROUP_KEY);
+  if (column === undefined) throw new InternalError(`scan of ${scan.relation.name} has no key to count by`);
+  return Object.freeze({ kind: 'column', source: scan.id, name: GROUP_KEY, type: column.type });
+}
+
+function isGiven(arg: Expr): Expr {
+  return Object.freeze({ kind: 'null_test', arg, negated: true, type: 'bool' });
+}
+
+function optional(expr: Expr | null): readonly Expr[] {
+  return expr === null ? [] : [expr];
+}
+
+function conjunction(args: readonly Expr[]): Expr | null {
+  const [only] = args;
+  if (only === undefined) return null;
+  return args.length === 1
+    ? only
+    : Object.freeze({ kind: 'and', args: Object.freeze([...args]), type: 'bool' });
+}
+
+function count(args: readonly Expr[], distinct: boolean, filter: Expr | null): Aggregate {
+  const found = resolveFunction('count', ['text']);
+  if (found === 'none' || found === 'ambiguous') throw new InternalError('the function table has no count');
+  return Object.freeze({
+    kind: 'aggregate',
+    definition: found.definition,
+    args: Object.freeze([...args]),
+    distinct,
+    filter,
+    orderBy: Object.freeze([]),
+    metric: null,
+    type: 'int8',
+  });
+}
+
+function comparison(name: '>' | '>=', left: Expr, right: Expr): Expr {
+  const found = resolveOperator(name, 'int8', 'int8');
+  if (found === 'none' || found === 'ambiguous')
+    throw new InternalError(`the operator table has no ${name} of int8`);
+  return Object.freeze({ kind: 'operation', definition: found.definition, left, right, type: 'bool' });
+}

@@ -1,0 +1,91 @@
+import { InternalError } from '../errors.js';
+import { type Expr, GROUP_KEY, type Query, type Select } from '../plan.js';
+import { allQueries, childrenOf, exprsOf, leavesOf } from '../walk.js';
+import { type CountedScan, countedScans } from './minimum.js';
+
+/**
+ * The last check of rows that may only be aggregated: the block that scans them groups, is fenced, drops groups that
+ * are too small, and has no aggregate that does not ask first how many of them it rests on.
+ *
+ * @throws InternalError; a caller's mistake cannot cause one
+ */
+export function verifyMinima(root: Query): void {
+  for (const block of allQueries(root)) {
+    const scans = block.kind === 'select' ? countedScans(block) : [];
+    if (block.kind !== 'select' || scans.length === 0) {
+      for (const e of exprsOf(block)) refuseKeys(e);
+      continue;
+    }
+    const [first] = block.having;
+    const grouped = block.grouped && block.offset !== null;
+    const kept = block.groupBy.length === 0 || (first !== undefined && asksFor(first, scans));
+    if (!grouped || !kept || leavesOf(block.from).some((l) => l.kind !== 'governed')) {
+      throw new InternalError('a block shows rows that may only be aggregated');
+    }
+    verifyBlock(block, scans);
+  }
+}
+
+function verifyBlock(block: Select, scans: readonly CountedScan[]): void {
+  const rest = block.groupBy.length === 0 ? block.having : block.having.slice(1);
+  const sorted = block.orderBy.flatMap((k) => (typeof k.by === 'number' ? [] : [k.by]));
+  for (const e of [...block.outputs.map((o) => o.expr), ...rest, ...sorted]) verifyValue(e, scans);
+  for (const e of [...block.where, ...block.groupBy, ...block.distinctOn]) refuseKeys(e);
+}
+
+function verifyValue(expr: Expr, scans: readonly CountedScan[]): void {
+  const [arm] = expr.kind === 'case' ? expr.arms : [];
+  if (expr.kind === 'case' && arm?.result.kind === 'aggregate' && asksFor(arm.when, scans)) {
+    const { otherwise } = expr;
+    const isNothing = otherwise.kind === 'null';
+    if (!isNothing && !(otherwise.kind === 'aggregate' && leavesOut(otherwise.filter, scans)))
+      throw new InternalError('an aggregate falls back to rows that may only be aggregated');
+    return;
+  }
+  if (expr.kind === 'aggregate' || isKey(expr))
+    throw new InternalError('an aggregate does not ask how many rows it rests on');
+  for (const child of childrenOf(expr)) verifyValue(child, scans);
+}
+
+/** Whether a condition holds only where there are enough keys of every scan, or a row that others show. */
+function asksFor(condition: Expr, scans: readonly CountedScan[]): boolean {
+  if (condition.kind === 'or') {
+    const [enough, some, ...more] = condition.args;
+    if (enough === undefined || some?.kind !== 'operation' || more.length > 0) return false;
+    const counts = some.left?.kind === 'aggregate' && leavesOut(some.left.filter, scans);
+    return counts && asksFor(enough, scans);
+  }
+  const each = conjunctsOf(condition);
+  return scans.every((s) =>
+    each.some(
+      (e) =>
+        e.kind === 'operation' &&
+        e.definition.name === '>=' &&
+        e.left?.kind === 'aggregate' &&
+        e.left.distinct &&
+        e.left.args.some((a) => isKey(a) && a.source === s.id) &&
+        e.right.kind === 'parameter',
+    ),
+  );
+}
+
+/** Whether a filter leaves out every row that may only be aggregated. */
+function leavesOut(filter: Expr | null, scans: readonly CountedScan[]): boolean {
+  const each = filter === null ? [] : conjunctsOf(filter);
+  return scans.every((s) =>
+    each.some((e) => e.kind === 'null_test' && !e.negated && isKey(e.arg) && e.arg.source === s.id),
+  );
+}
+
+function conjunctsOf(expr: Expr): readonly Expr[] {
+  return expr.kind === 'and' ? expr.args.flatMap(conjunctsOf) : [expr];
+}
+
+function isKey(expr: Expr): expr is Extract<Expr, { kind: 'column' }> {
+  return expr.kind === 'column' && expr.name === GROUP_KEY;
+}
+
+function refuseKeys(expr: Expr): void {
+  if (isKey(expr)) throw new InternalError('the key that rows are counted by is read');
+  childrenOf(expr).forEach(refuseKeys);
+}
