@@ -379,6 +379,13 @@ export const ERRORS = Object.freeze({
     message: () => 'there is nothing at this path',
     hint: none,
   }),
+  foreignOrigin: entry<Nothing>({
+    code: 'E4030',
+    sqlstate: '28000',
+    http: 403,
+    message: () => 'this host or origin is not served here',
+    hint: () => 'the operator names others with OSL_MCP_HOSTS and OSL_MCP_ORIGINS',
+  }),
   methodNotAllowed: entry<{ allowed: string }>({
     code: 'E4050',
     sqlstate: '0A000',

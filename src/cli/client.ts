@@ -63,16 +63,24 @@ export async function postSample(url: string, token: string, body: SampleBody): 
   return post(url, '/osl/sample', token, body);
 }
 
+/** Reads what the server says of the graph: `/osl/schema` and its neighbours. @throws Failure where nobody answers */
+export async function getDocument(url: string, path: string, token: string): Promise<Reply> {
+  return send(url, path, { headers: { authorization: `Bearer ${token}` } });
+}
+
 async function post(url: string, path: string, token: string, body: object): Promise<Reply> {
+  return send(url, path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+}
+
+async function send(url: string, path: string, request: RequestInit): Promise<Reply> {
   let response: Response;
   let text: string;
   try {
-    response = await fetch(`${url}${path}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-      redirect: 'error', // the token is for this server only
-    });
+    response = await fetch(`${url}${path}`, { ...request, redirect: 'error' }); // the token is for this server only
     text = await response.text();
   } catch (error) {
     throw unreachable(url, error);

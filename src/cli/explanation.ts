@@ -1,7 +1,5 @@
-import { visible } from './output.js';
+import { type Fields, fieldsOf, membersOf, textOf as text } from './fields.js';
 import { formatTable } from './table.js';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** What the server says of a question, for people: the plan as a tree, the columns as a table. */
 export function formatExplanation(body: Fields): string {
@@ -67,16 +65,4 @@ function isNothing(value: unknown): boolean {
 
 function list(value: unknown): string {
   return Array.isArray(value) && value.length > 0 ? value.map(text).join(', ') : 'none';
-}
-
-function text(value: unknown): string {
-  return visible(typeof value === 'object' && value !== null ? JSON.stringify(value) : String(value ?? ''));
-}
-
-function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
-}
-
-function membersOf(value: unknown): readonly Fields[] {
-  return Array.isArray(value) ? value.map(fieldsOf) : [];
 }

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { InternalError, QueryError, queryError } from 'osl-compiler';
+import { type McpOptions, mcpRoute } from '../mcp/route.js';
 import type { Service } from '../service.js';
 import { publicError } from '../spine/index.js';
 import { turnAway } from '../spine/visit.js';
@@ -24,6 +25,8 @@ export interface RestOptions {
   readonly requestTimeoutMs?: number;
   /** Open sessions of the wire frontend, for `/metrics`. */
   readonly wireSessions?: () => number;
+  /** Of the `/mcp` endpoint; this machine only, unless told. */
+  readonly mcp?: Partial<McpOptions>;
 }
 
 export interface RestServer {
@@ -36,6 +39,13 @@ export interface RestServer {
   close(deadlineMs: number): Promise<void>;
 }
 
+const LOCAL_MCP: McpOptions = {
+  publicUrl: null,
+  hosts: [],
+  origins: [],
+  authorizationServers: [],
+  version: '0',
+};
 const REQUEST_TIMEOUT_MS = 30_000;
 const CHECK_MS = 1_000;
 /** Beyond the longest execution: after so long without a byte a reader has gone. */
@@ -75,6 +85,7 @@ export async function createRestServer(service: Service, options: RestOptions = 
   queryRoute(app, service, inflight);
   sampleRoute(app, service, inflight);
   graphRoutes(app, service);
+  mcpRoute(app, service, inflight, { ...LOCAL_MCP, ...options.mcp });
   conformanceRoute(app, service);
   healthRoutes(app, service, inflight);
   metricsRoute(app, service, telemetry);

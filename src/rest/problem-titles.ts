@@ -20,6 +20,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E2102', 'No access'],
   ['E2103', 'Aggregates only'],
   ['E3001', 'Invalid token'],
+  ['E4030', 'Origin not served'],
   ['E4040', 'Not found'],
   ['E4050', 'Method not allowed'],
   ['E4130', 'Body too large'],

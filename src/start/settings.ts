@@ -23,6 +23,16 @@ export interface Settings {
   readonly content: ContentSettings;
   /** Permitted passages that are compared one by one; above, candidates are found first. */
   readonly exactUpTo: number;
+  readonly mcp: McpSettings;
+}
+
+/** Whom `/mcp` serves beside this machine, and what it says of itself to clients without a token. */
+export interface McpSettings {
+  /** The origin under which clients reach this server; null: what they called it. */
+  readonly publicUrl: string | null;
+  readonly hosts: readonly string[];
+  readonly origins: readonly string[];
+  readonly authorizationServers: readonly string[];
 }
 
 /** A fault that the operator can mend: one line on standard error, and exit status 2. */
@@ -68,6 +78,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     },
     content: contentSettings(env),
     exactUpTo: integer(env, 'OSL_RETRIEVE_EXACT_UP_TO', 30_000, 0, 1_000_000_000),
+    mcp: mcpSettings(env),
     ...over,
   });
 }
@@ -80,6 +91,33 @@ function integer(env: Environment, name: string, fallback: number, least: number
     throw new StartProblem(`${name} must be a whole number from ${least} to ${most}, not \`${text}\``);
   }
   return value;
+}
+
+function mcpSettings(env: Environment): McpSettings {
+  const url = env['OSL_PUBLIC_URL'] ?? '';
+  const names = (name: string): readonly string[] =>
+    (env[name] ?? '')
+      .split(',')
+      .map((n) => n.trim())
+      .filter((n) => n !== '');
+  const hosts = names('OSL_MCP_HOSTS').map((n) => n.toLowerCase());
+  const rest = {
+    origins: names('OSL_MCP_ORIGINS'),
+    authorizationServers: names('OSL_AUTHORIZATION_SERVERS'),
+  };
+  if (url === '') return { publicUrl: null, hosts, ...rest };
+  const { origin, hostname } = originIn(url);
+  return { publicUrl: origin, hosts: [...hosts, hostname], ...rest, origins: [...rest.origins, origin] };
+}
+
+function originIn(url: string): URL {
+  try {
+    const parsed = new URL(url);
+    if (parsed.protocol === 'https:' || parsed.protocol === 'http:') return parsed;
+  } catch {
+    // said below
+  }
+  throw new StartProblem(`OSL_PUBLIC_URL must be an http or https URL, not \`${url}\``);
 }
 
 /** OpenAI-compatible endpoints, by environment. A key is named, never given: it is read when it is sent. */

@@ -96,7 +96,10 @@ async function listen(
     .warm()
     .catch((error: unknown) => service.log.warn('the catalog is not warm', { error: String(error) }));
   const pg = createPgFrontend(service, { ...(tls === null ? {} : { tls }), catalogs });
-  const rest = await createRestServer(service, { wireSessions: () => pg.connections });
+  const rest = await createRestServer(service, {
+    wireSessions: () => pg.connections,
+    mcp: { ...settings.mcp, version: version() },
+  });
   closing.push(async (deadlineMs) => {
     await Promise.all([rest.close(deadlineMs), pg.stop(deadlineMs)]);
   });

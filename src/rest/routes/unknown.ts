@@ -12,6 +12,8 @@ export const METHODS: ReadonlyMap<string, string> = new Map([
   ['/osl/schema/resolve', 'GET, HEAD'],
   ['/osl/domain-map', 'GET, HEAD'],
   ['/osl/conformance', 'GET, HEAD'],
+  ['/mcp', 'POST'],
+  ['/.well-known/oauth-protected-resource/mcp', 'GET, HEAD'],
   ['/health', 'GET, HEAD'],
   ['/ready', 'GET, HEAD'],
   ['/metrics', 'GET, HEAD'],

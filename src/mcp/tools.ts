@@ -1,0 +1,205 @@
+import { fromJsonSchema, McpServer, type ServerContext } from '@modelcontextprotocol/server';
+import { excerptOf, PARTS, type Part } from './excerpt.js';
+import { objectIn, type RestClient, send, unreachable } from './rest-client.js';
+import { refusedResult, resultOf } from './results.js';
+import { readAnswer } from './rows.js';
+
+export interface ToolOptions {
+  readonly version: string;
+  /** Bytes of JSON that one result carries at most; the text beside the structured content has as many again. */
+  readonly maxBytes?: number;
+}
+
+export const DEFAULT_MAX_BYTES = 131_072;
+
+const INSTRUCTIONS = `A governed semantic layer. Read semantic_schema first: it lists what this caller may ask about, with
+examples that run as they are. Write OSL-SQL (PostgreSQL's SELECT over osl.entities.<name>, RETRIEVE and TRAVERSE),
+check it with semantic_explain, run it with semantic_query. A value that reads [redacted] is masked for this caller;
+asking in another way does not unmask it. Where a result says truncated, aggregate, filter or add LIMIT.`;
+
+interface Question {
+  readonly osql: string;
+  readonly parameters?: readonly unknown[];
+}
+
+const QUESTION = fromJsonSchema<Question>({
+  type: 'object',
+  properties: {
+    osql: { type: 'string', minLength: 1, description: 'One SELECT in OSL-SQL.' },
+    parameters: {
+      type: 'array',
+      items: { type: ['string', 'number', 'boolean', 'null'] },
+      description: 'Values of $1, $2, …',
+    },
+  },
+  required: ['osql'],
+  additionalProperties: false,
+});
+
+interface SchemaWish {
+  readonly names?: readonly string[];
+  readonly parts?: readonly Part[];
+}
+
+const SCHEMA_WISH = fromJsonSchema<SchemaWish>({
+  type: 'object',
+  properties: {
+    names: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'Only entities, facets, metrics and relationships of these names.',
+    },
+    parts: { type: 'array', items: { enum: [...PARTS] }, description: 'Only these lists of the schema.' },
+  },
+  additionalProperties: false,
+});
+
+const HEAD = {
+  request_id: { type: ['string', 'null'], description: 'The call in the audit log.' },
+  row_count: { type: 'integer' },
+  truncated: { type: 'boolean', description: 'Something was left out; `hint` says how to ask for less.' },
+  hint: { type: 'string' },
+} as const;
+
+function output(properties: Readonly<Record<string, unknown>>) {
+  return fromJsonSchema<Record<string, unknown>>({
+    type: 'object',
+    properties: { ...HEAD, ...properties },
+    required: ['request_id', 'row_count', 'truncated'],
+  });
+}
+
+const ROWS = output({
+  form: { type: 'string' },
+  columns: { type: 'array', items: { type: 'object' } },
+  rows: { type: 'array', items: { type: 'object' } },
+  available_rows: {
+    type: 'integer',
+    description: 'Rows that the engine answered, of which `rows` has what fits.',
+  },
+});
+const PLAN = output({ plan: { type: 'object' }, columns: { type: 'array' }, objects: { type: 'array' } });
+const SCHEMA = output({ schema: { type: 'object' } });
+
+const READ_ONLY = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
+
+/**
+ * The three tools over the REST surface. They add nothing and hide nothing: the engine decides who may ask, limits,
+ * masks and records, and what it refuses is an error here, with its status and envelope.
+ */
+export function createSemanticServer(client: RestClient, options: ToolOptions): McpServer {
+  const server = new McpServer(
+    { name: 'osl-gateway', version: options.version },
+    { instructions: INSTRUCTIONS, capabilities: { tools: { listChanged: false } } },
+  );
+  const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
+  server.registerTool(
+    'semantic_query',
+    {
+      title: 'Ask the semantic layer',
+      description:
+        'Runs one OSL-SQL SELECT (structured, RETRIEVE, TRAVERSE, Joint or cross-modal join) as the caller.',
+      inputSchema: QUESTION,
+      outputSchema: ROWS,
+      annotations: READ_ONLY,
+    },
+    (question, context) => answered(() => query(client, question, maxBytes, context)),
+  );
+  server.registerTool(
+    'semantic_explain',
+    {
+      title: 'Check a question',
+      description: 'Validates and plans one OSL-SQL SELECT without running it. Reads no data.',
+      inputSchema: QUESTION,
+      outputSchema: PLAN,
+      annotations: READ_ONLY,
+    },
+    (question, context) => answered(() => explain(client, question, maxBytes, context)),
+  );
+  server.registerTool(
+    'semantic_schema',
+    {
+      title: 'What there is to ask about',
+      description:
+        'Entities, columns, keys, metrics, text facets, relationships, functions and forms that the caller may use, with examples.',
+      inputSchema: SCHEMA_WISH,
+      outputSchema: SCHEMA,
+      annotations: READ_ONLY,
+    },
+    (wish, context) => answered(() => schema(client, wish, maxBytes, context)),
+  );
+  return server;
+}
+
+async function answered(call: () => Promise<ReturnType<typeof resultOf>>) {
+  try {
+    return await call();
+  } catch (error) {
+    return refusedResult(error);
+  }
+}
+
+async function query(client: RestClient, question: Question, maxBytes: number, context: ServerContext) {
+  const { signal } = context.mcpReq;
+  const response = await send(client, {
+    path: '/osl/query',
+    body: { ...question },
+    accept: 'application/x-ndjson',
+    signal,
+  });
+  const { rows, trailer } = await readAnswer(response, maxBytes);
+  const { request_id: id, row_count: available, truncated, ...rest } = trailer;
+  const cut = typeof available === 'number' && rows.length < available;
+  const hint = cut
+    ? `${rows.length} of ${available} rows fit into one result: select fewer columns, filter, aggregate, or page with ORDER BY, LIMIT and OFFSET`
+    : truncated === true
+      ? 'the engine held rows back: filter, aggregate or add LIMIT'
+      : null;
+  return resultOf({
+    request_id: typeof id === 'string' ? id : null,
+    row_count: rows.length,
+    truncated: cut || truncated === true,
+    ...(hint === null ? {} : { hint }),
+    ...(cut ? { available_rows: available } : {}),
+    rows,
+    ...rest,
+  });
+}
+
+async function explain(client: RestClient, question: Question, maxBytes: number, context: ServerContext) {
+  const { signal } = context.mcpReq;
+  const body = { ...question, explain: true };
+  const accept = 'application/json';
+  const response = await send(client, { path: '/osl/query', body, accept, signal });
+  const { text, fields } = await bodyOf(response);
+  const id = idOf(response);
+  if (Buffer.byteLength(text) <= maxBytes) {
+    return resultOf({ ...fields, request_id: id, row_count: 0, truncated: false });
+  }
+  const { form, objects } = fields;
+  const hint = 'the question is valid, but its plan is larger than one result: split the question';
+  return resultOf({ request_id: id, row_count: 0, truncated: true, hint, form, objects });
+}
+
+async function schema(client: RestClient, wish: SchemaWish, maxBytes: number, context: ServerContext) {
+  const { signal } = context.mcpReq;
+  const accept = 'application/json';
+  const response = await send(client, { path: '/osl/schema?governed=true', accept, signal });
+  const { fields } = await bodyOf(response);
+  const { schema: excerpt, truncated, hint } = excerptOf(fields, wish, maxBytes);
+  const told = hint === null ? {} : { hint };
+  return resultOf({ request_id: idOf(response), row_count: 0, truncated, ...told, schema: excerpt });
+}
+
+async function bodyOf(response: Response) {
+  const text = await response.text().catch(() => {
+    throw unreachable();
+  });
+  const fields = objectIn(text);
+  if (fields === null) throw unreachable();
+  return { text, fields };
+}
+
+function idOf(response: Response): string | null {
+  return response.headers.get('x-request-id');
+}

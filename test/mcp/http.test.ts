@@ -1,0 +1,287 @@
+import t, { test } from 'tap';
+import { freshAddress, startRest } from '../rest/fixture.js';
+import { type Called, call, connected, newClient, REVISIONS, transportTo } from './support.js';
+
+const MAX_BYTES = 4_000;
+t.setTimeout(120_000);
+const rest = await startRest({
+  mcp: { maxBytes: MAX_BYTES, hosts: ['osl.example'], origins: ['https://app.example'] },
+});
+const SOME = 'select id, name, email from osl.entities.customer where id <= 2 order by id';
+
+/** A result says the same twice, and always what every result says. */
+function sound({ content, text }: Called): boolean {
+  const { request_id: id, row_count: rows, truncated } = content;
+  return (
+    JSON.stringify(content) === JSON.stringify(text) &&
+    (id === null || typeof id === 'string') &&
+    typeof rows === 'number' &&
+    typeof truncated === 'boolean'
+  );
+}
+
+test('MCP over HTTP', async (t) => {
+  t.teardown(() => rest.close());
+
+  for (const revision of REVISIONS) {
+    await t.test(`a client that opens as \`${revision}\``, async (t) => {
+      const client = await connected(rest, 'user:ann', revision);
+      t.teardown(() => client.close());
+
+      t.equal(client.getNegotiatedProtocolVersion(), revision === 'legacy' ? '2025-11-25' : '2026-07-28');
+
+      await t.test('finds three tools, always in this order, none of which changes anything', async (t) => {
+        const first = await client.listTools();
+        t.strictSame(
+          first.tools.map((tool) => tool.name),
+          ['semantic_query', 'semantic_explain', 'semantic_schema'],
+        );
+        t.ok(first.tools.every((tool) => tool.annotations?.readOnlyHint === true));
+        t.strictSame((await client.listTools()).tools, first.tools);
+      });
+
+      await t.test('gets the answer of REST, and the records of both', async (t) => {
+        const called = await call(client, 'semantic_query', { osql: SOME });
+        t.ok(sound(called));
+        t.notOk(called.isError);
+        const plain = (await rest.ask('user:ann', { osql: SOME })).json();
+        const { request_id: id } = called.content;
+        t.same(without(called.content), without(plain), 'member by member');
+        t.match(await rest.trail(String(id)), [
+          { action: 'query', subject: 'user:ann', decision: 'allow' },
+          { outcome: 'ok', rows: 2 },
+        ]);
+      });
+
+      await t.test('sends values beside the text', async (t) => {
+        const called = await call(client, 'semantic_query', {
+          osql: 'select id from osl.entities.customer where id = $1 and name = $2',
+          parameters: [2, 'Bo'],
+        });
+        t.strictSame(called.content['rows'], [{ id: 2 }]);
+      });
+
+      await t.test('hears a refusal as an error, with status and envelope', async (t) => {
+        const refused: readonly (readonly [string, number, string])[] = [
+          ['select nme from osl.entities.customer', 400, 'E0512'],
+          ['delete from osl.entities.customer', 400, 'E0511'],
+          ['select 1 / (id - id) from osl.entities.customer', 502, 'E0510'],
+        ];
+        for (const [osql, status, code] of refused) {
+          const called = await call(client, 'semantic_query', { osql });
+          t.ok(called.isError && sound(called), osql);
+          t.match(called.content, { status, problem: { status, code }, row_count: 0 }, osql);
+          t.equal(
+            called.content['request_id'],
+            (called.content['problem'] as { request_id: string }).request_id,
+          );
+          t.notOk('rows' in called.content, 'an error is no empty answer');
+        }
+        for (const subject of ['user:nil', 'user:den']) {
+          const other = await connected(rest, subject, revision);
+          const osql = 'select email from osl.entities.customer';
+          const called = await call(other, 'semantic_query', { osql });
+          t.ok(called.isError);
+          t.match(called.content, {
+            status: 403,
+            problem: { code: subject === 'user:nil' ? 'E2102' : 'E2101' },
+          });
+          if (subject === 'user:nil') t.ok((await call(other, 'semantic_schema')).isError);
+          await other.close();
+        }
+      });
+
+      await t.test('is told what did not fit, and how to ask for less', async (t) => {
+        const called = await call(client, 'semantic_query', {
+          osql: 'select * from osl.entities.order order by id',
+        });
+        t.ok(sound(called));
+        const {
+          rows,
+          row_count: count,
+          available_rows: available,
+          truncated,
+          hint,
+          columns,
+        } = called.content;
+        t.equal((rows as unknown[]).length, count);
+        t.ok(Number(count) > 5 && Number(count) < 40, `${count} rows fit`);
+        t.strictSame([available, truncated], [40, true]);
+        t.match(hint, /40 rows fit.*LIMIT/);
+        t.equal((columns as unknown[]).length, 7, 'the columns are there all the same');
+        t.ok(JSON.stringify(rows).length <= MAX_BYTES);
+        const [first] = rows as { id: string }[];
+        t.equal(first?.id, '1', 'the first rows, in order');
+      });
+
+      await t.test('explains without running', async (t) => {
+        const called = await call(client, 'semantic_explain', { osql: SOME });
+        t.ok(sound(called));
+        t.match(called.content, { form: 'structured', objects: ['osl.entities.customer'], row_count: 0 });
+        t.notOk('rows' in called.content || 'sql' in called.content);
+        const [decision] = await rest.test.records(String(called.content['request_id']));
+        t.equal(decision?.action, 'explain');
+        t.ok((await call(client, 'semantic_explain', { osql: 'select nme from customer' })).isError);
+      });
+
+      await t.test('reads the schema by parts; all of it is an index', async (t) => {
+        const index = await call(client, 'semantic_schema');
+        t.ok(sound(index));
+        t.match(index.content, { truncated: true, hint: /names/ });
+        t.ok(JSON.stringify(index.content['schema']).length <= MAX_BYTES);
+        t.match(index.content['schema'], { entities: [{ name: 'customer', fqn: 'osl.entities.customer' }] });
+        const wish = { names: ['Customer', 'osl.metrics.revenue'], parts: ['entities', 'metrics', 'facets'] };
+        const some = await call(client, 'semantic_schema', wish);
+        t.match(some.content, {
+          truncated: false,
+          schema: { entities: [{ name: 'customer' }], metrics: [{ name: 'revenue' }], facets: [] },
+        });
+        const { schema } = some.content as { schema: Record<string, { columns: unknown[] }[]> };
+        t.equal(schema['entities']?.length, 1);
+        t.equal(schema['entities']?.[0]?.columns.length, 6);
+        t.notOk('functions' in schema);
+        const whole = (
+          await rest.send('/osl/schema?governed=true', {
+            headers: { authorization: `Bearer ${await rest.test.token('user:ann')}` },
+          })
+        ).json();
+        t.strictSame(schema['entities']?.[0], (whole['entities'] as unknown[])[0], 'as REST has it');
+      });
+
+      await t.test('may not say what no tool takes', async (t) => {
+        const wrong: readonly (readonly [string, Record<string, unknown>])[] = [
+          ['semantic_query', {}],
+          ['semantic_query', { osql: 1 }],
+          ['semantic_query', { osql: 'select 1', token: 'x' }],
+          ['semantic_schema', { parts: ['rows'] }],
+          ['metric_lookup', {}],
+        ];
+        for (const [name, args] of wrong) {
+          const before = (await rest.test.records()).filter((r) => r.surface === 'rest').length;
+          const said = await client.callTool({ name, arguments: args }).then(
+            (r) => r.isError === true,
+            () => true,
+          );
+          t.ok(said, `${name} ${JSON.stringify(args)}`);
+          const after = (await rest.test.records()).filter((r) => r.surface === 'rest').length;
+          t.equal(after, before, 'the engine was not asked');
+        }
+      });
+
+      await t.test('calls side by side, each as its own caller', async (t) => {
+        const subjects = ['user:ann', 'user:ada', 'user:eu', 'user:us'];
+        const clients = await Promise.all(subjects.map((s) => connected(rest, s, revision)));
+        const osql = 'select id, email from osl.entities.customer order by id';
+        const answers = await Promise.all(
+          Array.from({ length: 24 }, (_, i) => call(clients[i % 4] ?? client, 'semantic_query', { osql })),
+        );
+        for (const [i, { content }] of answers.entries()) {
+          const expected = (await rest.ask(subjects[i % 4] ?? '', { osql })).json()['rows'];
+          t.strictSame(content['rows'], expected, `${subjects[i % 4]}`);
+        }
+        await Promise.all(clients.map((c) => c.close()));
+      });
+    });
+  }
+
+  const send = (headers: Record<string, string>, method = 'POST') =>
+    rest.send('/mcp', {
+      method,
+      from: freshAddress(),
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...headers,
+      },
+      ...(method === 'POST' ? { body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } } : {}),
+    });
+
+  await t.test('who has no good token is told where tokens come from', async (t) => {
+    for (const [authorization, code, challenge] of [
+      [null, 'E2102', 'Bearer resource_metadata='],
+      ['Bearer x', 'E3001', 'Bearer error="invalid_token", resource_metadata='],
+    ] as const) {
+      const reply = await send(authorization === null ? {} : { authorization });
+      t.match(reply.json(), { status: 401, code });
+      t.equal(reply.status, 401);
+      const metadata = `http://127.0.0.1:${rest.port}/.well-known/oauth-protected-resource/mcp`;
+      t.equal(reply.headers['www-authenticate'], `${challenge}"${metadata}"`);
+      t.match(await rest.trail(reply.requestId), [{ action: 'mcp', subject: null, decision: 'deny', code }]);
+      const [record] = await rest.test.records(reply.requestId);
+      t.equal(record?.surface, 'mcp');
+    }
+    const about = await rest.send('/.well-known/oauth-protected-resource/mcp');
+    t.match(about.json(), {
+      resource: `http://127.0.0.1:${rest.port}/mcp`,
+      bearer_methods_supported: ['header'],
+    });
+    for (const revision of REVISIONS) {
+      const client = newClient(revision);
+      await t.rejects(client.connect(transportTo(rest, { authorization: 'Bearer wrong' })), revision);
+    }
+  });
+
+  await t.test('pages of other origins, and other names for this machine, are refused', async (t) => {
+    const authorization = `Bearer ${await rest.test.token('user:ann')}`;
+    const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+    const tried: readonly (readonly [Record<string, string>, boolean])[] = [
+      [{}, true],
+      [{ origin: 'http://localhost:3000' }, true],
+      [{ origin: 'https://app.example' }, true],
+      [{ host: 'osl.example' }, true],
+      [{ host: '192.0.2.7:8642' }, true],
+      [{ origin: 'https://evil.example' }, false],
+      [{ origin: 'http://app.example' }, false],
+      [{ origin: 'null' }, false],
+      [{ origin: 'https://localhost.evil.example' }, false],
+      [{ host: 'evil.example' }, false],
+      [{ host: 'localhost.evil.example:8642' }, false],
+      [{ host: 'evil.example', origin: 'http://evil.example' }, false],
+    ];
+    for (const [headers, served] of tried) {
+      const reply = await rest.send('/mcp', {
+        method: 'POST',
+        from: freshAddress(),
+        headers: {
+          authorization,
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          ...headers,
+        },
+        body: ping,
+      });
+      const name = JSON.stringify(headers);
+      if (served) t.equal(reply.status, 200, name);
+      else {
+        t.match(reply.json(), { status: 403, code: 'E4030' }, name);
+        t.match(await rest.trail(reply.requestId), [{ action: 'mcp', decision: 'deny', code: 'E4030' }]);
+      }
+    }
+  });
+
+  await t.test('there are no sessions to open or to end', async (t) => {
+    const authorization = `Bearer ${await rest.test.token('user:ann')}`;
+    for (const method of ['GET', 'DELETE']) {
+      const reply = await send({ authorization }, method);
+      t.match(reply.json(), { status: 405, code: 'E4050' });
+      t.equal(reply.headers['allow'], 'POST');
+    }
+    const faulty = await rest.send('/mcp', {
+      method: 'POST',
+      headers: {
+        authorization,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
+      body: '{',
+    });
+    t.equal(faulty.status, 400);
+  });
+
+  t.match(await rest.test.verdict(), { integrity: 'intact', openDecisions: 0 });
+});
+
+function without(envelope: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { request_id: _, ...others } = envelope;
+  return others;
+}
