@@ -5,6 +5,7 @@ import { CODES } from './codes.js';
 import type { Diagnostic, Path, Problem, Range } from './diagnostic.js';
 import { ManifestProblems, pointer } from './diagnostic.js';
 import { offsetInSource } from './scalar-offset.js';
+import { simpleYaml } from './simple-yaml.js';
 import { plainValue } from './value.js';
 
 /** Bytes. A manifest of 10,000 entities has about 10 MiB. */
@@ -56,12 +57,13 @@ export async function readText(file: string): Promise<string> {
  */
 export function parseSource(text: string, file: string): YamlSource {
   if (text.length > LARGEST_FILE) throw tooLarge(file);
-  const lines = new LineCounter();
-  const document = parsed(text, file, lines);
-  const source = new ParsedSource(file, text, document, lines);
-  const { value, problems } = plainValue(document);
+  const simple = simpleYaml(text);
+  if (simple !== undefined) return new ParsedSource(file, text, simple);
+  const parts = parsed(text, file);
+  const { value, problems } = plainValue(parts.document);
+  const source = new ParsedSource(file, text, value, parts);
   raise(source, problems);
-  return source.withValue(value);
+  return source;
 }
 
 /** Throws ManifestProblems if there is a problem. */
@@ -89,7 +91,14 @@ function inFileOrder(a: Diagnostic, b: Diagnostic): number {
   return a.range.start.line - b.range.start.line || a.range.start.column - b.range.start.column;
 }
 
-function parsed(text: string, file: string, lines: LineCounter): Document.Parsed {
+/** A file with the place of every part. */
+interface Parts {
+  readonly document: Document.Parsed;
+  readonly lines: LineCounter;
+}
+
+function parsed(text: string, file: string): Parts {
+  const lines = new LineCounter();
   let document: Document.Parsed;
   try {
     // Repeated keys are found by `plainValue`: this option compares every pair of keys.
@@ -104,7 +113,7 @@ function parsed(text: string, file: string, lines: LineCounter): Document.Parsed
     throw error;
   }
   const faults = [...document.errors, ...document.warnings];
-  if (faults.length === 0) return document;
+  if (faults.length === 0) return { document, lines };
   // The first only: what follows mostly comes of it.
   throw new ManifestProblems(
     faults
@@ -142,30 +151,25 @@ class ParsedSource implements YamlSource {
   readonly file: string;
   readonly text: string;
   readonly value: unknown;
-  readonly #document: Document.Parsed;
-  readonly #lines: LineCounter;
+  #parts: Parts | null;
 
-  constructor(
-    file: string,
-    text: string,
-    document: Document.Parsed,
-    lines: LineCounter,
-    value: unknown = null,
-  ) {
+  /** Without `parts` they are made when a place is asked for: mostly nothing is wrong. */
+  constructor(file: string, text: string, value: unknown, parts: Parts | null = null) {
     this.file = file;
     this.text = text;
     this.value = value;
-    this.#document = document;
-    this.#lines = lines;
+    this.#parts = parts;
   }
 
-  withValue(value: unknown): ParsedSource {
-    return new ParsedSource(this.file, this.text, this.#document, this.#lines, value);
+  get #whole(): Parts {
+    this.#parts ??= parsed(this.text, this.file);
+    return this.#parts;
   }
 
   locate(path: Path, options: Place = {}): Range {
-    if (options.span !== undefined) return rangeOf(this.#lines, options.span[0], options.span[1]);
-    let node: Node | null = this.#document.contents;
+    const { document, lines } = this.#whole;
+    if (options.span !== undefined) return rangeOf(lines, options.span[0], options.span[1]);
+    let node: Node | null = document.contents;
     let key: Node | null = null;
     let reached = 0;
     for (const step of path) {
@@ -186,20 +190,21 @@ class ParsedSource implements YamlSource {
   #inside(scalar: Scalar, offset: number): Range {
     const [start, end] = bounds(scalar);
     const at = offsetInSource(this.text, start, end, `${scalar.value}`, offset);
-    return rangeOf(this.#lines, at, Math.max(at + 1, wordEnd(this.text, at, end)));
+    return rangeOf(this.#whole.lines, at, Math.max(at + 1, wordEnd(this.text, at, end)));
   }
 
   #resolve(node: Node | null): Node | null {
-    return isAlias(node) ? (node.resolve(this.#document) ?? null) : node;
+    return isAlias(node) ? (node.resolve(this.#whole.document) ?? null) : node;
   }
 
   #rangeOf(node: Node | null): Range {
-    if (node === null) return rangeOf(this.#lines, 0, 0);
+    const { lines } = this.#whole;
+    if (node === null) return rangeOf(lines, 0, 0);
     const [start, end] = bounds(node);
     // A block is marked by its first line only: a caret under the whole of it would help nobody.
     const newline = this.text.indexOf('\n', start);
     const stop = isScalar(node) || newline === -1 || newline > end ? end : newline;
-    return rangeOf(this.#lines, start, stop);
+    return rangeOf(lines, start, stop);
   }
 }
 

@@ -13,8 +13,24 @@ import { innerScope, type ScopeColumn } from './scope.js';
 /** What makes an expression a statement, so that the one parser serves both. */
 const PREFIX = 'select ';
 
+/** Syntax trees of texts that manifest and policy repeat; nothing changes a tree. */
+const NODES = new Map<string, Node>();
+const MOST_NODES = 1_000;
+/** UTF-16 units; longer texts are parsed each time. */
+const LONGEST_KEPT = 2_048;
+
 /** Parses `text` as exactly one value expression: metrics and policy predicates are written so. */
 export function expressionNode(text: string): Node {
+  const known = NODES.get(text);
+  if (known !== undefined) return known;
+  const node = parsedExpression(text);
+  if (text.length > LONGEST_KEPT) return node;
+  if (NODES.size >= MOST_NODES) NODES.clear();
+  NODES.set(text, node);
+  return node;
+}
+
+function parsedExpression(text: string): Node {
   const { node } = parse(`${PREFIX}${text}`);
   const select = 'SelectStmt' in node ? node.SelectStmt : {};
   const target = select.targetList?.[0];
