@@ -76,12 +76,12 @@ export const ERRORS = Object.freeze({
     message: (p) => p.detail,
     hint: (p) => p.hint,
   }),
-  unknownFunction: entry<{ signature: string; near: string | null }>({
+  unknownFunction: entry<{ signature: string; near: string | null; takes?: string }>({
     code: 'E0511',
     sqlstate: '42883',
     http: 400,
     message: (p) => `function \`${p.signature}\` is not part of OSL-SQL`,
-    hint: (p) => perhaps(p.near),
+    hint: (p) => perhaps(p.near) ?? p.takes ?? null,
   }),
   unknownOperator: entry<{ signature: string }>({
     code: 'E0511',
@@ -90,12 +90,12 @@ export const ERRORS = Object.freeze({
     message: (p) => `operator \`${p.signature}\` is not part of OSL-SQL`,
     hint: () => 'an explicit cast may help',
   }),
-  unknownType: entry<{ type: string }>({
+  unknownType: entry<{ type: string; near?: string | null }>({
     code: 'E0511',
     sqlstate: '42704',
     http: 400,
     message: (p) => `type \`${p.type}\` is not part of OSL-SQL`,
-    hint: none,
+    hint: (p) => perhaps(p.near ?? null),
   }),
   ambiguous: entry<{ what: string; name: string }>({
     code: 'E0511',
@@ -111,19 +111,19 @@ export const ERRORS = Object.freeze({
     message: (p) => `table name \`${p.alias}\` is given twice`,
     hint: () => 'give each FROM item an alias of its own',
   }),
-  grouping: entry<{ detail: string }>({
+  grouping: entry<{ detail: string; hint?: string }>({
     code: 'E0511',
     sqlstate: '42803',
     http: 400,
     message: (p) => p.detail,
-    hint: none,
+    hint: (p) => p.hint ?? null,
   }),
-  windowing: entry<{ detail: string }>({
+  windowing: entry<{ detail: string; hint?: string }>({
     code: 'E0511',
     sqlstate: '42P20',
     http: 400,
     message: (p) => p.detail,
-    hint: none,
+    hint: (p) => p.hint ?? null,
   }),
   invalidLiteral: entry<{ type: string }>({
     code: 'E0511',
@@ -218,12 +218,12 @@ export const ERRORS = Object.freeze({
     message: () => "the body's `sql` is empty",
     hint: none,
   }),
-  unknownFacet: entry<{ facet: string }>({
+  unknownFacet: entry<{ facet: string; near?: string | null }>({
     code: 'E0241',
     sqlstate: '42704',
     http: 400,
     message: (p) => `facet \`${p.facet}\` is not declared`,
-    hint: none,
+    hint: (p) => perhaps(p.near ?? null),
   }),
   unknownModel: entry<{ model: string; near: string | null }>({
     code: 'E0254',

@@ -1,6 +1,6 @@
 import type { Node, RawStmt } from '@pgsql/types';
 import { hasSqlDetails, loadModule, parseSync, scanSync } from 'libpg-query';
-import { InternalError, queryError } from './errors.js';
+import { InternalError, type Position, queryError } from './errors.js';
 import { indexOfByte, positionAt, positionOfIndex, type SourceText } from './text.js';
 
 /** One statement of the Postgres grammar, with its offsets. Mirrors the text; nothing is resolved. */
@@ -137,6 +137,34 @@ function scan(text: string): readonly Token[] {
   } catch {
     return [];
   }
+}
+
+/** Where the statement itself begins, after white space and comments. */
+export function startOf({ original }: SourceText): Position | null {
+  const first = scan(original)[0];
+  return first === undefined ? null : positionOfIndex(original, indexOfByte(original, first.start));
+}
+
+/** The keyword that the statement begins with, in upper case. */
+export function firstWord({ original }: SourceText): string {
+  return scan(original)[0]?.word.toUpperCase() ?? '';
+}
+
+/**
+ * The byte offset, in the parsed text, of keyword `word`: the last one before `near`, or the first one after it. For
+ * what the grammar tells no place of. Undefined where there is no such word.
+ */
+export function placeOfWord(
+  source: SourceText,
+  word: string,
+  side: 'before' | 'after',
+  near: number | undefined,
+): number | undefined {
+  const at = scan(source.original)
+    .filter((t) => t.word === word)
+    .map((t) => source.quoted.reduce((offset, quote) => (quote <= offset ? offset + 1 : offset), t.start));
+  if (side === 'after') return at.find((start) => start >= (near ?? 0));
+  return at.filter((start) => start < (near ?? Number.MAX_SAFE_INTEGER)).at(-1);
 }
 
 function isOperatorCall(tokens: readonly Token[], at: number): boolean {

@@ -74,6 +74,9 @@ const ALIASES: ReadonlyMap<string, ScalarType> = new Map<string, ScalarType>([
   ['time without time zone', 'time'],
 ]);
 
+/** Every spelling of a scalar type. */
+export const TYPE_SPELLINGS: readonly string[] = Object.freeze([...ALIASES.keys()]);
+
 const BY_OID: ReadonlyMap<number, TypeName> = new Map(
   SCALAR_TYPES.flatMap((t): [number, TypeName][] => [
     [FACTS[t].oid, t],

@@ -32,20 +32,33 @@ function marked(
   { line, column }: { readonly line: number; readonly column: number },
   source: string,
 ): readonly string[] {
-  const whole = source.split(/\r\n|\n|\r/)[line - 1];
+  // Lines end as positions count them: at the line feed. What is left of a CR LF is not shown.
+  const whole = source.split('\n')[line - 1]?.replace(/\r$/, '');
   if (whole === undefined) return [];
   const at = Math.min(Math.max(column - 1, 0), whole.length);
-  const from = at > LONGEST_LINE / 2 ? at - LONGEST_LINE / 2 : 0;
-  const before = visible(whole.slice(from, at));
-  const shown = visible(whole.slice(from, from + LONGEST_LINE));
+  const fits = whole.length <= LONGEST_LINE;
+  const from = fits ? 0 : boundary(whole, Math.max(0, at - LONGEST_LINE / 2));
+  const before = drawn(whole.slice(from, at));
+  const shown = drawn(whole.slice(from, boundary(whole, from + LONGEST_LINE)));
   const gutter = `${line}`.padStart(5);
-  const caret = '^'.repeat(Math.max(1, wordLength(whole.slice(at))));
+  const caret = '^'.repeat(Math.max(1, widthOf(drawn(wordIn(whole.slice(at))))));
   return [`${gutter} | ${shown}`, `      | ${' '.repeat(widthOf(before))}${caret}`];
 }
 
-/** Of the word, name or quoted name that `text` begins with. */
-function wordLength(text: string): number {
-  return /^("[^"]*"|'[^']*'|[\p{L}\p{N}_$]+)/u.exec(text)?.[0].length ?? 1;
+/** `index`, or one before it where it would cut a character in two. */
+function boundary(text: string, index: number): number {
+  const code = text.charCodeAt(index);
+  return code >= 0xdc00 && code <= 0xdfff ? index - 1 : index;
+}
+
+/** A line as it is shown: tabs as blanks, so that the caret below does not depend on the terminal's tab stops. */
+function drawn(text: string): string {
+  return visible(text.replaceAll('\t', '    '));
+}
+
+/** The word, name or quoted name that `text` begins with; nothing where it begins otherwise. */
+function wordIn(text: string): string {
+  return /^("(?:[^"]|"")*"|'(?:[^']|'')*'|[\p{L}\p{M}\p{N}_$]+)/u.exec(text)?.[0] ?? '';
 }
 
 function positionOf(value: unknown): ProblemBody['position'] {

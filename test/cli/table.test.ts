@@ -107,6 +107,31 @@ t.test(
       at('select\n  "日" , foo', 15, 2, 9),
       'error E0512: no\n    2 |   "日" , foo\n      |          ^^^',
     );
+    t.equal(
+      at('select "日本語" from x', 7, 1, 8),
+      'error E0512: no\n    1 | select "日本語" from x\n      |        ^^^^^^^^',
+      'a caret is as wide as the word',
+    );
+    t.equal(
+      at('select 1,\r\n\t\t"😀" , foo\r\nfrom x', 20, 2, 10),
+      'error E0512: no\n    2 |         "😀" , foo\n      |                ^^^',
+      'tabs, an emoji, CR LF',
+    );
+    t.equal(
+      at("select 'e\u0301', foo", 13, 1, 14),
+      "error E0512: no\n    1 | select 'e\u0301', foo\n      |             ^^^",
+      'a combining accent takes no room',
+    );
+    t.equal(
+      at("select 'a\rb', foo\nfrom x", 14, 1, 15),
+      "error E0512: no\n    1 | select 'a\\rb', foo\n      |                ^^^",
+      'a lone carriage return ends no line',
+    );
+    t.notMatch(
+      at(`select ${"'😀', ".repeat(60)}foo`, 367, 1, 368),
+      /[\ud800-\udbff](?![\udc00-\udfff])/,
+      'no half of a pair',
+    );
     t.match(at(`select ${'x, '.repeat(100)}foo`, 307, 1, 308), /\n {6}\| {1,70}\^\^\^$/);
     t.equal(
       formatProblem({ ...problem, position: null, hint: 'h', request_id: 'r' }, ''),

@@ -19,6 +19,7 @@ export function bindArithmetic(node: A_Expr, env: Environment): Expr {
     case 'AEXPR_OP':
     case 'AEXPR_LIKE':
     case 'AEXPR_ILIKE':
+    case 'AEXPR_SIMILAR':
       return bindOperator(name, node, env);
     case 'AEXPR_IN':
       return bindIn(name === '<>', node, env);
@@ -35,8 +36,6 @@ export function bindArithmetic(node: A_Expr, env: Environment): Expr {
     case 'AEXPR_OP_ANY':
     case 'AEXPR_OP_ALL':
       return bindQuantified(name, node, env);
-    case 'AEXPR_SIMILAR':
-      throw ctx.error('unsupported', { construct: 'SIMILAR TO', hint: 'use LIKE or ~' }, node.location);
     case undefined:
       throw ctx.error('unsupported', { construct: 'this operator', hint: null }, node.location);
     default:

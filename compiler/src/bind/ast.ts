@@ -18,6 +18,34 @@ export function kindOf(node: Node): string {
   return key.replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
 }
 
+/** What SQL calls the nodes that have no place in OSL-SQL. */
+const CONSTRUCTS: ReadonlyMap<string, string> = new Map([
+  ['CurrentOfExpr', 'CURRENT OF'],
+  ['JsonArrayAgg', 'JSON_ARRAYAGG'],
+  ['JsonArrayConstructor', 'JSON_ARRAY'],
+  ['JsonArrayQueryConstructor', 'JSON_ARRAY over a query'],
+  ['JsonFuncExpr', 'JSON_VALUE, JSON_QUERY or JSON_EXISTS'],
+  ['JsonIsPredicate', 'IS JSON'],
+  ['JsonObjectAgg', 'JSON_OBJECTAGG'],
+  ['JsonObjectConstructor', 'JSON_OBJECT'],
+  ['JsonParseExpr', 'JSON()'],
+  ['JsonScalarExpr', 'JSON_SCALAR'],
+  ['JsonSerializeExpr', 'JSON_SERIALIZE'],
+  ['JsonTable', 'JSON_TABLE'],
+  ['MergeSupportFunc', 'MERGE_ACTION'],
+  ['MultiAssignRef', 'a list of targets'],
+  ['NamedArgExpr', 'a named argument'],
+  ['RangeTableFunc', 'XMLTABLE'],
+  ['SetToDefault', 'DEFAULT'],
+  ['XmlExpr', 'an XML expression'],
+  ['XmlSerialize', 'XMLSERIALIZE'],
+]);
+
+/** What `node` is called in a refusal. */
+export function constructOf(node: Node): string {
+  return CONSTRUCTS.get(Object.keys(node)[0] ?? '') ?? kindOf(node);
+}
+
 /** Constants whose value was looked at in the tree, so that the plan depends on it. */
 const READ = new WeakSet<A_Const>();
 

@@ -1,6 +1,8 @@
 import type { FuncCall, Node, SortBy } from '@pgsql/types';
 import type { FunctionDefinition } from '../functions/definition.js';
 import { FUNCTIONS, functionsNamed, resolveFunction } from '../functions/index.js';
+import { UNIT_NAMES } from '../functions/units.js';
+import { OPERATORS } from '../operators.js';
 import type { Expr, SortKey } from '../plan.js';
 import { nearest } from '../text.js';
 import type { TypeName } from '../types.js';
@@ -29,7 +31,10 @@ export function bindCall(node: FuncCall, env: Environment): Expr {
   if (kind === 'window') {
     throw ctx.error(
       'windowing',
-      { detail: `window function \`${name}\` needs an OVER clause` },
+      {
+        detail: `window function \`${name}\` needs an OVER clause`,
+        hint: `${name}(…) OVER (PARTITION BY … ORDER BY …)`,
+      },
       node.location,
     );
   }
@@ -99,15 +104,16 @@ function structural(
         : (ctx.literalIn(bound)?.read() ?? null);
   const text = literal?.toLowerCase() ?? null;
   if (text === null || !allowed.has(text)) {
-    const units = [...allowed].join(', ');
-    const detail = `\`${name}\` takes one of these as a literal: ${units}`;
-    throw ctx.error(
-      'typeMismatch',
-      { detail, hint: null },
-      bound.kind === 'untyped' ? bound.location : location,
-    );
+    const detail = `\`${name}\` needs one of its units, as a literal`;
+    const hint = `units: ${UNIT_NAMES.filter((unit) => allowed.has(unit)).join(', ')}`;
+    throw ctx.error('typeMismatch', { detail, hint }, bound.kind === 'untyped' ? bound.location : location);
   }
   return Object.freeze({ kind: 'structural', text, type: 'text' });
+}
+
+/** Where an aggregate may stand instead. */
+export function aggregateHint(clause: string): string {
+  return clause === 'WHERE' ? 'use HAVING' : 'work it out in a derived table first';
 }
 
 function bindAggregate(name: string, node: FuncCall, env: Environment): Expr {
@@ -115,7 +121,7 @@ function bindAggregate(name: string, node: FuncCall, env: Environment): Expr {
   if (!env.aggregates) {
     throw ctx.error(
       'grouping',
-      { detail: `aggregate \`${name}\` is not allowed in ${env.clause}` },
+      { detail: `aggregate \`${name}\` is not allowed in ${env.clause}`, hint: aggregateHint(env.clause) },
       node.location,
     );
   }
@@ -124,14 +130,17 @@ function bindAggregate(name: string, node: FuncCall, env: Environment): Expr {
   const direct = (node.args ?? []).map((a) => bindExpression(a, inner));
   const within = node.agg_within_group === true;
   const sorted = ordered.map((s) => bindExpression(s.node ?? nullNode, inner));
-  const { definition, args, type } = aggregateOf(name, node, within ? [...direct, ...sorted] : direct, ctx);
-  if (within !== (definition.kind === 'ordered_set')) {
+  if (within !== (functionsNamed(name)[0]?.kind === 'ordered_set')) {
     throw ctx.error(
       'grouping',
-      { detail: `\`${name}\` ${within ? 'takes no' : 'needs'} WITHIN GROUP` },
+      {
+        detail: `\`${name}\` ${within ? 'takes no' : 'needs'} WITHIN GROUP`,
+        hint: within ? `${name}(… ORDER BY …)` : `${name}(…) WITHIN GROUP (ORDER BY …)`,
+      },
       node.location,
     );
   }
+  const { definition, args, type } = aggregateOf(name, node, within ? [...direct, ...sorted] : direct, ctx);
   const orderBy = ordered.map((s, i) =>
     sortKey(s, within ? (args[direct.length + i] ?? null) : settle(sorted[i], ctx), ctx),
   );
@@ -200,7 +209,19 @@ export function unknownFunction(
   location: Location,
   ctx: BindContext,
 ) {
-  const known = functionsNamed(name).length > 0;
-  const near = known ? null : nearest(name, new Set(FUNCTIONS.map((f) => f.name)));
-  return ctx.error('unknownFunction', { signature: known ? signature(name, types) : name, near }, location);
+  const overloads = functionsNamed(name);
+  if (overloads.length === 0) {
+    const words = ctx.world === 'semantic' ? OPERATOR_WORDS : [];
+    const near = nearest(name, new Set([...FUNCTIONS.map((f) => f.name), ...words]));
+    return ctx.error('unknownFunction', { signature: name, near }, location);
+  }
+  const shown = overloads.slice(0, SHOWN_OVERLOADS).map((f) => `${name}(${f.arguments.join(', ')})`);
+  const more = overloads.length > SHOWN_OVERLOADS ? ', …' : '';
+  const takes = `there is ${shown.join(', ')}${more}`;
+  return ctx.error('unknownFunction', { signature: signature(name, types), near: null, takes }, location);
 }
+
+/** Overloads that a hint names. */
+const SHOWN_OVERLOADS = 4;
+
+const OPERATOR_WORDS: readonly string[] = ['measure', ...Object.keys(OPERATORS).map((o) => o.toLowerCase())];

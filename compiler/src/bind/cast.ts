@@ -1,7 +1,8 @@
 import type { TypeName as TypeNode } from '@pgsql/types';
 import { castBetween, resolveFunction } from '../functions/index.js';
 import type { Expr } from '../plan.js';
-import { elementOf, isArray, type TypeName, typeNamed } from '../types.js';
+import { nearest } from '../text.js';
+import { elementOf, isArray, TYPE_SPELLINGS, type TypeName, typeNamed } from '../types.js';
 import { integerOf, nameParts } from './ast.js';
 import { type Bound, coerce } from './coerce.js';
 import type { Location } from './context.js';
@@ -48,7 +49,11 @@ export function typeOfNode(node: TypeNode, env: Environment): TypeName {
     node.pct_type === true ||
     (bounds > 0 && element !== null && isArray(element))
   ) {
-    throw env.ctx.error('unknownType', { type: written }, node.location);
+    throw env.ctx.error(
+      'unknownType',
+      { type: written, near: nearest(written, TYPE_SPELLINGS) },
+      node.location,
+    );
   }
   return type;
 }
@@ -62,7 +67,7 @@ function converted(bound: Bound, type: TypeName, location: Location, env: Enviro
   if (leakproof === null) {
     throw ctx.error(
       'typeMismatch',
-      { detail: `type ${bound.type} cannot be cast to ${type}`, hint: null },
+      { detail: `type ${bound.type} cannot be cast to ${type}`, hint: 'cast it to text first' },
       location,
     );
   }

@@ -1,7 +1,14 @@
 import type { A_Const } from '@pgsql/types';
 import type { Access } from '../access.js';
 import type { Catalog } from '../catalog.js';
-import { type ErrorName, type ErrorParameters, type QueryError, queryError } from '../errors.js';
+import {
+  type ErrorName,
+  type ErrorParameters,
+  type Position,
+  type QueryError,
+  queryError,
+} from '../errors.js';
+import { placeOfWord } from '../parse.js';
 import type { Expr, Parameter, Slot } from '../plan.js';
 import { positionAt, type SourceText } from '../text.js';
 import type { TypeName } from '../types.js';
@@ -39,6 +46,9 @@ export class BindContext {
   readonly #clientTypes: (TypeName | null)[];
   readonly #locations = new WeakMap<Expr, number>();
   readonly #used = new Map<number, Set<string>>();
+  readonly #sourcePlaces = new Map<number, number>();
+  readonly #firstUse = new Map<number, number>();
+  readonly #parameterPlaces = new Map<number, Location>();
   readonly #drafts: RuntimeDraft[] = [];
   readonly #metrics = new Set<string>();
   #sources = 0;
@@ -88,6 +98,27 @@ export class BindContext {
     );
   }
 
+  /** Where keyword `word` stands, for what the grammar tells no place of. */
+  wordNear(word: string, side: 'before' | 'after', near: Location): Location {
+    return this.#placed ? placeOfWord(this.#source, word, side, near) : undefined;
+  }
+
+  /** The position of `expr` in the caller's text, or null where it is not of it. */
+  positionOf(expr: Expr): Position | null {
+    const at = this.#locations.get(expr);
+    return at === undefined ? null : positionAt(this.#source, at);
+  }
+
+  /** Remembers where FROM item `source` stands. */
+  standsAt(source: number, location: Location): void {
+    if (location !== undefined) this.#sourcePlaces.set(source, location);
+  }
+
+  positionOfSource(source: number): Position | null {
+    const at = this.#sourcePlaces.get(source);
+    return at === undefined ? null : positionAt(this.#source, at);
+  }
+
   /** Runs `f` over text that is not the caller's (a metric's), so that its errors have no position. */
   unplaced<T>(f: () => T): T {
     const before = this.#placed;
@@ -100,10 +131,16 @@ export class BindContext {
   }
 
   /** Records that column `name` of a FROM item is used, so that its scan reads it. */
-  use(source: number, name: string): void {
+  use(source: number, name: string, location?: Location): void {
+    if (location !== undefined && !this.#firstUse.has(source)) this.#firstUse.set(source, location);
     const names = this.#used.get(source);
     if (names === undefined) this.#used.set(source, new Set([name]));
     else names.add(name);
+  }
+
+  /** Where a column of a FROM item is used first. */
+  firstUseOf(source: number): Location {
+    return this.#firstUse.get(source);
   }
 
   usedOf(source: number): readonly string[] {
@@ -116,13 +153,11 @@ export class BindContext {
   }
 
   /** Takes a runtime relation of this statement; gives the slot that will bring its rows. */
-  runtime(draft: RuntimeDraft): number {
+  runtime(draft: RuntimeDraft, location: Location): number {
     if (this.#drafts.length > 0) {
+      const construct = 'more than one of RETRIEVE, TRAVERSE and `evidence`';
       const hint = 'a query belongs to exactly one of the five forms';
-      throw queryError('unsupported', {
-        construct: 'more than one of RETRIEVE, TRAVERSE and `evidence`',
-        hint,
-      });
+      throw this.error('unsupported', { construct, hint }, location);
     }
     this.#drafts.push(draft);
     return (
@@ -167,7 +202,8 @@ export class BindContext {
   /** `$n` (from 1) as `type`; the first use decides its type. */
   client(number: number, type: TypeName, location: Location): Parameter {
     const index = number - 1;
-    if (number < 1 || number > 65_535)
+    if (number < 1) throw this.error('syntax', { detail: 'parameters are numbered from $1' }, location);
+    if (number > 65_535)
       throw this.error('tooLarge', { what: 'the parameter number', limit: 65_535 }, location);
     while (this.#clientTypes.length < number) this.#clientTypes.push(null);
     const known = this.#clientTypes[index] ?? type;
@@ -179,7 +215,9 @@ export class BindContext {
     return Object.freeze({ kind: 'parameter', slot, type: known });
   }
 
-  clientTypeOf(number: number): TypeName | null {
+  /** The type of `$n`, if it has one yet. */
+  clientTypeOf(number: number, location: Location): TypeName | null {
+    if (!this.#parameterPlaces.has(number)) this.#parameterPlaces.set(number, location);
     return this.#clientTypes[number - 1] ?? null;
   }
 
@@ -190,7 +228,7 @@ export class BindContext {
     metrics: readonly string[];
   } {
     const clientTypes = this.#clientTypes.map((t, i) => {
-      if (t === null) throw queryError('parameterType', { index: i + 1 });
+      if (t === null) throw this.error('parameterType', { index: i + 1 }, this.#parameterPlaces.get(i + 1));
       return t;
     });
     return {

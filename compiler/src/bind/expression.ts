@@ -13,10 +13,11 @@ import type {
 } from '@pgsql/types';
 import { resolveFunction } from '../functions/index.js';
 import type { Expr } from '../plan.js';
+import { isArray } from '../types.js';
 import { bindArithmetic } from './a-expr.js';
-import { kindOf, stringOf } from './ast.js';
+import { constructOf, placeOf, stringOf } from './ast.js';
 import { bindCall } from './call.js';
-import { bindCast } from './cast.js';
+import { bindCast, typeOfNode } from './cast.js';
 import { arrayTypeOf, type Bound, coerce, commonType, elementTypeOf } from './coerce.js';
 import type { Environment } from './environment.js';
 import { resolveColumn } from './scope.js';
@@ -59,7 +60,11 @@ function bindNode(node: Node, env: Environment): Bound {
   if ('A_Indirection' in node) return bindIndirection(node.A_Indirection, env);
   if ('SQLValueFunction' in node) return bindValueFunction(node.SQLValueFunction, env);
   if ('CollateClause' in node) {
-    throw ctx.error('unsupported', { construct: 'COLLATE', hint: null }, node.CollateClause.location);
+    throw ctx.error(
+      'unsupported',
+      { construct: 'COLLATE', hint: 'text is ordered as the database orders it' },
+      node.CollateClause.location,
+    );
   }
   if ('RowExpr' in node) {
     throw ctx.error(
@@ -69,9 +74,13 @@ function bindNode(node: Node, env: Environment): Bound {
     );
   }
   if ('GroupingFunc' in node) {
-    throw ctx.error('unsupported', { construct: 'GROUPING', hint: null }, node.GroupingFunc.location);
+    throw ctx.error(
+      'unsupported',
+      { construct: 'GROUPING', hint: 'use UNION ALL' },
+      node.GroupingFunc.location,
+    );
   }
-  throw ctx.error('unsupported', { construct: kindOf(node), hint: null }, undefined);
+  throw ctx.error('unsupported', { construct: constructOf(node), hint: null }, placeOf(node));
 }
 
 function bindColumn(node: ColumnRef, env: Environment): Expr {
@@ -121,7 +130,7 @@ function isInt8(text: string): boolean {
 }
 
 function bindParameter(number: number, location: number | undefined, env: Environment): Bound {
-  const known = env.ctx.clientTypeOf(number);
+  const known = env.ctx.clientTypeOf(number, location);
   if (known !== null) return env.ctx.at(env.ctx.client(number, known, location), location);
   return { kind: 'untyped', value: { parameter: number }, location };
 }
@@ -161,7 +170,12 @@ function bindTruthTest(node: BooleanTest, env: Environment): Expr {
 function bindTypeCast(node: TypeCast, env: Environment): Expr {
   if (node.typeName === undefined)
     throw env.ctx.error('unsupported', { construct: 'this cast', hint: null }, node.location);
-  return bindCast(bindExpression(required(node.arg), env), node.typeName, node.location, env);
+  const { arg } = node;
+  if (arg !== undefined && 'A_ArrayExpr' in arg && (arg.A_ArrayExpr.elements ?? []).length === 0) {
+    const type = typeOfNode(node.typeName, env);
+    if (isArray(type)) return env.ctx.at(Object.freeze({ kind: 'array', items: [], type }), node.location);
+  }
+  return bindCast(bindExpression(required(arg), env), node.typeName, node.location, env);
 }
 
 function bindCase(node: CaseExpr, env: Environment): Expr {
@@ -218,7 +232,7 @@ function bindArray(nodes: readonly Node[], location: number | undefined, env: En
   if (bounds.length === 0) {
     throw ctx.error(
       'typeMismatch',
-      { detail: 'the type of an empty array cannot be determined', hint: null },
+      { detail: 'the type of an empty array cannot be determined', hint: 'cast it, as in array[]::text[]' },
       location,
     );
   }
@@ -237,12 +251,18 @@ function bindIndirection(node: A_Indirection, env: Environment): Expr {
     !('A_Indices' in only) ||
     only.A_Indices.is_slice === true
   ) {
-    throw ctx.error('unsupported', { construct: 'field selection or slicing', hint: null }, undefined);
+    const construct =
+      only === undefined || !('A_Indices' in only)
+        ? 'a field of a value'
+        : only.A_Indices.is_slice === true
+          ? 'an array slice'
+          : 'a subscript of several dimensions';
+    throw ctx.error('unsupported', { construct, hint: null }, placeOf(node));
   }
   const arg = bindValue(required(node.arg), env);
   const type = elementTypeOf(arg.type, ctx, ctx.locationOf(arg));
   const index = coerce(bindExpression(required(only.A_Indices.uidx), env), 'int4', ctx);
-  return Object.freeze({ kind: 'subscript', arg, index, type });
+  return ctx.at(Object.freeze({ kind: 'subscript', arg, index, type }), placeOf(node));
 }
 
 const VALUE_FUNCTIONS: ReadonlyMap<string, 'date' | 'timestamp' | 'timestamptz' | 'time'> = new Map([

@@ -2,9 +2,9 @@ import type { Alias, Node, RangeFunction, RangeSubselect, RangeVar } from '@pgsq
 import type { Relation } from '../catalog.js';
 import type { CommonTableRef, Derived, EntityScan, FromItem } from '../plan.js';
 import { nearest } from '../text.js';
-import { nameParts, placeOf, stringOf } from './ast.js';
-import type { BindContext } from './context.js';
-import { bindJoin, joinCommas } from './join.js';
+import { constructOf, nameParts, placeOf, stringOf } from './ast.js';
+import type { BindContext, Location } from './context.js';
+import { bindJoin, joinCommas, refuseTwice } from './join.js';
 import { withEvidence } from './joint.js';
 import { allowedTable, crossJoined, physicalColumnsFor } from './physical.js';
 import { type BoundColumn, bindQuery } from './query.js';
@@ -61,11 +61,7 @@ export function bindFrom(
       placeOf(first),
     );
   }
-  const seen = new Set<string>();
-  for (const { alias, location } of from.items) {
-    if (seen.has(alias)) throw ctx.error('duplicateAlias', { alias }, location);
-    seen.add(alias);
-  }
+  refuseTwice(from.items, ctx);
   return from;
 }
 
@@ -80,9 +76,10 @@ export function bindItem(
   if ('RangeSubselect' in node) return bindDerived(node.RangeSubselect, ctx, tables);
   if ('RangeFunction' in node) return bindTableFunction(node.RangeFunction, ctx);
   if ('RangeTableSample' in node) {
-    throw ctx.error('unsupported', { construct: 'TABLESAMPLE', hint: null }, node.RangeTableSample.location);
+    const at = ctx.wordNear('tablesample', 'before', node.RangeTableSample.location);
+    throw ctx.error('unsupported', { construct: 'TABLESAMPLE', hint: 'use ORDER BY and LIMIT' }, at);
   }
-  throw ctx.error('unsupported', { construct: 'this FROM item', hint: null }, undefined);
+  throw ctx.error('unsupported', { construct: `${constructOf(node)} in FROM`, hint: null }, placeOf(node));
 }
 
 /** `RETRIEVE(…)` and `TRAVERSE(…)`; no other function stands in FROM. */
@@ -119,10 +116,11 @@ function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables'])
   const access = ctx.access.relations.get(relation.name);
   if (access === undefined) throw unknownRelation(node, ctx);
   const id = ctx.nextSource();
+  ctx.standsAt(id, node.location);
   const columns = physical ? physicalColumnsFor(relation, access) : columnsFor(relation, access);
   const alias = node.alias?.aliasname ?? (physical ? relation.table : relation.name);
   const item: EntityScan = { kind: 'entity', id, relation, columns: [] };
-  const plain = renamed(columns, node.alias, ctx);
+  const plain = renamed(columns, node.alias, node.location, ctx);
   const content = withEvidence(item, plain, ctx);
   const schema = physical ? relation.schema : 'entities';
   const named = {
@@ -137,7 +135,12 @@ function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables'])
 }
 
 /** Column aliases rename by position, which would let a caller name a column by counting; they have no node. */
-function renamed(columns: ReadonlyMap<string, ScopeColumn>, alias: Alias | undefined, ctx: BindContext) {
+function renamed(
+  columns: ReadonlyMap<string, ScopeColumn>,
+  alias: Alias | undefined,
+  location: Location,
+  ctx: BindContext,
+) {
   if (alias?.colnames !== undefined) {
     throw ctx.error(
       'unsupported',
@@ -145,7 +148,7 @@ function renamed(columns: ReadonlyMap<string, ScopeColumn>, alias: Alias | undef
         construct: `a list of column aliases on ${ctx.world === 'physical' ? 'a table' : 'an entity'}`,
         hint: 'use AS in a derived table',
       },
-      undefined,
+      location,
     );
   }
   return columns;
@@ -179,7 +182,7 @@ function unknownRelation(node: RangeVar, ctx: BindContext) {
 function bindCommon(entry: CommonTableEntry, node: RangeVar, ctx: BindContext): BoundItem {
   const id = ctx.nextSource();
   const item: CommonTableRef = { kind: 'cte', id, table: entry.table.id };
-  const columns = renamedDerived(entry.columns, node.alias, ctx);
+  const columns = renamedDerived(entry.columns, node.alias, node.location, ctx);
   return {
     item,
     items: [
@@ -195,8 +198,15 @@ function bindCommon(entry: CommonTableEntry, node: RangeVar, ctx: BindContext): 
 }
 
 function bindDerived(node: RangeSubselect, ctx: BindContext, tables: Scope['tables']): BoundItem {
-  if (node.lateral === true) throw ctx.error('unsupported', { construct: 'LATERAL', hint: null }, undefined);
   const subquery = node.subquery;
+  if (node.lateral === true) {
+    const at = ctx.wordNear('lateral', 'before', placeOf(subquery));
+    throw ctx.error(
+      'unsupported',
+      { construct: 'LATERAL', hint: 'group in a derived table, then join it' },
+      at,
+    );
+  }
   if (subquery === undefined || !('SelectStmt' in subquery)) {
     throw ctx.error('unsupported', { construct: 'this derived table', hint: null }, undefined);
   }
@@ -212,7 +222,7 @@ function bindDerived(node: RangeSubselect, ctx: BindContext, tables: Scope['tabl
         source: id,
         alias,
         location: placeOf(subquery),
-        columns: renamedDerived(columns, node.alias, ctx),
+        columns: renamedDerived(columns, node.alias, placeOf(subquery), ctx),
         relation: null,
       },
     ],
@@ -232,11 +242,16 @@ export function toColumns(columns: readonly BoundColumn[]): ReadonlyMap<string, 
 }
 
 /** The columns of a derived or common table, under the names that its alias lists. */
-function renamedDerived(columns: readonly BoundColumn[], alias: Alias | undefined, ctx: BindContext) {
+function renamedDerived(
+  columns: readonly BoundColumn[],
+  alias: Alias | undefined,
+  location: Location,
+  ctx: BindContext,
+) {
   const names = (alias?.colnames ?? []).map(stringOf);
   if (names.length > columns.length) {
-    const detail = `there are ${columns.length} columns, ${names.length} aliases`;
-    throw ctx.error('typeMismatch', { detail, hint: null }, undefined);
+    const detail = `the alias lists ${names.length} columns of ${columns.length}`;
+    throw ctx.error('typeMismatch', { detail, hint: null }, location);
   }
   return toColumns(columns.map((c, i) => ({ ...c, name: names[i] ?? c.name })));
 }

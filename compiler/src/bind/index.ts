@@ -1,8 +1,8 @@
 import type { Access } from '../access.js';
 import type { Catalog } from '../catalog.js';
-import { queryError } from '../errors.js';
-import type { Parsed } from '../parse.js';
-import type { Form, Plan, Query } from '../plan.js';
+import { type Position, queryError } from '../errors.js';
+import { firstWord, type Parsed, startOf } from '../parse.js';
+import type { Expr, Form, Plan, Query, SourceId } from '../plan.js';
 import type { RuntimeRelation } from '../runtime.js';
 import type { TypeName } from '../types.js';
 import { allQueries, leavesOf } from '../walk.js';
@@ -25,6 +25,9 @@ export { bindPredicate } from './standalone.js';
 /** What a bound query is called to its reader. */
 export interface BoundPlan extends Plan {
   readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
+  /** Where a bound expression stands in the caller's text. */
+  readonly positionOf: (expr: Expr) => Position | null;
+  readonly positionOfSource: (source: SourceId) => Position | null;
   /** Where the literals among `slots` come from. */
   readonly literals: LiteralSlots;
 }
@@ -52,6 +55,8 @@ export function bind(
     query: complete,
     runtime,
     columns: Object.freeze(columns),
+    positionOf: (expr: Expr) => ctx.positionOf(expr),
+    positionOfSource: (source: SourceId) => ctx.positionOfSource(source),
     ...ctx.finish(),
   });
 }
@@ -78,12 +83,16 @@ const QUESTIONS_OF_ANOTHER_KIND: ReadonlySet<string> = new Set([
   'VariableSetStmt',
 ]);
 
-function refuseStatement(parsed: Parsed) {
-  const kind = Object.keys(parsed.node)[0] ?? '';
-  const command = kindOf(parsed.node)
-    .replace(/ stmt$/, '')
-    .toUpperCase();
+function refuseStatement({ node, source }: Parsed) {
+  const kind = Object.keys(node)[0] ?? '';
+  const word = firstWord(source);
+  const command =
+    word === 'WITH'
+      ? kindOf(node)
+          .replace(/ stmt$/, '')
+          .toUpperCase()
+      : word;
   return QUESTIONS_OF_ANOTHER_KIND.has(kind)
-    ? queryError('unsupported', { construct: command, hint: 'ask with SELECT' })
-    : queryError('readOnly', { command });
+    ? queryError('unsupported', { construct: command, hint: 'ask with SELECT' }, startOf(source))
+    : queryError('readOnly', { command }, startOf(source));
 }

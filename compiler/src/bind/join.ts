@@ -44,6 +44,7 @@ export function bindJoin(
   }
   const left = bindItem(node.larg, ctx, outer, tables);
   const right = bindItem(node.rarg, ctx, outer, tables);
+  refuseTwice([...left.items, ...right.items], ctx);
   if (byName) return joinByName(namesOf(node, left, right, ctx, at), left, right, type, ctx, at);
   const items = [...left.items, ...right.items];
   if (physical) {
@@ -60,6 +61,15 @@ function refuseByName(node: JoinExpr, type: JoinType, ctx: BindContext, at: Loca
     throw ctx.error('unsupported', { construct: 'NATURAL JOIN of tables', hint: 'use USING or ON' }, at);
   if (type === 'full')
     throw ctx.error('unsupported', { construct: 'FULL JOIN with USING', hint: 'use ON' }, at);
+}
+
+/** Before ON is read, which could not tell the two from each other. */
+export function refuseTwice(items: readonly ScopeItem[], ctx: BindContext): void {
+  const seen = new Set<string>();
+  for (const { alias, location } of items) {
+    if (seen.has(alias)) throw ctx.error('duplicateAlias', { alias }, location);
+    seen.add(alias);
+  }
 }
 
 type JoinType = 'inner' | 'left' | 'right' | 'full';
@@ -264,6 +274,7 @@ interface Link {
 export function joinCommas(placed: readonly Placed[], where: readonly Node[], ctx: BindContext): BoundFrom {
   const items = placed.flatMap((p) => p.bound.items);
   const using = placed.flatMap((p) => p.bound.using ?? []);
+  refuseTwice(items, ctx);
   const [first, ...rest] = placed;
   const keys = new Set<Node>();
   let whole = first?.bound;

@@ -3,7 +3,7 @@ import type { EntityScan, Expr, FromItem } from '../plan.js';
 import { arrayOf, isArray } from '../types.js';
 import { queryOf, someExpr } from '../walk.js';
 import { infix } from './a-expr.js';
-import type { BindContext } from './context.js';
+import type { BindContext, Location } from './context.js';
 import { draftScan, type HydrationDraft } from './runtime-draft.js';
 import type { ScopeColumn, ScopeItem } from './scope.js';
 
@@ -71,7 +71,7 @@ export function hydrated(
       joined === null
     )
       continue;
-    draft.keys = keysIn(where, item.source, item.relation, ctx);
+    draft.keys = keysIn(where, item.source, item.relation, ctx.firstUseOf(draft.source), ctx);
     joined = withContent(joined, item.source, item.relation, draft, ctx);
   }
   return joined;
@@ -96,8 +96,12 @@ function withContent(
     ctx,
   );
   if (on.kind !== 'operation')
-    throw ctx.error('unsupported', { construct: 'content of this key type', hint: null }, undefined);
-  const runtime = draftScan(draft, ctx.runtime(draft));
+    throw ctx.error(
+      'unsupported',
+      { construct: 'content of this key type', hint: null },
+      ctx.firstUseOf(draft.source),
+    );
+  const runtime = draftScan(draft, ctx.runtime(draft, ctx.firstUseOf(draft.source)));
   return Object.freeze({
     kind: 'join',
     sealed: true,
@@ -109,7 +113,13 @@ function withContent(
 }
 
 /** The keys of `key IN (…)` or `key = …`, as one array. */
-function keysIn(where: readonly Expr[], source: number, relation: Relation, ctx: BindContext): Expr {
+function keysIn(
+  where: readonly Expr[],
+  source: number,
+  relation: Relation,
+  at: Location,
+  ctx: BindContext,
+): Expr {
   const key = relation.primaryKey[0];
   const isKey = (e: Expr | null): boolean => e?.kind === 'column' && e.source === source && e.name === key;
   for (const conjunct of where) {
@@ -137,7 +147,7 @@ function keysIn(where: readonly Expr[], source: number, relation: Relation, ctx:
     }
   }
   const hint = `add WHERE ${key ?? 'key'} IN ('…')`;
-  throw ctx.error('unsupported', { construct: `\`${EVIDENCE}\` without a list of keys`, hint }, undefined);
+  throw ctx.error('unsupported', { construct: `\`${EVIDENCE}\` without a list of keys`, hint }, at);
 }
 
 /** Whether a value is known before any row is read. */

@@ -5,6 +5,7 @@ import type { Expr } from '../plan.js';
 import { nearest } from '../text.js';
 import { mapChildren } from '../walk.js';
 import { nameParts, stringOf, textOf } from './ast.js';
+import { aggregateHint } from './call.js';
 import type { Location } from './context.js';
 import { type Environment, insideCall } from './environment.js';
 import { bindPredicateNode } from './expression.js';
@@ -76,7 +77,11 @@ function isOwnAggregate(name: string, node: FuncCall, metric: Metric): boolean {
 function measured(name: string, node: FuncCall, env: Environment): Expr {
   const { ctx } = env;
   if (!env.aggregates)
-    throw ctx.error('grouping', { detail: `a metric is not allowed in ${env.clause}` }, node.location);
+    throw ctx.error(
+      'grouping',
+      { detail: `a metric is not allowed in ${env.clause}`, hint: aggregateHint(env.clause) },
+      node.location,
+    );
   const metric = ctx.catalog.metrics.get(name);
   if (metric === undefined || !isInFrom(metric, env) || !isReadable(metric, ctx))
     throw unknownMetric(name, node, env);

@@ -6,6 +6,8 @@ import type { BindContext, Location } from './context.js';
 /** The arguments of a table function: all by name, each once. */
 export interface NamedArguments {
   readonly function: string;
+  /** Every argument that it takes, as a hint shows them. */
+  readonly takes: string;
   readonly location: Location;
   readonly byName: ReadonlyMap<string, Node>;
 }
@@ -18,12 +20,12 @@ export function namedArguments(
   ctx: BindContext,
 ): NamedArguments {
   const byName = new Map<string, Node>();
+  const takes = allowed.map((a) => `${a} => …`).join(', ');
   for (const arg of call.args ?? []) {
     if (!('NamedArgExpr' in arg)) {
-      const hint = allowed.map((a) => `${a} => …`).join(', ');
       throw ctx.error(
         'typeMismatch',
-        { detail: `\`${name}\` takes its arguments by name`, hint },
+        { detail: `\`${name}\` takes its arguments by name`, hint: takes },
         call.location,
       );
     }
@@ -38,7 +40,7 @@ export function namedArguments(
     }
     if (value !== undefined) byName.set(key, value);
   }
-  return { function: name, location: call.location, byName };
+  return { function: name, takes, location: call.location, byName };
 }
 
 export function requiredArgument(args: NamedArguments, name: string, ctx: BindContext): Node {
@@ -46,7 +48,7 @@ export function requiredArgument(args: NamedArguments, name: string, ctx: BindCo
   if (node === undefined) {
     throw ctx.error(
       'typeMismatch',
-      { detail: `\`${args.function}\` needs \`${name} => …\``, hint: null },
+      { detail: `\`${args.function}\` needs \`${name} => …\``, hint: args.takes },
       args.location,
     );
   }

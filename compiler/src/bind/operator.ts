@@ -2,8 +2,9 @@ import type { FuncCall, Node } from '@pgsql/types';
 import { OPERATORS, type OperatorArgument, type OperatorName, operatorNamed } from '../operators.js';
 import type { Expr } from '../plan.js';
 import type { TypeName } from '../types.js';
-import { nameParts } from './ast.js';
+import { nameParts, placeOf } from './ast.js';
 import { coerce, typeOfBound } from './coerce.js';
+import type { Location } from './context.js';
 import type { Environment } from './environment.js';
 import { bindExpression } from './expression.js';
 import { resolveColumn } from './scope.js';
@@ -24,9 +25,13 @@ export function bindOperatorCall(node: FuncCall, env: Environment): Expr | null 
   if (draft === undefined || column.name !== 'text') {
     // Some names are functions too: `score`-like operators alone must be refused here.
     const detail = `operator ${name} maps over the \`text\` of a RETRIEVE`;
-    throw ctx.error('typeMismatch', { detail, hint: null }, node.location);
+    throw ctx.error(
+      'typeMismatch',
+      { detail, hint: `SELECT ${signatureOf(name)} FROM RETRIEVE(…)` },
+      node.location,
+    );
   }
-  const given = bindArguments(name, rest, env);
+  const given = bindArguments(name, rest, node.location, env);
   const { result, resultWith } = OPERATORS[name];
   const type = resultWith !== null && given.has(resultWith.argument) ? resultWith.type : result;
   const key = JSON.stringify([name, [...given]]);
@@ -42,9 +47,16 @@ export function bindOperatorCall(node: FuncCall, env: Environment): Expr | null 
   );
 }
 
+/** What `name` takes, as a call. */
+function signatureOf(name: OperatorName): string {
+  const more = OPERATORS[name].arguments.map((a) => (a.positional ? a.name : `${a.name} => …`));
+  return `${name}(${['text', ...more].join(', ')})`;
+}
+
 function bindArguments(
   name: OperatorName,
   nodes: readonly Node[],
+  at: Location,
   env: Environment,
 ): ReadonlyMap<string, Expr> {
   const { ctx } = env;
@@ -55,15 +67,21 @@ function bindArguments(
     const named = 'NamedArgExpr' in node ? node.NamedArgExpr : null;
     const declared = named === null ? positional[i] : signature.arguments.find((a) => a.name === named.name);
     if (declared === undefined || given.has(declared.name)) {
-      const takes = signature.arguments.map((a) => (a.positional ? a.name : `${a.name} => …`)).join(', ');
-      const detail = `${name} takes (text${takes === '' ? '' : `, ${takes}`})`;
-      throw ctx.error('typeMismatch', { detail, hint: null }, named?.location);
+      const detail =
+        named === null
+          ? `${name} takes fewer arguments`
+          : `${name} ${declared === undefined ? 'has no argument' : 'was already given'} \`${named.name}\``;
+      throw ctx.error('typeMismatch', { detail, hint: signatureOf(name) }, placeOf(node) ?? at);
     }
     given.set(declared.name, constant(named?.arg ?? node, declared, env));
   }
   const missing = signature.arguments.find((a) => a.required && !given.has(a.name));
   if (missing !== undefined) {
-    throw ctx.error('typeMismatch', { detail: `${name} needs \`${missing.name}\``, hint: null }, undefined);
+    throw ctx.error(
+      'typeMismatch',
+      { detail: `${name} needs \`${missing.name}\``, hint: signatureOf(name) },
+      at,
+    );
   }
   return given;
 }

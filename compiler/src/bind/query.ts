@@ -2,7 +2,7 @@ import type { Node, SelectStmt, WithClause } from '@pgsql/types';
 import type { Derived, Expr, Query, Select, SetOperation, SortKey, Values } from '../plan.js';
 import type { TypeName } from '../types.js';
 import { columnsOf, mapQuery } from '../walk.js';
-import { integerOf, stringOf } from './ast.js';
+import { integerOf, placeOf, stringOf } from './ast.js';
 import { sortKey } from './call.js';
 import { type Bound, coerce, commonType } from './coerce.js';
 import type { BindContext } from './context.js';
@@ -39,20 +39,29 @@ export function bindQuery(stmt: SelectStmt, ctx: BindContext, outer: Scope | nul
           : bindSelect(stmt, ctx, outer, tables);
     if (common.length === 0) return bound;
     if (bound.query.kind === 'values')
-      throw ctx.error('unsupported', { construct: 'WITH before VALUES', hint: null }, undefined);
+      throw ctx.error(
+        'unsupported',
+        { construct: 'WITH before VALUES', hint: 'put VALUES in a derived table' },
+        placeOf(stmt.valuesLists),
+      );
     return { ...bound, query: Object.freeze({ ...bound.query, with: Object.freeze(common) }) };
   });
 }
 
 function refuseClauses(stmt: SelectStmt, ctx: BindContext): void {
-  const refuse = (construct: string): never => {
-    throw ctx.error('unsupported', { construct, hint: null }, undefined);
-  };
-  if (stmt.intoClause !== undefined) throw ctx.error('readOnly', { command: 'SELECT INTO' }, undefined);
-  if (stmt.lockingClause !== undefined)
-    throw ctx.error('readOnly', { command: 'SELECT FOR UPDATE' }, undefined);
-  if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES') refuse('WITH TIES');
-  if (stmt.groupDistinct === true) refuse('GROUP BY DISTINCT');
+  if (stmt.intoClause !== undefined)
+    throw ctx.error('readOnly', { command: 'SELECT INTO' }, placeOf(stmt.intoClause));
+  if (stmt.lockingClause !== undefined) {
+    throw ctx.error('readOnly', { command: 'SELECT FOR UPDATE' }, ctx.wordNear('for', 'before', undefined));
+  }
+  if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES') {
+    const at = ctx.wordNear('ties', 'after', placeOf(stmt.limitCount));
+    throw ctx.error('unsupported', { construct: 'WITH TIES', hint: 'use rank() in a derived table' }, at);
+  }
+  if (stmt.groupDistinct === true) {
+    const at = ctx.wordNear('distinct', 'before', placeOf(stmt.groupClause));
+    throw ctx.error('unsupported', { construct: 'GROUP BY DISTINCT', hint: 'use GROUP BY' }, at);
+  }
 }
 
 function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope | null) {
@@ -62,7 +71,7 @@ function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope
     throw ctx.error(
       'unsupported',
       { construct: 'WITH RECURSIVE', hint: 'TRAVERSE walks relationships' },
-      clause.location,
+      clause.location ?? 0,
     );
   }
   for (const node of clause?.ctes ?? []) {
@@ -89,13 +98,16 @@ function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope
   return { tables, common };
 }
 
+/** The hint of what a tenant may switch off. */
+export const SWITCHED_OFF = 'it is switched off here';
+
 function plainEnvironment(ctx: BindContext, scope: Scope, clause: string): Environment {
   return { ctx, scope, clause, aggregates: false, windows: false, namedWindows: new Map(), policy: false };
 }
 
 function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuery {
   if (!ctx.features.setOperations)
-    throw ctx.error('unsupported', { construct: 'a set operation', hint: null }, undefined);
+    throw ctx.error('unsupported', { construct: 'a set operation', hint: SWITCHED_OFF }, placeOf(stmt.rarg));
   if (stmt.larg === undefined || stmt.rarg === undefined)
     throw ctx.error('unsupported', { construct: 'this set operation', hint: null }, undefined);
   const left = bindQuery(stmt.larg, ctx, scope);
@@ -103,13 +115,19 @@ function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): Bou
   if (left.columns.length !== right.columns.length) {
     throw ctx.error(
       'syntax',
-      { detail: 'both sides of a set operation must have the same number of columns' },
-      undefined,
+      {
+        detail: `the sides of a set operation have ${left.columns.length} and ${right.columns.length} columns, not the same number`,
+      },
+      placeOf(stmt.rarg),
     );
   }
   const [lefts, rights] = [operandColumns(left), operandColumns(right)];
   const columns = left.columns.map((c, i) => {
-    const type = commonType([lefts[i] ?? undecided, rights[i] ?? undecided], ctx, undefined);
+    const type = commonType(
+      [lefts[i] ?? undecided, rights[i] ?? undecided],
+      ctx,
+      placeOf(stmt.rarg?.targetList?.[i]),
+    );
     return { name: c.name, type, sealed: ctx.world === 'physical' };
   });
   const types = columns.map((c) => c.type);
@@ -182,8 +200,11 @@ function ordinalKey(node: Node, columns: readonly BoundColumn[], ctx: BindContex
   if (by < 1 || by > columns.length) {
     throw ctx.error(
       'unsupported',
-      { construct: 'an expression in ORDER BY of a set operation', hint: 'order by position' },
-      sort.location,
+      {
+        construct: 'an expression in ORDER BY of a set operation',
+        hint: 'order by a name or a position of its result',
+      },
+      placeOf(sort),
     );
   }
   return sortKey(sort, by, ctx);
@@ -208,20 +229,23 @@ function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuer
     'List' in r ? (r.List.items ?? []).map((n) => bindExpression(n, env)) : [],
   );
   const width = rows[0]?.length ?? 0;
-  if (rows.some((r) => r.length !== width))
-    throw ctx.error('syntax', { detail: 'VALUES lists must all have the same length' }, undefined);
+  const odd = rows.findIndex((r) => r.length !== width);
+  if (odd >= 0) {
+    const detail = 'VALUES lists must all have the same length';
+    throw ctx.error('syntax', { detail }, placeOf(stmt.valuesLists?.[odd]));
+  }
   if (stmt.sortClause !== undefined || stmt.limitCount !== undefined || stmt.limitOffset !== undefined) {
     throw ctx.error(
       'unsupported',
       { construct: 'ORDER BY or LIMIT of a VALUES list', hint: 'put it in a derived table' },
-      undefined,
+      placeOf(stmt.sortClause ?? stmt.limitCount ?? stmt.limitOffset),
     );
   }
   const types = Array.from({ length: width }, (_, i) =>
     commonType(
       rows.map((r) => r[i] ?? undecided),
       ctx,
-      undefined,
+      placeOf(stmt.valuesLists?.at(-1)),
     ),
   );
   const columns = types.map((type, i) => ({

@@ -2,6 +2,7 @@ import type { FuncCall } from '@pgsql/types';
 import type { FacetStore } from '../catalog.js';
 import type { ColumnRef, Expr, RuntimeScan } from '../plan.js';
 import { ORDINAL, PASSAGE_COLUMNS } from '../runtime.js';
+import { nearest } from '../text.js';
 import type { TypeName } from '../types.js';
 import { visitExpr } from '../walk.js';
 import { integerOf, textOf } from './ast.js';
@@ -24,7 +25,9 @@ export function bindRetrieve(
   const facet = ctx.catalog.facets.get(name);
   const relation = ctx.catalog.relations.get(name);
   if (facet === undefined || relation === undefined) {
-    throw ctx.error('unknownFacet', { facet: name }, locationOf(requiredArgument(args, 'facet', ctx), args));
+    const visible = [...ctx.catalog.facets.keys()].filter((f) => ctx.access.relations.has(f));
+    const at = locationOf(requiredArgument(args, 'facet', ctx), args);
+    throw ctx.error('unknownFacet', { facet: name, near: nearest(name, visible) }, at);
   }
   // What every passage has keeps its meaning where a facet declares metadata of the same name.
   const metadata = relation.columns
@@ -47,7 +50,7 @@ export function bindRetrieve(
     name: ORDINAL,
     type: 'int4',
   });
-  const item = draftScan(draft, ctx.runtime(draft));
+  const item = draftScan(draft, ctx.runtime(draft, call.location));
   const shown = [...draft.offered].filter(([column]) => column !== ORDINAL);
   const columns = new Map(shown.map(([column, type]) => [column, passageColumn(column, type, facet)]));
   const source = draft.source;

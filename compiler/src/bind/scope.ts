@@ -149,7 +149,7 @@ export function resolveColumn(
   const { item, column, level } = found;
   if (column.denied) throw ctx.error('denied', { object: qualified(item, name, ctx) }, location);
   const source = column.source ?? item.source;
-  ctx.use(source, column.name);
+  ctx.use(source, column.name, location);
   const ref: ColumnRef = Object.freeze({ kind: 'column', source, name: column.name, type: column.type });
   return { ref: ctx.at(ref, location), column, item, level };
 }

@@ -2,7 +2,7 @@ import type { Node, SelectStmt, SortBy, WindowDef } from '@pgsql/types';
 import { fingerprint } from '../emit/fingerprint.js';
 import type { Expr, FromItem, Output, Select, SortKey } from '../plan.js';
 import { someExpr } from '../walk.js';
-import { conjunctsOf, integerOf, kindOf, stringOf } from './ast.js';
+import { conjunctsOf, constructOf, integerOf, placeOf, stringOf } from './ast.js';
 import { sortKey } from './call.js';
 import type { BindContext } from './context.js';
 import type { Environment } from './environment.js';
@@ -67,7 +67,7 @@ export function bindSelect(
     throw ctx.error(
       'syntax',
       { detail: 'with SELECT DISTINCT, ORDER BY expressions must stand in the select list' },
-      undefined,
+      sorted[0] === undefined ? undefined : ctx.locationOf(sorted[0]),
     );
   }
   checkDistinctOn(distinct.distinctOn, orderBy, outputs, ctx);
@@ -133,7 +133,7 @@ function namedWindows(stmt: SelectStmt, ctx: BindContext): ReadonlyMap<string, W
   const named = new Map<string, WindowDef>();
   for (const node of stmt.windowClause ?? []) {
     if (!('WindowDef' in node))
-      throw ctx.error('unsupported', { construct: kindOf(node), hint: null }, undefined);
+      throw ctx.error('unsupported', { construct: constructOf(node), hint: null }, placeOf(node));
     const { name, ...definition } = node.WindowDef;
     if (definition.refname !== undefined) throw extendsWindow(definition, ctx);
     named.set(name ?? '', definition);
@@ -151,13 +151,22 @@ function expandTargets(nodes: readonly Node[], env: Environment): readonly Outpu
   });
 }
 
+const GROUPING_KINDS: ReadonlyMap<string, string> = new Map([
+  ['GROUPING_SET_EMPTY', 'GROUP BY ()'],
+  ['GROUPING_SET_ROLLUP', 'ROLLUP'],
+  ['GROUPING_SET_CUBE', 'CUBE'],
+]);
+
 /** GROUP BY: a position, an input column, the name of an output, or an expression, in Postgres' order. */
 function bindGroup(node: Node, outputs: readonly Output[], env: Environment): Expr {
   const { ctx } = env;
   if ('GroupingSet' in node) {
     throw ctx.error(
       'unsupported',
-      { construct: 'GROUPING SETS, ROLLUP and CUBE', hint: 'use UNION ALL' },
+      {
+        construct: GROUPING_KINDS.get(node.GroupingSet.kind ?? '') ?? 'GROUPING SETS',
+        hint: 'use UNION ALL',
+      },
       node.GroupingSet.location,
     );
   }
@@ -184,7 +193,7 @@ function positionOf(node: Node, outputs: readonly Output[], env: Environment): n
   if (position === null || position < 1 || position > outputs.length) {
     throw env.ctx.error(
       'syntax',
-      { detail: `${env.clause} position is not in the select list` },
+      { detail: `${env.clause} takes the position of an output, from 1 to ${outputs.length}` },
       node.A_Const.location,
     );
   }

@@ -6,7 +6,7 @@ import { equalityOf, infix } from './a-expr.js';
 import type { BindContext, Location } from './context.js';
 import type { Environment } from './environment.js';
 import { bindExpression, required } from './expression.js';
-import { type BoundQuery, bindQuery } from './query.js';
+import { type BoundQuery, bindQuery, SWITCHED_OFF } from './query.js';
 import { isNameable, resolveColumn } from './scope.js';
 
 /** A subquery inside a value: a scalar, or a sealed semi- or anti-join. */
@@ -23,11 +23,20 @@ export function bindSubLink(node: SubLink, env: Environment): Expr {
     default:
       throw ctx.error(
         'unsupported',
-        { construct: 'this kind of subquery', hint: 'use IN or EXISTS' },
+        {
+          construct: SUBLINKS.get(node.subLinkType ?? '') ?? 'this kind of subquery',
+          hint: 'use IN or EXISTS',
+        },
         node.location,
       );
   }
 }
+
+const SUBLINKS: ReadonlyMap<string, string> = new Map([
+  ['ALL_SUBLINK', 'ALL over a subquery'],
+  ['ARRAY_SUBLINK', 'ARRAY over a subquery'],
+  ['ROWCOMPARE_SUBLINK', 'a row compared with a subquery'],
+]);
 
 function selectOf(node: Node | undefined, env: Environment): SelectStmt {
   if (node !== undefined && 'SelectStmt' in node) return node.SelectStmt;
@@ -37,7 +46,7 @@ function selectOf(node: Node | undefined, env: Environment): SelectStmt {
 function bindScalarQuery(select: SelectStmt, node: SubLink, env: Environment): Expr {
   const { ctx } = env;
   if (!ctx.features.scalarSubqueries) {
-    throw ctx.error('unsupported', { construct: 'a scalar subquery', hint: null }, node.location);
+    throw ctx.error('unsupported', { construct: 'a scalar subquery', hint: SWITCHED_OFF }, node.location);
   }
   const { query, columns } = bindQuery(select, ctx, env.scope);
   const only = columns[0];

@@ -64,7 +64,7 @@ export function bindTraverse(
       ['depth', 'int4'],
     ]),
   };
-  const runtime = draftScan(draft, ctx.runtime(draft));
+  const runtime = draftScan(draft, ctx.runtime(draft, call.location));
   return joinedTarget(target, key.name, key.type, draft, runtime, alias, ctx);
 }
 

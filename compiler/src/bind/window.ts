@@ -1,6 +1,7 @@
 import type { FuncCall, WindowDef } from '@pgsql/types';
 import { functionsNamed } from '../functions/index.js';
-import type { Expr, Frame, FrameBound } from '../plan.js';
+import type { Expr, Frame, FrameBound, SortKey } from '../plan.js';
+import type { TypeName } from '../types.js';
 import { someExpr } from '../walk.js';
 import { aggregateOf, chosen, sortKey, unknownFunction } from './call.js';
 import { coerce } from './coerce.js';
@@ -12,7 +13,14 @@ import { bindExpression, bindPredicateNode, bindValue, required } from './expres
 export function bindWindow(name: string, node: FuncCall, env: Environment): Expr {
   const { ctx } = env;
   if (!env.windows)
-    throw ctx.error('windowing', { detail: `window calls are not allowed in ${env.clause}` }, node.location);
+    throw ctx.error(
+      'windowing',
+      {
+        detail: `window calls are not allowed in ${env.clause}`,
+        hint: 'work it out in a derived table first',
+      },
+      node.location,
+    );
   const kind = functionsNamed(name)[0]?.kind;
   if (kind === undefined) throw unknownFunction(name, [], node.location, ctx);
   if (kind === 'scalar' || kind === 'ordered_set') {
@@ -37,6 +45,10 @@ export function bindWindow(name: string, node: FuncCall, env: Environment): Expr
   const { definition, args, type } =
     kind === 'aggregate' ? aggregateOf(name, node, bounds, ctx) : chosen(name, bounds, node.location, ctx);
   const window = windowOf(node.over, env);
+  const orderBy = (window.orderClause ?? []).map((s) => {
+    const sort = 'SortBy' in s ? s.SortBy : {};
+    return sortKey(sort, bindValue(required(sort.node), inner), ctx);
+  });
   return ctx.at(
     Object.freeze({
       kind: 'window',
@@ -44,13 +56,8 @@ export function bindWindow(name: string, node: FuncCall, env: Environment): Expr
       args,
       filter: node.agg_filter === undefined ? null : bindPredicateNode(node.agg_filter, inner),
       partitionBy: Object.freeze((window.partitionClause ?? []).map((p) => bindValue(p, inner))),
-      orderBy: Object.freeze(
-        (window.orderClause ?? []).map((s) => {
-          const sort = 'SortBy' in s ? s.SortBy : {};
-          return sortKey(sort, bindValue(required(sort.node), inner), ctx);
-        }),
-      ),
-      frame: frameOf(window, inner),
+      orderBy: Object.freeze(orderBy),
+      frame: frameOf(window, orderBy, inner),
       type,
     }),
     node.location,
@@ -65,7 +72,11 @@ function windowOf(over: WindowDef | undefined, env: Environment): WindowDef {
   if (over.name === undefined) return over;
   const named = env.namedWindows.get(over.name);
   if (named === undefined)
-    throw ctx.error('windowing', { detail: `window \`${over.name}\` does not exist` }, over.location);
+    throw ctx.error(
+      'windowing',
+      { detail: `window \`${over.name}\` does not exist`, hint: `WINDOW ${over.name} AS (…)` },
+      over.location,
+    );
   return named;
 }
 
@@ -90,19 +101,37 @@ const EXCLUDE_CURRENT_ROW = 0x8000;
 const EXCLUDE_GROUP = 0x10000;
 const EXCLUDE_TIES = 0x20000;
 
-function frameOf(window: WindowDef, env: Environment): Frame | null {
+/** The type of a distance between two values of the one sort key, as Postgres' `in_range` functions take it. */
+function rangeOffset(orderBy: readonly SortKey[], window: WindowDef, { ctx }: Environment): TypeName {
+  const [key] = orderBy;
+  const type = key !== undefined && orderBy.length === 1 && typeof key.by !== 'number' ? key.by.type : null;
+  const offset = type === null ? undefined : DISTANCES.get(type);
+  if (offset !== undefined) return offset;
+  const detail = 'RANGE with an offset needs one sort key, a number or a time';
+  throw ctx.error('windowing', { detail, hint: 'use ROWS' }, window.location);
+}
+
+const DISTANCES: ReadonlyMap<TypeName, TypeName> = new Map<TypeName, TypeName>([
+  ['int2', 'int2'],
+  ['int4', 'int4'],
+  ['int8', 'int8'],
+  ['float4', 'float8'],
+  ['float8', 'float8'],
+  ['numeric', 'numeric'],
+  ['date', 'interval'],
+  ['time', 'interval'],
+  ['timestamp', 'interval'],
+  ['timestamptz', 'interval'],
+  ['interval', 'interval'],
+]);
+
+function frameOf(window: WindowDef, orderBy: readonly SortKey[], env: Environment): Frame | null {
   const bits = window.frameOptions ?? 0;
   if ((bits & NONDEFAULT) === 0) return null;
   const mode = (bits & RANGE) !== 0 ? 'range' : (bits & GROUPS) !== 0 ? 'groups' : 'rows';
   const offset = (node: WindowDef['startOffset']): Expr => {
-    if (mode === 'range') {
-      throw env.ctx.error(
-        'unsupported',
-        { construct: 'RANGE with an offset', hint: 'use ROWS' },
-        window.location,
-      );
-    }
-    const count = coerce(bindExpression(required(node), env), 'int8', env.ctx);
+    const type = mode === 'range' ? rangeOffset(orderBy, window, env) : 'int8';
+    const count = coerce(bindExpression(required(node), env), type, env.ctx);
     if (someExpr(count, (e) => e.kind === 'column')) {
       throw env.ctx.error(
         'windowing',

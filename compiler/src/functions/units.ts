@@ -29,6 +29,14 @@ const WEEK = 'week weeks w';
 const WITHIN = 'dow isodow doy isoyear julian';
 const EPOCH = 'epoch';
 
+/** One name of each unit, for messages. */
+export const UNIT_NAMES: readonly string[] = Object.freeze([
+  ...[...CLOCK, ...CALENDAR, WEEK].map((line) => line.split(' ')[0] ?? ''),
+  ...WITHIN.split(' '),
+  EPOCH,
+  'timezone',
+]);
+
 export const TRUNC_UNITS = spellings(...CLOCK, ...CALENDAR, WEEK);
 export const INTERVAL_TRUNC_UNITS = spellings(...CLOCK, ...CALENDAR);
 

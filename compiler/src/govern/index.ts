@@ -43,7 +43,7 @@ export function govern(
     maskTells: (scan, name) => maskComputes(columnRule(scan.relation, name, accesses.of(scan).access)),
   };
   const fenced = scansToFence(bound, barrier);
-  const keys = joinKeys(bound, lineage, accesses, plan.form);
+  const keys = joinKeys(bound, lineage, accesses, plan);
   const scanned = mapQuery(bound, {
     item: (i) =>
       i.kind === 'entity' ? governScan(i, accesses.of(i), keys.get(i.id), fenced.has(i.id), slots) : i,

@@ -1,10 +1,17 @@
 import { columnOf, type Relation } from '../catalog.js';
-import { type QueryError, queryError } from '../errors.js';
+import { type Position, type QueryError, queryError } from '../errors.js';
 import type { ColumnRef, Expr, Form, FromItem, Operation, Query, Select, SourceId } from '../plan.js';
 import { allQueries, conditionsOf, exprsOf, leavesOf, queryOf, visitExpr } from '../walk.js';
 import type { ScanAccesses } from './groups.js';
 import type { Lineage } from './lineage.js';
 import { type ColumnRule, columnRule, keyColumnName } from './mask.js';
+
+/** What a refusal of the question needs of it. */
+interface Asked {
+  readonly form: Form;
+  /** Where an expression stands in the caller's text. */
+  readonly positionOf: (expr: Expr) => Position | null;
+}
 
 /**
  * The sealed columns that the query joins on, by scan, where their mask must give way to NULL: a masked key
@@ -16,20 +23,20 @@ export function joinKeys(
   root: Query,
   lineage: Lineage,
   accesses: ScanAccesses,
-  form: Form,
+  asked: Asked,
 ): ReadonlyMap<SourceId, ReadonlySet<string>> {
   const keys = new Map<SourceId, Set<string>>();
   const fixed = fixedKeys(root);
   for (const ref of joinedColumns(root)) {
     const scan = lineage.scanOf(ref.source);
     if (scan === null) {
-      refuseMaskedDerived(ref, lineage, accesses, form);
+      refuseMaskedDerived(ref, lineage, accesses, asked);
       continue;
     }
     const rule = columnRule(scan.relation, ref.name, accesses.of(scan).access);
     if (rule.masked === 'none' || isHashed(rule)) continue;
     if ((rule.masked === 'all' && rule.mask !== 'hash') || fixed.has(ref)) {
-      throw keyNotClear(scan.relation, ref.name, form);
+      throw keyNotClear(scan.relation, ref, ref.name, asked);
     }
     const names = keys.get(ref.source) ?? new Set();
     names.add(ref.name);
@@ -39,17 +46,17 @@ export function joinKeys(
 }
 
 /** A key that comes through a derived table cannot give way to NULL any more, so it must be clear throughout. */
-function refuseMaskedDerived(ref: ColumnRef, lineage: Lineage, accesses: ScanAccesses, form: Form): void {
+function refuseMaskedDerived(ref: ColumnRef, lineage: Lineage, accesses: ScanAccesses, asked: Asked): void {
   for (const { scan, name } of lineage.columnsUnder(ref)) {
     const rule = columnRule(scan.relation, name, accesses.of(scan).access);
-    if (rule.masked !== 'none' && !isHashed(rule)) throw keyNotClear(scan.relation, name, form);
+    if (rule.masked !== 'none' && !isHashed(rule)) throw keyNotClear(scan.relation, ref, name, asked);
   }
 }
 
 /** In raw SQL a column is called what the caller calls it. */
-function keyNotClear(relation: Relation, name: string, form: Form): QueryError {
-  const column = form === 'sql' ? columnOf(relation, name)?.physical : name;
-  return queryError('keyNotClear', { column: column ?? name });
+function keyNotClear(relation: Relation, ref: ColumnRef, name: string, asked: Asked): QueryError {
+  const column = asked.form === 'sql' ? columnOf(relation, name)?.physical : name;
+  return queryError('keyNotClear', { column: column ?? name }, asked.positionOf(ref));
 }
 
 /** Whether every cell is clear or a keyed hash, either of which can be joined as it is shown. */

@@ -11,9 +11,11 @@ export function describeOutputs(plan: BoundPlan, query: Query, runtime: readonly
   const lineage = new Lineage(query);
   const scans = governedScans(query);
   const described = plan.columns.map((column, i) => describe(column, outputsAt(query, i), lineage));
-  const connectors = new Set(scans.map((s) => s.relation.connector));
-  if (connectors.size > 1) {
-    throw queryError('unsupported', { construct: 'a query over more than one connector', hint: null });
+  const foreign = scans.find((s) => s.relation.connector !== scans[0]?.relation.connector);
+  if (foreign !== undefined) {
+    const hint = `\`${foreign.relation.name}\` lies in another database: ask in two queries`;
+    const construct = 'a query over more than one connector';
+    throw queryError('unsupported', { construct, hint }, plan.positionOfSource(foreign.id));
   }
   return {
     outputs: Object.freeze(described.map((d) => d.output)),
@@ -28,7 +30,7 @@ export function describeOutputs(plan: BoundPlan, query: Query, runtime: readonly
       ].sort(),
     ),
     redactedColumns: Object.freeze([...new Set(scans.flatMap(redactedOf))].sort()),
-    connector: [...connectors][0] ?? null,
+    connector: scans[0]?.relation.connector ?? null,
   };
 }
 
