@@ -84,6 +84,17 @@ t.test('the demo from its first start to its end', async (t) => {
     t.match(JSON.parse(json.stdout), { code: 'E0512', status: 400 });
   });
 
+  await t.test('raw SQL, over tables that the demo allows', async (t) => {
+    const as = [...at, '--subject', 'user:analyst', '--sql'];
+    const people = 'select name, email from supply.person order by name limit 1';
+    t.match(await osl(['query', ...as, people]), { code: 0, stdout: /\[redacted\]\n\(1 row\)/ });
+    t.match(await osl(['explain', ...as, people]), { code: 0, stdout: /form +sql\n/ });
+    t.match(await osl(['query', ...as, 'select * from supply.readme']), {
+      code: 1,
+      stderr: /^error E0512: table `supply\.readme` is outside the allowlist[^]*\^/,
+    });
+  });
+
   await t.test('explain shows the plan, and reads nothing', async (t) => {
     const run = await osl(['explain', ...at, '--subject', 'user:analyst', PEOPLE]);
     t.equal(run.code, 0);

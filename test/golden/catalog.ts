@@ -414,6 +414,13 @@ export const CALLERS: ReadonlyMap<string, Caller> = new Map([
       granted(order, [grant(order, { id: 'g2', columns: ['id', 'customer_id', 'status'] }, [])]),
     ]),
   ],
+  // Sees VIPs only, and not that they are.
+  [
+    'filtered',
+    caller('filtered', [
+      granted(customer, [grant(customer, { id: 'g1', columns: ['id', 'name'], filter: 'vip' }, [])]),
+    ]),
+  ],
   // May not read the key of anything.
   [
     'keyless',
