@@ -139,6 +139,7 @@ function misuse(name: string, place: Place, known: Known, use: 'shown' | 'tested
   const { relation, rights } = known;
   // The row filter is policy's; a predicate of the caller's beside it is over columns as they are shown.
   if (use === 'tested' && filterColumns(rights).has(name)) return null;
+  if (isAggregated(name, known)) return null;
   const column = relation.columns.find((c) => c.physical === name && isGranted(c.name, rights));
   if (column === undefined) return 'of a row filter, and stands outside of one';
   const masked = maskedFor(column.name, column.sensitivity, rights);
@@ -148,6 +149,17 @@ function misuse(name: string, place: Place, known: Known, use: 'shown' | 'tested
   if (place === 'computed') return computes ? null : `computed with under the mask ${mask}`;
   if (masked === 'all') return 'masked in every row, and stands in the clear';
   return place === 'arm' ? null : 'masked in some rows, and stands in the clear in all';
+}
+
+/**
+ * What a grant of figures reads: its metrics' columns, and the key that its groups are counted by. That they go into
+ * aggregates only is what `verify` and the oracle of groups look at.
+ */
+function isAggregated(physical: string, { relation, rights }: Known): boolean {
+  const rules = rights.grants.flatMap((g) => (g.groups === undefined ? [] : [g.groups]));
+  const name = relation.columns.find((c) => c.physical === physical)?.name ?? '';
+  const isKey = rules.length > 0 && relation.primaryKey.includes(name);
+  return isKey || rules.some((r) => [...(r.metrics?.values() ?? [])].some((of) => of.has(name)));
 }
 
 function isGranted(name: string, rights: RelationAccess): boolean {

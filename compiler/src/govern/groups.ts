@@ -25,6 +25,7 @@ import {
   visitExpr,
 } from '../walk.js';
 import { isHarmless } from './harmless.js';
+import { joinsFreely } from './keys.js';
 import { filtersOf, sameRows } from './mask.js';
 
 /** What one scan of a statement may show. */
@@ -229,6 +230,8 @@ const SUMMARIES: ReadonlySet<string> = new Set([
 function faultOf(scan: EntityScan, block: Select, literals: LiteralSlots): string | null {
   if (!block.grouped) return 'aggregate them where they are read';
   if (leavesOf(block.from).some((l) => l.kind !== 'entity')) return 'join them to entities and bridges only';
+  // A join on any predicate would weigh a row by what is in it, which a count of pairs then tells.
+  if (joinsFreely(block.from)) return 'raw SQL may not join them; OSL-SQL may, on sealed keys';
   if (mayBeMissing(scan.id, block.from)) return 'they may not be the optional side of a join';
   const repeated = block.from !== null && fanOutOf(block.from, scan.id) !== null;
   for (const call of aggregatesOf(block)) {

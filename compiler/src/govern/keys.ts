@@ -160,7 +160,8 @@ export function isKeyCondition(expr: Expr, query: Select): expr is KeyEquality {
   return own.has(expr.left.source) !== own.has(expr.right.source) || joinsFreely(query.from);
 }
 
-function joinsFreely(item: FromItem | null): boolean {
+/** Whether raw SQL joins in `item`. */
+export function joinsFreely(item: FromItem | null): boolean {
   return item?.kind === 'join' && (!item.sealed || joinsFreely(item.left) || joinsFreely(item.right));
 }
 
