@@ -68,7 +68,8 @@ function conditions(column: Column, table: Table, subjects: readonly Subject[]):
   return [anyOf(clearing, table, subjects), anyOf(covering, table, subjects)];
 }
 
-function anyOf(grants: readonly Grant[], table: Table, subjects: readonly Subject[]): string {
+/** SQL that holds for the rows of `table` that any of `grants` shows. */
+export function anyOf(grants: readonly Grant[], table: Table, subjects: readonly Subject[]): string {
   const each = grants.map((g) => (g.filter === null ? 'true' : filterSql(g.filter, table, subjects)));
   return each.length === 0 ? 'false' : `(${each.join(' or ')})`;
 }

@@ -59,6 +59,6 @@ t.test('what the caller may not see changes nothing that the caller gets', async
       endOnFailure: process.env['OSL_ORACLE_SHRINK'] === undefined,
     },
   );
-  t.comment(`${JSON.stringify(counts)} in ${Date.now() - started} ms`);
+  t.comment(`seed ${SEED}: ${JSON.stringify(counts)} in ${Date.now() - started} ms`);
   t.ok(counts.refused < counts.asked / 5, 'few keys are refused');
 });

@@ -151,7 +151,7 @@ class Questions {
       const columns = common.columns.map((c) => ({ ...c, sql: c.sql.replace(common.alias, alias) }));
       return [{ ...common, alias, columns }, `${common.alias} as ${alias}`];
     }
-    if (dice.chance(0.1)) return this.#values();
+    if (dice.chance(0.14)) return this.#values();
     if (depth > 0 && dice.chance(0.2)) {
       const body = this.#query(depth - 1);
       const alias = this.#alias('d');
@@ -292,7 +292,7 @@ class Questions {
       const type = direct?.type ?? dice.of(COMMON);
       return { sql: direct?.sql ?? terms.value(type, 2), type, sealed: direct?.sealed === true };
     });
-    const distinct = dice.chance(0.12) ? 'distinct ' : '';
+    const distinct = dice.chance(0.2) ? 'distinct ' : '';
     const list = outputs.map((o, i) => `${o.sql} as o${i + 1}`).join(', ');
     const body = { types: outputs.map((o) => o.type), sealed: outputs.map((o) => o.sealed) };
     const key = distinct === '' && keyed && dice.chance(0.12) ? terms.column() : null;

@@ -20,6 +20,8 @@ export interface Environment {
   readonly nameOf?: (parts: readonly string[], at: Location) => Expr;
   /** Whether `/` gives fractions and NULL for a zero divisor, as in metrics. */
   readonly guardedDivision?: boolean;
+  /** Whether this is the text of a simple metric, in which a name is a column and never another metric. */
+  readonly withinMetric?: boolean;
 }
 
 export type BindExpression<N> = (node: N, env: Environment) => Bound;

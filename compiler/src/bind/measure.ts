@@ -46,6 +46,7 @@ function metricArgument(node: FuncCall, env: Environment): Metric | null {
   const { ctx, scope } = env;
   const arg = node.args?.[0];
   if (
+    env.withinMetric === true ||
     ctx.world === 'physical' ||
     ctx.catalog.metrics.size === 0 ||
     arg === undefined ||

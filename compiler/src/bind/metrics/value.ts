@@ -87,7 +87,7 @@ export function aggregateOverItem(
 ): Expr {
   const scope = { ...env.scope, items: [withMetricColumns(metric, item, env)], parent: null };
   const clause = `metric \`${metric.name}\``;
-  const inner: Environment = { ...env, scope, clause, aggregates: true };
+  const inner: Environment = { ...env, scope, clause, aggregates: true, withinMetric: true };
   const value = tagged(bindValue(parsedOnce(metric.expression), inner), metric.name);
   const rows: Environment = { ...inner, aggregates: false, windows: false };
   return [...(metric.filter === null ? [] : [metric.filter]), ...more]

@@ -1,0 +1,163 @@
+import { spawn } from 'node:child_process';
+import { createWriteStream, mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/**
+ * The long versions of the tests, one after another: `npm run nightly -- [--scale F] [--only NAME,…]`.
+ *
+ * The seed is the day's date, or `OSL_NIGHTLY_SEED`; it is printed, and what fails under it fails again under it.
+ * `--scale 0.01` asks a hundredth of the questions. Ends with 1 if anything failed.
+ */
+interface Step {
+  readonly name: string;
+  /** The test file, below `test/`. */
+  readonly file: string;
+  /** How many: of what, and the variable that says so. Null where the test has one size only. */
+  readonly size: { readonly of: string; readonly variable: string; readonly count: number } | null;
+}
+
+const questions = (variable: string, count: number): Step['size'] => ({ of: 'questions', variable, count });
+
+const STEPS: readonly Step[] = [
+  { name: 'oracle', file: 'oracle/oracle', size: questions('OSL_ORACLE_RUNS', 120_000) },
+  { name: 'non-interference', file: 'oracle/non-interference', size: questions('OSL_ORACLE_RUNS', 100_000) },
+  { name: 'surfaces', file: 'attacks/random-twin', size: questions('OSL_TWIN_RUNS', 100_000) },
+  { name: 'rls', file: 'oracle/rls', size: questions('OSL_RLS_RUNS', 10_000) },
+  { name: 'groups', file: 'oracle/groups', size: questions('OSL_GROUPS_RUNS', 20_000) },
+  { name: 'faults', file: 'oracle/faults', size: null },
+  { name: 'barrier', file: 'oracle/barrier', size: null },
+  {
+    name: 'overloads',
+    file: 'functions/resolution',
+    size: { of: 'calls', variable: 'OSL_TEST_CALLS', count: 40_000 },
+  },
+  {
+    name: 'shared plans',
+    file: 'compiler/shape-plan',
+    size: { of: 'worlds', variable: 'OSL_SHAPE_WORLDS', count: 1_000 },
+  },
+  {
+    name: 'shapes',
+    file: 'compiler/shape-scan',
+    size: { of: 'texts', variable: 'OSL_SHAPE_RUNS', count: 1_000_000 },
+  },
+  {
+    name: 'monotone',
+    file: 'policy/monotone',
+    size: { of: 'chains', variable: 'OSL_MONOTONE_RUNS', count: 20_000 },
+  },
+  { name: 'parity', file: 'parity/parity', size: null },
+  { name: 'attacks', file: 'attacks/attacks', size: null },
+  { name: 'attacks on the protocol', file: 'attacks/protocol', size: null },
+  { name: 'attacks on twins', file: 'attacks/twin', size: null },
+  { name: 'twin corpora', file: 'forms/twin', size: null },
+  { name: 'recut bytes', file: 'wire/recut', size: null },
+  {
+    name: 'crash',
+    file: 'audit/crash',
+    size: { of: 'rounds', variable: 'OSL_CRASH_ROUNDS', count: 1_000 },
+  },
+];
+
+interface Result {
+  readonly step: Step;
+  readonly count: number | null;
+  readonly seconds: number;
+  readonly passed: boolean;
+  /** What the test said of itself: seed, counts, coverage. */
+  readonly notes: readonly string[];
+}
+
+async function run(step: Step, scale: number, seed: number, dir: string): Promise<Result> {
+  const count = step.size === null ? null : Math.max(1, Math.round(step.size.count * scale));
+  const env = {
+    ...process.env,
+    OSL_ORACLE_SEED: String(seed),
+    OSL_TEST_SEED: String(seed),
+    ...(step.size === null ? {} : { [step.size.variable]: String(count) }),
+  };
+  const started = Date.now();
+  const file = fileURLToPath(new URL(`./${step.file}.test.js`, import.meta.url));
+  const child = spawn(process.execPath, [file], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const log = createWriteStream(join(dir, `${step.name.replaceAll(' ', '-')}.log`));
+  let told = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      log.write(text);
+      told += text;
+    });
+  }
+  const code = await new Promise<number | null>((done) => child.once('close', done));
+  log.end();
+  return {
+    step,
+    count,
+    seconds: Math.round((Date.now() - started) / 1000),
+    passed: code === 0 && /^# \{ total: \d+, pass: \d+/m.test(told),
+    notes: notesIn(told),
+  };
+}
+
+/** Comments of tests, skips and what is not ok; TAP's own comments are not. */
+function notesIn(told: string): readonly string[] {
+  const lines = told.split('\n').map((line) => line.trim());
+  return lines.filter(
+    (line) =>
+      /^not ok /.test(line) || / # SKIP/i.test(line) || /^# (?!Subtest|\{ total|time=|bailout)/.test(line),
+  );
+}
+
+function summary(results: readonly Result[]): string {
+  const head = ['what', 'how many', 'seconds', 'result'];
+  const rows = results.map((r) => [
+    r.step.name,
+    r.count === null ? 'all' : `${r.count} ${r.step.size?.of}`,
+    String(r.seconds),
+    r.passed ? 'passed' : 'FAILED',
+  ]);
+  const widths = head.map((h, i) => Math.max(h.length, ...rows.map((row) => row[i]?.length ?? 0)));
+  return [head, ...rows]
+    .map((row) =>
+      row
+        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+function optionOf(name: string, args: readonly string[]): string | null {
+  const at = args.indexOf(name);
+  return at < 0 ? null : (args[at + 1] ?? null);
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const scale = Number(optionOf('--scale', args) ?? 1);
+  const only = optionOf('--only', args)?.split(',') ?? STEPS.map((s) => s.name);
+  const unknown = only.filter((name) => !STEPS.some((s) => s.name === name));
+  if (!(scale > 0) || unknown.length > 0) {
+    const names = STEPS.map((s) => s.name).join(', ');
+    process.stderr.write(`usage: npm run nightly -- [--scale F] [--only NAME,…]   NAME: ${names}\n`);
+    return 2;
+  }
+  const today = Number(new Date().toISOString().slice(0, 10).replaceAll('-', ''));
+  const seed = Number(process.env['OSL_NIGHTLY_SEED'] ?? today);
+  const dir = join(tmpdir(), `osl-nightly-${seed}`);
+  mkdirSync(dir, { recursive: true });
+  process.stdout.write(`seed ${seed}; logs in ${dir}\n`);
+  const results: Result[] = [];
+  for (const step of STEPS.filter((s) => only.includes(s.name))) {
+    const result = await run(step, scale, seed, dir);
+    results.push(result);
+    const notes = result.notes.map((n) => `\n    ${n}`).join('');
+    process.stdout.write(
+      `${result.passed ? 'passed' : 'FAILED'} ${step.name} in ${result.seconds} s${notes}\n`,
+    );
+  }
+  process.stdout.write(`\n${summary(results)}\n`);
+  return results.every((r) => r.passed) ? 0 : 1;
+}
+
+process.exitCode = await main(process.argv.slice(2));
