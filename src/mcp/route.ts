@@ -2,6 +2,7 @@ import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InternalError, type QueryError, queryError } from 'osl-compiler';
 import type { Inflight } from '../rest/inflight.js';
+import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
 import { problemHeaders, problemOf } from '../rest/problem.js';
 import type { Service } from '../service.js';
 import { type Call, publicError } from '../spine/index.js';
@@ -46,7 +47,7 @@ export function mcpRoute(
     },
   );
   app.addHook('onClose', () => handler.close());
-  app.post(PATH, async (request, reply) => {
+  app.post(PATH, { schema: HIDDEN_OPERATION }, async (request, reply) => {
     const token = await enter(service, request, reply, options);
     if (token === null) return reply;
     return inflight.run(reply.raw, async (signal) => {
@@ -57,7 +58,7 @@ export function mcpRoute(
       return reply.send(response);
     });
   });
-  app.get(METADATA, (request, reply) => {
+  app.get(METADATA, { schema: HIDDEN_OPERATION }, (request, reply) => {
     reply.header('cache-control', 'public, max-age=3600');
     return reply.send({
       resource: `${originOf(request, options)}${PATH}`,

@@ -9,6 +9,7 @@ import { callOf } from './call.js';
 import { ClientErrors } from './client-error.js';
 import { BODY_LIMIT, HEAD_LIMIT, httpFault } from './http-fault.js';
 import { Inflight } from './inflight.js';
+import { documentRoute, documentRoutes } from './openapi/document.js';
 import { sendProblem } from './problem.js';
 import { conformanceRoute } from './routes/conformance.js';
 import { graphRoutes } from './routes/graph.js';
@@ -82,13 +83,16 @@ export async function createRestServer(service: Service, options: RestOptions = 
   app.decorateRequest('call');
   hooks(app, service, inflight, clientErrors);
   const telemetry = createTelemetry(app, service, options.wireSessions ?? (() => 0));
+  const mcp = { ...LOCAL_MCP, ...options.mcp };
+  await documentRoutes(app, mcp.version);
   queryRoute(app, service, inflight);
   sampleRoute(app, service, inflight);
   graphRoutes(app, service);
-  mcpRoute(app, service, inflight, { ...LOCAL_MCP, ...options.mcp });
+  mcpRoute(app, service, inflight, mcp);
   conformanceRoute(app, service);
   healthRoutes(app, service, inflight);
   metricsRoute(app, service, telemetry);
+  documentRoute(app);
   await app.ready();
   return Object.freeze({
     listen: (port: number, host: string) => listen(app, port, host),

@@ -4,14 +4,19 @@ import type { Service } from '../../service.js';
 import { type Description, describe, resolveTerm } from '../../spine/describe.js';
 import type { Reading } from '../../spine/readings.js';
 import { turnAway } from '../../spine/visit.js';
+import { MAP_OPERATION, RESOLVE_OPERATION, SCHEMA_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
 import { flagParameter, queryParameters, termParameter } from '../query-string.js';
 
 /** `GET /osl/schema`, `GET /osl/domain-map`, `GET /osl/schema/resolve`: what there is to ask about. */
 export function graphRoutes(app: FastifyInstance, service: Service): void {
-  app.get('/osl/schema', (request, reply) => described(service, request, reply, 'schema'));
-  app.get('/osl/domain-map', (request, reply) => described(service, request, reply, 'domain_map'));
-  app.get('/osl/schema/resolve', async (request, reply) => {
+  app.get('/osl/schema', { schema: SCHEMA_OPERATION }, (request, reply) =>
+    described(service, request, reply, 'schema'),
+  );
+  app.get('/osl/domain-map', { schema: MAP_OPERATION }, (request, reply) =>
+    described(service, request, reply, 'domain_map'),
+  );
+  app.get('/osl/schema/resolve', { schema: RESOLVE_OPERATION }, async (request, reply) => {
     const term = await read(service, request, 'resolve', () =>
       termParameter(queryParameters(request, ['term']), 'term'),
     );

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Service } from '../../service.js';
 import type { Inflight } from '../inflight.js';
+import { HEALTH_OPERATION, READY_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
 
 /** What must hold before requests should be sent here. It names no connector: anyone may ask. */
@@ -20,10 +21,10 @@ export function healthRoutes(app: FastifyInstance, service: Service, inflight: I
     const answers = await Promise.all([...service.engines.values()].map((engine) => engine.healthy()));
     return answers.every((healthy) => healthy);
   });
-  app.get('/health', async ({ call }, reply) => {
+  app.get('/health', { schema: HEALTH_OPERATION }, async ({ call }, reply) => {
     return reply.headers(privateHeaders(call.requestId)).send({ status: 'ok' });
   });
-  app.get('/ready', async ({ call }, reply) => {
+  app.get('/ready', { schema: READY_OPERATION }, async ({ call }, reply) => {
     const checks: Readiness = {
       engines: await enginesAnswer(),
       policy: service.model().snapshot !== null,

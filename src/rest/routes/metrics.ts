@@ -2,12 +2,13 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { queryError } from 'osl-compiler';
 import type { Service } from '../../service.js';
 import { turnAway } from '../../spine/visit.js';
+import { HIDDEN_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
 import type { Telemetry } from '../telemetry.js';
 
 /** `GET /metrics`, for Prometheus on this machine. For everybody else there is nothing at this path. */
 export function metricsRoute(app: FastifyInstance, service: Service, telemetry: Telemetry): void {
-  app.get('/metrics', async (request, reply) => {
+  app.get('/metrics', { schema: HIDDEN_OPERATION }, async (request, reply) => {
     if (!isLocal(request)) {
       throw await turnAway(service, request.call, 'http', queryError('notFound', {}), 'anyone');
     }

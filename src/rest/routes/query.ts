@@ -6,12 +6,13 @@ import { turnAway } from '../../spine/visit.js';
 import { AnswerStream, type Layout } from '../answer-stream.js';
 import { columnsOf } from '../columns.js';
 import type { Inflight } from '../inflight.js';
+import { QUERY_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
 import { type QueryRequest, readQueryRequest } from '../query-body.js';
 
 /** `POST /osl/query`: questions, and with `explain: true` their plans. */
 export function queryRoute(app: FastifyInstance, service: Service, inflight: Inflight): void {
-  app.post('/osl/query', async (request, reply) => {
+  app.post('/osl/query', { schema: QUERY_OPERATION }, async (request, reply) => {
     const asked = await read(service, request);
     const question: Question = { ...request.call, body: asked.body, parameterOids: [] };
     if (asked.explain) return explained(service, question, reply);

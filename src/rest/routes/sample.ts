@@ -5,13 +5,14 @@ import { type Sample, type SampleCell, type SampleRequest, sample } from '../../
 import { turnAway } from '../../spine/visit.js';
 import type { Inflight } from '../inflight.js';
 import { JsonBytes } from '../json-bytes.js';
+import { SAMPLE_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
 import { readSampleRequest } from '../sample-body.js';
 import { valueWriter } from '../values.js';
 
 /** `POST /osl/sample`: a few rows of an entity, or a few chunks of a facet. */
 export function sampleRoute(app: FastifyInstance, service: Service, inflight: Inflight): void {
-  app.post('/osl/sample', async (request, reply) => {
+  app.post('/osl/sample', { schema: SAMPLE_OPERATION }, async (request, reply) => {
     const asked = await read(service, request);
     return inflight.run(reply.raw, async (signal) => {
       const answer = await sample(service, request.call, asked, signal).catch((error: unknown) => {

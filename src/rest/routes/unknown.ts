@@ -14,6 +14,7 @@ export const METHODS: ReadonlyMap<string, string> = new Map([
   ['/osl/conformance', 'GET, HEAD'],
   ['/mcp', 'POST'],
   ['/.well-known/oauth-protected-resource/mcp', 'GET, HEAD'],
+  ['/openapi.json', 'GET, HEAD'],
   ['/health', 'GET, HEAD'],
   ['/ready', 'GET, HEAD'],
   ['/metrics', 'GET, HEAD'],

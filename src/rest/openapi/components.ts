@@ -1,0 +1,241 @@
+import { ERRORS } from 'osl-compiler';
+import { count, exactly, flag, list, object, oneOf, ref, type Shape, text, textOrNull } from './shape.js';
+
+const CODES = [...new Set(Object.values(ERRORS).map((e) => e.code))].sort();
+
+const FORM_NAMES = ['structured', 'retrieve', 'traverse', 'joint', 'cross_modal'] as const;
+const FORMS = oneOf(...FORM_NAMES, 'sql');
+const VERSIONS = object({ manifest: text(), policy: text() });
+const PARAMETERS = list(
+  { type: ['string', 'number', 'boolean', 'null'] },
+  'Values of `$1 …`. Numbers that JSON does not carry exactly are sent as strings.',
+);
+const EXPLAIN = flag('Validate and plan only; no rows.');
+
+const PROBLEM = object(
+  {
+    type: text('`urn:osl:error:<code>`'),
+    title: text(),
+    status: { type: 'integer', minimum: 400, maximum: 599 },
+    code: { type: 'string', enum: CODES },
+    sqlstate: { type: 'string', pattern: '^[0-9A-Z]{5}$' },
+    detail: text(),
+    hint: textOrNull(),
+    position: {
+      anyOf: [
+        { type: 'null' },
+        object({ offset: count(), line: count(), column: count() }, 'Where in the text; in UTF-16 units.'),
+      ],
+    },
+    request_id: text('The call in the audit log.'),
+  },
+  'An error (RFC 9457).',
+);
+
+const NAMED = text('A metric or dimension by name, or an object with its alias, grain or direction.');
+const MIXED = list({ anyOf: [NAMED, { type: 'object' }] });
+
+const QUERY = {
+  oneOf: [
+    exactly({ osql: text('One SELECT in OSL-SQL.'), 'parameters?': PARAMETERS, 'explain?': EXPLAIN }),
+    exactly({
+      sql: text('One SELECT over the tables that the manifest allows.'),
+      'parameters?': PARAMETERS,
+      'explain?': EXPLAIN,
+    }),
+    {
+      ...object({ metrics: MIXED, 'group_by?': MIXED, 'order_by?': MIXED, 'explain?': EXPLAIN }),
+      description: 'A metrics query.',
+    },
+  ],
+  description: 'Exactly one of three shapes; a body that mixes them is E0513.',
+  // They name nothing of a tenant's, so that they run anywhere.
+  examples: [
+    { osql: 'select 1 as one' },
+    { osql: 'select $1::int4 + $2::int4 as sum', parameters: [1, 2] },
+    { osql: "select upper('a') as big", explain: true },
+  ],
+};
+
+const COLUMN = object({
+  name: text(),
+  type: text('A type of the model, such as `int4` or `text[]`.'),
+  source: textOrNull('The column of an entity that it is, unchanged.'),
+  redacted: flag('Masked for this caller, in some rows at least.'),
+});
+
+const HELD_BACK = {
+  redacted_columns: list(text()),
+  redacted_fields: list(text()),
+} as const;
+
+const ANSWER = object(
+  {
+    request_id: text('The call in the audit log.'),
+    form: FORMS,
+    columns: list(COLUMN),
+    rows: list({
+      type: 'object',
+      description:
+        'int8 and numeric are strings, timestamps RFC 3339, bytea base64, NaN and infinities strings.',
+    }),
+    row_count: count(),
+    truncated: flag('A cap held rows back.'),
+    ...HELD_BACK,
+    'partial_columns?': list(text(), 'Aggregates over columns that are masked in some rows.'),
+    'errors?': list(object({ chunk_id: text(), reason: text() }), 'Passages for which a decoder failed.'),
+    versions: VERSIONS,
+  },
+  'Rows.',
+);
+
+const PLAN = object(
+  {
+    request_id: text('The call in the audit log.'),
+    form: FORMS,
+    plan: object({ step: text(), detail: { type: 'object' }, inputs: list({ type: 'object' }) }),
+    objects: list(text(), 'Full names of what would be read.'),
+    grants: list(text(), 'Opaque ids of the grants that decide.'),
+    columns: list(COLUMN),
+    'sql?': text('What the database would get; for admins.'),
+    versions: VERSIONS,
+  },
+  'A plan; nothing was run.',
+);
+
+const SAMPLE_REQUEST = exactly({
+  kind: oneOf('table', 'facet'),
+  name: text(),
+  'limit?': { type: 'integer', minimum: 1, maximum: 100, description: 'Default: 8 rows, 5 chunks.' },
+});
+
+const SAMPLE = object({
+  request_id: text('The call in the audit log.'),
+  kind: oneOf('table', 'facet'),
+  name: text(),
+  rows: list({ type: 'object', description: 'A masked cell of any type is `[redacted]`.' }),
+  ...HELD_BACK,
+});
+
+const SCHEMA_COLUMN = object({
+  name: text(),
+  type: text(),
+  description: textOrNull(),
+  nullable: flag(),
+  masked: { ...oneOf('none', 'some', 'all'), description: 'In which rows the caller sees a mask.' },
+  synonyms: list(text()),
+  'sensitivity?': textOrNull('In the full view only.'),
+});
+const END = object({ entity: text(), columns: list(text()) });
+const DESCRIBED = { name: text(), description: textOrNull() } as const;
+const SHOWN = {
+  synonyms: list(text()),
+  examples: list(text(), 'Questions that this caller can send.'),
+} as const;
+
+const SCHEMA = object({
+  version: text('Of what is shown: unchanged while that is.'),
+  etag: text(),
+  entities: list(
+    object({
+      ...DESCRIBED,
+      fqn: text(),
+      composition: oneOf('structured', 'structured+content', 'content'),
+      primary_key: list(text()),
+      sealed_keys: list(text(), 'The columns that joins may use.'),
+      columns: list(SCHEMA_COLUMN),
+      facets: list(text()),
+      metrics: list(text()),
+      ...SHOWN,
+    }),
+  ),
+  facets: list(
+    object({
+      ...DESCRIBED,
+      fqn: text(),
+      entity: text(),
+      entity_key: text(),
+      embedding_model: text(),
+      max_top_k: count(),
+      columns: list(SCHEMA_COLUMN),
+      indexed: list(text(), 'Columns that WHERE and joins may use.'),
+      ...SHOWN,
+    }),
+  ),
+  metrics: list(object({ ...DESCRIBED, fqn: text(), entity: text(), kind: text(), type: text(), ...SHOWN })),
+  relationships: list(
+    object({
+      ...DESCRIBED,
+      kind: oneOf('many_to_one', 'one_to_one', 'many_to_many'),
+      from: END,
+      to: END,
+      bridge: { anyOf: [{ type: 'null' }, object({ name: text(), columns: list(SCHEMA_COLUMN) })] },
+      examples: list(text()),
+    }),
+  ),
+  functions: list(object({ name: text(), kind: text(), signatures: list(text()) })),
+  operators: list(object({ name: text(), class: text(), signatures: list(text()), available: flag() })),
+  forms: list(
+    object({ name: oneOf(...FORM_NAMES), shape: text(), rules: list(text()), examples: list(text()) }),
+  ),
+});
+
+const NODE = object({
+  id: text('`entity:<Name>` or `metric:<name>`'),
+  kind: oneOf('entity', 'metric', 'candidate'),
+  name: text(),
+  plane: oneOf('mixed', 'structured'),
+  state: text(),
+  composition: textOrNull(),
+  description: textOrNull(),
+  attributes: list(
+    object({
+      name: text(),
+      role: oneOf('pk', 'column', 'derived', 'metric'),
+      type: textOrNull(),
+      description: textOrNull(),
+    }),
+  ),
+  meta: { type: 'object', description: 'Of an entity: `pk`, `model`, `legs`.' },
+});
+
+const EDGE = object({
+  id: text('`<bridge>~<a>:<b>`'),
+  source: text(),
+  target: text(),
+  kind: { ...oneOf('nn', 'n1', '11'), description: 'Through a bridge, or along a foreign key.' },
+  label: text(),
+  declared: flag(),
+  source_attr: text(),
+  target_attr: text(),
+});
+
+const DOMAIN_MAP = object({ nodes: list(NODE), edges: list(EDGE), bridges: list(text()) });
+
+const RESOLUTION = object({
+  term: text(),
+  matches: list(
+    object({
+      fqn: text(),
+      kind: oneOf('entity', 'column', 'metric', 'facet', 'bridge'),
+      score: { type: 'number', exclusiveMinimum: 0, maximum: 1 },
+      via: oneOf('name', 'lexicon', 'description'),
+    }),
+    'Best first, at most 20.',
+  ),
+});
+
+/** By the name that the document gives them. */
+export const COMPONENTS: ReadonlyMap<string, Shape> = new Map<string, Shape>([
+  ['Problem', PROBLEM],
+  ['Query', QUERY],
+  ['Answer', ANSWER],
+  ['Plan', PLAN],
+  ['SampleRequest', SAMPLE_REQUEST],
+  ['Sample', SAMPLE],
+  ['Schema', SCHEMA],
+  ['DomainMap', DOMAIN_MAP],
+  ['Resolution', RESOLUTION],
+]);
+
+export const PROBLEM_REF = ref('Problem');

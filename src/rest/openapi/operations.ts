@@ -1,0 +1,136 @@
+import type { FastifySchema } from 'fastify';
+import { PROBLEM_REF } from './components.js';
+import { list, object, oneOf, ref, type Shape, text } from './shape.js';
+
+/** What each route takes and answers. The routes read their requests themselves; this is what is said of them. */
+
+function json(schema: Shape, description: string, more: Readonly<Record<string, Shape>> = {}) {
+  const others = Object.entries(more).map(([type, shape]) => [type, { schema: shape }] as const);
+  return { description, content: { 'application/json': { schema }, ...Object.fromEntries(others) } };
+}
+
+function problem(description: string) {
+  return { description, content: { 'application/problem+json': { schema: PROBLEM_REF } } };
+}
+
+const REFUSALS = {
+  400: problem('Not a request that can be answered: E0241, E0246, E0254, E0511 … E0518.'),
+  401: problem('The token is not valid: E3001.'),
+  403: problem('No token, no access, or denied: E2101, E2102, E0515, E0512.'),
+  429: problem('Over the limit: E4290, with `Retry-After`.'),
+  503: problem('No policy, no audit log, or shutting down: E2001, E5030, E5032.'),
+} as const;
+
+const QUESTIONS = {
+  422: problem('Valid, but not resolvable: E1001.'),
+  502: problem('The database could not run it: E0510.'),
+  504: problem('It ran too long: E0517.'),
+} as const;
+
+const BEARER = [{ bearer: [] }] as const;
+const NOT_MODIFIED = { description: 'What the client has is still so.', type: 'null' } as const;
+const GOVERNED = {
+  type: 'object',
+  properties: {
+    governed: {
+      ...oneOf('true', 'false'),
+      description: '`true`: what the grants show. Otherwise all of it, which takes an admin role.',
+      examples: ['true'],
+    },
+  },
+} as const;
+const KNOWN = {
+  type: 'object',
+  properties: { 'if-none-match': text('An ETag that the client has.') },
+} as const;
+
+function operation(schema: Readonly<Record<string, unknown>>): FastifySchema {
+  return schema as FastifySchema; // with the members that the document's generator reads
+}
+
+export const QUERY_OPERATION = operation({
+  operationId: 'query',
+  summary: 'Ask a question',
+  description: 'Rows, or with `explain: true` the plan. `Accept: application/x-ndjson` streams a row a line.',
+  tags: ['questions'],
+  security: BEARER,
+  body: { content: { 'application/json': { schema: ref('Query') } } },
+  response: {
+    200: json({ oneOf: [ref('Answer'), ref('Plan')] }, 'Rows, or a plan.', {
+      'application/x-ndjson': text('A row a line, then `{"trailer": …}` with the other members.'),
+    }),
+    ...REFUSALS,
+    ...QUESTIONS,
+    413: problem('The body is too large: E4130.'),
+    415: problem('The body is not JSON: E4150.'),
+  },
+});
+
+export const SAMPLE_OPERATION = operation({
+  operationId: 'sample',
+  summary: 'A few rows of an entity, or chunks of a facet',
+  tags: ['questions'],
+  security: BEARER,
+  body: { content: { 'application/json': { schema: ref('SampleRequest') } } },
+  response: { 200: json(ref('Sample'), 'Rows.'), ...REFUSALS, ...QUESTIONS },
+});
+
+export const SCHEMA_OPERATION = operation({
+  operationId: 'schema',
+  summary: 'All that is needed to write OSL-SQL',
+  tags: ['graph'],
+  security: BEARER,
+  querystring: GOVERNED,
+  headers: KNOWN,
+  response: { 200: json(ref('Schema'), 'The schema, with an ETag.'), 304: NOT_MODIFIED, ...REFUSALS },
+});
+
+export const MAP_OPERATION = operation({
+  operationId: 'domainMap',
+  summary: 'The domain graph',
+  tags: ['graph'],
+  security: BEARER,
+  querystring: GOVERNED,
+  headers: KNOWN,
+  response: { 200: json(ref('DomainMap'), 'The graph, with an ETag.'), 304: NOT_MODIFIED, ...REFUSALS },
+});
+
+export const RESOLVE_OPERATION = operation({
+  operationId: 'resolve',
+  summary: 'What a business word may mean',
+  tags: ['graph'],
+  security: BEARER,
+  querystring: {
+    type: 'object',
+    properties: { term: { type: 'string', minLength: 1, maxLength: 200, examples: ['customer'] } },
+    required: ['term'],
+  },
+  response: { 200: json(ref('Resolution'), 'Matches, best first.'), ...REFUSALS },
+});
+
+export const CONFORMANCE_OPERATION = operation({
+  operationId: 'conformance',
+  summary: 'The declared conformance levels',
+  tags: ['service'],
+  security: BEARER,
+  response: { 200: json(list(text()), 'Levels; none yet.'), ...REFUSALS },
+});
+
+export const HEALTH_OPERATION = operation({
+  operationId: 'health',
+  summary: 'The process answers',
+  tags: ['service'],
+  response: { 200: json(object({ status: oneOf('ok') }), 'It does.') },
+});
+
+const READINESS = object({ status: oneOf('ready', 'not_ready'), checks: { type: 'object' } });
+
+export const READY_OPERATION = operation({
+  operationId: 'ready',
+  summary: 'The service can answer questions',
+  tags: ['service'],
+  response: { 200: json(READINESS, 'It can.'), 503: json(READINESS, 'It cannot.') },
+});
+
+/** Not part of this interface: told elsewhere. */
+export const HIDDEN_OPERATION = operation({ hide: true });

@@ -1,0 +1,125 @@
+import { compileErrors, validate } from '@readme/openapi-parser';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { ERRORS } from 'osl-compiler';
+import t, { test } from 'tap';
+import { METHODS } from '../../src/rest/routes/unknown.js';
+import { startRest } from './fixture.js';
+
+t.setTimeout(120_000);
+const rest = await startRest({ mcp: { version: '1.2.3' } });
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** What `/openapi.json` is known to have, once it is valid. */
+interface Document {
+  readonly info: { readonly version: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Members>> };
+}
+
+interface Operation {
+  readonly security?: readonly unknown[];
+  readonly parameters?: readonly { readonly name: string; readonly example?: string }[];
+  readonly responses: Readonly<Record<string, unknown>>;
+}
+
+const document = (await rest.send('/openapi.json')).json() as unknown as Document; // validated below
+
+/** Paths that are told of elsewhere: the protocol's own, and those for machines. */
+const ELSEWHERE = ['/mcp', '/.well-known/oauth-protected-resource/mcp', '/metrics', '/openapi.json'];
+
+/** Whether a value has the shape of this component. */
+function shapeOf(name: string): (value: unknown) => boolean {
+  const ajv = new Ajv2020({ strict: false });
+  ajv.addSchema({ ...document, $id: 'openapi' });
+  const check = ajv.getSchema(`openapi#/components/schemas/${name}`);
+  if (check === undefined) throw new Error(`no component ${name}`);
+  return (value) => check(value) === true;
+}
+
+test('the document of the REST surface', async (t) => {
+  t.teardown(() => rest.close());
+  const headers = async (subject = 'user:ann', roles: readonly string[] = []) => {
+    return {
+      authorization: `Bearer ${await rest.test.token(subject, { roles })}`,
+      'content-type': 'application/json',
+    };
+  };
+
+  await t.test('is valid OpenAPI 3.1, for anyone, of this version', async (t) => {
+    const result = await validate(structuredClone(document) as never); // the parser's own type of it
+    t.ok(result.valid, result.valid ? 'valid' : compileErrors(result));
+    t.match(document, { openapi: '3.1.0', info: { version: '1.2.3' } });
+  });
+
+  await t.test('has every path, with its methods and who may ask', async (t) => {
+    const documented = Object.entries(document.paths).map(([path, o]) => `${Object.keys(o).join()} ${path}`);
+    const served = [...METHODS]
+      .filter(([path]) => !ELSEWHERE.includes(path))
+      .map(([path, methods]) => `${methods.split(',')[0]?.toLowerCase()} ${path}`);
+    t.strictSame(documented.sort(), served.sort());
+    for (const [path, operations] of Object.entries(document.paths)) {
+      for (const operation of Object.values(operations)) {
+        t.equal(operation.security !== undefined, path.startsWith('/osl/'), path);
+        if (path.startsWith('/osl/')) {
+          for (const status of ['200', '400', '401', '403', '429', '503'])
+            t.ok(operation.responses[status], status);
+        }
+      }
+    }
+  });
+
+  await t.test('has every code and every status', async (t) => {
+    const problem = document.components.schemas['Problem'] as { properties: { code: { enum: string[] } } };
+    const codes = Object.values(ERRORS).map((e) => e.code);
+    t.strictSame(problem.properties.code.enum, [...new Set(codes)].sort());
+    const { responses } = document.paths['/osl/query']?.['post'] ?? { responses: {} };
+    // Told before there is a route, when there is nobody to tell, or by another path.
+    const others = ['404', '405', '499', '500'];
+    for (const status of new Set(Object.values(ERRORS).map((e) => String(e.http)))) {
+      t.ok(responses[status] !== undefined || others.includes(status), status);
+    }
+  });
+
+  await t.test('has examples that run, and answers of the shapes that it states', async (t) => {
+    const { examples } = document.components.schemas['Query'] as { examples: Members[] };
+    t.equal(examples.length, 3);
+    for (const body of examples) {
+      t.ok(shapeOf('Query')(body));
+      const reply = await rest.send('/osl/query', { method: 'POST', headers: await headers(), body });
+      t.equal(reply.status, 200, JSON.stringify(body));
+      t.ok(shapeOf(body['explain'] === true ? 'Plan' : 'Answer')(reply.json()), reply.text);
+    }
+    const get = async (name: string, path: string, subject?: string, roles?: readonly string[]) => {
+      return [name, path, await rest.send(path, { headers: await headers(subject, roles) })] as const;
+    };
+    const sample = await rest.send('/osl/sample', {
+      method: 'POST',
+      headers: await headers(),
+      body: { kind: 'table', name: 'customer' },
+    });
+    const answers = [
+      await get('Schema', '/osl/schema?governed=true'),
+      await get('Schema', '/osl/schema', 'user:root', ['TENANT_ADMIN']),
+      await get('DomainMap', '/osl/domain-map?governed=true'),
+      await get('Resolution', '/osl/schema/resolve?term=customer'),
+      await get('Problem', '/osl/schema'),
+      await get('Problem', '/osl/schema/resolve'),
+      await get('Problem', '/osl/nothing'),
+      ['Sample', '/osl/sample', sample] as const,
+    ];
+    for (const [name, path, reply] of answers) {
+      t.ok(shapeOf(name)(reply.json()), `${path} is a ${name}: ${reply.text.slice(0, 200)}`);
+    }
+    t.notOk(shapeOf('Schema')({ version: '1' }), 'not everything has these shapes');
+  });
+
+  await t.test('says what is refused', async (t) => {
+    const query = shapeOf('Query');
+    for (const body of [{}, { osql: 1 }, { osql: 'x', sql: 'y' }, { osql: 'x', colour: 'red' }, []]) {
+      t.notOk(query(body), JSON.stringify(body));
+      const reply = await rest.send('/osl/query', { method: 'POST', headers: await headers(), body });
+      t.equal(reply.status, 400, JSON.stringify(body));
+    }
+  });
+});
