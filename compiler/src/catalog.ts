@@ -125,6 +125,8 @@ export interface FacetStore {
   readonly approximate: boolean;
   /** In declared order. */
   readonly versions: readonly FacetVersion[];
+  /** Attributes of the entity that this facet's text gives. */
+  readonly derived: readonly DerivedAttribute[];
   readonly connector: string;
   readonly schema: string;
 }
@@ -137,6 +139,15 @@ export interface FacetVersion {
   readonly table: string;
   /** Dense lane: the narrow table beside it, with the signs of each vector. */
   readonly bits: string;
+  /** The table of what is derived from it, beside it. */
+  readonly derivedTable: string;
+}
+
+/** An attribute of an entity that an operator took from its text when that was indexed. */
+export interface DerivedAttribute {
+  readonly name: string;
+  readonly type: TypeName;
+  readonly description: string | null;
 }
 
 /** A declared link. `fromColumns[i]` of one end equals `toColumns[i]` of the other, through `bridge` or straight. */

@@ -9,6 +9,7 @@ export {
   type Column,
   type CumulativeMetric,
   columnOf,
+  type DerivedAttribute,
   type DerivedMetric,
   type Edge,
   type FacetStore,
@@ -66,6 +67,7 @@ export { type Parsed, parse, ready, type StatementText, splitStatements } from '
 export type { Expr, Form, Slot } from './plan.js';
 export { queryWithin } from './query-within.js';
 export {
+  EVIDENCE,
   type Hydration,
   type OperatorUse,
   ORDINAL,

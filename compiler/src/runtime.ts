@@ -84,6 +84,11 @@ export interface Hydration {
   readonly entity: string;
   /** An array of the entity's keys. */
   readonly keys: Expr;
+  /** Those whose passages or derived attributes the statement uses. */
   readonly facets: readonly FacetStore[];
+  /** `key`, and of `evidence` and the derived attributes what the statement uses. */
   readonly columns: readonly RuntimeColumn[];
 }
+
+/** The name under which an entity's content can be selected. */
+export const EVIDENCE = 'evidence';

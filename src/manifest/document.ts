@@ -50,6 +50,16 @@ export interface EntityDocument {
   readonly time_dimension?: string;
   readonly composition?: Composition;
   readonly legs?: readonly string[];
+  readonly derived?: Members<DerivedDocument>;
+}
+
+export interface DerivedDocument {
+  readonly description?: string;
+  readonly facet: string;
+  readonly operator: 'CLASSIFY' | 'TAG';
+  readonly labels: readonly unknown[];
+  readonly min_score?: number;
+  readonly threshold?: number;
 }
 
 export interface RelationshipDocument {

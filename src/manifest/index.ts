@@ -10,6 +10,7 @@ export type {
   BridgeSide,
   ColumnName,
   Connector,
+  Derived,
   EntityFacts,
   Facet,
   FacetVersion,

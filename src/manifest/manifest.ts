@@ -46,6 +46,18 @@ export interface EntityFacts {
   readonly composition: Composition;
   /** Names of facets. */
   readonly legs: readonly string[];
+  /** Attributes that are taken from its content. */
+  readonly derived: readonly Derived[];
+}
+
+/** An attribute of an entity: what an operator says of a facet's text when that is indexed. */
+export interface Derived {
+  readonly name: string;
+  readonly description: string | null;
+  readonly facet: string;
+  readonly operator: 'CLASSIFY' | 'TAG';
+  /** By the names of the operator's signature. */
+  readonly arguments: Readonly<Record<string, unknown>>;
 }
 
 export interface Bridge {
@@ -92,6 +104,8 @@ export interface Facet {
   readonly versions: ReadonlyMap<string, FacetVersion>;
   readonly maxTopK: number;
   readonly approximate: boolean;
+  /** What is taken from it of its entity. */
+  readonly derived: readonly Derived[];
 }
 
 export interface FacetVersion {

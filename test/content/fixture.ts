@@ -7,8 +7,7 @@ import { parseManifest } from '../../src/manifest/index.js';
 
 await ready();
 
-export const manifest: Manifest = parseManifest(
-  `version: 1
+const TEXT = `version: 1
 connectors:
   db:
     kind: pglite
@@ -48,15 +47,23 @@ facets:
       raw: {}
       masked: { redact: [pii, person], detectors: [email, secret, phone] }
     retrieval: { max_top_k: 50 }
-`,
+`;
+
+export const manifest: Manifest = parseManifest(TEXT, 'shop.yaml');
+export const facet: Facet = facetOf(manifest);
+
+/** The same with an attribute of products that is taken from their articles. */
+export const derivingManifest: Manifest = parseManifest(
+  TEXT.replace(
+    'columns: [id] }',
+    'columns: [id], derived: { place: { facet: article, operator: CLASSIFY, labels: [windmill, harbour, ledger] } } }',
+  ),
   'shop.yaml',
 );
 
-export const facet: Facet = facetNamed('article');
-
-function facetNamed(name: string): Facet {
-  const found = manifest.facets.get(name);
-  if (found === undefined) throw new Error(`no facet ${name}`);
+export function facetOf({ facets }: Manifest): Facet {
+  const found = facets.get('article');
+  if (found === undefined) throw new Error('no facet article');
   return found;
 }
 
@@ -168,9 +175,10 @@ export async function indexShop(
   system: SystemDoor,
   version: string,
   more: Partial<IndexOptions> = {},
+  of: Manifest = manifest,
 ): Promise<IndexSummary> {
   const options = { embedder: lexicalEmbedder, versions: [version], batch: 2, ...more };
-  const [summary] = await indexFacet(system, manifest, facet, options);
+  const [summary] = await indexFacet(system, of, facetOf(of), options);
   if (summary === undefined) throw new Error('no summary');
   return summary;
 }
@@ -178,6 +186,13 @@ export async function indexShop(
 /** Every row of a version's store, in the order of chunk ids. */
 export function storeRows(system: SystemDoor, version: string): Promise<Record<string, unknown>[]> {
   return system.query(`select * from osl_content."article__${version}" order by chunk_id`);
+}
+
+/** Every row of what is derived from a version's passages. */
+export function derivedRows(system: SystemDoor, version: string): Promise<Record<string, unknown>[]> {
+  return system.query(
+    `select * from osl_content."article__${version}__derived" order by chunk_id, attribute`,
+  );
 }
 
 /** `base`, counting the texts it embeds, and calling `before` first. */

@@ -28,6 +28,8 @@ import {
   article,
   counting,
   createShop,
+  derivedRows,
+  derivingManifest,
   facet,
   indexShop,
   manifest,
@@ -386,14 +388,22 @@ test('kill -9 in the middle of indexing: the next run goes on with what was comm
   const { system } = engine;
   t.match(await storeState(system, 'article', 'masked'), { state: 'building' });
   const embedder = counting(lexicalEmbedder);
-  const summary = await indexShop(system, 'masked', { embedder });
+  const summary = await indexShop(system, 'masked', { embedder }, derivingManifest);
   t.match(summary, { documents: 5, added: 1, changed: 0 });
   const rows = plain(await storeRows(system, 'masked'));
   t.ok(embedder.texts < rows.length);
+  const derived = plain(await derivedRows(system, 'masked'));
+  t.ok(derived.length > 0);
+  t.ok(derived.every((d) => rows.some((r) => r['chunk_id'] === d['chunk_id'])));
   const clear = (all: readonly Row[]) => all.filter((r) => !`${r['doc_id']}`.startsWith('redacted-'));
   await createShop(system);
-  await indexShop(system, 'masked');
+  await indexShop(system, 'masked', {}, derivingManifest);
   t.strictSame(clear(rows), clear(plain(await storeRows(system, 'masked'))));
+  t.strictSame(
+    clear(derived),
+    clear(plain(await derivedRows(system, 'masked'))),
+    'and what is derived from it',
+  );
 });
 
 test('a server without pgvector says so before anything is made', async (t) => {

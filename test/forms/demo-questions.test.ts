@@ -8,6 +8,7 @@ import { openService } from '../../src/start/service.js';
 import { settingsFrom } from '../../src/start/settings.js';
 import { memberAt, postQuery, startFrontends } from '../support/frontends.js';
 import { QUESTIONS } from './demo-table.js';
+import { TOPICS } from './demo-topics.js';
 
 // The whole demo is read and indexed.
 t.setTimeout(240_000);
@@ -84,4 +85,20 @@ t.test('addresses are for the auditor only', async (t) => {
   }
   t.comment(`${clear} of the auditor's passages have an address`);
   t.ok(clear > 0);
+});
+
+t.test('topics of READMEs are those that a reader would give, or none', async (t) => {
+  const authorization = `Bearer ${await fronts.token({ subject: 'user:analyst', aclRoles: ['analyst'] })}`;
+  const paths = [...TOPICS.keys()].map((name) => `'node_modules/${name}'`);
+  const osql = `select name, license, readme_topic, evidence from osl.entities.package where path in (${paths})`;
+  const { json } = await postQuery(fronts.httpPort, { osql }, { authorization });
+  const rows = memberAt(json, 'rows') as readonly { name: string; readme_topic: string | null }[]; // as asked
+  const labelled = rows.filter((r) => r.readme_topic !== null);
+  const wrong = labelled.filter((r) => TOPICS.get(r.name)?.includes(r.readme_topic ?? '') !== true);
+  t.comment(
+    `${labelled.length} of ${rows.length} have a topic; wrong: ${wrong.map((r) => `${r.name} ${r.readme_topic}`)}`,
+  );
+  t.ok(labelled.length >= rows.length * 0.6);
+  t.ok(wrong.length <= labelled.length * 0.25);
+  t.ok(new Set(labelled.map((r) => r.readme_topic)).size >= 9);
 });

@@ -84,7 +84,7 @@ const MANIFEST_CASES: readonly Case[] = [
     from: '  order:\n    source',
     to: '  order:\n    colour: red\n    source',
     told: [
-      '24:5-11 M1002 unknown key `colour` (known here: description, source, primary_key, entity_key_columns, columns, time_dimension, composition, legs)',
+      '24:5-11 M1002 unknown key `colour` (known here: description, source, primary_key, entity_key_columns, columns, time_dimension, composition, legs, derived)',
     ],
   },
   {
@@ -92,7 +92,7 @@ const MANIFEST_CASES: readonly Case[] = [
     from: '  order:\n    source',
     to: '  order:\n    <<: {}\n    source',
     told: [
-      '24:5-7 M1002 unknown key `<<` (known here: description, source, primary_key, entity_key_columns, columns, time_dimension, composition, legs)',
+      '24:5-7 M1002 unknown key `<<` (known here: description, source, primary_key, entity_key_columns, columns, time_dimension, composition, legs, derived)',
     ],
   },
   {
@@ -397,6 +397,56 @@ const MANIFEST_CASES: readonly Case[] = [
     from: 'primary_key: [id]\n    entity_key',
     to: 'primary_key: [id]\n    legs: [note]\n    entity_key',
     told: ['26:12-16 M2001 facet `note` is not declared (perhaps you meant `notes`)'],
+  },
+  {
+    name: 'an attribute derived from no facet',
+    from: 'primary_key: [id]\n    entity_key',
+    to: 'primary_key: [id]\n    derived: { kind: { facet: note, operator: CLASSIFY, labels: [a] } }\n    entity_key',
+    told: ['26:31-35 M2001 facet `note` is not declared (perhaps you meant `notes`)'],
+  },
+  {
+    name: 'a derived attribute with the name of a column',
+    from: 'primary_key: [id]\n    entity_key',
+    to: 'primary_key: [id]\n    derived: { amount: { facet: notes, operator: CLASSIFY, labels: [a] } }\n    entity_key',
+    told: ['26:16-22 M2002 `amount` is also the name of column `amount`'],
+  },
+  {
+    name: 'a derived attribute called evidence',
+    from: 'primary_key: [id]\n    entity_key',
+    to: 'primary_key: [id]\n    derived: { evidence: { facet: notes, operator: CLASSIFY, labels: [a] } }\n    entity_key',
+    told: ['26:16-24 M2010 `evidence` has a meaning of its own in OSL-SQL'],
+  },
+  {
+    name: 'a derived attribute with a label twice',
+    from: 'primary_key: [id]\n    entity_key',
+    to: 'primary_key: [id]\n    derived: { kind: { facet: notes, operator: CLASSIFY, labels: [a, a] } }\n    entity_key',
+    told: ['26:16-20 M2011 CLASSIFY has label `a` twice'],
+  },
+  {
+    name: 'tags without a threshold',
+    from: 'primary_key: [id]\n    entity_key',
+    to: 'primary_key: [id]\n    derived: { kind: { facet: notes, operator: TAG, labels: [a] } }\n    entity_key',
+    told: ['26:16-20 M2011 TAG needs `threshold`'],
+  },
+  {
+    name: 'a class with a threshold',
+    from: 'primary_key: [id]\n    entity_key',
+    to: 'primary_key: [id]\n    derived: { kind: { facet: notes, operator: CLASSIFY, labels: [a], threshold: 0.1 } }\n    entity_key',
+    told: ['26:16-20 M2011 CLASSIFY has no argument `threshold`'],
+  },
+  {
+    name: 'an operator that does not derive',
+    from: 'primary_key: [id]\n    entity_key',
+    to: 'primary_key: [id]\n    derived: { kind: { facet: notes, operator: RANK, labels: [a] } }\n    entity_key',
+    told: [
+      '26:48-52 M1004 `operator` must be one of CLASSIFY, TAG (`CLASSIFY`: the one best label. `TAG`: all labels of at least `threshold`.)',
+    ],
+  },
+  {
+    name: 'an attribute derived from text about another entity',
+    from: '    source: { connector: db, table: sales.customers }',
+    to: '    source: { connector: db, table: sales.customers }\n    derived: { kind: { facet: notes, operator: CLASSIFY, labels: [a] } }',
+    told: ['30:31-36 M2009 facet `notes` is about `order`, not about `customer`'],
   },
   {
     name: 'a metric of a bridge',

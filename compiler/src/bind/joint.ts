@@ -1,18 +1,16 @@
 import type { Relation } from '../catalog.js';
 import type { EntityScan, Expr, FromItem } from '../plan.js';
-import { arrayOf, isArray } from '../types.js';
+import { EVIDENCE } from '../runtime.js';
+import { arrayOf, isArray, type TypeName } from '../types.js';
 import { queryOf, someExpr } from '../walk.js';
 import { infix } from './a-expr.js';
 import type { BindContext, Location } from './context.js';
 import { draftScan, type HydrationDraft } from './runtime-draft.js';
 import type { ScopeColumn, ScopeItem } from './scope.js';
 
-/** The name under which an entity's content can be selected. */
-export const EVIDENCE = 'evidence';
-
 /**
- * The extra column `evidence` of an entity that has content which this caller may see. Using it makes the query a
- * Joint one.
+ * The extra columns of an entity that has content which this caller may see: `evidence`, and the attributes that
+ * are derived from it. Using one makes the query a Joint one.
  */
 export function withEvidence(
   scan: EntityScan,
@@ -28,26 +26,23 @@ export function withEvidence(
   const [key, ...more] = relation.primaryKey;
   const keyColumn = relation.columns.find((c) => c.name === key);
   if (key === undefined || keyColumn === undefined || more.length > 0 || !columns.has(key)) return null;
+  const content: readonly (readonly [string, TypeName])[] = [
+    [EVIDENCE, 'jsonb'],
+    ...facets.flatMap((f) => f.derived).map((d) => [d.name, d.type] as const),
+  ];
   const draft: HydrationDraft = {
     kind: 'hydration',
     source: ctx.nextSource(),
     entity: relation.name,
     keys: null,
     facets: Object.freeze(facets),
-    offered: new Map([
-      ['key', keyColumn.type],
-      [EVIDENCE, 'jsonb'],
-    ]),
+    offered: new Map<string, TypeName>([['key', keyColumn.type], ...content]),
   };
-  const evidence: ScopeColumn = {
-    name: EVIDENCE,
-    type: 'jsonb',
-    sealed: false,
-    denied: false,
-    starred: false,
-    source: draft.source,
-  };
-  return { draft, columns: new Map([...columns, [EVIDENCE, evidence]]) };
+  const extra = content.map(([name, type]): [string, ScopeColumn] => [
+    name,
+    { name, type, sealed: false, denied: false, starred: false, source: draft.source },
+  ]);
+  return { draft, columns: new Map([...columns, ...extra]) };
 }
 
 /**
@@ -71,7 +66,9 @@ export function hydrated(
       joined === null
     )
       continue;
-    draft.keys = keysIn(where, item.source, item.relation, ctx.firstUseOf(draft.source), ctx);
+    const [content = EVIDENCE] = ctx.usedOf(draft.source);
+    const at = ctx.firstUseOf(draft.source);
+    draft.keys = keysIn(where, item.source, item.relation, { content, at }, ctx);
     joined = withContent(joined, item.source, item.relation, draft, ctx);
   }
   return joined;
@@ -117,7 +114,7 @@ function keysIn(
   where: readonly Expr[],
   source: number,
   relation: Relation,
-  at: Location,
+  asked: { readonly content: string; readonly at: Location },
   ctx: BindContext,
 ): Expr {
   const key = relation.primaryKey[0];
@@ -147,7 +144,8 @@ function keysIn(
     }
   }
   const hint = `add WHERE ${key ?? 'key'} IN ('…')`;
-  throw ctx.error('unsupported', { construct: `\`${EVIDENCE}\` without a list of keys`, hint }, at);
+  const construct = `\`${asked.content}\` without a list of keys`;
+  throw ctx.error('unsupported', { construct, hint }, asked.at);
 }
 
 /** Whether a value is known before any row is read. */

@@ -1,7 +1,13 @@
 import type { FacetStore } from '../catalog.js';
 import { InternalError } from '../errors.js';
 import type { Expr, RuntimeScan, SourceId } from '../plan.js';
-import type { Hop, OperatorUse, RuntimeColumn, RuntimeRelation } from '../runtime.js';
+import {
+  EVIDENCE,
+  type Hop,
+  type OperatorUse,
+  type RuntimeColumn,
+  type RuntimeRelation,
+} from '../runtime.js';
 import type { TypeName } from '../types.js';
 import type { BindContext } from './context.js';
 
@@ -66,7 +72,16 @@ export function finishedRelation(draft: RuntimeDraft, ctx: BindContext): Runtime
       const { kind, source, entity, facets } = draft;
       const keys = draft.keys;
       if (keys === null) throw new InternalError('content without keys was not refused');
-      return Object.freeze({ kind, source, entity, keys, facets, columns });
+      const isUsed = (f: FacetStore): boolean =>
+        columns.some((c) => c.name === EVIDENCE || f.derived.some((d) => d.name === c.name));
+      return Object.freeze({
+        kind,
+        source,
+        entity,
+        keys,
+        facets: Object.freeze(facets.filter(isUsed)),
+        columns,
+      });
     }
     default: {
       const unknown: never = draft;

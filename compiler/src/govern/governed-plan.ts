@@ -70,6 +70,11 @@ export interface GovernedStore {
     /** Candidates by an approximate index; null where the facet does not allow it, or the filters rule it out. */
     readonly approximate: GovernedPlan | null;
   } | null;
+  /**
+   * Of the entities in `keys`, the derived attributes that the statement uses: a row for each visible passage that
+   * one rests on, so that fewer rows than `#support` mean a hidden one. Slots `keys` and `limit`.
+   */
+  readonly derived: GovernedPlan | null;
   /** How many passages the caller may see under the same filters, and of them how many hold `term`. */
   readonly counts: { readonly all: GovernedPlan; readonly ofTerm: GovernedPlan } | null;
 }

@@ -30,15 +30,12 @@ export function governRuntime(
             hops: Object.freeze(relation.hops.map((h) => compileHop(h.text))),
           });
         case 'hydration': {
-          const { source, keys, facets } = relation;
-          const stores = facets.map((facet) =>
-            governedStore(
-              { source, facet, filters: [], metadata: [], by: { kind: 'named', keys } },
-              catalog,
-              access,
-              slots,
-            ),
-          );
+          const { source, keys, facets, columns } = relation;
+          const stores = facets.map((facet) => {
+            const used = facet.derived.map((d) => d.name).filter((n) => columns.some((c) => c.name === n));
+            const by = { kind: 'named', keys, derived: used } as const;
+            return governedStore({ source, facet, filters: [], metadata: [], by }, catalog, access, slots);
+          });
           return Object.freeze({
             kind: 'hydration',
             relation,

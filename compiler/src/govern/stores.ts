@@ -10,6 +10,7 @@ import type {
   Expr,
   GovernedColumn,
   GovernedScan,
+  Operation,
   Output,
   Select,
   SortKey,
@@ -18,7 +19,7 @@ import type {
 import type { TypeName } from '../types.js';
 import { visitExpr } from '../walk.js';
 import { type GovernedPlan, type GovernedStore, mint, type OutputColumn } from './governed-plan.js';
-import { columnRule, maskedColumn, rowFilter, visibleColumn } from './mask.js';
+import { baseOf, columnRule, maskedColumn, rowFilter, visibleColumn } from './mask.js';
 import { governScan } from './scan.js';
 import { GovernedSlots } from './slots.js';
 import { verify } from './verify.js';
@@ -31,10 +32,13 @@ export interface StoreRequest {
   readonly filters: readonly Expr[];
   /** Metadata columns that are used. */
   readonly metadata: readonly string[];
-  /** `search`: the best for a vector; `named`: those of the entities in `keys`; `first`: any, by their keys. */
+  /**
+   * `search`: the best for a vector; `named`: those of the entities in `keys`, with the attributes `derived`;
+   * `first`: any, by their keys.
+   */
   readonly by:
     | { readonly kind: 'search'; readonly vectors: boolean }
-    | { readonly kind: 'named'; readonly keys: Expr }
+    | { readonly kind: 'named'; readonly keys: Expr; readonly derived: readonly string[] }
     | { readonly kind: 'first' };
 }
 
@@ -50,8 +54,18 @@ const STORED = [
   ['redacted_fields', 'text[]'],
 ] as const satisfies readonly (readonly [string, TypeName])[];
 
+/** Columns of a derived attribute: one row for each passage that the value of one document rests on. */
+const DERIVED = [
+  ['attribute', 'text'],
+  ['doc_id', 'text'],
+  ['value', 'jsonb'],
+  ['score', 'float8'],
+  ['support', 'int4'],
+  ['chunk_id', 'text'],
+] as const satisfies readonly (readonly [string, TypeName])[];
+
 /** What a store's plan yields of each passage, whatever its facet declares. */
-export type StoredName = (typeof STORED)[number][0] | 'distance' | 'vector';
+export type StoredName = (typeof STORED)[number][0] | (typeof DERIVED)[number][0] | 'distance' | 'vector';
 
 /** The output of a store's plan that holds `name`: apart from metadata, which may have the same name. */
 export function stored(name: StoredName): string {
@@ -101,6 +115,7 @@ export function governedStore(
     version: version.name,
     passages: builder.passages(),
     nearest: search && !lexical ? builder.nearest(version) : null,
+    derived: builder.derived(version),
     counts: lexical ? Object.freeze({ all: builder.count(null), ofTerm: builder.count('term') }) : null,
   });
 }
@@ -285,6 +300,37 @@ class StorePlans {
     return this.#plan({ ...EMPTY, grouped: true, from, outputs: [{ name: 'count', expr: countOfRows() }] });
   }
 
+  /** Derived attributes, joined to those of the passages they rest on that the caller may see. */
+  derived(version: FacetVersion): GovernedPlan | null {
+    const { by, facet, source } = this.#request;
+    if (by.kind !== 'named' || by.derived.length === 0) return null;
+    const passages = this.#scan([facet.entityKey, stored('chunk_id')], [], [this.#named(by.keys)]);
+    const wanted = this.#slots.literal(by.derived, 'text[]');
+    const derived = derivedScan(source + DERIVED_SOURCES, this.#store, version, [
+      oneOf({ kind: 'base', column: 'attribute', type: 'text' }, wanted),
+      this.#named(by.keys),
+    ]);
+    const on: Operation = {
+      kind: 'operation',
+      definition: equality('text'),
+      left: this.#ref(derived, stored('chunk_id')),
+      right: this.#ref(passages, stored('chunk_id')),
+      type: 'bool',
+    };
+    const outputs = [
+      { name: facet.entityKey, expr: this.#ref(passages, facet.entityKey) },
+      ...DERIVED.map(([name]) => ({ name: stored(name), expr: this.#ref(derived, stored(name)) })),
+    ];
+    return this.#plan({
+      ...EMPTY,
+      from: { kind: 'join', sealed: true, type: 'inner', left: derived, right: passages, on: [on] },
+      where: this.#where(source),
+      outputs,
+      orderBy: outputs.map(({ expr }) => ({ by: expr, descending: false, nullsFirst: false })),
+      limit: this.#slots.given('limit', 'int8'),
+    });
+  }
+
   /** How many passages pass the filters; with a slot `term`, how many of them hold it. */
   count(term: 'term' | null): GovernedPlan {
     const pushed = term === null ? [] : [this.#holds()];
@@ -452,9 +498,34 @@ class StorePlans {
   }
 }
 
+/** What is derived from one version's passages: holds nothing but for the passages that it is joined to. */
+function derivedScan(
+  id: SourceId,
+  store: Relation,
+  version: FacetVersion,
+  pushed: readonly Expr[],
+): GovernedScan {
+  const own = DERIVED.map(([name, type]) => storedColumn(stored(name), name, type));
+  const key = store.columns.filter((c) => c.physical === 'entity_key');
+  return Object.freeze({
+    kind: 'governed',
+    id,
+    relation: Object.freeze({ ...store, table: version.derivedTable, columns: [...own, ...key] }),
+    columns: own.map((c): GovernedColumn => {
+      const { name, type } = c;
+      return Object.freeze({ name, type, expr: baseOf(c), masked: 'none' });
+    }),
+    filter: null,
+    pushed,
+    fenced: false,
+  });
+}
+
 /** Ids of the entity scans beside the stores' own; those of a statement stay far below. */
 const ENTITY_SOURCES = 1_000_000;
 const SOME_SOURCES = 2_000_000;
+/** And of the scans of what is derived. */
+const DERIVED_SOURCES = 3_000_000;
 
 export const EMPTY: Omit<Select, 'outputs' | 'from'> = {
   kind: 'select',

@@ -2,10 +2,11 @@ import type { SystemDoor, SystemQueries } from '../../engine/index.js';
 import type { Facet } from '../../manifest/index.js';
 import type { Embedder } from '../embed/embedder.js';
 import type { RedactionCounts, Redactor } from '../redact/redactor.js';
-import { fillBits, storeColumns, storeName, storeTables } from '../store/ddl.js';
-import { STORE_SCHEMA } from '../store/names.js';
+import { DERIVED_COLUMNS, fillBits, storeColumns, storeName, storeTables } from '../store/ddl.js';
+import { derivedTable, STORE_SCHEMA } from '../store/names.js';
 import { bumpEpoch, type Run } from '../store/run.js';
-import { type ChunkRow, chunkRows } from './chunks.js';
+import { type ChunkedDocument, chunkRows } from './chunks.js';
+import { type Derivation, derivedRows } from './derive.js';
 import { contentHash, type ServedDocument, serveDocument, servedHash, servedId } from './served.js';
 import type { SourceDocument } from './source.js';
 
@@ -16,6 +17,7 @@ export interface IndexContext {
   readonly run: Run;
   readonly redactor: Redactor;
   readonly embedder: Embedder;
+  readonly derivations: () => Promise<readonly Derivation[]>;
   readonly signal: AbortSignal | undefined;
   readonly redactions: RedactionCounts;
 }
@@ -55,20 +57,21 @@ export async function indexBatch(
   });
   if (work.length === 0) return { ids, added: 0, changed: 0, chunks: 0 };
   const rewritten = work.filter((w) => w.known?.served !== w.served);
-  const rows = await chunkRows(
+  const chunked = await chunkRows(
     facet,
     rewritten.map((w) => w.document),
     redactor,
     context.embedder,
     context.signal,
   );
+  const derivations = rewritten.length === 0 ? [] : await context.derivations();
   context.signal?.throwIfAborted();
-  await context.system.transaction((tx) => writeBatch(tx, context, work, rewritten, rows));
+  await context.system.transaction((tx) => writeBatch(tx, context, work, rewritten, chunked, derivations));
   return {
     ids,
     added: rewritten.filter((w) => w.known === null).length,
     changed: rewritten.filter((w) => w.known !== null).length,
-    chunks: rows.reduce((sum, r) => sum + r.length, 0),
+    chunks: chunked.reduce((sum, c) => sum + c.rows.length, 0),
   };
 }
 
@@ -100,20 +103,31 @@ async function writeBatch(
   context: IndexContext,
   work: readonly Work[],
   rewritten: readonly Work[],
-  rows: readonly (readonly ChunkRow[])[],
+  chunked: readonly ChunkedDocument[],
+  derivations: readonly Derivation[],
 ): Promise<void> {
   const { run, facet, embedder } = context;
   await bumpEpoch(tx, run);
   const old = rewritten.filter((w) => w.known !== null).map((w) => w.document.id);
   if (old.length > 0) await deleteChunks(tx, context, old);
   const columns = storeColumns(facet, embedder.layout).map((c) => c.name);
-  await tx.copyIn({ schema: STORE_SCHEMA, table: run.table, columns }, rows.flat());
+  const rows = chunked.flatMap((c) => c.rows);
+  await tx.copyIn({ schema: STORE_SCHEMA, table: run.table, columns }, rows);
   const fill = fillBits(facet, run.version, embedder.layout);
   if (fill !== null) {
     const ids = rewritten.map((w) => w.document.id);
     await tx.query(`${fill} where doc_id = any($1::text[])`, [ids]);
   }
-  const counts = new Map(rewritten.map((w, i): [string, number] => [w.document.id, rows[i]?.length ?? 0]));
+  const derived = rewritten.flatMap((w, i) =>
+    derivedRows(w.document, chunked[i]?.vectors ?? [], derivations),
+  );
+  if (derived.length > 0) {
+    const table = derivedTable(run.facet, run.version);
+    await tx.copyIn({ schema: STORE_SCHEMA, table, columns: [...DERIVED_COLUMNS] }, derived);
+  }
+  const counts = new Map(
+    rewritten.map((w, i): [string, number] => [w.document.id, chunked[i]?.rows.length ?? 0]),
+  );
   await tx.query(
     `insert into ${STORE_SCHEMA}.document as d (facet, version, doc_id, content_hash, served_hash, chunks)
      select $1, $2, u.* from unnest($3::text[], $4::text[], $5::text[], $6::int4[]) as u

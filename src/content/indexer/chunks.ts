@@ -24,14 +24,20 @@ interface Chunk {
   readonly text: string;
 }
 
-/** Cuts and embeds `documents`; the rows of document `i` are `rows[i]`. */
+/** What a document becomes: row `i` is that of the chunk with vector `i`, in the order of the text. */
+export interface ChunkedDocument {
+  readonly rows: readonly ChunkRow[];
+  readonly vectors: readonly Float32Array[];
+}
+
+/** Cuts and embeds `documents`, in their order. */
 export async function chunkRows(
   facet: Facet,
   documents: readonly ServedDocument[],
   redactor: Redactor,
   embedder: Embedder,
   signal?: AbortSignal,
-): Promise<readonly (readonly ChunkRow[])[]> {
+): Promise<readonly ChunkedDocument[]> {
   const chunks = documents.map((document) => chunksOf(facet, document, redactor));
   const vectors = await embedder.embed(
     chunks.flat().map((c) => c.text),
@@ -40,9 +46,14 @@ export async function chunkRows(
   );
   const columns = vectorColumns(facet, embedder);
   let next = 0;
-  return chunks.map((list) =>
-    list.map(({ fields, text }) => [...fields, ...columns(text, vectors[next++] ?? new Float32Array())]),
-  );
+  return chunks.map((list) => {
+    const own = list.map(() => vectors[next++] ?? new Float32Array());
+    const rows = list.map(({ fields, text }, i) => [
+      ...fields,
+      ...columns(text, own[i] ?? new Float32Array()),
+    ]);
+    return { rows, vectors: own };
+  });
 }
 
 function chunksOf(facet: Facet, document: ServedDocument, redactor: Redactor): readonly Chunk[] {

@@ -9,6 +9,7 @@ import { createIndexes, storeName, storeTables, WIDEST_INDEXED } from '../store/
 import { STORE_SCHEMA } from '../store/names.js';
 import { beginRun, bumpEpoch, type Run } from '../store/run.js';
 import { type IndexContext, indexBatch, removeDocuments } from './batch.js';
+import { derivationsOf } from './derive.js';
 import { type OnIndexProgress, progressOf } from './progress.js';
 import { countDocuments, documentPages } from './source.js';
 
@@ -99,9 +100,11 @@ async function indexVersion(
   const connector = manifest.connectors.get(facet.connector);
   if (connector === undefined) throw new TypeError('a facet of the manifest has a connector');
   const { redactor, skipped } = await openRedactor(system, connector, version, minLength);
+  const derivations = derivationsOf(facet, embedder, signal);
   const total = await countDocuments(system, facet);
   const run = await beginRun(system, facet, version, embedder, settingsHash(facet, version, minLength));
-  const context: IndexContext = { system, facet, run, redactor, embedder, signal, redactions: new Map() };
+  const redactions = new Map<string, number>();
+  const context: IndexContext = { system, facet, run, redactor, embedder, derivations, signal, redactions };
   const place = { facet: facet.name, version: version.name, total };
   const pass = await indexPages(context, options.batch ?? DEFAULT_BATCH, (done, chunks) =>
     onProgress(progressOf(place, done, chunks, performance.now() - start)),

@@ -6,7 +6,7 @@ export interface LabelVectors {
   readonly prototypes: readonly Float32Array[];
 }
 
-interface Scored {
+export interface Scored {
   readonly label: string;
   readonly score: number;
 }
@@ -18,11 +18,14 @@ export function classify(
   minScore: number | null,
 ): readonly (string | null)[] {
   const score = scorer(labels);
-  return passages.map((passage) => {
-    let best: Scored | null = null;
-    for (const scored of score(passage)) if (best === null || scored.score > best.score) best = scored;
-    return best === null || (minScore !== null && best.score < minScore) ? null : best.label;
-  });
+  return passages.map((passage) => best(score(passage), minScore)?.label ?? null);
+}
+
+/** The highest score; the first of equals; null below `minScore`. */
+export function best(scores: readonly Scored[], minScore: number | null): Scored | null {
+  let found: Scored | null = null;
+  for (const scored of scores) if (found === null || scored.score > found.score) found = scored;
+  return found === null || (minScore !== null && found.score < minScore) ? null : found;
 }
 
 /** All labels of at least `threshold`, by score, then in label order. */
@@ -32,15 +35,18 @@ export function tag(
   threshold: number,
 ): readonly (readonly string[])[] {
   const score = scorer(labels);
-  return passages.map((passage) =>
-    score(passage)
-      .filter((s) => s.score >= threshold)
-      .sort((a, b) => b.score - a.score) // a stable sort
-      .map((s) => s.label),
-  );
+  return passages.map((passage) => atLeast(score(passage), threshold).map((s) => s.label));
 }
 
-function scorer(labels: readonly LabelVectors[]): (passage: Passage) => readonly Scored[] {
+/** All scores of at least `threshold`, the highest first, then in label order. */
+export function atLeast(scores: readonly Scored[], threshold: number): readonly Scored[] {
+  return scores.filter((s) => s.score >= threshold).sort((a, b) => b.score - a.score); // a stable sort
+}
+
+/** Of each label, in their order, the cosine of a passage's vector to the mean of its prototypes. */
+export function scorer(
+  labels: readonly LabelVectors[],
+): (passage: Pick<Passage, 'vector'>) => readonly Scored[] {
   const means = labels.flatMap(({ label, prototypes }) => {
     const mean = meanVector(prototypes);
     return mean === null ? [] : [{ label, mean }];

@@ -72,8 +72,8 @@ async function queryVector(
 }
 
 /** The prototypes of a label: its name with its description, and each example. */
-async function labelVectors(
-  { embedder, signal }: EncoderContext,
+export async function labelVectors(
+  { embedder, signal }: Pick<EncoderContext, 'embedder' | 'signal'>,
   given: CheckedArguments,
 ): Promise<readonly LabelVectors[]> {
   const declared = labels(given);

@@ -3,8 +3,8 @@ import type { SystemDoor, SystemQueries } from '../../engine/index.js';
 import type { Facet, FacetVersion } from '../../manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
-import { CREATE_CONTROL, storeName, VECTOR_SCHEMA } from './ddl.js';
-import { bitsTable, STORE_SCHEMA, storeTable } from './names.js';
+import { CREATE_CONTROL, dropTables, VECTOR_SCHEMA } from './ddl.js';
+import { STORE_SCHEMA } from './names.js';
 
 /** Changes with the format of stores; older ones are built anew. */
 const FORMAT = 2;
@@ -37,6 +37,7 @@ export function settingsHash(facet: Facet, version: FacetVersion, minLength: num
     approximate: facet.approximate,
     redact: version.redact,
     detectors: version.detectors,
+    derived: facet.derived,
     minLength,
   };
   return createHash('sha256').update(JSON.stringify(rules)).digest('hex').slice(0, 32);
@@ -146,8 +147,7 @@ export async function dropStore(
   version: string,
 ): Promise<void> {
   await system.transaction(async (tx) => {
-    for (const table of [storeTable(facet, version), bitsTable(facet, version)])
-      await tx.script(`drop table if exists ${storeName(table)}`);
+    await tx.script(dropTables(facet, version));
     await tx.query(`delete from ${STORE_SCHEMA}.facet where facet = $1 and version = $2`, [facet, version]);
   });
 }

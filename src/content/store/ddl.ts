@@ -1,7 +1,7 @@
 import type { Facet } from '../../manifest/index.js';
 import type { DenseLayout, VectorLayout } from '../embed/embedder.js';
 import { TERM_SPACE } from '../lexical/terms.js';
-import { bitsTable, metadataColumn, quoted, STORE_SCHEMA, storeTable } from './names.js';
+import { bitsTable, derivedTable, metadataColumn, quoted, STORE_SCHEMA, storeTable } from './names.js';
 
 /** Idempotent; the advisory lock is because two processes may come at once. */
 export const CREATE_CONTROL = `
@@ -84,10 +84,14 @@ function column(name: string, type: string, nullable = false): StoreColumn {
 export function createStore(facet: Facet, version: string, layout: VectorLayout): string {
   const store = storeName(storeTable(facet.name, version));
   const bits = storeName(bitsTable(facet.name, version));
-  const drop = `drop table if exists ${store}; drop table if exists ${bits};`;
-  const create = `create table ${store} (\n${definitions(storeColumns(facet, layout))},\n  primary key (chunk_id)\n);`;
-  if (layout.kind === 'lexical') return `${drop}\n${create}`;
-  return `${drop}\n${create}\ncreate table ${bits} (\n${definitions(bitsColumns(facet, layout))}\n);`;
+  const statements = [
+    dropTables(facet.name, version),
+    `create table ${store} (\n${definitions(storeColumns(facet, layout))},\n  primary key (chunk_id)\n);`,
+  ];
+  if (layout.kind === 'dense')
+    statements.push(`create table ${bits} (\n${definitions(bitsColumns(facet, layout))}\n);`);
+  if (facet.derived.length > 0) statements.push(createDerived(facet, version));
+  return statements.join('\n');
 }
 
 function definitions(columns: readonly StoreColumn[]): string {
@@ -116,6 +120,38 @@ export function fillBits(facet: Facet, version: string, layout: VectorLayout): s
   const values = names.map((name) => (name === quoted('bits') ? signs : name));
   const [store, bits] = [storeTable(facet.name, version), bitsTable(facet.name, version)];
   return `insert into ${storeName(bits)} (${names.join(', ')}) select ${values.join(', ')} from ${storeName(store)}`;
+}
+
+/** Columns of what is derived, in the order in which rows are written. */
+export const DERIVED_COLUMNS = [
+  'attribute',
+  'doc_id',
+  'entity_key',
+  'value',
+  'score',
+  'support',
+  'chunk_id',
+] as const;
+
+/**
+ * The table of what is derived from a store's passages, a row for each passage that a value rests on.
+ *
+ * INVARIANT: it holds nothing of a passage that is not in the store: the foreign key takes its rows away with it.
+ */
+function createDerived(facet: Facet, version: string): string {
+  const derived = storeName(derivedTable(facet.name, version));
+  const store = storeName(storeTable(facet.name, version));
+  return `create table ${derived} (
+  attribute text collate "C" not null,
+  doc_id text collate "C" not null,
+  entity_key ${facet.entityKey.type},
+  value jsonb not null,
+  score float8 not null,
+  support int4 not null,
+  chunk_id text collate "C" not null references ${store} on delete cascade,
+  primary key (chunk_id, attribute)
+);
+create index on ${derived} (entity_key);`;
 }
 
 /** Made when the first build has its rows: loading into them would cost far more. */
@@ -152,6 +188,12 @@ export const WIDEST_INDEXED: Readonly<Record<DenseLayout['type'], number>> = {
 export function storeTables(facet: string, version: string, layout: VectorLayout): readonly string[] {
   const store = storeTable(facet, version);
   return layout.kind === 'lexical' ? [store] : [store, bitsTable(facet, version)];
+}
+
+/** Removes the tables of a facet version, where they are there. */
+export function dropTables(facet: string, version: string): string {
+  const tables = [derivedTable, bitsTable, storeTable].map((name) => storeName(name(facet, version)));
+  return `drop table if exists ${tables.join(', ')};`;
 }
 
 /** Schema and table, quoted. */

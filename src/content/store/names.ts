@@ -3,11 +3,12 @@ import { createHash } from 'node:crypto';
 /** The schema of all stores and of their control tables. */
 export const STORE_SCHEMA = 'osl_content';
 
-/** Of what follows a store's name in that of the table beside it. */
+/** What follows a store's name in those of the tables beside it. */
 const BITS = '__bits';
+const DERIVED = '__derived';
 
 /** Bytes of a Postgres identifier; a longer one would be cut in silence, and two stores become one. */
-const LONGEST = 63 - BITS.length;
+const LONGEST = 63 - DERIVED.length;
 
 /**
  * The table of one facet version: `<facet>__<version>`, or a hashed name where that is too long or where
@@ -23,12 +24,17 @@ export function storeTable(facet: string, version: string): string {
     .digest('hex')
     .slice(0, 24);
   // Three underscores, which no plain name has.
-  return `${Buffer.from(facet).subarray(0, 30).toString('latin1').replace(/\W/g, '')}___${hash}`;
+  return `${Buffer.from(facet).subarray(0, 27).toString('latin1').replace(/\W/g, '')}___${hash}`;
 }
 
 /** The narrow table beside the store of a dense facet version: no store's name has its two double underscores. */
 export function bitsTable(facet: string, version: string): string {
   return `${storeTable(facet, version)}${BITS}`;
+}
+
+/** The table of what is derived from a facet version, likewise. */
+export function derivedTable(facet: string, version: string): string {
+  return `${storeTable(facet, version)}${DERIVED}`;
 }
 
 export function quoted(name: string): string {

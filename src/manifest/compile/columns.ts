@@ -7,7 +7,7 @@ import { perhaps } from '../near.js';
 import type { Problems } from './scope.js';
 
 /** A column name that OSL-SQL gives a meaning of its own. */
-const RESERVED: ReadonlySet<string> = new Set(['evidence']);
+export const RESERVED: ReadonlySet<string> = new Set(['evidence']);
 
 /** The exposed columns in declared order. A name without a declared type is a problem, and left out. */
 export function columnsOf(

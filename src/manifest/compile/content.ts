@@ -1,5 +1,11 @@
-import type { Column, Edge, FacetStore, Relation } from 'osl-compiler';
-import { bitsTable, metadataColumn, STORE_SCHEMA, storeTable } from '../../content/store/names.js';
+import { type Column, type Edge, type FacetStore, OPERATORS, type Relation } from 'osl-compiler';
+import {
+  bitsTable,
+  derivedTable,
+  metadataColumn,
+  STORE_SCHEMA,
+  storeTable,
+} from '../../content/store/names.js';
 import { CODES } from '../codes.js';
 import type { Bridge, Facet, Relationship } from '../manifest.js';
 import type { Problems } from './scope.js';
@@ -69,7 +75,13 @@ export function facetStores(
             redacts: new Set(v.redact),
             table: storeTable(facet.name, v.name),
             bits: bitsTable(facet.name, v.name),
+            derivedTable: derivedTable(facet.name, v.name),
           }),
+        ),
+      ),
+      derived: Object.freeze(
+        facet.derived.map(({ name, description, operator }) =>
+          Object.freeze({ name, type: OPERATORS[operator].result, description }),
         ),
       ),
       connector: facet.connector,

@@ -4,7 +4,7 @@ import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { FacetDocument, ManifestDocument } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
-import type { Connector, Facet, FacetVersion, Table } from '../manifest.js';
+import type { Connector, Derived, Facet, FacetVersion, Table } from '../manifest.js';
 import { columnsOf, declared } from './columns.js';
 import { sourceOf } from './connectors.js';
 import { entityNamed, mustMatch } from './links.js';
@@ -18,6 +18,7 @@ export function facetsOf(
   document: ManifestDocument,
   connectors: ReadonlyMap<string, Connector>,
   relations: ReadonlyMap<string, Relation>,
+  derived: ReadonlyMap<string, readonly Derived[]>,
   problems: Problems,
 ): ReadonlyMap<string, Facet> {
   const out: [string, Facet][] = [];
@@ -28,7 +29,13 @@ export function facetsOf(
     if (source === null || entity === null) continue;
     const columns = facetColumns(f, path, source.table, entity, problems);
     if (columns !== null)
-      out.push([name, facetOf(name, f, source.connector, source.table, columns, path, problems)]);
+      out.push([
+        name,
+        Object.freeze({
+          ...facetOf(name, f, source.connector, source.table, columns, path, problems),
+          derived: Object.freeze((derived.get(f.entity) ?? []).filter((d) => d.facet === name)),
+        }),
+      ]);
   }
   return frozenMap(out);
 }
@@ -97,7 +104,7 @@ function facetOf(
   columns: FacetColumns,
   path: Path,
   problems: Problems,
-): Facet {
+): Omit<Facet, 'derived'> {
   const fields = [columns.entityKey.name, ...columns.metadata.map((c) => c.name)];
   for (const [i, field] of (f.scalar_indexed ?? []).entries()) {
     if (!fields.includes(field)) problems.unknown([...path, 'scalar_indexed', i], 'metadata', field, fields);
@@ -112,7 +119,7 @@ function facetOf(
       'leave `approximate` out, or name an embedding model',
     );
   }
-  return Object.freeze({
+  return {
     name,
     description: f.description ?? null,
     connector,
@@ -126,7 +133,7 @@ function facetOf(
     versions: versionsOf(f),
     maxTopK: f.retrieval.max_top_k,
     approximate,
-  });
+  };
 }
 
 function chunkingOf(f: FacetDocument, path: Path, problems: Problems): Facet['chunking'] {

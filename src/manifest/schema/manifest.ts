@@ -81,6 +81,40 @@ const columns = {
     'What is exposed, in the order of `*`: a list of names, or names with `{column, description}`.',
 } as const;
 
+const label = {
+  type: ['string', 'object'],
+  minLength: 1,
+  properties: {
+    label: TEXT,
+    description: TEXT,
+    examples: list(TEXT, 'Texts that stand for the label.'),
+  },
+  required: ['label'],
+  additionalProperties: false,
+  description: 'A label, or `{label, description, examples}`: few words that are its own serve best.',
+} as const;
+
+const derived = closed(
+  {
+    description: TEXT,
+    facet: { ...NAME_RULE, description: 'The facet, about this entity, whose text is read.' },
+    operator: {
+      enum: ['CLASSIFY', 'TAG'],
+      description: '`CLASSIFY`: the one best label. `TAG`: all labels of at least `threshold`.',
+    },
+    labels: { type: 'array', items: label, minItems: 1, description: 'What the text is compared with.' },
+    min_score: {
+      type: 'number',
+      minimum: -1,
+      maximum: 1,
+      description: 'CLASSIFY: below this cosine there is no value.',
+    },
+    threshold: { type: 'number', minimum: -1, maximum: 1, description: 'TAG: the least cosine.' },
+  },
+  ['facet', 'operator', 'labels'],
+  'An attribute that is taken from text when that is indexed.',
+);
+
 const entity = closed(
   {
     description: TEXT,
@@ -98,6 +132,7 @@ const entity = closed(
       description: 'Default: `structured+content` where there are legs, else `structured`.',
     },
     legs: list(NAME_RULE, 'Facets that hold content about this entity.'),
+    derived: named(NAME_RULE, derived, 'Attributes taken from content; selecting one makes a query Joint.'),
   },
   ['source', 'primary_key', 'columns'],
   'A thing that questions are asked about.',

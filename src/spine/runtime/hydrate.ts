@@ -1,5 +1,6 @@
-import type { GovernedRuntime } from 'osl-compiler';
+import { EVIDENCE, type GovernedRuntime, type GovernedStore, queryError } from 'osl-compiler';
 import { jsonValue } from './constants.js';
+import { type ByKey, chosenAttributes } from './derived.js';
 import { citeOf, passageOf, typeNamed } from './passage.js';
 import { step } from './step.js';
 import type { RuntimeInput, RuntimeRows } from './types.js';
@@ -8,36 +9,73 @@ type HydrationRuntime = Extract<GovernedRuntime, { kind: 'hydration' }>;
 
 /** Passages of one facet that hydration brings at most, over all keys. */
 const EVIDENCE_ROWS = 1_000;
+/** Supporting passages of derived attributes, likewise. More is refused: a clipped one would be a wrong value. */
+const DERIVED_ROWS = 50_000;
 
+/** The content of the entities that are named: their passages, and what is derived from them. */
 export async function hydrate(
   { relation, stores }: HydrationRuntime,
   input: RuntimeInput,
 ): Promise<RuntimeRows> {
-  const byKey = new Map<string, unknown[]>();
+  const wantsPassages = relation.columns.some((c) => c.name === EVIDENCE);
+  const rows = new Map<string, Record<string, unknown>>();
+  const rowOf = (key: string): Record<string, unknown> => {
+    const type = typeNamed(relation.columns, 'key');
+    const row = rows.get(key) ?? { key: jsonValue(key, type) };
+    rows.set(key, row);
+    return row;
+  };
+  const evidence = new Map<string, unknown[]>();
   const redacted = new Set<string>();
   let truncated = false;
   for (const store of stores) {
     await input.service.content.ready(store.facet.name, store.version);
-    const { rows } = await step(
-      store.passages,
-      new Map([['limit', String(EVIDENCE_ROWS + 1)]]),
-      input,
-      EVIDENCE_ROWS + 1,
-    );
-    truncated ||= rows.length > EVIDENCE_ROWS;
-    for (const row of rows.slice(0, EVIDENCE_ROWS)) {
-      const passage = passageOf(row, store);
-      const key = row.get(store.facet.entityKey) ?? '';
-      const evidence = {
-        text: passage.text,
-        cite: citeOf(passage, store),
-        redacted_fields: passage.redactedFields,
-      };
-      byKey.set(key, [...(byKey.get(key) ?? []), evidence]);
-      for (const field of passage.redactedFields) redacted.add(field);
+    const attributes = await derivedAttributes(store, input);
+    for (const [key, values] of attributes) {
+      for (const [name, { value }] of values) rowOf(key)[name] = value;
     }
+    if (!wantsPassages) continue;
+    const found = await passages(store, attributes, input);
+    truncated ||= found.truncated;
+    for (const field of found.redactedFields) redacted.add(field);
+    for (const [key, list] of found.byKey) evidence.set(key, [...(evidence.get(key) ?? []), ...list]);
   }
-  const type = typeNamed(relation.columns, 'key');
-  const rows = [...byKey].map(([key, evidence]) => ({ key: jsonValue(key, type), evidence }));
-  return { json: JSON.stringify(rows), truncated, redactedFields: [...redacted].sort(), errors: [] };
+  for (const [key, list] of evidence) rowOf(key)[EVIDENCE] = list;
+  return {
+    json: JSON.stringify([...rows.values()]),
+    truncated,
+    redactedFields: [...redacted].sort(),
+    errors: [],
+  };
+}
+
+async function derivedAttributes({ derived, facet }: GovernedStore, input: RuntimeInput): Promise<ByKey> {
+  if (derived === null) return new Map();
+  const given = new Map([['limit', `${DERIVED_ROWS + 1}`]]);
+  const { rows } = await step(derived, given, input, DERIVED_ROWS + 1);
+  if (rows.length > DERIVED_ROWS) {
+    throw queryError('tooLarge', { what: 'what the derived attributes rest on', limit: DERIVED_ROWS });
+  }
+  return chosenAttributes(rows, facet.entityKey);
+}
+
+async function passages(store: GovernedStore, attributes: ByKey, input: RuntimeInput) {
+  const given = new Map([['limit', `${EVIDENCE_ROWS + 1}`]]);
+  const { rows } = await step(store.passages, given, input, EVIDENCE_ROWS + 1);
+  const byKey = new Map<string, unknown[]>();
+  const redactedFields = new Set<string>();
+  for (const row of rows.slice(0, EVIDENCE_ROWS)) {
+    const passage = passageOf(row, store);
+    const key = row.get(store.facet.entityKey) ?? '';
+    const rests = [...(attributes.get(key) ?? [])].filter(([, a]) => a.support.has(passage.chunkId));
+    const entry = {
+      text: passage.text,
+      cite: citeOf(passage, store),
+      redacted_fields: passage.redactedFields,
+      supports: rests.map(([name]) => name),
+    };
+    byKey.set(key, [...(byKey.get(key) ?? []), entry]);
+    for (const field of passage.redactedFields) redactedFields.add(field);
+  }
+  return { byKey, redactedFields, truncated: rows.length > EVIDENCE_ROWS };
 }

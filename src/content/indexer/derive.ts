@@ -1,0 +1,106 @@
+import type { Derived, Facet } from '../../manifest/index.js';
+import type { Embedder } from '../embed/embedder.js';
+import { checkArguments, number } from '../operators/arguments.js';
+import { atLeast, best, type Scored, scorer } from '../operators/classify.js';
+import { meanVector, round6 } from '../operators/passage.js';
+import { labelVectors } from '../operators/run.js';
+import { type ChunkRow, chunkId } from './chunks.js';
+import type { ServedDocument } from './served.js';
+
+/**
+ * Chunks of a document that its attributes rest on: the first ones, where a text says what it is about. What comes
+ * later (a reference, a licence) says it less well: see decision 19.
+ */
+const OPENING_CHUNKS = 4;
+
+/** One derived attribute, ready to be taken from a document. */
+export interface Derivation {
+  readonly attribute: string;
+  /** Null where the document says nothing that is sure enough. */
+  readonly derive: (vector: Float32Array) => { readonly value: unknown; readonly score: number } | null;
+}
+
+/** Embeds the labels of what is derived from `facet` when first asked to. */
+export function derivationsOf(
+  facet: Facet,
+  embedder: Embedder,
+  signal?: AbortSignal,
+): () => Promise<readonly Derivation[]> {
+  let opened: Promise<readonly Derivation[]> | null = null;
+  return () => {
+    opened ??= openDerivations(facet, embedder, signal);
+    return opened;
+  };
+}
+
+/** @throws ContentError of the embedder */
+async function openDerivations(
+  facet: Facet,
+  embedder: Embedder,
+  signal?: AbortSignal,
+): Promise<readonly Derivation[]> {
+  const stop = signal === undefined ? {} : { signal };
+  const open = async (derived: Derived): Promise<Derivation> => {
+    const given = checkArguments(derived.operator, derived.arguments);
+    const scores = scorer(await labelVectors({ embedder, ...stop }, given));
+    return {
+      attribute: derived.name,
+      derive: (vector) => found(derived.operator, scores({ vector }), given),
+    };
+  };
+  return Promise.all(facet.derived.map(open));
+}
+
+type Found = ReturnType<Derivation['derive']>;
+
+function found(
+  operator: Derived['operator'],
+  scores: readonly Scored[],
+  given: ReadonlyMap<string, unknown>,
+): Found {
+  switch (operator) {
+    case 'CLASSIFY': {
+      const floor = number(given, 'min_score');
+      const label = best(scores, Number.isNaN(floor) ? null : floor);
+      return label === null ? null : { value: label.label, score: label.score };
+    }
+    case 'TAG': {
+      const tags = atLeast(scores, number(given, 'threshold'));
+      const [first] = tags;
+      return first === undefined ? null : { value: tags.map((s) => s.label), score: first.score };
+    }
+  }
+}
+
+/** Rows of `DERIVED_COLUMNS`: of each attribute that the document has, one for each chunk that it rests on. */
+export function derivedRows(
+  { id, key }: ServedDocument,
+  vectors: readonly Float32Array[],
+  derivations: readonly Derivation[],
+): readonly ChunkRow[] {
+  const support = vectors.slice(0, OPENING_CHUNKS);
+  const mean = meanVector(support.map(unit));
+  if (mean === null) return [];
+  return derivations.flatMap(({ attribute, derive }) => {
+    const derived = derive(mean);
+    if (derived === null) return [];
+    const { value, score } = derived;
+    return support.map((_, i) => [
+      attribute,
+      id,
+      key,
+      JSON.stringify(value),
+      `${round6(score)}`,
+      `${support.length}`,
+      chunkId(id, i),
+    ]);
+  });
+}
+
+/** The mean is one of directions: a longer chunk does not count for more. */
+function unit(vector: Float32Array): Float32Array {
+  let squares = 0;
+  for (const x of vector) squares += x * x;
+  const norm = squares === 0 ? 1 : Math.sqrt(squares);
+  return Float32Array.from(vector, (x) => x / norm);
+}

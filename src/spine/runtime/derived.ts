@@ -1,0 +1,69 @@
+import { type StoredName, stored } from 'osl-compiler';
+import type { TextRow } from '../collect.js';
+
+/** The value of a derived attribute, and the chunks that it rests on. */
+export interface Attribute {
+  readonly value: unknown;
+  readonly support: ReadonlySet<string>;
+}
+
+/** By entity key, then by the attribute's name. */
+export type ByKey = ReadonlyMap<string, ReadonlyMap<string, Attribute>>;
+
+interface Candidate {
+  readonly attribute: string;
+  readonly document: string;
+  readonly score: number;
+  readonly value: unknown;
+  /** How many chunks it rests on. */
+  readonly needed: number;
+  /** Those of them that the caller may see. */
+  readonly support: Set<string>;
+}
+
+/**
+ * Each document gives a value. One that rests on a chunk which the caller may not see does not count; of the others
+ * the surest does, and of equally sure ones the first by id.
+ *
+ * So nothing that is hidden decides which value it is: to this caller, hidden documents are as if they were not there.
+ */
+export function chosenAttributes(rows: readonly TextRow[], keyColumn: string): ByKey {
+  const chosen = new Map<string, Map<string, Attribute>>();
+  for (const [key, candidates] of candidatesByKey(rows, keyColumn)) {
+    const whole = candidates.filter((c) => c.support.size === c.needed).sort(surestFirst);
+    const attributes = new Map<string, Attribute>();
+    for (const { attribute, value, support } of whole)
+      if (!attributes.has(attribute)) attributes.set(attribute, { value, support });
+    chosen.set(key, attributes);
+  }
+  return chosen;
+}
+
+function candidatesByKey(
+  rows: readonly TextRow[],
+  keyColumn: string,
+): ReadonlyMap<string, readonly Candidate[]> {
+  const byKey = new Map<string, Map<string, Candidate>>();
+  for (const row of rows) {
+    const text = (name: StoredName): string => row.get(stored(name)) ?? '';
+    const key = row.get(keyColumn) ?? '';
+    const ofKey = byKey.get(key) ?? new Map<string, Candidate>();
+    byKey.set(key, ofKey);
+    const name = JSON.stringify([text('attribute'), text('doc_id')]);
+    const candidate = ofKey.get(name) ?? {
+      attribute: text('attribute'),
+      document: text('doc_id'),
+      score: Number(text('score')),
+      value: JSON.parse(text('value')),
+      needed: Number(text('support')),
+      support: new Set(),
+    };
+    ofKey.set(name, candidate);
+    candidate.support.add(text('chunk_id'));
+  }
+  return new Map([...byKey].map(([key, candidates]) => [key, [...candidates.values()]]));
+}
+
+function surestFirst(a: Candidate, b: Candidate): number {
+  return b.score - a.score || (a.document < b.document ? -1 : a.document > b.document ? 1 : 0);
+}
