@@ -75,6 +75,7 @@ subjects:
   user:blue: { ceiling: [team], attributes: { team: blue } }
   user:den: { ceiling: [low, none_of_pay, no_notes] }
   user:some: { ceiling: [keyed, no_notes] }
+  user:sum: { ceiling: [sums] }
   user:nil: { ceiling: [] }
   agent:bot: { ceiling: [low, team], attributes: { team: { any: true } } }
 roles:
@@ -95,6 +96,8 @@ ${MASKS.map((m) => `      - { on: m_${m}, columns: "*", unmask: [s_${m}] }`).joi
     grants: [{ on: pay, columns: "*", unmask: [s_redact] }]
   team:
     grants: [{ on: pay, columns: "*", unmask: [s_redact], rows: "team = attribute('team')" }]
+  sums:
+    grants: [{ on: pay, columns: "*", unmask: [s_redact], min_group_size: 5 }]
   none_of_pay:
     grants: []
     deny: [{ on: pay }]
@@ -254,6 +257,7 @@ test('samples of entities', async (t) => {
       ['user:low', { kind: 'table', name: '__proto__' }, 400, 'E0254'],
       ['user:low', { kind: 'facet', name: 'pay' }, 400, 'E0241'],
       ['user:den', { kind: 'table', name: 'pay' }, 403, 'E2101'],
+      ['user:sum', { kind: 'table', name: 'pay' }, 403, 'E2103'],
       ['user:nil', { kind: 'table', name: 'pay' }, 403, 'E2102'],
       ['user:low', { kind: 'view', name: 'pay' }, 400, 'E0511'],
       ['user:low', { name: 'pay' }, 400, 'E0511'],

@@ -45,7 +45,7 @@ export interface GovernedSample {
  * the same caller sees the same rows.
  *
  * @throws QueryError E0254 for an entity that is not declared, or is not for this caller; E0241 for a facet that
- *   is not declared; E2101 where every column is denied
+ *   is not declared; E2101 where every column is denied; E2103 where no grant shows rows
  */
 export function governSample(
   kind: SampleKind,
@@ -63,8 +63,11 @@ function sampleTable(name: string, catalog: Catalog, access: Access): GovernedSa
   if (relation?.kind !== 'entity' || !access.relations.has(name)) {
     throw queryError('unknownModel', { model: name, near: nearest(name, entitiesOf(catalog, access)) });
   }
+  const allowed = rowAccess(name, access);
+  if (allowed === undefined) {
+    throw queryError('groupsOnly', { relation: name, detail: 'a sample would show some of them' });
+  }
   const slots = new GovernedSlots([]);
-  const allowed = accessTo(relation, access);
   const rules = readable(relation, access).map((c) => columnRule(relation, c, allowed));
   if (rules.length === 0) throw queryError('denied', { object: name });
   const shown = rules.map((r) => ({ ...clearColumn(r, slots), masked: r.masked }));

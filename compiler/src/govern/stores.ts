@@ -518,6 +518,7 @@ function derivedScan(
     filter: null,
     pushed,
     fenced: false,
+    minimum: null,
   });
 }
 
