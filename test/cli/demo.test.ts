@@ -3,6 +3,9 @@ import { join } from 'node:path';
 import t from 'tap';
 import { EXAMPLE, osl, Server, shell, temporary } from './support.js';
 
+// The demo is read and indexed, twice.
+t.setTimeout(180_000);
+
 const READY = 'Ctrl-C stops the server.';
 const PEOPLE = 'select name, email from osl.entities.person order by name limit 3';
 const dataDir = join(temporary(), 'data');

@@ -1,4 +1,4 @@
-import { test } from 'tap';
+import t, { test } from 'tap';
 import { freshAddress, type Reply, startRest } from './fixture.js';
 
 /** One table per mask, with a column of every type under a label of that mask; row 2 is all NULL. */
@@ -127,6 +127,8 @@ CREATE TABLE vault.link (a int4, b int4, PRIMARY KEY (a, b));
 `;
 
 const OPTIONS = { manifest: MANIFEST, policy: POLICY, script: SCRIPT, schema: 'vault' };
+t.setTimeout(180_000);
+
 const rest = await startRest(OPTIONS);
 
 async function sample(subject: string, body: unknown, claims = {}, on = rest): Promise<Reply> {
