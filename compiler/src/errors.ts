@@ -143,7 +143,8 @@ export const ERRORS = Object.freeze({
     code: 'E0511',
     sqlstate: '08P01',
     http: 400,
-    message: (p) => `the statement takes ${p.needed} parameters, ${p.given} were given`,
+    message: (p) =>
+      `the statement takes ${p.needed} ${p.needed === 1 ? 'parameter' : 'parameters'}, and ${p.given} came`,
     hint: none,
   }),
 

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseSync } from 'libpg-query';
 import t, { type Test } from 'tap';
 import { type Asker, type Cell, type Frontends, startFrontends } from '../support/frontends.js';
@@ -182,7 +184,11 @@ t.test('what BI tools send', async (t) => {
     }
     counts.set(tool, [supported, shapes.length]);
   }
-  for (const [tool, [supported, all]] of counts) t.comment(`${tool}: ${supported} of ${all} shapes answered`);
+  const page = readFileSync(join(process.cwd(), 'docs', 'osl-sql.md'), 'utf8');
+  for (const [tool, [supported, all]] of counts) {
+    t.comment(`${tool}: ${supported} of ${all} shapes answered`);
+    t.ok(page.includes(`\n| ${tool} | ${supported} | ${all} |`), `docs/osl-sql.md says so of ${tool}`);
+  }
   const total = [...counts.values()].reduce((sum, [s, a]) => [sum[0] + s, sum[1] + a], [0, 0]);
   t.comment(
     `all: ${total[0]} of ${total[1]} shapes answered; the rest are refused, each for a reason that its table states`,

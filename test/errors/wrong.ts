@@ -594,7 +594,7 @@ export const WRONG: readonly Wrong[] = [
   wrong('user:ann', 'select ‸xmlelement(name a, name) from customer', [
     'E0511',
     '1:8',
-    'an XML expression is not part of OSL-SQL',
+    'XMLELEMENT is not part of OSL-SQL',
     null,
   ]),
   wrong('user:ann', "select ‸json_object('a': 1)", [

@@ -24,7 +24,6 @@ const CONSTRUCTS: ReadonlyMap<string, string> = new Map([
   ['JsonArrayAgg', 'JSON_ARRAYAGG'],
   ['JsonArrayConstructor', 'JSON_ARRAY'],
   ['JsonArrayQueryConstructor', 'JSON_ARRAY over a query'],
-  ['JsonFuncExpr', 'JSON_VALUE, JSON_QUERY or JSON_EXISTS'],
   ['JsonIsPredicate', 'IS JSON'],
   ['JsonObjectAgg', 'JSON_OBJECTAGG'],
   ['JsonObjectConstructor', 'JSON_OBJECT'],
@@ -37,12 +36,13 @@ const CONSTRUCTS: ReadonlyMap<string, string> = new Map([
   ['NamedArgExpr', 'a named argument'],
   ['RangeTableFunc', 'XMLTABLE'],
   ['SetToDefault', 'DEFAULT'],
-  ['XmlExpr', 'an XML expression'],
   ['XmlSerialize', 'XMLSERIALIZE'],
 ]);
 
 /** What `node` is called in a refusal. */
 export function constructOf(node: Node): string {
+  if ('XmlExpr' in node) return (node.XmlExpr.op ?? '').replace(/^IS_(?=XML)/, '').replace('_', ' ');
+  if ('JsonFuncExpr' in node) return (node.JsonFuncExpr.op ?? '').replace(/_OP$/, '');
   return CONSTRUCTS.get(Object.keys(node)[0] ?? '') ?? kindOf(node);
 }
 

@@ -51,7 +51,10 @@ export function typeOfNode(node: TypeNode, env: Environment): TypeName {
   ) {
     throw env.ctx.error(
       'unknownType',
-      { type: written, near: nearest(written, TYPE_SPELLINGS) },
+      {
+        type: `${written}${'[]'.repeat(bounds)}`,
+        near: element === null ? nearest(written, TYPE_SPELLINGS) : null,
+      },
       node.location,
     );
   }

@@ -81,6 +81,14 @@ const QUESTIONS_OF_ANOTHER_KIND: ReadonlySet<string> = new Set([
   'CopyStmt',
   'VariableShowStmt',
   'VariableSetStmt',
+  'TransactionStmt',
+  'PrepareStmt',
+  'ExecuteStmt',
+  'DeallocateStmt',
+  'DeclareCursorStmt',
+  'FetchStmt',
+  'ClosePortalStmt',
+  'DiscardStmt',
 ]);
 
 function refuseStatement({ node, source }: Parsed) {

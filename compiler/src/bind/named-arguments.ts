@@ -1,4 +1,5 @@
 import type { FuncCall, Node } from '@pgsql/types';
+import type { Expr } from '../plan.js';
 import { nearest } from '../text.js';
 import { integerOf, textOf } from './ast.js';
 import type { BindContext, Location } from './context.js';
@@ -90,4 +91,26 @@ export function countArgument(
 
 export function locationOf(node: Node, args: NamedArguments): Location {
   return 'A_Const' in node ? node.A_Const.location : args.location;
+}
+
+/** @throws QueryError E0511 where `value` is more than literals and parameters: it must be known before any row is */
+export function refuseComputed(value: Expr, name: string, at: Location, ctx: BindContext): void {
+  if (isConstant(value)) return;
+  const detail = `\`${name}\` must be a literal or a parameter`;
+  throw ctx.error('typeMismatch', { detail, hint: null }, at);
+}
+
+function isConstant(expr: Expr): boolean {
+  switch (expr.kind) {
+    case 'parameter':
+    case 'null':
+    case 'boolean':
+      return true;
+    case 'array':
+      return expr.items.every(isConstant);
+    case 'cast':
+      return isConstant(expr.arg);
+    default:
+      return false;
+  }
 }

@@ -7,6 +7,7 @@ import { coerce, typeOfBound } from './coerce.js';
 import type { Location } from './context.js';
 import type { Environment } from './environment.js';
 import { bindExpression } from './expression.js';
+import { refuseComputed } from './named-arguments.js';
 import { resolveColumn } from './scope.js';
 
 /**
@@ -69,7 +70,7 @@ function bindArguments(
     if (declared === undefined || given.has(declared.name)) {
       const detail =
         named === null
-          ? `${name} takes fewer arguments`
+          ? `${name} takes ${positional.length === 0 ? 'its other' : 'its further'} arguments by name`
           : `${name} ${declared === undefined ? 'has no argument' : 'was already given'} \`${named.name}\``;
       throw ctx.error('typeMismatch', { detail, hint: signatureOf(name) }, placeOf(node) ?? at);
     }
@@ -101,24 +102,6 @@ function constant(node: Node, declared: OperatorArgument, env: Environment): Exp
   const type = typeOfBound(bound);
   const wanted = declared.type === 'labels' && type !== 'text[]' ? 'jsonb' : TYPES[declared.type];
   const value = coerce(bound, wanted, ctx);
-  if (!isConstant(value)) {
-    const detail = `\`${declared.name}\` must be a literal or a parameter`;
-    throw ctx.error('typeMismatch', { detail, hint: null }, ctx.locationOf(value));
-  }
+  refuseComputed(value, declared.name, placeOf(node), ctx);
   return value;
-}
-
-function isConstant(expr: Expr): boolean {
-  switch (expr.kind) {
-    case 'parameter':
-    case 'null':
-    case 'boolean':
-      return true;
-    case 'array':
-      return expr.items.every(isConstant);
-    case 'cast':
-      return isConstant(expr.arg);
-    default:
-      return false;
-  }
 }

@@ -48,11 +48,20 @@ export function bindQuery(stmt: SelectStmt, ctx: BindContext, outer: Scope | nul
   });
 }
 
+const LOCKS: ReadonlyMap<string, string> = new Map([
+  ['LCS_FORKEYSHARE', 'FOR KEY SHARE'],
+  ['LCS_FORSHARE', 'FOR SHARE'],
+  ['LCS_FORNOKEYUPDATE', 'FOR NO KEY UPDATE'],
+]);
+
 function refuseClauses(stmt: SelectStmt, ctx: BindContext): void {
   if (stmt.intoClause !== undefined)
     throw ctx.error('readOnly', { command: 'SELECT INTO' }, placeOf(stmt.intoClause));
   if (stmt.lockingClause !== undefined) {
-    throw ctx.error('readOnly', { command: 'SELECT FOR UPDATE' }, ctx.wordNear('for', 'before', undefined));
+    const [lock] = stmt.lockingClause;
+    const strength = lock !== undefined && 'LockingClause' in lock ? lock.LockingClause.strength : undefined;
+    const command = `SELECT ${LOCKS.get(strength ?? '') ?? 'FOR UPDATE'}`;
+    throw ctx.error('readOnly', { command }, ctx.wordNear('for', 'before', undefined));
   }
   if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES') {
     const at = ctx.wordNear('ties', 'after', placeOf(stmt.limitCount));

@@ -10,7 +10,13 @@ import { coerce } from './coerce.js';
 import type { BindContext } from './context.js';
 import type { Environment } from './environment.js';
 import { bindExpression } from './expression.js';
-import { locationOf, nameArgument, namedArguments, requiredArgument } from './named-arguments.js';
+import {
+  locationOf,
+  nameArgument,
+  namedArguments,
+  refuseComputed,
+  requiredArgument,
+} from './named-arguments.js';
 import { draftScan, type RetrievalDraft } from './runtime-draft.js';
 import { innerScope, type ScopeColumn, type ScopeItem } from './scope.js';
 
@@ -83,7 +89,10 @@ function constantEnvironment(ctx: BindContext): Environment {
 /** A literal or `$n`, as `type`. */
 export function constantArgument(args: Arguments, name: string, type: TypeName, ctx: BindContext): Expr {
   const node = requiredArgument(args, name, ctx);
-  return coerce(bindExpression(node, constantEnvironment(ctx)), type, ctx, locationOf(node, args));
+  const at = locationOf(node, args);
+  const value = coerce(bindExpression(node, constantEnvironment(ctx)), type, ctx, at);
+  refuseComputed(value, name, at, ctx);
+  return value;
 }
 
 function queryArgument(args: Arguments, ctx: BindContext): Expr {

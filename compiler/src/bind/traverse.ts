@@ -5,7 +5,7 @@ import type { Hop } from '../runtime.js';
 import { nearest } from '../text.js';
 import { arrayOf, isArray, type TypeName } from '../types.js';
 import { infix } from './a-expr.js';
-import { textOf } from './ast.js';
+import { placeOf, textOf } from './ast.js';
 import { coerce } from './coerce.js';
 import type { BindContext } from './context.js';
 import { bindExpression } from './expression.js';
@@ -15,6 +15,7 @@ import {
   type NamedArguments,
   nameArgument,
   namedArguments,
+  refuseComputed,
   requiredArgument,
 } from './named-arguments.js';
 import { draftScan, type TraversalDraft } from './runtime-draft.js';
@@ -160,8 +161,15 @@ function keysArgument(args: NamedArguments, key: { type: TypeName }, ctx: BindCo
   };
   const items: readonly Node[] | null =
     'RowExpr' in node ? (node.RowExpr.args ?? []) : 'A_Const' in node ? [node] : null;
-  if (items === null) return coerce(bindExpression(node, env), arrayOf(key.type), ctx, args.location);
-  const values = items.map((i) => coerce(bindExpression(i, env), key.type, ctx, locationOf(i, args)));
+  const constant = (n: Node, type: TypeName): Expr => {
+    const at = placeOf(n) ?? args.location;
+    const value = coerce(bindExpression(n, env), type, ctx, at);
+    refuseComputed(value, 'keys', at, ctx);
+    return value;
+  };
+  if (items === null) return constant(node, arrayOf(key.type));
+  const element = key.type;
+  const values = items.map((i) => constant(i, element));
   const type = arrayOf(key.type);
   return Object.freeze({ kind: 'array', items: Object.freeze(values), type });
 }

@@ -23,6 +23,7 @@ export function wholeNumber(text: string | null): number {
 
 /** A constant array in Postgres' text format. */
 export function arrayValue(expr: Expr, input: RuntimeInput): string | null {
+  if (expr.kind === 'cast') return arrayValue(expr.arg, input);
   if (expr.kind !== 'array') return textValue(expr, input);
   return arrayText(expr.items.map((i) => textValue(i, input)));
 }

@@ -1,0 +1,103 @@
+import type { FunctionDefinition, OperatorDefinition } from '../../compiler/src/functions/definition.js';
+import { functions } from '../functions/support/table.js';
+
+const { CATALOG_CASTS, FUNCTIONS, OPERATORS } = functions;
+
+const KINDS: readonly (readonly [kind: FunctionDefinition['kind'], title: string])[] = [
+  ['scalar', 'Functions'],
+  ['aggregate', 'Aggregates'],
+  ['ordered_set', 'Ordered-set aggregates'],
+  ['window', 'Window functions'],
+];
+
+/** The whole of `docs/functions.md`. */
+export function functionsPage(): string {
+  const sections = KINDS.map(([kind, title]) => `## ${title}\n\n${NOTES[kind]}${functionTable(kind)}`);
+  return `${HEAD}\n${sections.join('\n\n')}\n\n${OPERATOR_HEAD}${operatorTable()}\n\n${CAST_HEAD}${castTable()}\n`;
+}
+
+const HEAD = `# Functions, operators and casts
+
+The closed table of what OSL-SQL can call; nothing else of the database can be. Each row is checked against the engine's own \`pg_proc\`, \`pg_operator\` and \`pg_cast\` (\`test/functions\`). This page is written from the table, and a test holds it to that; [osl-sql.md](osl-sql.md) has the grammar.
+
+Types are Postgres'. \`any\`, \`anyelement\`, \`anyarray\` and their kin take what they take there. A repeated last argument is shown as \`…\`. _stable_: the result may hang on the session's settings or the clock; all others are immutable. _leakproof_: it can neither fail on nor tell of a value, so a predicate made of it may run beside a row filter. Literals of a closed set, such as the unit of \`date_trunc\`, must be literals.
+
+COALESCE, NULLIF, GREATEST, LEAST, CASE, CURRENT_DATE, CURRENT_TIMESTAMP, LOCALTIME and LOCALTIMESTAMP are grammar and need no row. EXTRACT, SUBSTRING, POSITION, OVERLAY, TRIM, OVERLAPS and AT TIME ZONE may be written as SQL writes them. MEASURE and the twelve operators over RETRIEVE are in [osl-sql.md](osl-sql.md).
+`;
+
+const NOTES: Readonly<Record<FunctionDefinition['kind'], string>> = {
+  scalar: '',
+  aggregate: 'With DISTINCT, ORDER BY, FILTER and OVER. `count(*)` is grammar.\n\n',
+  ordered_set: 'The last argument is the one of WITHIN GROUP (ORDER BY …).\n\n',
+  window: 'With OVER alone.\n\n',
+};
+
+const OPERATOR_HEAD = `## Operators
+
+AND, OR, NOT, IN, BETWEEN, IS NULL, IS TRUE and IS DISTINCT FROM are grammar. LIKE is \`~~\`, ILIKE \`~~*\`, SIMILAR TO \`~\` of a translated pattern.
+
+`;
+
+const CAST_HEAD = `## Casts
+
+Beside these, every type can be cast to text and from text, and an array as its elements can. _implicit_ casts happen unasked; the others need CAST or \`::\`.
+
+`;
+
+function functionTable(kind: FunctionDefinition['kind']): string {
+  const names = new Map<string, FunctionDefinition[]>();
+  for (const f of FUNCTIONS) {
+    if (f.kind === kind) names.set(f.name, [...(names.get(f.name) ?? []), f]);
+  }
+  const rows = [...names].sort(byName).map(([name, overloads]) => {
+    const calls = overloads.map((f) => `(${argumentsOf(f)}) → ${f.result}`).join('<br>');
+    return `| \`${name}\` | ${calls} | ${traits(overloads)} |`;
+  });
+  return table(['function', 'calls', ''], rows);
+}
+
+function argumentsOf(f: FunctionDefinition): string {
+  return [...f.arguments, ...(f.variadic === null ? [] : ['…'])].join(', ');
+}
+
+function traits(overloads: readonly FunctionDefinition[]): string {
+  const share = (has: (f: FunctionDefinition) => boolean, name: string): string[] =>
+    overloads.every(has) ? [name] : overloads.some(has) ? [`partly ${name}`] : [];
+  return [
+    ...share((f) => f.volatility === 'stable', 'stable'),
+    ...share((f) => f.leakproof, 'leakproof'),
+  ].join(', ');
+}
+
+function operatorTable(): string {
+  const names = new Map<string, OperatorDefinition[]>();
+  for (const o of OPERATORS) names.set(o.name, [...(names.get(o.name) ?? []), o]);
+  const rows = [...names].sort(byName).map(([name, overloads]) => {
+    const uses = overloads.map((o) => {
+      const use = o.left === null ? `${name} ${o.right}` : `${o.left} ${name} ${o.right}`;
+      return `\`${use}\` → ${o.result}${o.leakproof ? ', leakproof' : ''}`;
+    });
+    return `| \`${escaped(name)}\` | ${uses.map(escaped).join('<br>')} |`;
+  });
+  return table(['operator', 'uses'], rows);
+}
+
+function castTable(): string {
+  const rows = CATALOG_CASTS.map(
+    (c) =>
+      `| ${c.from} | ${c.to} | ${c.context === 'implicit' ? 'implicit' : ''} | ${c.leakproof ? 'leakproof' : ''} |`,
+  );
+  return table(['from', 'to', '', ''], rows);
+}
+
+function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('|', '\\|');
+}
+
+function table(head: readonly string[], rows: readonly string[]): string {
+  return [`| ${head.join(' | ')} |`, `| ${head.map(() => '---').join(' | ')} |`, ...rows].join('\n');
+}
