@@ -1,0 +1,182 @@
+import { type Access, type Catalog, compile, emit, QueryError } from 'osl-compiler';
+import t from 'tap';
+import { allClear, copyCatalog } from './copies.js';
+import { type Dice, diceFrom } from './dice.js';
+import { Expressions, type Term } from './expressions.js';
+import { asAsked, randomQuestion } from './questions.js';
+import { asBytes, openOracle, planOrRefusal, stage, valuesFor } from './trial.js';
+import { accessOf, catalogOf, randomWorld, visibleColumns, type World } from './world.js';
+
+/**
+ * Raw SQL against the oracle. A question of OSL-SQL, asked of tables, is the same SQL; and what only raw SQL can join
+ * answers as the same text over copies that were filtered and masked beforehand.
+ */
+
+/** Joins that are asked; `OSL_RAW_RUNS` asks for more. */
+const RUNS = Number(process.env['OSL_RAW_RUNS'] ?? 600);
+const PER_WORLD = 20;
+
+t.setTimeout(3_600_000);
+
+const RAW = { world: 'physical' } as const;
+const own = (_: string, column: string): string => column;
+
+/** `catalog` with all of its tables allowed. */
+function open(catalog: Catalog): Catalog {
+  const tables = [...catalog.relations.values()].map((r) => [`${r.schema}.${r.table}`, r] as const);
+  return { ...catalog, rawTables: new Map(tables) };
+}
+
+/** `text` over the tables in `schema`, with the names that `nameOf` gives their columns. */
+function overTables(text: string, schema: string, nameOf: (table: string, column: string) => string): string {
+  const tables = new Map([...text.matchAll(/\b(alpha|beta|gamma) as (\w+)/g)].map(([, of, as]) => [as, of]));
+  return text
+    .replace(/\b(alpha|beta|gamma) as /g, `${schema}.$1 as `)
+    .replace(/\b(a\d+)\.(\w+)/g, (_, alias: string, column: string) => {
+      return `${alias}.${nameOf(tables.get(alias) ?? '', column)}`;
+    });
+}
+
+function physicalIn(world: World): (table: string, column: string) => string {
+  return (table, column) => {
+    const found = world.tables.find((w) => w.name === table)?.columns.find((c) => c.name === column);
+    return found?.physical ?? column;
+  };
+}
+
+t.test('a question of OSL-SQL, asked of tables, is the same SQL', async (t) => {
+  const count = { same: 0, keyed: 0, refused: 0 };
+  for (let seed = 0; seed < 60; seed++) {
+    const dice = diceFrom(seed);
+    const world = randomWorld(dice);
+    const [catalog, access] = [open(catalogOf(world, 'whole')), accessOf(world)];
+    for (let i = 0; i < PER_WORLD; i++) {
+      const question = asAsked(randomQuestion(world, dice));
+      const semantic = planOrRefusal(question, catalog, access);
+      const raw = rawPlan(overTables(question, 'whole', physicalIn(world)), catalog, access);
+      if (semantic === null) {
+        count.refused++;
+        t.equal(raw, null, `refused for its key either way: ${question}`);
+      } else if (raw !== null && emit(raw).sql === emit(semantic).sql) {
+        count.same++;
+        t.strictSame(emit(raw).slots, emit(semantic).slots);
+        t.strictSame(raw.redactedColumns, semantic.redactedColumns);
+      } else if (/ where /.test(question)) {
+        // In raw SQL an equality of two tables' columns is one of keys in WHERE too.
+        count.keyed++;
+        if (raw !== null) t.match(emit(raw).sql, '#key', question);
+      } else t.fail(question);
+    }
+  }
+  t.comment(`${count.same} the same, ${count.keyed} with keys in WHERE, ${count.refused} refused`);
+  t.ok(count.same > 1_000 && count.keyed < 60);
+});
+
+function rawPlan(text: string, catalog: Catalog, access: Access) {
+  try {
+    return compile(text, catalog, access, RAW);
+  } catch (error) {
+    if (error instanceof QueryError && error.entry === 'keyNotClear') return null;
+    throw error instanceof QueryError ? new Error(`${error.code} ${error.message}: ${text}`) : error;
+  }
+}
+
+/** Random joins of two or three tables; `‹a1.k›` is a column where it is a key. */
+function randomJoin(world: World, dice: Dice): string | null {
+  const tables = world.tables.filter((w) => visibleColumns(w).length > 0);
+  if (tables.length === 0) return null;
+  const sources = dice.times(2, dice.of([2, 2, 3]), (i) => {
+    const table = dice.of(tables);
+    const columns = visibleColumns(table).map(({ column }): Term => {
+      const sealed = table.sealed.includes(column.name);
+      return { sql: `a${i + 1}.${column.name}`, type: column.type, sealed };
+    });
+    return { text: `${table.name} as a${i + 1}`, columns };
+  });
+  const seen: Term[] = [];
+  const where: string[] = [];
+  let from = '';
+  for (const { text, columns } of sources) {
+    const keys = seen.filter((l) => l.sealed);
+    const all = keys.flatMap((l) =>
+      columns.filter((r) => r.sealed && r.type === l.type).map((r) => [l, r] as const),
+    );
+    // Masked texts are alike, so that what matches by mistake is there to be seen.
+    const texts = all.filter(([l]) => l.type === 'text');
+    const pairs = (texts.length > 0 && dice.chance(0.7) ? texts : all).map(
+      ([l, r]) => `‹${l.sql}› = ‹${r.sql}›`,
+    );
+    const first = seen.length === 0;
+    seen.push(...columns);
+    // Wrapped, it is no equality of keys, whatever it holds.
+    const anything = (): string => `(${new Expressions(dice, seen).predicate(2)}) is true`;
+    const key = pairs.length > 0 && dice.chance(0.5) ? [dice.of(pairs)] : [];
+    if (first) from = text;
+    else if (dice.chance(0.15)) from += ` cross join ${text}`;
+    else if (key.length > 0 && dice.chance(0.3)) from += ` full join ${text} on ${key.join('')}`;
+    else if (dice.chance(0.25)) {
+      from += ` join ${text} on true`;
+      where.push(...key, anything());
+    } else {
+      const how = dice.of(['join', 'left join', 'right join']);
+      from += ` ${how} ${text} on ${[...key, anything()].join(' and ')}`;
+    }
+  }
+  if (dice.chance(0.3)) where.push(`(${new Expressions(dice, seen).predicate(1)}) is true`);
+  const outputs = seen.map((c, i) => `${c.sql} as o${i + 1}`).join(', ');
+  return `select ${outputs} from ${from}${where.length === 0 ? '' : ` where ${where.join(' and ')}`}`;
+}
+
+t.test('what only raw SQL joins answers as over copies of what is visible', async (t) => {
+  const engine = await openOracle();
+  t.teardown(() => engine.close());
+  const count = { asked: 0, refused: 0, empty: 0, masked: 0, full: 0, told: 0 };
+  for (let seed = 0; seed < RUNS / PER_WORLD; seed++) {
+    const dice = diceFrom(seed);
+    const world = randomWorld(dice);
+    const { answer } = await stage(world, engine);
+    const [whole, copies] = [open(catalogOf(world, 'whole')), open(copyCatalog(world, 'copies'))];
+    const clear = allClear(copies);
+    for (let i = 0; i < PER_WORLD; i++) {
+      const join = randomJoin(world, dice);
+      if (join === null) continue;
+      count.asked++;
+      const asked = overTables(join.replace(/[‹›]/g, ''), 'whole', physicalIn(world));
+      const plan = rawPlan(asked, whole, accessOf(world));
+      if (plan === null) {
+        count.refused++;
+        continue;
+      }
+      const copied = overTables(join.replace(/‹([\w.]+)›/g, '$1_key'), 'copies', own);
+      const truth = emit(compile(copied, copies, clear, RAW));
+      const [got, wanted] = [
+        await answer(emit(plan)),
+        await engine.ask(truth.sql, valuesFor(truth.slots, world)),
+      ];
+      if (got.rows.length === 0) count.empty++;
+      if (plan.redactedColumns.length > 0) count.masked++;
+      if (asked.includes(' full join ')) count.full++;
+      if (asBytes(got) === asBytes(wanted)) {
+        const shown = emit(compile(overTables(join.replace(/[‹›]/g, ''), 'copies', own), copies, clear, RAW));
+        const other = await engine.ask(shown.sql, valuesFor(shown.slots, world));
+        if (asBytes(other) !== asBytes(got)) count.told++;
+        continue;
+      }
+      t.fail(
+        [
+          `world ${seed}`,
+          asked,
+          copied,
+          emit(plan).sql,
+          asBytes(got),
+          'the copies say',
+          asBytes(wanted),
+        ].join('\n'),
+      );
+    }
+  }
+  t.comment(JSON.stringify(count));
+  t.ok(count.asked - count.refused > RUNS / 2);
+  t.ok(count.masked > RUNS / 4 && count.full > 10 && count.empty < count.asked * 0.7);
+  t.ok(count.told > 0, 'were a masked key to match, some answers would be others');
+});
