@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { auditBench } from './audit/index.js';
+import { barrierBench } from './barrier/index.js';
 import { compileBench } from './compile/index.js';
 import { type Findings, markdown, type Report, reportOf, type Table, tableOf } from './report.js';
 import { restBench } from './rest/index.js';
@@ -9,6 +10,7 @@ import { wireBench } from './wire/index.js';
 type Bench = (quick: boolean) => Promise<Findings>;
 
 const BENCHES: ReadonlyMap<string, Bench> = new Map([
+  ['barrier', barrierBench],
   ['compile', compileBench],
   ['wire', wireBench],
   ['rest', restBench],

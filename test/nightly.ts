@@ -52,6 +52,9 @@ const STEPS: readonly Step[] = [
   { name: 'attacks', file: 'attacks/attacks', size: null },
   { name: 'attacks on the protocol', file: 'attacks/protocol', size: null },
   { name: 'attacks on twins', file: 'attacks/twin', size: null },
+  { name: 'attacks on every surface', file: 'attacks/surfaces', size: null },
+  { name: 'attacks on a native server', file: 'attacks/native', size: null },
+  { name: 'attacks by hidden text', file: 'attacks/corpora', size: null },
   { name: 'twin corpora', file: 'forms/twin', size: null },
   { name: 'recut bytes', file: 'wire/recut', size: null },
   {

@@ -645,14 +645,6 @@ t.test('explain tells neither filters nor names that are not the caller’s', as
   t.notOk(no.raw.includes('shop.'), 'a role that the ceiling does not hold is none');
 });
 
-/** Attacks of the list that no test here makes, and why. */
-const NOT_HERE: readonly (readonly [number, string, string])[] = [
-  [36, 'upstream superuser or BYPASSRLS role', 'needs a native server: test/engine/postgres.test.ts has it'],
-  [42, 'hidden documents that shift a score', 'content is not served yet; for rows the twin shop shows it'],
-];
-
-for (const [n, name, reason] of NOT_HERE) t.test(`${n}. ${name}`, { skip: reason }, async () => undefined);
-
 async function bearer(): Promise<Record<string, string>> {
   return { authorization: `Bearer ${await fronts.token(CLERK)}` };
 }

@@ -12,7 +12,7 @@ import type { Caller } from '../support/frontends.js';
  * purchases of their own region. What they may not see is unmistakable: it says SECRET, or is one of the numbers
  * of `SECRETS`.
  */
-const MANIFEST = `
+export const MANIFEST = `
 version: 1
 tenant: demo
 connectors:
@@ -177,6 +177,11 @@ export const REAL: Hidden = { word: 'SECRET', number: 770077000, rows: true, bor
 /** For a clerk it must be the very same shop. */
 export const TWIN: Hidden = { word: 'OTHER-AND-LONGER', number: -5, rows: false, born: '1977-02-03' };
 
+/** SQL that makes the shop and fills it. */
+export function shopScript(hidden: Hidden): string {
+  return TABLES + rowsOf(hidden);
+}
+
 function rowsOf({ word, number, rows, born }: Hidden): string {
   const customer = (id: number, name: string, region: string, amt: number, score: string, note: string) =>
     `(${id}, '${name}', '${word}-SSN-${id}', '${word}-MAIL-${id}@hidden.example', ${number + 10 * (id % 7)}, ` +
@@ -319,7 +324,7 @@ export async function openShop(hidden: Hidden = REAL, keysOf: Shop | null = null
   const open = await openService(settings, { info: note, warn: note, error: note });
   const [engine] = open.service.engines.values();
   if (engine === undefined) throw new Error('the shop has one connector');
-  await engine.system.script(TABLES + rowsOf(hidden));
+  await engine.system.script(shopScript(hidden));
   await engine.system.grantRead('shop');
   return {
     open,
