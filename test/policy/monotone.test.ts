@@ -167,7 +167,7 @@ t.test('a caller sees exactly what the policy document says', async (t) => {
     }),
     { numRuns: RUNS / 2, seed: SEED },
   );
-  t.ok(nonEmpty > 100, `${nonEmpty} of 500 see something`);
+  t.ok(nonEmpty > RUNS / 10, `${nonEmpty} of ${RUNS / 2} see something`);
 });
 
 t.test('a longer chain can only see less, wherever the subject joins it', async (t) => {
@@ -190,5 +190,5 @@ t.test('a longer chain can only see less, wherever the subject joins it', async 
     ),
     { numRuns: RUNS, seed: SEED },
   );
-  t.ok(narrowed > 20, `${narrowed} of 1,000 see less, but something`);
+  t.ok(narrowed > RUNS / 50, `${narrowed} of ${RUNS} see less, but something`);
 });
