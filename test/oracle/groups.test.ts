@@ -269,6 +269,9 @@ t.test('a plan that lost a part of its minimum does not pass', async (t) => {
     'a bare aggregate': walk.mapQuery(query, {
       expr: (e) => (e.kind === 'case' ? (e.arms[0]?.result ?? e) : e),
     }),
+    'a count of more rows than are summed': walk.mapQuery(query, {
+      expr: (e) => (e.kind === 'aggregate' && e.distinct ? { ...e, filter: null } : e),
+    }),
     'the key itself': walk.mapQuery(query, {
       expr: (e) => (e.kind === 'column' && e.name === 'dept' ? { ...e, name: '#group' } : e),
     }),

@@ -84,8 +84,8 @@ function scanAccess(
   all: RelationAccess,
   literals: LiteralSlots,
 ): ScanAccess {
+  if (all.grants.every(showsRows)) return { access: all, minimum: null };
   const showing = all.grants.filter(showsRows);
-  if (showing.length === all.grants.length) return { access: all, minimum: null };
   const measured = metricsIn(block);
   const applicable = all.grants.flatMap((g) => applied(g, scan, block, measured));
   const some = [...showing, ...applicable];

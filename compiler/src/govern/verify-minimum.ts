@@ -1,5 +1,6 @@
+import { fingerprint } from '../emit/fingerprint.js';
 import { InternalError } from '../errors.js';
-import { type Expr, GROUP_KEY, type Query, type Select } from '../plan.js';
+import { type Aggregate, type Expr, GROUP_KEY, type Query, type Select } from '../plan.js';
 import { allQueries, childrenOf, exprsOf, leavesOf } from '../walk.js';
 import { type CountedScan, countedScans } from './minimum.js';
 
@@ -10,21 +11,27 @@ import { type CountedScan, countedScans } from './minimum.js';
  * @throws InternalError; a caller's mistake cannot cause one
  */
 export function verifyMinima(root: Query): void {
-  for (const block of allQueries(root)) {
-    const scans = block.kind === 'select' ? countedScans(block) : [];
+  const blocks = allQueries(root).map((block) => ({
+    block,
+    scans: block.kind === 'select' ? countedScans(block) : NONE,
+  }));
+  if (blocks.every(({ scans }) => scans.length === 0)) return;
+  for (const { block, scans } of blocks) {
     if (block.kind !== 'select' || scans.length === 0) {
       for (const e of exprsOf(block)) refuseKeys(e);
       continue;
     }
     const [first] = block.having;
     const grouped = block.grouped && block.offset !== null;
-    const kept = block.groupBy.length === 0 || (first !== undefined && asksFor(first, scans));
+    const kept = block.groupBy.length === 0 || (first !== undefined && isPresent(first, scans));
     if (!grouped || !kept || leavesOf(block.from).some((l) => l.kind !== 'governed')) {
       throw new InternalError('a block shows rows that may only be aggregated');
     }
     verifyBlock(block, scans);
   }
 }
+
+const NONE: readonly CountedScan[] = Object.freeze([]);
 
 function verifyBlock(block: Select, scans: readonly CountedScan[]): void {
   const rest = block.groupBy.length === 0 ? block.having : block.having.slice(1);
@@ -35,7 +42,11 @@ function verifyBlock(block: Select, scans: readonly CountedScan[]): void {
 
 function verifyValue(expr: Expr, scans: readonly CountedScan[]): void {
   const [arm] = expr.kind === 'case' ? expr.arms : [];
-  if (expr.kind === 'case' && arm?.result.kind === 'aggregate' && asksFor(arm.when, scans)) {
+  if (
+    expr.kind === 'case' &&
+    arm?.result.kind === 'aggregate' &&
+    isEnough(arm.when, scans, takenBy(arm.result))
+  ) {
     const { otherwise } = expr;
     const isNothing = otherwise.kind === 'null';
     if (!isNothing && !(otherwise.kind === 'aggregate' && leavesOut(otherwise.filter, scans)))
@@ -47,26 +58,44 @@ function verifyValue(expr: Expr, scans: readonly CountedScan[]): void {
   for (const child of childrenOf(expr)) verifyValue(child, scans);
 }
 
-/** Whether a condition holds only where there are enough keys of every scan, or a row that others show. */
-function asksFor(condition: Expr, scans: readonly CountedScan[]): boolean {
-  if (condition.kind === 'or') {
-    const [enough, some, ...more] = condition.args;
-    if (enough === undefined || some?.kind !== 'operation' || more.length > 0) return false;
-    const counts = some.left?.kind === 'aggregate' && leavesOut(some.left.filter, scans);
-    return counts && asksFor(enough, scans);
-  }
+/** Whether a condition holds only for a group of enough keys of every scan, or one with a row that others show. */
+function isPresent(condition: Expr, scans: readonly CountedScan[]): boolean {
+  if (condition.kind !== 'or') return isEnough(condition, scans, []);
+  const [enough, some, ...more] = condition.args;
+  const shown =
+    some?.kind === 'operation' && some.left?.kind === 'aggregate' && leavesOut(some.left.filter, scans);
+  return enough !== undefined && shown && more.length === 0 && isEnough(enough, scans, []);
+}
+
+/** Whether a condition holds only where there are enough keys of every scan among the rows that meet `taken`. */
+function isEnough(condition: Expr, scans: readonly CountedScan[], taken: readonly string[]): boolean {
   const each = conjunctsOf(condition);
   return scans.every((s) =>
     each.some(
       (e) =>
         e.kind === 'operation' &&
         e.definition.name === '>=' &&
+        e.right.kind === 'parameter' &&
         e.left?.kind === 'aggregate' &&
         e.left.distinct &&
         e.left.args.some((a) => isKey(a) && a.source === s.id) &&
-        e.right.kind === 'parameter',
+        isNoWider(e.left, taken),
     ),
   );
+}
+
+/** What a row must meet for the aggregate to take account of it: its filter, and arguments that are not NULL. */
+function takenBy(call: Aggregate): readonly string[] {
+  const given = call.args
+    .filter((a) => a.kind !== 'parameter')
+    .map((arg): Expr => ({ kind: 'null_test', arg, negated: true, type: 'bool' }));
+  const filter = call.filter === null ? [] : conjunctsOf(call.filter);
+  return [...filter, ...given].map(fingerprint);
+}
+
+function isNoWider(count: Aggregate, taken: readonly string[]): boolean {
+  const filter = new Set(count.filter === null ? [] : conjunctsOf(count.filter).map(fingerprint));
+  return taken.every((t) => filter.has(t));
 }
 
 /** Whether a filter leaves out every row that may only be aggregated. */
