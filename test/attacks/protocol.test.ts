@@ -121,8 +121,8 @@ t.test('20. COPY and cursors show what a question would, or are refused', async 
     ['declare c cursor for select undeclared from customer', '42703'],
     ['declare c cursor for delete from customer returning ssn', '42601'],
     ['fetch all from c', '34000'],
-    ['prepare p as select ssn from customer', '25006'],
-    ['execute p', '25006'],
+    ['prepare p as select ssn from customer', '0A000'],
+    ['execute p', '0A000'],
   ] as const) {
     fronts.takeAudit();
     t.match((await client.simple(text)).outcome, { kind: 'refused', sqlstate }, text);
