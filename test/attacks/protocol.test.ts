@@ -579,7 +579,7 @@ t.test('headers and bodies of REST that claim more', async (t) => {
     ['roles in the body', { osql: text, acl_roles: ['auditor'] }, 'E0511'],
     ['a caller in the body', { osql: text, subject: 'user:auditor' }, 'E0511'],
     ['two shapes', { osql: text, sql: 'select ssn from shop.customer' }, 'E0513'],
-    ['raw SQL', { sql: 'select ssn from shop.customer' }, 'E1001'],
+    ['raw SQL', { sql: 'select ssn from shop.customer' }, 'E0512'],
     ['empty raw SQL', { sql: ' ' }, 'E0246'],
     ['metrics', { metrics: ['hoard'] }, 'E1001'],
     ['no shape', {}, 'E0513'],
