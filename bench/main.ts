@@ -4,6 +4,7 @@ import { barrierBench } from './barrier/index.js';
 import { compileBench } from './compile/index.js';
 import { type Findings, markdown, type Report, reportOf, type Table, tableOf } from './report.js';
 import { restBench } from './rest/index.js';
+import { retrieveBench } from './retrieve/index.js';
 import { scaleBench } from './scale/index.js';
 import { wireBench } from './wire/index.js';
 
@@ -14,6 +15,7 @@ const BENCHES: ReadonlyMap<string, Bench> = new Map([
   ['compile', compileBench],
   ['wire', wireBench],
   ['rest', restBench],
+  ['retrieve', retrieveBench],
   ['audit', auditBench],
   ['scale', scaleBench],
 ]);

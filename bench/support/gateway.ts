@@ -11,8 +11,8 @@ export interface Gateway {
   readonly child: Child;
   readonly pgPort: number;
   readonly httpPort: number;
-  /** A new token of `user:bench`, good for 300 s. */
-  token(): Promise<string>;
+  /** A new token, good for 300 s: of `user:bench` unless told, with one data role. */
+  token(subject?: string, role?: string): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -27,6 +27,8 @@ export interface GatewayOptions {
   readonly postgres: NativePostgres;
   /** What is run in place of `osl serve --json`; it must print the same line. */
   readonly command?: readonly [string, ...string[]];
+  /** Beside what every gateway is told. */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** Starts the product as a user does: `osl serve`, with these files, in front of this Postgres. */
@@ -42,6 +44,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     OSL_MAX_ROWS: '2000000',
     BENCH_DATABASE_URL: options.postgres.readerUrl,
     BENCH_DATABASE_URL_SYSTEM: options.postgres.url,
+    ...options.environment,
   };
   const command = options.command ?? [process.execPath, resolve('bin/osl.js'), 'serve', '--json'];
   const forget = (): void => rmSync(dataDir, { recursive: true, force: true });
@@ -54,9 +57,9 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     child,
     pgPort: portOf(ports, 'pgPort'),
     httpPort: portOf(ports, 'httpPort'),
-    token: () =>
+    token: (subject = SUBJECT, role = ROLE) =>
       mintToken(
-        { tenant: TENANT, chain: [SUBJECT], aclRoles: [ROLE] },
+        { tenant: TENANT, chain: [subject], aclRoles: [role] },
         { algorithm: 'HS256', secret: tenantKeys(dataDir).signing },
       ),
     stop: async () => {

@@ -24,7 +24,7 @@ function explainRetrieval({ relation, store }: Extract<GovernedRuntime, { kind: 
   const { facet } = relation;
   const object = `osl.facets.${facet.name}`;
   if (facet.lane === 'lexical') return step('retrieve', { object, lane: 'exact' }, []);
-  const indexed = facet.approximate && (store === null || store.nearest?.approximate !== null);
+  const indexed = facet.approximate && (store === null || store.nearest?.byIndex !== null);
   const lanes = { few: 'exact', many: indexed ? 'approximate index' : 'signs, then exact' };
   return step('retrieve', { object, lane: lanes }, []);
 }

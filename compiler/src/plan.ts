@@ -234,16 +234,6 @@ export interface ScalarQuery {
   readonly type: TypeName;
 }
 
-/**
- * The values of a one-column query, as an array. Inside a scan of a facet's store it may be compared with the
- * chunk's id: the query is governed by itself and sees nothing of the scan.
- */
-export interface ArrayQuery {
-  readonly kind: 'array_query';
-  readonly query: Query;
-  readonly type: ArrayType;
-}
-
 /** A sealed semi-join: EXISTS over a query whose correlation is on sealed keys. */
 export interface Exists {
   readonly kind: 'exists';
@@ -302,7 +292,6 @@ export type Expr =
   | Distance
   | StoredVector
   | ScalarQuery
-  | ArrayQuery
   | Exists
   | InQuery
   | AttributeMatch;

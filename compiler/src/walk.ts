@@ -12,7 +12,6 @@ export function childrenOf(expr: Expr): readonly Expr[] {
     case 'boolean':
     case 'structural':
     case 'scalar_query':
-    case 'array_query':
     case 'exists':
     case 'stored_vector':
       return [];
@@ -61,10 +60,7 @@ export function childrenOf(expr: Expr): readonly Expr[] {
 
 /** The query directly below `expr`, if it has one. */
 export function queryOf(expr: Expr): Query | null {
-  return expr.kind === 'scalar_query' ||
-    expr.kind === 'array_query' ||
-    expr.kind === 'exists' ||
-    expr.kind === 'in_query'
+  return expr.kind === 'scalar_query' || expr.kind === 'exists' || expr.kind === 'in_query'
     ? expr.query
     : null;
 }
@@ -142,8 +138,6 @@ export function mapChildren(expr: Expr, f: (e: Expr) => Expr, q: (query: Query) 
               }),
       });
     case 'scalar_query':
-      return Object.freeze({ ...expr, query: q(expr.query) });
-    case 'array_query':
       return Object.freeze({ ...expr, query: q(expr.query) });
     case 'exists':
       return Object.freeze({ ...expr, query: q(expr.query) });

@@ -99,10 +99,6 @@ export function emitExpr(expr: Expr, w: Writer): void {
     case 'scalar_query':
       parenthesised(w, () => emitQuery(expr.query, w));
       break;
-    case 'array_query':
-      w.write('array');
-      parenthesised(w, () => emitQuery(expr.query, w));
-      break;
     case 'exists':
       w.write('exists ');
       parenthesised(w, () => emitQuery(expr.query, w));

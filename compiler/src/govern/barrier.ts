@@ -131,7 +131,6 @@ function isSafeNode(e: Expr): boolean {
       return e.form === 'coalesce';
     case 'subscript':
     case 'scalar_query':
-    case 'array_query':
     case 'aggregate':
     case 'window':
       return false;

@@ -59,16 +59,18 @@ export interface GovernedStore {
    */
   readonly passages: GovernedPlan;
   /**
-   * The other lanes over the vectors of a model; null for the lexical lane and for named entities. Those that give
-   * passages also take slot `candidates`: how many of the nearest are compared exactly.
+   * The steps of the other lanes over the vectors of a model; null for the lexical lane and for named entities. Each
+   * sees what `passages` sees.
    */
   readonly nearest: {
     /** How many passages the caller may see under the same filters, counted up to slot `limit`. */
     readonly some: GovernedPlan;
-    /** Candidates by the signs of their vectors. */
-    readonly prefiltered: GovernedPlan;
-    /** Candidates by an approximate index; null where the facet does not allow it, or the filters rule it out. */
-    readonly approximate: GovernedPlan | null;
+    /** Ids of the nearest passages by the signs of their vectors, and how many signs differ. Slots `vector`, `limit`. */
+    readonly bySigns: GovernedPlan;
+    /** The same by an approximate index; null where the facet does not allow it, or the filters rule it out. */
+    readonly byIndex: GovernedPlan | null;
+    /** As `passages`, of the chunks of slot `chunks` (text[]). */
+    readonly among: GovernedPlan;
   } | null;
   /**
    * Of the entities in `keys`, the derived attributes that the statement uses: a row for each visible passage that

@@ -222,14 +222,14 @@ class StorePlans {
     this.#slots = new GovernedSlots(slots.finish());
   }
 
-  /** @param among an array of chunk ids; null where all passages come into question */
-  passages(among: Expr | null = null): GovernedPlan {
+  /** @param among whether only the chunks of slot `chunks` come into question */
+  passages(among = false): GovernedPlan {
     const { by, facet, metadata, source } = this.#request;
     const computed =
       by.kind === 'search' ? this.#computed(by.vectors) : by.kind === 'first' ? this.#flags() : [];
     const wanted = by.kind === 'search' ? this.#overlap() : by.kind === 'named' ? [this.#named(by.keys)] : [];
-    const pushed =
-      among === null ? wanted : [...wanted, oneOf({ kind: 'base', column: 'chunk_id', type: 'text' }, among)];
+    const id: BaseColumn = { kind: 'base', column: 'chunk_id', type: 'text' };
+    const pushed = among ? [...wanted, oneOf(id, this.#slots.given('chunks', 'text[]'))] : wanted;
     const shown = [
       ...STORED.map(([name]) => stored(name)),
       facet.entityKey,
@@ -247,42 +247,36 @@ class StorePlans {
     return this.#plan({ ...EMPTY, from: scan, where: this.#where(source), outputs, orderBy, limit });
   }
 
-  /** The lanes for many passages; each takes its candidates from those that the caller may see. */
+  /** The steps of the lanes for many passages. */
   nearest(version: FacetVersion): NonNullable<GovernedStore['nearest']> {
     const bits = bitsOf(this.#store, version);
     const signs = this.#distance('<~>', 'bit', 'bits');
     const product = this.#distance('<#>', 'vector', MODEL_VECTOR);
     // Behind a fence no index gives an order.
-    const approximate =
-      this.#request.facet.approximate && !this.#scan([], [], []).fenced
-        ? this.passages(this.#candidates(this.#store, product, 'nearest alone'))
-        : null;
+    const indexed = this.#request.facet.approximate && !this.#scan([], [], []).fenced;
     return Object.freeze({
       some: this.#some(bits),
-      prefiltered: this.passages(this.#candidates(bits, signs, 'by id then')),
-      approximate,
+      bySigns: this.#candidates(bits, signs, true),
+      byIndex: indexed ? this.#candidates(this.#store, product, false) : null,
+      among: this.passages(true),
     });
   }
 
-  /** Ids of the passages that are nearest by `distance`, as many as slot `candidates` says. */
-  #candidates(table: Relation, distance: GovernedColumn, order: 'nearest alone' | 'by id then'): Expr {
+  /** @param byIdThen whether chunk ids decide between equal distances: an index gives no such order */
+  #candidates(table: Relation, distance: GovernedColumn, byIdThen: boolean): GovernedPlan {
     const id = stored('chunk_id');
     const scan = this.#scan([id, this.#request.facet.entityKey], [distance], [], table);
-    const key = (name: string): SortKey => ({
-      by: this.#ref(scan, name),
-      descending: false,
-      nullsFirst: false,
-    });
-    const query: Select = {
+    const names = [id, distance.name];
+    return this.#plan({
       ...EMPTY,
       from: scan,
       where: this.#where(this.#request.source),
-      outputs: [{ name: id, expr: this.#ref(scan, id) }],
-      // An index gives the order of the distance and no other.
-      orderBy: order === 'nearest alone' ? [key(distance.name)] : [key(distance.name), key(id)],
-      limit: this.#slots.given('candidates', 'int8'),
-    };
-    return { kind: 'array_query', query, type: 'text[]' };
+      outputs: names.map((name): Output => ({ name, expr: this.#ref(scan, name) })),
+      orderBy: (byIdThen ? [distance.name, id] : [distance.name]).map(
+        (name): SortKey => ({ by: this.#ref(scan, name), descending: false, nullsFirst: false }),
+      ),
+      limit: this.#slots.given('limit', 'int8'),
+    });
   }
 
   /** How many passages pass the filters, counted up to slot `limit`. */

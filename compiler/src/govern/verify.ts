@@ -84,10 +84,6 @@ function verifyScan(scan: GovernedScan, slots: readonly Slot[]): ReadonlySet<str
       throw new InternalError(`${scan.relation.name} has no vectors`);
     if (e.kind === 'base' && !physical.has(e.column))
       throw new InternalError(`${scan.relation.name} has no column ${e.column}`);
-    if (e.kind === 'array_query' && scan.relation.kind === 'facet') {
-      verifyQuery(e.query, slots, new Map(), new Map());
-      return;
-    }
     if (e.kind === 'column' || queryOf(e) !== null)
       throw new InternalError(`scan of ${scan.relation.name} looks outside itself`);
     verifyLeafExpr(e, slots);

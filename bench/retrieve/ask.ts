@@ -1,0 +1,89 @@
+import type { Client } from 'pg';
+import { type Cell, roleOf } from './grants.js';
+import { STORE } from './store.js';
+
+/** How many passages each query asks for. */
+export const TOP_K = 10;
+
+/** What one way of asking gave for one cell. */
+export interface Outcome {
+  /** Shares of the true best that were found, one a query. */
+  readonly recalls: readonly number[];
+  /** Milliseconds, one a query. */
+  readonly times: readonly number[];
+  /** Queries that gave fewer rows than min(k, permitted). */
+  readonly short: number;
+}
+
+/** Gives the ids of the passages for query `i`, best first. */
+export type Search = (i: number) => Promise<readonly string[]>;
+
+/** Asks every query, some of them first without counting. */
+export async function outcomeOf(search: Search, truth: readonly (readonly string[])[]): Promise<Outcome> {
+  for (let i = 0; i < Math.min(WARM_UP, truth.length); i++) await search(i);
+  const recalls: number[] = [];
+  const times: number[] = [];
+  let short = 0;
+  for (const [i, best] of truth.entries()) {
+    const start = performance.now();
+    const found = await search(i);
+    times.push(performance.now() - start);
+    const hits = best.filter((id) => found.includes(id)).length;
+    recalls.push(best.length === 0 ? 1 : hits / best.length);
+    if (found.length < best.length) short++;
+  }
+  return { recalls, times, short };
+}
+
+const WARM_UP = 5;
+
+/** The true best of a cell for each vector: every permitted row compared. */
+export async function truthOf(
+  client: Client,
+  cell: Cell,
+  vectors: readonly string[],
+): Promise<readonly (readonly string[])[]> {
+  const out: (readonly string[])[] = [];
+  for (const vector of vectors) {
+    // The index is for `<#>` and cannot serve this order.
+    const { rows } = await client.query<{ chunk_id: string }>(
+      `select chunk_id from ${STORE} where ${cell.column} < ${cell.below} order by embedding <=> (select $1::vector), chunk_id limit ${TOP_K}`,
+      [vector],
+    );
+    out.push(rows.map((r) => r.chunk_id));
+  }
+  return out;
+}
+
+/** What one writes with pgvector alone: the same index, iterating, with the filter in the query. */
+export async function plainHnsw(client: Client, cell: Cell, vectors: readonly string[]): Promise<Search> {
+  for (const setting of PLAIN) await client.query(`set ${setting}`);
+  const sql = `select chunk_id, text from ${STORE} where ${cell.column} < ${cell.below} order by embedding <#> $1::vector limit ${TOP_K}`;
+  return async (i) => {
+    const { rows } = await client.query<{ chunk_id: string }>({
+      name: `plain ${roleOf(cell)}`,
+      text: sql,
+      values: [vectors[i]],
+    });
+    return rows.map((r) => r.chunk_id);
+  };
+}
+
+export const PLAIN_NAME = 'pgvector HNSW, relaxed_order, ef_search 100, 20,000 tuples';
+const PLAIN = [
+  'hnsw.iterative_scan = relaxed_order',
+  'hnsw.ef_search = 100',
+  'hnsw.max_scan_tuples = 20000',
+  // Left alone, the planner would not always take the index.
+  'enable_sort = off',
+  'enable_seqscan = off',
+];
+
+/** Our own: OSL-SQL over the wire, policy and audit on. */
+export function governed(client: Client, texts: readonly string[]): Search {
+  const text = `select cite from RETRIEVE(facet => 'chunk', query => $1, top_k => ${TOP_K})`;
+  return async (i) => {
+    const { rows } = await client.query<{ cite: { chunk_id: string } }>({ text, values: [texts[i]] });
+    return rows.map((r) => r.cite.chunk_id);
+  };
+}

@@ -1,0 +1,281 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { openEmbeddingEndpoint } from '../../src/content/index.js';
+import { openEngine, type SystemDoor } from '../../src/engine/index.js';
+import { type Findings, type Measure, quantile, type Table } from '../report.js';
+import { type Gateway, startGateway } from '../support/gateway.js';
+import { type PgvectorServer, startPgvector } from '../support/pgvector.js';
+import { withClient } from '../support/postgres.js';
+import { governed, type Outcome, outcomeOf, PLAIN_NAME, plainHnsw, TOP_K, truthOf } from './ask.js';
+import { CHUNKS_PER_ENTITY, Corpus, DIMENSIONS } from './corpus.js';
+import { type Embeddings, startEmbeddings } from './embeddings.js';
+import { bandOf, CELLS, type Cell, manifestYaml, policyYaml, roleOf } from './grants.js';
+import { type LoadTimes, loadStore, serveAs } from './store.js';
+
+/** What one corpus size gave for one cell. */
+interface Result {
+  readonly size: number;
+  readonly cell: Cell;
+  /** The default lanes. */
+  readonly exact: Outcome;
+  /** The same facet with `approximate: true`. */
+  readonly approximate: Outcome;
+  readonly plain: Outcome;
+}
+
+/**
+ * Recall and latency of RETRIEVE under row filters, at growing corpora of synthetic vectors, against what pgvector
+ * does by itself over the same rows in the same run. The measures' plain ids are those of the largest corpus.
+ */
+export async function retrieveBench(quick: boolean): Promise<Findings> {
+  const server = await startPgvector();
+  if (typeof server === 'string') {
+    process.stderr.write(`${server}\n`);
+    return { measures: [], tables: [] };
+  }
+  const embeddings = await startEmbeddings();
+  const results: Result[] = [];
+  const loads: (LoadTimes & { readonly size: number })[] = [];
+  try {
+    for (const size of sizes(quick)) {
+      const queries = quick ? 20 : 40;
+      const { load, found } = await atSize(server, embeddings, size, queries);
+      loads.push({ size, ...load });
+      results.push(...found);
+    }
+  } finally {
+    await embeddings.close();
+    await server.postgres.stop();
+  }
+  return { measures: measuresOf(results), tables: [tableOf(results, loads, server.version)] };
+}
+
+/** OSL_BENCH_CHUNKS names other corpus sizes, with commas between them. */
+function sizes(quick: boolean): readonly number[] {
+  const given = process.env['OSL_BENCH_CHUNKS'];
+  if (given !== undefined && given !== '') return given.split(',').map(Number);
+  return quick ? [10_000] : [10_000, 100_000, 1_000_000];
+}
+
+async function atSize(
+  server: PgvectorServer,
+  embeddings: Embeddings,
+  size: number,
+  queries: number,
+): Promise<{ readonly load: LoadTimes; readonly found: readonly Result[] }> {
+  const { url, readerUrl } = server.postgres;
+  const embedder = await openEmbeddingEndpoint({ url: embeddings.url, model: 'synthetic', keyEnv: null });
+  const engine = await openEngine({ kind: 'postgres', url: readerUrl, systemUrl: url, poolSize: 1 });
+  try {
+    const corpus = new Corpus(1);
+    const load = await loadStore(engine.system, corpus, embedder, size);
+    say(`${size} chunks: rows ${load.rows.toFixed(1)} s, indexes ${load.indexes.toFixed(1)} s`);
+    const asked = CELLS.map((cell) => {
+      const vectors = Array.from({ length: queries }, (_, i) => corpus.near(bandOf(cell, i)));
+      return { cell, vectors, texts: vectors.map((v) => embeddings.textOf(v)) };
+    });
+    const exact = await ours(engine.system, server, embeddings, asked, false, size);
+    const approximate = await ours(engine.system, server, embeddings, asked, true, size);
+    const plain = await theirs(server, asked);
+    const found = asked.map(({ cell }, i): Result => {
+      const [a, b, c] = [exact[i], approximate[i], plain[i]];
+      if (a === undefined || b === undefined || c === undefined) throw new Error('a cell was not asked');
+      return { size, cell, exact: a, approximate: b, plain: c };
+    });
+    return { load, found };
+  } finally {
+    await engine.close();
+    await embedder.close();
+  }
+}
+
+interface Asked {
+  readonly cell: Cell;
+  readonly vectors: readonly string[];
+  readonly texts: readonly string[];
+}
+
+/** The product as a user runs it, asked over the wire. */
+async function ours(
+  system: SystemDoor,
+  server: PgvectorServer,
+  embeddings: Embeddings,
+  asked: readonly Asked[],
+  approximate: boolean,
+  size: number,
+): Promise<readonly Outcome[]> {
+  await serveAs(system, approximate);
+  const dir = mkdtempSync(join(tmpdir(), 'osl-retrieve-'));
+  const [manifestFile, policyFile] = [join(dir, 'manifest.yaml'), join(dir, 'policy.yaml')];
+  writeFileSync(manifestFile, manifestYaml(approximate));
+  writeFileSync(policyFile, policyYaml());
+  const environment = { OSL_EMBEDDINGS_URL: embeddings.url };
+  const gateway = await startGateway({ manifestFile, policyFile, postgres: server.postgres, environment });
+  try {
+    const outcomes: Outcome[] = [];
+    for (const { cell, vectors, texts } of asked) {
+      const truth = await withClient(server.postgres.url, (client) => truthOf(client, cell, vectors));
+      const outcome = await withGateway(gateway, cell, (client) => outcomeOf(governed(client, texts), truth));
+      say(
+        `${size} ${cell.permitted} % ${cell.relation}, ${approximate ? 'approximate' : 'exact'}: ${brief(outcome)}`,
+      );
+      outcomes.push(outcome);
+    }
+    return outcomes;
+  } finally {
+    await gateway.stop();
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+async function withGateway<T>(
+  gateway: Gateway,
+  cell: Cell,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  const user = `user:${roleOf(cell)}`;
+  const password = await gateway.token(user, roleOf(cell));
+  const client = new Client({ host: '127.0.0.1', port: gateway.pgPort, user, password, database: 'osl' });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+async function theirs(server: PgvectorServer, asked: readonly Asked[]): Promise<readonly Outcome[]> {
+  return withClient(server.postgres.url, async (client) => {
+    const outcomes: Outcome[] = [];
+    for (const { cell, vectors } of asked) {
+      await client.query('reset all');
+      const truth = await truthOf(client, cell, vectors);
+      const outcome = await outcomeOf(await plainHnsw(client, cell, vectors), truth);
+      say(`${cell.permitted} % ${cell.relation}, plain: ${brief(outcome)}`);
+      outcomes.push(outcome);
+    }
+    return outcomes;
+  });
+}
+
+/** Progress, for whoever watches a run of many minutes. */
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+function brief({ recalls, times, short }: Outcome): string {
+  return `recall ${mean(recalls).toFixed(3)}, p95 ${p95(times).toFixed(1)} ms, ${short} short`;
+}
+
+function measuresOf(results: readonly Result[]): readonly Measure[] {
+  const largest = Math.max(...results.map((r) => r.size));
+  const all = results.map((r) => ({ ...r, id: idOf(r, largest) }));
+  const short = (of: (r: Result) => Outcome): number => results.reduce((sum, r) => sum + of(r).short, 0);
+  const asked = results.reduce((sum, r) => sum + r.exact.times.length, 0);
+  const [ours, plain] = [short((r) => r.exact) + short((r) => r.approximate), short((r) => r.plain)];
+  return [
+    value('retrieve.chunks', 'chunks of the plain ids', largest, [largest, largest], 1, null, null),
+    ...all.map(({ id, exact, plain: p }) =>
+      against(`retrieve.recall.${id}`, '', exact.recalls, p.recalls, mean),
+    ),
+    ...all.map(({ id, exact, plain: p }) =>
+      against(`retrieve.p95_ms.${id}`, 'ms', exact.times, p.times, p95),
+    ),
+    value(
+      'retrieve.short',
+      'queries',
+      ours,
+      [ours, ours],
+      2 * asked,
+      `${PLAIN_NAME}: ${plain} of ${asked}`,
+      null,
+    ),
+  ];
+}
+
+/** `10`, `10.anticorrelated`, `10.at_100k.correlated`. */
+function idOf({ size, cell }: Result, largest: number): string {
+  const at = size === largest ? '' : `.at_${size / 1_000}k`;
+  return `${cell.permitted}${at}${cell.relation === 'uncorrelated' ? '' : `.${cell.relation}`}`;
+}
+
+function against(
+  id: string,
+  unit: string,
+  ours: readonly number[],
+  theirs: readonly number[],
+  of: (values: readonly number[]) => number,
+): Measure {
+  const [mine, their] = [of(ours), of(theirs)];
+  const ratio = unit === 'ms' ? their / mine : mine / their;
+  const text = `${PLAIN_NAME}: ${Number(their.toPrecision(4))}`;
+  return value(id, unit, mine, [Math.min(...ours), Math.max(...ours)], ours.length, text, ratio);
+}
+
+function value(
+  id: string,
+  unit: string,
+  number: number,
+  spread: readonly [number, number],
+  n: number,
+  againstText: string | null,
+  ratio: number | null,
+): Measure {
+  const short = (x: number): number => Number(x.toPrecision(4));
+  return {
+    id,
+    value: short(number),
+    unit,
+    against: againstText,
+    ratio: ratio === null || !Number.isFinite(ratio) ? null : short(ratio),
+    spread: [short(spread[0]), short(spread[1])],
+    n,
+  };
+}
+
+function tableOf(
+  results: readonly Result[],
+  loads: readonly (LoadTimes & { readonly size: number })[],
+  version: string,
+): Table {
+  const loaded = loads.map(
+    (l) => `${l.size}: rows ${l.rows.toFixed(0)} s, indexes ${l.indexes.toFixed(0)} s`,
+  );
+  const about =
+    `Recall at ${TOP_K} against every permitted row compared, 95th percentile of the time in ms, and queries that ` +
+    `returned too few, on ${version}. ${DIMENSIONS}-d vectors in 1,000 clusters, ${CHUNKS_PER_ENTITY} chunks an ` +
+    'entity. Ours: over the wire, with policy, audit, the embedding call to a local endpoint, and the check that ' +
+    `the entity is visible. Plain: ${PLAIN_NAME}, in one session, with neither. Loading: ${loaded.join('; ')}.`;
+  const cells = ({ recalls, times, short }: Outcome): string[] => [
+    mean(recalls).toFixed(3),
+    p95(times).toFixed(1),
+    String(short),
+  ];
+  const ways = ['exact', 'approximate', 'plain'].flatMap((w) => [`${w}: recall`, 'p95', 'short']);
+  return {
+    name: 'retrieve: by lane',
+    about,
+    head: ['chunks', 'permitted', 'query and grant', ...ways],
+    rows: results.map(({ size, cell, exact, approximate, plain }) => [
+      String(size),
+      `${cell.permitted} %`,
+      cell.relation,
+      ...cells(exact),
+      ...cells(approximate),
+      ...cells(plain),
+    ]),
+  };
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, v) => sum + v, 0) / Math.max(1, values.length);
+}
+
+function p95(values: readonly number[]): number {
+  return quantile(
+    [...values].sort((a, b) => a - b),
+    0.95,
+  );
+}

@@ -1,0 +1,96 @@
+import { DEFAULT_MIN_LENGTH, type Embedder, prepareContent } from '../../src/content/index.js';
+import { settingsHash } from '../../src/content/store/control.js';
+import {
+  createIndexes,
+  fillBits,
+  storeColumns,
+  storeName,
+  storeTables,
+} from '../../src/content/store/ddl.js';
+import { STORE_SCHEMA, storeTable } from '../../src/content/store/names.js';
+import { beginRun } from '../../src/content/store/run.js';
+import type { SystemDoor } from '../../src/engine/index.js';
+import { type Facet, parseManifest } from '../../src/manifest/index.js';
+import { CHUNKS_PER_ENTITY, type Corpus, type SyntheticChunk } from './corpus.js';
+import { manifestYaml } from './grants.js';
+
+export const STORE = storeName(storeTable('chunk', 'raw'));
+
+/** How long each part of the load took, in seconds. */
+export interface LoadTimes {
+  readonly rows: number;
+  readonly indexes: number;
+}
+
+function facetOf(approximate: boolean): Facet {
+  const facet = parseManifest(manifestYaml(approximate), 'bench.yaml').facets.get('chunk');
+  if (facet === undefined) throw new Error('the bench has one facet');
+  return facet;
+}
+
+function versionOf(facet: Facet) {
+  const version = facet.versions.get('raw');
+  if (version === undefined) throw new Error('the facet has one version');
+  return version;
+}
+
+/**
+ * The product's own store with a synthetic corpus in it. Only the reading of documents is left out: rows are copied
+ * straight into the store, and signs and indexes are made as the indexer makes them.
+ */
+export async function loadStore(
+  system: SystemDoor,
+  corpus: Corpus,
+  embedder: Embedder,
+  count: number,
+): Promise<LoadTimes> {
+  const facet = facetOf(true);
+  const version = versionOf(facet);
+  await prepareContent(system);
+  await system.script(`
+    create schema if not exists bench;
+    drop table if exists bench.entity;
+    create table bench.entity (id int4 primary key);
+    insert into bench.entity select generate_series(0, ${Math.ceil(count / CHUNKS_PER_ENTITY) - 1});
+    analyze bench.entity;
+  `);
+  const run = await beginRun(system, facet, version, embedder, 'loading');
+  const columns = storeColumns(facet, embedder.layout).map((c) => c.name);
+  const start = performance.now();
+  await system.copyIn({ schema: STORE_SCHEMA, table: run.table, columns }, storeRows(corpus.chunks(count)));
+  await system.script(fillBits(facet, version.name, embedder.layout) ?? '');
+  const loaded = performance.now();
+  await system.script(createIndexes(facet, version.name, embedder.layout));
+  const indexed = performance.now();
+  for (const table of storeTables(facet.name, version.name, embedder.layout))
+    await system.script(`vacuum analyze ${storeName(table)}`);
+  await system.query(`update ${STORE_SCHEMA}.facet set state = 'ready', documents = $1, chunks = $1`, [
+    String(count),
+  ]);
+  await system.grantRead(STORE_SCHEMA);
+  await system.grantRead('bench');
+  return { rows: (loaded - start) / 1_000, indexes: (indexed - loaded) / 1_000 };
+}
+
+/** The store serves either facet: they differ in what may be done with its index, and in nothing that it holds. */
+export async function serveAs(system: SystemDoor, approximate: boolean): Promise<void> {
+  const facet = facetOf(approximate);
+  const settings = settingsHash(facet, versionOf(facet), DEFAULT_MIN_LENGTH);
+  await system.query(`update ${STORE_SCHEMA}.facet set settings = $1`, [settings]);
+}
+
+const TEXT = 'A chunk of a thousand letters, as the default chunking makes them. '.repeat(15);
+
+/** In the order of the store's columns. */
+function* storeRows(chunks: Iterable<SyntheticChunk>): Generator<readonly (string | null)[]> {
+  for (const { id, shard, band, vector } of chunks) {
+    const document = `d${String(id).padStart(8, '0')}`;
+    const entity = String(Math.floor(id / CHUNKS_PER_ENTITY));
+    const place = [chunkIdOf(id), document, 'main', entity, '0', '0', `${TEXT.length}`];
+    yield [...place, `${TEXT}${id}`, document.repeat(7), `${shard}`, `${band}`, '{}', vector];
+  }
+}
+
+function chunkIdOf(id: number): string {
+  return `d${String(id).padStart(8, '0')}#00000`;
+}
