@@ -4,6 +4,7 @@ import { barrierBench } from './barrier/index.js';
 import { compileBench } from './compile/index.js';
 import { type Findings, markdown, type Report, reportOf, type Table, tableOf } from './report.js';
 import { restBench } from './rest/index.js';
+import { qualityBench } from './retrieval-quality/index.js';
 import { retrieveBench } from './retrieve/index.js';
 import { scaleBench } from './scale/index.js';
 import { wireBench } from './wire/index.js';
@@ -16,6 +17,7 @@ const BENCHES: ReadonlyMap<string, Bench> = new Map([
   ['wire', wireBench],
   ['rest', restBench],
   ['retrieve', retrieveBench],
+  ['quality', qualityBench],
   ['audit', auditBench],
   ['scale', scaleBench],
 ]);
@@ -33,6 +35,10 @@ async function main(args: readonly string[]): Promise<number> {
   }
   const quick = args.includes('--quick');
   const { measures, tables } = await bench(quick);
+  if (measures.length === 0) {
+    process.stderr.write(`${name}: nothing was measured\n`);
+    return 1;
+  }
   const report = reportOf(name, measures);
   process.stdout.write(`${tableOf(report)}\n`);
   for (const table of tables) process.stdout.write(`\n${textOf(table)}\n`);

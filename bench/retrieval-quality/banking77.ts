@@ -84,7 +84,7 @@ async function classifyMeasures(
         `banking77.classify.accuracy.${examples}_examples`,
         accuracy,
         asked.length,
-        'nearest n-gram example',
+        'the same method, as the README of the data says',
         reference,
       ),
     );

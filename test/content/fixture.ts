@@ -1,9 +1,10 @@
 import { ready } from 'osl-compiler';
 import type { Embedder, IndexOptions, IndexSummary } from '../../src/content/index.js';
 import { indexFacet, lexicalEmbedder } from '../../src/content/index.js';
-import type { SystemDoor } from '../../src/engine/index.js';
+import { type Engine, openEngine, type SystemDoor } from '../../src/engine/index.js';
 import type { Facet, Manifest } from '../../src/manifest/index.js';
 import { parseManifest } from '../../src/manifest/index.js';
+import { startNativePostgres } from '../support/native-postgres.js';
 
 await ready();
 
@@ -65,6 +66,20 @@ export function facetOf({ facets }: Manifest): Facet {
   const found = facets.get('article');
   if (found === undefined) throw new Error('no facet article');
   return found;
+}
+
+/** The embedded engine, or with OSL_TEST_ENGINE=postgres a native one, which must have pgvector. */
+export async function testEngine(): Promise<Engine> {
+  if (process.env['OSL_TEST_ENGINE'] !== 'postgres') return openEngine({ kind: 'pglite', dataDir: null });
+  const postgres = await startNativePostgres();
+  if (postgres === null) throw new Error('OSL_TEST_ENGINE=postgres needs a native Postgres');
+  const { readerUrl: url, url: systemUrl } = postgres;
+  const engine = await openEngine({ kind: 'postgres', url, systemUrl, poolSize: 2 });
+  const close = async (): Promise<void> => {
+    await engine.close();
+    await postgres.stop();
+  };
+  return { ...engine, close };
 }
 
 export interface Article {

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'tap';
+import tap, { test } from 'tap';
 import {
   type ArgumentValues,
   ContentError,
@@ -37,14 +37,17 @@ import {
   prose,
   putArticle,
   storeRows,
+  testEngine,
 } from './fixture.js';
+
+tap.setTimeout(120_000);
 
 type Row = Record<string, unknown>;
 
 const plain = (rows: readonly Row[]): Row[] => rows.map((r) => ({ ...r }));
 
-test('indexing on the embedded engine', async (t) => {
-  const engine = await openEngine({ kind: 'pglite', dataDir: null });
+test('indexing', async (t) => {
+  const engine = await testEngine();
   t.teardown(() => engine.close());
   const { system } = engine;
   const epoch = async (version: string) => Number((await storeState(system, 'article', version))?.epoch);

@@ -7,6 +7,8 @@ import { indexContent } from '../../src/start/index-content.js';
 import { openService } from '../../src/start/service.js';
 import { settingsFrom } from '../../src/start/settings.js';
 import { memberAt, postQuery, startFrontends } from '../support/frontends.js';
+import { startNativePostgres } from '../support/native-postgres.js';
+import { nameServer, onPostgres } from '../support/service.js';
 import { QUESTIONS } from './demo-table.js';
 import { TOPICS } from './demo-topics.js';
 
@@ -25,8 +27,13 @@ writeFileSync(
   policyFile,
   readFileSync(join(examples, 'policy.yaml'), 'utf8').replace('query: 60', 'query: 100000'),
 );
+const postgres = process.env['OSL_TEST_ENGINE'] === 'postgres' ? await startNativePostgres() : null;
+const manifest = readFileSync(join(examples, 'manifest.yaml'), 'utf8');
+const manifestFile = join(dir, 'manifest.yaml');
+writeFileSync(manifestFile, postgres === null ? manifest : onPostgres(manifest));
+if (postgres !== null) nameServer(postgres);
 const settings = settingsFrom({}, dir, {
-  manifestFile: join(examples, 'manifest.yaml'),
+  manifestFile,
   policyFile,
   dataDir: join(dir, 'data'),
 });
@@ -41,6 +48,7 @@ const fronts = await startFrontends(open);
 t.teardown(async () => {
   await fronts.stop();
   await open.close();
+  await postgres?.stop();
   rmSync(dir, { recursive: true, force: true });
 });
 

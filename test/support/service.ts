@@ -101,10 +101,7 @@ async function startOn(options: TestServiceOptions): Promise<TestService> {
 function settings(dir: string, options: TestServiceOptions): Settings {
   const manifest = options.manifest ?? SHOP_MANIFEST;
   const native = options.postgres;
-  if (native !== undefined) {
-    process.env[URL_ENV] = native.readerUrl;
-    process.env[`${URL_ENV}_SYSTEM`] = native.url;
-  }
+  if (native !== undefined) nameServer(native);
   const manifestFile = join(dir, 'manifest.yaml');
   const policyFile = join(dir, 'policy.yaml');
   writeFileSync(manifestFile, native === undefined ? manifest : onPostgres(manifest));
@@ -112,8 +109,14 @@ function settings(dir: string, options: TestServiceOptions): Settings {
   return settingsFrom({}, dir, { manifestFile, policyFile, dataDir: join(dir, 'data'), ...options.settings });
 }
 
+/** Says in the environment where the connectors of `onPostgres` are. */
+export function nameServer(native: NativePostgres): void {
+  process.env[URL_ENV] = native.readerUrl;
+  process.env[`${URL_ENV}_SYSTEM`] = native.url;
+}
+
 /** The manifest with its connectors on a native server, whichever way its YAML writes them. */
-function onPostgres(manifest: string): string {
+export function onPostgres(manifest: string): string {
   return manifest
     .replace(/kind: pglite(?=\s*[,}])/g, `kind: postgres, url_env: ${URL_ENV}`)
     .replace(/kind: pglite$/gm, `kind: postgres\n    url_env: ${URL_ENV}`);
