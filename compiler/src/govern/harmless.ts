@@ -71,7 +71,6 @@ function isHarmlessNode(e: Expr): boolean {
     case 'distance':
     case 'stored_vector':
     case 'scalar_query':
-    case 'array_query':
     case 'attribute_match':
       return false;
     default: {
