@@ -70,6 +70,9 @@ function entityNode(entity: EntityView, metrics: readonly MetricView[]): MapNode
     const role = primaryKey.includes(c.name) ? 'pk' : 'column';
     return { name: c.name, role, type: c.type, description: c.description };
   });
+  const derived = entity.derived.map((d): MapAttribute => {
+    return { name: d.name, role: 'derived', type: d.type, description: d.description };
+  });
   return {
     id: `entity:${name}`,
     kind: 'entity',
@@ -78,7 +81,7 @@ function entityNode(entity: EntityView, metrics: readonly MetricView[]): MapNode
     state: 'existing',
     composition,
     description,
-    attributes: [...columns, ...metrics.map(measureOf)],
+    attributes: [...columns, ...derived, ...metrics.map(measureOf)],
     meta: { pk: primaryKey.join(','), model: name, legs },
   };
 }

@@ -17,8 +17,9 @@ function list(columns: readonly string[], alias: string | null = null): string {
 
 /** `select id, name from osl.entities.customer limit 10`, and its content where it has some. */
 export function entityExamples(entity: EntityView, facets: readonly FacetView[]): readonly string[] {
-  const columns = entity.columns.slice(0, SHOWN_COLUMNS).map((c) => c.name);
-  const plain = `select ${list(columns)} from ${from(entity.name)} limit 10`;
+  const shown = entity.columns.filter((c) => c.rows).slice(0, SHOWN_COLUMNS);
+  if (shown.length === 0) return entity.aggregates ? [`select count(*) from ${from(entity.name)}`] : [];
+  const plain = `select ${list(shown.map((c) => c.name))} from ${from(entity.name)} limit 10`;
   const joint = facets.length === 0 ? null : jointExample(entity);
   return joint === null ? [plain] : [plain, joint];
 }
@@ -29,7 +30,8 @@ export function jointExample(entity: EntityView): string | null {
   const value = key === null ? null : made(key.type);
   if (key === null || value === null) return null;
   const name = identifier(key.name);
-  return `select ${name}, evidence from ${from(entity.name)} where ${name} in (${value})`;
+  const content = [...entity.derived.map((d) => identifier(d.name)), 'evidence'].join(', ');
+  return `select ${name}, ${content} from ${from(entity.name)} where ${name} in (${value})`;
 }
 
 export function facetExample(facet: FacetView): string {
@@ -84,7 +86,7 @@ function retrieve({ name, maxTopK }: FacetView): string {
 function keyOf(entity: EntityView | undefined): ColumnView | null {
   const [name, ...more] = entity?.primaryKey ?? [];
   const column = entity?.columns.find((c) => c.name === name);
-  return column === undefined || more.length > 0 ? null : column;
+  return column === undefined || more.length > 0 || !column.rows ? null : column;
 }
 
 /** A literal of a type that keys have; null for what no example needs. */

@@ -61,8 +61,12 @@ export function formEntries(view: GraphView): readonly FormEntry[] {
     },
     {
       name: 'joint',
-      shape: "SELECT <columns, evidence> FROM osl.entities.<entity> WHERE <key> IN ('<key>', …)",
-      rules: ['evidence is the passages about the entity, as JSON; it needs a list of keys.'],
+      shape:
+        "SELECT <columns, derived attributes, evidence> FROM osl.entities.<entity> WHERE <key> IN ('<key>', …)",
+      rules: [
+        'evidence is the passages about the entity, as JSON; derived attributes were taken from them.',
+        'Either needs a list of keys.',
+      ],
       examples: first(entities, (e) => (told.has(e.name) ? jointExample(e) : null)),
     },
     {

@@ -19,7 +19,7 @@ export interface Match {
   readonly via: 'name' | 'lexicon' | 'description';
 }
 
-export type MatchKind = 'entity' | 'column' | 'metric' | 'facet' | 'bridge';
+export type MatchKind = 'entity' | 'column' | 'derived' | 'metric' | 'facet' | 'bridge';
 
 /** Matches at most. */
 export const MAX_MATCHES = 20;
@@ -139,7 +139,11 @@ function allIn({ entities, metrics, facets, links }: GraphView): readonly Candid
   const columnsOf = (owner: { readonly name: string; readonly columns: readonly Named[] }) =>
     owner.columns.map((c) => candidate('column', columnName(owner.name, c.name), c));
   return [
-    ...entities.flatMap((e) => [candidate('entity', entityName(e.name), e), ...columnsOf(e)]),
+    ...entities.flatMap((e) => [
+      candidate('entity', entityName(e.name), e),
+      ...columnsOf(e),
+      ...e.derived.map((d) => candidate('derived', columnName(e.name, d.name), d)),
+    ]),
     ...[...bridges.values()].flatMap((b) => [candidate('bridge', entityName(b.name), b), ...columnsOf(b)]),
     ...metrics.map((m) => candidate('metric', metricName(m.name), m)),
     ...facets.map((f) => candidate('facet', facetName(f.name), f)),

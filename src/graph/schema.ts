@@ -26,11 +26,23 @@ export interface SchemaEntity {
   readonly sealed_keys: readonly string[];
   /** In the order of `*`. */
   readonly columns: readonly SchemaColumn[];
+  /** Attributes taken from its text; like `evidence` they can be selected where WHERE names the keys. */
+  readonly derived: readonly SchemaDerived[];
+  /** A group must be of so many entities to be answered, where a column's `use` is `aggregates`; else null. */
+  readonly minimum_group_size: number | null;
   /** Facets with text about it. Where there are some, `evidence` can be selected by key. */
   readonly facets: readonly string[];
   readonly metrics: readonly string[];
   readonly synonyms: readonly string[];
   readonly examples: readonly string[];
+}
+
+export interface SchemaDerived {
+  readonly name: string;
+  readonly type: string;
+  readonly description: string | null;
+  readonly facet: string;
+  readonly synonyms: readonly string[];
 }
 
 export interface SchemaColumn {
@@ -40,6 +52,8 @@ export interface SchemaColumn {
   readonly nullable: boolean;
   /** In which rows the reader sees a mask instead of the value. */
   readonly masked: 'none' | 'some' | 'all';
+  /** `aggregates`: no row shows it, but aggregates may use it. */
+  readonly use: 'rows' | 'aggregates';
   readonly synonyms: readonly string[];
   /** The declared label; in the full view only. */
   readonly sensitivity?: string | null;
@@ -70,6 +84,8 @@ export interface SchemaMetric {
   readonly entity: string | null;
   readonly kind: string;
   readonly type: string;
+  /** Whether MEASURE over its entity has it; a metrics body has them all. */
+  readonly measurable: boolean;
   readonly synonyms: readonly string[];
   readonly examples: readonly string[];
   /** In the full view only. */
@@ -118,8 +134,9 @@ export function schemaOf(view: GraphView, full: boolean, hasDecoder: boolean): S
 type ColumnShape = (column: ColumnView) => SchemaColumn;
 
 function schemaColumn(c: ColumnView, full: boolean): SchemaColumn {
-  const { name, type, description, nullable, masked, synonyms, sensitivity } = c;
-  return { name, type, description, nullable, masked, synonyms, ...(full ? { sensitivity } : {}) };
+  const { name, type, description, nullable, masked, rows, synonyms, sensitivity } = c;
+  const use = rows ? 'rows' : 'aggregates';
+  return { name, type, description, nullable, masked, use, synonyms, ...(full ? { sensitivity } : {}) };
 }
 
 function schemaEntity(
@@ -137,6 +154,8 @@ function schemaEntity(
     primary_key: entity.primaryKey,
     sealed_keys: entity.sealedKeys,
     columns: entity.columns.map(column),
+    derived: entity.derived,
+    minimum_group_size: entity.minimumGroupSize,
     facets: facets.map((f) => f.name),
     metrics: metrics.map((m) => m.name),
     synonyms,
@@ -162,9 +181,20 @@ function schemaFacet(facet: FacetView, column: ColumnShape): SchemaFacet {
 }
 
 function schemaMetric(metric: MetricView): SchemaMetric {
-  const { name, description, entity, kind, type, synonyms, definition } = metric;
+  const { name, description, entity, kind, type, measurable, synonyms, definition } = metric;
   const examples = metricExamples(metric);
-  return { name, fqn: metricName(name), description, entity, kind, type, synonyms, examples, ...definition };
+  return {
+    name,
+    fqn: metricName(name),
+    description,
+    entity,
+    kind,
+    type,
+    measurable,
+    synonyms,
+    examples,
+    ...definition,
+  };
 }
 
 function schemaRelationship(link: LinkView, column: ColumnShape): SchemaRelationship {

@@ -22,8 +22,23 @@ export interface EntityView {
   readonly primaryKey: readonly string[];
   /** Columns that this reader can join on. */
   readonly sealedKeys: readonly string[];
+  /** Attributes taken from the text that the reader is served; they are selected by key, as `evidence` is. */
+  readonly derived: readonly DerivedView[];
+  /** Of how many entities a group must be, where some grant shows no rows; null where all grants show rows. */
+  readonly minimumGroupSize: number | null;
+  /** Whether any aggregate may be asked for; otherwise metrics only. */
+  readonly aggregates: boolean;
   /** Declared legs that the reader is served. */
   readonly legs: readonly string[];
+  readonly synonyms: readonly string[];
+}
+
+export interface DerivedView {
+  readonly name: string;
+  readonly type: TypeName;
+  readonly description: string | null;
+  /** The facet whose text gives it. */
+  readonly facet: string;
   readonly synonyms: readonly string[];
 }
 
@@ -33,6 +48,8 @@ export interface ColumnView {
   readonly description: string | null;
   readonly nullable: boolean;
   readonly masked: VisibleColumn['masked'];
+  /** Whether rows show it; otherwise aggregates only. */
+  readonly rows: boolean;
   readonly synonyms: readonly string[];
   /** The declared label; null for a reader who is not told. */
   readonly sensitivity: string | null;

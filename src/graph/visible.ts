@@ -5,6 +5,7 @@ import {
   metricType,
   PASSAGE_COLUMNS,
   type Relation,
+  type RelationAccess,
   type VisibleColumn,
   versionDue,
   visibleColumns,
@@ -13,7 +14,7 @@ import type { EntityFacts, Manifest } from '../manifest/index.js';
 import { everythingIn } from './everything.js';
 import { linksOf } from './links.js';
 import { measuredType } from './measure.js';
-import type { ColumnView, EntityView, FacetView, GraphView, MetricView } from './view.js';
+import type { ColumnView, DerivedView, EntityView, FacetView, GraphView, MetricView } from './view.js';
 import type { VisibleRelation } from './visible-relation.js';
 
 /** What a caller with this access may know of the graph. */
@@ -48,26 +49,26 @@ class Viewer {
     }
     const facets = [...catalog.facets.values()].flatMap((f) => this.#facet(f, relations.get(f.name)));
     const served = new Set(facets.map((f) => f.name));
-    const entities = [...this.#manifest.entities.values()].flatMap((e) =>
-      this.#entity(e, relations.get(e.name), served),
-    );
-    return Object.freeze({
-      entities,
-      facets,
-      metrics: this.#metrics(relations),
-      links: linksOf(this.#manifest, relations),
-    });
+    const metrics = this.#metrics(relations);
+    const measured = new Set(metrics.map((m) => m.entity));
+    const entities = [...this.#manifest.entities.values()]
+      .flatMap((e) => this.#entity(e, relations.get(e.name), served))
+      .filter((e) => e.columns.length > 0 || measured.has(e.name));
+    return Object.freeze({ entities, facets, metrics, links: linksOf(this.#manifest, relations) });
   }
 
-  /** Null where no column of it can be used: then there is nothing to say of it. */
+  /** Null where neither a column nor a metric of it can be used: then there is nothing to say of it. */
   #relation(relation: Relation): VisibleRelation | null {
+    const rights = this.#access.relations.get(relation.name);
+    if (rights === undefined || relation.columns.every((c) => rights.denied.has(c.name))) return null;
     const columns = visibleColumns(relation, this.#access);
-    if (columns.length === 0) return null;
+    const measured = rights.grants.some((g) => (g.groups?.metrics ?? null) !== null);
+    if (columns.length === 0 && !measured) return null;
     const joinable = new Set(columns.filter((c) => c.joinable).map((c) => c.column.name));
-    return { relation, columns, views: columns.map((c) => this.#column(relation, c)), joinable };
+    return { relation, rights, views: columns.map((c) => this.#column(relation, c)), joinable };
   }
 
-  #column(relation: Relation, { column, masked }: VisibleColumn): ColumnView {
+  #column(relation: Relation, { column, masked, rows }: VisibleColumn): ColumnView {
     const { name, type, description, nullable, sensitivity } = column;
     const required = !nullable || relation.primaryKey.includes(name);
     return {
@@ -76,6 +77,7 @@ class Viewer {
       description,
       nullable: !required || masked !== 'none',
       masked,
+      rows,
       synonyms: this.#synonymsFor(`${relation.name}.${name}`),
       sensitivity: this.#full ? sensitivity : null,
     };
@@ -90,8 +92,10 @@ class Viewer {
     const { name, description, primaryKey, sealedKeys } = seen.relation;
     const shown = new Set(seen.views.map((c) => c.name));
     const legs = facts.legs.filter((leg) => served.has(leg));
+    const derived = this.#derived(name, served);
     // Content that the reader is not served would be told by the word for it.
-    const composition = this.#full || legs.length > 0 ? facts.composition : 'structured';
+    const composition =
+      this.#full || legs.length > 0 || derived.length > 0 ? facts.composition : 'structured';
     return [
       {
         name,
@@ -100,10 +104,22 @@ class Viewer {
         columns: seen.views,
         primaryKey: primaryKey.every((k) => shown.has(k)) ? primaryKey : [],
         sealedKeys: sealedKeys.filter((k) => seen.joinable.has(k)),
+        derived,
+        ...groupsOf(seen.rights),
         legs,
         synonyms: this.#synonymsFor(name),
       },
     ];
+  }
+
+  #derived(entity: string, served: ReadonlySet<string>): readonly DerivedView[] {
+    return [...this.#manifest.catalog.facets.values()]
+      .filter((f) => f.entity === entity && served.has(f.name))
+      .flatMap((f) =>
+        f.derived.map(({ name, type, description }) => {
+          return { name, type, description, facet: f.name, synonyms: this.#synonymsFor(`${entity}.${name}`) };
+        }),
+      );
   }
 
   #facet(store: FacetStore, seen: VisibleRelation | undefined): readonly FacetView[] {
@@ -146,6 +162,15 @@ class Viewer {
   #synonymsFor(target: string): readonly string[] {
     return this.#synonyms.get(target) ?? [];
   }
+}
+
+/** What grants without row output ask of a group, and whether they allow more than metrics. */
+function groupsOf({ grants }: RelationAccess): Pick<EntityView, 'minimumGroupSize' | 'aggregates'> {
+  const sizes = grants.flatMap((g) => (g.groups === undefined ? [] : [g.groups.minimum]));
+  return {
+    minimumGroupSize: sizes.length === 0 ? null : Math.max(...sizes),
+    aggregates: grants.some((g) => (g.groups?.metrics ?? null) === null),
+  };
 }
 
 /** What the manifest says of a metric beside its name, in the manifest's own words. */

@@ -21,6 +21,7 @@ const FOUND: readonly (readonly [string, ...string[]])[] = [
   ['authorId', 'osl.entities.book.author_id name'],
   ['vendr', 'osl.entities.vendor name'],
   ['what readers say', 'osl.facets.review description'],
+  ['mood', 'osl.entities.book.mood name'],
   ['loan', 'osl.entities.loan name'],
 ];
 

@@ -28,8 +28,13 @@ const HIDDEN: Readonly<Record<string, (manifest: Loose, policy: Loose) => void>>
   'a hidden leg goes': (m, p) => {
     withoutGrant(p, 'memo');
     delete m['facets']?.['memo'];
+    delete membersOf(m['entities']?.['book']?.['derived'])['theme'];
     Object.assign(m['entities']?.['book'] ?? {}, { legs: ['review'] });
   },
+  'what is derived from hidden text is derived otherwise': (m) =>
+    Object.assign(membersOf(membersOf(m['entities']?.['book']?.['derived'])['theme']), {
+      description: 'Of it.',
+    }),
   'a hidden facet comes first': (m) => {
     const { memo } = m['facets'] ?? {};
     m['facets'] = { archive: memo ?? {}, ...m['facets'] };
@@ -72,9 +77,9 @@ function membersOf(value: unknown): Record<string, unknown> {
 test('the world has something to hide and something to show', async (t) => {
   const { schema, map } = readable(MANIFEST, POLICY, 'user:reader');
   const { schema: all } = readableInFull(MANIFEST);
-  for (const name of ['book', 'author', 'loan', 'review', 'books', 'volume', 'written'])
+  for (const name of ['book', 'author', 'loan', 'review', 'books', 'volume', 'written', 'mood'])
     t.ok(schema.includes(name), name);
-  for (const name of ['vendor', 'price', 'spent', 'memo', 'bought', 'supplier', 'expense', 'due']) {
+  for (const name of ['vendor', 'price', 'spent', 'memo', 'bought', 'supplier', 'expense', 'due', 'theme']) {
     t.notOk(schema.includes(name) || map.includes(name), `${name} is hidden`);
     t.ok(all.includes(name), `${name} is there`);
   }

@@ -61,6 +61,15 @@ export const MANIFEST = {
         vendor_id: null,
       },
       legs: ['review', 'memo'],
+      derived: {
+        mood: {
+          description: 'How it was liked.',
+          facet: 'review',
+          operator: 'CLASSIFY',
+          labels: ['good', 'bad'],
+        },
+        theme: { facet: 'memo', operator: 'CLASSIFY', labels: ['war', 'peace'] },
+      },
     },
     author: { source: 'db.lib.author', primary_key: ['id'], columns: ['id', 'name'] },
   },
@@ -118,6 +127,8 @@ export const POLICY = {
     'user:reader': { ceiling: ['reader'] },
     'user:clerk': { ceiling: ['clerk'] },
     'user:nobody': { ceiling: [] },
+    'user:counter': { ceiling: ['counter'] },
+    'user:meter': { ceiling: ['meter'] },
   },
   roles: {
     reader: {
@@ -128,6 +139,8 @@ export const POLICY = {
         { on: 'review', columns: '*' },
       ],
     },
+    counter: { grants: [{ on: 'book', columns: ['id', 'shelf', 'author_id'], min_group_size: 5 }] },
+    meter: { grants: [{ on: 'book', columns: [], min_group_size: 7, metrics: ['books'] }] },
     clerk: {
       grants: ['vendor', 'book', 'author', 'loan', 'review', 'memo'].map((on) => {
         return { on, columns: '*', unmask: ['person', 'commercial'] };

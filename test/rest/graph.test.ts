@@ -183,7 +183,7 @@ test('what there is to ask about', async (t) => {
       const full = (await get('/osl/schema', 'user:root', ADMIN)).json();
       t.equal(full['version'], rest.test.service.model().manifest.version);
       t.match(full, { metrics: [{ expression: 'sum(amount)', filter: null }] });
-      t.match(JSON.stringify(full), '"masked":"none","synonyms":[],"sensitivity":"secret"');
+      t.match(JSON.stringify(full), '"masked":"none","use":"rows","synonyms":[],"sensitivity":"secret"');
       const governed = await get('/osl/schema?governed=true', 'user:root', ADMIN);
       t.notOk(/"sensitivity"|"expression"/.test(governed.text));
       t.equal(governed.text, (await get('/osl/schema?governed=true', 'user:ann')).text, 'by grants alone');

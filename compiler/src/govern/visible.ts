@@ -1,4 +1,4 @@
-import type { Access, RelationAccess } from '../access.js';
+import { type Access, type RelationAccess, rowAccess } from '../access.js';
 import { columnsFor } from '../bind/scope.js';
 import { type Column, columnOf, type Relation } from '../catalog.js';
 import { InternalError } from '../errors.js';
@@ -9,7 +9,9 @@ export interface VisibleColumn {
   readonly column: Column;
   /** In which of the rows that the caller sees the value is masked. */
   readonly masked: Masked;
-  /** Whether the caller can join on it: a sealed key that is not masked beyond use. */
+  /** Whether rows show it; otherwise only aggregates over large enough groups may use it. */
+  readonly rows: boolean;
+  /** Whether the caller can join rows on it: a sealed key that they show, not masked beyond use. */
   readonly joinable: boolean;
 }
 
@@ -17,14 +19,30 @@ export interface VisibleColumn {
 export function visibleColumns(relation: Relation, access: Access): readonly VisibleColumn[] {
   const rights = access.relations.get(relation.name);
   if (rights === undefined || rights.grants.length === 0) return [];
+  const shown = rowAccess(relation.name, access);
+  const inRows = shown === undefined ? null : columnsFor(relation, shown);
   return [...columnsFor(relation, rights).values()]
     .filter((c) => !c.denied)
-    .map(({ name, sealed }) => visible(relation, name, sealed, rights));
+    .map(({ name, sealed }) => {
+      const rows = inRows?.get(name)?.denied === false && shown !== undefined;
+      return visible(relation, name, sealed, rows, rows ? shown : rights);
+    });
 }
 
-function visible(relation: Relation, name: string, sealed: boolean, rights: RelationAccess): VisibleColumn {
+function visible(
+  relation: Relation,
+  name: string,
+  sealed: boolean,
+  rows: boolean,
+  rights: RelationAccess,
+): VisibleColumn {
   const column = columnOf(relation, name);
   if (column === null) throw new InternalError(`relation ${relation.name} has no column ${name}`);
   const { masked, mask } = columnRule(relation, name, rights);
-  return Object.freeze({ column, masked, joinable: sealed && (masked !== 'all' || mask === 'hash') });
+  return Object.freeze({
+    column,
+    masked,
+    rows,
+    joinable: rows && sealed && (masked !== 'all' || mask === 'hash'),
+  });
 }

@@ -123,6 +123,10 @@ const SCHEMA_COLUMN = object({
   description: textOrNull(),
   nullable: flag(),
   masked: { ...oneOf('none', 'some', 'all'), description: 'In which rows the caller sees a mask.' },
+  use: {
+    ...oneOf('rows', 'aggregates'),
+    description: 'Whether rows show it, or aggregates only may use it.',
+  },
   synonyms: list(text()),
   'sensitivity?': textOrNull('In the full view only.'),
 });
@@ -144,6 +148,11 @@ const SCHEMA = object({
       primary_key: list(text()),
       sealed_keys: list(text(), 'The columns that joins may use.'),
       columns: list(SCHEMA_COLUMN),
+      derived: list(
+        object({ ...DESCRIBED, type: text(), facet: text(), synonyms: list(text()) }),
+        'Taken from its text; selected by key.',
+      ),
+      minimum_group_size: { type: ['integer', 'null'], description: 'For columns of `aggregates`.' },
       facets: list(text()),
       metrics: list(text()),
       ...SHOWN,
@@ -162,7 +171,17 @@ const SCHEMA = object({
       ...SHOWN,
     }),
   ),
-  metrics: list(object({ ...DESCRIBED, fqn: text(), entity: text(), kind: text(), type: text(), ...SHOWN })),
+  metrics: list(
+    object({
+      ...DESCRIBED,
+      fqn: text(),
+      entity: textOrNull(),
+      kind: text(),
+      type: text(),
+      measurable: flag(),
+      ...SHOWN,
+    }),
+  ),
   relationships: list(
     object({
       ...DESCRIBED,
@@ -217,7 +236,7 @@ const RESOLUTION = object({
   matches: list(
     object({
       fqn: text(),
-      kind: oneOf('entity', 'column', 'metric', 'facet', 'bridge'),
+      kind: oneOf('entity', 'column', 'derived', 'metric', 'facet', 'bridge'),
       score: { type: 'number', exclusiveMinimum: 0, maximum: 1 },
       via: oneOf('name', 'lexicon', 'description'),
     }),
