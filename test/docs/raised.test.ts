@@ -2,10 +2,12 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ERRORS, type ErrorName } from 'osl-compiler';
 import { Client } from 'pg';
-import { test } from 'tap';
+import t, { test } from 'tap';
 import { createPgFrontend } from '../../src/pg/index.js';
 import { type RestFixture, startRest } from '../rest/fixture.js';
 import { startTestService } from '../support/service.js';
+
+t.setTimeout(120_000); // each test opens a service, and machines differ
 
 /** How an entry of the catalogue is raised: a question of a subject, any HTTP request, or the test that does it. */
 type Raise =
