@@ -9,6 +9,17 @@ export interface PolicyDocument {
   /** Mask of each sensitivity label. A label that is not named here is `deny`. */
   readonly masks: Readonly<Record<string, MaskKind>>;
   readonly limits?: LimitsDocument;
+  /** Logins of the wire that prove a password instead of bringing a token, by login name. */
+  readonly service_accounts?: Readonly<Record<string, ServiceAccountDocument>>;
+}
+
+export interface ServiceAccountDocument {
+  /** One of `subjects`: whose rights a session has. */
+  readonly subject: string;
+  /** What Postgres keeps of a password: `SCRAM-SHA-256$<iterations>:<salt>$<stored key>:<server key>`. */
+  readonly scram: string;
+  /** Data roles that a session claims; the subject's whole ceiling unless told. */
+  readonly acl_roles?: readonly string[];
 }
 
 export interface SubjectDocument {

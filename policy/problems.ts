@@ -25,6 +25,7 @@ export const PROBLEM_CODES = Object.freeze({
   attribute: 'P0110',
   groups: 'P0111',
   unknownMetric: 'P0112',
+  serviceAccount: 'P0113',
 });
 
 export type ProblemName = keyof typeof PROBLEM_CODES;

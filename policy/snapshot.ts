@@ -7,6 +7,7 @@ import { Names, type RelationNames } from './names.js';
 import { Predicates } from './predicates.js';
 import { ProblemList } from './problems.js';
 import { compileRole } from './role.js';
+import { compileServiceAccount, type ServiceAccount } from './service-account.js';
 import { compileSubject } from './subject.js';
 
 /** A policy whose every name resolved and whose every predicate is bound. Frozen; serves whole or not at all. */
@@ -21,6 +22,8 @@ export interface PolicySnapshot {
   /** By relation: the mask of every label that occurs in it; `deny` where the policy names none. */
   readonly masks: ReadonlyMap<string, ReadonlyMap<string, MaskKind>>;
   readonly limits: Limits;
+  /** By login name. */
+  readonly serviceAccounts: ReadonlyMap<string, ServiceAccount>;
 }
 
 export type AttributeValue = 'any' | readonly string[];
@@ -59,6 +62,9 @@ export function compileSnapshot(document: PolicyDocument, catalog: Catalog): Pol
   const roles = mapEntries(document.roles, (r, name) =>
     compileRole(name, r, { names, catalog, predicates, problems, idKey: hash.slice(32) }),
   );
+  const serviceAccounts = mapEntries(document.service_accounts ?? {}, (a, login) =>
+    compileServiceAccount(login, a, document, names, problems),
+  );
   checkLimits(document, problems);
   problems.throwIfAny();
   return Object.freeze({
@@ -69,6 +75,7 @@ export function compileSnapshot(document: PolicyDocument, catalog: Catalog): Pol
     roles,
     masks: new Map([...names.relations].map(([name, r]) => [name, masksOf(r, masks)])),
     limits: limitsOf(document.limits),
+    serviceAccounts,
   });
 }
 

@@ -6,11 +6,12 @@ import type { Handler, Login, RefusedEvent, SessionControl, SessionHandler } fro
 import { type HandshakeSide, handshake, type TlsSettings } from './handshake.js';
 import { Input } from './input.js';
 import { decodePassword, encodePassword } from './messages/password.js';
+import { type ChannelBinding, checkScramFinal, checkScramFirst } from './messages/scram.js';
 import { backendKeyData, parameterStatus, type StartupMessage } from './messages/startup.js';
 import { Frontend, passwordOnly } from './messages/types.js';
 import type { Settings } from './options.js';
 import { Output } from './output.js';
-import { exchangePassword } from './password-exchange.js';
+import { exchangePassword, exchangeScram, type ScramSteps } from './password-exchange.js';
 import { Session } from './session.js';
 import { identityOf, type StartupIdentity } from './startup-parameters.js';
 
@@ -143,42 +144,66 @@ export class Connection implements HandshakeSide {
   async #authenticate(identity: StartupIdentity): Promise<SessionHandler | null> {
     let handler: SessionHandler | null = null;
     let refusal: WireError | null = null;
-    const ok = await exchangePassword(identity.user, {
-      ask: (request) => {
-        this.output.messages.finished(request);
-        this.output.flush();
-      },
-      answer: () => this.#passwordMessage(),
-      verify: async (password) => {
-        try {
-          handler = await this.#host.handler.authenticate(this.#login(identity, password), this.#control());
-        } catch (cause) {
-          refusal = this.#refusalFor(cause);
-        }
-        return handler !== null;
-      },
-    });
+    const verify = async (password: string | null): Promise<boolean> => {
+      try {
+        handler = await this.#host.handler.authenticate(this.#login(identity, password), this.#control());
+      } catch (cause) {
+        refusal = this.#refusalFor(cause);
+      }
+      return handler !== null;
+    };
+    const ask = (request: Uint8Array): void => {
+      this.output.messages.finished(request);
+      this.output.flush();
+    };
+    const verifier = this.#host.handler.scram?.(identity.user) ?? null;
+    const ok =
+      verifier === null
+        ? await exchangePassword(identity.user, { ask, verify, answer: () => this.#passwordMessage() })
+        : await exchangeScram(identity.user, verifier, { ask, proved: () => verify(null), ...this.#scram() });
     if (refusal !== null) this.output.end(refusal);
-    if (ok === null) return null;
+    if (ok === null) {
+      if (verifier !== null && refusal === null && !this.input.ended)
+        throw fatal('28P01', `password authentication failed for user "${identity.user}"`);
+      return null;
+    }
     this.output.messages.finished(ok);
     return handler;
   }
 
-  /** The next message, which must be the password: FATAL 08P01, 22021, 28P01. */
+  /** The client's two messages of SCRAM: FATAL 08P01, 28000. */
+  #scram(): Pick<ScramSteps, 'answer'> {
+    let binding: ChannelBinding | null = null;
+    return {
+      answer: async () => {
+        const body = await this.#passwordBody();
+        if (body === null) return null;
+        if (binding === null) binding = checkScramFirst(body);
+        else checkScramFinal(body, binding);
+        return encodePassword(Frontend.password, body);
+      },
+    };
+  }
+
+  /** The password: FATAL 08P01, 22021, 28P01. */
   async #passwordMessage(): Promise<Uint8Array<ArrayBuffer> | null> {
+    const body = await this.#passwordBody();
+    if (body === null) return null;
+    if (decodePassword(body) === '') throw fatal('28P01', 'empty password returned by client');
+    return encodePassword(Frontend.password, body);
+  }
+
+  /** The next message, which must be a PasswordMessage; null if the client has gone. FATAL 08P01. */
+  async #passwordBody(): Promise<Buffer | null> {
     for (;;) {
       if (this.input.ended) return null;
       const frame = this.input.decoder.next(passwordOnly);
-      if (frame === null) {
-        await this.input.more();
-        continue;
-      }
-      if (decodePassword(frame.body) === '') throw fatal('28P01', 'empty password returned by client');
-      return encodePassword(Frontend.password, frame.body);
+      if (frame !== null) return frame.body;
+      await this.input.more();
     }
   }
 
-  #login(identity: StartupIdentity, password: string): Login {
+  #login(identity: StartupIdentity, password: string | null): Login {
     return { ...identity, password, remoteAddress: this.remoteAddress, encrypted: this.#encrypted };
   }
 

@@ -6,6 +6,11 @@ export type Awaitable<T> = T | Promise<T>;
 /** What stands behind the protocol. The wire asks it everything and decides nothing itself. */
 export interface Handler {
   /**
+   * Asked before the password is: a verifier makes the exchange SCRAM-SHA-256, null (or no such method) asks for a
+   * cleartext password.
+   */
+  scram?(user: string): ScramVerifier | null;
+  /**
    * Called once per connection, after the password arrived. Throws `WireError` to refuse (sent as FATAL).
    * If the client has gone by the time this resolves, the session is closed without having been used.
    */
@@ -14,12 +19,21 @@ export interface Handler {
   refused(event: RefusedEvent): void;
 }
 
+/** What a server keeps of a SCRAM-SHA-256 password (RFC 5802). Salt and keys are base64. */
+export interface ScramVerifier {
+  readonly iterations: number;
+  readonly salt: string;
+  readonly storedKey: string;
+  readonly serverKey: string;
+}
+
 export interface Login {
   /** Startup parameter `user`, never empty. */
   readonly user: string;
   /** Startup parameter `database`; the user's name if the client sent none, as in Postgres. */
   readonly database: string;
-  readonly password: string;
+  /** Null where the client proved by SCRAM that it knows it. */
+  readonly password: string | null;
   /** The other startup parameters, under their canonical names (`DateStyle`, `application_name`, …). */
   readonly parameters: ReadonlyMap<string, string>;
   readonly remoteAddress: string;

@@ -12,6 +12,7 @@ export type {
   Portal,
   RefusedEvent,
   RowWriter,
+  ScramVerifier,
   SessionControl,
   SessionHandler,
   SimpleStatement,
@@ -20,4 +21,5 @@ export type {
   WireNotice,
 } from './handler.js';
 export type { WireOptions, WireTls } from './options.js';
+export { makeScramVerifier, readScramVerifier } from './scram-verifier.js';
 export { createWireServer, type WireServer } from './server.js';

@@ -11,6 +11,7 @@ import { addQuery } from './commands/query.js';
 import { addResolve } from './commands/resolve.js';
 import { addSample } from './commands/sample.js';
 import { addSchema } from './commands/schema.js';
+import { addScram } from './commands/scram.js';
 import { addServe } from './commands/serve.js';
 import { addToken } from './commands/token.js';
 import { addValidate } from './commands/validate.js';
@@ -58,6 +59,7 @@ function program(): Command {
   addPsql(root);
   addMcp(root);
   addToken(root);
+  addScram(root);
   addValidate(root);
   addIndex(root);
   addAudit(root);

@@ -3,13 +3,14 @@ import {
   createWireServer,
   fatal,
   type Handler,
+  readScramVerifier,
   type WireOptions,
   type WireServer,
 } from '../../wire/index.js';
 import type { Catalogs } from '../catalog/index.js';
 import type { Service } from '../service.js';
 import type { Call } from '../spine/question.js';
-import { login, refusedConnection } from '../spine/session.js';
+import { accountLogin, login, refusedConnection } from '../spine/session.js';
 import { PgSession } from './session.js';
 import { SessionSettings } from './settings.js';
 import { wireError } from './wire-error.js';
@@ -39,15 +40,21 @@ export function createPgFrontend(service: Service, options: PgOptions = {}): Wir
 
 function handlerOf(service: Service, catalogs: Catalogs | null): Handler {
   return {
+    scram: (user) => {
+      const account = service.model().snapshot?.serviceAccounts.get(user);
+      return account === undefined ? null : readScramVerifier(account.scram);
+    },
     async authenticate({ user, database, password, parameters, remoteAddress }, control) {
       const call = callFrom(remoteAddress, password === '' ? null : password);
       try {
-        const identity = await login(service, call, user);
+        const account = password === null ? await accountLogin(service, call, user) : null;
+        const identity = account?.identity ?? (await login(service, call, user));
         if (database !== DATABASE)
           throw fatal('3D000', `database "${database}" does not exist`, {
             hint: `connect to database ${DATABASE}`,
           });
-        return new PgSession(service, identity, new SessionSettings(user, parameters), control, catalogs);
+        const settings = new SessionSettings(user, parameters);
+        return new PgSession(service, { identity, account }, settings, control, catalogs);
       } catch (failure) {
         throw wireError(failure, call.requestId, '', 'FATAL');
       }

@@ -16,7 +16,13 @@ import type { Service } from '../service.js';
 import { type Answer, ask, prepare, type Question } from '../spine/index.js';
 import type { Body, Call } from '../spine/question.js';
 import { engineOf } from '../spine/runtime/index.js';
-import { refusedCommand, renewed, sessionCommand } from '../spine/session.js';
+import {
+  type AccountSession,
+  accountNow,
+  refusedCommand,
+  renewed,
+  sessionCommand,
+} from '../spine/session.js';
 import { catalogStatement } from './catalog-statement.js';
 import { type Command, commandOf } from './command.js';
 import { type CommandResult, commandStatement } from './command-statement.js';
@@ -32,10 +38,17 @@ import { wireError } from './wire-error.js';
 /** Texts that can only be questions need no look at their syntax tree before they are compiled. */
 const QUESTION = /^\s*(?:select|with|values)\b/i;
 
+/** Whose session it is. `account`: the service account that proved its password, null where a token came. */
+export interface SessionOwner {
+  readonly identity: Identity;
+  readonly account: AccountSession | null;
+}
+
 /** One authenticated session of the wire: questions go to the spine, commands are answered here. */
 export class PgSession implements SessionHandler {
   readonly #service: Service;
   #identity: Identity;
+  #account: AccountSession | null;
   readonly #settings: SessionSettings;
   readonly #control: SessionControl;
   readonly #catalogs: Catalogs | null;
@@ -50,13 +63,14 @@ export class PgSession implements SessionHandler {
   /** Without `catalogs`, questions about the catalog are questions like any other, and refused. */
   constructor(
     service: Service,
-    identity: Identity,
+    { identity, account }: SessionOwner,
     settings: SessionSettings,
     control: SessionControl,
     catalogs: Catalogs | null,
   ) {
     this.#service = service;
     this.#identity = identity;
+    this.#account = account;
     this.#settings = settings;
     this.#control = control;
     this.#catalogs = catalogs;
@@ -125,10 +139,20 @@ export class PgSession implements SessionHandler {
   }
 
   expiry(): WireError | null {
-    if (!isExpired(this.#identity, Date.now())) return null;
+    const gone = this.#account === null ? null : this.#accountAgain(this.#account);
+    if (gone !== null || !isExpired(this.#identity, Date.now())) return gone;
     return fatal('28000', 'the token of this session has expired', {
       hint: 'connect again with a new token',
     });
+  }
+
+  /** A service account goes on while the policy knows it; what it may see is looked at for every question. */
+  #accountAgain(held: AccountSession): WireError | null {
+    const now = accountNow(this.#service, held.account.login, held);
+    if (now === null) return fatal('28000', 'the service account of this session has changed');
+    if (now !== held) this.#identity = now.identity;
+    this.#account = now;
+    return null;
   }
 
   async close(): Promise<void> {

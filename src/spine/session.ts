@@ -1,5 +1,5 @@
 import { queryError } from 'osl-compiler';
-import type { Identity } from '../../policy/index.js';
+import { accountIdentity, type Identity, isExpired, type ServiceAccount } from '../../policy/index.js';
 import type { Service } from '../service.js';
 import { callerOf, limit, publicError, refuse } from './index.js';
 import { Ledger } from './ledger.js';
@@ -23,6 +23,48 @@ export async function login(service: Service, call: Call, user: string): Promise
   } catch (error) {
     throw await refuse(service, call, ledger, error);
   }
+}
+
+/**
+ * Opens a session of a service account, whose password the wire has seen proved. Recorded either way.
+ *
+ * @throws QueryError E2001, E3001, E5030
+ */
+export async function accountLogin(service: Service, call: Call, user: string): Promise<AccountSession> {
+  const session = accountNow(service, user, null);
+  const known: Call =
+    session === null ? call : { ...call, credentials: { kind: 'session', identity: session.identity } };
+  const ledger = new Ledger(service, known, 'login');
+  try {
+    if (session === null) throw queryError('invalidToken', { reason: 'there is no such service account' });
+    await callerOf(service, known.credentials, ledger);
+    await ledger.allow();
+    ledger.outcome('ok', 0);
+    return session;
+  } catch (error) {
+    throw await refuse(service, known, ledger, error);
+  }
+}
+
+/** A session of a service account: who it is, and as what the policy knew it then. */
+export interface AccountSession {
+  readonly account: ServiceAccount;
+  readonly identity: Identity;
+}
+
+/**
+ * The session as the policy of now has it: `held` itself while nothing changed and its identity is good, a new one
+ * where only rights or time did, null where the account is gone or has another password.
+ */
+export function accountNow(
+  service: Service,
+  login: string,
+  held: AccountSession | null,
+): AccountSession | null {
+  const account = service.model().snapshot?.serviceAccounts.get(login);
+  if (account === undefined || (held !== null && held.account.scram !== account.scram)) return null;
+  if (held?.account === account && !isExpired(held.identity, Date.now())) return held;
+  return Object.freeze({ account, identity: accountIdentity(account, service.tenant, Date.now()) });
 }
 
 /**

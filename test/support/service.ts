@@ -50,6 +50,7 @@ export interface TestService {
   readonly engine: Engine;
   /** Where the audit log is. */
   readonly auditDir: string;
+  readonly policyFile: string;
   /** What the operator was told. */
   readonly lines: readonly LogLine[];
   /** Mints a token with the service's own key. */
@@ -152,6 +153,7 @@ function testService(dir: string, open: OpenService, engine: Engine, lines: read
     service,
     engine,
     auditDir,
+    policyFile: join(dir, 'policy.yaml'),
     lines,
     token: (subject, claims = {}) => {
       const { tenant = service.tenant, chain = [subject], roles = [], issuedAt } = claims;

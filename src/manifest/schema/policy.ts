@@ -74,6 +74,21 @@ const perSecond = {
   description: 'Requests a second and subject.',
 } as const;
 
+const serviceAccount = closed(
+  {
+    subject: { ...SUBJECT_NAME, description: 'One of `subjects`: whose rights a session has.' },
+    scram: {
+      type: 'string',
+      pattern:
+        '^SCRAM-SHA-256\\$(409[6-9]|4[1-9]\\d\\d|[5-9]\\d{3}|\\d{5,7}):[A-Za-z0-9+/]+=*\\$[A-Za-z0-9+/]{43}=:[A-Za-z0-9+/]{43}=$',
+      description: 'The verifier of its password; `osl scram` makes it.',
+    },
+    acl_roles: list(NAME_RULE, "Data roles that a session claims. Absent: the subject's ceiling."),
+  },
+  ['subject', 'scram'],
+  'A login of the wire with a password, for tools that cannot bring a token.',
+);
+
 /** JSON Schema (draft 7) of a policy file. */
 export const POLICY_SCHEMA = {
   $schema: DRAFT,
@@ -96,6 +111,11 @@ export const POLICY_SCHEMA = {
         { query: perSecond, sample: perSecond, schema: perSecond, catalog: perSecond },
         [],
         'Rate limits.',
+      ),
+      service_accounts: named(
+        NAME_RULE,
+        serviceAccount,
+        'Logins of the wire that prove a password, by name.',
       ),
     },
     ['version', 'tenant', 'subjects', 'roles', 'masks'],

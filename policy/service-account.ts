@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto';
+import { checkTime, readClaims } from './claims.js';
+import type { PolicyDocument, ServiceAccountDocument } from './document.js';
+import type { Identity } from './identity.js';
+import { isName } from './is-name.js';
+import type { Names } from './names.js';
+import type { DocumentPath, ProblemList } from './problems.js';
+import { DEFAULT_ISSUER, MAX_LIFETIME_SECONDS, TOKEN_VERSION } from './token-fault.js';
+
+/** A login of the wire that proves a password. It acts for one subject, below that subject's ceiling. */
+export interface ServiceAccount {
+  readonly login: string;
+  readonly subject: string;
+  readonly aclRoles: readonly string[];
+  /** The verifier as the policy writes it. */
+  readonly scram: string;
+}
+
+export function compileServiceAccount(
+  login: string,
+  { subject, scram, acl_roles: claimed }: ServiceAccountDocument,
+  document: PolicyDocument,
+  names: Names,
+  problems: ProblemList,
+): ServiceAccount {
+  const path: DocumentPath = ['service_accounts', login];
+  if (!isName(login)) problems.add('name', path, { message: 'nobody can log in under this name' });
+  if (Object.hasOwn(document.subjects, login))
+    problems.add('serviceAccount', path, {
+      message: 'a subject has this name',
+      hint: 'subjects log in with a token; give the account a name of its own',
+    });
+  const owner = Object.hasOwn(document.subjects, subject) ? document.subjects[subject] : undefined;
+  if (owner === undefined)
+    problems.add('serviceAccount', [...path, 'subject'], { message: `there is no subject \`${subject}\`` });
+  const aclRoles = [...names.roles(claimed ?? owner?.ceiling ?? [], [...path, 'acl_roles'])];
+  return Object.freeze({ login, subject, aclRoles: Object.freeze(aclRoles), scram });
+}
+
+/**
+ * The identity of a session that proved the password: the claims of an actor token for `subject`, good for 300 s
+ * from `now` (ms since the epoch), which pass the same checks as a token's.
+ *
+ * @throws QueryError E3001
+ */
+export function accountIdentity(account: ServiceAccount, tenant: string, now: number): Identity {
+  const issuedAt = Math.floor(now / 1_000);
+  const claims = readClaims(
+    new Map<string, unknown>(
+      Object.entries({
+        version: TOKEN_VERSION,
+        tenant_id: tenant,
+        chain: [account.subject],
+        sub: account.subject,
+        roles: [],
+        acl_roles: [...account.aclRoles],
+        iss: DEFAULT_ISSUER,
+        iat: issuedAt,
+        exp: issuedAt + MAX_LIFETIME_SECONDS,
+        jti: randomUUID(),
+      }),
+    ),
+    { tenant },
+  );
+  checkTime(claims, now);
+  return claims.identity;
+}
