@@ -6,6 +6,7 @@ import { addExplain } from './commands/explain.js';
 import { addIndex } from './commands/index-content.js';
 import { addMap } from './commands/map.js';
 import { addMcp } from './commands/mcp.js';
+import { addProxy } from './commands/proxy.js';
 import { addPsql } from './commands/psql.js';
 import { addQuery } from './commands/query.js';
 import { addResolve } from './commands/resolve.js';
@@ -58,6 +59,7 @@ function program(): Command {
   addResolve(root);
   addPsql(root);
   addMcp(root);
+  addProxy(root);
   addToken(root);
   addScram(root);
   addValidate(root);
