@@ -76,6 +76,9 @@ export interface Operation {
   readonly type: TypeName;
 }
 
+/** Of a cast without length or precision. */
+export const NO_MODIFIERS: readonly number[] = Object.freeze([]);
+
 export interface Cast {
   readonly kind: 'cast';
   readonly arg: Expr;

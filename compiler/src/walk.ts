@@ -1,5 +1,5 @@
 import { assertNever } from './errors.js';
-import type { Expr, FrameBound, FromItem, Query, SortKey } from './plan.js';
+import type { CommonTable, Expr, FrameBound, FromItem, Query, SortKey } from './plan.js';
 
 /** The values directly below `expr`, in order. Queries below it are `queriesOf`'s. */
 export function childrenOf(expr: Expr): readonly Expr[] {
@@ -65,9 +65,30 @@ export function queryOf(expr: Expr): Query | null {
     : null;
 }
 
-/** Rebuilds `expr` with `f` applied to the values and `q` to the query directly below it. */
+/** `node` with `fields` in place of its own; `node` itself where they are its own, so that nothing is copied in vain. */
+export function changed<N extends object>(node: N, fields: { readonly [K in keyof N]?: N[K] }): N {
+  for (const key in fields) {
+    if (fields[key] !== node[key]) return Object.freeze({ ...node, ...fields });
+  }
+  return node;
+}
+
+/** `list` with `f` applied to each; `list` itself where that changes nothing. */
+export function mapped<T>(list: readonly T[], f: (item: T) => T): readonly T[] {
+  let copy: T[] | null = null;
+  for (const [i, item] of list.entries()) {
+    const after = f(item);
+    if (copy === null && after !== item) copy = list.slice(0, i);
+    copy?.push(after);
+  }
+  return copy === null ? list : Object.freeze(copy);
+}
+
+/**
+ * `expr` with `f` applied to the values and `q` to the query directly below it; `expr` itself where neither changes
+ * anything.
+ */
 export function mapChildren(expr: Expr, f: (e: Expr) => Expr, q: (query: Query) => Query): Expr {
-  const all = (list: readonly Expr[]): readonly Expr[] => Object.freeze(list.map(f));
   const maybe = (e: Expr | null): Expr | null => (e === null ? null : f(e));
   switch (expr.kind) {
     case 'column':
@@ -80,80 +101,74 @@ export function mapChildren(expr: Expr, f: (e: Expr) => Expr, q: (query: Query) 
     case 'stored_vector':
       return expr;
     case 'distance':
-      return Object.freeze({ ...expr, to: f(expr.to) });
+      return changed(expr, { to: f(expr.to) });
     case 'call':
-      return Object.freeze({ ...expr, args: all(expr.args) });
+      return changed(expr, { args: mapped(expr.args, f) });
     case 'operation':
-      return Object.freeze({ ...expr, left: maybe(expr.left), right: f(expr.right) });
+      return changed(expr, { left: maybe(expr.left), right: f(expr.right) });
     case 'cast':
-      return Object.freeze({ ...expr, arg: f(expr.arg) });
+      return changed(expr, { arg: f(expr.arg) });
     case 'and':
     case 'or':
-      return Object.freeze({ ...expr, args: all(expr.args) });
+      return changed(expr, { args: mapped(expr.args, f) });
     case 'not':
-      return Object.freeze({ ...expr, arg: f(expr.arg) });
+      return changed(expr, { arg: f(expr.arg) });
     case 'null_test':
-      return Object.freeze({ ...expr, arg: f(expr.arg) });
+      return changed(expr, { arg: f(expr.arg) });
     case 'truth_test':
-      return Object.freeze({ ...expr, arg: f(expr.arg) });
+      return changed(expr, { arg: f(expr.arg) });
     case 'distinct_test':
-      return Object.freeze({ ...expr, left: f(expr.left), right: f(expr.right) });
+      return changed(expr, { left: f(expr.left), right: f(expr.right) });
     case 'quantified':
-      return Object.freeze({ ...expr, arg: f(expr.arg), array: f(expr.array) });
+      return changed(expr, { arg: f(expr.arg), array: f(expr.array) });
     case 'membership':
-      return Object.freeze({ ...expr, arg: f(expr.arg), items: all(expr.items) });
+      return changed(expr, { arg: f(expr.arg), items: mapped(expr.items, f) });
     case 'case':
-      return Object.freeze({
-        ...expr,
-        arms: Object.freeze(expr.arms.map((a) => Object.freeze({ when: f(a.when), result: f(a.result) }))),
+      return changed(expr, {
+        arms: mapped(expr.arms, (a) => changed(a, { when: f(a.when), result: f(a.result) })),
         otherwise: f(expr.otherwise),
       });
     case 'conditional':
-      return Object.freeze({ ...expr, args: all(expr.args) });
+      return changed(expr, { args: mapped(expr.args, f) });
     case 'array':
-      return Object.freeze({ ...expr, items: all(expr.items) });
+      return changed(expr, { items: mapped(expr.items, f) });
     case 'subscript':
-      return Object.freeze({ ...expr, arg: f(expr.arg), index: f(expr.index) });
+      return changed(expr, { arg: f(expr.arg), index: f(expr.index) });
     case 'aggregate':
-      return Object.freeze({
-        ...expr,
-        args: all(expr.args),
+      return changed(expr, {
+        args: mapped(expr.args, f),
         filter: maybe(expr.filter),
         orderBy: mapSort(expr.orderBy, f),
       });
     case 'window':
-      return Object.freeze({
-        ...expr,
-        args: all(expr.args),
+      return changed(expr, {
+        args: mapped(expr.args, f),
         filter: maybe(expr.filter),
-        partitionBy: all(expr.partitionBy),
+        partitionBy: mapped(expr.partitionBy, f),
         orderBy: mapSort(expr.orderBy, f),
         frame:
           expr.frame === null
             ? null
-            : Object.freeze({
-                ...expr.frame,
+            : changed(expr.frame, {
                 start: mapBound(expr.frame.start, f),
                 end: mapBound(expr.frame.end, f),
               }),
       });
     case 'scalar_query':
-      return Object.freeze({ ...expr, query: q(expr.query) });
+      return changed(expr, { query: q(expr.query) });
     case 'exists':
-      return Object.freeze({ ...expr, query: q(expr.query) });
+      return changed(expr, { query: q(expr.query) });
     case 'in_query':
-      return Object.freeze({ ...expr, arg: f(expr.arg), query: q(expr.query) });
+      return changed(expr, { arg: f(expr.arg), query: q(expr.query) });
     case 'attribute_match':
-      return Object.freeze({ ...expr, arg: f(expr.arg) });
+      return changed(expr, { arg: f(expr.arg) });
     default:
       return assertNever(expr);
   }
 }
 
 export function mapSort(keys: readonly SortKey[], f: (e: Expr) => Expr): readonly SortKey[] {
-  return Object.freeze(
-    keys.map((k) => Object.freeze({ ...k, by: typeof k.by === 'number' ? k.by : f(k.by) })),
-  );
+  return mapped(keys, (k) => (typeof k.by === 'number' ? k : changed(k, { by: f(k.by) })));
 }
 
 /** What `mapQuery` does at each place; what is left out stays as it is. */
@@ -166,7 +181,7 @@ export interface QueryVisitor {
   readonly query?: (q: Query) => Query;
 }
 
-/** Rebuilds `query`, innermost first. Queries inside values are visited too. */
+/** `query` with what `visit` makes of it, innermost first. Queries inside values are visited too. */
 export function mapQuery(query: Query, visit: QueryVisitor): Query {
   const rebuilt = mapLevel(query, visit);
   return visit.query === undefined ? rebuilt : visit.query(rebuilt);
@@ -178,41 +193,47 @@ function mapLevel(query: Query, visit: QueryVisitor): Query {
     const below = mapChildren(e, deep, q);
     return visit.expr === undefined ? below : visit.expr(below);
   };
-  const all = (list: readonly Expr[]): readonly Expr[] => Object.freeze(list.map(deep));
+  // Values are gone through only where something in them can change.
+  const values = visit.expr !== undefined || queriesInValues(query).length > 0;
+  const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, deep);
   const maybe = (e: Expr | null): Expr | null => (e === null ? null : deep(e));
-  const tables = query.kind === 'values' ? [] : query.with;
-  const common = Object.freeze(tables.map((t) => Object.freeze({ ...t, query: q(t.query) })));
+  const common = (tables: readonly CommonTable[]): readonly CommonTable[] =>
+    mapped(tables, (t) => changed(t, { query: q(t.query) }));
   switch (query.kind) {
     case 'values':
-      return Object.freeze({ ...query, rows: Object.freeze(query.rows.map(all)) });
-    case 'set_operation':
-      return Object.freeze({
-        ...query,
-        with: common,
-        left: q(query.left),
-        right: q(query.right),
+      return values ? changed(query, { rows: mapped(query.rows, all) }) : query;
+    case 'set_operation': {
+      const operands = { with: common(query.with), left: q(query.left), right: q(query.right) };
+      if (!values) return changed(query, operands);
+      return changed(query, {
+        ...operands,
         orderBy: mapSort(query.orderBy, deep),
         limit: maybe(query.limit),
         offset: maybe(query.offset),
       });
-    case 'select':
-      return Object.freeze({
-        ...query,
-        with: common,
-        from: query.from === null ? null : mapFrom(query.from, visit, deep, q),
+    }
+    case 'select': {
+      const from = query.from === null ? null : mapFrom(query.from, visit, values ? deep : itself, q);
+      const sources = { with: common(query.with), from };
+      if (!values) return changed(query, sources);
+      return changed(query, {
+        ...sources,
         where: all(query.where),
         groupBy: all(query.groupBy),
         having: all(query.having),
-        outputs: Object.freeze(query.outputs.map((o) => Object.freeze({ ...o, expr: deep(o.expr) }))),
+        outputs: mapped(query.outputs, (o) => changed(o, { expr: deep(o.expr) })),
         distinctOn: all(query.distinctOn),
         orderBy: mapSort(query.orderBy, deep),
         limit: maybe(query.limit),
         offset: maybe(query.offset),
       });
+    }
     default:
       return assertNever(query);
   }
 }
+
+const itself = (e: Expr): Expr => e;
 
 function mapFrom(
   item: FromItem,
@@ -225,12 +246,12 @@ function mapFrom(
     case 'join': {
       const left = mapFrom(item.left, visit, deep, q);
       const right = mapFrom(item.right, visit, deep, q);
-      if (!item.sealed) return Object.freeze({ ...item, left, right, on: Object.freeze(item.on.map(deep)) });
-      const on = item.on.map((e) => deep(e) as typeof e); // a sealed equality maps to a sealed equality
-      return Object.freeze({ ...item, left, right, on: Object.freeze(on) });
+      if (!item.sealed) return changed(item, { left, right, on: mapped(item.on, deep) });
+      const on = mapped(item.on, (e) => deep(e) as typeof e); // a sealed equality maps to a sealed equality
+      return changed(item, { left, right, on });
     }
     case 'derived':
-      return leaf(Object.freeze({ ...item, query: q(item.query) }));
+      return leaf(changed(item, { query: q(item.query) }));
     case 'entity':
     case 'governed':
     case 'cte':
@@ -258,30 +279,39 @@ export function someExpr(expr: Expr, f: (e: Expr) => boolean): boolean {
 }
 
 /** The queries directly below `query`: common tables, derived tables, operands and those inside values. */
-export function subqueriesOf(query: Query): readonly Query[] {
-  const inExprs = (exprs: readonly Expr[]): readonly Query[] =>
-    exprs.flatMap((e) => {
-      const found: Query[] = [];
-      visitExpr(e, (x) => {
-        const inner = queryOf(x);
-        if (inner !== null) found.push(inner);
-      });
-      return found;
-    });
+function subqueriesOf(query: Query): readonly Query[] {
   switch (query.kind) {
     case 'values':
-      return inExprs(query.rows.flat());
+      return queriesInValues(query);
     case 'set_operation':
-      return [...query.with.map((t) => t.query), query.left, query.right, ...inExprs(exprsOf(query))];
+      return [...query.with.map((t) => t.query), query.left, query.right, ...queriesInValues(query)];
     case 'select':
       return [
         ...query.with.map((t) => t.query),
         ...leavesOf(query.from).flatMap((i) => (i.kind === 'derived' ? [i.query] : [])),
-        ...inExprs(exprsOf(query)),
+        ...queriesInValues(query),
       ];
     default:
       return assertNever(query);
   }
+}
+
+// A query never changes, so what is in it is looked for once, however many passes ask.
+const INSIDE = new WeakMap<Query, readonly Query[]>();
+const BELOW = new WeakMap<Query, readonly Query[]>();
+
+/** The queries directly below the values of one level. */
+function queriesInValues(query: Query): readonly Query[] {
+  const known = INSIDE.get(query);
+  if (known !== undefined) return known;
+  const found: Query[] = [];
+  const note = (e: Expr): void => {
+    const inner = queryOf(e);
+    if (inner !== null) found.push(inner);
+  };
+  for (const expr of exprsOf(query)) visitExpr(expr, note);
+  INSIDE.set(query, found);
+  return found;
 }
 
 /** The top values of one level, FROM conditions included. */
@@ -310,7 +340,11 @@ export function exprsOf(query: Query): readonly Expr[] {
 
 /** Every query of the tree, `query` itself first. */
 export function allQueries(query: Query): readonly Query[] {
-  return [query, ...subqueriesOf(query).flatMap(allQueries)];
+  const known = BELOW.get(query);
+  if (known !== undefined) return known;
+  const all = [query, ...subqueriesOf(query).flatMap(allQueries)];
+  BELOW.set(query, all);
+  return all;
 }
 
 export function conditionsOf(item: FromItem | null): readonly Expr[] {
@@ -338,6 +372,6 @@ function boundExprs(bound: FrameBound): readonly Expr[] {
 
 function mapBound(bound: FrameBound, f: (e: Expr) => Expr): FrameBound {
   return bound.kind === 'preceding' || bound.kind === 'following'
-    ? Object.freeze({ kind: bound.kind, offset: f(bound.offset) })
+    ? changed(bound, { offset: f(bound.offset) })
     : bound;
 }

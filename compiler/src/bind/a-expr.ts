@@ -1,7 +1,7 @@
 import type { A_Expr, Node } from '@pgsql/types';
 import type { OperatorDefinition } from '../functions/definition.js';
 import { resolveOperator } from '../functions/index.js';
-import type { Expr } from '../plan.js';
+import { type Expr, NO_MODIFIERS } from '../plan.js';
 import { arrayOf, isArray, type TypeName } from '../types.js';
 import { nameParts } from './ast.js';
 import { type Bound, coerce, commonType, elementTypeOf, typeOfBound } from './coerce.js';
@@ -309,5 +309,5 @@ function castElements(array: Expr, element: TypeName, location: Location, ctx: B
     throw ctx.error('unsupported', { construct: 'an array of arrays', hint: null }, location);
   const type = arrayOf(element);
   if (array.type === type) return array;
-  return Object.freeze({ kind: 'cast', arg: array, type, modifiers: [], leakproof: false });
+  return Object.freeze({ kind: 'cast', arg: array, type, modifiers: NO_MODIFIERS, leakproof: false });
 }

@@ -1,6 +1,6 @@
 import type { TypeName as TypeNode } from '@pgsql/types';
 import { castBetween, resolveFunction } from '../functions/index.js';
-import type { Expr } from '../plan.js';
+import { type Expr, NO_MODIFIERS } from '../plan.js';
 import { nearest } from '../text.js';
 import { elementOf, isArray, TYPE_SPELLINGS, type TypeName, typeNamed } from '../types.js';
 import { integerOf, nameParts } from './ast.js';
@@ -74,7 +74,10 @@ function converted(bound: Bound, type: TypeName, location: Location, env: Enviro
       location,
     );
   }
-  return ctx.at(Object.freeze({ kind: 'cast', arg: bound, type, modifiers: [], leakproof }), location);
+  return ctx.at(
+    Object.freeze({ kind: 'cast', arg: bound, type, modifiers: NO_MODIFIERS, leakproof }),
+    location,
+  );
 }
 
 /** Whether the cast is leakproof; null where there is none. Arrays convert as their elements do. */

@@ -1,5 +1,5 @@
 import { castBetween, commonType as commonTypeOf } from '../functions/index.js';
-import type { Expr } from '../plan.js';
+import { type Expr, NO_MODIFIERS } from '../plan.js';
 import { arrayOf, elementOf, isArray, type ScalarType, type TypeName } from '../types.js';
 import type { BindContext, Location } from './context.js';
 import type { LiteralTest, WrittenLiteral } from './literals.js';
@@ -39,7 +39,7 @@ export function coerce(bound: Bound, type: TypeName, ctx: BindContext, location?
   if (literal !== null && NUMERIC.has(type) && NUMERIC.has(bound.type))
     return ctx.at(ctx.literal(literal, type), location);
   return ctx.at(
-    Object.freeze({ kind: 'cast', arg: bound, type, modifiers: [], leakproof: cast.leakproof }),
+    Object.freeze({ kind: 'cast', arg: bound, type, modifiers: NO_MODIFIERS, leakproof: cast.leakproof }),
     location,
   );
 }

@@ -44,7 +44,7 @@ export class BindContext {
   readonly #literals = new LiteralSlots(this.#slots);
   readonly #clientSlots = new Map<number, number>();
   readonly #clientTypes: (TypeName | null)[];
-  readonly #locations = new WeakMap<Expr, number>();
+  readonly #locations = new Map<Expr, number>();
   readonly #used = new Map<number, Set<string>>();
   readonly #sourcePlaces = new Map<number, number>();
   readonly #firstUse = new Map<number, number>();

@@ -12,7 +12,7 @@ import type {
   TypeCast,
 } from '@pgsql/types';
 import { resolveFunction } from '../functions/index.js';
-import type { Expr } from '../plan.js';
+import { type Expr, NO_MODIFIERS } from '../plan.js';
 import { isArray } from '../types.js';
 import { bindArithmetic } from './a-expr.js';
 import { constructOf, placeOf, stringOf } from './ast.js';
@@ -173,7 +173,8 @@ function bindTypeCast(node: TypeCast, env: Environment): Expr {
   const { arg } = node;
   if (arg !== undefined && 'A_ArrayExpr' in arg && (arg.A_ArrayExpr.elements ?? []).length === 0) {
     const type = typeOfNode(node.typeName, env);
-    if (isArray(type)) return env.ctx.at(Object.freeze({ kind: 'array', items: [], type }), node.location);
+    if (isArray(type))
+      return env.ctx.at(Object.freeze({ kind: 'array', items: Object.freeze([]), type }), node.location);
   }
   return bindCast(bindExpression(required(arg), env), node.typeName, node.location, env);
 }
@@ -289,7 +290,7 @@ function bindValueFunction(node: SQLValueFunction, env: Environment): Expr {
   });
   if (type === 'timestamptz') return ctx.at(call, node.location);
   return ctx.at(
-    Object.freeze({ kind: 'cast', arg: call, type, modifiers: [], leakproof: false }),
+    Object.freeze({ kind: 'cast', arg: call, type, modifiers: NO_MODIFIERS, leakproof: false }),
     node.location,
   );
 }

@@ -120,7 +120,7 @@ function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables'])
   ctx.standsAt(id, node.location);
   const columns = physical ? physicalColumnsFor(relation, access) : columnsFor(relation, access);
   const alias = node.alias?.aliasname ?? (physical ? relation.table : relation.name);
-  const item: EntityScan = { kind: 'entity', id, relation, columns: [] };
+  const item: EntityScan = Object.freeze({ kind: 'entity', id, relation, columns: [] });
   const plain = renamed(columns, node.alias, node.location, ctx);
   const content = withEvidence(item, plain, ctx);
   const schema = physical ? relation.schema : 'entities';
@@ -182,7 +182,7 @@ function unknownRelation(node: RangeVar, ctx: BindContext) {
 
 function bindCommon(entry: CommonTableEntry, node: RangeVar, ctx: BindContext): BoundItem {
   const id = ctx.nextSource();
-  const item: CommonTableRef = { kind: 'cte', id, table: entry.table.id };
+  const item: CommonTableRef = Object.freeze({ kind: 'cte', id, table: entry.table.id });
   const columns = renamedDerived(entry.columns, node.alias, node.location, ctx);
   return {
     item,
@@ -214,7 +214,7 @@ function bindDerived(node: RangeSubselect, ctx: BindContext, tables: Scope['tabl
   // A derived table sees the common tables around it, and no FROM item.
   const { query, columns } = bindQuery(subquery.SelectStmt, ctx, innerScope(null, [], tables));
   const id = ctx.nextSource();
-  const item: Derived = { kind: 'derived', id, query };
+  const item: Derived = Object.freeze({ kind: 'derived', id, query });
   const alias = node.alias?.aliasname ?? `derived ${id}`;
   return {
     item,

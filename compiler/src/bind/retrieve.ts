@@ -1,6 +1,6 @@
 import type { FuncCall } from '@pgsql/types';
 import type { FacetStore } from '../catalog.js';
-import type { ColumnRef, Expr, RuntimeScan } from '../plan.js';
+import { type ColumnRef, type Expr, NO_MODIFIERS, type RuntimeScan } from '../plan.js';
 import { ORDINAL, PASSAGE_COLUMNS } from '../runtime.js';
 import { nearest } from '../text.js';
 import type { TypeName } from '../types.js';
@@ -124,7 +124,7 @@ function countParameter(args: Arguments, ctx: BindContext): Expr {
   const bound = bindExpression(node, constantEnvironment(ctx));
   if (bound.kind === 'untyped' || (bound.type !== 'int2' && bound.type !== 'int8'))
     return constantArgument(args, 'top_k', 'int4', ctx);
-  return Object.freeze({ kind: 'cast', arg: bound, type: 'int4', modifiers: [], leakproof: false });
+  return Object.freeze({ kind: 'cast', arg: bound, type: 'int4', modifiers: NO_MODIFIERS, leakproof: false });
 }
 
 /**

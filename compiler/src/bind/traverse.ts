@@ -80,7 +80,7 @@ function joinedTarget(
   ctx: BindContext,
 ): { item: FromItem; items: readonly ScopeItem[] } {
   const id = ctx.nextSource();
-  const scan: EntityScan = { kind: 'entity', id, relation: target, columns: [] };
+  const scan: EntityScan = Object.freeze({ kind: 'entity', id, relation: target, columns: [] });
   ctx.use(id, key);
   ctx.use(draft.source, 'key');
   ctx.use(draft.source, 'depth');

@@ -1,13 +1,61 @@
-import type { Expr } from '../plan.js';
+import type { FunctionDefinition, OperatorDefinition } from '../functions/definition.js';
+import type { Expr, SortKey } from '../plan.js';
 
 const known = new WeakMap<Expr, string>();
 
+/** Names that cannot be taken for what stands around them. */
+const PLAIN = /^\w+$/;
+
 /** A text that is equal for two values exactly when they are the same expression. For comparing, not for running. */
 export function fingerprint(expr: Expr): string {
-  if (expr.kind === 'column') return `${expr.source}.${expr.name}`;
+  if (expr.kind === 'column')
+    return `${expr.source}.${PLAIN.test(expr.name) ? expr.name : JSON.stringify(expr.name)}`;
   const before = known.get(expr);
   if (before !== undefined) return before;
-  const text = JSON.stringify(expr);
+  const text = textOf(expr);
   known.set(expr, text);
   return text;
+}
+
+/** The kinds that make up most questions by hand; JSON says the same of all others, their definitions written out. */
+function textOf(expr: Expr): string {
+  switch (expr.kind) {
+    case 'parameter':
+      return `$${expr.slot}:${expr.type}`;
+    case 'operation':
+      return `(o${idOf(expr.definition)} ${expr.left === null ? '' : fingerprint(expr.left)} ${fingerprint(expr.right)} ${expr.type})`;
+    case 'call':
+      return `(f${idOf(expr.definition)} ${listOf(expr.args)} ${expr.type})`;
+    case 'aggregate': {
+      const filter = expr.filter === null ? '' : fingerprint(expr.filter);
+      const { definition, args, distinct, orderBy, type } = expr;
+      return `(a${idOf(definition)} ${listOf(args)} ${distinct} ${filter} ${sortOf(orderBy)} ${type})`;
+    }
+    default:
+      return JSON.stringify(expr);
+  }
+}
+
+function listOf(exprs: readonly Expr[]): string {
+  return `[${exprs.map(fingerprint).join(',')}]`;
+}
+
+function sortOf(keys: readonly SortKey[]): string {
+  const one = (k: SortKey): string =>
+    `${typeof k.by === 'number' ? k.by : `:${fingerprint(k.by)}`} ${k.descending} ${k.nullsFirst}`;
+  return `[${keys.map(one).join(',')}]`;
+}
+
+const ids = new WeakMap<FunctionDefinition | OperatorDefinition, number>();
+const idsByContent = new Map<string, number>();
+
+/** Equal for equal definitions, be they the same object or not. */
+function idOf(definition: FunctionDefinition | OperatorDefinition): number {
+  const before = ids.get(definition);
+  if (before !== undefined) return before;
+  const content = JSON.stringify(definition);
+  const id = idsByContent.get(content) ?? idsByContent.size;
+  idsByContent.set(content, id);
+  ids.set(definition, id);
+  return id;
 }

@@ -48,11 +48,8 @@ export function govern(
     item: (i) =>
       i.kind === 'entity' ? governScan(i, accesses.of(i), keys.get(i.id), fenced.has(i.id), slots) : i,
   });
-  const keyed = mapQuery(scanned, {
-    expr: (e) => inOnKeys(e, keys),
-    query: (q) => (q.kind === 'select' ? withKeys(q, keys) : q),
-  });
-  const pushed = mapSelects(keyed, (q) => pushPredicates(q, barrier));
+  const keyed = keys.size === 0 ? scanned : joinedOnKeys(scanned, keys);
+  const pushed = fenced.size === 0 ? keyed : mapSelects(keyed, (q) => pushPredicates(q, barrier));
   const query = keepMinima(pushed, slots);
   const runtime = governRuntime(plan.runtime, slots, access, catalog, compileHop);
   const grounded = slots.finish();
@@ -73,6 +70,13 @@ export function govern(
 
 function mapSelects(query: Query, f: (q: Select) => Select): Query {
   return mapQuery(query, { query: (q) => (q.kind === 'select' ? f(q) : q) });
+}
+
+function joinedOnKeys(query: Query, keys: ReadonlyMap<SourceId, ReadonlySet<string>>): Query {
+  return mapQuery(query, {
+    expr: (e) => inOnKeys(e, keys),
+    query: (q) => (q.kind === 'select' ? withKeys(q, keys) : q),
+  });
 }
 
 /** Joins and correlations on the key variants of masked keys. */

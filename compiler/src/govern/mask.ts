@@ -2,7 +2,7 @@ import type { MaskKind, RelationAccess, RelationGrant } from '../access.js';
 import { type Column, columnOf, type Relation } from '../catalog.js';
 import { fingerprint } from '../emit/fingerprint.js';
 import { assertNever, InternalError } from '../errors.js';
-import type { Expr, GovernedColumn } from '../plan.js';
+import { type Expr, type GovernedColumn, NO_MODIFIERS } from '../plan.js';
 import { maskCall, textConcat } from './mask-functions.js';
 import type { GovernedSlots } from './slots.js';
 
@@ -47,6 +47,17 @@ export function filtersOf(grants: readonly RelationGrant[]): readonly Expr[] | n
 }
 
 export function columnRule(relation: Relation, name: string, access: RelationAccess): ColumnRule {
+  let known = RULES.get(access);
+  if (known?.relation !== relation) RULES.set(access, (known = { relation, rules: new Map() }));
+  let rule = known.rules.get(name);
+  if (rule === undefined) known.rules.set(name, (rule = ruleOf(relation, name, access)));
+  return rule;
+}
+
+/** Worked out once: an access never changes. Relations that share one take turns. */
+const RULES = new WeakMap<RelationAccess, { relation: Relation; rules: Map<string, ColumnRule> }>();
+
+function ruleOf(relation: Relation, name: string, access: RelationAccess): ColumnRule {
   const column = columnOf(relation, name);
   if (column === null) throw new InternalError(`relation ${relation.name} has no column ${name}`);
   const covering = access.grants.filter((g) => g.columns.has(name));
@@ -178,21 +189,21 @@ function redacted(column: Column): Expr {
 /** HMAC-SHA-256 in hex of the text, over pads that are sent as parameters: core Postgres has no hmac(). */
 function hashed(column: Column, slots: GovernedSlots): Expr {
   const domain = column.keyDomain ?? column.sensitivity ?? column.name;
-  const bytes = maskCall('convert_to', [baseOf(column), { kind: 'structural', text: 'UTF8', type: 'text' }]);
+  const bytes = maskCall('convert_to', [baseOf(column), structuralText('UTF8')]);
   const inner = maskCall('sha256', [textConcat('bytea', slots.pad('inner', domain), bytes)]);
   const outer = maskCall('sha256', [textConcat('bytea', slots.pad('outer', domain), inner)]);
-  return maskCall('encode', [outer, { kind: 'structural', text: 'hex', type: 'text' }]);
+  return maskCall('encode', [outer, structuralText('hex')]);
 }
 
 /** The first character and three stars. */
 function partial(column: Column, slots: GovernedSlots): Expr {
   const first = maskCall('left', [baseOf(column), slots.literal('1', 'int4')]);
-  return textConcat('text', first, { kind: 'structural', text: '***', type: 'text' });
+  return textConcat('text', first, structuralText('***'));
 }
 
 function yearOnly(column: Column, slots: GovernedSlots): Expr {
   const base = baseOf(column);
-  const year: Expr = { kind: 'structural', text: 'year', type: 'text' };
+  const year: Expr = structuralText('year');
   if (column.type === 'timestamp') return maskCall('date_trunc', [year, base]);
   if (column.type === 'timestamptz')
     return maskCall('date_trunc', [year, base, slots.literal('UTC', 'text')]);
@@ -200,16 +211,20 @@ function yearOnly(column: Column, slots: GovernedSlots): Expr {
     kind: 'cast',
     arg: base,
     type: 'timestamp',
-    modifiers: [],
+    modifiers: NO_MODIFIERS,
     leakproof: false,
   });
   return Object.freeze({
     kind: 'cast',
     arg: maskCall('date_trunc', [year, stamp]),
     type: 'date',
-    modifiers: [],
+    modifiers: NO_MODIFIERS,
     leakproof: false,
   });
+}
+
+function structuralText(text: string): Expr {
+  return Object.freeze({ kind: 'structural', text, type: 'text' });
 }
 
 export function baseOf(column: Column): Expr {

@@ -3,7 +3,7 @@ import { columnOf, type Relation } from '../catalog.js';
 import { fingerprint } from '../emit/fingerprint.js';
 import type { Aggregate, Expr, FromItem, Query, Select, SortKey, SourceId, WindowCall } from '../plan.js';
 import { ORDINAL } from '../runtime.js';
-import { allQueries, columnsOf, leavesOf, mapChildren, mapQuery } from '../walk.js';
+import { allQueries, changed, columnsOf, leavesOf, mapChildren, mapped, mapQuery, mapSort } from '../walk.js';
 import type { ScanAccesses } from './groups.js';
 import { columnRule } from './mask.js';
 
@@ -122,13 +122,10 @@ function withOrderedCalls(query: Select, keysOf: KeysOf): Select {
     if (keys === null || (below.kind !== 'aggregate' && below.kind !== 'window')) return below;
     return Object.freeze({ ...below, orderBy: completed(below.orderBy, keys) });
   };
-  return Object.freeze({
-    ...query,
-    having: Object.freeze(query.having.map(deep)),
-    outputs: Object.freeze(query.outputs.map((o) => Object.freeze({ ...o, expr: deep(o.expr) }))),
-    orderBy: Object.freeze(
-      query.orderBy.map((k) => (typeof k.by === 'number' ? k : Object.freeze({ ...k, by: deep(k.by) }))),
-    ),
+  return changed(query, {
+    having: mapped(query.having, deep),
+    outputs: mapped(query.outputs, (o) => changed(o, { expr: deep(o.expr) })),
+    orderBy: mapSort(query.orderBy, deep),
   });
 }
 
