@@ -47,6 +47,8 @@ export interface GrantDocument {
   readonly rows?: string;
   /** Sensitivity labels shown in the clear. */
   readonly unmask?: readonly string[];
+  /** On a facet: its passages may be sent to a language model. */
+  readonly decode?: boolean;
   /** The grant gives no row output: only aggregates over at least so many entities. */
   readonly min_group_size?: number;
   /** The grant is for these metrics of the entity alone; `columns` may be filtered and grouped by. */

@@ -26,6 +26,7 @@ export const PROBLEM_CODES = Object.freeze({
   groups: 'P0111',
   unknownMetric: 'P0112',
   serviceAccount: 'P0113',
+  decode: 'P0114',
 });
 
 export type ProblemName = keyof typeof PROBLEM_CODES;

@@ -49,7 +49,19 @@ function compileGrant(
   const columns = grant.columns === '*' ? found.columns : names.columns(grant.columns, found, columnPath);
   const unmask = names.labels(grant.unmask ?? [], [...path, 'unmask']);
   const groups = compileGroups(grant, found, path, context);
-  const shape = groups === null ? { id, columns, unmask } : { id, columns, unmask, groups };
+  if (grant.decode === true && found.relation.kind !== 'facet') {
+    problems.add('decode', [...path, 'decode'], {
+      message: `\`${grant.on}\` is no facet, so it has no passages`,
+      hint: 'leave `decode` out',
+    });
+  }
+  const shape = {
+    id,
+    columns,
+    unmask,
+    ...(grant.decode === true ? { decode: true } : {}),
+    ...(groups === null ? {} : { groups }),
+  };
   if (grant.rows === undefined) return Object.freeze({ ...shape, filter: null });
   const filter = predicates.bind(grant.rows, found.relation, [...path, 'rows']);
   // INVARIANT: a filter that does not bind never becomes "every row"; the whole policy is refused besides.

@@ -62,6 +62,8 @@ export interface RelationGrant {
   readonly unmask: ReadonlySet<string>;
   /** Predicate over base columns; null means every row. */
   readonly filter: Expr | null;
+  /** On a facet: whether its passages may be sent to a language model. Absent: they may not. */
+  readonly decode?: boolean;
   /** Set where the grant gives no row output, only aggregates over groups that are large enough. */
   readonly groups?: GroupRule;
 }

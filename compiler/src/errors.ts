@@ -285,6 +285,13 @@ export const ERRORS = Object.freeze({
     message: (p) => `rows of \`${p.relation}\` are for aggregates only: ${p.detail}`,
     hint: () => 'ask for count, sum or avg of columns, over groups that are large enough',
   }),
+  decodeDenied: entry<{ facet: string }>({
+    code: 'E2101',
+    sqlstate: '42501',
+    http: 403,
+    message: (p) => `policy does not let passages of \`${p.facet}\` be sent to a language model`,
+    hint: () => 'encoder operators (SIMILARITY, CLASSIFY, TAG, RANK, …) need no such permission',
+  }),
   noSnapshot: entry<Nothing>({
     code: 'E2001',
     sqlstate: '57P03',

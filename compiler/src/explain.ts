@@ -1,5 +1,7 @@
-import type { GovernedPlan, GovernedRuntime } from './govern/governed-plan.js';
-import { type FromItem, GROUP_KEY, type Query } from './plan.js';
+import { InternalError } from './errors.js';
+import { explainRuntime } from './explain-runtime.js';
+import type { GovernedPlan } from './govern/governed-plan.js';
+import { type FromItem, GROUP_KEY, type Query, type RuntimeScan } from './plan.js';
 import { columnsOf } from './walk.js';
 
 /** One step of a logical plan, as its reader may see it: no filter's columns, no role names, no values. */
@@ -11,25 +13,10 @@ export interface Explanation {
 
 /** The logical plan of a governed query, from the outside in. */
 export function explain(plan: GovernedPlan): Explanation {
-  const lanes = plan.runtime.flatMap((r) => (r.kind === 'retrieval' ? [explainRetrieval(r)] : []));
-  const whole = explainQuery(plan.query);
-  return lanes.length === 0 ? whole : step(whole.step, whole.detail, [...whole.inputs, ...lanes]);
+  return explainQuery(plan.query, plan);
 }
 
-/**
- * How passages are found: where few are permitted, and where many are. Which of the two it is this time would need a
- * look at the data, which an explanation does not take.
- */
-function explainRetrieval({ relation, store }: Extract<GovernedRuntime, { kind: 'retrieval' }>): Explanation {
-  const { facet } = relation;
-  const object = `osl.facets.${facet.name}`;
-  if (facet.lane === 'lexical') return step('retrieve', { object, lane: 'exact' }, []);
-  const indexed = facet.approximate && (store === null || store.nearest?.byIndex !== null);
-  const lanes = { few: 'exact', many: indexed ? 'approximate index' : 'signs, then exact' };
-  return step('retrieve', { object, lane: lanes }, []);
-}
-
-function explainQuery(query: Query): Explanation {
+function explainQuery(query: Query, plan: GovernedPlan): Explanation {
   switch (query.kind) {
     case 'values':
       return step('values', { rows: query.rows.length }, []);
@@ -38,9 +25,9 @@ function explainQuery(query: Query): Explanation {
         query.operator,
         { all: query.all, ordered: query.orderBy.length > 0, limited: query.limit !== null },
         [
-          ...query.with.map((t) => explainQuery(t.query)),
-          explainQuery(query.left),
-          explainQuery(query.right),
+          ...query.with.map((t) => explainQuery(t.query, plan)),
+          explainQuery(query.left, plan),
+          explainQuery(query.right, plan),
         ],
       );
     case 'select':
@@ -55,8 +42,8 @@ function explainQuery(query: Query): Explanation {
           limited: query.limit !== null,
         },
         [
-          ...query.with.map((t) => explainQuery(t.query)),
-          ...(query.from === null ? [] : [explainFrom(query.from)]),
+          ...query.with.map((t) => explainQuery(t.query, plan)),
+          ...(query.from === null ? [] : [explainFrom(query.from, plan)]),
         ],
       );
     default: {
@@ -66,7 +53,7 @@ function explainQuery(query: Query): Explanation {
   }
 }
 
-function explainFrom(item: FromItem): Explanation {
+function explainFrom(item: FromItem, plan: GovernedPlan): Explanation {
   switch (item.kind) {
     case 'entity':
       return step('scan', { object: item.relation.name, governed: false }, []);
@@ -85,22 +72,30 @@ function explainFrom(item: FromItem): Explanation {
         [],
       );
     case 'derived':
-      return explainQuery(item.query);
+      return explainQuery(item.query, plan);
     case 'cte':
       return step('common table', { table: item.table }, []);
     case 'runtime':
-      return step('runtime rows', { columns: item.columns.map((c) => c.name) }, []);
+      return explainRows(item, plan);
     case 'join':
       return step(
         `${item.type} join`,
         item.sealed ? { keys: item.on.length } : { predicates: item.on.length },
-        [explainFrom(item.left), explainFrom(item.right)],
+        [explainFrom(item.left, plan), explainFrom(item.right, plan)],
       );
     default: {
       const unknown: never = item;
       return unknown;
     }
   }
+}
+
+function explainRows(item: RuntimeScan, plan: GovernedPlan): Explanation {
+  const slot = plan.slots[item.slot];
+  const runtime = slot?.kind === 'runtime' ? plan.runtime[slot.index] : undefined;
+  if (runtime === undefined) throw new InternalError(`no rows are worked out for slot ${item.slot}`);
+  const { step: name, detail, steps } = explainRuntime(runtime, plan.slots);
+  return step(name, { ...detail }, steps.map(explain));
 }
 
 function step(name: string, detail: Record<string, unknown>, inputs: readonly Explanation[]): Explanation {

@@ -106,7 +106,9 @@ export async function prepare(service: Service, question: Question): Promise<Pre
   try {
     const caller = await callerOf(service, question.credentials, ledger);
     const { body, parameterOids } = question;
-    return Object.freeze({ body, parameterOids, plan: planOf(service, caller, question) });
+    const plan = planOf(service, caller, question);
+    mayAskModel(service, plan);
+    return Object.freeze({ body, parameterOids, plan });
   } catch (error) {
     throw await refuse(service, question, ledger, error);
   }
@@ -130,6 +132,7 @@ async function decide(service: Service, question: Question, ledger: Ledger, buck
     await limit(service, caller.identity, bucket, question.surface);
     const plan = planOf(service, caller, question);
     ledger.touches(plan);
+    mayAskModel(service, plan);
     return { caller, plan };
   } catch (error) {
     throw await refuse(service, question, ledger, error);
@@ -229,10 +232,31 @@ function statementOf(body: Body): { readonly text: string; readonly world: Asked
 }
 
 function asksModel(plan: GovernedPlan): boolean {
-  return plan.runtime.some(
-    (r) =>
-      r.kind === 'retrieval' && r.relation.operators.some((o) => OPERATORS[o.operator].class === 'decoder'),
+  return decodersOf(plan).length > 0;
+}
+
+/** The decoder operators of a plan, each with what it reads: nothing where the caller has no passage. */
+function decodersOf(plan: GovernedPlan) {
+  return plan.runtime.flatMap((r) =>
+    r.kind === 'retrieval'
+      ? r.relation.operators
+          .filter((o) => OPERATORS[o.operator].class === 'decoder')
+          .map(({ operator }) => ({ operator, facet: r.relation.facet.name, store: r.store }))
+      : [],
   );
+}
+
+/**
+ * Refuses a question to a language model: where there is none, and where policy does not let passages leave. Before
+ * anything is retrieved, and that there is no model comes first: it is no secret, and true for everybody.
+ *
+ * @throws QueryError E0521, E2101
+ */
+function mayAskModel(service: Service, plan: GovernedPlan): void {
+  for (const { operator, facet, store } of decodersOf(plan)) {
+    if (!service.content.hasDecoder) throw queryError('noDecoder', { operator });
+    if (store !== null && !store.mayDecode) throw queryError('decodeDenied', { facet });
+  }
 }
 
 /** Runs the plan: first the steps that it rests on, then the statement itself. */

@@ -434,3 +434,66 @@ t.test('the wire gives what REST gives', async (t) => {
     t.match(reply.outcome, { kind: 'refused', sqlstate });
   }
 });
+
+t.test('a masked field of passages is a redacted column, wherever it is used', async (t) => {
+  const redacted = async (who: string, query: string): Promise<readonly unknown[]> =>
+    (at((await ask(who, query)).json, 'columns') as readonly { redacted: boolean }[]).map((c) => c.redacted);
+  const questions: readonly (readonly [string, readonly boolean[]])[] = [
+    [`select text, author, lang, score, cite from ${notes(2)}`, [false, true, false, false, false]],
+    [`select upper(author) as a, max(lang) as b from ${notes(2)} group by 1`, [true, false]],
+    [`select d.a, d.b from (select author as a, lang as b from ${notes(2)}) d`, [true, false]],
+    [
+      `select a.title, r.author from osl.entities.article a join ${notes(2)} r on a.id = r.article_id`,
+      [false, true],
+    ],
+  ];
+  for (const [query, masked] of questions) {
+    t.same(await redacted('user:ann', query), masked, query);
+    t.same(
+      await redacted('user:ada', query),
+      masked.map(() => false),
+      'the auditor reads them',
+    );
+  }
+});
+
+t.test('explain says how the passages are found', async (t) => {
+  const explained = async (who: string, query: string, parameters: readonly unknown[] = []) => {
+    const { json } = await ask(who, query, { explain: true, parameters });
+    return at(json, 'plan');
+  };
+  const retrieve = { step: 'retrieve', detail: { object: 'osl.facets.notes', lane: 'exact', max_top_k: 50 } };
+  t.match(await explained('user:ann', `select rank(text), lang from ${notes(7)} where lang = 'de'`), {
+    inputs: [
+      {
+        ...retrieve,
+        detail: {
+          version: 'masked',
+          top_k: 7,
+          metadata_filters: 1,
+          row_filter: 'none',
+          operators: ['RANK'],
+        },
+      },
+    ],
+  });
+  t.match(await explained('user:de', `select text from ${notes('$1')}`), {
+    inputs: [{ ...retrieve, detail: { top_k: 'a parameter', metadata_filters: 0, row_filter: 'applied' } }],
+  });
+  t.match(await explained('user:non', `select text from ${notes(3)}`), {
+    inputs: [{ ...retrieve, detail: { version: 'none is due: no passages' } }],
+  });
+  t.notMatch(JSON.stringify(await explained('user:de', `select text from ${notes(3)}`)), /"de"|german/);
+  const joint = 'select title, evidence from osl.entities.article where id in (1, 2)';
+  t.match(await explained('user:ada', joint), {
+    inputs: [
+      {
+        step: 'left join',
+        inputs: [
+          { step: 'scan' },
+          { step: 'hydrate', detail: { facets: ['notes in version raw'], passages: true, derived: [] } },
+        ],
+      },
+    ],
+  });
+});

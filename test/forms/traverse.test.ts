@@ -297,4 +297,12 @@ t.test('a clipped hop is told of on both surfaces, and every object is in the au
   );
   const explained = await ask('user:all', two, { explain: true });
   t.match(explained.json, { form: 'traverse', objects });
+  const [join] = at(explained.json, 'plan', 'inputs') as readonly unknown[]; // explain's shape
+  const walk = (at(join, 'inputs') as readonly unknown[]).find((i) => at(i, 'step') === 'traverse');
+  t.match(walk, { step: 'traverse', detail: { path: Array, max_hops: Number, per_hop: Number } });
+  t.equal(
+    at(walk, 'inputs', 'length'),
+    at(walk, 'detail', 'path', 'length'),
+    'each hop is a governed statement',
+  );
 });

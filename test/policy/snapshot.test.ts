@@ -77,6 +77,11 @@ const TABLE: readonly Row[] = [
     problems: [['roles.analyst.grants.0.columns', 'P0106', 'all: `*`']],
   },
   {
+    name: 'a permission to send what has no passages',
+    policy: grant({ decode: true }),
+    problems: [['roles.analyst.grants.0.decode', 'P0114', 'leave `decode` out']],
+  },
+  {
     name: 'a grant for aggregates alone',
     policy: grant({ min_group_size: 5 }),
     problems: [],

@@ -53,6 +53,8 @@ export type GovernedRuntime =
 export interface GovernedStore {
   readonly facet: FacetStore;
   readonly version: string;
+  /** Whether every passage that the caller may see may also be sent to a language model. */
+  readonly mayDecode: boolean;
   /**
    * Best passages first. Slots `vector` (pgvector text), `terms` (int4[], lexical lane only) and `limit`; or, for
    * the content of named entities, `keys` and `limit`.

@@ -48,6 +48,22 @@ export class Lineage {
     return outputsAt(query, Number(ref.name.slice(1)) - 1);
   }
 
+  /** Every column of a runtime relation that `expr` is computed from, through derived tables and scalar subqueries. */
+  runtimeColumnsUnder(expr: Expr): readonly ColumnRef[] {
+    const found: ColumnRef[] = [];
+    visitExpr(expr, (e) => {
+      const inner =
+        e.kind === 'scalar_query'
+          ? this.outputsOf(e.query)
+          : e.kind === 'column' && this.scanOf(e.source) === null
+            ? this.definitionsOf(e)
+            : [];
+      for (const definition of inner) found.push(...this.runtimeColumnsUnder(definition));
+      if (e.kind === 'column' && this.#runtime.has(e.source)) found.push(e);
+    });
+    return found;
+  }
+
   /** The expressions behind a query's only output, or its first. */
   outputsOf(query: Query): readonly Expr[] {
     return outputsAt(query, 0);

@@ -1,7 +1,7 @@
 import type { BoundPlan } from '../bind/index.js';
 import { columnOf } from '../catalog.js';
 import { queryError } from '../errors.js';
-import type { Expr, GovernedScan, Query } from '../plan.js';
+import type { ColumnRef, Expr, GovernedScan, Query } from '../plan.js';
 import { allQueries, leavesOf, someExpr } from '../walk.js';
 import type { GovernedRuntime, OutputColumn } from './governed-plan.js';
 import { Lineage, outputsAt } from './lineage.js';
@@ -10,7 +10,7 @@ import { Lineage, outputsAt } from './lineage.js';
 export function describeOutputs(plan: BoundPlan, query: Query, runtime: readonly GovernedRuntime[]) {
   const lineage = new Lineage(query);
   const scans = governedScans(query);
-  const described = plan.columns.map((column, i) => describe(column, outputsAt(query, i), lineage));
+  const described = plan.columns.map((column, i) => describe(column, outputsAt(query, i), lineage, runtime));
   const foreign = scans.find((s) => s.relation.connector !== scans[0]?.relation.connector);
   if (foreign !== undefined) {
     const hint = `\`${foreign.relation.name}\` lies in another database: ask in two queries`;
@@ -66,7 +66,9 @@ function describe(
   column: { name: string; type: OutputColumn['type'] },
   exprs: readonly Expr[],
   lineage: Lineage,
+  runtime: readonly GovernedRuntime[],
 ) {
+  const fields = exprs.flatMap((e) => lineage.runtimeColumnsUnder(e));
   const under = exprs.flatMap((e) => lineage.columnsUnder(e));
   const masks = under.map(({ scan, name }) =>
     scan.kind === 'governed' ? scan.columns.find((c) => c.name === name)?.masked : 'none',
@@ -80,9 +82,18 @@ function describe(
     name: column.name,
     type: column.type,
     source,
-    redacted: masks.some((m) => m !== undefined && m !== 'none'),
+    redacted:
+      masks.some((m) => m !== undefined && m !== 'none') || fields.some((f) => isMaskedField(f, runtime)),
   });
   return { output, partial: masks.includes('some') && exprs.some((e) => isAggregated(e, lineage)) };
+}
+
+/** Whether a column of passages is a metadata field that is masked for this caller, in some passage or in all. */
+function isMaskedField({ source, name }: ColumnRef, runtime: readonly GovernedRuntime[]): boolean {
+  const found = runtime.find((r) => r.relation.source === source);
+  const passages = found?.kind === 'retrieval' ? found.store?.passages.query : undefined;
+  if (passages?.kind !== 'select' || passages.from?.kind !== 'governed') return false;
+  return passages.from.columns.some((c) => c.name === name && c.masked !== 'none');
 }
 
 /** Whether an aggregate or window call makes up the value, derived tables looked through. */

@@ -19,7 +19,7 @@ import type {
 import type { TypeName } from '../types.js';
 import { visitExpr } from '../walk.js';
 import { type GovernedPlan, type GovernedStore, mint, type OutputColumn } from './governed-plan.js';
-import { baseOf, columnRule, maskedColumn, rowFilter, visibleColumn } from './mask.js';
+import { baseOf, columnRule, maskedColumn, rowFilter, sameRows, visibleColumn } from './mask.js';
 import { governScan } from './scan.js';
 import { GovernedSlots } from './slots.js';
 import { verify } from './verify.js';
@@ -113,6 +113,10 @@ export function governedStore(
   return Object.freeze({
     facet,
     version: version.name,
+    mayDecode: sameRows(
+      allowed.grants.filter((g) => g.decode === true),
+      allowed.grants,
+    ),
     passages: builder.passages(),
     nearest: search && !lexical ? builder.nearest(version) : null,
     derived: builder.derived(version),

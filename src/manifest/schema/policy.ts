@@ -37,6 +37,10 @@ const grant = closed(
     },
     rows: { ...TEXT, description: 'A predicate: only these rows. Absent: all rows.' },
     unmask: list(NAME_RULE, 'Sensitivity labels shown in the clear.'),
+    decode: {
+      type: 'boolean',
+      description: 'On a facet: passages may be sent to a language model. Default: false.',
+    },
     min_group_size: {
       type: 'integer',
       minimum: 2,

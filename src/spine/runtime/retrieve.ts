@@ -1,7 +1,6 @@
 import {
   type GovernedPlan,
   type GovernedStore,
-  OPERATORS,
   ORDINAL,
   queryError,
   type Retrieval,
@@ -20,9 +19,6 @@ export async function retrieve(
   input: RuntimeInput,
 ): Promise<RuntimeRows> {
   const { content } = input.service;
-  const decoder = relation.operators.find((o) => OPERATORS[o.operator].class === 'decoder');
-  if (decoder !== undefined && !content.hasDecoder)
-    throw queryError('noDecoder', { operator: decoder.operator });
   const query = textValue(relation.query, input);
   const topK = wholeNumber(textValue(relation.topK, input));
   if (query === null || query.trim() === '')

@@ -1,0 +1,76 @@
+import { assertNever } from './errors.js';
+import type { GovernedPlan, GovernedRuntime, GovernedStore } from './govern/governed-plan.js';
+import type { Expr, Query, Slot } from './plan.js';
+import { EVIDENCE } from './runtime.js';
+
+/** What is told of rows that are worked out before the statement runs. */
+export interface RuntimeExplanation {
+  readonly step: string;
+  readonly detail: Readonly<Record<string, unknown>>;
+  /** The governed statements behind them, where there is one for each step. */
+  readonly steps: readonly GovernedPlan[];
+}
+
+export function explainRuntime(runtime: GovernedRuntime, slots: readonly Slot[]): RuntimeExplanation {
+  switch (runtime.kind) {
+    case 'retrieval':
+      return { step: 'retrieve', detail: retrieval(runtime, slots), steps: [] };
+    case 'traversal': {
+      const { anchor, target, hops, repeats, maxHops, perHop } = runtime.relation;
+      const path = hops.map((h) => `${h.from} → ${h.edge} → ${h.to}`);
+      const detail = { anchor, target, path, repeats, max_hops: maxHops, per_hop: perHop };
+      return { step: 'traverse', detail, steps: runtime.hops };
+    }
+    case 'hydration': {
+      const { entity, columns } = runtime.relation;
+      const used = columns.map((c) => c.name).filter((name) => name !== 'key');
+      const detail = {
+        object: `osl.entities.${entity}`,
+        facets: runtime.stores.map(({ facet, version }) => `${facet.name} in version ${version}`),
+        passages: used.includes(EVIDENCE),
+        derived: used.filter((name) => name !== EVIDENCE),
+      };
+      return { step: 'hydrate', detail, steps: [] };
+    }
+    default:
+      return assertNever(runtime);
+  }
+}
+
+type Retrieval = Extract<GovernedRuntime, { kind: 'retrieval' }>;
+
+function retrieval({ relation, store }: Retrieval, slots: readonly Slot[]): Record<string, unknown> {
+  const { facet, topK, filters, operators, columns } = relation;
+  return {
+    object: `osl.facets.${facet.name}`,
+    version: store?.version ?? 'none is due: no passages',
+    lane: laneOf(relation, store),
+    top_k: stated(topK, slots),
+    max_top_k: facet.maxTopK,
+    // They hold in the store, before the best are taken.
+    metadata_filters: filters.length,
+    ...(store === null ? {} : { row_filter: isFiltered(store.passages.query) ? 'applied' : 'none' }),
+    operators: operators.map((o) => o.operator),
+    columns: columns.map((c) => c.name).filter((name) => !name.startsWith('#')),
+  };
+}
+
+/**
+ * How passages are found: where few are permitted, and where many are. Which of the two it is this time would need a
+ * look at the data, which an explanation does not take.
+ */
+function laneOf({ facet }: Retrieval['relation'], store: GovernedStore | null): unknown {
+  if (facet.lane === 'lexical') return 'exact';
+  const indexed = facet.approximate && (store === null || store.nearest?.byIndex !== null);
+  return { few: 'exact', many: indexed ? 'approximate index' : 'signs, then exact' };
+}
+
+/** A number that the text states; one that comes beside it is not known yet. */
+function stated(expr: Expr, slots: readonly Slot[]): unknown {
+  const slot = expr.kind === 'parameter' ? slots[expr.slot] : undefined;
+  return slot?.kind === 'literal' ? Number(slot.value) : 'a parameter';
+}
+
+function isFiltered(query: Query): boolean {
+  return query.kind === 'select' && query.from?.kind === 'governed' && query.from.filter !== null;
+}
