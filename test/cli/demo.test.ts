@@ -115,7 +115,7 @@ t.test('the demo from its first start to its end', async (t) => {
   await t.test('sample shows rows of an entity and chunks of a facet', async (t) => {
     const as = [...at, '--subject', 'user:analyst'];
     const people = await osl(['sample', ...as, 'person', '--limit', '2']);
-    t.match(people, { code: 0, stdout: /id .*\| email[\s\S]*\[redacted\][\s\S]*\(2 rows\)/ });
+    t.match(people, { code: 0, stdout: /id .*\|\s+email[\s\S]*\[redacted\][\s\S]*\(2 rows\)/ });
     t.equal(people.stderr, 'masked: email\n');
     const json = JSON.parse((await osl(['sample', ...as, '--facet', 'readme', '--json'])).stdout);
     t.match(json, { kind: 'facet', name: 'readme', rows: Array });
