@@ -76,12 +76,12 @@ export class Coverage {
         for (const x of found[a]) for (const y of found[b]) count(this.#pairs, `${a} ${x} × ${b} ${y}`);
       }
     }
-    for (const node of found.node) {
-      for (const mask of found.mask) {
-        for (const join of found.join)
-          for (const union of found.union) count(this.#cells, [node, mask, join, union].join(' × '));
-      }
-    }
+    for (const cell of crossed(found)) count(this.#cells, cell);
+  }
+
+  /** Whether the plan is of a cell that no question has filled. */
+  fills(plan: GovernedPlan, world: World): boolean {
+    return crossed(cellsOf(plan, world)).some((cell) => POSSIBLE.has(cell) && !this.#cells.has(cell));
   }
 
   /** Pairs of cells that no question filled. */
@@ -99,13 +99,21 @@ export class Coverage {
 
   /** Cells of all four axes that no question filled. */
   emptyCells(): readonly string[] {
-    return possibleCells().filter((cell) => !this.#cells.has(cell));
+    return [...POSSIBLE].filter((cell) => !this.#cells.has(cell));
   }
 
   summary(): string {
-    const all = possibleCells().length;
+    const all = POSSIBLE.size;
     return `${all - this.emptyCells().length} of ${all} cells (node × mask × join × union); empty pairs: ${this.emptyPairs().length}`;
   }
+}
+
+const POSSIBLE: ReadonlySet<string> = new Set(possibleCells());
+
+function crossed({ node, mask, join, union }: Cells): readonly string[] {
+  return [...node].flatMap((n) =>
+    [...mask].flatMap((m) => [...join].flatMap((j) => [...union].map((u) => [n, m, j, u].join(' × ')))),
+  );
 }
 
 function possibleCells(): readonly string[] {
