@@ -144,7 +144,9 @@ function licenseOf(json: Json): string | null {
 function classOf(license: string): string {
   const choices = license.split(' OR ').map((id) => {
     if (/^(MIT|ISC|0?BSD|Apache)(-.*)?$/.test(id)) return 'permissive';
-    if (/^(BlueOak-1.0.0|CC0-1.0|CC-BY-[34].0|WTFPL|Unlicense|Python-2.0|PSF-2.0|Zlib|Artistic-2.0)$/.test(id))
+    if (
+      /^(BlueOak-1.0.0|CC0-1.0|CC-BY-[34].0|WTFPL|Unlicense|Python-2.0|PSF-2.0|Zlib|Artistic-2.0)$/.test(id)
+    )
       return 'other';
     if (/^(A|L)?GPL|^MPL|^EPL/.test(id)) return 'copyleft';
     return 'unknown';
