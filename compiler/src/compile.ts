@@ -1,9 +1,11 @@
 import type { Access } from './access.js';
 import { bind, type Features } from './bind/index.js';
+import { bindMetrics } from './bind/metrics/index.js';
 import type { Catalog } from './catalog.js';
 import { queryError } from './errors.js';
 import { type GovernedPlan, govern } from './govern/index.js';
 import { PlanTemplate } from './govern/template.js';
+import type { MetricsRequest } from './metrics-request.js';
 import { parse } from './parse.js';
 import type { ShapedText } from './shape/scan.js';
 import { type TypeName, typeOfOid } from './types.js';
@@ -31,6 +33,20 @@ export function compile(
   options: CompileOptions = {},
 ): GovernedPlan {
   return compiled(text, catalog, access, options).plan;
+}
+
+/**
+ * A metrics question to a governed plan: the query that it means, then as any other.
+ *
+ * @throws QueryError for everything that the caller can mend
+ */
+export function compileMetrics(request: MetricsRequest, catalog: Catalog, access: Access): GovernedPlan {
+  try {
+    const bound = bindMetrics(request, catalog, access);
+    return govern(bound, access, catalog, (hop) => compile(hop, catalog, access));
+  } catch (error) {
+    throw error instanceof RangeError ? queryError('tooDeep', {}) : error;
+  }
 }
 
 export interface Compiled {

@@ -191,6 +191,13 @@ export const ERRORS = Object.freeze({
     message: () => 'a statement names entities or tables, never both',
     hint: () => 'ask about entities in OSL-SQL, and about tables in raw SQL',
   }),
+  unknownDimension: entry<{ dimension: string; near: string | null }>({
+    code: 'E0512',
+    sqlstate: '42703',
+    http: 400,
+    message: (p) => `dimension \`${p.dimension}\` is not declared`,
+    hint: (p) => perhaps(p.near),
+  }),
   mixedBody: entry<Nothing>({
     code: 'E0513',
     sqlstate: '22023',

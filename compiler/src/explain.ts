@@ -75,6 +75,8 @@ function explainFrom(item: FromItem, plan: GovernedPlan): Explanation {
       return explainQuery(item.query, plan);
     case 'cte':
       return step('common table', { table: item.table }, []);
+    case 'spine':
+      return step('periods', { grain: item.grain }, [explainQuery(item.bounds)]);
     case 'runtime':
       return explainRows(item, plan);
     case 'join':

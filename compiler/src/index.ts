@@ -20,7 +20,14 @@ export {
   type Relation,
   type SimpleMetric,
 } from './catalog.js';
-export { ALL_FEATURES, type Compiled, type CompileOptions, compile, compileTemplate } from './compile.js';
+export {
+  ALL_FEATURES,
+  type Compiled,
+  type CompileOptions,
+  compile,
+  compileMetrics,
+  compileTemplate,
+} from './compile.js';
 export { type Emitted, emit } from './emit/index.js';
 export {
   assertNever,
@@ -53,6 +60,8 @@ export { isStored, type StoredName, stored, versionDue } from './govern/stores.j
 export type { PlanTemplate } from './govern/template.js';
 export { type VisibleColumn, visibleColumns } from './govern/visible.js';
 export { GRAINS, type Grain, grainNamed, type Span, windowNamed } from './grain.js';
+export { type Instant, instantNamed } from './instant.js';
+export type { MetricsRequest } from './metrics-request.js';
 export {
   type ArgumentType,
   type DecoderName,

@@ -1,5 +1,6 @@
 import type { Relation } from './catalog.js';
 import type { FunctionDefinition, OperatorDefinition } from './functions/definition.js';
+import type { Grain } from './grain.js';
 import type { RuntimeRelation } from './runtime.js';
 import type { ArrayType, ScalarType, TypeName } from './types.js';
 
@@ -386,12 +387,27 @@ interface JoinOf<Sealed extends boolean, Type extends 'inner' | 'left' | 'full',
 /** `on` holds equalities of sealed keys: the join of OSL-SQL. */
 export type SealedJoin = JoinOf<true, 'inner' | 'left', Operation>;
 
-/** `on` holds any predicates over what the caller is shown: the join of raw SQL, which has no sealed keys. */
+/**
+ * `on` holds any predicates over what the caller is shown: the join of raw SQL, which has no sealed keys, and that of
+ * periods with what happened in them.
+ */
 export type FreeJoin = JoinOf<false, 'inner' | 'left' | 'full', Expr>;
 
 export type Join = SealedJoin | FreeJoin;
 
-export type FromItem = EntityScan | GovernedScan | Derived | CommonTableRef | RuntimeScan | Join;
+/**
+ * The beginning of every period of `grain` from the first to the last, as timestamp `c1`. Metrics only: no caller can
+ * name it. More than 100,000 periods fail with SQLSTATE 22008.
+ */
+export interface Spine {
+  readonly kind: 'spine';
+  readonly id: SourceId;
+  /** One row of two timestamps, the beginnings of the first and the last period; NULL for none. */
+  readonly bounds: Query;
+  readonly grain: Grain;
+}
+
+export type FromItem = EntityScan | GovernedScan | Derived | CommonTableRef | RuntimeScan | Spine | Join;
 
 export interface CommonTable {
   readonly id: number;
@@ -470,8 +486,8 @@ export type Slot =
 /** A literal in Postgres' text format; an array for an IN list. */
 export type LiteralValue = string | readonly (string | null)[];
 
-/** The five forms of OSL-SQL; raw SQL has none of them. */
-export type Form = 'structured' | 'retrieve' | 'traverse' | 'joint' | 'cross_modal' | 'sql';
+/** The five forms of OSL-SQL; raw SQL and a metrics question have none of them. */
+export type Form = 'structured' | 'retrieve' | 'traverse' | 'joint' | 'cross_modal' | 'sql' | 'metrics';
 
 /** A bound query: what the caller asked, resolved, not yet governed. */
 export interface Plan {

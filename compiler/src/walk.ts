@@ -252,6 +252,8 @@ function mapFrom(
     }
     case 'derived':
       return leaf(changed(item, { query: q(item.query) }));
+    case 'spine':
+      return leaf(changed(item, { bounds: q(item.bounds) }));
     case 'entity':
     case 'governed':
     case 'cte':
@@ -288,7 +290,9 @@ function subqueriesOf(query: Query): readonly Query[] {
     case 'select':
       return [
         ...query.with.map((t) => t.query),
-        ...leavesOf(query.from).flatMap((i) => (i.kind === 'derived' ? [i.query] : [])),
+        ...leavesOf(query.from).flatMap((i) =>
+          i.kind === 'derived' ? [i.query] : i.kind === 'spine' ? [i.bounds] : [],
+        ),
         ...queriesInValues(query),
       ];
     default:

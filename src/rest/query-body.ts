@@ -3,6 +3,7 @@ import { queryError } from 'osl-compiler';
 import type { BoundValue } from '../engine/index.js';
 import type { Body } from '../spine/index.js';
 import { type Fields, jsonFields, malformed, noField } from './json-body.js';
+import { METRICS_FIELDS, readMetricsRequest } from './metrics-body.js';
 import { boundParameters } from './parameters.js';
 
 /** What `POST /osl/query` asks for. */
@@ -12,19 +13,6 @@ export interface QueryRequest {
   readonly parameters: readonly BoundValue[];
 }
 
-/** Fields of the metrics shape; the two spellings are those of MetricFlow's clients. */
-const METRICS_FIELDS: ReadonlySet<string> = new Set([
-  'metrics',
-  'group_by',
-  'groupBy',
-  'where',
-  'order_by',
-  'orderBy',
-  'limit',
-  'grain',
-  'timeGranularity',
-  'time_constraint',
-]);
 const SHAPES = ['osql', 'sql', 'metrics'] as const;
 
 /**
@@ -61,9 +49,7 @@ function shapeOf(fields: Fields): (typeof SHAPES)[number] {
 
 function bodyOf(shape: (typeof SHAPES)[number], fields: Fields): Body {
   if (shape === 'metrics') {
-    if (!Array.isArray(fields.get('metrics'))) throw malformed('`metrics` must be an array');
-    const request = Object.fromEntries([...fields].filter(([name]) => METRICS_FIELDS.has(name)));
-    return { kind: 'metrics', request };
+    return { kind: 'metrics', request: readMetricsRequest(fields) };
   }
   const text = fields.get(shape);
   if (typeof text !== 'string') throw malformed(`\`${shape}\` must be a string`);

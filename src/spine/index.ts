@@ -1,10 +1,12 @@
 import { setTimeout } from 'node:timers/promises';
 import {
   type AskedWorld,
+  compileMetrics,
   compileTemplate,
   emit,
   type GovernedPlan,
   InternalError,
+  type MetricsRequest,
   OPERATORS,
   parse,
   QueryError,
@@ -183,6 +185,7 @@ const WIRE_PATIENCE_SECONDS = 1;
 
 /** The governed plan of a question, from the cache where the same, or its like, was asked under the same rights. */
 function planOf(service: Service, caller: Caller, question: Question): GovernedPlan {
+  if (question.body.kind === 'metrics') return metricsPlan(service, caller, question.body.request);
   const { access, manifest } = caller;
   const known = preparedPlan(question);
   // INVARIANT: equal versions and signature mean equal plans; under any others the question is compiled anew.
@@ -209,8 +212,20 @@ function preparedPlan({ prepared, body, parameterOids }: Question): GovernedPlan
   return prepared?.body === body && prepared.parameterOids === parameterOids ? prepared.plan : null;
 }
 
+/** The same for a metrics question. Its canonical text is no statement, so that it must share no key with one. */
+function metricsPlan(service: Service, { access, manifest }: Caller, request: MetricsRequest): GovernedPlan {
+  const rights = `${manifest.catalog.version} ${access.signature} metrics`;
+  return service.plans.planOf(rights, JSON.stringify(request), () => {
+    if (isEmpty(access)) throw queryError('noAccess', {});
+    return { plan: compileMetrics(request, manifest.catalog, access), template: null };
+  });
+}
+
 /** What is compiled, and what its names mean. */
-function statementOf(body: Body): { readonly text: string; readonly world: AskedWorld } {
+function statementOf(body: Exclude<Body, { kind: 'metrics' }>): {
+  readonly text: string;
+  readonly world: AskedWorld;
+} {
   switch (body.kind) {
     case 'osql':
       return { text: body.text, world: 'semantic' };
@@ -219,11 +234,6 @@ function statementOf(body: Body): { readonly text: string; readonly world: Asked
       return { text: body.text, world: 'physical' };
     case 'wire':
       return { text: body.text, world: 'either' };
-    case 'metrics':
-      throw queryError('unresolvable', {
-        detail: 'metrics bodies are not served yet',
-        hint: 'use MEASURE(metric) in OSL-SQL',
-      });
     default: {
       const unknown: never = body;
       throw new InternalError(`unexpected body ${String(unknown)}`);

@@ -1,4 +1,4 @@
-import type { GovernedPlan } from 'osl-compiler';
+import type { GovernedPlan, MetricsRequest } from 'osl-compiler';
 import type { AuditSurface, Identity } from '../../policy/index.js';
 import type { BoundValue, RowSink } from '../engine/index.js';
 
@@ -12,7 +12,7 @@ export type Body =
   | { readonly kind: 'osql'; readonly text: string }
   | { readonly kind: 'sql'; readonly text: string }
   | { readonly kind: 'wire'; readonly text: string }
-  | { readonly kind: 'metrics'; readonly request: Readonly<Record<string, unknown>> };
+  | { readonly kind: 'metrics'; readonly request: MetricsRequest };
 
 /** One call of one caller, from whatever surface. */
 export interface Call {

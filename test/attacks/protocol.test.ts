@@ -581,7 +581,7 @@ t.test('headers and bodies of REST that claim more', async (t) => {
     ['two shapes', { osql: text, sql: 'select ssn from shop.customer' }, 'E0513'],
     ['raw SQL', { sql: 'select ssn from shop.customer' }, 'E0512'],
     ['empty raw SQL', { sql: ' ' }, 'E0246'],
-    ['metrics', { metrics: ['hoard'] }, 'E1001'],
+    ['a metric of what is hidden', { metrics: ['hoard'] }, 'E0512'],
     ['no shape', {}, 'E0513'],
     ['a list', [text], 'E0511'],
     ['a text that is none', { osql: { toString: text } }, 'E0511'],

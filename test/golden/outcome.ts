@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import {
+  type Access,
   compile,
+  compileMetrics,
   emit,
   type GovernedPlan,
   type Position,
@@ -8,6 +10,7 @@ import {
   type Slot,
   valuesOf,
 } from 'osl-compiler';
+import { readMetricsRequest } from '../../src/rest/metrics-body.js';
 import { type Case, field } from './cases.js';
 import { CALLERS, CATALOG, type Caller } from './catalog.js';
 import type { Answer, Engine } from './engine.js';
@@ -23,10 +26,17 @@ export function callerNamed(name: string): Caller {
   return found;
 }
 
+/** A query that is a JSON object is a metrics body. */
+function planOf({ query, world }: Case, access: Access): GovernedPlan {
+  if (!query.startsWith('{')) return compile(query, CATALOG, access, { world });
+  const body: Record<string, unknown> = JSON.parse(query);
+  return compileMetrics(readMetricsRequest(new Map(Object.entries(body))), CATALOG, access);
+}
+
 export async function outcomeOf(golden: Case, engine: Engine): Promise<Outcome> {
   const caller = callerNamed(golden.caller);
   try {
-    const plan = compile(golden.query, CATALOG, caller.access, { world: golden.world });
+    const plan = planOf(golden, caller.access);
     const { sql, slots } = emit(plan);
     const answer = await engine.ask(sql, valuesFor(slots, caller, golden.values));
     return { kind: 'answered', plan, sql, answer };

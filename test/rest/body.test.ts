@@ -66,8 +66,8 @@ const CASES: readonly Case[] = [
   { name: 'blank sql', body: { sql: ' \n' }, status: 400, code: 'E0246' },
   { name: 'a table outside the allowlist', body: { sql: 'TABLE shop.samples' }, status: 403, code: 'E0512' },
   {
-    name: 'a metrics body',
-    body: { metrics: ['revenue'], group_by: ['order__region'] },
+    name: 'a metrics body without an answer',
+    body: { metrics: ['revenue'], group_by: ['product__label'] },
     status: 422,
     code: 'E1001',
   },

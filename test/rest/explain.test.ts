@@ -41,7 +41,8 @@ test('explain', async (t) => {
     for (const [body, code] of [
       [{ sql: 'SELECT 1 FROM shop.samples', explain: true }, 'E0512'],
       [{ sql: '', explain: true }, 'E0246'],
-      [{ metrics: ['revenue'], explain: true }, 'E1001'],
+      [{ metrics: ['revenue'], group_by: ['product__label'], explain: true }, 'E1001'],
+      [{ metrics: ['profit'], explain: true }, 'E0512'],
     ] as const) {
       t.match((await rest.ask('user:ann', body)).json(), { code });
     }

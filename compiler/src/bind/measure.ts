@@ -10,13 +10,17 @@ import type { Location } from './context.js';
 import { type Environment, insideCall } from './environment.js';
 import { bindPredicateNode } from './expression.js';
 import { fanOutOf } from './fan-out.js';
-import { leavesOfMetric, metricAndInputs } from './metrics/inputs.js';
+import { leafUses, metricAndInputs } from './metrics/inputs.js';
 import { isReadable, readableMetrics } from './metrics/readable.js';
 import { aggregateOverItem, filtered, type LeafMetric, metricValue, parsedOnce } from './metrics/value.js';
 import { isMeant, lookUp, referenceOf, type ScopeItem } from './scope.js';
 
 /** `MEASURE(metric) [FILTER (WHERE …)]`: the metric's own aggregate over the entities that the query names. */
 export function bindMeasure(node: FuncCall, env: Environment): Expr {
+  if (env.withinMetric === true) {
+    const hint = 'make a derived metric of them';
+    throw env.ctx.error('unsupported', { construct: 'MEASURE inside of a metric', hint }, node.location);
+  }
   refuseOddities(node, env);
   return measured(metricName(node, env), node, env);
 }
@@ -86,7 +90,7 @@ function measured(name: string, node: FuncCall, env: Environment): Expr {
   const metric = ctx.catalog.metrics.get(name);
   if (metric === undefined || !isInFrom(metric, env) || !isReadable(metric, ctx))
     throw unknownMetric(name, node, env);
-  for (const leaf of leavesOfMetric(metric, ctx.catalog)) refuseMisplaced(metric, leaf, env, node.location);
+  for (const leaf of leafUses(metric, ctx.catalog)) refuseMisplaced(metric, leaf.metric, env, node.location);
   const value = ctx.unplaced(() => metricValue(metric, (leaf, filters) => overFrom(leaf, filters, env), env));
   for (const name of metricAndInputs(metric, ctx.catalog)) ctx.measures(name);
   if (node.agg_filter === undefined) return ctx.at(value, node.location);
@@ -102,7 +106,7 @@ function ofCaller(expr: Expr): Expr {
 
 /** Whether the query names an entity whose rows the metric takes: elsewhere it is as unknown as any other name. */
 function isInFrom(metric: Metric, env: Environment): boolean {
-  return leavesOfMetric(metric, env.ctx.catalog).some((leaf) => itemOf(leaf, env) !== undefined);
+  return leafUses(metric, env.ctx.catalog).some((leaf) => itemOf(leaf.metric, env) !== undefined);
 }
 
 function itemOf(leaf: LeafMetric, env: Environment): ScopeItem | undefined {

@@ -1,4 +1,5 @@
 import { assertNever, InternalError } from '../errors.js';
+import type { Grain } from '../grain.js';
 import type {
   CommonTable,
   Expr,
@@ -9,6 +10,7 @@ import type {
   Select,
   SetOperation,
   SortKey,
+  Spine,
   Values,
 } from '../plan.js';
 import { emitExpr, emitSortKeys } from './expression.js';
@@ -143,6 +145,9 @@ function emitFrom(item: FromItem, w: Writer): void {
     case 'runtime':
       emitRuntime(item, w);
       return;
+    case 'spine':
+      emitSpine(item, w);
+      return;
     case 'join':
       emitJoin(item, w);
       break;
@@ -166,6 +171,32 @@ function emitRuntime(item: RuntimeScan, w: Writer): void {
   const columns = item.columns.map((c) => `${identifier(c.name)} ${c.type}`).join(', ');
   w.write(`pg_catalog.jsonb_to_recordset(${w.parameter(item.slot)}::jsonb) as r${item.id}(${columns})`);
 }
+
+/** A year's steps and those of a quarter are of months. */
+const STEPS: Readonly<Record<Grain, { readonly count: number; readonly unit: string }>> = {
+  second: { count: 1, unit: 'seconds' },
+  minute: { count: 1, unit: 'minutes' },
+  hour: { count: 1, unit: 'hours' },
+  day: { count: 1, unit: 'days' },
+  week: { count: 7, unit: 'days' },
+  month: { count: 1, unit: 'months' },
+  quarter: { count: 3, unit: 'months' },
+  year: { count: 12, unit: 'months' },
+};
+
+/** The last period moves out of all time where there are too many, so that the engine fails and makes none. */
+function emitSpine(item: Spine, w: Writer): void {
+  const { count, unit } = STEPS[item.grain];
+  w.write('(select g as c1 from (');
+  emitQuery(item.bounds, w);
+  const tooLong = `b.c2 - b.c1 > interval '${count * MOST_PERIODS} ${unit}'`;
+  const last = `case when ${tooLong} then b.c2 + interval '300000 years' else b.c2 end`;
+  w.write(
+    `) as b, pg_catalog.generate_series(b.c1, ${last}, interval '${count} ${unit}') as g) as r${item.id}`,
+  );
+}
+
+const MOST_PERIODS = 100_000;
 
 /** Row filter and masked projection; `offset 0` is what keeps the planner from moving predicates below them. */
 function emitScan(scan: GovernedScan, w: Writer): void {

@@ -1,5 +1,5 @@
 import type { LiteralSlots } from '../bind/index.js';
-import type { Expr, Query } from '../plan.js';
+import type { Call, Expr, Query } from '../plan.js';
 import { allQueries, childrenOf, exprsOf, queryOf } from '../walk.js';
 import { cannotFail } from './constants.js';
 
@@ -62,7 +62,7 @@ function isHarmlessNode(e: Expr): boolean {
     case 'cast':
       return e.modifiers.length === 0 && WIDENS.has(`${e.arg.type} ${e.type}`);
     case 'call':
-      return CALLS.has(e.definition.name);
+      return CALLS.has(e.definition.name) || isInFixedZone(e);
     case 'base':
     case 'literal':
     case 'subscript':
@@ -80,6 +80,11 @@ function isHarmlessNode(e: Expr): boolean {
   }
 }
 
+/** A moment as the clock of a zone that the plan itself names shows it. */
+function isInFixedZone({ definition, args }: Call): boolean {
+  return definition.name === 'timezone' && args[0]?.kind === 'structural';
+}
+
 const WIDENS: ReadonlySet<string> = new Set([
   'int2 int4',
   'int2 int8',
@@ -92,5 +97,6 @@ const WIDENS: ReadonlySet<string> = new Set([
   'int8 float8',
   'float4 float8',
   'date timestamp',
+  'timestamp date',
   'date timestamptz',
 ]);

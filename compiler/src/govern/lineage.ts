@@ -29,6 +29,7 @@ export class Lineage {
   ): void {
     if (leaf.kind === 'entity' || leaf.kind === 'governed') this.#scans.set(leaf.id, leaf);
     else if (leaf.kind === 'derived') this.#queries.set(leaf.id, leaf.query);
+    else if (leaf.kind === 'spine') this.#queries.set(leaf.id, leaf.bounds);
     else if (leaf.kind === 'cte') refs.push({ id: leaf.id, table: leaf.table });
     else this.#runtime.add(leaf.id);
   }

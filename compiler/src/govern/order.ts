@@ -24,6 +24,7 @@ export function breakTies(root: Query, accesses: ScanAccesses): Query {
   );
   const keysOf: KeysOf = (item) => {
     if (item.kind === 'derived') return everyColumn(item.id, item.query);
+    if (item.kind === 'spine') return everyColumn(item.id, item.bounds).slice(0, 1);
     if (item.kind === 'cte') return everyColumn(item.id, tables.get(item.table));
     if (item.kind === 'runtime') {
       const ordinal = item.columns.find((c) => c.name === ORDINAL);

@@ -10,18 +10,24 @@ import { verifyMinima } from './verify-minimum.js';
  * @throws InternalError; a caller's mistake cannot cause one
  */
 export function verify(root: Query, slots: readonly Slot[], form: Form): void {
-  if (form !== 'sql') verifySealed(root);
+  if (form !== 'sql') verifyJoins(root, form);
   verifyQuery(root, slots, new Map(), new Map());
   verifyMinima(root);
 }
 
-/** Raw SQL joins freely; no form of OSL-SQL does. */
-function verifySealed(root: Query): void {
-  const sealed = (item: FromItem | null): boolean =>
-    item?.kind !== 'join' || (item.sealed && sealed(item.left) && sealed(item.right));
-  if (!allQueries(root).every((q) => q.kind !== 'select' || sealed(q.from)))
+/** Raw SQL joins freely, a metrics question what it has already grouped; no form of OSL-SQL does. */
+function verifyJoins(root: Query, form: Form): void {
+  const sound = (item: FromItem | null): boolean =>
+    item?.kind !== 'join' ||
+    ((item.sealed || (form === 'metrics' && leavesOf(item).every((l) => COMPUTED.has(l.kind)))) &&
+      sound(item.left) &&
+      sound(item.right));
+  if (!allQueries(root).every((q) => q.kind !== 'select' || sound(q.from)))
     throw new InternalError('a join on no sealed key');
 }
+
+/** What is made of scans, and is none. */
+const COMPUTED: ReadonlySet<FromItem['kind']> = new Set<FromItem['kind']>(['derived', 'cte', 'spine']);
 
 type Offered = ReadonlyMap<SourceId, ReadonlySet<string>>;
 type Tables = ReadonlyMap<number, Query>;
@@ -63,6 +69,9 @@ function verifyLeaf(
       if (table === undefined) throw new InternalError(`common table ${leaf.table} is not in scope`);
       return positions(table);
     }
+    case 'spine':
+      verifyQuery(leaf.bounds, slots, new Map(), tables);
+      return new Set(['c1']);
     case 'runtime':
       return new Set(leaf.columns.map((c) => c.name));
     default: {

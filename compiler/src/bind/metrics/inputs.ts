@@ -1,6 +1,5 @@
-import type { Node } from '@pgsql/types';
 import type { Catalog, Metric } from '../../catalog.js';
-import { stringOf } from '../ast.js';
+import { namesIn } from './tree.js';
 import { type LeafMetric, metricNamed, parsedOnce } from './value.js';
 
 /**
@@ -25,10 +24,28 @@ export function inputsOf(metric: Metric): readonly string[] {
   }
 }
 
+/** A leaf, and the filters that ratios on the way to it add. */
+export interface LeafUse {
+  readonly metric: LeafMetric;
+  readonly filters: readonly string[];
+}
+
 /** The metrics below `metric` that look at rows themselves, `metric` where it is one. The manifest has no circles. */
-export function leavesOfMetric(metric: Metric, catalog: Catalog): readonly LeafMetric[] {
-  if (metric.type === 'simple' || metric.type === 'cumulative') return [metric];
-  return inputsOf(metric).flatMap((name) => leavesOfMetric(metricNamed(name, catalog), catalog));
+export function leafUses(
+  metric: Metric,
+  catalog: Catalog,
+  filters: readonly string[] = [],
+): readonly LeafUse[] {
+  if (metric.type === 'simple' || metric.type === 'cumulative') return [{ metric, filters }];
+  if (metric.type === 'derived')
+    return inputsOf(metric).flatMap((name) => leafUses(metricNamed(name, catalog), catalog, filters));
+  return [metric.numerator, metric.denominator].flatMap((input) =>
+    leafUses(
+      metricNamed(input.metric, catalog),
+      catalog,
+      input.filter === null ? filters : [...filters, input.filter],
+    ),
+  );
 }
 
 /** `metric` and every metric below it. */
@@ -37,21 +54,4 @@ export function metricAndInputs(metric: Metric, catalog: Catalog): readonly stri
     metric.name,
     ...inputsOf(metric).flatMap((name) => metricAndInputs(metricNamed(name, catalog), catalog)),
   ];
-}
-
-/** The names of columns anywhere in a tree; the parser's nodes are plain objects and arrays. */
-function namesIn(node: Node): readonly string[] {
-  const names: string[] = [];
-  const visit = (value: unknown): void => {
-    if (typeof value !== 'object' || value === null) return;
-    if ('ColumnRef' in value)
-      names.push(nameOf(value as Extract<Node, { ColumnRef: unknown }>)); // by its only key
-    else for (const member of Object.values(value)) visit(member);
-  };
-  visit(node);
-  return names;
-}
-
-function nameOf(node: Extract<Node, { ColumnRef: unknown }>): string {
-  return (node.ColumnRef.fields ?? []).map(stringOf).join('.');
 }

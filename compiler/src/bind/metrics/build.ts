@@ -1,0 +1,141 @@
+import { InternalError } from '../../errors.js';
+import { resolveFunction } from '../../functions/index.js';
+import type { CommonTable, Expr, FromItem, Query, Select } from '../../plan.js';
+import { columnsOf } from '../../walk.js';
+import { infix } from '../a-expr.js';
+import { coerce } from '../coerce.js';
+import type { BindContext } from '../context.js';
+
+/** Pieces of the IR as metrics need them. */
+
+const NONE = Object.freeze([]);
+
+/** A SELECT of what is given, and of nothing else. */
+export function select(parts: Partial<Omit<Select, 'kind'>> & Pick<Select, 'outputs'>): Select {
+  return Object.freeze({
+    kind: 'select',
+    with: NONE,
+    from: null,
+    where: NONE,
+    grouped: false,
+    groupBy: NONE,
+    having: NONE,
+    distinct: false,
+    distinctOn: NONE,
+    orderBy: NONE,
+    limit: null,
+    offset: null,
+    ...parts,
+  } satisfies Select);
+}
+
+/** Outputs that nothing names: only their positions count. */
+export function unnamed(exprs: readonly Expr[]): Select['outputs'] {
+  return Object.freeze(exprs.map((expr, i) => Object.freeze({ name: `c${i + 1}`, expr })));
+}
+
+/** A query as a FROM item, with a reference to each of its columns. */
+export interface Rows {
+  readonly item: FromItem;
+  readonly columns: readonly Expr[];
+}
+
+export function derived(query: Query, ctx: BindContext): Rows {
+  const id = ctx.nextSource();
+  return { item: Object.freeze({ kind: 'derived', id, query }), columns: references(id, query) };
+}
+
+/** One use of a common table. */
+export function tableRows(table: CommonTable, ctx: BindContext): Rows {
+  const id = ctx.nextSource();
+  const item = Object.freeze({ kind: 'cte', id, table: table.id } as const);
+  return { item, columns: references(id, table.query) };
+}
+
+function references(source: number, query: Query): readonly Expr[] {
+  return columnsOf(query).map(({ type }, i) =>
+    Object.freeze({ kind: 'column', source, name: `c${i + 1}`, type }),
+  );
+}
+
+/** Both sides of each pair of rows for which `on` holds. */
+export function joinedOn(left: FromItem, right: FromItem, on: readonly Expr[]): FromItem {
+  return Object.freeze({
+    kind: 'join',
+    sealed: false,
+    type: 'inner',
+    left,
+    right,
+    on: Object.freeze([...on]),
+  });
+}
+
+/** All rows of all `queries`, whose columns have the same types. */
+export function allRowsOf(queries: readonly [Query, ...Query[]]): Query {
+  const [first, ...rest] = queries;
+  return rest.reduce(
+    (left, right) =>
+      Object.freeze({
+        kind: 'set_operation',
+        with: NONE,
+        operator: 'union',
+        all: true,
+        left,
+        right,
+        columns: columnsOf(first),
+        orderBy: NONE,
+        limit: null,
+        offset: null,
+      }),
+    first,
+  );
+}
+
+export function call(name: string, args: readonly Expr[], ctx: BindContext): Expr {
+  const { definition, argumentTypes, result } = overload(name, args);
+  const converted = args.map((a, i) => coerce(a, argumentTypes[i] ?? a.type, ctx));
+  return Object.freeze({ kind: 'call', definition, args: Object.freeze(converted), type: result });
+}
+
+/** `name(args)` as an aggregate, over the rows for which `filter` holds. */
+export function aggregate(name: string, args: readonly Expr[], filter: Expr | null, ctx: BindContext): Expr {
+  const { definition, argumentTypes, result } = overload(name, args);
+  const converted = args.map((a, i) => coerce(a, argumentTypes[i] ?? a.type, ctx));
+  return Object.freeze({
+    kind: 'aggregate',
+    definition,
+    args: Object.freeze(converted),
+    distinct: false,
+    filter,
+    orderBy: NONE,
+    metric: null,
+    type: result,
+  });
+}
+
+function overload(name: string, args: readonly Expr[]) {
+  const types = args.map((a) => a.type);
+  const found = resolveFunction(name, types);
+  if (typeof found === 'string') throw new InternalError(`${name}(${types.join(', ')}) is ${found}`);
+  return found;
+}
+
+export function operation(name: string, left: Expr, right: Expr, ctx: BindContext): Expr {
+  return infix(name, left, right, undefined, ctx);
+}
+
+export function cast(arg: Expr, type: Expr['type']): Expr {
+  if (arg.type === type) return arg;
+  return Object.freeze({ kind: 'cast', arg, type, modifiers: NONE, leakproof: false });
+}
+
+/** A literal that is part of the plan's shape. */
+export function structural(text: string): Expr {
+  return Object.freeze({ kind: 'structural', text, type: 'text' });
+}
+
+export function both(left: Expr, right: Expr | null): Expr {
+  return right === null
+    ? left
+    : Object.freeze({ kind: 'and', args: Object.freeze([left, right]), type: 'bool' });
+}

@@ -1,0 +1,58 @@
+import { InternalError } from '../../errors.js';
+import { resolveFunction } from '../../functions/index.js';
+import type { Expr, Query, Select } from '../../plan.js';
+import { isArray, type TypeName } from '../../types.js';
+import type { BindContext } from '../context.js';
+import { aggregate, allRowsOf, cast, derived, select, unnamed } from './build.js';
+
+/** What the outermost SELECT has beside its rows. */
+export type Outermost = Pick<Select, 'outputs'> & Partial<Pick<Select, 'having' | 'orderBy' | 'limit'>>;
+
+/** The keys and figures of all parts, as expressions of one SELECT. */
+export interface Answer {
+  readonly keys: readonly Expr[];
+  readonly values: ReadonlyMap<string, Expr>;
+  query(more: Outermost): Query;
+}
+
+/**
+ * One answer of several parts: their results one below the other, then grouped by the keys again, where each figure
+ * has at most one row. NULL is a key like any other, so nothing is lost and nothing is counted twice.
+ */
+export function combined(parts: readonly [Answer, ...Answer[]], ctx: BindContext): Answer {
+  const [first, ...rest] = parts;
+  if (rest.length === 0) return first;
+  const leaves = parts.flatMap((p) => [...p.values].map(([key, { type }]) => ({ key, type })));
+  const queries = parts.map((part) => {
+    const values = leaves.map(({ key, type }) => part.values.get(key) ?? nothing(type));
+    return part.query({ outputs: unnamed([...part.keys, ...values]) });
+  });
+  const [query, ...others] = queries;
+  if (query === undefined) throw new InternalError('an answer has a part');
+  const rows = derived(allRowsOf([query, ...others]), ctx);
+  const width = first.keys.length;
+  const keys = rows.columns.slice(0, width);
+  const values = leaves.map(({ key }, i): [string, Expr] => [key, onlyOne(rows.columns[width + i], ctx)]);
+  return {
+    keys,
+    values: new Map(values),
+    query: (more) => select({ from: rows.item, grouped: true, groupBy: keys, ...more }),
+  };
+}
+
+function nothing(type: TypeName): Expr {
+  return Object.freeze({ kind: 'null', type });
+}
+
+/** The one value of `column` in a group that is not NULL. */
+function onlyOne(column: Expr | undefined, ctx: BindContext): Expr {
+  if (column === undefined) throw new InternalError('a figure has a column');
+  if (typeof resolveFunction('max', [column.type]) !== 'string')
+    return cast(aggregate('max', [column], null, ctx), column.type);
+  if (column.type === 'bool') return aggregate('bool_or', [column], null, ctx);
+  const present: Expr = Object.freeze({ kind: 'null_test', arg: column, negated: true, type: 'bool' });
+  const all = aggregate('array_agg', [column], present, ctx);
+  const index = ctx.constant('1', 'int4');
+  if (isArray(column.type)) throw new InternalError(`a figure of type ${column.type}`);
+  return Object.freeze({ kind: 'subscript', arg: all, index, type: column.type });
+}

@@ -1,0 +1,238 @@
+import type { CumulativeMetric } from '../../catalog.js';
+import { GRAINS, type Grain, isOfDays, type Span } from '../../grain.js';
+import type { CommonTable, Expr, FromItem, Query } from '../../plan.js';
+import type { BindContext } from '../context.js';
+import {
+  aggregate,
+  allRowsOf,
+  call,
+  derived,
+  joinedOn,
+  operation,
+  type Rows,
+  select,
+  tableRows,
+  unnamed,
+} from './build.js';
+import { type Key, timeOf, valueOfKey } from './dimensions.js';
+import { type Leaf, unknownMetric } from './leaves.js';
+import { type Asked, asUnknown, type Part, rowConditions, sourceOf } from './part.js';
+import { type Deferred, deferred } from './partial.js';
+import { aggregating } from './readable.js';
+import type { Source } from './source.js';
+import { interval, inUtc, notAfter, shownPeriod, truncated } from './time.js';
+import { aggregateOverItem, metricNamed, metricValue } from './value.js';
+
+/**
+ * A cumulative metric: for every period from the first to the last, and every combination of the other keys, its base
+ * metric over the rows before the period's end. Rows outside of all time (NULL, infinity) are in no period.
+ */
+export function cumulativePart(leaf: Leaf, asked: Asked, ctx: BindContext): Part {
+  const { metric } = leaf;
+  if (metric.type !== 'cumulative') throw unknownMetric(leaf.asked, ctx);
+  const grain = grainOf(leaf, asked, ctx);
+  const source = sourceOf(metric.entity, leaf.asked, ctx);
+  const time = asUnknown(leaf.asked, ctx, () => timeOf(source, leaf.asked, ctx));
+  const base = deferred(
+    asUnknown(leaf.asked, ctx, () => baseValue(leaf, metric, source, ctx)),
+    ctx,
+  );
+  const others = asked.keys.filter((k) => k.dimension.kind !== 'metric_time');
+  const facts = table(factsQuery(base, time, others, grain, leaf, asked, source, ctx), ctx);
+  const periods = table(periodsQuery(facts, grain, asked, ctx), ctx);
+  const rows = derived(
+    allRowsOf([
+      everyPeriod(periods, facts, others.length, base.inputs, ctx),
+      factsOfPeriods(periods, facts, metric.span, grain, ctx),
+    ]),
+    ctx,
+  );
+  const [period, ...rest] = rows.columns;
+  const taken = rest.at(-1);
+  if (period === undefined || taken === undefined) throw unknownMetric(leaf.asked, ctx);
+  const keys = asked.keys.map((key) => {
+    if (key.dimension.kind === 'metric_time') return shownPeriod(period, grain);
+    return rest[others.indexOf(key)] ?? period;
+  });
+  return {
+    keys,
+    values: new Map([[leaf.key, base.value(rest.slice(others.length, -1), taken)]]),
+    query: (more) =>
+      select({
+        with: Object.freeze([facts, periods]),
+        from: rows.item,
+        grouped: true,
+        groupBy: Object.freeze([period, ...rest.slice(0, others.length)]),
+        ...more,
+      }),
+  };
+}
+
+/** The grain of the periods; a running total has none without. */
+function grainOf(leaf: Leaf, asked: Asked, ctx: BindContext): Grain {
+  const times = asked.keys.filter((k) => k.dimension.kind === 'metric_time');
+  const [only] = times;
+  const refuse = (detail: string, hint: string) =>
+    ctx.error('unresolvable', { detail: `metric \`${leaf.asked}\` ${detail}`, hint }, undefined);
+  if (only?.grain === undefined || only.grain === null || times.length > 1) {
+    throw refuse('is cumulative, which needs one `metric_time` to group by', 'group by metric_time__day');
+  }
+  const entity = leaf.metric.entity;
+  const time = ctx.catalog.relations.get(entity)?.timeDimension;
+  const onTime = asked.conditions
+    .flatMap((c) => [...c.terms.values()])
+    .some(
+      (term) =>
+        term.kind === 'key' &&
+        (term.key.dimension.kind === 'metric_time' ||
+          (term.key.dimension.relation.name === entity && term.key.dimension.column.name === time)),
+    );
+  if (onTime)
+    throw refuse(
+      'is cumulative, so that a `where` on its time would leave out what came before',
+      'use `time_constraint`',
+    );
+  return only.grain;
+}
+
+function baseValue(leaf: Leaf, metric: CumulativeMetric, source: Source, ctx: BindContext): Expr {
+  const env = aggregating([source.root], ctx);
+  return ctx.unplaced(() =>
+    metricValue(
+      metricNamed(metric.metric, ctx.catalog),
+      (base, filters) => {
+        if (base.type !== 'simple') throw unknownMetric(leaf.asked, ctx);
+        return aggregateOverItem(base, filters, source.root, env);
+      },
+      env,
+      leaf.filters,
+    ),
+  );
+}
+
+function table(query: Query, ctx: BindContext): CommonTable {
+  return Object.freeze({ id: ctx.nextTable(), query, materialized: true });
+}
+
+/** The visible rows with their time and what the metric needs of them, grouped where that changes nothing. */
+function factsQuery(
+  base: Deferred,
+  time: Expr,
+  others: readonly Key[],
+  grain: Grain,
+  leaf: Leaf,
+  asked: Asked,
+  source: Source,
+  ctx: BindContext,
+): Query {
+  const { metric } = leaf;
+  const unit = metric.type === 'cumulative' ? unitOf(metric.span, grain) : grain;
+  const at = base.grouped ? truncated(inUtc(time, ctx), unit, ctx) : inUtc(time, ctx);
+  const keys = others.map((k) => valueOfKey(k, source, leaf.asked, ctx));
+  const end = asked.timeConstraint?.end ?? null;
+  const where = [
+    call('isfinite', [time], ctx),
+    ...rowConditions(asked, source, leaf.asked, ctx),
+    ...(end === null ? [] : [notAfter(time, end, ctx)]),
+  ];
+  return select({
+    from: source.from,
+    where: Object.freeze(where),
+    grouped: base.grouped,
+    groupBy: base.grouped ? Object.freeze([at, ...keys]) : Object.freeze([]),
+    outputs: unnamed([at, ...keys, ...base.inputs]),
+  });
+}
+
+/** The longest unit such that no span and no period begins or ends inside of one. */
+function unitOf(span: Span, grain: Grain): Grain {
+  if (span.kind === 'unbounded') return grain;
+  const other = span.kind === 'window' ? span.unit : span.grain;
+  const finest = GRAINS.indexOf(grain) < GRAINS.indexOf(other) ? grain : other;
+  return isOfDays(finest) ? 'day' : finest;
+}
+
+/** The beginning of every period from the first to the last: of `time_constraint`, or of the visible rows. */
+function periodsQuery(facts: CommonTable, grain: Grain, asked: Asked, ctx: BindContext): Query {
+  const { item, columns } = tableRows(facts, ctx);
+  const [at] = columns;
+  if (at === undefined) throw new TypeError('facts have a time');
+  const { start, end } = asked.timeConstraint ?? { start: null, end: null };
+  const first = start === null ? aggregate('min', [at], null, ctx) : ctx.constant(start.text, 'timestamp');
+  const last = end === null ? aggregate('max', [at], null, ctx) : ctx.constant(end.text, 'timestamp');
+  const outputs = unnamed([first, last].map((t) => truncated(t, grain, ctx)));
+  // Without an aggregate there would be a row of bounds, and so a spine, for every fact.
+  const known = start !== null && end !== null;
+  const bounds = known ? select({ outputs }) : select({ from: item, grouped: true, outputs });
+  const id = ctx.nextSource();
+  const spine: FromItem = Object.freeze({ kind: 'spine', id, bounds, grain });
+  const period: Expr = Object.freeze({ kind: 'column', source: id, name: 'c1', type: 'timestamp' });
+  return select({ from: spine, outputs: unnamed([period]) });
+}
+
+/** Each period with each combination of the other keys, though nothing happened in it. */
+function everyPeriod(
+  periods: CommonTable,
+  facts: CommonTable,
+  others: number,
+  inputs: readonly Expr[],
+  ctx: BindContext,
+): Query {
+  const period = tableRows(periods, ctx);
+  const known = tableRows(facts, ctx);
+  const combinations = select({
+    from: known.item,
+    distinct: true,
+    outputs: unnamed(known.columns.slice(1, 1 + others)),
+  });
+  const keys: Rows | null = others === 0 ? null : derived(combinations, ctx);
+  const nothing = inputs.map(({ type }): Expr => Object.freeze({ kind: 'null', type }));
+  return select({
+    from: keys === null ? period.item : joinedOn(period.item, keys.item, []),
+    outputs: unnamed([...period.columns, ...(keys?.columns ?? []), ...nothing, truth(false)]),
+  });
+}
+
+/** Each period with the rows that its span takes. */
+function factsOfPeriods(
+  periods: CommonTable,
+  facts: CommonTable,
+  span: Span,
+  grain: Grain,
+  ctx: BindContext,
+): Query {
+  const period = tableRows(periods, ctx);
+  const fact = tableRows(facts, ctx);
+  const [begin] = period.columns;
+  const [at, ...rest] = fact.columns;
+  if (begin === undefined || at === undefined) throw new TypeError('periods and facts have a time');
+  const end = operation('+', begin, interval(1, grain, ctx), ctx);
+  const from = beginOfSpan(span, end, ctx);
+  const on = [operation('<', at, end, ctx), ...(from === null ? [] : [operation('>=', at, from, ctx)])];
+  return select({
+    from: joinedOn(period.item, fact.item, on),
+    outputs: unnamed([begin, ...rest, truth(true)]),
+  });
+}
+
+function beginOfSpan(span: Span, end: Expr, ctx: BindContext): Expr | null {
+  switch (span.kind) {
+    case 'unbounded':
+      return null;
+    case 'window':
+      return operation('-', end, interval(span.count, span.unit, ctx), ctx);
+    case 'to_date': {
+      // The last moment of the period decides which month, say, a week is of.
+      const last = operation('-', end, ctx.constant('1 microsecond', 'interval'), ctx);
+      return truncated(last, span.grain, ctx);
+    }
+    default: {
+      const unknown: never = span;
+      return unknown;
+    }
+  }
+}
+
+function truth(value: boolean): Expr {
+  return Object.freeze({ kind: 'boolean', value, type: 'bool' });
+}

@@ -1,0 +1,182 @@
+import type { Access } from '../../access.js';
+import type { Catalog, Metric } from '../../catalog.js';
+import { InternalError, queryError } from '../../errors.js';
+import type { MetricsRequest } from '../../metrics-request.js';
+import type { Expr, Query, SortKey } from '../../plan.js';
+import { BindContext } from '../context.js';
+import type { BoundPlan } from '../index.js';
+import { withUsedColumns } from '../query.js';
+import { type Answer, combined } from './combine.js';
+import { cumulativePart } from './cumulative.js';
+import { type Key, keyOf, sameKey } from './dimensions.js';
+import { metricAndInputs } from './inputs.js';
+import { leafKey, leavesOf, metricCalled } from './leaves.js';
+import { dimensionNamed } from './names.js';
+import { type Asked, type Part, simplePart } from './part.js';
+import { aggregating } from './readable.js';
+import { metricValue } from './value.js';
+import { type Condition, conditionsOf, predicateOf } from './where.js';
+
+/** Figures that one question may come to: each is a column of the statement. */
+const MOST_LEAVES = 500;
+
+/**
+ * A metrics question as the query that it means. Each entity's rows are aggregated by themselves, each row once, and
+ * only the results meet.
+ *
+ * @throws QueryError E0511, E0512, E1001, E2101
+ */
+export function bindMetrics(request: MetricsRequest, catalog: Catalog, access: Access): BoundPlan {
+  const features = { scalarSubqueries: false, setOperations: true };
+  const ctx = new BindContext({ original: '', quoted: [] }, catalog, access, features, []);
+  const fallback = request.grain ?? 'day';
+  const asked = request.metrics.map(({ name, alias }) => {
+    const metric = metricCalled(name, ctx);
+    return { metric, name: alias ?? metric.name };
+  });
+  const conditions = conditionsOf(request.where, fallback, ctx);
+  const metrics = [...asked.map((a) => a.metric), ...testedMetrics(conditions, ctx)];
+  const keys = request.groupBy.map((g) => keyOf(dimensionNamed(g.name, ctx), g.grain, fallback, ctx));
+  const { timeConstraint } = request;
+  const onRows = conditions.filter((c) => !isOnGroups(c));
+  const answer = combined(partsOf(metrics, { keys, conditions: onRows, timeConstraint }, ctx), ctx);
+  const outputs: readonly Shown[] = [
+    ...answer.keys.map((expr, i) => shownKey(expr, keys[i])),
+    ...asked.map(({ metric, name }) => ({
+      name,
+      expr: figure(metric, answer, ctx),
+      names: [name, metric.name],
+    })),
+  ];
+  refuseTwice(outputs, ctx);
+  const query = answer.query({
+    outputs: Object.freeze(outputs.map(({ name, expr }) => Object.freeze({ name, expr }))),
+    having: Object.freeze(conditions.filter(isOnGroups).map((c) => onGroups(c, keys, answer, ctx))),
+    orderBy: orderOf(request.orderBy, outputs, ctx),
+    limit: request.limit === null ? null : ctx.constant(String(request.limit), 'int8'),
+  });
+  for (const name of metrics.flatMap((m) => metricAndInputs(m, catalog))) ctx.measures(name);
+  return finished(query, outputs, ctx);
+}
+
+/** An output, with what `order_by` may call it. */
+interface Shown {
+  readonly name: string;
+  readonly expr: Expr;
+  readonly names: readonly string[];
+}
+
+function shownKey(expr: Expr, key: Key | undefined): Shown {
+  const name = key?.name ?? '';
+  return { name, expr, names: [name, key?.dimension.shown ?? name] };
+}
+
+function isOnGroups(condition: Condition): boolean {
+  return [...condition.terms.values()].some((t) => t.kind === 'metric');
+}
+
+/** The metrics that conditions compare, asked for or not. */
+function testedMetrics(conditions: readonly Condition[], ctx: BindContext): readonly Metric[] {
+  const terms = conditions.flatMap((c) => [...c.terms.values()]);
+  return terms.flatMap((t) => (t.kind === 'metric' ? [metricCalled(t.name, ctx)] : []));
+}
+
+/** A part for the simple metrics of each entity, and one for each cumulative metric. */
+function partsOf(metrics: readonly Metric[], asked: Asked, ctx: BindContext): readonly [Part, ...Part[]] {
+  const leaves = leavesOf(metrics, ctx.catalog);
+  if (leaves.length > MOST_LEAVES)
+    throw queryError('tooLarge', { what: 'the number of figures', limit: MOST_LEAVES });
+  const simple = leaves.filter((l) => l.metric.type === 'simple');
+  const entities = [...new Set(simple.map((l) => l.metric.entity))];
+  const [first, ...rest] = [
+    ...entities.map((e) =>
+      simplePart(
+        simple.filter((l) => l.metric.entity === e),
+        asked,
+        ctx,
+      ),
+    ),
+    ...leaves.filter((l) => l.metric.type === 'cumulative').map((l) => cumulativePart(l, asked, ctx)),
+  ];
+  if (first === undefined) throw queryError('malformedBody', { detail: '`metrics` is empty' });
+  return [first, ...rest];
+}
+
+/** The value of `metric` made of the answer's figures. */
+function figure(metric: Metric, answer: Answer, ctx: BindContext): Expr {
+  const leaf = (name: string, filters: readonly string[]): Expr => {
+    const value = answer.values.get(leafKey(name, filters));
+    if (value === undefined) throw new InternalError(`metric ${name} was not computed`);
+    return value;
+  };
+  return ctx.unplaced(() => metricValue(metric, (m, filters) => leaf(m.name, filters), aggregating([], ctx)));
+}
+
+/** A condition on the groups: it compares metrics, and what the answer is grouped by. */
+function onGroups(condition: Condition, keys: readonly Key[], answer: Answer, ctx: BindContext): Expr {
+  return predicateOf(
+    condition,
+    (term) => {
+      if (term.kind === 'metric') return figure(metricCalled(term.name, ctx), answer, ctx);
+      const value = answer.keys[keys.findIndex((k) => sameKey(k, term.key))];
+      if (value !== undefined) return value;
+      const construct = `\`${term.key.name}\` beside a metric in \`where\``;
+      const hint = 'group by it, or write it as a condition of its own';
+      throw ctx.error('unsupported', { construct, hint }, undefined);
+    },
+    ctx,
+  );
+}
+
+function refuseTwice(outputs: readonly Shown[], ctx: BindContext): void {
+  const seen = new Set<string>();
+  for (const { name } of outputs) {
+    if (seen.has(name.toLowerCase())) {
+      const detail = `the answer would have two columns \`${name}\``;
+      throw ctx.error('typeMismatch', { detail, hint: 'give a metric an alias' }, undefined);
+    }
+    seen.add(name.toLowerCase());
+  }
+}
+
+function orderOf(
+  wanted: MetricsRequest['orderBy'],
+  outputs: readonly Shown[],
+  ctx: BindContext,
+): readonly SortKey[] {
+  return Object.freeze(
+    wanted.map(({ name, grain, descending }) => {
+      const lower = (grain === null ? name : `${name}__${grain}`).toLowerCase();
+      const by = outputs.findIndex((o) => o.names.some((n) => n.toLowerCase() === lower)) + 1;
+      if (by === 0) {
+        const hint = 'order by a metric or a dimension that the question asks for';
+        throw ctx.error(
+          'typeMismatch',
+          { detail: '`order_by` names what the answer has not', hint },
+          undefined,
+        );
+      }
+      return Object.freeze({ by, descending, nullsFirst: descending });
+    }),
+  );
+}
+
+function finished(query: Query, outputs: readonly Shown[], ctx: BindContext): BoundPlan {
+  const complete = withUsedColumns(query, ctx);
+  const columns = outputs.map(({ name, expr }) => Object.freeze({ name, type: expr.type }));
+  const rest = ctx.finish();
+  if (rest.clientTypes.length > 0) {
+    const hint = 'write the value into the condition';
+    throw ctx.error('unsupported', { construct: '`$n` in a metrics body', hint }, undefined);
+  }
+  return Object.freeze({
+    form: 'metrics',
+    query: complete,
+    runtime: Object.freeze([]),
+    columns: Object.freeze(columns),
+    // There is no one text to point into.
+    positionOf: () => null,
+    positionOfSource: () => null,
+    ...rest,
+  });
+}

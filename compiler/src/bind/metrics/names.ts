@@ -1,0 +1,176 @@
+import type { Catalog, Relation } from '../../catalog.js';
+import { type Grain, grainNamed } from '../../grain.js';
+import { nearest } from '../../text.js';
+import type { BindContext } from '../context.js';
+import { columnsFor, type ScopeColumn } from '../scope.js';
+import { stepsFrom } from './routes.js';
+
+/** One part of the way to a dimension: an entity, by whichever way is shortest, or a relationship. */
+export type Link =
+  | { readonly kind: 'entity'; readonly entity: string }
+  | { readonly kind: 'relationship'; readonly name: string; readonly from: string; readonly to: string };
+
+/** What a name means, whichever metric it is asked of. */
+export type Dimension =
+  | { readonly kind: 'metric_time'; readonly shown: string }
+  | {
+      readonly kind: 'column';
+      /** In declared spelling, without the grain. */
+      readonly shown: string;
+      readonly links: readonly Link[];
+      readonly relation: Relation;
+      readonly column: ScopeColumn;
+    };
+
+/** A dimension, and the grain that its name ends with. */
+export interface NamedDimension {
+  readonly dimension: Dimension;
+  readonly grain: Grain | null;
+}
+
+const METRIC_TIME = 'metric_time';
+
+/**
+ * The dimension that `name` means: `metric_time`, `entity__column`, an entity (its key), or any of them with
+ * `__grain`. Relationships may stand for entities, and several may follow each other. Case does not count.
+ *
+ * @throws QueryError E0512 for what this caller does not know
+ */
+export function dimensionNamed(name: string, ctx: BindContext): NamedDimension {
+  const words = name.toLowerCase().split('__');
+  if (words[0] === METRIC_TIME && words.length <= 2) {
+    const grain = words[1] === undefined ? null : grainNamed(words[1]);
+    if (words.length === 1 || grain !== null)
+      return { dimension: { kind: 'metric_time', shown: METRIC_TIME }, grain };
+  }
+  const found = resolved(words, [], null, ctx);
+  if (found === null) throw unknownDimension(name, words, ctx);
+  return found;
+}
+
+/** Tries `words` as a column of `at`, then as a further link. A name may hold `__` itself, so all cuts are tried. */
+function resolved(
+  words: readonly string[],
+  links: readonly Link[],
+  at: Relation | null,
+  ctx: BindContext,
+): NamedDimension | null {
+  if (links.length > MOST_LINKS) return null;
+  const here = at === null ? null : asColumn(words, links, at, ctx);
+  if (here !== null) return here;
+  for (let cut = 1; cut <= words.length; cut++) {
+    const head = words.slice(0, cut).join('__');
+    const rest = words.slice(cut);
+    for (const { link, relation } of linksNamed(head, at, ctx)) {
+      const way = [...links, link];
+      const found = rest.length === 0 ? asKey(way, relation, ctx) : resolved(rest, way, relation, ctx);
+      if (found !== null) return found;
+    }
+  }
+  return null;
+}
+
+const MOST_LINKS = 8;
+
+function asColumn(
+  words: readonly string[],
+  links: readonly Link[],
+  relation: Relation,
+  ctx: BindContext,
+): NamedDimension | null {
+  const whole = columnNamed(words.join('__'), relation, ctx);
+  if (whole !== null) return { dimension: dimensionOf(links, relation, whole), grain: null };
+  const grain = grainNamed(words.at(-1) ?? '');
+  const column = grain === null ? null : columnNamed(words.slice(0, -1).join('__'), relation, ctx);
+  return column === null ? null : { dimension: dimensionOf(links, relation, column), grain };
+}
+
+/** An entity by itself is its key. */
+function asKey(links: readonly Link[], relation: Relation, ctx: BindContext): NamedDimension | null {
+  const [key, ...more] = relation.primaryKey;
+  const column = key === undefined || more.length > 0 ? null : columnNamed(key.toLowerCase(), relation, ctx);
+  if (column === null) return null;
+  const shown = links.map(nameOfLink).join('__');
+  return { dimension: { kind: 'column', shown, links, relation, column }, grain: null };
+}
+
+function dimensionOf(links: readonly Link[], relation: Relation, column: ScopeColumn): Dimension {
+  const shown = [...links.map(nameOfLink), column.name].join('__');
+  return { kind: 'column', shown, links, relation, column };
+}
+
+function nameOfLink(link: Link): string {
+  return link.kind === 'entity' ? link.entity : link.name;
+}
+
+function columnNamed(lower: string, relation: Relation, ctx: BindContext): ScopeColumn | null {
+  for (const column of columnsOf(relation, ctx).values()) {
+    if (column.name.toLowerCase() === lower) return column;
+  }
+  return null;
+}
+
+function columnsOf(relation: Relation, ctx: BindContext): ReadonlyMap<string, ScopeColumn> {
+  const access = ctx.access.relations.get(relation.name);
+  return access === undefined ? new Map() : columnsFor(relation, access);
+}
+
+/** What `lower` can be as a link: a visible entity, and relationships that lead on from `at`, or from anywhere. */
+function linksNamed(
+  lower: string,
+  at: Relation | null,
+  ctx: BindContext,
+): readonly { readonly link: Link; readonly relation: Relation }[] {
+  const { entities, edges } = namesOf(ctx.catalog);
+  const entity = entities.get(lower);
+  const seen = entity !== undefined && ctx.access.relations.has(entity.name);
+  const links = seen ? [{ link: { kind: 'entity', entity: entity.name } as const, relation: entity }] : [];
+  const steps = (edges.get(lower) ?? [])
+    .flatMap((from) => stepsFrom(from, ctx))
+    .filter((s) => s.toOne && s.edge.toLowerCase() === lower && (at === null || s.from === at.name));
+  return [
+    ...links,
+    ...steps.flatMap((s) => {
+      const relation = ctx.catalog.relations.get(s.to);
+      const link = { kind: 'relationship', name: s.edge, from: s.from, to: s.to } as const;
+      return relation === undefined ? [] : [{ link, relation }];
+    }),
+  ];
+}
+
+interface Names {
+  readonly entities: ReadonlyMap<string, Relation>;
+  /** The entities at the ends of each relationship. */
+  readonly edges: ReadonlyMap<string, readonly string[]>;
+}
+
+const byCatalog = new WeakMap<Catalog, Names>();
+
+/** Names in lower case; two that differ in case only cannot be declared. */
+function namesOf(catalog: Catalog): Names {
+  const known = byCatalog.get(catalog);
+  if (known !== undefined) return known;
+  const entities = [...catalog.relations.values()].filter((r) => r.kind === 'entity');
+  const edges = catalog.edges.filter((e) => e.bridge === null);
+  const names = {
+    entities: new Map(entities.map((r) => [r.name.toLowerCase(), r])),
+    edges: new Map(edges.map((e) => [e.name.toLowerCase(), [...new Set([e.from, e.to])]])),
+  };
+  byCatalog.set(catalog, names);
+  return names;
+}
+
+/** Suggests only what this caller may see: a column of the entity that is named, or an entity. */
+function unknownDimension(name: string, words: readonly string[], ctx: BindContext) {
+  const entity = namesOf(ctx.catalog).entities.get(words[0] ?? '');
+  const seen = entity !== undefined && ctx.access.relations.has(entity.name);
+  const known = seen
+    ? [...columnsOf(entity, ctx).values()].filter((c) => !c.denied).map((c) => `${entity.name}__${c.name}`)
+    : [METRIC_TIME, ...ctx.access.relations.keys()].filter(
+        (n) => n === METRIC_TIME || ctx.catalog.relations.get(n)?.kind === 'entity',
+      );
+  const near = nearest(name.slice(0, LONGEST), known);
+  return ctx.error('unknownDimension', { dimension: name, near }, undefined);
+}
+
+const LONGEST = 200;

@@ -1,0 +1,107 @@
+import { fingerprint } from '../../emit/fingerprint.js';
+import type { Aggregate, Expr } from '../../plan.js';
+import { mapChildren, someExpr, visitExpr } from '../../walk.js';
+import type { BindContext } from '../context.js';
+import { aggregate, both, cast } from './build.js';
+
+/**
+ * A value made of aggregates, taken apart: `inputs` are computed where the rows are, and `value` makes the same of
+ * them later, over whichever of those rows are wanted.
+ */
+export interface Deferred {
+  /** Whether the inputs are aggregates of their own, one row for each group of rows that are always taken together. */
+  readonly grouped: boolean;
+  readonly inputs: readonly Expr[];
+  /** @param columns one for each input; `taken`: whether the row they stand in counts */
+  value(columns: readonly Expr[], taken: Expr): Expr;
+}
+
+/** What each aggregate's results over parts of the rows are put together with. */
+const TOGETHER: ReadonlyMap<string, string> = new Map([
+  ['sum', 'sum'],
+  ['count', 'sum'],
+  ['min', 'min'],
+  ['max', 'max'],
+  ['bool_and', 'bool_and'],
+  ['bool_or', 'bool_or'],
+  ['every', 'every'],
+]);
+
+/** Takes `value` apart so that its rows may be grouped first, where every aggregate in it allows that. */
+export function deferred(value: Expr, ctx: BindContext): Deferred {
+  const aggregates = new Map<string, Aggregate>();
+  visitExpr(value, (e) => {
+    if (e.kind === 'aggregate') aggregates.set(fingerprint(e), e);
+  });
+  const all = [...aggregates.values()];
+  return all.every(isAdditive) ? ofParts(value, all, ctx) : ofRows(value, all);
+}
+
+function isAdditive(call: Aggregate): boolean {
+  return !call.distinct && call.orderBy.length === 0 && TOGETHER.has(call.definition.name);
+}
+
+function ofParts(value: Expr, aggregates: readonly Aggregate[], ctx: BindContext): Deferred {
+  const position = new Map(aggregates.map((a, i) => [fingerprint(a), i]));
+  return {
+    grouped: true,
+    inputs: aggregates,
+    value: (columns, taken) => {
+      const outer = (e: Expr): Expr => {
+        if (e.kind !== 'aggregate') return below(e, outer);
+        const column = columns[position.get(fingerprint(e)) ?? -1];
+        return column === undefined ? e : together(e, column, taken, ctx);
+      };
+      return outer(value);
+    },
+  };
+}
+
+function together(call: Aggregate, column: Expr, taken: Expr, ctx: BindContext): Expr {
+  const name = TOGETHER.get(call.definition.name) ?? call.definition.name;
+  const whole = cast(aggregate(name, [column], taken, ctx), call.type);
+  if (call.definition.name !== 'count') return whole;
+  const args = Object.freeze([whole, ctx.constant('0', 'int8')]);
+  return Object.freeze({ kind: 'conditional', form: 'coalesce', args, type: call.type });
+}
+
+function ofRows(value: Expr, aggregates: readonly Aggregate[]): Deferred {
+  const inputs: Expr[] = [];
+  const position = new Map<string, number>();
+  for (const call of aggregates) {
+    for (const e of [...call.args, ...sortedBy(call), ...(call.filter === null ? [] : [call.filter])]) {
+      if (readsRows(e) && !position.has(fingerprint(e))) position.set(fingerprint(e), inputs.push(e) - 1);
+    }
+  }
+  return {
+    grouped: false,
+    inputs,
+    value: (columns, taken) => {
+      const input = (e: Expr): Expr => columns[position.get(fingerprint(e)) ?? -1] ?? e;
+      const outer = (e: Expr): Expr => {
+        if (e.kind !== 'aggregate') return below(e, outer);
+        return Object.freeze({
+          ...e,
+          args: Object.freeze(e.args.map(input)),
+          orderBy: Object.freeze(
+            e.orderBy.map((k) => (typeof k.by === 'number' ? k : Object.freeze({ ...k, by: input(k.by) }))),
+          ),
+          filter: both(taken, e.filter === null ? null : input(e.filter)),
+        });
+      };
+      return outer(value);
+    },
+  };
+}
+
+function sortedBy(call: Aggregate): readonly Expr[] {
+  return call.orderBy.flatMap((k) => (typeof k.by === 'number' ? [] : [k.by]));
+}
+
+function readsRows(expr: Expr): boolean {
+  return someExpr(expr, (e) => e.kind === 'column');
+}
+
+function below(expr: Expr, f: (e: Expr) => Expr): Expr {
+  return mapChildren(expr, f, (q) => q);
+}

@@ -1,0 +1,114 @@
+import type { Relation } from '../../catalog.js';
+import { InternalError } from '../../errors.js';
+import type { Expr, FromItem, Operation } from '../../plan.js';
+import type { BindContext } from '../context.js';
+import { columnsFor, innerScope, resolveColumn, type ScopeItem } from '../scope.js';
+import { operation } from './build.js';
+import type { Link } from './names.js';
+import { type Route, type Step, shortestRoutes, stepsFrom } from './routes.js';
+
+/**
+ * The rows of one entity, with what each of them leads to. Links are LEFT JOINs to at most one row each, so that a row
+ * of the entity is there exactly once, whatever is asked of it.
+ */
+export class Source {
+  readonly root: ScopeItem;
+  readonly #ctx: BindContext;
+  readonly #joined = new Map<string, ScopeItem>();
+  #item: FromItem;
+
+  /** @throws QueryError E0512 where the caller does not know the entity */
+  constructor(entity: string, ctx: BindContext) {
+    this.#ctx = ctx;
+    const { item, scope } = scanOf(entity, ctx);
+    this.root = scope;
+    this.#item = item;
+  }
+
+  get from(): FromItem {
+    return this.#item;
+  }
+
+  /** A column of what `links` lead to. `metric` is who asks, for the message. @throws QueryError E1001, E2101 */
+  column(links: readonly Link[], name: string, metric: string): Expr {
+    const route: Step[] = [];
+    for (const link of links) route.push(...this.#steps(route, link, metric));
+    return columnOf(this.#at(route), name, this.#ctx);
+  }
+
+  #steps(so: Route, link: Link, metric: string): Route {
+    const from = so.at(-1)?.to ?? this.root.alias;
+    if (link.kind === 'entity') return routeTo(link.entity, from, metric, this.#ctx);
+    const last = stepsFrom(link.from, this.#ctx).find(
+      (s) => s.edge === link.name && s.to === link.to && s.toOne,
+    );
+    if (last === undefined) throw new InternalError(`relationship ${link.name} is gone`);
+    return [...routeTo(link.from, from, metric, this.#ctx), last];
+  }
+
+  #at(route: Route): ScopeItem {
+    const last = route.at(-1);
+    if (last === undefined) return this.root;
+    const key = route.map((s) => `${s.edge}>${s.to}`).join(' ');
+    const known = this.#joined.get(key);
+    if (known !== undefined) return known;
+    const before = this.#at(route.slice(0, -1));
+    const { item, scope } = scanOf(last.to, this.#ctx);
+    const on = Object.freeze(last.fromColumns.map((_, i) => this.#equality(before, scope, last, i)));
+    this.#item = Object.freeze({
+      kind: 'join',
+      sealed: true,
+      type: 'left',
+      left: this.#item,
+      right: item,
+      on,
+    });
+    this.#joined.set(key, scope);
+    return scope;
+  }
+
+  #equality(left: ScopeItem, right: ScopeItem, step: Step, index: number): Operation {
+    const a = columnOf(left, step.fromColumns[index] ?? '', this.#ctx);
+    const b = columnOf(right, step.toColumns[index] ?? '', this.#ctx);
+    const equality = operation('=', a, b, this.#ctx);
+    if (equality.kind !== 'operation' || equality.left !== a || equality.right !== b)
+      throw new InternalError(`the ends of ${step.edge} do not compare`);
+    return equality;
+  }
+}
+
+function scanOf(entity: string, ctx: BindContext): { readonly item: FromItem; readonly scope: ScopeItem } {
+  const relation: Relation | undefined = ctx.catalog.relations.get(entity);
+  const access = ctx.access.relations.get(entity);
+  if (relation === undefined || access === undefined)
+    throw ctx.error('unknownRelation', { relation: entity, near: null }, undefined);
+  const source = ctx.nextSource();
+  return {
+    item: Object.freeze({ kind: 'entity', id: source, relation, columns: Object.freeze([]) }),
+    scope: { source, alias: entity, columns: columnsFor(relation, access), relation },
+  };
+}
+
+export function columnOf(item: ScopeItem, name: string, ctx: BindContext): Expr {
+  return resolveColumn(innerScope(null, [item], new Map()), [name], ctx, undefined).ref;
+}
+
+/** The one shortest way on which no row meets several. @throws QueryError E1001 naming the edge that is in the way */
+function routeTo(to: string, from: string, metric: string, ctx: BindContext): Route {
+  const [route, another] = shortestRoutes(from, to, ctx, (s) => s.toOne);
+  if (route !== undefined && another === undefined) return route;
+  const lead = `metric \`${metric}\` takes rows of \`${from}\``;
+  const unresolvable = (detail: string, hint: string | null) =>
+    ctx.error('unresolvable', { detail: `${lead}, ${detail}`, hint }, undefined);
+  if (route !== undefined && another !== undefined) {
+    const ways = [route, another].map((r) => r.map((s) => `\`${s.edge}\``).join(', ')).join(' and by ');
+    const hint = `say which: ${route.map((s) => s.edge).join('__')}__…`;
+    throw unresolvable(`which lead to \`${to}\` by ${ways}`, hint);
+  }
+  const [any] = shortestRoutes(from, to, ctx, () => true);
+  const wide = any?.find((s) => !s.toOne);
+  if (wide === undefined)
+    throw unresolvable(`and no declared relationship leads from there to \`${to}\``, null);
+  const detail = `and relationship \`${wide.edge}\` leads from one \`${wide.from}\` to several \`${wide.to}\`, which would count rows several times`;
+  throw unresolvable(detail, `group by what one \`${from}\` has one of`);
+}

@@ -1,0 +1,59 @@
+import { type Grain, isOfDays } from '../../grain.js';
+import { dayAfter, type Instant } from '../../instant.js';
+import type { Expr } from '../../plan.js';
+import type { TypeName } from '../../types.js';
+import type { BindContext } from '../context.js';
+import { call, cast, operation, structural } from './build.js';
+
+const TIMES: ReadonlySet<TypeName> = new Set<TypeName>(['date', 'timestamp', 'timestamptz']);
+
+export function isTime(type: TypeName): boolean {
+  return TIMES.has(type);
+}
+
+/** A time as a timestamp of UTC. */
+export function inUtc(time: Expr, ctx: BindContext): Expr {
+  return time.type === 'timestamptz'
+    ? call('timezone', [structural('UTC'), time], ctx)
+    : cast(time, 'timestamp');
+}
+
+/** The beginning of the period that `time` is in: a date for days and longer, else a timestamp of UTC. */
+export function bucket(time: Expr, grain: Grain, ctx: BindContext): Expr {
+  if (time.type === 'date' && grain === 'day') return time;
+  return shownPeriod(truncated(inUtc(time, ctx), grain, ctx), grain);
+}
+
+/** A period's beginning as answers show it. */
+export function shownPeriod(begin: Expr, grain: Grain): Expr {
+  return isOfDays(grain) ? cast(begin, 'date') : begin;
+}
+
+export function truncated(timestamp: Expr, grain: Grain, ctx: BindContext): Expr {
+  return call('date_trunc', [structural(grain), timestamp], ctx);
+}
+
+/** `count` times `grain`. */
+export function interval(count: number, grain: Grain, ctx: BindContext): Expr {
+  const text = grain === 'quarter' ? `${3 * count} months` : `${count} ${grain}s`;
+  return ctx.constant(text, 'interval');
+}
+
+/** Whether `time` is not before `start`. Compared as it is stored, so that an index serves. */
+export function notBefore(time: Expr, start: Instant, ctx: BindContext): Expr {
+  return operation('>=', time, instantAs(time.type, start.text, start.isDay, ctx), ctx);
+}
+
+/** Whether `time` is not after `end`, which, where it is a day, is the whole of it. */
+export function notAfter(time: Expr, end: Instant, ctx: BindContext): Expr {
+  if (!end.isDay) return operation('<=', time, instantAs(time.type, end.text, false, ctx), ctx);
+  if (time.type === 'date') return operation('<=', time, instantAs('date', end.text, true, ctx), ctx);
+  return operation('<', time, instantAs(time.type, dayAfter(end.text), true, ctx), ctx);
+}
+
+/** A moment as a constant to compare a `type` with. */
+function instantAs(type: TypeName, text: string, isDay: boolean, ctx: BindContext): Expr {
+  if (type === 'date') return isDay ? ctx.constant(text, 'date') : ctx.constant(text, 'timestamp');
+  const whole = isDay ? `${text} 00:00:00` : text;
+  return type === 'timestamptz' ? ctx.constant(`${whole}+00`, type) : ctx.constant(whole, type);
+}

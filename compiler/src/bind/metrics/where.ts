@@ -1,0 +1,116 @@
+import type { Node } from '@pgsql/types';
+import { QueryError } from '../../errors.js';
+import type { Grain } from '../../grain.js';
+import type { Expr } from '../../plan.js';
+import { someExpr } from '../../walk.js';
+import { conjunctsOf } from '../ast.js';
+import type { BindContext } from '../context.js';
+import { bindPredicateNode } from '../expression.js';
+import { innerScope } from '../scope.js';
+
+import { expressionNode } from '../standalone.js';
+import { type Key, keyOf } from './dimensions.js';
+import { dimensionNamed } from './names.js';
+import { type Builder, builderAt, parseTemplate, type Template } from './template.js';
+import { namesIn } from './tree.js';
+
+/** What a builder stands for once its name is resolved. */
+export type Term =
+  | { readonly kind: 'key'; readonly key: Key }
+  | { readonly kind: 'metric'; readonly name: string };
+
+/** One conjunct of a `where`. `terms[n]` is what its name `"{{n}}"` means; the others are of its neighbours. */
+export interface Condition {
+  readonly node: Node;
+  readonly template: Template;
+  readonly terms: ReadonlyMap<number, Term>;
+}
+
+/** The conditions of `texts`, whose names are resolved and nothing else. @throws QueryError E0511, E0512 */
+export function conditionsOf(
+  texts: readonly string[],
+  fallback: Grain,
+  ctx: BindContext,
+): readonly Condition[] {
+  return texts.flatMap((text) => {
+    const template = parseTemplate(text);
+    const node = parsedTemplate(template);
+    const conditions = conjunctsOf(node).map((conjunct) => conditionOf(conjunct, template, fallback, ctx));
+    const used = new Set(conditions.flatMap((c) => [...c.terms.keys()]));
+    if (template.builders.some((_, i) => !used.has(i)))
+      throw ctx.error('unsupported', { construct: 'a builder inside a quoted text', hint: null }, undefined);
+    return conditions;
+  });
+}
+
+/** Places in the text that was made of the caller's would mean nothing to it. */
+function parsedTemplate({ sql }: Template): Node {
+  try {
+    return expressionNode(sql);
+  } catch (error) {
+    if (!(error instanceof QueryError)) throw error;
+    throw new QueryError(error.entry, error.message, { ...error, position: null });
+  }
+}
+
+function conditionOf(node: Node, template: Template, fallback: Grain, ctx: BindContext): Condition {
+  const terms = new Map<number, Term>();
+  for (const name of namesIn(node)) {
+    const index = builderAt(name, template);
+    const builder = index === null ? undefined : template.builders[index];
+    if (index === null || builder === undefined) throw bareName(name, ctx);
+    terms.set(index, termOf(builder, fallback, ctx));
+  }
+  return { node, template, terms };
+}
+
+function termOf(builder: Builder, fallback: Grain, ctx: BindContext): Term {
+  switch (builder.kind) {
+    case 'metric':
+      return { kind: 'metric', name: builder.name };
+    case 'time': {
+      const named = dimensionNamed(builder.name, ctx);
+      return { kind: 'key', key: keyOf(named, builder.grain ?? named.grain ?? fallback, fallback, ctx) };
+    }
+    case 'dimension':
+    case 'entity': {
+      const { dimension, grain } = dimensionNamed(builder.name, ctx);
+      if (grain !== null) return { kind: 'key', key: keyOf({ dimension, grain }, null, fallback, ctx) };
+      return { kind: 'key', key: { name: dimension.shown, dimension, grain: null } };
+    }
+    default: {
+      const unknown: never = builder;
+      return unknown;
+    }
+  }
+}
+
+function bareName(name: string, ctx: BindContext) {
+  const shown = name.replaceAll(/[^\w.]/g, '').slice(0, 64);
+  const hint = "write {{ Dimension('entity__column') }}";
+  return ctx.error('unsupported', { construct: `name \`${shown}\` outside of a builder`, hint }, undefined);
+}
+
+/** The condition as a predicate, each of its terms being what `meaning` says. @throws QueryError E0511 */
+export function predicateOf(condition: Condition, meaning: (term: Term) => Expr, ctx: BindContext): Expr {
+  const { node, template, terms } = condition;
+  const predicate = ctx.unplaced(() =>
+    bindPredicateNode(node, {
+      ctx,
+      scope: innerScope(null, [], new Map()),
+      clause: '`where`',
+      aggregates: false,
+      windows: false,
+      namedWindows: new Map(),
+      policy: false,
+      nameOf: (parts) => {
+        const term = parts.length === 1 ? terms.get(builderAt(parts[0] ?? '', template) ?? -1) : undefined;
+        if (term === undefined) throw bareName(parts.join('.'), ctx);
+        return meaning(term);
+      },
+    }),
+  );
+  if (someExpr(predicate, (e) => e.kind === 'scalar_query' || e.kind === 'exists' || e.kind === 'in_query'))
+    throw ctx.error('unsupported', { construct: 'a subquery in `where`', hint: null }, undefined);
+  return predicate;
+}
