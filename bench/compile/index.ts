@@ -2,6 +2,7 @@ import { compile, compileTemplate, type Emitted, emit, ready } from 'osl-compile
 import { createPlanCache } from '../../src/spine/plan-cache.js';
 import { type Findings, type Measure, measure, median, quantile, type Table } from '../report.js';
 import { correctness } from './correctness.js';
+import { timeMetrics } from './metrics.js';
 import { syntheticModel } from './model.js';
 import { runPeers, withPeers } from './peers.js';
 import { questionOf } from './question.js';
@@ -11,7 +12,7 @@ export async function compileBench(quick: boolean): Promise<Findings> {
   await ready();
   const rounds = quick ? 3 : 9;
   const size = quick ? 300 : 1_000;
-  const own = [...ownMeasures(rounds, size), ...scaling(rounds, size)];
+  const own = [...ownMeasures(rounds, size), ...metricsMeasures(rounds, size), ...scaling(rounds, size)];
   return withPeers(async (peers) => {
     const against = await runPeers(peers, rounds, quick ? 50 : 200, { known: newTexts(), cold: timeCold });
     return { measures: [...own, ...against], tables: [MEANINGS, await correctness(peers)] };
@@ -28,9 +29,25 @@ const MEANINGS: Table = {
     ['`compile.new.*`, `compile.vs_*`', 'as the service answers: a text whose shape is known is not parsed'],
     ['`compile.cold.*`, `compile.cold_vs_*`', 'the compiler alone, no cache: parse, bind, govern, emit'],
     ['`compile.cached.*`', 'the same texts again and again, as the service answers'],
+    [
+      '`compile.metrics.*`',
+      'a metrics body, from its JSON, no cache: several metrics by a dimension and a month',
+    ],
     ['`compile.*_entities_vs_10`', 'the compiler alone, over a larger model'],
   ],
 };
+
+function metricsMeasures(rounds: number, size: number): readonly Measure[] {
+  timeMetrics(1_000);
+  const runs = Array.from({ length: rounds }, () => [...timeMetrics(size)].sort((a, b) => a - b));
+  return ([0.5, 0.99] as const).map((q) =>
+    measure(
+      `compile.metrics.p${100 * q}_us`,
+      'µs',
+      runs.map((r) => quantile(r, q)),
+    ),
+  );
+}
 
 let variant = 0;
 

@@ -76,7 +76,7 @@ function explainFrom(item: FromItem, plan: GovernedPlan): Explanation {
     case 'cte':
       return step('common table', { table: item.table }, []);
     case 'spine':
-      return step('periods', { grain: item.grain }, [explainQuery(item.bounds)]);
+      return step('periods', { grain: item.grain }, [explainQuery(item.bounds, plan)]);
     case 'runtime':
       return explainRows(item, plan);
     case 'join':

@@ -13,6 +13,7 @@ export interface AskFlags extends CallerFlags {
 /** Flags of commands that ask a question. */
 export interface QuestionFlags extends AskFlags {
   readonly sql?: true;
+  readonly metrics?: true;
 }
 
 /** `--token --subject --chain --server --data-dir --policy`. */
@@ -34,16 +35,31 @@ export function addAskOptions(command: Command): Command {
     .addOption(policyOption());
 }
 
-/** `--sql`, and what every command that asks the server takes. */
+/** `--sql`, `--metrics`, and what every command that asks the server takes. */
 export function addQuestionOptions(command: Command): Command {
-  return addAskOptions(command).option('--sql', 'the text is SQL over the tables that the manifest allows');
+  return addAskOptions(command)
+    .option('--sql', 'the text is SQL over the tables that the manifest allows')
+    .addOption(new Option('--metrics', 'the text is a metrics body, in JSON').conflicts('sql'));
 }
 
 /** Sends `text` to the server as whoever the flags say. */
 export async function askServer(flags: QuestionFlags, text: string, explain: boolean): Promise<Reply> {
   const { url, token } = await visitor(flags);
-  const question = flags.sql ? { sql: text } : { osql: text };
+  const question = flags.metrics ? metricsBody(text) : flags.sql ? { sql: text } : { osql: text };
   return postQuery(url, token, explain ? { ...question, explain: true } : question);
+}
+
+/** @throws Failure where the text is no JSON object with `metrics` */
+function metricsBody(text: string): { readonly metrics: unknown } {
+  const example = `--metrics takes JSON: '{"metrics": ["package_count"], "group_by": ["package__license"]}'`;
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    throw usage(example);
+  }
+  if (typeof body !== 'object' || body === null || !('metrics' in body)) throw usage(example);
+  return { ...body };
 }
 
 /** Where the server is, and a token of whoever the flags say. */

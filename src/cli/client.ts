@@ -29,7 +29,11 @@ export interface Reply {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-export type QueryBody = ({ readonly osql: string } | { readonly sql: string }) & { readonly explain?: true };
+export type QueryBody = (
+  | { readonly osql: string }
+  | { readonly sql: string }
+  | { readonly metrics: unknown }
+) & { readonly explain?: true };
 
 /**
  * The REST address of `given`, else of the server that runs in the data directory, without a `/` at its end.

@@ -98,6 +98,26 @@ t.test('the demo from its first start to its end', async (t) => {
     });
   });
 
+  await t.test('a metrics body', async (t) => {
+    const as = [...at, '--subject', 'user:analyst'];
+    const body =
+      '{"metrics": ["typed_share", "package_count"], "group_by": ["PACKAGE__license_class"], "limit": 1}';
+    const run = await osl(['query', ...as, '--metrics', body]);
+    t.match(run, {
+      code: 0,
+      stdout: /package__license_class +\| +typed_share +\| +package_count[\s\S]*\(1 row\)/,
+    });
+    t.match(await osl(['explain', ...as, '--metrics', body]), { code: 0, stdout: /form +metrics\n/ });
+    t.match(await osl(['query', ...as, '--metrics', '{"metrics": ["package_cuont"]}']), {
+      code: 1,
+      stderr: /^error E0512: metric `package_cuont` is not declared[\s\S]*`package_count`/,
+    });
+    t.match(await osl(['query', ...as, '--metrics', 'select 1']), {
+      code: 2,
+      stderr: /--metrics takes JSON/,
+    });
+  });
+
   await t.test('explain shows the plan, and reads nothing', async (t) => {
     const run = await osl(['explain', ...at, '--subject', 'user:analyst', PEOPLE]);
     t.equal(run.code, 0);

@@ -471,6 +471,19 @@ export const CALLERS: ReadonlyMap<string, Caller> = new Map([
       ]),
     ]),
   ],
+  // May ask for the revenue of regions, states and times, and sees no order.
+  [
+    'timed',
+    caller('timed', [
+      granted(order, [
+        grant(
+          order,
+          { id: 'g1', columns: ['region', 'status', 'placed'], minimum: 2, metrics: ['revenue'] },
+          [],
+        ),
+      ]),
+    ]),
+  ],
   // Has no access to anything.
   ['nobody', caller('nobody', [])],
 ]);

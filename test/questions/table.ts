@@ -572,6 +572,16 @@ export const QUESTIONS: readonly Asked[] = [
       grouped(i.packages, (p) => p.licenseClass).map(([k, g]) => [k, g.length, sum(g, (p) => p.bytes)]),
   },
   {
+    question: 'The share of packages with types and the bytes a file, per licence class?',
+    sql: 'select license_class, round(measure(typed_share), 6)::float8 as share, round(measure(bytes_per_file))::float8 as bytes from package group by license_class order by 1',
+    answer: (i) =>
+      grouped(i.packages, (p) => p.licenseClass).map(([k, g]) => [
+        k,
+        Number((g.filter((p) => p.hasTypes).length / g.length).toFixed(6)),
+        Math.round(sum(g, (p) => p.bytes) / sum(g, (p) => p.files)),
+      ]),
+  },
+  {
     question: 'Licences whose packages are depended on a hundred times or more?',
     sql: "select license from package group by license having measure(dependents) >= 100 order by measure('dependents') desc",
     answer: (i) =>

@@ -20,6 +20,7 @@ Examples:
   $ osl query --subject user:analyst "select license, count(*) from osl.entities.package group by license"
   $ osl query --token "$(osl token --subject user:auditor)" --json "select name, email from osl.entities.person"
   $ osl query --subject user:analyst --sql "select name, email from supply.person limit 3"
+  $ osl query --subject user:analyst --metrics '{"metrics": ["install_bytes"], "group_by": ["package__license_class"]}'
   $ echo "select 1" | osl query --subject user:analyst -`;
 
 export function addQuery(program: Command): void {

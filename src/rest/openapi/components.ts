@@ -1,10 +1,11 @@
 import { ERRORS } from 'osl-compiler';
+import { METRICS_QUERY } from './metrics-query.js';
 import { count, exactly, flag, list, object, oneOf, ref, type Shape, text, textOrNull } from './shape.js';
 
 const CODES = [...new Set(Object.values(ERRORS).map((e) => e.code))].sort();
 
 const FORM_NAMES = ['structured', 'retrieve', 'traverse', 'joint', 'cross_modal'] as const;
-const FORMS = oneOf(...FORM_NAMES, 'sql');
+const FORMS = oneOf(...FORM_NAMES, 'sql', 'metrics');
 const VERSIONS = object({ manifest: text(), policy: text() });
 const PARAMETERS = list(
   { type: ['string', 'number', 'boolean', 'null'] },
@@ -32,9 +33,6 @@ const PROBLEM = object(
   'An error (RFC 9457).',
 );
 
-const NAMED = text('A metric or dimension by name, or an object with its alias, grain or direction.');
-const MIXED = list({ anyOf: [NAMED, { type: 'object' }] });
-
 const QUERY = {
   oneOf: [
     exactly({ osql: text('One SELECT in OSL-SQL.'), 'parameters?': PARAMETERS, 'explain?': EXPLAIN }),
@@ -43,10 +41,7 @@ const QUERY = {
       'parameters?': PARAMETERS,
       'explain?': EXPLAIN,
     }),
-    {
-      ...object({ metrics: MIXED, 'group_by?': MIXED, 'order_by?': MIXED, 'explain?': EXPLAIN }),
-      description: 'A metrics query.',
-    },
+    METRICS_QUERY,
   ],
   description: 'Exactly one of three shapes; a body that mixes them is E0513.',
   // They name nothing of a tenant's, so that they run anywhere.
@@ -175,10 +170,10 @@ const SCHEMA = object({
     object({
       ...DESCRIBED,
       fqn: text(),
-      entity: textOrNull(),
-      kind: text(),
+      entity: textOrNull('Null where it takes rows of several.'),
+      kind: oneOf('simple', 'ratio', 'derived', 'cumulative'),
       type: text(),
-      measurable: flag(),
+      measurable: flag('Whether MEASURE over its entity has it; a metrics body has them all.'),
       ...SHOWN,
     }),
   ),

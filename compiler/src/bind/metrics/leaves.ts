@@ -2,7 +2,7 @@ import type { Catalog, CumulativeMetric, Metric, SimpleMetric } from '../../cata
 import { nearest } from '../../text.js';
 import type { BindContext } from '../context.js';
 import { leafUses } from './inputs.js';
-import { readableMetrics } from './readable.js';
+import { isReadable, readableMetrics } from './readable.js';
 
 /** A leaf under its filters: one figure that the database computes. */
 export interface Leaf {
@@ -39,7 +39,8 @@ export function metricCalled(name: string, ctx: BindContext): Metric {
     byCatalog.get(catalog) ?? new Map([...catalog.metrics.values()].map((m) => [m.name.toLowerCase(), m]));
   byCatalog.set(catalog, known);
   const metric = known.get(name.toLowerCase());
-  if (metric === undefined) throw unknownMetric(name, ctx);
+  // Before anything else is looked at: what else is wrong with the question would tell that there is such a metric.
+  if (metric === undefined || !isReadable(metric, ctx)) throw unknownMetric(name, ctx);
   return metric;
 }
 

@@ -8,9 +8,15 @@ import type { Environment } from '../environment.js';
 import { columnsFor, innerScope, resolveColumn, type ScopeItem } from '../scope.js';
 import { aggregateOverItem, metricNamed, metricValue } from './value.js';
 
+const known = new WeakMap<Access, WeakMap<Metric, boolean>>();
+
 /** Whether the caller may read every column that `metric` is made of. To all others it does not exist. */
 export function isReadable(metric: Metric, ctx: BindContext): boolean {
-  return metricFault(metric, [], ctx.catalog, ctx.access) === null;
+  const ofCaller = known.get(ctx.access) ?? new WeakMap<Metric, boolean>();
+  known.set(ctx.access, ofCaller);
+  const readable = ofCaller.get(metric) ?? metricFault(metric, [], ctx.catalog, ctx.access) === null;
+  ofCaller.set(metric, readable);
+  return readable;
 }
 
 /**
