@@ -107,7 +107,7 @@ ${insertNotes(notes)}
 const DIMENSIONS = 64;
 
 /** The sum of what its words stand for, each a direction of its own. */
-function toyVector(text: string): readonly number[] {
+export function toyVector(text: string): readonly number[] {
   const sum = new Array<number>(DIMENSIONS).fill(0);
   for (const word of text.split(' ')) {
     const next = random([...word].reduce((h, c) => Math.imul(h, 31) + c.charCodeAt(0), 7) >>> 0);
