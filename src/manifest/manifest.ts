@@ -46,8 +46,6 @@ export interface EntityFacts {
   readonly composition: Composition;
   /** Names of facets. */
   readonly legs: readonly string[];
-  /** Attributes that are taken from its content. */
-  readonly derived: readonly Derived[];
 }
 
 /** An attribute of an entity: what an operator says of a facet's text when that is indexed. */

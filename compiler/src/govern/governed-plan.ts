@@ -79,8 +79,15 @@ export interface GovernedStore {
    * one rests on, so that fewer rows than `#support` mean a hidden one. Slots `keys` and `limit`.
    */
   readonly derived: GovernedPlan | null;
-  /** How many passages the caller may see under the same filters, and of them how many hold `term`. */
-  readonly counts: { readonly all: GovernedPlan; readonly ofTerm: GovernedPlan } | null;
+  /**
+   * How many passages the caller may see under the same filters, and of them how many hold slot `term`; or how many
+   * hold each `term` of the rows in slot `words` at once, null where a fence would make that a scan for each.
+   */
+  readonly counts: {
+    readonly all: GovernedPlan;
+    readonly ofTerm: GovernedPlan;
+    readonly ofTerms: GovernedPlan | null;
+  } | null;
 }
 
 const MINT = Symbol('mint');

@@ -64,6 +64,14 @@ const DERIVED = [
   ['chunk_id', 'text'],
 ] as const satisfies readonly (readonly [string, TypeName])[];
 
+/** The words of a passage, as the lexical lane numbers them. */
+const TERMS: GovernedColumn = Object.freeze({
+  name: '#terms',
+  type: 'int4[]',
+  expr: Object.freeze({ kind: 'base', column: 'terms', type: 'int4[]' }),
+  masked: 'none',
+});
+
 /** What a store's plan yields of each passage, whatever its facet declares. */
 export type StoredName = (typeof STORED)[number][0] | (typeof DERIVED)[number][0] | 'distance' | 'vector';
 
@@ -120,7 +128,13 @@ export function governedStore(
     passages: builder.passages(),
     nearest: search && !lexical ? builder.nearest(version) : null,
     derived: builder.derived(version),
-    counts: lexical ? Object.freeze({ all: builder.count(null), ofTerm: builder.count('term') }) : null,
+    counts: lexical
+      ? Object.freeze({
+          all: builder.count(null),
+          ofTerm: builder.count('term'),
+          ofTerms: builder.countOfTerms(),
+        })
+      : null,
   });
 }
 
@@ -342,6 +356,40 @@ class StorePlans {
     });
   }
 
+  /** The same for many words in one statement: a look-up for each of the rows that slot `words` brings. */
+  countOfTerms(): GovernedPlan | null {
+    const { facet, source } = this.#request;
+    const scan = this.#scan([facet.entityKey], [TERMS], []);
+    if (scan.fenced) return null;
+    const id = source + WORD_SOURCES;
+    const word: ColumnRef = { kind: 'column', source: id, name: 'term', type: 'int4[]' };
+    const counted: Select = {
+      ...EMPTY,
+      grouped: true,
+      from: scan,
+      where: [
+        ...this.#where(source),
+        {
+          kind: 'operation',
+          definition: HOLDS,
+          left: this.#ref(scan, TERMS.name),
+          right: word,
+          type: 'bool',
+        },
+      ],
+      outputs: [{ name: 'count', expr: countOfRows() }],
+    };
+    const { slot } = this.#slots.given('words', 'jsonb');
+    return this.#plan({
+      ...EMPTY,
+      from: { kind: 'runtime', id, slot, columns: [{ name: 'term', type: 'int4[]' }] },
+      outputs: [
+        { name: 'term', expr: word },
+        { name: 'count', expr: { kind: 'scalar_query', query: counted, type: 'int8' } },
+      ],
+    });
+  }
+
   #scan(
     names: readonly string[],
     computed: readonly GovernedColumn[],
@@ -523,6 +571,8 @@ function derivedScan(
 /** Ids of the entity scans beside the stores' own; those of a statement stay far below. */
 const ENTITY_SOURCES = 1_000_000;
 const SOME_SOURCES = 2_000_000;
+/** And of the rows of words. */
+const WORD_SOURCES = 4_000_000;
 /** And of the scans of what is derived. */
 const DERIVED_SOURCES = 3_000_000;
 

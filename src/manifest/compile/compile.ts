@@ -3,7 +3,7 @@ import type { Relation } from 'osl-compiler';
 import type { Path, Problem } from '../diagnostic.js';
 import type { EntityDocument, ManifestDocument } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
-import type { Derived, EntityFacts, Facet, Manifest } from '../manifest.js';
+import type { EntityFacts, Facet, Manifest } from '../manifest.js';
 import { connectorsOf } from './connectors.js';
 import { edgesOf, facetRelations, facetStores } from './content.js';
 import { derivedOf } from './derived.js';
@@ -34,7 +34,7 @@ export function compileManifest(document: ManifestDocument): Compiled {
   oneSpelling(document.facets, 'facets', problems);
   const derived = derivedOf(document, relations, problems);
   const facets = facetsOf(document, connectors, relations, derived, problems);
-  const entities = entitiesOf(document, relations, facets, derived, problems);
+  const entities = entitiesOf(document, relations, facets, problems);
   const lexicon = lexiconOf(document, { relations, metrics, facets }, problems);
   const rawTables = rawTablesOf(document, connectors, relations, problems);
   const version = contentHash(document);
@@ -63,7 +63,6 @@ function entitiesOf(
   document: ManifestDocument,
   relations: ReadonlyMap<string, Relation>,
   facets: ReadonlyMap<string, Facet>,
-  derived: ReadonlyMap<string, readonly Derived[]>,
   problems: Problems,
 ): ReadonlyMap<string, EntityFacts> {
   const declared = membersOf(document.entities).filter(([name]) => relations.has(name));
@@ -72,7 +71,7 @@ function entitiesOf(
       mustBeFacets(e, ['entities', name, 'legs'], facets, problems);
       const legs = Object.freeze([...(e.legs ?? [])]);
       const composition = e.composition ?? (legs.length > 0 ? 'structured+content' : 'structured');
-      return [name, Object.freeze({ name, composition, legs, derived: derived.get(name) ?? [] })];
+      return [name, Object.freeze({ name, composition, legs })];
     }),
   );
 }

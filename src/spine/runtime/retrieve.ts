@@ -37,7 +37,7 @@ export async function retrieve(
   return passageRows(relation, store, passages, query, calls, input);
 }
 
-/** Each word costs one look-up. */
+/** Each word costs one look-up, if in one statement. */
 const MAX_TERMS = 128;
 
 /** The best passages that the caller may see, best first. */
@@ -60,9 +60,7 @@ async function best(
   if (lexical.terms.length > MAX_TERMS)
     throw queryError('tooLarge', { what: 'the number of distinct words in `query`', limit: MAX_TERMS });
   const documents = await count(store.counts.all, new Map(), input);
-  const frequencies: number[] = [];
-  for (const term of lexical.terms)
-    frequencies.push(await count(store.counts.ofTerm, new Map([['term', `{${term}}`]]), input));
+  const frequencies = await frequenciesOf(lexical.terms, store.counts, input);
   const weighted = lexical.weighted(documents, frequencies);
   if (weighted === null) return [];
   const given = new Map([
@@ -72,6 +70,23 @@ async function best(
   ]);
   const { rows } = await step(store.passages, given, input, topK);
   return rows.map((row) => passageOf(row, store));
+}
+
+/** In how many passages that the caller may see each word stands. */
+async function frequenciesOf(
+  terms: readonly number[],
+  { ofTerm, ofTerms }: NonNullable<GovernedStore['counts']>,
+  input: RuntimeInput,
+): Promise<readonly number[]> {
+  if (ofTerms === null) {
+    const found: number[] = [];
+    for (const term of terms) found.push(await count(ofTerm, new Map([['term', `{${term}}`]]), input));
+    return found;
+  }
+  const words = JSON.stringify(terms.map((term) => ({ term: [term] })));
+  const { rows } = await step(ofTerms, new Map([['words', words]]), input, terms.length + 1);
+  const counts = new Map(rows.map((r) => [r.get('term'), Number(r.get('count'))]));
+  return terms.map((term) => counts.get(`{${term}}`) ?? 0);
 }
 
 async function count(
