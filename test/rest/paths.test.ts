@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { ERRORS } from 'osl-compiler';
 import { test } from 'tap';
+import { CONFORMANCE_LEVELS } from '../../src/rest/conformance-levels.js';
 import { hasTitle } from '../../src/rest/problem-titles.js';
 import { METHODS } from '../../src/rest/routes/unknown.js';
 import { freshAddress, sendRaw, startRest } from './fixture.js';
@@ -75,11 +76,11 @@ test('paths and methods', async (t) => {
     t.equal((await rest.test.records()).length, before);
   });
 
-  await t.test('conformance is a list, for any valid token', async (t) => {
+  await t.test('conformance is a list of levels, for any valid token', async (t) => {
     const reply = await rest.send('/osl/conformance', {
       headers: { authorization: `Bearer ${await rest.test.token('user:nil')}` },
     });
-    t.strictSame([reply.status, reply.json()], [200, []]);
+    t.strictSame([reply.status, reply.json()], [200, CONFORMANCE_LEVELS]);
     t.match(await rest.trail(reply.requestId), [
       { action: 'conformance', subject: 'user:nil', decision: 'allow' },
       { action: 'conformance', outcome: 'ok' },

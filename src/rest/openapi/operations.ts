@@ -113,7 +113,7 @@ export const CONFORMANCE_OPERATION = operation({
   summary: 'The declared conformance levels',
   tags: ['service'],
   security: BEARER,
-  response: { 200: json(list(text()), 'Levels; none yet.'), ...REFUSALS },
+  response: { 200: json(list(text()), 'Groups of the contract’s rules that are met in full.'), ...REFUSALS },
 });
 
 export const HEALTH_OPERATION = operation({

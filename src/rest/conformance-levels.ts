@@ -1,0 +1,12 @@
+/** The conformance levels that are declared. Written by test/conformance from what it proves; not by hand. */
+export const CONFORMANCE_LEVELS: readonly string[] = [
+  'discovery',
+  'query',
+  'retrieval',
+  'traversal',
+  'mcp',
+  'authentication',
+  'errors',
+  'limits',
+  'versioning',
+];

@@ -1,0 +1,168 @@
+import type { World } from '../world.js';
+import { at, type Check, listAt } from './check.js';
+
+const ADMIN = { roles: ['TENANT_ADMIN'] };
+
+async function mapOf(world: World, subject = 'user:ann'): Promise<unknown> {
+  return (await world.get(subject, '/osl/domain-map?governed=true')).body;
+}
+
+async function node(world: World, id: string): Promise<unknown> {
+  return listAt(await mapOf(world), 'nodes').find((n) => at(n, 'id') === id);
+}
+
+async function edge(world: World): Promise<unknown> {
+  return listAt(await mapOf(world), 'edges').find((e) => at(e, 'kind') === 'nn');
+}
+
+/** Every node has this member, and its value is one of these of the named nodes. */
+function nodesHave(member: string, expected: Readonly<Record<string, unknown>>): Check {
+  return async (t, world) => {
+    const nodes = listAt(await mapOf(world), 'nodes');
+    t.ok(
+      nodes.every((n) => at(n, member) !== undefined),
+      `every node has ${member}`,
+    );
+    for (const [id, value] of Object.entries(expected)) {
+      t.same(
+        at(
+          nodes.find((n) => at(n, 'id') === id),
+          member,
+        ),
+        value,
+        id,
+      );
+    }
+  };
+}
+
+function edgeHas(member: string, expected: unknown): Check {
+  return async (t, world) => t.strictSame(at(await edge(world), member), expected);
+}
+
+function forAdmins(path: string): Check {
+  return async (t, world) => {
+    t.match(await world.get('user:root', path), { status: 403, code: 'E2101' }, 'no role is claimed');
+    t.match(await world.get('user:ann', path, ADMIN), { status: 403, code: 'E2101' }, 'claimed in vain');
+    const full = await world.get('user:root', path, ADMIN);
+    t.equal(full.status, 200);
+    t.ok(full.text.includes('"shelf"'), 'it has what grants do not show');
+  };
+}
+
+async function schemaOf(world: World, subject = 'user:ann'): Promise<unknown> {
+  return (await world.get(subject, '/osl/schema?governed=true')).body;
+}
+
+export const GRAPH_CHECKS = {
+  'graph.map.edges': async (t, world) => {
+    const links = listAt(await mapOf(world), 'edges').map((e) => [at(e, 'source'), at(e, 'target')]);
+    t.same(links, [['entity:book', 'entity:author']]);
+  },
+  'graph.map.bridges': async (t, world) => t.same(listAt(await mapOf(world), 'bridges'), ['wrote']),
+  'graph.2': nodesHave('kind', {
+    'entity:book': 'entity',
+    'entity:author': 'entity',
+    'metric:page_total': 'metric',
+  }),
+  'graph.3': async (t, world) => {
+    const names = listAt(await mapOf(world), 'nodes').map((n) => at(n, 'name'));
+    t.same(names, ['book', 'author', 'member', 'page_total']);
+  },
+  'graph.4': async (t, world) =>
+    t.match(await edge(world), { kind: 'nn', source: 'entity:book', target: 'entity:author' }),
+  'graph.node.id': async (t, world) => {
+    for (const n of listAt(await mapOf(world), 'nodes')) {
+      t.equal(at(n, 'id'), `${at(n, 'kind')}:${at(n, 'name')}`);
+    }
+  },
+  'graph.node.name': nodesHave('name', { 'entity:book': 'book', 'metric:page_total': 'page_total' }),
+  'graph.node.plane': nodesHave('plane', { 'entity:book': 'mixed', 'entity:author': 'structured' }),
+  'graph.node.state': nodesHave('state', { 'entity:book': 'existing', 'metric:page_total': 'existing' }),
+  'graph.node.composition': nodesHave('composition', {
+    'entity:book': 'structured+content',
+    'entity:author': 'structured',
+    'metric:page_total': null,
+  }),
+  'graph.node.description': nodesHave('description', {
+    'entity:book': null,
+    'entity:author': 'Who wrote a book.',
+  }),
+  'graph.node.attributes': async (t, world) => {
+    const names = listAt(await node(world, 'entity:author'), 'attributes').map((a) => at(a, 'name'));
+    t.same(names, ['id', 'name']);
+  },
+  'graph.node.meta': nodesHave('meta', {
+    'entity:book': { pk: 'id', model: 'book', legs: ['reviews'] },
+    'entity:author': { pk: 'id', model: 'author', legs: [] },
+    'metric:page_total': {},
+  }),
+  'graph.6': async (t, world) => {
+    const attributes = listAt(await node(world, 'entity:book'), 'attributes');
+    for (const a of attributes) {
+      t.same(Object.keys(a as object).sort(), ['description', 'name', 'role', 'type']);
+    }
+    t.same(at(attributes[0], 'role'), 'pk');
+    t.match(attributes, [{}, {}, {}, {}, {}, {}, { role: 'derived' }, { role: 'metric' }]);
+  },
+  'graph.edge.id': edgeHas('id', 'wrote~book:author'),
+  'graph.edge.source': edgeHas('source', 'entity:book'),
+  'graph.edge.target': edgeHas('target', 'entity:author'),
+  'graph.edge.kind': edgeHas('kind', 'nn'),
+  'graph.edge.label': edgeHas('label', 'wrote'),
+  'graph.edge.declared': edgeHas('declared', true),
+  'graph.edge.source_attr': edgeHas('source_attr', 'id'),
+  'graph.edge.target_attr': edgeHas('target_attr', 'id'),
+  'resource.4': async (t, world) => {
+    const { rows } = await world.osql('user:ann', 'select title from osl.entities.book where id = 2');
+    t.same(rows, [{ title: 'Book 2' }]);
+  },
+  'resource.5': async (t, world) =>
+    t.match(listAt(await schemaOf(world), 'facets')[0], {
+      name: 'reviews',
+      max_top_k: 20,
+      embedding_model: /./,
+      indexed: ['book_id', 'lang'],
+    }),
+  'resource.6': async (t, world) =>
+    t.match(listAt(await schemaOf(world), 'entities')[0], { name: 'book', sealed_keys: ['id'] }),
+  'resource.7': async (t, world) =>
+    t.match(listAt(await schemaOf(world), 'entities')[0], { name: 'book', primary_key: ['id'] }),
+  'resource.8': async (t, world) => {
+    const { rows } = await world.osql('user:ann', 'select measure(page_total) as n from book');
+    t.same(rows, [{ n: '7800' }]);
+  },
+  'map.2': async (t, world) =>
+    t.same(Object.keys((await mapOf(world)) as object), ['nodes', 'edges', 'bridges']),
+  'map.3': forAdmins('/osl/domain-map'),
+  'map.4': async (t, world) => {
+    const ids = (map: unknown, member: string) => listAt(map, member).map((n) => at(n, 'id'));
+    const regional = await mapOf(world, 'user:eu');
+    t.same(ids(regional, 'nodes'), ['entity:book', 'entity:author']);
+    t.same(ids(regional, 'edges'), ['wrote~book:author']);
+    const few = await mapOf(world, 'user:few');
+    t.same(ids(few, 'nodes'), ['entity:book']);
+    t.same(ids(few, 'edges'), []);
+    t.same(
+      listAt(few, 'nodes', 0, 'attributes').map((a) => at(a, 'name')),
+      ['id', 'title'],
+    );
+  },
+  'schema.1': async (t, world) => {
+    const first = await world.get('user:ann', '/osl/schema?governed=true');
+    t.match(first.body, { entities: [{ name: 'book' }, { name: 'author' }, { name: 'member' }] });
+    const authorization = `Bearer ${await world.rest.test.token('user:ann')}`;
+    const headers = { authorization, 'if-none-match': String(first.headers['etag']) };
+    t.match(await world.send('/osl/schema?governed=true', { headers }), { status: 304, text: '' });
+  },
+  'schema.2': forAdmins('/osl/schema'),
+  'schema.3': async (t, world) => {
+    const { text } = await world.get('user:few', '/osl/schema?governed=true');
+    t.ok(text.includes('"title"'));
+    t.notOk(/"owner"|"author"|"reviews"|page_total/.test(text));
+  },
+  'endpoint.schema-resolve': async (t, world) => {
+    const { body } = await world.get('user:ann', '/osl/schema/resolve?term=volume');
+    t.match(body, { matches: [{ fqn: 'osl.entities.book', via: 'lexicon' }] });
+  },
+} satisfies Readonly<Record<string, Check>>;

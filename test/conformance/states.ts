@@ -1,0 +1,210 @@
+import { ACCESS_CHECKS } from './checks/access.js';
+import type { Check } from './checks/check.js';
+import { GRAPH_CHECKS } from './checks/graph.js';
+import { QUERY_CHECKS } from './checks/query.js';
+import type { RuleId } from './contract.js';
+import { checked, type State, sameAs, tested, unmet, untestable } from './state.js';
+
+const CHECKED = { ...GRAPH_CHECKS, ...QUERY_CHECKS, ...ACCESS_CHECKS };
+
+/** Checks by the rule that they show. */
+export const CHECKS: ReadonlyMap<string, Check> = new Map(Object.entries(CHECKED));
+
+const ABOUT_ITSELF = untestable('says how the contract is to be read');
+const HEADING = untestable('a heading');
+const NOT_SHOWN = untestable('the contract leaves it open');
+const SUPERSEDED = untestable('the contract itself says that it is superseded');
+const FUTURE = untestable('about a later version of the API');
+const NO_AUTHORING = unmet('the authoring endpoints are not built');
+const NO_CANDIDATES = unmet('nothing is discovered, so there are no candidates');
+const NO_LINEAGE = unmet('lineage events are not emitted; the contract calls them planned');
+const NOT_EVERY_REQUEST = unmet(
+  'every request that asks anything leaves its entry, but /health, /ready, /metrics and /openapi.json leave none, and callers without a token are counted in one entry once beyond their limit (decision 0008)',
+);
+
+const TOKEN = (...titles: readonly string[]): State => tested('policy/token', ...titles);
+const CONTENT = (...titles: readonly string[]): State => tested('forms/content', ...titles);
+const MCP = (title: string): State => tested('mcp/http', title);
+
+/** All rules without a check of their own. */
+const OTHERS: Readonly<Record<Exclude<RuleId, keyof typeof CHECKED>, State>> = {
+  'intro.1': ABOUT_ITSELF,
+  'intro.2': ABOUT_ITSELF,
+  'intro.3': ABOUT_ITSELF,
+  'service.1': unmet('the Postgres wire and MCP read too; they ask the same spine and show the same'),
+  'service.1.2': sameAs('osql.3'),
+  'service.1.3': ABOUT_ITSELF,
+  'service.3': untestable('says what is no part of the contract'),
+  'service.3.2': tested('graph/examples', 'every example that a caller is shown runs, as this caller'),
+  'service.3.3': untestable("about a consumer's model, which is not part of the service"),
+  'service.4': sameAs('service.0.2'),
+  'service.4.2': MCP('finds three tools, always in this order, none of which changes anything'),
+  'service.4.3': tested('cli/help', 'the help of every command is the golden text, and shows an example'),
+  'service.4.4': NO_LINEAGE,
+  'service.4.5': unmet('answers are JSON or NDJSON; the contract calls the columnar format planned'),
+  'service.5': NOT_EVERY_REQUEST,
+  'service.6.2': sameAs('osql.3'),
+
+  'graph.1': HEADING,
+  'graph.map.nodes': unmet('entities and metrics are nodes; candidates are not discovered'),
+  'graph.5': HEADING,
+  'graph.node.kind': unmet('`entity` and `metric` occur; candidates are not discovered'),
+  'graph.7': tested(
+    'forms/derived',
+    'columns, derived attributes and the passages they rest on come in one call',
+  ),
+  'graph.8': HEADING,
+  'graph.9': tested('graph/twin', 'the same manifest gives the same bytes'),
+
+  'passage.entity_key': sameAs('osql.3.9'),
+  'resource.1': NOT_SHOWN,
+  'resource.2': NOT_SHOWN,
+  'resource.3': NOT_SHOWN,
+  'states.1': sameAs('graph.node.state'),
+  'states.2': NOT_SHOWN,
+  'states.3': NO_CANDIDATES,
+  'states.4': NOT_SHOWN,
+
+  'endpoint.query': sameAs('query.osql'),
+  'endpoint.sample': sameAs('sample.1'),
+  'endpoint.domain-map': sameAs('map.2'),
+  'endpoint.schema': sameAs('schema.1'),
+  'endpoint.suggest': NO_AUTHORING,
+  'endpoint.validate': NO_AUTHORING,
+  'endpoint.objects': NO_AUTHORING,
+  'endpoint.candidates': NO_CANDIDATES,
+
+  'query.metrics': unmet('every metrics body is 422 E1001, as the contract says of today; none is answered'),
+  'query.5': NOT_SHOWN,
+  'query.6': NOT_SHOWN,
+
+  'osql.2': tested(
+    'docs/osl-sql',
+    'every part of the grammar that a SELECT may have is in an example, and in the table',
+  ),
+  'osql.3.3': tested(
+    'content/index-facet',
+    'another embedder or other settings are refused, and indexing makes a new store',
+  ),
+  'osql.3.5': CONTENT('passages of hidden entities never come, and filters hold before the best are taken'),
+  'osql.3.7': CONTENT('a caller gets the version that is due to it, and no other store is touched'),
+  'osql.3.10': tested(
+    'forms/traverse',
+    'every walk is the one that breadth-first search finds in the visible graph',
+  ),
+  'osql.3.15': sameAs('osql.3.18'),
+  'osql.3.20': CONTENT(
+    'entities join the passages about them',
+    'what is wrong is refused with its code, before anything is read',
+  ),
+  'osql.3.21': sameAs('osql.3.encoder'),
+
+  'sample.3': NOT_SHOWN,
+  'sample.4': unmet(
+    'data roles come from `acl_roles`, `roles` decide about admin operations only: the contract contradicts itself, and decision 0007 follows its Authentication part',
+  ),
+  'map.1': untestable('a GET; there is nothing to send'),
+  'schema.4': NOT_SHOWN,
+  'other.1': NOT_SHOWN,
+  'other.2': NOT_SHOWN,
+  'other.3': NOT_SHOWN,
+  'other.4': sameAs('endpoint.conformance'),
+  'other.5': sameAs('endpoint.health'),
+  'other.6': NOT_SHOWN,
+
+  'mcp.1': MCP('calls side by side, each as its own caller'),
+  'mcp.semantic_query': MCP('gets the answer of REST, and the records of both'),
+  'mcp.semantic_explain': MCP('explains without running'),
+  'mcp.semantic_schema': MCP('reads the schema by parts; all of it is an index'),
+  'mcp.2': MCP('hears a refusal as an error, with status and envelope'),
+  'mcp.3': SUPERSEDED,
+  'mcp.4': MCP('finds three tools, always in this order, none of which changes anything'),
+
+  'auth.1': sameAs('endpoint.1'),
+  'auth.1.3': tested('rest/identity', 'no other header says who asks, or what they may'),
+  'auth.2.2': tested('rest/identity', 'a forged signature', 'an expired token', 'no token at all'),
+  'auth.3': HEADING,
+  'auth.3.typ': TOKEN('typ JWT', 'typ missing', 'HS256 as the contract has it'),
+  'auth.3.alg': TOKEN('HS512', 'alg none with a signature', 'RS256 against the public key'),
+  'auth.3.version': TOKEN('version 1', 'version 3', 'version "2"'),
+  'auth.3.tenant_id': TOKEN('another tenant', 'tenant missing'),
+  'auth.3.chain': TOKEN('chain empty', 'chain missing', 'a chain of 16'),
+  'auth.3.sub': TOKEN('sub the first of the chain', 'sub outside the chain'),
+  'auth.3.iat': TOKEN(
+    'iat missing',
+    'exp missing',
+    'jti missing',
+    'a lifetime of 301 s',
+    'exp + 31 s',
+    'iat − 31 s',
+  ),
+  'auth.3.iss': TOKEN(
+    'iss missing where configured',
+    'aud missing where configured',
+    'iss of a stranger where none is configured',
+  ),
+  'auth.5': TOKEN('another secret', 'HS256 as the contract has it'),
+  'auth.5.2': TOKEN('HS256 with the RSA public key as secret', 'another RSA key'),
+  'auth.5.3': TOKEN('iss missing where configured', 'aud missing where configured'),
+  'auth.5.4': TOKEN('version missing', 'chain missing', 'jti missing'),
+  'auth.6': SUPERSEDED,
+  'auth.6.2': ABOUT_ITSELF,
+  'auth.7': sameAs('map.3'),
+
+  'events.1': NOT_EVERY_REQUEST,
+  'events.2': NO_LINEAGE,
+  'events.2.2': NOT_SHOWN,
+  'events.3': NOT_SHOWN,
+
+  'errors.1': NOT_SHOWN,
+  'errors.E0513': sameAs('query.2'),
+  'errors.E0514': sameAs('osql.3.18'),
+  'errors.E0246': sameAs('query.sql'),
+  'errors.E3001': sameAs('auth.2.3'),
+  'errors.403-E0512': sameAs('query.sql'),
+  'errors.E2001': tested('rest/identity', 'without a policy everything is refused'),
+  'errors.E0521': sameAs('osql.3.decoder'),
+  'errors.429': tested('rest/limits', 'a subject beyond its limit hears when to come back, and is recorded'),
+
+  'limits.query': tested(
+    'policy/limit',
+    'the contract defaults',
+    'each bucket lets its limit through each second',
+  ),
+  'limits.sample': tested('rest/sample', 'thirty a second and subject, apart from questions'),
+  'limits.schema': tested(
+    'rest/graph',
+    'the schema has a limit of its own',
+    'a known entity is not sent again',
+  ),
+  'limits.exceeding': tested(
+    'rest/limits',
+    'a subject beyond its limit hears when to come back, and is recorded',
+  ),
+  'limits.token-lifetime': TOKEN(
+    'a lifetime of 301 s',
+    'exp + 29.999 s',
+    'exp + 31 s',
+    'iat − 30 s',
+    'iat − 31 s',
+  ),
+  'limits.sample-limit-default': sameAs('sample.limit'),
+  'limits.traverse': sameAs('osql.3.11'),
+  'limits.retrieve-top_k': sameAs('osql.3.4'),
+  'limits.1': untestable('about the reference engine; here limits are enforced'),
+  'limits.2': untestable('about the reference engine; here limits are enforced'),
+  'limits.3': tested('policy/limit', 'a new policy takes effect without a second helping'),
+  'limits.4': NOT_SHOWN,
+
+  'versioning.2': FUTURE,
+  'versioning.2.2': FUTURE,
+  'versioning.3': untestable('a permission'),
+  'versioning.3.2': untestable('about clients'),
+  'versioning.4': TOKEN('version 3'),
+  'versioning.4.2': sameAs('versioning.1'),
+};
+
+/** What is known of every rule. */
+export function stateOf(id: RuleId): State {
+  return CHECKS.has(id) ? checked : OTHERS[id as keyof typeof OTHERS]; // what has no check is in OTHERS: see its type
+}
