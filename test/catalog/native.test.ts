@@ -1,9 +1,6 @@
-import pg from 'pg';
 import tap, { test } from 'tap';
-import { effectiveAccess, type Identity } from '../../policy/index.js';
-import { ddlOf } from '../../src/catalog/ddl.js';
-import { modelOf } from '../../src/catalog/index.js';
 import { startNativePostgres } from '../support/native-postgres.js';
+import { referenceClient } from './support/reference.js';
 import { openBase, openWorld, outcome } from './support/world.js';
 
 const base = await openBase();
@@ -75,7 +72,7 @@ test('the catalog answers as a real Postgres with the same tables', async (t) =>
   const world = await openWorld(base);
   t.teardown(() => world.close());
   const clerk = await world.connect('clerk');
-  const real = await nativeClient(native.url, world.service.model());
+  const real = await referenceClient(native.url, world.service);
   t.teardown(() => real.end());
   for (const question of QUESTIONS) {
     for (const values of [undefined, []]) {
@@ -91,42 +88,3 @@ test('the catalog answers as a real Postgres with the same tables', async (t) =>
     }
   }
 });
-
-/** A client of the native server, where exactly the clerk's tables are. */
-async function nativeClient(
-  url: string,
-  model: ReturnType<Awaited<ReturnType<typeof openWorld>>['service']['model']>,
-): Promise<pg.Client> {
-  const { manifest, snapshot } = model;
-  if (snapshot === null) throw new Error('no policy');
-  const access = effectiveAccess(clerkIdentity(), snapshot, manifest.catalog);
-  const admin = new pg.Client({ connectionString: url });
-  await admin.connect();
-  await admin.query(`CREATE SCHEMA entities; GRANT USAGE ON SCHEMA entities TO PUBLIC; CREATE ROLE osl_model;
-                     CREATE ROLE "user:clerk" LOGIN PASSWORD 'clerk' IN ROLE osl_model;
-                     ALTER ROLE "user:clerk" SET search_path = entities; ALTER ROLE "user:clerk" SET timezone = 'UTC'`);
-  await admin.query(ddlOf(modelOf(manifest, access)).replace(', MAINTAIN', '').replace(';\nCHECKPOINT', ''));
-  await admin.end();
-  const { hostname, port, pathname } = new URL(url);
-  const client = new pg.Client({
-    host: hostname,
-    port: Number(port),
-    database: pathname.slice(1),
-    user: 'user:clerk',
-    password: 'clerk',
-  });
-  await client.connect();
-  return client;
-}
-
-function clerkIdentity(): Identity {
-  const far = Date.now() / 1_000 + 3_600;
-  return {
-    tenant: 'test',
-    subject: 'user:clerk',
-    chain: ['user:clerk'],
-    aclRoles: ['clerk'],
-    roles: [],
-    expiresAt: far,
-  } as unknown as Identity; // an identity as the verifier makes it, as far as access looks at it
-}

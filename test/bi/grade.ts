@@ -1,0 +1,76 @@
+import { parseSync } from 'libpg-query';
+import pg from 'pg';
+
+export type Grade = 'equal' | 'refused' | 'wrong';
+
+/** What a statement came to, as text that can be compared between servers. */
+export type Outcome =
+  | { readonly kind: 'rows'; readonly fields: string; readonly rows: readonly string[] }
+  | { readonly kind: 'error'; readonly sqlstate: string; readonly message: string };
+
+export async function outcomeOf(
+  client: pg.Client,
+  text: string,
+  values: readonly (string | null)[] | null,
+): Promise<Outcome> {
+  try {
+    const { fields, rows } = await client.query<unknown[]>({
+      text,
+      rowMode: 'array',
+      types: { getTypeParser: () => (value: unknown) => value },
+      ...(values === null ? {} : { values: [...values], queryMode: 'extended' }),
+    });
+    const shape = JSON.stringify(fields.map((f) => [f.name, f.dataTypeID]));
+    return { kind: 'rows', fields: comparable(shape), rows: rows.map((r) => comparable(JSON.stringify(r))) };
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError)) throw error;
+    return { kind: 'error', sqlstate: error.code ?? '', message: error.message };
+  }
+}
+
+/** OIDs that a server gives out itself are all alike, and a superuser or database is called `osl`. */
+function comparable(json: string): string {
+  return json
+    .replace(/\b(postgres|osl_test_[0-9a-f]+)\b/g, 'osl')
+    .replace(/(?<![\w.])\d{5,}(?![\w.])/g, (n) => (Number(n) >= 10_000 ? '#' : n));
+}
+
+/** Rows count in their order only where the statement says one. An error of both is equal by its SQLSTATE. */
+export function grade(sql: string, ours: Outcome, theirs: Outcome): Grade {
+  if (ours.kind === 'error') {
+    if (theirs.kind === 'rows') return 'refused';
+    return ours.sqlstate === theirs.sqlstate ? 'equal' : 'refused';
+  }
+  if (theirs.kind === 'error' || ours.fields !== theirs.fields) return 'wrong';
+  const ordered = isOrdered(sql);
+  const lines = (rows: readonly string[]): string => (ordered ? [...rows] : [...rows].sort()).join('\n');
+  return lines(ours.rows) === lines(theirs.rows) ? 'equal' : 'wrong';
+}
+
+function isOrdered(sql: string): boolean {
+  const node = parseSync(sql.replace(/<<\w+ [^>]+>>/g, '1')).stmts?.[0]?.stmt;
+  return node !== undefined && 'SelectStmt' in node && (node.SelectStmt.sortClause?.length ?? 0) > 0;
+}
+
+/** `$1 …` written out, as a client in simple mode would. */
+export function inline(sql: string, values: readonly (string | null)[]): string {
+  return sql.replace(/\$(\d+)/g, (whole, n: string) => {
+    const value = values[Number(n) - 1];
+    if (value === undefined) return whole;
+    return value === null ? 'NULL' : `'${value.replaceAll("'", "''")}'`;
+  });
+}
+
+/** What only one of two answers has. */
+export function difference(ours: Outcome, theirs: Outcome): Readonly<Record<'ours' | 'theirs', unknown>> {
+  if (ours.kind === 'error' || theirs.kind === 'error') return { ours, theirs };
+  const only = (a: readonly string[], b: readonly string[]): readonly string[] => {
+    const known = new Set(b);
+    return a.filter((row) => !known.has(row)).slice(0, 20);
+  };
+  const [a, b] = [
+    [ours.fields, ...ours.rows],
+    [theirs.fields, ...theirs.rows],
+  ];
+  return { ours: only(a, b), theirs: only(b, a) };
+}
