@@ -4,6 +4,7 @@ export const CONFORMANCE_LEVELS: readonly string[] = [
   'query',
   'retrieval',
   'traversal',
+  'metrics',
   'mcp',
   'authentication',
   'errors',

@@ -1,7 +1,7 @@
 import { CONTRACT, type RuleId } from './contract.js';
 import { LEVELS, levelOf, metLevels, RULES } from './levels.js';
 import type { State } from './state.js';
-import { stateOf } from './states.js';
+import { NOTES, stateOf } from './states.js';
 
 /** `docs/conformance.md`. */
 export function conformancePage(): string {
@@ -14,7 +14,7 @@ export function conformancePage(): string {
     return `| ${cells.join(' | ')} |`;
   });
   const rules = RULES.map(
-    (id) => `| \`${id}\` | ${escaped(CONTRACT[id])} | ${escaped(said(id, stateOf(id)))} |`,
+    (id) => `| \`${id}\` | ${escaped(CONTRACT[id])} | ${escaped(said(id, stateOf(id)) + noteOn(id))} |`,
   );
   return `${HEAD}\n${levels.join('\n')}\n\n${RULES_HEAD}\n${rules.join('\n')}\n`;
 }
@@ -32,6 +32,11 @@ function said(id: RuleId, state: State): string {
     case 'unmet':
       return `**not met**: ${state.why}`;
   }
+}
+
+function noteOn(id: RuleId): string {
+  const note = NOTES[id];
+  return note === undefined ? '' : `; ${note}`;
 }
 
 /** Text for the cell of a table. */

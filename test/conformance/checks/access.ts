@@ -201,8 +201,10 @@ export const ACCESS_CHECKS = {
     t.equal((await world.osql('user:ann', 'select title from book')).rows.length, 12);
   },
   'errors.E1001': async (t, world) => {
-    const heard = await world.post('user:ann', '/osl/query', { metrics: ['nothing'] });
-    t.match(heard, { status: 422, code: 'E1001' });
+    const several = { metrics: ['page_total'], group_by: ['author__name'] };
+    t.match(await world.post('user:ann', '/osl/query', several), { status: 422, code: 'E1001', rows: [] });
+    const nowhere = "select id from TRAVERSE(anchor => 'book', target => 'member', keys => ('1'))";
+    t.match(await world.osql('user:ann', nowhere), { status: 422, code: 'E1001' });
   },
   'errors.E0510': async (t, world) => {
     const heard = await world.osql('user:ann', 'select 1 / (id - id) as q from book');

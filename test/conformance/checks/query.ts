@@ -62,6 +62,11 @@ export const QUERY_CHECKS = {
     t.match(await raw('user:ann', 'delete from lib.t_book'), { status: 400, code: 'E0511' });
     t.match(await raw('user:ann', ''), { status: 400, code: 'E0246' });
   },
+  'query.metrics': async (t, world) => {
+    const body = { metrics: ['page_total'], group_by: ['book__region'] };
+    const { rows } = await world.post('user:ann', '/osl/query', body);
+    t.same(rows.map((r) => r['page_total']).sort(), ['3600', '4200'], 'one sum a region');
+  },
   'query.4': async (t, world) => {
     const { body, text } = await world.osql('user:ann', 'select title from book', { explain: true });
     t.match(body, { form: 'structured', objects: ['osl.entities.book'], plan: { step: 'select' } });
