@@ -55,13 +55,8 @@ function compileGrant(
       hint: 'leave `decode` out',
     });
   }
-  const shape = {
-    id,
-    columns,
-    unmask,
-    ...(grant.decode === true ? { decode: true } : {}),
-    ...(groups === null ? {} : { groups }),
-  };
+  const plain = groups === null ? { id, columns, unmask } : { id, columns, unmask, groups };
+  const shape = grant.decode === true ? { ...plain, decode: true } : plain;
   if (grant.rows === undefined) return Object.freeze({ ...shape, filter: null });
   const filter = predicates.bind(grant.rows, found.relation, [...path, 'rows']);
   // INVARIANT: a filter that does not bind never becomes "every row"; the whole policy is refused besides.
