@@ -58,6 +58,11 @@ const STEPS: readonly Step[] = [
   { name: 'twin corpora', file: 'forms/twin', size: null },
   { name: 'recut bytes', file: 'wire/recut', size: null },
   {
+    name: 'changed bytes',
+    file: 'pg/fuzz',
+    size: { of: 'changes', variable: 'OSL_FUZZ_RUNS', count: 1_000_000 },
+  },
+  {
     name: 'crash',
     file: 'audit/crash',
     size: { of: 'rounds', variable: 'OSL_CRASH_ROUNDS', count: 1_000 },

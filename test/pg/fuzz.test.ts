@@ -1,0 +1,140 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import t from 'tap';
+import { type Dice, diceFrom } from '../oracle/dice.js';
+import { sync } from '../wire/support/bytes.js';
+import { knock } from './fuzz/knock.js';
+import { changeBytes, changeMessages } from './fuzz/mutations.js';
+import { Player } from './fuzz/player.js';
+import { openings, TRACES } from './fuzz/traces.js';
+import { type Caller, openWorld, type World } from './fuzz/world.js';
+
+/**
+ * Traces of clients, changed at random, against the real frontend. OSL_FUZZ_RUNS: how many changes (20,000);
+ * OSL_TEST_SEED: where the choices come from. What it finds becomes a line of a table.
+ */
+const RUNS = Number(process.env['OSL_FUZZ_RUNS'] ?? 20_000);
+const SEED = Number(process.env['OSL_TEST_SEED'] ?? 20_261_121);
+/** Changes against one service; the next gets a new one, and the log of the last is thrown away. */
+const PER_WORLD = 100_000;
+const CALLERS = 24;
+/** Traces of one session whose messages stay whole; one more, whose bytes do not, ends it. */
+const TRACES_PER_SESSION = 16;
+/** The share of connections that are changed before they are a session. */
+const OPENINGS = 0.94;
+/** Sessions hold a few KiB; one that stays costs more than this for each that there was. */
+const GROWTH_MIB = 32;
+
+t.setTimeout(86_400_000);
+t.comment(`seed ${SEED}, ${RUNS} changes`);
+
+const failures: string[] = [];
+const crashed = (cause: unknown): void => {
+  failures.push(`crash: ${cause instanceof Error ? cause.stack : String(cause)}`);
+};
+process.on('uncaughtException', crashed);
+process.on('unhandledRejection', crashed);
+setFlagsFromString('--expose_gc');
+const collect: () => void = runInNewContext('gc');
+
+const traces = Object.values(TRACES);
+const everyMessage = traces.flat();
+const everyTrace = traces.map((messages) => Buffer.concat(messages));
+
+interface Round {
+  left: number;
+  /** Whole traces since the start, for the record. */
+  sessions: number;
+  knocks: number;
+}
+
+/** Two to five changes of one trace. */
+function changedTrace(dice: Dice): { bytes: Buffer; changes: number } {
+  let messages = dice.of(traces);
+  const changes = 2 + dice.upTo(3);
+  for (let i = 0; i < changes; i++) messages = changeMessages(messages, everyMessage, dice);
+  return { bytes: Buffer.concat([...messages, sync]), changes };
+}
+
+async function session(world: World, caller: Caller, dice: Dice, round: Round): Promise<void> {
+  round.sessions++;
+  const player = await Player.login(world, caller);
+  for (let i = 0; i < TRACES_PER_SESSION && !player.ended; i++) {
+    const { bytes, changes } = changedTrace(dice);
+    round.left -= changes;
+    await named(bytes, () => player.play([bytes]));
+    await player.settle();
+  }
+  if (!player.ended) {
+    const bytes = changeBytes(dice.of(everyTrace), dice.of(everyTrace), dice);
+    round.left--;
+    await named(bytes, () => player.play([bytes]));
+  }
+  await player.end();
+}
+
+/** So that what failed can be asked again. */
+async function named(bytes: Buffer, work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (cause) {
+    throw new Error(`${cause instanceof Error ? cause.message : String(cause)}: ${bytes.toString('hex')}`);
+  }
+}
+
+async function caller(world: World, who: Caller, seed: number, round: Round): Promise<void> {
+  const dice = diceFrom(seed);
+  const firsts = Object.values(openings(who.token)).map((messages) => Buffer.concat(messages));
+  while (round.left > 0 && failures.length < 10) {
+    try {
+      if (dice.chance(OPENINGS)) {
+        round.knocks++;
+        round.left--;
+        const bytes = changeBytes(dice.of(firsts), dice.of(firsts), dice);
+        await named(bytes, () => knock(world.port, [bytes]));
+      } else await session(world, who, dice, round);
+    } catch (cause) {
+      failures.push(cause instanceof Error ? cause.message : String(cause));
+    }
+  }
+}
+
+/** Bytes that cannot be collected. */
+function held(): number {
+  collect();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+async function play(world: World, seed: number, round: Round): Promise<void> {
+  await Promise.all(world.callers.map((who, i) => caller(world, who, seed * 1_000 + i, round)));
+  for (let i = 0; i < 500 && world.frontend.connections > 0; i++)
+    await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+t.test('whatever a client sends, the server keeps its place, its log and its secrets', async (t) => {
+  let sessions = 0;
+  let knocks = 0;
+  for (let done = 0, n = 0; done < RUNS && failures.length === 0; done += PER_WORLD, n++) {
+    const world = await openWorld(CALLERS);
+    const runs = Math.min(PER_WORLD, RUNS - done);
+    try {
+      const warm: Round = { left: runs / 5, sessions: 0, knocks: 0 };
+      await play(world, SEED + 2 * n, warm);
+      const before = held();
+      const rest: Round = { left: runs - runs / 5, sessions: 0, knocks: 0 };
+      await play(world, SEED + 2 * n + 1, rest);
+      const grown = (held() - before) / 2 ** 20;
+      t.ok(grown < GROWTH_MIB, `${grown.toFixed(1)} MiB grown`);
+      t.equal(world.frontend.connections, 0, 'no connection is left');
+      t.same(world.shop.lines.filter((l) => l.level === 'error').slice(0, 5), [], 'no internal error');
+      t.match(await world.shop.verdict(), { integrity: 'intact', completeness: 'complete' }, 'the log holds');
+      sessions += warm.sessions + rest.sessions;
+      knocks += warm.knocks + rest.knocks;
+    } finally {
+      await world.close();
+    }
+  }
+  t.comment(`${sessions} sessions, ${knocks} openings`);
+  t.same(failures, []);
+});

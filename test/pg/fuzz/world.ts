@@ -1,0 +1,87 @@
+import type { AuditEntry, AuditLog } from '../../../policy/index.js';
+import { createPgFrontend } from '../../../src/pg/index.js';
+import { makeScramVerifier, type WireServer } from '../../../wire/index.js';
+import { startTestService, type TestService } from '../../support/service.js';
+import { SHOP_POLICY, SHOP_SCRIPT } from '../../support/shop.js';
+
+/** The shop behind the wire, with so many masked callers, and what each of them has in the audit log. */
+export interface World {
+  readonly port: number;
+  readonly shop: TestService;
+  readonly frontend: WireServer;
+  readonly callers: readonly Caller[];
+  /** Decisions about this subject since the start. */
+  decisions(subject: string): number;
+  close(): Promise<void>;
+}
+
+export interface Caller {
+  readonly subject: string;
+  readonly token: string;
+}
+
+/** What no caller of a world may be shown, as text and in binary. */
+const HIDDEN: readonly Buffer[] = [
+  ...['ada@eu.example', 'bo@eu.example', 'cy@us.example', 'TAXNO-', '1990-05-17', '1985-01-02', '1979-12-31'],
+].map((value) => Buffer.from(value));
+/** 1990-05-17 in days from 2000. */
+const BORN = Buffer.from('fffff244', 'hex');
+
+export function hiddenIn(bytes: Buffer): readonly string[] {
+  return [...HIDDEN, BORN].filter((value) => bytes.includes(value)).map((value) => value.toString());
+}
+
+/** The limits of addresses are off: all callers have the same one. */
+export async function openWorld(count: number): Promise<World> {
+  const names = Array.from({ length: count }, (_, i) => `user:f${i}`);
+  const scram = await makeScramVerifier('a password');
+  const subjects = names.map((name) => `  ${name}: { ceiling: [analyst] }\n`).join('');
+  const policy = SHOP_POLICY.replace('subjects:\n', `subjects:\n${subjects}`);
+  const shop = await startTestService({
+    policy: `${policy}\nservice_accounts:\n  account: { subject: user:ann, scram: "${scram}" }\n`,
+    script: SHOP_SCRIPT.replace(/'(..-[123])'/g, "'TAXNO-$1'"),
+  });
+  const decisions = new Map<string, number>();
+  const { service } = shop.open;
+  const limiter = { ...service.limiter, takeAddress: () => Promise.resolve({ ok: true as const }) };
+  const audit = counted(service.audit, decisions);
+  const frontend = createPgFrontend({ ...service, limiter, audit });
+  const { port } = await frontend.listen(0, '127.0.0.1');
+  const callers = await Promise.all(
+    names.map(async (subject) => ({ subject, token: await shop.token(subject) })),
+  );
+  return {
+    port,
+    shop,
+    frontend,
+    callers,
+    decisions: (subject) => decisions.get(subject) ?? 0,
+    close: async () => {
+      await frontend.stop(0);
+      await shop.close();
+    },
+  };
+}
+
+/** The log itself, and how many decisions it has of each subject. */
+function counted(log: AuditLog, decisions: Map<string, number>): AuditLog {
+  const note = (entry: AuditEntry): void => {
+    const { kind, subject } = entry;
+    if (kind === 'decision' && subject) decisions.set(subject, (decisions.get(subject) ?? 0) + 1);
+  };
+  type Done = Parameters<AuditLog['append']>[1];
+  function append(entry: AuditEntry): Promise<number>;
+  function append(entry: AuditEntry, done: Done): void;
+  function append(entry: AuditEntry, done?: Done): Promise<number> | undefined {
+    note(entry);
+    if (done === undefined) return log.append(entry);
+    log.append(entry, done);
+    return undefined;
+  }
+  return {
+    append,
+    fingerprint: (text) => log.fingerprint(text),
+    close: () => log.close(),
+    stats: () => log.stats(),
+  };
+}
