@@ -48,10 +48,10 @@ interface Round {
   knocks: number;
 }
 
-/** Two to five changes of one trace. */
+/** One to nine changes of one trace. */
 function changedTrace(dice: Dice): { bytes: Buffer; changes: number } {
   let messages = dice.of(traces);
-  const changes = 2 + dice.upTo(3);
+  const changes = 1 + dice.upTo(8);
   for (let i = 0; i < changes; i++) messages = changeMessages(messages, everyMessage, dice);
   return { bytes: Buffer.concat([...messages, sync]), changes };
 }
