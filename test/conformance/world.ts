@@ -136,7 +136,9 @@ CREATE TABLE lib.t_letter (id text PRIMARY KEY, member text, body text);
 INSERT INTO lib.t_book SELECT n, 'Book ' || n, CASE WHEN n % 2 = 1 THEN 'eu' ELSE 'us' END, 100 * n,
   'Owner Quux ' || n, 'box' || n, 'hidden shelf' FROM generate_series(1, 12) AS n;
 INSERT INTO lib.t_author VALUES (1, 'Zora'), (2, 'Yves'), (3, 'Xiu');
+INSERT INTO lib.t_author SELECT n, 'Author ' || n FROM generate_series(101, 1101) AS n;
 INSERT INTO lib.t_wrote VALUES (1, 1), (1, 2), (2, 2), (3, 1);
+INSERT INTO lib.t_wrote SELECT 12, n FROM generate_series(101, 1101) AS n;
 INSERT INTO lib.t_review SELECT 'r' || n, 1 + n % 6, CASE WHEN n % 3 = 0 THEN 'de' ELSE 'en' END, 'Ira Critic',
   'A review of ' || CASE WHEN n % 2 = 0 THEN 'whales' ELSE 'stars' END || ', the number ' || n || '.'
   FROM generate_series(1, 12) AS n;

@@ -184,6 +184,8 @@ export const QUERY_CHECKS = {
   'osql.3.11': async (t, world) => {
     const capped = await world.osql('user:ann', `select id from ${authors("('1')", ', per_hop => 1')}`);
     t.same([capped.rows.length, capped.body['truncated']], [1, true]);
+    const untold = await world.osql('user:ann', `select count(*) as n from ${authors("('12')")}`);
+    t.same(untold.rows, [{ n: '1000' }], 'of 1001, where no cap is named');
     const most = await world.osql('user:ann', `select id from ${authors("('1')", ', per_hop => 10001')}`);
     t.match(most, { status: 400, code: 'E0511' });
   },
