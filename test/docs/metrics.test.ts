@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { test } from 'tap';
+import t, { test } from 'tap';
 import { generateShop, METRICS_MANIFEST, METRICS_POLICY, scriptOf } from '../metrics/shop.js';
 import { startRest } from '../rest/fixture.js';
+
+t.setTimeout(180_000);
 
 const PAGE = new URL('../../../docs/metrics.md', import.meta.url);
 

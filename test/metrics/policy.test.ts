@@ -1,8 +1,10 @@
-import { test } from 'tap';
+import t, { test } from 'tap';
 import { startRest } from '../rest/fixture.js';
 import { answerOf, comparable } from './answers.js';
 import { recount } from './recount.js';
 import { dice, generateShop, METRICS_MANIFEST, METRICS_POLICY, type Shop, scriptOf } from './shop.js';
+
+t.setTimeout(180_000);
 
 /**
  * The shop as `user:eu` sees it, cut and masked beforehand: customers and orders of its region, orders that are open
@@ -67,7 +69,6 @@ function questionOf(roll: () => number) {
 }
 
 test('policy on every step: the answer is that over a copy which was cut and masked beforehand', async (t) => {
-  t.setTimeout(300_000);
   const shop = generateShop(11);
   const options = { manifest: METRICS_MANIFEST, policy: METRICS_POLICY };
   const governed = await startRest({ ...options, script: scriptOf(shop) });

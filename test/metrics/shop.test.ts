@@ -1,8 +1,10 @@
-import { test } from 'tap';
+import t, { test } from 'tap';
 import { startRest } from '../rest/fixture.js';
 import { answerOf, comparable } from './answers.js';
 import { type Asked, recount } from './recount.js';
 import { generateShop, METRICS_MANIFEST, METRICS_POLICY, scriptOf } from './shop.js';
+
+t.setTimeout(180_000);
 
 const SHOP = generateShop(7);
 const rest = await startRest({ manifest: METRICS_MANIFEST, policy: METRICS_POLICY, script: scriptOf(SHOP) });
@@ -349,6 +351,24 @@ test('the shop', async (t) => {
       const told = text.replaceAll(JSON.stringify(body).slice(1, -1), '');
       for (const hidden of ['placed_at', 'customer_id', 'refunded_order', 'carrier_', '`buyers`', 'buyer`'])
         if (!JSON.stringify(body).includes(hidden.replaceAll('`', ''))) t.notMatch(told, hidden);
+    }
+  });
+
+  await t.test('no other fault of a question tells that a hidden metric is there', async (t) => {
+    for (const more of [
+      { group_by: ['nonsense'] },
+      { group_by: ['metric_time'] },
+      { order_by: ['nonsense'] },
+      { where: 'nonsense' },
+      { where: "{{ Dimension('nonsense') }} = 1" },
+      { time_constraint: { start: '2026-01-01' } },
+    ]) {
+      const said = async (metric: string): Promise<string> => {
+        const { code, detail, hint } = (await rest.ask('user:blind', { metrics: [metric], ...more })).json();
+        return `${code} ${detail} ${hint}`.replaceAll(metric, '…');
+      };
+      for (const hidden of ['buyers', 'refunded', 'net', 'revenue_so_far'])
+        t.equal(await said(hidden), await said('xyzzy'), `${hidden} ${JSON.stringify(more)}`);
     }
   });
 
