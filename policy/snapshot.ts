@@ -24,6 +24,8 @@ export interface PolicySnapshot {
   readonly limits: Limits;
   /** By login name. */
   readonly serviceAccounts: ReadonlyMap<string, ServiceAccount>;
+  /** As written: a manifest that is only proposed is judged by it. */
+  readonly document: PolicyDocument;
 }
 
 export type AttributeValue = 'any' | readonly string[];
@@ -76,6 +78,7 @@ export function compileSnapshot(document: PolicyDocument, catalog: Catalog): Pol
     masks: new Map([...names.relations].map(([name, r]) => [name, masksOf(r, masks)])),
     limits: limitsOf(document.limits),
     serviceAccounts,
+    document,
   });
 }
 

@@ -3,7 +3,7 @@ export { type DomainMap, domainMapOf } from './domain-map.js';
 export { identifier } from './identifier.js';
 export { measuredType } from './measure.js';
 export { objectsIn } from './names.js';
-export { MAX_MATCHES, type Resolution, resolve } from './resolve.js';
+export { MAX_MATCHES, type Match, type Resolution, resolve } from './resolve.js';
 export { type SchemaDocument, schemaOf } from './schema.js';
 export type { GraphView } from './view.js';
 export { fullView, governedView } from './visible.js';

@@ -3,8 +3,15 @@ export { CODES } from './codes.js';
 export type { Diagnostic, Path, Position, Problem, Range, Severity } from './diagnostic.js';
 export { formatDiagnostics, ManifestProblems, pointer } from './diagnostic.js';
 export type { Composition, ManifestDocument } from './document.js';
+export type { FragmentDocument } from './fragment.js';
 export type { LaterProblem, PolicyFile } from './load.js';
-export { loadManifest, loadPolicyDocument, parseManifest, parsePolicyDocument } from './load.js';
+export {
+  loadManifest,
+  loadPolicyDocument,
+  parseFragment,
+  parseManifest,
+  parsePolicyDocument,
+} from './load.js';
 export type {
   Bridge,
   BridgeSide,

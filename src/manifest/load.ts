@@ -3,6 +3,7 @@ import type { PolicyDocument } from '../../policy/document.js';
 import { compileManifest } from './compile/compile.js';
 import type { Diagnostic, Path, Problem, Range } from './diagnostic.js';
 import type { ManifestDocument } from './document.js';
+import { fragmentProblems, withFragment } from './fragment.js';
 import type { Manifest } from './manifest.js';
 import { shapeCheck } from './schema/check.js';
 import { MANIFEST_SCHEMA } from './schema/manifest.js';
@@ -27,9 +28,24 @@ export async function loadManifest(file: string): Promise<Manifest> {
  */
 export function parseManifest(text: string, file: string): Manifest {
   const source = parseSource(text, file);
-  raise(source, manifestShape(source.value));
+  return compileFrom(source, source.value);
+}
+
+/**
+ * Compiles `base` with the members of a fragment's text in their places: see `withFragment`. Places of diagnostics are
+ * those of the fragment; what goes wrong elsewhere on its account is placed at the nearest part of it. Throws as
+ * `loadManifest`, and needs what `parseManifest` needs.
+ */
+export function parseFragment(text: string, file: string, base: ManifestDocument): Manifest {
+  const source = parseSource(text, file);
+  raise(source, fragmentProblems(source.value));
+  return compileFrom(source, withFragment(base, source.value));
+}
+
+function compileFrom(source: YamlSource, document: unknown): Manifest {
+  raise(source, manifestShape(document));
   // The schema has just checked the shape that the type states.
-  const compiled = compileManifest(source.value as ManifestDocument);
+  const compiled = compileManifest(document as ManifestDocument);
   if (!compiled.ok) {
     raise(source, compiled.problems);
     throw new TypeError('a manifest that does not compile has problems');

@@ -11,6 +11,7 @@ import { BODY_LIMIT, HEAD_LIMIT, httpFault } from './http-fault.js';
 import { Inflight } from './inflight.js';
 import { documentRoute, documentRoutes } from './openapi/document.js';
 import { sendProblem } from './problem.js';
+import { authoringRoutes } from './routes/authoring.js';
 import { conformanceRoute } from './routes/conformance.js';
 import { graphRoutes } from './routes/graph.js';
 import { healthRoutes } from './routes/health.js';
@@ -88,6 +89,7 @@ export async function createRestServer(service: Service, options: RestOptions = 
   queryRoute(app, service, inflight);
   sampleRoute(app, service, inflight);
   graphRoutes(app, service);
+  authoringRoutes(app, service);
   mcpRoute(app, service, inflight, mcp);
   conformanceRoute(app, service);
   healthRoutes(app, service, inflight);
@@ -141,6 +143,7 @@ async function sendFault(
 const ACTIONS: ReadonlyMap<string, string> = new Map([
   ['/osl/query', 'query'],
   ['/osl/sample', 'sample'],
+  ['/osl/suggest', 'suggest'],
 ]);
 
 /** Refuses what is no proper request; a question's sender must say who it is before it hears what is wrong. */

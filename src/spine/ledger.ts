@@ -12,9 +12,9 @@ export interface Touched {
   readonly objects: readonly string[];
 }
 
-/** A word that somebody looks up; recorded as statements are, by its fingerprint. */
+/** A word that is looked up, a draft that is judged; recorded as statements are, by its fingerprint. */
 interface Term {
-  readonly kind: 'term';
+  readonly kind: 'term' | 'draft';
   readonly text: string;
 }
 
@@ -115,6 +115,7 @@ function statementOf(body: Body | SampleRequest | Term): string {
     case 'osql':
     case 'sql':
     case 'term':
+    case 'draft':
     case 'wire':
       return body.text;
     case 'metrics':

@@ -1,4 +1,5 @@
 import { ERRORS } from 'osl-compiler';
+import { AUTHORING } from './authoring-components.js';
 import { METRICS_QUERY } from './metrics-query.js';
 import { count, exactly, flag, list, object, oneOf, ref, type Shape, text, textOrNull } from './shape.js';
 
@@ -250,6 +251,7 @@ export const COMPONENTS: ReadonlyMap<string, Shape> = new Map<string, Shape>([
   ['Schema', SCHEMA],
   ['DomainMap', DOMAIN_MAP],
   ['Resolution', RESOLUTION],
+  ...AUTHORING,
 ]);
 
 export const PROBLEM_REF = ref('Problem');

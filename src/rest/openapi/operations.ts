@@ -108,6 +108,36 @@ export const RESOLVE_OPERATION = operation({
   response: { 200: json(ref('Resolution'), 'Matches, best first.'), ...REFUSALS },
 });
 
+const BODIES = {
+  413: problem('The body is too large: E4130.'),
+  415: problem('The body is not JSON: E4150.'),
+} as const;
+const NOTHING_FOUND = { 422: problem('There is nothing of that name: E1001.') } as const;
+
+export const CANDIDATES_OPERATION = operation({
+  operationId: 'candidates',
+  summary: 'What the databases hold beyond the manifest',
+  description: 'For admins. Declarations only: no row is read.',
+  tags: ['authoring'],
+  security: BEARER,
+  response: { 200: json(ref('Candidates'), 'Relations that nothing rests on yet.'), ...REFUSALS },
+});
+
+export const SUGGEST_OPERATION = operation({
+  operationId: 'suggest',
+  summary: 'A draft of a manifest fragment',
+  description: 'For admins. Nothing is stored, and nothing is guessed to be sensitive.',
+  tags: ['authoring'],
+  security: BEARER,
+  body: { content: { 'application/json': { schema: ref('SuggestRequest') } } },
+  response: {
+    200: json(ref('Suggestion'), 'The draft, and what stands against it.'),
+    ...REFUSALS,
+    ...NOTHING_FOUND,
+    ...BODIES,
+  },
+});
+
 export const CONFORMANCE_OPERATION = operation({
   operationId: 'conformance',
   summary: 'The declared conformance levels',

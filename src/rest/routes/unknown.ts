@@ -11,6 +11,8 @@ export const METHODS: ReadonlyMap<string, string> = new Map([
   ['/osl/schema', 'GET, HEAD'],
   ['/osl/schema/resolve', 'GET, HEAD'],
   ['/osl/domain-map', 'GET, HEAD'],
+  ['/osl/candidates', 'GET, HEAD'],
+  ['/osl/suggest', 'POST'],
   ['/osl/conformance', 'GET, HEAD'],
   ['/mcp', 'POST'],
   ['/.well-known/oauth-protected-resource/mcp', 'GET, HEAD'],

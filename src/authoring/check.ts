@@ -1,0 +1,64 @@
+import {
+  compileSnapshot,
+  type PolicyProblem,
+  PolicyProblems,
+  type PolicySnapshot,
+} from '../../policy/index.js';
+import {
+  type Diagnostic,
+  type Manifest,
+  ManifestProblems,
+  parseFragment,
+  parseManifest,
+  pointer,
+  type Range,
+  type Severity,
+} from '../manifest/index.js';
+import type { Model } from '../service.js';
+
+/** What somebody would have the gateway serve: YAML (or JSON, which is YAML), whole or in part. */
+export interface Proposal {
+  readonly kind: 'fragment' | 'manifest';
+  readonly text: string;
+}
+
+/** One thing wrong with a proposal, or with the policy once the proposal served. */
+export interface Finding {
+  readonly code: string;
+  readonly severity: Severity;
+  readonly document: 'manifest' | 'policy';
+  /** JSON Pointer into the manifest or the policy. */
+  readonly path: string;
+  /** Of the text that was sent; null in the policy, which was not. */
+  readonly range: Range | null;
+  readonly message: string;
+  readonly hint: string | null;
+}
+
+/** A proposal that could serve, or why it could not. */
+export type Checked =
+  | { readonly ok: true; readonly manifest: Manifest; readonly snapshot: PolicySnapshot | null }
+  | { readonly ok: false; readonly findings: readonly Finding[] };
+
+/** Compiles a proposal as a reload would: the manifest, then the policy of now against it. Changes nothing. */
+export function check({ kind, text }: Proposal, model: Model): Checked {
+  try {
+    const manifest =
+      kind === 'manifest' ? parseManifest(text, kind) : parseFragment(text, kind, model.manifest.document);
+    const policy = model.snapshot?.document;
+    const snapshot = policy === undefined ? null : compileSnapshot(policy, manifest.catalog);
+    return { ok: true, manifest, snapshot };
+  } catch (error) {
+    if (error instanceof ManifestProblems) return { ok: false, findings: error.diagnostics.map(inText) };
+    if (error instanceof PolicyProblems) return { ok: false, findings: error.problems.map(inPolicy) };
+    throw error;
+  }
+}
+
+function inText({ code, severity, path, range, message, hint }: Diagnostic): Finding {
+  return { code, severity, document: 'manifest', path, range, message, hint };
+}
+
+function inPolicy({ code, path, message, hint }: PolicyProblem): Finding {
+  return { code, severity: 'error', document: 'policy', path: pointer(path), range: null, message, hint };
+}

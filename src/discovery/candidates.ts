@@ -1,0 +1,211 @@
+import type { TypeName } from 'osl-compiler';
+import type { Manifest } from '../manifest/index.js';
+import { type LinkTable, linkTableOf } from './link-table.js';
+import { Names } from './names.js';
+import { modelType } from './types.js';
+import type { RelationKind, UpstreamRelation, UpstreamSchema } from './upstream.js';
+
+/** A relation of a connector's database that no entity, bridge or facet rests on, and what it could become. */
+export interface Candidate {
+  /** `connector.schema.table` */
+  readonly id: string;
+  readonly connector: string;
+  readonly schema: string;
+  readonly table: string;
+  readonly kind: RelationKind;
+  readonly comment: string | null;
+  readonly proposal: 'entity' | 'bridge' | 'association';
+  /** Free in the manifest, and among the candidates. */
+  readonly name: string;
+  readonly columns: readonly CandidateColumn[];
+  /** Of the proposal: the primary key, or the smallest unique key without nulls; empty where there is none. */
+  readonly key: readonly string[];
+  readonly unique_keys: readonly (readonly string[])[];
+  readonly foreign_keys: readonly CandidateLink[];
+  /** The planner's; null where it has none. */
+  readonly row_estimate: number | null;
+  /** 0 to 1: how well the declarations bear the proposal. It says nothing of the rows, which nobody read. */
+  readonly confidence: number;
+  /** What the confidence rests on, sentence by sentence. */
+  readonly evidence: readonly string[];
+}
+
+export interface CandidateColumn {
+  readonly name: string;
+  readonly upstream_type: string;
+  /** Null where the model has no such type: the column cannot be exposed. */
+  readonly type: TypeName | null;
+  readonly nullable: boolean;
+  readonly comment: string | null;
+}
+
+export interface CandidateLink {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly references: {
+    readonly schema: string;
+    readonly table: string;
+    readonly columns: readonly string[];
+    /** The entity that rests on that table; null where none does. */
+    readonly entity: string | null;
+  };
+}
+
+/** What of a database is not adopted yet, in the order of `upstream`. Pure: equal arguments, equal candidates. */
+export function candidatesIn(
+  upstream: UpstreamSchema,
+  connector: string,
+  manifest: Manifest,
+): readonly Candidate[] {
+  const adopted = adoptedTables(manifest, connector);
+  const names = Names.of(manifest);
+  const referring = referrers(upstream);
+  return upstream.relations
+    .filter((r) => !adopted.has(tableKey(r)))
+    .map((relation) => {
+      const name = names.free(relation.name, relation.schema);
+      return candidateOf(relation, {
+        connector,
+        name,
+        adopted,
+        referring: referring.get(tableKey(relation)) ?? 0,
+      });
+    });
+}
+
+/** One relation as a candidate, whether it is adopted or not. */
+export function candidateFor(
+  relation: UpstreamRelation,
+  upstream: UpstreamSchema,
+  connector: string,
+  manifest: Manifest,
+): Candidate {
+  return candidateOf(relation, {
+    connector,
+    name: Names.of(manifest).free(relation.name, relation.schema),
+    adopted: adoptedTables(manifest, connector),
+    referring: referrers(upstream).get(tableKey(relation)) ?? 0,
+  });
+}
+
+interface Surroundings {
+  readonly connector: string;
+  readonly name: string;
+  readonly adopted: ReadonlyMap<string, string | null>;
+  /** Foreign keys of other relations that refer to it. */
+  readonly referring: number;
+}
+
+function candidateOf(relation: UpstreamRelation, around: Surroundings): Candidate {
+  const { connector, name, adopted, referring } = around;
+  const key = keyOf(relation);
+  const link = linkTableOf(relation);
+  const judged = link === null ? judgeEntity(relation, key, referring) : judgeLink(link);
+  return Object.freeze({
+    id: `${connector}.${tableKey(relation)}`,
+    connector,
+    schema: relation.schema,
+    table: relation.name,
+    kind: relation.kind,
+    comment: relation.comment,
+    proposal: link?.proposal ?? 'entity',
+    name,
+    columns: relation.columns.map((c) => ({
+      name: c.name,
+      upstream_type: c.type,
+      type: modelType(c.typeOid),
+      nullable: c.nullable,
+      comment: c.comment,
+    })),
+    key: link?.key ?? key.columns,
+    unique_keys: relation.uniqueKeys,
+    foreign_keys: relation.foreignKeys.map(({ name, columns, target }): CandidateLink => {
+      const references = { schema: target.schema, table: target.name, columns: target.columns };
+      return { name, columns, references: { ...references, entity: adopted.get(tableKey(target)) ?? null } };
+    }),
+    row_estimate: relation.rowEstimate,
+    ...judged,
+  });
+}
+
+type Judged = Pick<Candidate, 'confidence' | 'evidence'>;
+
+interface Key {
+  readonly columns: readonly string[];
+  readonly from: 'primary' | 'unique' | 'none';
+}
+
+function keyOf(relation: UpstreamRelation): Key {
+  if (relation.primaryKey !== null) return { columns: relation.primaryKey, from: 'primary' };
+  const required = new Set(relation.columns.filter((c) => !c.nullable).map((c) => c.name));
+  const [smallest] = relation.uniqueKeys
+    .filter((k) => k.every((c) => required.has(c)))
+    .sort((a, b) => a.length - b.length);
+  return smallest === undefined ? { columns: [], from: 'none' } : { columns: smallest, from: 'unique' };
+}
+
+/** Worth of a declaration, in hundredths. */
+const WORTH = { primary: 85, unique: 70, none: 25, referred: 10, viewNone: 15 } as const;
+
+function judgeEntity(relation: UpstreamRelation, key: Key, referring: number): Judged {
+  const isView = relation.kind === 'view' || relation.kind === 'materialized_view';
+  const evidence = [KEY_EVIDENCE[key.from](key.columns.join(', '))];
+  let worth: number = key.from === 'none' && isView ? WORTH.viewNone : WORTH[key.from];
+  if (referring > 0) {
+    worth += WORTH.referred;
+    evidence.push(`${referring} foreign key${referring === 1 ? ' refers' : 's refer'} to it`);
+  }
+  if (isView) evidence.push('it is a view: the database declares no keys of it');
+  return { confidence: Math.min(worth, 95) / 100, evidence };
+}
+
+const KEY_EVIDENCE = {
+  primary: (columns: string) => `its primary key is ${columns}`,
+  unique: (columns: string) => `it has no primary key, but ${columns} is unique and never null`,
+  none: () => 'no key is declared: whether its rows are things of their own cannot be told',
+} as const;
+
+function judgeLink(link: LinkTable): Judged {
+  const evidence = [
+    `${link.sides.length} foreign keys make up its key: ${link.sides.map((s) => s.columns.join(', ')).join(' and ')}`,
+  ];
+  if (link.sides.length > 2)
+    evidence.push('it links more than two tables, which a bridge does not: an entity does');
+  if (link.payload.length > 0) evidence.push(`it says more of each link: ${link.payload.join(', ')}`);
+  else if (link.filled.length > 0)
+    evidence.push(`all else in it the database fills in: ${link.filled.join(', ')}`);
+  else evidence.push('it has no other columns');
+  return { confidence: link.filled.length > 0 ? 0.85 : 0.95, evidence };
+}
+
+/** `schema.table` */
+export function tableKey({ schema, name }: { readonly schema: string; readonly name: string }): string {
+  return `${schema}.${name}`;
+}
+
+/** The tables that the manifest rests on, each with the entity of it; null where a bridge or a facet rests there. */
+function adoptedTables(manifest: Manifest, connector: string): ReadonlyMap<string, string | null> {
+  const tables = new Map<string, string | null>();
+  const facets = [...manifest.facets.values()].map((f) => ({ ...f, kind: 'facet' as const }));
+  // The relation of a facet is its store; what it rests on, the facet says.
+  const relations = [...manifest.catalog.relations.values()].filter((r) => r.kind !== 'facet');
+  for (const { kind, name, connector: of, schema, table } of [...relations, ...facets]) {
+    if (of !== connector) continue;
+    const key = `${schema}.${table}`;
+    if (kind === 'entity') tables.set(key, name);
+    else if (!tables.has(key)) tables.set(key, null);
+  }
+  return tables;
+}
+
+/** How many foreign keys of other relations refer to each. */
+function referrers({ relations }: UpstreamSchema): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const relation of relations) {
+    for (const { target } of relation.foreignKeys) {
+      const key = tableKey(target);
+      if (key !== tableKey(relation)) counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+  }
+  return counts;
+}

@@ -1,0 +1,193 @@
+import type { Relation } from 'osl-compiler';
+import type { FragmentDocument, Manifest } from '../manifest/index.js';
+import type { Candidate, CandidateLink } from './candidates.js';
+import { Names, nameFrom } from './names.js';
+
+/** A fragment that would adopt something, and what a person has to know or do about it. */
+export interface Draft {
+  readonly fragment: FragmentDocument;
+  readonly notes: readonly string[];
+}
+
+/** Nobody guesses what is personal: of every draft this must be said. */
+export const LABELS =
+  'no column has a sensitivity label: whoever publishes this declares `pii: true` or `sensitivity: <label>` at the connector where it belongs';
+
+/** What a manifest would say to adopt `candidate`. Labels that its table has already stay; none is added. */
+export function draftOf(candidate: Candidate, manifest: Manifest): Draft {
+  const exposed = exposedColumns(candidate);
+  const relation =
+    candidate.proposal === 'bridge'
+      ? { bridges: members([[candidate.name, bridgeOf(candidate, exposed, manifest)]]) }
+      : { entities: members([[candidate.name, entityOf(candidate, exposed)]]) };
+  const links = candidate.proposal === 'bridge' ? [] : relationshipsOf(candidate, exposed, manifest);
+  const fragment = {
+    connectors: members([
+      [candidate.connector, { tables: members([[tableName(candidate), tableOf(candidate, manifest)]]) }],
+    ]),
+    ...relation,
+    ...(links.length === 0 ? {} : { relationships: members(links) }),
+  };
+  // Partial where a person has to say more, a key for example; the diagnostics tell.
+  return { fragment: fragment as unknown as FragmentDocument, notes: notesOf(candidate, exposed) };
+}
+
+type Plain = Readonly<Record<string, unknown>>;
+
+/** Names come from a database: `__proto__` is one like any other. */
+function members(entries: readonly (readonly [string, unknown])[]): Plain {
+  const out: Record<string, unknown> = Object.create(null);
+  for (const [name, value] of entries) out[name] = value;
+  return out;
+}
+
+function tableName({ schema, table }: Candidate): string {
+  return `${schema}.${table}`;
+}
+
+/** The table as the manifest has it, and every column that it does not declare. */
+function tableOf(candidate: Candidate, manifest: Manifest): Plain {
+  const declared = manifest.document.connectors[candidate.connector]?.tables[tableName(candidate)]?.columns;
+  const key = new Set(candidate.key);
+  return {
+    columns: members(
+      candidate.columns.flatMap((c): readonly (readonly [string, unknown])[] => {
+        const known = declared?.[c.name];
+        if (known !== undefined) return [[c.name, known]];
+        if (c.type === null) return [];
+        const required = !c.nullable && !key.has(c.name);
+        return [[c.name, { type: c.type, ...(required ? { nullable: false } : {}) }]];
+      }),
+    ),
+  };
+}
+
+/** Names of the model by those of the table, for every column that the model has a type for. */
+type Exposed = ReadonlyMap<string, string>;
+
+function exposedColumns(candidate: Candidate): Exposed {
+  const names = new Names([]);
+  return new Map(
+    candidate.columns.filter((c) => c.type !== null).map((c) => [c.name, names.free(c.name, 'column')]),
+  );
+}
+
+function columnsOf(candidate: Candidate, exposed: Exposed): Plain {
+  return members(
+    candidate.columns.flatMap((c): readonly (readonly [string, unknown])[] => {
+      const name = exposed.get(c.name);
+      if (name === undefined) return [];
+      const said = {
+        ...(name === c.name ? {} : { column: c.name }),
+        ...(c.comment === null ? {} : { description: c.comment }),
+      };
+      return [[name, Object.keys(said).length === 0 ? null : said]];
+    }),
+  );
+}
+
+function sourceOf({ connector, table, schema, id }: Candidate): unknown {
+  return schema.includes('.') || table.includes('.') ? { connector, table: `${schema}.${table}` } : id;
+}
+
+function described({ comment }: Candidate): Plain {
+  return comment === null ? {} : { description: comment };
+}
+
+function entityOf(candidate: Candidate, exposed: Exposed): Plain {
+  const names = (columns: readonly string[]): readonly string[] =>
+    columns.map((c) => exposed.get(c) ?? nameFrom(c));
+  const key = names(candidate.key);
+  const linked = candidate.foreign_keys.filter((f) => f.columns.length === 1).flatMap((f) => f.columns);
+  const sealed = [...new Set([...key, ...names(linked.filter((c) => exposed.has(c)))])];
+  return {
+    ...described(candidate),
+    source: sourceOf(candidate),
+    ...(key.length === 0 ? {} : { primary_key: key }),
+    ...(key.length === 0 || sealed.length === key.length ? {} : { entity_key_columns: sealed }),
+    columns: columnsOf(candidate, exposed),
+  };
+}
+
+function bridgeOf(candidate: Candidate, exposed: Exposed, manifest: Manifest): Plain {
+  const key = new Set(candidate.key);
+  const [left, right] = candidate.foreign_keys.filter((f) => f.columns.every((c) => key.has(c)));
+  return {
+    ...described(candidate),
+    source: sourceOf(candidate),
+    left: sideOf(left, exposed, manifest),
+    right: sideOf(right, exposed, manifest),
+    columns: columnsOf(candidate, exposed),
+  };
+}
+
+/** One end of a bridge, its columns in the order of the entity's primary key. */
+function sideOf(link: CandidateLink | undefined, exposed: Exposed, manifest: Manifest): Plain {
+  if (link === undefined) return {};
+  const { references, columns } = link;
+  const entity = references.entity === null ? undefined : manifest.catalog.relations.get(references.entity);
+  const ordered =
+    entity === undefined
+      ? columns
+      : physicalKey(entity).map((k) => columns[references.columns.indexOf(k)] ?? k);
+  return {
+    entity: references.entity ?? nameFrom(references.table),
+    columns: ordered.map((c) => exposed.get(c) ?? nameFrom(c)),
+  };
+}
+
+function physicalKey(relation: Relation): readonly string[] {
+  return relation.primaryKey.map((k) => relation.columns.find((c) => c.name === k)?.physical ?? k);
+}
+
+/** The links along foreign keys of one column, to entities whose primary key it holds, and to itself. */
+function relationshipsOf(
+  candidate: Candidate,
+  exposed: Exposed,
+  manifest: Manifest,
+): readonly (readonly [string, unknown])[] {
+  const names = new Names(manifest.relationships.keys());
+  return candidate.foreign_keys.flatMap(
+    ({ columns: [column], references, ...link }): readonly (readonly [string, unknown])[] => {
+      const own = references.schema === candidate.schema && references.table === candidate.table;
+      const entity = own ? candidate.name : references.entity;
+      const from = exposed.get(column ?? '');
+      const to = own ? ownKey(candidate, exposed) : keyOf(entity, references.columns, manifest);
+      if (references.columns.length !== 1 || entity === null || from === undefined || to === null) return [];
+      const unique = candidate.key.length === 1 && candidate.key[0] === column;
+      const kind = unique ? 'one_to_one' : 'many_to_one';
+      const name = names.free(`${candidate.name}_${entity}`, nameFrom(link.name));
+      return [[name, { from: `${candidate.name}.${from}`, to: `${entity}.${to}`, kind }]];
+    },
+  );
+}
+
+function ownKey({ key: [only, ...more] }: Candidate, exposed: Exposed): string | null {
+  return only === undefined || more.length > 0 ? null : (exposed.get(only) ?? null);
+}
+
+/** The one column that is the primary key of `entity`, where the foreign key refers to it. */
+function keyOf(entity: string | null, referred: readonly string[], { catalog }: Manifest): string | null {
+  const relation = entity === null ? undefined : catalog.relations.get(entity);
+  if (relation === undefined || relation.primaryKey.length !== 1) return null;
+  return physicalKey(relation)[0] === referred[0] ? (relation.primaryKey[0] ?? null) : null;
+}
+
+function notesOf(candidate: Candidate, exposed: Exposed): readonly string[] {
+  const notes = [LABELS];
+  const left = candidate.columns.filter((c) => !exposed.has(c.name));
+  for (const c of left) {
+    notes.push(`column ${c.name} is left out: the model has no type for ${c.upstream_type}`);
+  }
+  if (candidate.key.length === 0)
+    notes.push('no key is declared: name the columns that identify a row as `primary_key`');
+  for (const f of candidate.foreign_keys) {
+    const { schema, table, entity } = f.references;
+    if (schema === candidate.schema && table === candidate.table) continue;
+    if (entity === null)
+      notes.push(`${schema}.${table}, which ${f.columns.join(', ')} refers to, is not adopted`);
+    else if (f.columns.length > 1 && candidate.proposal !== 'bridge')
+      notes.push(`${f.name} has ${f.columns.length} columns: relationships have one, joins may use them all`);
+  }
+  return notes;
+}

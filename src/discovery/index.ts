@@ -1,0 +1,5 @@
+/** What a connector's database holds beyond the manifest, and what could become of it. Stores nothing. */
+export { type Candidate, candidateFor, candidatesIn, tableKey } from './candidates.js';
+export { type Draft, draftOf, LABELS } from './draft.js';
+export { MAX_RELATIONS, readUpstream } from './read.js';
+export type { UpstreamRelation, UpstreamSchema } from './upstream.js';

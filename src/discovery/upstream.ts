@@ -1,0 +1,43 @@
+/** The relations of one database as its own catalog declares them. Only declarations: no row is read. */
+export interface UpstreamSchema {
+  /** By schema, then by name. */
+  readonly relations: readonly UpstreamRelation[];
+  /** There are more than were read. */
+  readonly truncated: boolean;
+}
+
+export type RelationKind = 'table' | 'view' | 'materialized_view' | 'foreign_table';
+
+export interface UpstreamRelation {
+  readonly schema: string;
+  readonly name: string;
+  readonly kind: RelationKind;
+  readonly comment: string | null;
+  /** What the planner assumes; null where it was never told. */
+  readonly rowEstimate: number | null;
+  /** In their declared order. */
+  readonly columns: readonly UpstreamColumn[];
+  readonly primaryKey: readonly string[] | null;
+  /** Columns of unique constraints and of whole unique indexes, which hold for every row. */
+  readonly uniqueKeys: readonly (readonly string[])[];
+  readonly foreignKeys: readonly ForeignKey[];
+}
+
+export interface UpstreamColumn {
+  readonly name: string;
+  /** As Postgres writes it, e.g. `character varying(20)`. */
+  readonly type: string;
+  /** Of the type below all domains. */
+  readonly typeOid: number;
+  readonly nullable: boolean;
+  /** The database gives it a value by itself: a default, an identity or a generated column. */
+  readonly filled: boolean;
+  readonly comment: string | null;
+}
+
+/** `columns[i]` refers to `target.columns[i]`. */
+export interface ForeignKey {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly target: { readonly schema: string; readonly name: string; readonly columns: readonly string[] };
+}

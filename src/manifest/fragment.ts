@@ -1,0 +1,58 @@
+import { CODES } from './codes.js';
+import type { Problem } from './diagnostic.js';
+import type { ConnectorDocument, ManifestDocument, Members } from './document.js';
+
+/** Part of a manifest: any of its members, and of a connector its tables alone. */
+export type FragmentDocument = Partial<Omit<ManifestDocument, 'connectors'>> & {
+  readonly connectors?: Members<Partial<ConnectorDocument>>;
+};
+
+/** Sections whose members are declared by name. */
+const SECTIONS = ['entities', 'relationships', 'bridges', 'facets', 'metrics', 'lexicon'] as const;
+
+/** What keeps a value from being put into a manifest at all; its shape is checked there. */
+export function fragmentProblems(value: unknown): readonly Problem[] {
+  if (isObject(value)) return [];
+  const hint = 'for example `entities: {…}`';
+  return [{ path: [], code: CODES.wrongType, message: 'a fragment is a mapping', hint }];
+}
+
+/**
+ * `base` with the members of `fragment`. An entity, a metric, a table replaces the one of its name whole; what the
+ * fragment does not name stays. Of what has the wrong shape the fragment's is taken, for the schema to refuse.
+ */
+export function withFragment(base: ManifestDocument, fragment: unknown): unknown {
+  const given = isObject(fragment) ? fragment : {};
+  const out = joined(base as unknown as Plain, given); // a document is plain data
+  for (const section of SECTIONS) {
+    const [old, added] = [base[section], given[section]];
+    if (isObject(old) && isObject(added)) out[section] = joined(old, added);
+  }
+  if (isObject(given['connectors'])) out['connectors'] = connectors(base, given['connectors']);
+  return out;
+}
+
+function connectors(base: ManifestDocument, given: Plain): Plain {
+  const known = base.connectors as unknown as Plain; // as above
+  const out = joined(known, given);
+  for (const [name, added] of Object.entries(given)) {
+    const old = known[name];
+    if (!isObject(old) || !isObject(added)) continue;
+    const connector = joined(old, added);
+    const [tables, more] = [old['tables'], added['tables']];
+    if (isObject(tables) && isObject(more)) connector['tables'] = joined(tables, more);
+    out[name] = connector;
+  }
+  return out;
+}
+
+type Plain = Record<string, unknown>;
+
+function isObject(value: unknown): value is Plain {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The members of both, those of `over` in the place of equal names; without a prototype, as documents are. */
+function joined(under: Plain, over: Plain): Plain {
+  return Object.assign(Object.create(null), under, over) as Plain;
+}

@@ -1,0 +1,30 @@
+import type { FastifyRequest } from 'fastify';
+import { queryError } from 'osl-compiler';
+import type { Wish } from '../spine/authoring.js';
+import { jsonFields, malformed, noField } from './json-body.js';
+
+const WISHES = ['candidate', 'table', 'term'] as const;
+/** Code points: three names of 63 characters and their dots, or a business word. */
+const LONGEST = 200;
+
+/** Reads `{candidate}`, `{table}` or `{term}`. @throws QueryError E4150, E0511 */
+export function readWish(request: FastifyRequest): Wish {
+  const [kind, value] = onlyField(request, WISHES);
+  if (typeof value !== 'string' || value.trim() === '')
+    throw malformed(`\`${kind}\` must be a string, and not empty`);
+  const name = value.trim();
+  if ([...name].length > LONGEST)
+    throw queryError('tooLarge', { what: `the length of \`${kind}\``, limit: LONGEST });
+  if (/[\p{Cc}\p{Cs}]/u.test(name)) throw malformed(`\`${kind}\` holds a control character`);
+  return { kind, name };
+}
+
+/** The one member of a body that has one of these names. */
+function onlyField<N extends string>(request: FastifyRequest, names: readonly N[]): readonly [N, unknown] {
+  const fields = jsonFields(request);
+  for (const field of fields.keys()) if (!names.some((n) => n === field)) throw noField(field);
+  const [only, ...more] = names.filter((n) => fields.has(n));
+  if (only === undefined || more.length > 0)
+    throw malformed(`the body has exactly one of ${names.map((n) => `\`${n}\``).join(', ')}`);
+  return [only, fields.get(only)];
+}

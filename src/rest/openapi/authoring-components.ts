@@ -1,0 +1,94 @@
+import { count, exactly, flag, list, object, oneOf, type Shape, text, textOrNull } from './shape.js';
+
+const VERSIONS = object({ manifest: text(), policy: text() }, 'What was served when this was judged.');
+const REQUEST_ID = text('The call in the audit log.');
+
+const CANDIDATE = object({
+  id: text('`connector.schema.table`'),
+  connector: text(),
+  schema: text(),
+  table: text(),
+  kind: oneOf('table', 'view', 'materialized_view', 'foreign_table'),
+  comment: textOrNull(),
+  proposal: {
+    ...oneOf('entity', 'bridge', 'association'),
+    description: 'A bridge links two and says no more; an association says more of each link.',
+  },
+  name: text('Free in the manifest.'),
+  columns: list(
+    object({
+      name: text(),
+      upstream_type: text(),
+      type: textOrNull('Null where the model has no such type.'),
+      nullable: flag(),
+      comment: textOrNull(),
+    }),
+  ),
+  key: list(text(), 'Empty where none is declared.'),
+  unique_keys: list(list(text())),
+  foreign_keys: list(
+    object({
+      name: text(),
+      columns: list(text()),
+      references: object({
+        schema: text(),
+        table: text(),
+        columns: list(text()),
+        entity: textOrNull('The entity that rests on it.'),
+      }),
+    }),
+  ),
+  row_estimate: { type: ['integer', 'null'], description: "The planner's." },
+  confidence: { type: 'number', minimum: 0, maximum: 1 },
+  evidence: list(text()),
+});
+
+const CANDIDATES = object({
+  request_id: REQUEST_ID,
+  candidates: list(CANDIDATE),
+  unread: list(object({ connector: text(), reason: text() }), 'Connectors that could not be read.'),
+  truncated: flag('Some database has more relations than are read.'),
+});
+
+const DOTTED = { type: 'string', minLength: 1, description: '`connector.schema.table`' } as const;
+
+const SUGGEST_REQUEST = {
+  oneOf: [
+    exactly({ candidate: DOTTED }),
+    exactly({ table: DOTTED }),
+    exactly({ term: { type: 'string', minLength: 1, maxLength: 200, description: 'A business word.' } }),
+  ],
+  description: 'One of three.',
+} as const;
+
+const POSITION = object({ line: count(), column: count() });
+
+const FINDING = object({
+  code: text('M… of a manifest, P… of a policy.'),
+  severity: oneOf('error', 'warning'),
+  document: oneOf('manifest', 'policy'),
+  path: text('JSON Pointer.'),
+  range: {
+    anyOf: [
+      { type: 'null' },
+      object({ start: POSITION, end: POSITION }, 'Lines and columns from 1, half open.'),
+    ],
+  },
+  message: text(),
+  hint: textOrNull(),
+});
+
+const SUGGESTION = object({
+  request_id: REQUEST_ID,
+  fragment: object({ yaml: text(), json: { type: 'object' } }),
+  diagnostics: list(FINDING, 'What stands against the draft as it is.'),
+  notes: list(text(), 'What a person has to know or decide.'),
+  versions: VERSIONS,
+});
+
+/** Components of the authoring routes. */
+export const AUTHORING: readonly (readonly [string, Shape])[] = [
+  ['Candidates', CANDIDATES],
+  ['SuggestRequest', SUGGEST_REQUEST],
+  ['Suggestion', SUGGESTION],
+];

@@ -1,0 +1,42 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { QueryError } from 'osl-compiler';
+import type { Service } from '../../service.js';
+import { candidates, suggest } from '../../spine/authoring.js';
+import { turnAway } from '../../spine/visit.js';
+import { readWish } from '../authoring-body.js';
+import { CANDIDATES_OPERATION, SUGGEST_OPERATION } from '../openapi/operations.js';
+import { privateHeaders } from '../problem.js';
+import { queryParameters } from '../query-string.js';
+
+/** `GET /osl/candidates`, `POST /osl/suggest`: for those who write the manifest. Nothing is stored. */
+export function authoringRoutes(app: FastifyInstance, service: Service): void {
+  app.get('/osl/candidates', { schema: CANDIDATES_OPERATION }, async (request, reply) => {
+    await read(service, request, 'candidates', () => queryParameters(request, []));
+    return send(request, reply, await candidates(service, request.call));
+  });
+  app.post('/osl/suggest', { schema: SUGGEST_OPERATION }, async (request, reply) => {
+    const wish = await read(service, request, 'suggest', () => readWish(request));
+    return send(request, reply, await suggest(service, request.call, wish));
+  });
+}
+
+/** What cannot be read is refused once it is known who sent it. */
+async function read<T>(
+  service: Service,
+  request: FastifyRequest,
+  action: string,
+  parse: () => T,
+): Promise<T> {
+  try {
+    return parse();
+  } catch (error) {
+    if (!(error instanceof QueryError)) throw error;
+    throw await turnAway(service, request.call, action, error, 'identified');
+  }
+}
+
+function send({ call }: FastifyRequest, reply: FastifyReply, answer: object): FastifyReply {
+  return reply
+    .headers({ ...privateHeaders(call.requestId), 'content-type': 'application/json' })
+    .send(Buffer.from(JSON.stringify({ request_id: call.requestId, ...answer })));
+}

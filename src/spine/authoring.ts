@@ -1,0 +1,140 @@
+import { queryError } from 'osl-compiler';
+import { type Suggestion, suggestRelation, suggestTerm } from '../authoring/index.js';
+import {
+  type Candidate,
+  candidateFor,
+  candidatesIn,
+  readUpstream,
+  tableKey,
+  type UpstreamSchema,
+} from '../discovery/index.js';
+import { UpstreamFailure } from '../engine/index.js';
+import type { Service } from '../service.js';
+import { type Caller, callerOf, limit, publicError, refuse } from './index.js';
+import { Ledger } from './ledger.js';
+import type { Call } from './question.js';
+
+/** What the databases hold beyond the manifest. */
+export interface Candidates {
+  readonly candidates: readonly Candidate[];
+  /** Connectors whose catalog could not be read. */
+  readonly unread: readonly { readonly connector: string; readonly reason: string }[];
+  /** Some database has more relations than are read. */
+  readonly truncated: boolean;
+}
+
+/** An answer about drafts, with the versions that it rests on. */
+export type Judged<T> = T & { readonly versions: { readonly manifest: string; readonly policy: string } };
+
+/** One of three things to make a draft of; a table and a candidate are written `connector.schema.table`. */
+export interface Wish {
+  readonly kind: 'candidate' | 'table' | 'term';
+  readonly name: string;
+}
+
+/** Lists what is not adopted. @throws QueryError E2101 for who is no admin, and what `ask` throws before it compiles */
+export async function candidates(service: Service, call: Call): Promise<Candidates> {
+  const ledger = new Ledger(service, call, 'candidates');
+  return authored(service, call, ledger, async (caller) => {
+    const found: Candidate[] = [];
+    const unread: { connector: string; reason: string }[] = [];
+    let truncated = false;
+    for (const connector of service.engines.keys()) {
+      const read = await catalogOf(service, call, connector);
+      if (typeof read === 'string') unread.push({ connector, reason: read });
+      else {
+        found.push(...candidatesIn(read, connector, caller.manifest));
+        truncated ||= read.truncated;
+      }
+    }
+    return { candidates: found, unread, truncated };
+  });
+}
+
+/** Drafts a fragment and stores nothing. @throws QueryError E1001 where there is nothing to draft, and as `candidates` */
+export async function suggest(service: Service, call: Call, wish: Wish): Promise<Judged<Suggestion>> {
+  const ledger = new Ledger(service, call, 'suggest', { kind: 'draft', text: JSON.stringify(wish) });
+  return authored(service, call, ledger, async (caller) => {
+    return { ...(await suggestion(service, call, caller, wish)), versions: versionsOf(caller) };
+  });
+}
+
+async function suggestion(service: Service, call: Call, caller: Caller, wish: Wish): Promise<Suggestion> {
+  if (wish.kind === 'term') return suggestTerm(wish.name, caller) ?? nothingFor(wish);
+  const connector = [...service.engines.keys()].find((name) => wish.name.startsWith(`${name}.`));
+  if (connector === undefined) return nothingFor(wish);
+  const read = await catalogOf(service, call, connector);
+  if (typeof read === 'string')
+    throw queryError('unresolvable', { detail: `connector \`${connector}\`: ${read}`, hint: null });
+  const found = wanted(wish, read, connector, caller);
+  return found === undefined ? nothingFor(wish) : suggestRelation(found, caller);
+}
+
+function versionsOf({ manifest, snapshot }: Caller) {
+  return { manifest: manifest.version, policy: snapshot.version };
+}
+
+/** A candidate has the name that the list gives it; a table may be adopted already. */
+function wanted(
+  { kind, name }: Wish,
+  read: UpstreamSchema,
+  connector: string,
+  { manifest }: Caller,
+): Candidate | undefined {
+  if (kind === 'candidate') return candidatesIn(read, connector, manifest).find((c) => c.id === name);
+  const relation = read.relations.find((r) => `${connector}.${tableKey(r)}` === name);
+  return relation === undefined ? undefined : candidateFor(relation, read, connector, manifest);
+}
+
+function nothingFor({ kind, name }: Wish): never {
+  const what = { candidate: 'is no candidate', table: 'is no table', term: 'meets nothing in the graph' }[
+    kind
+  ];
+  const hint = kind === 'term' ? null : 'GET /osl/candidates lists them, as `connector.schema.table`';
+  throw queryError('unresolvable', { detail: `\`${name}\` ${what}`, hint });
+}
+
+/** What a connector's database declares, or in words why that could not be read; the operator hears the rest. */
+async function catalogOf(service: Service, call: Call, connector: string): Promise<UpstreamSchema | string> {
+  const engine = service.engines.get(connector);
+  if (engine === undefined) return 'it is not open';
+  try {
+    return await readUpstream(engine.system);
+  } catch (error) {
+    service.log.warn('catalog not read', {
+      connector,
+      request_id: call.requestId,
+      error: error instanceof Error ? error.message : String(error),
+    });
+    return error instanceof UpstreamFailure
+      ? `its database refused to be read (SQLSTATE ${error.sqlstate})`
+      : 'its database cannot be reached with system credentials';
+  }
+}
+
+/** identify → access → limit → admin → audit the decision → answer → audit the outcome */
+async function authored<T>(
+  service: Service,
+  call: Call,
+  ledger: Ledger,
+  answer: (caller: Caller) => T | Promise<T>,
+): Promise<T> {
+  let caller: Caller;
+  try {
+    caller = await callerOf(service, call.credentials, ledger);
+    await limit(service, caller.identity, 'schema', call.surface);
+    if (caller.access.adminRoles.size === 0) throw queryError('adminOnly', {});
+  } catch (error) {
+    throw await refuse(service, call, ledger, error);
+  }
+  try {
+    await ledger.allow();
+    const answered = await answer(caller);
+    ledger.outcome('ok', 0);
+    return answered;
+  } catch (error) {
+    const told = publicError(service, call.requestId, error);
+    ledger.outcome('error', 0, told);
+    throw told;
+  }
+}

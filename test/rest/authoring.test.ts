@@ -1,0 +1,130 @@
+import { test } from 'tap';
+import type { TokenClaims } from '../support/service.js';
+import { type Reply, startRest } from './fixture.js';
+
+const rest = await startRest();
+const ADMIN: TokenClaims = { roles: ['TENANT_ADMIN'] };
+
+async function send(
+  method: 'GET' | 'POST',
+  path: string,
+  body: unknown = undefined,
+  claims: TokenClaims = ADMIN,
+  subject = 'user:root',
+): Promise<Reply> {
+  const authorization = `Bearer ${await rest.test.token(subject, claims)}`;
+  const headers = { authorization, ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
+  return rest.send(path, { method, headers, body });
+}
+
+const CALLS = [
+  ['GET', '/osl/candidates', undefined, 'candidates'],
+  ['POST', '/osl/suggest', { table: 'db.shop.orders' }, 'suggest'],
+] as const;
+
+test('authoring', async (t) => {
+  t.teardown(() => rest.close());
+  await rest.test.engine.system.script(
+    'CREATE TABLE shop.notes (id int PRIMARY KEY, order_id bigint REFERENCES shop.orders, email text NOT NULL)',
+  );
+
+  await t.test('is for admins, whose whole chain is, and every call is recorded', async (t) => {
+    for (const [method, path, body, action] of CALLS) {
+      const served = await send(method, path, body);
+      t.equal(served.status, 200, `${path} ${served.text.slice(0, 200)}`);
+      t.equal(served.headers['cache-control'], 'no-store');
+      t.match(await rest.trail(served.requestId), [
+        { kind: 'decision', action, subject: 'user:root', decision: 'allow' },
+        { kind: 'outcome', action, outcome: 'ok' },
+      ]);
+      const refusals = [
+        ['a role that is not claimed', await send(method, path, body, {})],
+        ['a role above the ceiling', await send(method, path, body, ADMIN, 'user:ann')],
+        [
+          'an agent without the role',
+          await send(method, path, body, { ...ADMIN, chain: ['user:root', 'agent:bot'] }, 'agent:bot'),
+        ],
+      ] as const;
+      for (const [why, reply] of refusals) {
+        t.match(reply.json(), { status: 403, code: 'E2101' }, `${path}: ${why}`);
+        t.notOk(/notes|orders|shop/.test(reply.text), 'nothing of the database is told');
+        t.match(await rest.trail(reply.requestId), [{ action, decision: 'deny', code: 'E2101' }]);
+      }
+      const anonymous = await rest.send(path, {
+        method,
+        body,
+        headers: { 'content-type': 'application/json' },
+      });
+      t.match(anonymous.json(), { status: 403, code: 'E2102' });
+    }
+  });
+
+  await t.test('candidates are what nothing rests on', async (t) => {
+    const { candidates, unread, truncated } = (await send('GET', '/osl/candidates')).json();
+    t.match({ unread, truncated }, { unread: [], truncated: false });
+    t.match(candidates, [
+      {
+        id: 'db.shop.notes',
+        proposal: 'entity',
+        name: 'notes',
+        key: ['id'],
+        columns: [{ name: 'id', type: 'int4' }, { name: 'order_id' }, { name: 'email', nullable: false }],
+        foreign_keys: [{ columns: ['order_id'], references: { table: 'orders', entity: 'order' } }],
+      },
+    ]);
+    t.equal((candidates as unknown[]).length, 1);
+  });
+
+  await t.test('a draft compiles, and labels nothing', async (t) => {
+    const reply = (await send('POST', '/osl/suggest', { candidate: 'db.shop.notes' })).json();
+    t.match(reply, {
+      fragment: {
+        json: {
+          connectors: {
+            db: { tables: { 'shop.notes': { columns: { email: { type: 'text', nullable: false } } } } },
+          },
+          entities: { notes: { source: 'db.shop.notes', primary_key: ['id'] } },
+          relationships: { notes_order: { from: 'notes.order_id', to: 'order.id', kind: 'many_to_one' } },
+        },
+        yaml: /^connectors:\n {2}db:\n/,
+      },
+      diagnostics: [],
+      versions: { manifest: rest.test.service.model().manifest.version },
+    });
+    t.notOk(/pii: true\n|sensitivity:\s/.test((reply['fragment'] as { yaml: string }).yaml));
+    t.match(reply['notes'], [/no column has a sensitivity label/]);
+    t.notOk(rest.test.service.model().manifest.entities.has('notes'), 'nothing is stored');
+  });
+
+  await t.test('a term means the best of what the graph has', async (t) => {
+    const reply = (await send('POST', '/osl/suggest', { term: 'customers' })).json();
+    t.match(reply, {
+      fragment: { json: { lexicon: { customers: { refers_to: 'customer' } } } },
+      diagnostics: [],
+      notes: [/^customer: /],
+    });
+  });
+
+  await t.test('what cannot be drafted is told', async (t) => {
+    const bodies = [
+      [{ candidate: 'db.shop.orders' }, 'E1001'], // adopted
+      [{ table: 'db.shop.nothing' }, 'E1001'],
+      [{ table: 'other.shop.orders' }, 'E1001'],
+      [{ term: 'zyzzyva' }, 'E1001'],
+      [{}, 'E0511'],
+      [{ table: 'db.shop.orders', term: 'order' }, 'E0511'],
+      [{ table: 7 }, 'E0511'],
+      [{ term: 'a\u0000b' }, 'E0511'],
+      [{ colour: 'red' }, 'E0511'],
+      [{ term: 'x'.repeat(201) }, 'E0511'],
+      ['[]', 'E0511'],
+    ] as const;
+    for (const [body, code] of bodies) {
+      const reply = await send('POST', '/osl/suggest', body);
+      t.equal(reply.json()['code'], code, `${JSON.stringify(body)}: ${reply.text}`);
+      t.match(await rest.trail(reply.requestId), [{ kind: 'decision', action: 'suggest' }]);
+    }
+    t.match((await send('GET', '/osl/candidates?all=true')).json(), { code: 'E0511' });
+    t.match((await send('POST', '/osl/suggest', '{"term":')).json(), { code: 'E0511' });
+  });
+});
