@@ -56,6 +56,11 @@ const STEPS: readonly Step[] = [
   { name: 'attacks on a native server', file: 'attacks/native', size: null },
   { name: 'attacks by hidden text', file: 'attacks/corpora', size: null },
   { name: 'twin corpora', file: 'forms/twin', size: null },
+  {
+    name: 'redaction',
+    file: 'forms/redaction',
+    size: { of: 'worlds', variable: 'OSL_REDACTION_RUNS', count: 1_000 },
+  },
   { name: 'recut bytes', file: 'wire/recut', size: null },
   {
     name: 'changed bytes',

@@ -6,10 +6,12 @@ import { ngramVector } from '../../src/content/lexical/ngrams.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript } from './articles.js';
 import { startForms } from './fixture.js';
 
-t.setTimeout(300_000);
-
 /** Worlds of people and notes that are tried; the nightly run tries more. */
 const RUNS = Number(process.env['OSL_REDACTION_RUNS'] ?? 12);
+const SEED = Number(process.env['OSL_TEST_SEED'] ?? Date.now() % 2 ** 31);
+
+t.setTimeout(180_000 + RUNS * 5_000);
+t.comment(`${RUNS} worlds, seed ${SEED}`);
 
 const MANIFEST = ARTICLES_MANIFEST.replace(
   '    legs: [notes]\n',
@@ -227,11 +229,7 @@ t.test('no declared value is stored, embedded or served in the masked version', 
     clear += values.filter((v) => raw.some((text) => holds(text, v))).length;
     await vectorsAreOfTheText();
   });
-  await fc.assert(property, {
-    numRuns: RUNS,
-    interruptAfterTimeLimit: 240_000,
-    markInterruptAsFailure: false,
-  });
+  await fc.assert(property, { numRuns: RUNS, seed: SEED });
   t.ok(clear > RUNS, `the raw version holds ${clear} of them`);
 });
 
