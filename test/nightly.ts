@@ -62,6 +62,7 @@ const STEPS: readonly Step[] = [
     size: { of: 'worlds', variable: 'OSL_REDACTION_RUNS', count: 1_000 },
   },
   { name: 'recut bytes', file: 'wire/recut', size: null },
+  { name: 'recut sessions', file: 'pg/fuzz-recut', size: null },
   {
     name: 'changed bytes',
     file: 'pg/fuzz',

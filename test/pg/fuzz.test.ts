@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import t from 'tap';
 import { type Dice, diceFrom } from '../oracle/dice.js';
 import { sync } from '../wire/support/bytes.js';
-import { knock } from './fuzz/knock.js';
+import { knock, SILENCE_MS } from './fuzz/knock.js';
 import { changeBytes, changeMessages } from './fuzz/mutations.js';
 import { Player } from './fuzz/player.js';
 import { openings, TRACES } from './fuzz/traces.js';
@@ -84,14 +84,14 @@ async function named(bytes: Buffer, work: () => Promise<unknown>): Promise<void>
 
 async function caller(world: World, who: Caller, seed: number, round: Round): Promise<void> {
   const dice = diceFrom(seed);
-  const firsts = Object.values(openings(who.token)).map((messages) => Buffer.concat(messages));
+  const firsts = Object.values(openings(who)).map((messages) => Buffer.concat(messages));
   while (round.left > 0 && failures.length < 10) {
     try {
       if (dice.chance(OPENINGS)) {
         round.knocks++;
         round.left--;
         const bytes = changeBytes(dice.of(firsts), dice.of(firsts), dice);
-        await named(bytes, () => knock(world.port, [bytes]));
+        await named(bytes, () => knock(world.port, [bytes], SILENCE_MS));
       } else await session(world, who, dice, round);
     } catch (cause) {
       failures.push(cause instanceof Error ? cause.message : String(cause));

@@ -3,13 +3,20 @@ import { cut, type Message, reportOf } from './conversation.js';
 import { Line, outline } from './player.js';
 import { hiddenIn } from './world.js';
 
-/** So long a silence means that the server waits for more. Nothing is wrong where it was only slow. */
-const SILENCE_MS = 30;
+/** So long a silence means that the server waits for more; where it was only slow, less is tried. */
+export const SILENCE_MS = 30;
 const PATIENCE_MS = 30_000;
 const ENCRYPTION_REQUESTS = [80877103, 80877104];
 
-/** A connection that sends these writes and then closes its side. What came; throws where that is no protocol. */
-export async function knock(port: number, writes: readonly Buffer[]): Promise<string> {
+/**
+ * A connection that sends these writes and then closes its side, at the latest after `silenceMs` without an answer.
+ * What came; throws where that is no protocol.
+ */
+export async function knock(
+  port: number,
+  writes: readonly Buffer[],
+  silenceMs = PATIENCE_MS,
+): Promise<string> {
   const line = new Line(port);
   const chunks: Buffer[] = [];
   const ready = (): boolean => /Z\0\0\0\x05I$/.test(Buffer.concat(chunks).toString('latin1'));
@@ -17,7 +24,7 @@ export async function knock(port: number, writes: readonly Buffer[]): Promise<st
     if (i > 0) await setTimeout(2);
     line.socket.write(bytes);
   }
-  while (!line.closed && !ready() && (await line.more(SILENCE_MS))) chunks.push(line.takeRaw());
+  while (!line.closed && !ready() && (await line.more(silenceMs))) chunks.push(line.takeRaw());
   line.socket.end();
   while (!line.closed) if (!(await line.more(PATIENCE_MS))) throw new Error('the server does not hang up');
   chunks.push(line.takeRaw());

@@ -91,22 +91,23 @@ export const TRACES: Readonly<Record<string, readonly Buffer[]>> = {
   ],
 };
 
-const USER = 'user:ann';
-
-/** Connections up to their first ReadyForQuery, or to what ends them. `token` is USER's. */
-export function openings(token: string): Readonly<Record<string, readonly Buffer[]>> {
-  const plain = startup({ user: USER, database: 'osl', application_name: 'fuzz' });
+/** Connections up to their first ReadyForQuery, or to what ends them. The token is the subject's. */
+export function openings({
+  subject: user,
+  token,
+}: {
+  readonly subject: string;
+  readonly token: string;
+}): Readonly<Record<string, readonly Buffer[]>> {
+  const plain = startup({ user, database: 'osl', application_name: 'fuzz' });
   return {
     token: [plain, password(token)],
     'encryption asked first': [sslRequest, gssRequest, plain, password(token)],
-    '3.2 with an option': [
-      startup({ user: USER, database: 'osl', '_pq_.x': '1' }, version(3, 2)),
-      password(token),
-    ],
+    '3.2 with an option': [startup({ user, database: 'osl', '_pq_.x': '1' }, version(3, 2)), password(token)],
     'a newer version': [packet(version(4, 0), '\0')],
     'settings at startup': [
       startup({
-        user: USER,
+        user,
         database: 'osl',
         DateStyle: 'ISO, MDY',
         extra_float_digits: '2',
@@ -114,11 +115,8 @@ export function openings(token: string): Readonly<Record<string, readonly Buffer
       }),
       password(token),
     ],
-    'options refused': [
-      startup({ user: USER, database: 'osl', options: '-c search_path=shop' }),
-      password(token),
-    ],
-    'no such database': [startup({ user: USER, database: 'shop' }), password(token)],
+    'options refused': [startup({ user, database: 'osl', options: '-c search_path=shop' }), password(token)],
+    'no such database': [startup({ user, database: 'shop' }), password(token)],
     nobody: [startup({ database: 'osl' }), password(token)],
     'another name': [startup({ user: 'user:ada', database: 'osl' }), password(token)],
     'a wrong password': [plain, password('wrong')],
