@@ -1,4 +1,4 @@
-import type { CatalogModel, ForeignKey, TableModel } from './model.js';
+import type { CatalogModel, FacetModel, ForeignKey, MetricsModel, TableModel } from './model.js';
 import { MODEL_ROLE } from './roles.js';
 
 /**
@@ -17,6 +17,9 @@ export function ddlOf(model: CatalogModel): string {
     `REVOKE INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER, MAINTAIN ON ALL TABLES IN SCHEMA entities FROM ${MODEL_ROLE}`,
     'RESET ROLE',
     `REVOKE CREATE ON SCHEMA entities FROM ${MODEL_ROLE}`,
+    ...(model.metrics.length === 0 ? [] : METRICS_SCHEMA),
+    ...model.metrics.filter(hasRoom).flatMap(metricsView),
+    ...model.facets.flatMap(facetFunction),
     'COMMIT',
     'CHECKPOINT',
   ].join(';\n');
@@ -44,6 +47,53 @@ function comments({ name, comment, columns }: TableModel): readonly string[] {
       : [`COMMENT ON COLUMN ${entity(name)}.${identifier(c.name)} IS ${literal(c.comment)}`],
   );
   return [...own, ...each];
+}
+
+const METRICS_SCHEMA = ['CREATE SCHEMA metrics', 'GRANT USAGE ON SCHEMA metrics TO PUBLIC'] as const;
+
+/** Tools look tables up by name alone, so a view is not called as its entity. */
+const METRICS_SUFFIX = '_metrics';
+/** Bytes of a Postgres name. An entity whose view would be cut has its metrics in its comment only. */
+const MAX_BYTES = 63;
+
+function hasRoom({ entity }: MetricsModel): boolean {
+  return Buffer.byteLength(entity) + METRICS_SUFFIX.length <= MAX_BYTES;
+}
+
+/** To be listed, not to be read: the data lane has no such table. */
+function metricsView({ entity, metrics }: MetricsModel): readonly string[] {
+  const view = `metrics.${identifier(`${entity}${METRICS_SUFFIX}`)}`;
+  const columns = metrics.map((m) => `NULL::${m.type} AS ${identifier(m.name)}`);
+  return [
+    `CREATE VIEW ${view} AS SELECT ${columns.join(', ')} WHERE false`,
+    `GRANT SELECT ON ${view} TO ${MODEL_ROLE}`,
+    `COMMENT ON VIEW ${view} IS ${literal(`Metrics of ${entity}: SELECT MEASURE(name) FROM ${entity}.`)}`,
+    ...metrics.map(({ name, description }) => {
+      const words = [description, `Use MEASURE(${name}).`].filter((w) => w !== null).join(' ');
+      return `COMMENT ON COLUMN ${view}.${identifier(name)} IS ${literal(words)}`;
+    }),
+  ];
+}
+
+/** To be listed, not to be called: an empty answer would be a false one, so it raises. */
+function facetFunction({ name, description, columns }: FacetModel): readonly string[] {
+  const given = new Set(columns.map(([column]) => column));
+  const takes = [
+    ['query', 'text'],
+    ['top_k', 'integer'],
+  ].map(([argument = '', type = '']) => (given.has(argument) ? type : `${argument} ${type}`));
+  const gives = columns.map(([column, type]) => `${identifier(column)} ${type}`);
+  const call = `RETRIEVE(facet => ${quoted(name)}, query => '…', top_k => 5)`;
+  const body = `BEGIN RAISE EXCEPTION USING ERRCODE = '0A000', MESSAGE = ${literal(`facet "${name}" is not a function to call`)}, HINT = ${literal(`SELECT … FROM ${call}`)}; END`;
+  const words = [description, `Ask ${call}.`].filter((w) => w !== null).join(' ');
+  return [
+    `CREATE FUNCTION ${entity(name)}(${takes.join(', ')}) RETURNS TABLE (${gives.join(', ')}) LANGUAGE plpgsql STABLE AS ${literal(body)}`,
+    `COMMENT ON FUNCTION ${entity(name)}(text, integer) IS ${literal(words)}`,
+  ];
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
 }
 
 function entity(name: string): string {

@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
-import type { Access, Column, Relation, RelationAccess, TypeName } from 'osl-compiler';
-import { measuredType } from '../graph/index.js';
+import {
+  type Access,
+  type Column,
+  PASSAGE_COLUMNS,
+  type Relation,
+  type RelationAccess,
+  type TypeName,
+} from 'osl-compiler';
+import { governedView, measuredType } from '../graph/index.js';
 import type { Bridge, Manifest, Relationship } from '../manifest/index.js';
 
 /** What one caller's catalog shows: exactly what the caller may name, and nothing of where it comes from. */
@@ -9,6 +16,27 @@ export interface CatalogModel {
   readonly signature: string;
   readonly tables: readonly TableModel[];
   readonly foreignKeys: readonly ForeignKey[];
+  readonly metrics: readonly MetricsModel[];
+  readonly facets: readonly FacetModel[];
+}
+
+/** The metrics of one entity; there is at least one. */
+export interface MetricsModel {
+  readonly entity: string;
+  readonly metrics: readonly MetricModel[];
+}
+
+export interface MetricModel {
+  readonly name: string;
+  readonly type: TypeName;
+  readonly description: string | null;
+}
+
+export interface FacetModel {
+  readonly name: string;
+  readonly description: string | null;
+  /** What RETRIEVE gives, in its order. */
+  readonly columns: readonly (readonly [name: string, type: TypeName])[];
 }
 
 export interface TableModel {
@@ -53,21 +81,30 @@ export function modelOf(manifest: Manifest, access: Access): CatalogModel {
 
 function compose(manifest: Manifest, access: Access): CatalogModel {
   const tables: TableModel[] = [];
+  const metrics: MetricsModel[] = [];
   for (const [name, relation] of manifest.catalog.relations) {
     const rights = access.relations.get(name);
     if (rights === undefined || rights.grants.length === 0) continue;
-    const table = tableOf(relation, rights, metricsOf(manifest, access, name));
-    if (table !== null) tables.push(table);
+    const measured = metricsOf(manifest, access, name);
+    const table = tableOf(relation, rights, measured);
+    if (table === null) continue;
+    tables.push(table);
+    if (measured.length > 0) metrics.push({ entity: name, metrics: measured });
   }
   const foreignKeys = foreignKeysOf(manifest, new Map(tables.map((t) => [t.name, t])));
+  const facets = facetsOf(manifest, access);
   const signature = createHash('sha256')
-    .update(JSON.stringify([tables, foreignKeys]))
+    .update(JSON.stringify([tables, foreignKeys, metrics, facets]))
     .digest('hex');
-  return Object.freeze({ signature, tables, foreignKeys });
+  return Object.freeze({ signature, tables, foreignKeys, metrics, facets });
 }
 
 /** Null for what is no table of rows: a facet is asked by RETRIEVE. */
-function tableOf(relation: Relation, rights: RelationAccess, metrics: readonly string[]): TableModel | null {
+function tableOf(
+  relation: Relation,
+  rights: RelationAccess,
+  metrics: readonly MetricModel[],
+): TableModel | null {
   if (relation.kind !== 'entity' && relation.kind !== 'bridge') return null;
   const columns = relation.columns
     .filter((c) => isShown(c, rights))
@@ -76,7 +113,8 @@ function tableOf(relation: Relation, rights: RelationAccess, metrics: readonly s
   const keyed = relation.primaryKey.length > 0 && relation.primaryKey.every((k) => clear.has(k));
   return {
     name: relation.name,
-    comment: [relation.description, ...metrics].filter((line) => line !== null).join('\n') || null,
+    comment:
+      [relation.description, ...metrics.map(metricLine)].filter((line) => line !== null).join('\n') || null,
     columns,
     primaryKey: keyed ? relation.primaryKey : [],
   };
@@ -102,14 +140,25 @@ function columnModel(column: Column, relation: Relation, rights: RelationAccess)
   return { name, type, notNull: clear && required, comment: description };
 }
 
-/** One line for each metric of the entity that the caller may compute. The compiler itself is asked. */
-function metricsOf(manifest: Manifest, access: Access, entity: string): readonly string[] {
-  const metrics = [...manifest.catalog.metrics.values()].filter((m) => m.entity === entity);
-  return metrics
-    .filter((m) => measuredType(m, manifest, access) !== null)
-    .map(
-      (m) => `Metric ${m.name}${m.description === null ? '' : `: ${m.description}`} Use MEASURE(${m.name}).`,
-    );
+/** The metrics of the entity that the caller may compute. The compiler itself is asked. */
+function metricsOf(manifest: Manifest, access: Access, entity: string): readonly MetricModel[] {
+  return [...manifest.catalog.metrics.values()].flatMap((metric): readonly MetricModel[] => {
+    const type = metric.entity === entity ? measuredType(metric, manifest, access) : null;
+    return type === null ? [] : [{ name: metric.name, type, description: metric.description }];
+  });
+}
+
+function metricLine({ name, description }: MetricModel): string {
+  return `Metric ${name}${description === null ? '' : `: ${description}`} Use MEASURE(${name}).`;
+}
+
+/** The facets of which the caller is served a version, with the columns of its passages. */
+function facetsOf(manifest: Manifest, access: Access): readonly FacetModel[] {
+  return governedView(manifest, access).facets.map(({ name, description, columns }) => ({
+    name,
+    description,
+    columns: [...PASSAGE_COLUMNS, ...columns.map((c) => [c.name, c.type] as const)],
+  }));
 }
 
 type Tables = ReadonlyMap<string, TableModel>;

@@ -28,10 +28,11 @@ export async function outcomeOf(
   }
 }
 
-/** OIDs that a server gives out itself are all alike, and a superuser or database is called `osl`. */
+/** OIDs that a server gives out itself are all alike, also at the end of a name, and a superuser or database is called `osl`. */
 function comparable(json: string): string {
   return json
     .replace(/\b(postgres|osl_test_[0-9a-f]+)\b/g, 'osl')
+    .replace(/(?<=_)\d{5,}(?=")/g, '#')
     .replace(/(?<![\w.])\d{5,}(?![\w.])/g, (n) => (Number(n) >= 10_000 ? '#' : n));
 }
 

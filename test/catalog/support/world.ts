@@ -19,6 +19,8 @@ export const HIDDEN = [
   'wages_hidden',
   'fingerprint_hidden',
   'paid_hidden',
+  'letters_hidden',
+  'author_hidden',
 ] as const;
 
 const MANIFEST = `
@@ -44,6 +46,14 @@ connectors:
           passport_hidden: { type: text }
           fingerprint: { type: bytea, sensitivity: fingerprint_hidden }
           city_id: { type: int8 }
+      upstream_hidden.diaries:
+        columns:
+          doc: { type: text }
+          person_id: { type: int4 }
+          body: { type: text }
+          query: { type: text }
+          written: { type: timestamptz }
+          author_hidden: { type: text }
       upstream_hidden.city:
         columns:
           id: { type: int8 }
@@ -89,6 +99,25 @@ bridges:
 relationships:
   lives_in: { from: person.city_id, to: city.id, kind: many_to_one }
   paid_hidden: { from: salary_hidden.person, to: person.id, kind: many_to_one }
+facets:
+  diary:
+    description: "What persons wrote; \\"quoted\\" and O'Brien \\\\ too."
+    source: main.upstream_hidden.diaries
+    entity: person
+    entity_key: person_id
+    document_id: doc
+    text: body
+    metadata: { query: , written: , author_hidden: }
+    versions: { raw: {} }
+    retrieval: { max_top_k: 5 }
+  letters_hidden:
+    source: main.upstream_hidden.diaries
+    entity: person
+    entity_key: person_id
+    document_id: doc
+    text: body
+    versions: { raw: {} }
+    retrieval: { max_top_k: 5 }
 metrics:
   people: { description: Number of persons., entity: person, expression: count(*) }
   bonus_hidden: { entity: salary_hidden, expression: sum(amount) }
@@ -109,9 +138,11 @@ roles:
       - { on: person, columns: [id, name, email, born, tags, extra, fingerprint, city_id] }
       - { on: city, columns: "*" }
       - { on: visit, columns: "*" }
+      - { on: diary, columns: [person_id, query, written] }
   chief_hidden:
     grants:
       - { on: salary_hidden, columns: "*" }
+      - { on: letters_hidden, columns: "*" }
       - { on: person, columns: "*", unmask: [pii, fingerprint_hidden] }
       - { on: city, columns: "*" }
 ${['id', 'name', 'founded']
