@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Access, type Catalog, InternalError, type RelationAccess } from 'osl-compiler';
+import { attributesOf } from './attributes.js';
 import type { Identity } from './identity.js';
 import { LazyMap } from './lazy-map.js';
 import { Lru } from './lru.js';
@@ -54,6 +55,27 @@ export function attributeValues(
   const subject = identity.chain[subjectIndex];
   const value = subject === undefined ? undefined : snapshot.subjects.get(subject)?.attributes.get(name);
   return value === undefined || value === 'any' ? [] : value;
+}
+
+/**
+ * What a subject would see who has this one role and every attribute that its filters name: which columns, whatever
+ * the rows. For judging a policy, never for answering anybody.
+ */
+export function roleAccess(role: string, snapshot: PolicySnapshot, catalog: Catalog): Access {
+  const policy = snapshot.roles.get(role);
+  if (policy === undefined) throw new InternalError(`the policy has no role ${role}`);
+  const filters = [...policy.grants.values()].flat().flatMap((g) => (g.filter === null ? [] : [g.filter]));
+  const pattern = new Map(filters.flatMap((f) => [...attributesOf(f)].map((a) => [a, 'values'] as const)));
+  const denying = policy.denied.size > 0 ? [role] : [];
+  const rights: Rights = { roles: [role], denying, patterns: [pattern] };
+  return Object.freeze({
+    signature: signatureOf(rights, snapshot),
+    policyVersion: snapshot.version,
+    chainLength: 1,
+    relations: new LazyMap(relationsOf(rights, snapshot), (name) =>
+      relationAccess(name, rights, snapshot, catalog),
+    ),
+  });
 }
 
 const NOBODY: SubjectPolicy = Object.freeze({

@@ -1,6 +1,6 @@
 /** Who may do what: token verification, policy snapshot, effective access, rate limits, audit log. */
 
-export { attributeValues, type EffectiveAccess, effectiveAccess, isEmpty } from './access.js';
+export { attributeValues, type EffectiveAccess, effectiveAccess, isEmpty, roleAccess } from './access.js';
 export { addressGroup } from './address.js';
 export * from './audit/index.js';
 export { type ClaimRules, type Claims, checkTime, isExpired, readClaims, type Validity } from './claims.js';

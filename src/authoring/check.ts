@@ -20,6 +20,8 @@ import type { Model } from '../service.js';
 export interface Proposal {
   readonly kind: 'fragment' | 'manifest';
   readonly text: string;
+  /** Whether places in the text mean something to whoever sent it. */
+  readonly placed: boolean;
 }
 
 /** One thing wrong with a proposal, or with the policy once the proposal served. */
@@ -29,7 +31,7 @@ export interface Finding {
   readonly document: 'manifest' | 'policy';
   /** JSON Pointer into the manifest or the policy. */
   readonly path: string;
-  /** Of the text that was sent; null in the policy, which was not. */
+  /** Of the text that was sent; null where none was: in the policy, in what came as JSON. */
   readonly range: Range | null;
   readonly message: string;
   readonly hint: string | null;
@@ -41,7 +43,7 @@ export type Checked =
   | { readonly ok: false; readonly findings: readonly Finding[] };
 
 /** Compiles a proposal as a reload would: the manifest, then the policy of now against it. Changes nothing. */
-export function check({ kind, text }: Proposal, model: Model): Checked {
+export function check({ kind, text, placed }: Proposal, model: Model): Checked {
   try {
     const manifest =
       kind === 'manifest' ? parseManifest(text, kind) : parseFragment(text, kind, model.manifest.document);
@@ -49,14 +51,15 @@ export function check({ kind, text }: Proposal, model: Model): Checked {
     const snapshot = policy === undefined ? null : compileSnapshot(policy, manifest.catalog);
     return { ok: true, manifest, snapshot };
   } catch (error) {
-    if (error instanceof ManifestProblems) return { ok: false, findings: error.diagnostics.map(inText) };
+    if (error instanceof ManifestProblems)
+      return { ok: false, findings: error.diagnostics.map((d) => inText(d, placed)) };
     if (error instanceof PolicyProblems) return { ok: false, findings: error.problems.map(inPolicy) };
     throw error;
   }
 }
 
-function inText({ code, severity, path, range, message, hint }: Diagnostic): Finding {
-  return { code, severity, document: 'manifest', path, range, message, hint };
+function inText({ code, severity, path, range, message, hint }: Diagnostic, placed: boolean): Finding {
+  return { code, severity, document: 'manifest', path, range: placed ? range : null, message, hint };
 }
 
 function inPolicy({ code, path, message, hint }: PolicyProblem): Finding {

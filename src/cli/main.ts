@@ -1,6 +1,8 @@
 import { Command, CommanderError } from 'commander';
 import { addAudit } from './commands/audit.js';
 import { addDemo } from './commands/demo.js';
+import { addDiff } from './commands/diff.js';
+import { addDiscover } from './commands/discover.js';
 import { addErrors } from './commands/errors.js';
 import { addExplain } from './commands/explain.js';
 import { addIndex } from './commands/index-content.js';
@@ -63,6 +65,8 @@ function program(): Command {
   addToken(root);
   addScram(root);
   addValidate(root);
+  addDiff(root);
+  addDiscover(root);
   addIndex(root);
   addAudit(root);
   addErrors(root);

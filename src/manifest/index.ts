@@ -29,3 +29,4 @@ export type {
 } from './manifest.js';
 export { MANIFEST_SCHEMA } from './schema/manifest.js';
 export { POLICY_SCHEMA } from './schema/policy.js';
+export { readText as readManifestText } from './source.js';

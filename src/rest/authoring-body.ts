@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { queryError } from 'osl-compiler';
+import type { Proposal } from '../authoring/index.js';
 import type { Wish } from '../spine/authoring.js';
 import { jsonFields, malformed, noField } from './json-body.js';
 
@@ -17,6 +18,16 @@ export function readWish(request: FastifyRequest): Wish {
     throw queryError('tooLarge', { what: `the length of \`${kind}\``, limit: LONGEST });
   if (/[\p{Cc}\p{Cs}]/u.test(name)) throw malformed(`\`${kind}\` holds a control character`);
   return { kind, name };
+}
+
+/** Reads `{fragment}` or `{manifest}`: YAML text, or a JSON object. @throws QueryError E4150, E0511 */
+export function readProposal(request: FastifyRequest): Proposal {
+  const [kind, value] = onlyField(request, ['fragment', 'manifest'] as const);
+  if (typeof value === 'string') return { kind, text: value, placed: true };
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw malformed(`\`${kind}\` must be YAML text or a JSON object`);
+  // Of JSON within JSON the sender has no lines to look at.
+  return { kind, text: JSON.stringify(value), placed: false };
 }
 
 /** The one member of a body that has one of these names. */

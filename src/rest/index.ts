@@ -144,6 +144,7 @@ const ACTIONS: ReadonlyMap<string, string> = new Map([
   ['/osl/query', 'query'],
   ['/osl/sample', 'sample'],
   ['/osl/suggest', 'suggest'],
+  ['/osl/validate', 'validate'],
 ]);
 
 /** Refuses what is no proper request; a question's sender must say who it is before it hears what is wrong. */

@@ -1,5 +1,12 @@
 import { queryError } from 'osl-compiler';
-import { type Suggestion, suggestRelation, suggestTerm } from '../authoring/index.js';
+import {
+  type Judgement,
+  judge,
+  type Proposal,
+  type Suggestion,
+  suggestRelation,
+  suggestTerm,
+} from '../authoring/index.js';
 import {
   type Candidate,
   candidateFor,
@@ -56,6 +63,14 @@ export async function suggest(service: Service, call: Call, wish: Wish): Promise
   const ledger = new Ledger(service, call, 'suggest', { kind: 'draft', text: JSON.stringify(wish) });
   return authored(service, call, ledger, async (caller) => {
     return { ...(await suggestion(service, call, caller, wish)), versions: versionsOf(caller) };
+  });
+}
+
+/** Judges a fragment or a manifest, and stores nothing. Throws as `candidates`; what is wrong with it is an answer. */
+export async function validate(service: Service, call: Call, proposal: Proposal): Promise<Judged<Judgement>> {
+  const ledger = new Ledger(service, call, 'validate', { kind: 'draft', text: proposal.text });
+  return authored(service, call, ledger, (caller) => {
+    return { ...judge(proposal, caller), versions: versionsOf(caller) };
   });
 }
 

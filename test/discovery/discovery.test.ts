@@ -135,7 +135,7 @@ async function discovers(t: Test, engine: Engine): Promise<void> {
     for (const candidate of candidates.values()) {
       const { fragment, notes } = draftOf(candidate, manifest);
       const text = JSON.stringify(fragment);
-      const checked = check({ kind: 'fragment', text }, model);
+      const checked = check({ kind: 'fragment', text, placed: true }, model);
       const codes = checked.ok ? [] : checked.findings.map((f) => f.code);
       t.strictSame([candidate.id, codes], [candidate.id, EXPECTED.get(candidate.id) ?? []]);
       t.ok(notes.includes(LABELS));
@@ -160,7 +160,7 @@ async function discovers(t: Test, engine: Engine): Promise<void> {
     t.match(fragment.relationships, {
       reader_reader: { from: 'reader.recruited_by', to: 'reader.id', kind: 'many_to_one' },
     });
-    const checked = check({ kind: 'fragment', text: JSON.stringify(fragment) }, model);
+    const checked = check({ kind: 'fragment', text: JSON.stringify(fragment), placed: true }, model);
     t.ok(checked.ok, 'beside the entity that the table has already');
     t.match(fragment.connectors?.['db']?.tables?.['lib.reader']?.columns['email'], { pii: true });
   });
@@ -175,7 +175,7 @@ async function discovers(t: Test, engine: Engine): Promise<void> {
     t.equal(klass?.columns.find((c) => c.name === 'relname')?.type, null, 'the model has no type `name`');
     for (const candidate of found) {
       const text = JSON.stringify(draftOf(candidate, manifest).fragment);
-      const checked = check({ kind: 'fragment', text }, model);
+      const checked = check({ kind: 'fragment', text, placed: true }, model);
       const codes = checked.ok ? [] : checked.findings.map((f) => f.code);
       t.ok(codes.includes(candidate.key.length === 0 ? 'M1003' : 'M2010'), candidate.id);
     }

@@ -20,6 +20,7 @@ async function send(
 const CALLS = [
   ['GET', '/osl/candidates', undefined, 'candidates'],
   ['POST', '/osl/suggest', { table: 'db.shop.orders' }, 'suggest'],
+  ['POST', '/osl/validate', { fragment: { metrics: {} } }, 'validate'],
 ] as const;
 
 test('authoring', async (t) => {
@@ -124,7 +125,122 @@ test('authoring', async (t) => {
       t.equal(reply.json()['code'], code, `${JSON.stringify(body)}: ${reply.text}`);
       t.match(await rest.trail(reply.requestId), [{ kind: 'decision', action: 'suggest' }]);
     }
+    for (const body of [{ fragment: 1 }, { manifest: [] }, { fragment: 'a: 1', manifest: 'a: 1' }, {}]) {
+      t.match((await send('POST', '/osl/validate', body)).json(), { code: 'E0511' }, JSON.stringify(body));
+    }
     t.match((await send('GET', '/osl/candidates?all=true')).json(), { code: 'E0511' });
     t.match((await send('POST', '/osl/suggest', '{"term":')).json(), { code: 'E0511' });
   });
+
+  const judged = async (body: unknown): Promise<Record<string, unknown>> =>
+    (await send('POST', '/osl/validate', body)).json();
+
+  await t.test('what would not compile is told with its place', async (t) => {
+    t.match(await judged({ fragment: 'entities:\n  order: { source: db.shop.nowhere }\n' }), {
+      ok: false,
+      diff: null,
+      diagnostics: [
+        {
+          code: /^M1003$/,
+          severity: 'error',
+          document: 'manifest',
+          path: '/entities/order',
+          range: { start: { line: 2 } },
+        },
+      ],
+    });
+    const metric = { entity: 'order', expression: 'sum(nothing)' };
+    const reply = await judged({ fragment: { metrics: { wrong: metric } } });
+    t.match(reply, { ok: false, diagnostics: [{ path: '/metrics/wrong/expression', range: null }] });
+    t.match(await judged({ fragment: 'a: [' }), { ok: false, diagnostics: [{ code: 'M0003' }] });
+    t.match(await judged({ manifest: '[]' }), { ok: false, diagnostics: [{ code: 'M1001' }] });
+    t.match(await judged({ fragment: '[]' }), { ok: false, diagnostics: [{ code: 'M1001' }] });
+  });
+
+  await t.test('a manifest without what the policy names could not serve', async (t) => {
+    const { document } = rest.test.service.model().manifest;
+    const { sample: _, ...entities } = document.entities;
+    t.match(await judged({ manifest: { ...document, entities } }), {
+      ok: false,
+      diagnostics: [{ code: 'P0102', document: 'policy', path: '/roles/analyst/grants/4/on', range: null }],
+    });
+  });
+
+  await t.test('what is served changes nothing for anybody', async (t) => {
+    const { document, version } = rest.test.service.model().manifest;
+    const same = {
+      ok: true,
+      diagnostics: [],
+      diff: { version, changes: [], access: [], needs_restart: false },
+    };
+    const { request_id: _, versions: __, ...whole } = await judged({ manifest: document });
+    t.strictSame(whole, same);
+    const {
+      request_id: ___,
+      versions: ____,
+      ...part
+    } = await judged({ fragment: { entities: document.entities } });
+    t.strictSame(part, same);
+  });
+
+  await t.test('who gains, who loses, and who sees something else', async (t) => {
+    const { document } = rest.test.service.model().manifest;
+    const tables = { ...document.connectors['db']?.tables };
+    const columns = { ...tables['shop.customers']?.columns };
+    const relabelled = {
+      ...columns,
+      email: { type: 'text' },
+      name: { type: 'text', sensitivity: 'birth', nullable: false },
+    };
+    const fragment = {
+      connectors: { db: { tables: { 'shop.customers': { columns: relabelled } } } },
+      entities: {
+        product: { ...document.entities['product'], columns: { id: null, label: { column: 'id' } } },
+      },
+      metrics: { orders: { entity: 'order', expression: 'count(*)' } },
+    };
+    const { diff } = (await judged({ fragment })) as { diff: { changes: object[]; access: Role[] } };
+    t.match(
+      diff.changes.filter((c) => 'kind' in c && c.kind !== 'facet'),
+      [
+        { change: 'changed', kind: 'column', name: 'customer.name', what: ['sensitivity'] },
+        { change: 'changed', kind: 'column', name: 'customer.email', what: ['sensitivity'] },
+        { change: 'changed', kind: 'column', name: 'product.label', what: ['column', 'type', 'nullable'] },
+        { change: 'added', kind: 'metric', name: 'orders', what: [] },
+      ],
+    );
+    const told = new Map(diff.access.map((r) => [r.role, r.changes.map((c) => `${c.effect} ${c.object}`)]));
+    t.strictSame(told.get('regional'), [
+      'gains osl.entities.customer.email',
+      'loses osl.entities.customer.name',
+      'gains osl.metrics.orders',
+    ]);
+    t.ok(told.get('analyst')?.includes('differs osl.entities.product.label'), 'the same name, of other data');
+    t.strictSame(
+      told.get('auditor'),
+      ['gains osl.metrics.orders'],
+      'who unmasks both labels sees no difference',
+    );
+    t.notOk(told.has('no_addresses'), 'a role without grants gains nothing');
+    t.match(
+      diff.access.find((r) => r.role === 'regional'),
+      { subjects: { count: 3, first: ['user:eu', 'user:us', 'agent:bot'] } },
+    );
+    const email = diff.access.flatMap((r) => r.changes).find((c) => c.object.endsWith('.email'));
+    t.match(email, {
+      before: { access: 'masked', reads: 'db.shop.customers.email as redact' },
+      after: { access: 'clear', reads: 'db.shop.customers.email' },
+    });
+  });
+
+  await t.test('judging stores nothing', async (t) => {
+    const before = rest.test.service.model().manifest;
+    t.equal((await send('POST', '/osl/validate', { fragment: { metrics: {} } })).status, 200);
+    t.equal(rest.test.service.model().manifest, before, 'nothing is stored, nothing reloaded');
+  });
 });
+
+interface Role {
+  readonly role: string;
+  readonly changes: readonly { readonly object: string; readonly effect: string }[];
+}

@@ -98,6 +98,12 @@ test('the document of the REST surface', async (t) => {
       headers: await headers(),
       body: { kind: 'table', name: 'customer' },
     });
+    const author = async (path: string, body: unknown) =>
+      rest.send(`/osl/${path}`, {
+        method: 'POST',
+        headers: await headers('user:root', ['TENANT_ADMIN']),
+        body,
+      });
     const answers = [
       await get('Schema', '/osl/schema?governed=true'),
       await get('Schema', '/osl/schema', 'user:root', ['TENANT_ADMIN']),
@@ -107,6 +113,18 @@ test('the document of the REST surface', async (t) => {
       await get('Problem', '/osl/schema/resolve'),
       await get('Problem', '/osl/nothing'),
       ['Sample', '/osl/sample', sample] as const,
+      await get('Candidates', '/osl/candidates', 'user:root', ['TENANT_ADMIN']),
+      ['Suggestion', '/osl/suggest', await author('suggest', { table: 'db.shop.orders' })] as const,
+      [
+        'Judgement',
+        '/osl/validate',
+        await author('validate', { fragment: 'entities: { order: {} }' }),
+      ] as const,
+      [
+        'Judgement',
+        '/osl/validate',
+        await author('validate', { fragment: 'raw_sql: { allow: [] }' }),
+      ] as const,
     ];
     for (const [name, path, reply] of answers) {
       t.ok(shapeOf(name)(reply.json()), `${path} is a ${name}: ${reply.text.slice(0, 200)}`);

@@ -86,9 +86,58 @@ const SUGGESTION = object({
   versions: VERSIONS,
 });
 
+const PROPOSED = { type: ['string', 'object'], description: 'YAML text, or JSON.' } as const;
+
+const VALIDATE_REQUEST = {
+  oneOf: [exactly({ fragment: PROPOSED }), exactly({ manifest: PROPOSED })],
+  description: 'Members of a manifest, which replace those of their names; or all of one.',
+} as const;
+
+const SIGHT = {
+  anyOf: [
+    { type: 'null' },
+    object({
+      access: oneOf('aggregates', 'masked', 'partly_masked', 'clear', 'served'),
+      reads: text('What that is upstream.'),
+    }),
+  ],
+} as const;
+
+const ROLE_CHANGE = object({
+  role: text(),
+  subjects: object({ count: count(), first: list(text()) }, 'Whose ceiling has the role.'),
+  changes: list(
+    object({ object: text(), effect: oneOf('gains', 'loses', 'differs'), before: SIGHT, after: SIGHT }),
+  ),
+});
+
+const DIFFERENCE = object({
+  version: text('Of the manifest that would be served.'),
+  changes: list(
+    object({
+      change: oneOf('added', 'removed', 'changed'),
+      kind: text('`entity`, `column`, `metric`, …'),
+      name: text(),
+      what: list(text()),
+    }),
+  ),
+  access: list(ROLE_CHANGE, 'Who gains or loses access under the policy of now.'),
+  needs_restart: flag('Connectors change.'),
+});
+
+const JUDGEMENT = object({
+  request_id: REQUEST_ID,
+  ok: flag('It could be served.'),
+  diagnostics: list(FINDING),
+  diff: { anyOf: [{ type: 'null' }, DIFFERENCE] },
+  versions: VERSIONS,
+});
+
 /** Components of the authoring routes. */
 export const AUTHORING: readonly (readonly [string, Shape])[] = [
   ['Candidates', CANDIDATES],
   ['SuggestRequest', SUGGEST_REQUEST],
   ['Suggestion', SUGGESTION],
+  ['ValidateRequest', VALIDATE_REQUEST],
+  ['Judgement', JUDGEMENT],
 ];

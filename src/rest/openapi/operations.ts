@@ -138,6 +138,16 @@ export const SUGGEST_OPERATION = operation({
   },
 });
 
+export const VALIDATE_OPERATION = operation({
+  operationId: 'validate',
+  summary: 'What a fragment or a manifest would change',
+  description: 'For admins. What is wrong with it is an answer, not an error; nothing is stored.',
+  tags: ['authoring'],
+  security: BEARER,
+  body: { content: { 'application/json': { schema: ref('ValidateRequest') } } },
+  response: { 200: json(ref('Judgement'), 'Diagnostics, or what would change.'), ...REFUSALS, ...BODIES },
+});
+
 export const CONFORMANCE_OPERATION = operation({
   operationId: 'conformance',
   summary: 'The declared conformance levels',

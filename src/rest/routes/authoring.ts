@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { QueryError } from 'osl-compiler';
 import type { Service } from '../../service.js';
-import { candidates, suggest } from '../../spine/authoring.js';
+import { candidates, suggest, validate } from '../../spine/authoring.js';
 import { turnAway } from '../../spine/visit.js';
-import { readWish } from '../authoring-body.js';
-import { CANDIDATES_OPERATION, SUGGEST_OPERATION } from '../openapi/operations.js';
+import { readProposal, readWish } from '../authoring-body.js';
+import { CANDIDATES_OPERATION, SUGGEST_OPERATION, VALIDATE_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
 import { queryParameters } from '../query-string.js';
 
-/** `GET /osl/candidates`, `POST /osl/suggest`: for those who write the manifest. Nothing is stored. */
+/** `GET /osl/candidates`, `POST /osl/suggest`, `POST /osl/validate`: for those who write the manifest. Nothing is stored. */
 export function authoringRoutes(app: FastifyInstance, service: Service): void {
   app.get('/osl/candidates', { schema: CANDIDATES_OPERATION }, async (request, reply) => {
     await read(service, request, 'candidates', () => queryParameters(request, []));
@@ -17,6 +17,10 @@ export function authoringRoutes(app: FastifyInstance, service: Service): void {
   app.post('/osl/suggest', { schema: SUGGEST_OPERATION }, async (request, reply) => {
     const wish = await read(service, request, 'suggest', () => readWish(request));
     return send(request, reply, await suggest(service, request.call, wish));
+  });
+  app.post('/osl/validate', { schema: VALIDATE_OPERATION }, async (request, reply) => {
+    const proposal = await read(service, request, 'validate', () => readProposal(request));
+    return send(request, reply, await validate(service, request.call, proposal));
   });
 }
 

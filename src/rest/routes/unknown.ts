@@ -13,6 +13,7 @@ export const METHODS: ReadonlyMap<string, string> = new Map([
   ['/osl/domain-map', 'GET, HEAD'],
   ['/osl/candidates', 'GET, HEAD'],
   ['/osl/suggest', 'POST'],
+  ['/osl/validate', 'POST'],
   ['/osl/conformance', 'GET, HEAD'],
   ['/mcp', 'POST'],
   ['/.well-known/oauth-protected-resource/mcp', 'GET, HEAD'],

@@ -1,0 +1,124 @@
+import { type Access, type Relation, versionDue, visibleColumns } from 'osl-compiler';
+import { type PolicySnapshot, roleAccess } from '../../policy/index.js';
+import { governedView } from '../graph/index.js';
+import type { Manifest } from '../manifest/index.js';
+
+/** What a role would see otherwise than now. Roles for which nothing changes are not told of. */
+export interface RoleChange {
+  readonly role: string;
+  /** Subjects whose ceiling has the role. */
+  readonly subjects: { readonly count: number; readonly first: readonly string[] };
+  readonly changes: readonly AccessChange[];
+}
+
+export interface AccessChange {
+  /** Full name of a column, a metric, a facet or a derived attribute. */
+  readonly object: string;
+  /** Whether the role sees more of it, less, or as much of something else. */
+  readonly effect: 'gains' | 'loses' | 'differs';
+  /** Null where the role does not see it. */
+  readonly before: Sight | null;
+  readonly after: Sight | null;
+}
+
+/** How a role sees an object, and what that is upstream. */
+export interface Sight {
+  /** `clear`, `masked` in some rows or in all, in `aggregates` only, or for what is no column `served`. */
+  readonly access: keyof typeof RANK;
+  /** A column of a table, the text of a facet in one version, or a metric's definition. */
+  readonly reads: string;
+}
+
+const RANK = { aggregates: 1, masked: 2, partly_masked: 3, clear: 4, served: 4 } as const;
+
+/** Subjects that are named for each role. */
+const NAMED = 20;
+
+/** The versions that serve together, or would. */
+export interface Served {
+  readonly manifest: Manifest;
+  readonly snapshot: PolicySnapshot;
+}
+
+/** Who gains or loses access when `after` serves instead of `before`; the policy's document is the same. */
+export function accessBetween(before: Served, after: Served): readonly RoleChange[] {
+  return [...before.snapshot.roles.keys()].flatMap((role): readonly RoleChange[] => {
+    const changes = changesOf(sightsOf(role, before), sightsOf(role, after));
+    if (changes.length === 0) return [];
+    const subjects = [...before.snapshot.subjects]
+      .filter(([, s]) => s.ceiling.has(role))
+      .map(([name]) => name);
+    return [{ role, subjects: { count: subjects.length, first: subjects.slice(0, NAMED) }, changes }];
+  });
+}
+
+type Sights = ReadonlyMap<string, Sight>;
+
+function changesOf(before: Sights, after: Sights): readonly AccessChange[] {
+  return [...new Set([...before.keys(), ...after.keys()])]
+    .sort()
+    .flatMap((object): readonly AccessChange[] => {
+      const [old, now] = [before.get(object) ?? null, after.get(object) ?? null];
+      if (old?.access === now?.access && old?.reads === now?.reads) return [];
+      return [{ object, effect: effectOf(rankOf(old), rankOf(now)), before: old, after: now }];
+    });
+}
+
+function rankOf(sight: Sight | null): number {
+  return sight === null ? 0 : RANK[sight.access];
+}
+
+function effectOf(before: number, after: number): AccessChange['effect'] {
+  if (before === after) return 'differs';
+  return before < after ? 'gains' : 'loses';
+}
+
+/** Everything that a role sees. The compiler itself says what that is. */
+function sightsOf(role: string, { manifest, snapshot }: Served): Sights {
+  const access = roleAccess(role, snapshot, manifest.catalog);
+  const view = governedView(manifest, access);
+  const sights = new Map<string, Sight>();
+  for (const relation of manifest.catalog.relations.values()) {
+    for (const [name, sight] of columnsSeen(relation, access)) sights.set(name, sight);
+  }
+  for (const { name } of view.metrics) {
+    const reads = JSON.stringify(manifest.catalog.metrics.get(name));
+    sights.set(`osl.metrics.${name}`, { access: 'served', reads });
+  }
+  for (const { name } of view.facets)
+    sights.set(`osl.facets.${name}`, { access: 'served', reads: textOf(name, manifest, access) });
+  for (const entity of view.entities) {
+    for (const { name, facet } of entity.derived)
+      sights.set(`osl.entities.${entity.name}.${name}`, {
+        access: 'served',
+        reads: textOf(facet, manifest, access),
+      });
+  }
+  return sights;
+}
+
+function columnsSeen(relation: Relation, access: Access): readonly (readonly [string, Sight])[] {
+  const rights = access.relations.get(relation.name);
+  if (rights === undefined) return [];
+  const { kind, name, connector, schema, table } = relation;
+  const owner = `osl.${kind === 'facet' ? 'facets' : 'entities'}.${name}`;
+  return visibleColumns(relation, access).map(({ column, masked, rows }) => {
+    const shown = masked === 'none' ? 'clear' : masked === 'some' ? 'partly_masked' : 'masked';
+    // How a cell is masked matters too: a year says more than nothing.
+    const mask = masked === 'none' ? '' : ` as ${rights.masks.get(column.sensitivity ?? '') ?? 'deny'}`;
+    const reads = `${connector}.${schema}.${table}.${column.physical}${mask}`;
+    return [`${owner}.${column.name}`, { access: rows ? shown : 'aggregates', reads }];
+  });
+}
+
+/** Which text of a facet a role is served: its source, and the labels and detectors that are redacted in it. */
+function textOf(name: string, manifest: Manifest, access: Access): string {
+  const facet = manifest.facets.get(name);
+  const store = manifest.catalog.facets.get(name);
+  if (facet === undefined || store === undefined) return '';
+  const due = versionDue(store, manifest.catalog, access);
+  const version = facet.versions.get(due?.name ?? '');
+  const redacted = [...(version?.redact ?? []), ...(version?.detectors ?? [])];
+  const without = redacted.length === 0 ? '' : ` without ${redacted.join(', ')}`;
+  return `${facet.connector}.${facet.schema}.${facet.table}.${facet.text.physical}${without}`;
+}

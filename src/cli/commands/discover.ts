@@ -1,0 +1,119 @@
+import type { Command } from 'commander';
+import type { Candidate, UpstreamSchema } from '../../discovery/index.js';
+import type { Engine } from '../../engine/index.js';
+import type { Manifest } from '../../manifest/index.js';
+import { EXIT, Failure } from '../exit.js';
+import { dataDirOption, manifestOption, type ServerFlags, settingsOf } from '../flags.js';
+import { note, print, printJson, visible } from '../output.js';
+import { formatTable } from '../table.js';
+
+interface DiscoverFlags extends ServerFlags {
+  readonly url?: string;
+  readonly json?: true;
+}
+
+const HELP = `
+Reads what the databases of a manifest declare, and no row. With a candidate's id it prints a fragment of a manifest
+that would adopt it, and on standard error what a person has to decide; sensitive columns are never guessed.
+--url reads a Postgres for which there is no manifest yet, as any role that may log in. An embedded database must not
+be in use: ask its server, GET /osl/candidates.
+
+Examples:
+  $ osl discover
+  $ osl discover db.public.orders >> manifest.yaml
+  $ osl discover --url "$DATABASE_URL" --json | jq '.[] | select(.proposal == "bridge").id'`;
+
+export function addDiscover(program: Command): void {
+  program
+    .command('discover')
+    .description('list what the databases hold beyond the manifest, or draft one of it')
+    .argument('[candidate]', 'connector.schema.table, to draft')
+    .addOption(manifestOption().conflicts('url'))
+    .addOption(dataDirOption())
+    .option('--url <url>', 'a Postgres, called `db` in drafts, without a manifest')
+    .option('--json', 'candidates, or the draft, as JSON on standard output')
+    .addHelpText('after', HELP)
+    .action(runDiscover);
+}
+
+interface Found {
+  readonly candidates: readonly Candidate[];
+  readonly manifest: Manifest;
+}
+
+async function runDiscover(id: string | undefined, flags: DiscoverFlags): Promise<void> {
+  const found = flags.url === undefined ? await ofManifest(flags) : await ofUrl(flags.url);
+  if (id !== undefined) return draft(id, found, flags);
+  const { candidates } = found;
+  if (flags.json) return printJson(candidates);
+  const names = ['candidate', 'proposal', 'key', 'rows', 'confidence'];
+  const columns = names.map((name) => ({ name, align: 'left' as const }));
+  const rows = candidates.map((c) => [
+    visible(c.id),
+    c.proposal,
+    visible(c.key.join(', ')),
+    c.row_estimate === null ? '' : `${c.row_estimate}`,
+    c.confidence.toFixed(2),
+  ]);
+  print(formatTable(columns, rows, process.stdout.isTTY ? process.stdout.columns : undefined));
+}
+
+async function draft(id: string, { candidates, manifest }: Found, flags: DiscoverFlags): Promise<void> {
+  const { suggestRelation } = await import('../../authoring/index.js');
+  const candidate = candidates.find((c) => c.id === id);
+  if (candidate === undefined) throw new Failure(EXIT.failed, `error: \`${visible(id)}\` is no candidate`);
+  const { fragment, diagnostics, notes } = suggestRelation(candidate, { manifest, snapshot: null });
+  if (flags.json) return printJson({ fragment, diagnostics, notes });
+  for (const text of notes) note(visible(`note: ${text}`));
+  for (const d of diagnostics) note(visible(`${d.severity} ${d.code} ${d.path}: ${d.message}`));
+  print(fragment.yaml.trimEnd());
+}
+
+async function ofManifest(flags: DiscoverFlags): Promise<Found> {
+  const settings = settingsOf(flags);
+  const { loadManifest } = await import('../../manifest/index.js');
+  const { openEngines } = await import('../../start/service.js');
+  const { operatorLog } = await import('../log.js');
+  const manifest = await loadManifest(settings.manifestFile);
+  const { engines, close } = await openEngines(manifest, settings, operatorLog());
+  try {
+    return { manifest, candidates: await candidatesOf(engines, manifest) };
+  } finally {
+    await close();
+  }
+}
+
+/** What stands in for the manifest that is not there yet. */
+const NO_MANIFEST = `
+version: 1
+connectors: { db: { kind: postgres, url_env: DATABASE_URL, tables: {} } }
+entities: {}`;
+
+async function ofUrl(url: string): Promise<Found> {
+  const { ready } = await import('osl-compiler');
+  const { openEngine } = await import('../../engine/index.js');
+  const { parseManifest } = await import('../../manifest/index.js');
+  await ready();
+  const manifest = parseManifest(NO_MANIFEST, 'none');
+  const engine = await openEngine({ kind: 'postgres', url, systemUrl: url, poolSize: 1 });
+  try {
+    return { manifest, candidates: await candidatesOf(new Map([['db', engine]]), manifest) };
+  } finally {
+    await engine.close();
+  }
+}
+
+async function candidatesOf(
+  engines: ReadonlyMap<string, Engine>,
+  manifest: Manifest,
+): Promise<readonly Candidate[]> {
+  const { candidatesIn, MAX_RELATIONS, readUpstream } = await import('../../discovery/index.js');
+  const found: Candidate[] = [];
+  for (const [connector, engine] of engines) {
+    const upstream: UpstreamSchema = await readUpstream(engine.system);
+    found.push(...candidatesIn(upstream, connector, manifest));
+    if (upstream.truncated)
+      note(`warning: of ${connector} only the first ${MAX_RELATIONS} relations were read`);
+  }
+  return found;
+}
