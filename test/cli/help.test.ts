@@ -17,6 +17,8 @@ const COMMANDS = [
   ['mcp'],
   ['token'],
   ['validate'],
+  ['diff'],
+  ['discover'],
   ['audit'],
   ['audit', 'verify'],
   ['audit', 'tail'],

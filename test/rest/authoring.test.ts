@@ -1,4 +1,6 @@
 import { test } from 'tap';
+import { openEngine } from '../../src/engine/index.js';
+import { startNativePostgres } from '../support/native-postgres.js';
 import type { TokenClaims } from '../support/service.js';
 import { type Reply, startRest } from './fixture.js';
 
@@ -238,6 +240,34 @@ test('authoring', async (t) => {
     t.equal((await send('POST', '/osl/validate', { fragment: { metrics: {} } })).status, 200);
     t.equal(rest.test.service.model().manifest, before, 'nothing is stored, nothing reloaded');
   });
+});
+
+const native = await startNativePostgres();
+const skip = native === null && 'no native Postgres is installed here';
+
+test('a connector without system credentials is told of, not passed over', { skip }, async (t) => {
+  if (native === null) throw new Error('it is skipped then');
+  const engine = await openEngine({ kind: 'postgres', url: native.readerUrl, systemUrl: null, poolSize: 1 });
+  const blind = await startRest({ serve: (service) => ({ ...service, engines: new Map([['db', engine]]) }) });
+  t.teardown(async () => {
+    await blind.close();
+    await engine.close();
+    await native.stop();
+  });
+  const authorization = `Bearer ${await blind.test.token('user:root', ADMIN)}`;
+  const headers = { authorization, 'content-type': 'application/json' };
+  const reason = 'its database cannot be reached with system credentials';
+  const listed = await blind.send('/osl/candidates', { headers });
+  t.match(listed.json(), { candidates: [], unread: [{ connector: 'db', reason }], truncated: false });
+  const body = { table: 'db.shop.orders' };
+  const refused = await blind.send('/osl/suggest', { method: 'POST', headers, body });
+  t.match(refused.json(), { code: 'E1001', detail: `connector \`db\`: ${reason}` });
+  t.match(await blind.trail(refused.requestId), [{ decision: 'allow' }, { outcome: 'error', code: 'E1001' }]);
+  t.equal(
+    blind.test.lines.filter((l) => l.message === 'catalog not read').length,
+    2,
+    'the operator hears why',
+  );
 });
 
 interface Role {

@@ -20,7 +20,7 @@ be in use: ask its server, GET /osl/candidates.
 
 Examples:
   $ osl discover
-  $ osl discover db.public.orders >> manifest.yaml
+  $ osl discover db.public.orders > orders.yaml    # for POST /osl/validate, or to copy from
   $ osl discover --url "$DATABASE_URL" --json | jq '.[] | select(.proposal == "bridge").id'`;
 
 export function addDiscover(program: Command): void {
