@@ -32,6 +32,7 @@ export async function outcomeOf(
 function comparable(json: string): string {
   return json
     .replace(/\b(postgres|osl_test_[0-9a-f]+)\b/g, 'osl')
+    .replace(/^\["\d+","osl"/, '["#","osl"')
     .replace(/(?<=_)\d{5,}(?=")/g, '#')
     .replace(/(?<![\w.])\d{5,}(?![\w.])/g, (n) => (Number(n) >= 10_000 ? '#' : n));
 }
@@ -48,7 +49,11 @@ export function grade(sql: string, ours: Outcome, theirs: Outcome): Grade {
   return lines(ours.rows) === lines(theirs.rows) ? 'equal' : 'wrong';
 }
 
+/** asyncpg's types in order of their depth, of which several have the same. */
+const TIES = /ORDER BY\s+depth DESC\s*$/;
+
 function isOrdered(sql: string): boolean {
+  if (TIES.test(sql)) return false;
   const node = parseSync(sql.replace(/<<\w+ [^>]+>>/g, '1')).stmts?.[0]?.stmt;
   return node !== undefined && 'SelectStmt' in node && (node.SelectStmt.sortClause?.length ?? 0) > 0;
 }
