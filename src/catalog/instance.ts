@@ -1,4 +1,5 @@
 import type { BoundValue } from '../engine/index.js';
+import { textValuesOf } from '../engine/protocol/data-row.js';
 import { FrontendEncoder } from '../engine/protocol/encoder.js';
 import { identifier, literal } from './ddl.js';
 import { EngineEnded, type EngineThread } from './engine-thread.js';
@@ -269,19 +270,8 @@ const WHO = [
 ];
 
 function isCaller(reply: Reply, role: string): boolean {
-  const rows = reply.rows.map((row) => textsOf(Buffer.from(row.buffer, row.byteOffset, row.byteLength)));
+  const rows = reply.rows.map((row) => textValuesOf(Buffer.from(row.buffer, row.byteOffset, row.byteLength)));
   return JSON.stringify(rows) === JSON.stringify([[role, role, 'f'], ['off'], ['on']]);
-}
-
-/** The text values of one DataRow message. */
-function textsOf(row: Buffer): readonly string[] {
-  let at = 7;
-  return Array.from({ length: row.readInt16BE(5) }, () => {
-    const length = row.readInt32BE(at);
-    const start = at + 4;
-    at = start + Math.max(length, 0);
-    return row.toString('utf8', start, at);
-  });
 }
 
 function keyOf(text: string, parameterTypes: readonly number[]): string {

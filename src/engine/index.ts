@@ -18,6 +18,7 @@ export type {
 export { UpstreamFailure } from './engine.js';
 export type { PgliteConfig } from './pglite/engine.js';
 export type { PostgresConfig } from './postgres/engine.js';
+export { eachDataRow, textValuesOf } from './protocol/data-row.js';
 
 export type EngineConfig = PgliteConfig | PostgresConfig;
 

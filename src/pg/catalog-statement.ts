@@ -19,8 +19,8 @@ import {
   type ReplyReport,
   refuseLane,
 } from '../catalog/index.js';
+import { eachDataRow } from '../engine/index.js';
 import type { Service } from '../service.js';
-import { eachDataRow } from './data-row.js';
 
 /** What a session lends to its catalog statements. */
 export interface CatalogSession {

@@ -5,8 +5,8 @@ import {
   type RowWriter,
   type Statement,
 } from '../../wire/index.js';
+import { eachDataRow, textValuesOf } from '../engine/index.js';
 import type { CopyOptions } from './copy-options.js';
-import { eachDataRow } from './data-row.js';
 
 /** `COPY (question) TO STDOUT`: the rows of `inner` as CopyData, one message a row. @throws WireError */
 export function copyStatement(inner: Statement, options: CopyOptions): Statement {
@@ -70,18 +70,18 @@ function copyData(body: Uint8Array): Buffer {
 }
 
 /** A row of binary COPY is a DataRow under another name. */
-function binaryRow(dataRow: Uint8Array): Uint8Array {
+function binaryRow(dataRow: Buffer): Uint8Array {
   return dataRow.subarray(5);
 }
 
 function textRow(
   columns: readonly ColumnDescription[],
   options: CopyOptions,
-): (dataRow: Uint8Array) => Uint8Array {
+): (dataRow: Buffer) => Uint8Array {
   const { forceQuote } = options;
   const forced = columns.map((c) => forceQuote === '*' || forceQuote.includes(c.name));
   return (dataRow) => {
-    const values = valuesOf(dataRow);
+    const values = textValuesOf(dataRow);
     const parts = values.map((v, i) => valueText(v, forced[i] === true, values.length === 1, options));
     return Buffer.from(`${parts.join(options.delimiter)}\n`, 'utf8');
   };
@@ -90,18 +90,6 @@ function textRow(
 function headerRow(columns: readonly ColumnDescription[], options: CopyOptions): Buffer {
   const names = columns.map((c) => valueText(c.name, false, columns.length === 1, options));
   return copyData(Buffer.from(`${names.join(options.delimiter)}\n`, 'utf8'));
-}
-
-function valuesOf(dataRow: Uint8Array): readonly (string | null)[] {
-  const row = Buffer.from(dataRow.buffer, dataRow.byteOffset, dataRow.byteLength);
-  const values: (string | null)[] = [];
-  for (let at = 7; at < row.length; ) {
-    const length = row.readInt32BE(at);
-    at += 4;
-    values.push(length < 0 ? null : row.toString('utf8', at, at + length));
-    at += Math.max(length, 0);
-  }
-  return values;
 }
 
 function valueText(value: string | null, forced: boolean, alone: boolean, options: CopyOptions): string {

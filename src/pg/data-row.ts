@@ -13,13 +13,3 @@ export function dataRow(values: readonly (string | null)[]): Uint8Array {
   }
   return row;
 }
-
-/** Takes whole DataRow messages apart, without copying them. */
-export function* eachDataRow(messages: Uint8Array): Generator<Uint8Array> {
-  const view = new DataView(messages.buffer, messages.byteOffset, messages.byteLength);
-  for (let at = 0; at < messages.byteLength; ) {
-    const end = at + 1 + view.getInt32(at + 1);
-    yield messages.subarray(at, end);
-    at = end;
-  }
-}

@@ -1,6 +1,5 @@
 import { queryError } from 'osl-compiler';
-import type { RowSink } from '../engine/index.js';
-import { eachDataRow } from './data-row.js';
+import { eachDataRow, type RowSink } from '../engine/index.js';
 
 /** Bytes of rows that one portal may hold back for later fetches. */
 export const HELD_BYTES = 64 * 1_048_576;
