@@ -1,42 +1,26 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { QueryError } from 'osl-compiler';
 import type { Service } from '../../service.js';
 import { candidates, suggest, validate } from '../../spine/authoring.js';
-import { turnAway } from '../../spine/visit.js';
 import { readProposal, readWish } from '../authoring-body.js';
 import { CANDIDATES_OPERATION, SUGGEST_OPERATION, VALIDATE_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
 import { queryParameters } from '../query-string.js';
+import { readRequest } from '../read-request.js';
 
 /** `GET /osl/candidates`, `POST /osl/suggest`, `POST /osl/validate`: for those who write the manifest. Nothing is stored. */
 export function authoringRoutes(app: FastifyInstance, service: Service): void {
   app.get('/osl/candidates', { schema: CANDIDATES_OPERATION }, async (request, reply) => {
-    await read(service, request, 'candidates', () => queryParameters(request, []));
+    await readRequest(service, request, 'candidates', () => queryParameters(request, []));
     return send(request, reply, await candidates(service, request.call));
   });
   app.post('/osl/suggest', { schema: SUGGEST_OPERATION }, async (request, reply) => {
-    const wish = await read(service, request, 'suggest', () => readWish(request));
+    const wish = await readRequest(service, request, 'suggest', () => readWish(request));
     return send(request, reply, await suggest(service, request.call, wish));
   });
   app.post('/osl/validate', { schema: VALIDATE_OPERATION }, async (request, reply) => {
-    const proposal = await read(service, request, 'validate', () => readProposal(request));
+    const proposal = await readRequest(service, request, 'validate', () => readProposal(request));
     return send(request, reply, await validate(service, request.call, proposal));
   });
-}
-
-/** What cannot be read is refused once it is known who sent it. */
-async function read<T>(
-  service: Service,
-  request: FastifyRequest,
-  action: string,
-  parse: () => T,
-): Promise<T> {
-  try {
-    return parse();
-  } catch (error) {
-    if (!(error instanceof QueryError)) throw error;
-    throw await turnAway(service, request.call, action, error, 'identified');
-  }
 }
 
 function send({ call }: FastifyRequest, reply: FastifyReply, answer: object): FastifyReply {

@@ -1,12 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { QueryError } from 'osl-compiler';
 import type { Service } from '../../service.js';
 import { type Description, describe, resolveTerm } from '../../spine/describe.js';
 import type { Reading } from '../../spine/readings.js';
-import { turnAway } from '../../spine/visit.js';
 import { MAP_OPERATION, RESOLVE_OPERATION, SCHEMA_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
 import { flagParameter, queryParameters, termParameter } from '../query-string.js';
+import { readRequest } from '../read-request.js';
 
 /** `GET /osl/schema`, `GET /osl/domain-map`, `GET /osl/schema/resolve`: what there is to ask about. */
 export function graphRoutes(app: FastifyInstance, service: Service): void {
@@ -17,7 +16,7 @@ export function graphRoutes(app: FastifyInstance, service: Service): void {
     described(service, request, reply, 'domain_map'),
   );
   app.get('/osl/schema/resolve', { schema: RESOLVE_OPERATION }, async (request, reply) => {
-    const term = await read(service, request, 'resolve', () =>
+    const term = await readRequest(service, request, 'resolve', () =>
       termParameter(queryParameters(request, ['term']), 'term'),
     );
     const resolution = await resolveTerm(service, request.call, term);
@@ -33,25 +32,10 @@ async function described(
   reply: FastifyReply,
   document: Description['document'],
 ): Promise<FastifyReply> {
-  const governed = await read(service, request, document, () =>
+  const governed = await readRequest(service, request, document, () =>
     flagParameter(queryParameters(request, ['governed']), 'governed'),
   );
   return send(request, reply, await describe(service, request.call, { document, governed }));
-}
-
-/** What cannot be read is refused like anything else: once it is known who sent it. */
-async function read<T>(
-  service: Service,
-  request: FastifyRequest,
-  action: string,
-  parse: () => T,
-): Promise<T> {
-  try {
-    return parse();
-  } catch (error) {
-    if (!(error instanceof QueryError)) throw error;
-    throw await turnAway(service, request.call, action, error, 'identified');
-  }
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, { body, etag }: Reading): FastifyReply {

@@ -2,34 +2,24 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { emit, explain, QueryError, queryError } from 'osl-compiler';
 import type { Service } from '../../service.js';
 import { ask, explainPlan, type Question } from '../../spine/index.js';
-import { turnAway } from '../../spine/visit.js';
 import { AnswerStream, type Layout } from '../answer-stream.js';
 import { columnsOf } from '../columns.js';
 import type { Inflight } from '../inflight.js';
 import { QUERY_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
 import { type QueryRequest, readQueryRequest } from '../query-body.js';
+import { readRequest } from '../read-request.js';
 
 /** `POST /osl/query`: questions, and with `explain: true` their plans. */
 export function queryRoute(app: FastifyInstance, service: Service, inflight: Inflight): void {
   app.post('/osl/query', { schema: QUERY_OPERATION }, async (request, reply) => {
-    const asked = await read(service, request);
+    const asked = await readRequest(service, request, 'query', () => readQueryRequest(request));
     const question: Question = { ...request.call, body: asked.body, parameterOids: [] };
     if (asked.explain) return explained(service, question, reply);
     return inflight.run(reply.raw, (signal) =>
       answered(service, question, asked, request, reply, inflight, signal),
     );
   });
-}
-
-/** A body that cannot be read is refused like any other question: once it is known who sent it. */
-async function read(service: Service, request: FastifyRequest): Promise<QueryRequest> {
-  try {
-    return readQueryRequest(request);
-  } catch (error) {
-    if (!(error instanceof QueryError)) throw error;
-    throw await turnAway(service, request.call, 'query', error, 'identified');
-  }
 }
 
 async function answered(

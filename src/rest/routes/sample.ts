@@ -1,19 +1,19 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { QueryError, queryError } from 'osl-compiler';
 import type { Service } from '../../service.js';
 import { type Sample, type SampleCell, type SampleRequest, sample } from '../../spine/sample.js';
-import { turnAway } from '../../spine/visit.js';
 import type { Inflight } from '../inflight.js';
 import { JsonBytes } from '../json-bytes.js';
 import { SAMPLE_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
+import { readRequest } from '../read-request.js';
 import { readSampleRequest } from '../sample-body.js';
 import { valueWriter } from '../values.js';
 
 /** `POST /osl/sample`: a few rows of an entity, or a few chunks of a facet. */
 export function sampleRoute(app: FastifyInstance, service: Service, inflight: Inflight): void {
   app.post('/osl/sample', { schema: SAMPLE_OPERATION }, async (request, reply) => {
-    const asked = await read(service, request);
+    const asked = await readRequest(service, request, 'sample', () => readSampleRequest(request));
     return inflight.run(reply.raw, async (signal) => {
       const answer = await sample(service, request.call, asked, signal).catch((error: unknown) => {
         const stopped = error instanceof QueryError && error.entry === 'cancelled' && inflight.stopped;
@@ -23,16 +23,6 @@ export function sampleRoute(app: FastifyInstance, service: Service, inflight: In
       return reply.headers(headers).send(bytesOf(asked, answer));
     });
   });
-}
-
-/** A body that cannot be read is refused once it is known who sent it. */
-async function read(service: Service, request: FastifyRequest): Promise<SampleRequest> {
-  try {
-    return readSampleRequest(request);
-  } catch (error) {
-    if (!(error instanceof QueryError)) throw error;
-    throw await turnAway(service, request.call, 'sample', error, 'identified');
-  }
 }
 
 /** The literal that stands for a masked cell of any type. */
