@@ -17,7 +17,7 @@ import {
 } from '../discovery/index.js';
 import { UpstreamFailure } from '../engine/index.js';
 import type { Service } from '../service.js';
-import { type Caller, callerOf, limit, publicError, refuse } from './index.js';
+import { type Caller, counted, publicError, refuse } from './index.js';
 import { Ledger } from './ledger.js';
 import type { Call } from './question.js';
 
@@ -136,8 +136,7 @@ async function authored<T>(
 ): Promise<T> {
   let caller: Caller;
   try {
-    caller = await callerOf(service, call.credentials, ledger);
-    await limit(service, caller.identity, 'schema', call.surface);
+    caller = await counted(service, call, ledger, 'schema');
     if (caller.access.adminRoles.size === 0) throw queryError('adminOnly', {});
   } catch (error) {
     throw await refuse(service, call, ledger, error);

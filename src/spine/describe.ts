@@ -2,7 +2,7 @@ import { queryError } from 'osl-compiler';
 import { isEmpty, type LimitBucket } from '../../policy/index.js';
 import { type Resolution, resolve } from '../graph/index.js';
 import type { Service } from '../service.js';
-import { type Caller, callerOf, limit, publicError, refuse } from './index.js';
+import { type Caller, counted, refuse, settled } from './index.js';
 import { Ledger } from './ledger.js';
 import type { Call } from './question.js';
 import { type Reading, type Readings, readingsOf } from './readings.js';
@@ -50,19 +50,13 @@ async function told<T>(
 ): Promise<T> {
   let answered: T;
   try {
-    const caller = await callerOf(service, call.credentials, ledger);
-    await limit(service, caller.identity, bucket, call.surface);
+    const caller = await counted(service, call, ledger, bucket);
     authorize(caller, extent);
     answered = answer(readingsOf(caller, extent, service.content.hasDecoder));
   } catch (error) {
     throw await refuse(service, call, ledger, error);
   }
-  try {
-    await ledger.allow();
-  } catch (error) {
-    throw publicError(service, call.requestId, error);
-  }
-  ledger.outcome('ok', 0);
+  await settled(service, call, ledger);
   return answered;
 }
 

@@ -119,19 +119,13 @@ export async function prepare(service: Service, question: Question): Promise<Pre
 async function decideOnly(service: Service, question: Question, action: string, bucket: LimitBucket) {
   const ledger = new Ledger(service, question, action, question.body);
   const decided = await decide(service, question, ledger, bucket);
-  try {
-    await ledger.allow();
-  } catch (error) {
-    throw publicError(service, question.requestId, error);
-  }
-  ledger.outcome('ok', 0);
+  await settled(service, question, ledger);
   return decided;
 }
 
 async function decide(service: Service, question: Question, ledger: Ledger, bucket: LimitBucket) {
   try {
-    const caller = await callerOf(service, question.credentials, ledger);
-    await limit(service, caller.identity, bucket, question.surface);
+    const caller = await counted(service, question, ledger, bucket);
     const plan = planOf(service, caller, question);
     ledger.touches(plan);
     mayAskModel(service, plan);
@@ -139,6 +133,28 @@ async function decide(service: Service, question: Question, ledger: Ledger, buck
   } catch (error) {
     throw await refuse(service, question, ledger, error);
   }
+}
+
+/** Who calls, once the call is counted in `bucket`. @throws QueryError as `callerOf` and `limit` */
+export async function counted(
+  service: Service,
+  call: Call,
+  ledger: Ledger,
+  bucket: LimitBucket,
+): Promise<Caller> {
+  const caller = await callerOf(service, call.credentials, ledger);
+  await limit(service, caller.identity, bucket, call.surface);
+  return caller;
+}
+
+/** Records that a call was let in and, as it reads no data, that it went well. @throws QueryError E5030 */
+export async function settled(service: Service, call: Call, ledger: Ledger): Promise<void> {
+  try {
+    await ledger.allow();
+  } catch (error) {
+    throw publicError(service, call.requestId, error);
+  }
+  ledger.outcome('ok', 0);
 }
 
 /** Identity and access: no token, bad token, no policy, in this order. */

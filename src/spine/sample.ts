@@ -9,7 +9,7 @@ import {
 import { isEmpty } from '../../policy/index.js';
 import type { Service } from '../service.js';
 import type { TextRow } from './collect.js';
-import { type Caller, callerOf, limit, publicError, refuse } from './index.js';
+import { type Caller, counted, publicError, refuse } from './index.js';
 import { Ledger } from './ledger.js';
 import type { Call } from './question.js';
 import { citeOf, passageOf } from './runtime/passage.js';
@@ -73,8 +73,7 @@ export async function sample(
 
 async function decide(service: Service, call: Call, request: SampleRequest, ledger: Ledger) {
   try {
-    const caller = await callerOf(service, call.credentials, ledger);
-    await limit(service, caller.identity, 'sample', call.surface);
+    const caller = await counted(service, call, ledger, 'sample');
     if (isEmpty(caller.access)) throw queryError('noAccess', {});
     const governed = governSample(request.kind, request.name, caller.manifest.catalog, caller.access);
     ledger.touches(governed);

@@ -1,7 +1,7 @@
 import { queryError } from 'osl-compiler';
 import { accountIdentity, type Identity, isExpired, type ServiceAccount } from '../../policy/index.js';
 import type { Service } from '../service.js';
-import { callerOf, limit, publicError, refuse } from './index.js';
+import { callerOf, counted, publicError, refuse, settled } from './index.js';
 import { Ledger } from './ledger.js';
 import type { Call } from './question.js';
 
@@ -98,13 +98,7 @@ export async function renewed(
  * @throws QueryError E4290, E5030
  */
 export async function sessionCommand(service: Service, call: Call, action = 'session'): Promise<void> {
-  const ledger = await admitted(service, call, action);
-  try {
-    await ledger.allow();
-  } catch (error) {
-    throw publicError(service, call.requestId, error);
-  }
-  ledger.outcome('ok', 0);
+  await settled(service, call, await admitted(service, call, action));
 }
 
 /** The same for a statement that the surface itself refuses with this SQLSTATE. */
@@ -138,8 +132,7 @@ export async function refusedConnection(
 async function admitted(service: Service, call: Call, action: string): Promise<Ledger> {
   const ledger = new Ledger(service, call, action);
   try {
-    const { identity } = await callerOf(service, call.credentials, ledger);
-    await limit(service, identity, 'catalog', call.surface);
+    await counted(service, call, ledger, 'catalog');
     return ledger;
   } catch (error) {
     throw await refuse(service, call, ledger, error);

@@ -1,7 +1,7 @@
 import type { QueryError } from 'osl-compiler';
 import type { LimitBucket } from '../../policy/index.js';
 import type { Service } from '../service.js';
-import { type Caller, callerOf, limit, publicError, refuse } from './index.js';
+import { type Caller, counted, refuse, settled } from './index.js';
 import { Ledger } from './ledger.js';
 import type { Call } from './question.js';
 
@@ -15,16 +15,11 @@ export async function admit(
   const ledger = new Ledger(service, call, action);
   let caller: Caller;
   try {
-    caller = await known(service, call, ledger, bucket);
+    caller = await counted(service, call, ledger, bucket);
   } catch (error) {
     throw await refuse(service, call, ledger, error);
   }
-  try {
-    await ledger.allow();
-  } catch (error) {
-    throw publicError(service, call.requestId, error);
-  }
-  ledger.outcome('ok', 0);
+  await settled(service, call, ledger);
   return caller;
 }
 
@@ -47,16 +42,10 @@ export async function turnAway(
   const anonymous = credentials.kind === 'bearer' && credentials.token === null;
   if (!anonymous || who === 'identified') {
     try {
-      await known(service, call, ledger, 'query');
+      await counted(service, call, ledger, 'query');
     } catch (error) {
       return refuse(service, call, ledger, error);
     }
   }
   return refuse(service, call, ledger, reason);
-}
-
-async function known(service: Service, call: Call, ledger: Ledger, bucket: LimitBucket): Promise<Caller> {
-  const caller = await callerOf(service, call.credentials, ledger);
-  await limit(service, caller.identity, bucket, call.surface);
-  return caller;
 }
