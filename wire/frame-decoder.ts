@@ -50,16 +50,21 @@ export class FrameDecoder {
     return this.#take(this.buffered);
   }
 
-  /** The body of an untyped packet (before authentication), or null until it is whole. FATAL 08P01. */
-  startup(): Buffer | null {
+  /** An untyped packet (before authentication), its length included, or null until it is whole. FATAL 08P01. */
+  packet(): Buffer | null {
     if (this.buffered < 4) return null;
     const length = this.#bytes.readUInt32BE(this.#start);
     if (length < 8 || length > MAX_STARTUP_PACKET) throw fatal('08P01', 'invalid length of startup packet');
-    return this.buffered < length ? null : this.#take(length).subarray(4);
+    return this.buffered < length ? null : this.#take(length);
   }
 
-  /** The next typed message, or null until it is whole. FATAL 08P01 as soon as a header is wrong. */
-  next(limit: LengthLimit): Frame | null {
+  /** The body of an untyped packet. FATAL 08P01. */
+  startup(): Buffer | null {
+    return this.packet()?.subarray(4) ?? null;
+  }
+
+  /** The next typed message, header included, or null until it is whole. FATAL 08P01 as soon as a header is wrong. */
+  message(limit: LengthLimit): Buffer | null {
     if (this.buffered === 0) return null;
     const type = this.#bytes.readUInt8(this.#start);
     const largest = limit(type);
@@ -68,7 +73,13 @@ export class FrameDecoder {
     const length = this.#bytes.readUInt32BE(this.#start + 1);
     if (length < 4 || length > largest) throw fatal('08P01', 'invalid message length');
     if (this.buffered < length + 1) return null;
-    return { type, body: this.#take(length + 1).subarray(HEADER) };
+    return this.#take(length + 1);
+  }
+
+  /** The same, taken apart. */
+  next(limit: LengthLimit): Frame | null {
+    const message = this.message(limit);
+    return message === null ? null : { type: message.readUInt8(0), body: message.subarray(HEADER) };
   }
 
   #take(length: number): Buffer {

@@ -1,10 +1,11 @@
 import { connect as connectSocket, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { FrameDecoder } from '../../../wire/index.js';
 import {
+  anyMessage,
   CANCEL_REQUEST,
   fatalError,
   GSS_REQUEST,
-  Incoming,
   SSL_REQUEST,
   typed,
   withUser,
@@ -56,7 +57,7 @@ interface Asked {
 
 /** The startup packet. Encryption is declined: the client is on this machine. */
 function startupOf(client: Socket): Promise<Asked | null> {
-  const incoming = new Incoming();
+  const incoming = new FrameDecoder();
   return new Promise((resolve, reject) => {
     const data = (chunk: Buffer): void => {
       incoming.push(chunk);
@@ -69,7 +70,7 @@ function startupOf(client: Socket): Promise<Asked | null> {
           }
           client.off('data', data);
           client.pause();
-          resolve({ startup: packet, behind: incoming.rest() });
+          resolve({ startup: packet, behind: incoming.takeAll() });
           return;
         }
       } catch (error) {
@@ -101,18 +102,22 @@ const CLEARTEXT = 3;
 
 /** Answers the request for a password. Gives what the server says from AuthenticationOk on, or null if it refused. */
 function authenticated(client: Socket, server: Socket, login: Login): Promise<Buffer | null> {
-  const incoming = new Incoming();
+  const incoming = new FrameDecoder();
   return new Promise((resolve) => {
     const data = (chunk: Buffer): void => {
       incoming.push(chunk);
-      for (let message = incoming.message(); message !== null; message = incoming.message()) {
+      for (
+        let message = incoming.message(anyMessage);
+        message !== null;
+        message = incoming.message(anyMessage)
+      ) {
         const asks = message[0] === AUTHENTICATION ? message.readUInt32BE(5) : null;
         if (asks === CLEARTEXT) {
           server.write(typed('p', login.token));
         } else if (asks === 0) {
           server.off('data', data);
           server.pause();
-          resolve(Buffer.concat([message, incoming.rest()]));
+          resolve(Buffer.concat([message, incoming.takeAll()]));
           return;
         } else {
           client.write(message); // a refusal or a notice, for the client to read

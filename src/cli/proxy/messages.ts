@@ -1,49 +1,10 @@
-/** The little of the Postgres protocol that the proxy reads: where messages begin and end. */
+/** The little of the Postgres protocol that the proxy says itself. */
 
 export const SSL_REQUEST = 80_877_103;
 export const GSS_REQUEST = 80_877_104;
 export const CANCEL_REQUEST = 80_877_102;
-/** Bytes of a startup packet at most, as in Postgres. */
-const LARGEST_STARTUP = 10_000;
-
-/** Collects chunks and gives them back as whole messages or packets. */
-export class Incoming {
-  #bytes: Buffer = Buffer.alloc(0);
-
-  get length(): number {
-    return this.#bytes.length;
-  }
-
-  push(chunk: Buffer): void {
-    this.#bytes = this.#bytes.length === 0 ? chunk : Buffer.concat([this.#bytes, chunk]);
-  }
-
-  /** The next untyped packet, its length included; null until it is whole. @throws Error */
-  packet(): Buffer | null {
-    if (this.#bytes.length < 8) return null;
-    const length = this.#bytes.readUInt32BE(0);
-    if (length < 8 || length > LARGEST_STARTUP) throw new Error('invalid length of a startup packet');
-    return this.#bytes.length < length ? null : this.#take(length);
-  }
-
-  /** The next typed message, header included; null until it is whole. */
-  message(): Buffer | null {
-    if (this.#bytes.length < 5) return null;
-    const length = 1 + this.#bytes.readUInt32BE(1);
-    return this.#bytes.length < length ? null : this.#take(length);
-  }
-
-  /** All that is left, whole or not. */
-  rest(): Buffer {
-    return this.#take(this.#bytes.length);
-  }
-
-  #take(length: number): Buffer {
-    const taken = this.#bytes.subarray(0, length);
-    this.#bytes = this.#bytes.subarray(length);
-    return taken;
-  }
-}
+/** Postgres' own bound on one message: what either side says is passed on, whatever it is. */
+export const anyMessage = (): number => 0x4000_0000;
 
 /** The startup packet with another user; every other parameter stays as the client sent it. */
 export function withUser(startup: Buffer, user: string): Buffer {

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
-import { Incoming, typed } from './messages.js';
+import { FrameDecoder } from '../../../wire/index.js';
+import { anyMessage, typed } from './messages.js';
 
 /** A token and the subject that it is of. */
 export interface Login {
@@ -30,8 +31,8 @@ export class Relay {
   readonly #server: Socket;
   readonly #tokens: TokenSource;
   readonly #said: (text: string) => void;
-  readonly #fromServer = new Incoming();
-  readonly #fromClient = new Incoming();
+  readonly #fromServer = new FrameDecoder();
+  readonly #fromClient = new FrameDecoder();
   readonly #timer: NodeJS.Timeout;
   /** ReadyForQuery messages that the server owes; the first comes after AuthenticationOk. */
   #owed = 1;
@@ -73,7 +74,11 @@ export class Relay {
 
   #passToServer(): void {
     const passed: Buffer[] = [];
-    for (let message = this.#fromClient.message(); message !== null; message = this.#fromClient.message()) {
+    for (
+      let message = this.#fromClient.message(anyMessage);
+      message !== null;
+      message = this.#fromClient.message(anyMessage)
+    ) {
       const asks = ASKS.has(message[0] ?? 0);
       if (asks) this.#owed += 1;
       this.#amid = !asks;
@@ -87,7 +92,11 @@ export class Relay {
   #serverSent(chunk: Buffer): void {
     this.#fromServer.push(chunk);
     const passed: Buffer[] = [];
-    for (let message = this.#fromServer.message(); message !== null; message = this.#fromServer.message()) {
+    for (
+      let message = this.#fromServer.message(anyMessage);
+      message !== null;
+      message = this.#fromServer.message(anyMessage)
+    ) {
       if (this.#renewing) {
         this.#renewalAnswered(message);
         continue;
@@ -112,7 +121,7 @@ export class Relay {
   }
 
   get #resting(): boolean {
-    const nothing = this.#owed === 0 && !this.#amid && this.#fromClient.length === 0;
+    const nothing = this.#owed === 0 && !this.#amid && this.#fromClient.buffered === 0;
     return nothing && !this.#failed && !this.#renewing && !this.#server.destroyed;
   }
 
