@@ -1,5 +1,6 @@
 import type { parse } from 'osl-compiler';
 import { error, type Format, type Portal, type RowWriter, type Statement } from '../../wire/index.js';
+import { commandStatement } from './command-statement.js';
 import type { Cursors, Declaration } from './cursor.js';
 
 type Node = ReturnType<typeof parse>['node'];
@@ -35,11 +36,62 @@ export function cursorCommandOf(node: Node): CursorCommand | null {
   return { kind: ismove ? 'move' : 'fetch', name, count: howMany === ALL ? 'all' : howMany };
 }
 
-/** FETCH and MOVE. `admit` is called before each run: it records it, or throws. */
-export function fetchStatement(
-  cursors: Cursors,
+/** What a session lends to its statements about cursors. */
+export interface CursorSession {
+  readonly cursors: Cursors;
+  inBlock(): boolean;
+  /** Called before each run: it records it, or throws. */
+  admit(): Promise<void>;
+  /** Prepares the question that DECLARE holds. */
+  question(): Promise<Statement>;
+}
+
+export async function cursorStatement(session: CursorSession, command: CursorCommand): Promise<Statement> {
+  switch (command.kind) {
+    case 'declare':
+      return declareStatement(session, command.declaration, await session.question());
+    case 'fetch':
+    case 'move':
+      return fetchStatement(session, command);
+    case 'close':
+      return closeStatement(session, command.name);
+    default: {
+      const unknown: never = command;
+      throw error('XX000', `unexpected command ${String(unknown)}`);
+    }
+  }
+}
+
+function declareStatement(session: CursorSession, declaration: Declaration, question: Statement): Statement {
+  return {
+    parameterTypes: question.parameterTypes,
+    columns: null,
+    open: ({ parameterFormats, parameters }) => ({
+      fetch: async () => {
+        await session.admit();
+        const inBlock = session.inBlock();
+        if (!inBlock && !declaration.hold)
+          throw error('25P01', 'DECLARE CURSOR can only be used in transaction blocks');
+        session.cursors.declare(declaration, question, parameterFormats, parameters, inBlock);
+        return { suspended: false, tag: 'DECLARE CURSOR' };
+      },
+      close: () => undefined,
+    }),
+  };
+}
+
+function closeStatement({ cursors, admit }: CursorSession, name: string | null): Statement {
+  return commandStatement(null, async () => {
+    await admit();
+    if (name === null) await cursors.closeAll();
+    else await cursors.close(name);
+    return { tag: name === null ? 'CLOSE CURSOR ALL' : 'CLOSE CURSOR' };
+  });
+}
+
+function fetchStatement(
+  { cursors, admit }: CursorSession,
   command: Extract<CursorCommand, { kind: 'fetch' | 'move' }>,
-  admit: () => Promise<void>,
 ): Statement {
   const { kind, name, count } = command;
   const columns = cursors.columnsOf(name);

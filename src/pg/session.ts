@@ -28,8 +28,8 @@ import { type Command, commandOf } from './command.js';
 import { type CommandResult, commandStatement } from './command-statement.js';
 import { copyOptions, questionOf } from './copy-options.js';
 import { copyStatement } from './copy-statement.js';
-import { Cursors, type Declaration } from './cursor.js';
-import { type CursorCommand, cursorCommandOf, fetchStatement } from './cursor-statement.js';
+import { Cursors } from './cursor.js';
+import { cursorCommandOf, cursorStatement } from './cursor-statement.js';
 import { dataStatement, type Run } from './data-statement.js';
 import type { SessionSettings } from './settings.js';
 import { TransactionBlock } from './transaction.js';
@@ -108,7 +108,19 @@ export class PgSession implements SessionHandler {
     if (command !== null) return this.#command(command);
     this.#block.requireUsable();
     const cursor = node === null ? null : cursorCommandOf(node);
-    if (cursor !== null) return this.#cursor(cursor, text, parameterTypes);
+    if (cursor !== null)
+      return cursorStatement(
+        {
+          cursors: this.#cursors,
+          inBlock: () => this.#block.status === 'T',
+          admit: () => {
+            this.#block.requireUsable();
+            return this.#admit();
+          },
+          question: () => this.#question(queryWithin(text) ?? text, parameterTypes),
+        },
+        cursor,
+      );
     if (node !== null && 'CopyStmt' in node) {
       const options = copyOptions(node.CopyStmt);
       const question = questionOf(node.CopyStmt) ?? queryWithin(text) ?? text;
@@ -210,59 +222,6 @@ export class PgSession implements SessionHandler {
       },
     };
     return dataStatement(plan, run, engineOf(this.#service, plan).kind === 'postgres');
-  }
-
-  #cursor(
-    command: CursorCommand,
-    text: string,
-    parameterTypes: readonly number[],
-  ): Statement | Promise<Statement> {
-    switch (command.kind) {
-      case 'declare':
-        return this.#declare(command.declaration, text, parameterTypes);
-      case 'fetch':
-      case 'move':
-        return fetchStatement(this.#cursors, command, () => {
-          this.#block.requireUsable();
-          return this.#admit();
-        });
-      case 'close':
-        return commandStatement(null, async () => {
-          this.#block.requireUsable();
-          await this.#admit();
-          if (command.name === null) await this.#cursors.closeAll();
-          else await this.#cursors.close(command.name);
-          return { tag: command.name === null ? 'CLOSE CURSOR ALL' : 'CLOSE CURSOR' };
-        });
-      default: {
-        const unknown: never = command;
-        throw error('XX000', `unexpected command ${String(unknown)}`);
-      }
-    }
-  }
-
-  async #declare(
-    declaration: Declaration,
-    text: string,
-    parameterTypes: readonly number[],
-  ): Promise<Statement> {
-    const question = await this.#question(queryWithin(text) ?? text, parameterTypes);
-    return {
-      parameterTypes: question.parameterTypes,
-      columns: null,
-      open: ({ parameterFormats, parameters }) => ({
-        fetch: async () => {
-          this.#block.requireUsable();
-          await this.#admit();
-          const inBlock = this.#block.status === 'T';
-          if (!inBlock && !declaration.hold)
-            throw error('25P01', 'DECLARE CURSOR can only be used in transaction blocks');
-          this.#cursors.declare(declaration, question, parameterFormats, parameters, inBlock);
-          return { suspended: false, tag: 'DECLARE CURSOR' };
-        },
-        close: () => undefined,
-      }),
-    };
   }
 
   /** Counts and records a statement that the gateway answers itself. */
