@@ -21,6 +21,7 @@ import {
 } from '../catalog/index.js';
 import { eachDataRow } from '../engine/index.js';
 import type { Service } from '../service.js';
+import { requireSameRights } from './rights.js';
 
 /** What a session lends to its catalog statements. */
 export interface CatalogSession {
@@ -30,6 +31,8 @@ export interface CatalogSession {
   identity(): Identity;
   /** What SHOW ALL would answer now. */
   settings(): readonly { readonly name: string; readonly value: string }[];
+  /** What the session may see now, as text. */
+  rights(): string;
   /** @throws WireError in a failed transaction block */
   requireUsable(): void;
   /** Says the spine's errors as the protocol does; a WireError passes, and counts as recorded. */
@@ -64,7 +67,8 @@ export async function catalogStatement(
           format: parameterFormats[i] ?? (0 as const),
           bytes: bytes === null ? null : Buffer.from(bytes), // a copy: the portal may run later
         }));
-        return new CatalogPortal(() => {
+        const rights = (): string => session.rights();
+        return new CatalogPortal(rights, () => {
           session.requireUsable();
           const next = question();
           return session.cancellable((signal) =>
@@ -80,17 +84,21 @@ export async function catalogStatement(
 
 /** One run of a catalog statement; its answer is small and already here when the first row is given. */
 class CatalogPortal implements Portal {
+  readonly #rights: () => string;
   readonly #run: () => Promise<Reply>;
+  #begun = '';
   #reply: Reply | null = null;
   #rows: readonly Uint8Array[] = [];
   #taken = 0;
 
-  constructor(run: () => Promise<Reply>) {
+  constructor(rights: () => string, run: () => Promise<Reply>) {
+    this.#rights = rights;
     this.#run = run;
   }
 
   async fetch(maxRows: number, rows: RowWriter): Promise<FetchResult> {
     if (this.#reply === null) {
+      this.#begun = this.#rights();
       const reply = await this.#run();
       this.#reply = reply;
       if (maxRows === 0) {
@@ -99,6 +107,7 @@ class CatalogPortal implements Portal {
       }
       this.#rows = reply.rows.flatMap((run) => [...eachDataRow(run)]);
     }
+    requireSameRights(this.#begun, this.#rights());
     const end = maxRows === 0 ? this.#rows.length : Math.min(this.#rows.length, this.#taken + maxRows);
     const portion = this.#rows.slice(this.#taken, end);
     this.#taken = end;

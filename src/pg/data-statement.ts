@@ -3,6 +3,7 @@ import type { Bind, ColumnDescription, FetchResult, Portal, RowWriter, Statement
 import type { RowSink } from '../engine/index.js';
 import type { Answer, Delivery } from '../spine/index.js';
 import { PacedRows } from './paced-rows.js';
+import { requireSameRights } from './rights.js';
 
 /** What a session lends to its data statements; it knows who asks and what. */
 export interface Run {
@@ -12,6 +13,8 @@ export interface Run {
   cancellable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   /** The same with a `stop` of the statement's own, which outlives the work. */
   while<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
+  /** What the session may see now, as text. */
+  rights(): string;
 }
 
 /** A statement that reads data. Its plan describes it; each run decides anew. `mayPause`: see `PacedRows`. */
@@ -34,6 +37,8 @@ function columnOf(output: GovernedPlan['outputs'][number]): ColumnDescription {
 
 /** A query that runs in the background of the fetches. */
 interface Paced {
+  /** Under which it was begun. */
+  readonly rights: string;
   readonly rows: PacedRows;
   /** Null where it failed: `rows` throws the cause. */
   readonly answer: Promise<Answer | null>;
@@ -61,6 +66,7 @@ class DataPortal implements Portal {
       const answer = await this.#run.cancellable((signal) => this.#answer(sink, signal));
       return { suspended: false, tag: `SELECT ${answer.rows}`, ...noticesOf(answer) };
     }
+    if (this.#paced !== null) requireSameRights(this.#paced.rights, this.#run.rights());
     this.#paced ??= this.#start();
     const { rows: queue, answer, stop } = this.#paced;
     return this.#run.while(stop, () => this.#portion(queue, answer, maxRows, rows));
@@ -93,6 +99,7 @@ class DataPortal implements Portal {
 
   /** `close` ends it. */
   #start(): Paced {
+    const rights = this.#run.rights();
     const rows = new PacedRows(this.#mayPause);
     const stop = new AbortController();
     const answer = this.#answer(rows, stop.signal).then(
@@ -105,7 +112,7 @@ class DataPortal implements Portal {
         return null;
       },
     );
-    return { rows, answer, stop };
+    return { rights, rows, answer, stop };
   }
 
   #answer(sink: RowSink, signal: AbortSignal): Promise<Answer> {

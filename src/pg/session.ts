@@ -21,6 +21,7 @@ import {
   accountNow,
   refusedCommand,
   renewed,
+  rightsNow,
   sessionCommand,
 } from '../spine/session.js';
 import { catalogStatement } from './catalog-statement.js';
@@ -188,6 +189,7 @@ export class PgSession implements SessionHandler {
       catalogs: this.#catalogs,
       identity: () => this.#identity,
       settings: () => this.#settings.all(),
+      rights: () => rightsNow(this.#service, this.#identity),
       requireUsable: () => this.#block.requireUsable(),
       translated: <T>(requestId: string, said: string, run: () => Promise<T>) =>
         this.#translated(requestId, said, run),
@@ -220,6 +222,7 @@ export class PgSession implements SessionHandler {
         this.#block.requireUsable();
         return this.#while(stop, work);
       },
+      rights: () => rightsNow(this.#service, this.#identity),
     };
     return dataStatement(plan, run, engineOf(this.#service, plan).kind === 'postgres');
   }

@@ -1,5 +1,11 @@
 import { queryError } from 'osl-compiler';
-import { accountIdentity, type Identity, isExpired, type ServiceAccount } from '../../policy/index.js';
+import {
+  accountIdentity,
+  effectiveAccess,
+  type Identity,
+  isExpired,
+  type ServiceAccount,
+} from '../../policy/index.js';
 import type { Service } from '../service.js';
 import { callerOf, counted, publicError, refuse, settled } from './index.js';
 import { Ledger } from './ledger.js';
@@ -89,6 +95,13 @@ export async function renewed(
   } catch (error) {
     throw await refuse(service, call, ledger, error);
   }
+}
+
+/** The rights of `identity` as the policy and the manifest of now give them: equal texts, equal rights. */
+export function rightsNow(service: Service, identity: Identity): string {
+  const { manifest, snapshot } = service.model();
+  if (snapshot === null) return '';
+  return `${manifest.catalog.version} ${effectiveAccess(identity, snapshot, manifest.catalog).signature}`;
 }
 
 /**

@@ -15,8 +15,8 @@ interface DiscoverFlags extends ServerFlags {
 const HELP = `
 Reads what the databases of a manifest declare, and no row. With a candidate's id it prints a fragment of a manifest
 that would adopt it, and on standard error what a person has to decide; sensitive columns are never guessed.
---url reads a Postgres for which there is no manifest yet, as any role that may log in. An embedded database must not
-be in use: ask its server, GET /osl/candidates.
+--url reads a Postgres for which there is no manifest yet; a superuser is refused, as by the gateway. An embedded
+database must not be in use: ask its server, GET /osl/candidates.
 
 Examples:
   $ osl discover

@@ -1,0 +1,106 @@
+import { writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import tap, { test } from 'tap';
+import { Catalogs } from '../../src/catalog/index.js';
+import { createPgFrontend } from '../../src/pg/index.js';
+import { startTestService } from '../support/service.js';
+import { SHOP_POLICY } from '../support/shop.js';
+import { bind, execute, parse, password, query, startup, sync } from '../wire/support/bytes.js';
+import { Client } from '../wire/support/client.js';
+
+const shop = await startTestService();
+const catalogs = new Catalogs({ dir: join(tmpdir(), 'osl-test-catalog') });
+await catalogs.warm();
+const frontend = createPgFrontend(shop.service, { catalogs });
+const { port } = await frontend.listen(0, '127.0.0.1');
+tap.teardown(async () => {
+  await frontend.stop();
+  await catalogs.close();
+  await shop.close();
+});
+
+async function connect(user: string, token: string): Promise<Client> {
+  const client = await Client.open(port);
+  client.send(startup({ user, database: 'osl' }));
+  await client.until('R 3');
+  client.send(password(token));
+  await client.until('Z');
+  return client;
+}
+
+/** The auditor loses the role that shows addresses. */
+const TIGHTER = SHOP_POLICY.replace('ceiling: [auditor, analyst]', 'ceiling: [analyst]');
+
+async function serve(policy: string): Promise<void> {
+  writeFileSync(shop.policyFile, policy);
+  await shop.open.reload();
+}
+
+/** Each takes a first portion, then the policy is tightened, then it asks for the next. */
+const WAYS = {
+  'a cursor': {
+    begin: [
+      query('begin'),
+      query('declare c cursor for select email from customer order by id'),
+      query('fetch 1 from c'),
+    ],
+    again: query('fetch 1 from c'),
+  },
+  'a cursor WITH HOLD': {
+    begin: [
+      query('declare c cursor with hold for select email from customer order by id'),
+      query('fetch 1 from c'),
+    ],
+    again: query('fetch all from c'),
+  },
+  'a cursor over the catalog': {
+    begin: [
+      query('begin'),
+      query("declare c cursor for select 'ada@' || relname from pg_class"),
+      query('fetch 1 from c'),
+    ],
+    again: query('fetch all from c'),
+  },
+} as const;
+
+for (const [name, { begin, again }] of Object.entries(WAYS)) {
+  test(`${name} gives no more once the policy is tighter`, async (t) => {
+    await serve(SHOP_POLICY);
+    const client = await connect('user:ada', await shop.token('user:ada'));
+    t.teardown(() => client.end());
+    let said: string[] = [];
+    for (const message of begin) said = await client.ask(message);
+    t.match(said.join('\n'), /D ada@/, 'the first portion comes');
+    await serve(TIGHTER);
+    const after = (await client.ask(again)).join('\n');
+    t.match(after, /E ERROR 55000 what this session may see has changed/);
+    t.notMatch(after, /\nD |^D /);
+  });
+}
+
+test('a portal of the extended protocol gives no more either', async (t) => {
+  await serve(SHOP_POLICY);
+  const client = await connect('user:ada', await shop.token('user:ada'));
+  t.teardown(() => client.end());
+  await client.ask(query('begin'));
+  const first = [parse('', 'select email from customer order by id'), bind('p', ''), execute('p', 1), sync];
+  t.match((await client.ask(...first)).join('\n'), /D ada@/);
+  await serve(TIGHTER);
+  const after = (await client.ask(execute('p', 1), sync)).join('\n');
+  t.match(after, /E ERROR 55000/);
+  t.notMatch(after, /@/);
+});
+
+test('fewer roles in a newer token end it too; the same rights do not', async (t) => {
+  await serve(SHOP_POLICY);
+  const client = await connect('user:ada', await shop.token('user:ada'));
+  t.teardown(() => client.end());
+  await client.ask(query('begin'));
+  await client.ask(query('declare c cursor for select email from customer order by id'));
+  await client.ask(query('fetch 1 from c'));
+  await client.ask(query(`set osl.token = '${await shop.token('user:ada')}'`));
+  t.match((await client.ask(query('fetch 1 from c'))).join('\n'), /D bo@/);
+  await client.ask(query(`set osl.token = '${await shop.token('user:ada', { aclRoles: ['analyst'] })}'`));
+  t.match((await client.ask(query('fetch 1 from c'))).join('\n'), /E ERROR 55000/);
+});
