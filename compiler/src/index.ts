@@ -47,6 +47,7 @@ export {
   type OperatorDefinition,
 } from './functions/index.js';
 export { type AttributePattern, forChain } from './govern/chain.js';
+export { versionDue } from './govern/facet-version.js';
 export type {
   GovernedPlanFields,
   GovernedRuntime,
@@ -56,7 +57,7 @@ export type {
 export { GovernedPlan } from './govern/governed-plan.js';
 export { REDACTED } from './govern/mask.js';
 export { type GovernedSample, governSample, type SampledColumn, type SampleKind } from './govern/sample.js';
-export { isStored, type StoredName, stored, versionDue } from './govern/stores.js';
+export { isStored, type StoredName, stored } from './govern/stores.js';
 export type { PlanTemplate } from './govern/template.js';
 export { type VisibleColumn, visibleColumns } from './govern/visible.js';
 export { GRAINS, type Grain, grainNamed, type Span, windowNamed } from './grain.js';

@@ -80,13 +80,12 @@ export interface GovernedStore {
    */
   readonly derived: GovernedPlan | null;
   /**
-   * How many passages the caller may see under the same filters, and of them how many hold slot `term`; or how many
-   * hold each `term` of the rows in slot `words` at once, null where a fence would make that a scan for each.
+   * How many passages the caller may see under the same filters, and of them how many hold a word: `at once`, each
+   * `term` of the rows in slot `words`; `one by one`, slot `term`, where a fence would make the other a scan for each.
    */
   readonly counts: {
     readonly all: GovernedPlan;
-    readonly ofTerm: GovernedPlan;
-    readonly ofTerms: GovernedPlan | null;
+    readonly ofTerms: { readonly asked: 'at once' | 'one by one'; readonly plan: GovernedPlan };
   } | null;
 }
 

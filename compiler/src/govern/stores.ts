@@ -18,6 +18,7 @@ import type {
 } from '../plan.js';
 import type { TypeName } from '../types.js';
 import { visitExpr } from '../walk.js';
+import { versionDue } from './facet-version.js';
 import { type GovernedPlan, type GovernedStore, mint, type OutputColumn } from './governed-plan.js';
 import { baseOf, columnRule, maskedColumn, rowFilter, sameRows, visibleColumn } from './mask.js';
 import { governScan } from './scan.js';
@@ -131,58 +132,10 @@ export function governedStore(
     counts: lexical
       ? Object.freeze({
           all: builder.count(null),
-          ofTerm: builder.count('term'),
           ofTerms: builder.countOfTerms(),
         })
       : null,
   });
-}
-
-/**
- * The version of `facet` that this caller is served. Null where it gets no passage: there is no grant, it may not
- * read the entity's key in the clear, or no version fits exactly.
- */
-export function versionDue(facet: FacetStore, catalog: Catalog, access: Access): FacetVersion | null {
-  const relation = catalog.relations.get(facet.name);
-  const entity = catalog.relations.get(facet.entity);
-  const allowed = rowAccess(facet.name, access);
-  if (relation === undefined || entity === undefined)
-    throw new InternalError(`facet ${facet.name} is not in the catalog`);
-  if (allowed === undefined || !keyIsClear(facet, relation, allowed, entity, access)) return null;
-  return versionFor(facet, allowed);
-}
-
-/** Passages carry the key, so a caller who may not read it in the clear gets none. */
-function keyIsClear(
-  facet: FacetStore,
-  relation: Relation,
-  allowed: RelationAccess,
-  entity: Relation,
-  access: Access,
-): boolean {
-  const ofEntity = rowAccess(entity.name, access);
-  const reads = (r: Relation, name: string, a: RelationAccess): boolean =>
-    a.grants.some((g) => g.columns.has(name)) &&
-    !a.denied.has(name) &&
-    columnRule(r, name, a).masked === 'none';
-  return (
-    ofEntity !== undefined &&
-    reads(entity, facet.keyOfEntity, ofEntity) &&
-    reads(relation, facet.entityKey, allowed)
-  );
-}
-
-/**
- * The version whose redactions are exactly the labels that the caller may not read in the clear. Where several
- * grants apply, a label counts as readable only if all of them say so.
- */
-function versionFor(facet: FacetStore, allowed: RelationAccess): FacetVersion | null {
-  const labels = new Set(facet.versions.flatMap((v) => [...v.redacts]));
-  const hidden = [...labels].filter((label) => !allowed.grants.every((g) => g.unmask.has(label)));
-  const exact = facet.versions.find(
-    (v) => v.redacts.size === hidden.length && hidden.every((label) => v.redacts.has(label)),
-  );
-  return exact ?? null;
 }
 
 function storeOf(relation: Relation, facet: FacetStore, version: FacetVersion): Relation {
@@ -356,11 +309,11 @@ class StorePlans {
     });
   }
 
-  /** The same for many words in one statement: a look-up for each of the rows that slot `words` brings. */
-  countOfTerms(): GovernedPlan | null {
+  /** The same for many words: a look-up for each of the rows that slot `words` brings, where it may use an index. */
+  countOfTerms(): NonNullable<GovernedStore['counts']>['ofTerms'] {
     const { facet, source } = this.#request;
     const scan = this.#scan([facet.entityKey], [TERMS], []);
-    if (scan.fenced) return null;
+    if (scan.fenced) return Object.freeze({ asked: 'one by one', plan: this.count('term') });
     const id = source + WORD_SOURCES;
     const word: ColumnRef = { kind: 'column', source: id, name: 'term', type: 'int4[]' };
     const counted: Select = {
@@ -380,7 +333,7 @@ class StorePlans {
       outputs: [{ name: 'count', expr: countOfRows() }],
     };
     const { slot } = this.#slots.given('words', 'jsonb');
-    return this.#plan({
+    const plan = this.#plan({
       ...EMPTY,
       from: { kind: 'runtime', id, slot, columns: [{ name: 'term', type: 'int4[]' }] },
       outputs: [
@@ -388,6 +341,7 @@ class StorePlans {
         { name: 'count', expr: { kind: 'scalar_query', query: counted, type: 'int8' } },
       ],
     });
+    return Object.freeze({ asked: 'at once', plan });
   }
 
   #scan(
@@ -458,12 +412,11 @@ class StorePlans {
   /** In the lexical lane a passage without a word of the query has no score and does not fill the answer. */
   #overlap(): readonly Expr[] {
     if (this.#request.facet.lane !== 'lexical') return [];
-    const terms: Expr = { kind: 'base', column: 'terms', type: 'int4[]' };
     return [
       {
         kind: 'operation',
         definition: SHARES,
-        left: terms,
+        left: TERMS.expr,
         right: this.#slots.given('terms', 'int4[]'),
         type: 'bool',
       },
@@ -471,27 +424,31 @@ class StorePlans {
   }
 
   #holds(): Expr {
-    const terms: Expr = { kind: 'base', column: 'terms', type: 'int4[]' };
     return {
       kind: 'operation',
       definition: HOLDS,
-      left: terms,
+      left: TERMS.expr,
       right: this.#slots.given('term', 'int4[]'),
       type: 'bool',
     };
   }
 
   #named(keys: Expr): Expr {
+    const key = this.#key();
+    return oneOf({ kind: 'base', column: key.physical, type: key.type }, keys);
+  }
+
+  /** The column of the store that names the entity. */
+  #key(): Column {
     const key = this.#store.columns.find((c) => c.name === this.#request.facet.entityKey);
     if (key === undefined) throw new InternalError('a facet without its key');
-    return oneOf({ kind: 'base', column: key.physical, type: key.type }, keys);
+    return key;
   }
 
   /** The caller's own filters, and: the entity that the passage is about is visible. */
   #where(source: SourceId): readonly Expr[] {
     const { facet, filters } = this.#request;
-    const key = this.#store.columns.find((c) => c.name === facet.entityKey);
-    if (key === undefined) throw new InternalError('a facet without its key');
+    const key = this.#key();
     const id = source + ENTITY_SOURCES;
     const scan = governScan(
       { kind: 'entity', id, relation: this.#entity, columns: [facet.keyOfEntity] },
@@ -568,13 +525,11 @@ function derivedScan(
   });
 }
 
-/** Ids of the entity scans beside the stores' own; those of a statement stay far below. */
+/** Where the ids begin of what stands beside the stores' own scans; those of a statement stay far below. */
 const ENTITY_SOURCES = 1_000_000;
 const SOME_SOURCES = 2_000_000;
-/** And of the rows of words. */
-const WORD_SOURCES = 4_000_000;
-/** And of the scans of what is derived. */
 const DERIVED_SOURCES = 3_000_000;
+const WORD_SOURCES = 4_000_000;
 
 export const EMPTY: Omit<Select, 'outputs' | 'from'> = {
   kind: 'select',

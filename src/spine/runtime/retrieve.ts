@@ -75,16 +75,16 @@ async function best(
 /** In how many passages that the caller may see each word stands. */
 async function frequenciesOf(
   terms: readonly number[],
-  { ofTerm, ofTerms }: NonNullable<GovernedStore['counts']>,
+  { ofTerms: { asked, plan } }: NonNullable<GovernedStore['counts']>,
   input: RuntimeInput,
 ): Promise<readonly number[]> {
-  if (ofTerms === null) {
+  if (asked === 'one by one') {
     const found: number[] = [];
-    for (const term of terms) found.push(await count(ofTerm, new Map([['term', `{${term}}`]]), input));
+    for (const term of terms) found.push(await count(plan, new Map([['term', `{${term}}`]]), input));
     return found;
   }
   const words = JSON.stringify(terms.map((term) => ({ term: [term] })));
-  const { rows } = await step(ofTerms, new Map([['words', words]]), input, terms.length + 1);
+  const { rows } = await step(plan, new Map([['words', words]]), input, terms.length + 1);
   const counts = new Map(rows.map((r) => [r.get('term'), Number(r.get('count'))]));
   return terms.map((term) => counts.get(`{${term}}`) ?? 0);
 }
