@@ -5,6 +5,7 @@ export { addressGroup } from './address.js';
 export * from './audit/index.js';
 export { type ClaimRules, type Claims, checkTime, isExpired, readClaims, type Validity } from './claims.js';
 export type * from './document.js';
+export { createGuesses, type Guesses, type GuessOptions } from './guesses.js';
 export type { Identity } from './identity.js';
 export {
   configuredKeys,

@@ -1,5 +1,6 @@
 import { addressGroup } from './address.js';
 import type { LimitsDocument } from './document.js';
+import { createGuesses, type Guesses } from './guesses.js';
 import type { Identity } from './identity.js';
 import { type Limited, WindowCounter } from './window.js';
 
@@ -23,6 +24,8 @@ export interface Limiter {
   take(bucket: LimitBucket, identity: Identity): Promise<Limited>;
   /** Counts one unauthenticated request of a peer (an IP address as text), before it reaches the log. */
   takeAddress(address: string): Promise<Limited>;
+  /** Of the passwords of service accounts. */
+  readonly guesses: Guesses;
   /** Takes over the limits of a newly loaded policy; counts go on. */
   configure(limits: Limits): void;
 }
@@ -64,8 +67,9 @@ export function createLimiter(options: LimiterOptions = {}): Limiter {
   return Object.freeze({
     take: (bucket: LimitBucket, identity: Identity) => counters[bucket].take(keyOf(identity)),
     takeAddress: (address: string) => addresses.take(addressGroup(address)),
+    guesses: createGuesses(),
     configure: (limits: Limits) => {
-      for (const bucket of LIMIT_BUCKETS) counters[bucket].perSecond = limits[bucket];
+      for (const bucket of LIMIT_BUCKETS) counters[bucket].perWindow = limits[bucket];
     },
   });
 }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { CancelKeys } from './cancel-keys.js';
-import { fatal, internalError, WireError } from './errors.js';
+import { fatal, internalError, WireError, wrongPassword } from './errors.js';
 import type { Handler, Login, RefusedEvent, SessionControl, SessionHandler } from './handler.js';
 import { type HandshakeSide, handshake, type TlsSettings } from './handshake.js';
 import { Input } from './input.js';
@@ -156,19 +156,39 @@ export class Connection implements HandshakeSide {
       this.output.messages.finished(request);
       this.output.flush();
     };
-    const verifier = this.#host.handler.scram?.(identity.user) ?? null;
+    const { user } = identity;
+    const verifier = this.#host.handler.scram?.(user) ?? null;
+    let wrong = false;
+    const disproved = (): void => {
+      wrong = true;
+      this.#wrongPassword(user);
+    };
     const ok =
       verifier === null
-        ? await exchangePassword(identity.user, { ask, verify, answer: () => this.#passwordMessage() })
-        : await exchangeScram(identity.user, verifier, { ask, proved: () => verify(null), ...this.#scram() });
+        ? await exchangePassword(user, { ask, verify, answer: () => this.#passwordMessage() })
+        : await exchangeScram(user, verifier, {
+            ask,
+            proved: () => verify(null),
+            disproved,
+            ...this.#scram(),
+          });
     if (refusal !== null) this.output.end(refusal);
     if (ok === null) {
-      if (verifier !== null && refusal === null && !this.input.ended)
-        throw fatal('28P01', `password authentication failed for user "${identity.user}"`);
+      if (wrong || (verifier !== null && refusal === null && !this.input.ended)) throw wrongPassword(user);
       return null;
     }
     this.output.messages.finished(ok);
     return handler;
+  }
+
+  #wrongPassword(user: string): void {
+    try {
+      this.#host.handler.wrongPassword?.(user, this.remoteAddress);
+    } catch (cause) {
+      this.#host.settings.onInternalError(cause);
+    }
+    // Nobody is left to be refused, which is when it would be recorded.
+    if (this.output.closed) this.#record('password', null, 'wrong password of a client that has gone');
   }
 
   /** The client's two messages of SCRAM: FATAL 08P01, 28000. */

@@ -72,6 +72,13 @@ export function fatal(sqlstate: string, message: string, fields?: WireErrorField
   return new WireError('FATAL', sqlstate, message, fields);
 }
 
+/** 28P01, for a password that is wrong and for one that is refused as if it were: a client cannot tell which. */
+export function wrongPassword(user: string): WireError {
+  return fatal('28P01', `password authentication failed for user "${user}"`, {
+    hint: 'After several wrong passwords the right one is refused too, for some minutes.',
+  });
+}
+
 /** 08P01: a message that is framed well but says nonsense. */
 export function protocolViolation(message: string): WireError {
   return error('08P01', message);

@@ -10,6 +10,8 @@ export interface Handler {
    * cleartext password.
    */
   scram?(user: string): ScramVerifier | null;
+  /** A client answered SCRAM with a wrong password. Told at once, whether or not the client waits to hear so. */
+  wrongPassword?(user: string, remoteAddress: string): void;
   /**
    * Called once per connection, after the password arrived. Throws `WireError` to refuse (sent as FATAL).
    * If the client has gone by the time this resolves, the session is closed without having been used.
@@ -84,7 +86,10 @@ export interface SessionHandler {
    * The columns of the SQL cursor of this name, or undefined where there is none: clients describe one as a portal.
    */
   cursorColumns?(name: string): readonly ColumnDescription[] | undefined;
-  /** `error` was reported to the client: a transaction block is now failed. The protocol's own errors come here too. */
+  /**
+   * `error` was reported to the client: a transaction block is now failed. The protocol's own errors come here too, and
+   * what ends the session with FATAL, just before `close`.
+   */
   failed(error: WireError): void;
   /** A CancelRequest with the right key, or the client has gone, while a statement runs. */
   cancel(): void;

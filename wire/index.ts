@@ -1,5 +1,5 @@
 /** The Postgres protocol, version 3.0 to 3.2, for whatever implements `Handler`. Knows no SQL and no policy. */
-export { error, fatal, type Severity, WireError, type WireErrorFields } from './errors.js';
+export { error, fatal, type Severity, WireError, type WireErrorFields, wrongPassword } from './errors.js';
 export { FrameDecoder } from './frame-decoder.js';
 export type {
   Awaitable,

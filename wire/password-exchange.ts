@@ -18,6 +18,8 @@ export interface PasswordSteps extends ExchangeSteps {
 export interface ScramSteps extends ExchangeSteps {
   /** The client knows the password. Must not throw. */
   proved(): Promise<boolean>;
+  /** The client does not. Must not throw. */
+  disproved(): void;
 }
 
 /**
@@ -60,8 +62,9 @@ export function exchangeScram(
       clientProof: string;
     }) => {
       const { storedKey } = verifier;
-      verified =
-        (await verifyScramSha256Password({ authMessage, clientProof, storedKey })) && (await steps.proved());
+      const proved = await verifyScramSha256Password({ authMessage, clientProof, storedKey });
+      if (!proved) steps.disproved();
+      verified = proved && (await steps.proved());
       return verified;
     },
   } as const;

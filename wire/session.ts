@@ -60,7 +60,7 @@ export class Session implements SessionControl {
         else await this.#serve(frame);
       }
     } catch (cause) {
-      this.#finish(this.#presentable(cause, 'FATAL'));
+      this.#failForGood(this.#presentable(cause, 'FATAL'));
     } finally {
       await this.#close();
     }
@@ -199,7 +199,7 @@ export class Session implements SessionControl {
     if (this.#output.closed && cause instanceof WireError) return;
     const shown = this.#presentable(cause, 'ERROR');
     if (shown.severity === 'FATAL') {
-      this.#finish(shown);
+      this.#failForGood(shown);
       return;
     }
     errorResponse(this.#output.messages, shown);
@@ -209,6 +209,18 @@ export class Session implements SessionControl {
       this.#output.flushSoon();
     } else {
       this.#ready();
+    }
+  }
+
+  /** Ends the session for a fault of what the client sent; the handler hears of it as of any other. */
+  #failForGood(reason: WireError): void {
+    const heard = !this.#output.closed;
+    this.#finish(reason);
+    if (!heard) return;
+    try {
+      this.#handler.failed(reason.origin);
+    } catch (cause) {
+      this.#settings.onInternalError(cause);
     }
   }
 

@@ -6,11 +6,12 @@ import {
   readScramVerifier,
   type WireOptions,
   type WireServer,
+  wrongPassword,
 } from '../../wire/index.js';
 import type { Catalogs } from '../catalog/index.js';
 import type { Service } from '../service.js';
 import type { Call } from '../spine/question.js';
-import { accountLogin, login, refusedConnection } from '../spine/session.js';
+import { accountLogin, login, refusedConnection, TooManyGuesses } from '../spine/session.js';
 import { PgSession } from './session.js';
 import { SessionSettings } from './settings.js';
 import { wireError } from './wire-error.js';
@@ -44,6 +45,7 @@ function handlerOf(service: Service, catalogs: Catalogs | null): Handler {
       const account = service.model().snapshot?.serviceAccounts.get(user);
       return account === undefined ? null : readScramVerifier(account.scram);
     },
+    wrongPassword: (user, remoteAddress) => service.limiter.guesses.wrong(user, remoteAddress),
     async authenticate({ user, database, password, parameters, remoteAddress }, control) {
       const call = callFrom(remoteAddress, password === '' ? null : password);
       try {
@@ -56,6 +58,7 @@ function handlerOf(service: Service, catalogs: Catalogs | null): Handler {
         const settings = new SessionSettings(user, parameters);
         return new PgSession(service, { identity, account }, settings, control, catalogs);
       } catch (failure) {
+        if (failure instanceof TooManyGuesses) throw wrongPassword(user);
         throw wireError(failure, call.requestId, '', 'FATAL');
       }
     },

@@ -31,12 +31,23 @@ export async function login(service: Service, call: Call, user: string): Promise
   }
 }
 
+/** A right password that is refused as if it were wrong. */
+export class TooManyGuesses extends Error {}
+
 /**
  * Opens a session of a service account, whose password the wire has seen proved. Recorded either way.
  *
- * @throws QueryError E2001, E3001, E5030
+ * @throws QueryError E2001, E3001, E5030; TooManyGuesses
  */
 export async function accountLogin(service: Service, call: Call, user: string): Promise<AccountSession> {
+  if (
+    call.credentials.kind === 'bearer' &&
+    !(await service.limiter.guesses.right(user, call.credentials.address))
+  ) {
+    // Not waited for, as the record of a wrong password is not: how long it takes must not tell them apart.
+    void refusedConnection(service, call, 'login', 'E4290');
+    throw new TooManyGuesses();
+  }
   const session = accountNow(service, user, null);
   const known: Call =
     session === null ? call : { ...call, credentials: { kind: 'session', identity: session.identity } };

@@ -109,6 +109,7 @@ export class Conversation {
     if (report.get('S') === 'FATAL') {
       if (code !== '08P01' || asked !== undefined || !this.#faulty)
         this.fault = `FATAL ${code} for ${asked?.type}`;
+      this.statements++;
       this.ended = true;
       return;
     }

@@ -1,0 +1,105 @@
+import tap, { test } from 'tap';
+import { type AuditRecord, CLOCK_SKEW_SECONDS, MAX_LIFETIME_SECONDS } from '../../policy/index.js';
+import { createPgFrontend } from '../../src/pg/index.js';
+import { startTestService } from '../support/service.js';
+import {
+  bind,
+  execute,
+  join,
+  message,
+  parse,
+  password,
+  query,
+  startup,
+  sync,
+} from '../wire/support/bytes.js';
+import { Client } from '../wire/support/client.js';
+
+const shop = await startTestService();
+const frontend = createPgFrontend(shop.service, {});
+const { port } = await frontend.listen(0, '127.0.0.1');
+tap.teardown(async () => {
+  await frontend.stop();
+  await shop.close();
+});
+
+async function connect(issuedAt?: number): Promise<Client> {
+  const client = await Client.open(port);
+  client.send(startup({ user: 'user:ann', database: 'osl' }));
+  await client.until('R 3');
+  client.send(password(await shop.token('user:ann', issuedAt === undefined ? {} : { issuedAt })));
+  await client.until('Z');
+  return client;
+}
+
+/** Waits for what is recorded after the client has been told. */
+async function decisionsAfter(known: number, count: number): Promise<readonly AuditRecord[]> {
+  for (let i = 0; ; i++) {
+    const fresh = (await shop.records()).slice(known).filter((r) => r.kind === 'decision');
+    if (fresh.length >= count || i === 100) return fresh;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** What a session sends that ends it. */
+const ENDS: Readonly<Record<string, Buffer>> = {
+  'a type that no client sends': message('?', 'x'),
+  'a message of the server': message('Z', 'I'),
+  'a length below 4': Buffer.from('Q\0\0\0\x03', 'latin1'),
+  'a length beyond 16 MiB': Buffer.from('Q\x7f\xff\xff\xff', 'latin1'),
+  'a password where none is asked': password('x'),
+  'a broken message within a series': join(parse('', 'select 1'), bind('', ''), Buffer.from('E\0\0\0\0')),
+};
+
+test('bytes that end a session leave a record of the refusal', async (t) => {
+  for (const [name, bytes] of Object.entries(ENDS)) {
+    const client = await connect();
+    const known = (await shop.records()).length;
+    client.send(bytes);
+    const said = await client.rest();
+    t.match(said.at(-2) ?? '', /^E FATAL 08P01 /, name);
+    const [record, ...more] = await decisionsAfter(known, 1);
+    t.match(
+      record,
+      { action: 'session', decision: 'error', code: '08P01', surface: 'wire', subject: 'user:ann' },
+      name,
+    );
+    t.equal(more.length, 0, `${name}: once`);
+  }
+  t.match(await shop.verdict(), { integrity: 'intact', completeness: 'complete' });
+});
+
+test('a statement under a token that has ended is refused on record', async (t) => {
+  const ends = Math.floor(Date.now() / 1_000) + 2;
+  const issuedAt = ends - MAX_LIFETIME_SECONDS - CLOCK_SKEW_SECONDS;
+  const ways = {
+    simple: query('select name from customer'),
+    extended: join(parse('', 'select name from customer'), bind('', ''), execute(), sync),
+  };
+  const clients = [await connect(issuedAt), await connect(issuedAt)];
+  await new Promise((resolve) => setTimeout(resolve, ends * 1_000 - Date.now() + 20));
+  for (const [name, bytes] of Object.entries(ways)) {
+    const known = (await shop.records()).length;
+    const client = clients.pop();
+    client?.send(bytes);
+    t.match((await client?.rest())?.[0] ?? '', /^E FATAL 28000 /, name);
+    t.match(
+      await decisionsAfter(known, 1),
+      [{ decision: 'error', code: '28000', subject: 'user:ann' }],
+      name,
+    );
+  }
+});
+
+test('a client that only leaves has refused nothing', async (t) => {
+  const known = (await shop.records()).length;
+  const client = await connect();
+  client.send(message('X'));
+  t.same(await client.rest(), ['closed']);
+  while (frontend.connections > 0) await new Promise((resolve) => setTimeout(resolve, 2));
+  const fresh = await decisionsAfter(known, 1);
+  t.same(
+    fresh.map((r) => [r.action, r.decision]),
+    [['login', 'allow']],
+  );
+});
