@@ -408,6 +408,13 @@ export const ERRORS = Object.freeze({
     message: (p) => `this path answers ${p.allowed} only`,
     hint: none,
   }),
+  noArrowValue: entry<{ column: string; what: string }>({
+    code: 'E4060',
+    sqlstate: '22000',
+    http: 406,
+    message: (p) => `column \`${p.column}\` holds ${p.what}, which Arrow cannot carry in its type`,
+    hint: () => 'select the column as text, leave such values out, or ask for JSON',
+  }),
   bodyTooLarge: entry<{ limit: number }>({
     code: 'E4130',
     sqlstate: '54000',

@@ -2,7 +2,7 @@ import type { AnswerBody } from './client.js';
 import { formatCsv } from './csv.js';
 import { type Cell, formatTable, rowCount } from './table.js';
 
-export const FORMATS = ['table', 'csv', 'json'] as const;
+export const FORMATS = ['table', 'csv', 'json', 'arrow'] as const;
 export type Format = (typeof FORMATS)[number];
 
 const NUMERIC: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'float4', 'float8', 'numeric']);
@@ -28,8 +28,11 @@ export function formatAnswerCsv(answer: AnswerBody): string {
   );
 }
 
+/** The members of an answer that its reader must hear of. */
+export type AnswerNotes = Pick<AnswerBody, 'redacted_columns' | 'truncated'>;
+
 /** What was masked, and whether rows were held back. */
-export function notesOn(answer: AnswerBody): readonly string[] {
+export function notesOn(answer: AnswerNotes): readonly string[] {
   const notes: string[] = [];
   if (answer.redacted_columns.length > 0) notes.push(`masked: ${answer.redacted_columns.join(', ')}`);
   if (answer.truncated) notes.push('truncated: there are more rows than the server gives at once');

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { type CallerFlags, callerToken } from './caller.js';
-import { postQuery, type Reply, serverUrl } from './client.js';
+import { postQuery, type QueryBody, type Reply, serverUrl } from './client.js';
 import { usage } from './exit.js';
 import { dataDirOption, names, policyOption, settingsOf } from './flags.js';
 
@@ -45,8 +45,13 @@ export function addQuestionOptions(command: Command): Command {
 /** Sends `text` to the server as whoever the flags say. */
 export async function askServer(flags: QuestionFlags, text: string, explain: boolean): Promise<Reply> {
   const { url, token } = await visitor(flags);
-  const question = flags.metrics ? metricsBody(text) : flags.sql ? { sql: text } : { osql: text };
+  const question = questionOf(flags, text);
   return postQuery(url, token, explain ? { ...question, explain: true } : question);
+}
+
+/** The body that asks `text`. @throws Failure where it should be a metrics body and is none */
+export function questionOf(flags: QuestionFlags, text: string): QueryBody {
+  return flags.metrics ? metricsBody(text) : flags.sql ? { sql: text } : { osql: text };
 }
 
 /** @throws Failure where the text is no JSON object with `metrics` */

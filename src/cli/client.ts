@@ -62,6 +62,17 @@ export async function postQuery(url: string, token: string, body: QueryBody): Pr
   return post(url, '/osl/query', token, body);
 }
 
+/** Asks one question, and gives the answer as it begins. @throws Failure where nobody answers */
+export async function openQuery(
+  url: string,
+  token: string,
+  body: QueryBody,
+  accept: string,
+): Promise<Response> {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept };
+  return reach(url, '/osl/query', { method: 'POST', headers, body: JSON.stringify(body) });
+}
+
 /** Asks for a sample. @throws Failure where nobody answers */
 export async function postSample(url: string, token: string, body: SampleBody): Promise<Reply> {
   return post(url, '/osl/sample', token, body);
@@ -81,10 +92,21 @@ async function post(url: string, path: string, token: string, body: object): Pro
 }
 
 async function send(url: string, path: string, request: RequestInit): Promise<Reply> {
-  let response: Response;
+  return replyOf(url, await reach(url, path, request));
+}
+
+async function reach(url: string, path: string, request: RequestInit): Promise<Response> {
+  try {
+    return await fetch(`${url}${path}`, { ...request, redirect: 'error' }); // the token is for this server only
+  } catch (error) {
+    throw unreachable(url, error);
+  }
+}
+
+/** All of an answer in JSON. @throws Failure where it breaks off or is none */
+export async function replyOf(url: string, response: Response): Promise<Reply> {
   let text: string;
   try {
-    response = await fetch(`${url}${path}`, { ...request, redirect: 'error' }); // the token is for this server only
     text = await response.text();
   } catch (error) {
     throw unreachable(url, error);

@@ -10,4 +10,5 @@ export const CONFORMANCE_LEVELS: readonly string[] = [
   'errors',
   'limits',
   'versioning',
+  'columnar',
 ];

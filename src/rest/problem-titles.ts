@@ -23,6 +23,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E4030', 'Origin not served'],
   ['E4040', 'Not found'],
   ['E4050', 'Method not allowed'],
+  ['E4060', 'No value of this format'],
   ['E4130', 'Body too large'],
   ['E4150', 'Media type not supported'],
   ['E4290', 'Rate limit exceeded'],

@@ -26,10 +26,10 @@ import type { ExecuteResult, RowSink } from '../engine/index.js';
 import type { Manifest } from '../manifest/index.js';
 import type { Service } from '../service.js';
 import { Ledger } from './ledger.js';
-import type { Body, Call, Credentials, Delivery, Prepared, Question } from './question.js';
+import type { Body, Call, Credentials, Delivery, Prepared, Question, Versions } from './question.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
 
-export type { Body, Call, Credentials, Delivery, Question } from './question.js';
+export type { Body, Call, Credentials, Delivery, Question, Versions } from './question.js';
 
 /** Who asks, what they may see, and under which versions: settled before anything is compiled. */
 export interface Caller {
@@ -44,6 +44,7 @@ export interface Answer {
   readonly requestId: string;
   readonly plan: GovernedPlan;
   readonly caller: Caller;
+  readonly versions: Versions;
   readonly rows: number;
   /** A cap on the answer held rows back. */
   readonly truncated: boolean;
@@ -69,7 +70,8 @@ export async function ask(service: Service, question: Question, delivery: Delive
   try {
     // A decoder sends passages to a model, which cannot be undone: there the record comes first.
     if (asksModel(plan)) await decided;
-    const sink = typeof delivery.sink === 'function' ? delivery.sink(plan) : delivery.sink;
+    const versions = versionsOf(caller);
+    const sink = typeof delivery.sink === 'function' ? delivery.sink(plan, versions) : delivery.sink;
     const result = await execute(service, caller, plan, delivery, afterwards(decided, sink));
     await decided;
     ledger.outcome(result.truncated ? 'truncated' : 'ok', result.rows);
@@ -77,6 +79,7 @@ export async function ask(service: Service, question: Question, delivery: Delive
       requestId: question.requestId,
       plan,
       caller,
+      versions,
       rows: result.rows,
       truncated: result.truncated,
       clipped: result.runtime.some((r) => r.truncated),
@@ -88,6 +91,11 @@ export async function ask(service: Service, question: Question, delivery: Delive
     ledger.outcome(delivery.signal?.aborted === true ? 'cancelled' : 'error', 0, told);
     throw told;
   }
+}
+
+/** What an answer to `caller` rests on. */
+export function versionsOf({ manifest, snapshot }: Caller): Versions {
+  return { manifest: manifest.version, policy: snapshot.version };
 }
 
 /** Validates and lowers a question without running it. Reads no data. */

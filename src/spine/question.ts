@@ -38,6 +38,12 @@ export interface Prepared {
   readonly plan: GovernedPlan;
 }
 
+/** What an answer rests on. */
+export interface Versions {
+  readonly manifest: string;
+  readonly policy: string;
+}
+
 /** How an answer is to be delivered. */
 export interface Delivery {
   /** Values of `$1 …`. */
@@ -48,5 +54,5 @@ export interface Delivery {
   readonly maxRows: number;
   readonly signal: AbortSignal | null;
   /** Or what makes it, once the columns of the answer are known. */
-  readonly sink: RowSink | ((plan: GovernedPlan) => RowSink);
+  readonly sink: RowSink | ((plan: GovernedPlan, versions: Versions) => RowSink);
 }

@@ -1,5 +1,6 @@
 import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { tableFromIPC } from 'apache-arrow';
 import t from 'tap';
 import { EXAMPLE, osl, Server, shell, temporary } from './support.js';
 
@@ -70,6 +71,25 @@ t.test('the demo from its first start to its end', async (t) => {
     t.match(await osl(['query', ...as, '-'], { input: 'select 1 as one' }), {
       code: 0,
       stdout: / one\n-+\n +1\n\(1 row\)/,
+    });
+  });
+
+  await t.test('Arrow, to a file or a pipe, and a refusal all the same', async (t) => {
+    const as = [...at, '--subject', 'user:analyst', '--format', 'arrow'];
+    const file = join(temporary(), 'people.arrows');
+    const ask = (question: string) => shell(`npx osl query ${as.join(' ')} "${question}" > ${file}`);
+    t.match(await ask(PEOPLE), { code: 0, stdout: '', stderr: 'masked: person.email\n' });
+    const { numRows, schema } = tableFromIPC(readFileSync(file));
+    t.equal(numRows, 3);
+    t.strictSame(schema.names, ['name', 'email']);
+    t.match(await ask('select nothing from osl.entities.person'), {
+      code: 1,
+      stderr: /^error E0512: .*nothing/,
+    });
+    t.equal(readFileSync(file).length, 0);
+    t.match(await ask("select date 'infinity' as day"), {
+      code: 1,
+      stderr: /^error E4060: column .day. holds/,
     });
   });
 

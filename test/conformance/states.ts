@@ -39,7 +39,11 @@ const OTHERS: Readonly<Record<Exclude<RuleId, keyof typeof CHECKED>, State>> = {
   'service.4.2': MCP('finds three tools, always in this order, none of which changes anything'),
   'service.4.3': tested('cli/help', 'the help of every command is the golden text, and shows an example'),
   'service.4.4': NO_LINEAGE,
-  'service.4.5': unmet('answers are JSON or NDJSON; the contract calls the columnar format planned'),
+  'service.4.5': tested(
+    'rest/arrow/types',
+    'every type of the model keeps its value, from the embedded engine',
+    'every type of the model keeps its value, from a native server',
+  ),
   'service.5': NOT_EVERY_REQUEST,
   'service.6.2': sameAs('osql.3'),
 

@@ -109,6 +109,7 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   internal: { file: 'test/docs/raised.test.ts', shows: 'E5000' },
   notFound: { http: '/osl/nothing', as: 'user:ann' },
   foreignOrigin: { file: 'test/mcp/http.test.ts', shows: 'E4030' },
+  noArrowValue: { file: 'test/rest/arrow/answer.test.ts', shows: 'E4060' },
   methodNotAllowed: { http: '/osl/query', as: 'user:ann' },
   bodyTooLarge: { http: '/osl/query', method: 'POST', body: ' '.repeat(3_000_000), as: 'user:ann' },
   mediaType: { http: '/osl/query', method: 'POST', type: 'text/plain', body: 'x', as: 'user:ann' },

@@ -14,6 +14,7 @@ export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
+  readonly bytes: Buffer;
   readonly requestId: string;
   /** The body as JSON; throws where it is none. */
   json(): Record<string, unknown>;
@@ -98,10 +99,11 @@ function sendTo(port: number, path: string, sent: Sent): Promise<Reply> {
         incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
         incoming.on('error', reject);
         incoming.on('end', () => {
-          const text = Buffer.concat(chunks).toString('utf8');
+          const bytes = Buffer.concat(chunks);
+          const text = bytes.toString('utf8');
           const { headers, statusCode } = incoming;
           const requestId = String(headers['x-request-id']);
-          resolve({ status: statusCode ?? 0, headers, text, requestId, json: () => JSON.parse(text) });
+          resolve({ status: statusCode ?? 0, headers, text, bytes, requestId, json: () => JSON.parse(text) });
         });
       },
     );

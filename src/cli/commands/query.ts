@@ -1,6 +1,14 @@
 import { type Command, Option } from 'commander';
 import { answerOf, FORMATS, type Format, formatAnswer, formatAnswerCsv, notesOn } from '../answer.js';
-import { addQuestionOptions, askServer, type QuestionFlags, questionText } from '../ask.js';
+import { printArrow } from '../arrow.js';
+import {
+  addQuestionOptions,
+  askServer,
+  type QuestionFlags,
+  questionOf,
+  questionText,
+  visitor,
+} from '../ask.js';
 import type { AnswerBody, Reply } from '../client.js';
 import { EXIT, Failure } from '../exit.js';
 import { note, print } from '../output.js';
@@ -21,6 +29,7 @@ Examples:
   $ osl query --token "$(osl token --subject user:auditor)" --json "select name, email from osl.entities.person"
   $ osl query --subject user:analyst --sql "select name, email from supply.person limit 3"
   $ osl query --subject user:analyst --metrics '{"metrics": ["install_bytes"], "group_by": ["package__license_class"]}'
+  $ osl query --subject user:analyst --format arrow "select name, license from osl.entities.package" > packages.arrows
   $ echo "select 1" | osl query --subject user:analyst -`;
 
 export function addQuery(program: Command): void {
@@ -37,8 +46,13 @@ export function addQuery(program: Command): void {
 
 async function runQuery(argument: string | undefined, flags: QueryFlags): Promise<void> {
   const text = await questionText(argument);
-  const reply = await askServer(flags, text, false);
   const format = flags.json ? 'json' : flags.format;
+  if (format === 'arrow') {
+    const { url, token } = await visitor(flags);
+    await printArrow(url, token, questionOf(flags, text), text);
+    return;
+  }
+  const reply = await askServer(flags, text, false);
   if (format === 'json') print(reply.text);
   if (!reply.ok) throw refusal(reply, text);
   if (format === 'json') return;

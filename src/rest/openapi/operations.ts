@@ -48,18 +48,27 @@ function operation(schema: Readonly<Record<string, unknown>>): FastifySchema {
   return schema as FastifySchema; // with the members that the document's generator reads
 }
 
+const ARROW = {
+  type: 'string',
+  format: 'binary',
+  description: 'Record batches, then one without rows with `osl.trailer` in its metadata.',
+} as const;
+
 export const QUERY_OPERATION = operation({
   operationId: 'query',
   summary: 'Ask a question',
-  description: 'Rows, or with `explain: true` the plan. `Accept: application/x-ndjson` streams a row a line.',
+  description:
+    'Rows, or with `explain: true` the plan. `Accept: application/x-ndjson` streams a row a line, `application/vnd.apache.arrow.stream` record batches.',
   tags: ['questions'],
   security: BEARER,
   body: { content: { 'application/json': { schema: ref('Query') } } },
   response: {
     200: json({ oneOf: [ref('Answer'), ref('Plan')] }, 'Rows, or a plan.', {
       'application/x-ndjson': text('A row a line, then `{"trailer": …}` with the other members.'),
+      'application/vnd.apache.arrow.stream': ARROW,
     }),
     ...REFUSALS,
+    406: problem('A value that Arrow does not have, such as an infinite date: E4060.'),
     ...QUESTIONS,
     413: problem('The body is too large: E4130.'),
     415: problem('The body is not JSON: E4150.'),

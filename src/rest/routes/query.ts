@@ -1,10 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { emit, explain, QueryError, queryError } from 'osl-compiler';
+import { emit, explain, InternalError, QueryError, queryError } from 'osl-compiler';
 import type { Service } from '../../service.js';
-import { ask, explainPlan, type Question } from '../../spine/index.js';
-import { AnswerStream, type Layout } from '../answer-stream.js';
+import { ask, explainPlan, type Question, versionsOf } from '../../spine/index.js';
+import { AnswerStream } from '../answer-stream.js';
 import { columnsOf } from '../columns.js';
+import type { Encoding } from '../encoding.js';
 import type { Inflight } from '../inflight.js';
+import { JsonAnswer, NdjsonAnswer } from '../json-answer.js';
+import { type Layout, layoutOf } from '../layout.js';
 import { QUERY_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
 import { type QueryRequest, readQueryRequest } from '../query-body.js';
@@ -31,14 +34,15 @@ async function answered(
   inflight: Inflight,
   signal: AbortSignal,
 ): Promise<FastifyReply> {
-  const stream = new AnswerStream(reply, question.requestId, layoutOf(request.headers.accept));
+  const encoding = await encodingOf(layoutOf(request.headers.accept));
+  const stream = new AnswerStream(reply, question.requestId, encoding);
   try {
     const answer = await ask(service, question, {
       parameters: asked.parameters,
-      resultFormats: [],
+      resultFormats: [encoding.rowFormat],
       maxRows: 0,
       signal,
-      sink: (plan) => stream.open(plan),
+      sink: (plan, versions) => stream.open(plan, versions),
     });
     return stream.finish(answer);
   } catch (error) {
@@ -60,18 +64,27 @@ async function explained(service: Service, question: Question, reply: FastifyRep
     grants: plan.grants,
     columns: columnsOf(plan),
     ...(mayReadSql ? { sql: emit(plan).sql } : {}),
-    versions: { manifest: caller.manifest.version, policy: caller.snapshot.version },
+    versions: versionsOf(caller),
   };
   return reply
     .headers({ ...privateHeaders(question.requestId), 'content-type': 'application/json' })
     .send(Buffer.from(JSON.stringify(body)));
 }
 
-/** NDJSON where the client names it and does not rule it out with `q=0`. */
-function layoutOf(accept: string | undefined): Layout {
-  const ranges = (accept ?? '').toLowerCase().split(',');
-  const wanted = ranges.some((range) =>
-    /^\s*application\/x-ndjson\s*(?:;(?!\s*q=0(?:\.0*)?\s*$).*)?$/.test(range),
-  );
-  return wanted ? 'ndjson' : 'json';
+/** Arrow's library takes its time to load, and only answers in Arrow wait for it. */
+async function encodingOf(layout: Layout): Promise<Encoding> {
+  switch (layout) {
+    case 'json':
+      return new JsonAnswer();
+    case 'ndjson':
+      return new NdjsonAnswer();
+    case 'arrow': {
+      const { ArrowAnswer } = await import('../arrow/answer.js');
+      return new ArrowAnswer();
+    }
+    default: {
+      const unknown: never = layout;
+      throw new InternalError(`unexpected layout ${String(unknown)}`);
+    }
+  }
 }

@@ -1,0 +1,149 @@
+import { type Data, type DataType, Field, List } from 'apache-arrow';
+import { type Column, dataOf, GrowingBytes, noValue, Offsets, Validity } from './column.js';
+
+/** Appends the value that stands in `source[start … end)`. */
+export type WriteBytes = (source: Buffer, start: number, end: number, out: GrowingBytes) => void;
+
+/** Text and bytes. */
+export class BytesColumn implements Column {
+  readonly type: DataType;
+  readonly #write: WriteBytes;
+  readonly #offsets = new Offsets();
+  readonly #values = new GrowingBytes(4_096);
+  readonly #validity = new Validity();
+
+  constructor(type: DataType, write: WriteBytes) {
+    this.type = type;
+    this.#write = write;
+  }
+
+  value(source: Buffer, start: number, end: number): void {
+    this.#write(source, start, end, this.#values);
+    this.#offsets.push(this.#values.length);
+    this.#validity.valid();
+  }
+
+  null(): void {
+    this.#offsets.push(this.#values.length);
+    this.#validity.null();
+  }
+
+  data(): Data {
+    const values = this.#values.bytes.subarray(0, this.#values.length);
+    return dataOf(this.type, this.#validity, this.#offsets.view(), values);
+  }
+
+  clear(): void {
+    this.#offsets.clear();
+    this.#values.clear();
+    this.#validity.clear();
+  }
+}
+
+/** The bytes as they are, from the `skip`th on. */
+export function verbatim(skip = 0): WriteBytes {
+  return (source, start, end, out) => {
+    out.reserve(end - start);
+    out.length += source.copy(out.bytes, out.length, start + skip, end);
+  };
+}
+
+/** Bits, eight to a byte. */
+export class BoolColumn implements Column {
+  readonly type: DataType;
+  readonly #bits = new GrowingBytes(1_024);
+  readonly #validity = new Validity();
+
+  constructor(type: DataType) {
+    this.type = type;
+  }
+
+  value(source: Buffer, start: number): void {
+    this.#push(source[start] === 0 ? 0 : 1);
+    this.#validity.valid();
+  }
+
+  null(): void {
+    this.#push(0);
+    this.#validity.null();
+  }
+
+  data(): Data {
+    return dataOf(this.type, this.#validity, undefined, this.#bits.bytes.subarray(0, this.#bits.length));
+  }
+
+  clear(): void {
+    this.#bits.clear();
+    this.#validity.clear();
+  }
+
+  #push(bit: 0 | 1): void {
+    const { length } = this.#validity;
+    if ((length & 7) === 0) {
+      this.#bits.reserve(1);
+      this.#bits.bytes[this.#bits.length++] = 0;
+    }
+    const byte = length >> 3;
+    this.#bits.bytes[byte] = (this.#bits.bytes[byte] ?? 0) | (bit << (length & 7));
+  }
+}
+
+/** Number of dimensions, flags, element type; then of the one dimension its size and lower bound. */
+const ARRAY_HEAD = 12;
+const DIMENSION = 8;
+
+/**
+ * Arrays of one dimension. Lower bounds have no place in Arrow and are dropped, as in JSON; more dimensions would need
+ * another type than the column has.
+ */
+export class ListColumn implements Column {
+  readonly type: DataType;
+  readonly #name: string;
+  readonly #element: Column;
+  readonly #offsets = new Offsets();
+  readonly #validity = new Validity();
+  #elements = 0;
+
+  constructor(element: Column, name: string) {
+    this.type = new List(new Field('item', element.type, true));
+    this.#name = name;
+    this.#element = element;
+  }
+
+  value(source: Buffer, start: number): void {
+    const dimensions = source.readInt32BE(start);
+    if (dimensions > 1) throw noValue(this.#name, `an array of ${dimensions} dimensions`);
+    if (dimensions === 1) this.#append(source, start + ARRAY_HEAD);
+    this.#offsets.push(this.#elements);
+    this.#validity.valid();
+  }
+
+  null(): void {
+    this.#offsets.push(this.#elements);
+    this.#validity.null();
+  }
+
+  data(): Data {
+    return dataOf(this.type, this.#validity, this.#offsets.view(), undefined, [this.#element.data()]);
+  }
+
+  clear(): void {
+    this.#offsets.clear();
+    this.#validity.clear();
+    this.#element.clear();
+    this.#elements = 0;
+  }
+
+  #append(source: Buffer, dimension: number): void {
+    const size = source.readInt32BE(dimension);
+    let at = dimension + DIMENSION;
+    for (let n = 0; n < size; n++) {
+      const length = source.readInt32BE(at);
+      at += 4;
+      if (length < 0) this.#element.null();
+      else this.#element.value(source, at, at + length);
+      at += Math.max(length, 0);
+    }
+    this.#elements += size;
+  }
+}

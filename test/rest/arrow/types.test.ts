@@ -1,0 +1,97 @@
+import { type Test, test } from 'tap';
+import { startNativePostgres } from '../../support/native-postgres.js';
+import type { TestServiceOptions } from '../../support/service.js';
+import { startRest } from '../fixture.js';
+import { EVERY_TYPES, every } from './every.js';
+import { asJson, readArrow } from './read.js';
+
+const RANDOM = 400;
+const WORLD = every(RANDOM);
+const ARROW = { headers: { accept: 'application/vnd.apache.arrow.stream' } };
+
+const COLUMNS = EVERY_TYPES.flatMap((type) => [`a_${type}`, `l_${type}`]);
+const ARROW_TYPES: Readonly<Record<string, string>> = {
+  bool: 'Bool',
+  int2: 'Int16',
+  int4: 'Int32',
+  int8: 'Int64',
+  float4: 'Float32',
+  float8: 'Float64',
+  numeric: 'Utf8',
+  text: 'Utf8',
+  uuid: 'FixedSizeBinary[16]',
+  date: 'Date32<DAY>',
+  time: 'Time64<MICROSECOND>',
+  timestamp: 'Timestamp<MICROSECOND>',
+  timestamptz: 'Timestamp<MICROSECOND, UTC>',
+  interval: 'Interval<MONTH_DAY_NANO>',
+  bytea: 'Binary',
+  jsonb: 'Utf8',
+};
+
+async function everyType(t: Test, options: TestServiceOptions): Promise<void> {
+  const rest = await startRest({ ...WORLD, ...options });
+  t.teardown(() => rest.close());
+  const osql = `SELECT id, ${COLUMNS.join(', ')} FROM osl.entities.everything ORDER BY id`;
+  const reply = await rest.ask('user:ann', { osql }, ARROW);
+  t.equal(reply.status, 200, reply.status === 200 ? 'answered' : reply.text);
+  const stream = readArrow(reply.bytes);
+  const shown = asJson(stream);
+  t.equal(shown.length, RANDOM + 4);
+
+  for (const type of EVERY_TYPES) {
+    const scalar = stream.schema.fields.find((f) => f.name === `a_${type}`);
+    t.equal(String(scalar?.type), ARROW_TYPES[type], type);
+    t.match(scalar, { nullable: true });
+    t.strictSame(scalar?.metadata.get('osl.type'), type);
+    t.equal(scalar?.metadata.get('osl.source'), `osl.entities.everything.a_${type}`);
+    const list = stream.schema.fields.find((f) => f.name === `l_${type}`);
+    t.equal(String(list?.type), `List<${ARROW_TYPES[type]}>`);
+  }
+
+  const json = (await rest.ask('user:ann', { osql })).json()['rows'];
+  if (!Array.isArray(json)) throw new Error('no rows');
+  const parts = await intervals(rest);
+  for (const [n, row] of json.entries()) {
+    const { a_interval, l_interval, ...others } = shown[n] ?? {};
+    const { a_interval: _, l_interval: __, a_float4, l_float4, ...expected } = row;
+    t.strictSame(
+      others,
+      { ...expected, a_float4: single(a_float4), l_float4: singles(l_float4) },
+      `row ${n + 1} is that of JSON`,
+    );
+    t.strictSame([a_interval, l_interval], parts[n], `intervals of row ${n + 1}`);
+  }
+}
+
+/** Postgres writes as few digits as make the same number in 32 bits; here it is that number. */
+const single = (value: unknown): unknown => (typeof value === 'number' ? Math.fround(value) : value);
+const singles = (value: unknown): unknown => (Array.isArray(value) ? value.map(single) : value);
+
+/** Intervals as months, days and nanoseconds, which is what Arrow has, worked out by the database. */
+async function intervals(rest: Awaited<ReturnType<typeof startRest>>) {
+  const rows = await rest.test.engine.system.query(`
+    SELECT ${parts('a_interval')} AS one,
+      CASE WHEN l_interval IS NULL THEN NULL
+        ELSE ARRAY(SELECT ${parts('v')} FROM unnest(l_interval) AS v) END AS many
+    FROM shop.everything ORDER BY id`);
+  return rows.map(({ one, many }) => [one, many]);
+}
+
+const parts = (v: string): string => `
+  (extract(year from ${v}) * 12 + extract(month from ${v})) || ' ' || extract(day from ${v}) || ' ' ||
+  trunc((extract(hour from ${v}) * 3600 + extract(minute from ${v}) * 60 + extract(second from ${v})) * 1000000000)`;
+
+test('every type of the model keeps its value, from the embedded engine', async (t) => {
+  await everyType(t, {});
+});
+
+test('every type of the model keeps its value, from a native server', async (t) => {
+  const postgres = await startNativePostgres();
+  if (postgres === null) {
+    t.comment('no native Postgres: set OSL_TEST_POSTGRES_URL or install the server binaries');
+    return;
+  }
+  t.teardown(() => postgres.stop());
+  await everyType(t, { postgres });
+});
