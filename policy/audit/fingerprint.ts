@@ -34,7 +34,7 @@ export class Fingerprints {
   }
 
   #finished(inner: Uint8Array): string {
-    this.#outer.set(hash('sha256', inner, 'buffer'), BLOCK);
+    this.#outer.write(hash('sha256', inner, 'binary'), BLOCK, 'latin1');
     return hash('sha256', this.#outer, 'base64url');
   }
 }

@@ -1,8 +1,7 @@
-import { hash } from 'node:crypto';
-import { HASH_BYTES } from './format.js';
+import { HASH_BYTES, sha256 } from './format.js';
 
 /** Root of the tree without leaves (RFC 6962: the hash of nothing). */
-const EMPTY_ROOT = hash('sha256', '', 'buffer');
+const EMPTY_ROOT = sha256(Buffer.alloc(0));
 
 const node = Buffer.alloc(1 + 2 * HASH_BYTES);
 node[0] = 0x01;
@@ -10,7 +9,7 @@ node[0] = 0x01;
 function nodeHash(left: Buffer, right: Buffer): Buffer {
   node.set(left, 1);
   node.set(right, 1 + HASH_BYTES);
-  return hash('sha256', node, 'buffer');
+  return sha256(node);
 }
 
 /**
