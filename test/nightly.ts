@@ -61,6 +61,11 @@ const STEPS: readonly Step[] = [
     file: 'forms/redaction',
     size: { of: 'worlds', variable: 'OSL_REDACTION_RUNS', count: 1_000 },
   },
+  {
+    name: 'shared sessions',
+    file: 'sharing/sharing',
+    size: { of: 'acts', variable: 'OSL_SHARING_ACTS', count: 200_000 },
+  },
   { name: 'recut bytes', file: 'wire/recut', size: null },
   { name: 'recut sessions', file: 'pg/fuzz-recut', size: null },
   {

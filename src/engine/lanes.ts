@@ -2,10 +2,12 @@ import type { Execution } from './execution.js';
 import { SHARED_ROWS } from './execution.js';
 import type { Session } from './session.js';
 
-/** A statement counts as short while it answers within this, and within `SHARED_ROWS` rows. */
+/** An answer that comes within this, and within `SHARED_ROWS` rows, speaks for its statement … */
 const SHORT_MS = 10;
 const SHORT_BYTES = 16_384;
-/** How many short answers in a row prove a statement short. */
+/** … and one that takes longer than this against it. Between the two it may be that the machine was busy. */
+const LONG_MS = 100;
+/** How many short answers prove a statement short. */
 const PROOF = 3;
 /** What one answer that was not short costs. */
 const PENALTY = 50;
@@ -47,14 +49,10 @@ export class Lanes {
   /** Learns from a statement that was answered. */
   observe(execution: Execution): void {
     const sql = execution.statement.sql;
-    const short =
-      execution.again === null &&
-      execution.rowCount <= SHARED_ROWS &&
-      execution.byteCount <= SHORT_BYTES &&
-      (execution.lane === 'shared' || performance.now() - execution.startedAt < SHORT_MS);
+    const verdict = verdictOf(execution);
     const proof = this.#proofs.get(sql) ?? 0;
-    if (short && proof >= PROOF) return;
-    this.#proofs.set(sql, short ? proof + 1 : -PENALTY);
+    if (verdict === null || (verdict === 'short' && proof >= PROOF)) return;
+    this.#proofs.set(sql, verdict === 'short' ? proof + 1 : -PENALTY);
     if (this.#proofs.size > REMEMBERED) {
       for (const oldest of this.#proofs.keys()) {
         this.#proofs.delete(oldest);
@@ -83,4 +81,13 @@ export class Lanes {
       () => undefined, // statements run alone meanwhile, and report what is wrong
     );
   }
+}
+
+/** What an answer says of its statement; null where it says nothing. */
+function verdictOf({ again, lane, rowCount, byteCount, startedAt }: Execution): 'short' | 'long' | null {
+  if (again !== null || rowCount > SHARED_ROWS || byteCount > SHORT_BYTES) return 'long';
+  if (lane === 'shared') return 'short';
+  const ms = performance.now() - startedAt;
+  if (ms < SHORT_MS) return 'short';
+  return ms < LONG_MS ? null : 'long';
 }
