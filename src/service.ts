@@ -2,6 +2,7 @@ import type { Features } from 'osl-compiler';
 import type { AuditLog, Limiter, PolicySnapshot, TokenVerifier } from '../policy/index.js';
 import type { Engine } from './engine/index.js';
 import type { Manifest } from './manifest/index.js';
+import type { Publishing } from './publishing/index.js';
 import type { ContentPlane } from './spine/content-plane.js';
 import type { MaskKeys } from './spine/mask-keys.js';
 import type { PlanCache } from './spine/plan-cache.js';
@@ -37,6 +38,7 @@ export interface Service {
   readonly tenant: string;
   /** Read once per request, so that a reload never shows half of itself. */
   model(): Model;
+  readonly publishing: Publishing;
   readonly verifier: TokenVerifier;
   readonly limiter: Limiter;
   readonly strangers: Strangers;

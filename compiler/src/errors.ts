@@ -248,6 +248,51 @@ export const ERRORS = Object.freeze({
     hint: (p) => p.hint,
   }),
 
+  // ---- publishing
+  notServable: entry<{ fault: string; more: number }>({
+    code: 'E1002',
+    sqlstate: 'F0000',
+    http: 422,
+    message: (p) => `with this nothing could be served: ${p.fault}`,
+    hint: (p) => `${p.more > 0 ? `and ${p.more} more; ` : ''}\`diagnostics\` has all of it`,
+  }),
+  wrongState: entry<{ detail: string; hint: string | null }>({
+    code: 'E4090',
+    sqlstate: '55000',
+    http: 409,
+    message: (p) => p.detail,
+    hint: (p) => p.hint,
+  }),
+  baseRequired: entry<{ current: string }>({
+    code: 'E4280',
+    sqlstate: '22023',
+    http: 428,
+    message: () => 'it is not said which version this change was made for',
+    hint: (p) => `send \`base_version\`, or If-Match; what is served now is \`${p.current}\``,
+  }),
+  baseChanged: entry<{ current: string }>({
+    code: 'E4120',
+    sqlstate: '40001',
+    http: 412,
+    message: () => 'this change was made for a version that is no longer served',
+    hint: (p) => `look at what changed, and judge it against \`${p.current}\``,
+  }),
+  notPublishable: entry<{ what: string }>({
+    code: 'E2101',
+    sqlstate: '42501',
+    http: 403,
+    message: (p) => `publishing cannot change ${p.what}`,
+    hint: () => 'connectors, policy, endpoints and allowlists are changed in their files',
+  }),
+  authorsOnly: entry<Nothing>({
+    code: 'E2101',
+    sqlstate: '42501',
+    http: 403,
+    message: () => 'what is served is authored by admins only',
+    hint: () =>
+      'an admin role must be in the token, and below the admin ceiling of every subject in its chain',
+  }),
+
   // ---- identity and policy
   invalidToken: entry<{ reason: string }>({
     code: 'E3001',

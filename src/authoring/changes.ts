@@ -64,9 +64,11 @@ function partsOf(manifest: Manifest): ReadonlyMap<string, Part> {
     ...relationParts(manifest),
     ...facetParts(manifest),
     ...[...manifest.relationships.values()].map(({ name, ...facts }): Part => {
-      return { kind: 'relationship', name, facts };
+      return { kind: 'relationship', name, facts: { ...facts, ...ageOf(manifest, 'relationships', name) } };
     }),
-    ...[...catalog.metrics.values()].map(({ name, ...facts }): Part => ({ kind: 'metric', name, facts })),
+    ...[...catalog.metrics.values()].map(({ name, ...facts }): Part => {
+      return { kind: 'metric', name, facts: { ...facts, ...ageOf(manifest, 'metrics', name) } };
+    }),
     ...[...manifest.lexicon.values()].map(({ term, refersTo, synonyms }): Part => {
       return { kind: 'term', name: term, facts: { refers_to: refersTo, synonyms } };
     }),
@@ -75,6 +77,11 @@ function partsOf(manifest: Manifest): ReadonlyMap<string, Part> {
     }),
   ];
   return new Map(parts.map((part) => [`${part.kind} ${part.name}`, part]));
+}
+
+/** Whether it is deprecated, and why. */
+function ageOf({ deprecated }: Manifest, section: string, name: string) {
+  return { deprecated: deprecated.get(`${section}.${name}`) ?? null };
 }
 
 function relationParts(manifest: Manifest): readonly Part[] {
@@ -86,6 +93,7 @@ function relationParts(manifest: Manifest): readonly Part[] {
     const facts = {
       source: `${connector}.${schema}.${table}`,
       description,
+      ...ageOf(manifest, bridge === undefined ? 'entities' : 'bridges', name),
       primary_key: primaryKey,
       entity_key_columns: sealedKeys,
       time_dimension: relation.timeDimension ?? null,
@@ -102,6 +110,7 @@ function facetParts(manifest: Manifest): readonly Part[] {
     const { name, connector, schema, table, metadata, derived, text, versions, ...rest } = facet;
     const facts = {
       ...rest,
+      ...ageOf(manifest, 'facets', name),
       source: `${connector}.${schema}.${table}`,
       text: text.physical,
       metadata: metadata.map((c) => c.name),

@@ -51,11 +51,15 @@ export function check({ kind, text, placed }: Proposal, model: Model): Checked {
     const snapshot = policy === undefined ? null : compileSnapshot(policy, manifest.catalog);
     return { ok: true, manifest, snapshot };
   } catch (error) {
-    if (error instanceof ManifestProblems)
-      return { ok: false, findings: error.diagnostics.map((d) => inText(d, placed)) };
-    if (error instanceof PolicyProblems) return { ok: false, findings: error.problems.map(inPolicy) };
-    throw error;
+    return { ok: false, findings: findingsIn(error, placed) };
   }
+}
+
+/** What a compiler threw, as findings. @throws whatever else `error` is */
+export function findingsIn(error: unknown, placed: boolean): readonly Finding[] {
+  if (error instanceof ManifestProblems) return error.diagnostics.map((d) => inText(d, placed));
+  if (error instanceof PolicyProblems) return error.problems.map(inPolicy);
+  throw error;
 }
 
 function inText({ code, severity, path, range, message, hint }: Diagnostic, placed: boolean): Finding {

@@ -26,12 +26,16 @@ export interface Difference {
 export function judge(proposal: Proposal, model: Model): Judgement {
   const checked = check(proposal, model);
   if (!checked.ok) return { ok: false, diagnostics: checked.findings, diff: null };
-  const { manifest, snapshot } = checked;
+  return { ok: true, diagnostics: [], diff: differenceTo(checked, model) };
+}
+
+/** What serving `next` instead of `model` would change. */
+export function differenceTo({ manifest, snapshot }: Model, model: Model): Difference {
   const changes = changesBetween(model.manifest, manifest);
   const access =
     model.snapshot === null || snapshot === null
       ? []
       : accessBetween({ manifest: model.manifest, snapshot: model.snapshot }, { manifest, snapshot });
   const needs_restart = changes.some((c) => c.kind === 'connector');
-  return { ok: true, diagnostics: [], diff: { version: manifest.version, changes, access, needs_restart } };
+  return { version: manifest.version, changes, access, needs_restart };
 }

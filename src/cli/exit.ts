@@ -37,6 +37,8 @@ export function usage(message: string): Failure {
 const OPERATOR_FAULTS: ReadonlySet<string> = new Set([
   'StartProblem',
   'DemoProblem',
+  'OverlayConflict',
+  'PublishedDamaged',
   'AuditLocked',
   'AuditDamaged',
   'AuditUnavailable',

@@ -15,7 +15,8 @@ export interface MapNode {
   readonly kind: 'entity' | 'metric' | 'candidate';
   readonly name: string;
   readonly plane: 'mixed' | 'structured';
-  readonly state: 'existing';
+  /** `discovered`: of a candidate. */
+  readonly state: 'existing' | 'deprecated' | 'discovered';
   readonly composition: EntityView['composition'] | null;
   readonly description: string | null;
   readonly attributes: readonly MapAttribute[];
@@ -65,7 +66,7 @@ export function domainMapOf(view: GraphView): DomainMap {
 }
 
 function entityNode(entity: EntityView, metrics: readonly MetricView[]): MapNode {
-  const { name, composition, description, primaryKey, legs } = entity;
+  const { name, composition, description, deprecated, primaryKey, legs } = entity;
   const columns = entity.columns.map((c): MapAttribute => {
     const role = primaryKey.includes(c.name) ? 'pk' : 'column';
     return { name: c.name, role, type: c.type, description: c.description };
@@ -78,7 +79,7 @@ function entityNode(entity: EntityView, metrics: readonly MetricView[]): MapNode
     kind: 'entity',
     name,
     plane: composition === 'structured' ? 'structured' : 'mixed',
-    state: 'existing',
+    state: deprecated === null ? 'existing' : 'deprecated',
     composition,
     description,
     attributes: [...columns, ...derived, ...metrics.map(measureOf)],
@@ -92,7 +93,7 @@ function metricNode(metric: MetricView): MapNode {
     kind: 'metric',
     name: metric.name,
     plane: 'structured',
-    state: 'existing',
+    state: metric.deprecated === null ? 'existing' : 'deprecated',
     composition: null,
     description: metric.description,
     attributes: [measureOf(metric)],

@@ -17,12 +17,14 @@ function linkOf(edge: Edge, manifest: Manifest, relations: Relations): readonly 
   if (edge.bridge === null) {
     const declared = manifest.relationships.get(name);
     const kind = declared?.kind ?? 'many_to_one';
-    return [{ name, description: declared?.description ?? null, kind, ...ends, bridge: null }];
+    const deprecated = manifest.deprecated.get(`relationships.${name}`) ?? null;
+    return [{ name, description: declared?.description ?? null, deprecated, kind, ...ends, bridge: null }];
   }
   const bridge = bridgeOf(edge.bridge, relations.get(edge.bridge.name));
   if (bridge === null) return [];
   const description = relations.get(name)?.relation.description ?? null;
-  return [{ name, description, kind: 'many_to_many', ...ends, bridge }];
+  const deprecated = manifest.deprecated.get(`bridges.${name}`) ?? null;
+  return [{ name, description, deprecated, kind: 'many_to_many', ...ends, bridge }];
 }
 
 function bridgeOf(

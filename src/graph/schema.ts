@@ -20,6 +20,8 @@ export interface SchemaEntity {
   readonly name: string;
   readonly fqn: string;
   readonly description: string | null;
+  /** Why it should not be used any more; null where it may. */
+  readonly deprecated: string | null;
   readonly composition: EntityView['composition'];
   readonly primary_key: readonly string[];
   /** The columns that joins may use. */
@@ -63,6 +65,7 @@ export interface SchemaFacet {
   readonly name: string;
   readonly fqn: string;
   readonly description: string | null;
+  readonly deprecated: string | null;
   readonly entity: string;
   /** The column of a passage that holds the key of its entity. */
   readonly entity_key: string;
@@ -80,6 +83,7 @@ export interface SchemaMetric {
   readonly name: string;
   readonly fqn: string;
   readonly description: string | null;
+  readonly deprecated: string | null;
   /** Null where it takes rows of several. */
   readonly entity: string | null;
   readonly kind: string;
@@ -96,6 +100,7 @@ export interface SchemaMetric {
 export interface SchemaRelationship {
   readonly name: string;
   readonly description: string | null;
+  readonly deprecated: string | null;
   readonly kind: LinkView['kind'];
   readonly from: LinkEnd;
   readonly to: LinkEnd;
@@ -145,11 +150,12 @@ function schemaEntity(
   metrics: readonly MetricView[],
   column: ColumnShape,
 ): SchemaEntity {
-  const { name, description, composition, synonyms } = entity;
+  const { name, description, deprecated, composition, synonyms } = entity;
   return {
     name,
     fqn: entityName(name),
     description,
+    deprecated,
     composition,
     primary_key: entity.primaryKey,
     sealed_keys: entity.sealedKeys,
@@ -164,11 +170,12 @@ function schemaEntity(
 }
 
 function schemaFacet(facet: FacetView, column: ColumnShape): SchemaFacet {
-  const { name, description, entity, indexed, synonyms } = facet;
+  const { name, description, deprecated, entity, indexed, synonyms } = facet;
   return {
     name,
     fqn: facetName(name),
     description,
+    deprecated,
     entity,
     entity_key: facet.entityKey,
     embedding_model: facet.embeddingModel,
@@ -181,12 +188,13 @@ function schemaFacet(facet: FacetView, column: ColumnShape): SchemaFacet {
 }
 
 function schemaMetric(metric: MetricView): SchemaMetric {
-  const { name, description, entity, kind, type, measurable, synonyms, definition } = metric;
+  const { name, description, deprecated, entity, kind, type, measurable, synonyms, definition } = metric;
   const examples = metricExamples(metric);
   return {
     name,
     fqn: metricName(name),
     description,
+    deprecated,
     entity,
     kind,
     type,
@@ -198,10 +206,11 @@ function schemaMetric(metric: MetricView): SchemaMetric {
 }
 
 function schemaRelationship(link: LinkView, column: ColumnShape): SchemaRelationship {
-  const { name, description, kind, from, to, bridge } = link;
+  const { name, description, deprecated, kind, from, to, bridge } = link;
   return {
     name,
     description,
+    deprecated,
     kind,
     from,
     to,

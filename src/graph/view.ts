@@ -16,6 +16,8 @@ export interface GraphView {
 export interface EntityView {
   readonly name: string;
   readonly description: string | null;
+  /** Why it should not be used any more; null where it may. */
+  readonly deprecated: string | null;
   readonly composition: Composition;
   readonly columns: readonly ColumnView[];
   /** Empty where the reader does not see all of it. */
@@ -58,6 +60,8 @@ export interface ColumnView {
 export interface FacetView {
   readonly name: string;
   readonly description: string | null;
+  /** Why it should not be used any more; null where it may. */
+  readonly deprecated: string | null;
   readonly entity: string;
   /** The facet's column that holds the key of the entity. */
   readonly entityKey: string;
@@ -73,6 +77,8 @@ export interface FacetView {
 export interface MetricView {
   readonly name: string;
   readonly description: string | null;
+  /** Why it should not be used any more; null where it may. */
+  readonly deprecated: string | null;
   /** Null where it takes rows of several. */
   readonly entity: string | null;
   readonly kind: string;
@@ -89,6 +95,8 @@ export interface MetricView {
 export interface LinkView {
   readonly name: string;
   readonly description: string | null;
+  /** Why it should not be used any more; null where it may. */
+  readonly deprecated: string | null;
   readonly kind: 'many_to_one' | 'one_to_one' | 'many_to_many';
   readonly from: LinkEnd;
   readonly to: LinkEnd;

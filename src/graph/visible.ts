@@ -100,6 +100,7 @@ class Viewer {
       {
         name,
         description,
+        deprecated: this.#manifest.deprecated.get(`entities.${name}`) ?? null,
         composition,
         columns: seen.views,
         primaryKey: primaryKey.every((k) => shown.has(k)) ? primaryKey : [],
@@ -132,6 +133,7 @@ class Viewer {
       {
         name: store.name,
         description: facet.description,
+        deprecated: this.#manifest.deprecated.get(`facets.${store.name}`) ?? null,
         entity: store.entity,
         entityKey: store.entityKey,
         keyOfEntity: store.keyOfEntity,
@@ -155,7 +157,8 @@ class Viewer {
       const measurable = measuredType(metric, this.#manifest, this.#access) !== null;
       const definition = this.#full ? definitionOf(metric) : null;
       const synonyms = this.#synonymsFor(name);
-      return [{ name, description, entity, kind, type, measurable, synonyms, definition }];
+      const deprecated = this.#manifest.deprecated.get(`metrics.${name}`) ?? null;
+      return [{ name, description, deprecated, entity, kind, type, measurable, synonyms, definition }];
     });
   }
 

@@ -43,6 +43,7 @@ export type Composition = 'structured' | 'structured+content' | 'content';
 
 export interface EntityDocument {
   readonly description?: string;
+  readonly deprecated?: string;
   readonly source: SourceDocument;
   readonly primary_key: readonly string[];
   readonly entity_key_columns?: readonly string[];
@@ -64,6 +65,7 @@ export interface DerivedDocument {
 
 export interface RelationshipDocument {
   readonly description?: string;
+  readonly deprecated?: string;
   readonly from: string;
   readonly to: string;
   readonly kind: 'many_to_one' | 'one_to_one';
@@ -71,6 +73,7 @@ export interface RelationshipDocument {
 
 export interface BridgeDocument {
   readonly description?: string;
+  readonly deprecated?: string;
   readonly source: SourceDocument;
   readonly left: SideDocument;
   readonly right: SideDocument;
@@ -85,6 +88,7 @@ export interface SideDocument {
 
 export interface FacetDocument {
   readonly description?: string;
+  readonly deprecated?: string;
   readonly source: SourceDocument;
   readonly entity: string;
   readonly entity_key: string;
@@ -101,6 +105,7 @@ export interface FacetDocument {
 /** Which members go with which `type` is checked later. */
 export interface MetricDocument {
   readonly description?: string;
+  readonly deprecated?: string;
   readonly type?: 'simple' | 'ratio' | 'derived' | 'cumulative';
   readonly entity?: string;
   readonly expression?: string;

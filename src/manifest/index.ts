@@ -4,6 +4,14 @@ export type { Diagnostic, Path, Position, Problem, Range, Severity } from './dia
 export { formatDiagnostics, ManifestProblems, pointer } from './diagnostic.js';
 export type { Composition, ManifestDocument } from './document.js';
 export type { FragmentDocument } from './fragment.js';
+export {
+  compilePublishable,
+  type Layered,
+  loadLayered,
+  OverlayConflict,
+  type Publishable,
+  parsePublishable,
+} from './layered.js';
 export type { LaterProblem, PolicyFile } from './load.js';
 export {
   loadManifest,
@@ -27,6 +35,16 @@ export type {
   TableColumn,
   Term,
 } from './manifest.js';
+export {
+  conflictsBetween,
+  EMPTY_OVERLAY,
+  memberAt,
+  type Overlay,
+  overOf,
+  pathsIn,
+  shrunk,
+} from './overlay.js';
+export { OutsidePublishing } from './publishable.js';
 export { MANIFEST_SCHEMA } from './schema/manifest.js';
 export { POLICY_SCHEMA } from './schema/policy.js';
 export { readText as readManifestText } from './source.js';

@@ -1,16 +1,14 @@
 import { ready } from 'osl-compiler';
 import type { PolicyDocument } from '../../policy/document.js';
-import { compileManifest } from './compile/compile.js';
+import { compileFrom } from './compile-source.js';
 import type { Diagnostic, Path, Problem, Range } from './diagnostic.js';
 import type { ManifestDocument } from './document.js';
 import { fragmentProblems, withFragment } from './fragment.js';
 import type { Manifest } from './manifest.js';
 import { shapeCheck } from './schema/check.js';
-import { MANIFEST_SCHEMA } from './schema/manifest.js';
 import { POLICY_SCHEMA } from './schema/policy.js';
 import { parseSource, raise, readText, toDiagnostics, type YamlSource } from './source.js';
 
-const manifestShape = shapeCheck(MANIFEST_SCHEMA);
 const policyShape = shapeCheck(POLICY_SCHEMA);
 
 /**
@@ -40,17 +38,6 @@ export function parseFragment(text: string, file: string, base: ManifestDocument
   const source = parseSource(text, file);
   raise(source, fragmentProblems(source.value));
   return compileFrom(source, withFragment(base, source.value));
-}
-
-function compileFrom(source: YamlSource, document: unknown): Manifest {
-  raise(source, manifestShape(document));
-  // The schema has just checked the shape that the type states.
-  const compiled = compileManifest(document as ManifestDocument);
-  if (!compiled.ok) {
-    raise(source, compiled.problems);
-    throw new TypeError('a manifest that does not compile has problems');
-  }
-  return compiled.manifest;
 }
 
 /** A policy file: its document, and the way from the document back to the file. */

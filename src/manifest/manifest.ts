@@ -15,6 +15,8 @@ export interface Manifest {
   readonly relationships: ReadonlyMap<string, Relationship>;
   readonly facets: ReadonlyMap<string, Facet>;
   readonly lexicon: ReadonlyMap<string, Term>;
+  /** What should not be used any more, as `section.name`, and what is said of that. */
+  readonly deprecated: ReadonlyMap<string, string>;
   /** As written, for the authoring surfaces. */
   readonly document: ManifestDocument;
 }

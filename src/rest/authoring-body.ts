@@ -20,9 +20,16 @@ export function readWish(request: FastifyRequest): Wish {
   return { kind, name };
 }
 
-/** Reads `{fragment}` or `{manifest}`: YAML text, or a JSON object. @throws QueryError E4150, E0511 */
-export function readProposal(request: FastifyRequest): Proposal {
-  const [kind, value] = onlyField(request, ['fragment', 'manifest'] as const);
+/** Reads `{fragment}` or `{manifest}`, YAML text or a JSON object, or `{draft}`. @throws QueryError E4150, E0511 */
+export function readProposal(
+  request: FastifyRequest,
+): Proposal | { readonly kind: 'draft'; readonly id: string } {
+  const [kind, value] = onlyField(request, ['fragment', 'manifest', 'draft'] as const);
+  if (kind === 'draft') {
+    if (typeof value !== 'string' || value === '' || value.length > LONGEST)
+      throw malformed('`draft` is the id of one');
+    return { kind, id: value };
+  }
   if (typeof value === 'string') return { kind, text: value, placed: true };
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw malformed(`\`${kind}\` must be YAML text or a JSON object`);

@@ -16,6 +16,7 @@ import { conformanceRoute } from './routes/conformance.js';
 import { graphRoutes } from './routes/graph.js';
 import { healthRoutes } from './routes/health.js';
 import { metricsRoute } from './routes/metrics.js';
+import { objectsRoutes } from './routes/objects.js';
 import { queryRoute } from './routes/query.js';
 import { sampleRoute } from './routes/sample.js';
 import { sendUnknown } from './routes/unknown.js';
@@ -90,6 +91,7 @@ export async function createRestServer(service: Service, options: RestOptions = 
   sampleRoute(app, service, inflight);
   graphRoutes(app, service);
   authoringRoutes(app, service);
+  objectsRoutes(app, service);
   mcpRoute(app, service, inflight, mcp);
   conformanceRoute(app, service);
   healthRoutes(app, service, inflight);
@@ -145,6 +147,7 @@ const ACTIONS: ReadonlyMap<string, string> = new Map([
   ['/osl/sample', 'sample'],
   ['/osl/suggest', 'suggest'],
   ['/osl/validate', 'validate'],
+  ['/osl/objects', 'publish'],
 ]);
 
 /** Refuses what is no proper request; a question's sender must say who it is before it hears what is wrong. */

@@ -127,20 +127,25 @@ async function catalogOf(service: Service, call: Call, connector: string): Promi
   }
 }
 
+/** The caller, counted, who is an admin over its whole chain; anybody else is refused, and recorded. @throws QueryError */
+export async function adminOf(service: Service, call: Call, ledger: Ledger): Promise<Caller> {
+  try {
+    const caller = await counted(service, call, ledger, 'schema');
+    if (caller.access.adminRoles.size === 0) throw queryError('authorsOnly', {});
+    return caller;
+  } catch (error) {
+    throw await refuse(service, call, ledger, error);
+  }
+}
+
 /** identify → access → limit → admin → audit the decision → answer → audit the outcome */
-async function authored<T>(
+export async function authored<T>(
   service: Service,
   call: Call,
   ledger: Ledger,
   answer: (caller: Caller) => T | Promise<T>,
 ): Promise<T> {
-  let caller: Caller;
-  try {
-    caller = await counted(service, call, ledger, 'schema');
-    if (caller.access.adminRoles.size === 0) throw queryError('adminOnly', {});
-  } catch (error) {
-    throw await refuse(service, call, ledger, error);
-  }
+  const caller = await adminOf(service, call, ledger);
   try {
     await ledger.allow();
     const answered = await answer(caller);

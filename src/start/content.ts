@@ -39,7 +39,8 @@ export function contentPlane(
   settings: ContentSettings,
 ): ContentPlane {
   const embedders = new Map<string, Promise<Embedder>>();
-  const checked = new Map<string, { readonly at: number; readonly epoch: string }>();
+  // By the facet as one manifest declares it: under another declaration a store is checked anew.
+  const checked = new WeakMap<Facet, Map<string, { readonly at: number; readonly epoch: string }>>();
   const embedderOf = (facet: Facet): Promise<Embedder> => {
     const known =
       embedders.get(facet.embeddingModel) ??
@@ -56,17 +57,18 @@ export function contentPlane(
   };
   return Object.freeze({
     async ready(name: string, version: string) {
-      const key = `${name} ${version}`;
-      const known = checked.get(key);
-      if (known !== undefined && known.at > Date.now() - TRUST_MS) return known.epoch;
       const facet = facetNamed(name);
+      const stores = checked.get(facet) ?? new Map();
+      checked.set(facet, stores);
+      const known = stores.get(version);
+      if (known !== undefined && known.at > Date.now() - TRUST_MS) return known.epoch;
       const engine = engines.get(facet.connector);
       if (engine === undefined)
         throw queryError('contentUnavailable', { facet: name, reason: 'its connector is not open' });
       const { epoch } = await told(name, async () =>
         openStore(engine.system, facet, version, await embedderOf(facet), DEFAULT_MIN_LENGTH),
       );
-      checked.set(key, { at: Date.now(), epoch });
+      stores.set(version, { at: Date.now(), epoch });
       return epoch;
     },
     lexicalQuery: (text: string) => {

@@ -11,6 +11,7 @@ import {
 } from '../../policy/index.js';
 import { type Engine, type EngineConfig, openEngine } from '../engine/index.js';
 import type { Connector, Manifest } from '../manifest/index.js';
+import { createPublishing, headIn } from '../publishing/index.js';
 import type { Model, Service, ServiceLog } from '../service.js';
 import { maskKeys } from '../spine/mask-keys.js';
 import { createPlanCache } from '../spine/plan-cache.js';
@@ -18,7 +19,7 @@ import { PermittedSets } from '../spine/runtime/permitted.js';
 import { createStrangers } from '../spine/strangers.js';
 import { contentPlane } from './content.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
-import { loadModel } from './model.js';
+import { type LoadedModel, loadModel } from './model.js';
 import { type Settings, StartProblem } from './settings.js';
 
 /** A service that is open: its parts run, nothing listens yet. */
@@ -38,18 +39,20 @@ export interface OpenService {
  */
 export async function openService(settings: Settings, log: ServiceLog): Promise<OpenService> {
   await ready();
-  const first = await loadModel(settings.manifestFile, settings.policyFile);
+  const before = await loadServed(settings);
   const keys = tenantKeys(settings.dataDir);
   const closing: (() => Promise<void>)[] = [];
   const close = async (): Promise<void> => {
     for (const end of closing.splice(0).reverse()) await end();
   };
   try {
-    const audit = await openAuditLog({ dir: join(settings.dataDir, 'audit'), tenant: first.tenant });
+    const audit = await openAuditLog({ dir: join(settings.dataDir, 'audit'), tenant: before.tenant });
     closing.push(() => closeAudit(audit, log));
+    // The log's lock is the directory's: from here on nobody else publishes.
+    const first = await loadServed(settings, before);
     const { engines, close: closeEngines } = await openEngines(first.manifest, settings, log);
     closing.push(closeEngines);
-    return serviceOf(settings, log, first, keys, audit, engines, close);
+    return await serviceOf(settings, log, first, keys, audit, engines, close);
   } catch (error) {
     await close();
     throw error;
@@ -77,16 +80,23 @@ export async function openEngines(
   }
 }
 
-function serviceOf(
+async function serviceOf(
   settings: Settings,
   log: ServiceLog,
-  first: Model & { tenant: string },
+  first: LoadedModel,
   keys: TenantKeys,
   audit: AuditLog,
   engines: ReadonlyMap<string, Engine>,
   close: () => Promise<void>,
-): OpenService {
+): Promise<OpenService> {
   let model: Model = first;
+  let { file } = first;
+  const publishing = await createPublishing(publishedDir(settings), {
+    file: () => file,
+    serve: (next) => {
+      model = next;
+    },
+  });
   const limiter = createLimiter({ limits: first.snapshot?.limits ?? DEFAULT_LIMITS });
   const strangers = createStrangers();
   const [defaultConnector] = engines.keys();
@@ -94,6 +104,7 @@ function serviceOf(
   const service: Service = {
     tenant: first.tenant,
     model: () => model,
+    publishing,
     verifier: createVerifier({
       tenant: first.tenant,
       keys: configuredKeys(keyConfiguration(settings, keys)),
@@ -114,11 +125,13 @@ function serviceOf(
     log,
   };
   const reload = async (): Promise<Model> => {
-    const next = await loadModel(settings.manifestFile, settings.policyFile);
+    const { versions } = publishing;
+    const next = await loadModel(settings.manifestFile, settings.policyFile, versions.head);
     refuseOtherConnectors(next, engines);
     if (next.tenant !== first.tenant)
       throw new StartProblem('the tenant cannot change while the service runs');
     model = next;
+    file = next.file;
     limiter.configure(next.snapshot?.limits ?? DEFAULT_LIMITS);
     return next;
   };
@@ -126,7 +139,24 @@ function serviceOf(
     strangers.settle();
     return close();
   };
-  return { service: Object.freeze(service), keys, reload, close: end };
+  return { service: Object.freeze(service), keys, reload: () => publishing.exclusively(reload), close: end };
+}
+
+/** Where versions and drafts are. */
+export function publishedDir({ dataDir }: Pick<Settings, 'dataDir'>): string {
+  return join(dataDir, 'published');
+}
+
+/** What is to be served, with what was published; `known` where that is what was loaded before. */
+async function loadServed(settings: Settings, known: LoadedServed | null = null): Promise<LoadedServed> {
+  const head = await headIn(publishedDir(settings));
+  if (known !== null && known.head === (head?.id ?? null)) return known;
+  const model = await loadModel(settings.manifestFile, settings.policyFile, head);
+  return { ...model, head: head?.id ?? null };
+}
+
+interface LoadedServed extends LoadedModel {
+  readonly head: string | null;
 }
 
 function refuseOtherConnectors(next: Model, engines: ReadonlyMap<string, Engine>): void {

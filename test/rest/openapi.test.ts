@@ -53,10 +53,19 @@ test('the document of the REST surface', async (t) => {
   });
 
   await t.test('has every path, with its methods and who may ask', async (t) => {
-    const documented = Object.entries(document.paths).map(([path, o]) => `${Object.keys(o).join()} ${path}`);
+    const documented = Object.entries(document.paths).map(
+      ([path, o]) => `${Object.keys(o).sort().join()} ${path}`,
+    );
     const served = [...METHODS]
       .filter(([path]) => !ELSEWHERE.includes(path))
-      .map(([path, methods]) => `${methods.split(',')[0]?.toLowerCase()} ${path}`);
+      .map(
+        ([path, methods]) =>
+          `${methods
+            .replace('HEAD, ', '')
+            .replace(/, HEAD$/, '')
+            .toLowerCase()
+            .replace(', ', ',')} ${path}`,
+      );
     t.strictSame(documented.sort(), served.sort());
     for (const [path, operations] of Object.entries(document.paths)) {
       for (const operation of Object.values(operations)) {
@@ -73,11 +82,12 @@ test('the document of the REST surface', async (t) => {
     const problem = document.components.schemas['Problem'] as { properties: { code: { enum: string[] } } };
     const codes = Object.values(ERRORS).map((e) => e.code);
     t.strictSame(problem.properties.code.enum, [...new Set(codes)].sort());
-    const { responses } = document.paths['/osl/query']?.['post'] ?? { responses: {} };
+    const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
+    const stated = new Set(operations.flatMap((o) => Object.keys(o.responses)));
     // Told before there is a route, when there is nobody to tell, or by another path.
-    const others = ['404', '405', '499', '500'];
+    const others = ['405', '499', '500'];
     for (const status of new Set(Object.values(ERRORS).map((e) => String(e.http)))) {
-      t.ok(responses[status] !== undefined || others.includes(status), status);
+      t.ok(stated.has(status) || others.includes(status), status);
     }
   });
 
@@ -89,6 +99,17 @@ test('the document of the REST surface', async (t) => {
       const reply = await rest.send('/osl/query', { method: 'POST', headers: await headers(), body });
       t.equal(reply.status, 200, JSON.stringify(body));
       t.ok(shapeOf(body['explain'] === true ? 'Plan' : 'Answer')(reply.json()), reply.text);
+    }
+    const asked = document.components.schemas['ObjectsRequest'] as { examples: Members[] };
+    t.equal(asked.examples.length, 3);
+    for (const example of asked.examples) {
+      t.ok(shapeOf('ObjectsRequest')(example));
+      const { version } = rest.test.service.model().manifest;
+      const body = example['state'] === 'draft' ? example : { ...example, base_version: version };
+      const admin = await headers('user:root', ['TENANT_ADMIN']);
+      const reply = await rest.send('/osl/objects', { method: 'POST', headers: admin, body });
+      t.equal(reply.status, 200, reply.text);
+      t.ok(shapeOf('Publication')(reply.json()), reply.text);
     }
     const get = async (name: string, path: string, subject?: string, roles?: readonly string[]) => {
       return [name, path, await rest.send(path, { headers: await headers(subject, roles) })] as const;
@@ -115,6 +136,24 @@ test('the document of the REST surface', async (t) => {
       ['Sample', '/osl/sample', sample] as const,
       await get('Candidates', '/osl/candidates', 'user:root', ['TENANT_ADMIN']),
       ['Suggestion', '/osl/suggest', await author('suggest', { table: 'db.shop.orders' })] as const,
+      [
+        'Publication',
+        '/osl/objects',
+        await author('objects', {
+          fragment: { metrics: { orders: { entity: 'order', expression: 'count(*)' } } },
+          base_version: rest.test.service.model().manifest.version,
+        }),
+      ] as const,
+      [
+        'Unservable',
+        '/osl/objects',
+        await author('objects', {
+          fragment: 'metrics: { x: 1 }',
+          base_version: rest.test.service.model().manifest.version,
+        }),
+      ] as const,
+      await get('Publications', '/osl/objects', 'user:root', ['TENANT_ADMIN']),
+      await get('Published', '/osl/objects/1', 'user:root', ['TENANT_ADMIN']),
       [
         'Judgement',
         '/osl/validate',

@@ -35,7 +35,7 @@ async function runDiff(proposed: string, flags: DiffFlags): Promise<void> {
   const { judge } = await import('../../authoring/index.js');
   const { readManifestText } = await import('../../manifest/index.js');
   await ready();
-  const model = await loadModel(manifestFile, policyFile);
+  const model = await loadModel(manifestFile, policyFile, null);
   const text = await readManifestText(proposed);
   const judgement = judge({ kind: 'manifest', text, placed: true }, model);
   if (flags.json) printJson(judgement);

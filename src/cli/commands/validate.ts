@@ -21,19 +21,24 @@ export function addValidate(program: Command): void {
     .description('check a manifest and its policy')
     .addOption(manifestOption())
     .addOption(policyOption())
+    .option('--data-dir <dir>', 'with what was published by API to the server of this directory')
     .option('--json', 'diagnostics as JSON on standard output')
     .addHelpText('after', HELP)
     .action(runValidate);
 }
 
 async function runValidate(flags: ValidateFlags): Promise<void> {
-  const { manifestFile, policyFile } = settingsOf(besideManifest(flags));
+  const settings = settingsOf(besideManifest(flags));
+  const { manifestFile, policyFile } = settings;
   const { ready } = await import('osl-compiler');
   const { loadModel } = await import('../../start/model.js');
   const { ManifestProblems } = await import('../../manifest/index.js');
+  const { publishedDir } = await import('../../start/service.js');
+  const { headIn } = await import('../../publishing/index.js');
   await ready();
+  const published = flags.dataDir === undefined ? null : await headIn(publishedDir(settings));
   try {
-    const { manifest, snapshot, tenant } = await loadModel(manifestFile, policyFile);
+    const { manifest, snapshot, tenant } = await loadModel(manifestFile, policyFile, published);
     const versions = { manifest: manifest.version, policy: snapshot?.version ?? null };
     if (flags.json) printJson({ ok: true, tenant, versions, diagnostics: [] });
     else {

@@ -50,13 +50,27 @@ export function compileManifest(document: ManifestDocument): Compiled {
   if (problems.list.length > 0) return { ok: false, problems: problems.list };
 
   const tenant = document.tenant ?? null;
-  const rest = { connectors, catalog, entities, bridges, relationships, facets, lexicon, document };
-  return { ok: true, manifest: Object.freeze({ version, tenant, ...rest }) };
+  const rest = { connectors, catalog, entities, bridges, relationships, facets, lexicon };
+  const deprecated = deprecatedIn(document);
+  return { ok: true, manifest: Object.freeze({ version, tenant, ...rest, deprecated, document }) };
 }
 
 /** Not RFC 8785, which sorts names: the order of columns is the order of `*`, so that it must count. */
 function contentHash(document: ManifestDocument): string {
   return createHash('sha256').update(JSON.stringify(document)).digest('hex').slice(0, 32);
+}
+
+const DEPRECABLE = ['entities', 'relationships', 'bridges', 'facets', 'metrics'] as const;
+
+function deprecatedIn(document: ManifestDocument): ReadonlyMap<string, string> {
+  return frozenMap(
+    DEPRECABLE.flatMap((section) =>
+      Object.entries(document[section] ?? {}).flatMap(
+        ([name, { deprecated }]): readonly [string, string][] =>
+          deprecated === undefined ? [] : [[`${section}.${name}`, deprecated]],
+      ),
+    ),
+  );
 }
 
 function entitiesOf(

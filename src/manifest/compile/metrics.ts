@@ -27,7 +27,10 @@ export function metricsOf(
   return frozenMap(resolvedMetrics(declared, broken, relations, problems));
 }
 
-type Member = Exclude<keyof MetricDocument, 'type' | 'description'>;
+/** Members that metrics of every type have. */
+const COMMON: ReadonlySet<string> = new Set(['type', 'description', 'deprecated']);
+
+type Member = Exclude<keyof MetricDocument, 'type' | 'description' | 'deprecated'>;
 
 /** What each type needs, and what else it may have. */
 const MEMBERS: Readonly<
@@ -47,7 +50,7 @@ function hasItsMembers(name: string, m: MetricDocument, problems: Problems): boo
   for (const key of missing)
     problems.add(CODES.missingKey, path, `\`${name}\` has no \`${key}\``, `a ${type} metric needs it`, true);
   const foreign = Object.keys(m).filter(
-    (key) => key !== 'type' && key !== 'description' && ![...needs, ...may].some((k) => k === key),
+    (key) => !COMMON.has(key) && ![...needs, ...may].some((k) => k === key),
   );
   for (const key of foreign) {
     const hint = `it has ${[...needs, ...may].join(', ')}`;

@@ -1,5 +1,5 @@
 import { GRAINS } from 'osl-compiler';
-import { closed, DRAFT, list, NAME_RULE, named, PHYSICAL_NAME, some, TEXT } from './parts.js';
+import { closed, DEPRECATED, DRAFT, list, NAME_RULE, named, PHYSICAL_NAME, some, TEXT } from './parts.js';
 
 const TABLE_NAME = {
   type: 'string',
@@ -118,6 +118,7 @@ const derived = closed(
 const entity = closed(
   {
     description: TEXT,
+    deprecated: DEPRECATED,
     source,
     primary_key: some(NAME_RULE, 'Columns of the entity that identify a row.'),
     entity_key_columns: list(NAME_RULE, 'Columns that joins may use; default: the primary key.'),
@@ -147,6 +148,7 @@ const ENTITY_COLUMN = {
 const relationship = closed(
   {
     description: TEXT,
+    deprecated: DEPRECATED,
     from: ENTITY_COLUMN,
     to: { ...ENTITY_COLUMN, description: 'The primary key that `from` refers to: `customer.id`.' },
     kind: { enum: ['many_to_one', 'one_to_one'], description: 'Read from `from` to `to`.' },
@@ -167,6 +169,7 @@ const side = closed(
 const bridge = closed(
   {
     description: TEXT,
+    deprecated: DEPRECATED,
     source,
     left: side,
     right: side,
@@ -180,6 +183,7 @@ const bridge = closed(
 const facet = closed(
   {
     description: TEXT,
+    deprecated: DEPRECATED,
     source,
     entity: { ...NAME_RULE, description: 'The entity that the content is about.' },
     entity_key: { ...NAME_RULE, description: "The source's column that holds the entity's primary key." },
@@ -247,6 +251,7 @@ const metricInput = {
 const metric = closed(
   {
     description: TEXT,
+    deprecated: DEPRECATED,
     type: {
       enum: ['simple', 'ratio', 'derived', 'cumulative'],
       description:

@@ -4,6 +4,11 @@ export const DRAFT = 'http://json-schema.org/draft-07/schema#';
 
 export const TEXT = { type: 'string', minLength: 1, maxLength: 4000 } as const;
 
+export const DEPRECATED = {
+  ...TEXT,
+  description: 'Why it should not be used any more, and what to use instead. It still answers.',
+} as const;
+
 export const NAME_RULE = {
   type: 'string',
   pattern: '^(?!__)[A-Za-z_][A-Za-z0-9_]{0,62}$',

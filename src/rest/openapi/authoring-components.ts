@@ -1,6 +1,6 @@
 import { count, exactly, flag, list, object, oneOf, type Shape, text, textOrNull } from './shape.js';
 
-const VERSIONS = object({ manifest: text(), policy: text() }, 'What was served when this was judged.');
+export const VERSIONS = object({ manifest: text(), policy: text() }, 'What was served when this was judged.');
 const REQUEST_ID = text('The call in the audit log.');
 
 const CANDIDATE = object({
@@ -63,7 +63,7 @@ const SUGGEST_REQUEST = {
 
 const POSITION = object({ line: count(), column: count() });
 
-const FINDING = object({
+export const FINDING = object({
   code: text('M… of a manifest, P… of a policy.'),
   severity: oneOf('error', 'warning'),
   document: oneOf('manifest', 'policy'),
@@ -89,8 +89,12 @@ const SUGGESTION = object({
 const PROPOSED = { type: ['string', 'object'], description: 'YAML text, or JSON.' } as const;
 
 const VALIDATE_REQUEST = {
-  oneOf: [exactly({ fragment: PROPOSED }), exactly({ manifest: PROPOSED })],
-  description: 'Members of a manifest, which replace those of their names; or all of one.',
+  oneOf: [
+    exactly({ fragment: PROPOSED }),
+    exactly({ manifest: PROPOSED }),
+    exactly({ draft: text('Its id.') }),
+  ],
+  description: 'Members of a manifest, which replace those of their names; or all of one; or a draft.',
 } as const;
 
 const SIGHT = {
@@ -111,7 +115,7 @@ const ROLE_CHANGE = object({
   ),
 });
 
-const DIFFERENCE = object({
+export const DIFFERENCE = object({
   version: text('Of the manifest that would be served.'),
   changes: list(
     object({

@@ -1,6 +1,7 @@
 import { ERRORS } from 'osl-compiler';
 import { AUTHORING } from './authoring-components.js';
 import { METRICS_QUERY } from './metrics-query.js';
+import { PUBLISHING } from './publishing-components.js';
 import { count, exactly, flag, list, object, oneOf, ref, type Shape, text, textOrNull } from './shape.js';
 
 const CODES = [...new Set(Object.values(ERRORS).map((e) => e.code))].sort();
@@ -93,6 +94,10 @@ const PLAN = object(
     objects: list(text(), 'Full names of what would be read.'),
     grants: list(text(), 'Opaque ids of the grants that decide.'),
     columns: list(COLUMN),
+    'deprecated?': list(
+      object({ object: text(), reason: text() }),
+      'Objects that should not be used any more.',
+    ),
     'sql?': text('What the database would get; for admins.'),
     versions: VERSIONS,
   },
@@ -128,6 +133,10 @@ const SCHEMA_COLUMN = object({
 });
 const END = object({ entity: text(), columns: list(text()) });
 const DESCRIBED = { name: text(), description: textOrNull() } as const;
+const LIVING = {
+  ...DESCRIBED,
+  deprecated: textOrNull('Why it should not be used any more; null where it may.'),
+} as const;
 const SHOWN = {
   synonyms: list(text()),
   examples: list(text(), 'Questions that this caller can send.'),
@@ -138,7 +147,7 @@ const SCHEMA = object({
   etag: text(),
   entities: list(
     object({
-      ...DESCRIBED,
+      ...LIVING,
       fqn: text(),
       composition: oneOf('structured', 'structured+content', 'content'),
       primary_key: list(text()),
@@ -156,7 +165,7 @@ const SCHEMA = object({
   ),
   facets: list(
     object({
-      ...DESCRIBED,
+      ...LIVING,
       fqn: text(),
       entity: text(),
       entity_key: text(),
@@ -169,7 +178,7 @@ const SCHEMA = object({
   ),
   metrics: list(
     object({
-      ...DESCRIBED,
+      ...LIVING,
       fqn: text(),
       entity: textOrNull('Null where it takes rows of several.'),
       kind: oneOf('simple', 'ratio', 'derived', 'cumulative'),
@@ -180,7 +189,7 @@ const SCHEMA = object({
   ),
   relationships: list(
     object({
-      ...DESCRIBED,
+      ...LIVING,
       kind: oneOf('many_to_one', 'one_to_one', 'many_to_many'),
       from: END,
       to: END,
@@ -200,7 +209,7 @@ const NODE = object({
   kind: oneOf('entity', 'metric', 'candidate'),
   name: text(),
   plane: oneOf('mixed', 'structured'),
-  state: text(),
+  state: oneOf('existing', 'deprecated', 'discovered'),
   composition: textOrNull(),
   description: textOrNull(),
   attributes: list(
@@ -252,6 +261,7 @@ export const COMPONENTS: ReadonlyMap<string, Shape> = new Map<string, Shape>([
   ['DomainMap', DOMAIN_MAP],
   ['Resolution', RESOLUTION],
   ...AUTHORING,
+  ...PUBLISHING,
 ]);
 
 export const PROBLEM_REF = ref('Problem');

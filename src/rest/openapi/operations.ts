@@ -4,16 +4,16 @@ import { list, object, oneOf, ref, type Shape, text } from './shape.js';
 
 /** What each route takes and answers. The routes read their requests themselves; this is what is said of them. */
 
-function json(schema: Shape, description: string, more: Readonly<Record<string, Shape>> = {}) {
+export function json(schema: Shape, description: string, more: Readonly<Record<string, Shape>> = {}) {
   const others = Object.entries(more).map(([type, shape]) => [type, { schema: shape }] as const);
   return { description, content: { 'application/json': { schema }, ...Object.fromEntries(others) } };
 }
 
-function problem(description: string) {
+export function problem(description: string) {
   return { description, content: { 'application/problem+json': { schema: PROBLEM_REF } } };
 }
 
-const REFUSALS = {
+export const REFUSALS = {
   400: problem('Not a request that can be answered: E0241, E0246, E0254, E0511 … E0518.'),
   401: problem('The token is not valid: E3001.'),
   403: problem('No token, no access, or denied: E2101, E2102, E0515, E0512.'),
@@ -27,7 +27,7 @@ const QUESTIONS = {
   504: problem('It ran too long: E0517.'),
 } as const;
 
-const BEARER = [{ bearer: [] }] as const;
+export const BEARER = [{ bearer: [] }] as const;
 const NOT_MODIFIED = { description: 'What the client has is still so.', type: 'null' } as const;
 const GOVERNED = {
   type: 'object',
@@ -44,7 +44,7 @@ const KNOWN = {
   properties: { 'if-none-match': text('An ETag that the client has.') },
 } as const;
 
-function operation(schema: Readonly<Record<string, unknown>>): FastifySchema {
+export function operation(schema: Readonly<Record<string, unknown>>): FastifySchema {
   return schema as FastifySchema; // with the members that the document's generator reads
 }
 
@@ -117,7 +117,7 @@ export const RESOLVE_OPERATION = operation({
   response: { 200: json(ref('Resolution'), 'Matches, best first.'), ...REFUSALS },
 });
 
-const BODIES = {
+export const BODIES = {
   413: problem('The body is too large: E4130.'),
   415: problem('The body is not JSON: E4150.'),
 } as const;

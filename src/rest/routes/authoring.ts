@@ -1,13 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Service } from '../../service.js';
 import { candidates, suggest, validate } from '../../spine/authoring.js';
+import { validateDraft } from '../../spine/drafts.js';
 import { readProposal, readWish } from '../authoring-body.js';
 import { CANDIDATES_OPERATION, SUGGEST_OPERATION, VALIDATE_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
 import { queryParameters } from '../query-string.js';
 import { readRequest } from '../read-request.js';
 
-/** `GET /osl/candidates`, `POST /osl/suggest`, `POST /osl/validate`: for those who write the manifest. Nothing is stored. */
+/** `GET /osl/candidates`, `POST /osl/suggest`, `POST /osl/validate`: for those who write the manifest. Nothing is stored but a draft's state. */
 export function authoringRoutes(app: FastifyInstance, service: Service): void {
   app.get('/osl/candidates', { schema: CANDIDATES_OPERATION }, async (request, reply) => {
     await readRequest(service, request, 'candidates', () => queryParameters(request, []));
@@ -19,7 +20,10 @@ export function authoringRoutes(app: FastifyInstance, service: Service): void {
   });
   app.post('/osl/validate', { schema: VALIDATE_OPERATION }, async (request, reply) => {
     const proposal = await readRequest(service, request, 'validate', () => readProposal(request));
-    return send(request, reply, await validate(service, request.call, proposal));
+    const { call } = request;
+    if (proposal.kind === 'draft')
+      return send(request, reply, await validateDraft(service, call, proposal.id));
+    return send(request, reply, await validate(service, call, proposal));
   });
 }
 

@@ -4,6 +4,7 @@ import type { Service } from '../../service.js';
 import { ask, explainPlan, type Question, versionsOf } from '../../spine/index.js';
 import { AnswerStream } from '../answer-stream.js';
 import { columnsOf } from '../columns.js';
+import { deprecatedIn } from '../deprecated.js';
 import type { Encoding } from '../encoding.js';
 import type { Inflight } from '../inflight.js';
 import { JsonAnswer, NdjsonAnswer } from '../json-answer.js';
@@ -63,6 +64,7 @@ async function explained(service: Service, question: Question, reply: FastifyRep
     objects: plan.objects,
     grants: plan.grants,
     columns: columnsOf(plan),
+    ...deprecatedIn(plan.objects, caller.manifest),
     ...(mayReadSql ? { sql: emit(plan).sql } : {}),
     versions: versionsOf(caller),
   };

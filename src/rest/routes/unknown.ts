@@ -14,6 +14,8 @@ export const METHODS: ReadonlyMap<string, string> = new Map([
   ['/osl/candidates', 'GET, HEAD'],
   ['/osl/suggest', 'POST'],
   ['/osl/validate', 'POST'],
+  ['/osl/objects', 'GET, HEAD, POST'],
+  ['/osl/objects/{id}', 'GET, HEAD'],
   ['/osl/conformance', 'GET, HEAD'],
   ['/mcp', 'POST'],
   ['/.well-known/oauth-protected-resource/mcp', 'GET, HEAD'],
@@ -34,7 +36,7 @@ export async function sendUnknown(
 ): Promise<FastifyReply> {
   const { call } = request;
   const path = request.url.split('?', 1)[0] ?? '';
-  const allowed = METHODS.get(path);
+  const allowed = METHODS.get(/^\/osl\/objects\/[^/]+$/.test(path) ? '/osl/objects/{id}' : path);
   const reason =
     allowed === undefined ? queryError('notFound', {}) : queryError('methodNotAllowed', { allowed });
   const who = path === '/osl' || path.startsWith('/osl/') ? 'identified' : 'anyone';

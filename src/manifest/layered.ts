@@ -1,0 +1,89 @@
+import { ready } from 'osl-compiler';
+import { compileFrom, shaped } from './compile-source.js';
+import { ManifestProblems } from './diagnostic.js';
+import type { ManifestDocument } from './document.js';
+import { type FragmentDocument, fragmentProblems, withFragment } from './fragment.js';
+import type { Manifest } from './manifest.js';
+import { conflictsBetween, grown, type Overlay, withOverlay } from './overlay.js';
+import { outsidePublishing } from './publishable.js';
+import { parseSource, raise, readText, type YamlSource } from './source.js';
+
+/** A manifest file and what was published over it: what serves, and the file's own part of that. */
+export interface Layered {
+  readonly manifest: Manifest;
+  readonly base: ManifestDocument;
+  /** The version that the file alone would have. */
+  readonly baseVersion: string;
+}
+
+/**
+ * Reads and compiles a manifest file with what was published over it. What is wrong with the file alone is told first.
+ * @throws ManifestProblems, OverlayConflict
+ */
+export async function loadLayered(file: string, overlay: Overlay): Promise<Layered> {
+  const [text] = await Promise.all([readText(file), ready()]);
+  const source = parseSource(text, file);
+  const own = compileFrom(source, source.value);
+  const { document: base, version: baseVersion } = own;
+  if (Object.keys(overlay.objects).length === 0) return { manifest: own, base, baseVersion };
+  const conflicts = conflictsBetween(base, overlay);
+  if (conflicts.length > 0) throw new OverlayConflict(file, conflicts);
+  try {
+    return { manifest: compileFrom(source, withOverlay(base, overlay.objects)), base, baseVersion };
+  } catch (error) {
+    if (!(error instanceof ManifestProblems)) throw error;
+    throw new OverlayConflict(
+      file,
+      error.diagnostics.map(({ path, message }) => `${path}: ${message}`),
+    );
+  }
+}
+
+/** A manifest file that is right by itself, and not together with what was published over it. */
+export class OverlayConflict extends Error {
+  override readonly name = 'OverlayConflict';
+
+  constructor(file: string, conflicts: readonly string[]) {
+    super(
+      `${file} does not go together with what was published over it: ${conflicts.join('; ')}. ` +
+        'Put back what the file said there, or say there what was published (osl objects shows it); ' +
+        'then withdraw the object with osl publish --withdraw',
+    );
+  }
+}
+
+/** What a document would be published as. */
+export interface Publishable {
+  readonly objects: FragmentDocument;
+  readonly manifest: Manifest;
+}
+
+/**
+ * Compiles `base` with `objects` and, over both, the members of a fragment's text. Throws as `parseFragment`.
+ *
+ * @param served what `base` and `objects` are together
+ * @throws OutsidePublishing where the fragment says more than may be published
+ */
+export function parsePublishable(
+  text: string,
+  base: ManifestDocument,
+  objects: FragmentDocument,
+  served: ManifestDocument,
+): Publishable {
+  const source = parseSource(text, 'fragment');
+  raise(source, fragmentProblems(source.value));
+  outsidePublishing(source.value, served);
+  shaped(source, withFragment(served, source.value));
+  const fragment = source.value as FragmentDocument; // it has just been checked as part of a manifest
+  outsidePublishing(fragment, served, base);
+  return layered(source, base, grown(base, objects, fragment));
+}
+
+/** The same of objects that were compiled before, perhaps over another file. */
+export function compilePublishable(base: ManifestDocument, objects: FragmentDocument): Publishable {
+  return layered(parseSource('{}', 'published'), base, objects);
+}
+
+function layered(source: YamlSource, base: ManifestDocument, objects: FragmentDocument): Publishable {
+  return { objects, manifest: compileFrom(source, withOverlay(base, objects)) };
+}

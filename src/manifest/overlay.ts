@@ -1,0 +1,219 @@
+import { createHash } from 'node:crypto';
+import type { ManifestDocument, TableColumnDocument } from './document.js';
+import type { FragmentDocument } from './fragment.js';
+
+/**
+ * What was published, as a layer over the manifest file. A member of a section stands in the place of the file's of its
+ * name; of a table it has the columns that the file does not declare, since what the file declares of a connector
+ * nobody publishes otherwise.
+ */
+export interface Overlay {
+  readonly objects: FragmentDocument;
+  /** By `section.name`: the fingerprint of the file's member when that was last published over; null where it had none. */
+  readonly over: Readonly<Record<string, string | null>>;
+}
+
+export const EMPTY_OVERLAY: Overlay = Object.freeze({ objects: {}, over: {} });
+
+/** Sections whose members can be published. */
+export const PUBLISHED_SECTIONS = [
+  'entities',
+  'relationships',
+  'bridges',
+  'facets',
+  'metrics',
+  'lexicon',
+] as const;
+
+type Section = (typeof PUBLISHED_SECTIONS)[number];
+type Plain = Record<string, unknown>;
+
+/** Without a prototype, so that `constructor` is no member of it. */
+const NONE: Plain = Object.freeze(Object.create(null));
+
+/** The document that serves: the file's, with what was published in its place. */
+export function withOverlay(base: ManifestDocument, objects: FragmentDocument): unknown {
+  const out = joined(base as unknown as Plain, {}); // a document is plain data
+  for (const section of PUBLISHED_SECTIONS) {
+    const added = objects[section];
+    if (added !== undefined) out[section] = joined(membersIn(base, section), added as Plain); // as above
+  }
+  if (objects.connectors !== undefined) out['connectors'] = connectorsOf(base, objects.connectors);
+  return out;
+}
+
+/** What `objects` has once `fragment` is published too, without what the file says in the same words. */
+export function grown(
+  base: ManifestDocument,
+  objects: FragmentDocument,
+  fragment: FragmentDocument,
+): FragmentDocument {
+  const out: Plain = Object.create(null);
+  for (const section of PUBLISHED_SECTIONS) {
+    const all = joined(membersIn(objects, section), membersIn(fragment, section));
+    const own = membersIn(base, section);
+    const kept = Object.entries(all).filter(([name, member]) => !same(own[name], member));
+    if (kept.length > 0) out[section] = plain(kept);
+  }
+  const tables = grownTables(base, objects, fragment);
+  if (tables.length > 0) out['connectors'] = plain(tables);
+  return out as FragmentDocument; // its members are those of fragments
+}
+
+/** `objects` without the members at `paths`, and without tables that then nothing of it rests on. */
+export function shrunk(objects: FragmentDocument, paths: ReadonlySet<string>): FragmentDocument {
+  const out: Plain = Object.create(null);
+  for (const section of PUBLISHED_SECTIONS) {
+    const kept = Object.entries(membersIn(objects, section)).filter(
+      ([name]) => !paths.has(`${section}.${name}`),
+    );
+    if (kept.length > 0) out[section] = plain(kept);
+  }
+  const sources = new Set([...sourcesIn(out)]);
+  const connectors = Object.entries(objects.connectors ?? {}).flatMap(([name, { tables }]) => {
+    const kept = Object.entries(tables ?? {}).filter(([table]) => sources.has(`${name}.${table}`));
+    return kept.length === 0 ? [] : [[name, { tables: plain(kept) }] as const];
+  });
+  if (connectors.length > 0) out['connectors'] = plain(connectors);
+  return out as FragmentDocument; // as above
+}
+
+/** `section.name` of all that was published, tables aside. */
+export function pathsIn(objects: FragmentDocument): readonly string[] {
+  return PUBLISHED_SECTIONS.flatMap((section) =>
+    Object.keys(membersIn(objects, section)).map((name) => `${section}.${name}`),
+  );
+}
+
+/** The member that a document has at `section.name`; undefined where it has none. */
+export function memberAt(document: FragmentDocument | ManifestDocument, path: string): unknown {
+  const at = path.indexOf('.');
+  const section = PUBLISHED_SECTIONS.find((s) => s === path.slice(0, at));
+  return section === undefined ? undefined : membersIn(document, section)[path.slice(at + 1)];
+}
+
+/** What the file has now in the places of `objects`. */
+export function overOf(base: ManifestDocument, objects: FragmentDocument): Overlay['over'] {
+  return plain(pathsIn(objects).map((path) => [path, fingerprint(memberAt(base, path))])) as Overlay['over'];
+}
+
+/**
+ * Where file and overlay contradict each other: a member that the file changed after it was published over, unless
+ * both now say the same; a column that both declare, with another type or label. Sentences for the operator.
+ */
+export function conflictsBetween(base: ManifestDocument, { objects, over }: Overlay): readonly string[] {
+  const members = pathsIn(objects).flatMap((path) => {
+    const [own, published] = [memberAt(base, path), memberAt(objects, path)];
+    if (fingerprint(own) === over[path] || same(own, published)) return [];
+    return [`\`${path}\` was published over another text of it than the manifest file has now`];
+  });
+  return [...members, ...otherColumns(base, objects).map((c) => `column ${c} is declared otherwise there`)];
+}
+
+/** Columns of `fragment` that the file declares with another type or label, as `connector.schema.table.column`. */
+export function otherColumns(base: ManifestDocument, fragment: FragmentDocument): readonly string[] {
+  return Object.entries(fragment.connectors ?? {}).flatMap(([connector, { tables }]) =>
+    Object.entries(tables ?? {}).flatMap(([table, { columns }]) => {
+      const own = columnsIn(base, connector, table);
+      return Object.entries(columns).flatMap(([name, column]) => {
+        const declared = own[name];
+        return declared === undefined || sameColumn(declared, column)
+          ? []
+          : [`${connector}.${table}.${name}`];
+      });
+    }),
+  );
+}
+
+function sameColumn(a: TableColumnDocument, b: TableColumnDocument): boolean {
+  return a.type === b.type && labelOf(a) === labelOf(b);
+}
+
+function labelOf({ sensitivity, pii }: TableColumnDocument): string | null {
+  return sensitivity ?? (pii === true ? 'pii' : null);
+}
+
+function grownTables(
+  base: ManifestDocument,
+  objects: FragmentDocument,
+  fragment: FragmentDocument,
+): readonly (readonly [string, unknown])[] {
+  const names = new Set([
+    ...Object.keys(objects.connectors ?? {}),
+    ...Object.keys(fragment.connectors ?? {}),
+  ]);
+  return [...names].flatMap((connector) => {
+    const tables = joined(tablesIn(objects, connector), tablesIn(fragment, connector));
+    const kept = Object.entries(tables).flatMap(([table, declared]) => {
+      const own = columnsIn(base, connector, table);
+      const { columns } = declared as { columns: Plain }; // as the schema has checked
+      const more = Object.entries(columns).filter(([name]) => !(name in own));
+      const known = table in tablesIn(base, connector);
+      return known && more.length === 0 ? [] : [[table, { columns: plain(more) }] as const];
+    });
+    return kept.length === 0 ? [] : [[connector, { tables: plain(kept) }] as const];
+  });
+}
+
+function connectorsOf(base: ManifestDocument, added: NonNullable<FragmentDocument['connectors']>): unknown {
+  const out = joined(base.connectors as unknown as Plain, {}); // as above
+  for (const [name, { tables }] of Object.entries(added)) {
+    const own = base.connectors[name];
+    // A connector that the file has no more: what rests on it says so when it is compiled.
+    if (own === undefined) continue;
+    const all = joined(own.tables as unknown as Plain, {}); // as above
+    for (const [table, { columns }] of Object.entries(tables ?? {})) {
+      const declared = columnsIn(base, name, table) as unknown as Plain; // as above
+      // The file's word counts where both declare a column.
+      all[table] = { columns: joined(joined(declared, columns as unknown as Plain), declared) };
+    }
+    out[name] = { ...own, tables: all };
+  }
+  return out;
+}
+
+function* sourcesIn(objects: Plain): Iterable<string> {
+  for (const section of ['entities', 'bridges', 'facets']) {
+    for (const member of Object.values((objects[section] ?? NONE) as Plain)) {
+      const { source } = member as { source: string | { connector: string; table: string } }; // as the schema has checked
+      yield typeof source === 'string' ? source : `${source.connector}.${source.table}`;
+    }
+  }
+}
+
+function membersIn(document: FragmentDocument | ManifestDocument, section: Section): Plain {
+  return (document[section] ?? NONE) as Plain; // a document is plain data
+}
+
+function tablesIn(document: FragmentDocument | ManifestDocument, connector: string): Plain {
+  const connectors = document.connectors ?? {};
+  return Object.hasOwn(connectors, connector) ? ((connectors[connector]?.tables ?? NONE) as Plain) : NONE; // as above
+}
+
+type Columns = Readonly<Record<string, TableColumnDocument>>;
+
+function columnsIn(base: ManifestDocument, connector: string, table: string): Columns {
+  const declared = tablesIn(base, connector)[table];
+  return (declared === undefined ? NONE : (declared as { columns: Columns }).columns) as Columns; // as above
+}
+
+function same(a: unknown, b: unknown): boolean {
+  return a !== undefined && JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** 64 hex digits; the order of names counts, as it does in a manifest's version. */
+function fingerprint(member: unknown): string | null {
+  return member === undefined ? null : createHash('sha256').update(JSON.stringify(member)).digest('hex');
+}
+
+/** Without a prototype, as documents are. */
+function plain(entries: readonly (readonly [string, unknown])[]): Plain {
+  const out: Plain = Object.create(null);
+  for (const [name, value] of entries) out[name] = value;
+  return out;
+}
+
+/** The members of both, those of `over` in the place of equal names. */
+function joined(under: Plain, over: Plain): Plain {
+  return Object.assign(Object.create(null), under, over) as Plain;
+}

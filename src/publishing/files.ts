@@ -1,0 +1,45 @@
+import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** Creates or replaces a file, whole or not at all, whatever kills the process; durable with its name when it resolves. */
+export async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
+  const making = `${path}.new`;
+  await using(open(making, 'w', 0o600), async (file) => {
+    await file.writeFile(bytes);
+    await file.sync();
+  });
+  await rename(making, path);
+  await syncNames(dirname(path));
+}
+
+/** Removes a file, durably; nothing where there is none. */
+export async function removeWhole(path: string): Promise<void> {
+  await rm(path, { force: true });
+  await syncNames(dirname(path));
+}
+
+/** The bytes of a file; null where there is none. @throws the system's error */
+export async function bytesOf(path: string): Promise<Buffer | null> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+async function syncNames(dir: string): Promise<void> {
+  await using(open(dir, 'r'), (handle) => handle.sync());
+}
+
+async function using(
+  opening: Promise<FileHandle>,
+  work: (handle: FileHandle) => Promise<void>,
+): Promise<void> {
+  const handle = await opening;
+  try {
+    await work(handle);
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,160 @@
+import { queryError } from 'osl-compiler';
+import { type Judgement, workedOut } from '../authoring/index.js';
+import { memberAt, pathsIn } from '../manifest/index.js';
+import { type Draft, draftId, MAX_DRAFTS, type Version, type VersionSummary } from '../publishing/index.js';
+import type { Service } from '../service.js';
+import { authored, type Judged } from './authoring.js';
+import type { Caller } from './index.js';
+import { Ledger } from './ledger.js';
+import type { Call } from './question.js';
+
+/** A draft as it is told of: in one of three states. */
+export type ToldDraft = Omit<Draft, 'text' | 'placed'> & {
+  /** `published` once a version was made of it. */
+  readonly state: 'draft' | 'validated' | 'published';
+  /** Id of that version. */
+  readonly published_as: string | null;
+};
+
+/** What is published, what was, and what may be. */
+export interface Publications {
+  /** Of the manifest that is served: what a change is made for. */
+  readonly version: string;
+  /** Of the manifest file alone. */
+  readonly base: string;
+  readonly objects: readonly PublishedObject[];
+  /** Newest first. */
+  readonly history: readonly VersionSummary[];
+  readonly drafts: readonly ToldDraft[];
+  /** The history has more versions than are listed. */
+  readonly truncated: boolean;
+}
+
+export interface PublishedObject {
+  /** `section.name`, as in a manifest. */
+  readonly name: string;
+  readonly state: 'published' | 'deprecated';
+  /** The manifest file declares it too, and this stands in its place. */
+  readonly over_file: boolean;
+}
+
+/** Versions that a list has. */
+const LISTED = 200;
+
+/** Keeps a fragment, whatever it is worth; the same text is the same draft. @throws QueryError as `candidates`, E0511 */
+export async function keepDraft(
+  service: Service,
+  call: Call,
+  fragment: { readonly text: string; readonly placed: boolean },
+): Promise<ToldDraft> {
+  const { drafts, exclusively } = service.publishing;
+  const ledger = new Ledger(service, call, 'draft', { kind: 'draft', text: fragment.text });
+  return authored(service, call, ledger, ({ identity: { subject, chain } }) =>
+    exclusively(async () => {
+      const id = draftId(fragment.text);
+      const at = new Date().toISOString();
+      const draft = drafts.get(id) ?? { id, at, author: { subject, chain }, ...fragment, validated: null };
+      if (drafts.get(id) === null) {
+        if (drafts.size >= MAX_DRAFTS)
+          throw queryError('tooLarge', { what: 'the number of drafts', limit: MAX_DRAFTS });
+        await drafts.put(draft);
+      }
+      return told(service, draft);
+    }),
+  );
+}
+
+/** Drops a draft. What was published of it stays. @throws QueryError as `candidates`, E1001 */
+export async function discardDraft(service: Service, call: Call, id: string): Promise<ToldDraft> {
+  const ledger = new Ledger(service, call, 'discard', { kind: 'draft', text: id });
+  return authored(service, call, ledger, () =>
+    service.publishing.exclusively(async () => {
+      const draft = draftNamed(service, id);
+      await service.publishing.drafts.discard(draft.id);
+      return told(service, draft);
+    }),
+  );
+}
+
+/** Judges a draft as publishing it would, and marks it as validated where it could be. Throws as `discardDraft`, E2101 */
+export async function validateDraft(
+  service: Service,
+  call: Call,
+  id: string,
+): Promise<Judged<Judgement & { readonly draft: ToldDraft }>> {
+  const ledger = new Ledger(service, call, 'validate', { kind: 'draft', text: id });
+  return authored(service, call, ledger, (caller) =>
+    service.publishing.exclusively(() => judged(service, caller, id)),
+  );
+}
+
+async function judged(service: Service, { identity }: Caller, id: string) {
+  const { drafts, versions: store, file } = service.publishing;
+  const { manifest, snapshot } = service.model();
+  if (snapshot === null) throw queryError('noSnapshot', {});
+  const draft = draftNamed(service, id);
+  const objects = store.head?.objects ?? {};
+  const ground = { base: file().document, objects, manifest, snapshot };
+  const worked = workedOut({ action: 'publish', text: draft.text, placed: draft.placed }, ground);
+  const versions = { manifest: manifest.version, policy: snapshot.version };
+  const validated = worked.ok ? { at: new Date().toISOString(), by: identity.subject, ...versions } : null;
+  await drafts.put({ ...draft, validated });
+  return {
+    ok: worked.ok,
+    diagnostics: worked.ok ? [] : worked.findings,
+    diff: worked.ok ? worked.diff : null,
+    draft: told(service, draftNamed(service, id)),
+    versions,
+  };
+}
+
+/** Lists what is published, the newest versions, and all drafts. Throws as `candidates`. */
+export async function publications(service: Service, call: Call): Promise<Publications> {
+  const ledger = new Ledger(service, call, 'objects');
+  return authored(service, call, ledger, ({ manifest }) => {
+    const { versions, drafts, file } = service.publishing;
+    const objects = pathsIn(versions.head?.objects ?? {}).map((name): PublishedObject => {
+      const over_file = memberAt(file().document, name) !== undefined;
+      return { name, state: manifest.deprecated.has(name) ? 'deprecated' : 'published', over_file };
+    });
+    return {
+      version: manifest.version,
+      base: file().version,
+      objects,
+      history: versions.history.slice(-LISTED).reverse(),
+      drafts: drafts.all().map((draft) => told(service, draft)),
+      truncated: versions.history.length > LISTED,
+    };
+  });
+}
+
+export type Found =
+  | { readonly kind: 'version'; readonly version: Version }
+  | { readonly kind: 'draft'; readonly draft: ToldDraft & Pick<Draft, 'text'> };
+
+/** One version with its objects, by number or id, or one draft with its text. Throws as `candidates`, E4040 */
+export async function publication(service: Service, call: Call, id: string): Promise<Found> {
+  const ledger = new Ledger(service, call, 'objects', { kind: 'term', text: id });
+  const { versions, drafts } = service.publishing;
+  return authored(service, call, ledger, async (): Promise<Found> => {
+    const draft = drafts.get(id);
+    if (draft !== null) return { kind: 'draft', draft: { ...told(service, draft), text: draft.text } };
+    const known = versions.history.find((v) => v.id === id || String(v.number) === id);
+    const version = known === undefined ? null : await versions.find(known.id);
+    if (version === null) throw queryError('notFound', {});
+    return { kind: 'version', version };
+  });
+}
+
+function draftNamed({ publishing }: Service, id: string): Draft {
+  const draft = publishing.drafts.get(id);
+  if (draft !== null) return draft;
+  const detail = `there is no draft \`${id.slice(0, 100)}\``;
+  throw queryError('unresolvable', { detail, hint: 'GET /osl/objects lists them' });
+}
+
+function told({ publishing }: Service, { text: _, placed: __, ...draft }: Draft): ToldDraft {
+  const version = publishing.versions.history.findLast((v) => v.draft === draft.id);
+  const state = version !== undefined ? 'published' : draft.validated === null ? 'draft' : 'validated';
+  return { ...draft, state, published_as: version?.id ?? null };
+}

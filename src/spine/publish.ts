@@ -1,0 +1,243 @@
+import { type QueryError, queryError } from 'osl-compiler';
+import { effectiveAccess, type Identity } from '../../policy/index.js';
+import { type Difference, type Finding, type Step, type Worked, workedOut } from '../authoring/index.js';
+import { overOf } from '../manifest/index.js';
+import type { NewVersion, Sealed, Version, VersionSummary } from '../publishing/index.js';
+import type { Service } from '../service.js';
+import { adminOf } from './authoring.js';
+import { type Caller, publicError, refuse, settled } from './index.js';
+import { Ledger } from './ledger.js';
+import type { Call } from './question.js';
+import { ungranted } from './ungranted.js';
+
+/** A change of what is published, as it is asked for. */
+export interface ChangeRequest {
+  readonly change:
+    | { readonly action: 'publish'; readonly text: string; readonly placed: boolean }
+    | { readonly action: 'publish'; readonly draft: string }
+    | { readonly action: 'deprecate'; readonly reasons: ReadonlyMap<string, string | null> }
+    | { readonly action: 'withdraw'; readonly paths: readonly string[] }
+    /** To a version by its number or id; 0 is the manifest file alone. */
+    | { readonly action: 'rollback'; readonly to: number | string };
+  /** Version of the manifest that it was made for; null where that is not said. */
+  readonly base: string | null;
+  /** What was asked, for the fingerprint in the log. */
+  readonly text: string;
+}
+
+/** What came of it. */
+export type Published =
+  | {
+      readonly kind: 'published';
+      /** False where all of it was published already: then nothing was written. */
+      readonly changed: boolean;
+      /** What is published now; null where that is the manifest file alone. */
+      readonly version: VersionSummary | null;
+      readonly diff: Difference;
+      readonly notes: readonly string[];
+      readonly versions: { readonly manifest: string; readonly policy: string };
+    }
+  /** Refused, for what is wrong with it. */
+  | { readonly kind: 'refused'; readonly error: QueryError; readonly diagnostics: readonly Finding[] };
+
+/**
+ * Publishes, one change at a time: identify → access → limit → admin → work it out → audit the decision → write the
+ * version → serve it → audit the outcome. Whatever happens, the old version or the new one serves, whole.
+ *
+ * @throws QueryError E4280, E4120, E4090, E2101, E1001, and what `ask` throws before it compiles
+ */
+export async function publish(service: Service, call: Call, request: ChangeRequest): Promise<Published> {
+  const ledger = new Ledger(service, call, request.change.action, { kind: 'draft', text: request.text });
+  const { identity } = await adminOf(service, call, ledger);
+  return service.publishing.exclusively(() => changed(service, call, ledger, identity, request));
+}
+
+async function changed(
+  service: Service,
+  call: Call,
+  ledger: Ledger,
+  identity: Identity,
+  request: ChangeRequest,
+): Promise<Published> {
+  let caller: Caller;
+  let worked: Worked | null = null;
+  let made: Made | null = null;
+  try {
+    caller = stillAdmin(service, identity, ledger);
+    const { step, draft, restores } = await stepOf(service, request);
+    worked = workedOut(step, groundOf(service, caller));
+    if (!isThere(service, worked)) {
+      mustBeFor(request.base, caller);
+      made = { action: step.action, draft, restores };
+    }
+    if (!worked.ok) throw notServable(worked.findings);
+    ledger.touches({ form: null, objects: objectsOf(worked.diff) });
+  } catch (error) {
+    const told = await refuse(service, call, ledger, error);
+    if (told.entry !== 'notServable' || worked?.ok !== false) throw told;
+    return { kind: 'refused', error: told, diagnostics: worked.findings };
+  }
+  const answer = { kind: 'published', diff: worked.diff, notes: ungranted(worked) } as const;
+  const versions = { manifest: worked.manifest.version, policy: worked.snapshot.version };
+  if (made === null) {
+    await settled(service, call, ledger);
+    return {
+      ...answer,
+      changed: false,
+      version: service.publishing.versions.history.at(-1) ?? null,
+      versions,
+    };
+  }
+  return {
+    ...answer,
+    changed: true,
+    version: await committed(service, call, ledger, caller, worked, made),
+    versions,
+  };
+}
+
+type Workable = Extract<Worked, { ok: true }>;
+type Made = Pick<NewVersion, 'action' | 'draft' | 'restores'>;
+
+/** INVARIANT: the decision is durable before the version is, and the version before anybody is served by it. */
+async function committed(
+  service: Service,
+  call: Call,
+  ledger: Ledger,
+  { identity }: Caller,
+  worked: Workable,
+  made: Made,
+): Promise<VersionSummary> {
+  const { objects, manifest, snapshot, diff } = worked;
+  const { versions, file, serve } = service.publishing;
+  const next: Sealed = versions.next({
+    at: new Date().toISOString(),
+    author: { subject: identity.subject, chain: identity.chain },
+    request_id: call.requestId,
+    ...made,
+    base: file().version,
+    manifest: manifest.version,
+    policy: snapshot.version,
+    changes: diff.changes,
+    access: diff.access,
+    objects,
+    over: overOf(file().document, objects),
+  });
+  try {
+    await ledger.allow();
+    await versions.append(next);
+  } catch (error) {
+    const told = publicError(service, call.requestId, error);
+    ledger.outcome('error', 0, told);
+    throw told;
+  }
+  serve({ manifest, snapshot });
+  ledger.outcome('ok', 0);
+  const { id, number } = next.version;
+  service.log.info('published', {
+    request_id: call.requestId,
+    version: id,
+    number,
+    manifest: manifest.version,
+  });
+  const summary = versions.history.at(-1);
+  if (summary === undefined) throw new TypeError('what was appended is in the history');
+  return summary;
+}
+
+/** The caller under what is served now: while it waited for its turn that may have changed. */
+function stillAdmin(service: Service, identity: Identity, ledger: Ledger): Caller {
+  const { manifest, snapshot } = service.model();
+  ledger.knows(identity, { manifest, snapshot });
+  if (snapshot === null) throw queryError('noSnapshot', {});
+  const access = effectiveAccess(identity, snapshot, manifest.catalog);
+  if (access.adminRoles.size === 0) throw queryError('authorsOnly', {});
+  return Object.freeze({ identity, access, manifest, snapshot });
+}
+
+function groundOf({ publishing }: Service, { manifest, snapshot }: Caller) {
+  const objects = publishing.versions.head?.objects ?? {};
+  return { base: publishing.file().document, objects, manifest, snapshot };
+}
+
+/** What is asked for a second time, as after a lost answer, is there; then it matters to nobody what it was made for. */
+function isThere({ publishing }: Service, worked: Worked): boolean {
+  return (
+    worked.ok && JSON.stringify(worked.objects) === JSON.stringify(publishing.versions.head?.objects ?? {})
+  );
+}
+
+function mustBeFor(base: string | null, { manifest }: Caller): void {
+  const current = manifest.version;
+  if (base === null) throw queryError('baseRequired', { current });
+  if (base !== current) throw queryError('baseChanged', { current });
+}
+
+function notServable(findings: readonly Finding[]): QueryError {
+  const [first] = findings;
+  return queryError('notServable', {
+    fault: first === undefined ? 'it does not compile' : `${first.code} ${first.message}`,
+    more: Math.max(0, findings.length - 1),
+  });
+}
+
+function objectsOf({ changes }: Difference): readonly string[] {
+  return [...new Set(changes.map(({ kind, name }) => `${kind} ${name}`))].sort();
+}
+
+interface Asked {
+  readonly step: Step;
+  readonly draft: string | null;
+  readonly restores: number | null;
+}
+
+async function stepOf(service: Service, { change }: ChangeRequest): Promise<Asked> {
+  const own = { draft: null, restores: null };
+  switch (change.action) {
+    case 'publish':
+      return 'draft' in change ? draftStep(service, change.draft) : { step: change, ...own };
+    case 'deprecate':
+    case 'withdraw':
+      return { step: change, ...own };
+    case 'rollback': {
+      const to = await versionFor(service, change.to);
+      const step = { action: 'rollback', to: to ?? { objects: {}, over: {} } } as const;
+      return { step, draft: null, restores: to?.number ?? 0 };
+    }
+    default: {
+      const unknown: never = change;
+      return unknown;
+    }
+  }
+}
+
+function draftStep({ publishing }: Service, id: string): Asked {
+  const draft = publishing.drafts.get(id);
+  if (draft === null) throw unknownVersion('draft', id);
+  if (draft.validated === null) {
+    throw queryError('wrongState', {
+      detail: `\`${id}\` has not been validated`,
+      hint: 'POST /osl/validate says what it would change, and for whom',
+    });
+  }
+  return { step: { action: 'publish', text: draft.text, placed: draft.placed }, draft: id, restores: null };
+}
+
+/** Null for the manifest file alone. */
+async function versionFor(
+  { publishing: { versions } }: Service,
+  to: number | string,
+): Promise<Version | null> {
+  if (to === 0) return null;
+  const found = versions.history.find((v) => v.number === to || v.id === to);
+  const version = found === undefined ? null : await versions.find(found.id);
+  if (version === null) throw unknownVersion('version', String(to));
+  return version;
+}
+
+function unknownVersion(what: 'draft' | 'version', name: string): QueryError {
+  return queryError('unresolvable', {
+    detail: `there is no ${what} \`${name.slice(0, 100)}\``,
+    hint: 'GET /osl/objects lists them',
+  });
+}
