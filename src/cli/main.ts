@@ -1,34 +1,7 @@
-import { Command, CommanderError } from 'commander';
-import { addAudit } from './commands/audit.js';
-import { addDemo } from './commands/demo.js';
-import { addDiff } from './commands/diff.js';
-import { addDiscover } from './commands/discover.js';
-import { addErrors } from './commands/errors.js';
-import { addExplain } from './commands/explain.js';
-import { addIndex } from './commands/index-content.js';
-import { addMap } from './commands/map.js';
-import { addMcp } from './commands/mcp.js';
-import { addProxy } from './commands/proxy.js';
-import { addPsql } from './commands/psql.js';
-import { addQuery } from './commands/query.js';
-import { addResolve } from './commands/resolve.js';
-import { addSample } from './commands/sample.js';
-import { addSchema } from './commands/schema.js';
-import { addScram } from './commands/scram.js';
-import { addServe } from './commands/serve.js';
-import { addToken } from './commands/token.js';
-import { addValidate } from './commands/validate.js';
+import { CommanderError } from 'commander';
 import { EXIT, failureOf } from './exit.js';
 import { flushed, note } from './output.js';
-import { version } from './package-root.js';
-
-const HELP = `
-Exit status: 0 done, 1 refused or failed, 2 usage or configuration, 3 no server answers; audit verify has more.
-OSL_DEBUG=1 shows where an error came from.
-
-Examples:
-  $ osl demo
-  $ osl query --subject user:analyst "select name, version from osl.entities.package limit 5"`;
+import { program } from './program.js';
 
 /** The command line: `argv` as Node gives it. Ends the process. */
 export async function run(argv: readonly string[]): Promise<void> {
@@ -42,35 +15,6 @@ export async function run(argv: readonly string[]): Promise<void> {
   }
   await flushed();
   process.exit();
-}
-
-function program(): Command {
-  const root = new Command('osl')
-    .description('OSL Gateway: governed questions about your data')
-    .version(version(), '-V, --version')
-    .addHelpText('after', HELP)
-    .enablePositionalOptions()
-    .exitOverride();
-  addServe(root);
-  addDemo(root);
-  addQuery(root);
-  addExplain(root);
-  addSample(root);
-  addSchema(root);
-  addMap(root);
-  addResolve(root);
-  addPsql(root);
-  addMcp(root);
-  addProxy(root);
-  addToken(root);
-  addScram(root);
-  addValidate(root);
-  addDiff(root);
-  addDiscover(root);
-  addIndex(root);
-  addAudit(root);
-  addErrors(root);
-  return root;
 }
 
 /** Says what went wrong, in a line or with its place, and sets the exit status. Commander has said its own. */

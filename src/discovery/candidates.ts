@@ -36,6 +36,8 @@ export interface CandidateColumn {
   /** Null where the model has no such type: the column cannot be exposed. */
   readonly type: TypeName | null;
   readonly nullable: boolean;
+  /** The role that governed statements run as may read it now. */
+  readonly readable: boolean;
   readonly comment: string | null;
 }
 
@@ -115,6 +117,7 @@ function candidateOf(relation: UpstreamRelation, around: Surroundings): Candidat
       upstream_type: c.type,
       type: modelType(c.typeOid),
       nullable: c.nullable,
+      readable: c.readable,
       comment: c.comment,
     })),
     key: link?.key ?? key.columns,
@@ -155,6 +158,7 @@ function judgeEntity(relation: UpstreamRelation, key: Key, referring: number): J
     worth += WORTH.referred;
     evidence.push(`${referring} foreign key${referring === 1 ? ' refers' : 's refer'} to it`);
   }
+  if (relation.inherited) evidence.push('tables inherit from it, and their rows are outside its keys');
   if (isView) evidence.push('it is a view: the database declares no keys of it');
   return { confidence: Math.min(worth, 95) / 100, evidence };
 }

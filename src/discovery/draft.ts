@@ -1,6 +1,6 @@
 import type { Relation } from 'osl-compiler';
-import type { FragmentDocument, Manifest } from '../manifest/index.js';
-import type { Candidate, CandidateLink } from './candidates.js';
+import { type FragmentDocument, type Manifest, RESERVED } from '../manifest/index.js';
+import type { Candidate, CandidateColumn, CandidateLink } from './candidates.js';
 import { Names, nameFrom } from './names.js';
 
 /** A fragment that would adopt something, and what a person has to know or do about it. */
@@ -54,7 +54,7 @@ function tableOf(candidate: Candidate, manifest: Manifest): Plain {
       candidate.columns.flatMap((c): readonly (readonly [string, unknown])[] => {
         const known = declared?.[c.name];
         if (known !== undefined) return [[c.name, known]];
-        if (c.type === null) return [];
+        if (!isExposable(c)) return [];
         const required = !c.nullable && !key.has(c.name);
         return [[c.name, { type: c.type, ...(required ? { nullable: false } : {}) }]];
       }),
@@ -66,10 +66,13 @@ function tableOf(candidate: Candidate, manifest: Manifest): Plain {
 type Exposed = ReadonlyMap<string, string>;
 
 function exposedColumns(candidate: Candidate): Exposed {
-  const names = new Names([]);
-  return new Map(
-    candidate.columns.filter((c) => c.type !== null).map((c) => [c.name, names.free(c.name, 'column')]),
-  );
+  const names = new Names(RESERVED);
+  return new Map(candidate.columns.filter(isExposable).map((c) => [c.name, names.free(c.name, 'column')]));
+}
+
+/** What a manifest can name, of a type that the model has. */
+export function isExposable({ name, type }: CandidateColumn): boolean {
+  return type !== null && !name.includes('.');
 }
 
 function columnsOf(candidate: Candidate, exposed: Exposed): Plain {
@@ -98,7 +101,7 @@ function entityOf(candidate: Candidate, exposed: Exposed): Plain {
   const names = (columns: readonly string[]): readonly string[] =>
     columns.map((c) => exposed.get(c) ?? nameFrom(c));
   const key = names(candidate.key);
-  const linked = candidate.foreign_keys.filter((f) => f.columns.length === 1).flatMap((f) => f.columns);
+  const linked = candidate.foreign_keys.flatMap((f) => f.columns);
   const sealed = [...new Set([...key, ...names(linked.filter((c) => exposed.has(c)))])];
   return {
     ...described(candidate),
@@ -177,7 +180,8 @@ function notesOf(candidate: Candidate, exposed: Exposed): readonly string[] {
   const notes = [LABELS];
   const left = candidate.columns.filter((c) => !exposed.has(c.name));
   for (const c of left) {
-    notes.push(`column ${c.name} is left out: the model has no type for ${c.upstream_type}`);
+    const why = c.type === null ? `the model has no type for ${c.upstream_type}` : 'its name has a dot';
+    notes.push(`column ${c.name} is left out: ${why}`);
   }
   if (candidate.key.length === 0)
     notes.push('no key is declared: name the columns that identify a row as `primary_key`');

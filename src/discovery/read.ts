@@ -20,7 +20,8 @@ const CAREFULLY = `
 
 /**
  * One statement, so that all of it is of one moment. Left out: what the system or an extension owns, our own stores,
- * temporary relations, and partitions, whose rows their parent has.
+ * temporary relations, and partitions, whose rows their parent has. Of a table that others inherit from, no key holds
+ * for the rows that are read through it.
  */
 const RELATIONS = `
 with recursive base(oid, root) as (
@@ -28,7 +29,9 @@ with recursive base(oid, root) as (
   union all
   select t.oid, b.root from pg_catalog.pg_type t join base b on t.typbasetype = b.oid where t.typtype = 'd'
 ), chosen as (
-  select c.oid, n.nspname, c.relname, c.relkind, c.reltuples
+  select c.oid, n.nspname, c.relname, c.relkind, c.reltuples,
+         pg_catalog.has_schema_privilege($3::pg_catalog.name, n.oid, 'USAGE') as reachable,
+         c.relkind <> 'p' and exists (select from pg_catalog.pg_inherits h where h.inhparent = c.oid) as inherited
     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
    where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition and c.relpersistence <> 't'
      and case when $1::pg_catalog.text[] is null
@@ -41,12 +44,14 @@ with recursive base(oid, root) as (
    limit $2::pg_catalog.int4
 )
 select c.nspname::text as schema, c.relname::text as name, c.relkind::text as kind,
-       c.reltuples::pg_catalog.float8 as estimate,
+       c.reltuples::pg_catalog.float8 as estimate, c.inherited,
        pg_catalog.obj_description(c.oid, 'pg_class') as comment,
        (select pg_catalog.json_agg(pg_catalog.json_build_object(
                  'name', a.attname, 'type', pg_catalog.format_type(a.atttypid, a.atttypmod),
                  'typeOid', coalesce(b.root, a.atttypid)::pg_catalog.int8, 'nullable', not a.attnotnull,
                  'filled', a.atthasdef or a.attidentity <> '' or a.attgenerated <> '',
+                 'readable', c.reachable
+                             and pg_catalog.has_column_privilege($3::pg_catalog.name, c.oid, a.attnum, 'SELECT'),
                  'comment', pg_catalog.col_description(c.oid, a.attnum)) order by a.attnum)
           from pg_catalog.pg_attribute a left join base b on b.oid = a.atttypid
          where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns,
@@ -58,7 +63,7 @@ select c.nspname::text as schema, c.relname::text as name, c.relkind::text as ki
                               where k.at <= i.indnkeyatts))
                order by i.indisprimary desc, i.indexrelid)
           from pg_catalog.pg_index i
-         where i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indimmediate
+         where not c.inherited and i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indimmediate
            and i.indpred is null and i.indexprs is null) as keys,
        (select pg_catalog.json_agg(pg_catalog.json_build_object(
                  'name', k.conname, 'schema', fn.nspname, 'table', f.relname,
@@ -72,7 +77,7 @@ select c.nspname::text as schema, c.relname::text as name, c.relkind::text as ki
           from pg_catalog.pg_constraint k
           join pg_catalog.pg_class f on f.oid = k.confrelid
           join pg_catalog.pg_namespace fn on fn.oid = f.relnamespace
-         where k.conrelid = c.oid and k.contype = 'f' and k.convalidated and k.conparentid = 0) as links
+         where not c.inherited and k.conrelid = c.oid and k.contype = 'f' and k.convalidated and k.conparentid = 0) as links
   from chosen c
  order by c.nspname, c.relname`;
 
@@ -89,7 +94,7 @@ export async function readUpstream(
 ): Promise<UpstreamSchema> {
   const rows = await system.transaction(async (tx) => {
     await tx.script(CAREFULLY);
-    return tx.query(RELATIONS, [schemas === null ? null : arrayText(schemas), most + 1]);
+    return tx.query(RELATIONS, [schemas === null ? null : arrayText(schemas), most + 1, system.reader]);
   });
   const relations = rows.slice(0, most).map((row) => relationOf(row as unknown as Row)); // as RELATIONS selects it
   return Object.freeze({ relations, truncated: rows.length > most });
@@ -101,6 +106,7 @@ interface Row {
   readonly kind: string;
   readonly estimate: number;
   readonly comment: string | null;
+  readonly inherited: boolean;
   readonly columns: readonly UpstreamColumn[] | null;
   readonly keys: readonly { readonly primary: boolean; readonly columns: readonly string[] }[] | null;
   readonly links:
@@ -127,6 +133,7 @@ function relationOf(row: Row): UpstreamRelation {
     name: row.name,
     kind: KINDS.get(row.kind) ?? 'table',
     comment: row.comment,
+    inherited: row.inherited,
     rowEstimate: row.kind === 'v' || row.estimate < 0 ? null : Math.round(row.estimate),
     columns: row.columns ?? [],
     primaryKey: keys.find((k) => k.primary)?.columns ?? null,

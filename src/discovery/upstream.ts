@@ -13,6 +13,8 @@ export interface UpstreamRelation {
   readonly name: string;
   readonly kind: RelationKind;
   readonly comment: string | null;
+  /** Other tables inherit from it: their rows are read through it, and no key of it holds for them. */
+  readonly inherited: boolean;
   /** What the planner assumes; null where it was never told. */
   readonly rowEstimate: number | null;
   /** In their declared order. */
@@ -32,6 +34,8 @@ export interface UpstreamColumn {
   readonly nullable: boolean;
   /** The database gives it a value by itself: a default, an identity or a generated column. */
   readonly filled: boolean;
+  /** The role that governed statements run as may read it. */
+  readonly readable: boolean;
   readonly comment: string | null;
 }
 

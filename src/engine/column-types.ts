@@ -1,7 +1,9 @@
 /** Types whose values are, byte for byte in both formats, values of the model's `text`. */
 const SAME_BYTES: ReadonlyMap<number, number> = new Map([
+  [19, 25], // name
   [1042, 25], // bpchar
   [1043, 25], // varchar
+  [1003, 1009],
   [1014, 1009],
   [1015, 1009],
 ]);

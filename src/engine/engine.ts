@@ -73,6 +73,8 @@ export type CopyRows = Iterable<readonly (string | null)[]> | AsyncIterable<read
 
 /** Our own statements under other credentials: static text and generated DDL, never a caller's text. */
 export interface SystemDoor extends SystemQueries {
+  /** The role that governed statements run as. */
+  readonly reader: string;
   /** Runs `work` in one transaction: committed when it returns, rolled back when it throws. */
   transaction<T>(work: (tx: SystemQueries) => Promise<T>): Promise<T>;
   /** Lets the governed role read every table that `schema` holds now. */

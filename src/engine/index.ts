@@ -18,7 +18,9 @@ export type {
 export { UpstreamFailure } from './engine.js';
 export type { PgliteConfig } from './pglite/engine.js';
 export type { PostgresConfig } from './postgres/engine.js';
+export { type Survey, surveyPostgres } from './postgres/survey.js';
 export { eachDataRow, textValuesOf } from './protocol/data-row.js';
+export { quoteIdentifier } from './values.js';
 
 export type EngineConfig = PgliteConfig | PostgresConfig;
 

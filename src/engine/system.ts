@@ -15,6 +15,7 @@ export function systemDoor(withSession: WithSession, reader: string): SystemDoor
   const transaction = <T>(work: (tx: SystemQueries) => Promise<T>): Promise<T> =>
     withSession((session) => inTransaction(session, () => work(queriesOn(session))));
   return {
+    reader,
     query: (sql, params) => withSession((session) => query(session, sql, params)),
     script: (ddl) => withSession((session) => script(session, ddl)),
     copyIn: (target, rows) => transaction((tx) => tx.copyIn(target, rows)),

@@ -1,5 +1,6 @@
 export type { ManifestCode } from './codes.js';
 export { CODES } from './codes.js';
+export { RESERVED } from './compile/columns.js';
 export type { Diagnostic, Path, Position, Problem, Range, Severity } from './diagnostic.js';
 export { formatDiagnostics, ManifestProblems, pointer } from './diagnostic.js';
 export type { Composition, ManifestDocument } from './document.js';

@@ -17,6 +17,8 @@ import { maskKeys } from '../spine/mask-keys.js';
 import { createPlanCache } from '../spine/plan-cache.js';
 import { PermittedSets } from '../spine/runtime/permitted.js';
 import { createStrangers } from '../spine/strangers.js';
+import { connectFault, withoutPassword } from './connect-fault.js';
+import { connectorUrl } from './connector-url.js';
 import { contentPlane } from './content.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
 import { type LoadedModel, loadModel } from './model.js';
@@ -182,9 +184,15 @@ export function readText(file: string, what: string): string {
 }
 
 async function openConnector(connector: Connector, settings: Settings, log: ServiceLog): Promise<Engine> {
-  const engine = await openEngine(engineConfig(connector, settings), {
+  const config = engineConfig(connector, settings);
+  const engine = await openEngine(config, {
     onUpstreamError: ({ sqlstate, message }) =>
       log.warn('upstream error', { connector: connector.name, sqlstate, message }),
+  }).catch((error: unknown) => {
+    if (config.kind === 'pglite') throw error;
+    throw new StartProblem(
+      `connector \`${connector.name}\`, ${withoutPassword(config.url)}: ${connectFault(error)}`,
+    );
   });
   for (const warning of engine.warnings) log.warn(warning, { connector: connector.name });
   return engine;
@@ -194,14 +202,16 @@ function engineConfig(connector: Connector, settings: Settings): EngineConfig {
   if (connector.kind === 'pglite')
     return { kind: 'pglite', dataDir: join(settings.dataDir, 'pg', connector.name) };
   const name = connector.urlEnv ?? 'OSL_POSTGRES_URL';
-  const url = process.env[name];
-  if (url === undefined || url === '') {
-    throw new StartProblem(`connector \`${connector.name}\` takes its URL from ${name}, which is not set`);
+  const url = connectorUrl(process.env, name);
+  if (url === null) {
+    throw new StartProblem(
+      `connector \`${connector.name}\` takes its URL from ${name} (or the file that ${name}_FILE names), which is not set`,
+    );
   }
   return {
     kind: 'postgres',
     url,
-    systemUrl: process.env[`${name}_SYSTEM`] ?? null,
+    systemUrl: connectorUrl(process.env, `${name}_SYSTEM`),
     poolSize: settings.poolSize,
   };
 }

@@ -1,32 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Command } from 'commander';
 import t from 'tap';
+import { program } from '../../src/cli/program.js';
 import { osl, ROOT } from './support.js';
 
-const COMMANDS = [
-  [],
-  ['serve'],
-  ['demo'],
-  ['query'],
-  ['explain'],
-  ['sample'],
-  ['schema'],
-  ['map'],
-  ['resolve'],
-  ['psql'],
-  ['mcp'],
-  ['token'],
-  ['validate'],
-  ['diff'],
-  ['discover'],
-  ['audit'],
-  ['audit', 'verify'],
-  ['audit', 'tail'],
-  ['audit', 'prove'],
-  ['audit', 'check'],
-  ['errors'],
-];
+/** The words of every command, in the order of the help. */
+function commandsOf(command: Command, path: readonly string[] = []): readonly (readonly string[])[] {
+  return [path, ...command.commands.flatMap((c) => commandsOf(c, [...path, c.name()]))];
+}
 
+const COMMANDS = commandsOf(program());
 const GOLDEN = join(ROOT, 'test', 'cli', 'help.txt');
 
 t.test('the help of every command is the golden text, and shows an example', async (t) => {

@@ -85,12 +85,12 @@ export class Server {
   #stderr = '';
   #over = false;
 
-  constructor(args: readonly string[], dataDir: string) {
+  constructor(args: readonly string[], dataDir: string, env: Readonly<Record<string, string>> = {}) {
     this.dataDir = dataDir;
     const ports = { OSL_HTTP_PORT: '0', OSL_PG_PORT: '0', OSL_DATA_DIR: dataDir };
     this.#child = spawn(process.execPath, [BIN, ...args], {
       cwd: ROOT,
-      env: environment(ports),
+      env: environment({ ...ports, ...env }),
       stdio: 'pipe',
     });
     this.ended = ended(this.#child, this.#started).finally(() => {

@@ -177,6 +177,7 @@ test('the demo', async (t) => {
 test('a start with the demo loaded is quick', async (t) => {
   const calls: string[] = [];
   const system: SystemDoor = {
+    reader: 'nobody',
     query: async (sql) => {
       calls.push(sql);
       return [{ there: true }];

@@ -79,3 +79,50 @@ export async function libraryManifest(): Promise<Manifest> {
   await ready();
   return parseManifest(LIBRARY_MANIFEST, 'library');
 }
+
+/** 63 bytes, in 21 characters of three each. */
+export const LONG_NAME = '名'.repeat(21);
+
+/** What a schema may hold beside plain tables, and names that nobody would choose. Runs on both engines. */
+export const ODD = `
+CREATE SCHEMA odd;
+CREATE SCHEMA "UPPER case";
+CREATE TYPE odd.mood AS ENUM ('good', 'bad');
+CREATE DOMAIN odd.amount AS numeric(10, 2) CHECK (VALUE >= 0);
+CREATE TABLE odd."Select" (id int PRIMARY KEY, "from" text, "User" text, "user" text, evidence text, "a.b" text);
+CREATE TABLE odd."it's ""quoted""" ("the id" int PRIMARY KEY, "new
+line" text);
+CREATE TABLE "UPPER case"."${LONG_NAME}" ("${LONG_NAME}" int PRIMARY KEY, naïve text, "😀" text);
+CREATE TABLE odd."dotted.table" (id int PRIMARY KEY);
+CREATE TABLE odd.typed (id uuid PRIMARY KEY, m odd.mood, ms odd.mood[], paid odd.amount, n name, at inet, b bit(3),
+  r int4range, p point, x xml, j json, t tsvector, o oid, c "char", v varchar(3)[], i interval, y bytea);
+CREATE TABLE odd.only_odd_types (m odd.mood, r int4range);
+CREATE TABLE odd.no_columns ();
+CREATE TABLE odd.parent (id int PRIMARY KEY, kind text);
+CREATE TABLE odd.child (extra text) INHERITS (odd.parent);
+CREATE TABLE odd.measured (id int NOT NULL, at date NOT NULL, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
+CREATE TABLE odd.measured_2020 PARTITION OF odd.measured FOR VALUES FROM ('2020-01-01') TO ('2021-01-01');
+CREATE TABLE odd.made (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, a int, twice int GENERATED ALWAYS AS (a * 2) STORED,
+  gone text, also_gone int UNIQUE);
+ALTER TABLE odd.made DROP COLUMN gone, DROP COLUMN also_gone;
+CREATE TABLE odd.line (doc int, no int, of_doc int, of_no int, PRIMARY KEY (no, doc),
+  FOREIGN KEY (of_doc, of_no) REFERENCES odd.line (doc, no));
+CREATE TABLE odd.remark (id int PRIMARY KEY, line_no int, line_doc int,
+  FOREIGN KEY (line_no, line_doc) REFERENCES odd.line (no, doc));
+CREATE VIEW odd.parents AS SELECT id, kind FROM odd.parent;
+CREATE MATERIALIZED VIEW odd.counted AS SELECT kind, count(*) AS n FROM odd.parent GROUP BY kind;
+CREATE UNIQUE INDEX ON odd.counted (kind);
+CREATE FOREIGN DATA WRAPPER nowhere;
+CREATE SERVER far FOREIGN DATA WRAPPER nowhere;
+CREATE FOREIGN TABLE odd.far (id int NOT NULL, v text) SERVER far;
+CREATE TABLE odd.secret (id int PRIMARY KEY, v text);
+CREATE TABLE odd.partly (id int PRIMARY KEY, open text, closed text);
+GRANT USAGE ON SCHEMA odd, "UPPER case" TO osl_reader;
+GRANT SELECT ON ALL TABLES IN SCHEMA odd, "UPPER case" TO osl_reader;
+REVOKE SELECT ON odd.secret, odd.partly FROM osl_reader;
+GRANT SELECT (id, open) ON odd.partly TO osl_reader;
+INSERT INTO odd."Select" VALUES (1, 'a', 'b', 'c', 'd', 'e');
+INSERT INTO odd.parent VALUES (1, 'x');
+INSERT INTO odd.child VALUES (1, 'x', 'the same number');
+INSERT INTO "UPPER case"."${LONG_NAME}" VALUES (1, 'a', 'b');
+`;

@@ -14,7 +14,7 @@ import {
 import { type Engine, openEngine } from '../../src/engine/index.js';
 import { parseManifest } from '../../src/manifest/index.js';
 import { startNativePostgres } from '../support/native-postgres.js';
-import { LIBRARY, LIBRARY_MANIFEST, libraryManifest } from './databases.js';
+import { LIBRARY, LIBRARY_MANIFEST, LONG_NAME, libraryManifest, ODD } from './databases.js';
 
 t.setTimeout(240_000);
 
@@ -165,6 +165,63 @@ async function discovers(t: Test, engine: Engine): Promise<void> {
     t.match(fragment.connectors?.['db']?.tables?.['lib.reader']?.columns['email'], { pii: true });
   });
 
+  await t.test('odd names, odd types, and relations that are no plain tables', async (t) => {
+    await system.script(ODD);
+    const odd = await readUpstream(system, ['odd', 'UPPER case']);
+    const found = new Map(candidatesIn(odd, 'db', manifest).map((c) => [`${c.schema}.${c.table}`, c]));
+    const of = (table: string): Candidate => {
+      const one = found.get(table);
+      if (one === undefined) throw new Error(`${table} is no candidate`);
+      return one;
+    };
+    t.notOk(found.has('odd.measured_2020'), 'a partition is part of its parent');
+    t.match(of('odd.measured'), { kind: 'table', key: ['id', 'at'] });
+    t.match(of('odd.parent'), { key: [], unique_keys: [], confidence: 0.25 });
+    t.ok(of('odd.parent').evidence.includes('tables inherit from it, and their rows are outside its keys'));
+    t.match(of('odd.child'), { kind: 'table', key: [] });
+    t.match(of('odd.parents'), { kind: 'view', key: [] });
+    t.match(of('odd.counted'), { kind: 'materialized_view', key: [] }, 'a unique index there may hold nulls');
+    t.match(of('odd.far'), { kind: 'foreign_table', key: [], row_estimate: null });
+    t.strictSame(
+      of('odd.made').columns.map((c) => c.name),
+      ['id', 'a', 'twice'],
+      'dropped columns are gone',
+    );
+    t.strictSame(of('odd.made').unique_keys, []);
+    t.strictSame(of('odd.no_columns').columns, []);
+    t.strictSame(Object.fromEntries(of('odd.typed').columns.map((c) => [c.name, c.type])), TYPES);
+    t.strictSame(
+      of('odd.partly').columns.map((c) => [c.name, c.readable]),
+      [
+        ['id', true],
+        ['open', true],
+        ['closed', false],
+      ],
+    );
+    t.ok(
+      of('odd.secret').columns.every((c) => !c.readable),
+      'what the governed role may not read is told',
+    );
+    t.match(of('odd.line').foreign_keys, [
+      { columns: ['of_doc', 'of_no'], references: { columns: ['doc', 'no'] } },
+    ]);
+    t.equal(of(`UPPER case.${LONG_NAME}`).key[0], LONG_NAME);
+    for (const [table, candidate] of found) {
+      const { fragment, notes } = draftOf(candidate, manifest);
+      const checked = check({ kind: 'fragment', text: JSON.stringify(fragment), placed: true }, model);
+      const codes = checked.ok ? [] : checked.findings.map((f) => f.code);
+      const expected = ODD_EXPECTED.get(table) ?? (candidate.key.length === 0 ? ['M1003'] : []);
+      t.strictSame([table, [...new Set(codes)]], [table, expected]);
+      if (table === 'odd.Select') t.ok(notes.includes('column a.b is left out: its name has a dot'));
+    }
+    t.match(Object.keys(draftOf(of('odd.Select'), manifest).fragment.entities?.['Select']?.columns ?? {}), [
+      ...['id', 'from', 'User', 'column_user', 'column_evidence'],
+    ]);
+    t.match(draftOf(of('odd.remark'), manifest).fragment.entities?.['remark'], {
+      entity_key_columns: ['id', 'line_no', 'line_doc'],
+    });
+  });
+
   await t.test("Postgres' own catalogs, which nobody may publish", async (t) => {
     const own = await readUpstream(system, ['pg_catalog', 'information_schema']);
     const found = candidatesIn(own, 'db', manifest);
@@ -172,7 +229,7 @@ async function discovers(t: Test, engine: Engine): Promise<void> {
     t.equal(new Set(found.map((c) => c.name.toLowerCase())).size, found.length, 'each has a name of its own');
     const klass = found.find((c) => c.id === 'db.pg_catalog.pg_class');
     t.match(klass, { key: ['oid'], kind: 'table', proposal: 'entity' });
-    t.equal(klass?.columns.find((c) => c.name === 'relname')?.type, null, 'the model has no type `name`');
+    t.equal(klass?.columns.find((c) => c.name === 'relname')?.type, 'text', 'of type `name`');
     for (const candidate of found) {
       const text = JSON.stringify(draftOf(candidate, manifest).fragment);
       const checked = check({ kind: 'fragment', text, placed: true }, model);
@@ -206,6 +263,26 @@ async function discovers(t: Test, engine: Engine): Promise<void> {
     t.strictSame({ ...left }, { ro: 'off', ms: '0' });
   });
 }
+
+/** The model's type of each column of `odd.typed`. */
+const TYPES = {
+  ...{
+    id: 'uuid',
+    m: null,
+    ms: null,
+    paid: 'numeric',
+    n: 'text',
+    at: null,
+    b: null,
+    r: null,
+    p: null,
+    x: null,
+  },
+  ...{ j: null, t: null, o: null, c: null, v: 'text[]', i: 'interval', y: 'bytea' },
+};
+
+/** What stands against a draft where it is not the missing key alone. */
+const ODD_EXPECTED: ReadonlyMap<string, readonly string[]> = new Map([['odd.dotted.table', ['M1005']]]);
 
 /** What a person has to see to. */
 const EXPECTED: ReadonlyMap<string, readonly string[]> = new Map([

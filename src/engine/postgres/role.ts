@@ -2,6 +2,8 @@ import type { SetupQuery } from './connect.js';
 
 export interface RoleReport {
   readonly role: string;
+  /** Why governed statements may not run as it; null where they may. */
+  readonly fault: string | null;
   readonly serverVersion: string;
   readonly warnings: readonly string[];
 }
@@ -26,25 +28,19 @@ const OWNED = `
    order by 1 limit 5`;
 
 /**
- * Looks at the role that governed statements run as.
- *
- * Throws an Error when it, or a role it can become, is superuser, bypasses row security, replicates, or
- * reaches the server's files.
+ * Looks at the role that governed statements run as. A fault: it, or a role that it can become, is superuser, bypasses
+ * row security, replicates, or reaches the server's files.
  */
-export async function inspectRole(query: SetupQuery): Promise<RoleReport> {
+export async function examineRole(query: SetupQuery): Promise<RoleReport> {
   const [self] = await query(
     `select current_user::text as name, current_setting('server_version') as version,
             (select extversion from pg_catalog.pg_extension where extname = 'vector') as vector`,
   );
   const role = String(self?.['name']);
-  for (const reachable of await query(REACHABLE)) {
-    const fault = faultOf(reachable);
-    if (fault !== null) {
-      throw new Error(`the governed role "${role}" is refused: role "${String(reachable['name'])}" ${fault}`);
-    }
-  }
+  const reachable = await query(REACHABLE);
   return {
     role,
+    fault: reachable.map(faultOf).find((fault) => fault !== null) ?? null,
     serverVersion: String(self?.['version']).split(' ')[0] ?? '',
     warnings: [
       ...listWarning(`role "${role}" can create objects in schema`, await query(CREATABLE)),
@@ -54,7 +50,20 @@ export async function inspectRole(query: SetupQuery): Promise<RoleReport> {
   };
 }
 
+/** The same of a role that is to serve. Throws an Error where it has a fault. */
+export async function inspectRole(query: SetupQuery): Promise<RoleReport> {
+  const report = await examineRole(query);
+  if (report.fault === null) return report;
+  throw new Error(`the governed role "${report.role}" is refused: role ${report.fault}`);
+}
+
+/** `"postgres" is superuser` */
 function faultOf(row: Record<string, unknown>): string | null {
+  const words = rightOf(row);
+  return words === null ? null : `"${String(row['name'])}" ${words}`;
+}
+
+function rightOf(row: Record<string, unknown>): string | null {
   if (row['super'] === true) return 'is superuser';
   if (row['bypass'] === true) return 'has BYPASSRLS';
   if (row['replication'] === true) return 'has REPLICATION';

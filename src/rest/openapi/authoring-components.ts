@@ -21,6 +21,7 @@ const CANDIDATE = object({
       upstream_type: text(),
       type: textOrNull('Null where the model has no such type.'),
       nullable: flag(),
+      readable: flag('The role that governed statements run as may read it.'),
       comment: textOrNull(),
     }),
   ),

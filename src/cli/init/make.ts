@@ -1,0 +1,119 @@
+import { join } from 'node:path';
+import {
+  draftPolicy,
+  makeReader,
+  manifestYaml,
+  policyYaml,
+  type ReaderRole,
+  tableOf,
+} from '../../init/index.js';
+import { EXIT } from '../exit.js';
+import { settingsOf } from '../flags.js';
+import { note } from '../output.js';
+import type { Connected } from './connect.js';
+import type { Design } from './design.js';
+import { type FirstAnswer, firstAnswer } from './first-answer.js';
+import { tenantColumn } from './questions.js';
+import type { Outcome } from './report.js';
+import { openStage, type Stage } from './stage.js';
+
+/** Keys and audit log of what is made in `dir`. */
+export function dataDirOf(dir: string): string {
+  return join(dir, '.osl');
+}
+
+/** Writes, serves itself a question, and puts everything in place; what was made is unmade where that fails. */
+export async function make(
+  dir: string,
+  connected: Connected,
+  reader: string | null,
+  design: Design,
+): Promise<Omit<Outcome, 'seconds'>> {
+  const stage = openStage(dir, dataDirOf(dir), ...textsOf(design));
+  let role: ReaderRole | null = null;
+  const undo = async (): Promise<void> => {
+    stage.discard();
+    await role?.drop();
+  };
+  const interrupted = (): void => {
+    void undo().finally(() => {
+      note('stopped: nothing was written');
+      process.exit(EXIT.interrupted);
+    });
+  };
+  for (const signal of SIGNALS) process.once(signal, interrupted);
+  try {
+    if (reader !== null) role = await readerOf(connected, reader, design);
+    const first = await asked(stage, design, role?.url ?? connected.url);
+    return outcomeOf(dir, stage.commit(), connected, role, design, first);
+  } catch (error) {
+    await undo();
+    throw error;
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, interrupted);
+  }
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/** Manifest and policy as they are written. */
+function textsOf({
+  drafted,
+  keyed,
+  tenant,
+  role,
+  subject,
+  rows,
+}: Design): [manifest: string, policy: string] {
+  const counted = keyed.candidates.filter((c) => keyed.counted.has(tableOf(c))).map((c) => c.name);
+  return [
+    manifestYaml(drafted.document, new Set(counted)),
+    policyYaml(draftPolicy(drafted.manifest, { tenant, role, subject, rows })),
+  ];
+}
+
+function readerOf({ survey, url }: Connected, name: string, { drafted, keyed }: Design): Promise<ReaderRole> {
+  const tables = drafted.document.connectors['db']?.tables ?? {};
+  const adopted = keyed.candidates.filter((c) => Object.hasOwn(tables, tableOf(c)));
+  return makeReader(survey.system, name, adopted, url);
+}
+
+function asked(stage: Stage, { urlEnv, subject }: Design, url: string): Promise<FirstAnswer> {
+  process.env[urlEnv] = url; // a connector takes its URL from the environment, here as in `osl serve`
+  const { manifestFile, policyFile, dataDir } = stage;
+  return firstAnswer({ ...settingsOf({}), manifestFile, policyFile, dataDir }, subject);
+}
+
+function outcomeOf(
+  dir: string,
+  files: readonly string[],
+  { source }: Connected,
+  made: ReaderRole | null,
+  design: Design,
+  first: FirstAnswer,
+): Omit<Outcome, 'seconds'> {
+  const { drafted, keyed, hidden, untyped, leftOut, role, subject, issuerKey, rows, urlEnv } = design;
+  const { entities, bridges, relationships, catalog } = drafted.manifest;
+  const byCount = keyed.candidates.filter((c) => keyed.counted.has(tableOf(c)));
+  return {
+    dir,
+    files,
+    entities: entities.size,
+    bridges: bridges.size,
+    relationships: relationships.size,
+    masked: [...catalog.relations.values()].flatMap((relation) =>
+      relation.columns.filter((c) => c.sensitivity !== null).map((c) => `${relation.name}.${c.name}`),
+    ),
+    hidden,
+    untyped,
+    counted: byCount.map((c) => `${tableOf(c)}: ${c.key.join(', ')}`),
+    leftOut,
+    role,
+    subject,
+    issuerKey,
+    source: made === null ? source : { kind: 'given', name: urlEnv },
+    readerUrl: made?.url ?? null,
+    tenantColumn: rows === null ? (tenantColumn(keyed.candidates)?.column ?? null) : null,
+    first,
+  };
+}

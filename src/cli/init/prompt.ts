@@ -1,0 +1,80 @@
+import { createInterface, type Interface } from 'node:readline';
+import { EXIT, Failure } from '../exit.js';
+import { note } from '../output.js';
+
+/** Puts questions to whoever sets up. Every question has a default, which an empty answer takes. */
+export interface Prompt {
+  /** Nobody answers: defaults stand for all answers. */
+  readonly assumes: boolean;
+  ask(question: string, fallback: string): Promise<string>;
+  confirm(question: string, fallback: boolean): Promise<boolean>;
+  /** What is typed is not shown. */
+  hidden(question: string): Promise<string>;
+  /** Said between questions; nothing where nobody reads. */
+  say(text: string): void;
+  close(): void;
+}
+
+/** Takes every default. */
+export function assumedPrompt(): Prompt {
+  return {
+    assumes: true,
+    ask: async (_, fallback) => fallback,
+    confirm: async (_, fallback) => fallback,
+    hidden: async () => '',
+    say: () => undefined,
+    close: () => undefined,
+  };
+}
+
+/** Questions on the terminal, on standard error. Ctrl-C and Ctrl-D end the command. */
+export function terminalPrompt(): Prompt {
+  let muted = false;
+  const reader = createInterface({ input: process.stdin, output: process.stderr, historySize: 0 });
+  const lines: Interface & { _writeToOutput?: (text: string) => void } = reader;
+  const write = lines._writeToOutput?.bind(reader);
+  // readline has no other way to type unseen.
+  lines._writeToOutput = (text) => (muted ? undefined : write?.(text));
+  let give: ((reason: Failure) => void) | null = null;
+  const end = (): void => give?.(new Failure(EXIT.interrupted, '\nstopped: nothing was written'));
+  reader.on('SIGINT', end);
+  reader.on('close', end);
+  const line = (question: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      give = reject;
+      reader.question(question, (answer) => {
+        give = null;
+        resolve(answer.trim());
+      });
+    });
+  const confirm = async (question: string, fallback: boolean): Promise<boolean> => {
+    for (;;) {
+      const answer = (await line(`${question} [${fallback ? 'Y/n' : 'y/N'}] `)).toLowerCase();
+      if (answer === '') return fallback;
+      if (answer === 'y' || answer === 'yes') return true;
+      if (answer === 'n' || answer === 'no') return false;
+      note('  y or n, please');
+    }
+  };
+  return {
+    assumes: false,
+    ask: async (question, fallback) =>
+      (await line(`${question}${fallback === '' ? '' : ` [${fallback}]`}: `)) || fallback,
+    confirm,
+    async hidden(question) {
+      const answer = line(`${question}: `);
+      muted = true;
+      try {
+        return await answer;
+      } finally {
+        muted = false;
+        note('');
+      }
+    },
+    say: note,
+    close: () => {
+      give = null;
+      reader.close();
+    },
+  };
+}

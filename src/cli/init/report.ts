@@ -1,0 +1,125 @@
+import { relative } from 'node:path';
+import type { LeftOut } from '../../init/index.js';
+import { formatAnswer } from '../answer.js';
+import { print, printJson, visible } from '../output.js';
+import { commandName, quoted } from '../serve/invocation.js';
+import type { UrlSource } from './connect.js';
+import type { FirstAnswer } from './first-answer.js';
+
+/** What was made, for the end of the command. */
+export interface Outcome {
+  readonly dir: string;
+  readonly files: readonly string[];
+  readonly entities: number;
+  readonly bridges: number;
+  readonly relationships: number;
+  readonly masked: readonly string[];
+  /** Columns of credentials. */
+  readonly hidden: readonly string[];
+  /** Columns without a type of the model, by `schema.table.column`. */
+  readonly untyped: readonly string[];
+  readonly counted: readonly string[];
+  readonly leftOut: readonly LeftOut[];
+  readonly role: string;
+  readonly subject: string;
+  readonly issuerKey: string | null;
+  readonly source: UrlSource;
+  /** Of a role that was made: holds its password, which is stored nowhere. */
+  readonly readerUrl: string | null;
+  /** A column that could say whose a row is, of which nothing was made. */
+  readonly tenantColumn: string | null;
+  readonly first: FirstAnswer;
+  readonly seconds: number;
+}
+
+export function reportJson(outcome: Outcome): void {
+  const { dir, files, entities, bridges, relationships, masked, hidden, untyped, leftOut, first } = outcome;
+  printJson({
+    dir,
+    files,
+    entities,
+    bridges,
+    relationships,
+    masked,
+    hidden,
+    untyped,
+    counted_keys: outcome.counted,
+    left_out: leftOut,
+    role: outcome.role,
+    subject: outcome.subject,
+    url_env: outcome.source.name,
+    reader_url: outcome.readerUrl,
+    first: { osql: first.osql, columns: first.answer.columns, rows: first.answer.rows },
+    next: nextCommands(outcome),
+    seconds: outcome.seconds,
+  });
+}
+
+const MOST_LISTED = 15;
+
+export function report(outcome: Outcome): void {
+  const { entities, bridges, relationships, masked, hidden, untyped, leftOut, first } = outcome;
+  const counts = [
+    counted(entities, 'entity', 'entities'),
+    counted(bridges, 'bridge', 'bridges'),
+    counted(relationships, 'relationship', 'relationships'),
+  ].join(', ');
+  print(`\nWritten to ${outcome.dir}, in ${outcome.seconds.toFixed(1)} s:`);
+  print(`  manifest.yaml  ${counts}`);
+  print(
+    `  policy.yaml    role ${outcome.role} for ${outcome.subject}: ${counted(masked.length, 'column', 'columns')} masked`,
+  );
+  print('  .osl/          keys and audit log; kept out of git, as .env is');
+  section('Left out as credentials', hidden);
+  section('Left out, as the model has no such type', untyped);
+  section('Keys that were found by counting, not declared: check them in manifest.yaml', outcome.counted);
+  section(
+    'Tables that were left out',
+    leftOut.map(({ table, reason }) => `${table}: ${reason}`),
+  );
+  if (outcome.tenantColumn !== null) {
+    const column = visible(outcome.tenantColumn);
+    print(`\n${outcome.subject} sees the rows of every ${column}; --rows ${column}=… shows those of one.`);
+  }
+  print(`\nThe first governed answer, as ${outcome.subject}:\n`);
+  print(`${first.osql}\n`);
+  print(formatAnswer(first.answer, process.stdout.isTTY ? process.stdout.columns : undefined));
+  print('\nNext:\n');
+  for (const line of nextCommands(outcome)) print(`  ${line}`);
+}
+
+function section(title: string, items: readonly string[]): void {
+  if (items.length === 0) return;
+  print(`\n${title}:`);
+  for (const item of items.slice(0, MOST_LISTED)) print(`  ${visible(item)}`);
+  if (items.length > MOST_LISTED) print(`  and ${items.length - MOST_LISTED} more (--json lists them)`);
+}
+
+/** What to type next: at most a `cd` and an `export`, then the two commands. */
+function nextCommands({ dir, source, readerUrl, issuerKey, subject, first }: Outcome): readonly string[] {
+  const osl = commandName();
+  const here = relative(process.cwd(), dir);
+  const keys = issuerKey === null ? '' : `OSL_PUBLIC_KEYS=${quoted(issuerKey)} `;
+  return [
+    ...(here === '' ? [] : [`cd ${quoted(here)}`]),
+    ...exportOf(source, readerUrl),
+    `${keys}${osl} serve`,
+    `${osl} query --subject ${quoted(subject)} ${shellText(first.osql)}    # in another terminal`,
+  ];
+}
+
+function exportOf(source: UrlSource, readerUrl: string | null): readonly string[] {
+  if (readerUrl !== null)
+    return [`export ${source.name}=${quoted(readerUrl)}    # shown once: keep it as a secret`];
+  if (source.kind === 'file') return [`export ${source.name}_FILE=${quoted(source.file)}`];
+  return source.kind === 'variable' ? [] : [`export ${source.name}=…    # the URL that you gave`];
+}
+
+/** A question as one word of a shell, in the quotes that suit it. */
+function shellText(text: string): string {
+  return /["$`\\!]/.test(text) ? quoted(text) : `"${text}"`;
+}
+
+export function counted(n: number, one: string, more: string): string {
+  return `${n} ${n === 1 ? one : more}`;
+}

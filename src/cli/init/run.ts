@@ -1,0 +1,65 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { EXIT, Failure, usage } from '../exit.js';
+import { runningServer } from '../server-file.js';
+import { connectTo, readerToMake } from './connect.js';
+import { type Design, designed } from './design.js';
+import type { InitFlags } from './flags.js';
+import { dataDirOf, make } from './make.js';
+import { assumedPrompt, type Prompt, terminalPrompt } from './prompt.js';
+import { counted, type Outcome, report, reportJson } from './report.js';
+
+/** Makes a manifest and a policy in `folder`. @throws Failure, and what `failureOf` knows; nothing is left then */
+export async function runInit(folder: string, flags: InitFlags): Promise<void> {
+  const prompt = promptOf(flags);
+  try {
+    const outcome = await init(resolve(process.cwd(), folder), flags, prompt);
+    if (flags.json) reportJson(outcome);
+    else report(outcome);
+  } finally {
+    prompt.close();
+  }
+}
+
+function promptOf(flags: InitFlags): Prompt {
+  if (flags.yes) return assumedPrompt();
+  if (process.stdin.isTTY) return terminalPrompt();
+  throw usage('standard input is no terminal: --yes takes the default of every question');
+}
+
+async function init(dir: string, flags: InitFlags, prompt: Prompt): Promise<Outcome> {
+  await mayWrite(dir, flags, prompt);
+  const connected = await connectTo(flags, prompt);
+  const { survey } = connected;
+  try {
+    const started = performance.now();
+    const reader = await readerToMake(connected, flags, prompt);
+    const design = await designed(connected, reader, flags, prompt);
+    if (!(await prompt.confirm(`\nWrite ${summary(design)} to ${dir}?`, true))) {
+      throw new Failure(EXIT.failed, 'stopped: nothing was written');
+    }
+    const outcome = await make(dir, connected, reader, design);
+    return { ...outcome, seconds: (performance.now() - started) / 1000 };
+  } finally {
+    survey.close();
+  }
+}
+
+/** @throws Failure where a server runs on the folder, or its files are to stay */
+async function mayWrite(dir: string, flags: InitFlags, prompt: Prompt): Promise<void> {
+  const server = runningServer(dataDirOf(dir));
+  if (server !== null)
+    throw usage(`a server runs in ${dataDirOf(dir)} (process ${server.pid}): stop it first`);
+  const there = ['manifest.yaml', 'policy.yaml'].filter((name) => existsSync(join(dir, name)));
+  if (there.length === 0 || flags.force) return;
+  const what = `${there.join(' and ')} in ${dir}`;
+  if (prompt.assumes) throw usage(`${what} would be overwritten: --force does that`);
+  if (await prompt.confirm(`Overwrite ${what}?`, false)) return;
+  throw new Failure(EXIT.failed, 'stopped: nothing was written');
+}
+
+function summary({ drafted, role, subject }: Design): string {
+  const { entities, bridges } = drafted.manifest;
+  const what = `${counted(entities.size, 'entity', 'entities')} and ${counted(bridges.size, 'bridge', 'bridges')}`;
+  return `${what}, readable by role ${role} of ${subject},`;
+}

@@ -1,0 +1,26 @@
+import type { SystemDoor } from '../engine.js';
+import { Session } from '../session.js';
+import { systemDoor } from '../system.js';
+import { connectTransport } from './connect.js';
+import { examineRole, type RoleReport } from './role.js';
+
+/** One connection to a server that may not be fit to serve: for setting up and for looking why. */
+export interface Survey {
+  /** Runs as the role of the URL, whatever that may do. Its `reader` is that role. */
+  readonly system: SystemDoor;
+  readonly report: RoleReport;
+  close(): void;
+}
+
+/** Connects as whoever the URL names; no role is refused. Throws what `pg` says where nobody answers. */
+export async function surveyPostgres(url: string): Promise<Survey> {
+  const reports: RoleReport[] = [];
+  const transport = await connectTransport(url, 'osl-gateway setup', async (query) => {
+    reports.push(await examineRole(query));
+  });
+  const [report] = reports;
+  if (report === undefined) throw new Error('the role was not looked at');
+  const session = new Session(transport);
+  const system = systemDoor((work) => work(session), report.role);
+  return { system, report, close: () => session.destroy() };
+}

@@ -1,0 +1,276 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import t, { type Test, test } from 'tap';
+import { parse } from 'yaml';
+import { osl, Server, temporary } from '../cli/support.js';
+import { type NativePostgres, startNativePostgres } from '../support/native-postgres.js';
+import { FOREIGN, type Foreign } from './databases.js';
+
+t.setTimeout(600_000);
+
+/** From a database that nobody here designed to a first governed answer. */
+const BOUND_MS = 120_000;
+const SUBJECT = 'user:first';
+
+interface Report {
+  readonly entities: number;
+  readonly masked: readonly string[];
+  readonly hidden: readonly string[];
+  readonly left_out: readonly { readonly table: string; readonly reason: string }[];
+  readonly first: { readonly osql: string; readonly rows: readonly unknown[] };
+}
+
+const native = await startNativePostgres();
+const skip = native === null && 'no native Postgres is installed here';
+t.teardown(() => native?.stop());
+
+function server(): NativePostgres {
+  if (native === null) throw new Error('it is skipped then');
+  return native;
+}
+
+/** A database of its own, filled by a superuser. */
+async function database(
+  name: string,
+  script: string,
+): Promise<{ readonly admin: string; readonly reader: string }> {
+  const { url, readerUrl } = server();
+  await onDatabase(url, `CREATE DATABASE ${name}`);
+  const at = (base: string): string => Object.assign(new URL(base), { pathname: `/${name}` }).href;
+  await onDatabase(at(url), script);
+  return { admin: at(url), reader: at(readerUrl) };
+}
+
+async function onDatabase(url: string, sql: string): Promise<readonly Record<string, unknown>[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    const result = await client.query<Record<string, unknown>>(sql);
+    return result.rows ?? [];
+  } finally {
+    await client.end();
+  }
+}
+
+for (const [i, foreign] of FOREIGN.entries()) {
+  test(foreign.name, { skip }, async (t) => {
+    const { reader } = await database(`foreign_${i}`, foreign.script);
+    const dir = join(temporary(), 'new');
+    const started = performance.now();
+    const made = await osl(
+      ['init', dir, '--yes', '--json', '--subject', SUBJECT, '--url-env', 'FOREIGN_URL', ...foreign.flags],
+      { env: { FOREIGN_URL: reader } },
+    );
+    t.equal(made.code, 0, made.stderr);
+    const report: Report = JSON.parse(made.stdout);
+    const toInit = performance.now() - started;
+    await answersOverEverySurface(t, dir, reader, report.first.osql);
+    const took = performance.now() - started;
+    t.comment(`init ${Math.round(toInit)} ms; first answers over REST and psql after ${Math.round(took)} ms`);
+    t.ok(took < BOUND_MS, `${Math.round(took)} ms`);
+    judge(t, foreign, report);
+    noSecretIn(t, dir, reader);
+  });
+}
+
+function judge(t: Test, foreign: Foreign, report: Report): void {
+  t.ok(report.entities >= foreign.entities, `${report.entities} entities`);
+  t.not(report.first.rows.length, 0, 'the first answer has rows');
+  const reasons = new Map(report.left_out.map((l) => [l.table, l.reason]));
+  for (const [table, reason] of foreign.leftOut) t.match(reasons.get(table), reason, table);
+}
+
+/** `osl serve` on what was made, then the same question over REST, by `osl query`, and over the wire. */
+async function answersOverEverySurface(t: Test, dir: string, url: string, osql: string): Promise<void> {
+  const files = ['--manifest', join(dir, 'manifest.yaml'), '--policy', join(dir, 'policy.yaml')];
+  const server = new Server(['serve', '--json', ...files], join(dir, '.osl'), { FOREIGN_URL: url });
+  try {
+    await server.said('"listening"');
+    const { httpPort, pgPort } = server.record();
+    const token = (await osl(['token', '--data-dir', server.dataDir, '--subject', SUBJECT])).stdout.trim();
+    const reply = await fetch(`http://127.0.0.1:${String(httpPort)}/osl/query`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ osql }),
+    });
+    t.equal(reply.status, 200);
+    const rows = await onDatabase(
+      `postgres://${encodeURIComponent(SUBJECT)}:${token}@127.0.0.1:${String(pgPort)}/osl`,
+      osql,
+    );
+    const answer = (await reply.json()) as { readonly row_count: number };
+    t.not(rows.length, 0);
+    t.equal(rows.length, answer.row_count);
+  } finally {
+    await server.signal('SIGTERM');
+  }
+}
+
+/** The password of the URL stands in no file that was written. */
+function noSecretIn(t: Test, dir: string, url: string): void {
+  const { password } = new URL(url);
+  for (const name of readdirSync(dir, { recursive: true, encoding: 'utf8' })) {
+    const path = join(dir, name);
+    if (!statSync(path).isFile() || name.includes('pg/')) continue;
+    t.notOk(readFileSync(path, 'utf8').includes(`:${password}@`), name);
+  }
+}
+
+test('the policy is closed: one role, column by column, personal data masked, credentials out', {
+  skip,
+}, async (t) => {
+  const { reader } = await database('closed', FOREIGN[1]?.script ?? '');
+  const dir = temporary();
+  const url = { env: { DATABASE_URL: reader } };
+  t.equal((await osl(['init', dir, '--yes', '--subject', SUBJECT], url)).code, 0);
+  const policy = parse(readFileSync(join(dir, 'policy.yaml'), 'utf8'));
+  t.strictSame(policy.subjects, { [SUBJECT]: { ceiling: ['analyst'] } });
+  t.strictSame(policy.roles.analyst.grants[0], {
+    on: 'customers',
+    columns: ['customer_id', 'first_name', 'e_mail'],
+  });
+  const manifest = parse(readFileSync(join(dir, 'manifest.yaml'), 'utf8'));
+  t.strictSame(manifest.connectors.db.tables['raw.customers'].columns, {
+    customer_id: { type: 'text' },
+    first_name: { type: 'text', pii: true },
+    e_mail: { type: 'text', pii: true },
+  });
+  t.strictSame(manifest.entities.order_lines.primary_key, ['order_no', 'line']);
+  t.equal(
+    readFileSync(join(dir, '.gitignore'), 'utf8'),
+    '# keys, audit log and secrets of OSL Gateway\n/.osl/\n.env\n',
+  );
+
+  const before = readFileSync(join(dir, 'policy.yaml'), 'utf8');
+  const again = await osl(['init', dir, '--yes', '--role', 'other'], url);
+  t.match(again, {
+    code: 2,
+    stderr: /manifest\.yaml and policy\.yaml in .* would be overwritten: --force does that/,
+  });
+  t.equal(readFileSync(join(dir, 'policy.yaml'), 'utf8'), before);
+  const forced = await osl(
+    ['init', dir, '--yes', '--force', '--role', 'other', '--clear', 'customers.e_mail'],
+    url,
+  );
+  t.equal(forced.code, 0, forced.stderr);
+  t.match(readFileSync(join(dir, 'policy.yaml'), 'utf8'), /^ {2}other:$/m);
+  t.notMatch(readFileSync(join(dir, 'manifest.yaml'), 'utf8'), /e_mail: .*pii/);
+  t.equal(readFileSync(join(dir, '.gitignore'), 'utf8').match(/\.osl/g)?.length, 1, 'once is enough');
+  t.strictSame(readdirSync(dir).sort(), ['.gitignore', '.osl', 'manifest.yaml', 'policy.yaml']);
+  const verified = await osl(['audit', 'verify', '--data-dir', join(dir, '.osl')]);
+  t.equal(verified.code, 0, 'both first answers are on record, in one log');
+});
+
+const TENANTS = `
+CREATE SCHEMA app;
+CREATE TABLE app.org (id int PRIMARY KEY, name text);
+CREATE TABLE app.person (email text PRIMARY KEY, org_id int NOT NULL REFERENCES app.org);
+CREATE TABLE app.invoice (id int PRIMARY KEY, org_id int NOT NULL REFERENCES app.org, payer text REFERENCES app.person (email));
+CREATE TABLE app.currency (code text PRIMARY KEY);
+INSERT INTO app.org VALUES (1, 'One'), (2, 'Two');
+INSERT INTO app.person VALUES ('a@one', 1), ('b@two', 2);
+INSERT INTO app.invoice VALUES (10, 1, 'a@one'), (20, 2, 'b@two'), (21, 2, 'b@two');
+INSERT INTO app.currency VALUES ('EUR');
+GRANT USAGE ON SCHEMA app TO osl_reader; GRANT SELECT ON ALL TABLES IN SCHEMA app TO osl_reader;`;
+
+test('rows of one tenant, and masks that follow foreign keys', { skip }, async (t) => {
+  const { reader, admin } = await database('tenants', TENANTS);
+  const dir = temporary();
+  const env = { DATABASE_URL: reader };
+  const made = await osl(['init', dir, '--yes', '--rows', 'org_id=2', '--subject', SUBJECT], { env });
+  t.equal(made.code, 0, made.stderr);
+  const server = new Server(
+    ['serve', '--manifest', join(dir, 'manifest.yaml'), '--policy', join(dir, 'policy.yaml')],
+    join(dir, '.osl'),
+    env,
+  );
+  t.teardown(() => server.signal('SIGTERM'));
+  await server.said('Ctrl-C');
+  const ask = async (question: string): Promise<string> =>
+    (
+      await osl(['query', '--data-dir', server.dataDir, '--subject', SUBJECT, '--format', 'csv', question])
+    ).stdout.replaceAll('\r\n', '\n');
+  t.equal(await ask('select id from osl.entities.invoice order by id'), 'id\n20\n21\n');
+  t.equal(await ask('select name from osl.entities.org'), 'name\nTwo\n', 'also what the column refers to');
+  t.equal(await ask('select code from osl.entities.currency'), '', 'what has no such column is hidden');
+  t.match(
+    await ask('select distinct payer from osl.entities.invoice'),
+    /^payer\n[^@\n]{20,}\n$/,
+    'a hash, not an address',
+  );
+  const joined =
+    'select count(*) as n from osl.entities.invoice i join osl.entities.person p on p.email = i.payer';
+  t.equal(await ask(joined), 'n\n2\n', 'and meets the hash of what it refers to');
+  t.equal(
+    (await onDatabase(admin, "SELECT FROM pg_stat_activity WHERE application_name = 'osl-gateway setup'"))
+      .length,
+    0,
+  );
+});
+
+test('a superuser is not served: a role of its own is', { skip }, async (t) => {
+  const { admin } = await database('super', FOREIGN[1]?.script ?? '');
+  const dir = join(temporary(), 'new');
+  const env = { DATABASE_URL: admin };
+  const refused = await osl(['init', dir, '--yes'], { env });
+  t.match(refused, { code: 2, stderr: /"postgres" is superuser\n {2}hint: --create-role/ });
+  t.throws(() => statSync(dir), 'nothing is made');
+  const made = await osl(
+    ['init', dir, '--yes', '--json', '--create-role', 'made for osl', '--tables', 'customers'],
+    { env },
+  );
+  t.equal(made.code, 0, made.stderr);
+  const { reader_url, url_env } = JSON.parse(made.stdout);
+  t.equal(url_env, 'OSL_DATABASE_URL');
+  t.match(await onDatabase(reader_url, 'SELECT count(*)::int AS n FROM raw.customers'), [{ n: 50 }]);
+  await t.rejects(onDatabase(reader_url, 'SELECT FROM raw.events'), /permission denied/);
+  noSecretIn(t, dir, reader_url);
+  const [role] = await onDatabase(
+    admin,
+    "SELECT rolsuper, rolcreatedb FROM pg_roles WHERE rolname = 'made for osl'",
+  );
+  t.match(role, { rolsuper: false, rolcreatedb: false });
+  const twice = await osl(['init', dir, '--yes', '--force', '--create-role', 'made for osl'], { env });
+  t.match(twice, { code: 2, stderr: /there is a role "made for osl" already/ });
+  await onDatabase(admin, 'DROP OWNED BY "made for osl"; DROP ROLE "made for osl"');
+  const bad = await osl(['init', dir, '--yes', '--force', '--create-role', 'unmade', '--tables', 'holes'], {
+    env,
+  });
+  t.equal(bad.code, 2, 'no entity');
+  t.strictSame(await onDatabase(admin, "SELECT FROM pg_roles WHERE rolname = 'unmade'"), []);
+});
+
+test('what cannot be is said, and leaves nothing', { skip }, async (t) => {
+  const { reader } = await database('refusals', FOREIGN[1]?.script ?? '');
+  const dir = join(temporary(), 'new');
+  const init = (...args: string[]) => osl(['init', dir, '--yes', '--url', reader, ...args]);
+  const wrong = Object.assign(new URL(reader), { password: 'wrong' }).href;
+  const refused: readonly (readonly [readonly string[], RegExp])[] = [
+    [
+      ['--url', wrong],
+      /^error: postgres:\/\/osl_reader@\S+: the password is wrong, or the role does not exist\n$/,
+    ],
+    [['--url', 'postgres://x@127.0.0.1:1/y'], /nothing listens there/],
+    [['--url', 'mysql://x'], /looks like postgres:/],
+    [['--tables', 'nobody'], /^error: no table is called `nobody`\n$/],
+    [['--mask', 'customers.nothing'], /no column is called/],
+    [['--rows', 'org=1'], /error: no table has a column `org`\n$/],
+    [['--key', 'events=nothing'], /has no column `nothing`/],
+    [['--schemas', 'nowhere'], /schema nowhere has no tables/],
+    [['--schemas', 'pg_catalog'], /system catalogs cannot be published/],
+    [['--issuer-key', 'package.json'], /holds no public key/],
+    [['--role', 'a b'], /is no name/],
+  ];
+  const seen = await Promise.all(refused.map(([args]) => init(...args)));
+  for (const [i, [args, words]] of refused.entries())
+    t.match(seen[i], { code: 2, stderr: words }, args.join(' '));
+  const piped = await osl(['init', dir, '--url', reader]);
+  t.match(piped, { code: 2, stderr: /standard input is no terminal: --yes/ });
+  t.throws(() => statSync(dir), 'no folder was made');
+  const file = join(temporary(), 'url');
+  t.match(await osl(['init', dir, '--yes', '--url-file', file]), {
+    code: 2,
+    stderr: /cannot be read \(ENOENT\)/,
+  });
+});
