@@ -9,7 +9,7 @@ import {
   queryError,
 } from '../errors.js';
 import { placeOfWord } from '../parse.js';
-import type { Expr, Parameter, Slot } from '../plan.js';
+import type { Expr, LiteralValue, Parameter, Slot } from '../plan.js';
 import { positionAt, type SourceText } from '../text.js';
 import type { TypeName } from '../types.js';
 import { type Carried, LiteralSlots, WrittenLiteral } from './literals.js';
@@ -197,6 +197,11 @@ export class BindContext {
   /** The literal that `expr` is, or null where it is none. */
   literalIn(expr: Expr): WrittenLiteral | null {
     return expr.kind === 'parameter' ? this.#literals.literalIn(expr.slot) : null;
+  }
+
+  /** What the slot of `expr` carries if it is a literal; the plan depends on it from now on. */
+  literalValue(expr: Expr): LiteralValue | null {
+    return expr.kind === 'parameter' ? this.#literals.valueOf(expr.slot) : null;
   }
 
   /** `$n` (from 1) as `type`; the first use decides its type. */

@@ -100,6 +100,16 @@ export class LiteralSlots {
     return first instanceof WrittenLiteral ? first : null;
   }
 
+  /** The value of slot `index`, read; null where it carries no literal. */
+  valueOf(index: number): LiteralValue | null {
+    const slot = this.#slots[index];
+    if (slot?.kind !== 'literal') return null;
+    for (const from of this.#carried.get(index) ?? []) {
+      for (const literal of from instanceof WrittenLiteral ? [from] : from) literal?.read();
+    }
+    return slot.value;
+  }
+
   /** Every literal of the caller's text that was bound, a constant that was bound twice twice. */
   get bound(): readonly WrittenLiteral[] {
     return this.#written;

@@ -9,6 +9,7 @@ import { BindContext } from './context.js';
 import type { Environment } from './environment.js';
 import { bindPredicateNode } from './expression.js';
 import { innerScope, type ScopeColumn } from './scope.js';
+import { type LiteralForm, settingsFree } from './settings-free.js';
 
 /** What makes an expression a statement, so that the one parser serves both. */
 const PREFIX = 'select ';
@@ -46,7 +47,7 @@ function parsedExpression(text: string): Node {
  * Parses, binds and type-checks a policy predicate over one relation. `attribute('name')` may stand as
  * `column = attribute('name')` or `column in (attribute('name'))`.
  *
- * @returns a predicate over base columns, its literals inside it
+ * @returns a predicate over base columns, its literals inside it; it means the same under all settings of a session
  * @throws QueryError with a position in `text`
  */
 export function bindPredicate(text: string, relation: Relation): Expr {
@@ -97,8 +98,13 @@ function bindOver(text: string, relation: Relation): Expr {
     }
     return mapChildren(e, grounded, (q) => q);
   };
-  return grounded(bound);
+  return settingsFree(grounded(bound), IN_THE_TREE);
 }
+
+const IN_THE_TREE: LiteralForm = {
+  valueOf: (e) => (e.kind === 'literal' ? e.value : null),
+  make: (value, type) => Object.freeze({ kind: 'literal', value, type }),
+};
 
 function shifted(error: QueryError, text: string): QueryError {
   if (error.position === null) return error;

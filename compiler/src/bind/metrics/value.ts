@@ -6,7 +6,9 @@ import type { Aggregate, Expr } from '../../plan.js';
 import { mapChildren, someExpr } from '../../walk.js';
 import type { Environment } from '../environment.js';
 import { bindPredicateNode, bindValue } from '../expression.js';
+import { WrittenLiteral } from '../literals.js';
 import { columnsFor, innerScope, type ScopeItem } from '../scope.js';
+import { settingsFree } from '../settings-free.js';
 import { expressionNode } from '../standalone.js';
 import { quotient } from './division.js';
 
@@ -69,7 +71,7 @@ function derived(text: string, leaf: ValueOfLeaf, env: Environment, filters: rea
   if (someExpr(value, (e) => e.kind === 'scalar_query' || e.kind === 'exists' || e.kind === 'in_query')) {
     throw ctx.error('unsupported', { construct: 'a subquery in a derived metric', hint: null }, undefined);
   }
-  return value;
+  return ofManifest(value, env);
 }
 
 export function metricNamed(name: string, catalog: Catalog): Metric {
@@ -90,9 +92,24 @@ export function aggregateOverItem(
   const inner: Environment = { ...env, scope, clause, aggregates: true, withinMetric: true };
   const value = tagged(bindValue(parsedOnce(metric.expression), inner), metric.name);
   const rows: Environment = { ...inner, aggregates: false, windows: false };
-  return [...(metric.filter === null ? [] : [metric.filter]), ...more]
+  const whole = [...(metric.filter === null ? [] : [metric.filter]), ...more]
     .map((text) => bindPredicateNode(parsedOnce(text), rows))
     .reduce(filtered, value);
+  return ofManifest(whole, env);
+}
+
+/** A metric is the same figure for everybody, whatever the settings of a session. */
+function ofManifest(value: Expr, { ctx }: Environment): Expr {
+  return settingsFree(value, {
+    valueOf: (e) => ctx.literalValue(e),
+    make: (v, type) =>
+      ctx.literal(
+        typeof v === 'string'
+          ? new WrittenLiteral(v, null)
+          : v.map((item) => (item === null ? null : new WrittenLiteral(item, null))),
+        type,
+      ),
+  });
 }
 
 /** A grant of a metric shows its columns to the metric, and to nothing else. */

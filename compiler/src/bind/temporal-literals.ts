@@ -1,0 +1,33 @@
+import type { ScalarType } from '../types.js';
+
+const DAY = String.raw`\d{4,6}-\d{2}-\d{2}`;
+const CLOCK = String.raw`\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?`;
+const OFFSET = String.raw` ?(?:z|utc|gmt|[+-]\d{2}(?::?\d{2})?)`;
+const FAR = '[+-]?infinity';
+
+const FORMS: ReadonlyMap<ScalarType, RegExp> = new Map<ScalarType, RegExp>([
+  ['date', new RegExp(`^(?:${DAY}|${FAR})$`, 'i')],
+  ['time', new RegExp(`^${CLOCK}$`)],
+  ['timestamp', new RegExp(`^(?:${DAY}(?:[t ]${CLOCK})?|${FAR})$`, 'i')],
+  ['timestamptz', new RegExp(`^(?:${DAY}(?:[t ]${CLOCK}(?:${OFFSET})?)?|${FAR})$`, 'i')],
+  // With a minus in front, IntervalStyle decides whether it is that of the first part or of all.
+  ['interval', /^(?:[^-]*|[+-]?\d+(?:\.\d+)? *[a-z]+)$/i],
+]);
+
+const DAY_ONLY = new RegExp(`^${DAY}$`);
+const NO_OFFSET = new RegExp(`^${DAY}[t ]${CLOCK}$`, 'i');
+
+/**
+ * Whether Postgres reads `text` as the same value of `type` under every DateStyle and IntervalStyle, and, but for a
+ * timestamptz without an offset, in every time zone. `today` and `now` are not such.
+ */
+export function isSettingsFree(text: string, type: ScalarType): boolean {
+  return FORMS.get(type)?.test(text.trim()) ?? true;
+}
+
+/** A literal of type timestamptz that `isSettingsFree`, with UTC's offset where it says none. */
+export function withOffset(text: string): string {
+  const trimmed = text.trim();
+  if (DAY_ONLY.test(trimmed)) return `${trimmed} 00:00:00+00`;
+  return NO_OFFSET.test(trimmed) ? `${trimmed}+00` : text;
+}
