@@ -75,6 +75,8 @@ export interface SessionHandler {
   readonly parameters: ReadonlyMap<string, string>;
   /** Read for every ReadyForQuery. */
   readonly transactionStatus: TransactionStatus;
+  /** A series of messages has ended. What is given goes out as ParameterStatus before ReadyForQuery. */
+  ready?(): readonly (readonly [name: string, value: string])[];
   /** Splits the text of a simple query. None: EmptyQueryResponse. Throws `WireError`. */
   split(text: string): Awaitable<readonly SimpleStatement[]>;
   /**

@@ -6,6 +6,7 @@ import type { Input } from './input.js';
 import { errorResponse } from './messages/error-response.js';
 import { decodeEmpty } from './messages/extended.js';
 import { readyForQuery } from './messages/query.js';
+import { parameterStatus } from './messages/startup.js';
 import { Frontend, sessionLimits } from './messages/types.js';
 import type { Settings } from './options.js';
 import type { Output } from './output.js';
@@ -181,6 +182,9 @@ export class Session implements SessionControl {
   #ready(): void {
     const status = this.#handler.transactionStatus;
     if (status === 'I') this.#portals.dropAll();
+    const changes = this.#handler.ready?.();
+    if (changes !== undefined)
+      for (const [name, value] of changes) parameterStatus(this.#output.messages, name, value);
     readyForQuery(this.#output.messages, status);
     this.#state = 'Idle';
     if (this.#draining !== null) this.#finish(this.#draining);

@@ -6,6 +6,12 @@ export interface BoundValue {
   readonly bytes: Uint8Array | null;
 }
 
+/** Settings that change what a statement's texts mean and how its answer is written, and nothing else. */
+export type OutputSetting = 'TimeZone' | 'DateStyle' | 'IntervalStyle';
+
+/** Settings that differ from a governed session's own, as Postgres shows them. */
+export type StatementSettings = readonly (readonly [name: OutputSetting, value: string])[];
+
 export interface ExecuteOptions {
   /** None: all text; one: for all columns; otherwise one per column. */
   readonly resultFormats: readonly (0 | 1)[];
@@ -16,6 +22,8 @@ export interface ExecuteOptions {
   /** From the call to the last row, the sink's own time included; 0 means the engine's backstop only. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal | null;
+  /** In force for this statement alone; absent or empty: the session's own. */
+  readonly settings?: StatementSettings;
 }
 
 export interface RowSink {
@@ -89,6 +97,11 @@ export interface Engine {
   readonly serverVersion: string;
   /** What an operator should mend, found at start. */
   readonly warnings: readonly string[];
+  /**
+   * The time zone that `text` names, as the upstream shows it; null where it knows none of that name. Throws
+   * QueryError as `execute` does.
+   */
+  timeZone(text: string): Promise<string | null>;
   /** Whether a governed session answers within two seconds. */
   healthy(): Promise<boolean>;
   close(): Promise<void>;

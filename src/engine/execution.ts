@@ -5,7 +5,8 @@ import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamError 
 import type { PreparedStatement, PreparedStatements } from './prepared.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import type { Job, Session } from './session.js';
-import { connectionLost, executionError, parseErrorResponse } from './upstream-error.js';
+import { type Applied, applySettings, type SettingForm } from './statement-settings.js';
+import { connectionLost, executionError, parseErrorResponse, unknownSetting } from './upstream-error.js';
 
 /** What is sent upstream for one governed plan. */
 export interface Statement {
@@ -19,6 +20,7 @@ export interface Statement {
 export interface ExecutionHost {
   /** Whether a row cap is an Execute limit. Otherwise the overflow is cancelled, which keeps parallel plans. */
   readonly limitRows: boolean;
+  readonly settingForm: SettingForm;
   /** The session's own statement timeout. */
   readonly backstopSeconds: number;
   readonly onUpstreamError: (error: UpstreamError) => void;
@@ -55,6 +57,9 @@ export class Execution implements Job {
   #session: Session | null = null;
   #prepared: PreparedStatement | null = null;
   #reused = false;
+  #applied: Applied | null = null;
+  /** Answers to `#applied` that have not come yet. */
+  #applying = 0;
   #prepares = 0;
   #held: Uint8Array[] = [];
   #lastWrite: Promise<void> | null = null;
@@ -120,6 +125,11 @@ export class Execution implements Job {
   }
 
   send(out: FrontendEncoder, prepared: PreparedStatements): void {
+    const { settings = [] } = this.#options;
+    if (settings.length > 0) {
+      this.#applied = applySettings(out, prepared, settings, this.#host.settingForm);
+      this.#applying = this.#applied.completions;
+    }
     const { sql, parameterOids, columnOids } = this.statement;
     const found = prepared.find(sql);
     const known = found?.columnOids ?? columnOids;
@@ -134,7 +144,7 @@ export class Execution implements Job {
   }
 
   rows(bytes: Uint8Array, count: number): void | Promise<void> {
-    if (this.#discard) return undefined;
+    if (this.#discard || this.#applying > 0) return undefined;
     if (this.lane === 'shared') return this.#hold(bytes, count);
     const fits = fitting(bytes, count, this.#room());
     if (fits.rows < count) this.#overflow();
@@ -145,6 +155,10 @@ export class Execution implements Job {
   }
 
   message(type: number, body: Buffer): void {
+    if (this.#applying > 0 && type !== 0x45) {
+      if (type === 0x43) this.#applying -= 1; // CommandComplete
+      return;
+    }
     switch (type) {
       case 0x54: // RowDescription
         this.#described(columnOidsOf(body));
@@ -170,6 +184,9 @@ export class Execution implements Job {
     if (status !== 0x49) this.#taint();
     const session = this.#session;
     this.#session = null;
+    // Whether the upstream came to prepare it is not known.
+    if (this.#applying > 0 && this.#applied?.prepared != null)
+      session?.prepared.forget(this.#applied.sql, this.#applied.prepared);
     if (!this.settled) this.#conclude(session);
     if (session !== null) this.#host.ended(this, session);
   }
@@ -202,7 +219,11 @@ export class Execution implements Job {
       this.again = 'alone';
     } else {
       this.#host.onUpstreamError(error);
-      this.#settle(null, executionError(error.sqlstate, this.#host.backstopSeconds));
+      const unknown = this.#applying > 0 && error.sqlstate === '22023';
+      this.#settle(
+        null,
+        unknown ? unknownSetting() : executionError(error.sqlstate, this.#host.backstopSeconds),
+      );
     }
   }
 

@@ -4,11 +4,13 @@ import { Execution, type ExecutionHost, type Statement } from './execution.js';
 import type { Lanes } from './lanes.js';
 import type { Pool } from './pool.js';
 import type { Session } from './session.js';
+import type { SettingForm } from './statement-settings.js';
 
 export interface RunnerOptions {
   readonly pool: Pool;
   readonly lanes: Lanes | null;
   readonly limitRows: boolean;
+  readonly settingForm: SettingForm;
   readonly backstopSeconds: number;
   readonly onUpstreamError: (error: UpstreamError) => void;
   /** Puts a session into its governed state; null when it is there. */
@@ -18,6 +20,7 @@ export interface RunnerOptions {
 /** Finds a session for each statement, sends it there, and again where it must be. */
 export class Runner implements ExecutionHost {
   readonly limitRows: boolean;
+  readonly settingForm: SettingForm;
   readonly backstopSeconds: number;
   readonly onUpstreamError: (error: UpstreamError) => void;
   readonly #options: RunnerOptions;
@@ -25,6 +28,7 @@ export class Runner implements ExecutionHost {
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.limitRows = options.limitRows;
+    this.settingForm = options.settingForm;
     this.backstopSeconds = options.backstopSeconds;
     this.onUpstreamError = options.onUpstreamError;
   }

@@ -24,6 +24,14 @@ export function connectionLost(): QueryError {
   return queryError('execution', { sqlstate: '08006' });
 }
 
+/** The upstream takes other settings than the one that judged them: zones differ from server to server. */
+export function unknownSetting(): QueryError {
+  return queryError('unresolvable', {
+    detail: 'the database of this query does not know a setting of this session, such as its time zone',
+    hint: 'SET another one, or RESET it',
+  });
+}
+
 /** What a caller is told of `sqlstate`; `backstopSeconds` is the session's own statement timeout. */
 export function executionError(sqlstate: string, backstopSeconds: number): QueryError {
   // The upstream complains of a parameter's bytes, which are the caller's; the connection is sound.

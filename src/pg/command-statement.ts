@@ -1,11 +1,11 @@
-import type { ColumnDescription, Portal, Statement } from '../../wire/index.js';
+import type { ColumnDescription, Portal, Statement, WireNotice } from '../../wire/index.js';
 import { dataRow } from './data-row.js';
 
 /** What a session command answers. */
 export interface CommandResult {
   readonly tag: string;
   readonly rows?: readonly (readonly string[])[];
-  readonly parameterChanges?: readonly (readonly [string, string])[];
+  readonly notices?: readonly WireNotice[];
 }
 
 const TEXT = { typeOid: 25, typeLength: -1, typeModifier: -1 };
@@ -25,9 +25,9 @@ export function commandStatement(
 function commandPortal(run: () => Promise<CommandResult>): Portal {
   return {
     async fetch(_maxRows, rows) {
-      const { tag, rows: values = [], parameterChanges = [] } = await run();
+      const { tag, rows: values = [], notices = [] } = await run();
       for (const row of values) await rows.write(dataRow(row));
-      return { suspended: false, tag, parameterChanges };
+      return { suspended: false, tag, notices };
     },
     close: () => undefined,
   };

@@ -6,6 +6,8 @@ export type Command =
   | {
       readonly kind: 'set';
       readonly assignments: readonly { readonly name: string; readonly value: string | null }[];
+      /** SET LOCAL: until the transaction ends. */
+      readonly local: boolean;
     }
   | { readonly kind: 'reset'; readonly name: string | null }
   | { readonly kind: 'show'; readonly name: string | null }
@@ -32,14 +34,14 @@ export function commandOf(node: Node): Command | null {
 }
 
 function setCommand(stmt: Extract<Node, { VariableSetStmt: unknown }>['VariableSetStmt']): Command {
-  const name = stmt.name ?? '';
+  const { name = '', is_local: local = false } = stmt;
   switch (stmt.kind) {
     case 'VAR_SET_VALUE':
-      return { kind: 'set', assignments: [{ name, value: (stmt.args ?? []).map(textOf).join(', ') }] };
+      return { kind: 'set', assignments: [{ name, value: (stmt.args ?? []).map(textOf).join(', ') }], local };
     case 'VAR_SET_DEFAULT':
-      return { kind: 'set', assignments: [{ name, value: null }] };
+      return { kind: 'set', assignments: [{ name, value: null }], local };
     case 'VAR_SET_MULTI':
-      return { kind: 'set', assignments: (stmt.args ?? []).flatMap(transactionMode) };
+      return { kind: 'set', assignments: (stmt.args ?? []).flatMap(transactionMode), local };
     case 'VAR_RESET':
       return { kind: 'reset', name };
     case 'VAR_RESET_ALL':
@@ -57,9 +59,21 @@ function textOf(arg: Argument): string {
     if (c.fval !== undefined) return c.fval.fval ?? '';
     if (c.boolval !== undefined) return c.boolval.boolval === true ? 'on' : 'off';
   }
-  if ('TypeCast' in arg && arg.TypeCast.arg !== undefined) return textOf(arg.TypeCast.arg);
+  if ('TypeCast' in arg && arg.TypeCast.arg !== undefined) return intervalOf(arg.TypeCast);
   throw error('0A000', 'SET takes constants only');
 }
+
+/** `SET TIME ZONE INTERVAL '-3' HOUR`, the only cast that SET's grammar has, as Postgres keeps it. */
+function intervalOf({ arg, typeName }: Extract<Argument, { TypeCast: unknown }>['TypeCast']): string {
+  const text = arg === undefined ? '' : textOf(arg);
+  const [mask] = typeName?.typmods ?? [];
+  const fields = mask !== undefined && 'A_Const' in mask ? (mask.A_Const.ival?.ival ?? 0) : 0;
+  const bare = /^\s*[+-]?\d+\s*$/.test(text);
+  return `INTERVAL '${bare ? `${text.trim()} ${fields === HOUR ? 'hours' : 'minutes'}` : text}'`;
+}
+
+/** The grammar's mask of `HOUR` alone. */
+const HOUR = 1024;
 
 /** `SET TRANSACTION …` and `SET SESSION CHARACTERISTICS AS TRANSACTION …`, one mode. */
 function transactionMode(arg: Argument): readonly { name: string; value: string }[] {

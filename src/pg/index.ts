@@ -4,6 +4,7 @@ import {
   fatal,
   type Handler,
   readScramVerifier,
+  WireError,
   type WireOptions,
   type WireServer,
   wrongPassword,
@@ -14,6 +15,7 @@ import type { Call } from '../spine/question.js';
 import { accountLogin, login, refusedConnection, TooManyGuesses } from '../spine/session.js';
 import { PgSession } from './session.js';
 import { SessionSettings } from './settings.js';
+import { withKnownZone } from './time-zone.js';
 import { wireError } from './wire-error.js';
 
 /** The one database that the wire shows. */
@@ -55,10 +57,11 @@ function handlerOf(service: Service, catalogs: Catalogs | null): Handler {
           throw fatal('3D000', `database "${database}" does not exist`, {
             hint: `connect to database ${DATABASE}`,
           });
-        const settings = new SessionSettings(user, parameters);
+        const settings = new SessionSettings(user, await withKnownZone(service, parameters));
         return new PgSession(service, { identity, account }, settings, control, catalogs);
       } catch (failure) {
         if (failure instanceof TooManyGuesses) throw wrongPassword(user);
+        if (failure instanceof WireError) throw failure.as('FATAL');
         throw wireError(failure, call.requestId, '', 'FATAL');
       }
     },

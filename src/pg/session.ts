@@ -10,10 +10,11 @@ import {
   type Statement,
   type TransactionStatus,
   WireError,
+  type WireNotice,
 } from '../../wire/index.js';
 import type { Catalogs } from '../catalog/index.js';
 import type { Service } from '../service.js';
-import { type Answer, ask, prepare, type Question } from '../spine/index.js';
+import { type Answer, ask, type Delivery, prepare, type Question } from '../spine/index.js';
 import type { Body, Call } from '../spine/question.js';
 import { engineOf } from '../spine/runtime/index.js';
 import {
@@ -33,6 +34,7 @@ import { Cursors } from './cursor.js';
 import { cursorCommandOf, cursorStatement } from './cursor-statement.js';
 import { dataStatement, type Run } from './data-statement.js';
 import type { SessionSettings } from './settings.js';
+import { withKnownZones } from './time-zone.js';
 import { TransactionBlock } from './transaction.js';
 import { wireError } from './wire-error.js';
 
@@ -57,6 +59,8 @@ export class PgSession implements SessionHandler {
   readonly #cursors = new Cursors();
   /** Errors whose refusal the spine has recorded. */
   readonly #recorded = new WeakSet<WireError>();
+  /** A simple query of several statements is a transaction, if not a block. */
+  #several = false;
   #running: AbortController | null = null;
   /** A controller that nothing has aborted serves statement after statement. */
   #spare: AbortController | null = null;
@@ -85,7 +89,18 @@ export class PgSession implements SessionHandler {
     return this.#block.status;
   }
 
+  ready(): readonly (readonly [name: string, value: string])[] {
+    this.#several = false;
+    return this.#settings.settle(this.#block.status !== 'I');
+  }
+
   split(text: string): readonly SimpleStatement[] {
+    const statements = this.#split(text);
+    this.#several = statements.length > 1;
+    return statements;
+  }
+
+  #split(text: string): readonly SimpleStatement[] {
     const last = text.trimEnd();
     const only = text.indexOf(';');
     if (only < 0 || only === last.length - 1) {
@@ -137,6 +152,7 @@ export class PgSession implements SessionHandler {
   /** What the spine did not refuse, the surface or the protocol did: it is recorded here. */
   failed(failure: WireError): void {
     this.#block.fail();
+    this.#settings.scopes.fail();
     if (this.#recorded.has(failure)) return;
     const call = this.#call(randomUUID());
     refusedCommand(this.#service, call, failure.sqlstate).catch((cause: unknown) => {
@@ -211,7 +227,7 @@ export class PgSession implements SessionHandler {
         unused = null;
         const question: Question = { ...call, body, parameterOids, prepared };
         return this.#translated(call.requestId, text, async () =>
-          whole(await ask(this.#service, question, delivery)),
+          whole(await ask(this.#service, question, this.#withSettings(delivery))),
         );
       },
       cancellable: (work) => {
@@ -225,6 +241,11 @@ export class PgSession implements SessionHandler {
       rights: () => rightsNow(this.#service, this.#identity),
     };
     return dataStatement(plan, run, engineOf(this.#service, plan).kind === 'postgres');
+  }
+
+  #withSettings(delivery: Delivery): Delivery {
+    const settings = this.#settings.output();
+    return settings.length === 0 ? delivery : { ...delivery, settings };
   }
 
   /** Counts and records a statement that the gateway answers itself. */
@@ -267,7 +288,7 @@ export class PgSession implements SessionHandler {
       if (!EVEN_WHEN_FAILED.has(command.kind)) this.#block.requireUsable();
       const token = tokenIn(command);
       if (token !== null) return this.#renew(token);
-      const result = this.#run(command);
+      const result = this.#run(await withKnownZones(this.#service, command));
       if (command.kind === 'commit' || command.kind === 'rollback')
         await this.#cursors.endBlock(result.tag !== 'ROLLBACK');
       if (command.kind === 'discard' && command.what === 'all') await this.#cursors.closeAll();
@@ -291,18 +312,11 @@ export class PgSession implements SessionHandler {
   #run(command: Command): CommandResult {
     switch (command.kind) {
       case 'set':
-        return {
-          tag: 'SET',
-          parameterChanges: command.assignments.flatMap(({ name, value }) =>
-            value === null ? this.#settings.reset(name) : this.#settings.set(name, value),
-          ),
-        };
+        return this.#set(command);
       case 'reset':
-        return {
-          tag: 'RESET',
-          parameterChanges:
-            command.name === null ? this.#settings.resetAll() : this.#settings.reset(command.name),
-        };
+        if (command.name === null) this.#settings.resetAll();
+        else this.#settings.reset(command.name);
+        return { tag: 'RESET' };
       case 'show':
         return { tag: 'SHOW', rows: this.#shown(command.name) };
       case 'begin':
@@ -311,15 +325,18 @@ export class PgSession implements SessionHandler {
       case 'commit':
       case 'rollback':
         this.#control.closePortals();
-        return { tag: this.#block.end() ? 'ROLLBACK' : command.tag };
+        return { tag: this.#endBlock(command.kind) ? 'ROLLBACK' : command.tag };
       case 'savepoint':
         this.#block.save(command.name);
+        this.#settings.scopes.save(command.name);
         return { tag: 'SAVEPOINT' };
       case 'release':
         this.#block.release(command.name);
+        this.#settings.scopes.release(command.name);
         return { tag: 'RELEASE' };
       case 'rollback to':
         this.#block.rollbackTo(command.name);
+        this.#settings.scopes.rollbackTo(command.name);
         return { tag: 'ROLLBACK' };
       case 'discard':
         return this.#discard(command.what);
@@ -332,6 +349,23 @@ export class PgSession implements SessionHandler {
     }
   }
 
+  #set({ assignments, local }: Extract<Command, { kind: 'set' }>): CommandResult {
+    for (const { name, value } of assignments) {
+      if (value === null) this.#settings.reset(name, local);
+      else this.#settings.set(name, value, local);
+    }
+    const idle = local && !this.#several && this.#block.status === 'I';
+    return { tag: 'SET', ...(idle ? { notices: [OUTSIDE] } : {}) };
+  }
+
+  /** True if it had failed, so that it is rolled back whatever was asked. */
+  #endBlock(how: 'commit' | 'rollback'): boolean {
+    const failed = this.#block.end();
+    if (failed || how === 'rollback') this.#settings.scopes.rollback();
+    else this.#settings.scopes.commit();
+    return failed;
+  }
+
   #shown(name: string | null): readonly (readonly string[])[] {
     if (name === null) return this.#settings.all().map((s) => [s.name, s.value]);
     return [[this.#settings.show(name).value]];
@@ -341,7 +375,8 @@ export class PgSession implements SessionHandler {
     if (what === 'other') return { tag: 'DISCARD' };
     if (this.#block.status !== 'I') throw error('25001', 'DISCARD ALL cannot run inside a transaction block');
     this.#control.deallocateAll();
-    return { tag: 'DISCARD ALL', parameterChanges: this.#settings.resetAll() };
+    this.#settings.resetAll();
+    return { tag: 'DISCARD ALL' };
   }
 
   #deallocate(name: string | null): CommandResult {
@@ -359,6 +394,12 @@ function whole(answer: Answer): Answer {
   if (answer.truncated) throw queryError('rowCap', { limit: answer.rows });
   return answer;
 }
+
+const OUTSIDE: WireNotice = {
+  severity: 'WARNING',
+  sqlstate: '25P01',
+  message: 'SET LOCAL can only be used in transaction blocks',
+};
 
 const EVEN_WHEN_FAILED: ReadonlySet<Command['kind']> = new Set(['commit', 'rollback', 'rollback to']);
 

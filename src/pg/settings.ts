@@ -1,12 +1,15 @@
 import { error, type WireError } from '../../wire/index.js';
+import type { OutputSetting, StatementSettings } from '../engine/index.js';
+import { DateStyleFault, dateStyle } from './date-style.js';
+import { SettingScopes } from './setting-scopes.js';
 
-/** What `SHOW` answers and `SET` accepts, for one session. Names are lower case; nothing here reaches an upstream. */
+/** What `SHOW` answers and `SET` accepts, for one session. */
 interface Setting {
   /** How SHOW and ParameterStatus spell the name. */
   readonly name: string;
   readonly initial: string;
   /** The value as it will be shown, or null where it is not allowed; absent for a setting that cannot change. */
-  readonly accept?: (value: string) => string | null;
+  readonly accept?: (value: string, before: string) => string | null;
   /** Whether changes are reported as ParameterStatus. */
   readonly reported?: true;
 }
@@ -22,7 +25,7 @@ const oneOf =
   (...values: readonly string[]) =>
   (value: string): string | null =>
     values.find((v) => v.toLowerCase() === value.toLowerCase()) ?? null;
-const UTC = /^(utc|gmt|etc\/utc|etc\/gmt|zulu|[+-]?0|[+-]?00:00|uct)$/i;
+const INTERVAL_STYLES = ['postgres', 'postgres_verbose', 'sql_standard', 'iso_8601'];
 
 const SETTINGS: readonly Setting[] = [
   { name: 'application_name', initial: '', accept: (v) => v.slice(0, 63), reported: true },
@@ -35,11 +38,12 @@ const SETTINGS: readonly Setting[] = [
   {
     name: 'DateStyle',
     initial: 'ISO, MDY',
-    accept: (v) => (/^iso(\s*,\s*(mdy|us))?$/i.test(v) ? 'ISO, MDY' : null),
+    accept: (v, before) => dateStyle(v, before, 'ISO, MDY'),
     reported: true,
   },
-  { name: 'IntervalStyle', initial: 'postgres', accept: oneOf('postgres'), reported: true },
-  { name: 'TimeZone', initial: 'UTC', accept: (v) => (UTC.test(v) ? 'UTC' : null), reported: true },
+  { name: 'IntervalStyle', initial: 'postgres', accept: oneOf(...INTERVAL_STYLES), reported: true },
+  // The upstream knows the zones, and has judged the value: see `time-zone.ts`.
+  { name: 'TimeZone', initial: 'UTC', accept: anything, reported: true },
   {
     name: 'standard_conforming_strings',
     initial: 'on',
@@ -78,24 +82,57 @@ function truth(value: string): 'on' | 'off' | null {
   return /^(off|false|no|0)$/i.test(value) ? 'off' : null;
 }
 
+/** What reaches an upstream, with the value that needs no telling. */
+const OUTPUT: readonly (readonly [name: OutputSetting, ...ours: string[]])[] = [
+  ['TimeZone', 'UTC', 'Etc/UTC'],
+  ['DateStyle', 'ISO, MDY'],
+  ['IntervalStyle', 'postgres'],
+];
+/** A startup packet that asks for one of these and cannot have it is refused, as a Postgres does. */
+const REFUSED_AT_START: ReadonlySet<string> = new Set(OUTPUT.map(([name]) => name.toLowerCase()));
+
 /** The settings of one session. */
 export class SessionSettings {
-  readonly #values = new Map<string, string>();
+  readonly #scopes: SettingScopes;
   readonly #atStart: ReadonlyMap<string, string>;
+  #told: ReadonlyMap<string, string>;
+  #output: { readonly of: ReadonlyMap<string, string>; readonly settings: StatementSettings } | null = null;
 
-  /** `startup` parameters that are not allowed are left at their defaults, as ParameterStatus then shows. */
+  /**
+   * `startup` parameters that are not allowed are left at their defaults, as ParameterStatus then shows.
+   *
+   * @throws WireError 22023 for a DateStyle or IntervalStyle that is none
+   */
   constructor(user: string, startup: ReadonlyMap<string, string>) {
-    this.#values.set('session_authorization', user);
-    for (const [name, value] of startup) {
-      const accepted = BY_NAME.get(name.toLowerCase())?.accept?.(value);
-      if (accepted !== undefined && accepted !== null) this.#values.set(name.toLowerCase(), accepted);
+    const values = new Map([['session_authorization', user]]);
+    for (const [given, value] of startup) {
+      const setting = BY_NAME.get(given.toLowerCase());
+      const key = given.toLowerCase();
+      const accepted = setting === undefined ? null : acceptedBy(setting, value, setting.initial);
+      if (accepted !== null) values.set(key, accepted);
+      else if (setting !== undefined && REFUSED_AT_START.has(key)) throw refusal(setting, value);
     }
-    this.#atStart = new Map(this.#values);
+    this.#atStart = values;
+    this.#scopes = new SettingScopes(values);
+    this.#told = this.reported();
   }
 
   /** Everything that ParameterStatus reports. */
   reported(): ReadonlyMap<string, string> {
     return new Map(SETTINGS.filter((s) => s.reported === true).map((s) => [s.name, this.#valueOf(s)]));
+  }
+
+  /** What statements for data run under, where it is not what they run under anyway. */
+  output(): StatementSettings {
+    const of = this.#scopes.values;
+    if (this.#output?.of !== of) {
+      const settings = OUTPUT.flatMap(([name, ...ours]) => {
+        const { value } = this.show(name);
+        return ours.includes(value) ? [] : [Object.freeze([name, value] as const)];
+      });
+      this.#output = { of, settings: Object.freeze(settings) };
+    }
+    return this.#output.settings;
   }
 
   /** @throws WireError 42704 */
@@ -108,35 +145,47 @@ export class SessionSettings {
     return SETTINGS.map((s) => ({ name: s.name, value: this.#valueOf(s) }));
   }
 
-  /** Sets one value. Gives what ParameterStatus must report, if anything. @throws WireError */
-  set(name: string, value: string): readonly (readonly [string, string])[] {
+  /** Sets one value; `local`: until the transaction ends. @throws WireError */
+  set(name: string, value: string, local: boolean): void {
     const setting = known(name);
-    const accepted = setting.accept?.(value) ?? null;
-    if (accepted === null) throw refusal(setting, value);
-    this.#values.set(setting.name.toLowerCase(), accepted);
-    return setting.reported === true ? [[setting.name, accepted]] : [];
+    const accepted = acceptedBy(setting, value, this.#valueOf(setting));
+    if (accepted === null) throw refusal(setting, value, name);
+    this.#scopes.set(setting.name.toLowerCase(), accepted, local);
   }
 
-  /** Back to the value of the start. */
-  reset(name: string): readonly (readonly [string, string])[] {
+  /** Back to the value of the start. @throws WireError 42704, 55P02 */
+  reset(name: string, local = false): void {
     const setting = known(name);
+    if (setting.accept === undefined) throw refusal(setting, '');
     const key = setting.name.toLowerCase();
-    const before = this.#valueOf(setting);
-    const start = this.#atStart.get(key);
-    if (start === undefined) this.#values.delete(key);
-    else this.#values.set(key, start);
-    const now = this.#valueOf(setting);
-    return setting.reported === true && now !== before ? [[setting.name, now]] : [];
+    this.#scopes.set(key, this.#atStart.get(key) ?? setting.initial, local);
   }
 
-  resetAll(): readonly (readonly [string, string])[] {
-    return SETTINGS.flatMap((s) => (s.accept === undefined ? [] : this.reset(s.name)));
+  resetAll(): void {
+    for (const { name, accept } of SETTINGS) if (accept !== undefined) this.reset(name);
+  }
+
+  /** Transactions and savepoints take back, or keep, what was set within them. */
+  get scopes(): SettingScopes {
+    return this.#scopes;
+  }
+
+  /** A series of messages has ended: gives what ParameterStatus must report. */
+  settle(inBlock: boolean): readonly (readonly [name: string, value: string])[] {
+    if (!inBlock) this.#scopes.commit();
+    if (!this.#scopes.takeChanged()) return NOTHING;
+    const now = this.reported();
+    const changes = [...now].filter(([name, value]) => this.#told.get(name) !== value);
+    this.#told = now;
+    return changes;
   }
 
   #valueOf(setting: Setting): string {
-    return this.#values.get(setting.name.toLowerCase()) ?? setting.initial;
+    return this.#scopes.values.get(setting.name.toLowerCase()) ?? setting.initial;
   }
 }
+
+const NOTHING: readonly (readonly [string, string])[] = Object.freeze([]);
 
 function known(name: string): Setting {
   const setting = BY_NAME.get(name.toLowerCase());
@@ -144,13 +193,29 @@ function known(name: string): Setting {
   return setting;
 }
 
-function refusal(setting: Setting, value: string): WireError {
-  if (setting.accept === undefined) return error('55P02', `parameter "${setting.name}" cannot be changed`);
-  if (setting.name === 'TimeZone') {
-    return error('22023', `time zone "${value}" is not served: results are in UTC`, {
-      hint: 'convert with AT TIME ZONE',
-    });
+/** @throws WireError 22023 for a DateStyle that is none */
+function acceptedBy(setting: Setting, value: string, before: string): string | null {
+  try {
+    return setting.accept?.(value, before) ?? null;
+  } catch (fault) {
+    if (fault instanceof DateStyleFault) throw invalid(setting.name, value, { detail: fault.message });
+    throw fault;
   }
+}
+
+function refusal(setting: Setting, value: string, written = setting.name): WireError {
+  if (setting.accept === undefined) return error('55P02', `parameter "${setting.name}" cannot be changed`);
   if (setting.name.endsWith('read_only')) return error('25006', 'sessions of this server are read-only');
-  return error('22023', `invalid value for parameter "${setting.name}": "${value}"`);
+  const hint =
+    setting.name === 'IntervalStyle' ? { hint: `Available values: ${INTERVAL_STYLES.join(', ')}.` } : {};
+  return invalid(written, value, hint);
+}
+
+/** As Postgres says it. */
+export function invalid(
+  name: string,
+  value: string,
+  more: { detail?: string; hint?: string } = {},
+): WireError {
+  return error('22023', `invalid value for parameter "${name}": "${value}"`, more);
 }

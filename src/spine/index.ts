@@ -301,7 +301,7 @@ async function execute(
   delivery: Delivery,
   sink: RowSink,
 ): Promise<Executed> {
-  const { parameters, resultFormats, signal } = delivery;
+  const { parameters, resultFormats, signal, settings = [] } = delivery;
   if (parameters.length !== plan.clientTypes.length) {
     throw queryError('parameterCount', { given: parameters.length, needed: plan.clientTypes.length });
   }
@@ -310,7 +310,7 @@ async function execute(
   const { rows, bytes, timeoutMs } = service.caps;
   const maxRows = delivery.maxRows === 0 ? rows : Math.min(rows, delivery.maxRows);
   const values = slotValues(emit(plan).slots, new Map(), input, runtime);
-  const options = { resultFormats, maxRows, maxBytes: bytes, timeoutMs, signal };
+  const options = { resultFormats, maxRows, maxBytes: bytes, timeoutMs, signal, settings };
   const result = await engineOf(service, plan).governed.execute(plan, values, options, sink);
   return { ...result, runtime };
 }

@@ -1,6 +1,6 @@
 import type { GovernedPlan, MetricsRequest } from 'osl-compiler';
 import type { AuditSurface, Identity } from '../../policy/index.js';
-import type { BoundValue, RowSink } from '../engine/index.js';
+import type { BoundValue, RowSink, StatementSettings } from '../engine/index.js';
 
 /** Who claims to ask. A session was identified once; its token's end is checked again for every question. */
 export type Credentials =
@@ -53,6 +53,8 @@ export interface Delivery {
   /** Rows that the asker wants at most, below the service's own cap; 0 means the service's. */
   readonly maxRows: number;
   readonly signal: AbortSignal | null;
+  /** Settings of the asker's session for its own statement; what policy and metrics say does not depend on them. */
+  readonly settings?: StatementSettings;
   /** Or what makes it, once the columns of the answer are known. */
   readonly sink: RowSink | ((plan: GovernedPlan, versions: Versions) => RowSink);
 }

@@ -1,4 +1,4 @@
-import { queryError } from 'osl-compiler';
+import { InternalError, queryError } from 'osl-compiler';
 import {
   accountIdentity,
   effectiveAccess,
@@ -113,6 +113,13 @@ export function rightsNow(service: Service, identity: Identity): string {
   const { manifest, snapshot } = service.model();
   if (snapshot === null) return '';
   return `${manifest.catalog.version} ${effectiveAccess(identity, snapshot, manifest.catalog).signature}`;
+}
+
+/** The time zone that `text` names, as Postgres shows it; null where there is none. @throws QueryError E0510 */
+export function timeZoneNamed(service: Service, text: string): Promise<string | null> {
+  const engine = service.engines.get(service.defaultConnector);
+  if (engine === undefined) throw new InternalError(`connector ${service.defaultConnector} is not open`);
+  return engine.timeZone(text);
 }
 
 /**

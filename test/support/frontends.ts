@@ -128,6 +128,7 @@ function watched(engine: Engine, statements: Statement[]): Engine {
     system: engine.system,
     serverVersion: engine.serverVersion,
     warnings: engine.warnings,
+    timeZone: (text) => engine.timeZone(text),
     healthy: () => engine.healthy(),
     close: () => engine.close(),
     governed: {

@@ -8,6 +8,7 @@ import { Pool } from '../pool.js';
 import { Runner } from '../runner.js';
 import { Session } from '../session.js';
 import { systemDoor, type WithSession } from '../system.js';
+import { timeZones } from '../time-zones.js';
 import { checkMajor, lockDataDir } from './lock.js';
 import { Modes, READER } from './modes.js';
 import { WorkerTransport } from './transport.js';
@@ -45,6 +46,7 @@ export async function openPglite(
       pool,
       lanes: null,
       limitRows: true,
+      settingForm: 'command',
       backstopSeconds: 0,
       onUpstreamError,
       govern: (session) => servers.modes.toGoverned(session),
@@ -57,6 +59,7 @@ export async function openPglite(
       system,
       serverVersion: String(version?.['v']),
       warnings: [],
+      timeZone: timeZones(runner),
       healthy: () => isHealthy(runner),
       async close() {
         await servers.stop(pool);

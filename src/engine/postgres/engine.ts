@@ -7,6 +7,7 @@ import { Runner } from '../runner.js';
 import { Session } from '../session.js';
 import { governedSettings, type Timeouts } from '../settings.js';
 import { systemDoor, type WithSession } from '../system.js';
+import { timeZones } from '../time-zones.js';
 import { connectTransport } from './connect.js';
 import { inspectRole, type RoleReport } from './role.js';
 
@@ -56,6 +57,7 @@ export async function openPostgres(
     pool,
     lanes,
     limitRows: false,
+    settingForm: 'function',
     backstopSeconds: statementMs / 1000,
     onUpstreamError,
     govern: () => null,
@@ -66,6 +68,7 @@ export async function openPostgres(
     system: systemDoor(lend(system), report.role),
     serverVersion: report.serverVersion,
     warnings: report.warnings,
+    timeZone: timeZones(runner),
     healthy: () => isHealthy(runner),
     async close() {
       pool.close();

@@ -1,0 +1,49 @@
+import type { BoundValue, StatementSettings } from './engine.js';
+import type { PreparedStatement, PreparedStatements } from './prepared.js';
+import type { FrontendEncoder } from './protocol/encoder.js';
+
+/**
+ * How settings come into force for one statement. `function`: by `set_config`. `command`: by SET LOCAL, where the
+ * governed role has no `set_config`; a native server would log a warning for each.
+ */
+export type SettingForm = 'function' | 'command';
+
+/** What was sent before a statement: how many CommandComplete it answers, and what it prepared. */
+export interface Applied {
+  readonly completions: number;
+  readonly sql: string;
+  readonly prepared: PreparedStatement | null;
+}
+
+/**
+ * Appends what puts `settings` in force up to the next Sync. The caller's statement must stand before that Sync: all of
+ * it is one transaction then, whose end takes the settings back, and whose failure skips the statement.
+ */
+export function applySettings(
+  out: FrontendEncoder,
+  prepared: PreparedStatements,
+  settings: StatementSettings,
+  form: SettingForm,
+): Applied {
+  if (form === 'command') {
+    for (const [name, value] of settings) {
+      out.parse('', `SET LOCAL ${name} TO '${value.replaceAll("'", "''")}'`, []);
+      out.bind('', [], []);
+      out.execute(0);
+    }
+    return { completions: settings.length, sql: '', prepared: null };
+  }
+  const calls = settings.map(([name], i) => `pg_catalog.set_config('${name}', $${i + 1}, true)`);
+  const sql = `SELECT ${calls.join(', ')}`;
+  const oids = settings.map(() => TEXT);
+  const statement = prepared.find(sql) ?? prepared.prepare(out, sql, oids);
+  out.bind(statement.name, settings.map(boundValue), []);
+  out.execute(0);
+  return { completions: 1, sql, prepared: statement };
+}
+
+const TEXT = 25;
+
+function boundValue([, value]: StatementSettings[number]): BoundValue {
+  return { format: 0, bytes: Buffer.from(value, 'utf8') };
+}

@@ -1,0 +1,264 @@
+import { spawn } from 'node:child_process';
+import pg from 'pg';
+import tap, { test } from 'tap';
+import { psqlScript, startBoth } from './support.js';
+
+/** What a session sets changes its answers as it does in Postgres itself: each script, byte for byte. */
+
+const both = await startBoth();
+tap.setTimeout(180_000);
+tap.teardown(() => both?.close());
+const skip = both === null ? 'no native Postgres to compare with' : false;
+
+const ANSWERS = `
+select id, moment, local, day, span, moments from sample order by id;
+select id, placed_at::date, date_trunc('day', placed_at), extract(hour from placed_at) from "order" order by id;
+select moment::text, moment at time zone 'America/New_York', to_char(moment, 'YYYY-MM-DD HH24:MI TZ OF') from sample order by id;
+select count(*) from "order" where placed_at >= '2026-01-02' and placed_at < timestamp '2026-01-03 12:00';
+select id from "order" where placed_at::date in ('2026-01-02', '2026-01-05') order by id;
+select timestamptz '2026-03-29 02:30', timestamp '2026-03-29 02:30'::timestamptz, date '2026-03-29'::timestamptz;
+select to_jsonb(timestamptz '2026-07-01 12:00+00'), age(timestamptz '2026-07-01', '2025-12-31 23:00+00');
+select timestamptz '2026-03-28 12:00+00' + interval '1 day', interval '-1 day 02:00:00', interval '1 year -2 mons 3.5 s';
+copy (select id, moment, day, span from sample order by id) to stdout;
+copy (select id, moment, local from sample order by id) to stdout (format csv, header);
+copy (select id, moment, local from sample order by id) to stdout (format binary);
+\\set FETCH_COUNT 2
+select id, placed_at from "order" order by id limit 5;
+\\unset FETCH_COUNT
+begin;
+declare c cursor for select id, moment from sample order by id;
+fetch 1 from c;
+fetch all from c;
+commit;
+show timezone; show datestyle; show intervalstyle;
+`;
+
+const SESSIONS: readonly string[] = [
+  '',
+  "set timezone = 'Europe/Berlin';",
+  "set timezone to 'europe/berlin';",
+  "set time zone 'America/New_York';",
+  "set timezone = 'Asia/Kolkata'; set datestyle = 'SQL, DMY';",
+  "set timezone = 'Pacific/Kiritimati'; set datestyle = German;",
+  "set timezone = 'Etc/GMT+12'; set datestyle = 'Postgres, YMD'; set intervalstyle = 'postgres_verbose';",
+  'set time zone -7; set intervalstyle = sql_standard;',
+  'set time zone 5.5; set intervalstyle = iso_8601;',
+  "set time zone interval '-08:30' hour to minute;",
+  "set time zone interval '3' hour;",
+  "set timezone = 'EST5EDT'; set datestyle to sql;",
+  "set timezone = '<+03>-03'; set datestyle to dmy;",
+  "set timezone = 'GMT';",
+  "set timezone = 'Etc/UTC';",
+  "set timezone = 'Asia/Tokyo'; reset timezone;",
+  "set timezone = 'Asia/Tokyo'; set timezone to default;",
+  "set timezone = 'Asia/Tokyo'; set time zone local;",
+  "set timezone = 'Asia/Tokyo'; reset all; reset search_path;",
+  "begin; set timezone = 'Asia/Tokyo'; show timezone; rollback;",
+  "begin; set timezone = 'Asia/Tokyo'; commit;",
+  "begin; set local timezone = 'Asia/Tokyo'; show timezone; select timestamptz '2026-01-01 00:00+00'; commit;",
+  "begin; set local timezone = 'Asia/Tokyo'; set timezone = 'Asia/Seoul'; commit;",
+  "set timezone = 'Asia/Seoul'; begin; set local timezone = 'Asia/Tokyo'; select 1/0; rollback;",
+  "begin; set timezone = 'Asia/Tokyo'; savepoint a; set timezone = 'Asia/Seoul'; rollback to a; show timezone; commit;",
+  "begin; savepoint a; set timezone = 'Asia/Seoul'; release a; savepoint b; select 1/0; rollback to b; show timezone; commit;",
+  "begin; set timezone = 'Asia/Tokyo'; select 1/0; commit;",
+  "set local timezone = 'Asia/Tokyo';",
+  "set timezone = 'Asia/Tokyo'\\; select 1/0;",
+  "set local timezone = 'Asia/Tokyo'\\; select timestamptz '2026-01-01 00:00+00';",
+  "begin\\; set timezone = 'Asia/Tokyo'\\; commit\\; set timezone = 'Asia/Seoul'\\; select 1/0;",
+];
+
+for (const session of SESSIONS) {
+  test(session === '' ? 'the default' : session, { skip }, async (t) => {
+    if (both === null) return;
+    const script = `${session}\n${ANSWERS}`;
+    const [ours, theirs] = await Promise.all([
+      psqlScript(await both.gateway('user:ada'), script),
+      psqlScript(both.direct, script),
+    ]);
+    t.equal(ours, theirs);
+  });
+}
+
+const REFUSED: readonly string[] = [
+  "set timezone = 'Foo/Bar';",
+  "set timezone = '';",
+  "set datestyle = 'nonsense';",
+  "set datestyle = 'iso, sql';",
+  "set datestyle = 'ymd, dmy';",
+  "set intervalstyle = 'x';",
+];
+
+for (const text of REFUSED) {
+  test(`refused: ${text}`, { skip }, async (t) => {
+    if (both === null) return;
+    const script = `\\set VERBOSITY verbose\n${text}\nshow timezone; show datestyle; show intervalstyle;\n`;
+    const said = async (env: NodeJS.ProcessEnv): Promise<string> =>
+      (await psqlScript(env, script)).replace(/\nLOCATION.*/g, '').replace(/psql:.*?: /g, '');
+    t.equal(await said(await both.gateway('user:ada')), await said(both.direct));
+  });
+}
+
+test('refused, but with less to say', { skip }, async (t) => {
+  if (both === null) return;
+  const script = `set time zone 'right/UTC'; set time zone 200; set time zone interval '1 month' hour; show timezone;`;
+  t.equal(await psqlScript(await both.gateway('user:ada'), script), await psqlScript(both.direct, script));
+});
+
+const BINARY = `select moment, local, day, span, clock from sample where moment >= $1 and day <> all ($2) order by id`;
+
+/** What a client of the extended protocol hears: ParameterStatus, and values in both formats. */
+async function conversation(env: NodeJS.ProcessEnv, zone: string): Promise<unknown> {
+  const client = new pg.Client({
+    host: env['PGHOST'] ?? '',
+    port: Number(env['PGPORT']),
+    user: env['PGUSER'] ?? '',
+    password: env['PGPASSWORD'] ?? '',
+    database: env['PGDATABASE'] ?? '',
+    ...(env === both?.direct ? { options: '-c search_path=entities' } : {}),
+  });
+  const heard: unknown[] = [];
+  await client.connect();
+  const { connection } = client as unknown as { connection: NodeJS.EventEmitter }; // not in the types of `pg`
+  connection.on('parameterStatus', (m: { parameterName: string; parameterValue: string }) =>
+    heard.push([m.parameterName, m.parameterValue]),
+  );
+  try {
+    const values = ['2026-01-01 00:00', '{2026-01-01,2026-02-28}'];
+    for (const setting of [
+      '',
+      "set datestyle = 'SQL, DMY'",
+      `set timezone = '${zone}'`,
+      'set intervalstyle = iso_8601',
+    ]) {
+      if (setting !== '') await client.query(setting);
+      for (const binary of [false, true]) {
+        const asked = {
+          text: BINARY,
+          values,
+          rowMode: 'array' as const,
+          binary,
+          types: { getTypeParser: () => raw },
+        };
+        const { rows } = await client.query(asked);
+        heard.push(rows);
+      }
+    }
+  } finally {
+    await client.end();
+  }
+  return heard;
+}
+
+const raw = (value: unknown): string => (Buffer.isBuffer(value) ? value.toString('hex') : String(value));
+
+for (const zone of ['Europe/Berlin', 'america/new_york', 'GMT+3', '-5']) {
+  test(`values in text and in binary: ${zone}`, { skip }, async (t) => {
+    if (both === null) return;
+    const ours = await conversation(await both.gateway('user:ada'), zone);
+    t.same(ours, await conversation(both.direct, zone));
+    t.match(ours, [[[/2026-01-31/]]], 'with rows');
+  });
+}
+
+const AT_START = `show timezone; show datestyle;
+  select id, placed_at from "order" order by id limit 2;
+  set timezone = 'Asia/Tokyo'; reset timezone; show timezone; set datestyle = 'german'; reset all; show timezone; show datestyle;
+`;
+
+for (const zone of ['UTC', 'Europe/Berlin', 'america/new_york', 'GMT+3', '-5']) {
+  test(`a startup packet with TimeZone ${zone}`, { skip }, async (t) => {
+    if (both === null) return;
+    const start = { PGTZ: zone, PGDATESTYLE: 'SQL, DMY' };
+    const ours = await psqlScript({ ...(await both.gateway('user:ada')), ...start }, AT_START);
+    const direct = { ...both.direct, PGOPTIONS: '-c search_path=entities', ...start };
+    t.equal(ours, await psqlScript(direct, AT_START));
+  });
+}
+
+test('a startup packet with a setting that is none', { skip }, async (t) => {
+  if (both === null) return;
+  const saidTo = (env: NodeJS.ProcessEnv): Promise<string> =>
+    psqlScript(env, 'select 1;').then(
+      () => 'connected',
+      (failure: Error) => /FATAL:.*/.exec(failure.message)?.[0] ?? failure.message,
+    );
+  for (const start of [{ PGTZ: 'Foo/Bar' }, { PGDATESTYLE: 'nonsense' }]) {
+    const theirs = await saidTo({ ...both.direct, ...start });
+    t.equal(await saidTo({ ...(await both.gateway('user:ada')), ...start }), theirs);
+    t.match(theirs, 'invalid value for parameter');
+  }
+});
+
+test('sessions of many zones at once see none of each other', { skip }, async (t) => {
+  if (both === null) return;
+  const env = await both.gateway('user:ada');
+  const zones = [
+    'UTC',
+    'Asia/Tokyo',
+    'America/New_York',
+    'Europe/Berlin',
+    'Asia/Kolkata',
+    'Pacific/Kiritimati',
+    '',
+    '',
+  ];
+  const clients = zones.map(
+    () =>
+      new pg.Client({
+        host: '127.0.0.1',
+        port: both.port,
+        user: 'user:ada',
+        password: env['PGPASSWORD'],
+        database: 'osl',
+      }),
+  );
+  await Promise.all(clients.map((c) => c.connect()));
+  t.teardown(() => Promise.all(clients.map((c) => c.end())));
+  await Promise.all(
+    clients.map((c, i) => (zones[i] === '' ? null : c.query(`set timezone = '${zones[i]}'`))),
+  );
+  const shown = new Map<string, Set<string>>();
+  // Often enough that the statement proves short, and comes to share upstream sessions.
+  for (let round = 0; round < 40; round++) {
+    await Promise.all(
+      clients.map(async (client, i) => {
+        const wrong =
+          round % 7 === i % 7 ? client.query('select 1/(id - id) from sample').catch(() => null) : null;
+        const { rows } = await client.query(
+          `select placed_at::text as at, date_trunc('day', placed_at)::text as day from "order" where id = 1`,
+        );
+        await wrong;
+        const zone = zones[i] === '' ? 'UTC' : (zones[i] ?? '');
+        shown.set(zone, (shown.get(zone) ?? new Set()).add(JSON.stringify(rows)));
+      }),
+    );
+  }
+  t.ok(
+    [...shown.values()].every((s) => s.size === 1),
+    'each always the same',
+  );
+  t.equal(new Set([...shown.values()].flatMap((s) => [...s])).size, 6, 'each zone its own');
+});
+
+test('settings of an upstream session are its own again after every end of a statement', {
+  skip,
+}, async (t) => {
+  if (both === null) return;
+  const env = await both.gateway('user:ada');
+  const script = (texts: string): Promise<string> => psqlScript(env, texts);
+  await script(
+    `set timezone = 'Asia/Tokyo'; select 1/0; select id, placed_at from "order" limit 1; select nothing;`,
+  );
+  let said = '';
+  const psql = spawn('psql', ['-X', '-c', "set timezone = 'Asia/Tokyo'", '-c', ENDLESS], { env });
+  psql.stderr.on('data', (chunk) => {
+    said += String(chunk);
+  });
+  const closed = new Promise((resolve) => psql.once('close', resolve));
+  setTimeout(() => psql.kill('SIGINT'), 700);
+  await closed;
+  t.match(said, 'cancelled');
+  for (let i = 0; i < 8; i++) t.match(await script('select placed_at from "order" where id = 1;'), /\+00\n/);
+});
+
+const ENDLESS = `select count(*) from "order" a ${['b', 'c', 'd', 'e', 'f', 'g', 'h'].map((n) => `join "order" ${n} on a.customer_id = ${n}.customer_id`).join(' ')}`;
