@@ -156,6 +156,7 @@ export class SessionSettings {
   /** Back to the value of the start. @throws WireError 42704, 55P02 */
   reset(name: string, local = false): void {
     const setting = known(name);
+    if (setting.name === 'session_authorization') return; // it cannot have been changed
     if (setting.accept === undefined) throw refusal(setting, '');
     const key = setting.name.toLowerCase();
     this.#scopes.set(key, this.#atStart.get(key) ?? setting.initial, local);

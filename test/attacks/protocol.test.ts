@@ -95,7 +95,9 @@ t.test('18. settings: at startup, by SET, by options', async (t) => {
     ["set osl.token = 'x'", '28000'],
     ['set row_security = off', '42704'],
     ['show nothing_of_the_kind', '42704'],
-    ["set time zone interval '1 hour' hour to minute", '22023'],
+    ["set time zone 'Foo/Bar'", '22023'],
+    ["set timezone = 'UTC''; set role postgres; --'", '22023'],
+    ["set time zone interval '1 hour''; reset all; --' hour", '22023'],
     ['alter system set work_mem = 1', '25006'],
     ['set constraints all deferred', '25006'],
   ] as const) {

@@ -26,7 +26,11 @@ const native = (test: string): Made => on(ALL, 'attacks/native', test);
 
 /** The attacks that are more than a text, and those of the table that have more tests. */
 export const REGISTER: readonly Registered[] = [
-  { n: 18, made: [protocol('18. settings')], why: null },
+  {
+    n: 18,
+    made: [protocol('18. settings'), on(WIRE, 'attacks/settings', '18. the clock of the caller')],
+    why: null,
+  },
   { n: 20, made: [protocol('20. COPY')], why: null },
   { n: 24, made: [protocol('24. RESET', [SIMPLE]), each('24. RESET')], why: null },
   { n: 25, made: [protocol('25. a second statement', ALL)], why: null },
