@@ -66,6 +66,22 @@ const STEPS: readonly Step[] = [
     file: 'sharing/sharing',
     size: { of: 'acts', variable: 'OSL_SHARING_ACTS', count: 200_000 },
   },
+  {
+    name: 'broken clients',
+    file: 'faults/client',
+    size: { of: 'places', variable: 'OSL_FAULT_OFFSETS', count: 1_000 },
+  },
+  {
+    name: 'broken upstreams',
+    file: 'faults/upstream',
+    size: { of: 'places', variable: 'OSL_FAULT_OFFSETS', count: 1_000 },
+  },
+  {
+    name: 'deaths',
+    file: 'faults/deaths',
+    size: { of: 'places', variable: 'OSL_FAULT_OFFSETS', count: 20 },
+  },
+  { name: 'stalls', file: 'faults/stalls', size: null },
   { name: 'recut bytes', file: 'wire/recut', size: null },
   { name: 'recut sessions', file: 'pg/fuzz-recut', size: null },
   {

@@ -15,6 +15,8 @@ const REMEMBERED = 5_000;
 /** How many statements may be under way on one shared session. */
 const DEPTH = 64;
 const RETRY_MS = 1_000;
+/** Its statements have a time limit far below: a shared session that is silent for so long is lost, and nobody said so. */
+const SILENT_MS = 10_000;
 
 /**
  * Sessions that statements of many callers share, pipelined.
@@ -40,6 +42,7 @@ export class Lanes {
     if ((this.#proofs.get(sql) ?? 0) < PROOF) return null;
     let best: Session | null = null;
     for (const [i, session] of this.#sessions.entries()) {
+      if (session !== null && session.silentMs > SILENT_MS) session.destroy();
       if (session === null || session.closed || session.tainted) this.#replace(i, session);
       else if (best === null || session.load < best.load) best = session;
     }

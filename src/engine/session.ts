@@ -37,6 +37,7 @@ const DATA_ROW = 0x44;
 const PREPARED_LIMIT = 500;
 /** How long a cancelled statement may take to end before the session is given up. */
 const DRAIN_MS = 10_000;
+const CANCEL_AGAIN_MS = 250;
 
 /** One upstream session: jobs in, answers out, in order. */
 export class Session {
@@ -57,7 +58,11 @@ export class Session {
   #flushing = false;
   #pumping = false;
   #cancelling: Promise<void> | null = null;
+  /** Called when the statement that is being cancelled has ended. */
+  #answered: () => void = () => undefined;
   #grace: NodeJS.Timeout | null = null;
+  /** Since when the upstream owes an answer. */
+  #owedSince = 0;
 
   constructor(transport: Transport) {
     this.#transport = transport;
@@ -77,6 +82,11 @@ export class Session {
     return this.#jobs.length;
   }
 
+  /** How long the upstream has said nothing to the job that is next, in ms. */
+  get silentMs(): number {
+    return this.#jobs.length === 0 ? 0 : performance.now() - this.#owedSince;
+  }
+
   /** Sends `job` now, or with others of the same turn of the event loop. */
   submit(job: Job, flush: 'now' | 'batched' = 'now'): void {
     if (this.closed) {
@@ -84,7 +94,7 @@ export class Session {
       return;
     }
     job.send(this.#out, this.prepared);
-    this.#jobs.push(job);
+    if (this.#jobs.push(job) === 1) this.#owedSince = performance.now();
     if (flush === 'now') {
       this.#flush();
     } else if (!this.#flushing) {
@@ -107,14 +117,28 @@ export class Session {
   #cancelNow(): void {
     this.#grace = null;
     if (this.closed || this.#jobs.length === 0) return;
+    this.#cancelling = this.#cancelUntilAnswered();
+  }
+
+  /**
+   * Asks more than once: a request may get lost, and Postgres passes over one that comes while it reads the next message
+   * of a statement. Settles when the statement has ended and no request is on its way.
+   */
+  async #cancelUntilAnswered(): Promise<void> {
     const late = setTimeout(() => this.destroy(), DRAIN_MS);
-    this.#cancelling = this.#transport.cancel().then(
-      () => clearTimeout(late),
-      () => {
-        clearTimeout(late);
-        this.destroy();
-      },
-    );
+    const job = this.#jobs[0];
+    while (!this.closed && this.#jobs[0] === job) {
+      await this.#transport.cancel().catch(() => undefined); // asked again, or given up, below
+      if (this.closed || this.#jobs[0] !== job) break;
+      await new Promise<void>((resolve) => {
+        const again = setTimeout(resolve, CANCEL_AGAIN_MS);
+        this.#answered = () => {
+          clearTimeout(again);
+          resolve();
+        };
+      });
+    }
+    clearTimeout(late);
   }
 
   /** Null when the session can take the next job; otherwise settles when no cancel request is on its way. */
@@ -179,6 +203,8 @@ export class Session {
     } else if (splitter.type === READY_FOR_QUERY) {
       this.#status = splitter.body()[0] ?? 0;
       this.#jobs.shift();
+      if (this.#jobs.length > 0) this.#owedSince = performance.now();
+      this.#answered();
       this.#endGrace();
       job.ready(this.#status);
     } else {
@@ -213,6 +239,7 @@ export class Session {
     const jobs = this.#jobs;
     this.#jobs = [];
     this.#chunks = [];
+    this.#answered();
     for (const job of jobs) job.lost();
     this.onClosed?.();
   }

@@ -29,12 +29,16 @@ export async function connectTransport(
   });
   const ignore = (): void => undefined;
   client.on('error', ignore);
+  // pg's own limit ends with the login; a server that falls silent after it would hold its place in the pool for ever.
+  const late = setTimeout(() => streamOf(client).destroy(new Error('the server fell silent')), CONNECT_MS);
   try {
     await client.connect();
     await setup(async (sql) => (await client.query<Record<string, unknown>>(sql)).rows);
   } catch (error) {
-    await client.end().catch(ignore);
+    streamOf(client).destroy();
     throw error;
+  } finally {
+    clearTimeout(late);
   }
   return takeOver(client);
 }
@@ -46,8 +50,16 @@ interface ClientInternals {
   readonly connection: { readonly stream: Duplex; readonly ssl: unknown };
 }
 
+function internalsOf(client: Client): ClientInternals {
+  return client as unknown as ClientInternals; // pg's types have no processID
+}
+
+function streamOf(client: Client): Duplex {
+  return internalsOf(client).connection.stream;
+}
+
 function takeOver(client: Client): Transport {
-  const internals = client as unknown as ClientInternals; // pg's types have no processID
+  const internals = internalsOf(client);
   const stream = internals.connection.stream;
   // INVARIANT: from here pg hears nothing of this socket, so nothing is parsed or sent twice.
   stream.removeAllListeners('data');
