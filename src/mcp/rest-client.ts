@@ -2,6 +2,8 @@
 export interface RestClient {
   /** Where the service answers, without a `/` at its end. */
   readonly url: string;
+  /** Sent along with every call. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** The bearer token of the next call. A rejection is told to the model as a failed call. */
   token(): Promise<string>;
 }
@@ -39,7 +41,7 @@ export interface Sent {
 /** Calls the engine. @throws EngineRefusal for anything but a 2xx answer */
 export async function send(client: RestClient, sent: Sent): Promise<Response> {
   const token = await client.token();
-  const headers = { authorization: `Bearer ${token}`, accept: sent.accept };
+  const headers = { ...client.headers, authorization: `Bearer ${token}`, accept: sent.accept };
   const content =
     sent.body === undefined
       ? { headers }

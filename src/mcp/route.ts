@@ -2,6 +2,7 @@ import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InternalError, type QueryError, queryError } from 'osl-compiler';
 import type { Inflight } from '../rest/inflight.js';
+import type { InnerCalls } from '../rest/inner-calls.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
 import { problemHeaders, problemOf } from '../rest/problem.js';
 import type { Service } from '../service.js';
@@ -24,12 +25,13 @@ const METADATA = `/.well-known/oauth-protected-resource${PATH}`;
 
 /**
  * `POST /mcp`: MCP over streamable HTTP, without sessions. Each message is let in by the spine on its own token, and
- * recorded; what a tool then asks goes through the REST surface under the same token, and is recorded there.
+ * recorded; what a tool then asks goes through the REST surface under the same token, and is recorded there as of this.
  */
 export function mcpRoute(
   app: FastifyInstance,
   service: Service,
   inflight: Inflight,
+  inner: InnerCalls,
   options: McpOptions,
 ): void {
   const handler = createMcpHandler(
@@ -39,7 +41,7 @@ export function mcpRoute(
         throw new InternalError('an MCP message was not let in');
       }
       const { token } = authInfo;
-      return createSemanticServer({ url, token: async () => token }, options);
+      return createSemanticServer({ url, headers: inner.headers, token: async () => token }, options);
     },
     {
       maxSubscriptions: 0, // nothing here changes while a client listens

@@ -1,4 +1,5 @@
 import { fromJsonSchema, McpServer, type ServerContext } from '@modelcontextprotocol/server';
+import { METRICS_MEMBERS } from '../rest/openapi/metrics-query.js';
 import { excerptOf, PARTS, type Part } from './excerpt.js';
 import { objectIn, type RestClient, send, unreachable } from './rest-client.js';
 import { refusedResult, resultOf } from './results.js';
@@ -14,25 +15,39 @@ export const DEFAULT_MAX_BYTES = 131_072;
 
 const INSTRUCTIONS = `A governed semantic layer. Read semantic_schema first: it lists what this caller may ask about, with
 examples that run as they are. Write OSL-SQL (PostgreSQL's SELECT over osl.entities.<name>, RETRIEVE and TRAVERSE),
-check it with semantic_explain, run it with semantic_query. A value that reads [redacted] is masked for this caller;
+check it with semantic_explain, run it with semantic_query, which takes a metrics body too. A value that reads [redacted] is masked for this caller;
 asking in another way does not unmask it. Where a result says truncated, aggregate, filter or add LIMIT.`;
 
-interface Question {
-  readonly osql: string;
-  readonly parameters?: readonly unknown[];
-}
+/** A body of `POST /osl/query`; the engine says which members go together. */
+type Question = Readonly<Record<string, unknown>>;
+
+/** Of the metrics body, one spelling of each member. */
+const { metrics, group_by, where, order_by, limit, time_constraint } = METRICS_MEMBERS;
 
 const QUESTION = fromJsonSchema<Question>({
   type: 'object',
   properties: {
     osql: { type: 'string', minLength: 1, description: 'One SELECT in OSL-SQL.' },
+    sql: {
+      type: 'string',
+      minLength: 1,
+      description:
+        'Instead of `osql`: one SELECT over the tables that the manifest allows, by their own names.',
+    },
     parameters: {
       type: 'array',
       items: { type: ['string', 'number', 'boolean', 'null'] },
-      description: 'Values of $1, $2, …',
+      description: 'Values of $1, $2, …, for `osql` and `sql`.',
     },
+    metrics: { ...metrics, description: 'Instead of `osql`: metrics by name. The members below go with it.' },
+    group_by,
+    where,
+    order_by,
+    limit,
+    time_constraint,
   },
-  required: ['osql'],
+  // That exactly one of `osql`, `sql` and `metrics` is there is said by the engine: many clients take no `oneOf` here.
+  minProperties: 1,
   additionalProperties: false,
 });
 
@@ -98,7 +113,7 @@ export function createSemanticServer(client: RestClient, options: ToolOptions): 
     {
       title: 'Ask the semantic layer',
       description:
-        'Runs one OSL-SQL SELECT (structured, RETRIEVE, TRAVERSE, Joint or cross-modal join) as the caller.',
+        'Runs one question as the caller: `osql` (structured, RETRIEVE, TRAVERSE, Joint or cross-modal join), `sql`, or `metrics` with what goes with it.',
       inputSchema: QUESTION,
       outputSchema: ROWS,
       annotations: READ_ONLY,
@@ -109,7 +124,7 @@ export function createSemanticServer(client: RestClient, options: ToolOptions): 
     'semantic_explain',
     {
       title: 'Check a question',
-      description: 'Validates and plans one OSL-SQL SELECT without running it. Reads no data.',
+      description: 'Validates and plans one question without running it. Reads no data.',
       inputSchema: QUESTION,
       outputSchema: PLAN,
       annotations: READ_ONLY,

@@ -9,6 +9,7 @@ import { callOf } from './call.js';
 import { ClientErrors } from './client-error.js';
 import { BODY_LIMIT, HEAD_LIMIT, httpFault } from './http-fault.js';
 import { Inflight } from './inflight.js';
+import { InnerCalls } from './inner-calls.js';
 import { documentRoute, documentRoutes } from './openapi/document.js';
 import { sendProblem } from './problem.js';
 import { authoringRoutes } from './routes/authoring.js';
@@ -57,6 +58,7 @@ const STALLED_MS = 60_000;
 /** The REST frontend. It decides nothing: every call goes to the spine, every error comes from the catalogue. */
 export async function createRestServer(service: Service, options: RestOptions = {}): Promise<RestServer> {
   const inflight = new Inflight();
+  const inner = new InnerCalls();
   const clientErrors = new ClientErrors(service);
   const requestTimeout = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
   const app = fastify({
@@ -73,7 +75,7 @@ export async function createRestServer(service: Service, options: RestOptions = 
     },
     clientErrorHandler: (error, socket) => clientErrors.handle(error, socket),
     frameworkErrors: (error, request, reply) => {
-      request.call = callOf(request.raw);
+      request.call = callOf(request.raw, inner);
       turnedAway(service, request, reply, httpFault(error) ?? queryError('notFound', {})).catch(() =>
         request.raw.destroy(),
       );
@@ -83,7 +85,7 @@ export async function createRestServer(service: Service, options: RestOptions = 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.decorateRequest('call');
-  hooks(app, service, inflight, clientErrors);
+  hooks(app, service, inflight, inner, clientErrors);
   const telemetry = createTelemetry(app, service, options.wireSessions ?? (() => 0));
   const mcp = { ...LOCAL_MCP, ...options.mcp };
   await documentRoutes(app, mcp.version);
@@ -92,7 +94,7 @@ export async function createRestServer(service: Service, options: RestOptions = 
   graphRoutes(app, service);
   authoringRoutes(app, service);
   objectsRoutes(app, service);
-  mcpRoute(app, service, inflight, mcp);
+  mcpRoute(app, service, inflight, inner, mcp);
   conformanceRoute(app, service);
   healthRoutes(app, service, inflight);
   metricsRoute(app, service, telemetry);
@@ -104,9 +106,15 @@ export async function createRestServer(service: Service, options: RestOptions = 
   });
 }
 
-function hooks(app: FastifyInstance, service: Service, inflight: Inflight, clientErrors: ClientErrors): void {
+function hooks(
+  app: FastifyInstance,
+  service: Service,
+  inflight: Inflight,
+  inner: InnerCalls,
+  clientErrors: ClientErrors,
+): void {
   app.addHook('onRequest', (request, reply, done) => {
-    request.call = callOf(request.raw);
+    request.call = callOf(request.raw, inner);
     clientErrors.begins(request.raw.socket, reply.raw);
     const traceparent = traceparentOf(request.headers['traceparent']);
     if (traceparent !== null) {

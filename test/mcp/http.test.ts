@@ -53,6 +53,43 @@ test('MCP over HTTP', async (t) => {
         ]);
       });
 
+      await t.test('asks in all three bodies, one at a time', async (t) => {
+        const bodies = [
+          { sql: 'select id, email from shop.customers order by id limit 2' },
+          { sql: 'select name from shop.customers where id = $1', parameters: [2] },
+          { metrics: ['revenue'], group_by: ['customer__region'], order_by: ['-revenue'], limit: 1 },
+        ];
+        for (const body of bodies) {
+          const called = await call(client, 'semantic_query', body);
+          t.ok(sound(called) && !called.isError, JSON.stringify(called.content));
+          t.same(without(called.content), without((await rest.ask('user:ann', body)).json()));
+          const planned = await call(client, 'semantic_explain', body);
+          t.match(planned.content, { form: called.content['form'], row_count: 0 });
+          t.notOk('rows' in planned.content);
+        }
+        for (const body of [
+          { osql: SOME, sql: 'select 1' },
+          { osql: SOME, metrics: ['revenue'] },
+          { sql: 'select 1', limit: 1 },
+          { limit: 1 },
+        ]) {
+          const called = await call(client, 'semantic_query', body);
+          t.match(called, { isError: true, content: { problem: { code: 'E0513' } } }, JSON.stringify(body));
+        }
+      });
+
+      await t.test('is recorded as what it is, which nobody else can claim', async (t) => {
+        const osql = 'select 1 as a';
+        const surfaceOf = async (id: unknown) =>
+          (await rest.test.records(String(id))).map((r) => `${r.surface} ${r.action}`);
+        const asked = await call(client, 'semantic_query', { osql });
+        t.strictSame(await surfaceOf(asked.content['request_id']), ['mcp query', 'mcp query']);
+        for (const mark of ['1', 'true', '0'.repeat(64), 'x'.repeat(64), '']) {
+          const reply = await rest.ask('user:ann', { osql }, { headers: { 'osl-inner-call': mark } });
+          t.strictSame(await surfaceOf(reply.requestId), ['rest query', 'rest query'], mark);
+        }
+      });
+
       await t.test('sends values beside the text', async (t) => {
         const called = await call(client, 'semantic_query', {
           osql: 'select id from osl.entities.customer where id = $1 and name = $2',
@@ -157,14 +194,14 @@ test('MCP over HTTP', async (t) => {
           ['metric_lookup', {}],
         ];
         for (const [name, args] of wrong) {
-          const before = (await rest.test.records()).filter((r) => r.surface === 'rest').length;
+          const asked = async () => (await rest.test.records()).filter((r) => r.action !== 'mcp').length;
+          const before = await asked();
           const said = await client.callTool({ name, arguments: args }).then(
             (r) => r.isError === true,
             () => true,
           );
           t.ok(said, `${name} ${JSON.stringify(args)}`);
-          const after = (await rest.test.records()).filter((r) => r.surface === 'rest').length;
-          t.equal(after, before, 'the engine was not asked');
+          t.equal(await asked(), before, 'the engine was not asked');
         }
       });
 

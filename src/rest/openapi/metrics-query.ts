@@ -25,23 +25,32 @@ const CONDITION = either(
   exactly({ sql: text() }),
 );
 
-/** A metrics body: docs/metrics.md. */
-export const METRICS_QUERY = exactly(
-  {
-    metrics: {
-      ...list(either(text(), exactly({ name: text(), 'alias?': textOrNull() }))),
-      minItems: 1,
-    },
-    'group_by?': KEYS,
-    'groupBy?': KEYS,
-    'where?': either(CONDITION, list(CONDITION)),
-    'order_by?': ORDER,
-    'orderBy?': ORDER,
-    'limit?': { type: 'integer', minimum: 0, maximum: 2_147_483_647 },
-    'time_constraint?': exactly({ 'start?': MOMENT, 'end?': MOMENT }, 'Both included.'),
-    'grain?': GRAIN,
-    'timeGranularity?': GRAIN,
-    'explain?': flag('Validate and plan only; no rows.'),
+const MEMBERS = {
+  metrics: {
+    ...list(either(text(), exactly({ name: text(), 'alias?': textOrNull() }))),
+    minItems: 1,
   },
-  'A metrics query.',
-);
+  'group_by?': KEYS,
+  'groupBy?': KEYS,
+  'where?': either(CONDITION, list(CONDITION)),
+  'order_by?': ORDER,
+  'orderBy?': ORDER,
+  'limit?': { type: 'integer', minimum: 0, maximum: 2_147_483_647 },
+  'time_constraint?': exactly({ 'start?': MOMENT, 'end?': MOMENT }, 'Both included.'),
+  'grain?': GRAIN,
+  'timeGranularity?': GRAIN,
+  'explain?': flag('Validate and plan only; no rows.'),
+} as const;
+
+/** A metrics body: docs/metrics.md. */
+export const METRICS_QUERY = exactly(MEMBERS, 'A metrics query.');
+
+/** The members of a metrics body in the spelling of these pages. */
+export const METRICS_MEMBERS = {
+  metrics: MEMBERS.metrics,
+  group_by: MEMBERS['group_by?'],
+  where: MEMBERS['where?'],
+  order_by: MEMBERS['order_by?'],
+  limit: MEMBERS['limit?'],
+  time_constraint: MEMBERS['time_constraint?'],
+} as const;
