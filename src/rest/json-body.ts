@@ -1,12 +1,14 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyRequest } from 'fastify';
 import { type QueryError, queryError } from 'osl-compiler';
+import { queryParameters } from './query-string.js';
 
 /** The members of a JSON object, by name. */
 export type Fields = ReadonlyMap<string, unknown>;
 
-/** The body, which must be a JSON object in UTF-8. @throws QueryError E4150, E0511 */
+/** The body, which must be a JSON object in UTF-8; beside it no parameter is known. @throws QueryError E4150, E0511 */
 export function jsonFields(request: FastifyRequest): Fields {
+  queryParameters(request, []);
   requireJson(request);
   return objectOf(request.body);
 }

@@ -199,8 +199,8 @@ const OTHERS: Readonly<Record<Exclude<RuleId, keyof typeof CHECKED>, State>> = {
 
   'versioning.2': FUTURE,
   'versioning.2.2': FUTURE,
-  'versioning.3': untestable('a permission'),
-  'versioning.3.2': untestable('about clients'),
+  'versioning.3': tested('rest/versioning', 'answers may get members'),
+  'versioning.3.2': tested('rest/client', 'passes over members that it does not know'),
   'versioning.4': TOKEN('version 3'),
   'versioning.4.2': sameAs('versioning.1'),
 };

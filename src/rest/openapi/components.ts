@@ -20,7 +20,7 @@ const PROBLEM = object(
     type: text('`urn:osl:error:<code>`'),
     title: text(),
     status: { type: 'integer', minimum: 400, maximum: 599 },
-    code: { type: 'string', enum: CODES },
+    code: { type: 'string', enum: CODES, 'x-extensible': true },
     sqlstate: { type: 'string', pattern: '^[0-9A-Z]{5}$' },
     detail: text(),
     hint: textOrNull(),

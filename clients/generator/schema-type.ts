@@ -1,0 +1,80 @@
+import type { Schema } from './document.js';
+
+const REF = '#/components/schemas/';
+
+/** The TypeScript type of values that `schema` admits, at this depth of indentation. */
+export function typeOf(schema: Schema, depth = 0): string {
+  if (schema.$ref !== undefined) return referred(schema.$ref);
+  const variants = exclusive(schema.oneOf ?? []) ?? schema.oneOf ?? schema.anyOf;
+  if (variants !== undefined) return union(variants.map((variant) => typeOf(variant, depth)));
+  if (schema.enum !== undefined && schema['x-extensible'] !== true)
+    return union(schema.enum.map((value) => JSON.stringify(value)));
+  const types = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? []);
+  return types.length === 0 ? 'unknown' : union(types.map((type) => typed(type, schema, depth)));
+}
+
+/**
+ * Closed objects of which a value is exactly one: each says that it has no member of the others, which TypeScript would
+ * let pass in a union.
+ */
+function exclusive(variants: readonly Schema[]): readonly Schema[] | null {
+  if (variants.length < 2 || variants.some((v) => v.additionalProperties !== false)) return null;
+  const all = new Set(variants.flatMap((v) => Object.keys(v.properties ?? {})));
+  return variants.map((variant) => {
+    const missing = [...all].filter((name) => variant.properties?.[name] === undefined);
+    const never = Object.fromEntries(missing.map((name) => [name, NEVER]));
+    return { ...variant, properties: { ...variant.properties, ...never } };
+  });
+}
+
+const NEVER: Schema = { enum: [] };
+
+function typed(type: string, schema: Schema, depth: number): string {
+  switch (type) {
+    case 'string':
+    case 'boolean':
+    case 'null':
+      return type;
+    case 'integer':
+    case 'number':
+      return 'number';
+    case 'array':
+      return arrayOf(schema.items === undefined ? 'unknown' : typeOf(schema.items, depth));
+    case 'object':
+      return schema.properties === undefined ? 'Readonly<Record<string, unknown>>' : members(schema, depth);
+    default:
+      throw new Error(`a schema of the unknown type ${type}`);
+  }
+}
+
+/** The members of an object, in braces. */
+export function members({ properties = {}, required = [] }: Schema, depth: number): string {
+  const indent = '  '.repeat(depth + 1);
+  const lines = Object.entries(properties).map(([name, schema]) => {
+    const optional = required.includes(name) ? '' : '?';
+    return `${comment(schema.description, indent)}${indent}readonly ${keyOf(name)}${optional}: ${typeOf(schema, depth + 1)};\n`;
+  });
+  return `{\n${lines.join('')}${'  '.repeat(depth)}}`;
+}
+
+/** A documentation comment on a line of its own, or nothing. */
+export function comment(description: string | undefined, indent: string): string {
+  return description === undefined ? '' : `${indent}/** ${description.replaceAll('*/', '*\\/')} */\n`;
+}
+
+export function keyOf(name: string): string {
+  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
+}
+
+function referred(ref: string): string {
+  if (!ref.startsWith(REF)) throw new Error(`a reference to ${ref}`);
+  return ref.slice(REF.length);
+}
+
+function union(types: readonly string[]): string {
+  return types.length === 0 ? 'never' : [...new Set(types)].join(' | ');
+}
+
+function arrayOf(element: string): string {
+  return /^[\w$]+$/.test(element) ? `readonly ${element}[]` : `readonly (${element})[]`;
+}

@@ -1,0 +1,167 @@
+import { type Answer, OPERATIONS, type Operations, type Plan, type Problem, type Query } from './types.js';
+
+/** Each shape of a question, without `explain`. */
+export type Question = Query extends infer Shape
+  ? Shape extends unknown
+    ? Omit<Shape, 'explain'>
+    : never
+  : never;
+
+export type Row = Answer['rows'][number];
+
+/** What an answer says beside its rows. */
+export type Trailer = Omit<Answer, 'rows'>;
+
+export interface ClientOptions {
+  /** Such as `https://osl.example`. */
+  readonly url: string;
+  /** The actor token of the next call; they live 300 s at most, so a function is asked each time. */
+  readonly token: string | (() => string | Promise<string>);
+  /** Instead of the global one. */
+  readonly fetch?: typeof fetch;
+}
+
+/** A refusal or a failure. */
+export class OslError extends Error {
+  /** HTTP status of the problem; null where the answer broke off without one. */
+  readonly status: number | null;
+  /** As the gateway said it; null where something else answered, or nothing did. */
+  readonly problem: Problem | null;
+  /** Seconds to wait before the next try, where the gateway says so. */
+  readonly retryAfterSeconds: number | null;
+
+  constructor(status: number | null, problem: Problem | null, retryAfter: string | null = null) {
+    const said = problem === null ? null : `${problem.code}: ${problem.detail}`;
+    super(said ?? (status === null ? 'the answer broke off' : `the gateway answered ${status}`));
+    this.name = 'OslError';
+    this.status = status;
+    this.problem = problem;
+    this.retryAfterSeconds = retryAfter === null ? null : Number(retryAfter);
+  }
+}
+
+type Name = keyof Operations;
+
+interface Sent<K extends Name> {
+  readonly parameters?: Operations[K]['parameters'];
+  readonly body?: Operations[K]['body'];
+  readonly accept?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** A client of the REST surface. Members that an answer has beyond these types are left as they are. */
+export class OslClient {
+  readonly #options: ClientOptions;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+  }
+
+  /** All rows of an answer. @throws OslError */
+  async query(question: Question, signal?: AbortSignal): Promise<Answer> {
+    // Without `explain` it is no plan.
+    return (await this.call('query', { body: question, ...signalOf(signal) })) as Answer;
+  }
+
+  /** The plan of a question; no data is read. @throws OslError */
+  async explain(question: Question, signal?: AbortSignal): Promise<Plan> {
+    const body = { ...question, explain: true };
+    return (await this.call('query', { body, ...signalOf(signal) })) as Plan;
+  }
+
+  /**
+   * Rows one by one, as they come, however many; what `return` gives at the end is the trailer. Leaving the loop ends
+   * the question. @throws OslError, also where the answer breaks off after some rows
+   */
+  async *rows(question: Question, signal?: AbortSignal): AsyncGenerator<Row, Trailer> {
+    const accept = 'application/x-ndjson';
+    const response = await this.send('query', { body: question, accept, ...signalOf(signal) });
+    let last: string | null = null;
+    for await (const line of linesOf(response)) {
+      if (last !== null) yield JSON.parse(last);
+      last = line;
+    }
+    // The last line is the trailer, whatever it looks like: a column may have its name.
+    const trailer = last === null ? null : trailerIn(last);
+    if (trailer === null) throw new OslError(null, null);
+    if (trailer.problem !== undefined) throw new OslError(trailer.problem.status, trailer.problem);
+    return trailer;
+  }
+
+  /** Any operation, by its `operationId`. @throws OslError */
+  async call<K extends Name>(operation: K, sent: Sent<K> = {}): Promise<Operations[K]['answer']> {
+    const response = await this.send(operation, sent);
+    try {
+      return (await response.json()) as Operations[K]['answer']; // as the document says
+    } catch {
+      throw new OslError(null, null);
+    }
+  }
+
+  /** The same, before its body is read: for an Arrow stream, `accept: 'application/vnd.apache.arrow.stream'`. */
+  async send<K extends Name>(operation: K, sent: Sent<K> = {}): Promise<Response> {
+    const { method, path, token } = OPERATIONS[operation];
+    const query = new URLSearchParams({ ...sent.parameters }).toString();
+    const headers = new Headers({ accept: sent.accept ?? 'application/json' });
+    if (token) headers.set('authorization', `Bearer ${await this.#token()}`);
+    if (sent.body !== undefined) headers.set('content-type', 'application/json');
+    const url = `${this.#options.url.replace(/\/+$/, '')}${path}${query === '' ? '' : `?${query}`}`;
+    const response = await (this.#options.fetch ?? fetch)(url, {
+      method,
+      headers,
+      redirect: 'error', // the token is for this server only
+      ...(sent.body === undefined ? {} : { body: JSON.stringify(sent.body) }),
+      ...signalOf(sent.signal),
+    });
+    if (response.ok) return response;
+    throw new OslError(response.status, await problemIn(response), response.headers.get('retry-after'));
+  }
+
+  async #token(): Promise<string> {
+    const { token } = this.#options;
+    return typeof token === 'string' ? token : token();
+  }
+}
+
+function signalOf(signal: AbortSignal | undefined): { readonly signal?: AbortSignal } {
+  return signal === undefined ? {} : { signal };
+}
+
+async function problemIn(response: Response): Promise<Problem | null> {
+  try {
+    const value: unknown = await response.json();
+    const isProblem = typeof value === 'object' && value !== null && 'code' in value && 'detail' in value;
+    return isProblem ? (value as Problem) : null; // as the gateway writes it
+  } catch {
+    return null;
+  }
+}
+
+function trailerIn(line: string): (Trailer & { readonly problem?: Problem }) | null {
+  try {
+    return JSON.parse(line).trailer ?? null;
+  } catch {
+    return null;
+  }
+}
+
+async function* linesOf(response: Response): AsyncGenerator<string> {
+  const reader = response.body?.getReader();
+  if (reader === undefined) return;
+  const decoder = new TextDecoder();
+  let rest = '';
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch(() => {
+        throw new OslError(null, null);
+      });
+      if (done) break;
+      const lines = (rest + decoder.decode(value, { stream: true })).split('\n');
+      rest = lines.pop() ?? '';
+      yield* lines;
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined); // a reader that leaves ends the question
+  }
+  if (rest !== '') yield rest;
+}

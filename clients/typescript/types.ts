@@ -1,0 +1,650 @@
+// Written by `npm run client` from GET /openapi.json. Do not edit: the next run writes it anew.
+
+/** An error (RFC 9457). */
+export interface Problem {
+  /** `urn:osl:error:<code>` */
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly code: string;
+  readonly sqlstate: string;
+  readonly detail: string;
+  readonly hint: string | null;
+  readonly position: null | {
+    readonly offset: number;
+    readonly line: number;
+    readonly column: number;
+  };
+  /** The call in the audit log. */
+  readonly request_id: string;
+}
+
+/** Exactly one of three shapes; a body that mixes them is E0513. */
+export type Query = {
+  /** One SELECT in OSL-SQL. */
+  readonly osql: string;
+  /** Values of `$1 …`. Numbers that JSON does not carry exactly are sent as strings. */
+  readonly parameters?: readonly (string | number | boolean | null)[];
+  /** Validate and plan only; no rows. */
+  readonly explain?: boolean;
+  readonly sql?: never;
+  readonly metrics?: never;
+  readonly group_by?: never;
+  readonly groupBy?: never;
+  readonly where?: never;
+  readonly order_by?: never;
+  readonly orderBy?: never;
+  readonly limit?: never;
+  readonly time_constraint?: never;
+  readonly grain?: never;
+  readonly timeGranularity?: never;
+} | {
+  /** One SELECT over the tables that the manifest allows. */
+  readonly sql: string;
+  /** Values of `$1 …`. Numbers that JSON does not carry exactly are sent as strings. */
+  readonly parameters?: readonly (string | number | boolean | null)[];
+  /** Validate and plan only; no rows. */
+  readonly explain?: boolean;
+  readonly osql?: never;
+  readonly metrics?: never;
+  readonly group_by?: never;
+  readonly groupBy?: never;
+  readonly where?: never;
+  readonly order_by?: never;
+  readonly orderBy?: never;
+  readonly limit?: never;
+  readonly time_constraint?: never;
+  readonly grain?: never;
+  readonly timeGranularity?: never;
+} | {
+  readonly metrics: readonly (string | {
+    readonly name: string;
+    readonly alias?: string | null;
+  })[];
+  readonly group_by?: readonly (string | {
+    /** `entity__column`, an entity, `metric_time` or `relationship__column`, each with `__grain` or without. */
+    readonly name: string;
+    readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
+    readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
+  })[];
+  readonly groupBy?: readonly (string | {
+    /** `entity__column`, an entity, `metric_time` or `relationship__column`, each with `__grain` or without. */
+    readonly name: string;
+    readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
+    readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
+  })[];
+  readonly where?: string | {
+    readonly sql: string;
+  } | readonly (string | {
+    readonly sql: string;
+  })[];
+  readonly order_by?: readonly (string | {
+    /** `entity__column`, an entity, `metric_time` or `relationship__column`, each with `__grain` or without. */
+    readonly name: string;
+    readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
+    readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
+    readonly descending?: boolean;
+  })[];
+  readonly orderBy?: readonly (string | {
+    /** `entity__column`, an entity, `metric_time` or `relationship__column`, each with `__grain` or without. */
+    readonly name: string;
+    readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
+    readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
+    readonly descending?: boolean;
+  })[];
+  readonly limit?: number;
+  /** Both included. */
+  readonly time_constraint?: {
+    /** A day, or an ISO 8601 time; UTC where it has no offset. */
+    readonly start?: string | null;
+    /** A day, or an ISO 8601 time; UTC where it has no offset. */
+    readonly end?: string | null;
+  };
+  readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
+  readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
+  /** Validate and plan only; no rows. */
+  readonly explain?: boolean;
+  readonly osql?: never;
+  readonly parameters?: never;
+  readonly sql?: never;
+};
+
+/** Rows. */
+export interface Answer {
+  /** The call in the audit log. */
+  readonly request_id: string;
+  readonly form: "structured" | "retrieve" | "traverse" | "joint" | "cross_modal" | "sql" | "metrics";
+  readonly columns: readonly ({
+    readonly name: string;
+    /** A type of the model, such as `int4` or `text[]`. */
+    readonly type: string;
+    /** The column of an entity that it is, unchanged. */
+    readonly source: string | null;
+    /** Masked for this caller, in some rows at least. */
+    readonly redacted: boolean;
+  })[];
+  readonly rows: readonly (Readonly<Record<string, unknown>>)[];
+  readonly row_count: number;
+  /** A cap held rows back. */
+  readonly truncated: boolean;
+  readonly redacted_columns: readonly string[];
+  readonly redacted_fields: readonly string[];
+  /** Aggregates over columns that are masked in some rows. */
+  readonly partial_columns?: readonly string[];
+  /** Passages for which a decoder failed. */
+  readonly errors?: readonly ({
+    readonly chunk_id: string;
+    readonly reason: string;
+  })[];
+  readonly versions: {
+    readonly manifest: string;
+    readonly policy: string;
+  };
+}
+
+/** A plan; nothing was run. */
+export interface Plan {
+  /** The call in the audit log. */
+  readonly request_id: string;
+  readonly form: "structured" | "retrieve" | "traverse" | "joint" | "cross_modal" | "sql" | "metrics";
+  readonly plan: {
+    readonly step: string;
+    readonly detail: Readonly<Record<string, unknown>>;
+    readonly inputs: readonly (Readonly<Record<string, unknown>>)[];
+  };
+  /** Full names of what would be read. */
+  readonly objects: readonly string[];
+  /** Opaque ids of the grants that decide. */
+  readonly grants: readonly string[];
+  readonly columns: readonly ({
+    readonly name: string;
+    /** A type of the model, such as `int4` or `text[]`. */
+    readonly type: string;
+    /** The column of an entity that it is, unchanged. */
+    readonly source: string | null;
+    /** Masked for this caller, in some rows at least. */
+    readonly redacted: boolean;
+  })[];
+  /** What the database would get; for admins. */
+  readonly sql?: string;
+  readonly versions: {
+    readonly manifest: string;
+    readonly policy: string;
+  };
+}
+
+export interface SampleRequest {
+  readonly kind: "table" | "facet";
+  readonly name: string;
+  /** Default: 8 rows, 5 chunks. */
+  readonly limit?: number;
+}
+
+export interface Sample {
+  /** The call in the audit log. */
+  readonly request_id: string;
+  readonly kind: "table" | "facet";
+  readonly name: string;
+  readonly rows: readonly (Readonly<Record<string, unknown>>)[];
+  readonly redacted_columns: readonly string[];
+  readonly redacted_fields: readonly string[];
+}
+
+export interface Schema {
+  /** Of what is shown: unchanged while that is. */
+  readonly version: string;
+  readonly etag: string;
+  readonly entities: readonly ({
+    readonly name: string;
+    readonly description: string | null;
+    readonly fqn: string;
+    readonly composition: "structured" | "structured+content" | "content";
+    readonly primary_key: readonly string[];
+    /** The columns that joins may use. */
+    readonly sealed_keys: readonly string[];
+    readonly columns: readonly ({
+      readonly name: string;
+      readonly type: string;
+      readonly description: string | null;
+      readonly nullable: boolean;
+      /** In which rows the caller sees a mask. */
+      readonly masked: "none" | "some" | "all";
+      /** Whether rows show it, or aggregates only may use it. */
+      readonly use: "rows" | "aggregates";
+      readonly synonyms: readonly string[];
+      /** In the full view only. */
+      readonly sensitivity?: string | null;
+    })[];
+    /** Taken from its text; selected by key. */
+    readonly derived: readonly ({
+      readonly name: string;
+      readonly description: string | null;
+      readonly type: string;
+      readonly facet: string;
+      readonly synonyms: readonly string[];
+    })[];
+    /** For columns of `aggregates`. */
+    readonly minimum_group_size: number | null;
+    readonly facets: readonly string[];
+    readonly metrics: readonly string[];
+    readonly synonyms: readonly string[];
+    /** Questions that this caller can send. */
+    readonly examples: readonly string[];
+  })[];
+  readonly facets: readonly ({
+    readonly name: string;
+    readonly description: string | null;
+    readonly fqn: string;
+    readonly entity: string;
+    readonly entity_key: string;
+    readonly embedding_model: string;
+    readonly max_top_k: number;
+    readonly columns: readonly ({
+      readonly name: string;
+      readonly type: string;
+      readonly description: string | null;
+      readonly nullable: boolean;
+      /** In which rows the caller sees a mask. */
+      readonly masked: "none" | "some" | "all";
+      /** Whether rows show it, or aggregates only may use it. */
+      readonly use: "rows" | "aggregates";
+      readonly synonyms: readonly string[];
+      /** In the full view only. */
+      readonly sensitivity?: string | null;
+    })[];
+    /** Columns that WHERE and joins may use. */
+    readonly indexed: readonly string[];
+    readonly synonyms: readonly string[];
+    /** Questions that this caller can send. */
+    readonly examples: readonly string[];
+  })[];
+  readonly metrics: readonly ({
+    readonly name: string;
+    readonly description: string | null;
+    readonly fqn: string;
+    /** Null where it takes rows of several. */
+    readonly entity: string | null;
+    readonly kind: "simple" | "ratio" | "derived" | "cumulative";
+    readonly type: string;
+    /** Whether MEASURE over its entity has it; a metrics body has them all. */
+    readonly measurable: boolean;
+    readonly synonyms: readonly string[];
+    /** Questions that this caller can send. */
+    readonly examples: readonly string[];
+  })[];
+  readonly relationships: readonly ({
+    readonly name: string;
+    readonly description: string | null;
+    readonly kind: "many_to_one" | "one_to_one" | "many_to_many";
+    readonly from: {
+      readonly entity: string;
+      readonly columns: readonly string[];
+    };
+    readonly to: {
+      readonly entity: string;
+      readonly columns: readonly string[];
+    };
+    readonly bridge: null | {
+      readonly name: string;
+      readonly columns: readonly ({
+        readonly name: string;
+        readonly type: string;
+        readonly description: string | null;
+        readonly nullable: boolean;
+        /** In which rows the caller sees a mask. */
+        readonly masked: "none" | "some" | "all";
+        /** Whether rows show it, or aggregates only may use it. */
+        readonly use: "rows" | "aggregates";
+        readonly synonyms: readonly string[];
+        /** In the full view only. */
+        readonly sensitivity?: string | null;
+      })[];
+    };
+    readonly examples: readonly string[];
+  })[];
+  readonly functions: readonly ({
+    readonly name: string;
+    readonly kind: string;
+    readonly signatures: readonly string[];
+  })[];
+  readonly operators: readonly ({
+    readonly name: string;
+    readonly class: string;
+    readonly signatures: readonly string[];
+    readonly available: boolean;
+  })[];
+  readonly forms: readonly ({
+    readonly name: "structured" | "retrieve" | "traverse" | "joint" | "cross_modal";
+    readonly shape: string;
+    readonly rules: readonly string[];
+    readonly examples: readonly string[];
+  })[];
+}
+
+export interface DomainMap {
+  readonly nodes: readonly ({
+    /** `entity:<Name>` or `metric:<name>` */
+    readonly id: string;
+    readonly kind: "entity" | "metric" | "candidate";
+    readonly name: string;
+    readonly plane: "mixed" | "structured";
+    readonly state: string;
+    readonly composition: string | null;
+    readonly description: string | null;
+    readonly attributes: readonly ({
+      readonly name: string;
+      readonly role: "pk" | "column" | "derived" | "metric";
+      readonly type: string | null;
+      readonly description: string | null;
+    })[];
+    /** Of an entity: `pk`, `model`, `legs`. */
+    readonly meta: Readonly<Record<string, unknown>>;
+  })[];
+  readonly edges: readonly ({
+    /** `<bridge>~<a>:<b>` */
+    readonly id: string;
+    readonly source: string;
+    readonly target: string;
+    /** Through a bridge, or along a foreign key. */
+    readonly kind: "nn" | "n1" | "11";
+    readonly label: string;
+    readonly declared: boolean;
+    readonly source_attr: string;
+    readonly target_attr: string;
+  })[];
+  readonly bridges: readonly string[];
+}
+
+export interface Resolution {
+  readonly term: string;
+  /** Best first, at most 20. */
+  readonly matches: readonly ({
+    readonly fqn: string;
+    readonly kind: "entity" | "column" | "derived" | "metric" | "facet" | "bridge";
+    readonly score: number;
+    readonly via: "name" | "lexicon" | "description";
+  })[];
+}
+
+export interface Candidates {
+  /** The call in the audit log. */
+  readonly request_id: string;
+  readonly candidates: readonly ({
+    /** `connector.schema.table` */
+    readonly id: string;
+    readonly connector: string;
+    readonly schema: string;
+    readonly table: string;
+    readonly kind: "table" | "view" | "materialized_view" | "foreign_table";
+    readonly comment: string | null;
+    /** A bridge links two and says no more; an association says more of each link. */
+    readonly proposal: "entity" | "bridge" | "association";
+    /** Free in the manifest. */
+    readonly name: string;
+    readonly columns: readonly ({
+      readonly name: string;
+      readonly upstream_type: string;
+      /** Null where the model has no such type. */
+      readonly type: string | null;
+      readonly nullable: boolean;
+      readonly comment: string | null;
+    })[];
+    /** Empty where none is declared. */
+    readonly key: readonly string[];
+    readonly unique_keys: readonly (readonly string[])[];
+    readonly foreign_keys: readonly ({
+      readonly name: string;
+      readonly columns: readonly string[];
+      readonly references: {
+        readonly schema: string;
+        readonly table: string;
+        readonly columns: readonly string[];
+        /** The entity that rests on it. */
+        readonly entity: string | null;
+      };
+    })[];
+    /** The planner's. */
+    readonly row_estimate: number | null;
+    readonly confidence: number;
+    readonly evidence: readonly string[];
+  })[];
+  /** Connectors that could not be read. */
+  readonly unread: readonly ({
+    readonly connector: string;
+    readonly reason: string;
+  })[];
+  /** Some database has more relations than are read. */
+  readonly truncated: boolean;
+}
+
+/** One of three. */
+export type SuggestRequest = {
+  /** `connector.schema.table` */
+  readonly candidate: string;
+  readonly table?: never;
+  readonly term?: never;
+} | {
+  /** `connector.schema.table` */
+  readonly table: string;
+  readonly candidate?: never;
+  readonly term?: never;
+} | {
+  /** A business word. */
+  readonly term: string;
+  readonly candidate?: never;
+  readonly table?: never;
+};
+
+export interface Suggestion {
+  /** The call in the audit log. */
+  readonly request_id: string;
+  readonly fragment: {
+    readonly yaml: string;
+    readonly json: Readonly<Record<string, unknown>>;
+  };
+  /** What stands against the draft as it is. */
+  readonly diagnostics: readonly ({
+    /** M… of a manifest, P… of a policy. */
+    readonly code: string;
+    readonly severity: "error" | "warning";
+    readonly document: "manifest" | "policy";
+    /** JSON Pointer. */
+    readonly path: string;
+    readonly range: null | {
+      readonly start: {
+        readonly line: number;
+        readonly column: number;
+      };
+      readonly end: {
+        readonly line: number;
+        readonly column: number;
+      };
+    };
+    readonly message: string;
+    readonly hint: string | null;
+  })[];
+  /** What a person has to know or decide. */
+  readonly notes: readonly string[];
+  /** What was served when this was judged. */
+  readonly versions: {
+    readonly manifest: string;
+    readonly policy: string;
+  };
+}
+
+/** Members of a manifest, which replace those of their names; or all of one. */
+export type ValidateRequest = {
+  /** YAML text, or JSON. */
+  readonly fragment: string | Readonly<Record<string, unknown>>;
+  readonly manifest?: never;
+} | {
+  /** YAML text, or JSON. */
+  readonly manifest: string | Readonly<Record<string, unknown>>;
+  readonly fragment?: never;
+};
+
+export interface Judgement {
+  /** The call in the audit log. */
+  readonly request_id: string;
+  /** It could be served. */
+  readonly ok: boolean;
+  readonly diagnostics: readonly ({
+    /** M… of a manifest, P… of a policy. */
+    readonly code: string;
+    readonly severity: "error" | "warning";
+    readonly document: "manifest" | "policy";
+    /** JSON Pointer. */
+    readonly path: string;
+    readonly range: null | {
+      readonly start: {
+        readonly line: number;
+        readonly column: number;
+      };
+      readonly end: {
+        readonly line: number;
+        readonly column: number;
+      };
+    };
+    readonly message: string;
+    readonly hint: string | null;
+  })[];
+  readonly diff: null | {
+    /** Of the manifest that would be served. */
+    readonly version: string;
+    readonly changes: readonly ({
+      readonly change: "added" | "removed" | "changed";
+      /** `entity`, `column`, `metric`, … */
+      readonly kind: string;
+      readonly name: string;
+      readonly what: readonly string[];
+    })[];
+    /** Who gains or loses access under the policy of now. */
+    readonly access: readonly ({
+      readonly role: string;
+      /** Whose ceiling has the role. */
+      readonly subjects: {
+        readonly count: number;
+        readonly first: readonly string[];
+      };
+      readonly changes: readonly ({
+        readonly object: string;
+        readonly effect: "gains" | "loses" | "differs";
+        readonly before: null | {
+          readonly access: "aggregates" | "masked" | "partly_masked" | "clear" | "served";
+          /** What that is upstream. */
+          readonly reads: string;
+        };
+        readonly after: null | {
+          readonly access: "aggregates" | "masked" | "partly_masked" | "clear" | "served";
+          /** What that is upstream. */
+          readonly reads: string;
+        };
+      })[];
+    })[];
+    /** Connectors change. */
+    readonly needs_restart: boolean;
+  };
+  /** What was served when this was judged. */
+  readonly versions: {
+    readonly manifest: string;
+    readonly policy: string;
+  };
+}
+
+/** What each operation takes and answers, by its `operationId`. */
+export interface Operations {
+  /** Ask a question */
+  readonly query: {
+    readonly parameters: Readonly<Record<string, never>>;
+    readonly body: Query;
+    readonly answer: Answer | Plan;
+  };
+  /** A few rows of an entity, or chunks of a facet */
+  readonly sample: {
+    readonly parameters: Readonly<Record<string, never>>;
+    readonly body: SampleRequest;
+    readonly answer: Sample;
+  };
+  /** All that is needed to write OSL-SQL */
+  readonly schema: {
+    readonly parameters: {
+      /** `true`: what the grants show. Otherwise all of it, which takes an admin role. */
+      readonly governed?: "true" | "false";
+    };
+    readonly body: undefined;
+    readonly answer: Schema;
+  };
+  /** The domain graph */
+  readonly domainMap: {
+    readonly parameters: {
+      /** `true`: what the grants show. Otherwise all of it, which takes an admin role. */
+      readonly governed?: "true" | "false";
+    };
+    readonly body: undefined;
+    readonly answer: DomainMap;
+  };
+  /** What a business word may mean */
+  readonly resolve: {
+    readonly parameters: {
+      readonly term: string;
+    };
+    readonly body: undefined;
+    readonly answer: Resolution;
+  };
+  /** What the databases hold beyond the manifest */
+  readonly candidates: {
+    readonly parameters: Readonly<Record<string, never>>;
+    readonly body: undefined;
+    readonly answer: Candidates;
+  };
+  /** A draft of a manifest fragment */
+  readonly suggest: {
+    readonly parameters: Readonly<Record<string, never>>;
+    readonly body: SuggestRequest;
+    readonly answer: Suggestion;
+  };
+  /** What a fragment or a manifest would change */
+  readonly validate: {
+    readonly parameters: Readonly<Record<string, never>>;
+    readonly body: ValidateRequest;
+    readonly answer: Judgement;
+  };
+  /** The declared conformance levels */
+  readonly conformance: {
+    readonly parameters: Readonly<Record<string, never>>;
+    readonly body: undefined;
+    readonly answer: readonly string[];
+  };
+  /** The process answers */
+  readonly health: {
+    readonly parameters: Readonly<Record<string, never>>;
+    readonly body: undefined;
+    readonly answer: {
+      readonly status: "ok";
+    };
+  };
+  /** The service can answer questions */
+  readonly ready: {
+    readonly parameters: Readonly<Record<string, never>>;
+    readonly body: undefined;
+    readonly answer: {
+      readonly status: "ready" | "not_ready";
+      readonly checks: Readonly<Record<string, unknown>>;
+    };
+  };
+}
+
+/** Where each operation is, and whether it takes a token. */
+export const OPERATIONS = {
+  query: { method: 'POST', path: '/osl/query', token: true },
+  sample: { method: 'POST', path: '/osl/sample', token: true },
+  schema: { method: 'GET', path: '/osl/schema', token: true },
+  domainMap: { method: 'GET', path: '/osl/domain-map', token: true },
+  resolve: { method: 'GET', path: '/osl/schema/resolve', token: true },
+  candidates: { method: 'GET', path: '/osl/candidates', token: true },
+  suggest: { method: 'POST', path: '/osl/suggest', token: true },
+  validate: { method: 'POST', path: '/osl/validate', token: true },
+  conformance: { method: 'GET', path: '/osl/conformance', token: true },
+  health: { method: 'GET', path: '/health', token: false },
+  ready: { method: 'GET', path: '/ready', token: false },
+} as const;
