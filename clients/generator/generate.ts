@@ -35,7 +35,7 @@ ${operations.map(({ path, method, operation }) => place(path, method, operation)
 }
 
 function signature(operation: Operation): string {
-  const query = (operation.parameters ?? []).filter((parameter) => parameter.in === 'query');
+  const query = (operation.parameters ?? []).filter(({ in: where }) => where === 'query' || where === 'path');
   const parameters = members(
     {
       properties: Object.fromEntries(
@@ -46,11 +46,13 @@ function signature(operation: Operation): string {
     2,
   );
   const body = operation.requestBody?.content['application/json']?.schema;
-  const answer = operation.responses['200']?.content?.['application/json']?.schema;
+  const answers = Object.entries(operation.responses)
+    .filter(([status]) => status.startsWith('2'))
+    .flatMap(([, { content }]) => content?.['application/json']?.schema ?? []);
   return `${comment(operation.summary, '  ')}  readonly ${keyOf(operation.operationId)}: {
     readonly parameters: ${query.length === 0 ? 'Readonly<Record<string, never>>' : parameters};
     readonly body: ${body === undefined ? 'undefined' : typeOf(body, 2)};
-    readonly answer: ${answer === undefined ? 'undefined' : typeOf(answer, 2)};
+    readonly answer: ${answers.length === 0 ? 'undefined' : typeOf({ anyOf: answers }, 2)};
   };
 `;
 }

@@ -101,11 +101,17 @@ export class OslClient {
   /** The same, before its body is read: for an Arrow stream, `accept: 'application/vnd.apache.arrow.stream'`. */
   async send<K extends Name>(operation: K, sent: Sent<K> = {}): Promise<Response> {
     const { method, path, token } = OPERATIONS[operation];
-    const query = new URLSearchParams({ ...sent.parameters }).toString();
+    const parameters = new Map<string, string>(Object.entries({ ...sent.parameters }));
+    const place = path.replace(/\{(\w+)\}/g, (_, name: string) => {
+      const value = parameters.get(name) ?? '';
+      parameters.delete(name);
+      return encodeURIComponent(value);
+    });
+    const query = new URLSearchParams([...parameters]).toString();
     const headers = new Headers({ accept: sent.accept ?? 'application/json' });
     if (token) headers.set('authorization', `Bearer ${await this.#token()}`);
     if (sent.body !== undefined) headers.set('content-type', 'application/json');
-    const url = `${this.#options.url.replace(/\/+$/, '')}${path}${query === '' ? '' : `?${query}`}`;
+    const url = `${this.#options.url.replace(/\/+$/, '')}${place}${query === '' ? '' : `?${query}`}`;
     const response = await (this.#options.fetch ?? fetch)(url, {
       method,
       headers,

@@ -165,6 +165,11 @@ export interface Plan {
     /** Masked for this caller, in some rows at least. */
     readonly redacted: boolean;
   })[];
+  /** Objects that should not be used any more. */
+  readonly deprecated?: readonly ({
+    readonly object: string;
+    readonly reason: string;
+  })[];
   /** What the database would get; for admins. */
   readonly sql?: string;
   readonly versions: {
@@ -197,6 +202,8 @@ export interface Schema {
   readonly entities: readonly ({
     readonly name: string;
     readonly description: string | null;
+    /** Why it should not be used any more; null where it may. */
+    readonly deprecated: string | null;
     readonly fqn: string;
     readonly composition: "structured" | "structured+content" | "content";
     readonly primary_key: readonly string[];
@@ -234,6 +241,8 @@ export interface Schema {
   readonly facets: readonly ({
     readonly name: string;
     readonly description: string | null;
+    /** Why it should not be used any more; null where it may. */
+    readonly deprecated: string | null;
     readonly fqn: string;
     readonly entity: string;
     readonly entity_key: string;
@@ -261,6 +270,8 @@ export interface Schema {
   readonly metrics: readonly ({
     readonly name: string;
     readonly description: string | null;
+    /** Why it should not be used any more; null where it may. */
+    readonly deprecated: string | null;
     readonly fqn: string;
     /** Null where it takes rows of several. */
     readonly entity: string | null;
@@ -275,6 +286,8 @@ export interface Schema {
   readonly relationships: readonly ({
     readonly name: string;
     readonly description: string | null;
+    /** Why it should not be used any more; null where it may. */
+    readonly deprecated: string | null;
     readonly kind: "many_to_one" | "one_to_one" | "many_to_many";
     readonly from: {
       readonly entity: string;
@@ -328,7 +341,7 @@ export interface DomainMap {
     readonly kind: "entity" | "metric" | "candidate";
     readonly name: string;
     readonly plane: "mixed" | "structured";
-    readonly state: string;
+    readonly state: "existing" | "deprecated" | "discovered";
     readonly composition: string | null;
     readonly description: string | null;
     readonly attributes: readonly ({
@@ -472,15 +485,22 @@ export interface Suggestion {
   };
 }
 
-/** Members of a manifest, which replace those of their names; or all of one. */
+/** Members of a manifest, which replace those of their names; or all of one; or a draft. */
 export type ValidateRequest = {
   /** YAML text, or JSON. */
   readonly fragment: string | Readonly<Record<string, unknown>>;
   readonly manifest?: never;
+  readonly draft?: never;
 } | {
   /** YAML text, or JSON. */
   readonly manifest: string | Readonly<Record<string, unknown>>;
   readonly fragment?: never;
+  readonly draft?: never;
+} | {
+  /** Its id. */
+  readonly draft: string;
+  readonly fragment?: never;
+  readonly manifest?: never;
 };
 
 export interface Judgement {
@@ -551,6 +571,314 @@ export interface Judgement {
   };
 }
 
+/** One change. All but drafts need the version that they were made for. */
+export type ObjectsRequest = {
+  /** Members of a manifest: YAML text, or JSON. */
+  readonly fragment: string | Readonly<Record<string, unknown>>;
+  /** `draft`: keep it only. Default: published. */
+  readonly state?: "draft" | "published";
+  /** The manifest version that the change was made for: `versions.manifest` of `/osl/validate`. Or `If-Match`. */
+  readonly base_version?: string;
+  readonly draft?: never;
+  readonly deprecate?: never;
+  readonly withdraw?: never;
+  readonly rollback?: never;
+  readonly discard?: never;
+} | {
+  /** A draft that was validated. */
+  readonly draft: string;
+  /** The manifest version that the change was made for: `versions.manifest` of `/osl/validate`. Or `If-Match`. */
+  readonly base_version?: string;
+  readonly fragment?: never;
+  readonly state?: never;
+  readonly deprecate?: never;
+  readonly withdraw?: never;
+  readonly rollback?: never;
+  readonly discard?: never;
+} | {
+  /** Objects by name, with the reason of each. */
+  readonly deprecate: Readonly<Record<string, unknown>>;
+  /** The manifest version that the change was made for: `versions.manifest` of `/osl/validate`. Or `If-Match`. */
+  readonly base_version?: string;
+  readonly fragment?: never;
+  readonly state?: never;
+  readonly draft?: never;
+  readonly withdraw?: never;
+  readonly rollback?: never;
+  readonly discard?: never;
+} | {
+  readonly withdraw: readonly string[];
+  /** The manifest version that the change was made for: `versions.manifest` of `/osl/validate`. Or `If-Match`. */
+  readonly base_version?: string;
+  readonly fragment?: never;
+  readonly state?: never;
+  readonly draft?: never;
+  readonly deprecate?: never;
+  readonly rollback?: never;
+  readonly discard?: never;
+} | {
+  /** A version, by number or id; 0 is the manifest file alone. */
+  readonly rollback: number | string;
+  /** The manifest version that the change was made for: `versions.manifest` of `/osl/validate`. Or `If-Match`. */
+  readonly base_version?: string;
+  readonly fragment?: never;
+  readonly state?: never;
+  readonly draft?: never;
+  readonly deprecate?: never;
+  readonly withdraw?: never;
+  readonly discard?: never;
+} | {
+  /** A draft. */
+  readonly discard: string;
+  readonly fragment?: never;
+  readonly state?: never;
+  readonly base_version?: never;
+  readonly draft?: never;
+  readonly deprecate?: never;
+  readonly withdraw?: never;
+  readonly rollback?: never;
+};
+
+export type Publication = {
+  /** The call in the audit log. */
+  readonly request_id: string;
+  readonly state: "published";
+  /** False where all of it was published already; then there is no new version. */
+  readonly changed: boolean;
+  readonly version: null | {
+    /** SHA-256 of its file. */
+    readonly id: string;
+    /** From 1. */
+    readonly number: number;
+    /** The version before it. */
+    readonly parent: string | null;
+    /** RFC 3339. */
+    readonly at: string;
+    readonly author: {
+      readonly subject: string;
+      readonly chain: readonly string[];
+    };
+    readonly request_id: string;
+    readonly action: "publish" | "deprecate" | "withdraw" | "rollback";
+    /** The draft that it was made of. */
+    readonly draft: string | null;
+    /** Of a rollback: the number that it restores. */
+    readonly restores: number | null;
+    /** Of the manifest file alone. */
+    readonly base: string;
+    /** Of the manifest that served with it. */
+    readonly manifest: string;
+    readonly policy: string;
+  };
+  readonly diff: {
+    /** Of the manifest that would be served. */
+    readonly version: string;
+    readonly changes: readonly ({
+      readonly change: "added" | "removed" | "changed";
+      /** `entity`, `column`, `metric`, … */
+      readonly kind: string;
+      readonly name: string;
+      readonly what: readonly string[];
+    })[];
+    /** Who gains or loses access under the policy of now. */
+    readonly access: readonly ({
+      readonly role: string;
+      /** Whose ceiling has the role. */
+      readonly subjects: {
+        readonly count: number;
+        readonly first: readonly string[];
+      };
+      readonly changes: readonly ({
+        readonly object: string;
+        readonly effect: "gains" | "loses" | "differs";
+        readonly before: null | {
+          readonly access: "aggregates" | "masked" | "partly_masked" | "clear" | "served";
+          /** What that is upstream. */
+          readonly reads: string;
+        };
+        readonly after: null | {
+          readonly access: "aggregates" | "masked" | "partly_masked" | "clear" | "served";
+          /** What that is upstream. */
+          readonly reads: string;
+        };
+      })[];
+    })[];
+    /** Connectors change. */
+    readonly needs_restart: boolean;
+  };
+  /** What an author should know: objects that nobody has a grant on. */
+  readonly notes: readonly string[];
+  /** What was served when this was judged. */
+  readonly versions: {
+    readonly manifest: string;
+    readonly policy: string;
+  };
+} | {
+  /** The call in the audit log. */
+  readonly request_id: string;
+  readonly state: "draft" | "validated" | "published" | "discarded";
+  readonly draft: {
+    /** Of its text. */
+    readonly id: string;
+    readonly at: string;
+    readonly author: {
+      readonly subject: string;
+      readonly chain: readonly string[];
+    };
+    readonly state: "draft" | "validated" | "published";
+    readonly validated: null | {
+      readonly at: string;
+      readonly by: string;
+      readonly manifest: string;
+      readonly policy: string;
+    };
+    /** The version that was made of it. */
+    readonly published_as: string | null;
+  };
+};
+
+export interface Publications {
+  /** The call in the audit log. */
+  readonly request_id: string;
+  /** Of the manifest that is served; the ETag too. */
+  readonly version: string;
+  /** Of the manifest file alone. */
+  readonly base: string;
+  readonly objects: readonly ({
+    /** `section.name`, as in a manifest. */
+    readonly name: string;
+    readonly state: "published" | "deprecated";
+    /** It stands in the place of what the manifest file declares. */
+    readonly over_file: boolean;
+  })[];
+  /** Newest first, at most 200. */
+  readonly history: readonly ({
+    /** SHA-256 of its file. */
+    readonly id: string;
+    /** From 1. */
+    readonly number: number;
+    /** The version before it. */
+    readonly parent: string | null;
+    /** RFC 3339. */
+    readonly at: string;
+    readonly author: {
+      readonly subject: string;
+      readonly chain: readonly string[];
+    };
+    readonly request_id: string;
+    readonly action: "publish" | "deprecate" | "withdraw" | "rollback";
+    /** The draft that it was made of. */
+    readonly draft: string | null;
+    /** Of a rollback: the number that it restores. */
+    readonly restores: number | null;
+    /** Of the manifest file alone. */
+    readonly base: string;
+    /** Of the manifest that served with it. */
+    readonly manifest: string;
+    readonly policy: string;
+  })[];
+  readonly drafts: readonly ({
+    /** Of its text. */
+    readonly id: string;
+    readonly at: string;
+    readonly author: {
+      readonly subject: string;
+      readonly chain: readonly string[];
+    };
+    readonly state: "draft" | "validated" | "published";
+    readonly validated: null | {
+      readonly at: string;
+      readonly by: string;
+      readonly manifest: string;
+      readonly policy: string;
+    };
+    /** The version that was made of it. */
+    readonly published_as: string | null;
+  })[];
+  /** There are older versions. */
+  readonly truncated: boolean;
+}
+
+/** A version with its `objects`, `changes` and `access`; or a draft with its `text`. */
+export type Published = {
+  /** The call in the audit log. */
+  readonly request_id: string;
+  readonly kind: "version";
+  readonly version: {
+    /** SHA-256 of its file. */
+    readonly id: string;
+    /** From 1. */
+    readonly number: number;
+    /** The version before it. */
+    readonly parent: string | null;
+    /** RFC 3339. */
+    readonly at: string;
+    readonly author: {
+      readonly subject: string;
+      readonly chain: readonly string[];
+    };
+    readonly request_id: string;
+    readonly action: "publish" | "deprecate" | "withdraw" | "rollback";
+    /** The draft that it was made of. */
+    readonly draft: string | null;
+    /** Of a rollback: the number that it restores. */
+    readonly restores: number | null;
+    /** Of the manifest file alone. */
+    readonly base: string;
+    /** Of the manifest that served with it. */
+    readonly manifest: string;
+    readonly policy: string;
+  };
+} | {
+  /** The call in the audit log. */
+  readonly request_id: string;
+  readonly kind: "draft";
+  readonly draft: {
+    /** Of its text. */
+    readonly id: string;
+    readonly at: string;
+    readonly author: {
+      readonly subject: string;
+      readonly chain: readonly string[];
+    };
+    readonly state: "draft" | "validated" | "published";
+    readonly validated: null | {
+      readonly at: string;
+      readonly by: string;
+      readonly manifest: string;
+      readonly policy: string;
+    };
+    /** The version that was made of it. */
+    readonly published_as: string | null;
+  };
+};
+
+/** A problem, with what is wrong. */
+export interface Unservable {
+  readonly code: string;
+  readonly detail: string;
+  readonly diagnostics: readonly ({
+    /** M… of a manifest, P… of a policy. */
+    readonly code: string;
+    readonly severity: "error" | "warning";
+    readonly document: "manifest" | "policy";
+    /** JSON Pointer. */
+    readonly path: string;
+    readonly range: null | {
+      readonly start: {
+        readonly line: number;
+        readonly column: number;
+      };
+      readonly end: {
+        readonly line: number;
+        readonly column: number;
+      };
+    };
+    readonly message: string;
+    readonly hint: string | null;
+  })[];
+}
+
 /** What each operation takes and answers, by its `operationId`. */
 export interface Operations {
   /** Ask a question */
@@ -609,6 +937,27 @@ export interface Operations {
     readonly body: ValidateRequest;
     readonly answer: Judgement;
   };
+  /** Publish, deprecate, withdraw or roll back */
+  readonly publish: {
+    readonly parameters: Readonly<Record<string, never>>;
+    readonly body: ObjectsRequest;
+    readonly answer: Publication;
+  };
+  /** What is published, its history, and drafts */
+  readonly publications: {
+    readonly parameters: Readonly<Record<string, never>>;
+    readonly body: undefined;
+    readonly answer: Publications;
+  };
+  /** One version, or one draft */
+  readonly publication: {
+    readonly parameters: {
+      /** Number or id of a version, or id of a draft. */
+      readonly id: string;
+    };
+    readonly body: undefined;
+    readonly answer: Published;
+  };
   /** The declared conformance levels */
   readonly conformance: {
     readonly parameters: Readonly<Record<string, never>>;
@@ -644,6 +993,9 @@ export const OPERATIONS = {
   candidates: { method: 'GET', path: '/osl/candidates', token: true },
   suggest: { method: 'POST', path: '/osl/suggest', token: true },
   validate: { method: 'POST', path: '/osl/validate', token: true },
+  publish: { method: 'POST', path: '/osl/objects', token: true },
+  publications: { method: 'GET', path: '/osl/objects', token: true },
+  publication: { method: 'GET', path: '/osl/objects/{id}', token: true },
   conformance: { method: 'GET', path: '/osl/conformance', token: true },
   health: { method: 'GET', path: '/health', token: false },
   ready: { method: 'GET', path: '/ready', token: false },

@@ -73,6 +73,16 @@ test('the client in TypeScript', async (t) => {
     t.strictSame(await osl.call('health'), { status: 'ok' });
     const found = await clientOf(rest, 'user:root').call('candidates');
     t.type(found.candidates, Array);
+    const urls: string[] = [];
+    const seeing = clientOf(rest, 'user:root', {
+      fetch: (input, init) => {
+        urls.push(String(input));
+        return fetch(input, init);
+      },
+    });
+    const lost = await thrown(seeing.call('publication', { parameters: { id: 'no/such one' } }));
+    t.match(lost, { status: 404, problem: { code: 'E4040' } });
+    t.strictSame(urls, [`http://127.0.0.1:${rest.port}/osl/objects/no%2Fsuch%20one`]);
   });
 
   await t.test('throws what was refused, as a problem', async (t) => {

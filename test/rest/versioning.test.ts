@@ -42,8 +42,11 @@ test('versions of the API', async (t) => {
       t.match(reply.json(), { status: 400, code: 'E0511', detail: /since_1_7/ }, `${method} ${path}`);
       const [record] = await rest.test.records(reply.requestId);
       t.match(record, { decision: 'error', code: 'E0511', subject: 'user:root' });
-      if (BODIES[path] !== undefined || method === 'GET')
-        t.equal((await sent(path, method, needed, body)).status, 200, `${path} without it`);
+      const clean = await sent(path, method, needed, body);
+      // What such a path leads to is not there; without a body that it takes, a request is refused for that.
+      if (path.includes('{')) t.equal(clean.status, 404, path);
+      else if (BODIES[path] !== undefined || method === 'GET')
+        t.equal(clean.status, 200, `${path} without it`);
     }
   });
 
