@@ -400,6 +400,8 @@ export interface Candidates {
       /** Null where the model has no such type. */
       readonly type: string | null;
       readonly nullable: boolean;
+      /** The role that governed statements run as may read it. */
+      readonly readable: boolean;
       readonly comment: string | null;
     })[];
     /** Empty where none is declared. */
