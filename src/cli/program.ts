@@ -5,6 +5,7 @@ import { addDiff } from './commands/diff.js';
 import { addDiscover } from './commands/discover.js';
 import { addErrors } from './commands/errors.js';
 import { addExplain } from './commands/explain.js';
+import { addImport } from './commands/import.js';
 import { addIndex } from './commands/index-content.js';
 import { addInit } from './commands/init.js';
 import { addMap } from './commands/map.js';
@@ -54,6 +55,7 @@ export function program(): Command {
   addValidate(root);
   addDiff(root);
   addDiscover(root);
+  addImport(root);
   addIndex(root);
   addAudit(root);
   addErrors(root);

@@ -3,4 +3,5 @@ export { type Candidate, type CandidateColumn, candidateFor, candidatesIn, table
 export { type Draft, draftOf, isExposable, LABELS } from './draft.js';
 export { nameFrom } from './names.js';
 export { MAX_RELATIONS, readUpstream } from './read.js';
+export { modelType } from './types.js';
 export type { UpstreamRelation, UpstreamSchema } from './upstream.js';

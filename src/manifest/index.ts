@@ -1,7 +1,8 @@
 export type { ManifestCode } from './codes.js';
 export { CODES } from './codes.js';
 export { RESERVED } from './compile/columns.js';
-export type { Diagnostic, Path, Position, Problem, Range, Severity } from './diagnostic.js';
+export { compileManifest } from './compile/compile.js';
+export type { Diagnostic, Path, PathStep, Position, Problem, Range, Severity } from './diagnostic.js';
 export { formatDiagnostics, ManifestProblems, pointer } from './diagnostic.js';
 export type { Composition, ManifestDocument } from './document.js';
 export type { FragmentDocument } from './fragment.js';
@@ -48,4 +49,4 @@ export {
 export { OutsidePublishing } from './publishable.js';
 export { MANIFEST_SCHEMA } from './schema/manifest.js';
 export { POLICY_SCHEMA } from './schema/policy.js';
-export { readText as readManifestText } from './source.js';
+export { parseSource, raise, readText as readManifestText, type YamlSource } from './source.js';

@@ -1,0 +1,212 @@
+import { windowNamed } from 'osl-compiler';
+import type { Draft, MetricDocument } from '../draft.js';
+import { type Part, report, shown } from '../source.js';
+import { divides, fit, hasAggregate, NoFit, nameOf } from '../sql/expression.js';
+import { identifier } from '../sql/identifier.js';
+import { print } from '../sql/print.js';
+import { isHidden, textOf } from './read.js';
+import { type Cube, type CubeScope, type CubeSql, columnSql, parseCubeSql, referenceOf } from './sql.js';
+
+/** What measures become, and from what. */
+export interface MeasureContext {
+  readonly draft: Draft;
+  readonly cubes: ReadonlyMap<string, Cube>;
+  /** By `cube.measure` in lower case: the metric's name, or null where it was lost or is being made. */
+  readonly made: Map<string, string | null>;
+  /** Names that measures of several cubes have, in lower case. */
+  readonly shared: ReadonlySet<string>;
+}
+
+/** Names that are no measure's alone: a manifest has one set of metrics. */
+export function sharedNames(cubes: Iterable<Cube>): ReadonlySet<string> {
+  const seen = new Set<string>();
+  const shared = new Set<string>();
+  for (const cube of cubes) {
+    for (const name of cube.measures.keys()) (seen.has(name) ? shared : seen).add(name);
+  }
+  return shared;
+}
+
+/** Makes the metrics of a cube; a hidden one only where another needs it. */
+export function addMeasures(cube: Cube, ctx: MeasureContext): void {
+  for (const [name, part] of cube.measures) if (!isHidden(part)) addMeasure(cube, name, part, ctx);
+}
+
+/** Reports the hidden ones that nothing was made of. */
+export function loseHidden(cube: Cube, ctx: MeasureContext): void {
+  for (const [name, part] of cube.measures) {
+    const made = ctx.made.get(key(cube, name));
+    if (made === undefined) part.loseAll(`measure \`${shown(name)}\` is hidden, and nothing is made of it`);
+    else if (isHidden(part) && made !== null)
+      part.note(
+        null,
+        'approximated',
+        `measure \`${shown(name)}\` is hidden; here whoever may read its columns may ask for it`,
+        'high',
+      );
+  }
+}
+
+export function key(cube: Cube, measure: string): string {
+  return `${cube.name}.${measure}`.toLowerCase();
+}
+
+/** The metric of a measure, made now if it was not. @throws NoFit */
+function metricOf(cubeName: string, measure: string, ctx: MeasureContext): string {
+  const cube = ctx.cubes.get(cubeName.toLowerCase());
+  const part = cube?.measures.get(measure.toLowerCase());
+  if (cube === undefined || part === undefined)
+    throw new NoFit(`\`${shown(cubeName)}.${shown(measure)}\` is no measure`);
+  const made = addMeasure(cube, measure.toLowerCase(), part, ctx);
+  if (made === null) throw new NoFit(`measure \`${shown(measure)}\` was lost, or is made of itself`);
+  return made;
+}
+
+const OF_MEASURES: Readonly<Record<string, string>> = {
+  format: 'how a value is shown is the matter of who shows it',
+  meta: 'metadata of an application has no counterpart',
+  drill_members: 'drilling down is the matter of the client',
+  drill_filters: 'drilling down is the matter of the client',
+  cumulative: 'the older `cumulative` has no counterpart',
+  aliases: 'a metric has one name',
+};
+
+function addMeasure(cube: Cube, name: string, part: Part, ctx: MeasureContext): string | null {
+  const known = ctx.made.get(key(cube, name));
+  if (known !== undefined) return known;
+  ctx.made.set(key(cube, name), null);
+  const written = part.needText('name');
+  const wanted = ctx.shared.has(name) ? `${cube.name}_${written}` : written;
+  const own = ctx.draft.named(ctx.draft.metricNames, wanted, part.place);
+  if (own === null) return null;
+  if (wanted !== written)
+    report(
+      part.place,
+      'approximated',
+      `several cubes have a measure \`${shown(written)}\`; this one is called \`${own}\``,
+    );
+  const read = fit(() => documentOf(own, cube, part, ctx));
+  if (!read.ok) {
+    part.loseAll(`measure \`${shown(written)}\` does not map: ${read.reason}`);
+    return null;
+  }
+  for (const [other, why] of Object.entries(OF_MEASURES)) part.lose(other, why);
+  ctx.draft.addMetric(own, read.value, part.place);
+  ctx.made.set(key(cube, name), own);
+  const title = part.text('title');
+  if (title !== null) ctx.draft.words([title], own, part.at('title'));
+  return own;
+}
+
+function documentOf(own: string, cube: Cube, part: Part, ctx: MeasureContext): MetricDocument {
+  for (const word of [
+    'multi_stage',
+    'group_by',
+    'reduce_by',
+    'add_group_by',
+    'time_shift',
+    'order_by',
+    'case',
+  ])
+    if (part.has(word) && part.members[word] !== false) throw new NoFit(`\`${word}\` has no counterpart`);
+  const type = part.needText('type');
+  const text = part.scalar('sql');
+  const sql = text === null ? null : parseCubeSql(text);
+  const scope: CubeScope = { cube, place: part.at('sql'), what: `measure \`${own}\`` };
+  const filters = part
+    .parts('filters')
+    .map((f) => columnSql(parseCubeSql(f.needText('sql')), { ...scope, place: f.at('sql') }));
+  const said = textOf(part, 'description');
+  const description = said === null ? {} : { description: said };
+  if (sql !== null && CALCULATED.has(type)) {
+    if (filters.length > 0)
+      throw new NoFit('a calculated measure has no filters: write them into the measures that it is made of');
+    return { ...description, ...calculated(sql, scope, part, ctx) };
+  }
+  const expression = aggregate(type, sql === null ? null : columnSql(sql, scope), part);
+  const filter =
+    filters.length === 0
+      ? {}
+      : { filter: filters.length === 1 ? (filters[0] ?? '') : filters.map((f) => `(${f})`).join(' and ') };
+  const simple: MetricDocument = { entity: cube.entity.name, expression, ...filter };
+  const window = type === 'running_total' ? {} : spanOf(part);
+  if (window === null) return { ...description, ...simple };
+  if (cube.entity.time === null) throw new NoFit('a running total needs the one time of its cube');
+  const base = ctx.draft.metricNames.take(`${own.slice(0, 55)}_base`);
+  ctx.draft.addMetric(base, simple, part.place);
+  report(part.place, 'approximated', `what \`${own}\` adds up is a metric of its own, \`${base}\``);
+  return { ...description, type: 'cumulative', metric: base, ...window };
+}
+
+const CALCULATED: ReadonlySet<string> = new Set(['number', 'string', 'boolean', 'time']);
+
+/** SQL over measures is a derived metric; SQL with aggregates of its own, a simple one. */
+function calculated(sql: CubeSql, scope: CubeScope, part: Part, ctx: MeasureContext): MetricDocument {
+  if (part.has('rolling_window'))
+    throw new NoFit('a rolling window over a calculated measure has no counterpart');
+  if (hasAggregate(sql.node)) return { entity: scope.cube.entity.name, expression: columnSql(sql, scope) };
+  const others = new Set<string>();
+  const expression = print(sql.node, {
+    column: (parts) => {
+      const reference = referenceOf(parts, sql, scope.cube.name);
+      if (reference.kind === 'column') throw new NoFit('it is made of a column, without an aggregate');
+      if (reference.cube.toLowerCase() !== scope.cube.name.toLowerCase()) others.add(reference.cube);
+      return identifier(metricOf(reference.cube, reference.member, ctx));
+    },
+  });
+  if (others.size > 0)
+    part.note(
+      'sql',
+      'approximated',
+      'measures of several cubes are each added up by themselves, before they are put together',
+    );
+  if (nameOf(sql.node) === null && divides(sql.node))
+    part.note(
+      'sql',
+      'approximated',
+      'a division gives fractions of whole numbers here, and NULL for a division by zero',
+    );
+  return { type: 'derived', expression };
+}
+
+function aggregate(type: string, value: string | null, part: Part): string {
+  if (type === 'count') return value === null ? 'count(*)' : `count(${value})`;
+  if (value === null) throw new NoFit('it has no `sql`');
+  switch (type) {
+    case 'sum':
+    case 'avg':
+    case 'min':
+    case 'max':
+      return `${type}(${value})`;
+    case 'running_total':
+      return `sum(${value})`;
+    case 'count_distinct':
+      return `count(distinct ${value})`;
+    case 'count_distinct_approx':
+      part.note('type', 'approximated', 'the count is exact here');
+      return `count(distinct ${value})`;
+    default:
+      throw new NoFit(`\`${shown(type)}\` is no type of measure`);
+  }
+}
+
+type Window = Pick<MetricDocument, 'window' | 'grain_to_date'>;
+
+/** The span of a rolling window; null where there is none. @throws NoFit */
+function spanOf(part: Part): Window | null {
+  const rolling = part.child('rolling_window');
+  if (rolling === null) return null;
+  const type = rolling.text('type') ?? 'fixed';
+  const grain =
+    type === 'to_date' ? rolling.needText('granularity') : /^(year|quarter|month)_to_date$/.exec(type)?.[1];
+  // What is no grain, the schema of the manifest refuses, and that is reported.
+  if (grain !== undefined) return { grain_to_date: grain as NonNullable<Window['grain_to_date']> };
+  if (rolling.has('leading')) throw new NoFit('a window that looks ahead has no counterpart');
+  if ((rolling.text('offset') ?? 'end') !== 'end')
+    throw new NoFit('a window from the start of a period has no counterpart');
+  const trailing = rolling.text('trailing');
+  if (trailing === null) throw new NoFit('its window says no `trailing`');
+  if (trailing === 'unbounded') return {};
+  if (windowNamed(trailing) === null) throw new NoFit(`\`${shown(trailing)}\` is no window`);
+  return { window: trailing };
+}

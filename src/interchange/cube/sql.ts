@@ -1,0 +1,117 @@
+import type { Node } from '@pgsql/types';
+import type { EntityDraft } from '../draft.js';
+import { type Part, type Place, shown } from '../source.js';
+import { markedName, markOf, mustBePlain, NoFit, nameOf, parseExpression } from '../sql/expression.js';
+import { identifier } from '../sql/identifier.js';
+import { print } from '../sql/print.js';
+
+/** SQL of a cube with its references taken out. */
+export interface CubeSql {
+  readonly node: Node;
+  readonly references: readonly string[];
+}
+
+/** What a name in the SQL of a cube means. */
+export type Reference =
+  | { readonly kind: 'column'; readonly cube: string; readonly column: string }
+  | { readonly kind: 'member'; readonly cube: string; readonly member: string };
+
+const REFERENCE = /\$?\{\s*([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)?)\s*\}/g;
+
+/**
+ * Reads SQL with references: `{CUBE}.amount`, `{CUBE.status}`, `{customers.id}`, `{revenue}`. A closed grammar:
+ * what else stands between braces is refused.
+ *
+ * @throws NoFit
+ */
+export function parseCubeSql(text: string): CubeSql {
+  mustBePlain(text);
+  if (/\{[{%#]/.test(text)) throw new NoFit('it holds a template, which is not evaluated');
+  const references: string[] = [];
+  const sql = text.replace(REFERENCE, (_, name: string) => {
+    references.push(name);
+    return markedName(references.length - 1);
+  });
+  if (/[{}]/.test(sql))
+    throw new NoFit('what stands between its braces is no reference to a cube or a member');
+  return { node: parseExpression(sql), references };
+}
+
+/** What the name `parts` in the SQL of `cube` means. @throws NoFit */
+export function referenceOf(parts: readonly string[], { references }: CubeSql, cube: string): Reference {
+  const [first = '', second, more] = parts;
+  if (more !== undefined) throw new NoFit(`\`${shown(parts.join('.'))}\` is no column of a cube`);
+  const mark = markOf(first);
+  if (mark === null) {
+    if (second === undefined) return { kind: 'column', cube, column: first };
+    if (first.toLowerCase() !== cube.toLowerCase())
+      throw new NoFit(`\`${shown(first)}\` is no cube in braces`);
+    return { kind: 'column', cube, column: second };
+  }
+  const [owner = '', member] = (references[mark] ?? '').split('.');
+  const named = owner === 'CUBE' ? cube : owner;
+  if (member !== undefined) {
+    if (second !== undefined) throw new NoFit('a member has no column');
+    return { kind: 'member', cube: named, member };
+  }
+  if (second !== undefined) return { kind: 'column', cube: named, column: second };
+  if (owner === 'CUBE') throw new NoFit('a cube by itself is no value');
+  return { kind: 'member', cube, member: owner };
+}
+
+/** The one reference that the SQL is, or null for any other expression. @throws NoFit */
+export function soleReference(sql: CubeSql, cube: string): Reference | null {
+  const name = nameOf(sql.node);
+  return name === null ? null : referenceOf(name, sql, cube);
+}
+
+/** A cube as an entity, and its members by name in lower case. */
+export interface Cube {
+  readonly name: string;
+  readonly part: Part;
+  readonly entity: EntityDraft;
+  readonly dimensions: Map<string, Dimension>;
+  readonly measures: Map<string, Part>;
+}
+
+export interface Dimension {
+  readonly name: string;
+  readonly part: Part;
+  readonly sql: CubeSql | null;
+  readonly isPublic: boolean;
+  /** The entity's column that it is; null where it is computed or hidden. */
+  column: string | null;
+}
+
+/** How the SQL of a cube is made an expression over the rows of its entity. */
+export interface CubeScope {
+  readonly cube: Cube;
+  readonly place: Place;
+  /** For messages: `measure \`revenue\``. */
+  readonly what: string;
+}
+
+/** The expression over the entity's own columns. @throws NoFit for what only a join could tell, and for measures */
+export function columnSql(sql: CubeSql, scope: CubeScope, within: readonly string[] = []): string {
+  return print(sql.node, {
+    column: (parts) => columnText(referenceOf(parts, sql, scope.cube.name), scope, within),
+  });
+}
+
+function columnText(reference: Reference, scope: CubeScope, within: readonly string[]): string {
+  const { cube, place, what } = scope;
+  if (reference.cube.toLowerCase() !== cube.name.toLowerCase())
+    throw new NoFit(`it needs cube \`${shown(reference.cube)}\`, and a metric adds up the rows of one`);
+  if (reference.kind === 'column') return identifier(cube.entity.need(reference.column, place, what).name);
+  const name = reference.member.toLowerCase();
+  const dimension = cube.dimensions.get(name);
+  if (dimension === undefined)
+    throw new NoFit(`\`${shown(reference.member)}\` is no dimension of \`${cube.name}\``);
+  if (dimension.column !== null) return identifier(dimension.column);
+  if (dimension.sql === null) throw new NoFit(`dimension \`${dimension.name}\` has no SQL`);
+  if (within.includes(name)) throw new NoFit(`dimension \`${dimension.name}\` is made of itself`);
+  if (within.length === 20)
+    throw new NoFit(`dimension \`${dimension.name}\` is made of dimensions of dimensions`);
+  const text = columnSql(dimension.sql, scope, [...within, name]);
+  return nameOf(dimension.sql.node) === null ? `(${text})` : text;
+}

@@ -1,0 +1,104 @@
+import { assemble, type Imported } from '../assemble.js';
+import { Draft } from '../draft.js';
+import type { ImportOptions } from '../options.js';
+import { PolicyDraft } from '../policy-draft.js';
+import { type SourceFile, shown } from '../source.js';
+import { fit } from '../sql/expression.js';
+import { type Measure, measuresOf, simpleMetric } from './measure.js';
+import { addMetric, type MetricContext, metricParts } from './metric.js';
+import { type DbtModel, entityOf, type ForeignKeyDraft, fromModel } from './model.js';
+import { readProject } from './read.js';
+
+/**
+ * A manifest of dbt's semantic models: `semantic_models`, `metrics` and `models` of any number of YAML files, or a
+ * `semantic_manifest.json`. Nothing is evaluated as a template.
+ *
+ * @throws ManifestProblems where a file has the wrong shape
+ */
+export function importDbt(files: readonly SourceFile[], options: ImportOptions): Imported {
+  const draft = new Draft();
+  const project = readProject(files);
+  const links: ForeignKeyDraft[] = [];
+  const models = project.semanticModels.flatMap(
+    (part) => entityOf(part, project, draft, options, links) ?? [],
+  );
+  const measures = measuresOf(models);
+  addLinks(links, models, draft);
+  addMetrics(measures, draft, metricParts(project.metrics));
+  for (const model of models) fromModel(model);
+  for (const file of files) file.check();
+  return assemble(draft, new PolicyDraft(), files, options);
+}
+
+function addMetrics(
+  measures: ReadonlyMap<string, Measure>,
+  draft: Draft,
+  parts: MetricContext['parts'],
+): void {
+  const ctx: MetricContext = { draft, measures, parts, made: new Map(), simple: new Map() };
+  for (const measure of measures.values()) addCreated(measure, ctx);
+  for (const [name, part] of parts) addMetric(name, part, ctx);
+  for (const { used, part, name, aggregate } of measures.values()) {
+    if (used) continue;
+    const why = aggregate.ok ? 'no metric is made of it' : aggregate.reason;
+    part.loseAll(`measure \`${shown(name)}\` is nothing that can be asked for: ${why}`);
+  }
+}
+
+/** `create_metric: true` makes a metric of the measure's name. */
+function addCreated(measure: Measure, ctx: MetricContext): void {
+  const { part, name } = measure;
+  const description = part.text('description');
+  const label = part.text('create_metric_display_name') ?? part.text('label');
+  if (part.flag('create_metric') !== true) {
+    if (description !== null)
+      part.note('description', 'lost', 'a measure is no metric, so nothing carries its description');
+    if (label !== null) part.note('label', 'lost', 'a measure is no metric, so nothing carries its label');
+    return;
+  }
+  if (ctx.parts.has(name)) {
+    part.note('create_metric', 'lost', `there is a metric \`${shown(name)}\` already`);
+    return;
+  }
+  const own = ctx.draft.named(ctx.draft.metricNames, name, part.place);
+  if (own === null) return;
+  const document = fit(() => simpleMetric(measure, [], description));
+  if (!document.ok) {
+    part.note('create_metric', 'lost', `metric \`${shown(name)}\` does not map: ${document.reason}`);
+    return;
+  }
+  ctx.draft.addMetric(own, document.value, part.place);
+  ctx.made.set(name, own);
+  ctx.simple.set(own, { measure, filters: [] });
+  if (label !== null) ctx.draft.words([label], own, part.place);
+}
+
+/** A foreign entity leads to the one model whose primary entity has its name. */
+function addLinks(links: readonly ForeignKeyDraft[], models: readonly DbtModel[], draft: Draft): void {
+  for (const { model, name, column, part } of links) {
+    const targets = models.filter((m) => m !== model && m.prefix.toLowerCase() === name.toLowerCase());
+    const [target, second] = targets;
+    const [key, more] = target?.entity.key ?? [];
+    const why =
+      target === undefined
+        ? `no model has \`${shown(name)}\` as its primary entity`
+        : second !== undefined
+          ? `several models have \`${shown(name)}\` as their primary entity`
+          : key === undefined || more !== undefined
+            ? `\`${target.entity.name}\` has no key of one column`
+            : null;
+    if (why !== null || target === undefined || key === undefined) {
+      part.note(null, 'lost', `the link to \`${shown(name)}\` does not map: ${why}`);
+      continue;
+    }
+    const wanted = `${model.entity.name}_${name}`;
+    const own = draft.relationshipNames.take(wanted.replace(/[^A-Za-z0-9_]/g, '_').slice(0, 60));
+    model.entity.links.add(column);
+    const document = {
+      from: `${model.entity.name}.${column}`,
+      to: `${target.entity.name}.${key}`,
+      kind: 'many_to_one' as const,
+    };
+    draft.relationships.push({ name: own, document, place: part.place });
+  }
+}

@@ -1,0 +1,267 @@
+import { type Draft, EntityDraft, type TableDraft } from '../draft.js';
+import type { ImportOptions } from '../options.js';
+import { type Part, report, shown } from '../source.js';
+import { fit, nameOf, parseExpression } from '../sql/expression.js';
+import { tableNamed } from '../tables.js';
+import { descriptionOf, type ModelInfo, type Project } from './read.js';
+import { isTemplate, modelReference } from './reference.js';
+
+/** A semantic model as an entity, and what its metrics have to know of it. */
+export interface DbtModel {
+  readonly part: Part;
+  readonly entity: EntityDraft;
+  /** Its primary entity: what stands before `__` in a name. */
+  readonly prefix: string;
+  /** Columns of its entities, by the entity's name in lower case. */
+  readonly entityColumns: Map<string, string>;
+  /** The grain of each time dimension, by its column. */
+  readonly grains: Map<string, string>;
+  /** The names of its time dimensions that are columns. */
+  readonly times: Set<string>;
+  /** Its own name of the time of its measures, or null. */
+  readonly defaultTime: string | null;
+  readonly info: ModelInfo | null;
+}
+
+/** How one model refers to another: entity `name` over a column of its own. */
+export interface ForeignKeyDraft {
+  readonly model: DbtModel;
+  readonly name: string;
+  readonly column: string;
+  readonly part: Part;
+}
+
+/** Makes the entity of a semantic model; null where it has no table, after a report. */
+export function entityOf(
+  part: Part,
+  project: Project,
+  draft: Draft,
+  options: ImportOptions,
+  links: ForeignKeyDraft[],
+): DbtModel | null {
+  const own = part.needText('name');
+  const found = fit(() => tableOf(part, project, options));
+  if (!found.ok) {
+    part.loseAll(`semantic model \`${shown(own)}\` has no table: ${found.reason}`);
+    return null;
+  }
+  const { table, info } = found.value;
+  const entities = part.parts('entities');
+  const primary =
+    entities.find((e) => kindOf(e) === 'primary') ?? entities.find((e) => kindOf(e) === 'unique');
+  const prefix = primary?.needText('name') ?? part.text('primary_entity') ?? own;
+  part.text('primary_entity');
+  const name = nameFor(own, prefix, part, draft);
+  if (name === null) return null;
+  const entity = new EntityDraft(name, table, part.place);
+  entity.description = descriptionOf(part) ?? info?.description ?? null;
+  const defaults = part.child('defaults');
+  const model: DbtModel = {
+    part,
+    entity,
+    prefix,
+    entityColumns: new Map(),
+    grains: new Map(),
+    times: new Set(),
+    defaultTime: defaults?.text('agg_time_dimension') ?? null,
+    info,
+  };
+  part.ignore('metadata');
+  part.lose('config', 'configuration of dbt has no counterpart');
+  for (const e of entities) addEntityColumn(e, model, links);
+  for (const d of part.parts('dimensions')) addDimension(d, model);
+  settleKey(model, own, primary, info, options);
+  settleTime(model, defaults);
+  const label = part.text('label');
+  if (label !== null) draft.words([label], name, part.at('label'));
+  draft.addEntity(entity);
+  return model;
+}
+
+/** Its primary entity's name, which is what questions call it: `customer__region`. */
+function nameFor(own: string, prefix: string, part: Part, draft: Draft): string | null {
+  const wanted = draft.entityNames.has(prefix) ? own : prefix;
+  const name = draft.named(draft.entityNames, wanted, part.place);
+  if (name !== null && wanted === own && own !== prefix)
+    report(
+      part.place,
+      'approximated',
+      `\`${shown(prefix)}\` is the primary entity of another model too, so this one is called \`${name}\``,
+    );
+  return name;
+}
+
+function tableOf(
+  part: Part,
+  project: Project,
+  options: ImportOptions,
+): { readonly table: TableDraft; readonly info: ModelInfo | null } {
+  const relation = part.child('node_relation');
+  if (relation !== null) {
+    const alias = relation.needText('alias');
+    const schema = relation.text('schema_name');
+    relation.ignore('relation_name');
+    relation.lose('database', 'a manifest names a connector instead of a database; use --connector');
+    const table = tableNamed(schema === null ? [alias] : [schema, alias], options.connector);
+    return { table, info: project.models.get(alias) ?? null };
+  }
+  const reference = modelReference(part.needText('model'));
+  if (reference.kind === 'source')
+    return { table: tableNamed([reference.schema, reference.table], options.connector), info: null };
+  const info = project.models.get(reference.name) ?? null;
+  const table = tableNamed([info?.table ?? reference.name], options.connector);
+  part.note(
+    'model',
+    'decision',
+    `the schema of \`${shown(table.table)}\` is not stated; \`${options.schema}\` was assumed`,
+  );
+  return { table, info };
+}
+
+function kindOf(entity: Part): string {
+  return (entity.text('type') ?? '').toLowerCase();
+}
+
+/** The expression of an entity, a dimension or a measure; its name where it has none. */
+export function exprOf(part: Part): string {
+  const written = part.scalar('expr');
+  return written === null || written === '' ? part.needText('name') : written;
+}
+
+/** The one column that an expression is, or null for any other expression. */
+export function plainColumn(text: string): string | null {
+  const parsed = fit(() => nameOf(parseExpression(text)));
+  return parsed.ok && parsed.value !== null && parsed.value.length === 1 ? (parsed.value[0] ?? null) : null;
+}
+
+function addEntityColumn(part: Part, model: DbtModel, links: ForeignKeyDraft[]): void {
+  const name = part.needText('name');
+  const kind = kindOf(part);
+  const physical = plainColumn(exprOf(part));
+  if (!['primary', 'unique', 'foreign', 'natural'].includes(kind)) {
+    part.loseAll(`\`${shown(kind)}\` is no kind of entity`);
+    return;
+  }
+  if (physical === null) {
+    part.loseAll('a key that is computed has no counterpart: a manifest names columns');
+    return;
+  }
+  const description = descriptionOf(part);
+  const added = fit(
+    () =>
+      model.entity.physical(physical) ??
+      model.entity.add(keyName(name, physical, model), physical, part.place, { description }),
+  );
+  if (!added.ok) {
+    part.loseAll(added.reason);
+    return;
+  }
+  const { name: column } = added.value;
+  model.entityColumns.set(name.toLowerCase(), column);
+  for (const key of ['role', 'label', 'config', 'entity'])
+    part.lose(key, `the \`${key}\` of an entity has no counterpart`);
+  if (kind === 'foreign') links.push({ model, name, column, part });
+  else if (kind === 'natural')
+    part.note(
+      'type',
+      'approximated',
+      'a natural key is a column like any other: rows are not matched by time',
+    );
+  else if (kind === 'unique')
+    part.note(
+      'type',
+      'approximated',
+      'a manifest declares one key of an entity, so this column is not known to be unique',
+    );
+}
+
+/** A key keeps its column's name: `customer_id`, where its entity is `customer`. */
+function keyName(name: string, physical: string, model: DbtModel): string {
+  return name.toLowerCase() === model.prefix.toLowerCase() || physical !== name ? physical : name;
+}
+
+function addDimension(part: Part, model: DbtModel): void {
+  const { entity } = model;
+  const name = part.needText('name');
+  const kind = (part.text('type') ?? '').toLowerCase();
+  const text = exprOf(part);
+  const physical = plainColumn(text);
+  const params = part.child('type_params');
+  const grain = params?.text('time_granularity')?.toLowerCase() ?? null;
+  if (kind !== 'categorical' && kind !== 'time') {
+    part.loseAll(`\`${shown(kind)}\` is no kind of dimension`);
+    return;
+  }
+  if (physical === null) {
+    const parsed = isTemplate(text) ? null : fit(() => parseExpression(text));
+    if (parsed?.ok === true) entity.computed.set(name.toLowerCase(), parsed.value);
+    part.loseAll(`\`${shown(name)}\` is computed, and the columns of an entity are those of its table`);
+    return;
+  }
+  const description = descriptionOf(part);
+  const column = fit(() => entity.add(name, physical, part.place, { description }));
+  if (!column.ok) {
+    part.loseAll(column.reason);
+    return;
+  }
+  if (kind === 'time') {
+    model.times.add(name.toLowerCase());
+    if (grain !== null) model.grains.set(column.value.name, grain);
+    column.value.fallback = 'timestamp';
+    params?.note(
+      'time_granularity',
+      'approximated',
+      'a time is stored in its own grain, and may be asked for in any',
+    );
+  }
+  params?.lose('validity_params', 'rows are not matched by the time in which they are valid', 'normal');
+  if (part.flag('is_partition') === true) part.lose('is_partition', 'partitions have no counterpart');
+  part.lose('config', 'configuration of dbt has no counterpart');
+  part.lose('label', 'the label of a dimension has no counterpart');
+}
+
+function settleKey(
+  model: DbtModel,
+  own: string,
+  primary: Part | undefined,
+  info: ModelInfo | null,
+  options: ImportOptions,
+): void {
+  const { entity } = model;
+  const told = options.keys.get(own) ?? options.keys.get(entity.name);
+  const upstream = options.upstream?.relations.find(
+    (r) => r.name === entity.table.table && r.schema === (entity.table.schema ?? options.schema),
+  )?.primaryKey;
+  const declared =
+    primary === undefined ? undefined : model.entityColumns.get(primary.needText('name').toLowerCase());
+  const physical = told ?? (declared === undefined ? (info?.primaryKey ?? upstream ?? []) : null);
+  if (physical === null) {
+    entity.key = declared === undefined ? [] : [declared];
+    return;
+  }
+  const keys = fit(() => physical.map((c) => entity.physical(c) ?? entity.add(c, c, model.part.place)));
+  entity.key = keys.ok ? keys.value.map((c) => c.name) : [];
+}
+
+function settleTime(model: DbtModel, defaults: Part | null): void {
+  const { entity, defaultTime, times } = model;
+  if (defaultTime === null) return;
+  const column = entity.column(defaultTime);
+  if (column === null || !times.has(defaultTime.toLowerCase()))
+    defaults?.note(
+      'agg_time_dimension',
+      'lost',
+      `\`${shown(defaultTime)}\` is no time dimension that is a column`,
+    );
+  else entity.time = column.name;
+}
+
+/** What `models:` knows of the columns. */
+export function fromModel({ entity, info }: DbtModel): void {
+  for (const column of entity.columns) {
+    const known = info?.columns.get(column.physical.toLowerCase());
+    if (known === undefined) continue;
+    column.type = known.type;
+    if (known.notNull) column.nullable = false;
+  }
+}

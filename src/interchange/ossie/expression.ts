@@ -1,0 +1,61 @@
+import type { Node } from '@pgsql/types';
+import { type Part, shown } from '../source.js';
+import { mustBePlain, NoFit, parseExpression } from '../sql/expression.js';
+
+/** Dialects that are read, the best first; all others are of other engines. */
+const READ = ['ANSI_SQL', 'OSSIE_SQL_2026'] as const;
+
+/**
+ * The expression of a field or a metric, from the first dialect that is read. The others are reported.
+ *
+ * @throws NoFit where there is none
+ */
+export function expressionOf(part: Part): {
+  readonly node: Node;
+  readonly text: string;
+  readonly place: Part;
+} {
+  const expression = part.child('expression');
+  const entries = (expression?.parts('dialects') ?? []).map((entry) => {
+    return { entry, dialect: entry.needText('dialect'), text: entry.needText('expression') };
+  });
+  const found = READ.map((d) => entries.find((e) => e.dialect === d)).find((e) => e !== undefined);
+  const others = entries.filter((e) => e !== found);
+  for (const { entry, dialect } of others)
+    entry.note(
+      null,
+      'lost',
+      found === undefined
+        ? `the dialect \`${shown(dialect)}\` is not read`
+        : `the expression in \`${shown(dialect)}\` was left out; \`${found.dialect}\` was read`,
+    );
+  if (found === undefined) throw new NoFit('it has no expression in ANSI_SQL');
+  mustBePlain(found.text);
+  return { node: parseExpression(found.text), text: found.text, place: found.entry };
+}
+
+/** Synonyms of an `ai_context`; the rest of it is reported. */
+export function synonymsOf(part: Part): readonly string[] {
+  if (!part.has('ai_context')) return [];
+  if (part.isText('ai_context')) {
+    part.lose('ai_context', 'instructions to a model have no counterpart');
+    return [];
+  }
+  const context = part.child('ai_context');
+  if (context === null) return [];
+  for (const key of context.keys())
+    if (key !== 'synonyms') context.lose(key, `\`${shown(key)}\` for a model has no counterpart`);
+  return context.texts('synonyms');
+}
+
+/** The vendor of this gateway's own extension. */
+export const VENDOR = 'OSL';
+
+/** Reports the extensions of other vendors. */
+export function loseExtensions(part: Part): void {
+  for (const extension of part.parts('custom_extensions')) {
+    const vendor = extension.needText('vendor_name');
+    if (vendor === VENDOR) extension.ignore('data');
+    else extension.loseAll(`the extension of \`${shown(vendor)}\` has no counterpart`);
+  }
+}

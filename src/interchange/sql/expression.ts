@@ -1,0 +1,162 @@
+import type { Node } from '@pgsql/types';
+import { FUNCTIONS, parse, QueryError } from 'osl-compiler';
+
+/** An expression of a foreign format cannot be said in a manifest; the message says why. */
+export class NoFit extends Error {
+  override readonly name = 'NoFit';
+}
+
+/** Characters that stand around the names put in for references. A source that holds one is refused first. */
+const MARK = '\u0001';
+
+/** A name that no source can write; `n` numbers what it stands for. */
+export function markedName(n: number): string {
+  return `"${MARK}${n}"`;
+}
+
+/** The number of a name that `markedName` made, or null. */
+export function markOf(name: string): number | null {
+  if (!name.startsWith(MARK)) return null;
+  return Number(name.slice(MARK.length));
+}
+
+export function mustBePlain(text: string): void {
+  if (/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/.test(text)) throw new NoFit('it holds a control character');
+}
+
+/** UTF-16 units of an expression; a manifest allows no more. */
+const LONGEST = 4000;
+
+/** What came of reading an expression: a value, or why there is none. */
+export type Fit<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly reason: string };
+
+/** What `read` gives, or the reason why it does not fit. */
+export function fit<T>(read: () => T): Fit<T> {
+  try {
+    return { ok: true, value: read() };
+  } catch (error) {
+    if (error instanceof NoFit) return { ok: false, reason: error.message };
+    // Thousands of operators in a row nest as deeply.
+    if (error instanceof RangeError) return { ok: false, reason: 'it is nested too deeply' };
+    throw error;
+  }
+}
+
+const ONLY_TARGETS: ReadonlySet<string> = new Set(['targetList', 'limitOption', 'op']);
+
+/**
+ * Parses one SQL expression with the compiler's own parser.
+ *
+ * @throws NoFit for anything else: a list, an alias, a clause, a second statement
+ */
+export function parseExpression(text: string): Node {
+  if (text.length > LONGEST) throw new NoFit(`it is longer than ${LONGEST} characters`);
+  const statement = statementOf(`select ${text}\n`);
+  if (!('SelectStmt' in statement)) throw new NoFit('it is no expression');
+  const select = statement.SelectStmt;
+  const extra = Object.entries(select).some(([key, value]) => !ONLY_TARGETS.has(key) && isSet(value));
+  const [target, second] = select.targetList ?? [];
+  if (extra || target === undefined || second !== undefined || !('ResTarget' in target))
+    throw new NoFit('it is more than one expression');
+  const { val, name, indirection } = target.ResTarget;
+  if (val === undefined || name !== undefined || indirection !== undefined)
+    throw new NoFit('it is more than one expression');
+  return val;
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
+}
+
+/** @throws NoFit */
+export function statementOf(text: string): Node {
+  try {
+    return parse(text).node;
+  } catch (error) {
+    if (error instanceof QueryError) throw new NoFit(`it does not parse: ${error.message}`);
+    throw error;
+  }
+}
+
+/** `schema.table` where `text` is `select * from schema.table` and nothing more; null for any other. */
+export function tableOfQuery(text: string): readonly string[] | null {
+  let statement: Node;
+  try {
+    statement = statementOf(text);
+  } catch (error) {
+    if (error instanceof NoFit) return null;
+    throw error;
+  }
+  if (!('SelectStmt' in statement)) return null;
+  const select = statement.SelectStmt;
+  const extra = Object.entries(select).some(
+    ([key, value]) => !ONLY_TARGETS.has(key) && key !== 'fromClause' && isSet(value),
+  );
+  const [target, second] = select.targetList ?? [];
+  const [from, join] = select.fromClause ?? [];
+  if (extra || second !== undefined || join !== undefined) return null;
+  if (target === undefined || !isStar(target) || from === undefined || !('RangeVar' in from)) return null;
+  const { catalogname, schemaname, relname, inh } = from.RangeVar;
+  if (inh !== true) return null;
+  return [catalogname, schemaname, relname].filter((part) => part !== undefined);
+}
+
+function isStar(target: Node): boolean {
+  if (!('ResTarget' in target) || target.ResTarget.name !== undefined) return false;
+  const { val } = target.ResTarget;
+  if (val === undefined || !('ColumnRef' in val)) return false;
+  const [field, more] = val.ColumnRef.fields ?? [];
+  return more === undefined && field !== undefined && 'A_Star' in field;
+}
+
+/** The parts of the name that `node` is, or null where it is no plain name. */
+export function nameOf(node: Node): readonly string[] | null {
+  if (!('ColumnRef' in node)) return null;
+  const parts = (node.ColumnRef.fields ?? []).map((f) => ('String' in f ? (f.String.sval ?? '') : null));
+  return parts.every((p) => p !== null) ? parts : null;
+}
+
+const AGGREGATES: ReadonlySet<string> = new Set([
+  ...FUNCTIONS.filter((f) => f.kind === 'aggregate' || f.kind === 'ordered_set').map((f) => f.name),
+  'median',
+]);
+
+/** The last part of a function's name, lower case. */
+export function functionName(call: Extract<Node, { FuncCall: unknown }>['FuncCall']): string {
+  const last = call.funcname?.at(-1);
+  return last !== undefined && 'String' in last ? (last.String.sval ?? '').toLowerCase() : '';
+}
+
+export function isAggregate(node: Node): node is Extract<Node, { FuncCall: unknown }> {
+  return 'FuncCall' in node && AGGREGATES.has(functionName(node.FuncCall));
+}
+
+/** Whether an aggregate stands anywhere in it. The parser's nodes are plain objects and lists. */
+export function hasAggregate(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if ('FuncCall' in value && isAggregate(value as Node)) return true; // by its only key
+  return Object.values(value).some(hasAggregate);
+}
+
+/** The names anywhere in it, each as its parts. */
+export function namesIn(value: unknown): readonly (readonly string[])[] {
+  if (typeof value !== 'object' || value === null) return [];
+  if ('ColumnRef' in value) {
+    const name = nameOf(value as Node); // as above
+    return name === null ? [] : [name];
+  }
+  return Object.values(value).flatMap(namesIn);
+}
+
+/** Whether a division stands anywhere in it. */
+export function divides(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if ('A_Expr' in value) {
+    const { name } = (value as Extract<Node, { A_Expr: unknown }>).A_Expr; // as above
+    const op = name?.[0];
+    if (op !== undefined && 'String' in op && op.String.sval === '/') return true;
+  }
+  return Object.values(value).some(divides);
+}

@@ -1,0 +1,34 @@
+import { parse, QueryError } from 'osl-compiler';
+import { nameOf } from './expression.js';
+
+const PLAIN = /^[a-z_][a-z0-9_]*$/;
+const known = new Map<string, boolean>();
+/** Names of one run; a bound for whoever keeps a process. */
+const MOST_KNOWN = 10_000;
+
+/** `name` as SQL writes it: in quotes unless the parser reads it as that name anyway. */
+export function identifier(name: string): string {
+  return PLAIN.test(name) && readsAsName(name) ? name : `"${name.replaceAll('"', '""')}"`;
+}
+
+function readsAsName(name: string): boolean {
+  const before = known.get(name);
+  if (before !== undefined) return before;
+  if (known.size >= MOST_KNOWN) known.clear();
+  const plain = isName(name);
+  known.set(name, plain);
+  return plain;
+}
+
+function isName(name: string): boolean {
+  try {
+    const { node } = parse(`select ${name} from ${name}`);
+    if (!('SelectStmt' in node)) return false;
+    const target = node.SelectStmt.targetList?.[0];
+    const value = target !== undefined && 'ResTarget' in target ? target.ResTarget.val : undefined;
+    return value !== undefined && nameOf(value)?.join('.') === name;
+  } catch (error) {
+    if (error instanceof QueryError) return false;
+    throw error;
+  }
+}

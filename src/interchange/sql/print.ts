@@ -1,0 +1,192 @@
+import type { Node } from '@pgsql/types';
+import { functionName, NoFit, nameOf } from './expression.js';
+import { identifier } from './identifier.js';
+
+/** What a printed name becomes. `column` gets the parts of a name and gives SQL that stands for it as a whole. */
+export interface Names {
+  readonly column: (parts: readonly string[]) => string;
+  /** SQL that stands for a whole call, or null where it is printed as it is. */
+  readonly call?: (node: Extract<Node, { FuncCall: unknown }>) => string | null;
+}
+
+type Of<K extends string> = Extract<Node, Record<K, unknown>> extends Record<K, infer V> ? V : never;
+
+/**
+ * An expression as text in the language of metrics and filters: a closed set of forms, each printed anew, so that no
+ * byte of the source goes through unread. What the functions in it mean, the compiler's binder says later.
+ *
+ * @throws NoFit for a form that is not in the set
+ */
+export function print(node: Node, names: Names): string {
+  const p = (n: Node | undefined): string => {
+    if (n === undefined) throw new NoFit('a part of it is missing');
+    return print(n, names);
+  };
+  /** As an operand: in parentheses unless it is one thing already. */
+  const o = (n: Node | undefined): string => {
+    const text = p(n);
+    return n !== undefined && isOperation(n) ? `(${text})` : text;
+  };
+  const list = (nodes: readonly Node[] | undefined): string => (nodes ?? []).map(p).join(', ');
+
+  if ('ColumnRef' in node) {
+    const parts = nameOf(node);
+    if (parts === null) throw new NoFit('`*` stands for no column');
+    return names.column(parts);
+  }
+  if ('A_Const' in node) return constant(node.A_Const);
+  if ('A_Expr' in node) return operation(node.A_Expr, p, o, list);
+  if ('BoolExpr' in node) {
+    const args = (node.BoolExpr.args ?? []).map(o);
+    if (node.BoolExpr.boolop === 'NOT_EXPR') return `not ${args[0] ?? ''}`;
+    return args.join(node.BoolExpr.boolop === 'AND_EXPR' ? ' and ' : ' or ');
+  }
+  if ('NullTest' in node) {
+    const test = node.NullTest.nulltesttype === 'IS_NULL' ? 'is null' : 'is not null';
+    return `${o(node.NullTest.arg)} ${test}`;
+  }
+  if ('BooleanTest' in node) {
+    const test = (node.BooleanTest.booltesttype ?? '').replaceAll('_', ' ').toLowerCase();
+    return `${o(node.BooleanTest.arg)} ${test}`;
+  }
+  if ('CaseExpr' in node) return conditional(node.CaseExpr, p);
+  if ('CoalesceExpr' in node) return `coalesce(${list(node.CoalesceExpr.args)})`;
+  if ('MinMaxExpr' in node) {
+    return `${node.MinMaxExpr.op === 'IS_LEAST' ? 'least' : 'greatest'}(${list(node.MinMaxExpr.args)})`;
+  }
+  if ('TypeCast' in node) return `cast(${p(node.TypeCast.arg)} as ${typeName(node.TypeCast.typeName)})`;
+  if ('FuncCall' in node) return names.call?.(node) ?? call(node.FuncCall, p, list);
+  if ('SQLValueFunction' in node) return present(node.SQLValueFunction);
+  throw new NoFit(`${kindOf(node)} has no place in a metric or a filter`);
+}
+
+function kindOf(node: Node): string {
+  if ('SubLink' in node) return 'a subquery';
+  return (Object.keys(node)[0] ?? 'this').replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
+}
+
+function isOperation(node: Node): boolean {
+  return 'A_Expr' in node || 'BoolExpr' in node || 'NullTest' in node || 'BooleanTest' in node;
+}
+
+export function textLiteral(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+function constant(c: Of<'A_Const'>): string {
+  if (c.isnull === true) return 'null';
+  if (c.sval !== undefined) return textLiteral(c.sval.sval ?? '');
+  if (c.ival !== undefined) return `${c.ival.ival ?? 0}`;
+  if (c.fval !== undefined) return c.fval.fval ?? '';
+  if (c.boolval !== undefined) return c.boolval.boolval === true ? 'true' : 'false';
+  throw new NoFit('a bit string has no place in a metric or a filter');
+}
+
+type Print = (n: Node | undefined) => string;
+type PrintList = (nodes: readonly Node[] | undefined) => string;
+
+const OPERATOR = /^[-+*/<>=~!@#%^&|]+$/;
+
+function operation(e: Of<'A_Expr'>, p: Print, o: Print, list: PrintList): string {
+  const names = e.name ?? [];
+  const [first, second] = names;
+  const op =
+    first !== undefined && second === undefined && 'String' in first ? (first.String.sval ?? '') : '';
+  const right = e.rexpr;
+  const items = right !== undefined && 'List' in right ? right.List.items : undefined;
+  switch (e.kind) {
+    case 'AEXPR_OP':
+      if (!OPERATOR.test(op)) throw new NoFit('an operator of a schema has no place in a metric or a filter');
+      return e.lexpr === undefined ? `${op} ${o(right)}` : `${o(e.lexpr)} ${op} ${o(right)}`;
+    case 'AEXPR_IN':
+      return `${o(e.lexpr)} ${op === '=' ? 'in' : 'not in'} (${list(items)})`;
+    case 'AEXPR_LIKE':
+      return `${o(e.lexpr)} ${op === '~~' ? 'like' : 'not like'} ${o(right)}`;
+    case 'AEXPR_ILIKE':
+      return `${o(e.lexpr)} ${op === '~~*' ? 'ilike' : 'not ilike'} ${o(right)}`;
+    case 'AEXPR_BETWEEN':
+    case 'AEXPR_NOT_BETWEEN': {
+      const [low, high] = items ?? [];
+      const word = e.kind === 'AEXPR_BETWEEN' ? 'between' : 'not between';
+      return `${o(e.lexpr)} ${word} ${o(low)} and ${o(high)}`;
+    }
+    case 'AEXPR_DISTINCT':
+      return `${o(e.lexpr)} is distinct from ${o(right)}`;
+    case 'AEXPR_NOT_DISTINCT':
+      return `${o(e.lexpr)} is not distinct from ${o(right)}`;
+    case 'AEXPR_NULLIF':
+      return `nullif(${p(e.lexpr)}, ${p(right)})`;
+    default:
+      throw new NoFit('a form of comparison in it has no place in a metric or a filter');
+  }
+}
+
+function conditional(c: Of<'CaseExpr'>, p: Print): string {
+  const subject = c.arg === undefined ? '' : ` ${p(c.arg)}`;
+  const arms = (c.args ?? []).map((arm) => {
+    if (!('CaseWhen' in arm)) throw new NoFit('a part of it is missing');
+    return ` when ${p(arm.CaseWhen.expr)} then ${p(arm.CaseWhen.result)}`;
+  });
+  const otherwise = c.defresult === undefined ? '' : ` else ${p(c.defresult)}`;
+  return `case${subject}${arms.join('')}${otherwise} end`;
+}
+
+const TYPE_WORD = /^[a-z][a-z0-9_ ]*$/;
+
+function typeName(t: Of<'TypeCast'>['typeName']): string {
+  const parts = (t?.names ?? []).map((n) => ('String' in n ? (n.String.sval ?? '') : ''));
+  const [word, more] = parts[0] === 'pg_catalog' ? parts.slice(1) : parts;
+  if (word === undefined || more !== undefined || !TYPE_WORD.test(word))
+    throw new NoFit('its type is not known');
+  const modifiers = (t?.typmods ?? []).map((m) => {
+    if ('A_Const' in m && m.A_Const.ival !== undefined) return `${m.A_Const.ival.ival ?? 0}`;
+    throw new NoFit('a modifier of its type is no number');
+  });
+  if (word === 'interval' && modifiers.length > 0)
+    throw new NoFit('an interval of some fields has no place in it');
+  const bounds = '[]'.repeat(t?.arrayBounds?.length ?? 0);
+  return `${word}${modifiers.length === 0 ? '' : `(${modifiers.join(', ')})`}${bounds}`;
+}
+
+function call(f: Of<'FuncCall'>, p: Print, list: PrintList): string {
+  const name = functionName(f);
+  const parts = f.funcname ?? [];
+  const own = parts[0] !== undefined && 'String' in parts[0] && parts[0].String.sval === 'pg_catalog';
+  if (parts.length > (own ? 2 : 1))
+    throw new NoFit('a function of a schema has no place in a metric or a filter');
+  if (f.over !== undefined) throw new NoFit('a window has no place in a metric or a filter');
+  if (f.func_variadic === true) throw new NoFit('VARIADIC has no place in a metric or a filter');
+  const filter = f.agg_filter === undefined ? '' : ` filter (where ${p(f.agg_filter)})`;
+  const args = f.args ?? [];
+  if (name === 'extract' && own && args.length === 2) {
+    const [field, value] = args;
+    return `extract(${p(field).replaceAll("'", '')} from ${p(value)})`;
+  }
+  if (name === 'median' && args.length === 1)
+    return `percentile_cont(0.5) within group (order by ${p(args[0])})${filter}`;
+  const order = (f.agg_order ?? []).map((s) => sortKey(s, p)).join(', ');
+  if (f.agg_within_group === true)
+    return `${identifier(name)}(${list(args)}) within group (order by ${order})${filter}`;
+  const inner = f.agg_star === true ? '*' : `${f.agg_distinct === true ? 'distinct ' : ''}${list(args)}`;
+  return `${identifier(name)}(${inner}${order === '' ? '' : ` order by ${order}`})${filter}`;
+}
+
+function sortKey(node: Node, p: Print): string {
+  if (!('SortBy' in node)) throw new NoFit('a part of it is missing');
+  const { sortby_dir, sortby_nulls, node: by } = node.SortBy;
+  if (sortby_dir === 'SORTBY_USING') throw new NoFit('ORDER BY … USING has no place in a metric');
+  const direction = sortby_dir === 'SORTBY_DESC' ? ' desc' : '';
+  const nulls =
+    sortby_nulls === 'SORTBY_NULLS_FIRST'
+      ? ' nulls first'
+      : sortby_nulls === 'SORTBY_NULLS_LAST'
+        ? ' nulls last'
+        : '';
+  return `${p(by)}${direction}${nulls}`;
+}
+
+function present(f: Of<'SQLValueFunction'>): string {
+  if (f.op === 'SVFOP_CURRENT_DATE') return 'current_date';
+  if (f.op === 'SVFOP_CURRENT_TIMESTAMP') return 'current_timestamp';
+  throw new NoFit('it asks for something of the session');
+}
