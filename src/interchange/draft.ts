@@ -12,8 +12,8 @@ export type RelationshipDocument = NonNullable<ManifestDocument['relationships']
 export interface ColumnDraft {
   readonly name: string;
   readonly physical: string;
-  readonly description: string | null;
   readonly place: Place;
+  description: string | null;
   type: TypeName | null;
   /** What it is assumed to be where nobody says. */
   fallback: TypeName | null;

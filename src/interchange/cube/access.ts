@@ -42,6 +42,7 @@ interface Granted {
 }
 
 function grantOf(policy: Part, cube: Cube, ctx: MeasureContext): Granted {
+  mustKnow(policy, ['group', 'groups', 'role', 'member_level', 'row_level', 'conditions', 'member_masking']);
   if (policy.has('conditions')) throw new NoFit('it holds under conditions, and a grant has none');
   if (policy.has('member_masking'))
     throw new NoFit('it masks members, and a mask here goes by the label of a column');
@@ -54,6 +55,14 @@ function grantOf(policy: Part, cube: Cube, ctx: MeasureContext): Granted {
   metricsMustAgree(cube, new Set(columns), isIncluded, ctx);
   const rows = rowsOf(policy, cube);
   return { roles, grant: { on: cube.entity.name, columns, ...(rows !== null && { rows }) } };
+}
+
+/** A key that is not known, or says nothing, may mean any restriction. */
+function mustKnow(part: Part, keys: readonly string[]): void {
+  for (const key of part.keys()) {
+    if (!keys.includes(key)) throw new NoFit(`\`${shown(key)}\` of an access policy has no counterpart`);
+    if (!part.has(key)) throw new NoFit(`its \`${key}\` is empty`);
+  }
 }
 
 function rolesIn(policy: Part): readonly string[] {
@@ -72,9 +81,7 @@ function rolesIn(policy: Part): readonly string[] {
 function memberTest(policy: Part): (name: string) => boolean {
   const level = policy.child('member_level');
   if (level === null) return () => true;
-  for (const word of level.keys())
-    if (word !== 'includes' && word !== 'excludes')
-      throw new NoFit(`\`member_level.${shown(word)}\` has no counterpart`);
+  mustKnow(level, ['includes', 'excludes']);
   const included = level.has('includes') ? new Set(level.texts('includes').map(lastPart)) : null;
   const excluded = new Set(level.has('excludes') ? level.texts('excludes').map(lastPart) : []);
   return (name) => {
@@ -130,6 +137,7 @@ function isReadable(
 function rowsOf(policy: Part, cube: Cube): string | null {
   const level = policy.child('row_level');
   if (level === null) return null;
+  mustKnow(level, ['filters', 'allow_all']);
   const all = level.flag('allow_all');
   if (all === true) {
     if (level.has('filters')) throw new NoFit('it allows all rows, and filters them too');
@@ -137,9 +145,6 @@ function rowsOf(policy: Part, cube: Cube): string | null {
   }
   if (all === false) throw new NoFit('it allows no rows');
   if (!level.has('filters')) throw new NoFit('`row_level` says nothing that is read');
-  for (const word of level.keys())
-    if (word !== 'filters' && word !== 'allow_all')
-      throw new NoFit(`\`row_level.${shown(word)}\` has no counterpart`);
   const filters = level.parts('filters');
   if (filters.length === 0) throw new NoFit('its list of row filters is empty');
   const find = (member: string): Dimension => dimensionNamed(member, cube);

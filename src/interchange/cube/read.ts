@@ -32,6 +32,7 @@ export function cubeOf(part: Part, draft: Draft, options: ImportOptions): Cube |
   const table = fit(() => tableOf(part, options));
   if (!table.ok) {
     part.loseAll(`cube \`${shown(name)}\` has no table: ${table.reason}`);
+    loseAccess(part);
     return null;
   }
   const own = draft.named(draft.entityNames, name, part.place);

@@ -26,6 +26,8 @@ export function importDbt(files: readonly SourceFile[], options: ImportOptions):
   addLinks(links, models, draft);
   addMetrics(measures, draft, metricParts(project.metrics));
   for (const model of models) fromModel(model);
+  for (const [name, { used, part }] of project.models)
+    if (!used) part.loseAll(`no semantic model stands on \`${shown(name)}\``);
   for (const file of files) file.check();
   return assemble(draft, new PolicyDraft(), files, options);
 }

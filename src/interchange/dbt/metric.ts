@@ -25,13 +25,14 @@ export interface MetricContext {
 /** The name in the manifest of a metric of the source, made now if it was not. @throws NoFit */
 export function metricNamed(name: string, ctx: MetricContext): string {
   const known = ctx.made.get(name);
-  if (known === null) throw new NoFit(`metric \`${shown(name)}\` was lost`);
+  if (known === null) throw new NoFit(`metric \`${shown(name)}\` was lost, or is made of itself`);
   if (known !== undefined) return known;
   const part = ctx.parts.get(name);
   if (part === undefined) throw new NoFit(`metric \`${shown(name)}\` is not declared`);
   addMetric(name, part, ctx);
   const made = ctx.made.get(name);
-  if (made === null || made === undefined) throw new NoFit(`metric \`${shown(name)}\` was lost`);
+  if (made === null || made === undefined)
+    throw new NoFit(`metric \`${shown(name)}\` was lost, or is made of itself`);
   return made;
 }
 
@@ -166,6 +167,8 @@ function ratio(
   const above = filtersAt(part);
   const side = (key: 'numerator' | 'denominator') => {
     const input = inputAt(params, key);
+    if (input.alias !== input.name)
+      input.part.note('alias', 'lost', 'a ratio calls its parts by no other name');
     const metric = metricNamed(input.name, ctx);
     const filters = [...input.filters, ...above];
     if (filters.length === 0) return metric;

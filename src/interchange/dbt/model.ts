@@ -1,9 +1,9 @@
-import { type Draft, EntityDraft, type TableDraft } from '../draft.js';
+import { type ColumnDraft, type Draft, EntityDraft, type TableDraft } from '../draft.js';
 import type { ImportOptions } from '../options.js';
 import { type Part, report, shown } from '../source.js';
 import { fit, nameOf, parseExpression } from '../sql/expression.js';
 import { tableNamed } from '../tables.js';
-import { descriptionOf, type ModelInfo, type Project } from './read.js';
+import { descriptionOf, type ModelColumn, type ModelInfo, type Project } from './read.js';
 import { isTemplate, modelReference } from './reference.js';
 
 /** A semantic model as an entity, and what its metrics have to know of it. */
@@ -72,6 +72,9 @@ export function entityOf(
   for (const d of part.parts('dimensions')) addDimension(d, model);
   settleKey(model, own, primary, info, options);
   settleTime(model, defaults);
+  if (own !== name && prefix !== own)
+    part.note('name', 'approximated', `\`${shown(own)}\` is called \`${name}\`, as questions call it`);
+  settleInfo(model);
   const label = part.text('label');
   if (label !== null) draft.words([label], name, part.at('label'));
   draft.addEntity(entity);
@@ -150,7 +153,7 @@ function addEntityColumn(part: Part, model: DbtModel, links: ForeignKeyDraft[]):
   const added = fit(
     () =>
       model.entity.physical(physical) ??
-      model.entity.add(keyName(name, physical, model), physical, part.place, { description }),
+      model.entity.add(keyName(kind, name, physical), physical, part.place, { description }),
   );
   if (!added.ok) {
     part.loseAll(added.reason);
@@ -175,9 +178,9 @@ function addEntityColumn(part: Part, model: DbtModel, links: ForeignKeyDraft[]):
     );
 }
 
-/** A key keeps its column's name: `customer_id`, where its entity is `customer`. */
-function keyName(name: string, physical: string, model: DbtModel): string {
-  return name.toLowerCase() === model.prefix.toLowerCase() || physical !== name ? physical : name;
+/** Keys that lead to rows keep their column's name: `customer_id`, where the entity is `customer`. */
+function keyName(kind: string, name: string, physical: string): string {
+  return kind === 'primary' || kind === 'foreign' ? physical : name;
 }
 
 function addDimension(part: Part, model: DbtModel): void {
@@ -256,12 +259,33 @@ function settleTime(model: DbtModel, defaults: Part | null): void {
   else entity.time = column.name;
 }
 
+/** Of what `models:` says beside, the semantic model goes first. */
+function settleInfo({ part, entity, info }: DbtModel): void {
+  if (info === null) return;
+  info.used = true;
+  const key = entity.key.map((k) => entity.column(k)?.physical.toLowerCase()).join('\n');
+  if (info.primaryKey !== null && info.primaryKey.map((k) => k.toLowerCase()).join('\n') !== key)
+    info.part.note('constraints', 'lost', `the primary key of \`${entity.name}\` is another one`);
+  if (info.description !== null && part.has('description'))
+    info.part.note('description', 'lost', 'its semantic model has a description of its own');
+}
+
 /** What `models:` knows of the columns. */
 export function fromModel({ entity, info }: DbtModel): void {
+  for (const [name, { part }] of info?.columns ?? []) {
+    if (entity.physical(name) === null)
+      part.loseAll(`column \`${shown(name)}\` is not exposed: nothing names it`);
+  }
   for (const column of entity.columns) {
     const known = info?.columns.get(column.physical.toLowerCase());
     if (known === undefined) continue;
     column.type = known.type;
     if (known.notNull) column.nullable = false;
+    if (known.description !== null) describe(column, known);
   }
+}
+
+function describe(column: ColumnDraft, { part, description }: ModelColumn): void {
+  if (column.description === null) column.description = description;
+  else part.note('description', 'lost', `\`${column.name}\` has a description of its own`);
 }

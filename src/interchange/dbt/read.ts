@@ -9,12 +9,16 @@ export interface ModelInfo {
   readonly description: string | null;
   readonly columns: ReadonlyMap<string, ModelColumn>;
   readonly primaryKey: readonly string[] | null;
+  readonly part: Part;
+  /** Whether a semantic model stands on it. */
+  used: boolean;
 }
 
 export interface ModelColumn {
   readonly type: TypeName | null;
   readonly notNull: boolean;
   readonly description: string | null;
+  readonly part: Part;
 }
 
 /** The parts of a project that are looked at later, in the order of the files. */
@@ -70,6 +74,8 @@ function readModel(model: Part, models: Map<string, ModelInfo>): void {
     description: descriptionOf(model),
     columns,
     primaryKey: declared ?? (keys.length > 0 ? keys : null),
+    part: model,
+    used: false,
   });
 }
 
@@ -89,7 +95,7 @@ function readColumn(part: Part): readonly [ModelColumn, boolean] {
     else if (kind === 'primary_key') isKey = true;
     else constraint.loseAll(`a constraint \`${shown(kind ?? '')}\` has no counterpart`);
   }
-  return [{ type, notNull, description: descriptionOf(part) }, isKey];
+  return [{ type, notNull, description: descriptionOf(part), part }, isKey];
 }
 
 /** `character varying(20)`, `numeric(10, 2)`: what stands in parentheses is no part of the model's type. */
