@@ -16,7 +16,8 @@ export async function simpleQuery(
   requireAlive: () => void,
 ): Promise<void> {
   const text = decodeQuery(body);
-  const statements = await handler.split(text);
+  const split = handler.split(text);
+  const statements = split instanceof Promise ? await split : split;
   if (statements.length === 0) emptyQueryResponse(output.messages);
   for (const statement of statements) {
     requireAlive();
@@ -34,13 +35,15 @@ async function answer(text: string, handler: SessionHandler, output: Output): Pr
   if (statement === null) return emptyQueryResponse(out);
   if (statement.parameterTypes.length > 0) throw error('42P02', 'there is no parameter $1');
   const resultFormats = (statement.columns ?? []).map(() => 0 as const);
-  const portal = await statement.open({ parameterFormats: [], parameters: [], resultFormats });
+  const opening = statement.open({ parameterFormats: [], parameters: [], resultFormats });
+  const portal = opening instanceof Promise ? await opening : opening;
   try {
     if (statement.columns !== null) rowDescription(out, statement.columns, resultFormats);
     const { tag } = await runPortal(statement, portal, 0, output);
     commandComplete(out, tag);
   } finally {
-    await portal.close();
+    const closing = portal.close();
+    if (closing !== undefined) await closing;
   }
 }
 

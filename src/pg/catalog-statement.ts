@@ -15,6 +15,7 @@ import {
   type CatalogQuestion,
   type Catalogs,
   describeCatalog,
+  type Lane,
   type Reply,
   type ReplyReport,
   refuseLane,
@@ -40,14 +41,13 @@ export interface CatalogSession {
   cancellable<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T>;
 }
 
-/** The statement, if the catalog answers it; null where it asks for data. @throws WireError */
+/** A statement that the catalog answers, or that is refused since it asks for both. @throws WireError */
 export async function catalogStatement(
   session: CatalogSession,
+  lane: Exclude<Lane, { readonly kind: 'data' }>,
   text: string,
   parameterTypes: readonly number[],
-): Promise<Statement | null> {
-  const lane = session.catalogs.laneOf(text);
-  if (lane.kind === 'data') return null;
+): Promise<Statement> {
   const { service, catalogs } = session;
   const question = (): CatalogQuestion => ({
     requestId: randomUUID(),

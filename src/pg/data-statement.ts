@@ -20,10 +20,24 @@ export interface Run {
 /** A statement that reads data. Its plan describes it; each run decides anew. `mayPause`: see `PacedRows`. */
 export function dataStatement(plan: GovernedPlan, run: Run, mayPause: boolean): Statement {
   return {
-    parameterTypes: plan.clientTypes.map(oidOf),
-    columns: plan.outputs.map(columnOf),
+    parameterTypes: plan.clientTypes.length === 0 ? NONE : plan.clientTypes.map(oidOf),
+    columns: columnsOf(plan.outputs),
     open: (bind) => new DataPortal(plan, bind, run, mayPause),
   };
+}
+
+const NONE: readonly number[] = Object.freeze([]);
+
+/** Plans of one shape have their outputs in common. */
+const COLUMNS = new WeakMap<GovernedPlan['outputs'], readonly ColumnDescription[]>();
+
+function columnsOf(outputs: GovernedPlan['outputs']): readonly ColumnDescription[] {
+  let columns = COLUMNS.get(outputs);
+  if (columns === undefined) {
+    columns = Object.freeze(outputs.map(columnOf));
+    COLUMNS.set(outputs, columns);
+  }
+  return columns;
 }
 
 function columnOf(output: GovernedPlan['outputs'][number]): ColumnDescription {
@@ -144,8 +158,11 @@ function shapeOf({ outputs, clientTypes }: GovernedPlan): string {
   return JSON.stringify([clientTypes, outputs.map((o) => [o.name, o.type])]);
 }
 
+const NO_NOTICES = Object.freeze({});
+
 function noticesOf(answer: Answer): Pick<FetchResult, 'notices'> {
   const partial = answer.plan.partialColumns;
+  if (partial.length === 0 && !answer.clipped && answer.errors.length === 0) return NO_NOTICES;
   const messages = [
     ...(partial.length === 0
       ? []

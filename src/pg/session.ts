@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { parse, QueryError, queryError, queryWithin, splitStatements } from 'osl-compiler';
 import { type Identity, isExpired } from '../../policy/index.js';
 import {
+  type Awaitable,
   error,
   fatal,
   type SessionControl,
@@ -25,7 +26,7 @@ import {
   rightsNow,
   sessionCommand,
 } from '../spine/session.js';
-import { catalogStatement } from './catalog-statement.js';
+import { type CatalogSession, catalogStatement } from './catalog-statement.js';
 import { type Command, commandOf } from './command.js';
 import { type CommandResult, commandStatement } from './command-statement.js';
 import { copyOptions, questionOf } from './copy-options.js';
@@ -116,9 +117,18 @@ export class PgSession implements SessionHandler {
     }
   }
 
-  async prepare(text: string, parameterTypes: readonly number[]): Promise<Statement | null> {
+  prepare(text: string, parameterTypes: readonly number[]): Awaitable<Statement | null> {
+    if (QUESTION.test(text)) {
+      this.#block.requireUsable();
+      return this.#question(text, parameterTypes);
+    }
+    return this.#prepareOther(text, parameterTypes);
+  }
+
+  /** Of a text that is no question at first sight. */
+  async #prepareOther(text: string, parameterTypes: readonly number[]): Promise<Statement | null> {
     if (text.trim() === '') return null;
-    const node = QUESTION.test(text) ? null : nodeOf(text);
+    const node = nodeOf(text);
     if (node === 'empty') return null;
     const command = node === null ? null : commandOf(node);
     if (command !== null) return this.#command(command);
@@ -189,20 +199,21 @@ export class PgSession implements SessionHandler {
     await this.#cursors.closeAll();
   }
 
-  async #question(text: string, parameterTypes: readonly number[]): Promise<Statement> {
-    return (await this.#catalog(text, parameterTypes)) ?? this.#data(text, parameterTypes);
+  #question(text: string, parameterTypes: readonly number[]): Promise<Statement> {
+    const lane = this.#catalogs?.laneOf(text);
+    if (this.#catalogs === null || lane === undefined || lane.kind === 'data')
+      return this.#data(text, parameterTypes);
+    return catalogStatement(this.#catalogSession(this.#catalogs), lane, text, parameterTypes);
   }
 
   #call(requestId: string): Call {
     return { requestId, surface: 'wire', credentials: { kind: 'session', identity: this.#identity } };
   }
 
-  /** The statement, if the caller's catalog answers it; null where it asks for data. */
-  async #catalog(text: string, parameterTypes: readonly number[]): Promise<Statement | null> {
-    if (this.#catalogs === null) return null;
-    const session = {
+  #catalogSession(catalogs: Catalogs): CatalogSession {
+    return {
       service: this.#service,
-      catalogs: this.#catalogs,
+      catalogs,
       identity: () => this.#identity,
       settings: () => this.#settings.all(),
       rights: () => rightsNow(this.#service, this.#identity),
@@ -211,7 +222,6 @@ export class PgSession implements SessionHandler {
         this.#translated(requestId, said, run),
       cancellable: <T>(run: (signal: AbortSignal) => Promise<T>) => this.#cancellable(run),
     };
-    return catalogStatement(session, text, parameterTypes);
   }
 
   async #data(text: string, parameterOids: readonly number[]): Promise<Statement> {
@@ -226,8 +236,8 @@ export class PgSession implements SessionHandler {
         const call = this.#call(unused ?? randomUUID());
         unused = null;
         const question: Question = { ...call, body, parameterOids, prepared };
-        return this.#translated(call.requestId, text, async () =>
-          whole(await ask(this.#service, question, this.#withSettings(delivery))),
+        return this.#translated(call.requestId, text, () =>
+          ask(this.#service, question, this.#withSettings(delivery)).then(whole),
         );
       },
       cancellable: (work) => {
@@ -254,12 +264,16 @@ export class PgSession implements SessionHandler {
     await this.#translated(requestId, '', () => sessionCommand(this.#service, this.#call(requestId)));
   }
 
-  #cancellable<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async #cancellable<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const controller = this.#spare ?? new AbortController();
     this.#spare = null;
-    return this.#while(controller, () => run(controller.signal)).finally(() => {
+    this.#running = controller;
+    try {
+      return await run(controller.signal);
+    } finally {
+      this.#running = null;
       if (!controller.signal.aborted) this.#spare = controller;
-    });
+    }
   }
 
   async #while<T>(stop: AbortController, work: () => Promise<T>): Promise<T> {
@@ -272,14 +286,12 @@ export class PgSession implements SessionHandler {
   }
 
   /** Everything that the spine throws, as the protocol says it. */
-  async #translated<T>(requestId: string, text: string, run: () => Promise<T>): Promise<T> {
-    try {
-      return await run();
-    } catch (failure) {
+  #translated<T>(requestId: string, text: string, run: () => Promise<T>): Promise<T> {
+    return run().catch((failure: unknown) => {
       const told = wireError(failure, requestId, text);
       if (told instanceof WireError) this.#recorded.add(told);
       throw told;
-    }
+    });
   }
 
   #command(command: Command): Statement {

@@ -114,7 +114,8 @@ export async function explainPlan(
 export async function prepare(service: Service, question: Question): Promise<Prepared> {
   const ledger = new Ledger(service, question, 'prepare', question.body);
   try {
-    const caller = await callerOf(service, question.credentials, ledger);
+    const found = callerOf(service, question.credentials, ledger);
+    const caller = found instanceof Promise ? await found : found;
     const { body, parameterOids } = question;
     const plan = planOf(service, caller, question);
     mayAskModel(service, plan);
@@ -150,7 +151,8 @@ export async function counted(
   ledger: Ledger,
   bucket: LimitBucket,
 ): Promise<Caller> {
-  const caller = await callerOf(service, call.credentials, ledger);
+  const found = callerOf(service, call.credentials, ledger);
+  const caller = found instanceof Promise ? await found : found;
   await limit(service, caller.identity, bucket, call.surface);
   return caller;
 }
@@ -166,8 +168,17 @@ export async function settled(service: Service, call: Call, ledger: Ledger): Pro
 }
 
 /** Identity and access: no token, bad token, no policy, in this order. */
-export async function callerOf(service: Service, credentials: Credentials, ledger: Ledger): Promise<Caller> {
-  const identity = await identify(service, credentials);
+export function callerOf(
+  service: Service,
+  credentials: Credentials,
+  ledger: Ledger,
+): Caller | Promise<Caller> {
+  if (credentials.kind === 'session') return callerAs(service, credentials.identity, ledger);
+  if (credentials.token === null) throw queryError('missingToken', {});
+  return service.verifier.verify(credentials.token).then((identity) => callerAs(service, identity, ledger));
+}
+
+function callerAs(service: Service, identity: Identity, ledger: Ledger): Caller {
   const { manifest, snapshot } = service.model();
   ledger.knows(identity, { manifest, snapshot });
   if (snapshot === null) throw queryError('noSnapshot', {});
@@ -177,12 +188,6 @@ export async function callerOf(service: Service, credentials: Credentials, ledge
     manifest,
     snapshot,
   });
-}
-
-async function identify(service: Service, credentials: Credentials): Promise<Identity> {
-  if (credentials.kind === 'session') return credentials.identity;
-  if (credentials.token === null) throw queryError('missingToken', {});
-  return service.verifier.verify(credentials.token);
 }
 
 /**
@@ -266,7 +271,7 @@ function statementOf(body: Exclude<Body, { kind: 'metrics' }>): {
 }
 
 function asksModel(plan: GovernedPlan): boolean {
-  return decodersOf(plan).length > 0;
+  return plan.runtime.length > 0 && decodersOf(plan).length > 0;
 }
 
 /** The decoder operators of a plan, each with what it reads: nothing where the caller has no passage. */
@@ -306,7 +311,7 @@ async function execute(
     throw queryError('parameterCount', { given: parameters.length, needed: plan.clientTypes.length });
   }
   const input = { service, caller, plan, parameters, signal };
-  const runtime = await runtimeRows(input);
+  const runtime = plan.runtime.length === 0 ? [] : await runtimeRows(input);
   const { rows, bytes, timeoutMs } = service.caps;
   const maxRows = delivery.maxRows === 0 ? rows : Math.min(rows, delivery.maxRows);
   const values = slotValues(emit(plan).slots, new Map(), input, runtime);

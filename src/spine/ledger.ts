@@ -23,7 +23,7 @@ export class Ledger {
   readonly #service: Service;
   readonly #call: Call;
   readonly #action: string;
-  readonly #started = process.hrtime.bigint();
+  readonly #started = performance.now();
   readonly #statement: string | null;
   #fingerprint: string | null = null;
   #identity: Identity | null = null;
@@ -54,19 +54,20 @@ export class Ledger {
 
   /** Records that the question is answered. @throws AuditUnavailable */
   async allow(): Promise<void> {
-    await this.#append('decision', { decision: 'allow' });
+    await this.#service.audit.append(this.#entry('decision', { decision: 'allow' }));
   }
 
   /** Records a refusal: an error of the catalogue, or an SQLSTATE of the protocol. @throws AuditUnavailable */
   async refuse(error: unknown): Promise<void> {
     const decision =
       error instanceof QueryError && (error.http === 401 || error.http === 403) ? 'deny' : 'error';
-    await this.#append('decision', { decision, code: typeof error === 'string' ? error : codeOf(error) });
+    const code = typeof error === 'string' ? error : codeOf(error);
+    await this.#service.audit.append(this.#entry('decision', { decision, code }));
   }
 
   /** Records how it ended. The log itself holds what fails here, and refuses everything after. */
   outcome(outcome: AuditOutcome, rows: number, error: unknown = null): void {
-    const duration = Number((process.hrtime.bigint() - this.#started) / 1000n);
+    const duration = Math.round(1_000 * (performance.now() - this.#started));
     const entry = this.#entry('outcome', {
       outcome,
       rows,
@@ -76,10 +77,6 @@ export class Ledger {
     this.#service.audit.append(entry, (failure) => {
       if (failure !== null) this.#service.log.error('audit outcome lost', { request_id: entry.request_id });
     });
-  }
-
-  async #append(kind: 'decision', fields: Partial<AuditEntry>): Promise<void> {
-    await this.#service.audit.append(this.#entry(kind, fields));
   }
 
   #entry(kind: 'decision' | 'outcome', fields: Partial<AuditEntry>): AuditEntry {

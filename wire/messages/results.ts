@@ -1,9 +1,28 @@
 import type { ColumnDescription, CopyFormat, Format } from '../handler.js';
-import type { MessageWriter } from '../message-writer.js';
+import { MessageWriter } from '../message-writer.js';
 import { Backend } from './types.js';
 
-/** Table OID and attribute number are always 0: a physical table behind a column is nobody's business. */
+/** Written once where all columns are text: statements of one shape share their columns. */
+const ALL_TEXT = new WeakMap<readonly ColumnDescription[], Uint8Array>();
+
 export function rowDescription(
+  out: MessageWriter,
+  columns: readonly ColumnDescription[],
+  formats: readonly Format[],
+): void {
+  if (formats.some((format) => format !== 0)) return describe(out, columns, formats);
+  let written = ALL_TEXT.get(columns);
+  if (written === undefined) {
+    const once = new MessageWriter();
+    describe(once, columns, []);
+    written = Buffer.concat(once.take());
+    ALL_TEXT.set(columns, written);
+  }
+  out.finished(written);
+}
+
+/** Table OID and attribute number are always 0: a physical table behind a column is nobody's business. */
+function describe(
   out: MessageWriter,
   columns: readonly ColumnDescription[],
   formats: readonly Format[],

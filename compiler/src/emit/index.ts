@@ -19,17 +19,12 @@ interface Text {
 }
 
 const texts = new WeakMap<Query, Text>();
-const known = new WeakMap<GovernedPlan, Emitted>();
 
 /** The SQL of a governed plan, the same text each time. Nothing that a caller wrote is in it. */
 export function emit(plan: GovernedPlan): Emitted {
   if (!GovernedPlan.is(plan)) throw new InternalError('only a GovernedPlan can be emitted');
-  const before = known.get(plan);
-  if (before !== undefined) return before;
   const { sql, order } = textOf(plan.query);
-  const emitted = Object.freeze({ sql, slots: Object.freeze(order.map((i) => slotAt(plan, i))) });
-  known.set(plan, emitted);
-  return emitted;
+  return { sql, slots: order.map((i) => slotAt(plan, i)) };
 }
 
 function textOf(query: Query): Text {
