@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import type { Dice } from '../oracle/dice.js';
 import { type Reply, WireClient } from '../support/frontends.js';
 import * as wire from '../wire/support/bytes.js';
-import { CALLERS, DEALS, ownerOf, readsNotes, type World } from './world.js';
+import { CALLERS, DEALS, ownerOf, readsNotes, type World, zoneOf } from './world.js';
 
 /** What a caller does once, and what may come of it while the policy has version `version`. */
 interface Act {
@@ -57,6 +57,7 @@ export class Caller {
       this.#world.port,
       user,
       await this.#world.shop.token(user),
+      { TimeZone: zoneOf(this.number).name },
     );
     if (reply.outcome.kind === 'refused') throw new Error(reply.outcome.message);
     const data = messages.find((m) => m.type === 'K')?.body ?? Buffer.alloc(8);
@@ -86,7 +87,7 @@ export class Caller {
 
   #choose(): Act {
     const id = 1 + this.#dice.upTo(DEALS - 1);
-    return this.#dice.of([point, point, division, pipelined, growing, cancelled, dead, unknown])(
+    return this.#dice.of([point, point, dated, division, pipelined, growing, cancelled, dead, unknown])(
       id,
       this.number,
     );
@@ -102,6 +103,19 @@ const point: MakeAct = (id, caller) => ({
   expected: (version) => [rowsOf([id], caller, version)],
   run: (c) => c.simple(`${POINT}${id}`),
 });
+
+/** As the caller's own clock shows it. */
+const dated: MakeAct = (id, caller) => ({
+  name: `dated ${id}`,
+  expected: (version) => [sees(id, caller, version) ? closedAt(id, caller) : ''],
+  run: (c) => c.simple(`select closed from deal where id = ${id}`),
+});
+
+function closedAt(id: number, caller: number): string {
+  const { hours, suffix } = zoneOf(caller);
+  const local = new Date(Date.UTC(2026, 0, 1, 12 + hours, 0, id));
+  return `${local.toISOString().slice(0, 19).replace('T', ' ')}${suffix}`;
+}
 
 /** Fails for whoever sees the deal, at run time and behind statements of others. */
 const division: MakeAct = (id, caller) => ({

@@ -20,14 +20,17 @@ connectors:
           owner: { type: text, nullable: false }
           amount: { type: int4, nullable: false }
           note: { type: text, pii: true }
+          closed: { type: timestamptz, nullable: false }
 entities:
-  deal: { source: db.sharing.deals, primary_key: [id], columns: [id, owner, amount, note] }
+  deal: { source: db.sharing.deals, primary_key: [id], columns: [id, owner, amount, note, closed] }
 `;
 
 const SCRIPT = `
 CREATE SCHEMA sharing;
-CREATE TABLE sharing.deals (id int4 PRIMARY KEY, owner text NOT NULL, amount int4 NOT NULL, note text);
-INSERT INTO sharing.deals SELECT n, 'owner ' || n % ${CALLERS}, 7 * n, 'note ' || n FROM generate_series(1, ${DEALS}) n;
+CREATE TABLE sharing.deals (id int4 PRIMARY KEY, owner text NOT NULL, amount int4 NOT NULL, note text, closed timestamptz);
+INSERT INTO sharing.deals 
+  SELECT n, 'owner ' || n % ${CALLERS}, 7 * n, 'note ' || n, timestamptz '2026-01-01 12:00:00+00' + n * interval '1 second'
+  FROM generate_series(1, ${DEALS}) n;
 ANALYZE sharing.deals;`;
 
 /** In version `version` caller `n` sees the deals of another owner; every second caller reads notes. */
@@ -47,6 +50,17 @@ roles:
 masks: { pii: redact }
 limits: { query: 100000, sample: 100000, schema: 100000, catalog: 100000 }
 `;
+}
+
+/** Callers live in different zones; none of them has daylight saving. */
+const ZONES = [
+  { name: 'UTC', hours: 0, suffix: '+00' },
+  { name: 'Asia/Tokyo', hours: 9, suffix: '+09' },
+  { name: 'America/Panama', hours: -5, suffix: '-05' },
+] as const;
+
+export function zoneOf(caller: number): (typeof ZONES)[number] {
+  return ZONES[caller % ZONES.length] ?? ZONES[0];
 }
 
 export function ownerOf(caller: number, version: number): number {

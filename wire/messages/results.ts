@@ -10,7 +10,10 @@ export function rowDescription(
   columns: readonly ColumnDescription[],
   formats: readonly Format[],
 ): void {
-  if (formats.some((format) => format !== 0)) return describe(out, columns, formats);
+  if (formats.some((format) => format !== 0)) {
+    describe(out, columns, formats);
+    return;
+  }
   let written = ALL_TEXT.get(columns);
   if (written === undefined) {
     const once = new MessageWriter();
