@@ -20,12 +20,21 @@ export const EXIT = Object.freeze({
 /** Ends a command: what standard error says, without stack, and the exit status. */
 export class Failure extends Error {
   readonly exit: number;
+  /** What `--json` says beside the message. */
+  readonly details: Readonly<Record<string, unknown>>;
 
-  constructor(exit: number, message: string) {
+  constructor(exit: number, message: string, details: Readonly<Record<string, unknown>> = {}) {
     super(message);
     this.name = 'Failure';
     this.exit = exit;
+    this.details = details;
   }
+}
+
+/** The failure as `--json` writes it on standard error: one line, one object. */
+export function failureJson({ exit, message, details }: Failure): string {
+  const [first = ''] = message.replace(/^\s*error:? /, '').split('\n');
+  return JSON.stringify({ error: { message: first, hint: null, ...details, exit } });
 }
 
 /** A fault of the command line or of the configuration. */
@@ -50,7 +59,8 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (!(error instanceof Error)) return new Failure(EXIT.failed, `error: ${String(error)}`);
   if (error.name === 'ManifestProblems' && 'format' in error && typeof error.format === 'function') {
-    return new Failure(EXIT.usage, String(error.format()));
+    const diagnostics = 'diagnostics' in error ? error.diagnostics : [];
+    return new Failure(EXIT.usage, String(error.format()), { diagnostics });
   }
   if (OPERATOR_FAULTS.has(error.name)) return usage(oneLine(causeOf(error) ?? error.message));
   const system = systemFault(error);

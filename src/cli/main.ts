@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander';
-import { EXIT, failureOf } from './exit.js';
+import { EXIT, Failure, failureJson, failureOf } from './exit.js';
 import { flushed, note } from './output.js';
 import { program } from './program.js';
 
@@ -9,12 +9,23 @@ export async function run(argv: readonly string[]): Promise<void> {
   process.stderr.on('error', () => undefined);
   process.on('uncaughtException', fail);
   try {
-    await program().parseAsync([...argv]);
+    await program(wantsJson() ? commanderJson : null).parseAsync([...argv]);
   } catch (error) {
     report(error);
   }
   await flushed();
   process.exit();
+}
+
+/** Whether errors are to be data too. */
+function wantsJson(): boolean {
+  const words = process.argv.slice(2);
+  const end = words.indexOf('--');
+  return words.slice(0, end < 0 ? words.length : end).includes('--json');
+}
+
+function commanderJson(text: string): string {
+  return `${failureJson(new Failure(EXIT.usage, text.trim()))}\n`;
 }
 
 /** Says what went wrong, in a line or with its place, and sets the exit status. Commander has said its own. */
@@ -24,7 +35,7 @@ function report(error: unknown): void {
     return;
   }
   const failure = failureOf(error);
-  note(failure.message);
+  note(wantsJson() ? failureJson(failure) : failure.message);
   if (process.env['OSL_DEBUG'] === '1') note(error instanceof Error ? (error.stack ?? '') : String(error));
   process.exitCode = failure.exit;
 }

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { addAudit } from './commands/audit.js';
+import { addCompletion } from './commands/completion.js';
 import { addDemo } from './commands/demo.js';
 import { addDiff } from './commands/diff.js';
 import { addDiscover } from './commands/discover.js';
@@ -24,15 +25,21 @@ import { version } from './package-root.js';
 
 const HELP = `
 Exit status: 0 done, 1 refused or failed, 2 usage or configuration, 3 no server answers; audit verify has more.
-OSL_DEBUG=1 shows where an error came from.
+With --json an error is one JSON object on standard error: {"error": {"message", "hint", "exit", …}}. OSL_DEBUG=1
+shows where an error came from.
 
 Examples:
   $ osl demo
   $ osl query --subject user:analyst "select name, version from osl.entities.package limit 5"`;
 
-/** Every command with its arguments and flags. */
-export function program(): Command {
+/**
+ * Every command with its arguments and flags.
+ *
+ * @param formatError how a fault of the command line is written; null: as commander does
+ */
+export function program(formatError: ((text: string) => string) | null = null): Command {
   const root = new Command('osl')
+    .configureOutput(formatError === null ? {} : { outputError: (text, write) => write(formatError(text)) })
     .description('OSL Gateway: governed questions about your data')
     .version(version(), '-V, --version')
     .addHelpText('after', HELP)
@@ -59,5 +66,6 @@ export function program(): Command {
   addIndex(root);
   addAudit(root);
   addErrors(root);
+  addCompletion(root);
   return root;
 }

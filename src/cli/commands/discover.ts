@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Candidate, UpstreamSchema } from '../../discovery/index.js';
 import type { Engine } from '../../engine/index.js';
 import type { Manifest } from '../../manifest/index.js';
-import { EXIT, Failure } from '../exit.js';
+import { EXIT, Failure, usage } from '../exit.js';
 import { dataDirOption, manifestOption, type ServerFlags, settingsOf } from '../flags.js';
 import { note, print, printJson, visible } from '../output.js';
 import { formatTable } from '../table.js';
@@ -95,7 +95,12 @@ async function ofUrl(url: string): Promise<Found> {
   const { parseManifest } = await import('../../manifest/index.js');
   await ready();
   const manifest = parseManifest(NO_MANIFEST, 'none');
-  const engine = await openEngine({ kind: 'postgres', url, systemUrl: url, poolSize: 1 });
+  const { connectFault, withoutPassword } = await import('../../start/connect-fault.js');
+  const engine = await openEngine({ kind: 'postgres', url, systemUrl: url, poolSize: 1 }).catch(
+    (error: unknown) => {
+      throw usage(`${withoutPassword(url)}: ${connectFault(error)}`);
+    },
+  );
   try {
     return { manifest, candidates: await candidatesOf(new Map([['db', engine]]), manifest) };
   } finally {

@@ -63,7 +63,8 @@ async function runQuery(argument: string | undefined, flags: QueryFlags): Promis
 
 /** What a refused question ends with. */
 export function refusal(reply: Reply, text: string): Failure {
-  return new Failure(EXIT.failed, formatProblem(problemOf(reply.body, reply.status), text));
+  const problem = problemOf(reply.body, reply.status);
+  return new Failure(EXIT.failed, formatProblem(problem, text), { ...problem });
 }
 
 function printAnswer(answer: AnswerBody, format: 'table' | 'csv'): void {

@@ -1,5 +1,6 @@
 import { dirname, join, relative } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import type { Diagnostic } from '../../manifest/index.js';
 import { EXIT } from '../exit.js';
 import { manifestOption, policyOption, type ServerFlags, settingsOf } from '../flags.js';
 import { print, printJson } from '../output.js';
@@ -9,10 +10,12 @@ Faults are shown on standard error with their places; the exit status is 2 then.
 
 Examples:
   $ osl validate --manifest examples/supply-chain/manifest.yaml    # and policy.yaml beside it
-  $ osl validate --json | jq '.diagnostics[].message'`;
+  $ osl validate --json | jq '.diagnostics[].message'
+  $ osl validate --sarif > osl.sarif                               # for code review tools`;
 
 interface ValidateFlags extends ServerFlags {
   readonly json?: true;
+  readonly sarif?: true;
 }
 
 export function addValidate(program: Command): void {
@@ -23,6 +26,7 @@ export function addValidate(program: Command): void {
     .addOption(policyOption())
     .option('--data-dir <dir>', 'with what was published by API to the server of this directory')
     .option('--json', 'diagnostics as JSON on standard output')
+    .addOption(new Option('--sarif', 'diagnostics as SARIF 2.1.0 on standard output').conflicts('json'))
     .addHelpText('after', HELP)
     .action(runValidate);
 }
@@ -41,6 +45,7 @@ async function runValidate(flags: ValidateFlags): Promise<void> {
     const { manifest, snapshot, tenant } = await loadModel(manifestFile, policyFile, published);
     const versions = { manifest: manifest.version, policy: snapshot?.version ?? null };
     if (flags.json) printJson({ ok: true, tenant, versions, diagnostics: [] });
+    else if (flags.sarif) await printSarif([]);
     else {
       const counts = `${manifest.entities.size} entities, ${manifest.catalog.metrics.size} metrics`;
       const policy = `${snapshot?.subjects.size ?? 0} subjects, ${snapshot?.roles.size ?? 0} roles`;
@@ -48,10 +53,16 @@ async function runValidate(flags: ValidateFlags): Promise<void> {
       print(`${shown(policyFile)}: ok, ${policy}, version ${versions.policy}`);
     }
   } catch (error) {
-    if (!flags.json || !(error instanceof ManifestProblems)) throw error;
-    printJson({ ok: false, diagnostics: error.diagnostics });
+    if ((!flags.json && !flags.sarif) || !(error instanceof ManifestProblems)) throw error;
+    if (flags.sarif) await printSarif(error.diagnostics);
+    else printJson({ ok: false, diagnostics: error.diagnostics });
     process.exitCode = EXIT.usage;
   }
+}
+
+async function printSarif(diagnostics: readonly Diagnostic[]): Promise<void> {
+  const { sarifLog } = await import('../sarif.js');
+  printJson(sarifLog(diagnostics));
 }
 
 /** The policy beside a manifest that was named, where no policy was. */

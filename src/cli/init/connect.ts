@@ -1,7 +1,7 @@
 import { type Survey, surveyPostgres } from '../../engine/index.js';
 import { connectFault, withoutPassword } from '../../start/connect-fault.js';
 import { urlInFile } from '../../start/connector-url.js';
-import { Failure, usage } from '../exit.js';
+import { EXIT, Failure, usage } from '../exit.js';
 import { DEFAULT_URL_ENV, type InitFlags } from './flags.js';
 import type { Prompt } from './prompt.js';
 
@@ -102,10 +102,8 @@ export async function readerToMake(
   if (fault === null) return null;
   const why = `questions are never asked as "${role}": role ${fault}`;
   if (prompt.assumes) {
-    throw new Failure(
-      2,
-      `error: ${why}\n  hint: --create-role ${ROLE} makes a role that may read the chosen tables and nothing else`,
-    );
+    const hint = `--create-role ${ROLE} makes a role that may read the chosen tables and nothing else`;
+    throw new Failure(EXIT.usage, `error: ${why}\n  hint: ${hint}`, { hint });
   }
   prompt.say(`\n${capital(why)}.`);
   prompt.say('I can make a role that may read the tables you choose, and nothing else.');

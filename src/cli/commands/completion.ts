@@ -1,0 +1,27 @@
+import { Argument, type Command } from 'commander';
+import { print } from '../output.js';
+
+const HELP = `
+Prints a script that completes commands, flags, file names and choices.
+
+Examples:
+  $ source <(osl completion bash)                                 # in ~/.bashrc
+  $ source <(osl completion zsh)                                  # in ~/.zshrc, after compinit
+  $ osl completion fish > ~/.config/fish/completions/osl.fish`;
+
+export function addCompletion(program: Command): void {
+  program
+    .command('completion')
+    .description('print a completion script for a shell')
+    .addArgument(new Argument('<shell>', 'the shell').choices(['bash', 'zsh', 'fish']))
+    .addHelpText('after', HELP)
+    .action(async (shell: string) => print((await scriptFor(shell, program)).trimEnd()));
+}
+
+async function scriptFor(shell: string, program: Command): Promise<string> {
+  const { commandNodes } = await import('../completion/tree.js');
+  const nodes = commandNodes(program);
+  if (shell === 'fish') return (await import('../completion/fish.js')).fishScript(nodes);
+  if (shell === 'zsh') return (await import('../completion/zsh.js')).zshScript(nodes);
+  return (await import('../completion/bash.js')).bashScript(nodes);
+}
