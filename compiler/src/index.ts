@@ -62,6 +62,14 @@ export type { PlanTemplate } from './govern/template.js';
 export { type VisibleColumn, visibleColumns } from './govern/visible.js';
 export { GRAINS, type Grain, grainNamed, type Span, windowNamed } from './grain.js';
 export { type Instant, instantNamed } from './instant.js';
+export {
+  type ColumnLineage,
+  columnLineage,
+  type DirectKind,
+  type IndirectKind,
+  type Influence,
+  type Transformation,
+} from './lineage/index.js';
 export type { MetricsRequest } from './metrics-request.js';
 export {
   type ArgumentType,

@@ -1,0 +1,108 @@
+import { assertNever } from '../errors.js';
+import type { GovernedPlan, GovernedRuntime, GovernedStore } from '../govern/governed-plan.js';
+import { stored } from '../govern/stores.js';
+import { EVIDENCE, ORDINAL } from '../runtime.js';
+import { atLeast, deciding, type Transformation } from './influence.js';
+import { widthOf } from './sources.js';
+import type { Trace } from './trace.js';
+
+/** What column `name` of rows that were worked out before is made of. */
+export function valueOfRuntime(
+  runtime: GovernedRuntime | null,
+  name: string,
+  as: Transformation,
+  trace: Trace,
+): void {
+  switch (runtime?.kind) {
+    case undefined:
+      return; // rows of our own making, such as words to look up
+    case 'retrieval':
+      if (runtime.store !== null) passage(runtime.store, name, as, trace);
+      return;
+    case 'traversal':
+      // A key is reported with how far it is, which every hop decides.
+      for (const hop of runtime.hops) all(hop, atLeast(as, 'TRANSFORMATION'), trace);
+      return;
+    case 'hydration':
+      for (const store of runtime.stores) hydrated(store, name, as, trace);
+      return;
+    default:
+      assertNever(runtime);
+  }
+}
+
+/** What decides which of these rows there are. */
+export function rowsOfRuntime(runtime: GovernedRuntime | null, trace: Trace): void {
+  switch (runtime?.kind) {
+    case undefined:
+      return;
+    case 'retrieval':
+      if (runtime.store === null) return;
+      trace.step(runtime.store.passages).rows(runtime.store.passages.query);
+      // The best are taken: their texts decide.
+      trace.step(runtime.store.passages).named(stored('text'), FILTER);
+      return;
+    case 'traversal':
+      for (const hop of runtime.hops) {
+        trace.step(hop).rows(hop.query);
+        all(hop, JOIN, trace);
+      }
+      return;
+    case 'hydration':
+      for (const { passages, derived } of runtime.stores) {
+        for (const plan of derived === null ? [passages] : [passages, derived])
+          trace.step(plan).rows(plan.query);
+      }
+      return;
+    default:
+      assertNever(runtime);
+  }
+}
+
+const FILTER: Transformation = Object.freeze({ type: 'INDIRECT', subtype: 'FILTER', policy: false });
+const JOIN: Transformation = Object.freeze({ type: 'INDIRECT', subtype: 'JOIN', policy: false });
+
+/** What `cite` is put together from. */
+const CITED = ['source', 'doc_id', 'chunk_id', 'start_char', 'end_char', 'sha256'] as const;
+
+function passage({ passages }: GovernedStore, name: string, as: Transformation, trace: Trace): void {
+  const step = trace.step(passages);
+  const changed = atLeast(as, 'TRANSFORMATION');
+  switch (name) {
+    case 'text':
+    case 'redacted_fields':
+      step.named(stored(name), as);
+      break;
+    case 'cite':
+      for (const part of CITED) step.named(stored(part), changed);
+      break;
+    case 'score':
+      step.named(stored('text'), changed);
+      break;
+    case ORDINAL:
+      step.named(stored('text'), deciding(as, 'SORT'));
+      break;
+    default:
+      // Metadata of the passage; what no store has is an operator's, which reads its text.
+      if (passages.outputs.some((o) => o.name === name)) step.named(name, as);
+      else step.named(stored('text'), changed);
+  }
+}
+
+function hydrated(store: GovernedStore, name: string, as: Transformation, trace: Trace): void {
+  const { facet, passages, derived } = store;
+  const changed = atLeast(as, 'TRANSFORMATION');
+  const step = trace.step(passages);
+  if (name === 'key') step.named(facet.entityKey, as);
+  if (name === EVIDENCE) {
+    for (const part of ['text', 'redacted_fields', ...CITED] as const) step.named(stored(part), changed);
+  }
+  if (derived !== null && facet.derived.some((d) => d.name === name)) {
+    trace.step(derived).named(stored('value'), changed);
+  }
+}
+
+function all(plan: GovernedPlan, as: Transformation, trace: Trace): void {
+  const step = trace.step(plan);
+  for (let i = 0; i < widthOf(plan.query); i++) step.output(i, as);
+}

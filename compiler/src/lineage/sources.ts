@@ -1,0 +1,78 @@
+import { assertNever, InternalError } from '../errors.js';
+import type { Expr, FromItem, GovernedScan, Query, SourceId } from '../plan.js';
+import { allQueries, leavesOf } from '../walk.js';
+
+type Leaf = Exclude<FromItem, { kind: 'join' }>;
+
+/** Where a FROM item's columns come from: rows of a table, of a query, or worked out before the statement runs. */
+export type Origin =
+  | { readonly kind: 'scan'; readonly scan: GovernedScan }
+  | { readonly kind: 'query'; readonly query: Query }
+  | { readonly kind: 'runtime'; readonly slot: number };
+
+/** The FROM items of one statement, by what column references name. */
+export class Sources {
+  readonly #leaves = new Map<SourceId, Leaf>();
+  readonly #tables = new Map<number, Query>();
+
+  constructor(root: Query) {
+    for (const query of allQueries(root)) {
+      if (query.kind === 'values') continue;
+      for (const table of query.with) this.#tables.set(table.id, table.query);
+      if (query.kind !== 'select') continue;
+      for (const leaf of leavesOf(query.from)) this.#leaves.set(leaf.id, leaf);
+    }
+  }
+
+  origin(source: SourceId): Origin {
+    const leaf = this.#leaves.get(source);
+    if (leaf === undefined) throw new InternalError(`source ${source} is no FROM item`);
+    return this.originOf(leaf);
+  }
+
+  originOf(leaf: Leaf): Origin {
+    switch (leaf.kind) {
+      case 'governed':
+        return { kind: 'scan', scan: leaf };
+      case 'derived':
+        return { kind: 'query', query: leaf.query };
+      case 'spine':
+        return { kind: 'query', query: leaf.bounds };
+      case 'cte': {
+        const query = this.#tables.get(leaf.table);
+        if (query === undefined) throw new InternalError(`common table ${leaf.table} is not there`);
+        return { kind: 'query', query };
+      }
+      case 'runtime':
+        return { kind: 'runtime', slot: leaf.slot };
+      case 'entity':
+        throw new InternalError(`scan of ${leaf.relation.name} is not governed`);
+      default:
+        return assertNever(leaf);
+    }
+  }
+}
+
+/** The expressions that give output `index` its values: one, or one per operand or row. What EXCEPT takes away gives none. */
+export function valuesAt(query: Query, index: number): readonly Expr[] {
+  switch (query.kind) {
+    case 'select': {
+      const output = query.outputs[index];
+      return output === undefined ? [] : [output.expr];
+    }
+    case 'set_operation':
+      return [
+        ...valuesAt(query.left, index),
+        ...(query.operator === 'except' ? [] : valuesAt(query.right, index)),
+      ];
+    case 'values':
+      return query.rows.flatMap((row) => row[index] ?? []);
+    default:
+      return assertNever(query);
+  }
+}
+
+/** How many columns a query yields. */
+export function widthOf(query: Query): number {
+  return query.kind === 'select' ? query.outputs.length : query.columns.length;
+}

@@ -1,0 +1,290 @@
+import { assertNever, InternalError } from '../errors.js';
+import type { FunctionDefinition } from '../functions/definition.js';
+import type { GovernedPlan, GovernedRuntime } from '../govern/governed-plan.js';
+import type { Aggregate, ColumnRef, Expr, GovernedScan, Query, SortKey, WindowCall } from '../plan.js';
+import { childrenOf, conditionsOf, leavesOf } from '../walk.js';
+import { fieldOf } from './fields.js';
+import {
+  atLeast,
+  deciding,
+  type IndirectKind,
+  type Influences,
+  keyOf,
+  type Transformation,
+} from './influence.js';
+import { rowsOfRuntime, valueOfRuntime } from './runtime.js';
+import { Sources, valuesAt, widthOf } from './sources.js';
+
+const IDENTITY: Transformation = Object.freeze({ type: 'DIRECT', subtype: 'IDENTITY', masking: false });
+
+/** The column of a governed scan that tells of another whether it may be read, or serves joins: `<name>#…`. */
+const SUFFIX = /#\w+$/;
+
+/** Follows values and rows of one statement back to the columns they come from, and gathers them. */
+export class Trace {
+  readonly #plan: GovernedPlan;
+  readonly #sources: Sources;
+  readonly #found: Influences;
+  /** Columns and queries that were followed already, so that shared tables are not followed once for each path. */
+  readonly #seen = new Set<string>();
+  readonly #walked = new Set<Query>();
+
+  constructor(plan: GovernedPlan, sources: Sources, found: Influences) {
+    this.#plan = plan;
+    this.#sources = sources;
+    this.#found = found;
+  }
+
+  /** The same gathering in the statement of a step that this one rests on. */
+  step(plan: GovernedPlan): Trace {
+    return new Trace(plan, new Sources(plan.query), this.#found);
+  }
+
+  /** What the values of output `index` are made of. */
+  output(index: number, as: Transformation = IDENTITY): void {
+    for (const expr of valuesAt(this.#plan.query, index)) this.value(expr, as);
+  }
+
+  /** The same for the output of that name, if there is one. */
+  named(name: string, as: Transformation): void {
+    const { query } = this.#plan;
+    const index = query.kind === 'select' ? query.outputs.findIndex((o) => o.name === name) : -1;
+    if (index !== -1) this.output(index, as);
+  }
+
+  field(object: string, column: string, as: Transformation): void {
+    this.#found.add(object, column, as);
+  }
+
+  /** @param scan the governed scan that `expr` stands in, where it is over base columns */
+  value(expr: Expr, as: Transformation, scan: GovernedScan | null = null): void {
+    const computed = atLeast(as, 'TRANSFORMATION');
+    switch (expr.kind) {
+      case 'column':
+        this.#column(expr, as);
+        break;
+      case 'base':
+        this.#base(expr.column, as, scan);
+        break;
+      case 'distance':
+        this.#base(expr.column, computed, scan);
+        this.value(expr.to, computed, scan);
+        break;
+      case 'stored_vector':
+        this.#base(expr.column, computed, scan);
+        break;
+      case 'case':
+        this.#deciding(
+          expr.arms.map((arm) => arm.when),
+          'CONDITIONAL',
+          as,
+          scan,
+        );
+        for (const result of [...expr.arms.map((arm) => arm.result), expr.otherwise])
+          this.value(result, computed, scan);
+        break;
+      case 'aggregate':
+        this.#aggregate(expr, as, scan);
+        break;
+      case 'window':
+        this.#window(expr, as, scan);
+        break;
+      case 'scalar_query':
+        for (const value of valuesAt(expr.query, 0)) this.value(value, as);
+        this.rows(expr.query);
+        break;
+      case 'exists':
+        this.rows(expr.query);
+        break;
+      case 'in_query':
+        this.value(expr.arg, computed, scan);
+        for (const value of valuesAt(expr.query, 0)) this.value(value, computed);
+        this.rows(expr.query);
+        break;
+      case 'parameter':
+      case 'literal':
+      case 'null':
+      case 'boolean':
+      case 'structural':
+      case 'call':
+      case 'and':
+      case 'or':
+      case 'conditional':
+      case 'operation':
+      case 'cast':
+      case 'not':
+      case 'null_test':
+      case 'truth_test':
+      case 'attribute_match':
+      case 'distinct_test':
+      case 'quantified':
+      case 'membership':
+      case 'array':
+      case 'subscript':
+        for (const child of childrenOf(expr)) this.value(child, computed, scan);
+        break;
+      default:
+        assertNever(expr);
+    }
+  }
+
+  #aggregate(call: Aggregate, as: Transformation, scan: GovernedScan | null): void {
+    const { args, definition, filter, orderBy } = call;
+    for (const arg of args) this.value(arg, aggregated(as, definition), scan);
+    // Under an ordered-set aggregate the order is what is aggregated.
+    if (definition.kind === 'ordered_set')
+      for (const key of keysOf(orderBy)) this.value(key, aggregated(as, definition), scan);
+    else this.#deciding(keysOf(orderBy), 'SORT', as, scan);
+    this.#deciding(filter === null ? [] : [filter], 'FILTER', as, scan);
+  }
+
+  #window(call: WindowCall, as: Transformation, scan: GovernedScan | null): void {
+    const { args, definition, filter, partitionBy, orderBy, frame } = call;
+    const how = definition.kind === 'aggregate' ? aggregated(as, definition) : atLeast(as, 'TRANSFORMATION');
+    for (const arg of args) this.value(arg, how, scan);
+    this.#deciding(filter === null ? [] : [filter], 'FILTER', as, scan);
+    const bounds = frame === null ? [] : [frame.start, frame.end];
+    const offsets = bounds.flatMap((b) =>
+      b.kind === 'preceding' || b.kind === 'following' ? [b.offset] : [],
+    );
+    this.#deciding([...partitionBy, ...keysOf(orderBy), ...offsets], 'WINDOW', as, scan);
+  }
+
+  #deciding(exprs: readonly Expr[], kind: IndirectKind, as: Transformation, scan: GovernedScan | null): void {
+    const how = policyIn(deciding(as, kind), scan);
+    for (const expr of exprs) this.value(expr, how, scan);
+  }
+
+  /** What decides which rows a query has, how many, and in which order. */
+  rows(query: Query): void {
+    if (this.#walked.has(query)) return;
+    this.#walked.add(query);
+    const decide = (e: Expr | null, subtype: IndirectKind): void => {
+      if (e !== null) this.value(e, { type: 'INDIRECT', subtype, policy: false });
+    };
+    const whole = (of: Query, subtype: IndirectKind): void => {
+      for (let i = 0; i < widthOf(of); i++) for (const value of valuesAt(of, i)) decide(value, subtype);
+    };
+    const sorted = (keys: readonly SortKey[]): void => {
+      for (const { by } of keys) {
+        for (const e of typeof by === 'number' ? valuesAt(query, by - 1) : [by]) decide(e, 'SORT');
+      }
+    };
+    switch (query.kind) {
+      case 'values':
+        return;
+      case 'set_operation': {
+        const compares = !query.all || query.operator !== 'union';
+        for (const side of [query.left, query.right]) {
+          this.rows(side);
+          if (compares) whole(side, query.operator === 'union' ? 'GROUP_BY' : 'FILTER');
+        }
+        sorted(query.orderBy);
+        break;
+      }
+      case 'select':
+        for (const leaf of leavesOf(query.from)) this.#rowsOf(leaf, whole);
+        for (const e of conditionsOf(query.from)) decide(e, 'JOIN');
+        for (const e of query.where) decide(e, 'FILTER');
+        for (const e of query.groupBy) decide(e, 'GROUP_BY');
+        for (const e of query.having) decide(e, 'FILTER');
+        for (const e of query.distinctOn) decide(e, 'GROUP_BY');
+        if (query.distinct) whole(query, 'GROUP_BY');
+        sorted(query.orderBy);
+        break;
+      default:
+        assertNever(query);
+    }
+    decide(query.limit, 'FILTER');
+    decide(query.offset, 'FILTER');
+  }
+
+  #rowsOf(
+    leaf: ReturnType<typeof leavesOf>[number],
+    whole: (of: Query, subtype: IndirectKind) => void,
+  ): void {
+    const origin = this.#sources.originOf(leaf);
+    switch (origin.kind) {
+      case 'scan': {
+        const { scan } = origin;
+        if (scan.filter !== null) this.value(scan.filter, POLICY_FILTER, scan);
+        for (const e of scan.pushed)
+          this.value(e, { type: 'INDIRECT', subtype: 'FILTER', policy: false }, scan);
+        return;
+      }
+      case 'query':
+        this.rows(origin.query);
+        // A spine has a row for each period between what its bounds say.
+        if (leaf.kind === 'spine') whole(origin.query, 'FILTER');
+        return;
+      case 'runtime':
+        rowsOfRuntime(this.#runtimeAt(origin.slot), this);
+        return;
+      default:
+        assertNever(origin);
+    }
+  }
+
+  #column(ref: ColumnRef, as: Transformation): void {
+    const id = `${ref.source} ${keyOf(as)} ${ref.name}`;
+    if (this.#seen.has(id)) return;
+    this.#seen.add(id);
+    const origin = this.#sources.origin(ref.source);
+    switch (origin.kind) {
+      case 'scan':
+        this.#scanned(origin.scan, ref.name, as);
+        return;
+      case 'query':
+        for (const value of valuesAt(origin.query, Number(ref.name.slice(1)) - 1)) this.value(value, as);
+        return;
+      case 'runtime':
+        valueOfRuntime(this.#runtimeAt(origin.slot), ref.name, as, this);
+        return;
+      default:
+        assertNever(origin);
+    }
+  }
+
+  #scanned(scan: GovernedScan, name: string, as: Transformation): void {
+    const column = scan.columns.find((c) => c.name === name);
+    if (column === undefined) throw new InternalError(`scan of ${scan.relation.name} has no column ${name}`);
+    if (column.masked === 'none') {
+      this.value(column.expr, as, scan);
+      return;
+    }
+    const masked = atLeast(as, 'TRANSFORMATION', true);
+    this.value(column.expr, masked, scan);
+    // A mask that holds nothing of the value still stands in its place.
+    const own = scan.relation.columns.find((c) => c.name === name.replace(SUFFIX, ''));
+    if (own !== undefined) this.#base(own.physical, masked, scan);
+  }
+
+  #base(physical: string, as: Transformation, scan: GovernedScan | null): void {
+    if (scan === null) throw new InternalError(`column ${physical} stands outside a scan`);
+    const { object, column } = fieldOf(scan.relation, physical);
+    this.#found.add(object, column, as);
+  }
+
+  #runtimeAt(slot: number): GovernedRuntime | null {
+    const from = this.#plan.slots[slot];
+    return from?.kind === 'runtime' ? (this.#plan.runtime[from.index] ?? null) : null;
+  }
+}
+
+const POLICY_FILTER: Transformation = Object.freeze({ type: 'INDIRECT', subtype: 'FILTER', policy: true });
+
+/** Within a scan only policy has conditions: those that say in which rows a column is masked. */
+function policyIn(transformation: Transformation, scan: GovernedScan | null): Transformation {
+  return scan === null || transformation.type === 'DIRECT'
+    ? transformation
+    : { ...transformation, policy: true };
+}
+
+/** How many there are says little of what they are; OpenLineage calls a count a mask. */
+function aggregated(as: Transformation, { name }: FunctionDefinition): Transformation {
+  return atLeast(as, 'AGGREGATION', name === 'count');
+}
+
+function keysOf(keys: readonly SortKey[]): readonly Expr[] {
+  return keys.flatMap((k) => (typeof k.by === 'number' ? [] : [k.by]));
+}
