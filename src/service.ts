@@ -1,6 +1,7 @@
 import type { Features } from 'osl-compiler';
 import type { AuditLog, Limiter, PolicySnapshot, TokenVerifier } from '../policy/index.js';
 import type { Engine } from './engine/index.js';
+import type { Lineage } from './lineage/index.js';
 import type { Manifest } from './manifest/index.js';
 import type { Publishing } from './publishing/index.js';
 import type { ContentPlane } from './spine/content-plane.js';
@@ -53,5 +54,7 @@ export interface Service {
   readonly permitted: Pick<PermittedSets, 'areMany'>;
   readonly caps: Caps;
   readonly features: Features;
+  /** Null where nobody is told of lineage. */
+  readonly lineage: Lineage | null;
   readonly log: ServiceLog;
 }

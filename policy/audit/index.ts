@@ -4,7 +4,7 @@ export type { AppendDone } from './group.js';
 export type { AuditLog, AuditLogOptions, AuditStats } from './interface.js';
 export { openAuditLog } from './log.js';
 export { type AuditProof, checkProof, type ProofVerdict, prove } from './proof.js';
-export { type ReadOptions, readRecords } from './read.js';
+export { type ReadOptions, readFrames, readRecords, type StoredFrame } from './read.js';
 export type {
   AuditDecision,
   AuditEntry,

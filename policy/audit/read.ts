@@ -8,6 +8,8 @@ import type { AuditRecord } from './record.js';
 export interface ReadOptions {
   /** First seq to read; default 0. */
   readonly from?: number;
+  /** Segment to begin with, or the first that there is after it; default: the one that holds `from`. */
+  readonly segment?: number;
   /** Wait for more at the end, as `tail -f` does; default false. */
   readonly follow?: boolean;
   /** Ends a follow; the iterator then finishes without an error. */
@@ -18,6 +20,8 @@ export interface ReadOptions {
 
 export interface StoredFrame {
   readonly seq: number;
+  /** Number of the segment that it stands in. */
+  readonly segment: number;
   readonly frame: Frame;
 }
 
@@ -45,10 +49,10 @@ export async function* readFrames(
   options: ReadOptions = {},
 ): AsyncGenerator<StoredFrame, void, void> {
   const from = options.from ?? 0;
-  let segment = await firstSegment(dir, from);
+  let segment = await firstSegment(dir, options);
   while (segment === null) {
     if (!(await mayWait(options))) return;
-    segment = await firstSegment(dir, from);
+    segment = await firstSegment(dir, options);
   }
   for (; ; segment += 1) {
     const handle = await open(join(dir, segmentName(segment)), 'r');
@@ -81,7 +85,7 @@ async function* readSegment(
     const bytes = chunk.subarray(0, read.bytesRead);
     let at = 0;
     for (let frame = frameAt(bytes, at, bytes.length); frame; frame = frameAt(bytes, at, bytes.length)) {
-      yield { seq, frame };
+      yield { seq, segment, frame };
       seq += 1;
       at = frame.next;
     }
@@ -96,10 +100,11 @@ async function* readSegment(
   }
 }
 
-/** The segment that holds `from`, or the first there is; null if there is none. */
-async function firstSegment(dir: string, from: number): Promise<number | null> {
+/** The segment to begin with, or the first there is; null if there is none. */
+async function firstSegment(dir: string, { from = 0, segment }: ReadOptions): Promise<number | null> {
   const numbers = (await readdir(dir)).map(segmentNumber).filter((number) => number !== null);
   numbers.sort((a, b) => b - a);
+  if (segment !== undefined) return numbers.findLast((n) => n >= segment) ?? null;
   for (const number of numbers) {
     const firstSeq = await readFirstSeq(join(dir, segmentName(number)));
     if (firstSeq !== null && firstSeq <= from) return number;

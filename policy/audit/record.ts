@@ -39,6 +39,10 @@ export interface AuditEntry {
   /** Microseconds. */
   readonly duration_us?: number | null;
   readonly outcome?: AuditOutcome | null;
+  /** What ran, by the fingerprint of its governed statement; absent where nobody is told of lineage. */
+  readonly plan?: string;
+  /** Of an event: what it says, as JSON; short of `MAX_RECORD_BYTES` with the rest. */
+  readonly detail?: string;
 }
 
 /** Versions of the manifest and the policy that decided. */
@@ -47,8 +51,10 @@ export interface AuditVersions {
   readonly policy: string | null;
 }
 
-/** A record as stored: every field present, and its place in the chain. */
-export interface AuditRecord extends Required<AuditEntry> {
+/** A record as stored: every field present, but for `plan` and `detail`, and its place in the chain. */
+export interface AuditRecord
+  extends Required<Omit<AuditEntry, 'plan' | 'detail'>>,
+    Pick<AuditEntry, 'plan' | 'detail'> {
   readonly writer: string;
   /** Counts the openings of the log by its writer, from 1. */
   readonly epoch: number;
@@ -76,11 +82,13 @@ export function encodeRecord(
   objects: readonly string[] = entry.objects ?? [],
 ): string {
   const omitted = (entry.objects?.length ?? 0) - objects.length;
+  const detail = entry.detail === undefined ? '' : `,"detail":${quoted(entry.detail)}`;
+  const plan = entry.plan === undefined ? '' : `,"plan":${quoted(entry.plan)}`;
   return (
     `{"action":${quoted(entry.action)},"chain":${list(entry.chain ?? [])},"code":${nullable(entry.code)}` +
-    `,"decision":${word(entry.decision)},"duration_us":${count(entry.duration_us)},"epoch":${place.epoch}` +
+    `,"decision":${word(entry.decision)}${detail},"duration_us":${count(entry.duration_us)},"epoch":${place.epoch}` +
     `,"form":${nullable(entry.form)},"kind":"${entry.kind}","objects":${list(objects)}` +
-    `,"objects_omitted":${omitted},"outcome":${word(entry.outcome)}` +
+    `,"objects_omitted":${omitted},"outcome":${word(entry.outcome)}${plan}` +
     `,"request_id":${quoted(entry.request_id)},"rows":${count(entry.rows)},"seq":${place.seq}` +
     `,"statement_hmac":${nullable(entry.statement_hmac)},"subject":${nullable(entry.subject)}` +
     `,"surface":"${entry.surface}","tenant":${quoted(entry.tenant)},"ts":${quoted(entry.ts ?? now())}` +

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { EndpointStats, Lineage } from '../lineage/index.js';
 import type { Service } from '../service.js';
 
 /** Prometheus metrics of one server. */
@@ -69,4 +70,47 @@ function serviceGauges(registry: Registry, service: Service, wireSessions: () =>
     audit.stats().failure === null ? 0 : 1,
   );
   gauge('osl_wire_sessions', 'Open sessions of the Postgres wire', wireSessions);
+  if (service.lineage !== null) lineageGauges(registry, service.lineage, service);
+}
+
+const LINEAGE = {
+  pending: 'Events that wait for an endpoint',
+  dead: 'Dead letters of an endpoint',
+  delivered: 'Events delivered since the start',
+  failed: 'Attempts that failed since the start',
+  dropped: 'Events given up for want of room',
+  disabled: '1 where the endpoint answered 410',
+} as const satisfies Record<keyof EndpointStats, string>;
+
+function lineageGauges(registry: Registry, lineage: Lineage, { audit }: Service): void {
+  for (const [key, help] of Object.entries(LINEAGE)) {
+    new Gauge({
+      name: `osl_lineage_${key}`,
+      help,
+      labelNames: ['endpoint'],
+      registers: [registry],
+      collect: function collect() {
+        for (const [endpoint, stats] of Object.entries(lineage.stats()?.endpoints ?? {}))
+          this.set({ endpoint }, Number(stats[key as keyof typeof LINEAGE])); // one of its own keys
+      },
+    });
+  }
+  const single = (name: string, help: string, read: () => number): void => {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect: function collect() {
+        this.set(read());
+      },
+    });
+  };
+  single('osl_lineage_lag_records', 'Audit records whose events are not in the outbox yet', () =>
+    Math.max(0, audit.stats().durable - (lineage.stats()?.read ?? 0)),
+  );
+  single(
+    'osl_lineage_restarts',
+    'How often the thread that emits ended by itself',
+    () => lineage.stats()?.restarts ?? 0,
+  );
 }

@@ -66,6 +66,7 @@ export interface Answer {
 export async function ask(service: Service, question: Question, delivery: Delivery): Promise<Answer> {
   const ledger = new Ledger(service, question, 'query', question.body);
   const { caller, plan } = await decide(service, question, ledger, 'query');
+  ledger.reads(plan);
   const decided = ledger.allow();
   try {
     // A decoder sends passages to a model, which cannot be undone: there the record comes first.

@@ -1,4 +1,4 @@
-import { type Form, QueryError } from 'osl-compiler';
+import { type Form, type GovernedPlan, QueryError } from 'osl-compiler';
 import type { AuditEntry, AuditOutcome, Identity } from '../../policy/index.js';
 import { AuditUnavailable } from '../../policy/index.js';
 import type { Model, Service } from '../service.js';
@@ -29,6 +29,7 @@ export class Ledger {
   #identity: Identity | null = null;
   #model: Model | null = null;
   #touched: Touched | null = null;
+  #plan: string | null = null;
 
   /** `body` is what the call asks, where it asks something. */
   constructor(service: Service, call: Call, action: string, body: Body | SampleRequest | Term | null = null) {
@@ -50,6 +51,11 @@ export class Ledger {
 
   touches(touched: Touched): void {
     this.#touched = touched;
+  }
+
+  /** Says that `plan` is going to run; `allow` follows at once, so that both are on disk together. */
+  reads(plan: GovernedPlan): void {
+    this.#plan = this.#service.lineage?.note(plan, this.#call.requestId) ?? null;
   }
 
   /** Records that the question is answered. @throws AuditUnavailable */
@@ -95,6 +101,7 @@ export class Ledger {
       versions:
         model === null ? null : { manifest: model.manifest.version, policy: model.snapshot?.version ?? null },
       statement_hmac: this.#statementHmac(),
+      ...(this.#plan !== null && { plan: this.#plan }),
       ...fields,
     };
   }

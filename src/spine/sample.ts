@@ -1,5 +1,6 @@
 import {
   arrayText,
+  type GovernedPlan,
   type GovernedSample,
   type GovernedStore,
   governSample,
@@ -60,6 +61,8 @@ export async function sample(
   const ledger = new Ledger(service, call, 'sample', request);
   const { caller, governed } = await decide(service, call, request, ledger);
   try {
+    const plan = readBy(governed);
+    if (plan !== null) ledger.reads(plan);
     await ledger.allow();
     const rows = await rowsOf(service, caller, governed, request.limit, signal);
     ledger.outcome('ok', rows.rows.length);
@@ -93,7 +96,7 @@ async function rowsOf(
   signal: AbortSignal | null,
 ): Promise<Rows> {
   const { source } = governed;
-  const plan = source.kind === 'table' ? source.plan : (source.store?.passages ?? null);
+  const plan = readBy(governed);
   if (plan === null) return NOTHING;
   if (source.kind === 'facet' && source.store !== null)
     await service.content.ready(source.store.facet.name, source.store.version);
@@ -104,6 +107,11 @@ async function rowsOf(
   return source.kind === 'facet' && source.store !== null
     ? chunks(rows, governed, source.store)
     : table(rows, governed);
+}
+
+/** The statement that reads it; null where the caller has no grant. */
+function readBy({ source }: GovernedSample): GovernedPlan | null {
+  return source.kind === 'table' ? source.plan : (source.store?.passages ?? null);
 }
 
 const NOTHING: Rows = Object.freeze({ columns: [], rows: [], redactedColumns: [], redactedFields: [] });

@@ -10,6 +10,7 @@ import {
   openAuditLog,
 } from '../../policy/index.js';
 import { type Engine, type EngineConfig, openEngine } from '../engine/index.js';
+import type { Lineage } from '../lineage/index.js';
 import type { Connector, Manifest } from '../manifest/index.js';
 import { createPublishing, headIn } from '../publishing/index.js';
 import type { Model, Service, ServiceLog } from '../service.js';
@@ -21,6 +22,7 @@ import { connectFault, withoutPassword } from './connect-fault.js';
 import { connectorUrl } from './connector-url.js';
 import { contentPlane } from './content.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
+import { lineageOf } from './lineage.js';
 import { type LoadedModel, loadModel } from './model.js';
 import { type Settings, StartProblem } from './settings.js';
 
@@ -54,7 +56,10 @@ export async function openService(settings: Settings, log: ServiceLog): Promise<
     const first = await loadServed(settings, before);
     const { engines, close: closeEngines } = await openEngines(first.manifest, settings, log);
     closing.push(closeEngines);
-    return await serviceOf(settings, log, first, keys, audit, engines, close);
+    const lineage = await lineageOf(settings, first, audit, log);
+    if (lineage !== null) closing.push(() => lineage.close(LINEAGE_CLOSE_MS));
+    await lineage?.announce(first.manifest);
+    return await serviceOf(settings, log, first, keys, audit, engines, lineage, close);
   } catch (error) {
     await close();
     throw error;
@@ -82,6 +87,9 @@ export async function openEngines(
   }
 }
 
+/** What is on its way to a receiver may end; the outbox keeps the rest. ms */
+const LINEAGE_CLOSE_MS = 3_000;
+
 async function serviceOf(
   settings: Settings,
   log: ServiceLog,
@@ -89,6 +97,7 @@ async function serviceOf(
   keys: TenantKeys,
   audit: AuditLog,
   engines: ReadonlyMap<string, Engine>,
+  lineage: Lineage | null,
   close: () => Promise<void>,
 ): Promise<OpenService> {
   let model: Model = first;
@@ -124,8 +133,10 @@ async function serviceOf(
     permitted: new PermittedSets(settings.exactUpTo),
     caps: settings.caps,
     features: ALL_FEATURES,
+    lineage,
     log,
   };
+  lineage?.follow(() => model.manifest);
   const reload = async (): Promise<Model> => {
     const { versions } = publishing;
     const next = await loadModel(settings.manifestFile, settings.policyFile, versions.head);
@@ -135,6 +146,7 @@ async function serviceOf(
     model = next;
     file = next.file;
     limiter.configure(next.snapshot?.limits ?? DEFAULT_LIMITS);
+    await lineage?.announce(next.manifest);
     return next;
   };
   const end = (): Promise<void> => {

@@ -24,6 +24,8 @@ export interface Settings {
   /** Permitted passages that are compared one by one; above, candidates are found first. */
   readonly exactUpTo: number;
   readonly mcp: McpSettings;
+  /** Says who is told of lineage; null for nobody. */
+  readonly lineageFile: string | null;
 }
 
 /** Whom `/mcp` serves beside this machine, and what it says of itself to clients without a token. */
@@ -79,6 +81,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     content: contentSettings(env),
     exactUpTo: integer(env, 'OSL_RETRIEVE_EXACT_UP_TO', 30_000, 0, 1_000_000_000),
     mcp: mcpSettings(env),
+    lineageFile: (env['OSL_LINEAGE'] ?? '') === '' ? null : path(env['OSL_LINEAGE'] ?? ''),
     ...over,
   });
 }

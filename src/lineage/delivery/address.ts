@@ -1,0 +1,83 @@
+import { BlockList, isIP, isIPv4 } from 'node:net';
+
+/** Networks that are no place for a webhook: this host, private and shared networks, what is reserved or multicast. */
+const RESERVED: readonly string[] = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+  // Of the public IPv6 addresses: what is for documentation, or holds an IPv4 address.
+  '2001::/23',
+  '2001:db8::/32',
+  '2002::/16',
+  '3fff::/20',
+];
+
+/** All other IPv6 addresses are not public. */
+const PUBLIC_V6 = listOf(['2000::/3']);
+const RESERVED_LIST = listOf(RESERVED);
+
+interface Network {
+  readonly address: string;
+  readonly prefix: number;
+  readonly family: 'ipv4' | 'ipv6';
+}
+
+/** A network in CIDR notation. @throws Error where it is none */
+export function networkOf(text: string): Network {
+  const [address = '', bits = ''] = text.split('/');
+  const family = isIPv4(address) ? 'ipv4' : 'ipv6';
+  const prefix = Number(bits);
+  if (isIP(address) === 0 || !/^\d+$/.test(bits) || prefix > (family === 'ipv4' ? 32 : 128))
+    throw new Error(`\`${text}\` is no network, such as 10.0.0.0/8 or fd00::/8`);
+  return { address, prefix, family };
+}
+
+function listOf(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const { address, prefix, family } of networks.map(networkOf)) list.addSubnet(address, prefix, family);
+  return list;
+}
+
+/** Which addresses one endpoint may be reached at. */
+export class AddressRule {
+  readonly #allowed: BlockList;
+  readonly #secure: boolean;
+
+  /** @param secure over TLS; without it only addresses that are listed may be reached */
+  constructor(allowAddresses: readonly string[], secure: boolean) {
+    this.#allowed = listOf(allowAddresses);
+    this.#secure = secure;
+  }
+
+  permits(address: string): boolean {
+    const plain = unmapped(address);
+    const family = isIPv4(plain) ? 'ipv4' : 'ipv6';
+    if (isIP(plain) === 0) return false;
+    if (this.#allowed.check(plain, family)) return true;
+    if (!this.#secure || RESERVED_LIST.check(plain, family)) return false;
+    return family === 'ipv4' || PUBLIC_V6.check(plain, family);
+  }
+}
+
+/** An IPv4 address as such where it is written as an IPv6 one; scopes are cut off. */
+function unmapped(address: string): string {
+  const bare = address.replace(/%.*$/, '');
+  const dotted = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(bare)?.[1];
+  if (dotted !== undefined) return dotted;
+  const hex = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/i.exec(bare);
+  if (hex === null) return bare;
+  const [high, low] = [Number.parseInt(hex[1] ?? '', 16), Number.parseInt(hex[2] ?? '', 16)];
+  return [high >> 8, high & 255, low >> 8, low & 255].join('.');
+}

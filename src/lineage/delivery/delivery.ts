@@ -1,0 +1,131 @@
+import type { Clock } from '../clock.js';
+import type { Endpoint } from '../config/load.js';
+import type { Outbox } from '../outbox/outbox.js';
+import type { Message } from '../outbox/state.js';
+import { pauseAfter } from './schedule.js';
+import { type Attempt, send } from './send.js';
+
+export interface DeliveryOptions {
+  readonly endpoint: Endpoint;
+  readonly outbox: Outbox;
+  readonly clock: Clock;
+  readonly agent: string;
+  readonly signal: AbortSignal;
+  /** 0 to 1. */
+  readonly chance: () => number;
+  readonly warn: (message: string, fields: Readonly<Record<string, unknown>>) => void;
+}
+
+export interface DeliveryCounts {
+  delivered: number;
+  /** Attempts. */
+  failed: number;
+}
+
+/** Events of one endpoint that are under way at once. */
+const AT_ONCE = 4;
+/** ms; what comes meanwhile wakes it earlier. */
+const LONGEST_NAP = 60_000;
+const DISK_PAUSE = 10_000;
+
+/**
+ * Delivers to one endpoint what its outbox holds for it, apart from all other endpoints. Events go out as they come
+ * due, in no order that a receiver could rely on: one that failed waits for its own time.
+ */
+export class Delivery {
+  readonly counts: DeliveryCounts = { delivered: 0, failed: 0 };
+  readonly #options: DeliveryOptions;
+  readonly #underWay = new Map<string, Promise<void>>();
+  #wake: AbortController = new AbortController();
+
+  constructor(options: DeliveryOptions) {
+    this.#options = options;
+  }
+
+  /** Something may be due. */
+  poke(): void {
+    this.#wake.abort();
+  }
+
+  /** Runs until the signal aborts; what is under way then is let end. */
+  async run(): Promise<void> {
+    const { signal, clock } = this.#options;
+    signal.addEventListener('abort', () => this.poke(), { once: true });
+    while (!signal.aborted) {
+      this.#wake = new AbortController();
+      const next = this.#start();
+      if (signal.aborted) break;
+      await clock.sleep(next, this.#wake.signal);
+    }
+    await Promise.all(this.#underWay.values());
+  }
+
+  /** Sends what is due, as far as there is room, and says when to look again, in ms. */
+  #start(): number {
+    const { outbox, endpoint, clock } = this.#options;
+    let soonest = clock.now() + LONGEST_NAP;
+    for (const message of outbox.state.queue(endpoint.name).pending.values()) {
+      if (this.#underWay.size >= AT_ONCE) break;
+      if (this.#underWay.has(message.id)) continue;
+      const { due = 0 } = message.targets.get(endpoint.name) ?? {};
+      if (due <= clock.now()) this.#send(message);
+      else soonest = Math.min(soonest, due);
+    }
+    return Math.max(0, soonest - clock.now());
+  }
+
+  #send(message: Message): void {
+    const { id } = message;
+    const sending = this.#attempt(message)
+      .catch(async (error: unknown) => {
+        // The disk took no note of what became of it, so it is sent again, but not at once.
+        this.#options.warn('the lineage outbox cannot be written', { error: String(error) });
+        await this.#options.clock.sleep(DISK_PAUSE, this.#options.signal);
+      })
+      .finally(() => {
+        this.#underWay.delete(id);
+        this.poke();
+      });
+    this.#underWay.set(id, sending);
+  }
+
+  async #attempt(message: Message): Promise<void> {
+    const { endpoint, clock, agent } = this.#options;
+    const attempt = await send(endpoint, message, { now: () => clock.now(), agent });
+    await this.#noted(message, attempt);
+  }
+
+  async #noted(message: Message, attempt: Attempt): Promise<void> {
+    const { endpoint, outbox, clock, chance, warn } = this.#options;
+    const { name, url } = endpoint;
+    switch (attempt.kind) {
+      case 'delivered':
+        this.counts.delivered += 1;
+        await outbox.delivered(message.id, name);
+        break;
+      case 'gone':
+        this.counts.failed += 1;
+        warn('a lineage endpoint answered 410 and gets nothing more', { endpoint: name });
+        await outbox.turnOff(name, url);
+        break;
+      case 'failed': {
+        this.counts.failed += 1;
+        const attempts = (message.targets.get(name)?.attempts ?? 0) + 1;
+        const pause = pauseAfter(attempts, attempt.wishMs, chance());
+        const due = pause === null ? null : clock.now() + pause;
+        await outbox.failed(message.id, name, attempts, due, attempt.reason);
+        if (due === null)
+          warn('a lineage event is a dead letter', {
+            endpoint: name,
+            id: message.id,
+            reason: attempt.reason,
+          });
+        break;
+      }
+      default: {
+        const unknown: never = attempt;
+        throw new Error(`unknown attempt ${JSON.stringify(unknown)}`);
+      }
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import { lookup } from 'node:dns';
+import { type ClientRequest, type IncomingMessage, request as plainRequest } from 'node:http';
+import { request as secureRequest } from 'node:https';
+import { isIP, type LookupFunction, type Socket } from 'node:net';
+import type { Endpoint } from '../config/load.js';
+import { readSecret, signingKey } from '../config/secret.js';
+import { AddressRule } from './address.js';
+import { wishOf } from './schedule.js';
+import { signedHeaders } from './signature.js';
+
+/** What became of one attempt. Reasons are ours; nothing of an answer's body is read. */
+export type Attempt =
+  | { readonly kind: 'delivered'; readonly status: number }
+  /** 410: the receiver wants no more. */
+  | { readonly kind: 'gone' }
+  | { readonly kind: 'failed'; readonly reason: string; readonly wishMs: number | null };
+
+export interface Letter {
+  readonly id: string;
+  readonly body: string;
+}
+
+export interface SendOptions {
+  /** ms since 1970. */
+  readonly now: () => number;
+  readonly agent: string;
+  /** Stands in for the system's resolver in tests. */
+  readonly lookup?: LookupFunction;
+}
+
+/** Posts a letter once. Never rejects, and takes no longer than the endpoint's time-out. */
+export async function send(endpoint: Endpoint, letter: Letter, options: SendOptions): Promise<Attempt> {
+  try {
+    return await posted(endpoint, letter, options);
+  } catch (error) {
+    return { kind: 'failed', reason: reasonOf(error), wishMs: null };
+  }
+}
+
+function posted(endpoint: Endpoint, letter: Letter, options: SendOptions): Promise<Attempt> {
+  const url = new URL(endpoint.url);
+  const secure = url.protocol === 'https:';
+  const rule = new AddressRule(endpoint.allowAddresses, secure);
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  // The resolver is not asked for a literal address, so that is looked at here.
+  if (isIP(host) !== 0 && !rule.permits(host)) throw new Error(NOT_ALLOWED);
+  const keys = endpoint.secrets.map((s) => signingKey(readSecret(s)));
+  const seconds = Math.floor(options.now() / 1_000);
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(letter.body),
+    'user-agent': options.agent,
+    ...signedHeaders(letter.id, seconds, letter.body, keys),
+    ...(endpoint.authorization !== null && { authorization: readSecret(endpoint.authorization) }),
+  };
+  const request = secure ? secureRequest : plainRequest;
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, {
+      method: 'POST',
+      headers,
+      agent: false,
+      lookup: permittedLookup(rule, options.lookup ?? systemLookup),
+      maxHeaderSize: 16_384,
+      ...(endpoint.ca !== null && { ca: endpoint.ca }),
+    });
+    const late = setTimeout(() => outgoing.destroy(new Error('no answer in time')), endpoint.timeoutMs);
+    const settle = (end: () => void): void => {
+      clearTimeout(late);
+      end();
+      outgoing.destroy();
+    };
+    outgoing.once('socket', (socket) => guard(socket, rule, outgoing));
+    outgoing.once('response', (answer) => settle(() => resolve(judged(answer, options.now()))));
+    // After the first word on it, an error changes nothing.
+    outgoing.on('error', (error) => settle(() => reject(error)));
+    outgoing.end(letter.body);
+  });
+}
+
+const NOT_ALLOWED = 'its address is private or reserved, and not in allow_addresses';
+
+/** INVARIANT: the addresses that are judged are those that the socket connects to, so no second look-up can differ. */
+function permittedLookup(rule: AddressRule, resolver: LookupFunction): LookupFunction {
+  return (hostname, lookupOptions, done) => {
+    resolver(hostname, { ...lookupOptions, all: true }, (error, found) => {
+      const all = typeof found === 'string' ? [{ address: found, family: isIP(found) }] : found;
+      const permitted = (all ?? []).filter(({ address }) => rule.permits(address));
+      const [first] = permitted;
+      if (error !== null) done(error, []);
+      else if (first === undefined) done(new Error(NOT_ALLOWED), []);
+      else if (lookupOptions.all === true) done(null, permitted);
+      else done(null, first.address, first.family);
+    });
+  };
+}
+
+const systemLookup: LookupFunction = (hostname, options, done) => {
+  lookup(hostname, { ...options, all: true }, (error, addresses) => done(error, addresses));
+};
+
+/** The peer is looked at again once there is one, before a byte is sent. */
+function guard(socket: Socket, rule: AddressRule, outgoing: ClientRequest): void {
+  socket.once('connect', () => {
+    if (!rule.permits(socket.remoteAddress ?? '')) outgoing.destroy(new Error(NOT_ALLOWED));
+  });
+}
+
+function judged(answer: IncomingMessage, now: number): Attempt {
+  const status = answer.statusCode ?? 0;
+  if (status >= 200 && status < 300) return { kind: 'delivered', status };
+  if (status === 410) return { kind: 'gone' };
+  const redirect = status >= 300 && status < 400 ? ', a redirect, which is not followed' : '';
+  return {
+    kind: 'failed',
+    reason: `status ${status}${redirect}`,
+    wishMs: wishOf(answer.headers['retry-after'], now),
+  };
+}
+
+/** Codes of the system and of TLS say what there is to know; a message may quote the peer. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'it failed';
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.message;
+}

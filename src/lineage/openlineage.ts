@@ -1,0 +1,226 @@
+import { createHash } from 'node:crypto';
+import type { Influence, Transformation } from 'osl-compiler';
+import type { DatasetDescription } from './datasets.js';
+import type { AuditLeaf, Runs } from './window.js';
+
+/** Events of OpenLineage 2-0-2, as JSON values. */
+
+const EVENT = 'https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs';
+const FACET = 'https://openlineage.io/spec/facets';
+
+/** Who speaks, and of what. */
+export interface Voice {
+  /** URI of this software and its version. */
+  readonly producer: string;
+  /** Of the semantic graph's datasets, and of jobs. */
+  readonly namespace: string;
+}
+
+export function producerOf(version: string): string {
+  return `urn:osl-gateway:${version}`;
+}
+
+/** A facet of our own, or one of OpenLineage's by its file and version. */
+function facet(voice: Voice, schema: string, fields: object): object {
+  return { _producer: voice.producer, _schemaURL: schema, ...fields };
+}
+
+function standard(voice: Voice, name: string, version: string, fields: object): object {
+  return facet(voice, `${FACET}/${version}/${name}.json#/$defs/${name}`, fields);
+}
+
+function own(voice: Voice, name: string, fields: object): object {
+  return facet(voice, `urn:osl-gateway:facet:${name}:1`, fields);
+}
+
+/** A UUID that is the same for the same parts (version 8 of RFC 9562). */
+export function uuidOf(...parts: readonly (string | number)[]): string {
+  const bytes = createHash('sha256').update(JSON.stringify(parts)).digest().subarray(0, 16);
+  bytes.writeUInt8(((bytes[6] ?? 0) & 0x0f) | 0x80, 6);
+  bytes.writeUInt8(((bytes[8] ?? 0) & 0x3f) | 0x80, 8);
+  const hex = bytes.toString('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}
+
+/** The RunEvent of one statement in one window; `writer` is the audit log's. */
+export function runEvent(
+  runs: Runs,
+  writer: string,
+  voice: Voice,
+): { readonly id: string; readonly event: object } {
+  const { description, plan, manifest, policy, first, last } = runs;
+  const runId = uuidOf(writer, plan, manifest ?? '', policy ?? '', first.seq);
+  const datasets = new Set([
+    ...(description?.objects ?? runs.objects),
+    ...(description?.columns === null || description === null ? [] : inputObjects(description.columns)),
+  ]);
+  const event = {
+    eventType: 'COMPLETE',
+    eventTime: runs.lastTime,
+    producer: voice.producer,
+    schemaURL: `${EVENT}/RunEvent`,
+    run: {
+      runId,
+      facets: {
+        nominalTime: standard(voice, 'NominalTimeRunFacet', '1-0-1', {
+          nominalStartTime: runs.firstTime,
+          nominalEndTime: runs.lastTime,
+        }),
+        osl_reads: own(voice, 'reads', {
+          count: runs.count,
+          rows: runs.rows,
+          outcomes: runs.outcomes,
+          surfaces: runs.surfaces,
+        }),
+        osl_governance: own(voice, 'governance', {
+          manifestVersion: manifest,
+          policyVersion: policy,
+          maskedColumns: description?.masked ?? null,
+        }),
+        osl_audit: own(voice, 'audit', { writer, first: leafOf(first), last: leafOf(last) }),
+      },
+    },
+    job: {
+      namespace: voice.namespace,
+      name: `read.${plan}`,
+      facets: {
+        jobType: standard(voice, 'JobTypeJobFacet', '2-0-3', {
+          processingType: 'BATCH',
+          integration: 'OSL',
+          jobType: 'QUERY',
+        }),
+        osl_form: own(voice, 'form', { form: description?.form ?? runs.form }),
+      },
+    },
+    inputs: [...datasets].sort().map((name) => ({ namespace: voice.namespace, name: datasetName(name) })),
+    outputs: description?.columns == null ? [] : [answer(plan, description.columns, voice)],
+  };
+  return { id: `run_${runId}`, event };
+}
+
+function leafOf({ segment, seq, leaf }: AuditLeaf): object {
+  return { segment, seq, leafHash: leaf };
+}
+
+type Columns = NonNullable<NonNullable<Runs['description']>['columns']>;
+
+function inputObjects({ outputs, rows }: Columns): readonly string[] {
+  return [...outputs.flatMap((o) => o.inputs), ...rows].map((i) => i.object);
+}
+
+/** The answer as a dataset that nobody keeps: what went into each of its columns, and what decided its rows. */
+function answer(plan: string, { outputs, rows }: Columns, voice: Voice): object {
+  return {
+    namespace: voice.namespace,
+    name: `answer.${plan}`,
+    facets: { columnLineage: columnLineageFacet(outputs, rows, voice) },
+  };
+}
+
+export function columnLineageFacet(
+  outputs: Columns['outputs'],
+  rows: readonly Influence[],
+  voice: Voice,
+): object {
+  const fields = outputs.map(({ name, inputs }) => [
+    name,
+    { inputFields: inputs.map((i) => inputField(i, voice)) },
+  ]);
+  return standard(voice, 'ColumnLineageDatasetFacet', '1-2-0', {
+    fields: Object.fromEntries(fields),
+    dataset: rows.map((i) => inputField(i, voice)),
+  });
+}
+
+function inputField({ object, column, transformations }: Influence, voice: Voice): object {
+  return {
+    namespace: voice.namespace,
+    name: datasetName(object),
+    field: column,
+    transformations: transformations.map(transformationOf),
+  };
+}
+
+function transformationOf(t: Transformation): object {
+  if (t.type === 'DIRECT') return { type: t.type, subtype: t.subtype, masking: t.masking };
+  return { type: t.type, subtype: t.subtype, masking: false, ...(t.policy && { description: 'policy' }) };
+}
+
+/** The audit log's name of an object as a dataset: `metric:revenue` is `osl.metrics.revenue`. */
+export function datasetName(object: string): string {
+  return object.replace(/^metric:/, 'osl.metrics.');
+}
+
+/** The DatasetEvent of an object of the semantic graph under a manifest version. */
+export function datasetEvent(
+  dataset: DatasetDescription,
+  manifest: string,
+  time: string,
+  voice: Voice,
+): { readonly id: string; readonly event: object } {
+  const { name, description, fields, columns } = dataset;
+  const labels = fields.flatMap((f) =>
+    f.sensitivity === null
+      ? []
+      : [{ key: 'sensitivity', value: f.sensitivity, source: 'OSL', field: f.name }],
+  );
+  const event = datasetEventOf(name, time, voice, {
+    version: standard(voice, 'DatasetVersionDatasetFacet', '1-0-1', { datasetVersion: manifest }),
+    schema: standard(voice, 'SchemaDatasetFacet', '1-2-0', {
+      fields: fields.map((f) => ({
+        name: f.name,
+        type: f.type,
+        ...(f.description !== null && { description: f.description }),
+      })),
+    }),
+    ...(description !== null && {
+      documentation: standard(voice, 'DocumentationDatasetFacet', '1-1-0', { description }),
+    }),
+    ...(labels.length > 0 && { tags: standard(voice, 'TagsDatasetFacet', '1-0-0', { tags: labels }) }),
+    columnLineage: standard(voice, 'ColumnLineageDatasetFacet', '1-2-0', {
+      fields: Object.fromEntries(
+        columns.map(({ name: field, inputs }) => [
+          field,
+          {
+            inputFields: inputs.map(({ transformations, ...input }) => ({
+              ...input,
+              transformations: transformations.map(transformationOf),
+            })),
+          },
+        ]),
+      ),
+      dataset: [],
+    }),
+  });
+  return { id: datasetId(name, manifest, voice), event };
+}
+
+/** The DatasetEvent of an object that is no more. */
+export function droppedEvent(
+  name: string,
+  manifest: string,
+  time: string,
+  voice: Voice,
+): { readonly id: string; readonly event: object } {
+  const event = datasetEventOf(name, time, voice, {
+    version: standard(voice, 'DatasetVersionDatasetFacet', '1-0-1', { datasetVersion: manifest }),
+    lifecycleStateChange: standard(voice, 'LifecycleStateChangeDatasetFacet', '1-0-1', {
+      lifecycleStateChange: 'DROP',
+    }),
+  });
+  return { id: datasetId(name, manifest, voice), event };
+}
+
+function datasetEventOf(name: string, time: string, voice: Voice, facets: object): object {
+  return {
+    eventTime: time,
+    producer: voice.producer,
+    schemaURL: `${EVENT}/DatasetEvent`,
+    dataset: { namespace: voice.namespace, name, facets },
+  };
+}
+
+/** An object's event under one version of the manifest has one id, however often it is sent. */
+function datasetId(name: string, manifest: string, voice: Voice): string {
+  return `dataset_${uuidOf(voice.namespace, name, manifest)}`;
+}

@@ -1,0 +1,176 @@
+import type { Endpoint, EventKind } from '../config/load.js';
+import { type Journal, openJournal } from './journal.js';
+import { type Cursor, type Entry, type Message, OutboxState } from './state.js';
+
+/** An event on its way into the outbox. */
+export interface NewEvent {
+  readonly id: string;
+  readonly kind: EventKind;
+  readonly body: string;
+}
+
+export interface OutboxOptions {
+  readonly file: string;
+  readonly endpoints: readonly Endpoint[];
+  /** What the undelivered events of one endpoint may take, bodies alone. */
+  readonly maxBytes: number;
+  /** ms since 1970. */
+  readonly now: () => number;
+  readonly warn: (message: string, fields: Readonly<Record<string, unknown>>) => void;
+}
+
+/** A journal of so many bytes more than it needs is written anew. */
+const SLACK = 1_048_576;
+
+/**
+ * Undelivered events, on disk. What an endpoint cannot be given for want of room is given up, its oldest dead letters
+ * first and then what is new, counted, and told.
+ */
+export class Outbox {
+  readonly state: OutboxState;
+  readonly #journal: Journal<Entry>;
+  readonly #options: OutboxOptions;
+  /** One group after another. */
+  #last: Promise<void> = Promise.resolve();
+
+  private constructor(journal: Journal<Entry>, state: OutboxState, options: OutboxOptions) {
+    this.#journal = journal;
+    this.state = state;
+    this.#options = options;
+  }
+
+  /** @param start where to begin reading the audit log, if this outbox is new */
+  static async open(options: OutboxOptions, start: Cursor): Promise<Outbox> {
+    const { journal, entries, cut } = await openJournal<Entry>(options.file);
+    if (cut > 0) options.warn('the end of the lineage outbox was not whole and is cut off', { bytes: cut });
+    const outbox = new Outbox(journal, OutboxState.of(entries), options);
+    if (outbox.state.cursor === null) await outbox.#write([{ t: 'cursor', ...start }], true);
+    await outbox.#settleEndpoints();
+    return outbox;
+  }
+
+  /** Puts events in, and says how far the audit log has been read for them: both, or neither. */
+  async add(events: readonly NewEvent[], also: readonly Entry[]): Promise<void> {
+    const room = new Map(this.#options.endpoints.map((e) => [e.name, this.#roomOf(e.name)]));
+    const dropped = new Map<string, number>();
+    const entries: Entry[] = [];
+    const at = this.#options.now();
+    for (const { id, kind, body } of events) {
+      const bytes = Buffer.byteLength(body);
+      const to = this.#options.endpoints
+        .filter((e) => e.events.includes(kind))
+        .filter(({ name }) => {
+          const left = (room.get(name) ?? 0) - bytes;
+          if (left >= 0) room.set(name, left);
+          else dropped.set(name, (dropped.get(name) ?? 0) + 1);
+          return left >= 0;
+        })
+        .map((e) => e.name);
+      if (to.length > 0) entries.push({ t: 'event', id, kind, at, body, to });
+      for (const name of to)
+        if (this.state.off.has(name)) entries.push({ t: 'dead', id, to: name, why: GONE, at });
+    }
+    for (const [to, count] of dropped) entries.push({ t: 'dropped', to, count });
+    await this.#write([...this.#forgotten(events), ...entries, ...also], true);
+    for (const [endpoint, count] of dropped)
+      this.#options.warn('lineage events are given up: the outbox is full', { endpoint, events: count });
+  }
+
+  delivered(id: string, endpoint: string): Promise<void> {
+    return this.#write([{ t: 'done', id, to: endpoint }], false);
+  }
+
+  /** @param due when it is tried again; null where it is a dead letter now */
+  failed(id: string, endpoint: string, attempts: number, due: number | null, why: string): Promise<void> {
+    const at = this.#options.now();
+    const tried: Entry = { t: 'tried', id, to: endpoint, n: attempts, due: due ?? at, why };
+    return this.#write(due === null ? [tried, { t: 'dead', id, to: endpoint, why, at }] : [tried], false);
+  }
+
+  /** The endpoint wants no more: what waits for it are dead letters, and so is what comes. */
+  turnOff(endpoint: string, url: string): Promise<void> {
+    const at = this.#options.now();
+    const waiting = [...this.state.queue(endpoint).pending.keys()].map(
+      (id): Entry => ({ t: 'dead', id, to: endpoint, why: GONE, at }),
+    );
+    return this.#write([{ t: 'off', to: endpoint, url, at }, ...waiting], true);
+  }
+
+  /** Dead letters are pending again, at once; their endpoints take part again. Gives how many there were. */
+  async replay(pick: (message: Message, endpoint: string) => boolean): Promise<number> {
+    const again = [...this.state.messages.values()].flatMap((m) =>
+      [...m.targets]
+        .filter(([endpoint, target]) => target.state === 'dead' && pick(m, endpoint))
+        .map(([to]): Entry => ({ t: 'again', id: m.id, to })),
+    );
+    const on = [...this.state.off.keys()].filter((name) =>
+      again.some((e) => e.t === 'again' && e.to === name),
+    );
+    if (again.length > 0) await this.#write([...on.map((to): Entry => ({ t: 'on', to })), ...again], true);
+    return again.length;
+  }
+
+  async close(): Promise<void> {
+    await this.#last.catch(() => undefined); // told to whoever wrote
+    await this.#journal.close();
+  }
+
+  /** What is free for an endpoint once its dead letters are gone. */
+  #roomOf(endpoint: string): number {
+    return this.#options.maxBytes - this.state.queue(endpoint).pendingBytes;
+  }
+
+  /** Dead letters that make room, oldest first. */
+  #forgotten(events: readonly NewEvent[]): readonly Entry[] {
+    return this.#options.endpoints.flatMap(({ name, events: kinds }): readonly Entry[] => {
+      const coming = events
+        .filter((e) => kinds.includes(e.kind))
+        .reduce((sum, e) => sum + Buffer.byteLength(e.body), 0);
+      const { pendingBytes, deadBytes, dead } = this.state.queue(name);
+      let over = pendingBytes + deadBytes + coming - this.#options.maxBytes;
+      const gone: Entry[] = [];
+      for (const { id, body } of dead.values()) {
+        if (over <= 0) break;
+        over -= Buffer.byteLength(body);
+        gone.push({ t: 'done', id, to: name });
+      }
+      if (gone.length === 0) return [];
+      this.#options.warn('dead letters are given up: the outbox is full', {
+        endpoint: name,
+        events: gone.length,
+      });
+      return [...gone, { t: 'dropped', to: name, count: gone.length }];
+    });
+  }
+
+  /** What waits for endpoints that the configuration names no more is given up; one with another URL takes part again. */
+  async #settleEndpoints(): Promise<void> {
+    const urls = new Map(this.#options.endpoints.map((e) => [e.name, e.url]));
+    const on = [...this.state.off].filter(([name, { url }]) => urls.get(name) !== url);
+    const gone = [...this.state.messages.values()].flatMap((m) =>
+      [...m.targets.keys()].filter((to) => !urls.has(to)).map((to): Entry => ({ t: 'done', id: m.id, to })),
+    );
+    if (on.length + gone.length === 0) return;
+    if (gone.length > 0)
+      this.#options.warn('lineage events are given up: their endpoint is not configured', {
+        events: gone.length,
+      });
+    await this.#write([...on.map(([to]): Entry => ({ t: 'on', to })), ...gone], true);
+  }
+
+  #write(entries: readonly Entry[], durable: boolean): Promise<void> {
+    const written = this.#last.then(async () => {
+      await this.#journal.append(entries, durable);
+      for (const entry of entries) this.state.apply(entry);
+      if (this.#journal.size > 4 * SLACK) await this.#compact();
+    });
+    this.#last = written.catch(() => undefined); // whoever awaits `written` is told
+    return written;
+  }
+
+  async #compact(): Promise<void> {
+    if (this.#journal.size > 3 * this.state.bytes + SLACK) await this.#journal.rewrite(this.state.entries());
+  }
+}
+
+export const GONE = 'the endpoint answered 410';

@@ -1,0 +1,60 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { systemClock } from './clock.js';
+import { Emitter, type EmitterSettings } from './emitter.js';
+import type { FromThread, ToThread } from './messages.js';
+
+/** The thread that emits: whatever receivers do, it happens here, and the service answers its questions. */
+
+const STATS_MS = 1_000;
+
+if (parentPort === null) throw new Error('this is a thread, not a program');
+const port = parentPort;
+const say = (message: FromThread): void => port.postMessage(message);
+
+async function opened(): Promise<Emitter | null> {
+  try {
+    // Only the service starts this thread, and with nothing else.
+    const settings = workerData as EmitterSettings;
+    return await Emitter.open(settings, systemClock, (message, fields) =>
+      say({ kind: 'warning', message, fields }),
+    );
+  } catch (error) {
+    say({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) });
+    return null;
+  }
+}
+
+async function announced(emitter: Emitter, message: Extract<ToThread, { kind: 'announce' }>): Promise<void> {
+  const { ticket, version, datasets } = message;
+  try {
+    await emitter.announce(version, datasets);
+    say({ kind: 'announced', ticket, fault: null });
+  } catch (error) {
+    say({ kind: 'announced', ticket, fault: error instanceof Error ? error.message : String(error) });
+  }
+}
+
+const emitter = await opened();
+if (emitter !== null) {
+  const stats = setInterval(() => say({ kind: 'stats', stats: emitter.stats() }), STATS_MS);
+  port.on('message', (message: ToThread) => {
+    if (message.kind === 'announce') {
+      void announced(emitter, message);
+      return;
+    }
+    clearInterval(stats);
+    emitter.close().then(
+      () => port.close(),
+      (error: unknown) => {
+        say({
+          kind: 'warning',
+          message: 'the lineage outbox could not be closed',
+          fields: { error: String(error) },
+        });
+        port.close();
+      },
+    );
+  });
+  emitter.start();
+  say({ kind: 'ready' });
+}

@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs';
+import type { AuditLog } from '../../policy/index.js';
+import { loadLineageConfig } from '../lineage/config/load.js';
+import { type Lineage, openLineage } from '../lineage/index.js';
+import type { Model, ServiceLog } from '../service.js';
+import { connectorUrl } from './connector-url.js';
+import type { Settings } from './settings.js';
+
+/**
+ * Lineage as the settings have it; null where they name no receiver.
+ *
+ * @throws ManifestProblems, StartProblem
+ */
+export async function lineageOf(
+  { lineageFile, dataDir }: Settings,
+  { manifest, tenant }: Model & { readonly tenant: string },
+  audit: AuditLog,
+  log: ServiceLog,
+): Promise<Lineage | null> {
+  if (lineageFile === null) return null;
+  const config = await loadLineageConfig(lineageFile);
+  const urlOf = (name: string): string | null => {
+    const connector = manifest.connectors.get(name);
+    if (connector?.kind !== 'postgres') return null;
+    return connectorUrl(process.env, connector.urlEnv ?? 'OSL_POSTGRES_URL');
+  };
+  return openLineage({ config, tenant, version: ownVersion(), dataDir, audit, log, urlOf });
+}
+
+function ownVersion(): string {
+  const file = new URL('../../../package.json', import.meta.url);
+  const parsed: unknown = JSON.parse(readFileSync(file, 'utf8'));
+  return typeof parsed === 'object' && parsed !== null && 'version' in parsed
+    ? String(parsed.version)
+    : 'unknown';
+}

@@ -1,0 +1,111 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+
+/** One request as it came. */
+export interface Received {
+  readonly path: string;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+  /** ms since 1970. */
+  readonly at: number;
+}
+
+/** What a receiver does with a request; `n` counts them from 0. */
+export type Behaviour = (request: IncomingMessage, response: ServerResponse, n: number) => void;
+
+export interface Receiver {
+  readonly url: string;
+  readonly port: number;
+  readonly received: readonly Received[];
+  behave(behaviour: Behaviour): void;
+  /** Resolves when that many requests came; rejects after `ms`. */
+  until(count: number, ms?: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+export const answering =
+  (status: number, headers: Readonly<Record<string, string>> = {}): Behaviour =>
+  (_, response) => {
+    response.writeHead(status, headers).end('{}');
+  };
+
+/** A real receiver on loopback; with `tls` over TLS. */
+export async function startReceiver(tls?: {
+  readonly key: string;
+  readonly cert: string;
+}): Promise<Receiver> {
+  const received: Received[] = [];
+  const waiting = new Set<() => void>();
+  let behaviour = answering(200);
+  const handle = (request: IncomingMessage, response: ServerResponse): void => {
+    const parts: Buffer[] = [];
+    request.on('data', (part: Buffer) => parts.push(part));
+    request.on('error', () => undefined); // the sender may go away
+    response.on('error', () => undefined);
+    request.on('end', () => {
+      const body = Buffer.concat(parts).toString('utf8');
+      received.push({ path: request.url ?? '', headers: request.headers, body, at: Date.now() });
+      behaviour(request, response, received.length - 1);
+      for (const look of waiting) look();
+    });
+  };
+  const server = tls === undefined ? createServer(handle) : createSecureServer(tls, handle);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo; // a TCP server has one
+  return {
+    url: `${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}/lineage`,
+    port,
+    received,
+    behave: (next) => {
+      behaviour = next;
+    },
+    until: (count, ms = 15_000) =>
+      new Promise((resolve, reject) => {
+        const late = setTimeout(() => {
+          waiting.delete(look);
+          reject(new Error(`${received.length} requests came instead of ${count}`));
+        }, ms);
+        const look = (): void => {
+          if (received.length < count) return;
+          clearTimeout(late);
+          waiting.delete(look);
+          resolve();
+        };
+        waiting.add(look);
+        look();
+      }),
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+}
+
+/**
+ * Verifies a request as a receiver would, from the text of Standard Webhooks alone: which of `secrets` signed it, or
+ * null for none of them, a missing header, or a time that is more than five minutes off.
+ */
+export function verifiedWith(
+  request: Received,
+  secrets: readonly string[],
+  nowMs = request.at,
+): string | null {
+  const id = request.headers['webhook-id'];
+  const timestamp = request.headers['webhook-timestamp'];
+  const signatures = request.headers['webhook-signature'];
+  if (typeof id !== 'string' || typeof timestamp !== 'string' || typeof signatures !== 'string') return null;
+  if (Math.abs(nowMs / 1_000 - Number(timestamp)) > 300) return null;
+  for (const secret of secrets) {
+    const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+    const mine = createHmac('sha256', key).update(`${id}.${timestamp}.${request.body}`, 'utf8').digest();
+    for (const part of signatures.split(' ')) {
+      const [version, value = ''] = part.split(',');
+      const theirs = Buffer.from(value, 'base64');
+      if (version === 'v1' && theirs.length === mine.length && timingSafeEqual(theirs, mine)) return secret;
+    }
+  }
+  return null;
+}
