@@ -9,6 +9,7 @@ import { addExplain } from './commands/explain.js';
 import { addImport } from './commands/import.js';
 import { addIndex } from './commands/index-content.js';
 import { addInit } from './commands/init.js';
+import { addLineage } from './commands/lineage.js';
 import { addMap } from './commands/map.js';
 import { addMcp } from './commands/mcp.js';
 import { addProxy } from './commands/proxy.js';
@@ -65,6 +66,7 @@ export function program(formatError: ((text: string) => string) | null = null): 
   addImport(root);
   addIndex(root);
   addAudit(root);
+  addLineage(root);
   addErrors(root);
   addCompletion(root);
   return root;

@@ -39,6 +39,8 @@ export interface LineageOptions {
   readonly log: ServiceLog;
   /** The URL of a connector's database; null for the embedded one. */
   readonly urlOf: (connector: string) => string | null;
+  /** How often the audit log is looked at, ms; default 500. */
+  readonly pollMs?: number;
 }
 
 const POLL_MS = 500;
@@ -98,7 +100,7 @@ class LineageThread implements Lineage {
       windowMs: config.windowMs,
       outboxBytes: config.outboxBytes,
       endpoints: config.endpoints,
-      pollMs: POLL_MS,
+      pollMs: options.pollMs ?? POLL_MS,
     };
   }
 
