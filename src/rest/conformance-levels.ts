@@ -10,5 +10,6 @@ export const CONFORMANCE_LEVELS: readonly string[] = [
   'errors',
   'limits',
   'versioning',
+  'lineage',
   'columnar',
 ];

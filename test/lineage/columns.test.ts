@@ -20,7 +20,11 @@ const GOLDEN = join(ROOT, 'test', 'lineage', 'columns.txt');
 const EXAMPLE = join(ROOT, 'examples', 'supply-chain');
 
 await ready();
-const { manifest, snapshot } = await loadModel(join(EXAMPLE, 'manifest.yaml'), join(EXAMPLE, 'policy.yaml'), null);
+const { manifest, snapshot } = await loadModel(
+  join(EXAMPLE, 'manifest.yaml'),
+  join(EXAMPLE, 'policy.yaml'),
+  null,
+);
 
 interface Case {
   readonly name: string;
