@@ -7,6 +7,7 @@ import { restBench } from './rest/index.js';
 import { qualityBench } from './retrieval-quality/index.js';
 import { retrieveBench } from './retrieve/index.js';
 import { scaleBench } from './scale/index.js';
+import { streamBench } from './stream/index.js';
 import { wireBench } from './wire/index.js';
 
 type Bench = (quick: boolean) => Promise<Findings>;
@@ -16,6 +17,7 @@ const BENCHES: ReadonlyMap<string, Bench> = new Map([
   ['compile', compileBench],
   ['wire', wireBench],
   ['rest', restBench],
+  ['stream', streamBench],
   ['retrieve', retrieveBench],
   ['quality', qualityBench],
   ['audit', auditBench],

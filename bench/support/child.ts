@@ -1,5 +1,5 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 
 /** A process that this bench started and ends by its own id. */
@@ -94,6 +94,17 @@ const CLOCK_TICKS = 100;
 export function residentMib(pid: number): number {
   const found = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return Number(found?.[1]) / 1_024;
+}
+
+/** The most that was resident since `resetPeak`, in MiB. Linux only. */
+export function peakResidentMib(pid: number): number {
+  const found = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  return Number(found?.[1]) / 1_024;
+}
+
+/** From now on the peak is counted anew. */
+export function resetPeak(pid: number): void {
+  writeFileSync(`/proc/${pid}/clear_refs`, '5');
 }
 
 export function freePort(): Promise<number> {

@@ -1,5 +1,7 @@
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+/** Bytes of room at first. */
+const INITIAL = 2_048;
 /** Below this many bytes a loop beats a native copy. */
 const SHORT = 48;
 /** Source bytes that are escaped at a time, so that the worst case reserves little. */
@@ -26,7 +28,7 @@ export class JsonBytes {
   #bytes: Buffer;
   #length = 0;
 
-  constructor(capacity = 2_048) {
+  constructor(capacity = INITIAL) {
     this.#bytes = Buffer.allocUnsafe(capacity);
   }
 
@@ -70,7 +72,8 @@ export class JsonBytes {
   /** What was written, which is the taker's now; writing starts afresh. */
   take(): Buffer {
     const taken = this.#bytes.subarray(0, this.#length);
-    this.#bytes = Buffer.allocUnsafe(this.#bytes.length);
+    // Of about the size that was needed: what was held back at first is much more than what streams later.
+    this.#bytes = Buffer.allocUnsafe(Math.max(INITIAL, Math.ceil(1.25 * this.#length)));
     this.#length = 0;
     return taken;
   }

@@ -1,3 +1,4 @@
+import { asJson, readArrow } from '../../rest/arrow/read.js';
 import { at, authors, type Check, listAt, refused, reviews } from './check.js';
 
 const LETTERS = "RETRIEVE(facet => 'letters', query => 'a letter on the roof', top_k => 3)";
@@ -14,6 +15,28 @@ const UNKNOWN = [
 ];
 
 export const QUERY_CHECKS = {
+  'service.4.5': async (t, world) => {
+    for (const body of [
+      { osql: 'select id, title, owner, pages from book order by id' },
+      { osql: `select text, score, cite, redacted_fields from ${reviews()} order by score desc` },
+      { osql: `select id, name, depth from ${authors("('1')")} order by id` },
+      { osql: 'select id, topic, evidence from osl.entities.book where id in (2, 9) order by id' },
+      {
+        osql: `select b.id, r.score from book b join ${reviews()} r on b.id = r.book_id order by r.score desc`,
+      },
+      { sql: 'select id, owner from lib.t_book order by id' },
+      { metrics: ['page_total'], group_by: ['book__region'], order_by: ['book__region'] },
+    ]) {
+      const { rows } = await world.post('user:ann', '/osl/query', body);
+      const headers = { accept: 'application/vnd.apache.arrow.stream' };
+      const reply = await world.rest.ask('user:ann', body, { headers });
+      t.equal(reply.headers['content-type'], headers.accept, JSON.stringify(body));
+      const stream = readArrow(reply.bytes);
+      t.ok(rows.length > 0);
+      t.same(asJson(stream), rows, 'in columns as in JSON');
+      t.match(stream.trailer, { request_id: reply.requestId, row_count: rows.length, truncated: false });
+    }
+  },
   'query.1': async (t, world) => {
     t.match(await world.post('user:ann', '/osl/query', {}), { status: 400, code: 'E0513' }, 'none');
     const answered = await world.post('user:ann', '/osl/query', { osql: 'select id from book where id = 1' });

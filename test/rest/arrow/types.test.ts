@@ -5,7 +5,7 @@ import { startRest } from '../fixture.js';
 import { EVERY_TYPES, every } from './every.js';
 import { asJson, readArrow } from './read.js';
 
-const RANDOM = 400;
+const RANDOM = 200;
 const WORLD = every(RANDOM);
 const ARROW = { headers: { accept: 'application/vnd.apache.arrow.stream' } };
 
