@@ -67,12 +67,15 @@ function metricsBody(text: string): { readonly metrics: unknown } {
   return { ...body };
 }
 
-/** Where the server is, and a token of whoever the flags say. */
-export async function visitor(flags: AskFlags): Promise<{ readonly url: string; readonly token: string }> {
+/** Where the server is, and a token of whoever the flags say; `admin` where a minted one claims their admin roles. */
+export async function visitor(
+  flags: AskFlags,
+  as: 'reader' | 'admin' = 'reader',
+): Promise<{ readonly url: string; readonly token: string }> {
   const settings = settingsOf(flags);
   const url = serverUrl(flags.server, settings);
   const policy = flags.policy === undefined ? {} : { policy: settings.policyFile };
-  const caller = await callerToken({ ...flags, ...policy }, settings);
+  const caller = await callerToken({ ...flags, ...policy }, settings, as);
   return { url, token: caller.kind === 'given' ? caller.token : caller.issued.token };
 }
 

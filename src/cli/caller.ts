@@ -27,7 +27,11 @@ export type CallerToken =
  *
  * @throws Failure where nobody is named and nobody can be assumed
  */
-export async function callerToken(flags: CallerFlags, settings: Settings): Promise<CallerToken> {
+export async function callerToken(
+  flags: CallerFlags,
+  settings: Settings,
+  as: 'reader' | 'admin' = 'reader',
+): Promise<CallerToken> {
   if (flags.token !== undefined) return { kind: 'given', token: flags.token };
   const named = flags.subject !== undefined || flags.chain !== undefined;
   const given = environment('OSL_TOKEN');
@@ -35,7 +39,11 @@ export async function callerToken(flags: CallerFlags, settings: Settings): Promi
   const issuer = await openIssuer(settings, flags.policy ?? null);
   const subject = named ? flags.subject : (environment('OSL_SUBJECT') ?? assumed(issuer.subjects, settings));
   const chain = flags.chain;
-  const request = { ...(subject !== undefined && { subject }), ...(chain !== undefined && { chain }) };
+  const request = {
+    ...(subject !== undefined && { subject }),
+    ...(chain !== undefined && { chain }),
+    ...(as === 'admin' && { admin: true }),
+  };
   return { kind: 'minted', issued: await issuer.mint(request) };
 }
 

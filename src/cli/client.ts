@@ -83,6 +83,11 @@ export async function getDocument(url: string, path: string, token: string): Pro
   return send(url, path, { headers: { authorization: `Bearer ${token}` } });
 }
 
+/** Sends JSON to one of the server's paths. @throws Failure where nobody answers */
+export async function postDocument(url: string, path: string, token: string, body: object): Promise<Reply> {
+  return post(url, path, token, body);
+}
+
 async function post(url: string, path: string, token: string, body: object): Promise<Reply> {
   return send(url, path, {
     method: 'POST',

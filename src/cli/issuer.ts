@@ -17,6 +17,8 @@ export interface TokenRequest {
   readonly aclRoles?: readonly string[];
   /** Admin roles; default: none. */
   readonly roles?: readonly string[];
+  /** Claims the admin roles that the policy gives the subject, where `roles` are not told. */
+  readonly admin?: boolean;
   /** Seconds; default 300. */
   readonly ttl?: number;
 }
@@ -56,7 +58,8 @@ export async function openIssuer(settings: Settings, policyFile: string | null):
     const chain = chainOf(request);
     const ceiling = chain.map((member) => ceilingOf(member, ceilings)).at(-1) ?? [];
     const aclRoles = request.aclRoles ?? ceiling;
-    const claims = { tenant: document.tenant, chain, aclRoles, roles: request.roles ?? [] };
+    const own = request.admin === true ? document.subjects[chain.at(-1) ?? '']?.admin : [];
+    const claims = { tenant: document.tenant, chain, aclRoles, roles: request.roles ?? own ?? [] };
     const lifetime = request.ttl === undefined ? {} : { lifetimeSeconds: request.ttl };
     const token = await mintToken({ ...claims, ...lifetime }, { algorithm: 'HS256', secret: signing });
     const unknownRoles = aclRoles.filter((role) => !Object.hasOwn(document.roles, role));

@@ -1,5 +1,12 @@
 /** What a connector's database holds beyond the manifest, and what could become of it. Stores nothing. */
-export { type Candidate, type CandidateColumn, candidateFor, candidatesIn, tableKey } from './candidates.js';
+export {
+  type Candidate,
+  type CandidateColumn,
+  type CandidateLink,
+  candidateFor,
+  candidatesIn,
+  tableKey,
+} from './candidates.js';
 export { type Draft, draftOf, isExposable, LABELS } from './draft.js';
 export { nameFrom } from './names.js';
 export { MAX_RELATIONS, readUpstream } from './read.js';

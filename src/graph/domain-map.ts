@@ -10,7 +10,7 @@ export interface DomainMap {
 }
 
 export interface MapNode {
-  /** `entity:<name>` or `metric:<name>`. */
+  /** `entity:<name>` or `metric:<name>`; of a candidate as of the entity that it would be. */
   readonly id: string;
   readonly kind: 'entity' | 'metric' | 'candidate';
   readonly name: string;
@@ -20,7 +20,7 @@ export interface MapNode {
   readonly composition: EntityView['composition'] | null;
   readonly description: string | null;
   readonly attributes: readonly MapAttribute[];
-  readonly meta: EntityMeta | Record<never, never>;
+  readonly meta: EntityMeta | CandidateMeta | Record<never, never>;
 }
 
 export interface EntityMeta {
@@ -29,6 +29,15 @@ export interface EntityMeta {
   readonly model: string;
   /** Facet names. */
   readonly legs: readonly string[];
+}
+
+export interface CandidateMeta {
+  /** Columns of the key that it would have, between commas. */
+  readonly pk: string;
+  /** `connector.schema.table` */
+  readonly source: string;
+  readonly proposal: string;
+  readonly confidence: number;
 }
 
 export interface MapAttribute {

@@ -1,4 +1,5 @@
 /** The semantic graph as its readers may know it: schema, domain map, resolver. */
+export { type Discovered, discoveredIn } from './candidate-nodes.js';
 export { type DomainMap, domainMapOf } from './domain-map.js';
 export { identifier } from './identifier.js';
 export { measuredType } from './measure.js';

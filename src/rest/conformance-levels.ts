@@ -5,6 +5,7 @@ export const CONFORMANCE_LEVELS: readonly string[] = [
   'retrieval',
   'traversal',
   'metrics',
+  'authoring',
   'mcp',
   'authentication',
   'errors',

@@ -11,15 +11,14 @@ import {
   type Candidate,
   candidateFor,
   candidatesIn,
-  readUpstream,
   tableKey,
   type UpstreamSchema,
 } from '../discovery/index.js';
-import { UpstreamFailure } from '../engine/index.js';
 import type { Service } from '../service.js';
 import { type Caller, counted, publicError, refuse } from './index.js';
 import { Ledger } from './ledger.js';
 import type { Call } from './question.js';
+import { upstreamOf } from './upstream.js';
 
 /** What the databases hold beyond the manifest. */
 export interface Candidates {
@@ -47,7 +46,7 @@ export async function candidates(service: Service, call: Call): Promise<Candidat
     const unread: { connector: string; reason: string }[] = [];
     let truncated = false;
     for (const connector of service.engines.keys()) {
-      const read = await catalogOf(service, call, connector);
+      const read = await upstreamOf(service, call.requestId, connector);
       if (typeof read === 'string') unread.push({ connector, reason: read });
       else {
         found.push(...candidatesIn(read, connector, caller.manifest));
@@ -78,7 +77,7 @@ async function suggestion(service: Service, call: Call, caller: Caller, wish: Wi
   if (wish.kind === 'term') return suggestTerm(wish.name, caller) ?? nothingFor(wish);
   const connector = [...service.engines.keys()].find((name) => wish.name.startsWith(`${name}.`));
   if (connector === undefined) return nothingFor(wish);
-  const read = await catalogOf(service, call, connector);
+  const read = await upstreamOf(service, call.requestId, connector);
   if (typeof read === 'string')
     throw queryError('unresolvable', { detail: `connector \`${connector}\`: ${read}`, hint: null });
   const found = wanted(wish, read, connector, caller);
@@ -107,24 +106,6 @@ function nothingFor({ kind, name }: Wish): never {
   ];
   const hint = kind === 'term' ? null : 'GET /osl/candidates lists them, as `connector.schema.table`';
   throw queryError('unresolvable', { detail: `\`${name}\` ${what}`, hint });
-}
-
-/** What a connector's database declares, or in words why that could not be read; the operator hears the rest. */
-async function catalogOf(service: Service, call: Call, connector: string): Promise<UpstreamSchema | string> {
-  const engine = service.engines.get(connector);
-  if (engine === undefined) return 'it is not open';
-  try {
-    return await readUpstream(engine.system);
-  } catch (error) {
-    service.log.warn('catalog not read', {
-      connector,
-      request_id: call.requestId,
-      error: error instanceof Error ? error.message : String(error),
-    });
-    return error instanceof UpstreamFailure
-      ? `its database refused to be read (SQLSTATE ${error.sqlstate})`
-      : 'its database cannot be reached with system credentials';
-  }
 }
 
 /** The caller, counted, who is an admin over its whole chain; anybody else is refused, and recorded. @throws QueryError */

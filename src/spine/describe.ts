@@ -2,7 +2,8 @@ import { queryError } from 'osl-compiler';
 import { isEmpty, type LimitBucket } from '../../policy/index.js';
 import { type Resolution, resolve } from '../graph/index.js';
 import type { Service } from '../service.js';
-import { type Caller, counted, refuse, settled } from './index.js';
+import { fullMap } from './full-map.js';
+import { type Caller, counted, publicError, refuse, settled } from './index.js';
 import { Ledger } from './ledger.js';
 import type { Call } from './question.js';
 import { type Reading, type Readings, readingsOf } from './readings.js';
@@ -21,6 +22,7 @@ export interface Description {
 export async function describe(service: Service, call: Call, wanted: Description): Promise<Reading> {
   const { document, governed } = wanted;
   const ledger = new Ledger(service, call, document);
+  if (document === 'domain_map' && !governed) return wholeMap(service, call, ledger);
   // The contract limits the schema on its own.
   const bucket = document === 'schema' ? 'schema' : 'query';
   const extent = governed ? 'governed' : 'full';
@@ -38,6 +40,29 @@ export async function resolveTerm(service: Service, call: Call, term: string): P
     ledger.touches({ form: null, objects: resolution.matches.map((m) => m.fqn).sort() });
     return resolution;
   });
+}
+
+/** The map with what is not adopted yet: the decision is on disk before a database is asked. */
+async function wholeMap(service: Service, call: Call, ledger: Ledger): Promise<Reading> {
+  let caller: Caller;
+  try {
+    caller = await counted(service, call, ledger, 'query');
+    authorize(caller, 'full');
+    const { objects } = readingsOf(caller, 'full', service.content.hasDecoder);
+    ledger.touches({ form: null, objects });
+  } catch (error) {
+    throw await refuse(service, call, ledger, error);
+  }
+  try {
+    await ledger.allow();
+    const map = await fullMap(service, caller.manifest, call.requestId);
+    ledger.outcome('ok', 0);
+    return map;
+  } catch (error) {
+    const failure = publicError(service, call.requestId, error);
+    ledger.outcome('error', 0, failure);
+    throw failure;
+  }
 }
 
 async function told<T>(

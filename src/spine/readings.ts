@@ -54,7 +54,8 @@ export class Readings {
   }
 }
 
-function reading(text: string): Reading {
+/** A text as it is sent. */
+export function reading(text: string): Reading {
   const body = Buffer.from(text);
   return { body, etag: createHash('sha256').update(body).digest('base64url') };
 }

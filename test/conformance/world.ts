@@ -133,6 +133,7 @@ CREATE TABLE lib.t_review (id text PRIMARY KEY, book_id int4 NOT NULL, lang text
   body text NOT NULL);
 CREATE TABLE lib.t_member (code text PRIMARY KEY, since int4);
 CREATE TABLE lib.t_letter (id text PRIMARY KEY, member text, body text);
+CREATE TABLE lib.t_loan (id int4 PRIMARY KEY, book_id int4 NOT NULL REFERENCES lib.t_book, until date);
 INSERT INTO lib.t_book SELECT n, 'Book ' || n, CASE WHEN n % 2 = 1 THEN 'eu' ELSE 'us' END, 100 * n,
   'Owner Quux ' || n, 'box' || n, 'hidden shelf' FROM generate_series(1, 12) AS n;
 INSERT INTO lib.t_author VALUES (1, 'Zora'), (2, 'Yves'), (3, 'Xiu');

@@ -12,6 +12,7 @@ import {
   readUpstream,
 } from '../../src/discovery/index.js';
 import { type Engine, openEngine } from '../../src/engine/index.js';
+import { discoveredIn } from '../../src/graph/index.js';
 import { parseManifest } from '../../src/manifest/index.js';
 import { startNativePostgres } from '../support/native-postgres.js';
 import { LIBRARY, LIBRARY_MANIFEST, LONG_NAME, libraryManifest, ODD } from './databases.js';
@@ -66,6 +67,62 @@ async function discovers(t: Test, engine: Engine): Promise<void> {
     if (found === undefined) throw new Error(`${id} is no candidate`);
     return found;
   };
+
+  await t.test('in the domain map a candidate is a node, and a bridge an edge of it', async (t) => {
+    const { nodes, edges, bridges } = discoveredIn([...candidates.values()], manifest);
+    t.match(
+      nodes.find((n) => n.name === 'loan'),
+      {
+        id: 'entity:loan',
+        kind: 'candidate',
+        state: 'discovered',
+        description: 'Who has which book',
+        attributes: [
+          { name: 'reader_id', role: 'pk', type: 'int8' },
+          { name: 'isbn', role: 'pk' },
+          { name: 'due', role: 'column', description: 'Back by then' },
+          {},
+        ],
+        meta: {
+          pk: 'reader_id,isbn',
+          source: 'db.lib.loan',
+          proposal: 'association',
+          confidence: of('db.lib.loan').confidence,
+        },
+      },
+    );
+    t.same([...bridges].sort(), ['favourite', 'friend', 'holding']);
+    for (const name of bridges)
+      t.notOk(
+        nodes.some((n) => n.name === name),
+        `${name} is no node`,
+      );
+    t.match(
+      edges.find((e) => e.label === 'friend'),
+      {
+        id: 'friend~person:person',
+        kind: 'nn',
+        declared: false,
+        source_attr: 'number',
+        target_attr: 'number',
+      },
+    );
+    const loan = edges
+      .filter((e) => e.source === 'entity:loan')
+      .map((e) => `${e.kind} ${e.source_attr} ${e.target}`);
+    t.same(loan.sort(), ['n1 isbn entity:book', 'n1 reader_id entity:person']);
+    const known = new Set([
+      ...nodes.map((n) => n.id),
+      ...[...manifest.entities.keys()].map((n) => `entity:${n}`),
+    ]);
+    t.ok(
+      edges.every((e) => known.has(e.source) && known.has(e.target)),
+      'every end is in the map',
+    );
+    t.equal(new Set(edges.map((e) => e.id)).size, edges.length);
+    const again = discoveredIn(candidatesIn(await readUpstream(system), 'db', manifest), manifest);
+    t.equal(JSON.stringify(again), JSON.stringify({ nodes, edges, bridges }), 'the same bytes');
+  });
 
   await t.test('what is adopted, temporary or a partition is no candidate', async (t) => {
     t.strictSame(

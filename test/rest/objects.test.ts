@@ -214,6 +214,13 @@ test('what is published', async (t) => {
       diff: { access: [] },
     });
     t.notOk(rest.test.service.model().manifest.entities.has('note'), 'it does not serve yet');
+    const kinds = async (): Promise<ReadonlyMap<string, string>> => {
+      const { nodes } = (await p.send('GET', '/osl/domain-map')).json() as {
+        nodes: { name: string; kind: string }[];
+      };
+      return new Map(nodes.map((n) => [n.name, n.kind]));
+    };
+    t.match(await kinds(), new Map([['notes', 'candidate']]), 'its table is only discovered');
     const done = await p.post({ draft: id });
     t.match(done.json(), {
       state: 'published',
@@ -225,6 +232,8 @@ test('what is published', async (t) => {
       kind: 'draft',
       draft: { state: 'published', published_as: at(done, 'version.id'), text: JSON.stringify(NOTES) },
     });
+    t.match(await kinds(), new Map([['note', 'entity']]), 'adopted');
+    t.notOk((await kinds()).has('notes'));
     const hidden = await rest.ask('user:ada', { osql: 'select body from osl.entities.note' });
     t.match(hidden.json(), { status: 400, code: 'E0512' }, 'without a grant it does not exist');
     t.match((await p.send('GET', '/osl/objects')).json(), {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import type { AccessChange, Change, Judgement, RoleChange, Sight } from '../../authoring/index.js';
+import { differenceLines, findingLines } from '../difference.js';
 import { EXIT } from '../exit.js';
 import { manifestOption, policyOption, type ServerFlags, settingsOf } from '../flags.js';
-import { note, print, printJson, visible } from '../output.js';
+import { note, print, printJson } from '../output.js';
 
 interface DiffFlags extends ServerFlags {
   readonly json?: true;
@@ -39,40 +39,9 @@ async function runDiff(proposed: string, flags: DiffFlags): Promise<void> {
   const text = await readManifestText(proposed);
   const judgement = judge({ kind: 'manifest', text, placed: true }, model);
   if (flags.json) printJson(judgement);
-  else report(judgement, proposed);
-  if (!judgement.ok) process.exitCode = EXIT.usage;
-}
-
-function report({ diagnostics, diff }: Judgement, file: string): void {
-  for (const { code, document, path, range, message, hint } of diagnostics) {
-    const place =
-      range === null ? `${document} ${path}` : `${file}:${range.start.line}:${range.start.column}`;
-    note(visible(`${place}: error ${code} ${message}`));
-    if (hint !== null) note(visible(`  hint: ${hint}`));
+  else {
+    for (const line of findingLines(judgement.diagnostics, proposed)) note(line);
+    if (judgement.diff !== null) for (const line of differenceLines(judgement.diff)) print(line);
   }
-  if (diff === null) return;
-  if (diff.changes.length === 0) print('nothing changes');
-  for (const change of diff.changes) print(visible(changeText(change)));
-  for (const role of diff.access) print(roleText(role));
-  if (diff.access.length === 0) print('nobody gains or loses access');
-  if (diff.needs_restart) print('connectors change: the server must be started anew');
-}
-
-const SIGNS = { added: '+', removed: '-', changed: '~' } as const;
-
-function changeText({ change, kind, name, what }: Change): string {
-  return `${SIGNS[change]} ${kind} ${name}${what.length === 0 ? '' : `: ${what.join(', ')}`}`;
-}
-
-function roleText({ role, subjects, changes }: RoleChange): string {
-  const who = `${subjects.count} subject${subjects.count === 1 ? '' : 's'}`;
-  return [`role ${role} (${who})`, ...changes.map((c) => `  ${visible(accessText(c))}`)].join('\n');
-}
-
-function accessText({ object, effect, before, after }: AccessChange): string {
-  return `${effect} ${object}: ${sightText(before)} -> ${sightText(after)}`;
-}
-
-function sightText(sight: Sight | null): string {
-  return sight === null ? 'nothing' : `${sight.access} (${sight.reads})`;
+  if (!judgement.ok) process.exitCode = EXIT.usage;
 }

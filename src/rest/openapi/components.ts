@@ -220,7 +220,11 @@ const NODE = object({
       description: textOrNull(),
     }),
   ),
-  meta: { type: 'object', description: 'Of an entity: `pk`, `model`, `legs`.' },
+  meta: {
+    type: 'object',
+    description:
+      'Of an entity `pk`, `model`, `legs`; of a candidate `pk`, `source`, `proposal`, `confidence`.',
+  },
 });
 
 const EDGE = object({
@@ -229,12 +233,21 @@ const EDGE = object({
   target: text(),
   kind: { ...oneOf('nn', 'n1', '11'), description: 'Through a bridge, or along a foreign key.' },
   label: text(),
-  declared: flag(),
+  declared: flag('False for what was only discovered.'),
   source_attr: text(),
   target_attr: text(),
 });
 
-const DOMAIN_MAP = object({ nodes: list(NODE), edges: list(EDGE), bridges: list(text()) });
+const DOMAIN_MAP = object({
+  nodes: list(NODE),
+  edges: list(EDGE),
+  bridges: list(text()),
+  'unread?': list(
+    object({ connector: text(), reason: text() }),
+    'In the full view: connectors whose candidates could not be read.',
+  ),
+  'truncated?': flag('Some database has more relations than are read.'),
+});
 
 const RESOLUTION = object({
   term: text(),

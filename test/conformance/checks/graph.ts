@@ -7,6 +7,10 @@ async function mapOf(world: World, subject = 'user:ann'): Promise<unknown> {
   return (await world.get(subject, '/osl/domain-map?governed=true')).body;
 }
 
+async function wholeMap(world: World): Promise<unknown> {
+  return (await world.get('user:root', '/osl/domain-map', ADMIN)).body;
+}
+
 async function node(world: World, id: string): Promise<unknown> {
   return listAt(await mapOf(world), 'nodes').find((n) => at(n, 'id') === id);
 }
@@ -55,6 +59,33 @@ async function schemaOf(world: World, subject = 'user:ann'): Promise<unknown> {
 }
 
 export const GRAPH_CHECKS = {
+  'graph.map.nodes': async (t, world) => {
+    const kinds = new Set(listAt(await wholeMap(world), 'nodes').map((n) => at(n, 'kind')));
+    t.same([...kinds], ['entity', 'metric', 'candidate']);
+  },
+  'graph.node.kind': async (t, world) => {
+    const map = await wholeMap(world);
+    const kinds = new Map(listAt(map, 'nodes').map((n) => [at(n, 'name'), at(n, 'kind')]));
+    t.match(
+      kinds,
+      new Map([
+        ['book', 'entity'],
+        ['page_total', 'metric'],
+        ['t_loan', 'candidate'],
+      ]),
+    );
+    t.match(
+      listAt(map, 'edges').find((e) => at(e, 'source') === 'entity:t_loan'),
+      {
+        target: 'entity:book',
+        kind: 'n1',
+        declared: false,
+        source_attr: 'book_id',
+        target_attr: 'id',
+      },
+    );
+    t.notMatch((await world.get('user:ann', '/osl/domain-map?governed=true')).text, 't_loan');
+  },
   'graph.map.edges': async (t, world) => {
     const links = listAt(await mapOf(world), 'edges').map((e) => [at(e, 'source'), at(e, 'target')]);
     t.same(links, [['entity:book', 'entity:author']]);

@@ -1,0 +1,47 @@
+import { type Command, Option } from 'commander';
+import { type AskFlags, addAskOptions, visitor } from '../ask.js';
+import { postDocument } from '../client.js';
+import { findingLines } from '../difference.js';
+import { EXIT, Failure } from '../exit.js';
+import { fieldsOf, listOf } from '../fields.js';
+import { note, print } from '../output.js';
+import { refusal } from './query.js';
+
+interface SuggestFlags extends AskFlags {
+  readonly term?: true;
+  readonly json?: true;
+}
+
+const HELP = `
+The running server drafts it; nothing is stored. What a person has to decide, and what stands against the draft as it
+is, goes to standard error. Sensitive columns are never guessed. Takes an admin role, as \`osl publish\` does.
+
+Examples:
+  $ osl suggest db.public.orders --subject user:admin > orders.yaml
+  $ osl suggest --term supplier --subject user:admin`;
+
+export function addSuggest(program: Command): void {
+  const command = program
+    .command('suggest')
+    .description('draft a fragment of a manifest: for a table, or for a business word')
+    .argument('<name>', 'connector.schema.table, or a word');
+  addAskOptions(command)
+    .addOption(new Option('--term', 'the name is a business word'))
+    .option('--json', "the server's answer as it is")
+    .addHelpText('after', HELP)
+    .action(runSuggest);
+}
+
+async function runSuggest(name: string, flags: SuggestFlags): Promise<void> {
+  const { url, token } = await visitor(flags, 'admin');
+  const reply = await postDocument(url, '/osl/suggest', token, flags.term ? { term: name } : { table: name });
+  if (flags.json) print(reply.text);
+  if (!reply.ok) throw refusal(reply, '');
+  if (flags.json) return;
+  for (const text of listOf(reply.body['notes'])) note(`note: ${text}`);
+  for (const line of findingLines(reply.body['diagnostics'], 'draft')) note(line);
+  const { yaml } = fieldsOf(reply.body['fragment']);
+  if (typeof yaml !== 'string')
+    throw new Failure(EXIT.failed, 'error: the answer is not one that this osl can read');
+  print(yaml.trimEnd());
+}

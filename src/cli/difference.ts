@@ -1,0 +1,49 @@
+import { type Fields, fieldsOf, listOf, membersOf, textOf } from './fields.js';
+
+/** What a diff says, line by line: changes, then who gains or loses access. Takes what a server sent as it is. */
+export function differenceLines(diff: unknown): readonly string[] {
+  const { changes, access, needs_restart } = fieldsOf(diff);
+  const parts = membersOf(changes).map(changeText);
+  const roles = membersOf(access).flatMap(roleLines);
+  return [
+    ...(parts.length === 0 ? ['nothing changes'] : parts),
+    ...(roles.length === 0 ? ['nobody gains or loses access'] : roles),
+    ...(needs_restart === true ? ['connectors change: the server must be started anew'] : []),
+  ];
+}
+
+/** Diagnostics of `file`, each with its place and its hint. */
+export function findingLines(diagnostics: unknown, file: string): readonly string[] {
+  return membersOf(diagnostics).flatMap(({ code, document, path, range, message, hint }) => {
+    const { line, column } = fieldsOf(fieldsOf(range)['start']);
+    const place =
+      line === undefined
+        ? `${textOf(document)} ${textOf(path)}`
+        : `${file}:${textOf(line)}:${textOf(column)}`;
+    const told = `${place}: error ${textOf(code)} ${textOf(message)}`;
+    return typeof hint === 'string' ? [told, `  hint: ${textOf(hint)}`] : [told];
+  });
+}
+
+const SIGNS: Readonly<Record<string, string>> = { added: '+', removed: '-', changed: '~' };
+
+function changeText({ change, kind, name, what }: Fields): string {
+  const members = listOf(what);
+  const sign = SIGNS[textOf(change)] ?? '?';
+  return `${sign} ${textOf(kind)} ${textOf(name)}${members.length === 0 ? '' : `: ${members.join(', ')}`}`;
+}
+
+function roleLines({ role, subjects, changes }: Fields): readonly string[] {
+  const count = textOf(fieldsOf(subjects)['count']);
+  const who = `${count} subject${count === '1' ? '' : 's'}`;
+  return [`role ${textOf(role)} (${who})`, ...membersOf(changes).map((c) => `  ${accessText(c)}`)];
+}
+
+function accessText({ object, effect, before, after }: Fields): string {
+  return `${textOf(effect)} ${textOf(object)}: ${sightText(before)} -> ${sightText(after)}`;
+}
+
+function sightText(sight: unknown): string {
+  const { access, reads } = fieldsOf(sight);
+  return access === undefined ? 'nothing' : `${textOf(access)} (${textOf(reads)})`;
+}

@@ -1,0 +1,115 @@
+import type { Candidate, CandidateLink } from '../discovery/index.js';
+import type { Manifest } from '../manifest/index.js';
+import type { MapAttribute, MapEdge, MapNode } from './domain-map.js';
+
+/** What a database holds beyond the manifest, as parts of the domain map. */
+export interface Discovered {
+  readonly nodes: readonly MapNode[];
+  readonly edges: readonly MapEdge[];
+  readonly bridges: readonly string[];
+}
+
+/**
+ * Candidates as the graph has them: entities and associations are nodes, under the name that is free for them; a
+ * bridge is an edge between what it links, as an adopted one is. Links lead along declared foreign keys to entities
+ * and to other candidates. Pure: equal arguments, equal parts in equal order.
+ */
+export function discoveredIn(candidates: readonly Candidate[], manifest: Manifest): Discovered {
+  const links = candidates.filter((c) => c.proposal === 'bridge');
+  const nodes = candidates.filter((c) => c.proposal !== 'bridge');
+  const places = new Places(nodes, manifest);
+  const bridges = links.flatMap((c): readonly MapEdge[] => bridgeEdge(c, places));
+  return {
+    nodes: nodes.map(candidateNode),
+    edges: [...bridges, ...nodes.flatMap((c) => c.foreign_keys.flatMap((link) => keyEdge(c, link, places)))],
+    bridges: bridges.map((edge) => edge.label),
+  };
+}
+
+/** Rows are not counted here: what the planner assumes changes by itself, and the map should not. */
+function candidateNode(candidate: Candidate): MapNode {
+  const { id, name, comment, key, columns, proposal, confidence } = candidate;
+  return {
+    id: `entity:${name}`,
+    kind: 'candidate',
+    name,
+    plane: 'structured',
+    state: 'discovered',
+    composition: 'structured',
+    description: comment,
+    attributes: columns.map((c): MapAttribute => {
+      const role = key.includes(c.name) ? 'pk' : 'column';
+      return { name: c.name, role, type: c.type, description: c.comment };
+    }),
+    meta: { pk: key.join(','), source: id, proposal, confidence },
+  };
+}
+
+/** A foreign key of a candidate; none where it leads to nothing in the map. */
+function keyEdge(candidate: Candidate, link: CandidateLink, places: Places): readonly MapEdge[] {
+  const target = places.endOf(candidate.connector, link);
+  if (target === null) return [];
+  const { name, key } = candidate;
+  const unique = key.length === link.columns.length && link.columns.every((c) => key.includes(c));
+  return [
+    {
+      id: `${link.name}~${name}:${target.name}`,
+      source: `entity:${name}`,
+      target: `entity:${target.name}`,
+      kind: unique ? '11' : 'n1',
+      label: link.name,
+      declared: false,
+      source_attr: link.columns.join(','),
+      target_attr: target.columns.join(','),
+    },
+  ];
+}
+
+function bridgeEdge({ connector, name, foreign_keys }: Candidate, places: Places): readonly MapEdge[] {
+  const [first] = foreign_keys;
+  // A foreign key may be declared twice.
+  const second = foreign_keys.find((link) => !link.columns.every((c) => first?.columns.includes(c)));
+  if (first === undefined || second === undefined) return [];
+  const [left, right] = [places.endOf(connector, first), places.endOf(connector, second)];
+  if (left === null || right === null) return [];
+  return [
+    {
+      id: `${name}~${left.name}:${right.name}`,
+      source: `entity:${left.name}`,
+      target: `entity:${right.name}`,
+      kind: 'nn',
+      label: name,
+      declared: false,
+      source_attr: left.columns.join(','),
+      target_attr: right.columns.join(','),
+    },
+  ];
+}
+
+/** Where foreign keys lead to. */
+class Places {
+  readonly #manifest: Manifest;
+  /** By `connector.schema.table`. */
+  readonly #candidates: ReadonlyMap<string, Candidate>;
+
+  constructor(candidates: readonly Candidate[], manifest: Manifest) {
+    this.#manifest = manifest;
+    this.#candidates = new Map(candidates.map((c) => [c.id, c]));
+  }
+
+  /** The node that a key leads to, and its attributes; null where the map has no such node or attribute. */
+  endOf(
+    connector: string,
+    { references }: CandidateLink,
+  ): { readonly name: string; readonly columns: readonly string[] } | null {
+    const { schema, table, entity, columns } = references;
+    if (entity === null) {
+      const candidate = this.#candidates.get(`${connector}.${schema}.${table}`);
+      return candidate === undefined ? null : { name: candidate.name, columns };
+    }
+    if (!this.#manifest.entities.has(entity)) return null;
+    const shown = this.#manifest.catalog.relations.get(entity)?.columns ?? [];
+    const named = columns.flatMap((c) => shown.find((s) => s.physical === c)?.name ?? []);
+    return named.length === columns.length ? { name: entity, columns: named } : null;
+  }
+}

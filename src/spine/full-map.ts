@@ -1,0 +1,51 @@
+import { candidatesIn } from '../discovery/index.js';
+import { type Discovered, discoveredIn, domainMapOf, fullView } from '../graph/index.js';
+import type { Manifest } from '../manifest/index.js';
+import type { Service } from '../service.js';
+import { type Reading, reading } from './readings.js';
+import { upstreamOf } from './upstream.js';
+
+/** How long what the databases declare is believed: a map is drawn more often than tables are made. */
+const TRUST_MS = 10_000;
+
+interface Drawn {
+  readonly until: number;
+  readonly manifest: Manifest;
+  readonly map: Promise<Reading>;
+}
+
+const drawn = new WeakMap<Service, Drawn>();
+
+/** The whole domain map with what is not adopted yet; some seconds old where tables have just changed. */
+export function fullMap(service: Service, manifest: Manifest, requestId: string): Promise<Reading> {
+  const known = drawn.get(service);
+  if (known !== undefined && known.manifest === manifest && known.until > Date.now()) return known.map;
+  const map = draw(service, manifest, requestId);
+  drawn.set(service, { until: Date.now() + TRUST_MS, manifest, map });
+  map.catch(() => drawn.delete(service));
+  return map;
+}
+
+async function draw(service: Service, manifest: Manifest, requestId: string): Promise<Reading> {
+  const parts: Discovered[] = [];
+  const unread: { readonly connector: string; readonly reason: string }[] = [];
+  let truncated = false;
+  for (const connector of service.engines.keys()) {
+    const read = await upstreamOf(service, requestId, connector);
+    if (typeof read === 'string') unread.push({ connector, reason: read });
+    else {
+      parts.push(discoveredIn(candidatesIn(read, connector, manifest), manifest));
+      truncated ||= read.truncated;
+    }
+  }
+  const { nodes, edges, bridges } = domainMapOf(fullView(manifest));
+  const map = {
+    nodes: [...nodes, ...parts.flatMap((p) => p.nodes)],
+    edges: [...edges, ...parts.flatMap((p) => p.edges)],
+    bridges: [...bridges, ...parts.flatMap((p) => p.bridges)],
+    // Said only where something is missing: the map is of all that could be read.
+    ...(unread.length === 0 ? {} : { unread }),
+    ...(truncated ? { truncated } : {}),
+  };
+  return reading(JSON.stringify(map));
+}
