@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import t from 'tap';
 import { type Dice, diceFrom } from '../oracle/dice.js';
 import { sync } from '../wire/support/bytes.js';
-import { knock, SILENCE_MS } from './fuzz/knock.js';
+import { exchange, knock, SILENCE_MS } from './fuzz/knock.js';
 import { changeBytes, changeMessages } from './fuzz/mutations.js';
 import { Player } from './fuzz/player.js';
 import { openings, TRACES } from './fuzz/traces.js';
@@ -22,6 +22,12 @@ const CALLERS = 24;
 const TRACES_PER_SESSION = 16;
 /** The share of connections that are changed before they are a session. */
 const OPENINGS = 0.94;
+/** Of these, the share that is a whole exchange by SCRAM with one message changed, and of those, the share left as it is. */
+const EXCHANGES = 0.1;
+const UNCHANGED = 0.2;
+/** The share of sessions that log in by password, and that run a statement which must be cancelled. */
+const BY_PASSWORD = 0.3;
+const CANCELS = 0.01;
 /** Sessions hold a few KiB; one that stays costs more than this for each that there was. */
 const GROWTH_MIB = 32;
 
@@ -46,7 +52,12 @@ interface Round {
   /** Whole traces since the start, for the record. */
   sessions: number;
   knocks: number;
+  /** Whole exchanges by SCRAM. */
+  exchanges: number;
+  cancels: number;
 }
+
+const roundOf = (left: number): Round => ({ left, sessions: 0, knocks: 0, exchanges: 0, cancels: 0 });
 
 /** One to nine changes of one trace. */
 function changedTrace(dice: Dice): { bytes: Buffer; changes: number } {
@@ -58,7 +69,8 @@ function changedTrace(dice: Dice): { bytes: Buffer; changes: number } {
 
 async function session(world: World, caller: Caller, dice: Dice, round: Round): Promise<void> {
   round.sessions++;
-  const player = await Player.login(world, caller);
+  const player = await Player.login(world, caller, dice.chance(BY_PASSWORD) ? 'password' : 'token');
+  if (dice.chance(CANCELS)) await cancel(player, dice, round);
   for (let i = 0; i < TRACES_PER_SESSION && !player.ended; i++) {
     const { bytes, changes } = changedTrace(dice);
     round.left -= changes;
@@ -71,6 +83,33 @@ async function session(world: World, caller: Caller, dice: Dice, round: Round): 
     await named(bytes, () => player.play([bytes]));
   }
   await player.end();
+}
+
+/** Each changed byte of the request is one change. */
+async function cancel(player: Player, dice: Dice, round: Round): Promise<void> {
+  round.cancels++;
+  round.left--;
+  await player.cancelled((request) => changeBytes(request, request, dice));
+}
+
+/** A login by password, with at most one of its messages changed. */
+async function exchangeChanged(world: World, { account }: Caller, dice: Dice, round: Round): Promise<void> {
+  round.exchanges++;
+  round.left--;
+  const which = dice.chance(UNCHANGED) ? null : dice.of(['startup', 'first', 'final'] as const);
+  let sent = '';
+  try {
+    const change = (message: Buffer, now: string): Buffer => {
+      const bytes = now === which ? changeBytes(message, message, dice) : message;
+      sent += ` ${bytes.toString('hex')}`;
+      return bytes;
+    };
+    const patience = which === null ? [] : [SILENCE_MS];
+    const said = await exchange(world.port, account, change, ...patience);
+    if (which === null && !/^Z I$/m.test(said)) throw new Error(`the right password opens nothing: ${said}`);
+  } catch (cause) {
+    throw new Error(`${cause instanceof Error ? cause.message : String(cause)}:${sent}`);
+  }
 }
 
 /** So that what failed can be asked again. */
@@ -87,7 +126,8 @@ async function caller(world: World, who: Caller, seed: number, round: Round): Pr
   const firsts = Object.values(openings(who)).map((messages) => Buffer.concat(messages));
   while (round.left > 0 && failures.length < 10) {
     try {
-      if (dice.chance(OPENINGS)) {
+      if (dice.chance(OPENINGS * EXCHANGES)) await exchangeChanged(world, who, dice, round);
+      else if (dice.chance(OPENINGS)) {
         round.knocks++;
         round.left--;
         const bytes = changeBytes(dice.of(firsts), dice.of(firsts), dice);
@@ -106,6 +146,14 @@ function held(): number {
   return heapUsed + external;
 }
 
+/** However few changes are asked for, one statement is cancelled. */
+async function cancelOne(world: World, round: Round): Promise<void> {
+  const dice = diceFrom(SEED);
+  const player = await Player.login(world, dice.of(world.callers), 'password');
+  await cancel(player, dice, round);
+  await player.end();
+}
+
 async function play(world: World, seed: number, round: Round): Promise<void> {
   await Promise.all(world.callers.map((who, i) => caller(world, who, seed * 1_000 + i, round)));
   for (let i = 0; i < 500 && world.frontend.connections > 0; i++)
@@ -115,14 +163,17 @@ async function play(world: World, seed: number, round: Round): Promise<void> {
 t.test('whatever a client sends, the server keeps its place, its log and its secrets', async (t) => {
   let sessions = 0;
   let knocks = 0;
+  let exchanges = 0;
+  let cancels = 0;
   for (let done = 0, n = 0; done < RUNS && failures.length === 0; done += PER_WORLD, n++) {
     const world = await openWorld(CALLERS);
     const runs = Math.min(PER_WORLD, RUNS - done);
     try {
-      const warm: Round = { left: runs / 5, sessions: 0, knocks: 0 };
+      const warm = roundOf(runs / 5);
+      await cancelOne(world, warm);
       await play(world, SEED + 2 * n, warm);
       const before = held();
-      const rest: Round = { left: runs - runs / 5, sessions: 0, knocks: 0 };
+      const rest = roundOf(runs - runs / 5);
       await play(world, SEED + 2 * n + 1, rest);
       const grown = (held() - before) / 2 ** 20;
       t.ok(grown < GROWTH_MIB, `${grown.toFixed(1)} MiB grown`);
@@ -131,10 +182,12 @@ t.test('whatever a client sends, the server keeps its place, its log and its sec
       t.match(await world.shop.verdict(), { integrity: 'intact', completeness: 'complete' }, 'the log holds');
       sessions += warm.sessions + rest.sessions;
       knocks += warm.knocks + rest.knocks;
+      exchanges += warm.exchanges + rest.exchanges;
+      cancels += warm.cancels + rest.cancels;
     } finally {
       await world.close();
     }
   }
-  t.comment(`${sessions} sessions, ${knocks} openings`);
+  t.comment(`${sessions} sessions, ${knocks} openings, ${exchanges} exchanges by SCRAM, ${cancels} cancels`);
   t.same(failures, []);
 });

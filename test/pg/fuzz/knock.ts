@@ -1,7 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
+import { startup } from '../../wire/support/bytes.js';
+import { ScramClient } from '../../wire/support/scram.js';
 import { cut, type Message, reportOf } from './conversation.js';
 import { Line, outline } from './player.js';
-import { hiddenIn } from './world.js';
+import { hiddenIn, PASSWORD } from './world.js';
 
 /** So long a silence means that the server waits for more; where it was only slow, less is tried. */
 export const SILENCE_MS = 30;
@@ -31,6 +33,48 @@ export async function knock(
   line.socket.destroy();
   return read(Buffer.concat(chunks), refusalsOfEncryption(Buffer.concat(writes)));
 }
+
+/**
+ * A whole login by SCRAM, of which each message may be changed before it is sent: `startup`, `first` and `final`; a
+ * silence of `silenceMs` ends the wait for each answer. What came; throws where that is no protocol, or where another proof than the right one opened a session.
+ */
+export async function exchange(
+  port: number,
+  account: string,
+  change: (message: Buffer, which: 'startup' | 'first' | 'final') => Buffer,
+  silenceMs = PATIENCE_MS,
+): Promise<string> {
+  const line = new Line(port);
+  const scram = new ScramClient(PASSWORD, 'fyko+d2lbbFgONRv9qkx');
+  const chunks: Buffer[] = [];
+  const heard = (): Buffer => Buffer.concat(chunks);
+  const challenge = (): Buffer | undefined =>
+    cut(heard(), 'server').messages.find((m) => m.type === 'R' && m.body.readInt32BE(0) === 11)?.body;
+  let proved = true;
+  const say = (which: 'first' | 'final', message: Buffer): void => {
+    const changed = change(message, which);
+    if (!changed.subarray(0, message.length).equals(message)) proved = false;
+    line.socket.write(changed);
+  };
+  line.socket.write(change(startup({ user: account, database: 'osl' }), 'startup'));
+  while (!line.closed && heard().length < 9 && (await line.more(silenceMs))) chunks.push(line.takeRaw());
+  say('first', scram.first());
+  while (!line.closed && challenge() === undefined && (await line.more(silenceMs)))
+    chunks.push(line.takeRaw());
+  say('final', scram.final(challenge() ?? Buffer.from('\0\0\0\x0br=none,s=bm9uZQ==,i=4096')));
+  while (!line.closed && !READY.test(heard().toString('latin1')) && (await line.more(silenceMs)))
+    chunks.push(line.takeRaw());
+  line.socket.end();
+  while (!line.closed) if (!(await line.more(PATIENCE_MS))) throw new Error('the server does not hang up');
+  chunks.push(line.takeRaw());
+  line.socket.destroy();
+  const opened = READY.test(heard().toString('latin1'));
+  if (opened && !proved) throw new Error('a session without proof of the password');
+  return read(heard(), 0);
+}
+
+/** ReadyForQuery at the end. */
+const READY = /Z\0\0\0\x05I/;
 
 /** How many bare `N` may come: one for each kind of request at the front. */
 function refusalsOfEncryption(sent: Buffer): number {

@@ -1,8 +1,10 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
-import { password, query, startup } from '../../wire/support/bytes.js';
+import { cancelRequest, password, query, startup } from '../../wire/support/bytes.js';
+import { ScramClient } from '../../wire/support/scram.js';
 import { Conversation, cut, type Message } from './conversation.js';
-import { type Caller, hiddenIn, type World } from './world.js';
+import { ENDLESS } from './traces.js';
+import { type Caller, hiddenIn, PASSWORD, type World } from './world.js';
 
 /** How long an answer may take; a server that says nothing for so long has lost its place. */
 const PATIENCE_MS = 30_000;
@@ -66,34 +68,66 @@ export class Player {
   readonly #world: World;
   readonly #caller: Caller;
   readonly #talk = new Conversation();
+  /** Of BackendKeyData. */
+  readonly #key: Buffer;
   #status = 'I';
   /** Decisions of the caller that belong to earlier sessions, or to the login. */
   readonly #before: number;
 
-  private constructor(line: Line, world: World, caller: Caller) {
+  private constructor(line: Line, world: World, caller: Caller, key: Buffer) {
+    this.#key = key;
     this.#line = line;
     this.#world = world;
     this.#caller = caller;
     this.#before = world.decisions(caller.subject);
   }
 
-  /** Logged in, and the session answers what it should. */
-  static async login(world: World, caller: Caller): Promise<Player> {
+  /** Logged in, by token or by password, and the session answers what it should. */
+  static async login(world: World, caller: Caller, how: 'token' | 'password' = 'token'): Promise<Player> {
     const line = new Line(world.port);
-    line.socket.write(
-      Buffer.concat([startup({ user: caller.subject, database: 'osl' }), password(caller.token)]),
-    );
     const said: Message[] = [];
-    while (said.at(-1)?.type !== 'Z') {
-      said.push(...line.take());
-      if (said.at(-1)?.type === 'Z') break;
-      if (line.closed || !(await line.more(PATIENCE_MS)))
-        throw new Error(`no login: ${said.map((m) => `${m.type} ${m.body}`).join(' ')}`);
+    const until = async (enough: () => boolean): Promise<void> => {
+      for (;;) {
+        said.push(...line.take());
+        if (enough()) return;
+        if (line.closed || !(await line.more(PATIENCE_MS)))
+          throw new Error(`no login: ${said.map((m) => `${m.type} ${m.body}`).join(' ')}`);
+      }
+    };
+    const asked = (times: number) => () => said.filter((m) => m.type === 'R').length === times;
+    if (how === 'token') {
+      const opening = startup({ user: caller.subject, database: 'osl' });
+      line.socket.write(Buffer.concat([opening, password(caller.token)]));
+    } else {
+      const scram = new ScramClient(PASSWORD, 'rOprNGfwEbeRWgbNEkqO');
+      line.socket.write(startup({ user: caller.account, database: 'osl' }));
+      await until(asked(1));
+      line.socket.write(scram.first());
+      await until(asked(2));
+      line.socket.write(scram.final(said.at(-1)?.body ?? Buffer.alloc(0)));
     }
-    const player = new Player(line, world, caller);
+    await until(() => said.at(-1)?.type === 'Z');
+    const key = said.find((m) => m.type === 'K')?.body ?? Buffer.alloc(0);
+    const player = new Player(line, world, caller, key);
     const answer = await player.play([query('select count(*), max(email) from customer')]);
     if (!/^D 4\s*\[redacted\]$/m.test(answer)) throw new Error(`a fresh session answers ${answer}`);
     return player;
+  }
+
+  /** A statement that does not end is cancelled: by nothing that `changed` makes of the request, by its own key at once. */
+  async cancelled(changed: (request: Buffer) => Buffer): Promise<void> {
+    const request = cancelRequest(this.#key.readInt32BE(0), this.#key.subarray(4));
+    const answer = this.play([query(ENDLESS)]);
+    answer.catch(() => undefined); // awaited below, or not at all where a knock fails first
+    await setTimeout(30);
+    for (const bytes of [changed(request), request]) {
+      const asker = new Line(this.#world.port);
+      asker.socket.end(bytes);
+      while (!asker.closed) if (!(await asker.more(PATIENCE_MS))) throw new Error('a cancel request is held');
+      asker.socket.destroy();
+    }
+    const said = await answer;
+    if (!/^E .*C57014/m.test(said)) throw new Error(`a cancelled statement answers ${said}`);
   }
 
   get ended(): boolean {

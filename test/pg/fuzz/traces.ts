@@ -19,6 +19,7 @@ import {
   text,
   version,
 } from '../../wire/support/bytes.js';
+import type { Caller } from './world.js';
 
 /** What clients send between two ReadyForQuery, message by message, by what it is about. */
 export const TRACES: Readonly<Record<string, readonly Buffer[]>> = {
@@ -95,10 +96,8 @@ export const TRACES: Readonly<Record<string, readonly Buffer[]>> = {
 export function openings({
   subject: user,
   token,
-}: {
-  readonly subject: string;
-  readonly token: string;
-}): Readonly<Record<string, readonly Buffer[]>> {
+  account,
+}: Caller): Readonly<Record<string, readonly Buffer[]>> {
   const plain = startup({ user, database: 'osl', application_name: 'fuzz' });
   return {
     token: [plain, password(token)],
@@ -122,9 +121,14 @@ export function openings({
     'a wrong password': [plain, password('wrong')],
     cancel: [cancelRequest(1, Buffer.from('0badc0de', 'hex'))],
     SCRAM: [
-      startup({ user: 'account', database: 'osl' }),
+      startup({ user: account, database: 'osl' }),
       message('p', text('SCRAM-SHA-256'), int32(21), 'n,,n=,r=fyko+d2lbbFgO'),
       join(message('p', 'c=biws,r=fyko+d2lbbFgO,p=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=')),
     ],
   };
 }
+
+/** Takes far longer than anybody waits: ten orders a customer, joined again and again. */
+export const ENDLESS = `select count(*) from "order" a${['b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j']
+  .map((name, i) => ` join "order" ${name} on ${'abcdefghi'.charAt(i)}.customer_id = ${name}.customer_id`)
+  .join('')}`;

@@ -18,7 +18,11 @@ export interface World {
 export interface Caller {
   readonly subject: string;
   readonly token: string;
+  /** Its service account, whose password is `PASSWORD`. */
+  readonly account: string;
 }
+
+export const PASSWORD = 'correct horse, battery: staple';
 
 /** What no caller of a world may be shown, as text and in binary. */
 const HIDDEN: readonly Buffer[] = [
@@ -31,24 +35,35 @@ export function hiddenIn(bytes: Buffer): readonly string[] {
   return [...HIDDEN, BORN].filter((value) => bytes.includes(value)).map((value) => value.toString());
 }
 
-/** The limits of addresses are off: all callers have the same one. */
+/** What an address may do is not limited: all callers have the same one. */
 export async function openWorld(count: number): Promise<World> {
   const names = Array.from({ length: count }, (_, i) => `user:f${i}`);
-  const scram = await makeScramVerifier('a password');
+  const scram = await makeScramVerifier(PASSWORD);
   const subjects = names.map((name) => `  ${name}: { ceiling: [analyst] }\n`).join('');
+  const accounts = names
+    .map((name, i) => `  account${i}: { subject: ${name}, scram: "${scram}" }\n`)
+    .join('');
   const policy = SHOP_POLICY.replace('subjects:\n', `subjects:\n${subjects}`);
   const shop = await startTestService({
-    policy: `${policy}\nservice_accounts:\n  account: { subject: user:ann, scram: "${scram}" }\n`,
+    policy: `${policy}\nservice_accounts:\n${accounts}`,
     script: SHOP_SCRIPT.replace(/'(..-[123])'/g, "'TAXNO-$1'"),
   });
   const decisions = new Map<string, number>();
   const { service } = shop.open;
-  const limiter = { ...service.limiter, takeAddress: () => Promise.resolve({ ok: true as const }) };
+  const limiter = {
+    ...service.limiter,
+    takeAddress: () => Promise.resolve({ ok: true as const }),
+    guesses: { wrong: () => undefined, right: () => Promise.resolve(true) },
+  };
   const audit = counted(service.audit, decisions);
   const frontend = createPgFrontend({ ...service, limiter, audit });
   const { port } = await frontend.listen(0, '127.0.0.1');
   const callers = await Promise.all(
-    names.map(async (subject) => ({ subject, token: await shop.token(subject) })),
+    names.map(async (subject, i) => ({
+      subject,
+      token: await shop.token(subject),
+      account: `account${i}`,
+    })),
   );
   return {
     port,

@@ -3,6 +3,16 @@ import { int32, join, message, text } from './bytes.js';
 
 const hmac = (key: Buffer, data: string): Buffer => createHmac('sha256', key).update(data).digest();
 
+const SALTED = new Map<string, Buffer>();
+
+/** Its thousands of rounds are worked out once. */
+function saltedPassword(password: string, salt: Buffer, iterations: number): Buffer {
+  const key = `${password} ${salt.toString('base64')} ${iterations}`;
+  const salted = SALTED.get(key) ?? pbkdf2Sync(password.normalize('NFKC'), salt, iterations, 32, 'sha256');
+  SALTED.set(key, salted);
+  return salted;
+}
+
 /** The client's side of SCRAM-SHA-256 (RFC 5802, 7677), written independently of `wire/`, with a nonce that is given. */
 export class ScramClient {
   readonly #password: string;
@@ -25,7 +35,7 @@ export class ScramClient {
     const asked = challenge.subarray(4).toString();
     const fields = new Map(asked.split(',').map((f) => [f.slice(0, 1), f.slice(2)]));
     const salt = Buffer.from(fields.get('s') ?? '', 'base64');
-    const salted = pbkdf2Sync(this.#password.normalize('NFKC'), salt, Number(fields.get('i')), 32, 'sha256');
+    const salted = saltedPassword(this.#password, salt, Number(fields.get('i')));
     const clientKey = hmac(salted, 'Client Key');
     const storedKey = createHash('sha256').update(clientKey).digest();
     const unproved = `c=biws,r=${fields.get('r')}`;
