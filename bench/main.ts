@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { auditBench } from './audit/index.js';
 import { barrierBench } from './barrier/index.js';
 import { compileBench } from './compile/index.js';
+import { hostileBench } from './hostile/index.js';
 import { type Findings, markdown, type Report, reportOf, type Table, tableOf } from './report.js';
 import { restBench } from './rest/index.js';
 import { qualityBench } from './retrieval-quality/index.js';
@@ -16,6 +17,7 @@ const BENCHES: ReadonlyMap<string, Bench> = new Map([
   ['barrier', barrierBench],
   ['compile', compileBench],
   ['wire', wireBench],
+  ['hostile', hostileBench],
   ['rest', restBench],
   ['stream', streamBench],
   ['retrieve', retrieveBench],

@@ -9,7 +9,7 @@ export interface WireOptions {
   readonly idleTimeoutMs?: number | undefined;
   /** How long a client may refuse to read what was sent before it is disconnected. Default 60,000. */
   readonly writeStallTimeoutMs?: number | undefined;
-  /** Connections that have not authenticated yet; 53300 beyond. Default 1,000. */
+  /** Connections that have not authenticated yet; beyond, the one that has waited longest gets 53300. Default 1,000. */
   readonly maxUnauthenticated?: number | undefined;
   /** Length field of one message. Default 16 MiB. */
   readonly maxMessageBytes?: number | undefined;

@@ -61,11 +61,7 @@ function accept(socket: Socket, host: Host, all: Connections, unauthenticated: S
   const connection = new Connection(socket, host);
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   socket.once('close', () => unauthenticated.delete(connection));
-  if (unauthenticated.size >= host.settings.maxUnauthenticated) {
-    connection.refuse('capacity', fatal('53300', 'too many connections are waiting for authentication'));
-    remember(connection, closed, all);
-    return;
-  }
+  if (unauthenticated.size >= host.settings.maxUnauthenticated) makeRoom(unauthenticated);
   unauthenticated.add(connection);
   const served = connection.run(() => unauthenticated.delete(connection));
   remember(
@@ -73,6 +69,18 @@ function accept(socket: Socket, host: Host, all: Connections, unauthenticated: S
     served.then(() => closed),
     all,
   );
+}
+
+/**
+ * Refuses the connection that has waited for longest: honest ones authenticate in a moment, so that those which only hold
+ * their place cannot keep everybody else out.
+ */
+function makeRoom(unauthenticated: Set<Connection>): void {
+  for (const oldest of unauthenticated) {
+    unauthenticated.delete(oldest);
+    oldest.refuse('capacity', fatal('53300', 'too many connections are waiting for authentication'));
+    return;
+  }
 }
 
 function remember(connection: Connection, done: Promise<void>, all: Connections): void {

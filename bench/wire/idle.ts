@@ -1,18 +1,31 @@
+import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { password, startup } from '../../test/wire/support/bytes.js';
 import { type Measure, measure } from '../report.js';
 import { residentMib } from '../support/child.js';
 import { type Gateway, SUBJECT } from '../support/gateway.js';
+import { readied } from '../support/readied.js';
 
 /** How many log in at a time. */
 const AT_ONCE = 100;
 /** Memory is at rest when it changes by less than a fiftieth in this time; it is not waited for longer than ten times it. */
 const REST_MS = 2_000;
 
-/** What the gateway weighs with `count` sessions that have logged in and ask nothing. */
-export async function idleMeasures(gateway: Gateway, count: number): Promise<readonly Measure[]> {
+/**
+ * What the gateway weighs with `count` sessions that have logged in and ask nothing, once it has made all that it makes
+ * after its start. Both processes need a file for each: `ulimit -n`.
+ */
+export async function idleMeasures(
+  gateway: Gateway,
+  wanted: number,
+  name = 'wire.idle',
+): Promise<readonly Measure[]> {
   const { pid } = gateway.child;
+  const count = Math.min(wanted, openFiles(pid) - 500, openFiles(process.pid) - 500);
+  if (count < wanted)
+    process.stderr.write(`${wanted} idle sessions: ${count}, as no more files may be open\n`);
+  await readied(gateway);
   const before = await restingMib(pid);
   const sockets: Socket[] = [];
   const started = performance.now();
@@ -25,13 +38,18 @@ export async function idleMeasures(gateway: Gateway, count: number): Promise<rea
     const seconds = (performance.now() - started) / 1_000;
     const after = await restingMib(pid);
     return [
-      measure('wire.idle.rss_mib', 'MiB', [after], `${Math.round(before)} MiB before ${count} sessions`),
-      measure('wire.idle.kib_a_session', 'KiB', [((after - before) * 1_024) / count]),
-      measure('wire.idle.logins', 'logins/s', [count / seconds]),
+      measure(`${name}.rss_mib`, 'MiB', [after], `${Math.round(before)} MiB before ${count} sessions`),
+      measure(`${name}.kib_a_session`, 'KiB', [((after - before) * 1_024) / count]),
+      measure(`${name}.logins`, 'logins/s', [count / seconds]),
     ];
   } finally {
     for (const socket of sockets) socket.destroy();
   }
+}
+
+/** How many files process `pid` may have open. Node raises the soft limit to the hard one where it starts. Linux only. */
+function openFiles(pid: number): number {
+  return Number(/^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1]);
 }
 
 /** Resident memory once garbage has gone: a start, or many logins, leave more than the sessions themselves weigh. */

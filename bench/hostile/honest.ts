@@ -1,0 +1,89 @@
+import { setTimeout } from 'node:timers/promises';
+import { Client } from 'pg';
+import { type Gateway, SUBJECT } from '../support/gateway.js';
+
+/** What an honest client lives through, in ms; failures by SQLSTATE or reason. */
+export interface Experience {
+  /** Of point queries on a session that is open, one every 10 ms. */
+  readonly queries: readonly number[];
+  /** Of a query over all rows, which no shared session takes, one a second. */
+  readonly long: readonly number[];
+  /** Of connecting, logging in and asking once, four a second. */
+  readonly logins: readonly number[];
+  readonly failures: readonly string[];
+}
+
+const PACE_MS = 10;
+const LOGIN_PACE_MS = 250;
+const LONG_PACE_MS = 1_000;
+
+export interface Honest {
+  /** Of the session that asks the point queries. */
+  readonly processId: number;
+  stop(): Promise<Experience>;
+}
+
+/** Three clients that ask until they are stopped. */
+export async function startHonest(gateway: Gateway, rows: number): Promise<Honest> {
+  const queries: number[] = [];
+  const long: number[] = [];
+  const logins: number[] = [];
+  const failures: string[] = [];
+  let stopping = false;
+  const paced = async (pace: number, into: number[], act: () => Promise<unknown>): Promise<void> => {
+    while (!stopping) {
+      const began = performance.now();
+      try {
+        await act();
+        into.push(performance.now() - began);
+      } catch (cause) {
+        failures.push(reasonOf(cause));
+      }
+      await setTimeout(Math.max(0, pace - (performance.now() - began)));
+    }
+  };
+  const open = await connected(gateway);
+  const other = await connected(gateway);
+  const point = (client: Client) =>
+    client.query('select balance from osl.entities.account where id = $1', [
+      1 + Math.floor(Math.random() * rows),
+    ]);
+  const lives = Promise.all([
+    paced(PACE_MS, queries, () => point(open)),
+    paced(LONG_PACE_MS, long, () =>
+      other.query('select region, count(*), sum(balance) from osl.entities.account group by region'),
+    ),
+    paced(LOGIN_PACE_MS, logins, async () => {
+      const client = await connected(gateway);
+      await point(client);
+      await client.end();
+    }),
+  ]);
+  return {
+    processId: Number((open as unknown as { processID: number }).processID), // pg's types have no processID
+    async stop() {
+      stopping = true;
+      await lives;
+      await Promise.all([open.end(), other.end()]);
+      return { queries, long, logins, failures };
+    },
+  };
+}
+
+export async function connected(gateway: Gateway): Promise<Client> {
+  const client = new Client({
+    host: '127.0.0.1',
+    port: gateway.pgPort,
+    user: SUBJECT,
+    database: 'osl',
+    password: await gateway.token(),
+  });
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
+}
+
+function reasonOf(cause: unknown): string {
+  if (cause instanceof Error && 'code' in cause) return String(cause.code);
+  return cause instanceof Error ? cause.message : String(cause);
+}
