@@ -12,6 +12,14 @@ export type OutputSetting = 'TimeZone' | 'DateStyle' | 'IntervalStyle';
 /** Settings that differ from a governed session's own, as Postgres shows them. */
 export type StatementSettings = readonly (readonly [name: OutputSetting, value: string])[];
 
+/** Levels whose statements all see one state of the data. */
+export type IsolationLevel = 'REPEATABLE READ' | 'SERIALIZABLE';
+
+/** A transaction of the upstream that several statements run in. */
+export interface Snapshot {
+  end(): void;
+}
+
 export interface ExecuteOptions {
   /** None: all text; one: for all columns; otherwise one per column. */
   readonly resultFormats: readonly (0 | 1)[];
@@ -24,6 +32,8 @@ export interface ExecuteOptions {
   readonly signal: AbortSignal | null;
   /** In force for this statement alone; absent or empty: the session's own. */
   readonly settings?: StatementSettings;
+  /** Absent or null: what is committed when the statement begins. */
+  readonly snapshot?: Snapshot | null;
 }
 
 export interface RowSink {
@@ -56,6 +66,12 @@ export interface GovernedDoor {
     options: ExecuteOptions,
     sink: RowSink,
   ): Promise<ExecuteResult>;
+
+  /**
+   * A snapshot for the statements of one caller, who must end it; null where the engine keeps none. It holds nothing
+   * before its first statement, which fails with `overloaded` where too many are held.
+   */
+  snapshot(level: IsolationLevel): Snapshot | null;
 }
 
 /** What `SystemDoor` and its transactions share. */

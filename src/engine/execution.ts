@@ -21,6 +21,8 @@ export interface ExecutionHost {
   /** Whether a row cap is an Execute limit. Otherwise the overflow is cancelled, which keeps parallel plans. */
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
+  /** Whether the statement is one of several of a transaction, which outlives it. */
+  readonly inTransaction: boolean;
   /** The session's own statement timeout. */
   readonly backstopSeconds: number;
   readonly onUpstreamError: (error: UpstreamError) => void;
@@ -173,7 +175,7 @@ export class Execution implements Job {
         if (this.lane === 'shared' && !this.#beyondCap()) this.again = 'alone';
         break;
       case 0x53: // ParameterStatus: the statement changed the session
-        this.#taint();
+        if (!this.#host.inTransaction) this.#taint();
         break;
       default: // ParseComplete, BindComplete, CloseComplete, CommandComplete, notices
         break;
@@ -181,7 +183,7 @@ export class Execution implements Job {
   }
 
   ready(status: number): void {
-    if (status !== 0x49) this.#taint();
+    if (status !== 0x49 && !this.#host.inTransaction) this.#taint();
     const session = this.#session;
     this.#session = null;
     // Whether the upstream came to prepare it is not known.

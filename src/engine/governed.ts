@@ -4,8 +4,9 @@ import type { Statement } from './execution.js';
 import type { Runner } from './runner.js';
 
 /** The door that takes a `GovernedPlan` and nothing else. */
-export function governedDoor(runner: Runner): GovernedDoor {
+export function governedDoor(runner: Runner, snapshot: GovernedDoor['snapshot']): GovernedDoor {
   return {
+    snapshot,
     execute(plan, values, options, sink) {
       try {
         const statement = statementOf(plan);

@@ -4,6 +4,7 @@ import { Execution, type ExecutionHost, type Statement } from './execution.js';
 import type { Lanes } from './lanes.js';
 import type { Pool } from './pool.js';
 import type { Session } from './session.js';
+import { PinnedSnapshot } from './snapshot.js';
 import type { SettingForm } from './statement-settings.js';
 
 export interface RunnerOptions {
@@ -21,6 +22,7 @@ export interface RunnerOptions {
 export class Runner implements ExecutionHost {
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
+  readonly inTransaction = false;
   readonly backstopSeconds: number;
   readonly onUpstreamError: (error: UpstreamError) => void;
   readonly #options: RunnerOptions;
@@ -41,8 +43,14 @@ export class Runner implements ExecutionHost {
     sink: RowSink,
   ): Promise<ExecuteResult> {
     return new Promise((resolve, reject) => {
-      const execution = new Execution({ statement, values, options, sink }, this, resolve, reject);
-      if (!execution.settled) this.#dispatch(execution);
+      const snapshot = options.snapshot ?? null;
+      if (snapshot !== null && !(snapshot instanceof PinnedSnapshot))
+        throw new InternalError('a snapshot of another engine');
+      const host = snapshot ?? this;
+      const execution = new Execution({ statement, values, options, sink }, host, resolve, reject);
+      if (execution.settled) return;
+      if (snapshot === null) this.#dispatch(execution);
+      else snapshot.run(execution);
     });
   }
 

@@ -6,12 +6,14 @@ export type Command =
   | {
       readonly kind: 'set';
       readonly assignments: readonly { readonly name: string; readonly value: string | null }[];
-      /** SET LOCAL: until the transaction ends. */
-      readonly local: boolean;
+      /** How it was said that it is for the transaction; null: for the session. */
+      readonly local: 'SET LOCAL' | 'SET TRANSACTION' | null;
     }
   | { readonly kind: 'reset'; readonly name: string | null }
   | { readonly kind: 'show'; readonly name: string | null }
-  | { readonly kind: 'begin' | 'commit' | 'rollback'; readonly tag: string }
+  /** Null: the level that the session says. */
+  | { readonly kind: 'begin'; readonly tag: string; readonly level: string | null }
+  | { readonly kind: 'commit' | 'rollback'; readonly tag: string }
   | { readonly kind: 'savepoint' | 'release' | 'rollback to'; readonly name: string }
   | { readonly kind: 'discard'; readonly what: 'all' | 'other' }
   | { readonly kind: 'deallocate'; readonly name: string | null };
@@ -34,14 +36,15 @@ export function commandOf(node: Node): Command | null {
 }
 
 function setCommand(stmt: Extract<Node, { VariableSetStmt: unknown }>['VariableSetStmt']): Command {
-  const { name = '', is_local: local = false } = stmt;
+  const { name = '' } = stmt;
+  const local = stmt.is_local === true ? 'SET LOCAL' : null;
   switch (stmt.kind) {
     case 'VAR_SET_VALUE':
       return { kind: 'set', assignments: [{ name, value: (stmt.args ?? []).map(textOf).join(', ') }], local };
     case 'VAR_SET_DEFAULT':
       return { kind: 'set', assignments: [{ name, value: null }], local };
     case 'VAR_SET_MULTI':
-      return { kind: 'set', assignments: (stmt.args ?? []).flatMap(transactionMode), local };
+      return setModes(name, (stmt.args ?? []).flatMap(transactionMode));
     case 'VAR_RESET':
       return { kind: 'reset', name };
     case 'VAR_RESET_ALL':
@@ -49,6 +52,15 @@ function setCommand(stmt: Extract<Node, { VariableSetStmt: unknown }>['VariableS
     default:
       throw error('0A000', 'this form of SET is not supported');
   }
+}
+
+type Modes = readonly { readonly name: string; readonly value: string }[];
+
+function setModes(name: string, modes: Modes): Command {
+  if (name === 'TRANSACTION') return { kind: 'set', assignments: modes, local: 'SET TRANSACTION' };
+  if (name !== 'SESSION CHARACTERISTICS') throw error('0A000', 'this form of SET is not supported');
+  const defaults = modes.map(({ name, value }) => ({ name: `default_${name}`, value }));
+  return { kind: 'set', assignments: defaults, local: null };
 }
 
 function textOf(arg: Argument): string {
@@ -91,8 +103,7 @@ function transactionCommand(stmt: Extract<Node, { TransactionStmt: unknown }>['T
   switch (stmt.kind) {
     case 'TRANS_STMT_BEGIN':
     case 'TRANS_STMT_START':
-      refuseWrite(stmt.options ?? []);
-      return { kind: 'begin', tag: stmt.kind === 'TRANS_STMT_START' ? 'START TRANSACTION' : 'BEGIN' };
+      return begin(stmt.kind === 'TRANS_STMT_START' ? 'START TRANSACTION' : 'BEGIN', stmt.options ?? []);
     case 'TRANS_STMT_COMMIT':
       return { kind: 'commit', tag: 'COMMIT' };
     case 'TRANS_STMT_ROLLBACK':
@@ -108,9 +119,9 @@ function transactionCommand(stmt: Extract<Node, { TransactionStmt: unknown }>['T
   }
 }
 
-function refuseWrite(options: readonly Argument[]): void {
-  const write = options
-    .flatMap(transactionMode)
-    .some((m) => m.name === 'transaction_read_only' && /^(off|0|false)$/i.test(m.value));
+function begin(tag: string, options: readonly Argument[]): Command {
+  const modes = options.flatMap(transactionMode);
+  const write = modes.some((m) => m.name === 'transaction_read_only' && /^(off|0|false)$/i.test(m.value));
   if (write) throw error('25006', 'sessions of this server are read-only');
+  return { kind: 'begin', tag, level: modes.find((m) => m.name === 'transaction_isolation')?.value ?? null };
 }

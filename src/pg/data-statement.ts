@@ -18,11 +18,11 @@ export interface Run {
 }
 
 /** A statement that reads data. Its plan describes it; each run decides anew. `mayPause`: see `PacedRows`. */
-export function dataStatement(plan: GovernedPlan, run: Run, mayPause: boolean): Statement {
+export function dataStatement(plan: GovernedPlan, run: Run, mayPause: () => boolean): Statement {
   return {
     parameterTypes: plan.clientTypes.length === 0 ? NONE : plan.clientTypes.map(oidOf),
     columns: columnsOf(plan.outputs),
-    open: (bind) => new DataPortal(plan, bind, run, mayPause),
+    open: (bind) => new DataPortal(plan, bind, run, mayPause()),
   };
 }
 

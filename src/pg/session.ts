@@ -34,6 +34,7 @@ import { copyStatement } from './copy-statement.js';
 import { Cursors } from './cursor.js';
 import { cursorCommandOf, cursorStatement } from './cursor-statement.js';
 import { dataStatement, type Run } from './data-statement.js';
+import { Isolation } from './isolation.js';
 import type { SessionSettings } from './settings.js';
 import { withKnownZones } from './time-zone.js';
 import { TransactionBlock } from './transaction.js';
@@ -58,6 +59,7 @@ export class PgSession implements SessionHandler {
   readonly #catalogs: Catalogs | null;
   readonly #block = new TransactionBlock();
   readonly #cursors = new Cursors();
+  readonly #isolation: Isolation;
   /** Errors whose refusal the spine has recorded. */
   readonly #recorded = new WeakSet<WireError>();
   /** A simple query of several statements is a transaction, if not a block. */
@@ -78,6 +80,7 @@ export class PgSession implements SessionHandler {
     this.#identity = identity;
     this.#account = account;
     this.#settings = settings;
+    this.#isolation = new Isolation(service, settings);
     this.#control = control;
     this.#catalogs = catalogs;
   }
@@ -196,6 +199,7 @@ export class PgSession implements SessionHandler {
 
   async close(): Promise<void> {
     this.#running?.abort();
+    this.#isolation.end();
     await this.#cursors.closeAll();
   }
 
@@ -250,11 +254,20 @@ export class PgSession implements SessionHandler {
       },
       rights: () => rightsNow(this.#service, this.#identity),
     };
-    return dataStatement(plan, run, engineOf(this.#service, plan).kind === 'postgres');
+    // What has the one session of a block must not hold it up for its client, who may ask for more meanwhile.
+    const mayPause = (): boolean => this.#isolation.snapshots(this.#inBlock) === null && native;
+    const native = engineOf(this.#service, plan).kind === 'postgres';
+    return dataStatement(plan, run, mayPause);
+  }
+
+  get #inBlock(): boolean {
+    return this.#block.status !== 'I';
   }
 
   #withSettings(delivery: Delivery): Delivery {
     const settings = this.#settings.output();
+    const snapshots = this.#isolation.snapshots(this.#inBlock);
+    if (snapshots !== null) return { ...delivery, settings, snapshots };
     return settings.length === 0 ? delivery : { ...delivery, settings };
   }
 
@@ -332,6 +345,7 @@ export class PgSession implements SessionHandler {
       case 'show':
         return { tag: 'SHOW', rows: this.#shown(command.name) };
       case 'begin':
+        if (!this.#inBlock) this.#isolation.begin(command.level);
         this.#block.begin();
         return { tag: command.tag };
       case 'commit':
@@ -363,16 +377,18 @@ export class PgSession implements SessionHandler {
 
   #set({ assignments, local }: Extract<Command, { kind: 'set' }>): CommandResult {
     for (const { name, value } of assignments) {
-      if (value === null) this.#settings.reset(name, local);
-      else this.#settings.set(name, value, local);
+      if (value !== null) this.#isolation.judge(name, value);
+      if (value === null) this.#settings.reset(name, local !== null);
+      else this.#settings.set(name, value, local !== null);
     }
-    const idle = local && !this.#several && this.#block.status === 'I';
-    return { tag: 'SET', ...(idle ? { notices: [OUTSIDE] } : {}) };
+    const outside = local !== null && !this.#several && !this.#inBlock;
+    return { tag: 'SET', ...(outside ? { notices: [outsideOf(local)] } : {}) };
   }
 
   /** True if it had failed, so that it is rolled back whatever was asked. */
   #endBlock(how: 'commit' | 'rollback'): boolean {
     const failed = this.#block.end();
+    this.#isolation.end();
     if (failed || how === 'rollback') this.#settings.scopes.rollback();
     else this.#settings.scopes.commit();
     return failed;
@@ -407,11 +423,10 @@ function whole(answer: Answer): Answer {
   return answer;
 }
 
-const OUTSIDE: WireNotice = {
-  severity: 'WARNING',
-  sqlstate: '25P01',
-  message: 'SET LOCAL can only be used in transaction blocks',
-};
+function outsideOf(command: string): WireNotice {
+  const message = `${command} can only be used in transaction blocks`;
+  return { severity: 'WARNING', sqlstate: '25P01', message };
+}
 
 const EVEN_WHEN_FAILED: ReadonlySet<Command['kind']> = new Set(['commit', 'rollback', 'rollback to']);
 

@@ -10,6 +10,8 @@ interface Setting {
   readonly initial: string;
   /** The value as it will be shown, or null where it is not allowed; absent for a setting that cannot change. */
   readonly accept?: (value: string, before: string) => string | null;
+  /** It is the transaction's own and begins with the value of `default_…`. */
+  readonly ofTransaction?: true;
   /** Whether changes are reported as ParameterStatus. */
   readonly reported?: true;
 }
@@ -25,6 +27,7 @@ const oneOf =
   (...values: readonly string[]) =>
   (value: string): string | null =>
     values.find((v) => v.toLowerCase() === value.toLowerCase()) ?? null;
+const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];
 const INTERVAL_STYLES = ['postgres', 'postgres_verbose', 'sql_standard', 'iso_8601'];
 
 const SETTINGS: readonly Setting[] = [
@@ -58,8 +61,8 @@ const SETTINGS: readonly Setting[] = [
   { name: 'client_min_messages', initial: 'notice', accept: anything },
   { name: 'default_transaction_read_only', initial: 'on', accept: (v) => (truth(v) === 'on' ? 'on' : null) },
   { name: 'transaction_read_only', initial: 'on', accept: (v) => (truth(v) === 'on' ? 'on' : null) },
-  { name: 'default_transaction_isolation', initial: 'read committed', accept: anything },
-  { name: 'transaction_isolation', initial: 'read committed', accept: anything },
+  { name: 'default_transaction_isolation', initial: 'read committed', accept: oneOf(...LEVELS) },
+  { name: 'transaction_isolation', initial: 'read committed', accept: oneOf(...LEVELS), ofTransaction: true },
   {
     name: 'search_path',
     initial: 'entities',
@@ -150,7 +153,7 @@ export class SessionSettings {
     const setting = known(name);
     const accepted = acceptedBy(setting, value, this.#valueOf(setting));
     if (accepted === null) throw refusal(setting, value, name);
-    this.#scopes.set(setting.name.toLowerCase(), accepted, local);
+    this.#scopes.set(setting.name.toLowerCase(), accepted, local || setting.ofTransaction === true);
   }
 
   /** Back to the value of the start. @throws WireError 42704, 55P02 */
@@ -158,12 +161,14 @@ export class SessionSettings {
     const setting = known(name);
     if (setting.name === 'session_authorization') return; // it cannot have been changed
     if (setting.accept === undefined) throw refusal(setting, '');
+    if (setting.ofTransaction === true) throw error('55P02', `parameter "${setting.name}" cannot be reset`);
     const key = setting.name.toLowerCase();
     this.#scopes.set(key, this.#atStart.get(key) ?? setting.initial, local);
   }
 
   resetAll(): void {
-    for (const { name, accept } of SETTINGS) if (accept !== undefined) this.reset(name);
+    for (const { name, accept, ofTransaction } of SETTINGS)
+      if (accept !== undefined && ofTransaction !== true) this.reset(name);
   }
 
   /** Transactions and savepoints take back, or keep, what was set within them. */
@@ -182,7 +187,10 @@ export class SessionSettings {
   }
 
   #valueOf(setting: Setting): string {
-    return this.#scopes.values.get(setting.name.toLowerCase()) ?? setting.initial;
+    const key = setting.name.toLowerCase();
+    const own = this.#scopes.values.get(key);
+    if (own === undefined && setting.ofTransaction === true) return this.show(`default_${key}`).value;
+    return own ?? setting.initial;
   }
 }
 
@@ -208,7 +216,11 @@ function refusal(setting: Setting, value: string, written = setting.name): WireE
   if (setting.accept === undefined) return error('55P02', `parameter "${setting.name}" cannot be changed`);
   if (setting.name.endsWith('read_only')) return error('25006', 'sessions of this server are read-only');
   const hint =
-    setting.name === 'IntervalStyle' ? { hint: `Available values: ${INTERVAL_STYLES.join(', ')}.` } : {};
+    setting.name === 'IntervalStyle'
+      ? { hint: `Available values: ${INTERVAL_STYLES.join(', ')}.` }
+      : setting.name.endsWith('_isolation')
+        ? { hint: `Available values: ${LEVELS.join(', ')}.` }
+        : {};
   return invalid(written, value, hint);
 }
 

@@ -307,17 +307,19 @@ async function execute(
   delivery: Delivery,
   sink: RowSink,
 ): Promise<Executed> {
-  const { parameters, resultFormats, signal, settings = [] } = delivery;
+  const { parameters, resultFormats, signal, settings = [], snapshots } = delivery;
   if (parameters.length !== plan.clientTypes.length) {
     throw queryError('parameterCount', { given: parameters.length, needed: plan.clientTypes.length });
   }
-  const input = { service, caller, plan, parameters, signal };
+  const engine = engineOf(service, plan);
+  const input = { service, caller, plan, parameters, signal, snapshots: snapshots ?? null };
   const runtime = plan.runtime.length === 0 ? [] : await runtimeRows(input);
   const { rows, bytes, timeoutMs } = service.caps;
+  const snapshot = snapshots?.of(engine) ?? null;
   const maxRows = delivery.maxRows === 0 ? rows : Math.min(rows, delivery.maxRows);
   const values = slotValues(emit(plan).slots, new Map(), input, runtime);
-  const options = { resultFormats, maxRows, maxBytes: bytes, timeoutMs, signal, settings };
-  const result = await engineOf(service, plan).governed.execute(plan, values, options, sink);
+  const options = { resultFormats, maxRows, maxBytes: bytes, timeoutMs, signal, settings, snapshot };
+  const result = await engine.governed.execute(plan, values, options, sink);
   return { ...result, runtime };
 }
 

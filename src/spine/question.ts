@@ -1,6 +1,7 @@
 import type { GovernedPlan, MetricsRequest } from 'osl-compiler';
 import type { AuditSurface, Identity } from '../../policy/index.js';
 import type { BoundValue, RowSink, StatementSettings } from '../engine/index.js';
+import type { Snapshots } from './snapshots.js';
 
 /** Who claims to ask. A session was identified once; its token's end is checked again for every question. */
 export type Credentials =
@@ -55,6 +56,8 @@ export interface Delivery {
   readonly signal: AbortSignal | null;
   /** Settings of the asker's session for its own statement; what policy and metrics say does not depend on them. */
   readonly settings?: StatementSettings;
+  /** Of the transaction that the question is asked in, where that has one state of the data. */
+  readonly snapshots?: Snapshots;
   /** Or what makes it, once the columns of the answer are known. */
   readonly sink: RowSink | ((plan: GovernedPlan, versions: Versions) => RowSink);
 }

@@ -100,7 +100,7 @@ async function rowsOf(
   if (plan === null) return NOTHING;
   if (source.kind === 'facet' && source.store !== null)
     await service.content.ready(source.store.facet.name, source.store.version);
-  const input: RuntimeInput = { service, caller, plan, parameters: [], signal };
+  const input: RuntimeInput = { service, caller, plan, parameters: [], signal, snapshots: null };
   const given = new Map([['limit', `${limit}`]]);
   const { rows, truncated } = await step(plan, given, input, limit + 1);
   if (truncated) throw queryError('tooLarge', { what: 'the sample', limit: service.caps.bytes });

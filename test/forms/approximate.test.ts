@@ -42,6 +42,7 @@ const forms = await startForms(
       [...service.engines].map(([name, engine]) => {
         const { execute } = engine.governed;
         const governed: typeof engine.governed = {
+          ...engine.governed,
           execute(plan, values, ...rest) {
             const { sql } = emit(plan);
             const mark = /<#>|<~>|<=>/.exec(sql)?.[0];

@@ -48,6 +48,7 @@ function watched(engine: Engine): Engine {
   return {
     ...engine,
     governed: {
+      ...engine.governed,
       async execute(plan, values, options, sink) {
         const given = leaking === null ? values : await leaky(plan, values, leaking);
         sent.push({ plan, values: given });

@@ -132,7 +132,7 @@ function slow(service: Service, ms: number, seen: { running: number }): Service 
         reject(queryError('cancelled', {}));
       });
     });
-  const wrapped = (engine: Engine): Engine => ({ ...engine, governed: { execute } });
+  const wrapped = (engine: Engine): Engine => ({ ...engine, governed: { ...engine.governed, execute } });
   const engines = new Map([...service.engines].map(([name, engine]) => [name, wrapped(engine)]));
   return { ...service, engines };
 }

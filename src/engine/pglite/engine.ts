@@ -55,7 +55,7 @@ export async function openPglite(
     const [version] = await system.query(`SELECT pg_catalog.current_setting('server_version') AS v`);
     const engine: Engine = {
       kind: 'pglite',
-      governed: governedDoor(runner),
+      governed: governedDoor(runner, () => null),
       system,
       serverVersion: String(version?.['v']),
       warnings: [],

@@ -6,6 +6,7 @@ import { Pool } from '../pool.js';
 import { Runner } from '../runner.js';
 import { Session } from '../session.js';
 import { governedSettings, type Timeouts } from '../settings.js';
+import { PinnedSnapshot, SnapshotPlaces } from '../snapshot.js';
 import { systemDoor, type WithSession } from '../system.js';
 import { timeZones } from '../time-zones.js';
 import { connectTransport } from './connect.js';
@@ -62,9 +63,11 @@ export async function openPostgres(
     onUpstreamError,
     govern: () => null,
   });
+  const places = new SnapshotPlaces(Math.floor(config.poolSize / 2));
+  const shape = { pool, places, backstopSeconds: statementMs / 1000, onUpstreamError };
   const engine: Engine = {
     kind: 'postgres',
-    governed: governedDoor(runner),
+    governed: governedDoor(runner, (level) => new PinnedSnapshot({ ...shape, level })),
     system: systemDoor(lend(system), report.role),
     serverVersion: report.serverVersion,
     warnings: report.warnings,

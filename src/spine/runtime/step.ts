@@ -12,14 +12,16 @@ export async function step(
   input: RuntimeInput,
   maxRows: number,
 ) {
-  const { service, signal } = input;
+  const { service, signal, snapshots } = input;
+  const engine = engineOf(service, plan);
   const limits: CollectLimits = {
     maxRows,
     maxBytes: service.caps.bytes,
     timeoutMs: service.caps.timeoutMs,
     signal,
+    snapshot: snapshots?.of(engine) ?? null,
   };
-  return collect(engineOf(service, plan), plan, slotValues(emit(plan).slots, given, input), limits);
+  return collect(engine, plan, slotValues(emit(plan).slots, given, input), limits);
 }
 
 export function engineOf(service: Service, plan: GovernedPlan): Engine {

@@ -2,6 +2,7 @@ import type { GovernedPlan } from 'osl-compiler';
 import type { BoundValue } from '../../engine/index.js';
 import type { Service } from '../../service.js';
 import type { Caller } from '../index.js';
+import type { Snapshots } from '../snapshots.js';
 
 /** What one statement's runtime relations need beside their plans. */
 export interface RuntimeInput {
@@ -11,6 +12,7 @@ export interface RuntimeInput {
   /** Values of the caller's `$1 …`. */
   readonly parameters: readonly BoundValue[];
   readonly signal: AbortSignal | null;
+  readonly snapshots: Snapshots | null;
 }
 
 /** The rows of one runtime relation, and what its reader must be told of them. */

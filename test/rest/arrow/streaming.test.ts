@@ -120,7 +120,7 @@ test('a reader that stops pauses the database, and is cut off with the time of i
                 return sink.write(rows, count);
               },
             });
-          return [name, { ...engine, governed: { execute } }] as const;
+          return [name, { ...engine, governed: { ...engine.governed, execute } }] as const;
         }),
       );
       return { ...service, engines };

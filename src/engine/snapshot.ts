@@ -1,0 +1,155 @@
+import { queryError } from 'osl-compiler';
+import type { IsolationLevel, Snapshot, UpstreamError } from './engine.js';
+import type { Execution, ExecutionHost } from './execution.js';
+import type { Pool } from './pool.js';
+import type { Session } from './session.js';
+import { connectionLost } from './upstream-error.js';
+
+/** How many sessions of a pool may be kept for transactions at a time: clients that rest in one starve nobody. */
+export class SnapshotPlaces {
+  readonly #most: number;
+  #taken = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** @throws QueryError `overloaded` */
+  take(): void {
+    if (this.#taken >= this.#most) throw queryError('overloaded', { retryAfterSeconds: 5 });
+    this.#taken += 1;
+  }
+
+  free(): void {
+    this.#taken -= 1;
+  }
+}
+
+export interface SnapshotOptions {
+  readonly level: IsolationLevel;
+  readonly pool: Pool;
+  readonly places: SnapshotPlaces;
+  readonly backstopSeconds: number;
+  readonly onUpstreamError: (error: UpstreamError) => void;
+}
+
+/**
+ * One read-only transaction of the upstream, and the session that it keeps: begun with the first statement, one
+ * statement at a time. Each runs behind a savepoint and is rolled back to it, so that neither its settings nor its
+ * failure outlive it; there is nothing else to roll back.
+ *
+ * INVARIANT: once the session is lost, so is the snapshot: no statement is answered from a later one.
+ */
+export class PinnedSnapshot implements Snapshot, ExecutionHost {
+  readonly limitRows = false;
+  readonly settingForm = 'function';
+  readonly inTransaction = true;
+  readonly #options: SnapshotOptions;
+  #session: Session | null = null;
+  #state: 'new' | 'open' | 'lost' | 'ended' = 'new';
+  #tail: Promise<void> = Promise.resolve();
+  #answered: () => void = () => undefined;
+
+  constructor(options: SnapshotOptions) {
+    this.#options = options;
+  }
+
+  get backstopSeconds(): number {
+    return this.#options.backstopSeconds;
+  }
+
+  get onUpstreamError(): (error: UpstreamError) => void {
+    return this.#options.onUpstreamError;
+  }
+
+  /** Runs `execution` when those before it are done. */
+  run(execution: Execution): void {
+    this.#tail = this.#tail.then(() => this.#one(execution));
+  }
+
+  ended(): void {
+    this.#answered();
+  }
+
+  /** Ends the transaction once what runs in it is done, and gives the session back. */
+  end(): void {
+    if (this.#state === 'ended') return;
+    this.#tail = this.#tail.then(() => this.#finish());
+  }
+
+  async #one(execution: Execution): Promise<void> {
+    try {
+      const session = await this.#pinned();
+      do {
+        if (execution.settled) return;
+        const answered = new Promise<void>((resolve) => {
+          this.#answered = resolve;
+        });
+        execution.start(session, 'alone');
+        await answered;
+        await session.quiet();
+        await command(session, 'ROLLBACK TO SAVEPOINT osl', IN_TRANSACTION);
+      } while (execution.again === 'here');
+    } catch (error) {
+      this.#lose();
+      execution.stop(error);
+    }
+  }
+
+  async #pinned(): Promise<Session> {
+    if (this.#session !== null && !this.#session.closed && this.#state === 'open') return this.#session;
+    if (this.#state !== 'new') throw connectionLost();
+    const { level, pool, places } = this.#options;
+    places.take();
+    try {
+      this.#session = pool.take() ?? (await pool.acquire());
+    } catch (error) {
+      places.free();
+      this.#state = 'lost';
+      throw error;
+    }
+    this.#state = 'open';
+    await command(this.#session, `BEGIN ISOLATION LEVEL ${level} READ ONLY`, IN_TRANSACTION);
+    await command(this.#session, 'SAVEPOINT osl', IN_TRANSACTION);
+    return this.#session;
+  }
+
+  async #finish(): Promise<void> {
+    const session = this.#session;
+    if (this.#state === 'open' && session !== null) {
+      try {
+        await command(session, 'ROLLBACK', IDLE);
+        this.#options.pool.release(session);
+      } catch {
+        session.destroy(); // it is in no known state
+      }
+      this.#options.places.free();
+    }
+    this.#session = null;
+    this.#state = 'ended';
+  }
+
+  #lose(): void {
+    if (this.#state !== 'open') return;
+    this.#session?.destroy();
+    this.#session = null;
+    this.#state = 'lost';
+    this.#options.places.free();
+  }
+}
+
+const IDLE = 0x49;
+const IN_TRANSACTION = 0x54;
+
+/** Runs `sql`, after which the session must be in state `status`. @throws QueryError E0510 where it is not */
+function command(session: Session, sql: string, status: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    session.submit({
+      send: (out) => out.query(sql),
+      rows: () => undefined,
+      message: () => undefined,
+      ready: (now) => (now === status ? resolve() : reject(connectionLost())),
+      lost: () => reject(connectionLost()),
+    });
+  });
+}

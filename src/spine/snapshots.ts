@@ -1,0 +1,31 @@
+import { queryError } from 'osl-compiler';
+import type { Engine, IsolationLevel, Snapshot } from '../engine/index.js';
+
+/** The snapshots of one transaction of a caller: one of each connector that it asks. */
+export class Snapshots {
+  readonly #level: IsolationLevel;
+  readonly #byEngine = new Map<Engine, Snapshot>();
+
+  constructor(level: IsolationLevel) {
+    this.#level = level;
+  }
+
+  /** @throws QueryError E0511 where the engine keeps none */
+  of(engine: Engine): Snapshot {
+    const known = this.#byEngine.get(engine);
+    if (known !== undefined) return known;
+    const begun = engine.governed.snapshot(this.#level);
+    if (begun === null)
+      throw queryError('unresolvable', {
+        detail: 'the embedded engine keeps no snapshot for the statements of a transaction',
+        hint: 'ask in READ COMMITTED',
+      });
+    this.#byEngine.set(engine, begun);
+    return begun;
+  }
+
+  end(): void {
+    for (const snapshot of this.#byEngine.values()) snapshot.end();
+    this.#byEngine.clear();
+  }
+}
