@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type Settings, settingsFrom } from '../start/settings.js';
 
@@ -23,6 +23,12 @@ export function settingsOf(flags: ServerFlags): Settings {
     ...(flags.pgPort !== undefined && { pgPort: flags.pgPort }),
     ...(flags.host !== undefined && { host: flags.host }),
   });
+}
+
+/** The policy beside a manifest that was named, where no policy was. */
+export function besideManifest(flags: ServerFlags): ServerFlags {
+  if (flags.manifest === undefined || flags.policy !== undefined || process.env['OSL_POLICY']) return flags;
+  return { ...flags, policy: join(dirname(flags.manifest), 'policy.yaml') };
 }
 
 export function dataDirOption(): Option {

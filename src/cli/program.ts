@@ -6,6 +6,7 @@ import { addDiff } from './commands/diff.js';
 import { addDiscover } from './commands/discover.js';
 import { addErrors } from './commands/errors.js';
 import { addExplain } from './commands/explain.js';
+import { addExport } from './commands/export.js';
 import { addImport } from './commands/import.js';
 import { addIndex } from './commands/index-content.js';
 import { addInit } from './commands/init.js';
@@ -70,6 +71,7 @@ export function program(formatError: ((text: string) => string) | null = null): 
   addPublish(root);
   addObjects(root);
   addImport(root);
+  addExport(root);
   addIndex(root);
   addAudit(root);
   addLineage(root);

@@ -122,5 +122,6 @@ function tablesOf(entities: readonly EntityDraft[], options: ImportOptions): Tab
 
 function columnOf(column: ColumnDraft, entity: EntityDraft): Tables[string]['columns'][string] {
   const nullable = column.nullable === false && !entity.key.includes(column.name) ? { nullable: false } : {};
-  return { type: column.type ?? 'text', ...nullable };
+  const label = column.sensitivity === null ? {} : { sensitivity: column.sensitivity };
+  return { type: column.type ?? 'text', ...label, ...nullable };
 }

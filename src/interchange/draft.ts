@@ -20,6 +20,8 @@ export interface ColumnDraft {
   /** The source's word where `type` is one of several that it could mean. */
   vague: string | null;
   nullable: boolean | null;
+  /** A label that the source states. */
+  sensitivity: string | null;
 }
 
 /** The table of an entity; a name of a schema that the source does not state is null. */
@@ -88,6 +90,7 @@ export class EntityDraft {
       fallback: null,
       vague: null,
       nullable: null,
+      sensitivity: null,
     };
     if (name !== wanted) report(place, 'approximated', `\`${shown(wanted)}\` is called \`${name}\``);
     this.columns.push(column);

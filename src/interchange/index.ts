@@ -6,6 +6,7 @@ import { importOssie } from './ossie/import.js';
 import { SourceFile, type SourceText } from './source.js';
 
 export type { Imported } from './assemble.js';
+export { type Exported, exportModel, ossieText } from './export.js';
 export { DEFAULT_OPTIONS, type ImportOptions } from './options.js';
 export { countLosses, formatLoss, type Loss, type LossKind } from './report.js';
 export type { SourceText } from './source.js';

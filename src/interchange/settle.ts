@@ -13,7 +13,9 @@ import { type Place, report } from './source.js';
 import { fit, namesIn, parseExpression } from './sql/expression.js';
 
 /** Where the members of a document come from: by `metrics/revenue`. */
-export type Origins = ReadonlyMap<string, Place>;
+export interface Origins {
+  get(key: string): Place | undefined;
+}
 
 const SECTIONS = ['entities', 'relationships', 'bridges', 'facets', 'metrics', 'lexicon'] as const;
 type Section = (typeof SECTIONS)[number];
@@ -51,8 +53,9 @@ function without(
   origins: Origins,
   gone: Set<string>,
 ): ManifestDocument | null {
-  const times = problems.filter(({ path }) => path[0] === 'entities' && path[2] === 'time_dimension');
-  if (times.length > 0) return withoutTimes(document, times, origins);
+  const optional = problems.filter(isOptional);
+  if (optional.length > 0) return withoutMembers(document, optional, origins);
+  if (problems.some(({ path }) => path[0] === 'raw_sql')) return withoutRawSql(document, problems, origins);
   const faults = new Map<string, Problem>();
   for (const problem of problems) {
     const key = memberOf(problem.path);
@@ -69,21 +72,45 @@ function without(
   return pruned(document, gone);
 }
 
-/** An entity can do without saying when its rows happened. */
-function withoutTimes(
+/** What an entity can do without. */
+const OPTIONAL = ['time_dimension', 'legs', 'derived', 'composition'] as const;
+
+function isOptional({ path }: Problem): boolean {
+  return path[0] === 'entities' && OPTIONAL.some((key) => key === path[2]);
+}
+
+function withoutMembers(
   document: ManifestDocument,
   problems: readonly Problem[],
   origins: Origins,
 ): ManifestDocument {
-  const faulty = new Map(problems.map(({ path, message }) => [`${path[1]}`, message]));
-  const entities = Object.entries(document.entities).map(([name, entity]) => {
-    const fault = faulty.get(name);
-    if (fault === undefined) return [name, entity] as const;
-    tell(origins, `entities/${name}`, `the time of \`${name}\` does not fit: ${fault}`);
-    const { time_dimension: _, ...rest } = entity;
-    return [name, rest] as const;
-  });
-  return { ...document, entities: members(entities) };
+  const entities: Record<string, Record<string, unknown>> = members(
+    Object.entries(document.entities).map(([name, entity]) => [name, { ...entity }] as const),
+  );
+  for (const { path, message } of problems) {
+    const [, name, key] = path.map((step) => `${step}`);
+    const entity = entities[name ?? ''];
+    if (entity === undefined || key === undefined || entity[key] === undefined) continue;
+    tell(origins, `entities/${name}`, `\`${key}\` of \`${name}\` does not fit: ${message}`);
+    delete entity[key];
+  }
+  return { ...document, entities } as unknown as ManifestDocument; // the same entities with fewer members
+}
+
+/** Tables that raw SQL may name and that nothing governs any more. */
+function withoutRawSql(
+  document: ManifestDocument,
+  problems: readonly Problem[],
+  origins: Origins,
+): ManifestDocument {
+  const gone = new Set<number>();
+  for (const { path, message } of problems) {
+    if (path[0] !== 'raw_sql') continue;
+    gone.add(Number(path[2]));
+    tell(origins, 'raw_sql', `a table of \`raw_sql\` does not fit: ${message}`);
+  }
+  const allow = (document.raw_sql?.allow ?? []).filter((_, i) => !gone.has(i));
+  return { ...document, raw_sql: { allow } };
 }
 
 const NOUNS: Readonly<Record<Section, string>> = {

@@ -5,7 +5,7 @@ import { openEngine } from '../../src/engine/index.js';
 import { RICH_CUBE } from '../interchange/rich.js';
 import { SHOP_CUBE, SHOP_DBT, SHOP_OSSIE, SHOP_SQL } from '../interchange/shop.js';
 import { startNativePostgres } from '../support/native-postgres.js';
-import { osl, temporary } from './support.js';
+import { EXAMPLE, osl, temporary } from './support.js';
 
 t.setTimeout(180_000);
 
@@ -118,4 +118,37 @@ test('osl import --url takes types, keys and what may be NULL from the database'
   });
   t.same(manifest.entities.sale.primary_key, ['sale_no']);
   t.notOk(losses.some((l: { reason: string }) => l.reason.includes('was assumed')));
+});
+
+test('osl export ossie writes what osl import reads back as the same manifest', async (t) => {
+  const folder = at('exported');
+  mkdirSync(folder);
+  const manifest = join(EXAMPLE, 'manifest.yaml');
+  const done = await osl(['export', 'ossie', '--manifest', manifest, '--out', join(folder, 'model.yaml')]);
+  t.equal(done.code, 0, done.stderr);
+  t.match(done.stderr, /manifest\.yaml:\d+:3: lost: facet `readme` is in the extension only/);
+  t.notMatch(readFileSync(join(folder, 'model.yaml'), 'utf8'), /user:analyst/);
+  const back = await osl([
+    'import',
+    'ossie',
+    join(folder, 'model.yaml'),
+    '--out',
+    join(folder, 'manifest.yaml'),
+  ]);
+  t.equal(back.code, 0, back.stderr);
+  t.match(back.stderr, /nothing was lost/);
+  const version = async (file: string): Promise<string> =>
+    JSON.parse((await osl(['validate', '--manifest', file, '--json'])).stdout).versions.manifest;
+  t.equal(await version(join(folder, 'manifest.yaml')), await version(manifest));
+  const shared = await osl([
+    'export',
+    'ossie',
+    '--manifest',
+    manifest,
+    '--with-policy',
+    '--json',
+    '--strict',
+  ]);
+  t.equal(shared.code, 1, 'something did not map');
+  t.match(JSON.parse(shared.stdout).ossie.semantic_model[0].custom_extensions[0].data, /user:analyst/);
 });

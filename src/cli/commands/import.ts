@@ -1,11 +1,10 @@
-import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Argument, type Command, InvalidArgumentError } from 'commander';
 import type { UpstreamSchema } from '../../discovery/index.js';
 import type { Format, Imported, ImportOptions } from '../../interchange/index.js';
-import { EXIT, Failure } from '../exit.js';
+import { EXIT } from '../exit.js';
 import { readSources } from '../interchange/files.js';
+import { writeNew } from '../interchange/write.js';
 import { note, print, printJson, visible } from '../output.js';
 
 interface ImportFlags {
@@ -88,14 +87,6 @@ async function runImport(format: Format, paths: readonly string[], flags: Import
     ]);
   } else if (!flags.json) print(manifestYaml.trimEnd());
   if (flags.strict && imported.losses.length > 0) process.exitCode = EXIT.failed;
-}
-
-/** Writes all of the files or none, and over none that is there. */
-async function writeNew(files: readonly (readonly [string, string])[]): Promise<void> {
-  for (const [file] of files)
-    if (existsSync(file))
-      throw new Failure(EXIT.usage, `error: ${visible(file)} exists, and is not overwritten`);
-  for (const [file, text] of files) await writeFile(file, text, { flag: 'wx' });
 }
 
 /** Names that go into the manifest as they are. */

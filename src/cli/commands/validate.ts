@@ -1,8 +1,8 @@
-import { dirname, join, relative } from 'node:path';
+import { relative } from 'node:path';
 import { type Command, Option } from 'commander';
 import type { Diagnostic } from '../../manifest/index.js';
 import { EXIT } from '../exit.js';
-import { manifestOption, policyOption, type ServerFlags, settingsOf } from '../flags.js';
+import { besideManifest, manifestOption, policyOption, type ServerFlags, settingsOf } from '../flags.js';
 import { print, printJson } from '../output.js';
 
 const HELP = `
@@ -63,12 +63,6 @@ async function runValidate(flags: ValidateFlags): Promise<void> {
 async function printSarif(diagnostics: readonly Diagnostic[]): Promise<void> {
   const { sarifLog } = await import('../sarif.js');
   printJson(sarifLog(diagnostics));
-}
-
-/** The policy beside a manifest that was named, where no policy was. */
-function besideManifest(flags: ValidateFlags): ServerFlags {
-  if (flags.manifest === undefined || flags.policy !== undefined || process.env['OSL_POLICY']) return flags;
-  return { ...flags, policy: join(dirname(flags.manifest), 'policy.yaml') };
 }
 
 function shown(file: string): string {

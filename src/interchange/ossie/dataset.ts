@@ -1,24 +1,13 @@
-import type { TypeName } from 'osl-compiler';
+import { typeNamed } from 'osl-compiler';
 import { columnText } from '../columns.js';
-import { type Draft, EntityDraft, type TableDraft } from '../draft.js';
+import { type ColumnDraft, type Draft, EntityDraft, type TableDraft } from '../draft.js';
+import { legalName } from '../names.js';
 import type { ImportOptions } from '../options.js';
 import { type Part, shown } from '../source.js';
 import { fit, NoFit, nameOf, tableOfQuery } from '../sql/expression.js';
 import { tableNamed } from '../tables.js';
-import { expressionOf, loseExtensions, synonymsOf } from './expression.js';
-
-/** The model's types for the portable ones of the format. */
-export const DATATYPES: ReadonlyMap<string, TypeName> = new Map<string, TypeName>([
-  ['String', 'text'],
-  ['Integer', 'int8'],
-  ['Decimal', 'numeric'],
-  ['Float', 'float8'],
-  ['Boolean', 'bool'],
-  ['Date', 'date'],
-  ['Time', 'time'],
-  ['DateTime', 'timestamp'],
-  ['DateTimeTz', 'timestamptz'],
-]);
+import { expressionOf, loseExtensions, ownExtension, synonymsOf } from './expression.js';
+import { DATATYPES } from './types.js';
 
 /** Words for numbers of several widths, of which the first was taken. */
 const VAGUE: ReadonlySet<string> = new Set(['Integer', 'Float']);
@@ -84,7 +73,7 @@ function addField(part: Part, entity: EntityDraft, draft: Draft): string | null 
   const datatype = part.text('datatype');
   const isTime = part.child('dimension')?.flag('is_time') ?? TEMPORAL.has(datatype ?? '');
   part.lose('label', 'labels have no counterpart');
-  loseExtensions(part);
+  const own = ownExtension(part);
   const read = fit(() => expressionOf(part));
   if (!read.ok) {
     part.loseAll(`field \`${shown(name)}\` does not map: ${read.reason}`);
@@ -98,7 +87,7 @@ function addField(part: Part, entity: EntityDraft, draft: Draft): string | null 
     return null;
   }
   const type = datatype === null ? null : (DATATYPES.get(datatype) ?? null);
-  if (datatype !== null && type === null)
+  if (datatype !== null && type === null && own?.['type'] === undefined)
     part.note('datatype', 'decision', `\`${shown(datatype)}\` is no type of the model`);
   const description = describedBy(part);
   const column = fit(() => entity.add(name, physical, part.place, { description, type }));
@@ -107,9 +96,19 @@ function addField(part: Part, entity: EntityDraft, draft: Draft): string | null 
     return null;
   }
   if (isTime) column.value.fallback = 'timestamp';
-  if (type !== null && VAGUE.has(datatype ?? '')) column.value.vague = datatype;
+  if (own === null && type !== null && VAGUE.has(datatype ?? '')) column.value.vague = datatype;
+  if (own !== null) fromExtension(own, column.value);
   draft.words(words, `${entity.name}.${column.value.name}`, part.at('ai_context'));
   return isTime ? column.value.name : null;
+}
+
+/** What this gateway's own extension says of a field. */
+function fromExtension(own: Readonly<Record<string, unknown>>, column: ColumnDraft): void {
+  const { type, sensitivity, nullable } = own;
+  if (typeof type === 'string') column.type = typeNamed(type) ?? column.type;
+  if (typeof sensitivity === 'string' && legalName(sensitivity) === sensitivity)
+    column.sensitivity = sensitivity;
+  if (nullable === false) column.nullable = false;
 }
 
 function settleTime(part: Part, entity: EntityDraft, times: readonly string[]): void {

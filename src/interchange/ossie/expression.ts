@@ -59,3 +59,27 @@ export function loseExtensions(part: Part): void {
     else extension.loseAll(`the extension of \`${shown(vendor)}\` has no counterpart`);
   }
 }
+
+/** This gateway's own extension of a field; others are reported. Null where there is none that can be read. */
+export function ownExtension(part: Part): Readonly<Record<string, unknown>> | null {
+  loseExtensions(part);
+  for (const extension of part.parts('custom_extensions')) {
+    if (extension.text('vendor_name') !== VENDOR) continue;
+    const data = jsonObject(extension.text('data') ?? '');
+    if (data !== null) return data;
+    extension.note('data', 'lost', 'the extension is no JSON object');
+  }
+  return null;
+}
+
+/** The object that a text of JSON holds, or null. */
+export function jsonObject(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
+    return { ...value };
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof RangeError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,61 @@
+/** The format as it is written, version 0.2. */
+export interface OssieDocument {
+  readonly version: string;
+  readonly semantic_model: readonly OssieModel[];
+}
+
+export interface OssieModel {
+  readonly name: string;
+  readonly datasets: readonly OssieDataset[];
+  readonly relationships?: readonly OssieRelationship[];
+  readonly metrics?: readonly OssieMetric[];
+  readonly custom_extensions?: readonly OssieExtension[];
+}
+
+export interface OssieDataset {
+  readonly name: string;
+  readonly source: string;
+  readonly primary_key: readonly string[];
+  readonly description?: string;
+  readonly ai_context?: OssieContext;
+  readonly fields: readonly OssieField[];
+}
+
+export interface OssieField {
+  readonly name: string;
+  readonly expression: OssieExpression;
+  readonly dimension?: { readonly is_time: boolean };
+  readonly description?: string;
+  readonly datatype: string;
+  readonly ai_context?: OssieContext;
+  readonly custom_extensions?: readonly OssieExtension[];
+}
+
+export interface OssieRelationship {
+  readonly name: string;
+  readonly from: string;
+  readonly to: string;
+  readonly from_columns: readonly string[];
+  readonly to_columns: readonly string[];
+}
+
+export interface OssieMetric {
+  readonly name: string;
+  readonly expression: OssieExpression;
+  readonly description?: string;
+  readonly ai_context?: OssieContext;
+}
+
+export interface OssieExpression {
+  readonly dialects: readonly { readonly dialect: string; readonly expression: string }[];
+}
+
+export interface OssieContext {
+  readonly synonyms: readonly string[];
+}
+
+/** `data` is JSON. */
+export interface OssieExtension {
+  readonly vendor_name: string;
+  readonly data: string;
+}
