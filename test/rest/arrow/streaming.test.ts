@@ -4,7 +4,7 @@ import { RecordBatchReader } from 'apache-arrow';
 import { test } from 'tap';
 import { eventually, startRest } from '../fixture.js';
 import { ALL, answerOf, BREAKS, begin, LARGE, outcomeOf, ROWS } from '../large.js';
-import { readArrow } from './read.js';
+import { asJson, readArrow } from './read.js';
 
 const ARROW = { accept: 'application/vnd.apache.arrow.stream' };
 
@@ -44,6 +44,27 @@ test('large answers in Arrow', async (t) => {
     t.strictSame(
       readArrow(narrow.bytes).batches.map((b) => b.numRows),
       [8_192, 8_192, ROWS - 2 * 8_192, 0],
+    );
+  });
+
+  await t.test('keep each value and each NULL in its row, batch after batch', async (t) => {
+    const osql = `SELECT id, CASE WHEN id % 3 = 0 THEN id END AS some, id % 2 = 0 AS even,
+        CASE WHEN id % 5 < 3 THEN id % 7 = 0 END AS perhaps, CASE WHEN id > 9000 THEN id::text END AS late,
+        CASE WHEN id < 9000 THEN id::numeric / 8 END AS early,
+        CASE WHEN id % 11 <> 0 THEN ARRAY[id, NULL, -id] END AS list, NULL::uuid AS none
+      FROM osl.entities.event ORDER BY id`;
+    const reply = await rest.ask('user:ann', { osql }, { headers: ARROW });
+    const stream = readArrow(reply.bytes);
+    t.ok(stream.batches.length >= 4, `${stream.batches.length} batches`);
+    const rows = (await rest.ask('user:ann', { osql })).json()['rows'];
+    if (!Array.isArray(rows)) throw new Error('no rows');
+    const ours = asJson(stream);
+    t.equal(ours.length, ROWS);
+    const differs = rows.findIndex((row, n) => JSON.stringify(row) !== JSON.stringify(ours[n]));
+    t.equal(
+      differs,
+      -1,
+      differs < 0 ? 'all rows are those of JSON' : JSON.stringify([rows[differs], ours[differs]]),
     );
   });
 
