@@ -350,7 +350,7 @@ export interface DomainMap {
       readonly type: string | null;
       readonly description: string | null;
     })[];
-    /** Of an entity: `pk`, `model`, `legs`. */
+    /** Of an entity `pk`, `model`, `legs`; of a candidate `pk`, `source`, `proposal`, `confidence`. */
     readonly meta: Readonly<Record<string, unknown>>;
   })[];
   readonly edges: readonly ({
@@ -361,11 +361,19 @@ export interface DomainMap {
     /** Through a bridge, or along a foreign key. */
     readonly kind: "nn" | "n1" | "11";
     readonly label: string;
+    /** False for what was only discovered. */
     readonly declared: boolean;
     readonly source_attr: string;
     readonly target_attr: string;
   })[];
   readonly bridges: readonly string[];
+  /** In the full view: connectors whose candidates could not be read. */
+  readonly unread?: readonly ({
+    readonly connector: string;
+    readonly reason: string;
+  })[];
+  /** Some database has more relations than are read. */
+  readonly truncated?: boolean;
 }
 
 export interface Resolution {
