@@ -40,3 +40,8 @@ function escaped(character: string): string {
   const code = character.charCodeAt(0);
   return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u{${code.toString(16)}}`;
 }
+
+/** `1 column`, `3 columns`. */
+export function counted(n: number, one: string, more: string): string {
+  return `${n} ${n === 1 ? one : more}`;
+}

@@ -4,6 +4,7 @@ import { addCompletion } from './commands/completion.js';
 import { addDemo } from './commands/demo.js';
 import { addDiff } from './commands/diff.js';
 import { addDiscover } from './commands/discover.js';
+import { addDoctor } from './commands/doctor.js';
 import { addErrors } from './commands/errors.js';
 import { addExplain } from './commands/explain.js';
 import { addExport } from './commands/export.js';
@@ -75,6 +76,7 @@ export function program(formatError: ((text: string) => string) | null = null): 
   addIndex(root);
   addAudit(root);
   addLineage(root);
+  addDoctor(root);
   addErrors(root);
   addCompletion(root);
   return root;

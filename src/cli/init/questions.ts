@@ -70,9 +70,9 @@ export async function treatmentsWanted(
   const of = (treatment: Treatment): readonly string[] =>
     [...suggested].filter(([, t]) => t === treatment).map(([id]) => id);
   const [masked, out] = [of('masked'), of('left out')];
-  prompt.say(
-    `\nBy their names (no row is read for this) these ${masked.length} columns look personal, and will be masked:`,
-  );
+  const these =
+    masked.length === 1 ? 'this column looks personal' : `these ${masked.length} columns look personal`;
+  prompt.say(`\nBy their names (no row is read for this) ${these}, and will be masked:`);
   prompt.say(`  ${masked.length === 0 ? 'none' : some(masked, 60)}`);
   if (out.length > 0) prompt.say(`Credentials, left out altogether: ${some(out, 60)}`);
   for (;;) {
@@ -151,7 +151,8 @@ export async function rowsWanted(
   if (!candidates.some(has)) throw usage(`no table has a column \`${column}\``);
   if (without.length === 0 || flags.others !== undefined)
     return { column, value, refers, others: flags.others ?? 'hidden' };
-  prompt.say(`${without.length} tables have no ${column}: ${some(without.map((c) => c.name))}`);
+  const lack = without.length === 1 ? '1 table has' : `${without.length} tables have`;
+  prompt.say(`${lack} no ${visible(column)}: ${some(without.map((c) => c.name))}`);
   const whole = await prompt.confirm('Show them whole? Otherwise they are hidden', false);
   return { column, value, refers, others: whole ? 'whole' : 'hidden' };
 }

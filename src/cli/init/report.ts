@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import type { LeftOut } from '../../init/index.js';
 import { formatAnswer } from '../answer.js';
-import { print, printJson, visible } from '../output.js';
+import { counted, print, printJson, visible } from '../output.js';
 import { commandName, quoted } from '../serve/invocation.js';
 import type { UrlSource } from './connect.js';
 import type { FirstAnswer } from './first-answer.js';
@@ -118,8 +118,4 @@ function exportOf(source: UrlSource, readerUrl: string | null): readonly string[
 /** A question as one word of a shell, in the quotes that suit it. */
 function shellText(text: string): string {
   return /["$`\\!]/.test(text) ? quoted(text) : `"${text}"`;
-}
-
-export function counted(n: number, one: string, more: string): string {
-  return `${n} ${n === 1 ? one : more}`;
 }

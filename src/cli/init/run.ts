@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { EXIT, Failure, usage } from '../exit.js';
+import { counted } from '../output.js';
 import { runningServer } from '../server-file.js';
 import { connectTo, readerToMake } from './connect.js';
 import { type Design, designed } from './design.js';
 import type { InitFlags } from './flags.js';
 import { dataDirOf, make } from './make.js';
 import { assumedPrompt, type Prompt, terminalPrompt } from './prompt.js';
-import { counted, type Outcome, report, reportJson } from './report.js';
+import { type Outcome, report, reportJson } from './report.js';
 
 /** Makes a manifest and a policy in `folder`. @throws Failure, and what `failureOf` knows; nothing is left then */
 export async function runInit(folder: string, flags: InitFlags): Promise<void> {

@@ -1,0 +1,181 @@
+import { readUpstream, typeOf, type UpstreamSchema } from '../../discovery/index.js';
+import { type Survey, surveyPostgres } from '../../engine/index.js';
+import type { Connector, Manifest } from '../../manifest/index.js';
+import { connectFault, withoutPassword } from '../../start/connect-fault.js';
+import { connectorUrl } from '../../start/connector-url.js';
+import type { Settings } from '../../start/settings.js';
+import { counted } from '../output.js';
+import { type Finding, fail, ok, skipped, warn } from './finding.js';
+import { wordsOf } from './machine.js';
+
+/** Every connector of the manifest. Reads settings and declarations, and no row. */
+export async function databaseFindings(manifest: Manifest, settings: Settings): Promise<readonly Finding[]> {
+  const found: Finding[] = [];
+  for (const connector of manifest.connectors.values()) {
+    const about = `database ${connector.name}`;
+    if (connector.kind === 'pglite')
+      found.push(skipped(about, `embedded, in ${settings.dataDir}: a start looks after it`));
+    else found.push(...(await serverFindings(about, connector, manifest)));
+  }
+  return found;
+}
+
+async function serverFindings(
+  about: string,
+  connector: Connector,
+  manifest: Manifest,
+): Promise<readonly Finding[]> {
+  const name = connector.urlEnv ?? 'OSL_POSTGRES_URL';
+  let url: string | null;
+  try {
+    url = connectorUrl(process.env, name);
+  } catch (error) {
+    return [fail(about, wordsOf(error))];
+  }
+  if (url === null)
+    return [fail(about, `${name} is not set`, `export ${name}=postgres://…, or name a file in ${name}_FILE`)];
+  const shown = withoutPassword(url);
+  let survey: Survey;
+  try {
+    survey = await surveyPostgres(url);
+  } catch (error) {
+    return [fail(about, `${shown}: ${connectFault(error)}`)];
+  }
+  try {
+    return [
+      ...roleFindings(about, survey, shown),
+      ...(await settingFindings(about, survey, shown)),
+      ...(await extensionFindings(about, survey, connector, manifest)),
+      ...driftFindings(about, await readUpstream(survey.system, schemasOf(connector)), connector),
+    ];
+  } finally {
+    survey.close();
+  }
+}
+
+/** INVARIANT: as the gateway judges it at every connection. */
+function roleFindings(about: string, { report }: Survey, url: string): readonly Finding[] {
+  const warnings = report.warnings.map((w) =>
+    warn(about, w, 'a role that may read, and nothing else, is enough'),
+  );
+  if (report.fault === null)
+    return [
+      ok(about, `${url}: role "${report.role}" is neither superuser nor past row security`),
+      ...warnings,
+    ];
+  const hint = 'use a role that may log in and read; `osl init --create-role osl_reader` makes one';
+  return [fail(about, `the gateway refuses role "${report.role}": role ${report.fault}`, hint)];
+}
+
+const SKEW_WARN_S = 5;
+const SKEW_FAIL_S = 60;
+
+async function settingFindings(
+  about: string,
+  { system, report }: Survey,
+  url: string,
+): Promise<readonly Finding[]> {
+  const asked = Date.now();
+  const [row] = await system.query(`
+    select extract(epoch from clock_timestamp())::float8 as now,
+           current_setting('log_parameter_max_length')::int as logged,
+           current_setting('log_parameter_max_length_on_error')::int as logged_on_error,
+           current_setting('log_statement') as statements,
+           current_setting('log_min_duration_statement')::int as slow,
+           (select ssl from pg_catalog.pg_stat_ssl where pid = pg_backend_pid()) as ssl`);
+  const now = (asked + Date.now()) / 2_000;
+  return [
+    ...clockFinding(about, Math.abs(Number(row?.['now']) - now)),
+    ...logFindings(about, row ?? {}),
+    ...encryptionFinding(about, row?.['ssl'] === true, url),
+    ok(about, `Postgres ${report.serverVersion}`),
+  ];
+}
+
+function clockFinding(about: string, skew: number): readonly Finding[] {
+  const seconds = `${skew.toFixed(1)} s`;
+  if (skew > SKEW_FAIL_S)
+    return [fail(about, `its clock and this one differ by ${seconds}`, 'tokens live 300 s: set both by NTP')];
+  if (skew > SKEW_WARN_S)
+    return [warn(about, `its clock and this one differ by ${seconds}`, 'set both by NTP')];
+  return [];
+}
+
+/** Keys of `hash` masks and values of questions are parameters: the server's log must not keep them. */
+function logFindings(about: string, row: Readonly<Record<string, unknown>>): readonly Finding[] {
+  const says = row['statements'] === 'all' || Number(row['slow']) >= 0;
+  const hint = 'ALTER ROLE … SET log_parameter_max_length = 0, as superuser, for the role above';
+  const findings: Finding[] = [];
+  if (Number(row['logged']) !== 0) {
+    const when = says ? 'it logs statements, with' : 'were it to log statements, it would keep';
+    const tell = says ? fail : warn;
+    findings.push(tell(about, `${when} their parameters: log_parameter_max_length is not 0`, hint));
+  }
+  if (Number(row['logged_on_error']) !== 0)
+    findings.push(
+      fail(about, 'it logs parameters of statements that fail', hint.replace('length', 'length_on_error')),
+    );
+  return findings.length > 0 ? findings : [ok(about, 'its log keeps no parameters')];
+}
+
+function encryptionFinding(about: string, ssl: boolean, url: string): readonly Finding[] {
+  const { hostname } = new URL(url);
+  const local = hostname === '' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+  if (ssl || local) return [];
+  return [
+    warn(about, `the connection to ${hostname} is not encrypted`, 'add ?sslmode=verify-full to the URL'),
+  ];
+}
+
+async function extensionFindings(
+  about: string,
+  { system }: Survey,
+  connector: Connector,
+  manifest: Manifest,
+): Promise<readonly Finding[]> {
+  const facets = [...manifest.facets.values()].filter((f) => f.connector === connector.name);
+  if (facets.length === 0) return [];
+  const [vector] = await system.query(
+    "select extversion as v from pg_catalog.pg_extension where extname = 'vector'",
+  );
+  if (vector !== undefined) return [ok(about, `pgvector ${String(vector['v'])}`)];
+  return [
+    fail(
+      about,
+      `facet ${facets.map((f) => f.name).join(', ')} needs pgvector`,
+      'CREATE EXTENSION vector (as superuser)',
+    ),
+  ];
+}
+
+function schemasOf({ tables }: Connector): readonly string[] {
+  return [...new Set([...tables.values()].map((t) => t.schema))];
+}
+
+const MOST_DRIFTS = 20;
+
+/** Where the manifest says something else than the database declares, which a question would meet as an error. */
+function driftFindings(about: string, upstream: UpstreamSchema, { tables }: Connector): readonly Finding[] {
+  const relations = new Map(upstream.relations.map((r) => [`${r.schema}.${r.name}`, r]));
+  const drifts = [...tables].flatMap(([name, table]): readonly string[] => {
+    const relation = relations.get(name);
+    if (relation === undefined) return [`there is no table ${name}`];
+    const columns = new Map(relation.columns.map((c) => [c.name, c]));
+    return [...table.columns.values()].flatMap((declared): readonly string[] => {
+      const column = columns.get(declared.name);
+      const id = `${name}.${declared.name}`;
+      if (column === undefined) return [`there is no column ${id}`];
+      if (!column.readable) return [`${id} may not be read by the gateway's role`];
+      const type = typeOf(column);
+      return type === declared.type ? [] : [`${id} is ${column.type}, not ${declared.type}`];
+    });
+  });
+  if (drifts.length === 0)
+    return [ok(about, `as the manifest declares it: ${counted(tables.size, 'table', 'tables')}`)];
+  const hint = 'mend the manifest, or GRANT SELECT';
+  const more = drifts.length - MOST_DRIFTS;
+  return [
+    ...drifts.slice(0, MOST_DRIFTS).map((drift) => fail(about, drift, hint)),
+    ...(more > 0 ? [fail(about, `and ${more} more such differences`)] : []),
+  ];
+}

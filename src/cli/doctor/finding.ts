@@ -1,0 +1,21 @@
+/** What one look found. `warn`: it runs, and somebody should mend it. `fail`: a server would not start, or not serve. */
+export interface Finding {
+  /** What was looked at: `database db`, `ports`, … */
+  readonly about: string;
+  readonly state: 'ok' | 'warn' | 'fail' | 'skipped';
+  readonly message: string;
+  /** What to do about it. */
+  readonly hint: string | null;
+}
+
+type Make = (about: string, message: string, hint?: string) => Finding;
+
+const make =
+  (state: Finding['state']): Make =>
+  (about, message, hint) =>
+    Object.freeze({ about, state, message, hint: hint ?? null });
+
+export const ok = make('ok');
+export const warn = make('warn');
+export const fail = make('fail');
+export const skipped = make('skipped');

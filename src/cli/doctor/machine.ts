@@ -1,0 +1,133 @@
+import { createPublicKey, X509Certificate } from 'node:crypto';
+import { existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Settings } from '../../start/settings.js';
+import { failureOf, systemFault } from '../exit.js';
+import { checkDataDir } from '../serve/data-dir.js';
+import { checkPorts } from '../serve/ports.js';
+import { addressOf, runningServer, type ServerRecord, urlHost } from '../server-file.js';
+import { type Finding, fail, ok, skipped, warn } from './finding.js';
+
+const LITTLE_MIB = 1_024;
+
+/** The folder of keys, audit log and embedded data. */
+export function dataDirFindings({ dataDir }: Settings): readonly Finding[] {
+  const about = 'data directory';
+  try {
+    checkDataDir(dataDir);
+  } catch (error) {
+    return [fail(about, wordsOf(error), 'name another with --data-dir or OSL_DATA_DIR')];
+  }
+  if (!existsSync(dataDir)) return [ok(about, `${dataDir} will be made at the first start`)];
+  const { bavail, bsize } = statfsSync(dataDir);
+  const mib = Math.floor((bavail * bsize) / 1_048_576);
+  const space =
+    mib < LITTLE_MIB
+      ? warn(
+          about,
+          `${dataDir}: ${mib} MiB are left`,
+          'where the audit log cannot be written nothing is answered',
+        )
+      : ok(about, `${dataDir} can be written to; ${Math.floor(mib / 1_024)} GiB are left`);
+  return [space, ...secretFindings(join(dataDir, 'keys')), ...secretFindings(join(dataDir, 'audit'))];
+}
+
+/** A folder of secrets that others of this machine may look into. */
+function secretFindings(dir: string): readonly Finding[] {
+  const mode = statSync(dir, { throwIfNoEntry: false })?.mode;
+  if (mode === undefined || (mode & 0o077) === 0) return [];
+  return [warn('data directory', `others on this machine may look into ${dir}`, `chmod -R go-rwx ${dir}`)];
+}
+
+/** Whether a server runs, and if none does, whether one could listen. */
+export async function portFindings(settings: Settings): Promise<readonly Finding[]> {
+  const running = runningServer(settings.dataDir);
+  if (running !== null) return [await healthOf(running)];
+  try {
+    await checkPorts(settings);
+    return [
+      ok('ports', `${settings.httpPort} (REST) and ${settings.pgPort} (wire) of ${settings.host} are free`),
+    ];
+  } catch (error) {
+    return [fail('ports', wordsOf(error))];
+  }
+}
+
+async function healthOf(record: ServerRecord): Promise<Finding> {
+  const url = `http://${urlHost(addressOf(record))}:${record.httpPort}/ready`;
+  const who = `the server of this data directory (process ${record.pid})`;
+  try {
+    const { status } = await fetch(url, { signal: AbortSignal.timeout(5_000) });
+    if (status === 200) return ok('server', `${who} is ready`);
+    return fail('server', `${who} runs and is not ready (${status})`, `curl ${url}`);
+  } catch {
+    return fail('server', `${who} does not answer at ${url}`);
+  }
+}
+
+const LOOPBACK = /^(127(\.\d+){3}|::1|localhost)$/;
+const SOON_MS = 14 * 86_400_000;
+
+/** Encryption towards clients. */
+export function tlsFindings({ tls, host }: Settings): readonly Finding[] {
+  const about = 'TLS';
+  const local = LOOPBACK.test(host);
+  const proxy = local
+    ? []
+    : [
+        warn(
+          about,
+          `REST has no TLS of its own, and listens on ${host}`,
+          'put a proxy with TLS in front of it',
+        ),
+      ];
+  if (tls === null && local) return [ok(about, 'not needed: the server listens on this machine only')];
+  if (tls === null)
+    return [
+      ...proxy,
+      fail(
+        about,
+        `the wire refuses clients that are not on this machine`,
+        'set OSL_TLS_CERT and OSL_TLS_KEY',
+      ),
+    ];
+  try {
+    const certificate = new X509Certificate(readFileSync(tls.certFile));
+    readFileSync(tls.keyFile);
+    const ends = Date.parse(certificate.validTo);
+    if (ends < Date.now()) return [...proxy, fail(about, `${tls.certFile} ended on ${certificate.validTo}`)];
+    if (ends < Date.now() + SOON_MS)
+      return [...proxy, warn(about, `${tls.certFile} ends on ${certificate.validTo}`)];
+    return [...proxy, ok(about, `${tls.certFile} holds until ${certificate.validTo}`)];
+  } catch (error) {
+    return [...proxy, fail(about, systemFault(error) ?? `${tls.certFile}: ${wordsOf(error)}`)];
+  }
+}
+
+/** Public keys of issuers beside this gateway. */
+export function issuerFindings({ publicKeyFiles }: Settings): readonly Finding[] {
+  const about = 'issuers';
+  if (publicKeyFiles.length === 0)
+    return [ok(about, 'tokens are signed by this gateway alone (`osl token`)')];
+  return publicKeyFiles.map((file) => {
+    try {
+      const { asymmetricKeyType } = createPublicKey(readFileSync(file));
+      if (asymmetricKeyType === 'rsa') return ok(about, `${file} is an RSA public key`);
+      return fail(about, `${file} is not an RSA key`, 'tokens of an issuer are signed RS256');
+    } catch (error) {
+      return fail(about, systemFault(error) ?? `${file} holds no public key in PEM`);
+    }
+  });
+}
+
+/** A fault as one line, without its prefix. */
+export function wordsOf(error: unknown): string {
+  return failureOf(error)
+    .message.replace(/^error: /, '')
+    .replace(/\s*\n\s*/g, ' ');
+}
+
+/** Why nothing else was looked at. */
+export function notLookedAt(about: string, why: string): Finding {
+  return skipped(about, why);
+}

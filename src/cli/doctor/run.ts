@@ -1,0 +1,75 @@
+import { ready } from 'osl-compiler';
+import { headIn } from '../../publishing/index.js';
+import type { Model } from '../../service.js';
+import { loadModel } from '../../start/model.js';
+import { publishedDir } from '../../start/service.js';
+import type { Settings } from '../../start/settings.js';
+import { EXIT } from '../exit.js';
+import { type ServerFlags, settingsOf } from '../flags.js';
+import { counted, print, printJson, visible } from '../output.js';
+import { version } from '../package-root.js';
+import { databaseFindings } from './database.js';
+import { type Finding, fail, ok } from './finding.js';
+import {
+  dataDirFindings,
+  issuerFindings,
+  notLookedAt,
+  portFindings,
+  tlsFindings,
+  wordsOf,
+} from './machine.js';
+
+export interface DoctorFlags extends ServerFlags {
+  readonly json?: true;
+}
+
+/** Looks at everything that a server rests on, and changes nothing. Exit status 1 where something fails. */
+export async function runDoctor(flags: DoctorFlags): Promise<void> {
+  const settings = settingsOf(flags);
+  await ready();
+  const findings = [
+    ok('program', `osl ${version()}, Node ${process.versions.node}`),
+    ...(await modelFindings(settings)),
+    ...dataDirFindings(settings),
+    ...(await portFindings(settings)),
+    ...tlsFindings(settings),
+    ...issuerFindings(settings),
+  ];
+  const failed = findings.filter((f) => f.state === 'fail').length;
+  if (flags.json) printJson({ ok: failed === 0, findings });
+  else report(findings);
+  if (failed > 0) process.exitCode = EXIT.failed;
+}
+
+async function modelFindings(settings: Settings): Promise<readonly Finding[]> {
+  let model: Model;
+  try {
+    const published = await headIn(publishedDir(settings));
+    model = await loadModel(settings.manifestFile, settings.policyFile, published);
+  } catch (error) {
+    const hint = 'osl validate shows the place; osl init makes both of a database that is there';
+    return [
+      fail('files', wordsOf(error), hint),
+      notLookedAt('databases', 'without a manifest there are none to look at'),
+    ];
+  }
+  const { manifest, snapshot } = model;
+  const counts = `${manifest.entities.size} entities, ${snapshot?.subjects.size ?? 0} subjects`;
+  return [
+    ok('files', `manifest and policy load: ${counts}`),
+    ...(await databaseFindings(manifest, settings)),
+  ];
+}
+
+const SIGNS = { ok: 'ok  ', warn: 'warn', fail: 'FAIL', skipped: '-   ' } as const;
+
+function report(findings: readonly Finding[]): void {
+  for (const { about, state, message, hint } of findings) {
+    print(`${SIGNS[state]}  ${about}: ${visible(message)}`);
+    if (hint !== null) print(`      hint: ${visible(hint)}`);
+  }
+  const count = (state: Finding['state']): number => findings.filter((f) => f.state === state).length;
+  print(
+    `\n${counted(count('fail'), 'failure', 'failures')}, ${counted(count('warn'), 'warning', 'warnings')}`,
+  );
+}
