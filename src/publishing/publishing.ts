@@ -18,14 +18,14 @@ export interface Publishing {
   exclusively<T>(work: () => Promise<T>): Promise<T>;
   /** What was published is a layer over this. */
   file(): FileLayer;
-  /** Serves another model from now on. Questions that have begun keep theirs. */
-  serve(model: Model): void;
+  /** Serves another model from now on. Questions that have begun keep theirs. Resolves once lineage was told; never rejects. */
+  serve(model: Model): Promise<void>;
 }
 
 /** @throws PublishedDamaged */
 export async function createPublishing(
   dir: string,
-  served: { readonly file: () => FileLayer; readonly serve: (model: Model) => void },
+  served: { readonly file: () => FileLayer; readonly serve: (model: Model) => Promise<void> },
 ): Promise<Publishing> {
   const versions = await Versions.open(dir);
   await versions.sweep();

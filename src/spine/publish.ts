@@ -1,7 +1,7 @@
 import { type QueryError, queryError } from 'osl-compiler';
 import { effectiveAccess, type Identity } from '../../policy/index.js';
 import { type Difference, type Finding, type Step, type Worked, workedOut } from '../authoring/index.js';
-import { overOf } from '../manifest/index.js';
+import { type Manifest, overOf } from '../manifest/index.js';
 import type { NewVersion, Sealed, Version, VersionSummary } from '../publishing/index.js';
 import type { Service } from '../service.js';
 import { adminOf } from './authoring.js';
@@ -71,7 +71,7 @@ async function changed(
       made = { action: step.action, draft, restores };
     }
     if (!worked.ok) throw notServable(worked.findings);
-    ledger.touches({ form: null, objects: objectsOf(worked.diff) });
+    ledger.touches({ form: null, objects: objectsOf(worked.diff, worked.manifest) });
   } catch (error) {
     const told = await refuse(service, call, ledger, error);
     if (told.entry !== 'notServable' || worked?.ok !== false) throw told;
@@ -131,7 +131,7 @@ async function committed(
     ledger.outcome('error', 0, told);
     throw told;
   }
-  serve({ manifest, snapshot });
+  await serve({ manifest, snapshot });
   ledger.outcome('ok', 0);
   const { id, number } = next.version;
   service.log.info('published', {
@@ -181,8 +181,36 @@ function notServable(findings: readonly Finding[]): QueryError {
   });
 }
 
-function objectsOf({ changes }: Difference): readonly string[] {
-  return [...new Set(changes.map(({ kind, name }) => `${kind} ${name}`))].sort();
+/** Full names of the objects that change; a column or an attribute counts as its owner. */
+function objectsOf({ changes }: Difference, manifest: Manifest): readonly string[] {
+  const names = changes.map(({ kind, name }): string => {
+    const owner = name.split('.')[0] ?? name;
+    switch (kind) {
+      case 'entity':
+      case 'bridge':
+        return `osl.entities.${name}`;
+      case 'derived':
+        return `osl.entities.${owner}`;
+      case 'column':
+        return `osl.${manifest.facets.has(owner) ? 'facets' : 'entities'}.${owner}`;
+      case 'facet':
+        return `osl.facets.${name}`;
+      case 'metric':
+        return `osl.metrics.${name}`;
+      case 'relationship':
+        return `osl.relationships.${name}`;
+      case 'term':
+        return `osl.lexicon.${name}`;
+      case 'connector':
+      case 'raw_table':
+        return `osl.connectors.${name}`;
+      default: {
+        const unknown: never = kind;
+        return unknown;
+      }
+    }
+  });
+  return [...new Set(names)].sort();
 }
 
 interface Asked {

@@ -104,8 +104,9 @@ async function serviceOf(
   let { file } = first;
   const publishing = await createPublishing(publishedDir(settings), {
     file: () => file,
-    serve: (next) => {
+    serve: async (next) => {
       model = next;
+      await announced(lineage, next, log);
     },
   });
   const limiter = createLimiter({ limits: first.snapshot?.limits ?? DEFAULT_LIMITS });
@@ -154,6 +155,17 @@ async function serviceOf(
     return close();
   };
   return { service: Object.freeze(service), keys, reload: () => publishing.exclusively(reload), close: end };
+}
+
+/** What is published serves, whether or not lineage can be told of it; at the next start it is. */
+async function announced(lineage: Lineage | null, { manifest }: Model, log: ServiceLog): Promise<void> {
+  try {
+    await lineage?.announce(manifest);
+  } catch (error) {
+    log.error('lineage was not told what is published', {
+      error: error instanceof Error ? error.message : String(error),
+    });
+  }
 }
 
 /** Where versions and drafts are. */

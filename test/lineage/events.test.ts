@@ -227,6 +227,27 @@ t.test('another manifest announces what changed, and what is gone', async (t) =>
   for (const event of events) t.strictSame(openLineageProblems(event), []);
 });
 
+t.test('what is published by API is announced as a changed file is', async (t) => {
+  const before = receiver.received.length;
+  const token = await test.token('user:root', { roles: ['TENANT_ADMIN'] });
+  const response = await fetch(`http://127.0.0.1:${fronts.httpPort}/osl/objects`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      fragment: { metrics: { orders: { entity: 'order', expression: 'count(*)' } } },
+      base_version: test.service.model().manifest.version,
+    }),
+  });
+  t.equal(response.status, 201);
+  await receiver.until(before + 1);
+  await sleep(300);
+  const events = receiver.received.slice(before).map((r): unknown => JSON.parse(r.body));
+  t.strictSame(
+    events.map((e) => memberIn(e, 'dataset', 'name')),
+    ['osl.metrics.orders'],
+  );
+});
+
 t.test('/metrics tells of the outbox', async (t) => {
   await sleep(1_500);
   const text = await (await fetch(`http://127.0.0.1:${fronts.httpPort}/metrics`)).text();

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import t, { test } from 'tap';
+import { type AuditEntry, AuditUnavailable } from '../../policy/index.js';
 import { Drafts, Versions } from '../../src/publishing/index.js';
 import type { TokenClaims } from '../support/service.js';
 import { SHOP_POLICY } from '../support/shop.js';
@@ -153,7 +154,7 @@ test('what is published', async (t) => {
       { kind: 'outcome', action: 'publish', outcome: 'ok' },
     ]);
     const [decision] = await rest.test.records(reply.requestId);
-    t.strictSame(decision?.objects, ['metric orders']);
+    t.strictSame(decision?.objects, ['osl.metrics.orders']);
     const found = await p.send('GET', String(reply.headers['location']));
     t.match(found.json(), {
       kind: 'version',
@@ -398,7 +399,7 @@ test('what cannot be published', async (t) => {
       'a format': { version: 1 },
       'a connector': { connectors: { other: { kind: 'postgres', url_env: 'PGURL', tables: {} } } },
       'a connector by another name': { connectors: { __proto__x: { tables: {} } } },
-      "a connector's kind": { connectors: { db: { kind: 'postgres' } } },
+      "a connector's kind": { connectors: { db: { kind: 'other' } } },
       "a connector's address": { connectors: { db: { url_env: 'ELSEWHERE' } } },
       'a label taken away': table({ ...customers, email: { type: 'text' } }),
       'a label changed': table({ ...customers, email: { type: 'text', sensitivity: 'birth' } }),
@@ -591,7 +592,23 @@ test('what cannot be published', async (t) => {
 });
 
 test('the manifest file and what was published over it', async (t) => {
-  const p = await publisher();
+  let failing = false;
+  const p = await publisher({
+    serve: (service) => ({
+      ...service,
+      audit: {
+        append: (entry: AuditEntry, done?: (failure: AuditUnavailable | null, seq: number) => void) => {
+          if (done !== undefined) return service.audit.append(entry, done);
+          return failing
+            ? Promise.reject(new AuditUnavailable('disk', 'the disk is full'))
+            : service.audit.append(entry);
+        },
+        fingerprint: (text: string) => service.audit.fingerprint(text),
+        close: () => service.audit.close(),
+        stats: () => service.audit.stats(),
+      } as typeof service.audit, // one function for the two overloads
+    }),
+  });
   const { rest } = p;
   t.teardown(() => rest.close());
   const manifestFile = join(dirname(dirname(rest.test.auditDir)), 'manifest.yaml');
@@ -609,6 +626,17 @@ test('the manifest file and what was published over it', async (t) => {
   const first = await p.post({ fragment: { entities: { product }, metrics } });
   t.equal(first.status, 201, first.text);
   const both = p.version();
+
+  await t.test('without a record nothing is published', async (t) => {
+    failing = true;
+    const { versions } = rest.test.service.publishing;
+    const reply = await p.post({ rollback: 0 });
+    failing = false;
+    t.match(reply.json(), { status: 503, code: 'E5030' });
+    t.equal(p.version(), both);
+    t.equal(versions.history.length, 1);
+    t.equal(readdirSync(join(p.published, 'versions')).length, 1, 'not on disk either');
+  });
 
   await t.test('change apart', async (t) => {
     writeFileSync(manifestFile, text.replace(REVENUE, `${SPENT}${REVENUE}`));
