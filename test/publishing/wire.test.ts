@@ -1,0 +1,57 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import t from 'tap';
+import { Catalogs } from '../../src/catalog/index.js';
+import { createPgFrontend } from '../../src/pg/index.js';
+import { startRest } from '../rest/fixture.js';
+
+t.setTimeout(120_000);
+
+t.test('an open session of the wire has the new version at its next statement', async (t) => {
+  const rest = await startRest();
+  const { test } = rest;
+  const catalogs = new Catalogs({ dir: join(tmpdir(), 'osl-test-catalog') });
+  const wire = createPgFrontend(test.service, { catalogs });
+  const { port } = await wire.listen(0, '127.0.0.1');
+  const client = new Client({
+    host: '127.0.0.1',
+    port,
+    user: 'user:ann',
+    database: 'osl',
+    password: await test.token('user:ann'),
+  });
+  await client.connect();
+  t.teardown(async () => {
+    await client.end();
+    await wire.stop(0);
+    await catalogs.close();
+    await rest.close();
+  });
+  const columns = async (): Promise<readonly string[]> => {
+    const { rows } = await client.query<{ column_name: string }>(
+      "select column_name from information_schema.columns where table_name = 'product' order by 1",
+    );
+    return rows.map((r) => r.column_name);
+  };
+  const prepared = { name: 'labels', text: 'select label from product order by id limit 1' };
+  t.equal((await client.query(prepared)).rowCount, 1);
+  t.strictSame(await columns(), ['id', 'label']);
+  const { document, version } = test.service.model().manifest;
+  const product = { ...document.entities['product'], columns: { id: null, title: { column: 'label' } } };
+  const reply = await rest.send('/osl/objects', {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${await test.token('user:root', { roles: ['TENANT_ADMIN'] })}`,
+      'content-type': 'application/json',
+    },
+    body: { fragment: { entities: { product } }, base_version: version },
+  });
+  t.equal(reply.status, 201, reply.text);
+  await t.rejects(client.query(prepared), { code: '42703' }, 'a prepared statement is decided anew');
+  t.strictSame(
+    (await client.query('select * from product limit 0')).fields.map((f) => f.name),
+    ['id', 'title'],
+  );
+  t.strictSame(await columns(), ['id', 'title'], 'no stale catalog');
+});
