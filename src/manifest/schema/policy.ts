@@ -35,7 +35,10 @@ const grant = closed(
       uniqueItems: true,
       description: 'A list of columns, or "*" (in quotes) for all of them, also those that come later.',
     },
-    rows: { ...TEXT, description: 'A predicate: only these rows. Absent: all rows.' },
+    rows: {
+      ...TEXT,
+      description: 'A predicate: only these rows, with moments on the clock of UTC. Absent: all rows.',
+    },
     unmask: list(NAME_RULE, 'Sensitivity labels shown in the clear.'),
     decode: {
       type: 'boolean',
