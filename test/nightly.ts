@@ -48,6 +48,11 @@ const STEPS: readonly Step[] = [
     file: 'policy/monotone',
     size: { of: 'chains', variable: 'OSL_MONOTONE_RUNS', count: 20_000 },
   },
+  {
+    name: 'imports',
+    file: 'interchange/fuzz',
+    size: { of: 'changes to each file', variable: 'OSL_IMPORT_RUNS', count: 10_000 },
+  },
   { name: 'parity', file: 'parity/parity', size: null },
   { name: 'attacks', file: 'attacks/attacks', size: null },
   { name: 'attacks on the protocol', file: 'attacks/protocol', size: null },

@@ -99,11 +99,17 @@ function connectorsOf(
   return members(
     names.map((name) => {
       const own = entities.filter((e) => e.table.connector === name);
-      const url = name === options.connector ? 'DATABASE_URL' : `${name.toUpperCase()}_URL`;
+      const url = name === options.connector ? 'DATABASE_URL' : variableFor(name);
       const kind = options.kind === 'pglite' ? { kind: options.kind } : { kind: options.kind, url_env: url };
       return [name, { ...kind, tables: tablesOf(own, options) }] as const;
     }),
   );
+}
+
+/** The environment variable for a connector's URL: variables begin with a letter. */
+function variableFor(connector: string): string {
+  const upper = connector.toUpperCase();
+  return `${/^[A-Z]/.test(upper) ? upper : `DB${upper}`}_URL`;
 }
 
 type Tables = ManifestDocument['connectors'][string]['tables'];

@@ -58,7 +58,7 @@ test('export and import give back any manifest', async () => {
       const after = reimported(exported(text));
       return after.manifest.version === before.version && after.losses.length === 0;
     }),
-    { numRuns: 150, seed: 20261121 },
+    { numRuns: 60, seed: 20261121 },
   );
 });
 
@@ -90,7 +90,7 @@ test('the core alone keeps entities, columns, keys, links and what simple metric
         if (metric.type === 'simple') t.equal(after.catalog.metrics.get(metric.name)?.entity, metric.entity);
       return true;
     }),
-    { numRuns: 40, seed: 7 },
+    { numRuns: 20, seed: 7 },
   );
 });
 

@@ -1,8 +1,9 @@
 import type { GrantDocument } from '../../../policy/document.js';
 import { legalName } from '../names.js';
+import type { Part } from '../part.js';
 import { PolicyDraft } from '../policy-draft.js';
 import { inputsOf } from '../settle.js';
-import { type Part, shown } from '../source.js';
+import { shown } from '../source.js';
 import { fit, mustBePlain, NoFit, namesIn, parseExpression } from '../sql/expression.js';
 import { rowsText } from './access-rows.js';
 import { key, type MeasureContext } from './measure.js';

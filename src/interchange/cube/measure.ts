@@ -1,6 +1,7 @@
 import { windowNamed } from 'osl-compiler';
 import type { Draft, MetricDocument } from '../draft.js';
-import { type Part, report, shown } from '../source.js';
+import type { Part } from '../part.js';
+import { report, shown } from '../source.js';
 import { divides, fit, hasAggregate, NoFit, nameOf } from '../sql/expression.js';
 import { identifier } from '../sql/identifier.js';
 import { print } from '../sql/print.js';

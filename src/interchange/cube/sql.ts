@@ -1,6 +1,7 @@
 import type { Node } from '@pgsql/types';
 import type { EntityDraft } from '../draft.js';
-import { type Part, type Place, shown } from '../source.js';
+import type { Part } from '../part.js';
+import { type Place, shown } from '../source.js';
 import { markedName, markOf, mustBePlain, NoFit, nameOf, parseExpression } from '../sql/expression.js';
 import { identifier } from '../sql/identifier.js';
 import { print } from '../sql/print.js';

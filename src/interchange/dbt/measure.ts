@@ -1,7 +1,8 @@
 import { CODES } from '../../manifest/index.js';
 import { columnText } from '../columns.js';
 import type { MetricDocument } from '../draft.js';
-import { type Part, shown } from '../source.js';
+import type { Part } from '../part.js';
+import { shown } from '../source.js';
 import { type Fit, fit, hasAggregate, mustBePlain, NoFit, parseExpression } from '../sql/expression.js';
 import { print } from '../sql/print.js';
 import { type DbtModel, exprOf } from './model.js';

@@ -1,12 +1,14 @@
 import { windowNamed } from 'osl-compiler';
 import { CODES } from '../../manifest/index.js';
 import type { Draft, MetricDocument } from '../draft.js';
-import { type Part, report, shown } from '../source.js';
+import type { Part } from '../part.js';
+import { report, shown } from '../source.js';
 import { divides, fit, mustBePlain, NoFit, nameOf, parseExpression } from '../sql/expression.js';
 import { identifier } from '../sql/identifier.js';
 import { print } from '../sql/print.js';
 import { filterText } from './filter.js';
 import { conjunction, type Measure, simpleMetric } from './measure.js';
+import { filtersAt, type Input, inputAt, inputOf } from './metric-input.js';
 import { descriptionOf } from './read.js';
 import { isTemplate } from './reference.js';
 
@@ -76,46 +78,6 @@ function documentOf(own: string, part: Part, description: string | null, ctx: Me
     default:
       throw new NoFit(`\`${shown(type)}\` is no type of metric`);
   }
-}
-
-/** A measure or a metric as another is made of it. */
-interface Input {
-  readonly name: string;
-  /** What it is called in an expression. */
-  readonly alias: string;
-  readonly filters: readonly string[];
-  readonly part: Part;
-}
-
-function inputAt(part: Part, key: string): Input {
-  if (part.isText(key)) {
-    const name = part.text(key) ?? '';
-    return { name, alias: name, filters: [], part };
-  }
-  const input = part.child(key);
-  if (input === null) throw new NoFit(`it has no \`${key}\``);
-  return inputOf(input);
-}
-
-function inputOf(input: Part): Input {
-  const name = input.needText('name');
-  const alias = input.text('alias') ?? name;
-  const filters = filtersAt(input);
-  for (const key of ['offset_window', 'offset_to_grain'])
-    if (input.has(key)) throw new NoFit(`an input of another time (\`${key}\`) has no counterpart`);
-  if (input.has('fill_nulls_with'))
-    throw new NoFit('`fill_nulls_with` has no counterpart in a metric: use coalesce in one derived of it');
-  if (input.flag('join_to_timespine') === true)
-    input.note('join_to_timespine', 'approximated', 'only running totals have a row for every period');
-  return { name, alias, filters, part: input };
-}
-
-/** A filter as one text, a list of texts, or as the compiled manifest has it. */
-function filtersAt(part: Part): readonly string[] {
-  if (!part.has('filter')) return [];
-  if (part.isText('filter') || part.isList('filter')) return part.texts('filter');
-  const filter = part.child('filter');
-  return (filter?.parts('where_filters') ?? []).map((f) => f.needText('where_sql_template'));
 }
 
 function predicates(filters: readonly string[], measure: Measure, part: Part): readonly string[] {

@@ -1,6 +1,7 @@
 import { type TypeName, typeNamed } from 'osl-compiler';
 import { CODES } from '../../manifest/index.js';
-import { Part, type SourceFile, shown } from '../source.js';
+import { Part } from '../part.js';
+import { type SourceFile, shown } from '../source.js';
 import { isTemplate } from './reference.js';
 
 /** What `models:` says of a table, as far as a manifest can say it. */

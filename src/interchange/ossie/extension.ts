@@ -2,7 +2,8 @@ import { compileManifest, type Manifest, type ManifestDocument } from '../../man
 import { shapeCheck } from '../../manifest/schema/check.js';
 import { MANIFEST_SCHEMA } from '../../manifest/schema/manifest.js';
 import { members } from '../members.js';
-import type { Part, Place } from '../source.js';
+import type { Part } from '../part.js';
+import type { Place } from '../source.js';
 import { jsonObject, VENDOR } from './expression.js';
 
 /** The manifest, and perhaps a policy, that a file carries from an export of this gateway. */

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type ManifestDocument, pointer } from '../../manifest/index.js';
 import { members } from '../members.js';
+import type { Part } from '../part.js';
 import type { Origins } from '../settle.js';
-import type { Part } from '../source.js';
 import { coreOf } from './export.js';
 import { VENDOR } from './expression.js';
 import type { Carried } from './extension.js';

@@ -1,6 +1,7 @@
 import type { Node } from '@pgsql/types';
 import type { Draft, MetricDocument } from '../draft.js';
-import { type Part, report, shown } from '../source.js';
+import type { Part } from '../part.js';
+import { report, shown } from '../source.js';
 import { divides, fit, isAggregate, NoFit, namesIn } from '../sql/expression.js';
 import { identifier } from '../sql/identifier.js';
 import { print } from '../sql/print.js';
