@@ -1,3 +1,7 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { createPgFrontend } from '../../src/pg/index.js';
 import type { ServiceLog } from '../../src/service.js';
 import { openService } from '../../src/start/service.js';
@@ -5,8 +9,9 @@ import { settingsFrom } from '../../src/start/settings.js';
 import { noLog } from './no-log.js';
 
 /**
- * The wire in front of the service that `osl serve` opens, with the durable log (`on`) or with one that keeps
- * nothing (`off`). Both contestants of the bench are this program, so they differ in the log alone.
+ * The wire in front of the service that `osl serve` opens, with the durable log (`on`), with one that keeps nothing
+ * (`off`), or with the log and a receiver of lineage (`lineage`), which has a thread of its own. All contestants of the
+ * bench are this program, so they differ in that alone.
  */
 const log: ServiceLog = { info: () => undefined, warn: tell, error: tell };
 
@@ -14,11 +19,36 @@ function tell(message: string, fields: Readonly<Record<string, unknown>> = {}): 
   process.stderr.write(`${message} ${JSON.stringify(fields)}\n`);
 }
 
-const settings = settingsFrom(process.env, process.cwd());
+const mode = process.argv[2];
+const settings = settingsFrom(process.env, process.cwd(), {
+  lineageFile: mode === 'lineage' ? await lineageFile() : null,
+});
 const open = await openService(settings, log);
-const service =
-  process.argv[2] === 'off' ? { ...open.service, audit: noLog(open.service.audit) } : open.service;
+const service = mode === 'off' ? { ...open.service, audit: noLog(open.service.audit) } : open.service;
 const pg = createPgFrontend(service);
 const { port: pgPort } = await pg.listen(0, '127.0.0.1');
 process.stdout.write(`${JSON.stringify({ event: 'listening', pgPort, httpPort: 0 })}\n`);
 process.once('SIGTERM', () => void pg.stop(0).then(() => open.close()));
+
+/** A receiver that takes everything, and the file that names it. */
+async function lineageFile(): Promise<string> {
+  const receiver = new Worker(new URL('./receiver.js', import.meta.url));
+  receiver.unref();
+  const port = await new Promise((resolve) => receiver.once('message', resolve));
+  const dir = mkdtempSync(join(tmpdir(), 'osl-bench-lineage-'));
+  process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
+  const file = join(dir, 'lineage.yaml');
+  process.env['OSL_BENCH_LINEAGE_SECRET'] = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
+  writeFileSync(
+    file,
+    `version: 1
+window_seconds: 1
+endpoints:
+  here:
+    url: http://127.0.0.1:${String(port)}/
+    secrets: ["env:OSL_BENCH_LINEAGE_SECRET"]
+    allow_addresses: [127.0.0.1/32]
+`,
+  );
+  return file;
+}

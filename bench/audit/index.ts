@@ -93,27 +93,38 @@ async function requireWhole(dir: string, records: number): Promise<void> {
   if (verdict.records < records) throw new Error(`the log holds ${verdict.records} of ${records} records`);
 }
 
-/** Point queries on the wire, through two processes that differ in the log alone. */
+/** Point queries on the wire, through processes that differ in one thing: no log, the log, the log and lineage. */
 async function onVersusOff(
   postgres: NativePostgres,
   rows: number,
   rounds: number,
   quick: boolean,
 ): Promise<readonly Measure[]> {
+  const seconds = quick ? 2 : 4;
   const on = await host(postgres, 'on');
   try {
     const off = await host(postgres, 'off');
-    try {
-      return await rounded(on, off, rows, rounds, quick ? 2 : 4);
-    } finally {
-      await off.stop();
-    }
+    const audit = await rounded(AUDIT, on, off, rows, rounds, seconds).finally(() => off.stop());
+    const lineage = await host(postgres, 'lineage');
+    const told = await rounded(LINEAGE, lineage, on, rows, rounds, seconds).finally(() => lineage.stop());
+    return [...audit, ...told];
   } finally {
     await on.stop();
   }
 }
 
-function host(postgres: NativePostgres, audit: 'on' | 'off'): Promise<Gateway> {
+interface Comparison {
+  readonly id: string;
+  readonly against: string;
+}
+
+const AUDIT: Comparison = { id: 'audit.on_vs_off', against: 'no log (prepared point query on the wire)' };
+const LINEAGE: Comparison = {
+  id: 'lineage.on_vs_off',
+  against: 'no lineage (prepared point query on the wire)',
+};
+
+function host(postgres: NativePostgres, audit: 'on' | 'off' | 'lineage'): Promise<Gateway> {
   const file = fileURLToPath(new URL('./host.js', import.meta.url));
   return startGateway({
     manifestFile: MANIFEST,
@@ -124,6 +135,7 @@ function host(postgres: NativePostgres, audit: 'on' | 'off'): Promise<Gateway> {
 }
 
 async function rounded(
+  { id: name, against }: Comparison,
   on: Gateway,
   off: Gateway,
   rows: number,
@@ -142,8 +154,8 @@ async function rounded(
       theirs.push(await tps(off, clients));
       ours.push(await tps(on, clients));
     }
-    const id = clients === CLIENTS ? 'audit.on_vs_off' : `audit.on_vs_off.c${clients}`;
-    measures.push(paired(id, 'q/s', 'more', ours, theirs, 'no log (prepared point query on the wire)'));
+    const id = clients === CLIENTS ? name : `${name}.c${clients}`;
+    measures.push(paired(id, 'q/s', 'more', ours, theirs, against));
   }
   return measures;
 }

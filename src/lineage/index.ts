@@ -46,7 +46,9 @@ export interface LineageOptions {
 const POLL_MS = 500;
 const START_MS = 20_000;
 const ANNOUNCE_MS = 10_000;
-const RESTART_MS = 5_000;
+/** Before a thread is started again; it doubles each time. */
+const RESTART_MS = 1_000;
+const LONGEST_RESTART_MS = 60_000;
 const FOLLOW_MS = 1_000;
 
 /** Starts the thread that emits. @throws StartProblem where its outbox cannot be opened */
@@ -214,6 +216,7 @@ class LineageThread implements Lineage {
   #ended(): void {
     this.#worker = null;
     if (this.#closing) return;
+    const pause = Math.min(RESTART_MS * 2 ** this.#restarts, LONGEST_RESTART_MS);
     this.#restarts += 1;
     this.#options.log.error('the lineage thread ended and is started again', { restarts: this.#restarts });
     this.#again = setTimeout(() => {
@@ -224,7 +227,7 @@ class LineageThread implements Lineage {
         (error: unknown) =>
           this.#options.log.error('the lineage thread does not start', { error: String(error) }),
       );
-    }, RESTART_MS).unref();
+    }, pause).unref();
   }
 
   #databaseOf(connector: string): DatabaseName {

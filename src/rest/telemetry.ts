@@ -42,8 +42,10 @@ export function createTelemetry(
   return Object.freeze({ registry });
 }
 
+type AddGauge = (name: string, help: string, read: () => number) => void;
+
 function serviceGauges(registry: Registry, service: Service, wireSessions: () => number): void {
-  const gauge = (name: string, help: string, read: () => number): void => {
+  const gauge: AddGauge = (name, help, read) => {
     new Gauge({
       name,
       help,
@@ -70,7 +72,7 @@ function serviceGauges(registry: Registry, service: Service, wireSessions: () =>
     audit.stats().failure === null ? 0 : 1,
   );
   gauge('osl_wire_sessions', 'Open sessions of the Postgres wire', wireSessions);
-  if (service.lineage !== null) lineageGauges(registry, service.lineage, service);
+  if (service.lineage !== null) lineageGauges(registry, gauge, service.lineage, service);
 }
 
 const LINEAGE = {
@@ -82,7 +84,7 @@ const LINEAGE = {
   disabled: '1 where the endpoint answered 410',
 } as const satisfies Record<keyof EndpointStats, string>;
 
-function lineageGauges(registry: Registry, lineage: Lineage, { audit }: Service): void {
+function lineageGauges(registry: Registry, gauge: AddGauge, lineage: Lineage, { audit }: Service): void {
   for (const [key, help] of Object.entries(LINEAGE)) {
     new Gauge({
       name: `osl_lineage_${key}`,
@@ -95,20 +97,10 @@ function lineageGauges(registry: Registry, lineage: Lineage, { audit }: Service)
       },
     });
   }
-  const single = (name: string, help: string, read: () => number): void => {
-    new Gauge({
-      name,
-      help,
-      registers: [registry],
-      collect: function collect() {
-        this.set(read());
-      },
-    });
-  };
-  single('osl_lineage_lag_records', 'Audit records whose events are not in the outbox yet', () =>
+  gauge('osl_lineage_lag_records', 'Audit records whose events are not in the outbox yet', () =>
     Math.max(0, audit.stats().durable - (lineage.stats()?.read ?? 0)),
   );
-  single(
+  gauge(
     'osl_lineage_restarts',
     'How often the thread that emits ended by itself',
     () => lineage.stats()?.restarts ?? 0,

@@ -10,7 +10,7 @@ import { memberIn } from './openlineage-schema.js';
 import { answering, type Behaviour, startReceiver } from './receiver.js';
 
 /** `OSL_LINEAGE_CRASHES` times kill -9 at a random moment of a process that records runs and emits their events. */
-const ROUNDS = Number(process.env['OSL_LINEAGE_CRASHES'] ?? 5);
+const ROUNDS = Number(process.env['OSL_LINEAGE_CRASHES'] ?? 3);
 const CHILD = new URL('./crash-child.js', import.meta.url).pathname;
 const EXAMPLE = join(ROOT, 'examples', 'supply-chain');
 

@@ -20,7 +20,7 @@ import { accessOf, catalogOf, randomValue, randomWorld, type Table, type World }
  * Whatever a column that lineage does not name holds, the answer is the same: asked of a real engine, of random
  * questions about random schemas under random rights. `OSL_LINEAGE_RUNS` questions, from `OSL_LINEAGE_SEED`.
  */
-const RUNS = Number(process.env['OSL_LINEAGE_RUNS'] ?? 300);
+const RUNS = Number(process.env['OSL_LINEAGE_RUNS'] ?? 200);
 const SEED = Number(process.env['OSL_LINEAGE_SEED'] ?? 20_260_729);
 const PER_WORLD = 10;
 
