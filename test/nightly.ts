@@ -53,6 +53,12 @@ const STEPS: readonly Step[] = [
     file: 'interchange/fuzz',
     size: { of: 'changes to each file', variable: 'OSL_IMPORT_RUNS', count: 10_000 },
   },
+  { name: 'lineage', file: 'lineage/untouched', size: questions('OSL_LINEAGE_RUNS', 20_000) },
+  {
+    name: 'lineage after crashes',
+    file: 'lineage/crash',
+    size: { of: 'crashes', variable: 'OSL_LINEAGE_CRASHES', count: 100 },
+  },
   { name: 'parity', file: 'parity/parity', size: null },
   { name: 'attacks', file: 'attacks/attacks', size: null },
   { name: 'attacks on the protocol', file: 'attacks/protocol', size: null },

@@ -15,9 +15,7 @@ export interface EmitterSettings {
   readonly auditDir: string;
   /** Of the outbox. */
   readonly dir: string;
-  /** Id of the audit log's writer. */
-  readonly writer: string;
-  /** Where a new outbox begins to read. */
+  /** The end of the audit log as it is opened: where a new outbox begins to read. */
   readonly start: Cursor;
   readonly voice: Voice;
   readonly agent: string;
@@ -68,6 +66,10 @@ export class Emitter {
   readonly #windows = new Windows();
   #cursor: Cursor;
   #closing: Promise<void> = Promise.resolve();
+  /** One after another: each begins with what the one before left. */
+  #announcing: Promise<void> = Promise.resolve();
+  /** When the cursor was written last, ms since 1970. */
+  #writtenAt = 0;
   #running: Promise<unknown> | null = null;
 
   private constructor(
@@ -81,7 +83,7 @@ export class Emitter {
     this.#clock = clock;
     this.#warn = warn;
     this.#outbox = outbox;
-    this.#cursor = outbox.state.cursor ?? settings.start;
+    this.#cursor = placeIn(outbox.state.cursor, settings.start, warn);
     const { signal } = this.#stop;
     const { agent } = settings;
     this.#deliveries = new Map(
@@ -115,7 +117,13 @@ export class Emitter {
    * Makes events of what differs from the datasets announced last; they are on disk when this resolves. The same
    * version twice changes nothing.
    */
-  async announce(version: string, datasets: readonly DatasetDescription[]): Promise<void> {
+  announce(version: string, datasets: readonly DatasetDescription[]): Promise<void> {
+    const announced = this.#announcing.then(() => this.#announce(version, datasets));
+    this.#announcing = announced.catch(() => undefined); // whoever announces is told
+    return announced;
+  }
+
+  async #announce(version: string, datasets: readonly DatasetDescription[]): Promise<void> {
     const before = this.#outbox.state.announced;
     if (before?.version === version) return;
     const { voice } = this.#settings;
@@ -166,11 +174,11 @@ export class Emitter {
   async #tail(): Promise<void> {
     const { auditDir, pollMs, windowMs } = this.#settings;
     const { signal } = this.#stop;
-    const { seq: from, segment } = this.#cursor;
+    const { writer, seq: from, segment } = this.#cursor;
     const reading = { segment: Math.max(1, segment - SEGMENTS_BACK), follow: true, signal, pollMs };
     for await (const stored of readFrames(auditDir, reading)) {
       this.#windows.add(stored, stored.seq >= from);
-      if (stored.seq >= from) this.#cursor = { seq: stored.seq + 1, segment: stored.segment };
+      if (stored.seq >= from) this.#cursor = { writer, seq: stored.seq + 1, segment: stored.segment };
       // While the disk takes nothing, nothing more is read: the audit log keeps it.
       if (this.#windows.full || this.#windows.spanMs >= windowMs) await this.#closeWindow();
       if (signal.aborted) break;
@@ -183,8 +191,9 @@ export class Emitter {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       await this.#clock.sleep(pollMs, signal);
-      const { startedAt } = this.#windows;
-      if (startedAt !== null && this.#clock.now() - startedAt >= windowMs) await this.#closeWindow();
+      // Where nothing ran, how far the log was read is noted all the same.
+      const since = this.#windows.startedAt ?? this.#writtenAt;
+      if (this.#clock.now() - since >= windowMs) await this.#closeWindow();
       await takeRequests(dir, async ({ id, endpoint }) => {
         const pick = (m: { readonly id: string }, to: string): boolean =>
           (id === null || m.id === id) && (endpoint === null || to === endpoint);
@@ -202,11 +211,12 @@ export class Emitter {
 
   /** Tries until the disk takes it; at the end of the process the audit log keeps what it does not. */
   async #put(runs: ReturnType<Windows['close']>, cursor: Cursor): Promise<void> {
-    const { writer, voice } = this.#settings;
+    const { voice } = this.#settings;
     const before = this.#outbox.state.cursor;
-    if (runs.length === 0 && before?.seq === cursor.seq) return;
+    this.#writtenAt = this.#clock.now();
+    if (runs.length === 0 && before?.seq === cursor.seq && before.writer === cursor.writer) return;
     const events = runs
-      .map((r) => runEvent(r, writer, voice))
+      .map((r) => runEvent(r, cursor.writer, voice))
       .map(({ id, event }): NewEvent => ({ id, kind: 'run', body: JSON.stringify(event) }));
     const also: readonly Entry[] = [{ t: 'cursor', ...cursor }];
     for (;;) {
@@ -230,6 +240,26 @@ export class Emitter {
     if (this.#stop.signal.aborted) return;
     throw error;
   }
+}
+
+/**
+ * Where to go on. Another log than that of the cursor is all new; one that ends before the cursor has lost its end to a
+ * power cut, and what was told of that was never acknowledged.
+ */
+function placeIn(cursor: Cursor | null, end: Cursor, warn: Warn): Cursor {
+  if (cursor === null) return end;
+  if (cursor.writer !== end.writer) {
+    warn('the audit log is another one than before: lineage is read from its beginning', {
+      writer: end.writer,
+    });
+    return { writer: end.writer, seq: 0, segment: 1 };
+  }
+  if (cursor.seq <= end.seq) return cursor;
+  warn('the audit log ends before the place up to which lineage was read', {
+    read: cursor.seq,
+    end: end.seq,
+  });
+  return end;
 }
 
 export function journalIn(dir: string): string {

@@ -95,8 +95,7 @@ class LineageThread implements Lineage {
     this.#settings = {
       auditDir: join(dataDir, 'audit'),
       dir: lineageDir(dataDir),
-      writer,
-      start: { seq: records, segment },
+      start: { writer, seq: records, segment },
       voice: { producer: producerOf(version), namespace: namespaceOf(config, tenant) },
       agent: `osl-gateway/${version}`,
       windowMs: config.windowMs,

@@ -192,7 +192,7 @@ export function datasetEvent(
       dataset: [],
     }),
   });
-  return { id: datasetId(name, manifest, voice), event };
+  return { id: datasetId(name, manifest, time, voice), event };
 }
 
 /** The DatasetEvent of an object that is no more. */
@@ -208,7 +208,7 @@ export function droppedEvent(
       lifecycleStateChange: 'DROP',
     }),
   });
-  return { id: datasetId(name, manifest, voice), event };
+  return { id: datasetId(name, manifest, time, voice), event };
 }
 
 function datasetEventOf(name: string, time: string, voice: Voice, facets: object): object {
@@ -220,7 +220,7 @@ function datasetEventOf(name: string, time: string, voice: Voice, facets: object
   };
 }
 
-/** An object's event under one version of the manifest has one id, however often it is sent. */
-function datasetId(name: string, manifest: string, voice: Voice): string {
-  return `dataset_${uuidOf(voice.namespace, name, manifest)}`;
+/** A version that serves again after another is told of anew. */
+function datasetId(name: string, manifest: string, time: string, voice: Voice): string {
+  return `dataset_${uuidOf(voice.namespace, name, manifest, time)}`;
 }

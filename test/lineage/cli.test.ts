@@ -40,7 +40,7 @@ const endpoints = [endpoint('catalog'), endpoint('archive')];
 /** An outbox as a server left it: one event delivered to nobody, one that waits, one given up. */
 const audit = await openAuditLog({ dir: join(dataDir, 'audit'), tenant: 'x' });
 const { writer, records, segment } = audit.stats();
-const start = { seq: records, segment };
+const start = { writer, seq: records, segment };
 const warn = (): void => undefined;
 const outbox = await Outbox.open(
   { file: journalIn(dir), endpoints, maxBytes: 1e6, now: Date.now, warn },
@@ -101,7 +101,6 @@ t.test('the next process sends it, under its id', async (t) => {
   const settings: EmitterSettings = {
     auditDir: join(dataDir, 'audit'),
     dir,
-    writer,
     start,
     voice: { producer: 'urn:test', namespace: 'x://x' },
     agent: 'test',

@@ -7,8 +7,8 @@ import { type AuditLog, openAuditLog } from '../../policy/index.js';
 import type { Endpoint } from '../../src/lineage/config/load.js';
 import { ATTEMPTS } from '../../src/lineage/delivery/schedule.js';
 import { Emitter, type EmitterSettings, journalIn } from '../../src/lineage/emitter.js';
-import { readJournal } from '../../src/lineage/outbox/journal.js';
-import { type Entry, OutboxState } from '../../src/lineage/outbox/state.js';
+import { openJournal, readJournal } from '../../src/lineage/outbox/journal.js';
+import { type Cursor, type Entry, OutboxState } from '../../src/lineage/outbox/state.js';
 import { leaveRequest } from '../../src/lineage/requests.js';
 import { memberIn } from './openlineage-schema.js';
 import { answering, type Receiver, startReceiver, verifiedWith } from './receiver.js';
@@ -64,12 +64,14 @@ async function openWorld(
   const clock = shiftedClock();
   const warnings: string[] = [];
   const audit = await openAuditLog({ dir: join(dir, 'audit'), tenant: 'x', segmentBytes: 1_048_576 });
-  const { writer, records, segment } = audit.stats();
+  const end = (): Cursor => {
+    const { writer, records, segment } = audit.stats();
+    return { writer, seq: records, segment };
+  };
   const settings: EmitterSettings = {
     auditDir: join(dir, 'audit'),
     dir: join(dir, 'lineage'),
-    writer,
-    start: { seq: records, segment },
+    start: end(),
     voice: { producer: 'urn:test', namespace: 'osl-gateway://x' },
     agent: 'test',
     windowMs: MINUTE,
@@ -80,7 +82,7 @@ async function openWorld(
   };
   const open = async (): Promise<Emitter> => {
     const emitter = await Emitter.open(
-      settings,
+      { ...settings, start: end() },
       clock,
       (message) => warnings.push(message),
       () => 0,
@@ -393,3 +395,66 @@ t.test('runs of catching up are windows of their own time', async (t) => {
   await receiver.until(3);
   t.equal(count(receiver), 30);
 });
+
+t.test('a version that serves again is told of again, and the same one is not', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  const world = await openWorld(t, [endpointAt(receiver, 'a')]);
+  const dataset = (description: string) => ({ name: 'osl.entities.e', description, fields: [], columns: [] });
+  for (const [version, description] of [
+    ['v1', 'one'],
+    ['v2', 'two'],
+    ['v2', 'two'],
+    ['v1', 'one'],
+  ] as const) {
+    await world.emitter.announce(version, [dataset(description)]);
+    world.clock.advance(10);
+  }
+  await receiver.until(3);
+  await sleep(60);
+  t.equal(new Set(receiver.received.map((r) => r.headers['webhook-id'])).size, 3);
+});
+
+t.test('another audit log is read from its beginning, and one that lost its end from there', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  const world = await openWorld(t, [endpointAt(receiver, 'a')]);
+  await world.runs('p1', 4);
+  await world.emitter.close();
+  const { journal, entries } = await openJournal<Entry>(journalIn(world.dir));
+  const cursor = OutboxState.of(entries).cursor;
+  await journal.append([{ t: 'cursor', writer: 'another', seq: 5_000, segment: 3 }], true);
+  await world.restart(true);
+  await world.caughtUp();
+  await world.endWindow();
+  await receiver.until(2);
+  t.equal(count(receiver), 4 + 4, 'all of it is new to the log of another writer');
+  await world.emitter.close();
+  await journal.append([{ t: 'cursor', writer: cursor?.writer ?? '', seq: 5_000, segment: 3 }], true);
+  await journal.close();
+  await world.restart(true);
+  await world.runs('p2', 3);
+  await world.endWindow();
+  await receiver.until(3);
+  t.equal(count(receiver), 4 + 4 + 3);
+  t.equal(world.warnings.filter((w) => w.includes('audit log')).length, 2);
+});
+
+t.test(
+  'how far the log was read is noted, though nothing ran; announcements come one after another',
+  async (t) => {
+    const receiver = await startReceiver();
+    t.teardown(() => receiver.close());
+    const world = await openWorld(t, [endpointAt(receiver, 'a')]);
+    const request = { tenant: 'x', surface: 'rest', request_id: 'r', action: 'explain' } as const;
+    const seq = await world.audit.append({ ...request, kind: 'decision', decision: 'allow' });
+    await world.caughtUp();
+    await world.endWindow();
+    t.equal(world.emitter.stats().read, seq + 1);
+    const dataset = { name: 'osl.entities.e', description: null, fields: [], columns: [] };
+    await Promise.all([world.emitter.announce('v1', [dataset]), world.emitter.announce('v1', [dataset])]);
+    await receiver.until(1);
+    await sleep(100);
+    t.equal(receiver.received.length, 1);
+  },
+);

@@ -2,6 +2,8 @@ import type { EventKind } from '../config/load.js';
 
 /** Where the reading of the audit log goes on. */
 export interface Cursor {
+  /** Of the log. */
+  readonly writer: string;
   /** Seq of the next record. */
   readonly seq: number;
   /** Segment in which the record before it stands. */
@@ -10,7 +12,7 @@ export interface Cursor {
 
 /** What the outbox writes down. */
 export type Entry =
-  | { readonly t: 'cursor'; readonly seq: number; readonly segment: number }
+  | { readonly t: 'cursor'; readonly writer: string; readonly seq: number; readonly segment: number }
   /** An event, for these endpoints; `at` in ms since 1970, `body` the JSON that is sent. */
   | {
       readonly t: 'event';
@@ -104,7 +106,7 @@ export class OutboxState {
   apply(entry: Entry): void {
     switch (entry.t) {
       case 'cursor':
-        this.cursor = { seq: entry.seq, segment: entry.segment };
+        this.cursor = { writer: entry.writer, seq: entry.seq, segment: entry.segment };
         break;
       case 'announced':
         this.announced = { version: entry.version, datasets: entry.datasets };
