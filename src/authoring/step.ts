@@ -73,9 +73,11 @@ function compiled(step: Step, ground: Ground): Publishable {
       const fragment = JSON.stringify(marked(step.reasons, manifest.document));
       return parsePublishable(fragment, base, objects, manifest.document);
     }
-    case 'withdraw':
-      for (const path of step.paths) mayBeWithdrawn(path, ground);
+    case 'withdraw': {
+      const published = new Set(pathsIn(objects));
+      for (const path of step.paths) mayBeWithdrawn(path, published, ground);
       return compilePublishable(base, shrunk(objects, new Set(step.paths)));
+    }
     case 'rollback':
       mayComeBack(step.to, base);
       return compilePublishable(base, step.to.objects);
@@ -104,8 +106,8 @@ function marked(reasons: ReadonlyMap<string, string | null>, document: ManifestD
 }
 
 /** What the file declares comes back in its place; anything else has to be deprecated first, if it can be. */
-function mayBeWithdrawn(path: string, { base, objects, manifest }: Ground): void {
-  if (!pathsIn(objects).includes(path)) throw unknownObject(path, 'was not published');
+function mayBeWithdrawn(path: string, published: ReadonlySet<string>, { base, manifest }: Ground): void {
+  if (!published.has(path)) throw unknownObject(path, 'was not published');
   const inFile = memberAt(base, path) !== undefined;
   const canBeMarked = DEPRECABLE.some((s) => path.startsWith(`${s}.`));
   if (inFile || !canBeMarked || manifest.deprecated.has(path)) return;

@@ -1,3 +1,4 @@
+import { STORE_SCHEMA } from '../content/store/names.js';
 import type { ManifestDocument } from './document.js';
 import type { FragmentDocument } from './fragment.js';
 import { otherColumns, PUBLISHED_SECTIONS } from './overlay.js';
@@ -16,7 +17,7 @@ export class OutsidePublishing extends Error {
 
 /**
  * Refuses a fragment that would change anything but objects, and tables that they rest on: a connector, an allowlist,
- * a tenant; policies, endpoints and webhooks are in no manifest, and their names are refused like any other.
+ * a tenant, a table of the system's own; policies, endpoints and webhooks are in no manifest, and their names are refused like any other.
  *
  * @throws OutsidePublishing
  */
@@ -37,6 +38,11 @@ export function outsidePublishing(
       if (member !== 'tables' && JSON.stringify(value) !== JSON.stringify(known.get(member)))
         throw new OutsidePublishing(`\`${shown(member)}\` of connector \`${shown(name)}\``);
     }
+    const declared = membersOf(known.get('tables'));
+    for (const table of membersOf(membersOf(connector).get('tables')).keys()) {
+      if (isOwn(table) && !declared.has(table))
+        throw new OutsidePublishing(`what is known of table \`${shown(table)}\`, which is the system's own`);
+    }
   }
   if (base === undefined) return;
   const [column] = otherColumns(base, fragment as FragmentDocument); // whoever gives `base` has checked its shape
@@ -44,6 +50,12 @@ export function outsidePublishing(
     throw new OutsidePublishing(
       `the type or label of column \`${shown(column)}\`, which the manifest file declares`,
     );
+}
+
+/** Of the database system, or of our own stores, which hold texts before anything in them is redacted. */
+function isOwn(table: string): boolean {
+  const schema = table.split('.', 1)[0] ?? '';
+  return schema.startsWith('pg_') || schema === 'information_schema' || schema === STORE_SCHEMA;
 }
 
 function membersOf(value: unknown): ReadonlyMap<string, unknown> {

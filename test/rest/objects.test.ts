@@ -383,6 +383,12 @@ test('what cannot be published', async (t) => {
   const file = p.version();
   const { document } = rest.test.service.model().manifest;
   const customers = document.connectors['db']?.tables['shop.customers']?.columns;
+  const own = (name: string) => ({
+    connectors: {
+      db: { tables: { [name]: { columns: { id: { type: 'int4' }, label: { type: 'text' } } } } },
+    },
+    entities: { product: { source: `db.${name}`, primary_key: ['id'], columns: ['id', 'label'] } },
+  });
   const table = (columns: object) => ({ connectors: { db: { tables: { 'shop.customers': { columns } } } } });
 
   await t.test('is all but objects and the tables that they rest on', async (t) => {
@@ -394,6 +400,9 @@ test('what cannot be published', async (t) => {
       limits: { limits: { query: 1 } },
       endpoints: { endpoints: { chat: 'http://127.0.0.1/' } },
       webhooks: { webhooks: [{ url: 'http://127.0.0.1/' }] },
+      "the system's own table": own('pg_catalog.pg_roles'),
+      "the system's own view": own('information_schema.tables'),
+      'a store of text that nothing is redacted in': own('osl_content.chunk_labels_raw'),
       'an allowlist': { raw_sql: { allow: ['db.shop.samples'] } },
       'a tenant': { tenant: 'other' },
       'a format': { version: 1 },
