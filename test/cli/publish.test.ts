@@ -99,8 +99,6 @@ test('publishing from a terminal', async (t) => {
       [],
       ['orders.yaml', '--rollback', '1'],
       ['--rollback', '1', '--check'],
-      ['--rollback', '1', '--draft'],
-      ['orders.yaml', '--draft', '--check'],
       ['--deprecate', 'metrics.orders'],
     ])
       t.equal((await run(['publish', ...args])).code, 2, args.join(' '));
