@@ -31,7 +31,7 @@ export interface ExecuteOptions {
   readonly timeoutMs: number;
   readonly signal: AbortSignal | null;
   /** In force for this statement alone; absent or empty: the session's own. */
-  readonly settings?: StatementSettings;
+  readonly settings?: StatementSettings | undefined;
   /** Absent or null: what is committed when the statement begins. */
   readonly snapshot?: Snapshot | null;
 }

@@ -127,8 +127,8 @@ export class Execution implements Job {
   }
 
   send(out: FrontendEncoder, prepared: PreparedStatements): void {
-    const { settings = [] } = this.#options;
-    if (settings.length > 0) {
+    const { settings } = this.#options;
+    if (settings !== undefined && settings.length > 0) {
       this.#applied = applySettings(out, prepared, settings, this.#host.settingForm);
       this.#applying = this.#applied.completions;
     }

@@ -44,7 +44,7 @@ export class SettingScopes {
   commit(): void {
     if (this.#state.local.size > 0) this.#become({ session: this.#state.session, local: NONE });
     this.#before = this.#state;
-    this.#saves = [];
+    if (this.#saves.length > 0) this.#saves = [];
   }
 
   rollback(): void {

@@ -307,7 +307,7 @@ async function execute(
   delivery: Delivery,
   sink: RowSink,
 ): Promise<Executed> {
-  const { parameters, resultFormats, signal, settings = [], snapshots } = delivery;
+  const { parameters, resultFormats, signal, settings, snapshots } = delivery;
   if (parameters.length !== plan.clientTypes.length) {
     throw queryError('parameterCount', { given: parameters.length, needed: plan.clientTypes.length });
   }
