@@ -19,6 +19,8 @@ export class PolicyDraft {
 
   /** The policy over a catalog. A grant that does not load there is left out, and reported. */
   policy(tenant: string, catalog: Catalog): PolicyDocument {
+    const whole = documentOf(this.#grants, tenant);
+    if (faultOf(whole, catalog) === null) return whole;
     const fits = this.#grants.filter(({ role, grant, place }) => {
       const fault = faultOf(documentOf([{ role, grant, place }], tenant), catalog);
       if (fault !== null) report(place, 'lost', `the access policy grants nobody anything: ${fault}`, 'high');

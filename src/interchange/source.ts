@@ -19,8 +19,10 @@ export interface SourceText {
 
 /** UTF-16 units of one file: ten thousand models or so. */
 const LARGEST = 16 * 1024 * 1024;
-/** A report longer than this is of the wrong file. */
-const MOST_LOSSES = 10_000;
+/** Lines of a report. */
+const MOST_LOSSES = 100_000;
+/** Keys that nobody knows: a file with more is of another format. */
+const MOST_UNREAD = 10_000;
 
 interface Pending {
   readonly path: Path;
@@ -42,6 +44,7 @@ export class SourceFile {
   readonly #settled = new WeakMap<object, Set<PathStep>>();
   readonly #pending: Pending[] = [];
   readonly #problems: Problem[] = [];
+  #unread = 0;
 
   /** @throws ManifestProblems where the text is no YAML, too large, too deep, or names a key twice */
   constructor({ file, text }: SourceText) {
@@ -62,10 +65,7 @@ export class SourceFile {
   }
 
   add(path: Path, onKey: boolean, kind: LossKind, reason: string, severity: Loss['severity']): void {
-    if (this.#pending.length >= MOST_LOSSES) {
-      const message = `more than ${MOST_LOSSES} constructs of the file do not map`;
-      raise(this.#source, [{ path, code: CODES.notAllowed, message, hint: 'is it a file of this format?' }]);
-    }
+    if (this.#pending.length >= MOST_LOSSES) this.#tooMany(path, MOST_LOSSES);
     this.#pending.push({ path, onKey, kind, severity, reason });
   }
 
@@ -76,6 +76,11 @@ export class SourceFile {
   /** @throws ManifestProblems with what has the wrong shape */
   check(): void {
     raise(this.#source, this.#problems);
+  }
+
+  #tooMany(path: Path, limit: number): void {
+    const message = `more than ${limit} constructs of the file do not map`;
+    raise(this.#source, [{ path, code: CODES.notAllowed, message, hint: 'is it a file of this format?' }]);
   }
 
   /** Everything that did not map, in file order. Ask once, at the end. */
@@ -98,7 +103,10 @@ export class SourceFile {
       const step = Array.isArray(value) ? Number(key) : key;
       if (settled?.has(step) === true || saysNothing(member)) continue;
       if (read?.has(step) === true) this.#leftover(member, [...path, step]);
-      else this.add([...path, step], true, 'lost', unknownKey(step), 'normal');
+      else {
+        if (++this.#unread > MOST_UNREAD) this.#tooMany([...path, step], MOST_UNREAD);
+        this.add([...path, step], true, 'lost', unknownKey(step), 'normal');
+      }
     }
   }
 }
