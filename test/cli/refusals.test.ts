@@ -119,6 +119,22 @@ t.test('a data directory that cannot serve is one line, exit 2', async (t) => {
   await log.close();
 });
 
+t.test('a first start without files, and a second beside the first', async (t) => {
+  const dir = temporary();
+  const first = await osl(['serve', ...FREE], { cwd: dir });
+  refused(t, first, 2, /there is no .*manifest\.yaml: `osl init` makes one/);
+  const record = { host: '127.0.0.1', httpPort: 8642, pgPort: 15432, tls: false, demo: true, version: '0' };
+  const more = {
+    manifestFile: MANIFEST,
+    policyFile: POLICY,
+    startedAt: '2026-01-01T00:00:00Z',
+    pid: process.pid,
+  };
+  writeFileSync(join(dir, 'server.json'), JSON.stringify({ ...record, ...more }));
+  const words = new RegExp(`runs already, at http://127.0.0.1:8642 \\(process ${process.pid}\\): stop it`);
+  refused(t, await osl(['demo', '--data-dir', dir, ...FREE]), 2, words);
+});
+
 t.test('no server: exit 3, whichever way it is looked for', async (t) => {
   const dataDir = temporary();
   refused(t, await osl(['query', '--data-dir', dataDir, 'select 1']), 3, /no server runs in/);

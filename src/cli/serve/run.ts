@@ -1,11 +1,13 @@
-import { EXIT, failureOf } from '../exit.js';
+import { existsSync } from 'node:fs';
+import type { Settings } from '../../start/settings.js';
+import { EXIT, failureOf, usage } from '../exit.js';
 import type { ServerFlags } from '../flags.js';
 import { settingsOf } from '../flags.js';
 import { operatorLog } from '../log.js';
 import { note, print } from '../output.js';
 import { createProgress } from '../progress.js';
-import { removeServerFile } from '../server-file.js';
-import { banner, listening } from './banner.js';
+import { removeServerFile, runningServer } from '../server-file.js';
+import { banner, listening, restUrl } from './banner.js';
 import { type RunningServer, startServer } from './server.js';
 import { untilToldToStop } from './signals.js';
 import { tour } from './tour.js';
@@ -22,6 +24,7 @@ const HANG_MS = 15_000;
 /** Serves until told to stop. The promise settles when everything is closed. */
 export async function runServer(flags: RunFlags, demo: boolean): Promise<void> {
   const settings = settingsOf(flags);
+  checkFirstSteps(flags, settings);
   const progress = createProgress();
   const server = await startServer({ settings, demo, log: operatorLog(), progress });
   const told = untilToldToStop({
@@ -35,6 +38,20 @@ export async function runServer(flags: RunFlags, demo: boolean): Promise<void> {
   await announce(server, settings.dataDir, flags.json === true);
   await told;
   await stop(server);
+}
+
+/** What a first or a second start runs into, said before anything slow begins. @throws Failure */
+function checkFirstSteps({ manifest }: RunFlags, { manifestFile, dataDir }: Settings): void {
+  const running = runningServer(dataDir);
+  if (running !== null) {
+    const where = `${restUrl(running)} (process ${running.pid})`;
+    throw usage(`a server of ${dataDir} runs already, at ${where}: stop it, or name another --data-dir`);
+  }
+  const named = manifest !== undefined || (process.env['OSL_MANIFEST'] ?? '') !== '';
+  if (named || existsSync(manifestFile)) return;
+  throw usage(
+    `there is no ${manifestFile}: \`osl init\` makes one of a Postgres, --manifest names another, \`osl demo\` needs none`,
+  );
 }
 
 async function announce(server: RunningServer, dataDir: string, json: boolean): Promise<void> {
