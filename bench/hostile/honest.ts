@@ -15,7 +15,11 @@ export interface Experience {
 
 const PACE_MS = 10;
 const LOGIN_PACE_MS = 250;
+/** How soon a client hears that it may stop. */
+const LOOK_MS = 100;
 const LONG_PACE_MS = 1_000;
+/** A token is good for 300 s. */
+const RENEW_PACE_MS = 60_000;
 
 export interface Honest {
   /** Of the session that asks the point queries. */
@@ -39,7 +43,8 @@ export async function startHonest(gateway: Gateway, rows: number): Promise<Hones
       } catch (cause) {
         failures.push(reasonOf(cause));
       }
-      await setTimeout(Math.max(0, pace - (performance.now() - began)));
+      while (!stopping && performance.now() - began < pace)
+        await setTimeout(Math.min(LOOK_MS, Math.max(0, pace - (performance.now() - began))));
     }
   };
   const open = await connected(gateway);
@@ -48,7 +53,11 @@ export async function startHonest(gateway: Gateway, rows: number): Promise<Hones
     client.query('select balance from osl.entities.account where id = $1', [
       1 + Math.floor(Math.random() * rows),
     ]);
+  const renew = async (): Promise<void> => {
+    for (const client of [open, other]) await client.query(`set osl.token = '${await gateway.token()}'`);
+  };
   const lives = Promise.all([
+    paced(RENEW_PACE_MS, [], renew),
     paced(PACE_MS, queries, () => point(open)),
     paced(LONG_PACE_MS, long, () =>
       other.query('select region, count(*), sum(balance) from osl.entities.account group by region'),

@@ -123,8 +123,13 @@ async function named(bytes: Buffer, work: () => Promise<unknown>): Promise<void>
 
 async function caller(world: World, who: Caller, seed: number, round: Round): Promise<void> {
   const dice = diceFrom(seed);
-  const firsts = Object.values(openings(who)).map((messages) => Buffer.concat(messages));
+  let firsts: readonly Buffer[] = [];
+  let token = '';
   while (round.left > 0 && failures.length < 10) {
+    if (token !== who.token) {
+      token = who.token;
+      firsts = Object.values(openings(who)).map((messages) => Buffer.concat(messages));
+    }
     try {
       if (dice.chance(OPENINGS * EXCHANGES)) await exchangeChanged(world, who, dice, round);
       else if (dice.chance(OPENINGS)) {

@@ -17,10 +17,13 @@ export interface World {
 
 export interface Caller {
   readonly subject: string;
+  /** A fresh one from time to time: they live for 300 s, a world for longer. */
   readonly token: string;
   /** Its service account, whose password is `PASSWORD`. */
   readonly account: string;
 }
+
+const RENEW_MS = 60_000;
 
 export const PASSWORD = 'correct horse, battery: staple';
 
@@ -58,13 +61,19 @@ export async function openWorld(count: number): Promise<World> {
   const audit = counted(service.audit, decisions);
   const frontend = createPgFrontend({ ...service, limiter, audit });
   const { port } = await frontend.listen(0, '127.0.0.1');
-  const callers = await Promise.all(
-    names.map(async (subject, i) => ({
-      subject,
-      token: await shop.token(subject),
-      account: `account${i}`,
-    })),
-  );
+  const tokens = new Map<string, string>();
+  const renew = async (): Promise<void> => {
+    for (const subject of names) tokens.set(subject, await shop.token(subject));
+  };
+  await renew();
+  const renewing = setInterval(() => void renew(), RENEW_MS);
+  const callers = names.map((subject, i) => ({
+    subject,
+    account: `account${i}`,
+    get token() {
+      return tokens.get(subject) ?? '';
+    },
+  }));
   return {
     port,
     shop,
@@ -72,6 +81,7 @@ export async function openWorld(count: number): Promise<World> {
     callers,
     decisions: (subject) => decisions.get(subject) ?? 0,
     close: async () => {
+      clearInterval(renewing);
       await frontend.stop(0);
       await shop.close();
     },
