@@ -80,12 +80,12 @@ const STEPS: readonly Step[] = [
   {
     name: 'broken clients',
     file: 'faults/client',
-    size: { of: 'places', variable: 'OSL_FAULT_OFFSETS', count: 1_000 },
+    size: { of: 'places', variable: 'OSL_FAULT_OFFSETS', count: 2_000 },
   },
   {
     name: 'broken upstreams',
     file: 'faults/upstream',
-    size: { of: 'places', variable: 'OSL_FAULT_OFFSETS', count: 1_000 },
+    size: { of: 'places', variable: 'OSL_FAULT_OFFSETS', count: 2_000 },
   },
   {
     name: 'deaths',

@@ -27,8 +27,6 @@ export interface Plan {
   readonly next: number;
   /** Before each run. */
   readonly prepare?: () => Promise<void>;
-  /** Places at most: a large answer is not broken at each of its bytes. */
-  readonly most?: number;
 }
 
 /** Plays the trace once whole, and then with one fault after another. Gives how many, and what was wrong with them. */
@@ -48,7 +46,7 @@ export async function breakEverywhere(
   let cases = 0;
   for (const [what, [deed, share]] of Object.entries(plan.deeds)) {
     for (const direction of DIRECTIONS) {
-      for (const after of places(dice, totals[direction], share, plan.most)) {
+      for (const after of places(dice, totals[direction], share)) {
         cases++;
         await plan.prepare?.();
         proxy.arm({ direction, after, deed });
@@ -81,9 +79,14 @@ async function verdict(
   );
 }
 
+/** Answers beyond so many bytes are broken at `MOST` places at most. */
+const LARGE = 10_000;
+const MOST = 200;
+
 /** Seeded, or all of them where so many are wanted. */
-function places(dice: Dice, total: number, share: number, most = OFFSETS): readonly number[] {
-  const wanted = Math.max(1, Math.round(Math.min(most, OFFSETS) * share));
+function places(dice: Dice, total: number, share: number): readonly number[] {
+  const offsets = total > LARGE ? Math.min(MOST, OFFSETS) : OFFSETS;
+  const wanted = Math.max(1, Math.round(offsets * share));
   if (wanted > total) return Array.from({ length: total + 1 }, (_, i) => i);
   return [...new Set(Array.from({ length: wanted }, () => dice.upTo(total)))];
 }
