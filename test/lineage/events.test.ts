@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import t from 'tap';
 import { readFrames } from '../../policy/index.js';
 import { startFrontends } from '../support/frontends.js';
@@ -171,6 +172,41 @@ t.test('all runs are counted, those of others and of other rights apart', async 
     await sleep(100);
   t.equal(await counted('"maskedColumns":[]'), 12);
   t.equal(await counted('"description":"policy"'), 5, 'who sees a region only runs another statement');
+});
+
+t.test('samples and the wire are told of as questions over REST are', async (t) => {
+  const headers = {
+    authorization: `Bearer ${await test.token('user:ann')}`,
+    'content-type': 'application/json',
+  };
+  const body = JSON.stringify({ kind: 'table', name: 'product', limit: 1 });
+  await fetch(`http://127.0.0.1:${fronts.httpPort}/osl/sample`, { method: 'POST', headers, body });
+  const client = new pg.Client({
+    host: '127.0.0.1',
+    port: fronts.pgPort,
+    user: 'user:ann',
+    password: await test.token('user:ann'),
+    database: 'osl',
+  });
+  await client.connect();
+  await client.query('select pieces from osl.entities.line l join osl.entities.order o on l.order_id = o.id');
+  await client.end();
+  const sampled: unknown = JSON.parse(
+    (await eventsWith('osl.entities.product"}],"outputs', 1))[0]?.body ?? '',
+  );
+  t.strictSame(memberIn(sampled, 'run', 'facets', 'osl_reads', 'surfaces'), { rest: 1 });
+  t.match(
+    memberIn(sampled, 'outputs', '0', 'facets', 'columnLineage', 'fields', 'label', 'inputFields', '0'),
+    { field: 'label' },
+  );
+  const joined: unknown = JSON.parse(
+    (await eventsWith('"field":"pieces","transformations"', 2))[1]?.body ?? '',
+  );
+  t.strictSame(memberIn(joined, 'run', 'facets', 'osl_reads', 'surfaces'), { wire: 1 });
+  t.strictSame(
+    [memberIn(joined, 'inputs', '0', 'name'), memberIn(joined, 'inputs', '1', 'name')],
+    ['osl.entities.line', 'osl.entities.order'],
+  );
 });
 
 t.test('what reads nothing is no run: refusals, explanations, questions about the graph', async (t) => {
