@@ -7,7 +7,7 @@ import t, { test } from 'tap';
 import { mintToken } from '../../policy/index.js';
 import { Versions } from '../../src/publishing/index.js';
 import { tenantKeys } from '../../src/start/keys.js';
-import { EXAMPLE, Server, temporary } from '../cli/support.js';
+import { EXAMPLE, osl, Server, temporary } from '../cli/support.js';
 
 t.setTimeout(240_000);
 const WRITER = join(dirname(fileURLToPath(import.meta.url)), 'writer.js');
@@ -76,6 +76,16 @@ test('a server that is killed while it publishes serves the old version or the n
     t.ok(number === told || number === told + 1, `round ${round}: ${number} after ${told}`);
     if (number > 0) t.equal(history[0]?.manifest, served, 'what the newest version says is what is served');
     if (number === told && version !== '') t.equal(served, version);
+    if (round > 0) {
+      const listed = await osl(['objects', '--data-dir', dataDir, '--subject', 'user:admin']);
+      t.match(
+        listed,
+        { code: 0, stdout: `serves manifest ${served};` },
+        'a minted token claims the admin role',
+      );
+      const reader = await osl(['objects', '--data-dir', dataDir, '--subject', 'user:analyst']);
+      t.match(reader, { code: 1, stderr: /^error E2101/ }, 'of those who have one');
+    }
     told = number;
     version = served;
     const running = post.publishMany((n, manifest) => {
