@@ -11,7 +11,6 @@ import {
   type Statement,
   type TransactionStatus,
   WireError,
-  type WireNotice,
 } from '../../wire/index.js';
 import type { Catalogs } from '../catalog/index.js';
 import type { Service } from '../service.js';
@@ -35,9 +34,9 @@ import { Cursors } from './cursor.js';
 import { cursorCommandOf, cursorStatement } from './cursor-statement.js';
 import { dataStatement, type Run } from './data-statement.js';
 import { Isolation } from './isolation.js';
+import { SessionState } from './session-state.js';
 import type { SessionSettings } from './settings.js';
 import { withKnownZones } from './time-zone.js';
-import { TransactionBlock } from './transaction.js';
 import { wireError } from './wire-error.js';
 
 /** Texts that can only be questions need no look at their syntax tree before they are compiled. */
@@ -55,11 +54,9 @@ export class PgSession implements SessionHandler {
   #identity: Identity;
   #account: AccountSession | null;
   readonly #settings: SessionSettings;
-  readonly #control: SessionControl;
   readonly #catalogs: Catalogs | null;
-  readonly #block = new TransactionBlock();
+  readonly #state: SessionState;
   readonly #cursors = new Cursors();
-  readonly #isolation: Isolation;
   /** Errors whose refusal the spine has recorded. */
   readonly #recorded = new WeakSet<WireError>();
   /** A simple query of several statements is a transaction, if not a block. */
@@ -80,8 +77,7 @@ export class PgSession implements SessionHandler {
     this.#identity = identity;
     this.#account = account;
     this.#settings = settings;
-    this.#isolation = new Isolation(service, settings);
-    this.#control = control;
+    this.#state = new SessionState(settings, new Isolation(service, settings), control);
     this.#catalogs = catalogs;
   }
 
@@ -90,12 +86,12 @@ export class PgSession implements SessionHandler {
   }
 
   get transactionStatus(): TransactionStatus {
-    return this.#block.status;
+    return this.#state.block.status;
   }
 
   ready(): readonly (readonly [name: string, value: string])[] {
     this.#several = false;
-    return this.#settings.settle(this.#block.status !== 'I');
+    return this.#settings.settle(this.#state.block.status !== 'I');
   }
 
   split(text: string): readonly SimpleStatement[] {
@@ -122,7 +118,7 @@ export class PgSession implements SessionHandler {
 
   prepare(text: string, parameterTypes: readonly number[]): Awaitable<Statement | null> {
     if (QUESTION.test(text)) {
-      this.#block.requireUsable();
+      this.#state.block.requireUsable();
       return this.#question(text, parameterTypes);
     }
     return this.#prepareOther(text, parameterTypes);
@@ -135,15 +131,15 @@ export class PgSession implements SessionHandler {
     if (node === 'empty') return null;
     const command = node === null ? null : commandOf(node);
     if (command !== null) return this.#command(command);
-    this.#block.requireUsable();
+    this.#state.block.requireUsable();
     const cursor = node === null ? null : cursorCommandOf(node);
     if (cursor !== null)
       return cursorStatement(
         {
           cursors: this.#cursors,
-          inBlock: () => this.#block.status === 'T',
+          inBlock: () => this.#state.block.status === 'T',
           admit: () => {
-            this.#block.requireUsable();
+            this.#state.block.requireUsable();
             return this.#admit();
           },
           question: () => this.#question(queryWithin(text) ?? text, parameterTypes),
@@ -164,8 +160,7 @@ export class PgSession implements SessionHandler {
 
   /** What the spine did not refuse, the surface or the protocol did: it is recorded here. */
   failed(failure: WireError): void {
-    this.#block.fail();
-    this.#settings.scopes.fail();
+    this.#state.fail();
     if (this.#recorded.has(failure)) return;
     const call = this.#call(randomUUID());
     refusedCommand(this.#service, call, failure.sqlstate).catch((cause: unknown) => {
@@ -199,7 +194,7 @@ export class PgSession implements SessionHandler {
 
   async close(): Promise<void> {
     this.#running?.abort();
-    this.#isolation.end();
+    this.#state.isolation.end();
     await this.#cursors.closeAll();
   }
 
@@ -221,7 +216,7 @@ export class PgSession implements SessionHandler {
       identity: () => this.#identity,
       settings: () => this.#settings.all(),
       rights: () => rightsNow(this.#service, this.#identity),
-      requireUsable: () => this.#block.requireUsable(),
+      requireUsable: () => this.#state.block.requireUsable(),
       translated: <T>(requestId: string, said: string, run: () => Promise<T>) =>
         this.#translated(requestId, said, run),
       cancellable: <T>(run: (signal: AbortSignal) => Promise<T>) => this.#cancellable(run),
@@ -245,28 +240,24 @@ export class PgSession implements SessionHandler {
         );
       },
       cancellable: (work) => {
-        this.#block.requireUsable();
+        this.#state.block.requireUsable();
         return this.#cancellable(work);
       },
       while: (stop, work) => {
-        this.#block.requireUsable();
+        this.#state.block.requireUsable();
         return this.#while(stop, work);
       },
       rights: () => rightsNow(this.#service, this.#identity),
     };
     // What has the one session of a block must not hold it up for its client, who may ask for more meanwhile.
-    const mayPause = (): boolean => this.#isolation.snapshots(this.#inBlock) === null && native;
+    const mayPause = (): boolean => this.#state.isolation.snapshots(this.#state.inBlock) === null && native;
     const native = engineOf(this.#service, plan).kind === 'postgres';
     return dataStatement(plan, run, mayPause);
   }
 
-  get #inBlock(): boolean {
-    return this.#block.status !== 'I';
-  }
-
   #withSettings(delivery: Delivery): Delivery {
     const settings = this.#settings.output();
-    const snapshots = this.#isolation.snapshots(this.#inBlock);
+    const snapshots = this.#state.isolation.snapshots(this.#state.inBlock);
     if (snapshots !== null) return { ...delivery, settings, snapshots };
     return settings.length === 0 ? delivery : { ...delivery, settings };
   }
@@ -308,12 +299,12 @@ export class PgSession implements SessionHandler {
   }
 
   #command(command: Command): Statement {
-    const columns = command.kind === 'show' ? this.#shownColumns(command.name) : null;
+    const columns = command.kind === 'show' ? this.#state.shownColumns(command.name) : null;
     return commandStatement(columns, async () => {
-      if (!EVEN_WHEN_FAILED.has(command.kind)) this.#block.requireUsable();
+      if (!EVEN_WHEN_FAILED.has(command.kind)) this.#state.block.requireUsable();
       const token = tokenIn(command);
       if (token !== null) return this.#renew(token);
-      const result = this.#run(await withKnownZones(this.#service, command));
+      const result = this.#state.run(await withKnownZones(this.#service, command), this.#several);
       if (command.kind === 'commit' || command.kind === 'rollback')
         await this.#cursors.endBlock(result.tag !== 'ROLLBACK');
       if (command.kind === 'discard' && command.what === 'all') await this.#cursors.closeAll();
@@ -329,103 +320,12 @@ export class PgSession implements SessionHandler {
     this.#identity = await this.#translated(requestId, '', run);
     return { tag: 'SET' };
   }
-
-  #shownColumns(name: string | null): readonly string[] {
-    return name === null ? ['name', 'setting'] : [this.#settings.show(name).name];
-  }
-
-  #run(command: Command): CommandResult {
-    switch (command.kind) {
-      case 'set':
-        return this.#set(command);
-      case 'reset':
-        if (command.name === null) this.#settings.resetAll();
-        else this.#settings.reset(command.name);
-        return { tag: 'RESET' };
-      case 'show':
-        return { tag: 'SHOW', rows: this.#shown(command.name) };
-      case 'begin':
-        if (!this.#inBlock) this.#isolation.begin(command.level);
-        this.#block.begin();
-        return { tag: command.tag };
-      case 'commit':
-      case 'rollback':
-        this.#control.closePortals();
-        return { tag: this.#endBlock(command.kind) ? 'ROLLBACK' : command.tag };
-      case 'savepoint':
-        this.#block.save(command.name);
-        this.#settings.scopes.save(command.name);
-        return { tag: 'SAVEPOINT' };
-      case 'release':
-        this.#block.release(command.name);
-        this.#settings.scopes.release(command.name);
-        return { tag: 'RELEASE' };
-      case 'rollback to':
-        this.#block.rollbackTo(command.name);
-        this.#settings.scopes.rollbackTo(command.name);
-        return { tag: 'ROLLBACK' };
-      case 'discard':
-        return this.#discard(command.what);
-      case 'deallocate':
-        return this.#deallocate(command.name);
-      default: {
-        const unknown: never = command;
-        throw error('XX000', `unexpected command ${String(unknown)}`);
-      }
-    }
-  }
-
-  #set({ assignments, local }: Extract<Command, { kind: 'set' }>): CommandResult {
-    for (const { name, value } of assignments) {
-      if (value !== null) this.#isolation.judge(name, value);
-      if (value === null) this.#settings.reset(name, local !== null);
-      else this.#settings.set(name, value, local !== null);
-    }
-    const outside = local !== null && !this.#several && !this.#inBlock;
-    return { tag: 'SET', ...(outside ? { notices: [outsideOf(local)] } : {}) };
-  }
-
-  /** True if it had failed, so that it is rolled back whatever was asked. */
-  #endBlock(how: 'commit' | 'rollback'): boolean {
-    const failed = this.#block.end();
-    this.#isolation.end();
-    if (failed || how === 'rollback') this.#settings.scopes.rollback();
-    else this.#settings.scopes.commit();
-    return failed;
-  }
-
-  #shown(name: string | null): readonly (readonly string[])[] {
-    if (name === null) return this.#settings.all().map((s) => [s.name, s.value]);
-    return [[this.#settings.show(name).value]];
-  }
-
-  #discard(what: 'all' | 'other'): CommandResult {
-    if (what === 'other') return { tag: 'DISCARD' };
-    if (this.#block.status !== 'I') throw error('25001', 'DISCARD ALL cannot run inside a transaction block');
-    this.#control.deallocateAll();
-    this.#settings.resetAll();
-    return { tag: 'DISCARD ALL' };
-  }
-
-  #deallocate(name: string | null): CommandResult {
-    if (name === null) {
-      this.#control.deallocateAll();
-      return { tag: 'DEALLOCATE ALL' };
-    }
-    if (!this.#control.deallocate(name)) throw error('26000', `prepared statement "${name}" does not exist`);
-    return { tag: 'DEALLOCATE' };
-  }
 }
 
 /** A clipped answer is an error here: the protocol has no way to say that rows are missing. */
 function whole(answer: Answer): Answer {
   if (answer.truncated) throw queryError('rowCap', { limit: answer.rows });
   return answer;
-}
-
-function outsideOf(command: string): WireNotice {
-  const message = `${command} can only be used in transaction blocks`;
-  return { severity: 'WARNING', sqlstate: '25P01', message };
 }
 
 const EVEN_WHEN_FAILED: ReadonlySet<Command['kind']> = new Set(['commit', 'rollback', 'rollback to']);
