@@ -59,6 +59,11 @@ const STEPS: readonly Step[] = [
     file: 'lineage/crash',
     size: { of: 'crashes', variable: 'OSL_LINEAGE_CRASHES', count: 100 },
   },
+  {
+    name: 'first answers',
+    file: 'init/init',
+    size: { of: 'databases', variable: 'OSL_INIT_DATABASES', count: 5 },
+  },
   { name: 'parity', file: 'parity/parity', size: null },
   { name: 'attacks', file: 'attacks/attacks', size: null },
   { name: 'attacks on the protocol', file: 'attacks/protocol', size: null },
