@@ -32,7 +32,7 @@ const FULL: Plan = {
   slowloris: { connections: 2_000, seconds: 75 },
   slowReaders: { connections: 200, seconds: 45 },
   floodSeconds: 20,
-  keys: { count: 1_000_000, seconds: 600 },
+  keys: { count: 1_000_000, seconds: 900 },
   idle: 10_000,
   resultMib: 1_024,
   calmSeconds: 10,
