@@ -1,6 +1,6 @@
 import type { Settings } from '../start/settings.js';
 import { usage } from './exit.js';
-import { type IssuedToken, openIssuer } from './issuer.js';
+import type { IssuedToken } from './issuer.js';
 import { note } from './output.js';
 import { readServerFile } from './server-file.js';
 
@@ -36,6 +36,7 @@ export async function callerToken(
   const named = flags.subject !== undefined || flags.chain !== undefined;
   const given = environment('OSL_TOKEN');
   if (!named && given !== undefined) return { kind: 'given', token: given };
+  const { openIssuer } = await import('./issuer.js');
   const issuer = await openIssuer(settings, flags.policy ?? null);
   const subject = named ? flags.subject : (environment('OSL_SUBJECT') ?? assumed(issuer.subjects, settings));
   const chain = flags.chain;

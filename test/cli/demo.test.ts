@@ -180,9 +180,12 @@ t.test('the demo from its first start to its end', async (t) => {
 
   await t.test('a second server in the same place is refused in one line', async (t) => {
     const taken = await osl(['demo', ...at, '--http-port', `${httpPort}`, '--pg-port', '0']);
-    t.match(taken, { code: 2, stderr: /^error: port \d+ .* by the server of .* \(process \d+\).*\n$/ });
+    const already = new RegExp(
+      `^error: a server of \\S+ runs already, at http://\\S+ \\(process ${pid}\\).*\\n$`,
+    );
+    t.match(taken, { code: 2, stderr: already });
     const other = await osl(['demo', ...at, '--http-port', '0', '--pg-port', '0']);
-    t.match(other, { code: 2, stderr: new RegExp(`in use by process ${pid}\\n$`) });
+    t.match(other, { code: 2, stderr: already });
     t.equal(server.record()['pid'], pid, 'and changes nothing');
   });
 

@@ -4,8 +4,7 @@ import { EXIT, Failure, usage } from '../exit.js';
 import { dataDirOption, names, settingsOf, wholeNumber } from '../flags.js';
 import { note, print, printJson } from '../output.js';
 import type { Target } from '../proxy/connection.js';
-import { listenProxy } from '../proxy/listen.js';
-import { RENEW_MS, type TokenSource } from '../proxy/relay.js';
+import type { TokenSource } from '../proxy/relay.js';
 import { subjectOf, tokensOfCommand } from '../proxy/tokens.js';
 import { addressOf, runningServer } from '../server-file.js';
 
@@ -49,6 +48,10 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
   const target = targetOf(flags);
   const tokens = tokensOf(flags);
   const { subject } = await tokens();
+  const [{ listenProxy }, { RENEW_MS }] = await Promise.all([
+    import('../proxy/listen.js'),
+    import('../proxy/relay.js'),
+  ]);
   const proxy = await listenProxy(flags.port, { target, tokens, renewMs: RENEW_MS, said: note });
   if (flags.json)
     printJson({ event: 'listening', port: proxy.port, to: `${target.host}:${target.port}`, subject });

@@ -1,6 +1,5 @@
 import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
-import { makeScramVerifier } from '../../../wire/index.js';
 import { EXIT } from '../exit.js';
 import { print, printJson } from '../output.js';
 
@@ -25,6 +24,7 @@ async function runScram(flags: { readonly json?: true }): Promise<void> {
   const password = await firstLine();
   if (password.length < SHORTEST)
     throw new Error(`a password of a service account has at least ${SHORTEST} characters`);
+  const { makeScramVerifier } = await import('../../../wire/index.js');
   const scram = await makeScramVerifier(password);
   if (flags.json) printJson({ scram });
   else print(scram);
