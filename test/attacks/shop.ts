@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { SystemDoor } from '../../src/engine/engine.js';
 import { type OpenService, openService } from '../../src/start/service.js';
 import { settingsFrom } from '../../src/start/settings.js';
+import { emptyDatabases } from '../support/embedded-data.js';
 import type { Caller } from '../support/frontends.js';
 
 /**
@@ -321,6 +322,7 @@ export async function openShop(hidden: Hidden = REAL, keysOf: Shop | null = null
   const note = (message: string, fields: unknown): void => {
     logged.push(`${message} ${JSON.stringify(fields)}`);
   };
+  await emptyDatabases(settings.dataDir, MANIFEST + more);
   const open = await openService(settings, { info: note, warn: note, error: note });
   const [engine] = open.service.engines.values();
   if (engine === undefined) throw new Error('the shop has one connector');

@@ -4,6 +4,7 @@ import { indexFacet, lexicalEmbedder } from '../../src/content/index.js';
 import { type Engine, openEngine, type SystemDoor } from '../../src/engine/index.js';
 import type { Facet, Manifest } from '../../src/manifest/index.js';
 import { parseManifest } from '../../src/manifest/index.js';
+import { emptyDatabaseOfItsOwn } from '../support/embedded-data.js';
 import { startNativePostgres } from '../support/native-postgres.js';
 
 await ready();
@@ -70,7 +71,8 @@ export function facetOf({ facets }: Manifest): Facet {
 
 /** The embedded engine, or with OSL_TEST_ENGINE=postgres a native one, which must have pgvector. */
 export async function testEngine(): Promise<Engine> {
-  if (process.env['OSL_TEST_ENGINE'] !== 'postgres') return openEngine({ kind: 'pglite', dataDir: null });
+  if (process.env['OSL_TEST_ENGINE'] !== 'postgres')
+    return openEngine({ kind: 'pglite', dataDir: await emptyDatabaseOfItsOwn() });
   const postgres = await startNativePostgres();
   if (postgres === null) throw new Error('OSL_TEST_ENGINE=postgres needs a native Postgres');
   const { readerUrl: url, url: systemUrl } = postgres;

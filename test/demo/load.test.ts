@@ -9,6 +9,7 @@ import { test } from 'tap';
 import { DemoProblem, ensureDemo, loadDemo, readSupplyChain } from '../../src/demo/index.js';
 import type { SystemDoor } from '../../src/engine/index.js';
 import { openEngine } from '../../src/engine/index.js';
+import { emptyDatabaseOfItsOwn } from '../support/embedded-data.js';
 
 /** Tests run from the repository's root, whose own installation is the demo. */
 const ROOT = process.cwd();
@@ -85,7 +86,7 @@ const KEY_OF_KIND = new Map([
 ]);
 
 test('the demo', async (t) => {
-  const engine = await openEngine({ kind: 'pglite', dataDir: null });
+  const engine = await openEngine({ kind: 'pglite', dataDir: await emptyDatabaseOfItsOwn() });
   t.teardown(() => engine.close());
   const { system } = engine;
   const count = async (table: string) =>

@@ -1,6 +1,7 @@
 import { InternalError, QueryError } from 'osl-compiler';
 import t, { type Test } from 'tap';
 import { UpstreamFailure } from '../../src/engine/index.js';
+import { emptyDatabaseOfItsOwn } from '../support/embedded-data.js';
 import {
   ask,
   dataRow,
@@ -293,7 +294,7 @@ async function runCases(t: Test, fixture: Fixture): Promise<void> {
   t.notOk(await fixture.engine.healthy(), 'a closed engine is not healthy');
 }
 
-t.test('pglite', async (t) => runCases(t, await pgliteFixture()));
+t.test('pglite', async (t) => runCases(t, await pgliteFixture(await emptyDatabaseOfItsOwn())));
 
 t.test('native postgres', async (t) => {
   const fixture = await nativeFixture();

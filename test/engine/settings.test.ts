@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap';
+import { emptyDatabaseOfItsOwn } from '../support/embedded-data.js';
 import {
   ask,
   dataRow,
@@ -94,7 +95,7 @@ async function runCases(t: Test, fixture: Fixture | null): Promise<void> {
   for (const [name, run] of Object.entries(CASES)) await t.test(name, (t) => run(t, fixture));
 }
 
-t.test('pglite', async (t) => runCases(t, await pgliteFixture()));
+t.test('pglite', async (t) => runCases(t, await pgliteFixture(await emptyDatabaseOfItsOwn())));
 t.test('postgres', async (t) => runCases(t, await nativeFixture()));
 
 t.test('statements that share one upstream session', async (t) => {

@@ -6,6 +6,7 @@ import { ensureDemo } from '../../src/demo/index.js';
 import { indexContent } from '../../src/start/index-content.js';
 import { openService } from '../../src/start/service.js';
 import { settingsFrom } from '../../src/start/settings.js';
+import { emptyDatabases } from '../support/embedded-data.js';
 import { memberAt, postQuery, startFrontends } from '../support/frontends.js';
 import { startNativePostgres } from '../support/native-postgres.js';
 import { nameServer, onPostgres } from '../support/service.js';
@@ -38,6 +39,7 @@ const settings = settingsFrom({}, dir, {
   dataDir: join(dir, 'data'),
 });
 const quiet = (): void => undefined;
+if (postgres === null) await emptyDatabases(settings.dataDir, manifest);
 const open = await openService(settings, { info: quiet, warn: quiet, error: quiet });
 const { service } = open;
 const engine = service.engines.get(service.defaultConnector);

@@ -4,6 +4,7 @@ import { openEngine } from '../../src/engine/index.js';
 import { exportModel, manifestText } from '../../src/interchange/index.js';
 import { answerOf, comparable } from '../metrics/answers.js';
 import { startRest } from '../rest/fixture.js';
+import { emptyDatabaseOfItsOwn } from '../support/embedded-data.js';
 import { SHOP_CUBE, SHOP_DBT, SHOP_OSSIE, SHOP_SQL } from './shop.js';
 import { imported } from './support.js';
 
@@ -38,7 +39,7 @@ const QUESTIONS: readonly (readonly [string, object, readonly string[]])[] = [
   ['shares', { metrics: ['paid_share', 'per_sale'] }, ['[0.571428571,44.3928571]']],
 ];
 
-const engine = await openEngine({ kind: 'pglite', dataDir: null });
+const engine = await openEngine({ kind: 'pglite', dataDir: await emptyDatabaseOfItsOwn() });
 await engine.system.script(SHOP_SQL);
 const upstream = await readUpstream(engine.system);
 await engine.close();

@@ -84,7 +84,7 @@ const MANIFEST_CASES: readonly Case[] = [
     from: '  order:\n    source',
     to: '  order:\n    colour: red\n    source',
     told: [
-      '24:5-11 M1002 unknown key `colour` (known here: description, source, primary_key, entity_key_columns, columns, time_dimension, composition, legs, derived)',
+      '24:5-11 M1002 unknown key `colour` (known here: description, deprecated, source, primary_key, entity_key_columns, columns, time_dimension, composition, legs, derived)',
     ],
   },
   {
@@ -92,7 +92,7 @@ const MANIFEST_CASES: readonly Case[] = [
     from: '  order:\n    source',
     to: '  order:\n    <<: {}\n    source',
     told: [
-      '24:5-7 M1002 unknown key `<<` (known here: description, source, primary_key, entity_key_columns, columns, time_dimension, composition, legs, derived)',
+      '24:5-7 M1002 unknown key `<<` (known here: description, deprecated, source, primary_key, entity_key_columns, columns, time_dimension, composition, legs, derived)',
     ],
   },
   {
@@ -760,7 +760,7 @@ const POLICY_CASES: readonly Case[] = [
     from: 'rows: amount > 0',
     to: 'rows: true',
     told: [
-      '8:42-46 M1001 `rows` must be text, not true or false (A predicate: only these rows. Absent: all rows.)',
+      '8:42-46 M1001 `rows` must be text, not true or false (A predicate: only these rows, with moments on the clock of UTC. Absent: all rows.)',
     ],
   },
   {

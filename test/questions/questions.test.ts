@@ -5,6 +5,7 @@ import t from 'tap';
 import { ensureDemo } from '../../src/demo/index.js';
 import { openService } from '../../src/start/service.js';
 import { settingsFrom } from '../../src/start/settings.js';
+import { emptyDatabases } from '../support/embedded-data.js';
 import { type Caller, type Outcome, postQuery, startFrontends, WireClient } from '../support/frontends.js';
 import { countInstallation } from './installation.js';
 import { QUESTIONS, type Rows, type Value } from './table.js';
@@ -23,6 +24,7 @@ writeFileSync(
 );
 
 const quiet = (): void => undefined;
+await emptyDatabases(join(dir, 'data'), readFileSync(join(examples, 'manifest.yaml'), 'utf8'));
 const open = await openService(
   settingsFrom({}, dir, {
     manifestFile: join(examples, 'manifest.yaml'),

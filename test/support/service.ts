@@ -12,6 +12,7 @@ import type { Engine } from '../../src/engine/index.js';
 import type { Service, ServiceLog } from '../../src/service.js';
 import { type OpenService, openService } from '../../src/start/service.js';
 import { type Settings, settingsFrom } from '../../src/start/settings.js';
+import { emptyDatabases } from './embedded-data.js';
 import { type NativePostgres, startNativePostgres } from './native-postgres.js';
 import { SHOP_MANIFEST, SHOP_POLICY, SHOP_SCRIPT } from './shop.js';
 
@@ -90,7 +91,10 @@ async function startOn(options: TestServiceOptions): Promise<TestService> {
   const dir = mkdtempSync(join(tmpdir(), 'osl-service-'));
   const lines: LogLine[] = [];
   try {
-    const open = await openService(settings(dir, options), recorder(lines));
+    const chosen = settings(dir, options);
+    if (options.postgres === undefined)
+      await emptyDatabases(chosen.dataDir, options.manifest ?? SHOP_MANIFEST);
+    const open = await openService(chosen, recorder(lines));
     const engine = await filled(open, options);
     return testService(dir, open, engine, lines);
   } catch (error) {

@@ -8,6 +8,7 @@ import { createPgFrontend } from '../../../src/pg/index.js';
 import type { Service } from '../../../src/service.js';
 import { openService } from '../../../src/start/service.js';
 import { settingsFrom } from '../../../src/start/settings.js';
+import { emptyDatabases } from '../../support/embedded-data.js';
 
 /** Names that the clerk must never find: of relations, columns, metrics, roles, and of the upstream's own objects. */
 export const HIDDEN = [
@@ -192,6 +193,7 @@ export async function openBase(): Promise<Base> {
   writeFileSync(policyFile, POLICY);
   const silent = { info: () => undefined, warn: () => undefined, error: console.error };
   const settings = settingsFrom({}, dir, { manifestFile, policyFile, dataDir: join(dir, 'data') });
+  await emptyDatabases(settings.dataDir, MANIFEST);
   const open = await openService(settings, silent);
   const entries: AuditEntry[] = [];
   return {
