@@ -32,7 +32,7 @@ export async function wireBench(quick: boolean): Promise<Findings> {
 function fullPlan(rows: number): PointPlan {
   const modes = ['simple', 'extended', 'prepared'] as const;
   const loads = modes.flatMap((mode) => CLIENTS.map((clients) => ({ mode, clients })));
-  return { rows, rounds: 7, seconds: 4, loads };
+  return { rows, rounds: 5, seconds: 3, loads };
 }
 
 function quickPlan(rows: number): PointPlan {
