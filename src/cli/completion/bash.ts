@@ -1,8 +1,10 @@
-import type { CommandNode, Offer } from './tree.js';
+import { singleQuoted } from '../serve/invocation.js';
+import { offerText, offerWords } from './posix.js';
+import { type CommandNode, commandPaths } from './tree.js';
 
 /** A bash function for `complete`. Needs nothing but bash 4. */
 export function bashScript(nodes: readonly CommandNode[]): string {
-  const commands = nodes.filter((n) => n.path !== '').map((n) => quoted(n.path));
+  const commands = commandPaths(nodes).map(singleQuoted);
   return `# bash completion for osl; in ~/.bashrc: source <(osl completion bash)
 _osl() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} path='' word before i
@@ -48,26 +50,14 @@ function caseOf(node: CommandNode): string {
   const options = node.options.flatMap((o) => o.names).join(' ');
   const words = node.children.map((c) => c.name).join(' ');
   const rest = words === '' ? node.argument : ({ kind: 'choices', choices: words.split(' ') } as const);
-  return `    ${quoted(node.path)})
-      if [[ $cur == -* ]]; then _osl_offer choices ${quoted(options)}; else _osl_offer ${parts(rest)}; fi ;;`;
+  return `    ${singleQuoted(node.path)})
+      if [[ $cur == -* ]]; then _osl_offer choices ${singleQuoted(options)}; else _osl_offer ${offerWords(rest)}; fi ;;`;
 }
 
 function valuesOf(node: CommandNode): readonly string[] {
   return node.options.flatMap((o) => {
     if (o.value === null) return [];
-    const patterns = o.names.map((name) => quoted(`${node.path} ${name}`)).join(' | ');
-    return [`    ${patterns}) offer=${quoted(text(o.value))} ;;`];
+    const patterns = o.names.map((name) => singleQuoted(`${node.path} ${name}`)).join(' | ');
+    return [`    ${patterns}) offer=${singleQuoted(offerText(o.value))} ;;`];
   });
-}
-
-function text(offer: Offer): string {
-  return `${offer.kind}:${offer.kind === 'choices' ? offer.choices.join(' ') : ''}`;
-}
-
-function parts(offer: Offer): string {
-  return `${offer.kind} ${quoted(offer.kind === 'choices' ? offer.choices.join(' ') : '')}`;
-}
-
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,8 +1,8 @@
-import type { CommandNode, Offer } from './tree.js';
+import { type CommandNode, commandPaths, type Offer } from './tree.js';
 
 /** `complete` commands for fish, with what each thing is for. */
 export function fishScript(nodes: readonly CommandNode[]): string {
-  const commands = nodes.filter((n) => n.path !== '').map((n) => quoted(n.path));
+  const commands = commandPaths(nodes).map(quoted);
   const valued = nodes.flatMap((n) =>
     n.options
       .filter((o) => o.value !== null)

@@ -38,6 +38,11 @@ export function commandNodes(command: Command, path = ''): readonly CommandNode[
   return [node, ...command.commands.flatMap((c) => commandNodes(c, `${path} ${c.name()}`.trim()))];
 }
 
+/** What can be typed after `osl` to name a command: `audit`, `audit verify`, … */
+export function commandPaths(nodes: readonly CommandNode[]): readonly string[] {
+  return nodes.map((n) => n.path).filter((path) => path !== '');
+}
+
 function optionNode(option: Option): OptionNode {
   const names = [option.long, option.short].filter((name) => name !== undefined && name !== null);
   const takes = option.required || option.optional;

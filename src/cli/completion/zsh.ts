@@ -1,8 +1,10 @@
-import type { CommandNode, Offer } from './tree.js';
+import { singleQuoted } from '../serve/invocation.js';
+import { offerText, offerWords } from './posix.js';
+import { type CommandNode, commandPaths } from './tree.js';
 
 /** A zsh function for `compdef`, with what each thing is for. */
 export function zshScript(nodes: readonly CommandNode[]): string {
-  const commands = nodes.filter((n) => n.path !== '').map((n) => quoted(n.path));
+  const commands = commandPaths(nodes).map(singleQuoted);
   return `#compdef osl
 # zsh completion for osl; in ~/.zshrc, after compinit: source <(osl completion zsh)
 _osl() {
@@ -50,9 +52,9 @@ function caseOf(node: CommandNode): string {
   const children = node.children.map((c) => described(c.name, c.about));
   const rest =
     children.length === 0
-      ? `_osl_offer ${parts(node.argument)}`
+      ? `_osl_offer ${offerWords(node.argument)}`
       : `items=(${children.join(' ')}); _describe command items`;
-  return `    (${quoted(node.path)})
+  return `    (${singleQuoted(node.path)})
       if [[ $PREFIX == -* ]]; then
         items=(${options.join(' ')}); _describe -o option items
       else
@@ -64,23 +66,13 @@ function valuesOf(node: CommandNode): readonly string[] {
   return node.options.flatMap((o) => {
     const { value } = o;
     if (value === null) return [];
-    return o.names.map((name) => `    (${quoted(`${node.path} ${name}`)}) offer=${quoted(text(value))} ;;`);
+    return o.names.map(
+      (name) => `    (${singleQuoted(`${node.path} ${name}`)}) offer=${singleQuoted(offerText(value))} ;;`,
+    );
   });
 }
 
 /** A colon ends the word in `_describe`. */
 function described(word: string, about: string): string {
-  return quoted(`${word.replaceAll(':', '\\:')}:${about}`);
-}
-
-function text(offer: Offer): string {
-  return `${offer.kind}:${offer.kind === 'choices' ? offer.choices.join(' ') : ''}`;
-}
-
-function parts(offer: Offer): string {
-  return `${offer.kind} ${quoted(offer.kind === 'choices' ? offer.choices.join(' ') : '')}`;
-}
-
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", "'\\''")}'`;
+  return singleQuoted(`${word.replaceAll(':', '\\:')}:${about}`);
 }

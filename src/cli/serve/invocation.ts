@@ -20,5 +20,10 @@ export function dataDirFlag(dataDir: string): string {
 
 /** `text` as one word of a POSIX shell. */
 export function quoted(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : singleQuoted(text);
+}
+
+/** `text` in single quotes, as a POSIX shell reads it. */
+export function singleQuoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
 }
