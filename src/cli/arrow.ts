@@ -5,6 +5,7 @@ import { openQuery, type QueryBody, replyOf } from './client.js';
 import { EXIT, Failure, usage } from './exit.js';
 import { note } from './output.js';
 import { formatProblem, problemOf } from './problem.js';
+import { refusal } from './reply.js';
 
 /**
  * Asks for an answer in Arrow, and writes the stream to standard output as it comes. What it says of itself is read on
@@ -16,8 +17,7 @@ export async function printArrow(url: string, token: string, body: QueryBody, te
   if (process.stdout.isTTY) throw usage('--format arrow writes bytes: send it to a file or a pipe');
   const response = await openQuery(url, token, body, ARROW_STREAM);
   if (!response.ok || response.headers.get('content-type') !== ARROW_STREAM) {
-    const reply = await replyOf(url, response);
-    throw new Failure(EXIT.failed, formatProblem(problemOf(reply.body, reply.status), text));
+    throw refusal(await replyOf(url, response), text);
   }
   const said = await lastWords(response);
   const problem = parsed(said.get('osl.problem'));

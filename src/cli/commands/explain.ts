@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { addQuestionOptions, askServer, type QuestionFlags, questionText } from '../ask.js';
 import { formatExplanation } from '../explanation.js';
 import { print } from '../output.js';
-import { refusal } from './query.js';
+import { bodyOf } from '../reply.js';
 
 interface ExplainFlags extends QuestionFlags {
   readonly json?: true;
@@ -28,7 +28,6 @@ export function addExplain(program: Command): void {
 async function runExplain(argument: string | undefined, flags: ExplainFlags): Promise<void> {
   const text = await questionText(argument);
   const reply = await askServer(flags, text, true);
-  if (flags.json) print(reply.text);
-  if (!reply.ok) throw refusal(reply, text);
-  if (!flags.json) print(formatExplanation(reply.body));
+  const body = bodyOf(reply, flags.json, text);
+  if (!flags.json) print(formatExplanation(body));
 }

@@ -3,7 +3,7 @@ import { type AskFlags, addAskOptions, visitor } from '../ask.js';
 import { getDocument } from '../client.js';
 import { type Fields, membersOf, textOf } from '../fields.js';
 import { print } from '../output.js';
-import { refusal } from './query.js';
+import { bodyOf } from '../reply.js';
 
 interface MapFlags extends AskFlags {
   readonly full?: true;
@@ -31,9 +31,8 @@ export function addMap(program: Command): void {
 async function runMap(flags: MapFlags): Promise<void> {
   const { url, token } = await visitor(flags);
   const reply = await getDocument(url, `/osl/domain-map${flags.full ? '' : '?governed=true'}`, token);
-  if (flags.json) print(reply.text);
-  if (!reply.ok) throw refusal(reply, '');
-  if (!flags.json) print(drawn(reply.body));
+  const body = bodyOf(reply, flags.json);
+  if (!flags.json) print(drawn(body));
 }
 
 /** `package (path) : name, version, …`, then `credit: person.id — package.path`. */

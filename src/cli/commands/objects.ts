@@ -4,8 +4,8 @@ import { getDocument } from '../client.js';
 import { differenceLines } from '../difference.js';
 import { type Fields, fieldsOf, membersOf, textOf } from '../fields.js';
 import { print } from '../output.js';
+import { bodyOf } from '../reply.js';
 import { formatTable } from '../table.js';
-import { refusal } from './query.js';
 
 interface ObjectsFlags extends AskFlags {
   readonly json?: true;
@@ -33,10 +33,8 @@ async function runObjects(id: string | undefined, flags: ObjectsFlags): Promise<
   const { url, token } = await visitor(flags, 'admin');
   const path = id === undefined ? '/osl/objects' : `/osl/objects/${encodeURIComponent(id)}`;
   const reply = await getDocument(url, path, token);
-  if (flags.json) print(reply.text);
-  if (!reply.ok) throw refusal(reply, '');
-  if (flags.json) return;
-  print(id === undefined ? listText(reply.body) : oneText(reply.body));
+  const body = bodyOf(reply, flags.json);
+  if (!flags.json) print(id === undefined ? listText(body) : oneText(body));
 }
 
 function listText({ version, base, objects, history, drafts, truncated }: Fields): string {

@@ -5,7 +5,7 @@ import { differenceLines, findingLines } from '../difference.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { fieldsOf, listOf, textOf } from '../fields.js';
 import { note, print } from '../output.js';
-import { refusal } from './query.js';
+import { refusal } from '../reply.js';
 
 interface PublishFlags extends AskFlags {
   readonly baseVersion?: string;

@@ -9,10 +9,9 @@ import {
   questionText,
   visitor,
 } from '../ask.js';
-import type { AnswerBody, Reply } from '../client.js';
-import { EXIT, Failure } from '../exit.js';
+import type { AnswerBody } from '../client.js';
 import { note, print } from '../output.js';
-import { formatProblem, problemOf } from '../problem.js';
+import { bodyOf, unreadable } from '../reply.js';
 
 interface QueryFlags extends QuestionFlags {
   readonly format: Format;
@@ -53,18 +52,11 @@ async function runQuery(argument: string | undefined, flags: QueryFlags): Promis
     return;
   }
   const reply = await askServer(flags, text, false);
-  if (format === 'json') print(reply.text);
-  if (!reply.ok) throw refusal(reply, text);
+  const body = bodyOf(reply, format === 'json', text);
   if (format === 'json') return;
-  const answer = answerOf(reply.body);
-  if (answer === null) throw new Failure(EXIT.failed, 'error: the answer is not one that this osl can read');
+  const answer = answerOf(body);
+  if (answer === null) throw unreadable();
   printAnswer(answer, format);
-}
-
-/** What a refused question ends with. */
-export function refusal(reply: Reply, text: string): Failure {
-  const problem = problemOf(reply.body, reply.status);
-  return new Failure(EXIT.failed, formatProblem(problem, text), { ...problem });
 }
 
 function printAnswer(answer: AnswerBody, format: 'table' | 'csv'): void {

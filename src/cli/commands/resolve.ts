@@ -4,8 +4,8 @@ import { getDocument } from '../client.js';
 import { EXIT, Failure } from '../exit.js';
 import { membersOf, textOf } from '../fields.js';
 import { print } from '../output.js';
+import { bodyOf } from '../reply.js';
 import { formatTable } from '../table.js';
-import { refusal } from './query.js';
 
 interface ResolveFlags extends AskFlags {
   readonly json?: true;
@@ -31,9 +31,7 @@ export function addResolve(program: Command): void {
 async function runResolve(term: string, flags: ResolveFlags): Promise<void> {
   const { url, token } = await visitor(flags);
   const reply = await getDocument(url, `/osl/schema/resolve?term=${encodeURIComponent(term)}`, token);
-  if (flags.json) print(reply.text);
-  if (!reply.ok) throw refusal(reply, '');
-  const matches = membersOf(reply.body['matches']);
+  const matches = membersOf(bodyOf(reply, flags.json)['matches']);
   if (matches.length === 0)
     throw new Failure(EXIT.failed, 'error: nothing of that name or meaning is to be seen');
   if (flags.json) return;

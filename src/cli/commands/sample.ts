@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { cellOf } from '../answer.js';
 import { type AskFlags, addAskOptions, visitor } from '../ask.js';
-import { postSample, type Reply } from '../client.js';
-import { EXIT, Failure } from '../exit.js';
+import { postSample } from '../client.js';
+import type { Fields } from '../fields.js';
 import { wholeNumber } from '../flags.js';
 import { note, print } from '../output.js';
+import { bodyOf, unreadable } from '../reply.js';
 import { formatTable, rowCount } from '../table.js';
-import { refusal } from './query.js';
 
 interface SampleFlags extends AskFlags {
   readonly facet?: true;
@@ -42,16 +42,13 @@ async function runSample(name: string, flags: SampleFlags): Promise<void> {
     name,
     ...(flags.limit === undefined ? {} : { limit: flags.limit }),
   });
-  if (flags.json) print(reply.text);
-  if (!reply.ok) throw refusal(reply, name);
-  if (!flags.json) printSample(reply);
+  const body = bodyOf(reply, flags.json, name);
+  if (!flags.json) printSample(body);
 }
 
-function printSample({ body }: Reply): void {
+function printSample(body: Fields): void {
   const rows = body['rows'];
-  if (!Array.isArray(rows)) {
-    throw new Failure(EXIT.failed, 'error: the answer is not one that this osl can read');
-  }
+  if (!Array.isArray(rows)) throw unreadable();
   const [first] = rows;
   const columns = Object.keys(first ?? {}).map((name) => {
     return { name, align: 'left' as const };

@@ -4,8 +4,8 @@ import { getDocument } from '../client.js';
 import { EXIT, Failure } from '../exit.js';
 import { type Fields, listOf, membersOf, textOf } from '../fields.js';
 import { print } from '../output.js';
+import { bodyOf } from '../reply.js';
 import { formatTable } from '../table.js';
-import { refusal } from './query.js';
 
 interface SchemaFlags extends AskFlags {
   readonly full?: true;
@@ -35,9 +35,8 @@ export function addSchema(program: Command): void {
 async function runSchema(name: string | undefined, flags: SchemaFlags): Promise<void> {
   const { url, token } = await visitor(flags);
   const reply = await getDocument(url, `/osl/schema${flags.full ? '' : '?governed=true'}`, token);
-  if (flags.json) print(reply.text);
-  if (!reply.ok) throw refusal(reply, '');
-  if (!flags.json) print(name === undefined ? overview(reply.body) : details(reply.body, name));
+  const body = bodyOf(reply, flags.json);
+  if (!flags.json) print(name === undefined ? overview(body) : details(body, name));
 }
 
 const LISTS = ['entities', 'facets', 'metrics', 'relationships'] as const;

@@ -2,10 +2,9 @@ import { type Command, Option } from 'commander';
 import { type AskFlags, addAskOptions, visitor } from '../ask.js';
 import { postDocument } from '../client.js';
 import { findingLines } from '../difference.js';
-import { EXIT, Failure } from '../exit.js';
 import { fieldsOf, listOf } from '../fields.js';
 import { note, print } from '../output.js';
-import { refusal } from './query.js';
+import { bodyOf, unreadable } from '../reply.js';
 
 interface SuggestFlags extends AskFlags {
   readonly term?: true;
@@ -35,13 +34,11 @@ export function addSuggest(program: Command): void {
 async function runSuggest(name: string, flags: SuggestFlags): Promise<void> {
   const { url, token } = await visitor(flags, 'admin');
   const reply = await postDocument(url, '/osl/suggest', token, flags.term ? { term: name } : { table: name });
-  if (flags.json) print(reply.text);
-  if (!reply.ok) throw refusal(reply, '');
+  const body = bodyOf(reply, flags.json);
   if (flags.json) return;
-  for (const text of listOf(reply.body['notes'])) note(`note: ${text}`);
-  for (const line of findingLines(reply.body['diagnostics'], 'draft')) note(line);
-  const { yaml } = fieldsOf(reply.body['fragment']);
-  if (typeof yaml !== 'string')
-    throw new Failure(EXIT.failed, 'error: the answer is not one that this osl can read');
+  for (const text of listOf(body['notes'])) note(`note: ${text}`);
+  for (const line of findingLines(body['diagnostics'], 'draft')) note(line);
+  const { yaml } = fieldsOf(body['fragment']);
+  if (typeof yaml !== 'string') throw unreadable();
   print(yaml.trimEnd());
 }
