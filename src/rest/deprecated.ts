@@ -1,14 +1,22 @@
 import type { Manifest } from '../manifest/index.js';
 
-/** Of these full names, what should not be used any more, as a member of an answer; none where there is nothing. */
+/** Of the objects of a plan, what should not be used any more, as a member of an answer; none where there is nothing. */
 export function deprecatedIn(
   objects: readonly string[],
   { deprecated, bridges }: Manifest,
 ): { readonly deprecated?: readonly { readonly object: string; readonly reason: string }[] } {
   const found = objects.flatMap((object) => {
-    const [, kind = '', name = ''] = object.split('.');
-    const reason = deprecated.get(`${bridges.has(name) ? 'bridges' : kind}.${name}`);
+    const reason = deprecated.get(pathOf(object, bridges));
     return reason === undefined ? [] : [{ object, reason }];
   });
   return found.length === 0 ? {} : { deprecated: found };
 }
+
+/** The `section.name` of what a plan calls `osl.entities.<name>`, `osl.facets.<name>` or `metric:<name>`. */
+function pathOf(object: string, bridges: Manifest['bridges']): string {
+  if (object.startsWith(METRIC)) return `metrics.${object.slice(METRIC.length)}`;
+  const [, section, name = ''] = object.split('.');
+  return `${bridges.has(name) ? 'bridges' : section}.${name}`;
+}
+
+const METRIC = 'metric:';

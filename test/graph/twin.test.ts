@@ -51,6 +51,11 @@ const HIDDEN: Readonly<Record<string, (manifest: Loose, policy: Loose) => void>>
   },
   'a hidden column of a bridge goes': (m) =>
     Object.assign(m['bridges']?.['loan'] ?? {}, { columns: ['book_id', 'author_id'] }),
+  'all that is hidden is deprecated': (m) => {
+    const { entities, relationships, facets, metrics } = m;
+    const hidden = [entities?.['vendor'], relationships?.['bought'], facets?.['memo'], metrics?.['spent']];
+    for (const member of hidden) Object.assign(member ?? {}, { deprecated: 'Ask nobody.' });
+  },
   'a word for what is hidden': (m) => {
     m['lexicon'] = { shop: { refers_to: 'vendor', synonyms: ['book'] }, ...m['lexicon'] };
   },
