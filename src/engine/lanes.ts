@@ -2,11 +2,14 @@ import type { Execution } from './execution.js';
 import { SHARED_ROWS } from './execution.js';
 import type { Session } from './session.js';
 
-/** An answer that comes within this, and within `SHARED_ROWS` rows, speaks for its statement … */
+/**
+ * An answer that comes within this, and within `SHARED_ROWS` rows, speaks for its statement. Of one that takes longer,
+ * up to the timeout, it may be that the machine was busy.
+ */
 const SHORT_MS = 10;
 const SHORT_BYTES = 16_384;
-/** … and one that takes longer than this against it. Between the two it may be that the machine was busy. */
-const LONG_MS = 100;
+/** The statement timeout of a shared session. An answer that takes longer speaks against its statement, wherever it ran. */
+export const SHARED_TIMEOUT_MS = 100;
 /** How many short answers prove a statement short. */
 const PROOF = 3;
 /** What one answer that was not short costs. */
@@ -92,5 +95,5 @@ function verdictOf({ again, lane, rowCount, byteCount, startedAt }: Execution): 
   if (lane === 'shared') return 'short';
   const ms = performance.now() - startedAt;
   if (ms < SHORT_MS) return 'short';
-  return ms < LONG_MS ? null : 'long';
+  return ms < SHARED_TIMEOUT_MS ? null : 'long';
 }

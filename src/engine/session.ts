@@ -250,14 +250,17 @@ function fence(out: FrontendEncoder): void {
   out.query('');
 }
 
-/** Runs the messages of `send` and ignores what they answer. Rejects when the session is lost. */
-export function run(session: Session, send: (out: FrontendEncoder) => void): Promise<void> {
+/**
+ * Runs the messages of `send` and ignores what they answer, but for the status that they leave: `I`, `T` or `E`, as in
+ * `ready`. Rejects when the session is lost.
+ */
+export function run(session: Session, send: (out: FrontendEncoder) => void): Promise<number> {
   return new Promise((resolve, reject) => {
     session.submit({
       send,
       rows: () => undefined,
       message: () => undefined,
-      ready: () => resolve(),
+      ready: resolve,
       lost: () => reject(new InternalError('the upstream session was lost')),
     });
   });

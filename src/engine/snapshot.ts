@@ -2,7 +2,7 @@ import { queryError } from 'osl-compiler';
 import type { IsolationLevel, Snapshot, UpstreamError } from './engine.js';
 import type { Execution, ExecutionHost } from './execution.js';
 import type { Pool } from './pool.js';
-import type { Session } from './session.js';
+import { run, type Session } from './session.js';
 import { connectionLost } from './upstream-error.js';
 
 /** How many sessions of a pool may be kept for transactions at a time: clients that rest in one starve nobody. */
@@ -142,14 +142,7 @@ const IDLE = 0x49;
 const IN_TRANSACTION = 0x54;
 
 /** Runs `sql`, after which the session must be in state `status`. @throws QueryError E0510 where it is not */
-function command(session: Session, sql: string, status: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    session.submit({
-      send: (out) => out.query(sql),
-      rows: () => undefined,
-      message: () => undefined,
-      ready: (now) => (now === status ? resolve() : reject(connectionLost())),
-      lost: () => reject(connectionLost()),
-    });
-  });
+async function command(session: Session, sql: string, status: number): Promise<void> {
+  const left = await run(session, (out) => out.query(sql)).catch(() => null);
+  if (left !== status) throw connectionLost();
 }

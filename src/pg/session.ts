@@ -199,10 +199,11 @@ export class PgSession implements SessionHandler {
   }
 
   #question(text: string, parameterTypes: readonly number[]): Promise<Statement> {
-    const lane = this.#catalogs?.laneOf(text);
-    if (this.#catalogs === null || lane === undefined || lane.kind === 'data')
-      return this.#data(text, parameterTypes);
-    return catalogStatement(this.#catalogSession(this.#catalogs), lane, text, parameterTypes);
+    const catalogs = this.#catalogs;
+    if (catalogs === null) return this.#data(text, parameterTypes);
+    const lane = catalogs.laneOf(text);
+    if (lane.kind === 'data') return this.#data(text, parameterTypes);
+    return catalogStatement(this.#catalogSession(catalogs), lane, text, parameterTypes);
   }
 
   #call(requestId: string): Call {

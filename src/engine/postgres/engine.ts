@@ -1,7 +1,7 @@
 import type { Engine, UpstreamError } from '../engine.js';
 import { governedDoor } from '../governed.js';
 import { isHealthy } from '../health.js';
-import { Lanes } from '../lanes.js';
+import { Lanes, SHARED_TIMEOUT_MS } from '../lanes.js';
 import { Pool } from '../pool.js';
 import { Runner } from '../runner.js';
 import { Session } from '../session.js';
@@ -28,7 +28,6 @@ export interface PostgresConfig {
   readonly statementTimeoutMs?: number;
 }
 
-const SHARED_TIMEOUT_MS = 100;
 const LOCK_TIMEOUT_MS = 5_000;
 const IDLE_IN_TRANSACTION_MS = 30_000;
 const MAX_WAITING = 10_000;
