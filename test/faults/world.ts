@@ -7,6 +7,7 @@ import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.js';
 import { type NativePostgres, startNativePostgres, useServer } from '../support/native-postgres.js';
 import { startTestService, type TestService } from '../support/service.js';
 import { SHOP_POLICY, SHOP_SCRIPT } from '../support/shop.js';
+import { watchedLog } from '../support/watched-log.js';
 
 export interface Caller {
   readonly subject: string;
@@ -152,15 +153,6 @@ function watched(log: AuditLog, subject: string): AuditWatch & { readonly log: A
     if (entry.kind === 'decision' && entry.decision === 'allow') open.add(entry.request_id);
     if (entry.kind === 'outcome') open.delete(entry.request_id);
   };
-  type Done = Parameters<AuditLog['append']>[1];
-  function append(entry: AuditEntry): Promise<number>;
-  function append(entry: AuditEntry, done: Done): void;
-  function append(entry: AuditEntry, done?: Done): Promise<number> | undefined {
-    note(entry);
-    if (done === undefined) return log.append(entry);
-    log.append(entry, done);
-    return undefined;
-  }
   return {
     get decisions() {
       return decisions;
@@ -168,12 +160,7 @@ function watched(log: AuditLog, subject: string): AuditWatch & { readonly log: A
     get open() {
       return open.size;
     },
-    log: {
-      append,
-      fingerprint: (text) => log.fingerprint(text),
-      close: () => log.close(),
-      stats: () => log.stats(),
-    },
+    log: watchedLog(log, note),
   };
 }
 

@@ -1,13 +1,14 @@
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { emit } from 'osl-compiler';
-import { type AuditEntry, type AuditLog, type AuditUnavailable, mintToken } from '../../policy/index.js';
+import { type AuditEntry, type AuditUnavailable, mintToken } from '../../policy/index.js';
 import type { Engine } from '../../src/engine/engine.js';
 import { createPgFrontend } from '../../src/pg/index.js';
 import { createRestServer } from '../../src/rest/index.js';
 import type { Service } from '../../src/service.js';
 import type { OpenService } from '../../src/start/service.js';
 import * as wire from '../wire/support/bytes.js';
+import { watchedLog } from './watched-log.js';
 
 /** The three ways in which a caller can put the same question. */
 export const SURFACES = ['simple wire', 'extended wire', 'REST'] as const;
@@ -78,7 +79,13 @@ export interface Frontends {
 
 /** The limits per address are off: a test is one address, and fails to log in more often than anybody may. */
 export async function startFrontends(open: OpenService): Promise<Frontends> {
-  const audit = new AuditSpy(open.service.audit);
+  const entries: AuditEntry[] = [];
+  let failure: AuditUnavailable | null = null;
+  const audit = watchedLog(
+    open.service.audit,
+    (entry) => entries.push(entry),
+    () => failure,
+  );
   const limiter = { ...open.service.limiter, takeAddress: () => Promise.resolve({ ok: true as const }) };
   const statements: Statement[] = [];
   const engines = new Map([...open.service.engines].map(([name, e]) => [name, watched(e, statements)]));
@@ -101,10 +108,10 @@ export async function startFrontends(open: OpenService): Promise<Frontends> {
   return {
     pgPort,
     httpPort,
-    takeAudit: () => audit.entries.splice(0),
+    takeAudit: () => entries.splice(0),
     takeStatements: () => statements.splice(0),
     breakAudit: (error) => {
-      audit.failure = error;
+      failure = error;
     },
     token,
     asker: async (surface, caller, body = 'osql') => {
@@ -140,45 +147,6 @@ function watched(engine: Engine, statements: Statement[]): Engine {
       },
     },
   };
-}
-
-/** Passes everything on, and remembers it. */
-class AuditSpy implements AuditLog {
-  readonly entries: AuditEntry[] = [];
-  failure: AuditUnavailable | null = null;
-  readonly #log: AuditLog;
-
-  constructor(log: AuditLog) {
-    this.#log = log;
-  }
-
-  append(entry: AuditEntry): Promise<number>;
-  append(entry: AuditEntry, done: Parameters<AuditLog['append']>[1]): void;
-  append(entry: AuditEntry, done?: Parameters<AuditLog['append']>[1]): Promise<number> | undefined {
-    if (this.failure !== null) return this.#fail(this.failure, done);
-    this.entries.push(entry);
-    if (done === undefined) return this.#log.append(entry);
-    this.#log.append(entry, done);
-    return undefined;
-  }
-
-  #fail(failure: AuditUnavailable, done?: Parameters<AuditLog['append']>[1]): Promise<number> | undefined {
-    if (done === undefined) return Promise.reject(failure);
-    done(failure, -1);
-    return undefined;
-  }
-
-  fingerprint(text: string): string {
-    return this.#log.fingerprint(text);
-  }
-
-  close(): Promise<void> {
-    return this.#log.close();
-  }
-
-  stats(): ReturnType<AuditLog['stats']> {
-    return this.#log.stats();
-  }
 }
 
 // ---- wire -----------------------------------------------------------------------------------------------------

@@ -2,13 +2,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { type AuditEntry, type AuditLog, mintToken } from '../../../policy/index.js';
+import { type AuditEntry, mintToken } from '../../../policy/index.js';
 import { type CatalogOptions, Catalogs } from '../../../src/catalog/index.js';
 import { createPgFrontend } from '../../../src/pg/index.js';
 import type { Service } from '../../../src/service.js';
 import { openService } from '../../../src/start/service.js';
 import { settingsFrom } from '../../../src/start/settings.js';
 import { emptyDatabases } from '../../support/embedded-data.js';
+import { watchedLog } from '../../support/watched-log.js';
 
 /** Names that the clerk must never find: of relations, columns, metrics, roles, and of the upstream's own objects. */
 export const HIDDEN = [
@@ -197,7 +198,7 @@ export async function openBase(): Promise<Base> {
   const open = await openService(settings, silent);
   const entries: AuditEntry[] = [];
   return {
-    service: { ...open.service, audit: listened(open.service.audit, entries) },
+    service: { ...open.service, audit: watchedLog(open.service.audit, (entry) => entries.push(entry)) },
     takeAudit: () => entries.splice(0),
     token: (user) =>
       mintToken(
@@ -241,20 +242,6 @@ export async function openWorld(base: Base, options: Partial<CatalogOptions> = {
       await catalogs.close();
     },
   };
-}
-
-function listened(log: AuditLog, entries: AuditEntry[]): AuditLog {
-  return new Proxy(log, {
-    get(target, key) {
-      const value: unknown = Reflect.get(target, key);
-      if (typeof value !== 'function') return value;
-      if (key !== 'append') return value.bind(target);
-      return (entry: AuditEntry, ...rest: unknown[]) => {
-        entries.push(entry);
-        return value.call(target, entry, ...rest);
-      };
-    },
-  });
 }
 
 /** What one statement came to: rows as text, or the error with all that it says. */

@@ -1,8 +1,8 @@
-import type { AuditEntry, AuditLog } from '../../../policy/index.js';
 import { createPgFrontend } from '../../../src/pg/index.js';
 import { makeScramVerifier, type WireServer } from '../../../wire/index.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { SHOP_POLICY, SHOP_SCRIPT } from '../../support/shop.js';
+import { watchedLog } from '../../support/watched-log.js';
 
 /** The shop behind the wire, with so many masked callers, and what each of them has in the audit log. */
 export interface World {
@@ -58,7 +58,9 @@ export async function openWorld(count: number): Promise<World> {
     takeAddress: () => Promise.resolve({ ok: true as const }),
     guesses: { wrong: () => undefined, right: () => Promise.resolve(true) },
   };
-  const audit = counted(service.audit, decisions);
+  const audit = watchedLog(service.audit, ({ kind, subject }) => {
+    if (kind === 'decision' && subject) decisions.set(subject, (decisions.get(subject) ?? 0) + 1);
+  });
   const frontend = createPgFrontend({ ...service, limiter, audit });
   const { port } = await frontend.listen(0, '127.0.0.1');
   const tokens = new Map<string, string>();
@@ -85,28 +87,5 @@ export async function openWorld(count: number): Promise<World> {
       await frontend.stop(0);
       await shop.close();
     },
-  };
-}
-
-/** The log itself, and how many decisions it has of each subject. */
-function counted(log: AuditLog, decisions: Map<string, number>): AuditLog {
-  const note = (entry: AuditEntry): void => {
-    const { kind, subject } = entry;
-    if (kind === 'decision' && subject) decisions.set(subject, (decisions.get(subject) ?? 0) + 1);
-  };
-  type Done = Parameters<AuditLog['append']>[1];
-  function append(entry: AuditEntry): Promise<number>;
-  function append(entry: AuditEntry, done: Done): void;
-  function append(entry: AuditEntry, done?: Done): Promise<number> | undefined {
-    note(entry);
-    if (done === undefined) return log.append(entry);
-    log.append(entry, done);
-    return undefined;
-  }
-  return {
-    append,
-    fingerprint: (text) => log.fingerprint(text),
-    close: () => log.close(),
-    stats: () => log.stats(),
   };
 }

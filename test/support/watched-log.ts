@@ -1,0 +1,25 @@
+import type { AppendDone, AuditEntry, AuditLog, AuditUnavailable } from '../../policy/index.js';
+
+/** `log` itself, with a note of each entry on its way in; while `failure` gives one, nothing is taken or noted. */
+export function watchedLog(
+  log: AuditLog,
+  note: (entry: AuditEntry) => void,
+  failure: () => AuditUnavailable | null = () => null,
+): AuditLog {
+  function append(entry: AuditEntry): Promise<number>;
+  function append(entry: AuditEntry, done: AppendDone): void;
+  function append(entry: AuditEntry, done?: AppendDone): Promise<number> | undefined {
+    const broken = failure();
+    if (broken === null) note(entry);
+    if (done === undefined) return broken === null ? log.append(entry) : Promise.reject(broken);
+    if (broken === null) log.append(entry, done);
+    else done(broken, -1);
+    return undefined;
+  }
+  return {
+    append,
+    fingerprint: (text) => log.fingerprint(text),
+    close: () => log.close(),
+    stats: () => log.stats(),
+  };
+}
