@@ -18,7 +18,8 @@ interface Step {
   readonly size: { readonly of: string; readonly variable: string; readonly count: number } | null;
 }
 
-const questions = (variable: string, count: number): Step['size'] => ({ of: 'questions', variable, count });
+const sized = (of: string, variable: string, count: number): Step['size'] => ({ of, variable, count });
+const questions = (variable: string, count: number): Step['size'] => sized('questions', variable, count);
 
 const STEPS: readonly Step[] = [
   { name: 'oracle', file: 'oracle/oracle', size: questions('OSL_ORACLE_RUNS', 120_000) },
@@ -28,42 +29,22 @@ const STEPS: readonly Step[] = [
   { name: 'groups', file: 'oracle/groups', size: questions('OSL_GROUPS_RUNS', 20_000) },
   { name: 'faults', file: 'oracle/faults', size: null },
   { name: 'barrier', file: 'oracle/barrier', size: null },
-  {
-    name: 'overloads',
-    file: 'functions/resolution',
-    size: { of: 'calls', variable: 'OSL_TEST_CALLS', count: 40_000 },
-  },
-  {
-    name: 'shared plans',
-    file: 'compiler/shape-plan',
-    size: { of: 'worlds', variable: 'OSL_SHAPE_WORLDS', count: 1_000 },
-  },
-  {
-    name: 'shapes',
-    file: 'compiler/shape-scan',
-    size: { of: 'texts', variable: 'OSL_SHAPE_RUNS', count: 1_000_000 },
-  },
-  {
-    name: 'monotone',
-    file: 'policy/monotone',
-    size: { of: 'chains', variable: 'OSL_MONOTONE_RUNS', count: 20_000 },
-  },
+  { name: 'overloads', file: 'functions/resolution', size: sized('calls', 'OSL_TEST_CALLS', 40_000) },
+  { name: 'shared plans', file: 'compiler/shape-plan', size: sized('worlds', 'OSL_SHAPE_WORLDS', 1_000) },
+  { name: 'shapes', file: 'compiler/shape-scan', size: sized('texts', 'OSL_SHAPE_RUNS', 1_000_000) },
+  { name: 'monotone', file: 'policy/monotone', size: sized('chains', 'OSL_MONOTONE_RUNS', 20_000) },
   {
     name: 'imports',
     file: 'interchange/fuzz',
-    size: { of: 'changes to each file', variable: 'OSL_IMPORT_RUNS', count: 10_000 },
+    size: sized('changes to each file', 'OSL_IMPORT_RUNS', 10_000),
   },
   { name: 'lineage', file: 'lineage/untouched', size: questions('OSL_LINEAGE_RUNS', 20_000) },
   {
     name: 'lineage after crashes',
     file: 'lineage/crash',
-    size: { of: 'crashes', variable: 'OSL_LINEAGE_CRASHES', count: 100 },
+    size: sized('crashes', 'OSL_LINEAGE_CRASHES', 100),
   },
-  {
-    name: 'first answers',
-    file: 'init/init',
-    size: { of: 'databases', variable: 'OSL_INIT_DATABASES', count: 5 },
-  },
+  { name: 'first answers', file: 'init/init', size: sized('databases', 'OSL_INIT_DATABASES', 5) },
   { name: 'parity', file: 'parity/parity', size: null },
   { name: 'attacks', file: 'attacks/attacks', size: null },
   { name: 'attacks on the protocol', file: 'attacks/protocol', size: null },
@@ -72,44 +53,16 @@ const STEPS: readonly Step[] = [
   { name: 'attacks on a native server', file: 'attacks/native', size: null },
   { name: 'attacks by hidden text', file: 'attacks/corpora', size: null },
   { name: 'twin corpora', file: 'forms/twin', size: null },
-  {
-    name: 'redaction',
-    file: 'forms/redaction',
-    size: { of: 'worlds', variable: 'OSL_REDACTION_RUNS', count: 1_000 },
-  },
-  {
-    name: 'shared sessions',
-    file: 'sharing/sharing',
-    size: { of: 'acts', variable: 'OSL_SHARING_ACTS', count: 200_000 },
-  },
-  {
-    name: 'broken clients',
-    file: 'faults/client',
-    size: { of: 'places', variable: 'OSL_FAULT_OFFSETS', count: 2_000 },
-  },
-  {
-    name: 'broken upstreams',
-    file: 'faults/upstream',
-    size: { of: 'places', variable: 'OSL_FAULT_OFFSETS', count: 2_000 },
-  },
-  {
-    name: 'deaths',
-    file: 'faults/deaths',
-    size: { of: 'places', variable: 'OSL_FAULT_OFFSETS', count: 20 },
-  },
+  { name: 'redaction', file: 'forms/redaction', size: sized('worlds', 'OSL_REDACTION_RUNS', 1_000) },
+  { name: 'shared sessions', file: 'sharing/sharing', size: sized('acts', 'OSL_SHARING_ACTS', 200_000) },
+  { name: 'broken clients', file: 'faults/client', size: sized('places', 'OSL_FAULT_OFFSETS', 2_000) },
+  { name: 'broken upstreams', file: 'faults/upstream', size: sized('places', 'OSL_FAULT_OFFSETS', 2_000) },
+  { name: 'deaths', file: 'faults/deaths', size: sized('places', 'OSL_FAULT_OFFSETS', 20) },
   { name: 'stalls', file: 'faults/stalls', size: null },
   { name: 'recut bytes', file: 'wire/recut', size: null },
   { name: 'recut sessions', file: 'pg/fuzz-recut', size: null },
-  {
-    name: 'changed bytes',
-    file: 'pg/fuzz',
-    size: { of: 'changes', variable: 'OSL_FUZZ_RUNS', count: 1_000_000 },
-  },
-  {
-    name: 'crash',
-    file: 'audit/crash',
-    size: { of: 'rounds', variable: 'OSL_CRASH_ROUNDS', count: 1_000 },
-  },
+  { name: 'changed bytes', file: 'pg/fuzz', size: sized('changes', 'OSL_FUZZ_RUNS', 1_000_000) },
+  { name: 'crash', file: 'audit/crash', size: sized('rounds', 'OSL_CRASH_ROUNDS', 1_000) },
 ];
 
 interface Result {

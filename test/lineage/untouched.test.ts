@@ -18,10 +18,10 @@ import { accessOf, catalogOf, randomValue, randomWorld, type Table, type World }
 
 /**
  * Whatever a column that lineage does not name holds, the answer is the same: asked of a real engine, of random
- * questions about random schemas under random rights. `OSL_LINEAGE_RUNS` questions, from `OSL_LINEAGE_SEED`.
+ * questions about random schemas under random rights. `OSL_LINEAGE_RUNS` questions, from `OSL_ORACLE_SEED`.
  */
 const RUNS = Number(process.env['OSL_LINEAGE_RUNS'] ?? 200);
-const SEED = Number(process.env['OSL_LINEAGE_SEED'] ?? 20_260_729);
+const SEED = Number(process.env['OSL_ORACLE_SEED'] ?? 20_260_729);
 const PER_WORLD = 10;
 
 const engine = await openOracle();
