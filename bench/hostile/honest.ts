@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
-import { Client } from 'pg';
-import { type Gateway, SUBJECT } from '../support/gateway.js';
+import type { Client } from 'pg';
+import { connected } from '../support/client.js';
+import type { Gateway } from '../support/gateway.js';
 
 /** What an honest client lives through, in ms; failures by SQLSTATE or reason. */
 export interface Experience {
@@ -77,19 +78,6 @@ export async function startHonest(gateway: Gateway, rows: number): Promise<Hones
       return { queries, long, logins, failures };
     },
   };
-}
-
-export async function connected(gateway: Gateway): Promise<Client> {
-  const client = new Client({
-    host: '127.0.0.1',
-    port: gateway.pgPort,
-    user: SUBJECT,
-    database: 'osl',
-    password: await gateway.token(),
-  });
-  client.on('error', () => undefined);
-  await client.connect();
-  return client;
 }
 
 function reasonOf(cause: unknown): string {

@@ -59,23 +59,24 @@ export async function hostileBench(quick: boolean): Promise<Findings> {
       idleMeasures(gateway, plan.idle, 'hostile.idle'),
     );
     const found = await withGateway(postgres, plan, async (gateway) => {
-      const each: Found[] = [];
+      const each: (readonly [attack: string, Found])[] = [];
       for (const [name, act] of Object.entries(ATTACKS)) {
         process.stderr.write(`${name} …\n`);
-        each.push(await act(gateway, plan, postgres));
+        each.push([name, await act(gateway, plan, postgres)]);
       }
       return each;
     });
     return {
-      measures: [...found.flatMap((f) => f.measures), ...idle],
-      tables: [besideTable(found.flatMap((f) => f.beside))],
+      measures: [...found.flatMap(([, f]) => f.measures), ...idle],
+      tables: [besideTable(found.map(([name, f]) => [name, f.experience]))],
     };
   });
 }
 
 interface Found {
   readonly measures: readonly Measure[];
-  readonly beside: readonly (readonly [attack: string, Experience])[];
+  /** What honest clients lived through beside it. */
+  readonly experience: Experience;
 }
 
 type Act = (gateway: Gateway, plan: Plan, postgres: NativePostgres) => Promise<Found>;
@@ -84,89 +85,73 @@ const ATTACKS: Readonly<Record<string, Act>> = {
   async 'nobody else'(gateway, plan) {
     const honest = await startHonest(gateway, ROWS);
     await setTimeout(1_000 * plan.calmSeconds);
-    return { measures: [], beside: [['nobody else', await honest.stop()]] };
+    return { measures: [], experience: await honest.stop() };
   },
-  async slowloris(gateway, plan) {
-    const { result, rss, experience } = await attacked(gateway, () => ({
-      kind: 'slowloris',
-      port: gateway.pgPort,
-      ...plan.slowloris,
-    }));
-    return {
-      measures: [
-        measure('hostile.slowloris.connections', 'connections', [result.done]),
-        measure('hostile.slowloris.cut', 'connections', [result.cut]),
-        measure('hostile.slowloris.longest', 's', [result.longest], 'authentication time-out: 60 s'),
-        measure('hostile.slowloris.rss_grown', 'MiB', [rss]),
+  slowloris: (gateway, plan) =>
+    attacked(
+      gateway,
+      'hostile.slowloris',
+      () => ({ kind: 'slowloris', port: gateway.pgPort, ...plan.slowloris }),
+      ({ done, cut, longest }) => [
+        measure('hostile.slowloris.connections', 'connections', [done]),
+        measure('hostile.slowloris.cut', 'connections', [cut]),
+        measure('hostile.slowloris.longest', 's', [longest], 'authentication time-out: 60 s'),
       ],
-      beside: [['slowloris', experience]],
-    };
-  },
+    ),
   async 'slow readers'(gateway, plan) {
     const token = await gateway.token();
-    const { result, rss, experience } = await attacked(gateway, () => ({
-      kind: 'slow readers',
-      port: gateway.pgPort,
-      subject: SUBJECT,
-      token,
-      ...plan.slowReaders,
-    }));
-    return {
-      measures: [
-        measure('hostile.slow_readers.connections', 'connections', [result.done]),
-        measure('hostile.slow_readers.rss_grown', 'MiB', [rss]),
-      ],
-      beside: [['slow readers', experience]],
-    };
+    return attacked(
+      gateway,
+      'hostile.slow_readers',
+      () => ({
+        kind: 'slow readers',
+        port: gateway.pgPort,
+        subject: SUBJECT,
+        token,
+        ...plan.slowReaders,
+      }),
+      ({ done }) => [measure('hostile.slow_readers.connections', 'connections', [done])],
+    );
   },
-  async 'connect flood'(gateway, plan) {
-    const { result, rss, experience } = await attacked(gateway, () => ({
-      kind: 'connect flood',
-      port: gateway.pgPort,
-      seconds: plan.floodSeconds,
-    }));
-    return {
-      measures: [
-        measure('hostile.connect_flood.rate', 'connections/s', [result.done / result.seconds]),
-        measure('hostile.connect_flood.rss_grown', 'MiB', [rss]),
-      ],
-      beside: [['connect flood', experience]],
-    };
-  },
+  'connect flood': (gateway, plan) =>
+    attacked(
+      gateway,
+      'hostile.connect_flood',
+      () => ({ kind: 'connect flood', port: gateway.pgPort, seconds: plan.floodSeconds }),
+      ({ done, seconds }) => [measure('hostile.connect_flood.rate', 'connections/s', [done / seconds])],
+    ),
   async 'wrong cancel keys'(gateway, plan) {
     const before = await auditRecords(gateway);
-    const { result, rss, experience } = await attacked(gateway, (processId) => ({
-      kind: 'cancel keys',
-      port: gateway.pgPort,
-      ...plan.keys,
-      processId,
-    }));
-    const honest = experience.queries.length + experience.long.length + 2 * experience.logins.length;
-    const records = (await auditRecords(gateway)) - before - 2 * honest;
-    return {
-      measures: [
-        measure('hostile.cancel_keys.tried', 'keys', [result.done]),
-        measure('hostile.cancel_keys.hits', 'statements cancelled', [
-          experience.failures.filter((f) => f === '57014').length,
-        ]),
-        measure('hostile.cancel_keys.rate', 'keys/s', [result.done / result.seconds]),
-        measure('hostile.cancel_keys.audit_records', 'records/s', [Math.max(0, records) / result.seconds]),
-        measure('hostile.cancel_keys.rss_grown', 'MiB', [rss]),
-      ],
-      beside: [['wrong cancel keys', experience]],
-    };
+    return attacked(
+      gateway,
+      'hostile.cancel_keys',
+      (processId) => ({ kind: 'cancel keys', port: gateway.pgPort, ...plan.keys, processId }),
+      async ({ done, seconds }, { queries, long, logins, failures }) => {
+        const honest = queries.length + long.length + 2 * logins.length;
+        const records = (await auditRecords(gateway)) - before - 2 * honest;
+        const hits = failures.filter((f) => f === '57014').length;
+        return [
+          measure('hostile.cancel_keys.tried', 'keys', [done]),
+          measure('hostile.cancel_keys.hits', 'statements cancelled', [hits]),
+          measure('hostile.cancel_keys.rate', 'keys/s', [done / seconds]),
+          measure('hostile.cancel_keys.audit_records', 'records/s', [Math.max(0, records) / seconds]),
+        ];
+      },
+    );
   },
-  async 'a client that stops reading'(gateway, plan, postgres) {
-    const { measures, experience } = await stopReading(gateway, postgres, plan, ROWS);
-    return { measures, beside: [['a result that nobody reads', experience]] };
-  },
+  'a result that nobody reads': (gateway, plan, postgres) => stopReading(gateway, postgres, plan, ROWS),
 };
 
-/** Runs the attack with honest clients beside it. `rss`: the most that the gateway weighed beyond what it did before. */
+/** Runs the attack with honest clients beside it. Its last measure: by how much the gateway grew at most. */
 async function attacked(
   gateway: Gateway,
+  id: string,
   attackOn: (processId: number) => Attack,
-): Promise<{ readonly result: AttackResult; readonly rss: number; readonly experience: Experience }> {
+  measuresOf: (
+    result: AttackResult,
+    experience: Experience,
+  ) => readonly Measure[] | Promise<readonly Measure[]>,
+): Promise<Found> {
   const honest = await startHonest(gateway, ROWS);
   await setTimeout(1_000);
   const before = residentMib(gateway.child.pid);
@@ -176,7 +161,9 @@ async function attacked(
   }, 250);
   try {
     const result = await inThread(attackOn(honest.processId));
-    return { result, rss: most - before, experience: await honest.stop() };
+    const grown = measure(`${id}.rss_grown`, 'MiB', [most - before]);
+    const experience = await honest.stop();
+    return { measures: [...(await measuresOf(result, experience)), grown], experience };
   } finally {
     clearInterval(watch);
   }

@@ -1,10 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { openEmbeddingEndpoint } from '../../src/content/index.js';
 import { openEngine, type SystemDoor } from '../../src/engine/index.js';
 import { type Findings, type Measure, quantile, type Table } from '../report.js';
+import { connected } from '../support/client.js';
 import { type Gateway, startGateway } from '../support/gateway.js';
 import { type PgvectorServer, startPgvector } from '../support/pgvector.js';
 import { withClient } from '../support/postgres.js';
@@ -135,10 +136,7 @@ async function withGateway<T>(
   cell: Cell,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const user = `user:${roleOf(cell)}`;
-  const password = await gateway.token(user, roleOf(cell));
-  const client = new Client({ host: '127.0.0.1', port: gateway.pgPort, user, password, database: 'osl' });
-  await client.connect();
+  const client = await connected(gateway, `user:${roleOf(cell)}`, roleOf(cell));
   try {
     return await work(client);
   } finally {
