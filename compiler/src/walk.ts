@@ -366,11 +366,12 @@ function optional(expr: Expr | null): readonly Expr[] {
   return expr === null ? [] : [expr];
 }
 
-function sortExprs(keys: readonly SortKey[]): readonly Expr[] {
+/** What `keys` sort by, but for the places of outputs. */
+export function sortExprs(keys: readonly SortKey[]): readonly Expr[] {
   return keys.flatMap((k) => (typeof k.by === 'number' ? [] : [k.by]));
 }
 
-function boundExprs(bound: FrameBound): readonly Expr[] {
+export function boundExprs(bound: FrameBound): readonly Expr[] {
   return bound.kind === 'preceding' || bound.kind === 'following' ? [bound.offset] : [];
 }
 

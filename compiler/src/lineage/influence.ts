@@ -30,9 +30,13 @@ export function atLeast(transformation: Transformation, kind: DirectKind, maskin
   };
 }
 
+export function indirect(subtype: IndirectKind, policy = false): Transformation {
+  return Object.freeze({ type: 'INDIRECT', subtype, policy });
+}
+
 /** The way of what decides about a value whose own way is `transformation`. */
 export function deciding(transformation: Transformation, subtype: IndirectKind): Transformation {
-  return transformation.type === 'INDIRECT' ? transformation : { type: 'INDIRECT', subtype, policy: false };
+  return transformation.type === 'INDIRECT' ? transformation : indirect(subtype);
 }
 
 export function keyOf(t: Transformation): string {

@@ -2,7 +2,7 @@ import { assertNever } from '../errors.js';
 import type { GovernedPlan, GovernedRuntime, GovernedStore } from '../govern/governed-plan.js';
 import { stored } from '../govern/stores.js';
 import { EVIDENCE, ORDINAL } from '../runtime.js';
-import { atLeast, deciding, type Transformation } from './influence.js';
+import { atLeast, deciding, indirect, type Transformation } from './influence.js';
 import { widthOf } from './sources.js';
 import type { Trace } from './trace.js';
 
@@ -59,8 +59,8 @@ export function rowsOfRuntime(runtime: GovernedRuntime | null, trace: Trace): vo
   }
 }
 
-const FILTER: Transformation = Object.freeze({ type: 'INDIRECT', subtype: 'FILTER', policy: false });
-const JOIN: Transformation = Object.freeze({ type: 'INDIRECT', subtype: 'JOIN', policy: false });
+const FILTER = indirect('FILTER');
+const JOIN = indirect('JOIN');
 
 /** What `cite` is put together from. */
 const CITED = ['source', 'doc_id', 'chunk_id', 'start_char', 'end_char', 'sha256'] as const;

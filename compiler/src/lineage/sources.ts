@@ -1,6 +1,6 @@
 import { assertNever, InternalError } from '../errors.js';
 import type { Expr, FromItem, GovernedScan, Query, SourceId } from '../plan.js';
-import { allQueries, leavesOf } from '../walk.js';
+import { allQueries, columnsOf, leavesOf } from '../walk.js';
 
 type Leaf = Exclude<FromItem, { kind: 'join' }>;
 
@@ -74,5 +74,5 @@ export function valuesAt(query: Query, index: number): readonly Expr[] {
 
 /** How many columns a query yields. */
 export function widthOf(query: Query): number {
-  return query.kind === 'select' ? query.outputs.length : query.columns.length;
+  return columnsOf(query).length;
 }

@@ -2,13 +2,14 @@ import { assertNever, InternalError } from '../errors.js';
 import type { FunctionDefinition } from '../functions/definition.js';
 import type { GovernedPlan, GovernedRuntime } from '../govern/governed-plan.js';
 import type { Aggregate, ColumnRef, Expr, GovernedScan, Query, SortKey, WindowCall } from '../plan.js';
-import { childrenOf, conditionsOf, leavesOf } from '../walk.js';
+import { boundExprs, childrenOf, conditionsOf, leavesOf, sortExprs } from '../walk.js';
 import { fieldOf } from './fields.js';
 import {
   atLeast,
   deciding,
   type IndirectKind,
   type Influences,
+  indirect,
   keyOf,
   type Transformation,
 } from './influence.js';
@@ -133,8 +134,8 @@ export class Trace {
     for (const arg of args) this.value(arg, aggregated(as, definition), scan);
     // Under an ordered-set aggregate the order is what is aggregated.
     if (definition.kind === 'ordered_set')
-      for (const key of keysOf(orderBy)) this.value(key, aggregated(as, definition), scan);
-    else this.#deciding(keysOf(orderBy), 'SORT', as, scan);
+      for (const key of sortExprs(orderBy)) this.value(key, aggregated(as, definition), scan);
+    else this.#deciding(sortExprs(orderBy), 'SORT', as, scan);
     this.#deciding(filter === null ? [] : [filter], 'FILTER', as, scan);
   }
 
@@ -143,11 +144,8 @@ export class Trace {
     const how = definition.kind === 'aggregate' ? aggregated(as, definition) : atLeast(as, 'TRANSFORMATION');
     for (const arg of args) this.value(arg, how, scan);
     this.#deciding(filter === null ? [] : [filter], 'FILTER', as, scan);
-    const bounds = frame === null ? [] : [frame.start, frame.end];
-    const offsets = bounds.flatMap((b) =>
-      b.kind === 'preceding' || b.kind === 'following' ? [b.offset] : [],
-    );
-    this.#deciding([...partitionBy, ...keysOf(orderBy), ...offsets], 'WINDOW', as, scan);
+    const offsets = frame === null ? [] : [frame.start, frame.end].flatMap(boundExprs);
+    this.#deciding([...partitionBy, ...sortExprs(orderBy), ...offsets], 'WINDOW', as, scan);
   }
 
   #deciding(exprs: readonly Expr[], kind: IndirectKind, as: Transformation, scan: GovernedScan | null): void {
@@ -160,7 +158,7 @@ export class Trace {
     if (this.#walked.has(query)) return;
     this.#walked.add(query);
     const decide = (e: Expr | null, subtype: IndirectKind): void => {
-      if (e !== null) this.value(e, { type: 'INDIRECT', subtype, policy: false });
+      if (e !== null) this.value(e, indirect(subtype));
     };
     const whole = (of: Query, subtype: IndirectKind): void => {
       for (let i = 0; i < widthOf(of); i++) for (const value of valuesAt(of, i)) decide(value, subtype);
@@ -208,8 +206,7 @@ export class Trace {
       case 'scan': {
         const { scan } = origin;
         if (scan.filter !== null) this.value(scan.filter, POLICY_FILTER, scan);
-        for (const e of scan.pushed)
-          this.value(e, { type: 'INDIRECT', subtype: 'FILTER', policy: false }, scan);
+        for (const e of scan.pushed) this.value(e, indirect('FILTER'), scan);
         return;
       }
       case 'query':
@@ -271,7 +268,7 @@ export class Trace {
   }
 }
 
-const POLICY_FILTER: Transformation = Object.freeze({ type: 'INDIRECT', subtype: 'FILTER', policy: true });
+const POLICY_FILTER = indirect('FILTER', true);
 
 /** Within a scan only policy has conditions: those that say in which rows a column is masked. */
 function policyIn(transformation: Transformation, scan: GovernedScan | null): Transformation {
@@ -283,8 +280,4 @@ function policyIn(transformation: Transformation, scan: GovernedScan | null): Tr
 /** How many there are says little of what they are; OpenLineage calls a count a mask. */
 function aggregated(as: Transformation, { name }: FunctionDefinition): Transformation {
   return atLeast(as, 'AGGREGATION', name === 'count');
-}
-
-function keysOf(keys: readonly SortKey[]): readonly Expr[] {
-  return keys.flatMap((k) => (typeof k.by === 'number' ? [] : [k.by]));
 }
