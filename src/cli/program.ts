@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { version } from '../package-root.js';
 import { addAudit } from './commands/audit.js';
 import { addCompletion } from './commands/completion.js';
 import { addDemo } from './commands/demo.js';
@@ -27,7 +28,6 @@ import { addServe } from './commands/serve.js';
 import { addSuggest } from './commands/suggest.js';
 import { addToken } from './commands/token.js';
 import { addValidate } from './commands/validate.js';
-import { version } from './package-root.js';
 
 const HELP = `
 Exit status: 0 done, 1 refused or failed, 2 usage or configuration, 3 no server answers; audit verify has more.

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CODES, type Diagnostic } from '../manifest/index.js';
-import { version } from './package-root.js';
+import { version } from '../package-root.js';
 
 const NAMES: ReadonlyMap<string, string> = new Map(Object.entries(CODES).map(([name, code]) => [code, name]));
 

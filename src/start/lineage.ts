@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import type { AuditLog } from '../../policy/index.js';
 import { loadLineageConfig } from '../lineage/config/load.js';
 import { type Lineage, openLineage } from '../lineage/index.js';
+import { version } from '../package-root.js';
 import type { Model, ServiceLog } from '../service.js';
 import { connectorUrl } from './connector-url.js';
 import type { Settings } from './settings.js';
@@ -24,13 +24,5 @@ export async function lineageOf(
     if (connector?.kind !== 'postgres') return null;
     return connectorUrl(process.env, connector.urlEnv ?? 'OSL_POSTGRES_URL');
   };
-  return openLineage({ config, tenant, version: ownVersion(), dataDir, audit, log, urlOf });
-}
-
-function ownVersion(): string {
-  const file = new URL('../../../package.json', import.meta.url);
-  const parsed: unknown = JSON.parse(readFileSync(file, 'utf8'));
-  return typeof parsed === 'object' && parsed !== null && 'version' in parsed
-    ? String(parsed.version)
-    : 'unknown';
+  return openLineage({ config, tenant, version: version(), dataDir, audit, log, urlOf });
 }

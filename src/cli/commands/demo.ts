@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { PACKAGE_ROOT } from '../../package-root.js';
 import { addListenOptions } from '../flags.js';
-import { PACKAGE_ROOT } from '../package-root.js';
 import type { RunFlags } from '../serve/run.js';
 
 const HELP = `

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import { version } from '../../package-root.js';
 import { type AskFlags, addAskOptions } from '../ask.js';
 import { type CallerFlags, callerToken } from '../caller.js';
 import { serverUrl } from '../client.js';
 import { settingsOf, wholeNumber } from '../flags.js';
 import { note } from '../output.js';
-import { version } from '../package-root.js';
 
 interface McpFlags extends AskFlags {
   readonly maxBytes?: number;

@@ -1,4 +1,5 @@
 import { ready } from 'osl-compiler';
+import { version } from '../../package-root.js';
 import { headIn } from '../../publishing/index.js';
 import type { Model } from '../../service.js';
 import { loadModel } from '../../start/model.js';
@@ -7,7 +8,6 @@ import type { Settings } from '../../start/settings.js';
 import { EXIT } from '../exit.js';
 import { type ServerFlags, settingsOf } from '../flags.js';
 import { counted, print, printJson, visible } from '../output.js';
-import { version } from '../package-root.js';
 import { databaseFindings } from './database.js';
 import { type Finding, fail, ok } from './finding.js';
 import {

@@ -2,6 +2,7 @@ import { columnLineage, compile, type Influence, QueryError, ready } from 'osl-c
 import { accessOfChain } from '../../lineage/caller.js';
 import { namespaceOf } from '../../lineage/index.js';
 import { columnLineageFacet, producerOf } from '../../lineage/openlineage.js';
+import { version } from '../../package-root.js';
 import { headIn } from '../../publishing/index.js';
 import { loadModel } from '../../start/model.js';
 import { publishedDir } from '../../start/service.js';
@@ -9,7 +10,6 @@ import { questionText } from '../ask.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { type ServerFlags, settingsOf } from '../flags.js';
 import { print, printJson, visible } from '../output.js';
-import { version } from '../package-root.js';
 
 interface ShowFlags extends ServerFlags {
   readonly subject?: string;

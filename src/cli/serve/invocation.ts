@@ -1,5 +1,5 @@
 import { basename, relative, resolve } from 'node:path';
-import { PACKAGE_ROOT } from '../package-root.js';
+import { PACKAGE_ROOT } from '../../package-root.js';
 
 /** How the reader can call this command from the same folder: as this process was called. */
 export function commandName(): string {

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The folder of this package, absolute; the code runs from `dist/src/cli`. */
-export const PACKAGE_ROOT = fileURLToPath(new URL('../../../', import.meta.url)).replace(/[/\\]$/, '');
+/** The folder of this package, absolute; the code runs from `dist/src`. */
+export const PACKAGE_ROOT = fileURLToPath(new URL('../../', import.meta.url)).replace(/[/\\]$/, '');
 
 /** Of `package.json`, or `unknown`. */
 export function version(): string {
