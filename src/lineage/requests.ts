@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { namesIn, writeWhole } from '../files.js';
 
 /** What a command line asks of the process that owns the outbox: dead letters are to be sent again. */
 export interface ReplayRequest {
@@ -16,9 +17,7 @@ const NAME = /^[0-9a-f-]{36}\.json$/;
 export async function leaveRequest(dir: string, request: ReplayRequest): Promise<void> {
   const folder = join(dir, 'requests');
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const name = join(folder, `${randomUUID()}.json`);
-  await writeFile(`${name}.new`, JSON.stringify(request), { mode: 0o600, flush: true });
-  await rename(`${name}.new`, name);
+  await writeWhole(join(folder, `${randomUUID()}.json`), Buffer.from(JSON.stringify(request)));
 }
 
 /** Takes the requests that are there, one after another; each is gone once `act` is done with it. */
@@ -32,15 +31,6 @@ export async function takeRequests(
     const request = requestIn(await readFile(file, 'utf8'));
     if (request !== null) await act(request);
     await rm(file, { force: true });
-  }
-}
-
-async function namesIn(folder: string): Promise<readonly string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
-    throw error;
   }
 }
 

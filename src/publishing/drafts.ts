@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { bytesOf, removeWhole, writeWhole } from './files.js';
-import { namesIn } from './versions.js';
+import { bytesOf, namesIn, removeWhole, writeWhole } from '../files.js';
 
 /** A fragment that somebody keeps before it is published. */
 export interface Draft {

@@ -1,6 +1,6 @@
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { bytesOf, writeWhole } from './files.js';
+import { bytesOf, namesIn, writeWhole } from '../files.js';
 import {
   isVersionId,
   type NewVersion,
@@ -130,13 +130,4 @@ function damaged(dir: string, what: string): PublishedDamaged {
   return new PublishedDamaged(
     `${what} in ${dir} is missing or is not what was written: restore the directory, or remove it to serve the manifest file alone`,
   );
-}
-
-export async function namesIn(dir: string): Promise<readonly string[]> {
-  try {
-    return await readdir(dir);
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
-    throw error;
-  }
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, mkdir, open, readFile, rename } from 'node:fs/promises';
+import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { bytesOf, syncNames, writeWhole } from '../../files.js';
 
 /**
  * A file of groups. Each line is `<first 16 hex digits of SHA-256 of the rest> <JSON>`; a group ends with the line of
@@ -16,6 +17,12 @@ function lineOf(entry: unknown): string {
 function checkOf(json: string): string {
   return createHash('sha256').update(json).digest('hex').slice(0, 16);
 }
+
+function groupOf(entries: readonly unknown[]): Buffer {
+  return Buffer.from(`${entries.map(lineOf).join('')}${END}`);
+}
+
+const NOTHING = Buffer.alloc(0);
 
 export interface Journal<Entry> {
   /** Bytes of the file. */
@@ -58,16 +65,7 @@ export function readGroups<Entry>(bytes: Buffer): {
 
 /** The entries of a journal that another process may be writing; none where there is no file. */
 export async function readJournal<Entry>(file: string): Promise<readonly Entry[]> {
-  return readGroups<Entry>(await readIfThere(file)).entries;
-}
-
-async function readIfThere(file: string): Promise<Buffer> {
-  try {
-    return await readFile(file);
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return Buffer.alloc(0);
-    throw error;
-  }
+  return readGroups<Entry>((await bytesOf(file)) ?? NOTHING).entries;
 }
 
 /** Opens a journal for writing, and cuts off what is no whole group. */
@@ -75,12 +73,12 @@ export async function openJournal<Entry>(
   file: string,
 ): Promise<{ readonly journal: Journal<Entry>; readonly entries: readonly Entry[]; readonly cut: number }> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  const bytes = await readIfThere(file);
+  const bytes = (await bytesOf(file)) ?? NOTHING;
   const { entries, end } = readGroups<Entry>(bytes);
   const handle = await open(file, 'a+', 0o600);
   await handle.truncate(end);
   await handle.sync();
-  await syncDirectory(dirname(file));
+  await syncNames(dirname(file));
   return { journal: new FileJournal<Entry>(file, handle, end), entries, cut: bytes.length - end };
 }
 
@@ -100,7 +98,7 @@ class FileJournal<Entry> implements Journal<Entry> {
   }
 
   async append(entries: readonly Entry[], durable: boolean): Promise<void> {
-    const group = Buffer.from(`${entries.map(lineOf).join('')}${END}`);
+    const group = groupOf(entries);
     try {
       await this.#handle.appendFile(group);
       if (durable) await this.#handle.datasync();
@@ -112,17 +110,8 @@ class FileJournal<Entry> implements Journal<Entry> {
   }
 
   async rewrite(entries: readonly Entry[]): Promise<void> {
-    const making = `${this.#file}.new`;
-    const group = Buffer.from(`${entries.map(lineOf).join('')}${END}`);
-    const next = await open(making, 'w', 0o600);
-    try {
-      await next.writeFile(group);
-      await next.sync();
-    } finally {
-      await next.close();
-    }
-    await rename(making, this.#file);
-    await syncDirectory(dirname(this.#file));
+    const group = groupOf(entries);
+    await writeWhole(this.#file, group);
     await this.#handle.close();
     this.#handle = await open(this.#file, 'a+', 0o600);
     this.#size = group.length;
@@ -130,14 +119,5 @@ class FileJournal<Entry> implements Journal<Entry> {
 
   close(): Promise<void> {
     return this.#handle.close();
-  }
-}
-
-async function syncDirectory(dir: string): Promise<void> {
-  const handle = await open(dir, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

@@ -1,4 +1,4 @@
-import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
+import { type FileHandle, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 /** Creates or replaces a file, whole or not at all, whatever kills the process; durable with its name when it resolves. */
@@ -19,16 +19,26 @@ export async function removeWhole(path: string): Promise<void> {
 }
 
 /** The bytes of a file; null where there is none. @throws the system's error */
-export async function bytesOf(path: string): Promise<Buffer | null> {
+export function bytesOf(path: string): Promise<Buffer | null> {
+  return ifThere(readFile(path), null);
+}
+
+/** The names in a directory; none where there is no such directory. @throws the system's error */
+export function namesIn(dir: string): Promise<readonly string[]> {
+  return ifThere(readdir(dir), []);
+}
+
+async function ifThere<T, N>(reading: Promise<T>, none: N): Promise<T | N> {
   try {
-    return await readFile(path);
+    return await reading;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return none;
     throw error;
   }
 }
 
-async function syncNames(dir: string): Promise<void> {
+/** Makes the names in a directory durable. */
+export async function syncNames(dir: string): Promise<void> {
   await using(open(dir, 'r'), (handle) => handle.sync());
 }
 
