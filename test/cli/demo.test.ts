@@ -178,6 +178,12 @@ t.test('the demo from its first start to its end', async (t) => {
     t.match((await osl(['audit', 'tail', ...at, '-n', '50'])).stdout, /error +E0512 .*rest query/);
   });
 
+  await t.test('doctor looks at the files of the server that runs there', async (t) => {
+    const { code, stdout } = await osl(['doctor', ...at]);
+    t.equal(code, 0, stdout);
+    t.match(stdout, /^ok {4}files: manifest and policy load: \d+ entities/m);
+  });
+
   await t.test('a second server in the same place is refused in one line', async (t) => {
     const taken = await osl(['demo', ...at, '--http-port', `${httpPort}`, '--pg-port', '0']);
     const already = new RegExp(

@@ -8,6 +8,7 @@ import type { Settings } from '../../start/settings.js';
 import { EXIT } from '../exit.js';
 import { type ServerFlags, settingsOf } from '../flags.js';
 import { counted, print, printJson, visible } from '../output.js';
+import { runningServer } from '../server-file.js';
 import { databaseFindings } from './database.js';
 import { type Finding, fail, ok } from './finding.js';
 import {
@@ -25,7 +26,7 @@ export interface DoctorFlags extends ServerFlags {
 
 /** Looks at everything that a server rests on, and changes nothing. Exit status 1 where something fails. */
 export async function runDoctor(flags: DoctorFlags): Promise<void> {
-  const settings = settingsOf(flags);
+  const settings = withServedFiles(settingsOf(flags), flags);
   await ready();
   const findings = [
     ok('program', `osl ${version()}, Node ${process.versions.node}`),
@@ -39,6 +40,15 @@ export async function runDoctor(flags: DoctorFlags): Promise<void> {
   if (flags.json) printJson({ ok: failed === 0, findings });
   else report(findings);
   if (failed > 0) process.exitCode = EXIT.failed;
+}
+
+/** The files that are named, else those of the server that runs there: the demo's are in no user's folder. */
+function withServedFiles(settings: Settings, { manifest, policy }: DoctorFlags): Settings {
+  const named = manifest ?? policy ?? (process.env['OSL_MANIFEST'] || process.env['OSL_POLICY']);
+  const record = named ? null : runningServer(settings.dataDir);
+  if (record === null) return settings;
+  const { manifestFile, policyFile } = record;
+  return { ...settings, manifestFile, policyFile };
 }
 
 async function modelFindings(settings: Settings): Promise<readonly Finding[]> {
