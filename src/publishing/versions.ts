@@ -62,10 +62,11 @@ export class Versions {
     return this.#history;
   }
 
-  /** A version of the history by its id. */
-  async find(id: string): Promise<Version | null> {
-    if (id === this.#head?.id) return this.#head;
-    return this.#history.some((v) => v.id === id) ? versionIn(this.#dir, id) : null;
+  /** The first version of the history that `is` says yes to; null where there is none. @throws PublishedDamaged */
+  async find(is: (version: VersionSummary) => boolean): Promise<Version | null> {
+    const found = this.#history.find(is);
+    if (found === undefined) return null;
+    return found.id === this.#head?.id ? this.#head : versionIn(this.#dir, found.id);
   }
 
   /** The version that `content` would be next. Nothing is written. */
@@ -75,7 +76,7 @@ export class Versions {
   }
 
   /** Publishes it. @throws the system's error; then what was published before still is, unless nobody can say */
-  async append({ version, bytes }: Sealed): Promise<void> {
+  async append({ version, bytes }: Sealed): Promise<VersionSummary> {
     if (this.#broken)
       throw new PublishedDamaged('an earlier version could not be written: start the server anew');
     if (version.parent !== (this.#head?.id ?? null)) throw new TypeError('it is not the next version');
@@ -87,8 +88,10 @@ export class Versions {
       this.#broken = true;
       throw error;
     }
+    const summary = summaryOf(version);
     this.#head = version;
-    this.#history.push(summaryOf(version));
+    this.#history.push(summary);
+    return summary;
   }
 
   /** Removes what a process that died was about to write. Only whoever owns the directory may. */

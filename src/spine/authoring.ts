@@ -15,22 +15,22 @@ import {
   type UpstreamSchema,
 } from '../discovery/index.js';
 import type { Service } from '../service.js';
-import { type Caller, counted, publicError, refuse } from './index.js';
+import { answered, type Caller, counted, refuse, type Versions, versionsOf } from './index.js';
 import { Ledger } from './ledger.js';
 import type { Call } from './question.js';
-import { upstreamOf } from './upstream.js';
+import { type Unread, upstreamOf, upstreamsOf } from './upstream.js';
 
 /** What the databases hold beyond the manifest. */
 export interface Candidates {
   readonly candidates: readonly Candidate[];
   /** Connectors whose catalog could not be read. */
-  readonly unread: readonly { readonly connector: string; readonly reason: string }[];
+  readonly unread: readonly Unread[];
   /** Some database has more relations than are read. */
   readonly truncated: boolean;
 }
 
 /** An answer about drafts, with the versions that it rests on. */
-export type Judged<T> = T & { readonly versions: { readonly manifest: string; readonly policy: string } };
+export type Judged<T> = T & { readonly versions: Versions };
 
 /** One of three things to make a draft of; a table and a candidate are written `connector.schema.table`. */
 export interface Wish {
@@ -42,17 +42,10 @@ export interface Wish {
 export async function candidates(service: Service, call: Call): Promise<Candidates> {
   const ledger = new Ledger(service, call, 'candidates');
   return authored(service, call, ledger, async (caller) => {
-    const found: Candidate[] = [];
-    const unread: { connector: string; reason: string }[] = [];
-    let truncated = false;
-    for (const connector of service.engines.keys()) {
-      const read = await upstreamOf(service, call.requestId, connector);
-      if (typeof read === 'string') unread.push({ connector, reason: read });
-      else {
-        found.push(...candidatesIn(read, connector, caller.manifest));
-        truncated ||= read.truncated;
-      }
-    }
+    const { read, unread, truncated } = await upstreamsOf(service, call.requestId);
+    const found = [...read].flatMap(([connector, schema]) =>
+      candidatesIn(schema, connector, caller.manifest),
+    );
     return { candidates: found, unread, truncated };
   });
 }
@@ -84,10 +77,6 @@ async function suggestion(service: Service, call: Call, caller: Caller, wish: Wi
   return found === undefined ? nothingFor(wish) : suggestRelation(found, caller);
 }
 
-function versionsOf({ manifest, snapshot }: Caller) {
-  return { manifest: manifest.version, policy: snapshot.version };
-}
-
 /** A candidate has the name that the list gives it; a table may be adopted already. */
 function wanted(
   { kind, name }: Wish,
@@ -111,12 +100,16 @@ function nothingFor({ kind, name }: Wish): never {
 /** The caller, counted, who is an admin over its whole chain; anybody else is refused, and recorded. @throws QueryError */
 export async function adminOf(service: Service, call: Call, ledger: Ledger): Promise<Caller> {
   try {
-    const caller = await counted(service, call, ledger, 'schema');
-    if (caller.access.adminRoles.size === 0) throw queryError('authorsOnly', {});
-    return caller;
+    return mustBeAdmin(await counted(service, call, ledger, 'schema'));
   } catch (error) {
     throw await refuse(service, call, ledger, error);
   }
+}
+
+/** @throws QueryError E2101 */
+export function mustBeAdmin(caller: Caller): Caller {
+  if (caller.access.adminRoles.size === 0) throw queryError('authorsOnly', {});
+  return caller;
 }
 
 /** identify → access → limit → admin → audit the decision → answer → audit the outcome */
@@ -127,14 +120,5 @@ export async function authored<T>(
   answer: (caller: Caller) => T | Promise<T>,
 ): Promise<T> {
   const caller = await adminOf(service, call, ledger);
-  try {
-    await ledger.allow();
-    const answered = await answer(caller);
-    ledger.outcome('ok', 0);
-    return answered;
-  } catch (error) {
-    const told = publicError(service, call.requestId, error);
-    ledger.outcome('error', 0, told);
-    throw told;
-  }
+  return answered(service, call, ledger, () => answer(caller));
 }

@@ -3,7 +3,7 @@ import { isEmpty, type LimitBucket } from '../../policy/index.js';
 import { type Resolution, resolve } from '../graph/index.js';
 import type { Service } from '../service.js';
 import { fullMap } from './full-map.js';
-import { type Caller, counted, publicError, refuse, settled } from './index.js';
+import { answered, type Caller, counted, refuse, settled } from './index.js';
 import { Ledger } from './ledger.js';
 import type { Call } from './question.js';
 import { type Reading, type Readings, readingsOf } from './readings.js';
@@ -53,16 +53,7 @@ async function wholeMap(service: Service, call: Call, ledger: Ledger): Promise<R
   } catch (error) {
     throw await refuse(service, call, ledger, error);
   }
-  try {
-    await ledger.allow();
-    const map = await fullMap(service, caller.manifest, call.requestId);
-    ledger.outcome('ok', 0);
-    return map;
-  } catch (error) {
-    const failure = publicError(service, call.requestId, error);
-    ledger.outcome('error', 0, failure);
-    throw failure;
-  }
+  return answered(service, call, ledger, () => fullMap(service, caller.manifest, call.requestId));
 }
 
 async function told<T>(

@@ -4,8 +4,9 @@ import { memberAt, pathsIn } from '../manifest/index.js';
 import { type Draft, draftId, MAX_DRAFTS, type Version, type VersionSummary } from '../publishing/index.js';
 import type { Service } from '../service.js';
 import { authored, type Judged } from './authoring.js';
-import type { Caller } from './index.js';
+import { type Caller, versionsOf } from './index.js';
 import { Ledger } from './ledger.js';
+import { draftNamed, groundOf } from './publish.js';
 import type { Call } from './question.js';
 
 /** A draft as it is told of: in one of three states. */
@@ -89,16 +90,14 @@ export async function validateDraft(
 }
 
 async function judged(service: Service, { identity }: Caller, id: string) {
-  const { drafts, versions: store, file } = service.publishing;
   const { manifest, snapshot } = service.model();
   if (snapshot === null) throw queryError('noSnapshot', {});
   const draft = draftNamed(service, id);
-  const objects = store.head?.objects ?? {};
-  const ground = { base: file().document, objects, manifest, snapshot };
-  const worked = workedOut({ action: 'publish', text: draft.text, placed: draft.placed }, ground);
-  const versions = { manifest: manifest.version, policy: snapshot.version };
+  const step = { action: 'publish', text: draft.text, placed: draft.placed } as const;
+  const worked = workedOut(step, groundOf(service, { manifest, snapshot }));
+  const versions = versionsOf({ manifest, snapshot });
   const validated = worked.ok ? { at: new Date().toISOString(), by: identity.subject, ...versions } : null;
-  await drafts.put({ ...draft, validated });
+  await service.publishing.drafts.put({ ...draft, validated });
   return {
     ok: worked.ok,
     diagnostics: worked.ok ? [] : worked.findings,
@@ -139,18 +138,10 @@ export async function publication(service: Service, call: Call, id: string): Pro
   return authored(service, call, ledger, async (): Promise<Found> => {
     const draft = drafts.get(id);
     if (draft !== null) return { kind: 'draft', draft: { ...told(service, draft), text: draft.text } };
-    const known = versions.history.find((v) => v.id === id || String(v.number) === id);
-    const version = known === undefined ? null : await versions.find(known.id);
+    const version = await versions.find((v) => v.id === id || String(v.number) === id);
     if (version === null) throw queryError('notFound', {});
     return { kind: 'version', version };
   });
-}
-
-function draftNamed({ publishing }: Service, id: string): Draft {
-  const draft = publishing.drafts.get(id);
-  if (draft !== null) return draft;
-  const detail = `there is no draft \`${id.slice(0, 100)}\``;
-  throw queryError('unresolvable', { detail, hint: 'GET /osl/objects lists them' });
 }
 
 function told({ publishing }: Service, { text: _, placed: __, ...draft }: Draft): ToldDraft {

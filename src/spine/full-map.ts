@@ -1,9 +1,9 @@
 import { candidatesIn } from '../discovery/index.js';
-import { type Discovered, discoveredIn, domainMapOf, fullView } from '../graph/index.js';
+import { discoveredIn, domainMapOf, fullView } from '../graph/index.js';
 import type { Manifest } from '../manifest/index.js';
 import type { Service } from '../service.js';
 import { type Reading, reading } from './readings.js';
-import { upstreamOf } from './upstream.js';
+import { upstreamsOf } from './upstream.js';
 
 /** How long what the databases declare is believed: a map is drawn more often than tables are made. */
 const TRUST_MS = 10_000;
@@ -27,17 +27,10 @@ export function fullMap(service: Service, manifest: Manifest, requestId: string)
 }
 
 async function draw(service: Service, manifest: Manifest, requestId: string): Promise<Reading> {
-  const parts: Discovered[] = [];
-  const unread: { readonly connector: string; readonly reason: string }[] = [];
-  let truncated = false;
-  for (const connector of service.engines.keys()) {
-    const read = await upstreamOf(service, requestId, connector);
-    if (typeof read === 'string') unread.push({ connector, reason: read });
-    else {
-      parts.push(discoveredIn(candidatesIn(read, connector, manifest), manifest));
-      truncated ||= read.truncated;
-    }
-  }
+  const { read, unread, truncated } = await upstreamsOf(service, requestId);
+  const parts = [...read].map(([connector, schema]) =>
+    discoveredIn(candidatesIn(schema, connector, manifest), manifest),
+  );
   const { nodes, edges, bridges } = domainMapOf(fullView(manifest));
   const map = {
     nodes: [...nodes, ...parts.flatMap((p) => p.nodes)],

@@ -95,7 +95,7 @@ export async function ask(service: Service, question: Question, delivery: Delive
 }
 
 /** What an answer to `caller` rests on. */
-export function versionsOf({ manifest, snapshot }: Caller): Versions {
+export function versionsOf({ manifest, snapshot }: Pick<Caller, 'manifest' | 'snapshot'>): Versions {
   return { manifest: manifest.version, policy: snapshot.version };
 }
 
@@ -168,6 +168,25 @@ export async function settled(service: Service, call: Call, ledger: Ledger): Pro
   ledger.outcome('ok', 0);
 }
 
+/** Answers once the decision is recorded, and records how that went. @throws QueryError E5030, and for what `answer` throws */
+export async function answered<T>(
+  service: Service,
+  call: Call,
+  ledger: Ledger,
+  answer: () => T | Promise<T>,
+): Promise<T> {
+  try {
+    await ledger.allow();
+    const told = await answer();
+    ledger.outcome('ok', 0);
+    return told;
+  } catch (error) {
+    const failure = publicError(service, call.requestId, error);
+    ledger.outcome('error', 0, failure);
+    throw failure;
+  }
+}
+
 /** Identity and access: no token, bad token, no policy, in this order. */
 export function callerOf(
   service: Service,
@@ -179,7 +198,8 @@ export function callerOf(
   return service.verifier.verify(credentials.token).then((identity) => callerAs(service, identity, ledger));
 }
 
-function callerAs(service: Service, identity: Identity, ledger: Ledger): Caller {
+/** Who was identified, under what is served now. @throws QueryError E2001 */
+export function callerAs(service: Service, identity: Identity, ledger: Ledger): Caller {
   const { manifest, snapshot } = service.model();
   ledger.knows(identity, { manifest, snapshot });
   if (snapshot === null) throw queryError('noSnapshot', {});

@@ -1,11 +1,18 @@
 import { type QueryError, queryError } from 'osl-compiler';
-import { effectiveAccess, type Identity } from '../../policy/index.js';
-import { type Difference, type Finding, type Step, type Worked, workedOut } from '../authoring/index.js';
+import type { Identity } from '../../policy/index.js';
+import {
+  type Difference,
+  type Finding,
+  type Ground,
+  type Step,
+  type Worked,
+  workedOut,
+} from '../authoring/index.js';
 import { type Manifest, overOf } from '../manifest/index.js';
-import type { NewVersion, Sealed, Version, VersionSummary } from '../publishing/index.js';
+import type { Draft, NewVersion, Sealed, Version, VersionSummary } from '../publishing/index.js';
 import type { Service } from '../service.js';
-import { adminOf } from './authoring.js';
-import { type Caller, publicError, refuse, settled } from './index.js';
+import { adminOf, type Judged, mustBeAdmin } from './authoring.js';
+import { type Caller, callerAs, publicError, refuse, settled, versionsOf } from './index.js';
 import { Ledger } from './ledger.js';
 import type { Call } from './question.js';
 import { ungranted } from './ungranted.js';
@@ -27,7 +34,7 @@ export interface ChangeRequest {
 
 /** What came of it. */
 export type Published =
-  | {
+  | Judged<{
       readonly kind: 'published';
       /** False where all of it was published already: then nothing was written. */
       readonly changed: boolean;
@@ -35,8 +42,7 @@ export type Published =
       readonly version: VersionSummary | null;
       readonly diff: Difference;
       readonly notes: readonly string[];
-      readonly versions: { readonly manifest: string; readonly policy: string };
-    }
+    }>
   /** Refused, for what is wrong with it. */
   | { readonly kind: 'refused'; readonly error: QueryError; readonly diagnostics: readonly Finding[] };
 
@@ -63,7 +69,8 @@ async function changed(
   let worked: Worked | null = null;
   let made: Made | null = null;
   try {
-    caller = stillAdmin(service, identity, ledger);
+    // While it waited for its turn, what is served may have changed.
+    caller = mustBeAdmin(callerAs(service, identity, ledger));
     const { step, draft, restores } = await stepOf(service, request);
     worked = workedOut(step, groundOf(service, caller));
     if (!isThere(service, worked)) {
@@ -78,7 +85,7 @@ async function changed(
     return { kind: 'refused', error: told, diagnostics: worked.findings };
   }
   const answer = { kind: 'published', diff: worked.diff, notes: ungranted(worked) } as const;
-  const versions = { manifest: worked.manifest.version, policy: worked.snapshot.version };
+  const versions = versionsOf(worked);
   if (made === null) {
     await settled(service, call, ledger);
     return {
@@ -123,9 +130,10 @@ async function committed(
     objects,
     over: overOf(file().document, objects),
   });
+  let summary: VersionSummary;
   try {
     await ledger.allow();
-    await versions.append(next);
+    summary = await versions.append(next);
   } catch (error) {
     const told = publicError(service, call.requestId, error);
     ledger.outcome('error', 0, told);
@@ -140,22 +148,14 @@ async function committed(
     number,
     manifest: manifest.version,
   });
-  const summary = versions.history.at(-1);
-  if (summary === undefined) throw new TypeError('what was appended is in the history');
   return summary;
 }
 
-/** The caller under what is served now: while it waited for its turn that may have changed. */
-function stillAdmin(service: Service, identity: Identity, ledger: Ledger): Caller {
-  const { manifest, snapshot } = service.model();
-  ledger.knows(identity, { manifest, snapshot });
-  if (snapshot === null) throw queryError('noSnapshot', {});
-  const access = effectiveAccess(identity, snapshot, manifest.catalog);
-  if (access.adminRoles.size === 0) throw queryError('authorsOnly', {});
-  return Object.freeze({ identity, access, manifest, snapshot });
-}
-
-function groundOf({ publishing }: Service, { manifest, snapshot }: Caller) {
+/** What a change starts from. */
+export function groundOf(
+  { publishing }: Service,
+  { manifest, snapshot }: Pick<Ground, 'manifest' | 'snapshot'>,
+): Ground {
   const objects = publishing.versions.head?.objects ?? {};
   return { base: publishing.file().document, objects, manifest, snapshot };
 }
@@ -239,9 +239,8 @@ async function stepOf(service: Service, { change }: ChangeRequest): Promise<Aske
   }
 }
 
-function draftStep({ publishing }: Service, id: string): Asked {
-  const draft = publishing.drafts.get(id);
-  if (draft === null) throw unknownVersion('draft', id);
+function draftStep(service: Service, id: string): Asked {
+  const draft = draftNamed(service, id);
   if (draft.validated === null) {
     throw queryError('wrongState', {
       detail: `\`${id}\` has not been validated`,
@@ -257,10 +256,16 @@ async function versionFor(
   to: number | string,
 ): Promise<Version | null> {
   if (to === 0) return null;
-  const found = versions.history.find((v) => v.number === to || v.id === to);
-  const version = found === undefined ? null : await versions.find(found.id);
+  const version = await versions.find((v) => v.number === to || v.id === to);
   if (version === null) throw unknownVersion('version', String(to));
   return version;
+}
+
+/** @throws QueryError E1001 */
+export function draftNamed({ publishing }: Service, id: string): Draft {
+  const draft = publishing.drafts.get(id);
+  if (draft === null) throw unknownVersion('draft', id);
+  return draft;
 }
 
 function unknownVersion(what: 'draft' | 'version', name: string): QueryError {

@@ -23,3 +23,29 @@ export async function upstreamOf(
       : 'its database cannot be reached with system credentials';
   }
 }
+
+/** A connector whose catalog could not be read. */
+export interface Unread {
+  readonly connector: string;
+  readonly reason: string;
+}
+
+/** The same of every connector. */
+export interface Upstreams {
+  readonly read: ReadonlyMap<string, UpstreamSchema>;
+  readonly unread: readonly Unread[];
+  /** Some database has more relations than are read. */
+  readonly truncated: boolean;
+}
+
+/** What the databases declare, one after the other. */
+export async function upstreamsOf(service: Service, requestId: string): Promise<Upstreams> {
+  const read = new Map<string, UpstreamSchema>();
+  const unread: Unread[] = [];
+  for (const connector of service.engines.keys()) {
+    const found = await upstreamOf(service, requestId, connector);
+    if (typeof found === 'string') unread.push({ connector, reason: found });
+    else read.set(connector, found);
+  }
+  return { read, unread, truncated: [...read.values()].some((schema) => schema.truncated) };
+}
