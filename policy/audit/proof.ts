@@ -9,7 +9,7 @@ import {
   splitNotes,
 } from './checkpoint.js';
 import { leafHash } from './format.js';
-import { readFrames } from './read.js';
+import { readFrames, recordIn } from './read.js';
 import type { AuditRecord } from './record.js';
 import { type LeafRange, pathRanges, RunningRoot, rootFromPath } from './tree.js';
 
@@ -45,7 +45,7 @@ export async function prove(dir: string, requestId: string): Promise<AuditProof[
     if (seq >= checkpoint.size) break;
     // A cheap look at the bytes first; the parse decides.
     if (!frame.record.includes(requestId)) continue;
-    const record = JSON.parse(frame.record.toString()) as AuditRecord; // the writer's format
+    const record = recordIn(frame);
     if (record.request_id === requestId)
       wanted.push(new Wanted(seq, checkpoint.size, Buffer.from(frame.record)));
   }

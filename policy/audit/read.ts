@@ -38,9 +38,13 @@ export async function* readRecords(
   options: ReadOptions = {},
 ): AsyncGenerator<AuditRecord, void, void> {
   for await (const { frame } of readFrames(dir, options)) {
-    // The writer's format; a record that is no JSON throws a SyntaxError.
-    yield JSON.parse(frame.record.toString()) as AuditRecord;
+    yield recordIn(frame);
   }
+}
+
+/** The record of a frame. @throws SyntaxError where it is no JSON */
+export function recordIn({ record }: Frame): AuditRecord {
+  return JSON.parse(record.toString()) as AuditRecord; // the writer's format
 }
 
 /** The same as frames; a frame's bytes are valid until the next one is asked for. */

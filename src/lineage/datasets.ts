@@ -1,5 +1,13 @@
 import { createHash } from 'node:crypto';
-import { columnLineage, compileMetrics, type Influence, QueryError, type Transformation } from 'osl-compiler';
+import {
+  columnLineage,
+  compileMetrics,
+  type GovernedPlan,
+  type Influence,
+  QueryError,
+  type Relation,
+  type Transformation,
+} from 'osl-compiler';
 import { everythingIn } from '../graph/everything.js';
 import type { Facet, Manifest } from '../manifest/index.js';
 import { datasetName } from './openlineage.js';
@@ -64,8 +72,6 @@ export function datasetFingerprint(dataset: DatasetDescription): string {
 function facetsOf(entity: string, facets: Manifest['facets']): readonly Facet[] {
   return [...facets.values()].filter((f) => f.entity === entity);
 }
-
-type Relation = Manifest['catalog']['relations'] extends ReadonlyMap<string, infer R> ? R : never;
 
 function entityDataset(
   relation: Relation,
@@ -172,13 +178,11 @@ function metricDataset(name: string, manifest: Manifest, namespace: string): Dat
 }
 
 /** A metric that cannot be asked for alone has no column lineage; its questions have theirs. */
-function planInputs(planOf: () => Parameters<typeof columnLineage>[0]): readonly Influence[] {
+function planInputs(planOf: () => GovernedPlan): readonly Influence[] {
   try {
     const { outputs, rows } = columnLineage(planOf());
-    return [
-      ...(outputs[0]?.inputs ?? []),
-      ...rows.filter((r) => !(outputs[0]?.inputs ?? []).some((i) => same(i, r))),
-    ];
+    const inputs = outputs[0]?.inputs ?? [];
+    return [...inputs, ...rows.filter((r) => !inputs.some((i) => same(i, r)))];
   } catch (error) {
     if (error instanceof QueryError) return [];
     throw error;

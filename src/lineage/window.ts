@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import type { AuditRecord, StoredFrame } from '../../policy/index.js';
+import { type AuditRecord, leafHash, recordIn, type StoredFrame } from '../../policy/index.js';
 import type { PlanDescription } from './description.js';
 import { PLAN_EVENT } from './recorder.js';
 
@@ -70,14 +69,14 @@ export class Windows {
   add({ segment, seq, frame }: StoredFrame, counts: boolean): void {
     // A cheap look at the bytes first: most records of other services' logs say nothing of plans.
     if (!frame.record.includes(PLAN_MARK)) return;
-    const record = JSON.parse(frame.record.toString()) as AuditRecord; // the writer's format
+    const record = recordIn(frame);
     const { plan, kind, versions } = record;
     if (plan === undefined) return;
     const key = `${plan} ${versions?.manifest ?? ''} ${versions?.policy ?? ''}`;
     if (kind === 'event' && record.action === PLAN_EVENT) this.#describe(key, record);
     if (!counts) return;
     if (kind === 'decision' && record.decision === 'allow') {
-      const leaf = createHash('sha256').update(frame.leafInput).digest('hex');
+      const leaf = leafHash(frame.leafInput).toString('hex');
       this.#decided(key, plan, record, { segment, seq, leaf });
     }
     if (kind === 'outcome') this.#ended(key, record);
