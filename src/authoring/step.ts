@@ -3,6 +3,7 @@ import { compileSnapshot, type PolicySnapshot } from '../../policy/index.js';
 import {
   compilePublishable,
   conflictsBetween,
+  DEPRECABLE,
   type FragmentDocument,
   type Manifest,
   type ManifestDocument,
@@ -87,9 +88,6 @@ function compiled(step: Step, ground: Ground): Publishable {
     }
   }
 }
-
-/** Parts of a manifest that a reason can be given for. */
-const DEPRECABLE = ['entities', 'relationships', 'bridges', 'facets', 'metrics'] as const;
 
 /** A fragment that repeats each member with its mark, or without. */
 function marked(reasons: ReadonlyMap<string, string | null>, document: ManifestDocument): FragmentDocument {

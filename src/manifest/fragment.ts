@@ -46,13 +46,14 @@ function connectors(base: ManifestDocument, given: Plain): Plain {
   return out;
 }
 
-type Plain = Record<string, unknown>;
+/** A document, or a part of one, as plain data. */
+export type Plain = Record<string, unknown>;
 
-function isObject(value: unknown): value is Plain {
+export function isObject(value: unknown): value is Plain {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The members of both, those of `over` in the place of equal names; without a prototype, as documents are. */
-function joined(under: Plain, over: Plain): Plain {
+export function joined(under: Plain, over: Plain): Plain {
   return Object.assign(Object.create(null), under, over) as Plain;
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ManifestDocument, TableColumnDocument } from './document.js';
-import type { FragmentDocument } from './fragment.js';
+import { type FragmentDocument, joined, type Plain } from './fragment.js';
 
 /**
  * What was published, as a layer over the manifest file. A member of a section stands in the place of the file's of its
@@ -26,7 +26,6 @@ export const PUBLISHED_SECTIONS = [
 ] as const;
 
 type Section = (typeof PUBLISHED_SECTIONS)[number];
-type Plain = Record<string, unknown>;
 
 /** Without a prototype, so that `constructor` is no member of it. */
 const NONE: Plain = Object.freeze(Object.create(null));
@@ -69,7 +68,7 @@ export function shrunk(objects: FragmentDocument, paths: ReadonlySet<string>): F
     );
     if (kept.length > 0) out[section] = plain(kept);
   }
-  const sources = new Set([...sourcesIn(out)]);
+  const sources = new Set(sourcesIn(out));
   const connectors = Object.entries(objects.connectors ?? {}).flatMap(([name, { tables }]) => {
     const kept = Object.entries(tables ?? {}).filter(([table]) => sources.has(`${name}.${table}`));
     return kept.length === 0 ? [] : [[name, { tables: plain(kept) }] as const];
@@ -211,9 +210,4 @@ function plain(entries: readonly (readonly [string, unknown])[]): Plain {
   const out: Plain = Object.create(null);
   for (const [name, value] of entries) out[name] = value;
   return out;
-}
-
-/** The members of both, those of `over` in the place of equal names. */
-function joined(under: Plain, over: Plain): Plain {
-  return Object.assign(Object.create(null), under, over) as Plain;
 }

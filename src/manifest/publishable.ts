@@ -1,6 +1,6 @@
 import { STORE_SCHEMA } from '../content/store/names.js';
 import type { ManifestDocument } from './document.js';
-import type { FragmentDocument } from './fragment.js';
+import { type FragmentDocument, isObject } from './fragment.js';
 import { otherColumns, PUBLISHED_SECTIONS } from './overlay.js';
 
 /** A fragment that says more than may be published: the manifest file alone says that. */
@@ -59,8 +59,7 @@ function isOwn(table: string): boolean {
 }
 
 function membersOf(value: unknown): ReadonlyMap<string, unknown> {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return new Map(isObject ? Object.entries(value) : []);
+  return new Map(isObject(value) ? Object.entries(value) : []);
 }
 
 /** Names are the sender's: they are shown in part. */

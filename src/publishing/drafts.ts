@@ -85,6 +85,6 @@ export function draftId(text: string): string {
   return `draft-${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
 }
 
-export function isDraftId(text: string): boolean {
+function isDraftId(text: string): boolean {
   return /^draft-[0-9a-f]{32}$/.test(text);
 }

@@ -62,7 +62,7 @@ export function unsealed(id: string, bytes: Buffer): Version | null {
 }
 
 /** Objects are as a manifest's document has them, so that `__proto__` is a name like any other. */
-export function withoutPrototype(_: string, value: unknown): unknown {
+function withoutPrototype(_: string, value: unknown): unknown {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   return isObject ? Object.assign(Object.create(null), value) : value;
 }

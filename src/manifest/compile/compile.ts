@@ -60,7 +60,8 @@ function contentHash(document: ManifestDocument): string {
   return createHash('sha256').update(JSON.stringify(document)).digest('hex').slice(0, 32);
 }
 
-const DEPRECABLE = ['entities', 'relationships', 'bridges', 'facets', 'metrics'] as const;
+/** Parts of a manifest whose members may say why they should not be used any more. */
+export const DEPRECABLE = ['entities', 'relationships', 'bridges', 'facets', 'metrics'] as const;
 
 function deprecatedIn(document: ManifestDocument): ReadonlyMap<string, string> {
   return frozenMap(
