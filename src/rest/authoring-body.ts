@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { queryError } from 'osl-compiler';
 import type { Proposal } from '../authoring/index.js';
 import type { Wish } from '../spine/authoring.js';
-import { jsonFields, malformed, noField } from './json-body.js';
+import { jsonFields, malformed, noField, onlyOf } from './json-body.js';
 
 const WISHES = ['candidate', 'table', 'term'] as const;
 /** Code points: three names of 63 characters and their dots, or a business word. */
@@ -30,19 +30,25 @@ export function readProposal(
       throw malformed('`draft` is the id of one');
     return { kind, id: value };
   }
-  if (typeof value === 'string') return { kind, text: value, placed: true };
+  return { kind, ...documentIn(kind, value) };
+}
+
+/** What a field holds as YAML text or as a JSON object. @throws QueryError E0511 */
+export function documentIn(
+  field: string,
+  value: unknown,
+): { readonly text: string; readonly placed: boolean } {
+  if (typeof value === 'string') return { text: value, placed: true };
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw malformed(`\`${kind}\` must be YAML text or a JSON object`);
+    throw malformed(`\`${field}\` must be YAML text or a JSON object`);
   // Of JSON within JSON the sender has no lines to look at.
-  return { kind, text: JSON.stringify(value), placed: false };
+  return { text: JSON.stringify(value), placed: false };
 }
 
 /** The one member of a body that has one of these names. */
 function onlyField<N extends string>(request: FastifyRequest, names: readonly N[]): readonly [N, unknown] {
   const fields = jsonFields(request);
   for (const field of fields.keys()) if (!names.some((n) => n === field)) throw noField(field);
-  const [only, ...more] = names.filter((n) => fields.has(n));
-  if (only === undefined || more.length > 0)
-    throw malformed(`the body has exactly one of ${names.map((n) => `\`${n}\``).join(', ')}`);
+  const only = onlyOf(fields, names);
   return [only, fields.get(only)];
 }

@@ -38,6 +38,14 @@ function parseJson(body: unknown): unknown {
   }
 }
 
+/** Which one of `names` the body has. @throws QueryError E0511 where it has none or several */
+export function onlyOf<N extends string>(fields: Fields, names: readonly N[]): N {
+  const [only, ...more] = names.filter((name) => fields.has(name));
+  if (only === undefined || more.length > 0)
+    throw malformed(`the body has exactly one of ${names.map((n) => `\`${n}\``).join(', ')}`);
+  return only;
+}
+
 /** Longest part of an unknown field's name that is shown. */
 const SHOWN = 64;
 

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { ChangeRequest } from '../spine/publish.js';
-import { type Fields, jsonFields, malformed, noField } from './json-body.js';
+import { documentIn } from './authoring-body.js';
+import { type Fields, jsonFields, malformed, noField, onlyOf } from './json-body.js';
 
 /** What `POST /osl/objects` asks for. */
 export type ObjectsRequest =
@@ -21,9 +22,7 @@ const LONGEST = 300;
 export function readObjectsRequest(request: FastifyRequest): ObjectsRequest {
   const fields = jsonFields(request);
   for (const field of fields.keys()) if (!FIELDS.has(field)) throw noField(field);
-  const [kind, ...more] = CHANGES.filter((name) => fields.has(name));
-  if (kind === undefined || more.length > 0)
-    throw malformed(`the body has exactly one of ${CHANGES.map((n) => `\`${n}\``).join(', ')}`);
+  const kind = onlyOf(fields, CHANGES);
   const state = fields.get('state') ?? 'published';
   if (state !== 'draft' && state !== 'published') throw malformed('`state` is draft or published');
   if (fields.has('state') && kind !== 'fragment') throw malformed('`state` goes with `fragment` only');
@@ -32,7 +31,7 @@ export function readObjectsRequest(request: FastifyRequest): ObjectsRequest {
   const value = fields.get(kind);
   switch (kind) {
     case 'fragment': {
-      const fragment = fragmentOf(value);
+      const fragment = documentIn(kind, value);
       return state === 'draft'
         ? { keep: fragment }
         : { change: { action: 'publish', ...fragment }, base, text };
@@ -65,13 +64,6 @@ function baseOf(fields: Fields, ifMatch: string | undefined): string | null {
   if (tag === undefined) throw malformed('If-Match names one version, in quotes');
   if (given !== null && given !== tag) throw malformed('`base_version` and If-Match name different versions');
   return tag;
-}
-
-function fragmentOf(value: unknown): { readonly text: string; readonly placed: boolean } {
-  if (typeof value === 'string') return { text: value, placed: true };
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw malformed('`fragment` must be YAML text or a JSON object');
-  return { text: JSON.stringify(value), placed: false };
 }
 
 function reasonsOf(value: unknown): ReadonlyMap<string, string | null> {

@@ -60,9 +60,15 @@ function challengeOf(error: QueryError): string | null {
   return error.http === 401 ? 'Bearer error="invalid_token"' : null;
 }
 
-export function sendProblem(reply: FastifyReply, error: QueryError, requestId: string): FastifyReply {
+/** Sends the problem, with `more` members where this one has some. */
+export function sendProblem(
+  reply: FastifyReply,
+  error: QueryError,
+  requestId: string,
+  more: object = {},
+): FastifyReply {
   // As bytes, so that no serializer adds a charset, which JSON does not have.
-  const body = Buffer.from(JSON.stringify(problemOf(error, requestId)));
+  const body = Buffer.from(JSON.stringify({ ...problemOf(error, requestId), ...more }));
   return reply.code(error.http).headers(problemHeaders(error, requestId)).send(body);
 }
 

@@ -1,7 +1,7 @@
 import { count, exactly, flag, list, object, oneOf, type Shape, text, textOrNull } from './shape.js';
 
 export const VERSIONS = object({ manifest: text(), policy: text() }, 'What was served when this was judged.');
-const REQUEST_ID = text('The call in the audit log.');
+export const REQUEST_ID = text('The call in the audit log.');
 
 const CANDIDATE = object({
   id: text('`connector.schema.table`'),

@@ -150,7 +150,8 @@ export const SUGGEST_OPERATION = operation({
 export const VALIDATE_OPERATION = operation({
   operationId: 'validate',
   summary: 'What a fragment or a manifest would change',
-  description: 'For admins. What is wrong with it is an answer, not an error; nothing is stored.',
+  description:
+    'For admins. What is wrong with it is an answer, not an error; nothing is stored but the state of a draft.',
   tags: ['authoring'],
   security: BEARER,
   body: { content: { 'application/json': { schema: ref('ValidateRequest') } } },

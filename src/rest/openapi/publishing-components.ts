@@ -1,7 +1,6 @@
-import { DIFFERENCE, FINDING, VERSIONS } from './authoring-components.js';
+import { DIFFERENCE, FINDING, REQUEST_ID, VERSIONS } from './authoring-components.js';
 import { count, exactly, flag, list, object, oneOf, type Shape, text, textOrNull } from './shape.js';
 
-const REQUEST_ID = text('The call in the audit log.');
 const AUTHOR = object({ subject: text(), chain: list(text()) });
 const BASE = {
   'base_version?': text(

@@ -6,6 +6,7 @@ import { MAP_OPERATION, RESOLVE_OPERATION, SCHEMA_OPERATION } from '../openapi/o
 import { privateHeaders } from '../problem.js';
 import { flagParameter, queryParameters, termParameter } from '../query-string.js';
 import { readRequest } from '../read-request.js';
+import { sendJson } from '../send-json.js';
 
 /** `GET /osl/schema`, `GET /osl/domain-map`, `GET /osl/schema/resolve`: what there is to ask about. */
 export function graphRoutes(app: FastifyInstance, service: Service): void {
@@ -20,9 +21,7 @@ export function graphRoutes(app: FastifyInstance, service: Service): void {
       termParameter(queryParameters(request, ['term']), 'term'),
     );
     const resolution = await resolveTerm(service, request.call, term);
-    return reply
-      .headers({ ...privateHeaders(request.call.requestId), 'content-type': 'application/json' })
-      .send(Buffer.from(JSON.stringify(resolution)));
+    return sendJson(reply, request.call.requestId, resolution);
   });
 }
 

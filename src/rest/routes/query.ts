@@ -10,9 +10,9 @@ import type { Inflight } from '../inflight.js';
 import { JsonAnswer, NdjsonAnswer } from '../json-answer.js';
 import { type Layout, layoutOf } from '../layout.js';
 import { QUERY_OPERATION } from '../openapi/operations.js';
-import { privateHeaders } from '../problem.js';
 import { type QueryRequest, readQueryRequest } from '../query-body.js';
 import { readRequest } from '../read-request.js';
+import { sendJson } from '../send-json.js';
 
 /** `POST /osl/query`: questions, and with `explain: true` their plans. */
 export function queryRoute(app: FastifyInstance, service: Service, inflight: Inflight): void {
@@ -68,9 +68,7 @@ async function explained(service: Service, question: Question, reply: FastifyRep
     ...(mayReadSql ? { sql: emit(plan).sql } : {}),
     versions: versionsOf(caller),
   };
-  return reply
-    .headers({ ...privateHeaders(question.requestId), 'content-type': 'application/json' })
-    .send(Buffer.from(JSON.stringify(body)));
+  return sendJson(reply, question.requestId, body);
 }
 
 /** Arrow's library takes its time to load, and only answers in Arrow wait for it. */
