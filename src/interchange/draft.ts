@@ -157,8 +157,9 @@ export class Draft {
     this.#entities.set(entity.name, entity);
   }
 
-  addMetric(name: string, document: MetricDocument, place: Place): void {
-    this.#metrics.set(name, { name, document, place });
+  addMetric(name: string, document: MetricDocument, place: Place, description: string | null = null): void {
+    const described = description === null ? document : { description, ...document };
+    this.#metrics.set(name, { name, document: described, place });
   }
 
   /** A metric of the draft, by its name in the manifest. */

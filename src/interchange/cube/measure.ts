@@ -1,8 +1,9 @@
 import { windowNamed } from 'osl-compiler';
+import { reportDivision } from '../division.js';
 import type { Draft, MetricDocument } from '../draft.js';
 import type { Part } from '../part.js';
 import { report, shown } from '../source.js';
-import { divides, fit, hasAggregate, NoFit, nameOf } from '../sql/expression.js';
+import { fit, hasAggregate, NoFit } from '../sql/expression.js';
 import { identifier } from '../sql/identifier.js';
 import { print } from '../sql/print.js';
 import { isHidden, textOf } from './read.js';
@@ -161,12 +162,7 @@ function calculated(sql: CubeSql, scope: CubeScope, part: Part, ctx: MeasureCont
       'approximated',
       'measures of several cubes are each added up by themselves, before they are put together',
     );
-  if (nameOf(sql.node) === null && divides(sql.node))
-    part.note(
-      'sql',
-      'approximated',
-      'a division gives fractions of whole numbers here, and NULL for a division by zero',
-    );
+  reportDivision(sql.node, part.at('sql'));
   return { type: 'derived', expression };
 }
 

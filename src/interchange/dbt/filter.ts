@@ -1,6 +1,6 @@
 import { type Grain, grainNamed } from 'osl-compiler';
 import type { EntityDraft } from '../draft.js';
-import { type Place, shown } from '../source.js';
+import { shown } from '../source.js';
 import { hasAggregate, markedName, markOf, mustBePlain, NoFit, parseExpression } from '../sql/expression.js';
 import { identifier } from '../sql/identifier.js';
 import { print } from '../sql/print.js';
@@ -28,7 +28,6 @@ export interface FilterScope {
   readonly entityColumns: ReadonlyMap<string, string>;
   /** The grain in which a time dimension is declared, by its column. */
   readonly grains: ReadonlyMap<string, string>;
-  readonly place: Place;
 }
 
 /**

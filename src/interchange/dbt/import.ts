@@ -64,12 +64,12 @@ function addCreated(measure: Measure, ctx: MetricContext): void {
   }
   const own = ctx.draft.named(ctx.draft.metricNames, name, part.place);
   if (own === null) return;
-  const document = fit(() => simpleMetric(measure, [], description));
+  const document = fit(() => simpleMetric(measure, []));
   if (!document.ok) {
     part.note('create_metric', 'lost', `metric \`${shown(name)}\` does not map: ${document.reason}`);
     return;
   }
-  ctx.draft.addMetric(own, document.value, part.place);
+  ctx.draft.addMetric(own, document.value, part.place, description);
   ctx.made.set(name, own);
   ctx.simple.set(own, { measure, filters: [] });
   if (label !== null) ctx.draft.words([label], own, part.place);

@@ -108,16 +108,11 @@ function percentileText(share: number, value: string, discrete: boolean): string
 }
 
 /** The simple metric that a measure makes under predicates. @throws NoFit */
-export function simpleMetric(
-  measure: Measure,
-  filters: readonly string[],
-  description: string | null,
-): MetricDocument {
+export function simpleMetric(measure: Measure, filters: readonly string[]): MetricDocument {
   if (!measure.aggregate.ok)
     throw new NoFit(`measure \`${shown(measure.name)}\`: ${measure.aggregate.reason}`);
   measure.used = true;
   return {
-    ...(description !== null && { description }),
     entity: measure.model.entity.name,
     expression: measure.aggregate.value,
     ...(filters.length > 0 && { filter: conjunction(filters) }),

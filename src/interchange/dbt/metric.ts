@@ -1,9 +1,10 @@
 import { windowNamed } from 'osl-compiler';
 import { CODES } from '../../manifest/index.js';
+import { reportDivision } from '../division.js';
 import type { Draft, MetricDocument } from '../draft.js';
 import type { Part } from '../part.js';
 import { report, shown } from '../source.js';
-import { divides, fit, mustBePlain, NoFit, nameOf, parseExpression } from '../sql/expression.js';
+import { fit, mustBePlain, NoFit, parseExpression } from '../sql/expression.js';
 import { identifier } from '../sql/identifier.js';
 import { print } from '../sql/print.js';
 import { filterText } from './filter.js';
@@ -25,16 +26,12 @@ export interface MetricContext {
 }
 
 /** The name in the manifest of a metric of the source, made now if it was not. @throws NoFit */
-export function metricNamed(name: string, ctx: MetricContext): string {
-  const known = ctx.made.get(name);
-  if (known === null) throw new NoFit(`metric \`${shown(name)}\` was lost, or is made of itself`);
-  if (known !== undefined) return known;
+function metricNamed(name: string, ctx: MetricContext): string {
   const part = ctx.parts.get(name);
-  if (part === undefined) throw new NoFit(`metric \`${shown(name)}\` is not declared`);
-  addMetric(name, part, ctx);
+  if (part !== undefined) addMetric(name, part, ctx);
   const made = ctx.made.get(name);
-  if (made === null || made === undefined)
-    throw new NoFit(`metric \`${shown(name)}\` was lost, or is made of itself`);
+  if (made === undefined) throw new NoFit(`metric \`${shown(name)}\` is not declared`);
+  if (made === null) throw new NoFit(`metric \`${shown(name)}\` was lost, or is made of itself`);
   return made;
 }
 
@@ -45,7 +42,7 @@ export function addMetric(name: string, part: Part, ctx: MetricContext): void {
   const own = ctx.draft.named(ctx.draft.metricNames, name, part.place);
   if (own === null) return;
   const described = descriptionOf(part);
-  const read = fit(() => documentOf(own, part, described, ctx));
+  const read = fit(() => documentOf(own, part, ctx));
   part.ignore('metadata');
   part.lose('config', 'configuration of dbt has no counterpart');
   part.lose('time_granularity', 'the grain of an answer is that of its question, or a day');
@@ -54,25 +51,35 @@ export function addMetric(name: string, part: Part, ctx: MetricContext): void {
     part.loseAll(`metric \`${shown(name)}\` does not map: ${read.reason}`);
     return;
   }
-  ctx.draft.addMetric(own, read.value, part.place);
+  ctx.draft.addMetric(own, read.value, part.place, described);
   ctx.made.set(name, own);
   if (label !== null) ctx.draft.words([label], own, part.at('label'));
 }
 
-function documentOf(own: string, part: Part, description: string | null, ctx: MetricContext): MetricDocument {
+/** A metric of the source while it is made. */
+interface Making {
+  /** Its name in the manifest. */
+  readonly own: string;
+  readonly part: Part;
+  readonly params: Part;
+  readonly ctx: MetricContext;
+}
+
+function documentOf(own: string, part: Part, ctx: MetricContext): MetricDocument {
   const type = (part.text('type') ?? '').toLowerCase();
   const params = part.child('type_params');
   if (params === null) throw new NoFit('it has no `type_params`');
   params.ignore('input_measures');
+  const making: Making = { own, part, params, ctx };
   switch (type) {
     case 'simple':
-      return simple(own, part, params, description, ctx);
+      return simple(making);
     case 'ratio':
-      return ratio(own, part, params, description, ctx);
+      return ratio(making);
     case 'derived':
-      return derived(own, part, params, description, ctx);
+      return derived(making);
     case 'cumulative':
-      return cumulative(own, part, params, description, ctx);
+      return cumulative(making);
     case 'conversion':
       throw new NoFit('a conversion metric has no counterpart');
     default:
@@ -80,34 +87,28 @@ function documentOf(own: string, part: Part, description: string | null, ctx: Me
   }
 }
 
-function predicates(filters: readonly string[], measure: Measure, part: Part): readonly string[] {
-  const { entity, prefix, entityColumns, grains } = measure.model;
-  return filters.map((text) =>
-    filterText(text, { entity, prefix, entityColumns, grains, place: part.at('filter') }),
-  );
+function predicates(filters: readonly string[], { model }: Measure): readonly string[] {
+  return filters.map((text) => filterText(text, model));
 }
 
-function measureNamed(name: string, ctx: MetricContext): Measure {
-  const measure = ctx.measures.get(name);
-  if (measure === undefined) throw new NoFit(`measure \`${shown(name)}\` is not declared`);
-  return measure;
-}
-
-function simple(
-  own: string,
-  part: Part,
-  params: Part,
-  description: string | null,
-  ctx: MetricContext,
-): MetricDocument {
+/** The measure that the metric is made of, and how it is named there. */
+function measured({ params, ctx }: Making): { readonly input: Input; readonly measure: Measure } {
   const input = inputAt(params, 'measure');
-  const measure = measureNamed(input.name, ctx);
-  const filters = [
-    ...predicates(input.filters, measure, input.part),
-    ...predicates(filtersAt(part), measure, part),
-  ];
-  const document = simpleMetric(measure, filters, description);
-  ctx.simple.set(own, { measure, filters });
+  const measure = ctx.measures.get(input.name);
+  if (measure === undefined) throw new NoFit(`measure \`${shown(input.name)}\` is not declared`);
+  return { input, measure };
+}
+
+/** What holds for the rows of the measure: the filters of the input, and of the metric. */
+function rowsOf({ part }: Making, input: Input, measure: Measure): readonly string[] {
+  return [...predicates(input.filters, measure), ...predicates(filtersAt(part), measure)];
+}
+
+function simple(making: Making): MetricDocument {
+  const { input, measure } = measured(making);
+  const filters = rowsOf(making, input, measure);
+  const document = simpleMetric(measure, filters);
+  making.ctx.simple.set(making.own, { measure, filters });
   return document;
 }
 
@@ -119,13 +120,7 @@ function simpleOf(name: string, ctx: MetricContext) {
   return found;
 }
 
-function ratio(
-  _own: string,
-  part: Part,
-  params: Part,
-  description: string | null,
-  ctx: MetricContext,
-): MetricDocument {
+function ratio({ part, params, ctx }: Making): MetricDocument {
   const above = filtersAt(part);
   const side = (key: 'numerator' | 'denominator') => {
     const input = inputAt(params, key);
@@ -134,28 +129,21 @@ function ratio(
     const metric = metricNamed(input.name, ctx);
     const filters = [...input.filters, ...above];
     if (filters.length === 0) return metric;
-    const { measure } = simpleOf(metric, ctx);
-    const place = input.filters.length > 0 ? input.part : part;
-    return { metric, filter: conjunction(predicates(filters, measure, place)) };
+    return { metric, filter: conjunction(predicates(filters, simpleOf(metric, ctx).measure)) };
   };
   const [numerator, denominator] = [side('numerator'), side('denominator')];
-  return { ...(description !== null && { description }), type: 'ratio', numerator, denominator };
+  return { type: 'ratio', numerator, denominator };
 }
 
-function derived(
-  own: string,
-  part: Part,
-  params: Part,
-  description: string | null,
-  ctx: MetricContext,
-): MetricDocument {
+function derived(making: Making): MetricDocument {
+  const { part, params, ctx } = making;
   const above = filtersAt(part);
   const inputs = params.parts('metrics').map(inputOf);
   const names = new Map<string, string>();
   for (const input of inputs) {
     const metric = metricNamed(input.name, ctx);
     const filters = [...input.filters, ...above];
-    const name = filters.length === 0 ? metric : filtered(own, metric, input, filters, part, ctx);
+    const name = filters.length === 0 ? metric : filtered(making, metric, input, filters);
     names.set(input.alias.toLowerCase(), name);
   }
   const text = params.scalar('expr');
@@ -170,28 +158,20 @@ function derived(
       return identifier(name);
     },
   });
-  if (nameOf(node) === null && divides(node))
-    params.note(
-      'expr',
-      'approximated',
-      'a division gives fractions of whole numbers here, and NULL for a division by zero',
-    );
-  return { ...(description !== null && { description }), type: 'derived', expression };
+  reportDivision(node, params.at('expr'));
+  return { type: 'derived', expression };
 }
 
 /** A metric of its own for an input with a filter: derived metrics take theirs as they are. */
 function filtered(
-  own: string,
+  { own, part, ctx }: Making,
   metric: string,
   input: Input,
   filters: readonly string[],
-  part: Part,
-  ctx: MetricContext,
 ): string {
   const { measure, filters: under } = simpleOf(metric, ctx);
   const place = input.filters.length > 0 ? input.part : part;
-  const all = [...under, ...predicates(filters, measure, place)];
-  const document = simpleMetric(measure, all, null);
+  const document = simpleMetric(measure, [...under, ...predicates(filters, measure)]);
   const name = ctx.draft.metricNames.take(
     `${own}_${input.alias}`.slice(0, 60).replace(/[^A-Za-z0-9_]/g, '_'),
   );
@@ -204,15 +184,9 @@ function filtered(
   return name;
 }
 
-function cumulative(
-  own: string,
-  part: Part,
-  params: Part,
-  description: string | null,
-  ctx: MetricContext,
-): MetricDocument {
-  const input = inputAt(params, 'measure');
-  const measure = measureNamed(input.name, ctx);
+function cumulative(making: Making): MetricDocument {
+  const { part, params } = making;
+  const { input, measure } = measured(making);
   if (measure.model.entity.time === null) throw new NoFit('its measure has no time');
   const more = params.child('cumulative_type_params');
   const window = windowOf(params) ?? (more === null ? null : windowOf(more));
@@ -220,13 +194,8 @@ function cumulative(
   const period = more?.text('period_agg')?.toLowerCase() ?? 'first';
   if (period !== 'last')
     part.note(null, 'approximated', 'over longer periods it is the figure at their end (`period_agg: last`)');
-  const filters = [
-    ...predicates(input.filters, measure, input.part),
-    ...predicates(filtersAt(part), measure, part),
-  ];
-  const metric = base(own, measure, filters, input, ctx);
+  const metric = base(making, input, measure, rowsOf(making, input, measure));
   return {
-    ...(description !== null && { description }),
     type: 'cumulative',
     metric,
     ...(window !== null && { window }),
@@ -249,16 +218,10 @@ function windowOf(params: Part): string | null {
 }
 
 /** The simple metric below a running total: one that is there with just these rows, or one of its own. */
-function base(
-  own: string,
-  measure: Measure,
-  filters: readonly string[],
-  input: Input,
-  ctx: MetricContext,
-): string {
+function base({ own, ctx }: Making, input: Input, measure: Measure, filters: readonly string[]): string {
   for (const [name, known] of ctx.simple)
     if (known.measure === measure && known.filters.join('\n') === filters.join('\n')) return name;
-  const document = simpleMetric(measure, filters, null);
+  const document = simpleMetric(measure, filters);
   const taken = ctx.parts.has(measure.name) || filters.length > 0;
   const name = ctx.draft.metricNames.take((taken ? `${own}_base` : measure.name).slice(0, 60));
   ctx.draft.addMetric(name, document, input.part.place);

@@ -1,8 +1,9 @@
 import type { Node } from '@pgsql/types';
+import { reportDivision } from '../division.js';
 import type { Draft, MetricDocument } from '../draft.js';
 import type { Part } from '../part.js';
 import { report, shown } from '../source.js';
-import { divides, fit, isAggregate, NoFit, namesIn } from '../sql/expression.js';
+import { fit, isAggregate, NoFit, namesIn } from '../sql/expression.js';
 import { identifier } from '../sql/identifier.js';
 import { print } from '../sql/print.js';
 import { type Dataset, describedBy, fieldText } from './dataset.js';
@@ -22,7 +23,7 @@ export function addMetric(part: Part, datasets: ReadonlyMap<string, Dataset>, dr
     part.loseAll(`metric \`${shown(source)}\` does not map: ${read.reason}`);
     return;
   }
-  draft.addMetric(name, { ...(description !== null && { description }), ...read.value }, part.place);
+  draft.addMetric(name, read.value, part.place, description);
   draft.words(words, name, part.at('ai_context'));
 }
 
@@ -117,11 +118,6 @@ function derived(
     'approximated',
     `\`${name}\` is over several datasets: each is added up by itself (${names})`,
   );
-  if (divides(node))
-    report(
-      part.at('expression'),
-      'approximated',
-      'a division gives fractions of whole numbers here, and NULL for a division by zero',
-    );
+  reportDivision(node, part.at('expression'));
   return { type: 'derived', expression };
 }
