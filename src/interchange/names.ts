@@ -1,7 +1,6 @@
-const LONGEST = 63;
+import { RESERVED } from '../manifest/index.js';
 
-/** Names that OSL-SQL gives a meaning of its own. */
-const RESERVED: ReadonlySet<string> = new Set(['evidence']);
+const LONGEST = 63;
 
 /** `text` as a name of a manifest, other characters as underscores; null where nothing of it can be one. */
 export function legalName(text: string): string | null {

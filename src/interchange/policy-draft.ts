@@ -20,9 +20,9 @@ export class PolicyDraft {
   /** The policy over a catalog. A grant that does not load there is left out, and reported. */
   policy(tenant: string, catalog: Catalog): PolicyDocument {
     const whole = documentOf(this.#grants, tenant);
-    if (faultOf(whole, catalog) === null) return whole;
+    if (policyFault(whole, catalog) === null) return whole;
     const fits = this.#grants.filter(({ role, grant, place }) => {
-      const fault = faultOf(documentOf([{ role, grant, place }], tenant), catalog);
+      const fault = policyFault(documentOf([{ role, grant, place }], tenant), catalog);
       if (fault !== null) report(place, 'lost', `the access policy grants nobody anything: ${fault}`, 'high');
       return fault === null;
     });
@@ -40,7 +40,8 @@ function documentOf(grants: readonly GrantDraft[], tenant: string): PolicyDocume
   return { version: 1, tenant, subjects: {}, roles, masks: {} };
 }
 
-function faultOf(document: PolicyDocument, catalog: Catalog): string | null {
+/** Why a policy does not fit a catalog; null where it does. */
+export function policyFault(document: PolicyDocument, catalog: Catalog): string | null {
   try {
     compileSnapshot(document, catalog);
     return null;

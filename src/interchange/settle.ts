@@ -2,11 +2,10 @@ import {
   compileManifest,
   type Manifest,
   type ManifestDocument,
+  manifestShape,
   type Path,
   type Problem,
 } from '../manifest/index.js';
-import { shapeCheck } from '../manifest/schema/check.js';
-import { MANIFEST_SCHEMA } from '../manifest/schema/manifest.js';
 import type { MetricDocument } from './draft.js';
 import { members } from './members.js';
 import { type Place, report } from './source.js';
@@ -19,8 +18,6 @@ export interface Origins {
 
 const SECTIONS = ['entities', 'relationships', 'bridges', 'facets', 'metrics', 'lexicon'] as const;
 type Section = (typeof SECTIONS)[number];
-
-const manifestShape = shapeCheck(MANIFEST_SCHEMA);
 
 /**
  * The part of `document` that loads. What the schema or the compiler refuses is taken out, with what is made of it,

@@ -5,7 +5,8 @@ import { shapeCheck } from './schema/check.js';
 import { MANIFEST_SCHEMA } from './schema/manifest.js';
 import { raise, type YamlSource } from './source.js';
 
-const manifestShape = shapeCheck(MANIFEST_SCHEMA);
+/** What is wrong with the shape of a manifest; nothing where it has that of `ManifestDocument`. */
+export const manifestShape = shapeCheck(MANIFEST_SCHEMA);
 
 /** `document` as a manifest, once its shape is right. @throws ManifestProblems, placed in `source` */
 export function shaped(source: YamlSource, document: unknown): ManifestDocument {

@@ -9,7 +9,8 @@ import { shapeCheck } from './schema/check.js';
 import { POLICY_SCHEMA } from './schema/policy.js';
 import { parseSource, raise, readText, toDiagnostics, type YamlSource } from './source.js';
 
-const policyShape = shapeCheck(POLICY_SCHEMA);
+/** What is wrong with the shape of a policy; nothing where it has that of `PolicyDocument`. */
+export const policyShape = shapeCheck(POLICY_SCHEMA);
 
 /**
  * Reads and compiles a manifest file.

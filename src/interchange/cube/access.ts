@@ -5,6 +5,7 @@ import { PolicyDraft } from '../policy-draft.js';
 import { inputsOf } from '../settle.js';
 import { shown } from '../source.js';
 import { fit, mustBePlain, NoFit, namesIn, parseExpression } from '../sql/expression.js';
+import { conjunction } from '../sql/print.js';
 import { rowsText } from './access-rows.js';
 import { key, type MeasureContext } from './measure.js';
 import { isHidden } from './read.js';
@@ -149,10 +150,7 @@ function rowsOf(policy: Part, cube: Cube): string | null {
   const filters = level.parts('filters');
   if (filters.length === 0) throw new NoFit('its list of row filters is empty');
   const find = (member: string): Dimension => dimensionNamed(member, cube);
-  return filters
-    .map((f) => rowsText(f, find, cube.entity))
-    .map((t, _, l) => (l.length > 1 ? `(${t})` : t))
-    .join(' and ');
+  return conjunction(filters.map((f) => rowsText(f, find, cube.entity)));
 }
 
 function dimensionNamed(member: string, cube: Cube): Dimension {

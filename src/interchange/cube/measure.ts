@@ -5,7 +5,7 @@ import type { Part } from '../part.js';
 import { report, shown } from '../source.js';
 import { fit, hasAggregate, NoFit } from '../sql/expression.js';
 import { identifier } from '../sql/identifier.js';
-import { print } from '../sql/print.js';
+import { conjunction, print } from '../sql/print.js';
 import { isHidden, textOf } from './read.js';
 import { type Cube, type CubeScope, type CubeSql, columnSql, parseCubeSql, referenceOf } from './sql.js';
 
@@ -126,11 +126,11 @@ function documentOf(own: string, cube: Cube, part: Part, ctx: MeasureContext): M
     return { ...description, ...calculated(sql, scope, part, ctx) };
   }
   const expression = aggregate(type, sql === null ? null : columnSql(sql, scope), part);
-  const filter =
-    filters.length === 0
-      ? {}
-      : { filter: filters.length === 1 ? (filters[0] ?? '') : filters.map((f) => `(${f})`).join(' and ') };
-  const simple: MetricDocument = { entity: cube.entity.name, expression, ...filter };
+  const simple: MetricDocument = {
+    entity: cube.entity.name,
+    expression,
+    ...(filters.length > 0 && { filter: conjunction(filters) }),
+  };
   const window = type === 'running_total' ? {} : spanOf(part);
   if (window === null) return { ...description, ...simple };
   if (cube.entity.time === null) throw new NoFit('a running total needs the one time of its cube');

@@ -4,7 +4,7 @@ import type { MetricDocument } from '../draft.js';
 import type { Part } from '../part.js';
 import { shown } from '../source.js';
 import { type Fit, fit, hasAggregate, mustBePlain, NoFit, parseExpression } from '../sql/expression.js';
-import { print } from '../sql/print.js';
+import { conjunction, print } from '../sql/print.js';
 import { type DbtModel, exprOf } from './model.js';
 import { isTemplate } from './reference.js';
 
@@ -117,9 +117,4 @@ export function simpleMetric(measure: Measure, filters: readonly string[]): Metr
     expression: measure.aggregate.value,
     ...(filters.length > 0 && { filter: conjunction(filters) }),
   };
-}
-
-/** All of `predicates` hold. */
-export function conjunction(predicates: readonly string[]): string {
-  return predicates.length === 1 ? (predicates[0] ?? '') : predicates.map((p) => `(${p})`).join(' and ');
 }

@@ -1,6 +1,9 @@
-import { compileManifest, type Manifest, type ManifestDocument } from '../../manifest/index.js';
-import { shapeCheck } from '../../manifest/schema/check.js';
-import { MANIFEST_SCHEMA } from '../../manifest/schema/manifest.js';
+import {
+  compileManifest,
+  type Manifest,
+  type ManifestDocument,
+  manifestShape,
+} from '../../manifest/index.js';
 import { members } from '../members.js';
 import type { Part } from '../part.js';
 import type { Place } from '../source.js';
@@ -13,8 +16,6 @@ export interface Carried {
   readonly policy: unknown;
   readonly place: Place;
 }
-
-const manifestShape = shapeCheck(MANIFEST_SCHEMA);
 
 /** What the extension of a model holds; null where there is none, or none that loads, which is reported. */
 export function carriedBy(model: Part): Carried | null {

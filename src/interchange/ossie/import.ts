@@ -1,11 +1,8 @@
 import type { PolicyDocument } from '../../../policy/document.js';
-import { compileSnapshot, PolicyProblems } from '../../../policy/index.js';
-import type { Manifest } from '../../manifest/index.js';
-import { POLICY_SCHEMA } from '../../manifest/index.js';
-import { shapeCheck } from '../../manifest/schema/check.js';
+import { type Manifest, policyShape } from '../../manifest/index.js';
 import { assemble, draftDocument, type Imported } from '../assemble.js';
 import type { ImportOptions } from '../options.js';
-import { PolicyDraft } from '../policy-draft.js';
+import { PolicyDraft, policyFault } from '../policy-draft.js';
 import { settle } from '../settle.js';
 import { report, type SourceFile } from '../source.js';
 import { settleTypes } from '../types.js';
@@ -62,8 +59,6 @@ function isCovered(loss: Imported['losses'][number], same: ReturnType<typeof unc
   return isWithin(loss.path, same) && !loss.path.includes('/custom_extensions/');
 }
 
-const policyShape = shapeCheck(POLICY_SCHEMA);
-
 /** The policy that the file carries, where that was asked for and it fits; else one that grants nobody anything. */
 function policyOf(carried: Carried, manifest: Manifest, options: ImportOptions): PolicyDocument {
   const none = new PolicyDraft().policy(manifest.tenant ?? 'main', manifest.catalog);
@@ -89,11 +84,5 @@ function policyOf(carried: Carried, manifest: Manifest, options: ImportOptions):
 function faultOf(policy: unknown, manifest: Manifest): string | null {
   const [problem] = policyShape(policy);
   if (problem !== undefined) return problem.message;
-  try {
-    compileSnapshot(policy as PolicyDocument, manifest.catalog); // the schema has just checked it
-    return null;
-  } catch (error) {
-    if (error instanceof PolicyProblems) return error.problems[0]?.message ?? error.message;
-    throw error;
-  }
+  return policyFault(policy as PolicyDocument, manifest.catalog); // the schema has just checked it
 }

@@ -73,6 +73,11 @@ export function textLiteral(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
+/** All of `predicates`, of which there is at least one. */
+export function conjunction(predicates: readonly string[]): string {
+  return predicates.length === 1 ? (predicates[0] ?? '') : predicates.map((p) => `(${p})`).join(' and ');
+}
+
 function constant(c: Of<'A_Const'>): string {
   if (c.isnull === true) return 'null';
   if (c.sval !== undefined) return textLiteral(c.sval.sval ?? '');
