@@ -7,6 +7,7 @@ import type { PolicyDraft } from './policy-draft.js';
 import type { Loss } from './report.js';
 import { type Origins, settle } from './settle.js';
 import { type Place, report, type SourceFile } from './source.js';
+import { schemaOf } from './tables.js';
 import { settleTypes } from './types.js';
 
 /** What an import gives. The manifest loads as it is; the report says what it lacks. */
@@ -69,8 +70,8 @@ export function draftDocument(
   return { document, origins };
 }
 
-function tableKey(entity: EntityDraft, { schema }: ImportOptions): string {
-  return `${entity.table.schema ?? schema}.${entity.table.table}`;
+function tableKey({ table }: EntityDraft, options: ImportOptions): string {
+  return `${schemaOf(table, options)}.${table.table}`;
 }
 
 function entityDocument(entity: EntityDraft, options: ImportOptions): ManifestDocument['entities'][string] {

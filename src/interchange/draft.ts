@@ -3,7 +3,7 @@ import type { TypeName } from 'osl-compiler';
 import type { ManifestDocument } from '../manifest/index.js';
 import { legalName, TakenNames } from './names.js';
 import { type Place, report, shown } from './source.js';
-import { NoFit } from './sql/expression.js';
+import { fit, NoFit } from './sql/expression.js';
 
 export type MetricDocument = NonNullable<ManifestDocument['metrics']>[string];
 export type RelationshipDocument = NonNullable<ManifestDocument['relationships']>[string];
@@ -99,6 +99,12 @@ export class EntityDraft {
     for (const key of [physical, physical.toLowerCase()])
       if (!this.#byPhysical.has(key)) this.#byPhysical.set(key, column);
     return column;
+  }
+
+  /** Makes a key of columns of the table, exposed now if they were not; none where one of them cannot be. */
+  setKey(physical: readonly string[], place: Place): void {
+    const columns = fit(() => physical.map((c) => this.physical(c) ?? this.add(c, c, place)));
+    this.key = columns.ok ? columns.value.map((c) => c.name) : [];
   }
 
   /** The column for `physical`, exposed now if it was not: `what` needs it. @throws NoFit */

@@ -4,6 +4,9 @@ import { type Place, type SourceFile, saysNothing, shown } from './source.js';
 
 type Members = Readonly<Record<string, unknown>>;
 
+/** UTF-16 units of a description; a manifest allows no more. */
+const LONGEST_TEXT = 4000;
+
 /** A mapping of a source, read key by key. What is read has to be used or reported; the rest reports itself. */
 export class Part {
   readonly file: SourceFile;
@@ -181,6 +184,13 @@ export class Part {
   note(key: string | null, kind: LossKind, reason: string, severity: Loss['severity'] = 'normal'): void {
     const path = key === null ? this.path : [...this.path, key];
     this.file.add(path, false, kind, reason, severity);
+  }
+
+  /** `text`, read at `key`, as far as a manifest takes it. `what` says in the report what was cut. */
+  cut(key: string, text: string, what: string): string {
+    if (text.length <= LONGEST_TEXT) return text;
+    this.note(key, 'approximated', `${what} was cut after ${LONGEST_TEXT} characters`);
+    return text.slice(0, LONGEST_TEXT);
   }
 
   problem(key: string | null, code: string, message: string, hint: string | null = null): void {

@@ -1,6 +1,8 @@
+import type { UpstreamRelation } from '../discovery/index.js';
 import { isPhysical, type TableDraft } from './draft.js';
 import { legalName } from './names.js';
-import { shown } from './source.js';
+import type { ImportOptions } from './options.js';
+import { type Place, report, shown } from './source.js';
 import { NoFit } from './sql/expression.js';
 
 /**
@@ -20,4 +22,25 @@ export function tableNamed(parts: readonly string[], connector: string): TableDr
   const owner = database === undefined ? connector : legalName(database);
   if (owner === null) throw new NoFit(`\`${shown(database ?? '')}\` cannot be the name of a connector`);
   return { connector: owner, schema, table };
+}
+
+/** Reports that the schema of a table was assumed, where its source states none. */
+export function reportSchema({ schema, table }: TableDraft, place: Place, options: ImportOptions): void {
+  if (schema === null)
+    report(
+      place,
+      'decision',
+      `the schema of \`${shown(table)}\` is not stated; \`${options.schema}\` was assumed`,
+    );
+}
+
+/** The schema of a table, the assumed one where its source states none. */
+export function schemaOf({ schema }: TableDraft, options: ImportOptions): string {
+  return schema ?? options.schema;
+}
+
+/** What the database declares of a table; undefined where it has none of that name, or was not asked. */
+export function upstreamOf(table: TableDraft, options: ImportOptions): UpstreamRelation | undefined {
+  const schema = schemaOf(table, options);
+  return options.upstream?.relations.find((r) => r.name === table.table && r.schema === schema);
 }

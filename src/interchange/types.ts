@@ -5,6 +5,7 @@ import type { ColumnDraft, Draft, EntityDraft } from './draft.js';
 import type { ImportOptions } from './options.js';
 import { report } from './source.js';
 import { fit, functionName, nameOf, parseExpression } from './sql/expression.js';
+import { schemaOf, upstreamOf } from './tables.js';
 
 /** Gives every column a type: the database's, or the source's, or one that is assumed from its uses and reported. */
 export function settleTypes(draft: Draft, options: ImportOptions): void {
@@ -35,11 +36,12 @@ function assumeVague(column: ColumnDraft, word: string): void {
   );
 }
 
-function fromUpstream(entity: EntityDraft, { upstream, schema }: ImportOptions): void {
-  const wanted = { schema: entity.table.schema ?? schema, name: entity.table.table };
-  const relation = upstream?.relations.find((r) => r.schema === wanted.schema && r.name === wanted.name);
+function fromUpstream(entity: EntityDraft, options: ImportOptions): void {
+  const { table } = entity;
+  const relation = upstreamOf(table, options);
   if (relation === undefined) {
-    report(entity.place, 'decision', `the database has no table \`${wanted.schema}.${wanted.name}\``);
+    const name = `${schemaOf(table, options)}.${table.table}`;
+    report(entity.place, 'decision', `the database has no table \`${name}\``);
     return;
   }
   for (const column of entity.columns) {

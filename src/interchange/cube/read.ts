@@ -6,7 +6,7 @@ import type { ImportOptions } from '../options.js';
 import type { Part } from '../part.js';
 import { report, shown } from '../source.js';
 import { fit, NoFit, statementOf, tableOfQuery } from '../sql/expression.js';
-import { tableNamed } from '../tables.js';
+import { reportSchema, tableNamed, upstreamOf } from '../tables.js';
 import { type Cube, type Dimension, parseCubeSql, soleReference } from './sql.js';
 
 /** Keys of cubes and their members that say how something is shown or made fast, and mean nothing for an answer. */
@@ -76,9 +76,7 @@ export function loseAccess(part: Part): void {
 export function textOf(part: Part, key: string): string | null {
   const text = part.text(key);
   if (text === null || text.trim() === '') return null;
-  if (text.length <= 4000) return text;
-  part.note(key, 'approximated', 'the text was cut after 4000 characters');
-  return text.slice(0, 4000);
+  return part.cut(key, text, 'the text');
 }
 
 /** `public: false`, or the older `shown` and `visible`. */
@@ -100,14 +98,7 @@ function tableOf(part: Part, options: ImportOptions): TableDraft {
     throw new NoFit(why);
   }
   const table = tableNamed(parts, connector);
-  if (table.schema === null) {
-    const at = name !== null ? 'sql_table' : 'sql';
-    part.note(
-      at,
-      'decision',
-      `the schema of \`${shown(table.table)}\` is not stated; \`${options.schema}\` was assumed`,
-    );
-  }
+  reportSchema(table, part.at(name !== null ? 'sql_table' : 'sql'), options);
   return table;
 }
 
@@ -232,17 +223,10 @@ function settleKey(cube: Cube, options: ImportOptions): void {
   const lost = keys.find((d) => d.column === null);
   const declared = keys.flatMap((d) => d.column ?? []);
   if (lost !== undefined) declared.length = 0; // part of a key is none
-  const { table, schema } = entity.table;
-  const upstream = options.upstream?.relations.find(
-    (r) => r.name === table && r.schema === (schema ?? options.schema),
-  )?.primaryKey;
+  const upstream = upstreamOf(entity.table, options)?.primaryKey;
   const told = options.keys.get(cube.name) ?? (declared.length > 0 ? null : (upstream ?? []));
   if (told === null) entity.key = declared;
-  else {
-    const place = cube.part.place;
-    const made = fit(() => told.map((c) => entity.physical(c) ?? entity.add(c, c, place)));
-    entity.key = made.ok ? made.value.map((c) => c.name) : [];
-  }
+  else entity.setKey(told, cube.part.place);
 }
 
 /** The only time dimension says when a row happened; of several a person has to choose one. */

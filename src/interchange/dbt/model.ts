@@ -3,7 +3,7 @@ import type { ImportOptions } from '../options.js';
 import type { Part } from '../part.js';
 import { report, shown } from '../source.js';
 import { fit, nameOf, parseExpression } from '../sql/expression.js';
-import { tableNamed } from '../tables.js';
+import { reportSchema, tableNamed, upstreamOf } from '../tables.js';
 import { descriptionOf, type ModelColumn, type ModelInfo, type Project } from './read.js';
 import { isTemplate, modelReference } from './reference.js';
 
@@ -71,7 +71,7 @@ export function entityOf(
   part.lose('config', 'configuration of dbt has no counterpart');
   for (const e of entities) addEntityColumn(e, model, links);
   for (const d of part.parts('dimensions')) addDimension(d, model);
-  settleKey(model, own, primary, info, options);
+  settleKey(model, own, primary, options);
   settleTime(model, defaults);
   if (own !== name && prefix !== own)
     part.note('name', 'approximated', `\`${shown(own)}\` is called \`${name}\`, as questions call it`);
@@ -114,11 +114,7 @@ function tableOf(
     return { table: tableNamed([reference.schema, reference.table], options.connector), info: null };
   const info = project.models.get(reference.name) ?? null;
   const table = tableNamed([info?.table ?? reference.name], options.connector);
-  part.note(
-    'model',
-    'decision',
-    `the schema of \`${shown(table.table)}\` is not stated; \`${options.schema}\` was assumed`,
-  );
+  reportSchema(table, part.at('model'), options);
   return { table, info };
 }
 
@@ -224,27 +220,15 @@ function addDimension(part: Part, model: DbtModel): void {
   part.lose('label', 'the label of a dimension has no counterpart');
 }
 
-function settleKey(
-  model: DbtModel,
-  own: string,
-  primary: Part | undefined,
-  info: ModelInfo | null,
-  options: ImportOptions,
-): void {
-  const { entity } = model;
+function settleKey(model: DbtModel, own: string, primary: Part | undefined, options: ImportOptions): void {
+  const { entity, info } = model;
   const told = options.keys.get(own) ?? options.keys.get(entity.name);
-  const upstream = options.upstream?.relations.find(
-    (r) => r.name === entity.table.table && r.schema === (entity.table.schema ?? options.schema),
-  )?.primaryKey;
+  const upstream = upstreamOf(entity.table, options)?.primaryKey;
   const declared =
     primary === undefined ? undefined : model.entityColumns.get(primary.needText('name').toLowerCase());
   const physical = told ?? (declared === undefined ? (info?.primaryKey ?? upstream ?? []) : null);
-  if (physical === null) {
-    entity.key = declared === undefined ? [] : [declared];
-    return;
-  }
-  const keys = fit(() => physical.map((c) => entity.physical(c) ?? entity.add(c, c, model.part.place)));
-  entity.key = keys.ok ? keys.value.map((c) => c.name) : [];
+  if (physical !== null) entity.setKey(physical, model.part.place);
+  else entity.key = declared === undefined ? [] : [declared];
 }
 
 function settleTime(model: DbtModel, defaults: Part | null): void {

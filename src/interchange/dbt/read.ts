@@ -122,7 +122,5 @@ export function descriptionOf(part: Part): string | null {
     part.note('description', 'lost', 'a template in a description is not evaluated');
     return null;
   }
-  if (text.length <= 4000) return text;
-  part.note('description', 'approximated', 'the description was cut after 4000 characters');
-  return text.slice(0, 4000);
+  return part.cut('description', text, 'the description');
 }

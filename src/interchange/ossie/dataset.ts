@@ -6,7 +6,7 @@ import type { ImportOptions } from '../options.js';
 import type { Part } from '../part.js';
 import { shown } from '../source.js';
 import { fit, NoFit, nameOf, tableOfQuery } from '../sql/expression.js';
-import { tableNamed } from '../tables.js';
+import { reportSchema, tableNamed, upstreamOf } from '../tables.js';
 import { expressionOf, loseExtensions, ownExtension, synonymsOf } from './expression.js';
 import { DATATYPES } from './types.js';
 
@@ -45,9 +45,7 @@ export function datasetOf(part: Part, draft: Draft, options: ImportOptions): Dat
 export function describedBy(part: Part): string | null {
   const text = part.text('description');
   if (text === null || text === '') return null;
-  if (text.length <= 4000) return text;
-  part.note('description', 'approximated', 'the description was cut after 4000 characters');
-  return text.slice(0, 4000);
+  return part.cut('description', text, 'the description');
 }
 
 function tableOf(part: Part, options: ImportOptions): TableDraft {
@@ -58,12 +56,7 @@ function tableOf(part: Part, options: ImportOptions): TableDraft {
   const parts = tableOfQuery(text) ?? tableOfQuery(`select * from ${text}`);
   if (parts === null) throw new NoFit('its source is more than a table: make a view of it');
   const table = tableNamed(parts, options.connector);
-  if (table.schema === null)
-    part.note(
-      'source',
-      'decision',
-      `the schema of \`${shown(table.table)}\` is not stated; \`${options.schema}\` was assumed`,
-    );
+  reportSchema(table, part.at('source'), options);
   return table;
 }
 
@@ -125,10 +118,7 @@ function settleTime(part: Part, entity: EntityDraft, times: readonly string[]): 
 function settleKey(part: Part, source: string, entity: EntityDraft, options: ImportOptions): void {
   const stated = part.texts('primary_key');
   const unique = uniqueKeys(part);
-  const { table, schema } = entity.table;
-  const upstream = options.upstream?.relations.find(
-    (r) => r.name === table && r.schema === (schema ?? options.schema),
-  )?.primaryKey;
+  const upstream = upstreamOf(entity.table, options)?.primaryKey;
   const written = options.keys.get(source) ?? (stated.length > 0 ? stated : (unique[0] ?? upstream ?? []));
   const others = unique.filter((k) => k.join('\n') !== written.join('\n'));
   if (others.length > 0) part.note('unique_keys', 'lost', 'an entity has one key, its primary key');
