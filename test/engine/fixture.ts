@@ -10,7 +10,7 @@ import { openPostgres } from '../../src/engine/postgres/engine.js';
 import type { Runner } from '../../src/engine/runner.js';
 import { type NativePostgres, startNativePostgres } from '../support/native-postgres.js';
 
-export const NO_NATIVE = 'no native Postgres: set OSL_TEST_POSTGRES_URL or install the server binaries';
+export { NO_NATIVE } from '../support/native-postgres.js';
 
 export interface Fixture {
   readonly name: 'pglite' | 'postgres';

@@ -1,6 +1,4 @@
-import { type Test, test } from 'tap';
-import { startNativePostgres } from '../support/native-postgres.js';
-import type { TestServiceOptions } from '../support/service.js';
+import { onBothEngines } from './both-engines.js';
 import { startRest } from './fixture.js';
 
 /** The entity \`sample\` of the shop, as JSON. */
@@ -76,7 +74,7 @@ const SAMPLES = [
   },
 ];
 
-async function everyType(t: Test, options: TestServiceOptions): Promise<void> {
+onBothEngines('every type has its form in JSON', async (t, options) => {
   const rest = await startRest(options);
   t.teardown(() => rest.close());
   const reply = await rest.ask('user:ann', { osql: 'SELECT * FROM osl.entities.sample ORDER BY id' });
@@ -84,18 +82,4 @@ async function everyType(t: Test, options: TestServiceOptions): Promise<void> {
   t.equal(reply.headers['content-type'], 'application/json');
   t.strictSame(reply.json()['rows'], SAMPLES);
   t.match(reply.json(), { row_count: 3, truncated: false, form: 'structured' });
-}
-
-test('every type has its form in JSON, from the embedded engine', async (t) => {
-  await everyType(t, {});
-});
-
-test('every type has its form in JSON, from a native server', async (t) => {
-  const postgres = await startNativePostgres();
-  if (postgres === null) {
-    t.comment('no native Postgres: set OSL_TEST_POSTGRES_URL or install the server binaries');
-    return;
-  }
-  t.teardown(() => postgres.stop());
-  await everyType(t, { postgres });
 });

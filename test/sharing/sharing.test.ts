@@ -4,7 +4,7 @@ import type { BoundValue } from '../../src/engine/engine.js';
 import { Lanes } from '../../src/engine/lanes.js';
 import { FrontendEncoder } from '../../src/engine/protocol/encoder.js';
 import { diceFrom } from '../oracle/dice.js';
-import { startNativePostgres } from '../support/native-postgres.js';
+import { NO_NATIVE, startNativePostgres } from '../support/native-postgres.js';
 import { Caller, type Difference } from './caller.js';
 import { CALLERS, startWorld, type World } from './world.js';
 
@@ -15,7 +15,6 @@ import { CALLERS, startWorld, type World } from './world.js';
 
 const SEED = Number(process.env['OSL_TEST_SEED'] ?? 20261122);
 const ACTS = Number(process.env['OSL_SHARING_ACTS'] ?? 2_000);
-const NO_NATIVE = 'no native Postgres: set OSL_TEST_POSTGRES_URL or install the server binaries';
 
 /** Runs `acts` acts of ten callers at once, with a policy reload and a locked table now and then. */
 async function crowd(world: World, acts: number, seed: number) {

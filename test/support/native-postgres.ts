@@ -16,6 +16,9 @@ export interface NativePostgres {
   stop(): Promise<void>;
 }
 
+/** Why a test that needs one does not run. */
+export const NO_NATIVE = 'no native Postgres: set OSL_TEST_POSTGRES_URL or install the server binaries';
+
 const PASSWORD = 'osl';
 const READER = 'osl_reader';
 const BINARIES = '/usr/lib/postgresql';

@@ -1,6 +1,4 @@
-import { type Test, test } from 'tap';
-import { startNativePostgres } from '../../support/native-postgres.js';
-import type { TestServiceOptions } from '../../support/service.js';
+import { onBothEngines } from '../both-engines.js';
 import { startRest } from '../fixture.js';
 import { EVERY_TYPES, every } from './every.js';
 import { asJson, readArrow } from './read.js';
@@ -29,7 +27,7 @@ const ARROW_TYPES: Readonly<Record<string, string>> = {
   jsonb: 'Utf8',
 };
 
-async function everyType(t: Test, options: TestServiceOptions): Promise<void> {
+onBothEngines('every type of the model keeps its value', async (t, options) => {
   const rest = await startRest({ ...WORLD, ...options });
   t.teardown(() => rest.close());
   const osql = `SELECT id, ${COLUMNS.join(', ')} FROM osl.entities.everything ORDER BY id`;
@@ -62,7 +60,7 @@ async function everyType(t: Test, options: TestServiceOptions): Promise<void> {
     );
     t.strictSame([a_interval, l_interval], parts[n], `intervals of row ${n + 1}`);
   }
-}
+});
 
 /** Postgres writes as few digits as make the same number in 32 bits; here it is that number. */
 const single = (value: unknown): unknown => (typeof value === 'number' ? Math.fround(value) : value);
@@ -81,17 +79,3 @@ async function intervals(rest: Awaited<ReturnType<typeof startRest>>) {
 const parts = (v: string): string => `
   (extract(year from ${v}) * 12 + extract(month from ${v})) || ' ' || extract(day from ${v}) || ' ' ||
   trunc((extract(hour from ${v}) * 3600 + extract(minute from ${v}) * 60 + extract(second from ${v})) * 1000000000)`;
-
-test('every type of the model keeps its value, from the embedded engine', async (t) => {
-  await everyType(t, {});
-});
-
-test('every type of the model keeps its value, from a native server', async (t) => {
-  const postgres = await startNativePostgres();
-  if (postgres === null) {
-    t.comment('no native Postgres: set OSL_TEST_POSTGRES_URL or install the server binaries');
-    return;
-  }
-  t.teardown(() => postgres.stop());
-  await everyType(t, { postgres });
-});
