@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { QueryError, queryError } from 'osl-compiler';
 
 /** The executions under way. Each ends when its client leaves, and all of them when the drain's time is over. */
 export class Inflight {
@@ -12,9 +13,10 @@ export class Inflight {
     return this.#draining;
   }
 
-  /** What still ran was stopped: it is cancelled, but not by its client. */
-  get stopped(): boolean {
-    return this.#stopped;
+  /** What the caller hears of `error`: one that was cancelled because this server stops did not cancel itself. */
+  reasonOf(error: unknown): unknown {
+    const stopped = this.#stopped && error instanceof QueryError && error.entry === 'cancelled';
+    return stopped ? queryError('shuttingDown', {}) : error;
   }
 
   drain(): void {

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { emit, explain, InternalError, QueryError, queryError } from 'osl-compiler';
+import { emit, explain, InternalError, QueryError } from 'osl-compiler';
 import type { Service } from '../../service.js';
 import { ask, explainPlan, type Question, versionsOf } from '../../spine/index.js';
 import { AnswerStream } from '../answer-stream.js';
@@ -47,8 +47,7 @@ async function answered(
     });
     return stream.finish(answer);
   } catch (error) {
-    const told = error instanceof QueryError && error.entry === 'cancelled' && inflight.stopped;
-    const reason = told ? queryError('shuttingDown', {}) : error;
+    const reason = inflight.reasonOf(error);
     if (reason instanceof QueryError && stream.fail(reason)) return reply;
     throw reason;
   }

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { QueryError, queryError } from 'osl-compiler';
 import type { Service } from '../../service.js';
 import { type Sample, type SampleCell, type SampleRequest, sample } from '../../spine/sample.js';
 import type { Inflight } from '../inflight.js';
@@ -16,8 +15,7 @@ export function sampleRoute(app: FastifyInstance, service: Service, inflight: In
     const asked = await readRequest(service, request, 'sample', () => readSampleRequest(request));
     return inflight.run(reply.raw, async (signal) => {
       const answer = await sample(service, request.call, asked, signal).catch((error: unknown) => {
-        const stopped = error instanceof QueryError && error.entry === 'cancelled' && inflight.stopped;
-        throw stopped ? queryError('shuttingDown', {}) : error;
+        throw inflight.reasonOf(error);
       });
       const headers = { ...privateHeaders(answer.requestId), 'content-type': 'application/json' };
       return reply.headers(headers).send(bytesOf(asked, answer));
