@@ -1,11 +1,12 @@
 import t from 'tap';
 import { diceFrom } from '../oracle/dice.js';
+import type { Message } from '../pg/fuzz/conversation.js';
 import type { Deed, FaultProxy } from '../support/fault-proxy.js';
 import { cancelRequest, query } from '../wire/support/bytes.js';
 import { OFFSETS, SEED } from './cases.js';
 import { judge } from './judge.js';
 import { Peer } from './peer.js';
-import { play, unsettled, within } from './play.js';
+import { play, steps, unsettled, within } from './play.js';
 import { loginSteps, TRACES } from './traces.js';
 import { ENDLESS, openWorld, type World } from './world.js';
 
@@ -63,10 +64,7 @@ for (const [what, kill] of Object.entries(DEATHS_OF_POSTGRES)) {
 /** A client whose statement runs upstream and does not end by itself. */
 async function endless(world: World, port: number): Promise<{ readonly peer: Peer; readonly key: Buffer }> {
   const peer = new Peer(port);
-  for (const { send, done } of loginSteps('token', world.caller)) {
-    peer.send(send(peer.heard));
-    await peer.until(done);
-  }
+  await steps(peer, loginSteps('token', world.caller));
   peer.send(query(ENDLESS));
   const running = async (): Promise<boolean> => (await world.backends()).some((b) => b.state === 'active');
   if (!(await within(5_000, running))) throw new Error('the statement does not run');
@@ -100,9 +98,8 @@ async function cancelThrough(port: number, key: Buffer): Promise<void> {
   await asker.end();
 }
 
-const isError =
-  (code: string) => (heard: Peer['heard'] | readonly { readonly type: string; readonly body: Buffer }[]) =>
-    heard.some((m) => m.type === 'E' && m.body.includes(`C${code}`));
+const isError = (code: string) => (heard: readonly Message[]) =>
+  heard.some((m) => m.type === 'E' && m.body.includes(`C${code}`));
 
 t.test('a cancel of a client works when it came whole, and otherwise hurts nobody', { skip }, async (t) => {
   const world = ours();

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { Conversation, type Message } from '../pg/fuzz/conversation.js';
 import { query } from '../wire/support/bytes.js';
 import { Peer } from './peer.js';
-import { type Login, loginSteps, type Trace } from './traces.js';
+import { type Login, loginSteps, step, type Trace } from './traces.js';
 import type { World } from './world.js';
 
 /** How long something may take to come to rest that nobody waits for. */
@@ -35,7 +35,8 @@ export async function play(world: World, port: number, login: Login, trace: Trac
   }
 }
 
-async function steps(peer: Peer, all: Trace): Promise<boolean> {
+/** Whether every step was answered, or the connection ended before. */
+export async function steps(peer: Peer, all: Trace): Promise<boolean> {
   for (const { send, done } of all) {
     peer.send(send(peer.heard));
     if (!(await peer.until(done))) return false;
@@ -83,10 +84,7 @@ export async function unsettled(
 
 /** One question of a client of its own, straight at the gateway. */
 export async function ask(world: World, sql: string, port = world.port): Promise<string> {
-  const trace: Trace = [
-    { send: () => query(sql), done: (heard) => heard.filter((m) => m.type === 'Z').length === 2 },
-  ];
-  const { heard } = await play(world, port, 'token', trace);
+  const { heard } = await play(world, port, 'token', [step(1, query(sql))]);
   const from = heard.findIndex((m) => m.type === 'Z') + 1;
   return heard
     .slice(from)

@@ -28,7 +28,7 @@ const count = (heard: readonly Message[], type: string): number =>
   heard.filter((m) => m.type === type).length;
 
 /** Sends this at once, and is answered at the `ready`th ReadyForQuery since the login's. */
-function step(ready: number, ...bytes: readonly Buffer[]): Step {
+export function step(ready: number, ...bytes: readonly Buffer[]): Step {
   return { send: () => join(...bytes), done: (heard) => count(heard, 'Z') > ready };
 }
 

@@ -1,7 +1,7 @@
 import { test } from 'tap';
 import { createPgFrontend } from '../../src/pg/index.js';
 import { startTestService } from '../support/service.js';
-import { password, query, startup } from '../wire/support/bytes.js';
+import { query } from '../wire/support/bytes.js';
 import { Client } from '../wire/support/client.js';
 import { ENDLESS } from './fuzz/traces.js';
 
@@ -13,14 +13,7 @@ test('a gateway that stops lets statements end, and tells everybody why', async 
   t.teardown(() => shop.close());
   const frontend = createPgFrontend(shop.service, {});
   const { port } = await frontend.listen(0, '127.0.0.1');
-  const connect = async (): Promise<Client> => {
-    const client = await Client.open(port);
-    client.send(startup({ user: 'user:ann', database: 'osl' }));
-    await client.until('R 3');
-    client.send(password(await shop.token('user:ann')));
-    await client.until('Z');
-    return client;
-  };
+  const connect = async (): Promise<Client> => Client.login(port, 'user:ann', await shop.token('user:ann'));
   const idle = await connect();
   const inBlock = await connect();
   await inBlock.ask(query('begin'));

@@ -1,19 +1,10 @@
 import tap, { test } from 'tap';
-import { type AuditRecord, CLOCK_SKEW_SECONDS, MAX_LIFETIME_SECONDS } from '../../policy/index.js';
+import { CLOCK_SKEW_SECONDS, MAX_LIFETIME_SECONDS } from '../../policy/index.js';
 import { createPgFrontend } from '../../src/pg/index.js';
 import { startTestService } from '../support/service.js';
-import {
-  bind,
-  execute,
-  join,
-  message,
-  parse,
-  password,
-  query,
-  startup,
-  sync,
-} from '../wire/support/bytes.js';
+import { bind, execute, join, message, parse, password, query, sync } from '../wire/support/bytes.js';
 import { Client } from '../wire/support/client.js';
+import { decisionsAfter } from './support.js';
 
 const shop = await startTestService();
 const frontend = createPgFrontend(shop.service, {});
@@ -23,22 +14,8 @@ tap.teardown(async () => {
   await shop.close();
 });
 
-async function connect(issuedAt?: number): Promise<Client> {
-  const client = await Client.open(port);
-  client.send(startup({ user: 'user:ann', database: 'osl' }));
-  await client.until('R 3');
-  client.send(password(await shop.token('user:ann', issuedAt === undefined ? {} : { issuedAt })));
-  await client.until('Z');
-  return client;
-}
-
-/** Waits for what is recorded after the client has been told. */
-async function decisionsAfter(known: number, count: number): Promise<readonly AuditRecord[]> {
-  for (let i = 0; ; i++) {
-    const fresh = (await shop.records()).slice(known).filter((r) => r.kind === 'decision');
-    if (fresh.length >= count || i === 100) return fresh;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
+async function connect(claims: { readonly issuedAt?: number } = {}): Promise<Client> {
+  return Client.login(port, 'user:ann', await shop.token('user:ann', claims));
 }
 
 /** What a session sends that ends it. */
@@ -58,7 +35,7 @@ test('bytes that end a session leave a record of the refusal', async (t) => {
     client.send(bytes);
     const said = await client.rest();
     t.match(said.at(-2) ?? '', /^E FATAL 08P01 /, name);
-    const [record, ...more] = await decisionsAfter(known, 1);
+    const [record, ...more] = await decisionsAfter(shop, known, 1);
     t.match(
       record,
       { action: 'session', decision: 'error', code: '08P01', surface: 'wire', subject: 'user:ann' },
@@ -76,7 +53,7 @@ test('a statement under a token that has ended is refused on record', async (t) 
     simple: query('select name from customer'),
     extended: join(parse('', 'select name from customer'), bind('', ''), execute(), sync),
   };
-  const clients = [await connect(issuedAt), await connect(issuedAt)];
+  const clients = [await connect({ issuedAt }), await connect({ issuedAt })];
   await new Promise((resolve) => setTimeout(resolve, ends * 1_000 - Date.now() + 20));
   for (const [name, bytes] of Object.entries(ways)) {
     const known = (await shop.records()).length;
@@ -84,7 +61,7 @@ test('a statement under a token that has ended is refused on record', async (t) 
     client?.send(bytes);
     t.match((await client?.rest())?.[0] ?? '', /^E FATAL 28000 /, name);
     t.match(
-      await decisionsAfter(known, 1),
+      await decisionsAfter(shop, known, 1),
       [{ decision: 'error', code: '28000', subject: 'user:ann' }],
       name,
     );
@@ -97,7 +74,7 @@ test('a client that only leaves has refused nothing', async (t) => {
   client.send(message('X'));
   t.same(await client.rest(), ['closed']);
   while (frontend.connections > 0) await new Promise((resolve) => setTimeout(resolve, 2));
-  const fresh = await decisionsAfter(known, 1);
+  const fresh = await decisionsAfter(shop, known, 1);
   t.same(
     fresh.map((r) => [r.action, r.decision]),
     [['login', 'allow']],

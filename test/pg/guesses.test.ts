@@ -7,6 +7,7 @@ import { SHOP_POLICY } from '../support/shop.js';
 import { startup } from '../wire/support/bytes.js';
 import { Client } from '../wire/support/client.js';
 import { ScramClient } from '../wire/support/scram.js';
+import { decisionsAfter } from './support.js';
 
 const PASSWORD = 'correct horse, battery: staple';
 const BUDGET = 10;
@@ -55,15 +56,6 @@ async function tryPassword(
   return said;
 }
 
-/** Waits for what is recorded after the client has been told. */
-async function decisionsAfter(known: number, count: number): Promise<readonly string[]> {
-  for (let i = 0; ; i++) {
-    const fresh = (await shop.records()).slice(known).filter((r) => r.kind === 'decision');
-    if (fresh.length >= count || i === 100) return fresh.map((r) => `${r.action} ${r.code ?? ''}`.trim());
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
 const REFUSED = [
   `E FATAL 28P01 password authentication failed for user "tableau" [H After several wrong passwords the right one is refused too, for some minutes.]`,
   'closed',
@@ -84,7 +76,9 @@ test('guesses are counted however the client leaves, and each is on record', asy
     const known = (await shop.records()).length;
     for (let i = 0; i < BUDGET; i++) await tryPassword(port, 'tableau', `guess ${i}`, leave);
     await stop();
-    const refused = await decisionsAfter(known, BUDGET);
+    const refused = (await decisionsAfter(shop, known, BUDGET)).map((r) =>
+      `${r.action} ${r.code ?? ''}`.trim(),
+    );
     // A reset may overtake the proof, which is then not looked at.
     const wanted = leave === 'resets' ? /^wire (password|abandoned)$/ : /^wire password$/;
     t.equal(refused.filter((said) => wanted.test(said.replace(/ 28P01| E3001/, ''))).length, BUDGET, leave);
@@ -100,7 +94,7 @@ test('the log says which refusal had the right password', async (t) => {
   t.teardown(stop);
   const before = (await shop.records()).length;
   for (let i = 0; i < BUDGET; i++) await tryPassword(port, 'tableau', 'guess');
-  await decisionsAfter(before, BUDGET);
+  await decisionsAfter(shop, before, BUDGET);
   const known = (await shop.records()).length;
   await tryPassword(port, 'tableau', PASSWORD);
   await tryPassword(port, 'tableau', 'guess');

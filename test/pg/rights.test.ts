@@ -6,7 +6,7 @@ import { Catalogs } from '../../src/catalog/index.js';
 import { createPgFrontend } from '../../src/pg/index.js';
 import { startTestService } from '../support/service.js';
 import { SHOP_POLICY } from '../support/shop.js';
-import { bind, execute, parse, password, query, startup, sync } from '../wire/support/bytes.js';
+import { bind, execute, parse, query, sync } from '../wire/support/bytes.js';
 import { Client } from '../wire/support/client.js';
 
 const shop = await startTestService();
@@ -19,15 +19,6 @@ tap.teardown(async () => {
   await catalogs.close();
   await shop.close();
 });
-
-async function connect(user: string, token: string): Promise<Client> {
-  const client = await Client.open(port);
-  client.send(startup({ user, database: 'osl' }));
-  await client.until('R 3');
-  client.send(password(token));
-  await client.until('Z');
-  return client;
-}
 
 /** The auditor loses the role that shows addresses. */
 const TIGHTER = SHOP_POLICY.replace('ceiling: [auditor, analyst]', 'ceiling: [analyst]');
@@ -67,7 +58,7 @@ const WAYS = {
 for (const [name, { begin, again }] of Object.entries(WAYS)) {
   test(`${name} gives no more once the policy is tighter`, async (t) => {
     await serve(SHOP_POLICY);
-    const client = await connect('user:ada', await shop.token('user:ada'));
+    const client = await Client.login(port, 'user:ada', await shop.token('user:ada'));
     t.teardown(() => client.end());
     let said: string[] = [];
     for (const message of begin) said = await client.ask(message);
@@ -81,7 +72,7 @@ for (const [name, { begin, again }] of Object.entries(WAYS)) {
 
 test('a portal of the extended protocol gives no more either', async (t) => {
   await serve(SHOP_POLICY);
-  const client = await connect('user:ada', await shop.token('user:ada'));
+  const client = await Client.login(port, 'user:ada', await shop.token('user:ada'));
   t.teardown(() => client.end());
   await client.ask(query('begin'));
   const first = [parse('', 'select email from customer order by id'), bind('p', ''), execute('p', 1), sync];
@@ -94,7 +85,7 @@ test('a portal of the extended protocol gives no more either', async (t) => {
 
 test('fewer roles in a newer token end it too; the same rights do not', async (t) => {
   await serve(SHOP_POLICY);
-  const client = await connect('user:ada', await shop.token('user:ada'));
+  const client = await Client.login(port, 'user:ada', await shop.token('user:ada'));
   t.teardown(() => client.end());
   await client.ask(query('begin'));
   await client.ask(query('declare c cursor for select email from customer order by id'));

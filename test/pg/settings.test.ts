@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import pg from 'pg';
 import tap, { test } from 'tap';
+import { ENDLESS } from './fuzz/traces.js';
 import { psqlScript, startBoth } from './support.js';
 
 /** What a session sets changes its answers as it does in Postgres itself: each script, byte for byte. */
@@ -260,5 +261,3 @@ test('settings of an upstream session are its own again after every end of a sta
   t.match(said, 'cancelled');
   for (let i = 0; i < 8; i++) t.match(await script('select placed_at from "order" where id = 1;'), /\+00\n/);
 });
-
-const ENDLESS = `select count(*) from "order" a ${['b', 'c', 'd', 'e', 'f', 'g', 'h'].map((n) => `join "order" ${n} on a.customer_id = ${n}.customer_id`).join(' ')}`;

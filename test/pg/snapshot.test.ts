@@ -3,6 +3,7 @@ import tap, { type Test, test } from 'tap';
 import { createPgFrontend } from '../../src/pg/index.js';
 import { startTestService } from '../support/service.js';
 import { SHOP_POLICY } from '../support/shop.js';
+import { ENDLESS } from './fuzz/traces.js';
 import { psqlScript, startBoth } from './support.js';
 
 /** A block of a level above READ COMMITTED sees one state of the data, and holds no more than it may. */
@@ -138,8 +139,6 @@ test('an upstream that dies takes its snapshot with it, and the block', { skip }
   await client.query('rollback');
   t.match(await labels(client), /before|after/);
 });
-
-const ENDLESS = `select count(*) from "order" a ${['b', 'c', 'd', 'e', 'f', 'g', 'h'].map((n) => `join "order" ${n} on a.customer_id = ${n}.customer_id`).join(' ')}`;
 
 test('a statement that is cancelled costs no snapshot either', { skip }, async (t) => {
   if (both === null) return;

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import type { AuditRecord } from '../../policy/index.js';
 import { createPgFrontend } from '../../src/pg/index.js';
 import { type NativePostgres, startNativePostgres } from '../support/native-postgres.js';
 import { startTestService, type TestService } from '../support/service.js';
@@ -60,6 +61,19 @@ function directly(postgres: NativePostgres): NodeJS.ProcessEnv {
     PGDATABASE: url.pathname.slice(1),
     PGOPTIONS: '-c search_path=entities -c default_transaction_read_only=on -c TimeZone=UTC',
   };
+}
+
+/** The decisions beyond the first `known` records, once there are `count`, or a second later: clients are told first. */
+export async function decisionsAfter(
+  shop: TestService,
+  known: number,
+  count: number,
+): Promise<readonly AuditRecord[]> {
+  for (let i = 0; ; i++) {
+    const fresh = (await shop.records()).slice(known).filter((r) => r.kind === 'decision');
+    if (fresh.length >= count || i === 100) return fresh;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
 }
 
 /** What psql prints for a script: rows, command tags, and of an error its SQLSTATE. */

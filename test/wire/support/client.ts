@@ -37,11 +37,20 @@ export class Client {
   }
 
   /** Connected and authenticated, with the greeting consumed. */
-  static async ready(port: number, parameters: Record<string, string> = {}, code?: number): Promise<Client> {
+  static ready(port: number, parameters: Record<string, string> = {}, code?: number): Promise<Client> {
+    return Client.#admitted(port, startup({ user: 'ada', ...parameters }, code), 'right');
+  }
+
+  /** The same at a gateway, by token. */
+  static login(port: number, user: string, token: string): Promise<Client> {
+    return Client.#admitted(port, startup({ user, database: 'osl' }), token);
+  }
+
+  static async #admitted(port: number, opening: Buffer, secret: string): Promise<Client> {
     const client = await Client.open(port);
-    client.send(startup({ user: 'ada', ...parameters }, code));
+    client.send(opening);
     await client.until('R 3');
-    client.send(password('right'));
+    client.send(password(secret));
     await client.until('Z');
     return client;
   }
