@@ -6,6 +6,7 @@ import { createPgFrontend } from '../../src/pg/index.js';
 import type { ServiceLog } from '../../src/service.js';
 import { openService } from '../../src/start/service.js';
 import { settingsFrom } from '../../src/start/settings.js';
+import { lineageYaml } from '../../test/lineage/endpoint.js';
 import { noLog } from './no-log.js';
 
 /**
@@ -38,17 +39,6 @@ async function lineageFile(): Promise<string> {
   const dir = mkdtempSync(join(tmpdir(), 'osl-bench-lineage-'));
   process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
   const file = join(dir, 'lineage.yaml');
-  process.env['OSL_BENCH_LINEAGE_SECRET'] = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
-  writeFileSync(
-    file,
-    `version: 1
-window_seconds: 1
-endpoints:
-  here:
-    url: http://127.0.0.1:${String(port)}/
-    secrets: ["env:OSL_BENCH_LINEAGE_SECRET"]
-    allow_addresses: [127.0.0.1/32]
-`,
-  );
+  writeFileSync(file, `${lineageYaml(`http://127.0.0.1:${String(port)}/`)}window_seconds: 1\n`);
   return file;
 }

@@ -11,6 +11,7 @@ import { type DatabaseName, datasetsOf } from './datasets.js';
 import type { EmitterSettings, EmitterStats } from './emitter.js';
 import type { FromThread, ToThread } from './messages.js';
 import { producerOf } from './openlineage.js';
+import { endOf } from './outbox/state.js';
 import { PlanRecorder } from './recorder.js';
 
 export type { EmitterStats, EndpointStats } from './emitter.js';
@@ -91,11 +92,10 @@ class LineageThread implements Lineage {
     const { audit, tenant, log, config, dataDir, version } = options;
     this.#options = options;
     this.#recorder = new PlanRecorder(audit, tenant, log);
-    const { writer, records, segment } = audit.stats();
     this.#settings = {
       auditDir: join(dataDir, 'audit'),
       dir: lineageDir(dataDir),
-      start: { writer, seq: records, segment },
+      start: endOf(audit),
       voice: { producer: producerOf(version), namespace: namespaceOf(config, tenant) },
       agent: `osl-gateway/${version}`,
       windowMs: config.windowMs,

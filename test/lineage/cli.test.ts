@@ -4,18 +4,17 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { openAuditLog } from '../../policy/index.js';
-import type { Endpoint } from '../../src/lineage/config/load.js';
 import { Emitter, type EmitterSettings, journalIn } from '../../src/lineage/emitter.js';
 import { lineageDir } from '../../src/lineage/index.js';
 import { Outbox } from '../../src/lineage/outbox/outbox.js';
+import { endOf } from '../../src/lineage/outbox/state.js';
 import { osl, ROOT } from '../cli/support.js';
+import { endpointAt } from './endpoint.js';
 import { memberIn } from './openlineage-schema.js';
 import { startReceiver } from './receiver.js';
 import { shiftedClock } from './shifted-clock.js';
 
 t.setTimeout(120_000);
-
-process.env['OSL_TEST_CLI_SECRET'] = `whsec_${Buffer.alloc(24, 4).toString('base64')}`;
 
 const dataDir = mkdtempSync(join(tmpdir(), 'osl-lineage-cli-'));
 const dir = lineageDir(dataDir);
@@ -25,22 +24,11 @@ t.teardown(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-const endpoint = (name: string): Endpoint => ({
-  name,
-  url: receiver.url,
-  secrets: ['env:OSL_TEST_CLI_SECRET'],
-  events: ['run'],
-  authorization: null,
-  ca: null,
-  allowAddresses: ['127.0.0.1/32'],
-  timeoutMs: 2_000,
-});
-const endpoints = [endpoint('catalog'), endpoint('archive')];
+const endpoints = [endpointAt(receiver.url, 'catalog'), endpointAt(receiver.url, 'archive')];
 
 /** An outbox as a server left it: one event delivered to nobody, one that waits, one given up. */
 const audit = await openAuditLog({ dir: join(dataDir, 'audit'), tenant: 'x' });
-const { writer, records, segment } = audit.stats();
-const start = { writer, seq: records, segment };
+const start = endOf(audit);
 const warn = (): void => undefined;
 const outbox = await Outbox.open(
   { file: journalIn(dir), endpoints, maxBytes: 1e6, now: Date.now, warn },

@@ -8,29 +8,16 @@ import type { Endpoint } from '../../src/lineage/config/load.js';
 import { AddressRule } from '../../src/lineage/delivery/address.js';
 import { ATTEMPTS, pauseAfter, wishOf } from '../../src/lineage/delivery/schedule.js';
 import { type Attempt, type SendOptions, send } from '../../src/lineage/delivery/send.js';
+import { endpointAt, SECRET } from './endpoint.js';
 import { answering, startReceiver, verifiedWith } from './receiver.js';
 
 /** One attempt at a time, to receivers that fail in every way. */
 
-const SECRET = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
-process.env['OSL_TEST_DELIVERY_SECRET'] = SECRET;
-
-const LOOPBACK = ['127.0.0.1/32'];
 const LETTER = { id: 'run_1', body: '{"a":"ä€"}' };
 const OPTIONS: SendOptions = { now: Date.now, agent: 'osl-gateway/test' };
 
 function endpoint(url: string, more: Partial<Endpoint> = {}): Endpoint {
-  return {
-    name: 'here',
-    url,
-    secrets: ['env:OSL_TEST_DELIVERY_SECRET'],
-    events: ['run', 'dataset'],
-    authorization: null,
-    ca: null,
-    allowAddresses: LOOPBACK,
-    timeoutMs: 700,
-    ...more,
-  };
+  return { ...endpointAt(url), timeoutMs: 700, ...more };
 }
 
 const dir = mkdtempSync(join(tmpdir(), 'osl-delivery-'));

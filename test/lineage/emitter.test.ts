@@ -8,18 +8,16 @@ import type { Endpoint } from '../../src/lineage/config/load.js';
 import { ATTEMPTS } from '../../src/lineage/delivery/schedule.js';
 import { Emitter, type EmitterSettings, journalIn } from '../../src/lineage/emitter.js';
 import { openJournal, readJournal } from '../../src/lineage/outbox/journal.js';
-import { type Cursor, type Entry, OutboxState } from '../../src/lineage/outbox/state.js';
+import { type Entry, endOf, OutboxState } from '../../src/lineage/outbox/state.js';
 import { leaveRequest } from '../../src/lineage/requests.js';
+import { endpointAt, SECRET } from './endpoint.js';
 import { memberIn } from './openlineage-schema.js';
-import { answering, type Receiver, startReceiver, verifiedWith } from './receiver.js';
+import { answering, type Receiver, runsIn, startReceiver, verifiedWith } from './receiver.js';
 import { type ShiftedClock, shiftedClock } from './shifted-clock.js';
 
 /** The outbox and its deliveries over a real audit log and real receivers; only time is put forward. */
 
 t.setTimeout(120_000);
-
-const SECRET = `whsec_${Buffer.alloc(24, 3).toString('base64')}`;
-process.env['OSL_TEST_EMITTER_SECRET'] = SECRET;
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -42,17 +40,8 @@ interface World {
   restart(killed?: boolean): Promise<void>;
 }
 
-function endpointAt(receiver: Receiver, name: string): Endpoint {
-  return {
-    name,
-    url: receiver.url,
-    secrets: ['env:OSL_TEST_EMITTER_SECRET'],
-    events: ['run', 'dataset'],
-    authorization: null,
-    ca: null,
-    allowAddresses: ['127.0.0.1/32'],
-    timeoutMs: 500,
-  };
+function endpointOf(receiver: Receiver, name: string): Endpoint {
+  return { ...endpointAt(receiver.url, name), timeoutMs: 500 };
 }
 
 async function openWorld(
@@ -64,14 +53,10 @@ async function openWorld(
   const clock = shiftedClock();
   const warnings: string[] = [];
   const audit = await openAuditLog({ dir: join(dir, 'audit'), tenant: 'x', segmentBytes: 1_048_576 });
-  const end = (): Cursor => {
-    const { writer, records, segment } = audit.stats();
-    return { writer, seq: records, segment };
-  };
   const settings: EmitterSettings = {
     auditDir: join(dir, 'audit'),
     dir: join(dir, 'lineage'),
-    start: end(),
+    start: endOf(audit),
     voice: { producer: 'urn:test', namespace: 'osl-gateway://x' },
     agent: 'test',
     windowMs: MINUTE,
@@ -82,7 +67,7 @@ async function openWorld(
   };
   const open = async (): Promise<Emitter> => {
     const emitter = await Emitter.open(
-      { ...settings, start: end() },
+      { ...settings, start: endOf(audit) },
       clock,
       (message) => warnings.push(message),
       () => 0,
@@ -141,16 +126,14 @@ async function openWorld(
 }
 
 function count(receiver: Receiver): number {
-  return receiver.received
-    .map((r) => Number(memberIn(JSON.parse(r.body), 'run', 'facets', 'osl_reads', 'count')))
-    .reduce((a, b) => a + b, 0);
+  return receiver.received.map((r) => runsIn(r.body)).reduce((a, b) => a + b, 0);
 }
 
 t.test('an event is tried at 0, 5 s, 5 m, 30 m, 2 h, 5 h and 10 h, and then is a dead letter', async (t) => {
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
   receiver.behave(answering(500));
-  const world = await openWorld(t, [endpointAt(receiver, 'a')]);
+  const world = await openWorld(t, [endpointOf(receiver, 'a')]);
   await world.runs('p1', 3);
   await world.endWindow();
   await receiver.until(1);
@@ -190,7 +173,7 @@ t.test('Retry-After puts an attempt off', async (t) => {
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
   receiver.behave(answering(429, { 'retry-after': '3600' }));
-  const world = await openWorld(t, [endpointAt(receiver, 'a')]);
+  const world = await openWorld(t, [endpointOf(receiver, 'a')]);
   await world.runs('p1', 1);
   await world.endWindow();
   await receiver.until(1);
@@ -206,7 +189,7 @@ t.test('410 turns an endpoint off, and replay turns it on', async (t) => {
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
   receiver.behave(answering(410));
-  const world = await openWorld(t, [endpointAt(receiver, 'a')]);
+  const world = await openWorld(t, [endpointOf(receiver, 'a')]);
   await world.runs('p1', 1);
   await world.endWindow();
   await receiver.until(1);
@@ -229,7 +212,7 @@ t.test('one receiver that hangs does not hold up another', async (t) => {
   const [good, bad] = [await startReceiver(), await startReceiver()];
   t.teardown(() => Promise.all([good.close(), bad.close()]));
   bad.behave(() => undefined);
-  const world = await openWorld(t, [endpointAt(bad, 'bad'), endpointAt(good, 'good')]);
+  const world = await openWorld(t, [endpointOf(bad, 'bad'), endpointOf(good, 'good')]);
   for (let i = 0; i < 30; i++) await world.runs(`p${i}`, 1);
   const started = Date.now();
   await world.endWindow();
@@ -241,7 +224,7 @@ t.test('one receiver that hangs does not hold up another', async (t) => {
 t.test('a restart loses nothing and counts nothing twice', async (t) => {
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
-  const world = await openWorld(t, [endpointAt(receiver, 'a')]);
+  const world = await openWorld(t, [endpointOf(receiver, 'a')]);
   await world.runs('p1', 5);
   await world.restart();
   await receiver.until(1);
@@ -257,16 +240,13 @@ t.test('a restart loses nothing and counts nothing twice', async (t) => {
   await sleep(60);
   t.equal(receiver.received[1]?.headers['webhook-id'], receiver.received[2]?.headers['webhook-id']);
   const bodies = new Map(receiver.received.map((r) => [r.headers['webhook-id'], r.body]));
-  const counts = [...bodies.values()].map((b) =>
-    Number(memberIn(JSON.parse(b), 'run', 'facets', 'osl_reads', 'count')),
-  );
-  t.strictSame(counts.sort(), [5, 7]);
+  t.strictSame([...bodies.values()].map(runsIn).sort(), [5, 7]);
 });
 
 t.test('descriptions are found again, though the log has gone on to other segments', async (t) => {
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
-  const world = await openWorld(t, [endpointAt(receiver, 'a')]);
+  const world = await openWorld(t, [endpointOf(receiver, 'a')]);
   await world.runs('p1', 1_000);
   await world.restart();
   t.ok(world.audit.stats().segment >= 1);
@@ -305,7 +285,7 @@ t.test('a full outbox gives up its oldest dead letters, then what is new, and sa
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
   receiver.behave(answering(500));
-  const world = await openWorld(t, [endpointAt(receiver, 'a')], { outboxBytes: 8_000 });
+  const world = await openWorld(t, [endpointOf(receiver, 'a')], { outboxBytes: 8_000 });
   for (let i = 0; i < 20; i++) await world.runs(`p${i}`, 1);
   await world.endWindow();
   const { pending = 0, dropped = 0 } = world.emitter.stats().endpoints['a'] ?? {};
@@ -334,7 +314,7 @@ t.test('a torn end of the journal is cut off, and what it lacks is read again', 
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
   receiver.behave(answering(500));
-  const world = await openWorld(t, [endpointAt(receiver, 'a')]);
+  const world = await openWorld(t, [endpointOf(receiver, 'a')]);
   const file = journalIn(world.dir);
   const before = statSync(file).size;
   await world.runs('p1', 4);
@@ -350,7 +330,7 @@ t.test('a torn end of the journal is cut off, and what it lacks is read again', 
     const state = OutboxState.of(await readJournal<Entry>(file));
     for (const { body, id } of state.messages.values()) {
       ids.add(id);
-      t.equal(memberIn(JSON.parse(body), 'run', 'facets', 'osl_reads', 'count'), 4, `cut by ${cut}`);
+      t.equal(runsIn(body), 4, `cut by ${cut}`);
     }
     t.equal(state.messages.size, 1);
   }
@@ -361,7 +341,7 @@ t.test('a torn end of the journal is cut off, and what it lacks is read again', 
 t.test('a journal does not grow with what was delivered', async (t) => {
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
-  const world = await openWorld(t, [endpointAt(receiver, 'a')], { outboxBytes: 16 * 1_048_576 });
+  const world = await openWorld(t, [endpointOf(receiver, 'a')], { outboxBytes: 16 * 1_048_576 });
   const dataset = (n: number, version: number) => ({
     name: `osl.entities.e${n}`,
     description: `${version} ${'x'.repeat(5_000)}`,
@@ -384,7 +364,7 @@ t.test('a journal does not grow with what was delivered', async (t) => {
 t.test('runs of catching up are windows of their own time', async (t) => {
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
-  const world = await openWorld(t, [endpointAt(receiver, 'a')]);
+  const world = await openWorld(t, [endpointOf(receiver, 'a')]);
   await world.emitter.close();
   for (let i = 0; i < 3; i++) {
     await world.record('p1', 10);
@@ -399,7 +379,7 @@ t.test('runs of catching up are windows of their own time', async (t) => {
 t.test('a version that serves again is told of again, and the same one is not', async (t) => {
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
-  const world = await openWorld(t, [endpointAt(receiver, 'a')]);
+  const world = await openWorld(t, [endpointOf(receiver, 'a')]);
   const dataset = (description: string) => ({ name: 'osl.entities.e', description, fields: [], columns: [] });
   for (const [version, description] of [
     ['v1', 'one'],
@@ -418,7 +398,7 @@ t.test('a version that serves again is told of again, and the same one is not', 
 t.test('another audit log is read from its beginning, and one that lost its end from there', async (t) => {
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
-  const world = await openWorld(t, [endpointAt(receiver, 'a')]);
+  const world = await openWorld(t, [endpointOf(receiver, 'a')]);
   await world.runs('p1', 4);
   await world.emitter.close();
   const { journal, entries } = await openJournal<Entry>(journalIn(world.dir));
@@ -445,7 +425,7 @@ t.test(
   async (t) => {
     const receiver = await startReceiver();
     t.teardown(() => receiver.close());
-    const world = await openWorld(t, [endpointAt(receiver, 'a')]);
+    const world = await openWorld(t, [endpointOf(receiver, 'a')]);
     const request = { tenant: 'x', surface: 'rest', request_id: 'r', action: 'explain' } as const;
     const seq = await world.audit.append({ ...request, kind: 'decision', decision: 'allow' });
     await world.caughtUp();

@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { memberIn } from './openlineage-schema.js';
 
 /** One request as it came. */
 export interface Received {
@@ -82,6 +83,11 @@ export async function startReceiver(tls?: {
         server.close(() => resolve());
       }),
   };
+}
+
+/** How many runs the body of an event tells of; NaN where it is no RunEvent. */
+export function runsIn(body: string): number {
+  return Number(memberIn(JSON.parse(body), 'run', 'facets', 'osl_reads', 'count'));
 }
 
 /**

@@ -8,12 +8,11 @@ import { openAuditLog } from '../../policy/index.js';
 import { openLineage } from '../../src/lineage/index.js';
 import { parseManifest } from '../../src/manifest/index.js';
 import { SHOP_MANIFEST } from '../support/shop.js';
+import { endpointAt } from './endpoint.js';
 import { startReceiver } from './receiver.js';
 
 t.setTimeout(60_000);
 await ready();
-
-process.env['OSL_TEST_THREAD_SECRET'] = `whsec_${Buffer.alloc(24, 6).toString('base64')}`;
 
 const dir = mkdtempSync(join(tmpdir(), 'osl-lineage-thread-'));
 const receiver = await startReceiver();
@@ -32,18 +31,7 @@ const options = {
     windowMs: 1_000,
     outboxBytes: 1e6,
     connectors: new Map([['db', { namespace: 'postgres://shop.example:5432', database: 'shop' }]]),
-    endpoints: [
-      {
-        name: 'here',
-        url: receiver.url,
-        secrets: ['env:OSL_TEST_THREAD_SECRET'],
-        events: ['run', 'dataset'] as const,
-        authorization: null,
-        ca: null,
-        allowAddresses: ['127.0.0.1/32'],
-        timeoutMs: 2_000,
-      },
-    ],
+    endpoints: [endpointAt(receiver.url)],
   },
   tenant: 'shop',
   version: '0',

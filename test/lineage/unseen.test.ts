@@ -7,25 +7,15 @@ import { openAuditLog } from '../../policy/index.js';
 import { PlanRecorder } from '../../src/lineage/recorder.js';
 import { SURFACES, startFrontends } from '../support/frontends.js';
 import { startTestService } from '../support/service.js';
+import { lineageYaml } from './endpoint.js';
 import { startReceiver } from './receiver.js';
 
 /** Whoever asks cannot tell whether anybody is told of lineage; and where nobody is, nothing is recorded for it. */
 
-process.env['OSL_TEST_UNSEEN_SECRET'] = `whsec_${Buffer.alloc(24, 2).toString('base64')}`;
-
 const dir = mkdtempSync(join(tmpdir(), 'osl-lineage-unseen-'));
 const receiver = await startReceiver();
 const lineageFile = join(dir, 'lineage.yaml');
-writeFileSync(
-  lineageFile,
-  `version: 1
-endpoints:
-  here:
-    url: ${receiver.url}
-    secrets: ["env:OSL_TEST_UNSEEN_SECRET"]
-    allow_addresses: [127.0.0.1/32]
-`,
-);
+writeFileSync(lineageFile, lineageYaml(receiver.url));
 const told = await startTestService({ settings: { lineageFile } });
 const untold = await startTestService();
 t.teardown(async () => {

@@ -1,3 +1,4 @@
+import type { AuditLog } from '../../../policy/index.js';
 import type { EventKind } from '../config/load.js';
 
 /** Where the reading of the audit log goes on. */
@@ -8,6 +9,12 @@ export interface Cursor {
   readonly seq: number;
   /** Segment in which the record before it stands. */
   readonly segment: number;
+}
+
+/** The end of `audit` as it stands. */
+export function endOf(audit: AuditLog): Cursor {
+  const { writer, records, segment } = audit.stats();
+  return { writer, seq: records, segment };
 }
 
 /** What the outbox writes down. */
