@@ -587,6 +587,10 @@ test('what cannot be published', async (t) => {
       await p.send('GET', '/osl/objects/1'),
       await p.send('GET', '/osl/objects/3'),
       await p.send('GET', '/osl/candidates'),
+      await p.send('GET', '/osl/schema'),
+      await p.send('GET', '/osl/domain-map'),
+      await p.send('POST', '/osl/query', { osql: 'SELECT id FROM osl.entities.customer', explain: true }),
+      await p.send('GET', '/metrics'),
     ];
     for (const { text, status } of answers) {
       t.ok(status < 500, text.slice(0, 100));
