@@ -1,5 +1,5 @@
 import type { Column } from 'osl-compiler';
-import type { Manifest } from '../manifest/index.js';
+import { deprecationOf, type Manifest } from '../manifest/index.js';
 
 /** One thing that two manifests do not agree on. */
 export interface Change {
@@ -64,10 +64,18 @@ function partsOf(manifest: Manifest): ReadonlyMap<string, Part> {
     ...relationParts(manifest),
     ...facetParts(manifest),
     ...[...manifest.relationships.values()].map(({ name, ...facts }): Part => {
-      return { kind: 'relationship', name, facts: { ...facts, ...ageOf(manifest, 'relationships', name) } };
+      return {
+        kind: 'relationship',
+        name,
+        facts: { ...facts, deprecated: deprecationOf(manifest, 'relationships', name) },
+      };
     }),
     ...[...catalog.metrics.values()].map(({ name, ...facts }): Part => {
-      return { kind: 'metric', name, facts: { ...facts, ...ageOf(manifest, 'metrics', name) } };
+      return {
+        kind: 'metric',
+        name,
+        facts: { ...facts, deprecated: deprecationOf(manifest, 'metrics', name) },
+      };
     }),
     ...[...manifest.lexicon.values()].map(({ term, refersTo, synonyms }): Part => {
       return { kind: 'term', name: term, facts: { refers_to: refersTo, synonyms } };
@@ -79,11 +87,6 @@ function partsOf(manifest: Manifest): ReadonlyMap<string, Part> {
   return new Map(parts.map((part) => [`${part.kind} ${part.name}`, part]));
 }
 
-/** Whether it is deprecated, and why. */
-function ageOf({ deprecated }: Manifest, section: string, name: string) {
-  return { deprecated: deprecated.get(`${section}.${name}`) ?? null };
-}
-
 function relationParts(manifest: Manifest): readonly Part[] {
   return [...manifest.catalog.relations.values()].flatMap((relation): readonly Part[] => {
     if (relation.kind === 'facet') return []; // its store; the facet says what it rests on
@@ -93,7 +96,7 @@ function relationParts(manifest: Manifest): readonly Part[] {
     const facts = {
       source: `${connector}.${schema}.${table}`,
       description,
-      ...ageOf(manifest, bridge === undefined ? 'entities' : 'bridges', name),
+      deprecated: deprecationOf(manifest, bridge === undefined ? 'entities' : 'bridges', name),
       primary_key: primaryKey,
       entity_key_columns: sealedKeys,
       time_dimension: relation.timeDimension ?? null,
@@ -110,7 +113,7 @@ function facetParts(manifest: Manifest): readonly Part[] {
     const { name, connector, schema, table, metadata, derived, text, versions, ...rest } = facet;
     const facts = {
       ...rest,
-      ...ageOf(manifest, 'facets', name),
+      deprecated: deprecationOf(manifest, 'facets', name),
       source: `${connector}.${schema}.${table}`,
       text: text.physical,
       metadata: metadata.map((c) => c.name),

@@ -1,5 +1,5 @@
 import type { Edge } from 'osl-compiler';
-import type { Manifest } from '../manifest/index.js';
+import { deprecationOf, type Manifest } from '../manifest/index.js';
 import type { BridgeView, LinkView } from './view.js';
 import type { VisibleRelation } from './visible-relation.js';
 
@@ -17,13 +17,13 @@ function linkOf(edge: Edge, manifest: Manifest, relations: Relations): readonly 
   if (edge.bridge === null) {
     const declared = manifest.relationships.get(name);
     const kind = declared?.kind ?? 'many_to_one';
-    const deprecated = manifest.deprecated.get(`relationships.${name}`) ?? null;
+    const deprecated = deprecationOf(manifest, 'relationships', name);
     return [{ name, description: declared?.description ?? null, deprecated, kind, ...ends, bridge: null }];
   }
   const bridge = bridgeOf(edge.bridge, relations.get(edge.bridge.name));
   if (bridge === null) return [];
   const description = relations.get(name)?.relation.description ?? null;
-  const deprecated = manifest.deprecated.get(`bridges.${name}`) ?? null;
+  const deprecated = deprecationOf(manifest, 'bridges', name);
   return [{ name, description, deprecated, kind: 'many_to_many', ...ends, bridge }];
 }
 

@@ -10,7 +10,7 @@ import {
   versionDue,
   visibleColumns,
 } from 'osl-compiler';
-import type { EntityFacts, Manifest } from '../manifest/index.js';
+import { deprecationOf, type EntityFacts, type Manifest } from '../manifest/index.js';
 import { everythingIn } from './everything.js';
 import { linksOf } from './links.js';
 import { measuredType } from './measure.js';
@@ -100,7 +100,7 @@ class Viewer {
       {
         name,
         description,
-        deprecated: this.#manifest.deprecated.get(`entities.${name}`) ?? null,
+        deprecated: deprecationOf(this.#manifest, 'entities', name),
         composition,
         columns: seen.views,
         primaryKey: primaryKey.every((k) => shown.has(k)) ? primaryKey : [],
@@ -133,7 +133,7 @@ class Viewer {
       {
         name: store.name,
         description: facet.description,
-        deprecated: this.#manifest.deprecated.get(`facets.${store.name}`) ?? null,
+        deprecated: deprecationOf(this.#manifest, 'facets', store.name),
         entity: store.entity,
         entityKey: store.entityKey,
         keyOfEntity: store.keyOfEntity,
@@ -157,7 +157,7 @@ class Viewer {
       const measurable = measuredType(metric, this.#manifest, this.#access) !== null;
       const definition = this.#full ? definitionOf(metric) : null;
       const synonyms = this.#synonymsFor(name);
-      const deprecated = this.#manifest.deprecated.get(`metrics.${name}`) ?? null;
+      const deprecated = deprecationOf(this.#manifest, 'metrics', name);
       return [{ name, description, deprecated, entity, kind, type, measurable, synonyms, definition }];
     });
   }

@@ -1,8 +1,9 @@
 export type { ManifestCode } from './codes.js';
 export { CODES } from './codes.js';
 export { RESERVED } from './compile/columns.js';
-export { compileManifest, DEPRECABLE } from './compile/compile.js';
+export { compileManifest } from './compile/compile.js';
 export { manifestShape } from './compile-source.js';
+export { DEPRECABLE, deprecationOf } from './deprecated.js';
 export type { Diagnostic, Path, PathStep, Position, Problem, Range, Severity } from './diagnostic.js';
 export { formatDiagnostics, ManifestProblems, pointer } from './diagnostic.js';
 export type { Composition, ManifestDocument } from './document.js';

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Relation } from 'osl-compiler';
+import { deprecatedIn } from '../deprecated.js';
 import type { Path, Problem } from '../diagnostic.js';
 import type { EntityDocument, ManifestDocument } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
@@ -58,20 +59,6 @@ export function compileManifest(document: ManifestDocument): Compiled {
 /** Not RFC 8785, which sorts names: the order of columns is the order of `*`, so that it must count. */
 function contentHash(document: ManifestDocument): string {
   return createHash('sha256').update(JSON.stringify(document)).digest('hex').slice(0, 32);
-}
-
-/** Parts of a manifest whose members may say why they should not be used any more. */
-export const DEPRECABLE = ['entities', 'relationships', 'bridges', 'facets', 'metrics'] as const;
-
-function deprecatedIn(document: ManifestDocument): ReadonlyMap<string, string> {
-  return frozenMap(
-    DEPRECABLE.flatMap((section) =>
-      Object.entries(document[section] ?? {}).flatMap(
-        ([name, { deprecated }]): readonly [string, string][] =>
-          deprecated === undefined ? [] : [[`${section}.${name}`, deprecated]],
-      ),
-    ),
-  );
 }
 
 function entitiesOf(
