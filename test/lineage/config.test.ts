@@ -83,6 +83,7 @@ t.test('what is wrong is told, and a secret never', async (t) => {
   process.env['OSL_TEST_NO_KEY'] = 'whsec_dG9vIHNob3J0';
   const faults: readonly (readonly [string, RegExp])[] = [
     [GOOD.replace('x.example', 'me:pass@x.example'), /without a user/],
+    [GOOD.replace('x.example', ':pass@x.example'), /without a user/],
     [GOOD.replace('OSL_LINEAGE_SECRET', 'NOT_SET_AT_ALL'), /NOT_SET_AT_ALL is not set/],
     [GOOD.replace('env:OSL_LINEAGE_SECRET', 'file:none.secret'), /none\.secret cannot be read/],
     [GOOD.replace('OSL_LINEAGE_SECRET', 'OSL_TEST_NO_KEY'), /24 to 64 bytes/],

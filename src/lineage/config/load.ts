@@ -83,16 +83,16 @@ function endpointOf(name: string, document: EndpointDocument, dir: string): Endp
   const fault = (message: string): StartProblem =>
     new StartProblem(`lineage endpoint \`${name}\`: ${message}`);
   const { url, secrets, events, authorization, ca_file, allow_addresses, timeout_ms } = document;
-  if (!URL.canParse(url) || /[@]/.test(new URL(url).host) || new URL(url).username !== '')
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  if (parsed === null || parsed.username !== '' || parsed.password !== '')
     throw fault('its url must be an http or https URL without a user');
-  const placed = secrets.map((s) => (s.startsWith('file:') ? `file:${resolve(dir, s.slice(5))}` : s));
-  const bearer =
-    authorization?.startsWith('file:') === true
-      ? `file:${resolve(dir, authorization.slice(5))}`
-      : authorization;
+  const placed = (reference: string): string =>
+    reference.startsWith('file:') ? `file:${resolve(dir, reference.slice(5))}` : reference;
+  const keys = secrets.map(placed);
+  const bearer = authorization === undefined ? null : placed(authorization);
   try {
-    for (const secret of placed) signingKey(readSecret(secret));
-    if (bearer !== undefined) readSecret(bearer);
+    for (const secret of keys) signingKey(readSecret(secret));
+    if (bearer !== null) readSecret(bearer);
     for (const network of allow_addresses ?? []) networkOf(network);
   } catch (error) {
     throw fault(error instanceof Error ? error.message : String(error));
@@ -100,9 +100,9 @@ function endpointOf(name: string, document: EndpointDocument, dir: string): Endp
   return Object.freeze({
     name,
     url,
-    secrets: placed,
+    secrets: keys,
     events: events ?? (['run', 'dataset'] as const),
-    authorization: bearer ?? null,
+    authorization: bearer,
     ca: ca_file === undefined ? null : pem(resolve(dir, ca_file), fault),
     allowAddresses: allow_addresses ?? [],
     timeoutMs: timeout_ms ?? 15_000,
