@@ -1,6 +1,6 @@
 import { type Access, type Relation, versionDue, visibleColumns } from 'osl-compiler';
 import { type PolicySnapshot, roleAccess } from '../../policy/index.js';
-import { governedView } from '../graph/index.js';
+import { columnName, entityName, facetName, governedView, metricName } from '../graph/index.js';
 import type { Manifest } from '../manifest/index.js';
 
 /** What a role would see otherwise than now. Roles for which nothing changes are not told of. */
@@ -83,13 +83,13 @@ function sightsOf(role: string, { manifest, snapshot }: Served): Sights {
   }
   for (const { name } of view.metrics) {
     const reads = JSON.stringify(manifest.catalog.metrics.get(name));
-    sights.set(`osl.metrics.${name}`, { access: 'served', reads });
+    sights.set(metricName(name), { access: 'served', reads });
   }
   for (const { name } of view.facets)
-    sights.set(`osl.facets.${name}`, { access: 'served', reads: textOf(name, manifest, access) });
+    sights.set(facetName(name), { access: 'served', reads: textOf(name, manifest, access) });
   for (const entity of view.entities) {
     for (const { name, facet } of entity.derived)
-      sights.set(`osl.entities.${entity.name}.${name}`, {
+      sights.set(columnName(entity.name, name), {
         access: 'served',
         reads: textOf(facet, manifest, access),
       });
@@ -101,7 +101,7 @@ function columnsSeen(relation: Relation, access: Access): readonly (readonly [st
   const rights = access.relations.get(relation.name);
   if (rights === undefined) return [];
   const { kind, name, connector, schema, table } = relation;
-  const owner = `osl.${kind === 'facet' ? 'facets' : 'entities'}.${name}`;
+  const owner = kind === 'facet' ? facetName(name) : entityName(name);
   return visibleColumns(relation, access).map(({ column, masked, rows }) => {
     const shown = masked === 'none' ? 'clear' : masked === 'some' ? 'partly_masked' : 'masked';
     // How a cell is masked matters too: a year says more than nothing.

@@ -3,7 +3,7 @@ export { type Discovered, discoveredIn } from './candidate-nodes.js';
 export { type DomainMap, domainMapOf } from './domain-map.js';
 export { identifier } from './identifier.js';
 export { measuredType } from './measure.js';
-export { objectsIn } from './names.js';
+export { columnName, entityName, facetName, metricName, objectsIn } from './names.js';
 export { MAX_MATCHES, type Match, type Resolution, resolve } from './resolve.js';
 export { type SchemaDocument, schemaOf } from './schema.js';
 export type { GraphView } from './view.js';

@@ -8,6 +8,7 @@ import {
   type Worked,
   workedOut,
 } from '../authoring/index.js';
+import { entityName, facetName, metricName } from '../graph/index.js';
 import { type Manifest, overOf } from '../manifest/index.js';
 import type { Draft, NewVersion, Sealed, Version, VersionSummary } from '../publishing/index.js';
 import type { Service } from '../service.js';
@@ -188,15 +189,15 @@ function objectsOf({ changes }: Difference, manifest: Manifest): readonly string
     switch (kind) {
       case 'entity':
       case 'bridge':
-        return `osl.entities.${name}`;
+        return entityName(name);
       case 'derived':
-        return `osl.entities.${owner}`;
+        return entityName(owner);
       case 'column':
-        return `osl.${manifest.facets.has(owner) ? 'facets' : 'entities'}.${owner}`;
+        return manifest.facets.has(owner) ? facetName(owner) : entityName(owner);
       case 'facet':
-        return `osl.facets.${name}`;
+        return facetName(name);
       case 'metric':
-        return `osl.metrics.${name}`;
+        return metricName(name);
       case 'relationship':
         return `osl.relationships.${name}`;
       case 'term':
