@@ -234,6 +234,18 @@ test('a policy leaves only when it is asked for, and is taken only when it is as
   const file = [{ file: 'model.yaml', text }];
   const taken = importModel('ossie', file, { ...DEFAULT_OPTIONS, withPolicy: true });
   t.match(taken.policy.subjects, { 'user:ann': { ceiling: ['all'] } });
+  const model = parse(text) as { semantic_model: { custom_extensions: { data: string }[] }[] };
+  for (const extension of model.semantic_model.flatMap((m) => m.custom_extensions)) {
+    const held = JSON.parse(extension.data);
+    extension.data = JSON.stringify({
+      ...held,
+      policy: { ...held.policy, service_accounts: document.service_accounts },
+    });
+  }
+  const forged = [{ file: 'model.yaml', text: JSON.stringify(model) }];
+  const { policy } = importModel('ossie', forged, { ...DEFAULT_OPTIONS, withPolicy: true });
+  t.match(policy.subjects, { 'user:ann': { ceiling: ['all'] } });
+  t.notOk('service_accounts' in policy, 'nor is one taken from a file that has it');
   const misfit = text
     .replaceAll('\\"on\\":\\"buyers\\"', '\\"on\\":\\"nobody\\"')
     .replaceAll('"on":"buyers"', '"on":"nobody"');
