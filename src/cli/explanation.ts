@@ -1,5 +1,5 @@
 import { type Fields, fieldsOf, membersOf, textOf as text } from './fields.js';
-import { formatTable } from './table.js';
+import { formatTable, textColumns } from './table.js';
 
 /** What the server says of a question, for people: the plan as a tree, the columns as a table. */
 export function formatExplanation(body: Fields): string {
@@ -20,9 +20,7 @@ export function formatExplanation(body: Fields): string {
   return parts.join('\n');
 }
 
-const COLUMN_TABLE = ['column', 'type', 'source', 'masked'].map((name) => {
-  return { name, align: 'left' as const };
-});
+const COLUMN_TABLE = textColumns(['column', 'type', 'source', 'masked']);
 
 function masked(column: Fields): string {
   return column['redacted'] === true ? 'yes' : '';

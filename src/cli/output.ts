@@ -8,6 +8,11 @@ export function note(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
+/** The columns of the terminal that standard output is; undefined where it is none. */
+export function terminalWidth(): number | undefined {
+  return process.stdout.isTTY ? process.stdout.columns : undefined;
+}
+
 export function printJson(value: unknown): void {
   print(JSON.stringify(value, null, process.stdout.isTTY ? 2 : 0));
 }

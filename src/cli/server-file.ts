@@ -62,6 +62,11 @@ export function addressOf(record: Pick<ServerRecord, 'host'>): string {
   return record.host === '::' ? '::1' : record.host;
 }
 
+/** Whether `host` is this machine, and no other reaches it. */
+export function isLoopback(host: string): boolean {
+  return /^(127(\.\d+){3}|::1|localhost)$/.test(host);
+}
+
 /** `host` as it stands in a URL. */
 export function urlHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;

@@ -6,6 +6,11 @@ export interface TableColumn {
   readonly align: 'left' | 'right';
 }
 
+/** Columns of texts. */
+export function textColumns(names: readonly string[]): readonly TableColumn[] {
+  return names.map((name) => ({ name, align: 'left' }));
+}
+
 /** A value as text; null is NULL. */
 export type Cell = string | null;
 

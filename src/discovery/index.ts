@@ -10,5 +10,5 @@ export {
 export { type Draft, draftOf, isExposable, LABELS } from './draft.js';
 export { nameFrom } from './names.js';
 export { MAX_RELATIONS, readUpstream } from './read.js';
-export { modelType, typeOf } from './types.js';
+export { modelType } from './types.js';
 export type { UpstreamRelation, UpstreamSchema } from './upstream.js';

@@ -14,8 +14,3 @@ const AS_TEXT: ReadonlyMap<number, TypeName> = new Map([
 export function modelType(oid: number): TypeName | null {
   return AS_TEXT.get(oid) ?? typeOfOid(oid);
 }
-
-/** The model's type of an upstream column, or null. */
-export function typeOf({ typeOid }: { readonly typeOid: number }): TypeName | null {
-  return modelType(typeOid);
-}

@@ -55,19 +55,9 @@ export function lookOf(table: string, column: string): Look {
 }
 
 /** Columns that often say whose a row is, best first. */
-const TENANT = [
-  ...[
-    'tenant',
-    'organization',
-    'organisation',
-    'org',
-    'workspace',
-    'account',
-    'company',
-    'merchant',
-    'client',
-  ],
-];
+const TENANT = phrases(
+  'tenant, organization, organisation, org, workspace, account, company, merchant, client',
+);
 
 /** `tenant_id`, `org`, `workspaceId`, …: the rank of a name as that of a tenant's column; null where it is none. */
 export function tenantRank(column: string): number | null {

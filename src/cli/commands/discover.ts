@@ -4,8 +4,8 @@ import type { Engine } from '../../engine/index.js';
 import type { Manifest } from '../../manifest/index.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { dataDirOption, manifestOption, type ServerFlags, settingsOf } from '../flags.js';
-import { note, print, printJson, visible } from '../output.js';
-import { formatTable } from '../table.js';
+import { note, print, printJson, terminalWidth, visible } from '../output.js';
+import { formatTable, textColumns } from '../table.js';
 
 interface DiscoverFlags extends ServerFlags {
   readonly url?: string;
@@ -47,7 +47,6 @@ async function runDiscover(id: string | undefined, flags: DiscoverFlags): Promis
   const { candidates } = found;
   if (flags.json) return printJson(candidates);
   const names = ['candidate', 'proposal', 'key', 'rows', 'confidence'];
-  const columns = names.map((name) => ({ name, align: 'left' as const }));
   const rows = candidates.map((c) => [
     visible(c.id),
     c.proposal,
@@ -55,7 +54,7 @@ async function runDiscover(id: string | undefined, flags: DiscoverFlags): Promis
     c.row_estimate === null ? '' : `${c.row_estimate}`,
     c.confidence.toFixed(2),
   ]);
-  print(formatTable(columns, rows, process.stdout.isTTY ? process.stdout.columns : undefined));
+  print(formatTable(textColumns(names), rows, terminalWidth()));
 }
 
 async function draft(id: string, { candidates, manifest }: Found, flags: DiscoverFlags): Promise<void> {

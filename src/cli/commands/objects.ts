@@ -5,7 +5,7 @@ import { differenceLines } from '../difference.js';
 import { type Fields, fieldsOf, membersOf, textOf } from '../fields.js';
 import { print } from '../output.js';
 import { bodyOf } from '../reply.js';
-import { formatTable } from '../table.js';
+import { formatTable, textColumns } from '../table.js';
 
 interface ObjectsFlags extends AskFlags {
   readonly json?: true;
@@ -67,8 +67,7 @@ function listText({ version, base, objects, history, drafts, truncated }: Fields
 
 function tableOf(names: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
   if (rows.length === 0) return [];
-  const columns = names.map((name) => ({ name, align: 'left' as const }));
-  return ['', formatTable(columns, rows)];
+  return ['', formatTable(textColumns(names), rows)];
 }
 
 function oneText({ kind, draft, version }: Fields): string {

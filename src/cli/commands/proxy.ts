@@ -6,7 +6,7 @@ import { note, print, printJson } from '../output.js';
 import type { Target } from '../proxy/connection.js';
 import type { TokenSource } from '../proxy/relay.js';
 import { subjectOf, tokensOfCommand } from '../proxy/tokens.js';
-import { addressOf, runningServer } from '../server-file.js';
+import { addressOf, isLoopback, runningServer } from '../server-file.js';
 
 interface ProxyFlags {
   readonly port: number;
@@ -63,8 +63,6 @@ async function runProxy(flags: ProxyFlags): Promise<void> {
   process.exitCode = EXIT.ok;
 }
 
-const LOOPBACK = /^(localhost|127(\.\d+){3}|::1)$/;
-
 function targetOf(flags: ProxyFlags): Target {
   if (flags.to === undefined) {
     const record = runningServer(settingsOf(flags).dataDir);
@@ -74,7 +72,7 @@ function targetOf(flags: ProxyFlags): Target {
   }
   const [, host = '', port = ''] = /^\[?([^\]]+?)\]?:(\d{1,5})$/.exec(flags.to) ?? [];
   if (host === '') throw usage('--to takes a host and a port, such as osl.example.com:5432');
-  if (flags.tls === false && !LOOPBACK.test(host))
+  if (flags.tls === false && !isLoopback(host))
     throw usage('--no-tls is for loopback: a token would go in the clear');
   return { host, port: Number(port), tls: flags.tls === false ? 'off' : 'verify' };
 }

@@ -10,7 +10,7 @@ import {
   visitor,
 } from '../ask.js';
 import type { AnswerBody } from '../client.js';
-import { note, print } from '../output.js';
+import { note, print, terminalWidth } from '../output.js';
 import { bodyOf, unreadable } from '../reply.js';
 
 interface QueryFlags extends QuestionFlags {
@@ -61,7 +61,7 @@ async function runQuery(argument: string | undefined, flags: QueryFlags): Promis
 
 function printAnswer(answer: AnswerBody, format: 'table' | 'csv'): void {
   if (format === 'table') {
-    print(formatAnswer(answer, process.stdout.isTTY ? process.stdout.columns : undefined));
+    print(formatAnswer(answer, terminalWidth()));
     return;
   }
   print(formatAnswerCsv(answer));

@@ -4,9 +4,9 @@ import { type AskFlags, addAskOptions, visitor } from '../ask.js';
 import { postSample } from '../client.js';
 import type { Fields } from '../fields.js';
 import { wholeNumber } from '../flags.js';
-import { note, print } from '../output.js';
+import { note, print, terminalWidth } from '../output.js';
 import { bodyOf, unreadable } from '../reply.js';
-import { formatTable, rowCount } from '../table.js';
+import { formatTable, rowCount, textColumns } from '../table.js';
 
 interface SampleFlags extends AskFlags {
   readonly facet?: true;
@@ -50,14 +50,12 @@ function printSample(body: Fields): void {
   const rows = body['rows'];
   if (!Array.isArray(rows)) throw unreadable();
   const [first] = rows;
-  const columns = Object.keys(first ?? {}).map((name) => {
-    return { name, align: 'left' as const };
-  });
-  const cells = rows.map((row) => columns.map(({ name }) => cellOf(row[name])));
-  const table = formatTable(columns, cells, process.stdout.isTTY ? process.stdout.columns : undefined);
+  const names = Object.keys(first ?? {});
+  const cells = rows.map((row) => names.map((name) => cellOf(row[name])));
+  const table = formatTable(textColumns(names), cells, terminalWidth());
   print([table, rowCount(rows.length)].filter((text) => text !== '').join('\n'));
   for (const list of ['redacted_columns', 'redacted_fields']) {
-    const names = body[list];
-    if (Array.isArray(names) && names.length > 0) note(`masked: ${names.join(', ')}`);
+    const masked = body[list];
+    if (Array.isArray(masked) && masked.length > 0) note(`masked: ${masked.join(', ')}`);
   }
 }

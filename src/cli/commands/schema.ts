@@ -3,9 +3,9 @@ import { type AskFlags, addAskOptions, visitor } from '../ask.js';
 import { getDocument } from '../client.js';
 import { EXIT, Failure } from '../exit.js';
 import { type Fields, listOf, membersOf, textOf } from '../fields.js';
-import { print } from '../output.js';
+import { print, terminalWidth } from '../output.js';
 import { bodyOf } from '../reply.js';
-import { formatTable } from '../table.js';
+import { formatTable, textColumns } from '../table.js';
 
 interface SchemaFlags extends AskFlags {
   readonly full?: true;
@@ -86,6 +86,5 @@ function described(one: Fields): string {
 }
 
 function table(names: readonly string[], rows: readonly (readonly string[])[]): string {
-  const columns = names.map((name) => ({ name, align: 'left' as const }));
-  return formatTable(columns, rows, process.stdout.isTTY ? process.stdout.columns : undefined);
+  return formatTable(textColumns(names), rows, terminalWidth());
 }

@@ -1,4 +1,4 @@
-import { readUpstream, typeOf, type UpstreamSchema } from '../../discovery/index.js';
+import { modelType, readUpstream, type UpstreamSchema } from '../../discovery/index.js';
 import { type Survey, surveyPostgres } from '../../engine/index.js';
 import type { Connector, Manifest } from '../../manifest/index.js';
 import { connectFault, withoutPassword } from '../../start/connect-fault.js';
@@ -166,7 +166,7 @@ function driftFindings(about: string, upstream: UpstreamSchema, { tables }: Conn
       const id = `${name}.${declared.name}`;
       if (column === undefined) return [`there is no column ${id}`];
       if (!column.readable) return [`${id} may not be read by the gateway's role`];
-      const type = typeOf(column);
+      const type = modelType(column.typeOid);
       return type === declared.type ? [] : [`${id} is ${column.type}, not ${declared.type}`];
     });
   });

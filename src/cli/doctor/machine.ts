@@ -5,8 +5,8 @@ import type { Settings } from '../../start/settings.js';
 import { failureOf, systemFault } from '../exit.js';
 import { checkDataDir } from '../serve/data-dir.js';
 import { checkPorts } from '../serve/ports.js';
-import { addressOf, runningServer, type ServerRecord, urlHost } from '../server-file.js';
-import { type Finding, fail, ok, skipped, warn } from './finding.js';
+import { addressOf, isLoopback, runningServer, type ServerRecord, urlHost } from '../server-file.js';
+import { type Finding, fail, ok, warn } from './finding.js';
 
 const LITTLE_MIB = 1_024;
 
@@ -65,13 +65,12 @@ async function healthOf(record: ServerRecord): Promise<Finding> {
   }
 }
 
-const LOOPBACK = /^(127(\.\d+){3}|::1|localhost)$/;
 const SOON_MS = 14 * 86_400_000;
 
 /** Encryption towards clients. */
 export function tlsFindings({ tls, host }: Settings): readonly Finding[] {
   const about = 'TLS';
-  const local = LOOPBACK.test(host);
+  const local = isLoopback(host);
   const proxy = local
     ? []
     : [
@@ -125,9 +124,4 @@ export function wordsOf(error: unknown): string {
   return failureOf(error)
     .message.replace(/^error: /, '')
     .replace(/\s*\n\s*/g, ' ');
-}
-
-/** Why nothing else was looked at. */
-export function notLookedAt(about: string, why: string): Finding {
-  return skipped(about, why);
 }

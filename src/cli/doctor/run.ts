@@ -10,15 +10,8 @@ import { type ServerFlags, settingsOf } from '../flags.js';
 import { counted, print, printJson, visible } from '../output.js';
 import { runningServer } from '../server-file.js';
 import { databaseFindings } from './database.js';
-import { type Finding, fail, ok } from './finding.js';
-import {
-  dataDirFindings,
-  issuerFindings,
-  notLookedAt,
-  portFindings,
-  tlsFindings,
-  wordsOf,
-} from './machine.js';
+import { type Finding, fail, ok, skipped } from './finding.js';
+import { dataDirFindings, issuerFindings, portFindings, tlsFindings, wordsOf } from './machine.js';
 
 export interface DoctorFlags extends ServerFlags {
   readonly json?: true;
@@ -60,7 +53,7 @@ async function modelFindings(settings: Settings): Promise<readonly Finding[]> {
     const hint = 'osl validate shows the place; osl init makes both of a database that is there';
     return [
       fail('files', wordsOf(error), hint),
-      notLookedAt('databases', 'without a manifest there are none to look at'),
+      skipped('databases', 'without a manifest there are none to look at'),
     ];
   }
   const { manifest, snapshot } = model;

@@ -32,9 +32,7 @@ export async function tablesWanted(
   prompt: Prompt,
 ): Promise<Chosen> {
   const readable = found.filter((c) => c.columns.some((column) => column.readable));
-  prompt.say(
-    `\n${readable.length} tables and views may be read: ${some(readable.map((c) => `${c.schema}.${c.table}`))}`,
-  );
+  prompt.say(`\n${readable.length} tables and views may be read: ${some(readable.map(tableOf))}`);
   const question = 'Which? Names between commas, * for any letters, -name leaves one out, table=name renames';
   for (;;) {
     const text = flags.tables ?? (await prompt.ask(question, 'all'));

@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import type { LeftOut } from '../../init/index.js';
 import { formatAnswer } from '../answer.js';
-import { counted, print, printJson, visible } from '../output.js';
+import { counted, print, printJson, terminalWidth, visible } from '../output.js';
 import { commandName, quoted } from '../serve/invocation.js';
 import type { UrlSource } from './connect.js';
 import type { FirstAnswer } from './first-answer.js';
@@ -83,7 +83,7 @@ export function report(outcome: Outcome): void {
   }
   print(`\nThe first governed answer, as ${outcome.subject}:\n`);
   print(`${first.osql}\n`);
-  print(formatAnswer(first.answer, process.stdout.isTTY ? process.stdout.columns : undefined));
+  print(formatAnswer(first.answer, terminalWidth()));
   print('\nNext:\n');
   for (const line of nextCommands(outcome)) print(`  ${line}`);
 }

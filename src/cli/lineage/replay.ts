@@ -1,7 +1,7 @@
 import { leaveRequest } from '../../lineage/requests.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
-import { print, printJson } from '../output.js';
+import { counted, print, printJson } from '../output.js';
 import { readServerFile } from '../server-file.js';
 import { type OutboxFlags, undelivered } from './outbox.js';
 
@@ -23,7 +23,7 @@ export async function runReplay(
     });
     return;
   }
-  const count = `${asked.length} dead letter${asked.length === 1 ? '' : 's'}`;
+  const count = counted(asked.length, 'dead letter', 'dead letters');
   print(
     running || asked.length === 0
       ? `${count} to be sent again`

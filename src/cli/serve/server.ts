@@ -11,7 +11,7 @@ import { type OpenService, openService } from '../../start/service.js';
 import { type Settings, StartProblem } from '../../start/settings.js';
 import { systemFault, usage } from '../exit.js';
 import type { Progress } from '../progress.js';
-import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
+import { isLoopback, removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
 import { checkDataDir, spaceLeft } from './data-dir.js';
 import { checkPorts } from './ports.js';
 
@@ -105,15 +105,13 @@ async function listen(
   });
   const { port: httpPort } = await rest.listen(settings.httpPort, settings.host);
   const { port: pgPort } = await pg.listen(settings.pgPort, settings.host);
-  if (!LOOPBACK.test(settings.host)) {
+  if (!isLoopback(settings.host)) {
     service.log.warn('REST has no TLS of its own: put a proxy in front, or tokens travel in the clear', {
       host: settings.host,
     });
   }
   return { httpPort, pgPort };
 }
-
-const LOOPBACK = /^(127(\.\d+){3}|::1|localhost)$/;
 
 function tlsOf({ tls }: Settings) {
   return tls === null ? null : { cert: readPem(tls.certFile), key: readPem(tls.keyFile) };
