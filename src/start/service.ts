@@ -174,14 +174,17 @@ export function publishedDir({ dataDir }: Pick<Settings, 'dataDir'>): string {
 }
 
 /** What is to be served, with what was published; `known` where that is what was loaded before. */
-async function loadServed(settings: Settings, known: LoadedServed | null = null): Promise<LoadedServed> {
+export async function loadServed(
+  settings: Settings,
+  known: LoadedServed | null = null,
+): Promise<LoadedServed> {
   const head = await headIn(publishedDir(settings));
   if (known !== null && known.head === (head?.id ?? null)) return known;
   const model = await loadModel(settings.manifestFile, settings.policyFile, head);
   return { ...model, head: head?.id ?? null };
 }
 
-interface LoadedServed extends LoadedModel {
+export interface LoadedServed extends LoadedModel {
   readonly head: string | null;
 }
 

@@ -69,9 +69,6 @@ async function policyOf(file: string): Promise<PolicyDocument> {
 
 /** The manifest with what was published over its file. */
 async function servedManifest(settings: Settings): Promise<Manifest> {
-  const { publishedDir } = await import('../../start/service.js');
-  const { headIn } = await import('../../publishing/index.js');
-  const { loadModel } = await import('../../start/model.js');
-  const published = await headIn(publishedDir(settings));
-  return (await loadModel(settings.manifestFile, settings.policyFile, published)).manifest;
+  const { loadServed } = await import('../../start/service.js');
+  return (await loadServed(settings)).manifest;
 }

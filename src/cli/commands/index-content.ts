@@ -33,17 +33,11 @@ export function addIndex(program: Command): void {
 async function runIndex(names: readonly string[], flags: IndexFlags): Promise<void> {
   const settings = settingsOf(flags);
   const { ready } = await import('osl-compiler');
-  const { loadModel } = await import('../../start/model.js');
-  const { openEngines, publishedDir } = await import('../../start/service.js');
-  const { headIn } = await import('../../publishing/index.js');
+  const { loadServed, openEngines } = await import('../../start/service.js');
   const { indexContent, progressText } = await import('../../start/index-content.js');
   const { operatorLog } = await import('../log.js');
   await ready();
-  const { manifest } = await loadModel(
-    settings.manifestFile,
-    settings.policyFile,
-    await headIn(publishedDir(settings)),
-  );
+  const { manifest } = await loadServed(settings);
   const progress = createProgress();
   const { engines, close } = await openEngines(manifest, settings, operatorLog());
   try {

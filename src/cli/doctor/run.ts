@@ -1,9 +1,7 @@
 import { ready } from 'osl-compiler';
 import { version } from '../../package-root.js';
-import { headIn } from '../../publishing/index.js';
 import type { Model } from '../../service.js';
-import { loadModel } from '../../start/model.js';
-import { publishedDir } from '../../start/service.js';
+import { loadServed } from '../../start/service.js';
 import type { Settings } from '../../start/settings.js';
 import { EXIT } from '../exit.js';
 import { type ServerFlags, settingsOf } from '../flags.js';
@@ -47,8 +45,7 @@ function withServedFiles(settings: Settings, { manifest, policy }: DoctorFlags):
 async function modelFindings(settings: Settings): Promise<readonly Finding[]> {
   let model: Model;
   try {
-    const published = await headIn(publishedDir(settings));
-    model = await loadModel(settings.manifestFile, settings.policyFile, published);
+    model = await loadServed(settings);
   } catch (error) {
     const hint = 'osl validate shows the place; osl init makes both of a database that is there';
     return [
