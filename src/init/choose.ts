@@ -1,4 +1,5 @@
 import { type Candidate, isExposable } from '../discovery/index.js';
+import { isName } from '../manifest/index.js';
 
 /** What is wanted of the tables: `*`, `sales.*`, `orders`, `-audit_log`, `public.tbl_customer=customer`. */
 export interface Wanted {
@@ -16,8 +17,7 @@ export function wantedOf(text: string): readonly Wanted[] | null {
   const wanted = words.map((word): Wanted | null => {
     const [pattern = '', name = null, ...more] = word.replace(/^-/, '').split('=');
     const out = word.startsWith('-');
-    if (pattern === '' || more.length > 0 || (name !== null && !/^(?!__)[A-Za-z_]\w{0,62}$/.test(name)))
-      return null;
+    if (pattern === '' || more.length > 0 || (name !== null && !isName(name))) return null;
     return { pattern: pattern.trim(), name: name?.trim() ?? null, out };
   });
   return wanted.includes(null) ? null : wanted.filter((w) => w !== null);

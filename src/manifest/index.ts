@@ -40,6 +40,7 @@ export type {
   TableColumn,
   Term,
 } from './manifest.js';
+export { isName } from './name.js';
 export {
   conflictsBetween,
   EMPTY_OVERLAY,

@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import { Argument, type Command, InvalidArgumentError } from 'commander';
 import type { UpstreamSchema } from '../../discovery/index.js';
 import type { Format, Imported, ImportOptions } from '../../interchange/index.js';
+import { isName } from '../../manifest/name.js';
 import { EXIT } from '../exit.js';
 import { readSources } from '../interchange/files.js';
 import { writeNew } from '../interchange/write.js';
@@ -91,7 +92,7 @@ async function runImport(format: Format, paths: readonly string[], flags: Import
 
 /** Names that go into the manifest as they are. */
 function nameOf(text: string): string {
-  if (/^(?!__)[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(text)) return text;
+  if (isName(text)) return text;
   throw new InvalidArgumentError('It must be a name: letters, digits and underscores, no digit first.');
 }
 

@@ -20,7 +20,7 @@ import {
   type RowRule,
   type Treatments,
 } from '../../init/index.js';
-import { parseManifest } from '../../manifest/index.js';
+import { isName, parseManifest } from '../../manifest/index.js';
 import { systemFault, usage } from '../exit.js';
 import { note } from '../output.js';
 import { createProgress } from '../progress.js';
@@ -115,7 +115,7 @@ function readerEnv(name: string): string {
 }
 
 function nameOrFail(what: string, name: string): string {
-  if (/^(?!__)[A-Za-z_]\w{0,62}$/.test(name)) return name;
+  if (isName(name)) return name;
   throw usage(`${what}: \`${name}\` is no name: letters, digits and underscores, 63 at most`);
 }
 

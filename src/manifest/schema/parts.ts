@@ -1,3 +1,5 @@
+import { NAME_PATTERN } from '../name.js';
+
 /** What the two schemas share. Descriptions are what an editor shows and what a diagnostic gives as its hint. */
 
 export const DRAFT = 'http://json-schema.org/draft-07/schema#';
@@ -11,7 +13,7 @@ export const DEPRECATED = {
 
 export const NAME_RULE = {
   type: 'string',
-  pattern: '^(?!__)[A-Za-z_][A-Za-z0-9_]{0,62}$',
+  pattern: NAME_PATTERN,
   description:
     'A name is a letter or underscore, then letters, digits and underscores, 63 at most; two underscores at its start are reserved.',
 } as const;
