@@ -34,7 +34,7 @@ function own(voice: Voice, name: string, fields: object): object {
 }
 
 /** A UUID that is the same for the same parts (version 8 of RFC 9562). */
-export function uuidOf(...parts: readonly (string | number)[]): string {
+function uuidOf(...parts: readonly (string | number)[]): string {
   const bytes = createHash('sha256').update(JSON.stringify(parts)).digest().subarray(0, 16);
   bytes.writeUInt8(((bytes[6] ?? 0) & 0x0f) | 0x80, 6);
   bytes.writeUInt8(((bytes[8] ?? 0) & 0x3f) | 0x80, 8);

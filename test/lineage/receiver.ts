@@ -6,7 +6,6 @@ import { memberIn } from './openlineage-schema.js';
 
 /** One request as it came. */
 export interface Received {
-  readonly path: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;
   /** ms since 1970. */
@@ -47,7 +46,7 @@ export async function startReceiver(tls?: {
     response.on('error', () => undefined);
     request.on('end', () => {
       const body = Buffer.concat(parts).toString('utf8');
-      received.push({ path: request.url ?? '', headers: request.headers, body, at: Date.now() });
+      received.push({ headers: request.headers, body, at: Date.now() });
       behaviour(request, response, received.length - 1);
       for (const look of waiting) look();
     });

@@ -31,8 +31,7 @@ export interface FaultProxy {
   arm(fault: Fault | null): void;
   /** Whether the armed fault has come. */
   readonly fired: boolean;
-  /** Resets every connection. */
-  resetAll(): void;
+  /** Resets every connection, and takes no more. */
   close(): Promise<void>;
 }
 
@@ -58,9 +57,6 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('the proxy has no port');
-  const resetAll = (): void => {
-    for (const link of links) link.reset();
-  };
   return {
     port: address.port,
     get links() {
@@ -73,9 +69,8 @@ export async function startFaultProxy(targetPort: number): Promise<FaultProxy> {
     arm(fault) {
       armed = { fault, fired: false, counts: new Map() };
     },
-    resetAll,
     async close() {
-      resetAll();
+      for (const link of links) link.reset();
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },
   };

@@ -38,7 +38,7 @@ export interface Journal<Entry> {
 }
 
 /** The entries of the whole groups in `text`, and where the last one ends, in bytes. */
-export function readGroups<Entry>(bytes: Buffer): {
+function readGroups<Entry>(bytes: Buffer): {
   readonly entries: readonly Entry[];
   readonly end: number;
 } {

@@ -173,4 +173,4 @@ export class Outbox {
   }
 }
 
-export const GONE = 'the endpoint answered 410';
+const GONE = 'the endpoint answered 410';
