@@ -47,9 +47,8 @@ const traces = Object.values(TRACES);
 const everyMessage = traces.flat();
 const everyTrace = traces.map((messages) => Buffer.concat(messages));
 
-interface Round {
-  left: number;
-  /** Whole traces since the start, for the record. */
+/** What there was since the start, for the record. */
+interface Counts {
   sessions: number;
   knocks: number;
   /** Whole exchanges by SCRAM. */
@@ -57,7 +56,11 @@ interface Round {
   cancels: number;
 }
 
-const roundOf = (left: number): Round => ({ left, sessions: 0, knocks: 0, exchanges: 0, cancels: 0 });
+interface Round {
+  /** Changes that are still to be made. */
+  left: number;
+  readonly counts: Counts;
+}
 
 /** One to nine changes of one trace. */
 function changedTrace(dice: Dice): { bytes: Buffer; changes: number } {
@@ -68,7 +71,7 @@ function changedTrace(dice: Dice): { bytes: Buffer; changes: number } {
 }
 
 async function session(world: World, caller: Caller, dice: Dice, round: Round): Promise<void> {
-  round.sessions++;
+  round.counts.sessions++;
   const player = await Player.login(world, caller, dice.chance(BY_PASSWORD) ? 'password' : 'token');
   if (dice.chance(CANCELS)) await cancel(player, dice, round);
   for (let i = 0; i < TRACES_PER_SESSION && !player.ended; i++) {
@@ -87,14 +90,14 @@ async function session(world: World, caller: Caller, dice: Dice, round: Round): 
 
 /** Each changed byte of the request is one change. */
 async function cancel(player: Player, dice: Dice, round: Round): Promise<void> {
-  round.cancels++;
+  round.counts.cancels++;
   round.left--;
   await player.cancelled((request) => changeBytes(request, request, dice));
 }
 
 /** A login by password, with at most one of its messages changed. */
 async function exchangeChanged(world: World, { account }: Caller, dice: Dice, round: Round): Promise<void> {
-  round.exchanges++;
+  round.counts.exchanges++;
   round.left--;
   const which = dice.chance(UNCHANGED) ? null : dice.of(['startup', 'first', 'final'] as const);
   let sent = '';
@@ -133,7 +136,7 @@ async function caller(world: World, who: Caller, seed: number, round: Round): Pr
     try {
       if (dice.chance(OPENINGS * EXCHANGES)) await exchangeChanged(world, who, dice, round);
       else if (dice.chance(OPENINGS)) {
-        round.knocks++;
+        round.counts.knocks++;
         round.left--;
         const bytes = changeBytes(dice.of(firsts), dice.of(firsts), dice);
         await named(bytes, () => knock(world.port, [bytes], SILENCE_MS));
@@ -166,33 +169,27 @@ async function play(world: World, seed: number, round: Round): Promise<void> {
 }
 
 t.test('whatever a client sends, the server keeps its place, its log and its secrets', async (t) => {
-  let sessions = 0;
-  let knocks = 0;
-  let exchanges = 0;
-  let cancels = 0;
+  const counts: Counts = { sessions: 0, knocks: 0, exchanges: 0, cancels: 0 };
   for (let done = 0, n = 0; done < RUNS && failures.length === 0; done += PER_WORLD, n++) {
     const world = await openWorld(CALLERS);
     const runs = Math.min(PER_WORLD, RUNS - done);
     try {
-      const warm = roundOf(runs / 5);
+      const warm: Round = { left: runs / 5, counts };
       await cancelOne(world, warm);
       await play(world, SEED + 2 * n, warm);
       const before = held();
-      const rest = roundOf(runs - runs / 5);
+      const rest: Round = { left: runs - runs / 5, counts };
       await play(world, SEED + 2 * n + 1, rest);
       const grown = (held() - before) / 2 ** 20;
       t.ok(grown < GROWTH_MIB, `${grown.toFixed(1)} MiB grown`);
       t.equal(world.frontend.connections, 0, 'no connection is left');
       t.same(world.shop.lines.filter((l) => l.level === 'error').slice(0, 5), [], 'no internal error');
       t.match(await world.shop.verdict(), { integrity: 'intact', completeness: 'complete' }, 'the log holds');
-      sessions += warm.sessions + rest.sessions;
-      knocks += warm.knocks + rest.knocks;
-      exchanges += warm.exchanges + rest.exchanges;
-      cancels += warm.cancels + rest.cancels;
     } finally {
       await world.close();
     }
   }
+  const { sessions, knocks, exchanges, cancels } = counts;
   t.comment(`${sessions} sessions, ${knocks} openings, ${exchanges} exchanges by SCRAM, ${cancels} cancels`);
   t.same(failures, []);
 });
