@@ -10,7 +10,7 @@ import { openPostgres } from '../../src/engine/postgres/engine.js';
 import type { Runner } from '../../src/engine/runner.js';
 import { type NativePostgres, startNativePostgres } from '../support/native-postgres.js';
 
-export { NO_NATIVE } from '../support/native-postgres.js';
+export { NO_BINARIES, NO_NATIVE, startOwnPostgres } from '../support/native-postgres.js';
 
 export interface Fixture {
   readonly name: 'pglite' | 'postgres';
@@ -38,7 +38,14 @@ export interface NativeOptions {
 /** Null where no native Postgres is to be had. */
 export async function nativeFixture(options: Partial<NativeOptions> = {}): Promise<Fixture | null> {
   const native = await startNativePostgres();
-  if (native === null) return null;
+  return native === null ? null : fixtureOver(native, options);
+}
+
+/** An engine over `native`, which the fixture stops when it is closed. */
+export async function fixtureOver(
+  native: NativePostgres,
+  options: Partial<NativeOptions> = {},
+): Promise<Fixture> {
   const heard: UpstreamError[] = [];
   const config = { poolSize: 2, sharedSessions: 0, ...options };
   const opened = await openPostgres(

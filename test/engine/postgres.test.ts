@@ -1,6 +1,16 @@
 import t from 'tap';
 import { openEngine } from '../../src/engine/index.js';
-import { ask, dataRow, errorOf, NO_NATIVE, nativeFixture, text } from './fixture.js';
+import {
+  ask,
+  dataRow,
+  errorOf,
+  fixtureOver,
+  NO_BINARIES,
+  NO_NATIVE,
+  nativeFixture,
+  startOwnPostgres,
+  text,
+} from './fixture.js';
 
 const INT4 = 23;
 const LOST = { entry: 'execution', sqlstate: '08006' };
@@ -61,11 +71,12 @@ t.test('a session that the server ends is replaced', async (t) => {
 });
 
 t.test('a server that crashes is found again', async (t) => {
-  const fixture = await nativeFixture();
-  if (fixture?.native?.crash == null) return t.plan(0, `${NO_NATIVE} (a server of our own)`);
+  const native = await startOwnPostgres();
+  if (native === null) return t.plan(0, NO_BINARIES);
+  const fixture = await fixtureOver(native);
   const running = errorOf(ask(fixture, SLEEP, { oids: [INT4] }));
   await pause(200);
-  const crashed = fixture.native.crash();
+  const crashed = native.crash();
   t.match(await running, LOST);
   t.match(await errorOf(ask(fixture, 'select 1', { oids: [INT4] })), LOST, 'while it is down');
   t.notOk(await fixture.engine.healthy());

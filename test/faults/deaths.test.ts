@@ -2,6 +2,7 @@ import t from 'tap';
 import { diceFrom } from '../oracle/dice.js';
 import type { Message } from '../pg/fuzz/conversation.js';
 import type { Deed, FaultProxy } from '../support/fault-proxy.js';
+import { NO_BINARIES, startOwnPostgres } from '../support/native-postgres.js';
 import { cancelRequest, query } from '../wire/support/bytes.js';
 import { OFFSETS, SEED } from './cases.js';
 import { judge } from './judge.js';
@@ -18,19 +19,17 @@ const dice = diceFrom(SEED);
 t.setTimeout(86_400_000);
 t.comment(`seed ${SEED}, ${DEATHS} deaths of each kind`);
 
-const world = await openWorld({ engine: 'native' });
-const skip =
-  world === null
-    ? 'no native Postgres here'
-    : world.postgres?.crash == null
-      ? 'this Postgres is not ours to kill'
-      : false;
-t.teardown(() => world?.close());
+const server = await startOwnPostgres();
+const world = server === null ? null : await openWorld({ engine: 'native', server });
+const skip = world === null ? NO_BINARIES : false;
+t.teardown(async () => {
+  await world?.close();
+  await server?.stop();
+});
 
 function ours(): World & { readonly back: FaultProxy; readonly crash: () => Promise<void> } {
-  const crash = world?.postgres?.crash;
-  if (world?.back == null || crash == null) throw new Error('skipped without them');
-  return Object.assign(world, { back: world.back, crash });
+  if (server === null || world?.back == null) throw new Error('skipped without them');
+  return Object.assign(world, { back: world.back, crash: () => server.crash() });
 }
 
 /** What kills the upstream while its answer is on the way. */

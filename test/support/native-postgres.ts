@@ -11,13 +11,14 @@ export interface NativePostgres {
   readonly url: string;
   /** Of `osl_reader`, who may log in and nothing else, to the same database. */
   readonly readerUrl: string;
-  /** Stops and starts the whole server at once, as a crash would; null on a server that is not ours. */
-  readonly crash: (() => Promise<void>) | null;
   stop(): Promise<void>;
 }
 
 /** Why a test that needs one does not run. */
 export const NO_NATIVE = 'no native Postgres: set OSL_TEST_POSTGRES_URL or install the server binaries';
+
+/** Why a test that kills one does not run. */
+export const NO_BINARIES = 'no server binaries of Postgres, of which a cluster to kill could be made';
 
 const PASSWORD = 'osl';
 const READER = 'osl_reader';
@@ -31,9 +32,19 @@ const BINARIES = '/usr/lib/postgresql';
  */
 export async function startNativePostgres(): Promise<NativePostgres | null> {
   const given = process.env['OSL_TEST_POSTGRES_URL'];
-  if (given !== undefined && given !== '') return useServer(given);
+  return given !== undefined && given !== '' ? useServer(given) : startOwnPostgres();
+}
+
+/** A temporary cluster of the newest installed binaries, which its caller may kill; null where there are none. */
+export async function startOwnPostgres(): Promise<(NativePostgres & Killable) | null> {
   const bin = newestBinaries();
   return bin === null ? null : startCluster(bin);
+}
+
+/** A server that nobody else uses. */
+export interface Killable {
+  /** Stops and starts the whole server at once, as a crash would. */
+  crash(): Promise<void>;
 }
 
 /** A database of its own on a server that runs, whose superuser `adminUrl` names. */
@@ -45,7 +56,6 @@ export async function useServer(adminUrl: string): Promise<NativePostgres> {
   });
   return {
     ...urls(adminUrl, database),
-    crash: null,
     stop: () =>
       onServer(adminUrl, async (client) => {
         await client.query(`DROP DATABASE ${database} WITH (FORCE)`);
@@ -53,7 +63,7 @@ export async function useServer(adminUrl: string): Promise<NativePostgres> {
   };
 }
 
-async function startCluster(bin: string): Promise<NativePostgres> {
+async function startCluster(bin: string): Promise<NativePostgres & Killable> {
   const owner = process.getuid?.() === 0 ? postgresUser() : {};
   const root = mkdtempSync(join(tmpdir(), 'osl-postgres-'));
   const dataDir = join(root, 'data');
