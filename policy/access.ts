@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Access, type Catalog, InternalError, type RelationAccess } from 'osl-compiler';
+import { type Access, type Catalog, InternalError } from 'osl-compiler';
 import { attributesOf } from './attributes.js';
 import type { Identity } from './identity.js';
 import { LazyMap } from './lazy-map.js';
@@ -40,9 +40,9 @@ export function effectiveAccess(
   return access;
 }
 
-/** Whether the caller may see nothing at all; then the answer is `noAccess`, once the limiter has counted it. */
+/** Whether nothing at all is granted to the caller; then the answer is `noAccess`, once the limiter has counted it. */
 export function isEmpty(access: Access): boolean {
-  return access.relations.size === 0;
+  return access.relations.size === 0 && (access.denied?.size ?? 0) === 0;
 }
 
 /** The values of an attribute of one subject of the chain, root first; none where it is missing or `any`. */
@@ -72,9 +72,7 @@ export function roleAccess(role: string, snapshot: PolicySnapshot, catalog: Cata
     signature: signatureOf(rights, snapshot),
     policyVersion: snapshot.version,
     chainLength: 1,
-    relations: new LazyMap(relationsOf(rights, snapshot), (name) =>
-      relationAccess(name, rights, snapshot, catalog),
-    ),
+    ...relationAccesses(rights, snapshot, catalog),
   });
 }
 
@@ -94,22 +92,30 @@ function evaluate(
   const chain = identity.chain.map((s) => snapshot.subjects.get(s) ?? NOBODY);
   const rights = rightsOf(identity, snapshot, chain);
   const signature = signatureOf(rights, snapshot);
-  let relations = caches.bySignature.get(signature);
-  if (relations === undefined) {
-    relations = new LazyMap(relationsOf(rights, snapshot), (name) =>
-      relationAccess(name, rights, snapshot, catalog),
-    );
-    caches.bySignature.set(signature, relations);
+  let accesses = caches.bySignature.get(signature);
+  if (accesses === undefined) {
+    accesses = relationAccesses(rights, snapshot, catalog);
+    caches.bySignature.set(signature, accesses);
   }
   return Object.freeze({
     signature,
     policyVersion: snapshot.version,
     chainLength: chain.length,
-    relations,
+    ...accesses,
     dataRoles: new Set(rights.roles),
     adminRoles: new Set(identity.roles.filter((r) => chain.every((s) => s.adminCeiling.has(r)))),
     attributeValues: (index: number, name: string) => attributeValues(identity, snapshot, index, name),
   });
+}
+
+type RelationAccesses = Required<Pick<Access, 'relations' | 'denied'>>;
+
+/** What `rights` say of each relation that they name, worked out when it is asked for. */
+function relationAccesses(rights: Rights, snapshot: PolicySnapshot, catalog: Catalog): RelationAccesses {
+  const { seen, denied } = relationsOf(rights, snapshot, catalog);
+  const made = (names: ReadonlySet<string>) =>
+    new LazyMap(names, (name: string) => relationAccess(name, rights, snapshot, catalog));
+  return { relations: made(seen), denied: made(denied) };
 }
 
 /**
@@ -140,7 +146,7 @@ interface Caches {
   /** One verified token, one identity object. */
   readonly byIdentity: WeakMap<Identity, EffectiveAccess>;
   /** Callers with the same rights share what is worked out for them. */
-  readonly bySignature: Lru<string, ReadonlyMap<string, RelationAccess>>;
+  readonly bySignature: Lru<string, RelationAccesses>;
 }
 
 const SIGNATURES = 1_000;

@@ -21,9 +21,22 @@ export interface Rights {
   readonly patterns: readonly AttributePattern[];
 }
 
-/** Names of the relations that some grant covers. A relation outside does not exist for the caller. */
-export function relationsOf(rights: Rights, snapshot: PolicySnapshot): ReadonlySet<string> {
-  return new Set(rights.roles.flatMap((r) => [...(snapshot.roles.get(r)?.grants.keys() ?? [])]));
+/** Names of the relations that some grant covers. A relation in neither set does not exist for the caller. */
+export interface NamedRelations {
+  readonly seen: ReadonlySet<string>;
+  /** Those that a deny rule takes away whole, and the facets of such entities. */
+  readonly denied: ReadonlySet<string>;
+}
+
+export function relationsOf(rights: Rights, snapshot: PolicySnapshot, catalog: Catalog): NamedRelations {
+  const granted = new Set(rights.roles.flatMap((r) => [...(snapshot.roles.get(r)?.grants.keys() ?? [])]));
+  const ruled = rights.denying.flatMap((r) => [...(snapshot.roles.get(r)?.denied.keys() ?? [])]);
+  const whole = new Set(ruled.filter((name) => deniedOf(name, rights, snapshot, catalog) === 'all'));
+  if (whole.size > 0) {
+    for (const facet of catalog.facets.values()) if (whole.has(facet.entity)) whole.add(facet.name);
+  }
+  const denied = new Set([...whole].filter((name) => granted.has(name)));
+  return { seen: denied.size === 0 ? granted : new Set([...granted].filter((n) => !denied.has(n))), denied };
 }
 
 /** What the grants and deny rules of `rights` say about one relation that some grant covers. */
@@ -38,7 +51,7 @@ export function relationAccess(
   if (relation === undefined || masks === undefined)
     throw new InternalError('a grant is on a relation that is not');
   const granted = rights.roles.flatMap((r) => snapshot.roles.get(r)?.grants.get(name) ?? []);
-  const denied = deniedOf(name, rights, snapshot);
+  const denied = deniedOf(name, rights, snapshot, catalog);
   const tie = tieTo(rights.patterns);
   return Object.freeze({
     grants: Object.freeze(
@@ -49,17 +62,20 @@ export function relationAccess(
   });
 }
 
-/** A relation that is denied as a whole has no rows either: `count(*)` names no column. */
+/** A relation that is denied as a whole has no rows either, should anything read it. */
 const FALSE: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
 const NOTHING: ReadonlySet<string> = new Set();
 
-function deniedOf(name: string, rights: Rights, snapshot: PolicySnapshot): Denied {
+/** What the deny rules take away of a relation; rules that name its every column take away all of it. */
+function deniedOf(name: string, rights: Rights, snapshot: PolicySnapshot, catalog: Catalog): Denied {
   let denied: Denied = NOTHING;
   for (const role of rights.denying) {
     const rule = snapshot.roles.get(role)?.denied.get(name);
     if (rule !== undefined) denied = joinDenied(denied, rule);
   }
-  return denied;
+  const columns = catalog.relations.get(name)?.columns ?? [];
+  const all = denied !== 'all' && denied.size > 0 && columns.every((c) => denied.has(c.name));
+  return all ? 'all' : denied;
 }
 
 /** Ties predicates to the chain, each once: grants that share a text share its tied form. */

@@ -22,6 +22,11 @@ export interface Access {
   readonly chainLength: number;
   /** By relation name. A relation that is not here does not exist for this caller. */
   readonly relations: ReadonlyMap<string, RelationAccess>;
+  /**
+   * Relations that a grant covers and an explicit deny rule takes away whole, with what the grants name; absent: none.
+   * They are not in `relations`, so that nothing lists, suggests or reads them; who names one is told that it is denied.
+   */
+  readonly denied?: ReadonlyMap<string, RelationAccess>;
 }
 
 export interface RelationAccess {

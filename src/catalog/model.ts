@@ -99,7 +99,7 @@ function compose(manifest: Manifest, access: Access): CatalogModel {
   return Object.freeze({ signature, tables, foreignKeys, metrics, facets });
 }
 
-/** Null for what is no table of rows: a facet is asked by RETRIEVE. */
+/** Null for what is no table of rows, as a facet, which RETRIEVE asks. */
 function tableOf(
   relation: Relation,
   rights: RelationAccess,
@@ -109,6 +109,8 @@ function tableOf(
   const columns = relation.columns
     .filter((c) => isShown(c, rights))
     .map((c) => columnModel(c, relation, rights));
+  // What nothing of can be used is not listed: on no surface.
+  if (columns.length === 0 && metrics.length === 0) return null;
   const clear = new Set(columns.filter((c) => c.notNull).map((c) => c.name));
   const keyed = relation.primaryKey.length > 0 && relation.primaryKey.every((k) => clear.has(k));
   return {

@@ -60,7 +60,7 @@ class Viewer {
   /** Null where neither a column nor a metric of it can be used: then there is nothing to say of it. */
   #relation(relation: Relation): VisibleRelation | null {
     const rights = this.#access.relations.get(relation.name);
-    if (rights === undefined || relation.columns.every((c) => rights.denied.has(c.name))) return null;
+    if (rights === undefined) return null;
     const columns = visibleColumns(relation, this.#access);
     const measured = rights.grants.some((g) => (g.groups?.metrics ?? null) !== null);
     if (columns.length === 0 && !measured) return null;

@@ -19,7 +19,7 @@ export function newClient(revision: Revision): Client {
 
 /** A client over HTTP, as `subject`. */
 export async function connected(
-  rest: RestFixture,
+  rest: Pick<RestFixture, 'port' | 'test'>,
   subject: string,
   revision: Revision,
   claims: TokenClaims = {},
@@ -32,7 +32,7 @@ export async function connected(
 }
 
 export function transportTo(
-  rest: RestFixture,
+  rest: Pick<RestFixture, 'port'>,
   headers: Record<string, string>,
 ): StreamableHTTPClientTransport {
   return new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${rest.port}/mcp`), {

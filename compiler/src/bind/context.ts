@@ -98,6 +98,17 @@ export class BindContext {
     );
   }
 
+  /**
+   * Refuses the use of a relation that policy denies whole. Before it is said that nothing has that name.
+   *
+   * @param shown what the caller calls it
+   * @throws QueryError E2101
+   */
+  refuseDenied(relation: string | undefined, shown: string, at: Location): void {
+    if (relation !== undefined && this.access.denied?.has(relation) === true)
+      throw this.error('denied', { object: shown }, at);
+  }
+
   /** Where keyword `word` stands, for what the grammar tells no place of. */
   wordNear(word: string, side: 'before' | 'after', near: Location): Location {
     return this.#placed ? placeOfWord(this.#source, word, side, near) : undefined;

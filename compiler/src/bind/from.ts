@@ -6,7 +6,7 @@ import { constructOf, nameParts, placeOf, stringOf } from './ast.js';
 import { joinCommas } from './commas.js';
 import type { BindContext, Location } from './context.js';
 import { bindJoin, refuseTwice } from './join.js';
-import { withEvidence } from './joint.js';
+import { withDeniedContent, withEvidence } from './joint.js';
 import { allowedTable, crossJoined, physicalColumnsFor } from './physical.js';
 import { type BoundColumn, bindQuery } from './query.js';
 import { bindRetrieve } from './retrieve.js';
@@ -131,8 +131,9 @@ function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables'])
     location: node.location,
     relation,
   };
-  if (content === null) return { item, items: [{ ...named, columns: plain }] };
-  return { item, items: [{ ...named, columns: content.columns, hydration: content.draft }] };
+  const shown = withDeniedContent(relation, content?.columns ?? plain, ctx);
+  if (content === null) return { item, items: [{ ...named, columns: shown }] };
+  return { item, items: [{ ...named, columns: shown, hydration: content.draft }] };
 }
 
 /** Column aliases rename by position, which would let a caller name a column by counting; they have no node. */
@@ -159,6 +160,7 @@ function visibleRelation(node: RangeVar, ctx: BindContext): Relation {
   const { catalogname, schemaname, relname } = node;
   const known = ctx.catalog.relations.get(relname ?? '');
   const here = (catalogname ?? 'osl') === 'osl' && (schemaname ?? 'entities') === 'entities';
+  if (here) ctx.refuseDenied(known?.name, relname ?? '', node.location ?? 0);
   if (!here || known === undefined || !ctx.access.relations.has(known.name)) throw unknownRelation(node, ctx);
   if (known.kind === 'facet') {
     const hint = `FROM RETRIEVE(facet => '${known.name}', query => '…', top_k => 5)`;

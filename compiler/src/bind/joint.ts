@@ -45,6 +45,29 @@ export function withEvidence(
   return { draft, columns: new Map([...columns, ...extra]) };
 }
 
+/** `columns`, and what facets would add that policy denies whole: to name it is to be told so, and `*` has none of it. */
+export function withDeniedContent(
+  relation: Relation,
+  columns: ReadonlyMap<string, ScopeColumn>,
+  ctx: BindContext,
+): ReadonlyMap<string, ScopeColumn> {
+  const { denied } = ctx.access;
+  if (denied === undefined || denied.size === 0 || ctx.world === 'physical') return columns;
+  const lost = [...ctx.catalog.facets.values()].filter(
+    (f) => f.entity === relation.name && denied.has(f.name),
+  );
+  if (lost.length === 0) return columns;
+  const content: readonly (readonly [string, TypeName])[] = [
+    [EVIDENCE, 'jsonb'],
+    ...lost.flatMap((f) => f.derived).map((d) => [d.name, d.type] as const),
+  ];
+  const refused = content.map(([name, type]): [string, ScopeColumn] => [
+    name,
+    { name, type, sealed: false, denied: true, starred: false },
+  ]);
+  return new Map([...refused, ...columns]);
+}
+
 /**
  * Joins the content of the entities that WHERE names by key, where the query uses it.
  *

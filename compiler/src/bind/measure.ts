@@ -11,7 +11,7 @@ import { type Environment, insideCall } from './environment.js';
 import { bindPredicateNode } from './expression.js';
 import { fanOutOf } from './fan-out.js';
 import { leafUses, metricAndInputs } from './metrics/inputs.js';
-import { isReadable, readableMetrics } from './metrics/readable.js';
+import { isDenied, isReadable, readableMetrics } from './metrics/readable.js';
 import { aggregateOverItem, filtered, type LeafMetric, metricValue, parsedOnce } from './metrics/value.js';
 import { isMeant, lookUp, referenceOf, type ScopeItem } from './scope.js';
 
@@ -88,8 +88,11 @@ function measured(name: string, node: FuncCall, env: Environment): Expr {
       node.location,
     );
   const metric = ctx.catalog.metrics.get(name);
-  if (metric === undefined || !isInFrom(metric, env) || !isReadable(metric, ctx))
+  if (metric === undefined || !isInFrom(metric, env) || !isReadable(metric, ctx)) {
+    if (metric !== undefined && isDenied(metric, ctx))
+      throw ctx.error('denied', { object: name }, node.location);
     throw unknownMetric(name, node, env);
+  }
   for (const leaf of leafUses(metric, ctx.catalog)) refuseMisplaced(metric, leaf.metric, env, node.location);
   const value = ctx.unplaced(() => metricValue(metric, (leaf, filters) => overFrom(leaf, filters, env), env));
   for (const name of metricAndInputs(metric, ctx.catalog)) ctx.measures(name);

@@ -31,6 +31,7 @@ export function allowedTable(node: RangeVar, ctx: BindContext): Relation {
   const relation = (node.catalogname ?? 'osl') === 'osl' ? tables.get(key) : undefined;
   if (relation !== undefined && ctx.access.relations.has(relation.name)) return relation;
   const table = [node.catalogname, node.schemaname, node.relname].filter((p) => p !== undefined).join('.');
+  ctx.refuseDenied(relation?.name, key, node.location ?? 0);
   const visible = [...tables.values()].filter((r) => ctx.access.relations.has(r.name));
   const near = nearestTable(node, visible);
   throw ctx.error('outsideAllowlist', { table, near }, node.location ?? 0);

@@ -35,6 +35,7 @@ export function bindRetrieve(
     const at = locationOf(requiredArgument(args, 'facet', ctx), args);
     throw ctx.error('unknownFacet', { facet: name, near: nearest(name, visible) }, at);
   }
+  ctx.refuseDenied(name, name, locationOf(requiredArgument(args, 'facet', ctx), args));
   // What every passage has keeps its meaning where a facet declares metadata of the same name.
   const metadata = relation.columns
     .filter((c) => !PASSAGE_COLUMNS.has(c.name))

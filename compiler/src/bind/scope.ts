@@ -226,7 +226,8 @@ function unknownColumn(
   }
   const candidates = items
     .filter((i) => alias === null || i.alias === alias)
-    .flatMap((i) => [...i.columns.keys()].filter(isNameable));
+    .flatMap((i) => [...i.columns].filter(([shown, c]) => isNameable(shown) && !c.denied))
+    .map(([shown]) => shown);
   const column = alias === null ? name : `${alias}.${name}`;
   return ctx.error('unknownColumn', { column, near: nearest(name, candidates) }, location);
 }

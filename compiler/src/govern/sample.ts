@@ -60,6 +60,8 @@ const SOURCE = 1;
 
 function sampleTable(name: string, catalog: Catalog, access: Access): GovernedSample {
   const relation = catalog.relations.get(name);
+  if (relation?.kind === 'entity' && access.denied?.has(name) === true)
+    throw queryError('denied', { object: name });
   if (relation?.kind !== 'entity' || !access.relations.has(name)) {
     throw queryError('unknownModel', { model: name, near: nearest(name, entitiesOf(catalog, access)) });
   }
@@ -165,6 +167,7 @@ function sampleFacet(name: string, catalog: Catalog, access: Access): GovernedSa
   const facet = catalog.facets.get(name);
   const relation = catalog.relations.get(name);
   if (facet === undefined || relation === undefined) throw queryError('unknownFacet', { facet: name });
+  if (access.denied?.has(name) === true) throw queryError('denied', { object: name });
   const allowed = rowAccess(name, access);
   // What every passage has keeps its meaning where a facet declares metadata of the same name.
   const names =

@@ -2,7 +2,7 @@ import type { Catalog, CumulativeMetric, Metric, SimpleMetric } from '../../cata
 import { nearest } from '../../text.js';
 import type { BindContext } from '../context.js';
 import { leafUses } from './inputs.js';
-import { isReadable, readableMetrics } from './readable.js';
+import { isDenied, isReadable, readableMetrics } from './readable.js';
 
 /** A leaf under its filters: one figure that the database computes. */
 export interface Leaf {
@@ -32,7 +32,7 @@ export function leavesOf(metrics: readonly Metric[], catalog: Catalog): readonly
 
 const byCatalog = new WeakMap<Catalog, ReadonlyMap<string, Metric>>();
 
-/** The metric that `name` means, whatever its case. @throws QueryError E0512 */
+/** The metric that `name` means, whatever its case. @throws QueryError E0512, E2101 */
 export function metricCalled(name: string, ctx: BindContext): Metric {
   const { catalog } = ctx;
   const known =
@@ -40,7 +40,11 @@ export function metricCalled(name: string, ctx: BindContext): Metric {
   byCatalog.set(catalog, known);
   const metric = known.get(name.toLowerCase());
   // Before anything else is looked at: what else is wrong with the question would tell that there is such a metric.
-  if (metric === undefined || !isReadable(metric, ctx)) throw unknownMetric(name, ctx);
+  if (metric === undefined || !isReadable(metric, ctx)) {
+    if (metric !== undefined && isDenied(metric, ctx))
+      throw ctx.error('denied', { object: metric.name }, undefined);
+    throw unknownMetric(name, ctx);
+  }
   return metric;
 }
 

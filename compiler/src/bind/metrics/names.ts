@@ -44,7 +44,10 @@ export function dimensionNamed(name: string, ctx: BindContext): NamedDimension {
       return { dimension: { kind: 'metric_time', shown: METRIC_TIME }, grain };
   }
   const found = resolved(words, [], null, ctx);
-  if (found === null) throw unknownDimension(name, words, ctx);
+  if (found === null) {
+    refuseDenied(words, ctx);
+    throw unknownDimension(name, words, ctx);
+  }
   return found;
 }
 
@@ -158,6 +161,15 @@ function namesOf(catalog: Catalog): Names {
   };
   byCatalog.set(catalog, names);
   return names;
+}
+
+/** @throws QueryError E2101 where `words` begin with an entity that policy denies whole */
+function refuseDenied(words: readonly string[], ctx: BindContext): void {
+  const { entities } = namesOf(ctx.catalog);
+  for (let cut = words.length; cut > 0; cut--) {
+    const entity = entities.get(words.slice(0, cut).join('__'));
+    ctx.refuseDenied(entity?.name, entity?.name ?? '', undefined);
+  }
 }
 
 /** Suggests only what this caller may see: a column of the entity that is named, or an entity. */

@@ -6,6 +6,7 @@ import type { TypeName } from '../../types.js';
 import { BindContext } from '../context.js';
 import type { Environment } from '../environment.js';
 import { columnsFor, innerScope, resolveColumn, type ScopeItem } from '../scope.js';
+import { leafUses } from './inputs.js';
 import { aggregateOverItem, metricNamed, metricValue } from './value.js';
 
 const known = new WeakMap<Access, WeakMap<Metric, boolean>>();
@@ -17,6 +18,18 @@ export function isReadable(metric: Metric, ctx: BindContext): boolean {
   const readable = ofCaller.get(metric) ?? metricFault(metric, [], ctx.catalog, ctx.access) === null;
   ofCaller.set(metric, readable);
   return readable;
+}
+
+/** Whether only a rule that denies a whole entity keeps the caller from reading `metric`. */
+export function isDenied(metric: Metric, ctx: BindContext): boolean {
+  const { catalog, access } = ctx;
+  const entities = leafUses(metric, catalog).map((leaf) => leaf.metric.entity);
+  if (!entities.some((e) => access.denied?.has(e))) return false;
+  const granted = entities.flatMap((name) => {
+    const found = access.relations.get(name) ?? access.denied?.get(name);
+    return found === undefined ? [] : [[name, { ...found, denied: new Set<string>() }] as const];
+  });
+  return metricFault(metric, [], catalog, { ...access, relations: new Map(granted) }) === null;
 }
 
 /**

@@ -1,0 +1,189 @@
+import type { Edge } from '../catalog.js';
+import type { Hop } from '../runtime.js';
+import { nearest } from '../text.js';
+import type { BindContext, Location } from './context.js';
+import { columnsFor } from './scope.js';
+
+export const MAX_HOPS = 16;
+
+export type Direction = 'in' | 'out' | 'both';
+
+/** One link walked one way, or both ways at once for a link of an entity with itself. */
+interface Step {
+  readonly edge: Edge;
+  readonly from: string;
+  readonly to: string;
+  readonly ways: readonly ('out' | 'in')[];
+}
+
+/** Links that this caller may know of. */
+interface Links {
+  readonly usable: readonly Edge[];
+  /** Links that only an explicit deny rule takes away, each with what it denies. */
+  readonly denied: ReadonlyMap<Edge, string>;
+}
+
+/**
+ * The links of which every column that a walk reads is visible: what it joins on, and the keys of both ends. The rest
+ * does not exist for the caller, so that no message can name it.
+ */
+function linksOf(ctx: BindContext): Links {
+  const usable: Edge[] = [];
+  const denied = new Map<Edge, string>();
+  for (const edge of ctx.catalog.edges) {
+    const found = sightOf(edge, ctx);
+    if (found === 'usable') usable.push(edge);
+    else if (found !== 'hidden') denied.set(edge, found.denies);
+  }
+  return { usable, denied };
+}
+
+type Sight = 'usable' | 'hidden' | { readonly denies: string };
+
+function sightOf({ from, to, fromColumns, toColumns, bridge }: Edge, ctx: BindContext): Sight {
+  const keyOf = (entity: string): readonly string[] => ctx.catalog.relations.get(entity)?.primaryKey ?? [];
+  // A walk goes from key to key, and a key of several columns is none that it can hold.
+  if (keyOf(from).length !== 1 || keyOf(to).length !== 1) return 'hidden';
+  const parts = [
+    sightOfPart(from, [...fromColumns, ...keyOf(from)], ctx),
+    sightOfPart(to, [...toColumns, ...keyOf(to)], ctx),
+    ...(bridge === null ? [] : [sightOfPart(bridge.name, [...bridge.fromColumns, ...bridge.toColumns], ctx)]),
+  ];
+  return parts.find((p) => p === 'hidden') ?? parts.find((p) => p !== 'usable') ?? 'usable';
+}
+
+function sightOfPart(name: string, columns: readonly string[], ctx: BindContext): Sight {
+  const relation = ctx.catalog.relations.get(name);
+  const whole = ctx.access.denied?.get(name);
+  const access = ctx.access.relations.get(name) ?? whole;
+  if (relation === undefined || access === undefined) return 'hidden';
+  const visible = columnsFor(relation, access);
+  if (columns.some((c) => !visible.has(c))) return 'hidden';
+  if (whole !== undefined) return { denies: name };
+  const column = columns.find((c) => visible.get(c)?.denied);
+  return column === undefined ? 'usable' : { denies: `${name}.${column}` };
+}
+
+/**
+ * The shortest way over links that the caller may use. Several of one length are the caller's to choose between.
+ *
+ * @throws QueryError E0512 for a link that is not visible, E2101 where only a deny rule is in the way, E1001
+ */
+export function routeOf(
+  { anchor, target }: { readonly anchor: string; readonly target: string },
+  via: readonly string[] | null,
+  direction: Direction | null,
+  at: Location,
+  ctx: BindContext,
+): readonly Step[] {
+  const { usable, denied } = linksOf(ctx);
+  const wanted = (e: Edge): boolean => via === null || via.includes(e.name);
+  for (const name of via ?? []) {
+    if (usable.some((e) => e.name === name)) continue;
+    const [, object] = [...denied].find(([e]) => e.name === name) ?? [];
+    if (object !== undefined) throw ctx.error('denied', { object }, at);
+    const near = nearest(
+      name,
+      usable.map((e) => e.name),
+    );
+    throw ctx.error('unknownRelation', { relation: name, near }, at);
+  }
+  const routes = shortestRoutes(anchor, target, usable.filter(wanted), direction);
+  const [route, ...others] = routes;
+  const between = `\`${anchor}\` and \`${target}\``;
+  if (route === undefined) {
+    const all = [...usable, ...denied.keys()].filter(wanted);
+    const [lost] = denied.size === 0 ? [] : shortestRoutes(anchor, target, all, direction);
+    const object = lost?.map((s) => denied.get(s.edge)).find((o) => o !== undefined);
+    if (object !== undefined) throw ctx.error('denied', { object }, at);
+    throw ctx.error('unresolvable', { detail: `no declared way between ${between}`, hint: null }, at);
+  }
+  if (others.length > 0) {
+    const names = routes.map((r) => r.map((s) => s.edge.name).join(' → ')).join('; ');
+    throw ctx.error(
+      'unresolvable',
+      { detail: `several ways of one length between ${between}: ${names}`, hint: "choose with via => '…'" },
+      at,
+    );
+  }
+  return route;
+}
+
+/** Ways to one entity that are followed, and that a message names: whether there are several is known by two. */
+const MOST_WAYS = 20;
+
+function shortestRoutes(
+  from: string,
+  to: string,
+  edges: readonly Edge[],
+  direction: Direction | null,
+): readonly (readonly Step[])[] {
+  let frontier: readonly (readonly Step[])[] = stepsFrom(from, edges, direction).map((s) => [s]);
+  const seen = new Set([from]);
+  for (let length = 1; length <= MAX_HOPS && frontier.length > 0; length++) {
+    const arrived = frontier.filter((r) => r.at(-1)?.to === to);
+    if (arrived.length > 0) return arrived.slice(0, MOST_WAYS);
+    for (const route of frontier) seen.add(route.at(-1)?.to ?? from);
+    const ways = new Map<string, number>();
+    frontier = frontier.flatMap((route) =>
+      stepsFrom(route.at(-1)?.to ?? from, edges, direction)
+        .filter((s) => !seen.has(s.to) && counted(ways, s.to) <= MOST_WAYS)
+        .map((s) => [...route, s]),
+    );
+  }
+  return [];
+}
+
+function counted(counts: Map<string, number>, name: string): number {
+  const count = (counts.get(name) ?? 0) + 1;
+  counts.set(name, count);
+  return count;
+}
+
+function stepsFrom(entity: string, edges: readonly Edge[], direction: Direction | null): readonly Step[] {
+  return edges.flatMap((edge): readonly Step[] => {
+    if (edge.from === entity && edge.to === entity) {
+      const ways = direction === 'both' ? (['out', 'in'] as const) : ([direction ?? 'out'] as const);
+      return [{ edge, from: entity, to: entity, ways }];
+    }
+    if (edge.from === entity && direction !== 'in')
+      return [{ edge, from: entity, to: edge.to, ways: ['out'] }];
+    if (edge.to === entity && direction !== 'out')
+      return [{ edge, from: entity, to: edge.from, ways: ['in'] }];
+    return [];
+  });
+}
+
+/** The step as OSL-SQL: the caller's policy then holds on both entities and on the bridge by itself. */
+export function hopOf(step: Step, ctx: BindContext): Hop {
+  const texts = step.ways.map((way) => wayText(step, way, ctx));
+  const all = texts.length === 1 ? texts[0] : texts.map((t) => `(${t})`).join(' union ');
+  const text =
+    `select source, target from (select source, target, row_number() over (partition by source order by target) as n ` +
+    `from (${all}) w) r where n <= $2 order by source, target limit $3`;
+  return Object.freeze({ edge: step.edge.name, from: step.from, to: step.to, text });
+}
+
+function wayText(step: Step, way: 'out' | 'in', ctx: BindContext): string {
+  const { edge } = step;
+  const out = way === 'out';
+  const near = out ? edge.fromColumns : edge.toColumns;
+  const far = out ? edge.toColumns : edge.fromColumns;
+  const both = (left: string, a: readonly string[], right: string, b: readonly string[]): string =>
+    a.map((column, i) => `${left}.${quoted(column)} = ${right}.${quoted(b[i] ?? '')}`).join(' and ');
+  const key = (name: string): string => quoted(ctx.catalog.relations.get(name)?.primaryKey[0] ?? '');
+  const x = `osl.entities.${quoted(step.from)} x`;
+  const y = `osl.entities.${quoted(step.to)} y`;
+  const bridge = edge.bridge;
+  const joined =
+    bridge === null
+      ? `${x} join ${y} on ${both('x', near, 'y', far)}`
+      : `${x} join osl.entities.${quoted(bridge.name)} b on ${both('x', near, 'b', out ? bridge.fromColumns : bridge.toColumns)} ` +
+        `join ${y} on ${both('b', out ? bridge.toColumns : bridge.fromColumns, 'y', far)}`;
+  return `select distinct x.${key(step.from)} as source, y.${key(step.to)} as target from ${joined} where x.${key(step.from)} = any ($1)`;
+}
+
+/** Names come from the manifest. */
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
