@@ -35,6 +35,7 @@ export {
   type RolePolicy,
   type SubjectPolicy,
 } from './snapshot.js';
+export { type JsonTextFault, jsonTextFault } from './strict-json.js';
 export { createVerifier, type TokenVerifier, type VerifierOptions } from './token.js';
 export {
   CLOCK_SKEW_SECONDS,

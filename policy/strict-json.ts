@@ -3,6 +3,12 @@ export type JsonObject = ReadonlyMap<string, unknown>;
 
 export type JsonFault = 'not an object' | 'duplicate key';
 
+/** What is wrong with a JSON text, and at which UTF-16 offset of it. */
+export interface JsonTextFault {
+  readonly kind: 'duplicate key' | 'lone surrogate';
+  readonly offset: number;
+}
+
 /**
  * Parses the UTF-8 bytes of one JSON object. `JSON.parse` keeps the last of two equal keys where another reader
  * keeps the first, so an object that names a key twice, at any depth, is a fault.
@@ -17,7 +23,8 @@ export function parseJsonObject(bytes: Uint8Array): JsonObject | JsonFault {
     return 'not an object';
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'not an object';
-  if (hasDuplicateKey(text)) return 'duplicate key';
+  const fault = jsonTextFault(text);
+  if (fault !== null) return fault.kind === 'duplicate key' ? 'duplicate key' : 'not an object';
   return new Map<string, unknown>(Object.entries(value));
 }
 
@@ -29,20 +36,58 @@ function decodeUtf8(bytes: Uint8Array): string | null {
   }
 }
 
-const TOKENS = /"(?:[^"\\]|\\.)*"(?<colon>[ \t\n\r]*:)?|[{}]/g;
+const LONE_SURROGATE = /\p{Cs}/u;
+const QUOTE = 0x22;
+const COLON = 0x3a;
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
 
-/** `json` is known to be valid, so a string before a colon is a key of the innermost open object. */
-function hasDuplicateKey(json: string): boolean {
+/**
+ * The first thing in `json`, which `JSON.parse` has taken, that two readers would understand differently: a key that
+ * an object names twice, or an escape that is half of a surrogate pair. In time linear in the text.
+ */
+export function jsonTextFault(json: string): JsonTextFault | null {
   const open: Set<string>[] = [];
-  for (const token of json.matchAll(TOKENS)) {
-    if (token[0] === '{') open.push(new Set());
-    else if (token[0] === '}') open.pop();
-    else if (token.groups?.['colon'] !== undefined) {
-      const keys = open.at(-1);
-      const key: unknown = JSON.parse(token[0].slice(0, -token.groups['colon'].length));
-      if (keys === undefined || typeof key !== 'string' || keys.has(key)) return true;
-      keys.add(key);
+  for (let i = 0; i < json.length; i++) {
+    const code = json.charCodeAt(i);
+    if (code === OPEN) open.push(new Set());
+    else if (code === CLOSE) open.pop();
+    else if (code === QUOTE) {
+      const end = endOfString(json, i);
+      const fault = stringFault(json, i, end, open.at(-1));
+      if (fault !== null) return { kind: fault, offset: i };
+      i = end;
     }
   }
-  return false;
+  return null;
+}
+
+/** The closing quote of the string that begins at `start`. */
+function endOfString(json: string, start: number): number {
+  let i = start + 1;
+  while (json.charCodeAt(i) !== QUOTE) i += json[i] === '\\' ? 2 : 1;
+  return i;
+}
+
+function stringFault(
+  json: string,
+  start: number,
+  end: number,
+  keys: Set<string> | undefined,
+): JsonTextFault['kind'] | null {
+  const isKey = json.charCodeAt(afterSpace(json, end + 1)) === COLON;
+  const token = json.slice(start, end + 1);
+  if (!isKey && !token.includes('\\u')) return null;
+  const text = String(JSON.parse(token));
+  if (LONE_SURROGATE.test(text)) return 'lone surrogate';
+  if (!isKey || keys === undefined) return null;
+  if (keys.has(text)) return 'duplicate key';
+  keys.add(text);
+  return null;
+}
+
+function afterSpace(json: string, from: number): number {
+  let i = from;
+  while (json[i] === ' ' || json[i] === '\t' || json[i] === '\n' || json[i] === '\r') i++;
+  return i;
 }

@@ -41,11 +41,18 @@ export const ERRORS = Object.freeze({
     message: (p) => `cannot execute ${p.command}: OSL-SQL is read-only`,
     hint: () => 'ask with SELECT',
   }),
+  noStatement: entry<Nothing>({
+    code: 'E0511',
+    sqlstate: '42601',
+    http: 400,
+    message: () => 'the text holds no statement',
+    hint: () => 'send exactly one SELECT',
+  }),
   oneStatement: entry<{ count: number }>({
     code: 'E0511',
     sqlstate: '42601',
     http: 400,
-    message: (p) => (p.count === 0 ? 'the text holds no statement' : `the text holds ${p.count} statements`),
+    message: (p) => `the text holds ${p.count} statements`,
     hint: () => 'send exactly one SELECT',
   }),
   tooLarge: entry<{ what: string; limit: number }>({

@@ -95,7 +95,7 @@ export {
   type Traversal,
 } from './runtime.js';
 export { type PlainLiteral, type ShapedText, shapeOf } from './shape/scan.js';
-export { nearest } from './text.js';
+export { nearest, positionOfIndex } from './text.js';
 export {
   type ArrayType,
   arrayOf,

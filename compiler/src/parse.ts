@@ -34,6 +34,7 @@ export async function ready(): Promise<void> {
 export function parse(text: string): Parsed {
   const { source, stmts } = parseAll(text);
   const first = stmts[0]?.stmt;
+  if (stmts.length === 0) throw queryError('noStatement', {});
   if (stmts.length !== 1 || first === undefined) {
     const second = stmts[1]?.stmt_location;
     throw queryError(

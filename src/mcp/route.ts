@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InternalError, type QueryError, queryError } from 'osl-compiler';
 import type { Inflight } from '../rest/inflight.js';
 import type { InnerCalls } from '../rest/inner-calls.js';
+import { ambiguityOf } from '../rest/json-body.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
 import { problemHeaders, problemOf } from '../rest/problem.js';
 import type { Service } from '../service.js';
@@ -83,6 +84,8 @@ async function enter(
     throw await turnAway(service, call, 'mcp', queryError('foreignOrigin', {}), 'anyone');
   }
   try {
+    const fault = ambiguityIn(request.body);
+    if (fault !== null) throw await turnAway(service, call, 'mcp', fault, 'identified');
     await admit(service, call, 'mcp', 'catalog');
   } catch (error) {
     const told = publicError(service, call.requestId, error);
@@ -95,6 +98,18 @@ async function enter(
     throw new InternalError('a call without a token was let in');
   }
   return credentials.token;
+}
+
+/** What is no JSON at all the protocol has an error of its own for. */
+function ambiguityIn(body: unknown): QueryError | null {
+  if (!(body instanceof Buffer)) return null;
+  const text = body.toString('utf8');
+  try {
+    JSON.parse(text);
+  } catch {
+    return null;
+  }
+  return ambiguityOf(text);
 }
 
 /** 401 for no token too, and where to learn how to get one. Source: MCP, Authorization; RFC 9728, 5.1. */

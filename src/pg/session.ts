@@ -346,12 +346,7 @@ function nodeOf(text: string): ReturnType<typeof parse>['node'] | 'empty' | null
   try {
     return parse(text).node;
   } catch (failure) {
-    if (
-      failure instanceof QueryError &&
-      failure.entry === 'oneStatement' &&
-      splitStatements(text).length === 0
-    )
-      return 'empty';
+    if (failure instanceof QueryError && failure.entry === 'noStatement') return 'empty';
     // The spine meets the same fault again, and records the refusal.
     if (failure instanceof QueryError) return null;
     throw failure;

@@ -11,7 +11,7 @@ export function bearerToken(rawHeaders: readonly string[]): string | null {
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     if (rawHeaders[i]?.toLowerCase() !== 'authorization') continue;
     if (found !== null) return BROKEN;
-    found = /^bearer (\S+)$/i.exec(rawHeaders[i + 1] ?? '')?.[1] ?? BROKEN;
+    found = /^bearer +(\S+)$/i.exec(rawHeaders[i + 1] ?? '')?.[1] ?? BROKEN;
   }
   return found;
 }

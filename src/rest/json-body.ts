@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyRequest } from 'fastify';
-import { type QueryError, queryError } from 'osl-compiler';
+import { type Position, positionOfIndex, type QueryError, queryError } from 'osl-compiler';
+import { type JsonTextFault, jsonTextFault } from '../../policy/index.js';
 import { queryParameters } from './query-string.js';
 
 /** The members of a JSON object, by name. */
@@ -31,12 +32,37 @@ function objectOf(body: unknown): Fields {
 function parseJson(body: unknown): unknown {
   if (!(body instanceof Buffer) || body.length === 0) throw malformed('the body is empty');
   if (!isUtf8(body)) throw malformed('the body is not UTF-8');
+  const text = body.toString('utf8');
+  const parsed = parsedJson(text);
+  const fault = ambiguityOf(text);
+  if (fault !== null) throw fault;
+  return parsed;
+}
+
+/** What two readers of `json`, which is valid, would understand differently; null where they all agree. */
+export function ambiguityOf(json: string): QueryError | null {
+  const fault = jsonTextFault(json);
+  return fault === null ? null : malformed(FAULTS[fault.kind], positionOfIndex(json, fault.offset));
+}
+
+function parsedJson(text: string): unknown {
   try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    throw malformed('the body is not valid JSON');
+    return JSON.parse(text);
+  } catch (error) {
+    throw malformed('the body is not valid JSON', placeIn(text, error));
   }
 }
+
+/** Where the parser says that it stopped; it does not always. */
+function placeIn(text: string, error: unknown): Position | null {
+  const offset = error instanceof Error ? /at position (\d+)/.exec(error.message)?.[1] : undefined;
+  return offset === undefined ? null : positionOfIndex(text, Number(offset));
+}
+
+const FAULTS: Readonly<Record<JsonTextFault['kind'], string>> = {
+  'duplicate key': 'an object of the body names a key twice',
+  'lone surrogate': 'a string of the body holds half of a surrogate pair',
+};
 
 /** Which one of `names` the body has. @throws QueryError E0511 where it has none or several */
 export function onlyOf<N extends string>(fields: Fields, names: readonly N[]): N {
@@ -53,6 +79,7 @@ export function noField(name: string): QueryError {
   return malformed(`the body has no field \`${name.slice(0, SHOWN)}\``);
 }
 
-export function malformed(detail: string): QueryError {
-  return queryError('malformedBody', { detail });
+/** The fault of a body; `position` is in the body as it was sent. */
+export function malformed(detail: string, position: Position | null = null): QueryError {
+  return queryError('malformedBody', { detail }, position);
 }

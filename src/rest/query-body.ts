@@ -38,7 +38,9 @@ export function readQueryRequest(request: FastifyRequest): QueryRequest {
 
 function shapeOf(fields: Fields): (typeof SHAPES)[number] {
   const [shape, ...others] = SHAPES.filter((s) => fields.has(s));
-  if (shape === undefined || others.length > 0) throw queryError('mixedBody', {});
+  if (others.length > 0) throw queryError('mixedBody', {});
+  if (shape === undefined)
+    throw malformed(`the body has none of ${SHAPES.map((s) => `\`${s}\``).join(', ')}`);
   for (const name of fields.keys()) {
     if (name === shape || name === 'explain' || name === 'parameters') continue;
     if (!METRICS_FIELDS.has(name)) throw noField(name);

@@ -245,16 +245,26 @@ function planOf(service: Service, caller: Caller, question: Question): GovernedP
   const { parameterOids } = question;
   const rights = `${manifest.catalog.version} ${access.signature} ${world} ${parameterOids.join(',')}`;
   return service.plans.planOf(rights, text, (shaped) => {
-    if (isEmpty(access)) {
-      parse(text);
-      throw queryError('noAccess', {});
+    try {
+      if (isEmpty(access)) {
+        parse(text);
+        throw queryError('noAccess', {});
+      }
+      return compileTemplate(text, shaped, manifest.catalog, access, {
+        parameterOids,
+        features: service.features,
+        world,
+      });
+    } catch (error) {
+      throw emptySqlOr(error, question.body);
     }
-    return compileTemplate(text, shaped, manifest.catalog, access, {
-      parameterOids,
-      features: service.features,
-      world,
-    });
   });
+}
+
+/** Nothing but comments and semicolons is nothing: the contract's E0246 where `sql` was to hold a statement. */
+function emptySqlOr(error: unknown, body: Body): unknown {
+  const isEmptySql = body.kind === 'sql' && error instanceof QueryError && error.entry === 'noStatement';
+  return isEmptySql ? queryError('emptySql', {}) : error;
 }
 
 /** The plan that was prepared for this very question, whatever the rights. */
@@ -280,7 +290,6 @@ function statementOf(body: Exclude<Body, { kind: 'metrics' }>): {
     case 'osql':
       return { text: body.text, world: 'semantic' };
     case 'sql':
-      if (body.text.trim() === '') throw queryError('emptySql', {});
       return { text: body.text, world: 'physical' };
     case 'wire':
       return { text: body.text, world: 'either' };

@@ -27,6 +27,7 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   syntax: { as: 'user:ann', osql: 'select 1 +' },
   unsupported: { as: 'user:ann', osql: 'select id from customer tablesample system (10)' },
   readOnly: { as: 'user:ann', osql: 'delete from customer' },
+  noStatement: { as: 'user:ann', osql: '-- later' },
   oneStatement: { as: 'user:ann', osql: 'select 1; select 2' },
   tooLarge: { as: 'user:ann', osql: `select '${'x'.repeat(1_100_000)}'` },
   tooDeep: { as: 'user:ann', osql: deep },

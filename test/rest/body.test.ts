@@ -12,6 +12,8 @@ interface Case {
   readonly status: number;
   readonly code: string;
   readonly detail?: RegExp;
+  /** Line and column in the body. */
+  readonly at?: readonly [number, number];
 }
 
 const e0511 = (name: string, body: unknown, detail?: RegExp): Case => ({
@@ -34,6 +36,23 @@ const CASES: readonly Case[] = [
   e0511('no body', undefined, /empty/),
   e0511('broken JSON', `{"osql": "${SECRET}`, /not valid JSON/),
   e0511('bytes that are no UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), /UTF-8/),
+  {
+    ...e0511('a key twice', '{"osql": "select 1",\n "osql": "select 2"}', /names a key twice/),
+    at: [2, 2],
+  },
+  {
+    ...e0511('a key twice, in another spelling', '{"osql":"select 1","\\u006fsql":"select 2"}', /twice/),
+    at: [1, 20],
+  },
+  {
+    ...e0511('a key twice further in', '{"metrics":["x"],"order_by":[{"name":"x","name":"y"}]}', /twice/),
+    at: [1, 42],
+  },
+  { ...e0511('half of a pair', '{"osql":"select \'\\ud83d\'"}', /half of a surrogate/), at: [1, 9] },
+  {
+    ...e0511('half of a pair in a key', '{"osql":"select 1","\\udc00":1}', /half of a surrogate/),
+    at: [1, 20],
+  },
   e0511('an array', '[]', /object/),
   e0511('a string', `"${SECRET}"`, /object/),
   e0511('null', 'null', /object/),
@@ -56,14 +75,18 @@ const CASES: readonly Case[] = [
   e0511('parameters of metrics', { metrics: [], parameters: [] }, /`osql` and `sql` only/),
   e0511('blank osql', { osql: ' ' }, /no statement/),
   e0511('a statement that writes', { osql: 'DELETE FROM osl.entities.order' }, /read-only/),
-  e0513('no shape', {}),
-  e0513('explain alone', { explain: true }),
+  e0511('no shape', {}, /none of `osql`, `sql`, `metrics`/),
+  e0511('explain alone', { explain: true }, /none of/),
+  e0511('what goes with metrics, without them', { group_by: ['region'] }, /none of/),
   e0513('osql and sql', { osql: 'SELECT 1', sql: 'SELECT 1' }),
   e0513('osql and metrics', { osql: 'SELECT 1', metrics: [] }),
   e0513('all three', { osql: '', sql: '', metrics: [] }),
   e0513('osql with a field of the metrics shape', { osql: 'SELECT 1', group_by: ['region'] }),
   { name: 'empty sql', body: { sql: '' }, status: 400, code: 'E0246' },
   { name: 'blank sql', body: { sql: ' \n' }, status: 400, code: 'E0246' },
+  { name: 'a semicolon for sql', body: { sql: ';' }, status: 400, code: 'E0246' },
+  { name: 'a comment for sql', body: { sql: '/* later */ -- or never' }, status: 400, code: 'E0246' },
+  e0511('a comment for osql', { osql: '-- later' }, /no statement/),
   { name: 'a table outside the allowlist', body: { sql: 'TABLE shop.samples' }, status: 403, code: 'E0512' },
   {
     name: 'a metrics body without an answer',
@@ -98,6 +121,7 @@ test('bodies that are refused', async (t) => {
       t.equal(reply.status, c.status);
       t.equal(reply.headers['content-type'], 'application/problem+json');
       if (c.detail !== undefined) t.match(reply.json()['detail'], c.detail);
+      if (c.at !== undefined) t.match(reply.json()['position'], { line: c.at[0], column: c.at[1] });
       t.notMatch(reply.text, SECRET, 'nothing of its values comes back');
       t.strictSame(await rest.trail(reply.requestId), [
         {
@@ -115,6 +139,35 @@ test('bodies that are refused', async (t) => {
       t.equal((await send(c, 'Bearer broken')).status, 401);
     });
   }
+
+  await t.test('every body is read as strictly', async (t) => {
+    const admin = await rest.test.token('user:ada', { roles: ['TENANT_ADMIN'] });
+    for (const path of [
+      '/osl/query',
+      '/osl/sample',
+      '/osl/suggest',
+      '/osl/validate',
+      '/osl/objects',
+      '/mcp',
+    ]) {
+      for (const body of ['{"kind":"table","kind":"facet"}', '{"a":{"b":"\\ud800"}}']) {
+        const headers = { ...JSON_TYPE, authorization: `Bearer ${admin}` };
+        const reply = await rest.send(path, { method: 'POST', headers, body });
+        t.match(
+          reply.json(),
+          { status: 400, code: 'E0511', detail: /twice|surrogate/, position: { line: 1 } },
+          path,
+        );
+      }
+    }
+    const pair = JSON.stringify({ osql: "SELECT '\u{1f600}' AS a" }).replace('\u{1f600}', '\\ud83d\\ude00');
+    const whole = await rest.send('/osl/query', {
+      method: 'POST',
+      headers: { ...JSON_TYPE, authorization: valid },
+      body: pair,
+    });
+    t.match(whole.json(), { rows: [{ a: '\u{1f600}' }] }, 'a whole pair is a character');
+  });
 
   await t.test('spellings of the one type', async (t) => {
     for (const type of [

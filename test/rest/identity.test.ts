@@ -30,7 +30,6 @@ test('who asks', async (t) => {
     ['the scheme alone', 'Bearer'],
     ['another scheme', `Basic ${good}`],
     ['no scheme', good],
-    ['two spaces', `Bearer  ${good}`],
     ['a tab', `Bearer\t${good}`],
     ['two tokens', `Bearer ${good} ${good}`],
     ['a list', `Bearer ${good}, Bearer ${good}`],
@@ -61,8 +60,9 @@ test('who asks', async (t) => {
     t.match(answer, /^HTTP\/1\.1 401 /);
   });
 
-  await t.test('the scheme has no case', async (t) => {
-    for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
+  await t.test('the scheme has no case, and spaces after it', async (t) => {
+    // RFC 6750 and 9110: one space or more.
+    for (const scheme of ['Bearer', 'bearer', 'BEARER', 'Bearer  ']) {
       t.equal((await post({ authorization: `${scheme} ${good}` })).status, 200, scheme);
     }
   });

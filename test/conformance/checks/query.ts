@@ -38,7 +38,7 @@ export const QUERY_CHECKS = {
     }
   },
   'query.1': async (t, world) => {
-    t.match(await world.post('user:ann', '/osl/query', {}), { status: 400, code: 'E0513' }, 'none');
+    t.match(await world.post('user:ann', '/osl/query', {}), { status: 400, code: 'E0511' }, 'none');
     const answered = await world.post('user:ann', '/osl/query', { osql: 'select id from book where id = 1' });
     t.same(answered.rows, [{ id: 1 }]);
   },
