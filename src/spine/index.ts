@@ -246,19 +246,39 @@ function planOf(service: Service, caller: Caller, question: Question): GovernedP
   const rights = `${manifest.catalog.version} ${access.signature} ${world} ${parameterOids.join(',')}`;
   return service.plans.planOf(rights, text, (shaped) => {
     try {
-      if (isEmpty(access)) {
-        parse(text);
-        throw queryError('noAccess', {});
-      }
-      return compileTemplate(text, shaped, manifest.catalog, access, {
-        parameterOids,
-        features: service.features,
-        world,
-      });
+      const compile = (): Compiled =>
+        compileTemplate(text, shaped, manifest.catalog, access, {
+          parameterOids,
+          features: service.features,
+          world,
+        });
+      return isEmpty(access) ? facetsOnly(text, compile) : compile();
     } catch (error) {
       throw emptySqlOr(error, question.body);
     }
   });
+}
+
+type Compiled = ReturnType<typeof compileTemplate>;
+
+/**
+ * What a caller without any grant is answered: zero passages of a declared facet, as the contract has it, and E2102 for
+ * everything else, whatever else is wrong with it.
+ *
+ * @throws QueryError E0511 for what is no SQL, E0241, E2102
+ */
+function facetsOnly(text: string, compile: () => Compiled): Compiled {
+  parse(text);
+  const noAccess = queryError('noAccess', {});
+  let compiled: Compiled;
+  try {
+    compiled = compile();
+  } catch (error) {
+    throw error instanceof QueryError && error.entry !== 'unknownFacet' ? noAccess : error;
+  }
+  const { runtime, form } = compiled.plan;
+  if (form !== 'retrieve' || !runtime.every((r) => r.kind === 'retrieval')) throw noAccess;
+  return compiled;
 }
 
 /** Nothing but comments and semicolons is nothing: the contract's E0246 where `sql` was to hold a statement. */

@@ -261,6 +261,7 @@ test('samples of entities', async (t) => {
       ['user:den', { kind: 'table', name: 'pay' }, 403, 'E2101'],
       ['user:sum', { kind: 'table', name: 'pay' }, 403, 'E2103'],
       ['user:nil', { kind: 'table', name: 'pay' }, 403, 'E2102'],
+      ['user:nil', { kind: 'facet', name: 'nothing' }, 400, 'E0241'],
       ['user:low', { kind: 'view', name: 'pay' }, 400, 'E0511'],
       ['user:low', { name: 'pay' }, 400, 'E0511'],
       ['user:low', { kind: 'table' }, 400, 'E0511'],

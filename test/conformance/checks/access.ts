@@ -172,7 +172,14 @@ export const ACCESS_CHECKS = {
   'sample.5': async (t, world) => {
     const facet = { kind: 'facet', name: 'reviews' };
     const none = await world.post('user:ada', '/osl/sample', facet, { aclRoles: [], roles: [] });
-    t.match(none, { status: 403, code: 'E2102', rows: [] });
+    t.match(none, { status: 200, rows: [] });
+    const table = await world.post(
+      'user:ada',
+      '/osl/sample',
+      { kind: 'table', name: 'book' },
+      { aclRoles: [], roles: [] },
+    );
+    t.match(table, { status: 403, code: 'E2102', rows: [] });
     t.same((await world.post('user:few', '/osl/sample', facet)).rows, []);
   },
   'sample.6': async (t, world) => {

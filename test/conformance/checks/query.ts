@@ -195,6 +195,22 @@ export const QUERY_CHECKS = {
   'osql.3.8': async (t, world) => {
     const few = await world.osql('user:few', `select text from ${reviews()}`);
     t.same([few.status, few.rows], [200, []]);
+    // Neither has one who has no grant at all.
+    const nil = await world.osql('user:nil', `select text, score, cite from ${reviews()} where score > 1`);
+    t.same([nil.status, nil.rows], [200, []]);
+    const ranked = await world.osql('user:nil', `select similarity(text) from ${reviews()} order by 1`);
+    t.same([ranked.status, ranked.rows], [200, []]);
+    const undeclared = "select text from RETRIEVE(facet => 'nope', query => 'x', top_k => 1)";
+    t.match(await world.osql('user:nil', undeclared), { status: 400, code: 'E0241' });
+    for (const beyond of [
+      'select 1',
+      'select id from book',
+      `select b.id from book b join ${reviews()} r on b.id = r.book_id`,
+      `select text from ${reviews()} union all select title from book`,
+      `select nothing from ${reviews()}`,
+    ]) {
+      t.match(await world.osql('user:nil', beyond), { status: 403, code: 'E2102' }, beyond);
+    }
   },
   'osql.3.9': async (t, world) => {
     const { rows } = await world.osql('user:ann', `select * from ${reviews(20)}`);
