@@ -4,6 +4,8 @@ export interface WireErrorFields {
   readonly hint?: string | undefined;
   /** 1-based, in characters (Unicode code points) of the statement's own text. */
   readonly position?: number | undefined;
+  /** The function of Postgres that clients look for: some tell errors of one SQLSTATE apart by it. */
+  readonly routine?: string | undefined;
 }
 
 export type Severity = 'ERROR' | 'FATAL';
@@ -20,6 +22,7 @@ export class WireError extends Error {
   readonly detail: string | undefined;
   readonly hint: string | undefined;
   readonly position: number | undefined;
+  readonly routine: string | undefined;
   /** The error that this one repeats with another severity or position; itself where it repeats none. */
   readonly origin: WireError;
 
@@ -36,6 +39,7 @@ export class WireError extends Error {
     this.detail = fields.detail;
     this.hint = fields.hint;
     this.position = fields.position;
+    this.routine = fields.routine;
     this.origin = origin ?? this;
   }
 
@@ -61,7 +65,8 @@ export class WireError extends Error {
 }
 
 function fieldsOf(error: WireError): WireErrorFields {
-  return { detail: error.detail, hint: error.hint, position: error.position };
+  const { detail, hint, position, routine } = error;
+  return { detail, hint, position, routine };
 }
 
 export function error(sqlstate: string, message: string, fields?: WireErrorFields): WireError {

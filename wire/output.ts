@@ -89,10 +89,13 @@ export class Output implements RowWriter {
   /** Sends what waits, then `error` if there is one, and closes. Further writes throw. */
   end(error: WireError | null): void {
     if (this.#closed) return;
-    if (error !== null) errorResponse(this.messages, error.as('FATAL'));
-    this.flush();
-    this.#close();
-    closeGently(this.#socket, this.#stallMs);
+    try {
+      if (error !== null) errorResponse(this.messages, error.as('FATAL'));
+      this.flush();
+    } finally {
+      this.#close();
+      closeGently(this.#socket, this.#stallMs);
+    }
   }
 
   #awaitDrain() {

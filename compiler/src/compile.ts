@@ -2,17 +2,18 @@ import type { Access } from './access.js';
 import { bind, type Features } from './bind/index.js';
 import { bindMetrics } from './bind/metrics/index.js';
 import type { Catalog } from './catalog.js';
+import { declaredType } from './declared-types.js';
+import { emit } from './emit/index.js';
 import { queryError } from './errors.js';
 import { type GovernedPlan, govern } from './govern/index.js';
 import { PlanTemplate } from './govern/template.js';
 import type { MetricsRequest } from './metrics-request.js';
 import { parse } from './parse.js';
 import type { ShapedText } from './shape/scan.js';
-import { type TypeName, typeOfOid } from './types.js';
 import { type AskedWorld, worldOf } from './world.js';
 
 export interface CompileOptions {
-  /** Types that the client declares for `$1 …`, by Postgres OID; 0 or an OID out of the model leaves it to us. */
+  /** Types that the client declares for `$1 …`, by Postgres OID; 0 leaves it to us. */
   readonly parameterOids?: readonly number[];
   readonly features?: Features;
   /** What names mean; default: OSL-SQL. */
@@ -43,7 +44,7 @@ export function compile(
 export function compileMetrics(request: MetricsRequest, catalog: Catalog, access: Access): GovernedPlan {
   try {
     const bound = bindMetrics(request, catalog, access);
-    return govern(bound, access, catalog, (hop) => compile(hop, catalog, access));
+    return requireSendable(govern(bound, access, catalog, (hop) => compile(hop, catalog, access)));
   } catch (error) {
     throw error instanceof RangeError ? queryError('tooDeep', {}) : error;
   }
@@ -82,16 +83,22 @@ function compiled(text: string, catalog: Catalog, access: Access, options: Compi
       catalog,
       access,
       options.features ?? ALL_FEATURES,
-      declared(options.parameterOids ?? []),
+      (options.parameterOids ?? []).map(declaredType),
       worldOf(parsed, options.world ?? 'semantic', catalog),
     );
-    const plan = govern(bound, access, catalog, (hop) => compile(hop, catalog, access));
+    const plan = requireSendable(govern(bound, access, catalog, (hop) => compile(hop, catalog, access)));
     return { plan, bound, quoted: parsed.source.quoted.length > 0 };
   } catch (error) {
     throw error instanceof RangeError ? queryError('tooDeep', {}) : error;
   }
 }
 
-function declared(oids: readonly number[]): readonly (TypeName | null)[] {
-  return oids.map((oid) => typeOfOid(oid));
+/** Values that one statement of the protocol can take. */
+const MAX_VALUES = 65_535;
+
+/** A statement of more is refused here, before anything of it is sent. */
+function requireSendable(plan: GovernedPlan): GovernedPlan {
+  if (emit(plan).slots.length > MAX_VALUES)
+    throw queryError('tooLarge', { what: 'the number of values in the statement', limit: MAX_VALUES });
+  return plan;
 }

@@ -146,6 +146,13 @@ export const ERRORS = Object.freeze({
     message: (p) => `could not determine the type of parameter $${p.index}`,
     hint: () => 'cast it, as in $1::text',
   }),
+  declaredType: entry<{ index: number; type: string; cast: string | null }>({
+    code: 'E0511',
+    sqlstate: '42804',
+    http: 400,
+    message: (p) => `parameter $${p.index} is declared as \`${p.type}\`, which OSL-SQL does not compute with`,
+    hint: (p) => (p.cast === null ? 'declare another type, or none' : `cast it, as in $${p.index}::${p.cast}`),
+  }),
   parameterCount: entry<{ given: number; needed: number }>({
     code: 'E0511',
     sqlstate: '08P01',

@@ -28,6 +28,7 @@ export {
   compileMetrics,
   compileTemplate,
 } from './compile.js';
+export { elementOid } from './declared-types.js';
 export { type Emitted, emit } from './emit/index.js';
 export {
   assertNever,

@@ -1,4 +1,5 @@
 import type { Relation } from './catalog.js';
+import type { DeclaredType } from './declared-types.js';
 import type { FunctionDefinition, OperatorDefinition } from './functions/definition.js';
 import type { Grain } from './grain.js';
 import type { RuntimeRelation } from './runtime.js';
@@ -467,8 +468,15 @@ export type Query = Select | SetOperation | Values;
 /** Where a parameter's value comes from at execution. */
 export type Slot =
   | { readonly kind: 'literal'; readonly type: TypeName; readonly value: LiteralValue }
-  /** `$n` of the client, 0-based. */
-  | { readonly kind: 'client'; readonly type: TypeName; readonly index: number }
+  /**
+   * `$n` of the client, 0-based. `declared`: the type that its value comes as, where that is not `type` itself.
+   */
+  | {
+      readonly kind: 'client';
+      readonly type: TypeName;
+      readonly index: number;
+      readonly declared: Exclude<DeclaredType, { readonly kind: 'model' }> | null;
+    }
   /** All values of an attribute of a chain subject, as an array. */
   | { readonly kind: 'attribute'; readonly type: ArrayType; readonly subject: number; readonly name: string }
   /** The rows of runtime relation `index`. */
@@ -495,8 +503,8 @@ export interface Plan {
   readonly query: Query;
   readonly runtime: readonly RuntimeRelation[];
   readonly slots: readonly Slot[];
-  /** Types of `$1 … $n`. */
-  readonly clientTypes: readonly TypeName[];
+  /** Type OIDs of `$1 … $n`: those that the client declared, and for the others what their use says. */
+  readonly clientOids: readonly number[];
   /** Names of the metrics that it computes. */
   readonly metrics: readonly string[];
 }

@@ -193,11 +193,11 @@ export class Execution implements Job {
     if (session !== null) this.#host.ended(this, session);
   }
 
-  lost(): void {
+  lost(cause: unknown = connectionLost()): void {
     const session = this.#session;
     this.#session = null;
     if (!this.settled && this.#error !== null) this.#host.onUpstreamError(this.#error);
-    this.#settle(null, connectionLost());
+    this.#settle(null, cause);
     if (session !== null) this.#host.ended(this, session);
   }
 

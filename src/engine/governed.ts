@@ -1,4 +1,4 @@
-import { emit, GovernedPlan, InternalError, oidOf } from 'osl-compiler';
+import { emit, GovernedPlan, InternalError, oidOf, type Slot } from 'osl-compiler';
 import type { GovernedDoor } from './engine.js';
 import type { Statement } from './execution.js';
 import type { Runner } from './runner.js';
@@ -24,6 +24,11 @@ export function governedDoor(runner: Runner, snapshot: GovernedDoor['snapshot'])
 /** By query: plans that differ in values alone, as those of one shape, have one statement. */
 const STATEMENTS = new WeakMap<GovernedPlan['query'], Statement>();
 
+/** A client's value comes as the type that it declared. */
+function oidOfSlot(slot: Slot): number {
+  return slot.kind === 'client' && slot.declared !== null ? slot.declared.oid : oidOf(slot.type);
+}
+
 /** The statement of `plan`. Throws InternalError where `govern` did not mint it. */
 function statementOf(plan: GovernedPlan): Statement {
   // INVARIANT: the type alone can be forged by a spread; the private field cannot.
@@ -33,7 +38,7 @@ function statementOf(plan: GovernedPlan): Statement {
   const { sql, slots } = emit(plan);
   const statement: Statement = {
     sql,
-    parameterOids: slots.map((slot) => oidOf(slot.type)),
+    parameterOids: slots.map(oidOfSlot),
     columnOids: plan.outputs.map((output) => oidOf(output.type)),
   };
   STATEMENTS.set(plan.query, statement);

@@ -34,9 +34,9 @@ export class PreparedStatements {
   prepare(out: FrontendEncoder, sql: string, parameterOids: readonly number[]): PreparedStatement {
     this.#makeRoom(out);
     const statement: PreparedStatement = { name: `osl${++this.#counter}`, columnOids: null };
-    this.#bySql.set(sql, statement);
     out.parse(statement.name, sql, parameterOids);
     out.describeStatement(statement.name);
+    this.#bySql.set(sql, statement);
     return statement;
   }
 

@@ -28,8 +28,8 @@ export interface Job {
   message(type: number, body: Buffer): void;
   /** ReadyForQuery; `status` is the byte `I`, `T` or `E`. */
   ready(status: number): void;
-  /** The session died before ReadyForQuery. */
-  lost(): void;
+  /** The session died before ReadyForQuery. `cause`: why, where this job is to blame. */
+  lost(cause?: unknown): void;
 }
 
 const READY_FOR_QUERY = 0x5a;
@@ -93,7 +93,16 @@ export class Session {
       job.lost();
       return;
     }
-    job.send(this.#out, this.prepared);
+    const before = this.#out.length;
+    try {
+      job.send(this.#out, this.prepared);
+    } catch (cause) {
+      // INVARIANT: nothing of a job that could not be written whole is sent; what it prepared is not known now.
+      this.#out.cutTo(before);
+      this.destroy();
+      job.lost(cause);
+      return;
+    }
     if (this.#jobs.push(job) === 1) this.#owedSince = performance.now();
     if (flush === 'now') {
       this.#flush();

@@ -5,7 +5,7 @@ export function dataRow(values: readonly (string | null)[]): Uint8Array {
   const row = Buffer.allocUnsafe(size);
   row.write('D', 0, 'latin1');
   row.writeInt32BE(size - 1, 1);
-  row.writeInt16BE(values.length, 5);
+  row.writeUInt16BE(values.length, 5);
   let at = 7;
   for (const value of encoded) {
     at = row.writeInt32BE(value?.length ?? -1, at);

@@ -20,13 +20,11 @@ export interface Run {
 /** A statement that reads data. Its plan describes it; each run decides anew. `mayPause`: see `PacedRows`. */
 export function dataStatement(plan: GovernedPlan, run: Run, mayPause: () => boolean): Statement {
   return {
-    parameterTypes: plan.clientTypes.length === 0 ? NONE : plan.clientTypes.map(oidOf),
+    parameterTypes: plan.clientOids,
     columns: columnsOf(plan.outputs),
     open: (bind) => new DataPortal(plan, bind, run, mayPause()),
   };
 }
-
-const NONE: readonly number[] = Object.freeze([]);
 
 /** Plans of one shape have their outputs in common. */
 const COLUMNS = new WeakMap<GovernedPlan['outputs'], readonly ColumnDescription[]>();
@@ -154,8 +152,8 @@ function requireSame(described: GovernedPlan, plan: GovernedPlan): void {
   });
 }
 
-function shapeOf({ outputs, clientTypes }: GovernedPlan): string {
-  return JSON.stringify([clientTypes, outputs.map((o) => [o.name, o.type])]);
+function shapeOf({ outputs, clientOids }: GovernedPlan): string {
+  return JSON.stringify([clientOids, outputs.map((o) => [o.name, o.type])]);
 }
 
 const NO_NOTICES = Object.freeze({});

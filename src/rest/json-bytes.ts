@@ -80,8 +80,9 @@ export class JsonBytes {
 
   #append(source: Uint8Array, start: number, end: number): void {
     if (end - start > SHORT) {
-      this.#bytes.set(source.subarray(start, end), this.#length);
-      this.#length += end - start;
+      const piece = source.subarray(start, end);
+      this.#bytes.set(piece, this.#length);
+      this.#length += piece.length; // what was written, even where `end` lies beyond the source
       return;
     }
     const bytes = this.#bytes;

@@ -357,8 +357,8 @@ async function execute(
   sink: RowSink,
 ): Promise<Executed> {
   const { parameters, resultFormats, signal, settings, snapshots } = delivery;
-  if (parameters.length !== plan.clientTypes.length) {
-    throw queryError('parameterCount', { given: parameters.length, needed: plan.clientTypes.length });
+  if (parameters.length !== plan.clientOids.length) {
+    throw queryError('parameterCount', { given: parameters.length, needed: plan.clientOids.length });
   }
   const engine = engineOf(service, plan);
   const input = { service, caller, plan, parameters, signal, snapshots: snapshots ?? null };

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { FrontendEncoder } from '../../src/engine/protocol/encoder.js';
 import { BackendSplitter } from '../../src/engine/protocol/splitter.js';
+import { Session } from '../../src/engine/session.js';
 import { dataRow } from './fixture.js';
 
 const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
@@ -84,4 +85,56 @@ t.test('the buffer grows and what was detached stays as it was', async (t) => {
   out.query('y'.repeat(200_000));
   t.equal(Buffer.from(kept).toString('latin1', 5, 100_005), big);
   t.equal(out.length, 200_006);
+});
+
+t.test('a message that cannot be written leaves nothing behind', async (t) => {
+  const long = Array.from({ length: 65_536 }, () => 25);
+  const { allocUnsafe } = Buffer;
+  t.teardown(() => {
+    Buffer.allocUnsafe = allocUnsafe;
+  });
+  Buffer.allocUnsafe = (size) => Buffer.alloc(size, 0xa5);
+  const out = new FrontendEncoder();
+  out.sync();
+  const values = long.map(() => ({ format: 0 as const, bytes: null }));
+  t.throws(() => out.parse('n', 'x'.repeat(50_000), long), { name: 'InternalError' }, 'too many parameters');
+  t.throws(() => out.parse('n', 'x', [25, 2 ** 32]), RangeError, 'an OID of 33 bits');
+  t.throws(() => out.parse('n', "select '\0'", []), { name: 'InternalError' }, 'a NUL would end the text');
+  t.throws(() => out.bind('n', values, []), { name: 'InternalError' }, 'too many values');
+  t.throws(() => out.execute(2 ** 31), RangeError, 'too large a limit');
+  out.sync();
+  t.equal(Buffer.from(out.view()).toString('hex'), '5300000004'.repeat(2));
+  out.parse('', 'x', long.slice(1));
+  t.equal(Buffer.from(out.view()).readUInt16BE(10 + 8), 65_535, 'as many as the protocol counts');
+});
+
+t.test('a job that cannot be sent ends alone, and nothing of it is sent', async (t) => {
+  const sent: string[] = [];
+  const session = new Session({
+    graceMs: 0,
+    attach: () => undefined,
+    write: (bytes) => sent.push(Buffer.from(bytes).toString('latin1')) > 0,
+    pause: () => undefined,
+    resume: () => undefined,
+    cancel: async () => undefined,
+    destroy: () => undefined,
+  });
+  const lost: unknown[] = [];
+  const job = (send: (out: FrontendEncoder) => void) => ({
+    send,
+    rows: () => undefined,
+    message: () => undefined,
+    ready: () => undefined,
+    lost: (cause?: unknown) => lost.push(cause),
+  });
+  session.submit(
+    job((out) => {
+      out.parse('', 'select 1', []);
+      out.parse('', 'select \0', []);
+    }),
+  );
+  t.match(lost, [{ name: 'InternalError' }], 'its job hears why');
+  session.submit(job((out) => out.sync()));
+  t.same(sent, [], 'the session, of which it is not known what it has prepared, is used no more');
+  t.ok(session.closed);
 });

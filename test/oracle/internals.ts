@@ -18,7 +18,7 @@ const writer = (await compiled('emit/writer.js')) as typeof Writer;
 
 /** SQL of a query that `govern` did not vouch for. Only tests can do this: the service has no such door. */
 export function emitUngoverned(root: Query, slots: readonly Slot[]) {
-  const w = new writer.Writer();
+  const w = new writer.Writer(slots);
   query.emitQuery(root, w);
   const used = w.slotsUsed().map((i) => {
     const slot = slots[i];

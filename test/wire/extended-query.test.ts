@@ -393,3 +393,29 @@ test('limits on what a session keeps', async (t) => {
   for (let i = 0; i < 20; i++)
     t.same(await client.ask(bind('p', 'a', one), bind('q', 'a', one), sync), ['2', '2', 'Z I']);
 });
+
+test('as many parameters and columns as a message can count', async (t) => {
+  const handler = new Scripted();
+  const { port, stop } = await handler.serve();
+  t.teardown(stop);
+  const client = await Client.ready(port);
+  for (const count of [32_767, 32_768, 65_535]) {
+    const values = Array<string>(count).fill('x');
+    const [, described, ...rest] = await client.ask(
+      parse('', `takes ${count}`, Array(count).fill(25)),
+      describe('S'),
+      bind('', '', { values }),
+      execute(),
+      sync,
+    );
+    t.equal(described?.split(',').length, count, `${count} parameters are described`);
+    t.same(rest, ['n', '2', 'C TAKES', 'Z I']);
+    const [, , columns] = await client.ask(parse('', `gives ${count}`), describe('S'), sync);
+    t.equal(columns?.split(' ').length, count + 1, `${count} columns are described`);
+  }
+  t.same(handler.bugs, []);
+  const failed = ['E ERROR XX000 internal error', 'Z I'];
+  t.same(await client.ask(parse('', 'takes 65536'), describe('S'), sync), ['1', ...failed]);
+  t.same(await client.ask(parse('', 'gives 65536'), describe('S'), sync), ['1', 't ', ...failed]);
+  t.same(await client.ask(query('rows 1')), ROWS, 'what cannot be said is not begun, and the session goes on');
+});

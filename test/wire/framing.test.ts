@@ -58,16 +58,12 @@ test('a message writer keeps order across small, large and growing messages', (t
   const out = new MessageWriter();
   const long = 'y'.repeat(40_000);
   const row = message('D', Buffer.alloc(9_000, 0x61));
-  for (let i = 0; i < 300; i++) {
-    out.begin(67);
-    out.cstring(`tag ${i}`);
-    out.end();
-  }
+  for (let i = 0; i < 300; i++) out.message(67, (fields) => fields.cstring(`tag ${i}`));
   out.finished(row);
-  out.begin(67);
-  out.cstring('head');
-  out.cstring(long);
-  out.end();
+  out.message(67, (fields) => {
+    fields.cstring('head');
+    fields.cstring(long);
+  });
   out.finished(message('Z', 'I'));
   const size = out.size;
   const bytes = Buffer.concat(out.take());
@@ -75,9 +71,7 @@ test('a message writer keeps order across small, large and growing messages', (t
   t.same(bytes, Buffer.concat([...small, row, message('C', text('head'), text(long)), message('Z', 'I')]));
   t.equal(size, bytes.length);
   t.equal(out.size, 0);
-  out.begin(67);
-  out.cstring('a\0b');
-  out.end();
+  out.message(67, (fields) => fields.cstring('a\0b'));
   t.equal(readable('C', Buffer.concat(out.take()).subarray(5)), 'C a\uFFFDb', 'a NUL cannot forge a field');
   t.end();
 });

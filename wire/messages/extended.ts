@@ -77,25 +77,22 @@ export function decodeEmpty(body: Buffer): void {
 }
 
 export function parseComplete(out: MessageWriter): void {
-  out.begin(Backend.parseComplete);
-  out.end();
+  out.message(Backend.parseComplete);
 }
 
 export function bindComplete(out: MessageWriter): void {
-  out.begin(Backend.bindComplete);
-  out.end();
+  out.message(Backend.bindComplete);
 }
 
 export function closeComplete(out: MessageWriter): void {
-  out.begin(Backend.closeComplete);
-  out.end();
+  out.message(Backend.closeComplete);
 }
 
 export function parameterDescription(out: MessageWriter, types: readonly number[]): void {
-  out.begin(Backend.parameterDescription);
-  out.int16(types.length);
-  for (const type of types) out.uint32(type);
-  out.end();
+  out.message(Backend.parameterDescription, (fields) => {
+    fields.uint16(types.length);
+    for (const type of types) fields.uint32(type);
+  });
 }
 
 function list<T>(reader: MessageReader, entryBytes: number, read: () => T): T[] {

@@ -12,7 +12,5 @@ export function decodeQuery(body: Buffer): string {
 }
 
 export function readyForQuery(out: MessageWriter, status: TransactionStatus): void {
-  out.begin(Backend.readyForQuery);
-  out.byte(status.charCodeAt(0));
-  out.end();
+  out.message(Backend.readyForQuery, (fields) => fields.byte(status.charCodeAt(0)));
 }

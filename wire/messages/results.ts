@@ -30,50 +30,44 @@ function describe(
   columns: readonly ColumnDescription[],
   formats: readonly Format[],
 ): void {
-  out.begin(Backend.rowDescription);
-  out.int16(columns.length);
-  columns.forEach((column, i) => {
-    out.cstring(column.name);
-    out.int32(0);
-    out.int16(0);
-    out.uint32(column.typeOid);
-    out.int16(column.typeLength);
-    out.int32(column.typeModifier);
-    out.int16(formats[i] ?? 0);
+  out.message(Backend.rowDescription, (fields) => {
+    fields.uint16(columns.length);
+    columns.forEach((column, i) => {
+      fields.cstring(column.name);
+      fields.int32(0);
+      fields.int16(0);
+      fields.uint32(column.typeOid);
+      fields.int16(column.typeLength);
+      fields.int32(column.typeModifier);
+      fields.int16(formats[i] ?? 0);
+    });
   });
-  out.end();
 }
 
 export function noData(out: MessageWriter): void {
-  out.begin(Backend.noData);
-  out.end();
+  out.message(Backend.noData);
 }
 
 export function commandComplete(out: MessageWriter, tag: string): void {
-  out.begin(Backend.commandComplete);
-  out.cstring(tag);
-  out.end();
+  out.message(Backend.commandComplete, (fields) => fields.cstring(tag));
 }
 
 export function emptyQueryResponse(out: MessageWriter): void {
-  out.begin(Backend.emptyQueryResponse);
-  out.end();
+  out.message(Backend.emptyQueryResponse);
 }
 
 export function portalSuspended(out: MessageWriter): void {
-  out.begin(Backend.portalSuspended);
-  out.end();
+  out.message(Backend.portalSuspended);
 }
 
 export function copyOutResponse(out: MessageWriter, copy: CopyFormat): void {
-  out.begin(Backend.copyOutResponse);
-  out.byte(copy.format);
-  out.int16(copy.columns);
-  for (let i = 0; i < copy.columns; i++) out.int16(copy.format);
-  out.end();
+  out.message(Backend.copyOutResponse, (fields) => {
+    fields.byte(copy.format);
+    fields.uint16(copy.columns);
+    for (let i = 0; i < copy.columns; i++) fields.int16(copy.format);
+  });
 }
 
 export function copyDone(out: MessageWriter): void {
-  out.begin(Backend.copyDone);
-  out.end();
+  out.message(Backend.copyDone);
 }

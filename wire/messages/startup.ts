@@ -102,23 +102,23 @@ export function encodeStartupMessage(user: string): Uint8Array<ArrayBuffer> {
 
 /** Tells the client the newest version and the options that are not supported. libpq wants the full version. */
 export function negotiateProtocolVersion(out: MessageWriter, unsupported: readonly string[]): void {
-  out.begin(Backend.negotiateProtocolVersion);
-  out.int32((3 << 16) | NEWEST_MINOR);
-  out.int32(unsupported.length);
-  for (const name of unsupported) out.cstring(name);
-  out.end();
+  out.message(Backend.negotiateProtocolVersion, (fields) => {
+    fields.int32((3 << 16) | NEWEST_MINOR);
+    fields.int32(unsupported.length);
+    for (const name of unsupported) fields.cstring(name);
+  });
 }
 
 export function parameterStatus(out: MessageWriter, name: string, value: string): void {
-  out.begin(Backend.parameterStatus);
-  out.cstring(name);
-  out.cstring(value);
-  out.end();
+  out.message(Backend.parameterStatus, (fields) => {
+    fields.cstring(name);
+    fields.cstring(value);
+  });
 }
 
 export function backendKeyData(out: MessageWriter, processId: number, key: Uint8Array): void {
-  out.begin(Backend.backendKeyData);
-  out.int32(processId);
-  out.bytes(key);
-  out.end();
+  out.message(Backend.backendKeyData, (fields) => {
+    fields.int32(processId);
+    fields.bytes(key);
+  });
 }

@@ -1,6 +1,7 @@
 import type { A_Const } from '@pgsql/types';
 import type { Access } from '../access.js';
 import type { Catalog } from '../catalog.js';
+import type { DeclaredType } from '../declared-types.js';
 import {
   type ErrorName,
   type ErrorParameters,
@@ -11,7 +12,7 @@ import {
 import { placeOfWord } from '../parse.js';
 import type { Expr, LiteralValue, Parameter, Slot } from '../plan.js';
 import { positionAt, type SourceText } from '../text.js';
-import type { TypeName } from '../types.js';
+import { oidOf, type TypeName } from '../types.js';
 import { type Carried, LiteralSlots, WrittenLiteral } from './literals.js';
 import type { RuntimeDraft } from './runtime-draft.js';
 
@@ -43,6 +44,7 @@ export class BindContext {
   readonly #slots: Slot[] = [];
   readonly #literals = new LiteralSlots(this.#slots);
   readonly #clientSlots = new Map<number, number>();
+  readonly #declared: readonly (DeclaredType | null)[];
   readonly #clientTypes: (TypeName | null)[];
   readonly #locations = new Map<Expr, number>();
   readonly #used = new Map<number, Set<string>>();
@@ -61,7 +63,7 @@ export class BindContext {
     catalog: Catalog,
     access: Access,
     features: Features,
-    clientTypes: readonly (TypeName | null)[],
+    declared: readonly (DeclaredType | null)[],
     world: World = 'semantic',
   ) {
     this.#source = source;
@@ -69,7 +71,8 @@ export class BindContext {
     this.access = access;
     this.features = features;
     this.world = world;
-    this.#clientTypes = [...clientTypes];
+    this.#declared = declared;
+    this.#clientTypes = declared.map((d) => (d === null || d.kind === 'foreign' ? null : d.type));
   }
 
   nextSource(): number {
@@ -224,33 +227,61 @@ export class BindContext {
     while (this.#clientTypes.length < number) this.#clientTypes.push(null);
     const known = this.#clientTypes[index] ?? type;
     this.#clientTypes[index] = known;
-    const slot =
-      this.#clientSlots.get(index) ??
-      this.#slots.push(Object.freeze({ kind: 'client', type: known, index })) - 1;
-    this.#clientSlots.set(index, slot);
-    return Object.freeze({ kind: 'parameter', slot, type: known });
+    return this.#clientParameter(index, known);
   }
 
-  /** The type of `$n`, if it has one yet. */
+  /** The type of `$n`, if it has one yet. @throws QueryError E0511 where it is declared as one that only a cast may use */
   clientTypeOf(number: number, location: Location): TypeName | null {
     if (!this.#parameterPlaces.has(number)) this.#parameterPlaces.set(number, location);
+    const foreign = this.#foreign(number);
+    if (foreign !== null) throw this.#declaredAs(foreign, number, location);
     return this.#clientTypes[number - 1] ?? null;
+  }
+
+  /** `$n::type` where `$n` is declared as a type that only a cast may use; null for any other. @throws QueryError E0511 */
+  castOfForeign(number: number, type: TypeName, location: Location): Parameter | null {
+    const foreign = this.#foreign(number);
+    if (foreign === null) return null;
+    if (!foreign.casts.includes(type)) throw this.#declaredAs(foreign, number, location);
+    return this.#clientParameter(number - 1, type);
+  }
+
+  #foreign(number: number) {
+    const declared = this.#declared[number - 1] ?? null;
+    return declared?.kind === 'foreign' ? declared : null;
+  }
+
+  #declaredAs({ sql, casts }: { sql: string; casts: readonly TypeName[] }, index: number, at: Location) {
+    return this.error('declaredType', { index, type: sql, cast: casts[0] ?? null }, at);
+  }
+
+  #clientParameter(index: number, type: TypeName): Parameter {
+    const as = this.#declared[index] ?? null;
+    const declared = as === null || as.kind === 'model' ? null : as;
+    const slot =
+      this.#clientSlots.get(index) ??
+      this.#slots.push(Object.freeze({ kind: 'client', type, index, declared })) - 1;
+    this.#clientSlots.set(index, slot);
+    return Object.freeze({ kind: 'parameter', slot, type });
   }
 
   finish(): {
     slots: readonly Slot[];
     literals: LiteralSlots;
-    clientTypes: readonly TypeName[];
+    clientOids: readonly number[];
     metrics: readonly string[];
   } {
-    const clientTypes = this.#clientTypes.map((t, i) => {
-      if (t === null) throw this.error('parameterType', { index: i + 1 }, this.#parameterPlaces.get(i + 1));
-      return t;
+    const clientOids = this.#clientTypes.map((type, i) => {
+      const declared = this.#declared[i] ?? null;
+      if (declared !== null) return declared.oid;
+      if (type === null)
+        throw this.error('parameterType', { index: i + 1 }, this.#parameterPlaces.get(i + 1));
+      return oidOf(type);
     });
     return {
       slots: Object.freeze(this.#slots),
       literals: this.#literals,
-      clientTypes: Object.freeze(clientTypes),
+      clientOids: Object.freeze(clientOids),
       metrics: Object.freeze([...this.#metrics]),
     };
   }

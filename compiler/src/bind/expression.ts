@@ -10,6 +10,7 @@ import type {
   NullTest,
   SQLValueFunction,
   TypeCast,
+  TypeName as TypeNode,
 } from '@pgsql/types';
 import { resolveFunction } from '../functions/index.js';
 import { type Expr, NO_MODIFIERS } from '../plan.js';
@@ -176,7 +177,15 @@ function bindTypeCast(node: TypeCast, env: Environment): Expr {
     if (isArray(type))
       return env.ctx.at(Object.freeze({ kind: 'array', items: Object.freeze([]), type }), node.location);
   }
-  return bindCast(bindExpression(required(arg), env), node.typeName, node.location, env);
+  return bindCast(castOfForeign(arg, node.typeName, env) ?? bindExpression(required(arg), env), node.typeName, node.location, env);
+}
+
+/** `$n::type` of a parameter whose declared type has no other use; null for anything else. */
+function castOfForeign(arg: Node | undefined, typeName: TypeNode, env: Environment): Expr | null {
+  if (arg === undefined || !('ParamRef' in arg)) return null;
+  const { number = 0, location } = arg.ParamRef;
+  const cast = env.ctx.castOfForeign(number, typeOfNode(typeName, env), location);
+  return cast === null ? null : env.ctx.at(cast, location);
 }
 
 function bindCase(node: CaseExpr, env: Environment): Expr {

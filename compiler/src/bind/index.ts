@@ -1,5 +1,6 @@
 import type { Access } from '../access.js';
 import type { Catalog } from '../catalog.js';
+import type { DeclaredType } from '../declared-types.js';
 import { type Position, queryError } from '../errors.js';
 import { firstWord, type Parsed, startOf } from '../parse.js';
 import type { Expr, Form, Plan, Query, SourceId } from '../plan.js';
@@ -42,11 +43,11 @@ export function bind(
   catalog: Catalog,
   access: Access,
   features: Features,
-  clientTypes: readonly (TypeName | null)[],
+  declared: readonly (DeclaredType | null)[],
   world: World = 'semantic',
 ): BoundPlan {
   if (!('SelectStmt' in parsed.node)) throw refuseStatement(parsed);
-  const ctx = new BindContext(parsed.source, catalog, access, features, clientTypes, world);
+  const ctx = new BindContext(parsed.source, catalog, access, features, declared, world);
   const { query, columns } = bindQuery(parsed.node.SelectStmt, ctx, null);
   const complete = withUsedColumns(query, ctx);
   const runtime = Object.freeze(ctx.drafts.map((d) => finishedRelation(d, ctx)));

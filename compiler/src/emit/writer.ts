@@ -1,19 +1,27 @@
 import { InternalError } from '../errors.js';
+import type { Slot } from '../plan.js';
 
 /** Collects SQL text, and numbers parameters in the order in which the text uses them. */
 export class Writer {
+  readonly #slots: readonly Slot[];
   readonly #used = new Map<number, number>();
   #text = '';
+
+  constructor(slots: readonly Slot[]) {
+    this.#slots = slots;
+  }
 
   write(text: string): void {
     this.#text += text;
   }
 
-  /** `$n` of slot `index`. */
+  /** `$n` of slot `index`, in the type that its value comes as where that is not the model's. */
   parameter(index: number): string {
     const number = this.#used.get(index) ?? this.#used.size + 1;
     this.#used.set(index, number);
-    return `$${number}`;
+    const slot = this.#slots[index];
+    const declared = slot?.kind === 'client' ? slot.declared : null;
+    return declared === null ? `$${number}` : `$${number}::${declared.sql}`;
   }
 
   /** Writes `items` with `separator` between them. */

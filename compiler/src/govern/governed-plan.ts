@@ -20,8 +20,8 @@ export interface GovernedPlanFields {
   /** What must be worked out before `query` runs, in order. */
   readonly runtime: readonly GovernedRuntime[];
   readonly slots: readonly Slot[];
-  /** Types of the caller's `$1 … $n`. */
-  readonly clientTypes: readonly TypeName[];
+  /** Type OIDs of the caller's `$1 … $n`. */
+  readonly clientOids: readonly number[];
   readonly outputs: readonly OutputColumn[];
   /** Objects touched, as `osl.entities.<name>`, `osl.facets.<name>` and `metric:<name>`, sorted. */
   readonly objects: readonly string[];
@@ -104,7 +104,7 @@ export class GovernedPlan implements GovernedPlanFields {
   readonly query;
   readonly runtime;
   readonly slots;
-  readonly clientTypes;
+  readonly clientOids;
   readonly outputs;
   readonly objects;
   readonly redactedColumns;
@@ -121,7 +121,7 @@ export class GovernedPlan implements GovernedPlanFields {
     this.query = fields.query;
     this.runtime = fields.runtime;
     this.slots = fields.slots;
-    this.clientTypes = fields.clientTypes;
+    this.clientOids = fields.clientOids;
     this.outputs = fields.outputs;
     this.objects = fields.objects;
     this.redactedColumns = fields.redactedColumns;

@@ -59,7 +59,7 @@ export function govern(
     query,
     runtime,
     slots: grounded,
-    clientTypes: plan.clientTypes,
+    clientOids: plan.clientOids,
     ...describeOutputs(plan, query, runtime),
     accessSignature: access.signature,
     catalogVersion: catalog.version,

@@ -141,7 +141,7 @@ function planOf(
     query,
     runtime: [],
     slots: grounded,
-    clientTypes: [],
+    clientOids: [],
     outputs: Object.freeze(columns.map((c) => outputOf(c, object, relation))),
     objects: Object.freeze([object]),
     redactedColumns: Object.freeze(masked.map((name) => `${relation.name}.${name}`).sort()),

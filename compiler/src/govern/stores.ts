@@ -485,7 +485,7 @@ class StorePlans {
       query,
       runtime: [],
       slots,
-      clientTypes: [],
+      clientOids: [],
       outputs: query.outputs.map(
         (o): OutputColumn => ({ name: o.name, type: o.expr.type, source: null, redacted: false }),
       ),

@@ -3,7 +3,11 @@ import type { BoundValue } from '../engine.js';
 
 const MAX_VALUES = 65_535;
 
-/** Frontend messages of the Postgres protocol, appended to one growing buffer that is sent whole. */
+/**
+ * Frontend messages of the Postgres protocol, appended to one growing buffer that is sent whole.
+ *
+ * INVARIANT: what `view` gives is whole messages, every byte of them written.
+ */
 export class FrontendEncoder {
   #bytes: Buffer = Buffer.allocUnsafe(16_384);
   #at = 0;
@@ -28,80 +32,89 @@ export class FrontendEncoder {
     this.#at = 0;
   }
 
+  /** Forgets what was appended after `length`. */
+  cutTo(length: number): void {
+    this.#at = Math.min(this.#at, length);
+  }
+
   query(sql: string): void {
-    const start = this.#open(0x51); // Q
-    this.#text(sql);
-    this.#close(start);
+    this.#message(0x51, () => this.#text(sql)); // Q
   }
 
   parse(name: string, sql: string, parameterOids: readonly number[]): void {
-    const start = this.#open(0x50); // P
-    this.#text(name);
-    this.#text(sql);
-    this.#count(parameterOids.length);
-    for (const oid of parameterOids) this.#int32(oid);
-    this.#close(start);
+    // P
+    this.#message(0x50, () => {
+      this.#text(name);
+      this.#text(sql);
+      this.#count(parameterOids.length);
+      for (const oid of parameterOids) this.#uint32(oid);
+    });
   }
 
   /** Binds the unnamed portal of prepared statement `name`. */
   bind(name: string, values: readonly BoundValue[], resultFormats: readonly (0 | 1)[]): void {
-    const start = this.#open(0x42); // B
-    this.#text('');
-    this.#text(name);
-    this.#count(values.length);
-    for (const value of values) this.#int16(value.format);
-    this.#count(values.length);
-    for (const value of values) this.#value(value.bytes);
-    this.#count(resultFormats.length);
-    for (const format of resultFormats) this.#int16(format);
-    this.#close(start);
+    // B
+    this.#message(0x42, () => {
+      this.#text('');
+      this.#text(name);
+      this.#count(values.length);
+      for (const value of values) this.#int16(value.format);
+      this.#count(values.length);
+      for (const value of values) this.#value(value.bytes);
+      this.#count(resultFormats.length);
+      for (const format of resultFormats) this.#int16(format);
+    });
   }
 
   describeStatement(name: string): void {
-    const start = this.#open(0x44); // D
-    this.#byte(0x53);
-    this.#text(name);
-    this.#close(start);
+    this.#statement(0x44, name); // D
   }
 
   /** Executes the unnamed portal; `limit` 0 means to the end. */
   execute(limit: number): void {
-    const start = this.#open(0x45); // E
-    this.#text('');
-    this.#int32(limit);
-    this.#close(start);
+    // E
+    this.#message(0x45, () => {
+      this.#text('');
+      this.#int32(limit);
+    });
   }
 
   closeStatement(name: string): void {
-    const start = this.#open(0x43); // C
-    this.#byte(0x53);
-    this.#text(name);
-    this.#close(start);
+    this.#statement(0x43, name); // C
   }
 
   sync(): void {
-    this.#close(this.#open(0x53));
+    this.#message(0x53); // S
   }
 
   copyData(bytes: Uint8Array): void {
-    const start = this.#open(0x64); // d
-    this.#raw(bytes);
-    this.#close(start);
+    this.#message(0x64, () => this.#raw(bytes)); // d
   }
 
   copyDone(): void {
-    this.#close(this.#open(0x63));
+    this.#message(0x63); // c
   }
 
-  #open(type: number): number {
-    this.#reserve(5);
-    this.#bytes[this.#at] = type;
-    this.#at += 5;
-    return this.#at - 4;
+  /** Appends a message whole, or nothing of it where `write` throws. */
+  #message(type: number, write: () => void = noFields): void {
+    const start = this.#at;
+    try {
+      this.#byte(type);
+      this.#uint32(0); // until the length is known
+      write();
+      this.#bytes.writeInt32BE(this.#at - start - 1, start + 1);
+    } catch (cause) {
+      this.#at = start;
+      throw cause;
+    }
   }
 
-  #close(start: number): void {
-    this.#bytes.writeInt32BE(this.#at - start, start);
+  /** Describe and Close of a prepared statement. */
+  #statement(type: number, name: string): void {
+    this.#message(type, () => {
+      this.#byte(0x53);
+      this.#text(name);
+    });
   }
 
   #value(bytes: Uint8Array | null): void {
@@ -114,6 +127,7 @@ export class FrontendEncoder {
   }
 
   #text(text: string): void {
+    if (text.includes('\0')) throw new InternalError('a text of the protocol holds a NUL');
     this.#reserve(text.length * 3 + 1); // UTF-8 takes at most three bytes a UTF-16 unit
     const end = this.#at + this.#bytes.write(text, this.#at, 'utf8');
     this.#bytes[end] = 0;
@@ -140,7 +154,12 @@ export class FrontendEncoder {
 
   #int32(n: number): void {
     this.#reserve(4);
-    this.#at = this.#bytes.writeInt32BE(n | 0, this.#at); // OIDs above 2^31 keep their bits
+    this.#at = this.#bytes.writeInt32BE(n, this.#at);
+  }
+
+  #uint32(n: number): void {
+    this.#reserve(4);
+    this.#at = this.#bytes.writeUInt32BE(n, this.#at);
   }
 
   #byte(n: number): void {
@@ -155,4 +174,8 @@ export class FrontendEncoder {
     this.#bytes.copy(larger, 0, 0, this.#at);
     this.#bytes = larger;
   }
+}
+
+function noFields(): void {
+  // Sync and CopyDone are their type alone.
 }

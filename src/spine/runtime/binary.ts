@@ -1,18 +1,36 @@
-import { arrayText, elementOf, isArray, queryError, type ScalarType, type TypeName } from 'osl-compiler';
+import { isUtf8 } from 'node:buffer';
+import {
+  arrayText,
+  elementOf,
+  elementOid,
+  isArray,
+  oidOf,
+  queryError,
+  type ScalarType,
+  type TypeName,
+} from 'osl-compiler';
 
 /**
  * A value in Postgres' binary format as its text: what some drivers send for text, numbers, keys and lists of them.
+ * `oid` is the type that the bytes are of, where that is not `type` itself.
  *
  * @throws QueryError E0511 (22P02) for bytes that are no such value, and for types that have no reader here
  */
-export function textOfBinary(bytes: Uint8Array, type: TypeName): string {
+export function textOfBinary(bytes: Uint8Array, type: TypeName, oid = oidOf(type)): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return isArray(type) ? arrayOfBinary(buffer, elementOf(type)) : scalarOfBinary(buffer, type);
+  return isArray(type)
+    ? arrayOfBinary(buffer, elementOf(type), elementOid(oid))
+    : scalarOfBinary(buffer, type, oid);
 }
 
-function scalarOfBinary(b: Buffer, type: ScalarType): string {
+/** Unsigned, in four bytes. */
+const OID = 26;
+
+function scalarOfBinary(b: Buffer, type: ScalarType, oid: number): string {
+  if (oid === OID) return String(sized(b, 4, type).readUInt32BE(0));
   switch (type) {
     case 'text':
+      if (!isUtf8(b) || b.includes(0)) throw invalid(type);
       return b.toString('utf8');
     case 'bool':
       return sized(b, 1, type).readUInt8(0) === 0 ? 'f' : 't';
@@ -51,9 +69,10 @@ function scalarOfBinary(b: Buffer, type: ScalarType): string {
 }
 
 /** A header (dimensions, flag, element type), one length and lower bound a dimension, then length-prefixed elements. */
-function arrayOfBinary(b: Buffer, element: ScalarType): string {
+function arrayOfBinary(b: Buffer, element: ScalarType, elementOid: number | null): string {
   const type: TypeName = `${element}[]`;
-  if (b.length < 12) throw invalid(type);
+  // INVARIANT: elements are read as what the client says they are, never as what was expected.
+  if (b.length < 12 || elementOid === null || b.readUInt32BE(8) !== elementOid) throw invalid(type);
   const dimensions = b.readInt32BE(0);
   if (dimensions === 0) return '{}';
   if (dimensions !== 1 || b.length < 20) throw invalid(type);
@@ -64,7 +83,7 @@ function arrayOfBinary(b: Buffer, element: ScalarType): string {
     const length = b.readInt32BE(at);
     at += 4;
     if (b.length < at + Math.max(0, length)) throw invalid(type);
-    items.push(length < 0 ? null : scalarOfBinary(b.subarray(at, at + length), element));
+    items.push(length < 0 ? null : scalarOfBinary(b.subarray(at, at + length), element, elementOid));
     at += Math.max(0, length);
   }
   if (at !== b.length) throw invalid(type);

@@ -10,11 +10,19 @@ export function textValue(expr: Expr, input: RuntimeInput): string | null {
   if (expr.kind === 'boolean') return String(expr.value);
   if (expr.kind !== 'parameter') throw new InternalError(`a ${expr.kind} is no constant`);
   const slot = input.plan.slots[expr.slot];
-  const value = slot === undefined ? undefined : slotValues([slot], new Map(), input)[0];
+  if (slot === undefined) return null;
+  const declared = slot.kind === 'client' ? slot.declared : null;
+  if (slot.kind === 'client' && declared !== null && !READ_AS_THEY_ARE.has(declared.oid)) {
+    throw queryError('declaredType', { index: slot.index + 1, type: declared.sql, cast: null });
+  }
+  const [value] = slotValues([slot], new Map(), input);
   if (value === undefined || value.bytes === null) return null;
-  if (value.format === 1) return textOfBinary(value.bytes, slot?.type ?? expr.type);
+  if (value.format === 1) return textOfBinary(value.bytes, slot.type, declared?.oid);
   return Buffer.from(value.bytes).toString('utf8');
 }
+
+/** `name`, `oid`, `varchar` and their arrays: their text is that of the model's type. */
+const READ_AS_THEY_ARE: ReadonlySet<number> = new Set([19, 26, 1003, 1015, 1028, 1043]);
 
 /** NaN for what int4 does not read as one: `0x10`, `1e1`, nothing at all. */
 export function wholeNumber(text: string | null): number {

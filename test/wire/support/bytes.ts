@@ -36,7 +36,7 @@ export const startup = (parameters: Record<string, string>, code = version(3, 0)
 export const password = (p: string) => message('p', text(p));
 export const query = (sql: string) => message('Q', text(sql));
 export const parse = (name: string, sql: string, types: number[] = []) =>
-  message('P', text(name), text(sql), int16(types.length), ...types.map(int32));
+  message('P', text(name), text(sql), int16(types.length), Buffer.concat(types.map(int32)));
 export interface BindOptions {
   values?: (string | Buffer | null)[];
   formats?: number[];
@@ -49,11 +49,11 @@ export const bind = (portal: string, statement: string, options: BindOptions = {
     text(portal),
     text(statement),
     int16(formats.length),
-    ...formats.map(int16),
+    Buffer.concat(formats.map(int16)),
     int16(values.length),
-    ...values.map((v) => (v === null ? int32(-1) : join(int32(Buffer.byteLength(v)), v))),
+    Buffer.concat(values.map((v) => (v === null ? int32(-1) : join(int32(Buffer.byteLength(v)), v)))),
     int16(results.length),
-    ...results.map(int16),
+    Buffer.concat(results.map(int16)),
   );
 };
 export const describe = (kind: 'S' | 'P', name = '') => message('D', kind, text(name));
@@ -86,7 +86,7 @@ export function readable(type: string, body: Buffer): string {
     case 'T':
       return `T ${columns(body).join(' ')}`;
     case 't':
-      return `t ${[...Array(body.readInt16BE(0)).keys()].map((i) => body.readUInt32BE(2 + 4 * i)).join(',')}`;
+      return `t ${[...Array(body.readUInt16BE(0)).keys()].map((i) => body.readUInt32BE(2 + 4 * i)).join(',')}`;
     case 'v':
       return `v ${body.readUInt16BE(0)}.${body.readUInt16BE(2)} ${strings(body.subarray(8)).join(',')}`.trim();
     case 'd':
@@ -114,7 +114,7 @@ function report(body: Buffer): string {
 function values(body: Buffer): string[] {
   const found: string[] = [];
   let at = 2;
-  for (let i = body.readInt16BE(0); i > 0; i--) {
+  for (let i = body.readUInt16BE(0); i > 0; i--) {
     const length = body.readInt32BE(at);
     at += 4;
     found.push(length < 0 ? 'NULL' : body.subarray(at, at + length).toString());
@@ -127,7 +127,7 @@ function values(body: Buffer): string[] {
 function columns(body: Buffer): string[] {
   const found: string[] = [];
   let at = 2;
-  for (let i = body.readInt16BE(0); i > 0; i--) {
+  for (let i = body.readUInt16BE(0); i > 0; i--) {
     const end = body.indexOf(0, at);
     const name = body.subarray(at, end).toString();
     const table = body.readInt32BE(end + 1) + body.readInt16BE(end + 5);

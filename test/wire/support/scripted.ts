@@ -21,7 +21,7 @@ import { int16, int32, join, message } from './bytes.js';
 /**
  * A handler whose statements are words: `rows 3`, `echo` (one text parameter), `begin`, `commit`, `fail`, `bug`,
  * `wait` (until cancelled), `notice`, `set a b`, `copy`, `blob 1000 50` (rows of that many bytes), `huge`,
- * `deallocate x`, `none` (no columns). `log` records what the wire asked.
+ * `deallocate x`, `none` (no columns), `takes 7` (parameters), `gives 7` (columns). `log` records what the wire asked.
  */
 export class Scripted implements Handler {
   readonly log: string[] = [];
@@ -90,10 +90,12 @@ export class ScriptedSession implements SessionHandler {
     this.#handler.log.push(`prepare ${text.trim()}`);
     if (verb === '') return null;
     if (verb === 'refuse') throw new WireError('ERROR', '42501', 'not for you', { position: 1, hint: 'ask' });
-    const parameterTypes = verb === 'echo' ? [types[0] || 25] : [];
+    const count = Number(words[1]);
+    const parameterTypes =
+      verb === 'echo' ? [types[0] || 25] : verb === 'takes' ? Array.from({ length: count }, () => 25) : [];
     return {
       parameterTypes,
-      columns: columnsOf(verb),
+      columns: columnsOf(verb, count),
       copy: verb === 'copy' ? { columns: 2, format: 0 } : null,
       open: (bind) => this.#open(words, bind),
     };
@@ -211,7 +213,7 @@ export class ScriptedSession implements SessionHandler {
   }
 }
 
-function columnsOf(verb: string): ColumnDescription[] | null {
+function columnsOf(verb: string, count: number): ColumnDescription[] | null {
   const int = { name: 'n', typeOid: 23, typeLength: 4, typeModifier: -1 };
   const string = { name: 't', typeOid: 25, typeLength: -1, typeModifier: -1 };
   switch (verb) {
@@ -223,6 +225,8 @@ function columnsOf(verb: string): ColumnDescription[] | null {
     case 'echo':
     case 'blob':
       return [string];
+    case 'gives':
+      return Array.from({ length: count }, () => int);
     default:
       return null;
   }

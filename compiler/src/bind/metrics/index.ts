@@ -165,7 +165,7 @@ function finished(query: Query, outputs: readonly Shown[], ctx: BindContext): Bo
   const complete = withUsedColumns(query, ctx);
   const columns = outputs.map(({ name, expr }) => Object.freeze({ name, type: expr.type }));
   const rest = ctx.finish();
-  if (rest.clientTypes.length > 0) {
+  if (rest.clientOids.length > 0) {
     const hint = 'write the value into the condition';
     throw ctx.error('unsupported', { construct: '`$n` in a metrics body', hint }, undefined);
   }

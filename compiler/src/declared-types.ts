@@ -1,0 +1,130 @@
+import { arrayOf, oidOf, SCALAR_TYPES, type TypeName, typeOfOid } from './types.js';
+
+/**
+ * A type that a client declares for `$n`, by its OID in Postgres. A value comes as one of that type, in text or binary
+ * form, and is never read as one of another: Postgres itself converts it.
+ */
+export type DeclaredType =
+  /** One of the model's own. */
+  | { readonly kind: 'model'; readonly oid: number; readonly type: TypeName }
+  /** `type` wherever it is used. `sql` is its name as SQL writes it. */
+  | { readonly kind: 'converted'; readonly oid: number; readonly sql: string; readonly type: TypeName }
+  /** Nothing but what an explicit cast makes of it. */
+  | {
+      readonly kind: 'foreign';
+      readonly oid: number;
+      readonly sql: string;
+      readonly casts: readonly TypeName[];
+    };
+
+/** Postgres takes a parameter of type `unknown` for one without a type. */
+const UNKNOWN = 705;
+
+/** What `oid` declares; null where it leaves the choice to us. */
+export function declaredType(oid: number): DeclaredType | null {
+  if (oid === 0 || oid === UNKNOWN) return null;
+  const type = typeOfOid(oid);
+  if (type !== null) return { kind: 'model', oid, type };
+  return OTHERS.get(oid) ?? { kind: 'foreign', oid, sql: `OID ${oid}`, casts: [] };
+}
+
+/** Types that are used as one of the model's; their arrays are as well. */
+const CONVERTED: readonly (readonly [oid: number, arrayOid: number, sql: string, type: 'text' | 'int8'])[] = [
+  [18, 1002, '"char"', 'text'],
+  [19, 1003, 'name', 'text'],
+  [26, 1028, 'oid', 'int8'],
+  [1042, 1014, 'bpchar', 'text'],
+  [1043, 1015, 'varchar', 'text'],
+];
+
+const TEXT: readonly TypeName[] = ['text'];
+
+/** Types whose operators the model has none of. An array OID of 0: there is none. */
+const FOREIGN: readonly (readonly [
+  oid: number,
+  arrayOid: number,
+  sql: string,
+  casts: readonly TypeName[],
+])[] = [
+  [22, 1006, 'int2vector', []],
+  [24, 1008, 'regproc', []],
+  [27, 1010, 'tid', []],
+  [28, 1011, 'xid', []],
+  [29, 1012, 'cid', []],
+  [30, 1013, 'oidvector', []],
+  [114, 199, 'json', ['jsonb', 'text']],
+  [142, 143, 'xml', TEXT],
+  [600, 1017, 'point', TEXT],
+  [601, 1018, 'lseg', TEXT],
+  [602, 1019, 'path', TEXT],
+  [603, 1020, 'box', TEXT],
+  [604, 1027, 'polygon', TEXT],
+  [628, 629, 'line', TEXT],
+  [650, 651, 'cidr', TEXT],
+  [718, 719, 'circle', TEXT],
+  [774, 775, 'macaddr8', TEXT],
+  [790, 791, 'money', ['numeric', 'text']],
+  [829, 1040, 'macaddr', TEXT],
+  [869, 1041, 'inet', TEXT],
+  [1033, 1034, 'aclitem', []],
+  [1266, 1270, 'timetz', ['time', 'text']],
+  [1560, 1561, 'bit', TEXT],
+  [1562, 1563, 'varbit', TEXT],
+  [1790, 2201, 'refcursor', []],
+  [2202, 2207, 'regprocedure', []],
+  [2203, 2208, 'regoper', []],
+  [2204, 2209, 'regoperator', []],
+  [2205, 2210, 'regclass', []],
+  [2206, 2211, 'regtype', []],
+  [2249, 2287, 'record', []],
+  [2275, 1263, 'cstring', []],
+  [2278, 0, 'void', []],
+  [2970, 2949, 'txid_snapshot', []],
+  [3220, 3221, 'pg_lsn', []],
+  [3614, 3643, 'tsvector', TEXT],
+  [3615, 3645, 'tsquery', TEXT],
+  [3642, 3644, 'gtsvector', []],
+  [3734, 3735, 'regconfig', []],
+  [3769, 3770, 'regdictionary', []],
+  [3904, 3905, 'int4range', TEXT],
+  [3906, 3907, 'numrange', TEXT],
+  [3908, 3909, 'tsrange', TEXT],
+  [3910, 3911, 'tstzrange', TEXT],
+  [3912, 3913, 'daterange', TEXT],
+  [3926, 3927, 'int8range', TEXT],
+  [4072, 4073, 'jsonpath', TEXT],
+  [4089, 4090, 'regnamespace', []],
+  [4096, 4097, 'regrole', []],
+  [4191, 4192, 'regcollation', []],
+  [4451, 6150, 'int4multirange', TEXT],
+  [4532, 6151, 'nummultirange', TEXT],
+  [4533, 6152, 'tsmultirange', TEXT],
+  [4534, 6153, 'tstzmultirange', TEXT],
+  [4535, 6155, 'datemultirange', TEXT],
+  [4536, 6157, 'int8multirange', TEXT],
+  [5038, 5039, 'pg_snapshot', []],
+  [5069, 271, 'xid8', []],
+];
+
+const OTHERS: ReadonlyMap<number, DeclaredType> = new Map(
+  [
+    ...CONVERTED.flatMap(([oid, arrayOid, sql, type]): DeclaredType[] => [
+      { kind: 'converted', oid, sql, type },
+      { kind: 'converted', oid: arrayOid, sql: `${sql}[]`, type: `${type}[]` },
+    ]),
+    ...FOREIGN.flatMap(([oid, arrayOid, sql, casts]): DeclaredType[] => [
+      { kind: 'foreign', oid, sql, casts },
+      { kind: 'foreign', oid: arrayOid, sql: `${sql}[]`, casts: [] },
+    ]),
+  ].map((declared) => [declared.oid, Object.freeze(declared)]),
+);
+
+/** The OID of the elements in binary data of array type `oid`; null where it is no array that is known here. */
+export function elementOid(oid: number): number | null {
+  return ELEMENT_OIDS.get(oid) ?? null;
+}
+
+const ELEMENT_OIDS: ReadonlyMap<number, number> = new Map([
+  ...SCALAR_TYPES.map((t): [number, number] => [oidOf(arrayOf(t)), oidOf(t)]),
+  ...[...CONVERTED, ...FOREIGN].map(([oid, arrayOid]): [number, number] => [arrayOid, oid]),
+]);
