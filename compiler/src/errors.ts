@@ -151,7 +151,8 @@ export const ERRORS = Object.freeze({
     sqlstate: '42804',
     http: 400,
     message: (p) => `parameter $${p.index} is declared as \`${p.type}\`, which OSL-SQL does not compute with`,
-    hint: (p) => (p.cast === null ? 'declare another type, or none' : `cast it, as in $${p.index}::${p.cast}`),
+    hint: (p) =>
+      p.cast === null ? 'declare another type, or none' : `cast it, as in $${p.index}::${p.cast}`,
   }),
   parameterCount: entry<{ given: number; needed: number }>({
     code: 'E0511',

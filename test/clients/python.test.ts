@@ -49,6 +49,27 @@ with c.pipeline():
     got = [c.execute('select %s::int', (i,)) for i in range(20)]
     say('pipeline', sum(g.fetchone()[0] for g in got))
 c.rollback()
+from psycopg.types.json import Json
+from decimal import Decimal
+import datetime, ipaddress
+found = []
+for binary in (False, True):
+    b = c.cursor(binary=binary)
+    def one(query, *values):
+        b.execute(query.replace('%s', '%b') if binary else query, values, prepare=True)
+        found.append(str([r[0] for r in b.fetchall()]))
+    for _ in range(2):
+        one('select id from customer where region = %s and id <= %s order by id', 'eu', 2)
+        one('select id from customer where region = any(%s) and id <= 2 order by id', ['eu', 'x y'])
+        one('select id from customer where id = any(%s) order by id', [1, 2])
+        one('select id from "order" where amount > %s and id < 4 order by id', Decimal('1.25'))
+        one('select id from customer where born > %s order by id', datetime.date(1980, 1, 1))
+        one('select %s::jsonb from customer where id = 1', Json({'a': [1]}))
+        one('select %s::text from customer where id = 1', ipaddress.ip_address('10.0.0.1'))
+say('types', [found[i] for i in range(7)]); say('same', len({tuple(found[i:i + 7]) for i in range(0, 28, 7)}))
+try: c.execute('select id from customer where %s is null', (ipaddress.ip_address('10.0.0.1'),))
+except psycopg.Error as e: say('named', e.diag.message_primary)
+c.rollback()
 threading.Timer(0.7, c.cancel).start()
 try: cur.execute(endless)
 except psycopg.Error as e: say('cancel', e.sqlstate)
@@ -72,6 +93,17 @@ async def main():
     say('stream', n)
     async def nothing(data): pass
     say('copy', await c.copy_from_query('select id from "order" where id > 1000', output=nothing, format='csv'))
+    found = []
+    for n in (32767, 32768, 65535):
+        args = ','.join(f'\${i}' for i in range(1, n + 1))
+        try: found.append(len(await asyncio.wait_for(c.fetchval(f'SELECT ARRAY[{args}]', *map(str, range(n))), 60)))
+        except asyncpg.InterfaceError as e: found.append(str(e))
+    say('max_args', found)
+    say('types', [await c.fetchval(q, *v) for q, *v in [
+        ('select count(*) from customer where region = any($1) and id <= 2', ['eu', 'x y']),
+        ('select count(*) from customer where id = any($1)', [1, 2]),
+        ('select count(*) from customer where id = any(array[$1, $2]::int[])', 1, 2),
+        ('select count(*) from "order" where region = $1::varchar and id < $2', 'eu', 4)]])
     try: await asyncio.wait_for(c.fetch(endless), 0.7)
     except asyncio.TimeoutError: say('cancel', '57014')
     try: await c.fetch('select no_such from customer')
@@ -124,10 +156,33 @@ except pyodbc.Error as e: say('error', e.args[0])
 say('after', cur.execute('select 1').fetchone()[0])
 `;
 
+/** asyncpg's own limit: it says so once the parameters are described. */
+const TOO_MANY = 'the number of query arguments cannot exceed 32767';
+
 const CLIENTS = [
   { name: 'psycopg2', module: 'psycopg2', text: PSYCOPG2, more: { copy: MANY } },
-  { name: 'psycopg 3', module: 'psycopg', text: PSYCOPG3, more: { copy: MANY, pipeline: 190 } },
-  { name: 'asyncpg', module: 'asyncpg', text: ASYNCPG, more: { copy: `COPY ${MANY}` } },
+  {
+    name: 'psycopg 3',
+    module: 'psycopg',
+    text: PSYCOPG3,
+    more: {
+      copy: MANY,
+      pipeline: 190,
+      types: ['[1, 2]', '[1, 2]', '[1, 2]', '[2, 3]', '[1, 2]', "[{'a': [1]}]", "['10.0.0.1/32']"],
+      same: 1,
+      named: 'parameter $1 is declared as `inet`, which OSL-SQL does not compute with',
+    },
+  },
+  {
+    name: 'asyncpg',
+    module: 'asyncpg',
+    text: ASYNCPG,
+    more: {
+      copy: `COPY ${MANY}`,
+      max_args: [32_767, TOO_MANY, TOO_MANY],
+      types: [2, 2, 2, 1],
+    },
+  },
   {
     name: 'SQLAlchemy',
     module: 'sqlalchemy',

@@ -417,5 +417,9 @@ test('as many parameters and columns as a message can count', async (t) => {
   const failed = ['E ERROR XX000 internal error', 'Z I'];
   t.same(await client.ask(parse('', 'takes 65536'), describe('S'), sync), ['1', ...failed]);
   t.same(await client.ask(parse('', 'gives 65536'), describe('S'), sync), ['1', 't ', ...failed]);
-  t.same(await client.ask(query('rows 1')), ROWS, 'what cannot be said is not begun, and the session goes on');
+  t.same(
+    await client.ask(query('rows 1')),
+    ROWS,
+    'what cannot be said is not begun, and the session goes on',
+  );
 });

@@ -14,7 +14,17 @@ const INT = { name: 'n', typeOid: 23, typeLength: 4, typeModifier: -1 };
 const column = (more: Partial<typeof INT>) => (out: MessageWriter) =>
   rowDescription(out, [{ ...INT, ...more }], []);
 const described = (name: string, oid: number, length: number, modifier: number) =>
-  message('T', int16(1), text(name), int32(0), int16(0), int32(oid), int16(length), int32(modifier), int16(0));
+  message(
+    'T',
+    int16(1),
+    text(name),
+    int32(0),
+    int16(0),
+    int32(oid),
+    int16(length),
+    int32(modifier),
+    int16(0),
+  );
 const columns = (count: number) => Array.from({ length: count }, () => INT);
 const failure = (more: ConstructorParameters<typeof WireError>[3], words = 'no'): Write => {
   return (out) => errorResponse(out, new WireError('ERROR', '42601', words, more));

@@ -62,7 +62,7 @@ export function typeOfNode(node: TypeNode, env: Environment): TypeName {
 }
 
 /** The value in `type`, by an explicit cast. */
-function converted(bound: Bound, type: TypeName, location: Location, env: Environment): Expr {
+export function converted(bound: Bound, type: TypeName, location: Location, env: Environment): Expr {
   const { ctx } = env;
   if (bound.kind === 'untyped') return coerce(bound, type, ctx);
   if (bound.type === type) return bound;

@@ -14,12 +14,13 @@ import type {
 } from '@pgsql/types';
 import { resolveFunction } from '../functions/index.js';
 import { type Expr, NO_MODIFIERS } from '../plan.js';
-import { isArray } from '../types.js';
+import { type ArrayType, elementOf, isArray } from '../types.js';
 import { bindArithmetic } from './a-expr.js';
 import { constructOf, placeOf, stringOf } from './ast.js';
 import { bindCall } from './call.js';
-import { bindCast, typeOfNode } from './cast.js';
+import { bindCast, converted, typeOfNode } from './cast.js';
 import { arrayTypeOf, type Bound, coerce, commonType, elementTypeOf } from './coerce.js';
+import type { Location } from './context.js';
 import type { Environment } from './environment.js';
 import { resolveColumn } from './scope.js';
 import { bindSubLink, outwardLook } from './subquery.js';
@@ -171,13 +172,13 @@ function bindTruthTest(node: BooleanTest, env: Environment): Expr {
 function bindTypeCast(node: TypeCast, env: Environment): Expr {
   if (node.typeName === undefined)
     throw env.ctx.error('unsupported', { construct: 'this cast', hint: null }, node.location);
-  const { arg } = node;
-  if (arg !== undefined && 'A_ArrayExpr' in arg && (arg.A_ArrayExpr.elements ?? []).length === 0) {
-    const type = typeOfNode(node.typeName, env);
-    if (isArray(type))
-      return env.ctx.at(Object.freeze({ kind: 'array', items: Object.freeze([]), type }), node.location);
+  const { arg, typeName } = node;
+  if (arg !== undefined && 'A_ArrayExpr' in arg && (typeName.typmods ?? []).length === 0) {
+    const type = typeOfNode(typeName, env);
+    if (isArray(type)) return bindTypedArray(arg.A_ArrayExpr.elements ?? [], type, node.location, env);
   }
-  return bindCast(castOfForeign(arg, node.typeName, env) ?? bindExpression(required(arg), env), node.typeName, node.location, env);
+  const bound = castOfForeign(arg, typeName, env) ?? bindExpression(required(arg), env);
+  return bindCast(bound, typeName, node.location, env);
 }
 
 /** `$n::type` of a parameter whose declared type has no other use; null for anything else. */
@@ -250,6 +251,13 @@ function bindArray(nodes: readonly Node[], location: number | undefined, env: En
   const type = arrayTypeOf(element, ctx, location);
   const items = Object.freeze(bounds.map((b) => coerce(b, element, ctx)));
   return ctx.at(Object.freeze({ kind: 'array', items, type }), location);
+}
+
+/** `array[…]::type[]`: as in Postgres each item is cast, so that an item without a type has the array's. */
+function bindTypedArray(nodes: readonly Node[], type: ArrayType, at: Location, env: Environment): Expr {
+  const element = elementOf(type);
+  const items = Object.freeze(nodes.map((n) => converted(bindExpression(n, env), element, placeOf(n), env)));
+  return env.ctx.at(Object.freeze({ kind: 'array', items, type }), at);
 }
 
 function bindIndirection(node: A_Indirection, env: Environment): Expr {
