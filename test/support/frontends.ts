@@ -326,7 +326,7 @@ interface Described {
 function columnsOf(body: Buffer): readonly Described[] {
   const found: Described[] = [];
   let at = 2;
-  for (let i = body.readInt16BE(0); i > 0; i--) {
+  for (let i = body.readUInt16BE(0); i > 0; i--) {
     const end = body.indexOf(0, at);
     found.push({
       name: body.toString('utf8', at, end),
