@@ -43,19 +43,22 @@ export async function lockFingerprint(root: string): Promise<string> {
   return fingerprintOf(root, await lockText(root));
 }
 
+/** The lock file; what was installed for all users has npm's own note of it instead. */
 async function lockText(root: string): Promise<string> {
-  try {
-    return await readFile(join(root, 'package-lock.json'), 'utf8');
-  } catch {
-    throw new DemoProblem(
-      `cannot read ${join(root, 'package-lock.json')}: the demo shows the installation itself, so run \`npm ci\` there`,
-    );
+  for (const name of ['package-lock.json', INSTALLED]) {
+    const text = await readFile(join(root, name), 'utf8').catch(() => null);
+    if (text !== null) return text;
   }
+  throw new DemoProblem(
+    `cannot read ${join(root, 'package-lock.json')}: the demo shows the installation itself, so run \`npm ci\` there`,
+  );
 }
+
+const INSTALLED = join('node_modules', '.package-lock.json');
 
 /** The second file is npm's note of what it really installed, which `--omit=dev` and platforms change. */
 async function fingerprintOf(root: string, lock: string): Promise<string> {
-  const installed = await readFile(join(root, 'node_modules', '.package-lock.json'), 'utf8').catch(() => '');
+  const installed = await readFile(join(root, INSTALLED), 'utf8').catch(() => '');
   return createHash('sha256').update(`${FORMAT}\0${lock}\0${installed}`).digest('hex');
 }
 

@@ -17,7 +17,17 @@ export interface Finished {
   readonly ms: number;
 }
 
+/** What runs: a Node, and the command's script. */
+export interface Program {
+  readonly node: string;
+  readonly script: string;
+}
+
+/** This checkout's, by the Node of the tests. */
+const HERE: Program = { node: process.execPath, script: BIN };
+
 export interface RunOptions {
+  readonly program?: Program;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   readonly input?: string;
@@ -26,7 +36,8 @@ export interface RunOptions {
 /** Runs the real command to its end. */
 export async function osl(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   const started = performance.now();
-  const child = spawn(process.execPath, [BIN, ...args], {
+  const { node, script } = options.program ?? HERE;
+  const child = spawn(node, [script, ...args], {
     cwd: options.cwd ?? ROOT,
     env: environment(options.env),
     stdio: 'pipe',
@@ -85,10 +96,15 @@ export class Server {
   #stderr = '';
   #over = false;
 
-  constructor(args: readonly string[], dataDir: string, env: Readonly<Record<string, string>> = {}) {
+  constructor(
+    args: readonly string[],
+    dataDir: string,
+    env: Readonly<Record<string, string>> = {},
+    { node, script }: Program = HERE,
+  ) {
     this.dataDir = dataDir;
     const ports = { OSL_HTTP_PORT: '0', OSL_PG_PORT: '0', OSL_DATA_DIR: dataDir };
-    this.#child = spawn(process.execPath, [BIN, ...args], {
+    this.#child = spawn(node, [script, ...args], {
       cwd: ROOT,
       env: environment({ ...ports, ...env }),
       stdio: 'pipe',

@@ -1,12 +1,12 @@
 import { basename, relative, resolve } from 'node:path';
-import { PACKAGE_ROOT } from '../../package-root.js';
+import { INSTALLATION_ROOT } from '../../package-root.js';
 
 /** How the reader can call this command from the same folder: as this process was called. */
 export function commandName(): string {
   if (process.env['npm_command'] !== undefined) return 'npx osl';
   const script = process.argv[1] ?? '';
   if (basename(script) === 'osl') return 'osl';
-  if (process.cwd() === PACKAGE_ROOT) return 'npx osl';
+  if (process.cwd() === INSTALLATION_ROOT) return 'npx osl';
   const near = relative(process.cwd(), script);
   return `node ${quoted(near.startsWith('..') ? script : near)}`;
 }

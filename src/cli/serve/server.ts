@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Catalogs } from '../../catalog/index.js';
 import { ensureDemo } from '../../demo/index.js';
-import { PACKAGE_ROOT, version } from '../../package-root.js';
+import { INSTALLATION_ROOT, version } from '../../package-root.js';
 import { createPgFrontend } from '../../pg/index.js';
 import { createRestServer } from '../../rest/index.js';
 import type { Service, ServiceLog } from '../../service.js';
@@ -68,7 +68,7 @@ async function loadDemo(service: Service, settings: Settings, progress: Progress
   const engine = service.engines.get(service.defaultConnector);
   if (engine === undefined) throw new StartProblem('the demo has no connector');
   await operatorsWords(
-    ensureDemo(engine.system, PACKAGE_ROOT, (step, done, total) =>
+    ensureDemo(engine.system, INSTALLATION_ROOT, (step, done, total) =>
       progress.step(step === 'read' ? 'reading packages' : 'loading rows', done, total),
     ),
     settings,
