@@ -83,13 +83,18 @@ const NOBODY: SubjectPolicy = Object.freeze({
   pattern: new Map<string, never>(),
 });
 
+/** What the policy knows of each subject of the chain, root first. */
+export function subjectsOf(identity: Identity, snapshot: PolicySnapshot): readonly SubjectPolicy[] {
+  return identity.chain.map((s) => snapshot.subjects.get(s) ?? NOBODY);
+}
+
 function evaluate(
   identity: Identity,
   snapshot: PolicySnapshot,
   catalog: Catalog,
   caches: Caches,
 ): EffectiveAccess {
-  const chain = identity.chain.map((s) => snapshot.subjects.get(s) ?? NOBODY);
+  const chain = subjectsOf(identity, snapshot);
   const rights = rightsOf(identity, snapshot, chain);
   const signature = signatureOf(rights, snapshot);
   let accesses = caches.bySignature.get(signature);
@@ -122,7 +127,11 @@ function relationAccesses(rights: Rights, snapshot: PolicySnapshot, catalog: Cat
  * Roles that grant must be below every ceiling. Roles that deny count as soon as one subject could have them: if a
  * ceiling could take a role's deny rules away, a longer chain would see more than a shorter one.
  */
-function rightsOf(identity: Identity, snapshot: PolicySnapshot, chain: readonly SubjectPolicy[]): Rights {
+export function rightsOf(
+  identity: Identity,
+  snapshot: PolicySnapshot,
+  chain: readonly SubjectPolicy[] = subjectsOf(identity, snapshot),
+): Rights {
   const claimed = [...new Set(identity.aclRoles)].sort();
   const denies = (role: string): boolean => (snapshot.roles.get(role)?.denied.size ?? 0) > 0;
   return Object.freeze({

@@ -2,6 +2,7 @@
 
 export { attributeValues, type EffectiveAccess, effectiveAccess, isEmpty, roleAccess } from './access.js';
 export { addressGroup } from './address.js';
+export { attributesOf } from './attributes.js';
 export * from './audit/index.js';
 export { type ClaimRules, type Claims, checkTime, isExpired, readClaims, type Validity } from './claims.js';
 export type * from './document.js';
@@ -26,6 +27,7 @@ export {
 export { type MintClaims, mintToken, type SigningKey } from './mint.js';
 export { type DocumentPath, type PolicyProblem, PolicyProblems, PROBLEM_CODES } from './problems.js';
 export { accountIdentity, type ServiceAccount } from './service-account.js';
+export { type RightsValue, type SessionRights, sessionRights } from './session-rights.js';
 export { createSingleUse, type SingleUse, type SingleUseOptions } from './single-use.js';
 export {
   type AttributeValue,

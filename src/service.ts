@@ -4,6 +4,7 @@ import type { Engine } from './engine/index.js';
 import type { Lineage } from './lineage/index.js';
 import type { Manifest } from './manifest/index.js';
 import type { Publishing } from './publishing/index.js';
+import type { RightsSigner } from './row-security/index.js';
 import type { ContentPlane } from './spine/content-plane.js';
 import type { MaskKeys } from './spine/mask-keys.js';
 import type { PlanCache } from './spine/plan-cache.js';
@@ -49,6 +50,8 @@ export interface Service {
   /** Runs what reads no relation, such as `SELECT 1`. */
   readonly defaultConnector: string;
   readonly maskKeys: MaskKeys;
+  /** Signs what statements for a connector carry where row security stands behind it. */
+  rowRights(connector: string): RightsSigner;
   readonly plans: PlanCache;
   readonly content: ContentPlane;
   readonly permitted: Pick<PermittedSets, 'areMany'>;

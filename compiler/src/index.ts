@@ -30,6 +30,7 @@ export {
 } from './compile.js';
 export { elementOid } from './declared-types.js';
 export { type Emitted, emit } from './emit/index.js';
+export { type MatchedAttribute, predicateSql } from './emit/predicate.js';
 export {
   assertNever,
   ERRORS,
@@ -57,6 +58,7 @@ export type {
 } from './govern/governed-plan.js';
 export { GovernedPlan } from './govern/governed-plan.js';
 export { REDACTED } from './govern/mask.js';
+export { columnsRead } from './govern/reads.js';
 export { type GovernedSample, governSample, type SampledColumn, type SampleKind } from './govern/sample.js';
 export { isStored, type StoredName, stored } from './govern/stores.js';
 export type { PlanTemplate } from './govern/template.js';

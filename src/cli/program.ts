@@ -21,6 +21,7 @@ import { addPsql } from './commands/psql.js';
 import { addPublish } from './commands/publish.js';
 import { addQuery } from './commands/query.js';
 import { addResolve } from './commands/resolve.js';
+import { addRowSecurity } from './commands/row-security.js';
 import { addSample } from './commands/sample.js';
 import { addSchema } from './commands/schema.js';
 import { addScram } from './commands/scram.js';
@@ -76,6 +77,7 @@ export function program(formatError: ((text: string) => string) | null = null): 
   addIndex(root);
   addAudit(root);
   addLineage(root);
+  addRowSecurity(root);
   addDoctor(root);
   addErrors(root);
   addCompletion(root);

@@ -9,8 +9,11 @@ export interface BoundValue {
 /** Settings that change what a statement's texts mean and how its answer is written, and nothing else. */
 export type OutputSetting = 'TimeZone' | 'DateStyle' | 'IntervalStyle';
 
+/** The rights of a statement's caller, for policies of the database itself. */
+export type RightsSetting = 'osl.rights';
+
 /** Settings that differ from a governed session's own, as Postgres shows them. */
-export type StatementSettings = readonly (readonly [name: OutputSetting, value: string])[];
+export type StatementSettings = readonly (readonly [name: OutputSetting | RightsSetting, value: string])[];
 
 /** Levels whose statements all see one state of the data. */
 export type IsolationLevel = 'REPEATABLE READ' | 'SERIALIZABLE';

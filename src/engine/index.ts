@@ -12,6 +12,7 @@ export type {
   GovernedDoor,
   IsolationLevel,
   OutputSetting,
+  RightsSetting,
   RowSink,
   Snapshot,
   StatementSettings,

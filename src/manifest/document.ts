@@ -20,6 +20,7 @@ export type Members<T> = Readonly<Record<string, T>>;
 export interface ConnectorDocument {
   readonly kind: 'pglite' | 'postgres';
   readonly url_env?: string;
+  readonly row_security?: boolean;
   readonly tables: Members<{ readonly columns: Members<TableColumnDocument> }>;
 }
 

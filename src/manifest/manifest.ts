@@ -26,6 +26,8 @@ export interface Connector {
   readonly kind: 'pglite' | 'postgres';
   /** The environment variable that holds the URL; null for the embedded engine. */
   readonly urlEnv: string | null;
+  /** Whether policies of the database itself stand behind our own, so that each statement carries its caller's rights. */
+  readonly rowSecurity: boolean;
   /** By `schema.table`. */
   readonly tables: ReadonlyMap<string, Table>;
 }

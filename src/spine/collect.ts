@@ -1,5 +1,12 @@
 import type { GovernedPlan } from 'osl-compiler';
-import { type BoundValue, type Engine, eachDataRow, type Snapshot, textValuesOf } from '../engine/index.js';
+import {
+  type BoundValue,
+  type Engine,
+  eachDataRow,
+  type Snapshot,
+  type StatementSettings,
+  textValuesOf,
+} from '../engine/index.js';
 
 /** A row's values in Postgres' text format, by output name. */
 export type TextRow = ReadonlyMap<string, string | null>;
@@ -9,6 +16,7 @@ export interface CollectLimits {
   readonly maxBytes: number;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | null;
+  readonly settings?: StatementSettings | undefined;
   readonly snapshot?: Snapshot | null;
 }
 

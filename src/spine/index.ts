@@ -27,6 +27,7 @@ import type { Manifest } from '../manifest/index.js';
 import type { Service } from '../service.js';
 import { Ledger } from './ledger.js';
 import type { Body, Call, Credentials, Delivery, Prepared, Question, Versions } from './question.js';
+import { settingsFor } from './row-rights.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
 
 export type { Body, Call, Credentials, Delivery, Question, Versions } from './question.js';
@@ -356,7 +357,7 @@ async function execute(
   delivery: Delivery,
   sink: RowSink,
 ): Promise<Executed> {
-  const { parameters, resultFormats, signal, settings, snapshots } = delivery;
+  const { parameters, resultFormats, signal, snapshots } = delivery;
   if (parameters.length !== plan.clientOids.length) {
     throw queryError('parameterCount', { given: parameters.length, needed: plan.clientOids.length });
   }
@@ -367,6 +368,7 @@ async function execute(
   const snapshot = snapshots?.of(engine) ?? null;
   const maxRows = delivery.maxRows === 0 ? rows : Math.min(rows, delivery.maxRows);
   const values = slotValues(emit(plan).slots, new Map(), input, runtime);
+  const settings = settingsFor(service, caller, plan, delivery.settings);
   const options = { resultFormats, maxRows, maxBytes: bytes, timeoutMs, signal, settings, snapshot };
   const result = await engine.governed.execute(plan, values, options, sink);
   return { ...result, runtime };

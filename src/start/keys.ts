@@ -7,7 +7,7 @@ import { StartProblem } from './settings.js';
 export interface TenantKeys {
   /** Signs and verifies actor tokens with HS256; 32 bytes or more. */
   readonly signing: Uint8Array;
-  /** What keys of `hash` masks are derived from. */
+  /** What keys of `hash` masks, and those of row security, are derived from. */
   readonly masking: Uint8Array;
 }
 
@@ -25,6 +25,11 @@ export function tenantKeys(dataDir: string): TenantKeys {
   const first = !existsSync(dir);
   if (first) makeKeys(dataDir, dir);
   return Object.freeze({ signing: readKey(dir, FILES.signing), masking: readKey(dir, FILES.masking) });
+}
+
+/** The same where they have been made; null where no start has. @throws StartProblem */
+export function keysThere(dataDir: string): TenantKeys | null {
+  return existsSync(join(dataDir, 'keys')) ? tenantKeys(dataDir) : null;
 }
 
 /** All keys or none: a start that is killed in the middle must not leave some of them. */

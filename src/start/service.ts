@@ -24,6 +24,7 @@ import { contentPlane } from './content.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
 import { lineageOf } from './lineage.js';
 import { type LoadedModel, loadModel } from './model.js';
+import { requireRowSecurity, rowRightsOf } from './row-security.js';
 import { type Settings, StartProblem } from './settings.js';
 
 /** A service that is open: its parts run, nothing listens yet. */
@@ -56,6 +57,7 @@ export async function openService(settings: Settings, log: ServiceLog): Promise<
     const first = await loadServed(settings, before);
     const { engines, close: closeEngines } = await openEngines(first.manifest, settings, log);
     closing.push(closeEngines);
+    await requireRowSecurity(first, keys, log);
     const lineage = await lineageOf(settings, first, audit, log);
     if (lineage !== null) closing.push(() => lineage.close(LINEAGE_CLOSE_MS));
     await lineage?.announce(first.manifest);
@@ -129,6 +131,7 @@ async function serviceOf(
     engines,
     defaultConnector,
     maskKeys: maskKeys(keys.masking, first.tenant),
+    rowRights: rowRightsOf(engines, keys),
     plans: createPlanCache(settings.planCacheBytes),
     content: contentPlane(() => model.manifest, engines, settings.content),
     permitted: new PermittedSets(settings.exactUpTo),
@@ -142,6 +145,7 @@ async function serviceOf(
     const { versions } = publishing;
     const next = await loadModel(settings.manifestFile, settings.policyFile, versions.head);
     refuseOtherConnectors(next, engines);
+    await requireRowSecurity(next, keys, log);
     if (next.tenant !== first.tenant)
       throw new StartProblem('the tenant cannot change while the service runs');
     model = next;

@@ -207,7 +207,7 @@ export function accessOf(world: World): Access {
   return { signature: 's', policyVersion: 'p', chainLength: chain.length, relations: new Map(relations) };
 }
 
-function asPolicy(filter: Filter): string {
+export function asPolicy(filter: Filter): string {
   return filter.text.replace(/@(\w+):(\w+)/g, "$1 = attribute('$2')");
 }
 

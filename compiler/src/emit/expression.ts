@@ -1,4 +1,4 @@
-import { assertNever, InternalError } from '../errors.js';
+import { assertNever } from '../errors.js';
 import type { OperatorDefinition } from '../functions/definition.js';
 import type {
   Aggregate,
@@ -21,7 +21,7 @@ export function emitExpr(expr: Expr, w: Writer): void {
       w.write(`r${expr.source}.${identifier(expr.name)}`);
       break;
     case 'base':
-      w.write(`t.${identifier(expr.column)}`);
+      w.base(expr.column);
       break;
     case 'parameter':
       w.write(`${w.parameter(expr.slot)}::${expr.type}`);
@@ -119,7 +119,8 @@ export function emitExpr(expr: Expr, w: Writer): void {
       break;
     case 'literal':
     case 'attribute_match':
-      throw new InternalError(`${expr.kind} was not grounded`);
+      w.ofPolicy(expr);
+      break;
     default:
       assertNever(expr);
   }

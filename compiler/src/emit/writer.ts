@@ -1,5 +1,5 @@
 import { InternalError } from '../errors.js';
-import type { Slot } from '../plan.js';
+import type { AttributeMatch, Literal, Slot } from '../plan.js';
 
 /** Collects SQL text, and numbers parameters in the order in which the text uses them. */
 export class Writer {
@@ -22,6 +22,16 @@ export class Writer {
     const slot = this.#slots[index];
     const declared = slot?.kind === 'client' ? slot.declared : null;
     return declared === null ? `$${number}` : `$${number}::${declared.sql}`;
+  }
+
+  /** A column of the table that a scan reads. */
+  base(column: string): void {
+    this.write(`t.${identifier(column)}`);
+  }
+
+  /** What policy predicates alone are made of: `govern` leaves none in a statement. */
+  ofPolicy(expr: Literal | AttributeMatch): void {
+    throw new InternalError(`${expr.kind} was not grounded`);
   }
 
   /** Writes `items` with `separator` between them. */

@@ -1,21 +1,23 @@
 import { modelType, readUpstream, type UpstreamSchema } from '../../discovery/index.js';
 import { type Survey, surveyPostgres } from '../../engine/index.js';
 import type { Connector, Manifest } from '../../manifest/index.js';
+import type { Model } from '../../service.js';
 import { connectFault, withoutPassword } from '../../start/connect-fault.js';
 import { connectorUrl } from '../../start/connector-url.js';
 import type { Settings } from '../../start/settings.js';
 import { counted } from '../output.js';
 import { type Finding, fail, ok, skipped, warn } from './finding.js';
 import { wordsOf } from './machine.js';
+import { rowSecurityFindings } from './row-security.js';
 
 /** Every connector of the manifest. Reads settings and declarations, and no row. */
-export async function databaseFindings(manifest: Manifest, settings: Settings): Promise<readonly Finding[]> {
+export async function databaseFindings(model: Model, settings: Settings): Promise<readonly Finding[]> {
   const found: Finding[] = [];
-  for (const connector of manifest.connectors.values()) {
+  for (const connector of model.manifest.connectors.values()) {
     const about = `database ${connector.name}`;
     if (connector.kind === 'pglite')
       found.push(skipped(about, `embedded, in ${settings.dataDir}: a start looks after it`));
-    else found.push(...(await serverFindings(about, connector, manifest)));
+    else found.push(...(await serverFindings(about, connector, model, settings)));
   }
   return found;
 }
@@ -23,7 +25,8 @@ export async function databaseFindings(manifest: Manifest, settings: Settings): 
 async function serverFindings(
   about: string,
   connector: Connector,
-  manifest: Manifest,
+  model: Model,
+  settings: Settings,
 ): Promise<readonly Finding[]> {
   const name = connector.urlEnv ?? 'OSL_POSTGRES_URL';
   let url: string | null;
@@ -42,11 +45,19 @@ async function serverFindings(
     return [fail(about, `${shown}: ${connectFault(error)}`)];
   }
   try {
+    const { needed, findings: guarded } = await rowSecurityFindings(
+      about,
+      survey,
+      connector,
+      model,
+      settings,
+    );
     return [
       ...roleFindings(about, survey, shown),
       ...(await settingFindings(about, survey, shown)),
-      ...(await extensionFindings(about, survey, connector, manifest)),
-      ...driftFindings(about, await readUpstream(survey.system, schemasOf(connector)), connector),
+      ...(await extensionFindings(about, survey, connector, model.manifest)),
+      ...driftFindings(about, await readUpstream(survey.system, schemasOf(connector)), connector, needed),
+      ...guarded,
     ];
   } finally {
     survey.close();
@@ -154,8 +165,17 @@ function schemasOf({ tables }: Connector): readonly string[] {
 
 const MOST_DRIFTS = 20;
 
-/** Where the manifest says something else than the database declares, which a question would meet as an error. */
-function driftFindings(about: string, upstream: UpstreamSchema, { tables }: Connector): readonly Finding[] {
+/**
+ * Where the manifest says something else than the database declares, which a question would meet as an error.
+ *
+ * @param needed whether the governed role must read a column: where row security stands, only what some grant needs
+ */
+function driftFindings(
+  about: string,
+  upstream: UpstreamSchema,
+  { tables }: Connector,
+  needed: (table: string, column: string) => boolean,
+): readonly Finding[] {
   const relations = new Map(upstream.relations.map((r) => [`${r.schema}.${r.name}`, r]));
   const drifts = [...tables].flatMap(([name, table]): readonly string[] => {
     const relation = relations.get(name);
@@ -165,7 +185,8 @@ function driftFindings(about: string, upstream: UpstreamSchema, { tables }: Conn
       const column = columns.get(declared.name);
       const id = `${name}.${declared.name}`;
       if (column === undefined) return [`there is no column ${id}`];
-      if (!column.readable) return [`${id} may not be read by the gateway's role`];
+      if (!column.readable && needed(name, declared.name))
+        return [`${id} may not be read by the gateway's role`];
       const type = modelType(column.typeOid);
       return type === declared.type ? [] : [`${id} is ${column.type}, not ${declared.type}`];
     });

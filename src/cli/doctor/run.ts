@@ -55,10 +55,7 @@ async function modelFindings(settings: Settings): Promise<readonly Finding[]> {
   }
   const { manifest, snapshot } = model;
   const counts = `${manifest.entities.size} entities, ${snapshot?.subjects.size ?? 0} subjects`;
-  return [
-    ok('files', `manifest and policy load: ${counts}`),
-    ...(await databaseFindings(manifest, settings)),
-  ];
+  return [ok('files', `manifest and policy load: ${counts}`), ...(await databaseFindings(model, settings))];
 }
 
 const SIGNS = { ok: 'ok  ', warn: 'warn', fail: 'FAIL', skipped: '-   ' } as const;

@@ -41,6 +41,15 @@ function connectorOf(name: string, document: ConnectorDocument, problems: Proble
       true,
     );
   }
+  if (document.kind === 'pglite' && document.row_security === true) {
+    problems.add(
+      CODES.conflict,
+      [...path, 'row_security'],
+      'the embedded engine belongs to the gateway alone: row security would guard it from itself',
+      'remove it, or use `kind: postgres`',
+      true,
+    );
+  }
   const tables = membersOf(document.tables).map(([key, t]): [string, Table] => {
     return [key, tableOf(key, t.columns, [...path, 'tables', key], problems)];
   });
@@ -48,6 +57,7 @@ function connectorOf(name: string, document: ConnectorDocument, problems: Proble
     name,
     kind: document.kind,
     urlEnv: document.url_env ?? null,
+    rowSecurity: document.row_security === true,
     tables: frozenMap(tables),
   });
 }

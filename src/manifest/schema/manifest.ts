@@ -40,6 +40,11 @@ const connector = closed(
       description:
         'Name of the environment variable that holds the connection URL; URLs and passwords are never written here.',
     },
+    row_security: {
+      type: 'boolean',
+      description:
+        'Whether row-security policies of the database stand behind the gateway: `osl row-security` writes them.',
+    },
     tables: named(
       TABLE_NAME,
       closed(

@@ -2,6 +2,7 @@ import { emit, type GovernedPlan, InternalError } from 'osl-compiler';
 import type { Engine } from '../../engine/index.js';
 import type { Service } from '../../service.js';
 import { type CollectLimits, collect } from '../collect.js';
+import { settingsFor } from '../row-rights.js';
 import { slotValues } from './slot-values.js';
 import type { RuntimeInput } from './types.js';
 
@@ -12,13 +13,14 @@ export async function step(
   input: RuntimeInput,
   maxRows: number,
 ) {
-  const { service, signal, snapshots } = input;
+  const { service, caller, signal, snapshots } = input;
   const engine = engineOf(service, plan);
   const limits: CollectLimits = {
     maxRows,
     maxBytes: service.caps.bytes,
     timeoutMs: service.caps.timeoutMs,
     signal,
+    settings: settingsFor(service, caller, plan, undefined),
     snapshot: snapshots?.of(engine) ?? null,
   };
   return collect(engine, plan, slotValues(emit(plan).slots, given, input), limits);

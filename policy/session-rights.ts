@@ -1,0 +1,45 @@
+import { rightsOf, subjectsOf } from './access.js';
+import { attributesOf } from './attributes.js';
+import type { Identity } from './identity.js';
+import type { PolicySnapshot } from './snapshot.js';
+
+/** Values of one attribute of one subject; true where it matches everything. */
+export type RightsValue = true | readonly string[];
+
+/** All of one caller that decides which rows it sees, for a judge outside: it needs nothing of the compiler. */
+export interface SessionRights {
+  /** Roles whose grants count. */
+  readonly roles: readonly string[];
+  /** Roles whose deny rules count. */
+  readonly denying: readonly string[];
+  /** One per subject of the chain, root first; an attribute that is not here is missing. */
+  readonly chain: readonly ReadonlyMap<string, RightsValue>[];
+}
+
+/** What `identity` may claim under `snapshot`, with the attributes that some filter of it looks at. */
+export function sessionRights(identity: Identity, snapshot: PolicySnapshot): SessionRights {
+  const { roles, denying } = rightsOf(identity, snapshot);
+  const wanted = attributesIn(snapshot);
+  const chain = subjectsOf(identity, snapshot).map(
+    ({ attributes }): ReadonlyMap<string, RightsValue> =>
+      new Map(
+        [...attributes].flatMap(([name, value]): readonly [string, RightsValue][] =>
+          wanted.has(name) ? [[name, value === 'any' ? true : value]] : [],
+        ),
+      ),
+  );
+  return Object.freeze({ roles, denying, chain });
+}
+
+const ATTRIBUTES = new WeakMap<PolicySnapshot, ReadonlySet<string>>();
+
+function attributesIn(snapshot: PolicySnapshot): ReadonlySet<string> {
+  const known = ATTRIBUTES.get(snapshot);
+  if (known !== undefined) return known;
+  const found = new Set<string>();
+  for (const { grants } of snapshot.roles.values())
+    for (const { filter } of [...grants.values()].flat())
+      if (filter !== null) for (const name of attributesOf(filter)) found.add(name);
+  ATTRIBUTES.set(snapshot, found);
+  return found;
+}

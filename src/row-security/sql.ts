@@ -1,0 +1,26 @@
+import { InternalError } from 'osl-compiler';
+import { quoteIdentifier, type RightsSetting } from '../engine/index.js';
+
+/** The schema of what `osl row-security` makes beside the tables. */
+export const SCHEMA = 'osl_row_security';
+/** The setting that carries the rights of a statement's caller. */
+export const SETTING: RightsSetting = 'osl.rights';
+
+/** What a function of the schema says, worked out once for each statement whatever the rows. */
+export function call(name: string, ...args: readonly string[]): string {
+  return `(select ${SCHEMA}.${name}(${args.join(', ')}))`;
+}
+
+/** INVARIANT: read under `standard_conforming_strings`. */
+export function text(value: string): string {
+  if (value.includes('\0')) throw new InternalError('a text holds a NUL');
+  return `'${value.replaceAll("'", "''")}'`;
+}
+
+export function texts(values: readonly string[]): string {
+  return `array[${values.map(text).join(', ')}]::text[]`;
+}
+
+export function tableSql({ schema, table }: { readonly schema: string; readonly table: string }): string {
+  return `${quoteIdentifier(schema)}.${quoteIdentifier(table)}`;
+}
