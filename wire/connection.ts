@@ -35,6 +35,8 @@ export class Connection implements HandshakeSide {
   #user: string | null = null;
   /** What it counts as if it fails now. */
   #phase: RefusedEvent['kind'] = 'startup';
+  /** No whole packet has come: whoever connects and sends none, or something else, learns nothing here. */
+  #awaitsPacket = true;
   /** `end` was called by the handler before there was a session. */
   #ending: WireError | null = null;
 
@@ -86,10 +88,15 @@ export class Connection implements HandshakeSide {
   /** Ends a connection that has no session yet, and records why. Once. */
   refuse(kind: RefusedEvent['kind'], reason: WireError): void {
     if (this.output.closed) return;
-    this.output.end(reason);
+    const told = !this.#awaitsPacket && kind !== 'tls';
+    this.output.end(told ? reason : null);
     this.input.discard();
     if (kind === 'tls') this.#socket.destroy();
-    this.#record(kind, reason.sqlstate, reason.message);
+    this.#record(kind, told ? reason.sqlstate : null, reason.message);
+  }
+
+  awaitsPacket(yes: boolean): void {
+    this.#awaitsPacket = yes;
   }
 
   drain(reason: WireError): void {

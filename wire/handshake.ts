@@ -30,6 +30,8 @@ export interface HandshakeSide {
   readonly cancelKeys: CancelKeys;
   readonly socket: Socket;
   readonly encrypted: boolean;
+  /** From now on a packet is waited for, or it has come whole. Until it has, the client is told nothing. */
+  awaitsPacket(yes: boolean): void;
   /** From now on everything goes through this socket. */
   secured(socket: TLSSocket): void;
   /** A CancelRequest with a wrong key: closed without an answer, and recorded. */
@@ -39,14 +41,14 @@ export interface HandshakeSide {
 /**
  * Everything before the startup message: encryption requests (one of each at most, CVE-2026-6479), direct TLS,
  * cancel requests. Resolves to the startup message, or to null when there is nothing more to say. Throws FATAL
- * 08P01 and 0A000.
+ * 08P01 and 0A000. As with Postgres, whoever sends no whole packet is told nothing, and a cancel request has no answer.
  */
 export async function handshake(side: HandshakeSide): Promise<StartupMessage | null> {
   if (!(await acceptDirectTls(side))) return null;
   let sslAsked = side.encrypted;
   let gssAsked = side.encrypted;
   for (;;) {
-    const packet = await nextPacket(side.input);
+    const packet = await nextPacket(side);
     switch (packet?.kind) {
       case undefined:
         return null;
@@ -70,11 +72,16 @@ export async function handshake(side: HandshakeSide): Promise<StartupMessage | n
   }
 }
 
-async function nextPacket(input: Input): Promise<StartupPacket | null> {
+async function nextPacket(side: HandshakeSide): Promise<StartupPacket | null> {
+  const { input } = side;
+  side.awaitsPacket(true);
   for (;;) {
     if (input.ended) return null;
     const body = input.decoder.startup();
-    if (body !== null) return decodeStartupPacket(body);
+    if (body !== null) {
+      side.awaitsPacket(false);
+      return decodeStartupPacket(body);
+    }
     await input.more();
   }
 }

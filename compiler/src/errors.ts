@@ -262,6 +262,13 @@ export const ERRORS = Object.freeze({
     message: (p) => p.detail,
     hint: (p) => p.hint,
   }),
+  planChanged: entry<Nothing>({
+    code: 'E1001',
+    sqlstate: '0A000',
+    http: 422,
+    message: () => 'cached plan must not change result type',
+    hint: () => 'what this session may see has changed since the statement was prepared: prepare it again',
+  }),
 
   // ---- publishing
   notServable: entry<{ fault: string; more: number }>({

@@ -6,7 +6,7 @@ import { callerOf, limit, publicError, type Question, refuse } from '../spine/in
 import { Ledger } from '../spine/ledger.js';
 import type { Catalogs } from './catalogs.js';
 import type { Lane } from './classify.js';
-import { CatalogFault, fault } from './fault.js';
+import { CatalogFault } from './fault.js';
 import type { CatalogCaller, Described } from './instance.js';
 import { type CatalogModel, modelOf } from './model.js';
 import type { Reply } from './reply.js';
@@ -123,9 +123,7 @@ async function run(
   const { text, parameterTypes } = question;
   return catalogs.use(model, async (instance) => {
     const now = await instance.describe(caller, text, parameterTypes, signal);
-    if (JSON.stringify(now) !== JSON.stringify(expected)) {
-      throw fault('0A000', 'cached plan must not change result type', 'prepare the statement again');
-    }
+    if (JSON.stringify(now) !== JSON.stringify(expected)) throw queryError('planChanged', {});
     const rows = catalogs.maxRows;
     const reply = await instance.query(caller, text, parameterTypes, values, formats, rows + 1, signal);
     if (reply.rowCount > rows) throw queryError('rowCap', { limit: rows });

@@ -146,10 +146,7 @@ class DataPortal implements Portal {
 /** A reload between Parse and Execute may change what `*` means; the client was told of other columns then. */
 function requireSame(described: GovernedPlan, plan: GovernedPlan): void {
   if (plan === described || shapeOf(plan) === shapeOf(described)) return;
-  throw queryError('unresolvable', {
-    detail: 'the columns of this prepared statement have changed since it was prepared',
-    hint: 'prepare it again',
-  });
+  throw queryError('planChanged', {});
 }
 
 function shapeOf({ outputs, clientOids }: GovernedPlan): string {

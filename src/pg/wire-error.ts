@@ -1,6 +1,9 @@
 import { QueryError } from 'osl-compiler';
 import { WireError } from '../../wire/index.js';
 
+/** By this name of Postgres' own, pgjdbc, Npgsql and asyncpg know that they may prepare the statement again. */
+const PLAN_CHANGED = 'RevalidateCachedQuery';
+
 /** The error as the protocol says it. DETAIL carries our code and the request id; nothing of the upstream's. */
 export function wireError(
   error: unknown,
@@ -14,6 +17,7 @@ export function wireError(
   return new WireError(severity, error.sqlstate, error.message, {
     detail: `${error.code}, request ${requestId}${wait}`,
     hint: error.hint ?? undefined,
+    routine: error.entry === 'planChanged' ? PLAN_CHANGED : undefined,
     position: offset === undefined ? undefined : [...text.slice(0, offset)].length + 1,
   });
 }

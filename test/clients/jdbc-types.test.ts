@@ -1,8 +1,10 @@
+import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import tap, { test } from 'tap';
 import { startBoth } from '../pg/support.js';
+import { SHOP_POLICY } from '../support/shop.js';
 import { missing, run } from './support.js';
 
 /**
@@ -134,4 +136,48 @@ test('pgjdbc is told the types that it declares', { skip }, async (t) => {
   );
   const wrong = real?.filter((line) => /^(?!.* described).*[^1]$/.test(line));
   t.same(wrong, [], 'each run of a statement gives the same rows');
+});
+
+const RELOADED = `
+import java.sql.*;
+
+public class Reloaded {
+  public static void main(String[] args) throws Exception {
+    var e = System.getenv();
+    var c = DriverManager.getConnection("jdbc:postgresql://127.0.0.1:" + e.get("PGPORT") + "/osl", e.get("PGUSER"), e.get("PGPASSWORD"));
+    var q = c.prepareStatement("select * from customer where id = 1");
+    for (int i = 0; i < 8; i++) q.executeQuery().close();
+    System.out.println("ready");
+    System.in.read();
+    var r = q.executeQuery(); r.next();
+    System.out.println(r.getMetaData().getColumnCount() + " " + r.getString("name"));
+    c.close();
+  }
+}`;
+
+test('pgjdbc prepares a statement again whose columns have changed', { skip }, async (t) => {
+  if (both === null) return;
+  const dir = mkdtempSync(join(tmpdir(), 'osl-jdbc-reloaded-'));
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }));
+  const file = join(dir, 'Reloaded.java');
+  writeFileSync(file, RELOADED);
+  const child = spawn('java', ['-cp', JAR, file], { env: await both.gateway('user:ada') });
+  let said = '';
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  child.stderr.on('data', (chunk) => {
+    said += chunk;
+  });
+  child.stdout.on('data', (chunk) => {
+    said += chunk;
+    if (said.endsWith('ready\n')) void narrow().then(() => child.stdin.write('\n'));
+  });
+  const narrow = async (): Promise<void> => {
+    writeFileSync(
+      both.shop.policyFile,
+      SHOP_POLICY.replaceAll('on: customer, columns: "*"', 'on: customer, columns: [id, name]'),
+    );
+    await both.shop.open.reload();
+  };
+  await ended;
+  t.equal(said, 'ready\n2 Ada\n');
 });

@@ -95,3 +95,25 @@ test('fewer roles in a newer token end it too; the same rights do not', async (t
   await client.ask(query(`set osl.token = '${await shop.token('user:ada', { aclRoles: ['analyst'] })}'`));
   t.match((await client.ask(query('fetch 1 from c'))).join('\n'), /E ERROR 55000/);
 });
+
+/** Everybody loses the columns of customers but two. */
+const NARROWER = SHOP_POLICY.replaceAll(/on: customer, columns: "\*"/g, 'on: customer, columns: [id, name]');
+const CHANGED = /E ERROR 0A000 cached plan must not change result type .*\[R RevalidateCachedQuery\]/;
+
+test('a statement whose columns have changed since it was prepared says so as Postgres does', async (t) => {
+  await serve(SHOP_POLICY);
+  const client = await Client.login(port, 'user:ada', await shop.token('user:ada'));
+  t.teardown(() => client.end());
+  const listed =
+    "select attname from pg_attribute where attrelid = 'entities.customer'::regclass and attname = 'born'";
+  const run = (name: string) => [bind('', name), execute(), sync];
+  await client.ask(parse('all', 'select * from customer where id = 1'), ...run('all'));
+  await client.ask(parse('some', 'select name from customer where id = 1'), ...run('some'));
+  t.match(await client.ask(parse('listed', listed), ...run('listed')), ['1', '2', 'D born']);
+  await serve(NARROWER);
+  t.match((await client.ask(...run('all'))).join('\n'), CHANGED);
+  t.match(await client.ask(...run('some')), ['2', 'D Ada', 'C SELECT 1', 'Z I'], 'what stays the same goes on');
+  const names = ['1', '2', 'D 1|Ada', 'C SELECT 1', 'Z I'];
+  t.same(await client.ask(parse('', 'select * from customer where id = 1'), ...run('')), names, 'prepared again');
+  t.match(await client.ask(...run('listed')), ['2', 'C SELECT 0', 'Z I'], 'the catalog follows');
+});

@@ -17,7 +17,7 @@ export interface GssEncRequest {
 export interface CancelRequest {
   readonly kind: 'cancel';
   readonly processId: number;
-  /** 4 to 256 bytes. */
+  /** 4 to 256 bytes; none of a request that is malformed, which is answered as little as any. */
   readonly key: Buffer;
 }
 
@@ -56,9 +56,9 @@ export function decodeStartupPacket(body: Buffer): StartupPacket {
 }
 
 function decodeCancelRequest(reader: MessageReader): CancelRequest {
-  const processId = reader.int32();
-  if (reader.left < 4 || reader.left > 256) throw fatal('08P01', 'invalid length of cancel request');
-  return { kind: 'cancel', processId, key: reader.bytes(reader.left) };
+  const length = reader.left;
+  if (length < 8 || length > 260) return { kind: 'cancel', processId: 0, key: Buffer.alloc(0) };
+  return { kind: 'cancel', processId: reader.int32(), key: reader.bytes(length - 4) };
 }
 
 function decodeStartupMessage(reader: MessageReader, major: number, minor: number): StartupMessage {

@@ -106,7 +106,7 @@ function strings(body: Buffer): string[] {
 function report(body: Buffer): string {
   const fields = new Map<string, string>();
   for (const field of strings(body)) fields.set(field.slice(0, 1), field.slice(1));
-  const extras = ['D', 'H', 'P'].flatMap((k) => (fields.has(k) ? [` [${k} ${fields.get(k)}]`] : []));
+  const extras = ['D', 'H', 'P', 'R'].flatMap((k) => (fields.has(k) ? [` [${k} ${fields.get(k)}]`] : []));
   if (fields.get('S') !== fields.get('V')) extras.push(' [S and V differ]');
   return `${fields.get('S')} ${fields.get('C')} ${fields.get('M')}${extras.join('')}`;
 }
