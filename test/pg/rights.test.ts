@@ -112,8 +112,16 @@ test('a statement whose columns have changed since it was prepared says so as Po
   t.match(await client.ask(parse('listed', listed), ...run('listed')), ['1', '2', 'D born']);
   await serve(NARROWER);
   t.match((await client.ask(...run('all'))).join('\n'), CHANGED);
-  t.match(await client.ask(...run('some')), ['2', 'D Ada', 'C SELECT 1', 'Z I'], 'what stays the same goes on');
+  t.match(
+    await client.ask(...run('some')),
+    ['2', 'D Ada', 'C SELECT 1', 'Z I'],
+    'what stays the same goes on',
+  );
   const names = ['1', '2', 'D 1|Ada', 'C SELECT 1', 'Z I'];
-  t.same(await client.ask(parse('', 'select * from customer where id = 1'), ...run('')), names, 'prepared again');
+  t.same(
+    await client.ask(parse('', 'select * from customer where id = 1'), ...run('')),
+    names,
+    'prepared again',
+  );
   t.match(await client.ask(...run('listed')), ['2', 'C SELECT 0', 'Z I'], 'the catalog follows');
 });

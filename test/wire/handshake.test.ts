@@ -102,11 +102,7 @@ const FIRST_PACKETS: readonly (readonly [name: string, sent: Buffer, expected: r
     FATAL('08P01 received unencrypted data after encryption request'),
   ],
   ['SSLRequest with a tail', packet(80877103, 'x'), FATAL('08P01 invalid message format')],
-  [
-    'CancelRequest with a 3-byte key',
-    packet(80877102, int32(1), 'abc'),
-    SILENCE,
-  ],
+  ['CancelRequest with a 3-byte key', packet(80877102, int32(1), 'abc'), SILENCE],
 ];
 
 test('first packets', async (t) => {
@@ -121,7 +117,11 @@ test('first packets', async (t) => {
   }
   t.equal(handler.logins.length, 0, 'nobody was authenticated');
   const refused = FIRST_PACKETS.filter(([, , expected]) => expected.includes('closed')).length;
-  t.equal(handler.refusals.filter((r) => r.kind === 'startup' || r.kind === 'cancel').length, refused, 'each refusal was reported');
+  t.equal(
+    handler.refusals.filter((r) => r.kind === 'startup' || r.kind === 'cancel').length,
+    refused,
+    'each refusal was reported',
+  );
   t.same(
     handler.refusals.find((r) => r.sqlstate === '0A000'),
     {
@@ -297,11 +297,7 @@ test('too many connections that have not authenticated', async (t) => {
   await eventually(() => server.connections === 3);
   const next = await Client.ready(port);
   t.ok(next.cancelKey, 'a new one is served');
-  t.same(
-    await waiting[0]?.rest(),
-    SILENCE,
-    'in the place of the one that waited longest',
-  );
+  t.same(await waiting[0]?.rest(), SILENCE, 'in the place of the one that waited longest');
   t.match(handler.refusals[0], {
     kind: 'capacity',
     sqlstate: null,
