@@ -974,7 +974,7 @@ export interface Operations {
     readonly body: undefined;
     readonly answer: readonly string[];
   };
-  /** The process answers */
+  /** The process answers, and can record what it answers */
   readonly health: {
     readonly parameters: Readonly<Record<string, never>>;
     readonly body: undefined;

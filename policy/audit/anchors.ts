@@ -46,6 +46,11 @@ export class Anchors {
     return this.#last;
   }
 
+  /** Resolves when nothing is being written, well or not. */
+  async settled(): Promise<void> {
+    await this.#last.catch(() => undefined);
+  }
+
   close(): Promise<void> {
     return this.#handle.close();
   }

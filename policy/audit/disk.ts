@@ -1,5 +1,5 @@
 import { closeSync, fsyncSync, openSync, renameSync, writeSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 
 /** `fs.write`: the one door through which the writer's records, headers and checkpoints reach the disk. */
 export type WriteAt = (
@@ -56,6 +56,31 @@ export function writeDurably(path: string, data: Uint8Array, mode: number): void
     closeSync(fd);
   }
   renameSync(making, path);
+}
+
+/** The same without holding the event loop: the disk may be slow. */
+export async function writeDurablyAsync(path: string, data: Uint8Array, mode: number): Promise<void> {
+  const making = `${path}.new`;
+  await filled(making, mode, async (handle) => handle.writeFile(data));
+  await rename(making, path);
+}
+
+/** Makes a file and syncs what `fill` writes to it; one that cannot be filled is removed, so that it takes no room. */
+export async function filled(
+  path: string,
+  mode: number,
+  fill: (handle: FileHandle) => Promise<void>,
+): Promise<void> {
+  const handle = await open(path, 'w', mode);
+  try {
+    await fill(handle);
+    await handle.sync();
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
+  } finally {
+    await handle.close();
+  }
 }
 
 /** Makes the names in a directory durable. */

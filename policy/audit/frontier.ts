@@ -24,6 +24,14 @@ export class Frontier {
     return this.#size;
   }
 
+  /** One that grows on its own from here. */
+  copy(): Frontier {
+    const copy = new Frontier();
+    copy.#roots = [...this.#roots];
+    copy.#size = this.#size;
+    return copy;
+  }
+
   push(leaf: Buffer): void {
     let root = leaf;
     for (let digits = this.#size; digits % 2 === 1; digits = Math.floor(digits / 2)) {

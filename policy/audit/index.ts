@@ -1,8 +1,9 @@
 /** The audit log: durable, chained, signed. The design is in `docs/decisions`, the bytes are in `format.ts`. */
 export { AuditDamaged, AuditLocked, AuditUnavailable, type UnavailableReason } from './errors.js';
 export { leafHash } from './format.js';
+export { causeOf } from './gap.js';
 export type { AppendDone } from './group.js';
-export type { AuditLog, AuditLogOptions, AuditStats } from './interface.js';
+export type { AuditGap, AuditLog, AuditLogOptions, AuditObserver, AuditStats } from './interface.js';
 export { openAuditLog } from './log.js';
 export { type AuditProof, checkProof, type ProofVerdict, prove } from './proof.js';
 export { type ReadOptions, readFrames, readRecords, recordIn, type StoredFrame } from './read.js';

@@ -1,5 +1,5 @@
 import type { WriteAt } from './disk.js';
-import type { AuditUnavailable } from './errors.js';
+import type { AuditDamaged, AuditUnavailable, UnavailableReason } from './errors.js';
 import type { AppendDone } from './group.js';
 import type { AuditEntry } from './record.js';
 
@@ -20,8 +20,42 @@ export interface AuditLogOptions {
   readonly checkpointMs?: number;
   /** Private key that signs checkpoints, PKCS #8 PEM; default `checkpoint.key` in `dir`. */
   readonly signingKeyFile?: string;
+  /**
+   * What follows a failure of the disk. `reopen` (default): the log tries by itself to go on in a new segment, with a
+   * record of the gap. `stay`: it takes nothing more; for who ends the process.
+   */
+  readonly afterFailure?: 'reopen' | 'stay';
+  /** First wait before it tries to reopen, ms; the next ones grow to `REOPEN_MOST_MS`. Default 250. */
+  readonly reopenMs?: number;
+  readonly observer?: AuditObserver;
   /** Stands in for `fs.write`; for fault injection. */
   readonly write?: WriteAt;
+}
+
+/** Who is told of failures, at once. Must not throw. */
+export interface AuditObserver {
+  /** The log takes nothing any more. */
+  failed(failure: AuditUnavailable): void;
+  /** It does again. */
+  reopened(gap: AuditGap): void;
+  /** What is on the disk is not what was written: it is left as it is, and the log stays failed. */
+  lost(reason: AuditDamaged): void;
+}
+
+/** A time in which the log took nothing, as its record `audit.gap` states it. */
+export interface AuditGap {
+  /** RFC 3339. */
+  readonly since: string;
+  readonly until: string;
+  readonly reason: UnavailableReason;
+  /** What the system said. */
+  readonly cause: string;
+  /** Decisions and events that were refused. */
+  readonly refused: number;
+  /** Outcomes that waited for the disk, and stand after the gap. */
+  readonly outcomesKept: number;
+  /** Outcomes that were too many to wait. */
+  readonly outcomesLost: number;
 }
 
 export interface AuditStats {
@@ -37,7 +71,9 @@ export interface AuditStats {
   readonly groups: number;
   /** Number of the segment being written. */
   readonly segment: number;
-  /** Why nothing is taken any more; null while the log works. */
+  /** How often the log has failed and gone on since it was opened. */
+  readonly gaps: number;
+  /** Why nothing is taken; null while the log works. */
   readonly failure: AuditUnavailable | null;
 }
 
@@ -51,7 +87,7 @@ export interface AuditLog {
    * fingerprints within one segment's key; the key file `segment-<n>.key` can be destroyed without harm to the chain.
    */
   fingerprint(text: string): string;
-  /** Makes all appended records durable, signs a last checkpoint, frees the directory. Rejects if the log failed. */
+  /** Makes all appended records durable, signs a last checkpoint, frees the directory. Rejects while the log fails. */
   close(): Promise<void>;
   stats(): AuditStats;
 }

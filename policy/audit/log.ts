@@ -1,26 +1,23 @@
-import { mkdirSync, write as writeAt } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { Anchors } from './anchors.js';
-import { AuditUnavailable, type UnavailableReason, unavailable } from './errors.js';
-import type { Frontier } from './frontier.js';
-import { type AppendDone, Group } from './group.js';
-import type { AuditLog, AuditLogOptions, AuditStats } from './interface.js';
+import { Epoch } from './epoch.js';
+import { AuditDamaged, type AuditUnavailable } from './errors.js';
+import { Outage } from './gap.js';
+import type { AppendDone } from './group.js';
+import type { AuditGap, AuditLog, AuditLogOptions, AuditStats } from './interface.js';
 import { lockDirectory } from './lock.js';
-import {
-  type AuditEntry,
-  type AuditRecord,
-  encodeRecord,
-  encodeShortened,
-  type RecordPlace,
-} from './record.js';
-import { listSegments, type Recovered, recoverLog } from './recover.js';
-import { Segments } from './segments.js';
+import type { AuditEntry, AuditRecord, RecordPlace } from './record.js';
+import { type LogBase, listSegments, type Recovered, recoverLog } from './recover.js';
 import { loadSigner, PRIVATE_KEY_FILE, type Signer } from './signer.js';
+
+/** Longest wait between two tries to reopen, ms. */
+const REOPEN_MOST_MS = 5_000;
+const REOPEN_MS = 250;
 
 /**
  * Opens the audit log for writing: takes the lock, checks the whole log, cuts a torn tail, gives every allowed
  * decision without outcome an outcome `unknown`, and signs a checkpoint. The log's own records (`audit.open`,
- * `audit.recover`, `audit.close`) are events of the surface `system`.
+ * `audit.recover`, `audit.gap`, `audit.close`) are events of the surface `system`.
  *
  * @throws AuditLocked if another process writes to the directory
  * @throws AuditDamaged if the log is not what its writer left (a torn tail excepted)
@@ -29,282 +26,212 @@ import { loadSigner, PRIVATE_KEY_FILE, type Signer } from './signer.js';
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   mkdirSync(options.dir, { recursive: true, mode: 0o700 });
   const release = lockDirectory(options.dir);
-  let signer: Signer;
-  let recovered: Recovered;
   try {
     const fresh = listSegments(options.dir).length === 0;
     const keyFile = options.signingKeyFile ?? join(options.dir, PRIVATE_KEY_FILE);
-    signer = loadSigner(options.dir, keyFile, options.writer, fresh);
-    recovered = recoverLog(options.dir, signer);
+    const signer = loadSigner(options.dir, keyFile, options.writer, fresh);
+    const recovered = await recoverLog(options.dir, signer);
+    const log = new LastingLog(options, signer, release);
+    await log.begin(recovered, (place) => openingEntries(place, options, recovered));
+    return log;
   } catch (error) {
     release();
     throw error;
   }
-  return SegmentLog.start(options, signer, recovered, release);
 }
 
-/** Group commit: records that arrive while a sync runs share the next one; one sync at a time. */
-class SegmentLog implements AuditLog {
+/** The log over its epochs: one after another, each begun after the disk had failed the one before. */
+class LastingLog implements AuditLog {
   readonly #options: AuditLogOptions;
-  readonly #segments: Segments;
-  readonly #anchors: Anchors;
-  readonly #tree: Frontier;
-  readonly #place: { -readonly [K in keyof RecordPlace]: RecordPlace[K] };
+  readonly #signer: Signer;
   readonly #release: () => void;
-  readonly #deadline: NodeJS.Timeout;
-  readonly #anchorTimer: NodeJS.Timeout;
-  readonly #checkpointRecords: number;
-  #chain: Buffer;
-  #filling = new Group();
-  #syncing = new Group();
-  #busy = false;
-  #scheduled = false;
-  #groups = 0;
-  #failure: AuditUnavailable | null = null;
-  #refusal: AuditUnavailable | null = null;
-  #closed: Promise<void> | null = null;
+  /** Null before the first has begun only. */
+  #epoch: Epoch | null = null;
+  #outage: Outage | null = null;
+  #gaps = 0;
+  #timer: NodeJS.Timeout | null = null;
+  /** A try to reopen that is under way. */
+  #attempt: Promise<void> | null = null;
+  #closing: Promise<void> | null = null;
 
-  private constructor(
-    options: AuditLogOptions,
-    segments: Segments,
-    anchors: Anchors,
-    place: RecordPlace,
-    recovered: Recovered,
-    release: () => void,
-  ) {
+  constructor(options: AuditLogOptions, signer: Signer, release: () => void) {
     this.#options = options;
-    this.#segments = segments;
-    this.#anchors = anchors;
-    this.#place = { ...place };
-    this.#tree = recovered.frontier;
-    this.#chain = recovered.chain;
+    this.#signer = signer;
     this.#release = release;
-    this.#checkpointRecords = options.checkpointRecords ?? 10_000;
-    const deadlineMs = options.deadlineMs ?? 5_000;
-    this.#deadline = setTimeout(() => this.#expire(deadlineMs), deadlineMs).unref();
-    this.#anchorTimer = setInterval(() => this.#anchor(), options.checkpointMs ?? 60_000).unref();
   }
 
-  static async start(
-    options: AuditLogOptions,
-    signer: Signer,
-    recovered: Recovered,
-    release: () => void,
-  ): Promise<SegmentLog> {
-    const write = options.write ?? writeAt;
-    const size = recovered.checkpoint?.size ?? -1;
-    const anchors = await Anchors.open(options.dir, signer, write, recovered.checkpointsEnd, size);
-    const segments = new Segments(
-      options.dir,
-      options.segmentBytes ?? 32 * 1024 * 1024,
-      recovered.segment,
-      write,
-    );
-    const place = { writer: signer.writer, epoch: recovered.epoch + 1, seq: recovered.seq };
-    try {
-      // INVARIANT: the first checkpoint is older than the first segment, so a log without one is damaged.
-      if (size === -1) await anchors.write(recovered.frontier);
-      await segments.begin({
-        writer: place.writer,
-        epoch: place.epoch,
-        firstSeq: place.seq,
-        chain: recovered.chain,
-      });
-    } catch (error) {
-      await segments.abandon();
-      await anchors.close();
-      release();
-      throw unavailable(error);
-    }
-    const log = new SegmentLog(options, segments, anchors, place, recovered, release);
-    await log.#recordOpening(recovered);
-    return log;
+  async begin(recovered: Recovered, first: (place: RecordPlace) => readonly AuditEntry[]): Promise<void> {
+    const options = this.#options;
+    // A failure of the first records is the caller's to hear; later ones are the log's own.
+    const begun = { yet: false };
+    const failed = (failure: AuditUnavailable, waiting: number): void => {
+      if (begun.yet) this.#fail(failure, waiting);
+    };
+    this.#epoch = await Epoch.start({ options, signer: this.#signer, recovered, first, failed });
+    begun.yet = true;
   }
 
   append(entry: AuditEntry): Promise<number>;
   append(entry: AuditEntry, done: AppendDone): void;
   append(entry: AuditEntry, done?: AppendDone): Promise<number> | undefined {
     if (done) {
-      this.#add(entry, done, this.#refusal);
+      this.#append(entry, done);
       return undefined;
     }
-    return this.#appendPromised(entry, this.#refusal);
-  }
-
-  fingerprint(text: string): string {
-    return this.#segments.fingerprint(text);
-  }
-
-  close(): Promise<void> {
-    this.#closed ??= this.#shutDown();
-    return this.#closed;
-  }
-
-  stats(): AuditStats {
-    return {
-      writer: this.#place.writer,
-      epoch: this.#place.epoch,
-      records: this.#place.seq,
-      durable: this.#tree.size,
-      anchored: this.#anchors.size,
-      groups: this.#groups,
-      segment: this.#segments.number,
-      failure: this.#failure,
-    };
-  }
-
-  #appendPromised(entry: AuditEntry, refusal: AuditUnavailable | null): Promise<number> {
     return new Promise((resolve, reject) => {
-      this.#add(entry, (error, seq) => (error ? reject(error) : resolve(seq)), refusal);
+      this.#append(entry, (error, seq) => (error ? reject(error) : resolve(seq)));
     });
   }
 
-  #add(entry: AuditEntry, done: AppendDone, refusal: AuditUnavailable | null): void {
-    if (refusal) {
-      process.nextTick(done, refusal, -1);
-      return;
-    }
-    const { seq } = this.#place;
-    let chain = this.#filling.add(encodeRecord(entry, this.#place), this.#chain, seq, done);
-    if (chain === 'too_long') {
-      const shortened = encodeShortened(entry, this.#place);
-      if (shortened !== null) chain = this.#filling.add(shortened, this.#chain, seq, done);
-    }
-    if (typeof chain === 'string') {
-      process.nextTick(done, new AuditUnavailable(chain, REFUSALS[chain]), -1);
-      return;
-    }
-    this.#chain = chain;
-    this.#place.seq += 1;
-    this.#schedule();
+  fingerprint(text: string): string {
+    return this.#current().fingerprint(text);
   }
 
-  /** Waits for the end of the event loop's turn, so that all records of the turn share the sync. */
-  #schedule(): void {
-    if (this.#busy || this.#scheduled || this.#filling.used === 0) return;
-    this.#scheduled = true;
-    setImmediate(this.#flush);
+  stats(): AuditStats {
+    const stats = this.#current().stats();
+    return { ...stats, gaps: this.#gaps, failure: this.#outage?.failure ?? stats.failure };
   }
 
-  readonly #flush = (): void => {
-    this.#scheduled = false;
-    if (this.#failure) return;
-    const group = this.#filling;
-    this.#filling = this.#syncing;
-    this.#syncing = group;
-    this.#busy = true;
-    this.#deadline.refresh();
-    if (this.#segments.fits(group.used)) {
-      this.#segments.append(group.buffer, group.used, this.#written);
-      return;
-    }
-    const { writer, epoch } = this.#place;
-    this.#segments.begin({ writer, epoch, firstSeq: group.firstSeq, chain: group.chainBefore }).then(
-      () => this.#segments.append(group.buffer, group.used, this.#written),
-      (error: unknown) => this.#written(error),
-    );
-  };
-
-  readonly #written = (error: unknown): void => {
-    this.#busy = false;
-    if (this.#failure) return;
-    if (error) {
-      this.#fail(unavailable(error));
-      return;
-    }
-    const group = this.#syncing;
-    this.#groups += 1;
-    for (const leaf of group.leaves) this.#tree.push(leaf);
-    const { waiting, firstSeq } = group;
-    for (let i = 0; i < waiting.length; i += 1) waiting[i]?.(null, firstSeq + i);
-    group.clear();
-    if (this.#tree.size - this.#anchors.size >= this.#checkpointRecords) this.#anchor();
-    this.#schedule();
-  };
-
-  #anchor(): void {
-    if (this.#failure) return;
-    this.#anchors.write(this.#tree).catch((error: unknown) => this.#fail(unavailable(error)));
+  close(): Promise<void> {
+    this.#closing ??= this.#shutDown();
+    return this.#closing;
   }
 
-  /**
-   * The process may have stood still itself, and the disk's answer wait to be read; so what is still under way is
-   * given a moment of running time before it counts as hanging.
-   */
-  #expire(deadlineMs: number): void {
-    if (!this.#busy) return;
-    const groups = this.#groups;
-    const judge = (): void => {
-      if (!this.#busy || this.#groups !== groups) return;
-      this.#fail(new AuditUnavailable('deadline', `the audit log's disk is silent for ${deadlineMs} ms`));
+  #current(): Epoch {
+    if (this.#epoch === null) throw new Error('the audit log has not begun');
+    return this.#epoch;
+  }
+
+  #append(entry: AuditEntry, done: AppendDone): void {
+    if (this.#outage !== null) this.#outage.take(entry, done);
+    else if (entry.kind === 'outcome') this.#current().append(entry, this.#keeping(entry, done));
+    else this.#current().append(entry, done);
+  }
+
+  /** `done`, unless the disk failed: then the outcome waits for the log to go on. */
+  #keeping(entry: AuditEntry, done: AppendDone): AppendDone {
+    return (error, seq) => {
+      if (error !== null && this.#outage?.failure === error) this.#outage.takeBack(entry, done);
+      else done(error, seq);
     };
-    setTimeout(judge, GRACE_MS).unref();
   }
 
-  /** Final: a failed sync is never tried again, since the kernel may have dropped the pages. */
-  #fail(failure: AuditUnavailable): void {
-    if (this.#failure) return;
-    this.#failure = failure;
-    this.#refusal = failure;
-    for (const group of [this.#syncing, this.#filling]) {
-      for (const done of group.waiting) process.nextTick(done, failure, -1);
-      // What the kernel may still read must not change, so the buffer is left behind, not reused.
-      group.waiting.length = 0;
-    }
+  #fail(failure: AuditUnavailable, waiting: number): void {
+    const lasting = this.#options.afterFailure === 'stay';
+    this.#outage = new Outage(failure, waiting, lasting);
+    this.#options.observer?.failed(failure);
+    if (lasting) void this.#current().leave();
+    else void this.#goOn(this.#current());
   }
 
-  async #recordOpening(recovered: Recovered): Promise<void> {
-    const { cut, orphans } = recovered;
-    const events = [this.#event('audit.open', [])];
-    if (cut !== null) events.push(this.#event('audit.recover', [cut]));
-    const entries = [...events, ...orphans.map(outcomeUnknown)];
+  /** Once the disk has answered what `epoch` asked, tries to begin the next one, until it is begun. */
+  async #goOn(epoch: Epoch): Promise<void> {
+    const { durable } = epoch.stats();
+    const base = await epoch.leave();
+    const tryIn = (ms: number): void => {
+      if (this.#closing !== null) return;
+      this.#timer = setTimeout(() => {
+        this.#attempt = this.#reopen(base, durable).then((settled) => {
+          this.#attempt = null;
+          if (!settled) tryIn(Math.min(2 * ms, REOPEN_MOST_MS));
+        });
+      }, ms).unref();
+    };
+    tryIn(this.#options.reopenMs ?? REOPEN_MS);
+  }
+
+  /** Whether there is nothing more to try: the log goes on, or what the disk holds is damaged. */
+  async #reopen(base: LogBase, durable: number): Promise<boolean> {
     try {
-      await Promise.all(entries.map((entry) => this.#appendPromised(entry, null)));
-      await this.#anchors.write(this.#tree);
+      await this.#beginAfter(base, durable);
+      return true;
     } catch (error) {
-      this.#fail(unavailable(error));
-      await this.close().catch(() => undefined);
-      throw unavailable(error);
+      if (!(error instanceof AuditDamaged)) return false; // the disk is not well yet
+      this.#outage?.giveUp();
+      this.#options.observer?.lost(error);
+      return true;
     }
   }
 
-  #event(action: string, objects: readonly string[]): AuditEntry {
-    const { writer, epoch } = this.#place;
-    const tenant = this.#options.tenant ?? '';
-    return { kind: 'event', request_id: `${writer}.${epoch}`, tenant, surface: 'system', action, objects };
+  /** @throws AuditDamaged; anything else is the disk's */
+  async #beginAfter(base: LogBase, durable: number): Promise<void> {
+    const outage = this.#outage;
+    if (outage === null) return;
+    const recovered = await recoverLog(this.#options.dir, this.#signer, { base, durable });
+    let gap: AuditGap = outage.gap();
+    await this.begin(recovered, (place) => {
+      gap = outage.gap();
+      return reopeningEntries(place, this.#options, recovered, gap, durable);
+    });
+    this.#outage = null;
+    this.#gaps += 1;
+    for (const { entry, done } of outage.release()) this.#append(entry, done);
+    this.#options.observer?.reopened(gap);
   }
 
   async #shutDown(): Promise<void> {
-    clearInterval(this.#anchorTimer);
-    this.#refusal ??= new AuditUnavailable('closed', 'the audit log is closed');
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.#attempt;
+    const epoch = this.#current();
+    if (this.#outage !== null) {
+      this.#outage.giveUp();
+      // A write that is still under way could reach a successor's log: then the lock ends with the process.
+      if (!epoch.busy) this.#release();
+      throw this.#outage.failure;
+    }
+    const { writer, epoch: number } = epoch.stats();
     try {
-      if (!this.#failure) {
-        await this.#appendPromised(this.#event('audit.close', []), null);
-        await this.#anchors.write(this.#tree);
-      }
-    } catch (error) {
-      this.#fail(unavailable(error));
+      await epoch.close(event({ writer, epoch: number, seq: 0 }, this.#options, 'audit.close', []));
+    } finally {
+      if (!epoch.busy) this.#release();
     }
-    clearTimeout(this.#deadline);
-    // A write still under way could land in whatever reuses its descriptor, and in a successor's log.
-    if (!this.#busy) {
-      await (this.#failure ? this.#segments.abandon() : this.#segments.finish());
-      await this.#anchors.close();
-      this.#release();
-    }
-    if (this.#failure) throw this.#failure;
   }
 }
 
-/** Wait after the deadline, ms: many turns of the event loop. */
-const GRACE_MS = 100;
+function openingEntries(
+  place: RecordPlace,
+  options: AuditLogOptions,
+  { cut, orphans }: Recovered,
+): readonly AuditEntry[] {
+  return [
+    event(place, options, 'audit.open', []),
+    ...(cut === null ? [] : [event(place, options, 'audit.recover', [cut])]),
+    ...orphans.map((decision) => outcomeOf(decision, 'unknown', null)),
+  ];
+}
 
-const REFUSALS = {
-  too_long: 'the audit record is longer than 65,535 bytes even without its objects',
-  overloaded: 'too many audit records wait for the disk',
-} as const satisfies Partial<Record<UnavailableReason, string>>;
+/**
+ * What stands first after a gap. Of the records that were under way when the disk failed some may have reached it: they
+ * stay, and the allowed ones among them, which were refused after all, say so.
+ */
+function reopeningEntries(
+  place: RecordPlace,
+  options: AuditLogOptions,
+  { cut, orphans }: Recovered,
+  gap: AuditGap,
+  durable: number,
+): readonly AuditEntry[] {
+  const refused = orphans.filter((decision) => decision.seq >= durable);
+  return [
+    { ...event(place, options, 'audit.gap', []), detail: JSON.stringify(gap) },
+    ...(cut === null ? [] : [event(place, options, 'audit.recover', [cut])]),
+    ...refused.map((decision) => outcomeOf(decision, 'error', REFUSED)),
+  ];
+}
 
-function outcomeUnknown(decision: AuditRecord): AuditEntry {
+/** The code of the catalogue for what could not be recorded. */
+const REFUSED = 'E5030';
+
+function event(
+  { writer, epoch }: RecordPlace,
+  { tenant = '' }: AuditLogOptions,
+  action: string,
+  objects: readonly string[],
+): AuditEntry {
+  return { kind: 'event', request_id: `${writer}.${epoch}`, tenant, surface: 'system', action, objects };
+}
+
+function outcomeOf(decision: AuditRecord, outcome: 'unknown' | 'error', code: string | null): AuditEntry {
   const {
     writer: _writer,
     epoch: _epoch,
@@ -313,5 +240,12 @@ function outcomeUnknown(decision: AuditRecord): AuditEntry {
     ts: _ts,
     ...request
   } = decision;
-  return { ...request, kind: 'outcome', outcome: 'unknown', rows: null, duration_us: null };
+  return {
+    ...request,
+    kind: 'outcome',
+    outcome,
+    rows: null,
+    duration_us: null,
+    ...(code !== null && { code }),
+  };
 }

@@ -1,4 +1,4 @@
-import { access, type FileHandle, open, readdir } from 'node:fs/promises';
+import { access, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AuditDamaged } from './errors.js';
@@ -59,13 +59,7 @@ export async function* readFrames(
     segment = await firstSegment(dir, options);
   }
   for (; ; segment += 1) {
-    const handle = await open(join(dir, segmentName(segment)), 'r');
-    try {
-      for await (const stored of readSegment(dir, segment, handle, options))
-        if (stored.seq >= from) yield stored;
-    } finally {
-      await handle.close();
-    }
+    for await (const stored of readSegment(dir, segment, options)) if (stored.seq >= from) yield stored;
     if (!(await exists(dir, segment + 1))) return;
   }
 }
@@ -73,34 +67,47 @@ export async function* readFrames(
 async function* readSegment(
   dir: string,
   segment: number,
-  handle: FileHandle,
   options: ReadOptions,
 ): AsyncGenerator<StoredFrame, void, void> {
-  const chunk = Buffer.alloc(CHUNK);
-  const { bytesRead } = await handle.read(chunk, 0, CHUNK, 0);
-  const decoded = decodeHeader(chunk.subarray(0, bytesRead));
-  if (!decoded) throw new AuditDamaged(segmentName(segment), 0, -1, 'the segment header is not readable');
-  let position = decoded.end;
-  let seq = decoded.header.firstSeq;
-  for (;;) {
-    // INVARIANT: asked before reading, so that nothing written before the next segment came is missed.
-    const isLast = !(await exists(dir, segment + 1));
-    const read = await handle.read(chunk, 0, CHUNK, position);
-    const bytes = chunk.subarray(0, read.bytesRead);
-    let at = 0;
-    for (let frame = frameAt(bytes, at, bytes.length); frame; frame = frameAt(bytes, at, bytes.length)) {
-      yield { seq, segment, frame };
-      seq += 1;
-      at = frame.next;
-    }
-    position += at;
-    if (at > 0) continue;
-    if (!isLast) {
-      if (usedEnd(bytes) > 0)
+  const path = join(dir, segmentName(segment));
+  let handle = await open(path, 'r');
+  /** Whether the segment was complete when it was opened, so that what is there is final. */
+  let final = false;
+  try {
+    const chunk = Buffer.alloc(CHUNK);
+    const { bytesRead } = await handle.read(chunk, 0, CHUNK, 0);
+    const decoded = decodeHeader(chunk.subarray(0, bytesRead));
+    if (!decoded) throw new AuditDamaged(segmentName(segment), 0, -1, 'the segment header is not readable');
+    let position = decoded.end;
+    let seq = decoded.header.firstSeq;
+    for (;;) {
+      // INVARIANT: asked before reading, so that nothing written before the next segment came is missed.
+      const isLast = !(await exists(dir, segment + 1));
+      const read = await handle.read(chunk, 0, CHUNK, position);
+      const bytes = chunk.subarray(0, read.bytesRead);
+      let at = 0;
+      for (let frame = frameAt(bytes, at, bytes.length); frame; frame = frameAt(bytes, at, bytes.length)) {
+        yield { seq, segment, frame };
+        seq += 1;
+        at = frame.next;
+      }
+      position += at;
+      if (at > 0) continue;
+      if (isLast) {
+        if (!(await mayWait(options))) return;
+      } else if (usedEnd(bytes) === 0) {
+        return;
+      } else if (final) {
         throw new AuditDamaged(segmentName(segment), position, seq, 'no frame can be read here');
-      return;
+      } else {
+        // A writer whose disk failed has cut a torn tail by putting another file in this one's place.
+        await handle.close();
+        handle = await open(path, 'r');
+        final = true;
+      }
     }
-    if (!(await mayWait(options))) return;
+  } finally {
+    await handle.close();
   }
 }
 

@@ -1,16 +1,9 @@
-import {
-  closeSync,
-  fsyncSync,
-  ftruncateSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-} from 'node:fs';
+import { readdirSync } from 'node:fs';
+import { open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CHECKPOINTS_FILE, type Checkpoint, openCheckpoint, splitNotes } from './checkpoint.js';
-import { syncDirectory, writeDurably } from './disk.js';
+import { syncDirectoryAsync, writeDurablyAsync } from './disk.js';
 import { AuditDamaged } from './errors.js';
 import {
   chainHash,
@@ -31,13 +24,18 @@ import type { Signer } from './signer.js';
 
 const COPY_FILE = 'recover.tmp';
 
-/** Where the writer goes on. */
-export interface Recovered {
+/** A place between two segments, with all that the records before it come to. */
+export interface LogBase {
+  /** Number of the segment before, 0 if none. */
   readonly segment: number;
   readonly epoch: number;
   readonly seq: number;
   readonly chain: Buffer;
   readonly frontier: Frontier;
+}
+
+/** Where the writer goes on. */
+export interface Recovered extends LogBase {
   readonly checkpoint: Checkpoint | null;
   /** Length of the file `checkpoints` in bytes. */
   readonly checkpointsEnd: number;
@@ -55,25 +53,40 @@ export function listSegments(dir: string): number[] {
     .sort((a, b) => a - b);
 }
 
+/** What a reading may rest on. */
+export interface RecoverOptions {
+  /** What is proved already; default: nothing, so that the whole log is read. */
+  readonly base?: LogBase;
+  /** Records that were acknowledged, as far as the writer knows: fewer are damage. */
+  readonly durable?: number;
+}
+
+/** Frames between two turns of the event loop: about a millisecond. */
+const FRAMES_A_TURN = 256;
+
 /**
- * Reads the whole log, checks it against its chain and its last checkpoint, and cuts a torn tail.
+ * Reads the log, or what follows `base`, checks it against its chain and its last checkpoint, and cuts a torn tail.
  *
  * @throws AuditDamaged for anything else that is wrong; nothing is changed on disk then
  */
-export function recoverLog(dir: string, signer: Signer): Recovered {
-  const { checkpoint, end } = readLastCheckpoint(dir, signer);
-  const walk = new Walk(dir, signer.writer, checkpoint);
-  const segments = listSegments(dir);
+export async function recoverLog(
+  dir: string,
+  signer: Signer,
+  { base = BEGINNING, durable = 0 }: RecoverOptions = {},
+): Promise<Recovered> {
+  const { checkpoint, end } = await readLastCheckpoint(dir, signer);
+  const walk = new Walk(dir, signer.writer, checkpoint, base);
+  const segments = listSegments(dir).filter((segment) => segment > base.segment);
   if (segments.length > 0 && !checkpoint) {
     throw new AuditDamaged(join(dir, CHECKPOINTS_FILE), 0, 0, 'the log has records but no checkpoint');
   }
-  for (const segment of segments) walk.readSegment(segment, segment === segments.at(-1));
-  walk.requireCheckpoint();
-  const cut = walk.secureLast();
-  trimCheckpoints(dir, end);
-  rmSync(join(dir, SPARE_FILE), { force: true });
+  for (const segment of segments) await walk.readSegment(segment, segment === segments.at(-1));
+  walk.requireRecords(durable);
+  await rm(join(dir, SPARE_FILE), { force: true });
+  const cut = await walk.secureLast();
+  await trimCheckpoints(dir, end);
   return {
-    segment: segments.at(-1) ?? 0,
+    segment: segments.at(-1) ?? base.segment,
     epoch: walk.epoch,
     seq: walk.seq,
     chain: walk.chain,
@@ -85,9 +98,20 @@ export function recoverLog(dir: string, signer: Signer): Recovered {
   };
 }
 
-function readLastCheckpoint(dir: string, signer: Signer): { checkpoint: Checkpoint | null; end: number } {
+const BEGINNING: LogBase = Object.freeze({
+  segment: 0,
+  epoch: 0,
+  seq: 0,
+  chain: GENESIS,
+  frontier: new Frontier(),
+});
+
+async function readLastCheckpoint(
+  dir: string,
+  signer: Signer,
+): Promise<{ checkpoint: Checkpoint | null; end: number }> {
   const path = join(dir, CHECKPOINTS_FILE);
-  const { notes, end } = splitNotes(readIfThere(path));
+  const { notes, end } = splitNotes(await readIfThere(path));
   const last = notes.at(-1);
   if (last === undefined) return { checkpoint: null, end };
   const checkpoint = openCheckpoint(last, signer.verifier);
@@ -96,56 +120,64 @@ function readLastCheckpoint(dir: string, signer: Signer): { checkpoint: Checkpoi
   return { checkpoint, end };
 }
 
-function readIfThere(path: string): Buffer {
+async function readIfThere(path: string): Promise<Buffer> {
   try {
-    return readFileSync(path);
+    return await readFile(path);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return Buffer.alloc(0);
     throw error;
   }
 }
 
-function trimCheckpoints(dir: string, end: number): void {
-  const fd = openSync(join(dir, CHECKPOINTS_FILE), 'a', 0o644);
+async function trimCheckpoints(dir: string, end: number): Promise<void> {
+  const handle = await open(join(dir, CHECKPOINTS_FILE), 'a', 0o644);
   try {
-    ftruncateSync(fd, end);
-    fsyncSync(fd);
+    await handle.truncate(end);
+    await handle.sync();
   } finally {
-    closeSync(fd);
+    await handle.close();
   }
-  syncDirectory(dir);
+  await syncDirectoryAsync(dir);
 }
 
 /** Reading position in the log: everything before it is proved. */
 class Walk {
-  seq = 0;
-  epoch = 0;
-  chain: Buffer = GENESIS;
-  readonly frontier = new Frontier();
+  seq: number;
+  epoch: number;
+  chain: Buffer;
+  readonly frontier: Frontier;
   readonly open = new Map<string, AuditRecord>();
   readonly #dir: string;
   readonly #writer: string;
   readonly #checkpoint: Checkpoint | null;
   #file = '';
-  #segment = 0;
+  readonly #first: number;
+  #segment: number;
   #bytes: Buffer = GENESIS;
   #end = 0;
 
-  constructor(dir: string, writer: string, checkpoint: Checkpoint | null) {
+  constructor(dir: string, writer: string, checkpoint: Checkpoint | null, base: LogBase) {
     this.#dir = dir;
     this.#writer = writer;
     this.#checkpoint = checkpoint;
+    this.seq = base.seq;
+    this.epoch = base.epoch;
+    this.chain = base.chain;
+    this.frontier = base.frontier.copy();
+    this.#first = base.segment;
+    this.#segment = base.segment;
   }
 
-  readSegment(segment: number, last: boolean): void {
+  async readSegment(segment: number, last: boolean): Promise<void> {
     this.#file = join(this.#dir, segmentName(segment));
-    this.#bytes = readFileSync(this.#file);
+    this.#bytes = await readFile(this.#file);
     if (segment !== this.#segment + 1) this.#damaged(0, `segment ${this.#segment + 1} is missing`);
     this.#segment = segment;
     let at = this.#readHeader(segment);
     const end = usedEnd(this.#bytes);
     let group = at;
-    while (at < end) {
+    for (let read = 1; at < end; read += 1) {
+      if (read % FRAMES_A_TURN === 0) await nextTurn();
       const frame = frameAt(this.#bytes, at, end);
       const leaf = frame && leafHash(frame.leafInput);
       const chain = leaf && chainHash(this.chain, leaf);
@@ -194,10 +226,13 @@ class Walk {
     }
   }
 
-  requireCheckpoint(): void {
+  /** Nothing that a checkpoint covers, or that was acknowledged, may be missing. */
+  requireRecords(durable: number): void {
     const size = this.#checkpoint?.size ?? 0;
     if (this.seq < size)
       this.#damaged(this.#end, `the last checkpoint covers ${size} records: the tail was cut`);
+    if (this.seq < durable)
+      this.#damaged(this.#end, `${durable} records were acknowledged: the disk lost the last of them`);
   }
 
   /**
@@ -205,12 +240,12 @@ class Walk {
    * or interrupted sync never wrote, so the part is written anew, not merely synced; that also cuts off a
    * write of a killed process that is still under way. A segment without unused room was closed in order.
    */
-  secureLast(): string | null {
-    if (this.#segment === 0 || this.#end === this.#bytes.length) return null;
+  async secureLast(): Promise<string | null> {
+    if (this.#segment === this.#first || this.#end === this.#bytes.length) return null;
     const copy = join(this.#dir, COPY_FILE);
-    writeDurably(copy, this.#bytes.subarray(0, this.#end), 0o600);
-    renameSync(copy, this.#file);
-    syncDirectory(this.#dir);
+    await writeDurablyAsync(copy, this.#bytes.subarray(0, this.#end), 0o600);
+    await rename(copy, this.#file);
+    await syncDirectoryAsync(this.#dir);
     const torn = usedEnd(this.#bytes) - this.#end;
     return torn > 0 ? `${segmentName(this.#segment)}:${this.#end}+${torn}` : null;
   }

@@ -2,7 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
 import { type FileHandle, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { syncDirectoryAsync, type WriteAt, writeDurably, writeFully, writeFullyAsync } from './disk.js';
+import {
+  filled,
+  syncDirectoryAsync,
+  type WriteAt,
+  writeDurablyAsync,
+  writeFully,
+  writeFullyAsync,
+} from './disk.js';
 import { Fingerprints } from './fingerprint.js';
 import { encodeHeader, keyName, type SegmentHeader, segmentName } from './format.js';
 
@@ -48,7 +55,7 @@ export class Segments {
     await (this.#spare ?? this.#makeSpare());
     this.#spare = null;
     const key = randomBytes(32);
-    writeDurably(join(this.#dir, keyName(number)), key, 0o600);
+    await writeDurablyAsync(join(this.#dir, keyName(number)), key, 0o600);
     const path = join(this.#dir, segmentName(number));
     // INVARIANT: a segment appears under its name only with its header on disk, so no header is ever torn.
     if (existsSync(path)) throw new Error(`${path} exists already`);
@@ -110,16 +117,12 @@ export class Segments {
     this.#spare.catch(() => undefined);
   }
 
-  async #makeSpare(): Promise<void> {
-    const handle = await open(join(this.#dir, SPARE_FILE), 'w', 0o600);
-    try {
+  #makeSpare(): Promise<void> {
+    return filled(join(this.#dir, SPARE_FILE), 0o600, async ({ fd }) => {
       for (let at = 0; at < this.#bytes; at += ZEROS.length) {
         const part = ZEROS.subarray(0, Math.min(ZEROS.length, this.#bytes - at));
-        await writeFullyAsync(this.#write, handle.fd, part, at);
+        await writeFullyAsync(this.#write, fd, part, at);
       }
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
+    });
   }
 }

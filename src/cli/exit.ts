@@ -13,6 +13,8 @@ export const EXIT = Object.freeze({
   incomplete: 5,
   /** `audit verify --max-anchor-age`: the newest checkpoint is older. */
   staleAnchor: 6,
+  /** `serve`, `demo`: the audit log failed, and cannot or (`OSL_AUDIT_FAILURE=exit`) shall not go on. */
+  auditFailed: 7,
   /** Ctrl-C. */
   interrupted: 130,
 });

@@ -68,7 +68,10 @@ function serviceGauges(registry: Registry, service: Service, wireSessions: () =>
   gauge('osl_audit_durable_records', 'Records known to be on disk', () => audit.stats().durable);
   gauge('osl_audit_anchored_records', 'Records under a signed checkpoint', () => audit.stats().anchored);
   gauge('osl_audit_groups', 'Group commits since the start', () => audit.stats().groups);
-  gauge('osl_audit_failed', '1 once the audit log takes nothing more', () =>
+  gauge('osl_audit_gaps', 'How often the audit log failed and went on since the start', () => {
+    return audit.stats().gaps;
+  });
+  gauge('osl_audit_failed', '1 while the audit log takes nothing', () =>
     audit.stats().failure === null ? 0 : 1,
   );
   gauge('osl_wire_sessions', 'Open sessions of the Postgres wire', wireSessions);

@@ -30,6 +30,8 @@ export class Ledger {
   #model: Model | null = null;
   #touched: Touched | null = null;
   #plan: string | null = null;
+  /** The decision is not in the log, so an outcome would be of nothing. */
+  #unrecorded = false;
 
   /** `body` is what the call asks, where it asks something. */
   constructor(service: Service, call: Call, action: string, body: Body | SampleRequest | Term | null = null) {
@@ -60,7 +62,12 @@ export class Ledger {
 
   /** Records that the question is answered. @throws AuditUnavailable */
   async allow(): Promise<void> {
-    await this.#service.audit.append(this.#entry('decision', { decision: 'allow' }));
+    try {
+      await this.#service.audit.append(this.#entry('decision', { decision: 'allow' }));
+    } catch (error) {
+      this.#unrecorded = true;
+      throw error;
+    }
   }
 
   /** Records a refusal: an error of the catalogue, or an SQLSTATE of the protocol. @throws AuditUnavailable */
@@ -71,8 +78,9 @@ export class Ledger {
     await this.#service.audit.append(this.#entry('decision', { decision, code }));
   }
 
-  /** Records how it ended. The log itself holds what fails here, and refuses everything after. */
+  /** Records how it ended. While the disk fails the log keeps it, and refuses everything else. */
   outcome(outcome: AuditOutcome, rows: number, error: unknown = null): void {
+    if (this.#unrecorded) return;
     const duration = Math.round(1_000 * (performance.now() - this.#started));
     const entry = this.#entry('outcome', {
       outcome,

@@ -7,7 +7,6 @@ import {
   createLimiter,
   createVerifier,
   DEFAULT_LIMITS,
-  openAuditLog,
 } from '../../policy/index.js';
 import { type Engine, type EngineConfig, openEngine } from '../engine/index.js';
 import type { Lineage } from '../lineage/index.js';
@@ -18,6 +17,7 @@ import { maskKeys } from '../spine/mask-keys.js';
 import { createPlanCache } from '../spine/plan-cache.js';
 import { PermittedSets } from '../spine/runtime/permitted.js';
 import { createStrangers } from '../spine/strangers.js';
+import { openAudit } from './audit.js';
 import { connectFault, withoutPassword } from './connect-fault.js';
 import { connectorUrl } from './connector-url.js';
 import { contentPlane } from './content.js';
@@ -33,6 +33,8 @@ export interface OpenService {
   readonly keys: TenantKeys;
   /** Loads manifest and policy anew; both change together, or neither does. @throws ManifestProblems */
   reload(): Promise<Model>;
+  /** Resolves, with why, when nothing can be answered any more and the process should end; else never. */
+  readonly over: Promise<string>;
   /** Closes engines, then the audit log. */
   close(): Promise<void>;
 }
@@ -51,7 +53,7 @@ export async function openService(settings: Settings, log: ServiceLog): Promise<
     for (const end of closing.splice(0).reverse()) await end();
   };
   try {
-    const audit = await openAuditLog({ dir: join(settings.dataDir, 'audit'), tenant: before.tenant });
+    const { audit, over } = await openAudit(settings, before.tenant, log);
     closing.push(() => closeAudit(audit, log));
     // The log's lock is the directory's: from here on nobody else publishes.
     const first = await loadServed(settings, before);
@@ -61,7 +63,8 @@ export async function openService(settings: Settings, log: ServiceLog): Promise<
     const lineage = await lineageOf(settings, first, audit, log);
     if (lineage !== null) closing.push(() => lineage.close(LINEAGE_CLOSE_MS));
     await lineage?.announce(first.manifest);
-    return await serviceOf(settings, log, first, keys, audit, engines, lineage, close);
+    const open = await serviceOf(settings, log, first, keys, audit, engines, lineage, close);
+    return Object.freeze({ ...open, over });
   } catch (error) {
     await close();
     throw error;
@@ -101,7 +104,7 @@ async function serviceOf(
   engines: ReadonlyMap<string, Engine>,
   lineage: Lineage | null,
   close: () => Promise<void>,
-): Promise<OpenService> {
+): Promise<Omit<OpenService, 'over'>> {
   let model: Model = first;
   let { file } = first;
   const publishing = await createPublishing(publishedDir(settings), {

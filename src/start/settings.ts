@@ -24,8 +24,16 @@ export interface Settings {
   /** Permitted passages that are compared one by one; above, candidates are found first. */
   readonly exactUpTo: number;
   readonly mcp: McpSettings;
+  readonly audit: AuditSettings;
   /** Says who is told of lineage; null for nobody. */
   readonly lineageFile: string | null;
+}
+
+export interface AuditSettings {
+  /** When the disk of the log fails: whether the log goes on by itself once it can, or the process ends. */
+  readonly whenFailed: 'reopen' | 'exit';
+  /** Size of a segment; two are kept free. */
+  readonly segmentBytes: number;
 }
 
 /** Whom `/mcp` serves beside this machine, and what it says of itself to clients without a token. */
@@ -81,6 +89,10 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     content: contentSettings(env),
     exactUpTo: integer(env, 'OSL_RETRIEVE_EXACT_UP_TO', 30_000, 0, 1_000_000_000),
     mcp: mcpSettings(env),
+    audit: {
+      whenFailed: oneOf(env, 'OSL_AUDIT_FAILURE', ['reopen', 'exit']),
+      segmentBytes: integer(env, 'OSL_AUDIT_SEGMENT_MIB', 32, 1, 1_024) * MIB,
+    },
     lineageFile: (env['OSL_LINEAGE'] ?? '') === '' ? null : path(env['OSL_LINEAGE'] ?? ''),
     ...over,
   });
@@ -94,6 +106,14 @@ function integer(env: Environment, name: string, fallback: number, least: number
     throw new StartProblem(`${name} must be a whole number from ${least} to ${most}, not \`${text}\``);
   }
   return value;
+}
+
+/** The first one unless the variable says another. */
+function oneOf<const T extends string>(env: Environment, name: string, words: readonly [T, ...T[]]): T {
+  const text = env[name] ?? '';
+  const word = text === '' ? words[0] : words.find((known) => known === text);
+  if (word === undefined) throw new StartProblem(`${name} must be ${words.join(' or ')}, not \`${text}\``);
+  return word;
 }
 
 function mcpSettings(env: Environment): McpSettings {

@@ -28,10 +28,10 @@ for (const [code, reason] of [
   ['ENOSPC', 'full'],
   ['EDQUOT', 'full'],
 ] as const) {
-  t.test(`${code} fails the log for good, without a second try`, async (t) => {
+  t.test(`${code} fails a log that stays failed for good, without a second try`, async (t) => {
     const disk = faultyDisk();
     const dir = tempDir();
-    const log = await openAuditLog({ dir, write: disk.write });
+    const log = await openAuditLog({ dir, write: disk.write, afterFailure: 'stay' });
     await log.append(entry(0));
     disk.fault = failing(code);
     const calls = disk.calls;
@@ -56,7 +56,7 @@ for (const [code, reason] of [
 
 t.test('a record that waits behind the failing sync is refused too', async (t) => {
   const disk = faultyDisk();
-  const log = await openAuditLog({ dir: tempDir(), write: disk.write });
+  const log = await openAuditLog({ dir: tempDir(), write: disk.write, afterFailure: 'stay' });
   disk.fault = (_fd, _data, _offset, _length, _position, done) => {
     setTimeout(() => done(Object.assign(new Error('EIO'), { code: 'EIO' }), 0), 50);
   };
@@ -73,7 +73,12 @@ t.test('a disk that hangs has failed at the deadline', async (t) => {
   const alive = setInterval(() => undefined, 1_000);
   t.teardown(() => clearInterval(alive));
   const disk = faultyDisk();
-  const log = await openAuditLog({ dir: tempDir(), write: disk.write, deadlineMs: 100 });
+  const log = await openAuditLog({
+    dir: tempDir(),
+    write: disk.write,
+    afterFailure: 'stay',
+    deadlineMs: 100,
+  });
   await log.append(entry(0));
   await new Promise((resolve) => setTimeout(resolve, 150));
   t.equal(await log.append(entry(1)), 2, 'an idle log does not expire');
@@ -120,7 +125,12 @@ t.test('short writes are continued, not lost', async (t) => {
 
 t.test('no room for the next segment fails the log when it is needed', async (t) => {
   const disk = faultyDisk();
-  const log = await openAuditLog({ dir: tempDir(), write: disk.write, segmentBytes: 8192 });
+  const log = await openAuditLog({
+    dir: tempDir(),
+    write: disk.write,
+    afterFailure: 'stay',
+    segmentBytes: 8192,
+  });
   disk.fault = (fd, data, offset, length, position, done) => {
     // Only whole segments are that long: the spare cannot be made.
     if (length >= 8192) failing('ENOSPC')(fd, data, offset, length, position, done);
@@ -137,7 +147,12 @@ t.test('no room for the next segment fails the log when it is needed', async (t)
 
 t.test('a checkpoint that cannot be written fails the log', async (t) => {
   const disk = faultyDisk();
-  const log = await openAuditLog({ dir: tempDir(), write: disk.write, checkpointRecords: 5 });
+  const log = await openAuditLog({
+    dir: tempDir(),
+    write: disk.write,
+    afterFailure: 'stay',
+    checkpointRecords: 5,
+  });
   disk.fault = (fd, data, offset, length, position, done) => {
     if (Buffer.from(data.buffer, data.byteOffset, 9).toString() === 'osl-audit')
       failing('EIO')(fd, data, 0, 0, 0, done);
@@ -160,7 +175,7 @@ t.test('a disk full from the start gives one clear error', async (t) => {
 
 t.test('too much waiting refuses the newest record and keeps the rest', async (t) => {
   const disk = faultyDisk();
-  const log = await openAuditLog({ dir: tempDir(), write: disk.write });
+  const log = await openAuditLog({ dir: tempDir(), write: disk.write, afterFailure: 'stay' });
   const big = { ...entry(0), objects: Array.from({ length: 500 }, (_, i) => `${'o'.repeat(100)}${i}`) };
   const results = await Promise.allSettled(Array.from({ length: 200 }, () => log.append(big)));
   const refused = results.filter((result) => result.status === 'rejected');

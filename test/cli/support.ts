@@ -125,6 +125,10 @@ export class Server {
     return this.#stdout;
   }
 
+  get stderr(): string {
+    return this.#stderr;
+  }
+
   /** Milliseconds from the start to the first `text` on standard output or error. */
   async said(text: string): Promise<number> {
     while (!this.#stdout.includes(text) && !this.#stderr.includes(text)) {

@@ -36,8 +36,16 @@ export async function runServer(flags: RunFlags, demo: boolean): Promise<void> {
     },
   });
   await announce(server, settings.dataDir, flags.json === true);
-  await told;
+  const why = await Promise.race([told, server.open.over]);
+  if (why !== undefined) endAtOnce(why, settings);
   await stop(server);
+}
+
+/** What runs could not be recorded, so nothing is waited for. */
+function endAtOnce(why: string, { dataDir }: Settings): never {
+  removeServerFile(dataDir, process.pid);
+  note(`error: ${why}`);
+  process.exit(EXIT.auditFailed);
 }
 
 /** What a first or a second start runs into, said before anything slow begins. @throws Failure */

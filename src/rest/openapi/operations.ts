@@ -168,9 +168,15 @@ export const CONFORMANCE_OPERATION = operation({
 
 export const HEALTH_OPERATION = operation({
   operationId: 'health',
-  summary: 'The process answers',
+  summary: 'The process answers, and can record what it answers',
   tags: ['service'],
-  response: { 200: json(object({ status: oneOf('ok') }), 'It does.') },
+  response: {
+    200: json(object({ status: oneOf('ok') }), 'It does.'),
+    503: json(
+      object({ status: oneOf('failing'), audit: oneOf('disk', 'full', 'deadline', 'closed') }),
+      'It answers, and refuses everything: why its audit log takes nothing.',
+    ),
+  },
 });
 
 const READINESS = object({ status: oneOf('ready', 'not_ready'), checks: { type: 'object' } });

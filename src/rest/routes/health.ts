@@ -15,14 +15,21 @@ interface Readiness {
 /** How long one look at the engines counts, so that asking often costs nothing. */
 const LOOK_MS = 1_000;
 
-/** `GET /health`: the process answers. `GET /ready`: it can serve. Neither needs a token nor leaves a record. */
+/**
+ * `GET /health`: the process answers, and can record what it answers. `GET /ready`: it can serve. Neither needs a token
+ * nor leaves a record.
+ */
 export function healthRoutes(app: FastifyInstance, service: Service, inflight: Inflight): void {
   const enginesAnswer = seldom(LOOK_MS, async () => {
     const answers = await Promise.all([...service.engines.values()].map((engine) => engine.healthy()));
     return answers.every((healthy) => healthy);
   });
   app.get('/health', { schema: HEALTH_OPERATION }, async ({ call }, reply) => {
-    return reply.headers(privateHeaders(call.requestId)).send({ status: 'ok' });
+    const { failure } = service.audit.stats();
+    return reply
+      .code(failure === null ? 200 : 503)
+      .headers(privateHeaders(call.requestId))
+      .send(failure === null ? { status: 'ok' } : { status: 'failing', audit: failure.reason });
   });
   app.get('/ready', { schema: READY_OPERATION }, async ({ call }, reply) => {
     const checks: Readiness = {

@@ -1,0 +1,290 @@
+import { write as writeAt } from 'node:fs';
+import { Anchors } from './anchors.js';
+import { AuditUnavailable, type UnavailableReason, unavailable } from './errors.js';
+import type { Frontier } from './frontier.js';
+import { type AppendDone, Group } from './group.js';
+import type { AuditLogOptions, AuditStats } from './interface.js';
+import { type AuditEntry, encodeRecord, encodeShortened, type RecordPlace } from './record.js';
+import type { LogBase, Recovered } from './recover.js';
+import { Segments } from './segments.js';
+import type { Signer } from './signer.js';
+
+/** What an epoch needs to begin. */
+export interface EpochStart {
+  readonly options: AuditLogOptions;
+  readonly signer: Signer;
+  readonly recovered: Recovered;
+  /** Its first records; they are durable, and under a checkpoint, before it takes any other. */
+  readonly first: (place: RecordPlace) => readonly AuditEntry[];
+  /** Called once, at the moment when it takes nothing more because of the disk; `waiting` records are refused by it. */
+  readonly failed: (failure: AuditUnavailable, waiting: number) => void;
+}
+
+/**
+ * One opening of the log, from its first record to its close or its failure, which is final: who wants to go on
+ * recovers the log and begins another.
+ *
+ * Group commit: records that arrive while a sync runs share the next one; one sync at a time.
+ */
+export class Epoch {
+  readonly #segments: Segments;
+  readonly #anchors: Anchors;
+  readonly #tree: Frontier;
+  readonly #place: { -readonly [K in keyof RecordPlace]: RecordPlace[K] };
+  readonly #failed: EpochStart['failed'];
+  readonly #deadline: NodeJS.Timeout;
+  readonly #anchorTimer: NodeJS.Timeout;
+  readonly #checkpointRecords: number;
+  /** What stood before the segment that is written. */
+  #base: LogBase;
+  #chain: Buffer;
+  #filling = new Group();
+  #syncing = new Group();
+  #busy = false;
+  /** Called when a write that was under way at the failure has come back. */
+  #returned: () => void = () => undefined;
+  #scheduled = false;
+  #groups = 0;
+  #failure: AuditUnavailable | null = null;
+  #refusal: AuditUnavailable | null = null;
+
+  private constructor(start: EpochStart, segments: Segments, anchors: Anchors, place: RecordPlace) {
+    const { options, recovered, failed } = start;
+    this.#segments = segments;
+    this.#anchors = anchors;
+    this.#place = { ...place };
+    this.#failed = failed;
+    this.#tree = recovered.frontier.copy();
+    const { segment, epoch, seq, chain, frontier } = recovered;
+    this.#base = { segment, epoch, seq, chain, frontier };
+    this.#chain = recovered.chain;
+    this.#checkpointRecords = options.checkpointRecords ?? 10_000;
+    const deadlineMs = options.deadlineMs ?? 5_000;
+    this.#deadline = setTimeout(() => this.#expire(deadlineMs), deadlineMs).unref();
+    this.#anchorTimer = setInterval(() => this.#anchor(), options.checkpointMs ?? 60_000).unref();
+  }
+
+  /** @throws AuditUnavailable if the disk does not take the first records */
+  static async start(start: EpochStart): Promise<Epoch> {
+    const { options, signer, recovered } = start;
+    const write = options.write ?? writeAt;
+    const size = recovered.checkpoint?.size ?? -1;
+    const bytes = options.segmentBytes ?? 32 * 1024 * 1024;
+    const segments = new Segments(options.dir, bytes, recovered.segment, write);
+    const place = { writer: signer.writer, epoch: recovered.epoch + 1, seq: recovered.seq };
+    let anchors: Anchors | null = null;
+    try {
+      anchors = await Anchors.open(options.dir, signer, write, recovered.checkpointsEnd, size);
+      // INVARIANT: the first checkpoint is older than the first segment, so a log without one is damaged.
+      if (size === -1) await anchors.write(recovered.frontier);
+      await segments.begin({ ...place, firstSeq: place.seq, chain: recovered.chain });
+    } catch (error) {
+      await segments.abandon();
+      await anchors?.close();
+      throw unavailable(error);
+    }
+    const epoch = new Epoch(start, segments, anchors, place);
+    await epoch.#recordFirst(start.first(place));
+    return epoch;
+  }
+
+  append(entry: AuditEntry, done: AppendDone): void {
+    this.#add(entry, done, this.#refusal);
+  }
+
+  fingerprint(text: string): string {
+    return this.#segments.fingerprint(text);
+  }
+
+  stats(): Omit<AuditStats, 'gaps'> {
+    return {
+      writer: this.#place.writer,
+      epoch: this.#place.epoch,
+      records: this.#place.seq,
+      durable: this.#tree.size,
+      anchored: this.#anchors.size,
+      groups: this.#groups,
+      segment: this.#segments.number,
+      failure: this.#failure,
+    };
+  }
+
+  /** Makes all that was appended durable with a last record, and signs a last checkpoint. Rejects if it failed. */
+  async close(last: AuditEntry): Promise<void> {
+    this.#refusal ??= new AuditUnavailable('closed', 'the audit log is closed');
+    try {
+      if (!this.#failure) {
+        await this.#appendPromised(last, null);
+        await this.#anchors.write(this.#tree);
+      }
+    } catch (error) {
+      this.#fail(unavailable(error));
+    }
+    this.#stopTimers();
+    if (this.#failure) throw this.#failure;
+    await this.#segments.finish();
+    await this.#anchors.close();
+  }
+
+  /** Whether a write is under way that the disk has not answered. */
+  get busy(): boolean {
+    return this.#busy;
+  }
+
+  /**
+   * After a failure: waits until the disk has answered all that it was asked, however late, and lets go of the files.
+   * A write still under way could land in whatever reuses its descriptor, or in a successor's segment.
+   */
+  async leave(): Promise<LogBase> {
+    this.#stopTimers();
+    if (this.#busy) {
+      await new Promise<void>((resolve) => {
+        this.#returned = resolve;
+      });
+    }
+    await this.#anchors.settled();
+    await this.#segments.abandon();
+    await this.#anchors.close();
+    return this.#base;
+  }
+
+  #stopTimers(): void {
+    clearInterval(this.#anchorTimer);
+    clearTimeout(this.#deadline);
+  }
+
+  #appendPromised(entry: AuditEntry, refusal: AuditUnavailable | null): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#add(entry, (error, seq) => (error ? reject(error) : resolve(seq)), refusal);
+    });
+  }
+
+  #add(entry: AuditEntry, done: AppendDone, refusal: AuditUnavailable | null): void {
+    if (refusal) {
+      process.nextTick(done, refusal, -1);
+      return;
+    }
+    const { seq } = this.#place;
+    let chain = this.#filling.add(encodeRecord(entry, this.#place), this.#chain, seq, done);
+    if (chain === 'too_long') {
+      const shortened = encodeShortened(entry, this.#place);
+      if (shortened !== null) chain = this.#filling.add(shortened, this.#chain, seq, done);
+    }
+    if (typeof chain === 'string') {
+      process.nextTick(done, new AuditUnavailable(chain, REFUSALS[chain]), -1);
+      return;
+    }
+    this.#chain = chain;
+    this.#place.seq += 1;
+    this.#schedule();
+  }
+
+  /** Waits for the end of the event loop's turn, so that all records of the turn share the sync. */
+  #schedule(): void {
+    if (this.#busy || this.#scheduled || this.#filling.used === 0) return;
+    this.#scheduled = true;
+    setImmediate(this.#flush);
+  }
+
+  readonly #flush = (): void => {
+    this.#scheduled = false;
+    if (this.#failure) return;
+    const group = this.#filling;
+    this.#filling = this.#syncing;
+    this.#syncing = group;
+    this.#busy = true;
+    this.#deadline.refresh();
+    if (this.#segments.fits(group.used)) {
+      this.#segments.append(group.buffer, group.used, this.#written);
+      return;
+    }
+    this.#nextSegment(group);
+  };
+
+  #nextSegment(group: Group): void {
+    const { writer, epoch } = this.#place;
+    const { number: segment } = this.#segments;
+    const { firstSeq, chainBefore: chain } = group;
+    const base = { segment, epoch, seq: firstSeq, chain, frontier: this.#tree.copy() };
+    this.#segments.begin({ writer, epoch, firstSeq, chain }).then(
+      () => {
+        this.#base = base;
+        // Whoever waits for the disk has been refused by now; the segment stays empty.
+        if (this.#failure) this.#written(null);
+        else this.#segments.append(group.buffer, group.used, this.#written);
+      },
+      (error: unknown) => this.#written(error),
+    );
+  }
+
+  readonly #written = (error: unknown): void => {
+    this.#busy = false;
+    if (this.#failure) {
+      this.#returned();
+      return;
+    }
+    if (error) {
+      this.#fail(unavailable(error));
+      return;
+    }
+    const group = this.#syncing;
+    this.#groups += 1;
+    for (const leaf of group.leaves) this.#tree.push(leaf);
+    const { waiting, firstSeq } = group;
+    for (let i = 0; i < waiting.length; i += 1) waiting[i]?.(null, firstSeq + i);
+    group.clear();
+    if (this.#tree.size - this.#anchors.size >= this.#checkpointRecords) this.#anchor();
+    this.#schedule();
+  };
+
+  #anchor(): void {
+    if (this.#failure) return;
+    this.#anchors.write(this.#tree).catch((error: unknown) => this.#fail(unavailable(error)));
+  }
+
+  /**
+   * The process may have stood still itself, and the disk's answer wait to be read; so what is still under way is
+   * given a moment of running time before it counts as hanging.
+   */
+  #expire(deadlineMs: number): void {
+    if (!this.#busy) return;
+    const groups = this.#groups;
+    const judge = (): void => {
+      if (!this.#busy || this.#groups !== groups) return;
+      this.#fail(new AuditUnavailable('deadline', `the audit log's disk is silent for ${deadlineMs} ms`));
+    };
+    setTimeout(judge, GRACE_MS).unref();
+  }
+
+  /** Final: a failed sync is never tried again, since the kernel may have dropped the pages. */
+  #fail(failure: AuditUnavailable): void {
+    if (this.#failure) return;
+    this.#failure = failure;
+    this.#refusal = failure;
+    this.#failed(failure, this.#syncing.waiting.length + this.#filling.waiting.length);
+    for (const group of [this.#syncing, this.#filling]) {
+      for (const done of group.waiting) process.nextTick(done, failure, -1);
+      // What the kernel may still read must not change, so the buffer is left behind, not reused.
+      group.waiting.length = 0;
+    }
+  }
+
+  async #recordFirst(entries: readonly AuditEntry[]): Promise<void> {
+    try {
+      await Promise.all(entries.map((entry) => this.#appendPromised(entry, null)));
+      await this.#anchors.write(this.#tree);
+    } catch (error) {
+      this.#fail(unavailable(error));
+      await this.leave();
+      throw unavailable(error);
+    }
+  }
+}
+
+/** Wait after the deadline, ms: many turns of the event loop. */
+const GRACE_MS = 100;
+
+const REFUSALS = {
+  too_long: 'the audit record is longer than 65,535 bytes even without its objects',
+  overloaded: 'too many audit records wait for the disk',
+} as const satisfies Partial<Record<UnavailableReason, string>>;
