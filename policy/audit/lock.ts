@@ -1,83 +1,139 @@
-import { randomBytes } from 'node:crypto';
-import { closeSync, openSync, readdirSync, readFileSync, unlinkSync } from 'node:fs';
-import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { hash, randomBytes } from 'node:crypto';
+import { closeSync, openSync, readdirSync, readFileSync, statfsSync, unlinkSync } from 'node:fs';
+import { createConnection, createServer, type Server } from 'node:net';
+import { join, relative } from 'node:path';
 import { AuditLocked } from './errors.js';
 
-const LOCK = /^lock\.([\w-]+)\.(\d+)\.(\d+)\.([0-9a-f]+)$/;
+/** `lock.<kernel>.<pid>.<random>`: which run of which kernel, and a number for people. */
+const LOCK = /^lock\.([\w-]+)\.(\d+)\.([0-9a-f]+)$/;
 
 /**
- * One writer a directory. Every contender first creates a lock file of its own, whose name says host, pid and
- * start time, and then looks at the others: of two at once at least one sees the other and withdraws (perhaps
- * both, which is safe). A lock whose process is gone, as after kill -9, is removed; its name is never reused, so
- * no living process can lose its lock to a slow contender. Locks of another host cannot be judged: they stand.
+ * One writer a directory. A lock is a Unix socket that its owner listens on, so the kernel ends it with the process,
+ * however that ends, and tells whoever asks, from whatever container, whether it is held: a pid could not.
+ *
+ * Every contender first makes a lock of its own, under a name that is never used again, and then asks the others: of
+ * two at once at least one finds the other and withdraws (perhaps both, which is safe). One that nobody listens on is
+ * removed. Only where machines may share the file system, a lock that another kernel made cannot be judged: it stands.
  *
  * @returns release function
  * @throws AuditLocked
  */
-export function lockDirectory(dir: string): () => void {
-  const host = hostname().replace(/[^\w-]/g, '_');
-  const own = `lock.${host}.${process.pid}.${startTime(process.pid) ?? 0}.${randomBytes(4).toString('hex')}`;
-  closeSync(openSync(join(dir, own), 'wx', 0o600));
-  const release = (): void => removeLock(dir, own);
-  for (const name of readdirSync(dir)) {
-    const [, lockHost, pid, started] = LOCK.exec(name) ?? [];
-    if (lockHost === undefined || name === own) continue;
-    if (lockHost === host && !isRunning(Number(pid), Number(started))) {
-      removeLock(dir, name);
-      continue;
-    }
+export async function lockDirectory(dir: string): Promise<() => void> {
+  const own = `lock.${KERNEL}.${process.pid}.${randomBytes(4).toString('hex')}`;
+  const held = await hold(dir, own);
+  const release = (): void => {
+    held.close();
+    remove(dir, own);
+  };
+  try {
+    for (const name of readdirSync(dir)) if (name !== own) await settle(dir, name);
+    return release;
+  } catch (error) {
     release();
-    const where =
-      lockHost === host ? '' : ` on host ${lockHost} (if that host is gone, remove ${join(dir, name)})`;
-    throw new AuditLocked(`the audit log in ${dir} is in use by process ${pid}${where}`);
+    throw error;
   }
-  return release;
 }
 
-function removeLock(dir: string, name: string): void {
+/** Removes the lock of a process that is gone. @throws AuditLocked */
+async function settle(dir: string, name: string): Promise<void> {
+  const [, kernel, pid] = LOCK.exec(name) ?? [];
+  if (kernel === undefined) return;
+  if (await isHeld(dir, name)) throw new AuditLocked(`the audit log in ${dir} is in use by process ${pid}`);
+  if (kernel !== KERNEL && isShared(dir)) {
+    throw new AuditLocked(
+      `the audit log in ${dir} is in use by process ${pid} of another machine, or was before a restart (if that process is gone, remove ${join(dir, name)})`,
+    );
+  }
+  remove(dir, name);
+}
+
+async function hold(dir: string, name: string): Promise<{ close(): void }> {
+  const place = new ShortPath(dir, name);
+  try {
+    const server = await listening(place.path);
+    return {
+      close: () => {
+        server.close();
+        place.close();
+      },
+    };
+  } catch (error) {
+    place.close();
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    if (code === 'ENOTSUP' || code === 'EOPNOTSUPP' || code === 'EPERM') {
+      throw new AuditLocked(
+        `the file system of ${dir} takes no Unix sockets, so the audit log cannot be locked`,
+      );
+    }
+    throw error;
+  }
+}
+
+function listening(path: string): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = createServer((asking) => asking.destroy());
+    server.once('error', reject);
+    server.listen(path, () => resolve(server.unref()));
+  });
+}
+
+function isHeld(dir: string, name: string): Promise<boolean> {
+  const place = new ShortPath(dir, name);
+  return new Promise<boolean>((resolve) => {
+    const asking = createConnection(place.path, () => {
+      asking.destroy();
+      resolve(true);
+    });
+    asking.once('error', (error: NodeJS.ErrnoException) => {
+      // ENOENT: another contender withdrew, or removed the same stale lock first. All else cannot be judged.
+      resolve(error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT' && error.code !== 'ENOTSOCK');
+    });
+  }).finally(() => place.close());
+}
+
+/** The path of a socket has room for some hundred bytes: a directory may be deeper than that. */
+class ShortPath {
+  readonly path: string;
+  readonly #fd: number | null;
+
+  constructor(dir: string, name: string) {
+    this.#fd = process.platform === 'linux' ? openSync(dir, 'r') : null;
+    const plain = join(dir, name);
+    const near = relative(process.cwd(), plain);
+    this.path =
+      this.#fd === null ? (near.length < plain.length ? near : plain) : `/proc/self/fd/${this.#fd}/${name}`;
+  }
+
+  close(): void {
+    if (this.#fd !== null) closeSync(this.#fd);
+  }
+}
+
+function remove(dir: string, name: string): void {
   try {
     unlinkSync(join(dir, name));
   } catch (error) {
-    // Another contender removed the same stale lock first.
     if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
   }
 }
 
-function isRunning(pid: number, started: number): boolean {
-  const now = startTime(pid);
-  if (now !== null) return now === 0 || started === 0 || now === started;
+/** One run of one kernel; containers of a machine have it in common, two machines never. */
+const KERNEL = kernel();
+
+function kernel(): string {
   try {
-    process.kill(pid, 0);
-    // Linux shows live processes in /proc, so there this is a zombie; elsewhere it runs.
-    return process.platform !== 'linux';
-  } catch (error) {
-    return (
-      error instanceof Error && 'code' in error && error.code === 'EPERM' && process.platform !== 'linux'
-    );
+    return hash('sha256', readFileSync('/proc/sys/kernel/random/boot_id')).slice(0, 12);
+  } catch {
+    return 'here'; // no Linux: a shared file system is not told apart there
   }
 }
 
-/** Start of a process in clock ticks since boot; null if it is gone, a zombie, or the platform does not say. */
-function startTime(pid: number): number | null {
-  let stat: string;
-  try {
-    stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-  } catch {
-    return null;
-  }
-  // Fields after the command name, which is in parentheses and may hold anything: state is the first of them.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const finished = fields[0] === 'Z' || fields[0] === 'X';
-  // A killed process whose threads still finish a write is not gone yet.
-  if (finished && threadCount(pid) <= 1) return null;
-  return Number(fields[19]);
-}
+/** File systems that several machines may have mounted: NFS, SMB and CIFS, FUSE, 9P, Ceph, Lustre, GFS2, OCFS2, AFS. */
+const SHARED: ReadonlySet<number> = new Set([
+  0x6969, 0xfe534d42, 0xff534d42, 0x517b, 0x65735546, 0x01021997, 0x00c36400, 0x0bd00bd0, 0x01161970,
+  0x7461636f, 0x5346414f,
+]);
 
-function threadCount(pid: number): number {
-  try {
-    return readdirSync(`/proc/${pid}/task`).length;
-  } catch {
-    return 0;
-  }
+function isShared(dir: string): boolean {
+  return SHARED.has(statfsSync(dir).type);
 }

@@ -25,7 +25,7 @@ const REOPEN_MS = 250;
  */
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   mkdirSync(options.dir, { recursive: true, mode: 0o700 });
-  const release = lockDirectory(options.dir);
+  const release = await lockDirectory(options.dir);
   try {
     const fresh = listSegments(options.dir).length === 0;
     const keyFile = options.signingKeyFile ?? join(options.dir, PRIVATE_KEY_FILE);

@@ -1,9 +1,9 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isSame, ownProcess, type ProcessIdentity } from './process-identity.js';
 
 /** What a running server says of itself in `<dataDir>/server.json`, so that other commands find it. */
-export interface ServerRecord {
-  readonly pid: number;
+export interface ServerRecord extends ProcessIdentity {
   readonly host: string;
   readonly httpPort: number;
   readonly pgPort: number;
@@ -16,16 +16,23 @@ export interface ServerRecord {
   readonly version: string;
   /** RFC 3339. */
   readonly startedAt: string;
+  /** Inode of the data directory: a copy of it has another. */
+  readonly directory: string;
 }
 
 const NAME = 'server.json';
 
-/** Replaces the file whole. */
-export function writeServerFile(dataDir: string, record: ServerRecord): void {
+/** Says of this process what others need; replaces the file whole. */
+export function writeServerFile(
+  dataDir: string,
+  said: Omit<ServerRecord, keyof ProcessIdentity | 'directory'>,
+): ServerRecord {
   mkdirSync(dataDir, { recursive: true });
+  const record: ServerRecord = { ...ownProcess(), ...said, directory: inodeOf(dataDir) };
   const temporary = join(dataDir, `${NAME}.${process.pid}`);
   writeFileSync(temporary, `${JSON.stringify(record, null, 2)}\n`, { mode: 0o600 });
   renameSync(temporary, join(dataDir, NAME));
+  return record;
 }
 
 /** Removes the file if it is still that of process `pid`. */
@@ -50,10 +57,17 @@ export function readServerFile(dataDir: string): ServerRecord | null {
   return isRecord(value) ? value : null;
 }
 
-/** The same, where its process still lives. */
+/**
+ * The same, where its process still lives. A pid alone does not say so: in a container it is always 1, after a restart
+ * of the machine another process has it, and a copied directory brings the file along.
+ */
 export function runningServer(dataDir: string): ServerRecord | null {
   const record = readServerFile(dataDir);
-  return record !== null && isAlive(record.pid) ? record : null;
+  return record !== null && record.directory === inodeOf(dataDir) && isSame(record) ? record : null;
+}
+
+function inodeOf(dir: string): string {
+  return String(statSync(dir, { bigint: true }).ino);
 }
 
 /** Where a client on this machine reaches the server. */
@@ -80,6 +94,9 @@ function isRecord(value: unknown): value is ServerRecord {
 
 const FIELDS: readonly (readonly [keyof ServerRecord, 'string' | 'number' | 'boolean'])[] = [
   ['pid', 'number'],
+  ['boot', 'string'],
+  ['ticks', 'number'],
+  ['directory', 'string'],
   ['host', 'string'],
   ['httpPort', 'number'],
   ['pgPort', 'number'],
@@ -90,12 +107,3 @@ const FIELDS: readonly (readonly [keyof ServerRecord, 'string' | 'number' | 'boo
   ['version', 'string'],
   ['startedAt', 'string'],
 ];
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
-}

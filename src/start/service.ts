@@ -24,6 +24,7 @@ import { contentPlane } from './content.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
 import { lineageOf } from './lineage.js';
 import { type LoadedModel, loadModel } from './model.js';
+import { settle } from './place.js';
 import { requireRowSecurity, rowRightsOf } from './row-security.js';
 import { type Settings, StartProblem } from './settings.js';
 
@@ -56,6 +57,7 @@ export async function openService(settings: Settings, log: ServiceLog): Promise<
     const { audit, over } = await openAudit(settings, before.tenant, log);
     closing.push(() => closeAudit(audit, log));
     // The log's lock is the directory's: from here on nobody else publishes.
+    await settle(settings.dataDir, before.tenant, audit, log);
     const first = await loadServed(settings, before);
     const { engines, close: closeEngines } = await openEngines(first.manifest, settings, log);
     closing.push(closeEngines);

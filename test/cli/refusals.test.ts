@@ -1,9 +1,19 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { segmentNumber } from '../../policy/audit/format.js';
 import { openAuditLog } from '../../policy/index.js';
+import { ownProcess } from '../../src/cli/process-identity.js';
 import { tenantKeys } from '../../src/start/keys.js';
 import { EXAMPLE, type Finished, osl, temporary } from './support.js';
 
@@ -128,7 +138,8 @@ t.test('a first start without files, and a second beside the first', async (t) =
     manifestFile: MANIFEST,
     policyFile: POLICY,
     startedAt: '2026-01-01T00:00:00Z',
-    pid: process.pid,
+    ...ownProcess(),
+    directory: String(statSync(dir).ino),
   };
   writeFileSync(join(dir, 'server.json'), JSON.stringify({ ...record, ...more }));
   const words = new RegExp(`runs already, at http://127.0.0.1:8642 \\(process ${process.pid}\\): stop it`);

@@ -96,15 +96,18 @@ export class Server {
   #stderr = '';
   #over = false;
 
+  /** @param within a command that runs it, such as one that gives it namespaces of its own */
   constructor(
     args: readonly string[],
     dataDir: string,
     env: Readonly<Record<string, string>> = {},
     { node, script }: Program = HERE,
+    within: readonly string[] = [],
   ) {
     this.dataDir = dataDir;
     const ports = { OSL_HTTP_PORT: '0', OSL_PG_PORT: '0', OSL_DATA_DIR: dataDir };
-    this.#child = spawn(node, [script, ...args], {
+    const [command = '', ...rest] = [...within, node, script, ...args];
+    this.#child = spawn(command, rest, {
       cwd: ROOT,
       env: environment({ ...ports, ...env }),
       stdio: 'pipe',

@@ -29,8 +29,10 @@ export async function served(
   t: Test,
   { dataDir, manifest, policy }: Place,
   env: Readonly<Record<string, string>> = {},
+  within: readonly string[] = [],
 ): Promise<Server> {
-  const server = new Server(['serve', '--json', '--manifest', manifest, '--policy', policy], dataDir, env);
+  const args = ['serve', '--json', '--manifest', manifest, '--policy', policy];
+  const server = new Server(args, dataDir, env, undefined, within);
   t.teardown(() => server.signal('SIGKILL'));
   await server.said('"event":"listening"');
   return server;

@@ -52,8 +52,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     closing.push(() => open.close());
     if (options.demo) await loadDemo(open.service, settings, progress);
     const ports = await listen(settings, open.service, closing);
-    const record = recordOf(options, ports);
-    writeServerFile(settings.dataDir, record);
+    const record = writeServerFile(settings.dataDir, recordOf(options, ports));
     closing.push(async () => removeServerFile(settings.dataDir, process.pid));
     return { open, settings, record, stop };
   } catch (error) {
@@ -128,11 +127,10 @@ function readPem(file: string): string {
 function recordOf(
   { settings, demo }: ServerOptions,
   ports: { readonly httpPort: number; readonly pgPort: number },
-): ServerRecord {
+) {
   const { host, tls, manifestFile, policyFile } = settings;
   const startedAt = new Date().toISOString();
   return {
-    pid: process.pid,
     host,
     ...ports,
     tls: tls !== null,
