@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { PACKAGE_ROOT } from '../package-root.js';
 import { EngineThread } from './engine-thread.js';
 import { HARDENING } from './hardening.js';
 import type { WorkerStart } from './worker/messages.js';
@@ -16,15 +17,20 @@ const MAX_MEMORY = 256 * MIB;
 
 type EngineFiles = Pick<WorkerStart, 'engine' | 'bootstrap' | 'files'>;
 
-/** The hardened image that every catalog engine boots from: made once, kept in a file. */
+/** Where `npm run build` leaves the image: to make it takes some 550 MiB, more than a small container has. */
+export const BUILT_IMAGES = join(PACKAGE_ROOT, 'dist', 'catalog');
+
+/** The hardened image that every catalog engine boots from: made with the package, else once, and kept in a file. */
 export class BaseImage {
   readonly #dir: string;
+  readonly #built: string | null;
   #image: Promise<Uint8Array<SharedArrayBuffer>> | null = null;
   #files: Promise<EngineFiles> | null = null;
 
-  /** `dir` is made where it is missing. */
-  constructor(dir: string) {
+  /** @param dir made where it is missing; @param built looked into first */
+  constructor(dir: string, built: string | null = BUILT_IMAGES) {
     this.#dir = dir;
+    this.#built = built;
   }
 
   /** Reads the image, or makes it. Later calls wait for the first; after a failure the next one tries again. */
@@ -44,13 +50,15 @@ export class BaseImage {
   }
 
   async #load(): Promise<Uint8Array<SharedArrayBuffer>> {
-    const file = join(this.#dir, `base-${versionOf()}.tar`);
-    const kept = await readFile(file).catch(() => null);
-    if (kept !== null) return shared(kept);
+    const name = `base-${versionOf()}.tar`;
+    for (const dir of this.#built === null ? [this.#dir] : [this.#built, this.#dir]) {
+      const kept = await readFile(join(dir, name)).catch(() => null);
+      if (kept !== null) return shared(kept);
+    }
     const { thread, image } = await this.#start({ image: null, scripts: HARDENING }, BUILD_MS);
     thread.end('cancelled');
     if (image === null) throw new Error('the catalog engine made no image');
-    await keep(file, image);
+    await keep(join(this.#dir, name), image);
     return shared(image);
   }
 
@@ -96,7 +104,7 @@ async function keep(file: string, image: Uint8Array): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   const aside = `${file}.${randomUUID()}`;
   try {
-    await writeFile(aside, image, { mode: 0o600, flush: true });
+    await writeFile(aside, image, { mode: 0o644, flush: true }); // nothing in it is anybody's
     await rename(aside, file);
   } catch (error) {
     await rm(aside, { force: true });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import t, { type Test, test } from 'tap';
@@ -87,13 +87,21 @@ function judge(t: Test, foreign: Foreign, report: Report): void {
   for (const [table, reason] of foreign.leftOut) t.match(reasons.get(table), reason, table);
 }
 
+/** The most memory that a process has had. */
+function peakMib(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1_024;
+}
+
 /** `osl serve` on what was made, then the same question over REST, by `osl query`, and over the wire. */
 async function answersOverEverySurface(t: Test, dir: string, url: string, osql: string): Promise<void> {
   const files = ['--manifest', join(dir, 'manifest.yaml'), '--policy', join(dir, 'policy.yaml')];
   const server = new Server(['serve', '--json', ...files], join(dir, '.osl'), { FOREIGN_URL: url });
   try {
     await server.said('"listening"');
-    const { httpPort, pgPort } = server.record();
+    const { httpPort, pgPort, pid } = server.record();
+    if (process.platform === 'linux') t.ok(peakMib(Number(pid)) < 400, 'a first start in a small container');
+    t.notOk(existsSync(join(server.dataDir, 'catalog')), 'the image of the catalog came with the package');
     const token = (await osl(['token', '--data-dir', server.dataDir, '--subject', SUBJECT])).stdout.trim();
     const reply = await fetch(`http://127.0.0.1:${String(httpPort)}/osl/query`, {
       method: 'POST',
