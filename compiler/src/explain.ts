@@ -1,7 +1,7 @@
 import { InternalError } from './errors.js';
 import { explainRuntime } from './explain-runtime.js';
 import type { GovernedPlan } from './govern/governed-plan.js';
-import { type FromItem, GROUP_KEY, type Query, type RuntimeScan } from './plan.js';
+import { type FromItem, GROUP_KEY, type Query, type RuntimeScan, SHOWN } from './plan.js';
 import { columnsOf } from './walk.js';
 
 /** One step of a logical plan, as its reader may see it: no filter's columns, no role names, no values. */
@@ -63,9 +63,10 @@ function explainFrom(item: FromItem, plan: GovernedPlan): Explanation {
         {
           object: `osl.entities.${item.relation.name}`,
           columns: item.columns
-            .filter((c) => c.name !== GROUP_KEY)
+            .filter((c) => c.name !== GROUP_KEY && c.name !== SHOWN)
             .map((c) => ({ name: c.name, masked: c.masked })),
           row_filter: item.filter === null ? 'none' : 'applied',
+          guarded: item.columns.some((c) => c.name === SHOWN),
           fenced: item.fenced,
           ...(item.minimum === null ? {} : { minimum_group_size: item.minimum.size }),
         },

@@ -327,7 +327,7 @@ export interface GovernedScan {
   readonly columns: readonly GovernedColumn[];
   /** Over base columns. Null where every row is visible. */
   readonly filter: Expr | null;
-  /** Leakproof predicates of the query over base columns, evaluated beside the filter when there is a fence. */
+  /** Harmless predicates of the query over base columns, evaluated beside the filter when there is a fence. */
   readonly pushed: readonly Expr[];
   /** Whether the planner must not move predicates of the query below the filter. */
   readonly fenced: boolean;
@@ -344,6 +344,9 @@ export interface GroupMinimum {
 
 /** The column of a scan that holds the key of a row which may only be aggregated, and NULL for other rows. */
 export const GROUP_KEY = '#group';
+
+/** The column of a scan that says of each row whether the row filter lets it through; never NULL. */
+export const SHOWN = '#shown';
 
 export interface GovernedColumn {
   readonly name: string;

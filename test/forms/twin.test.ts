@@ -52,12 +52,21 @@ const statements = QUERIES.flatMap((query) => [
   `select a.id, r.text from osl.entities.article a
    left join RETRIEVE(facet => 'notes', query => '${query}', top_k => 5) r on a.id = r.article_id order by a.id, r.text`,
 ]);
+/** What fails on the notes of one article, or of one language: hidden ones fail nobody's question. */
+const FAILING = [
+  ...[1, 2, 4].map(
+    (id) => `case when article_id = ${id} then 1 / (length(lang) - length(lang)) else 1 end = 1`,
+  ),
+  ...['d\\\\', 'e\\\\', '%n\\\\'].map((pattern) => `lang like '${pattern}'`),
+].map(
+  (where) => `select text from RETRIEVE(facet => 'notes', query => 'orchard', top_k => 2) where ${where}`,
+);
 const JOINT = 'select id, title, evidence from osl.entities.article where id in (1, 2, 3, 4, 5, 6, 7, 8)';
 
 /** Everything that a caller can learn, as text: rows, refusals and the plans that it is shown. */
 async function seen(forms: Forms, who: string): Promise<readonly string[]> {
   const answers: string[] = [];
-  for (const statement of [...statements, JOINT]) {
+  for (const statement of [...statements, JOINT, ...FAILING]) {
     const { rows, status, code } = await forms.ask(who, statement);
     const { json } = await forms.ask(who, statement, { explain: true });
     answers.push(JSON.stringify([status, code, rows, (json as { plan: unknown }).plan])); // explain's shape

@@ -44,8 +44,8 @@ export const EXPECTED: Readonly<Record<Axis, readonly string[]>> = {
     'distinct',
     'distinct_on',
     'limit',
+    'guarded',
     'fenced',
-    'pushed',
   ],
   mask: ['clear', 'uncovered', 'redact', 'null', 'hash', 'partial', 'year', 'deny'],
   join: ['none', 'inner', 'left', 'semi', 'anti'],
@@ -182,7 +182,7 @@ function addScan(scan: GovernedScan, world: World, cells: Record<Axis, Set<strin
   const table = world.tables.find((t) => t.name === scan.relation.name);
   if (table === undefined) return;
   if (scan.fenced) cells.node.add('fenced');
-  if (scan.pushed.length > 0) cells.node.add('pushed');
+  if (scan.columns.some((c) => c.name === '#shown')) cells.node.add('guarded');
   for (const shown of scan.columns) {
     const column = table.columns.find((c) => c.name === shown.name);
     if (column === undefined) continue;

@@ -8,6 +8,7 @@ import {
   type Slot,
   walk,
 } from './internals.js';
+import { unasked, unsealed } from './no-barrier.js';
 
 /** A plan as the emitter takes it. */
 export interface Draft {
@@ -173,6 +174,8 @@ export const FAULTS: readonly Fault[] = [
   inValues('window ties are not broken', (e) =>
     e.kind === 'window' ? { ...e, orderBy: e.orderBy.slice(0, -1) } : e,
   ),
+  inValues('a guard is removed', unasked),
+  inValues('what IN compares with is not worked out by itself', unsealed),
   inScans('the fence is removed', (s) => ({ ...s, fenced: false })),
   inSelects('DISTINCT is dropped', (q) => ({ ...q, distinct: false })),
   inSelects('HAVING is dropped', (q) => ({ ...q, having: [] })),

@@ -259,8 +259,12 @@ function plansOf(access: Access): GovernedPlan {
 
 t.test('a plan that lost a part of its minimum does not pass', async (t) => {
   const world = { ...randomWorld(diceOfOne), shown: null, counted: null };
-  const { query } = compile('select dept, sum(amt) from person group by dept', CATALOG, accessOf(world));
-  verifyMinima(query);
+  const { query, slots } = compile(
+    'select dept, sum(amt) from person group by dept',
+    CATALOG,
+    accessOf(world),
+  );
+  verifyMinima(query, slots);
   if (query.kind !== 'select') throw new Error('a SELECT is one');
   const faulty: Readonly<Record<string, Query>> = {
     'no HAVING': { ...query, having: [] },
@@ -276,7 +280,7 @@ t.test('a plan that lost a part of its minimum does not pass', async (t) => {
       expr: (e) => (e.kind === 'column' && e.name === 'dept' ? { ...e, name: '#group' } : e),
     }),
   };
-  for (const [name, plan] of Object.entries(faulty)) t.throws(() => verifyMinima(plan), name);
+  for (const [name, plan] of Object.entries(faulty)) t.throws(() => verifyMinima(plan, slots), name);
 });
 
 const diceOfOne: Dice = {

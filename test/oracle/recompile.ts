@@ -44,9 +44,14 @@ export function recompile({ sql }: Pick<Emitted, 'sql'>, catalog: Catalog, acces
   }
 }
 
-/** `convert_to` is the one function that masks have and callers do not; `decode` takes and gives the same types. */
+/**
+ * `convert_to` is the one function that masks have and callers do not; `decode` takes and gives the same types. The
+ * collation of patterns is no caller's either.
+ */
 function readable(sql: string): string {
-  return sql.replaceAll('pg_catalog.convert_to(', 'pg_catalog.decode(');
+  return sql
+    .replaceAll('pg_catalog.convert_to(', 'pg_catalog.decode(')
+    .replaceAll(' collate pg_catalog."default"', '');
 }
 
 /** The caller's tables with the columns that its statements may hold, all of them in the clear. */

@@ -155,8 +155,16 @@ function functionName(name: string): string {
 function emitCall(call: Call, w: Writer): void {
   w.write(`${functionName(call.definition.name)}(`);
   w.list(call.args, ', ', (e) => emitExpr(e, w));
+  if (call.definition.name === 'starts_with') w.write(BYTEWISE);
   w.write(')');
 }
+
+/**
+ * LIKE and its kin look at characters, whatever order a column's collation gives them. Up to Postgres 17 they fail on
+ * a column whose collation is not deterministic, and whether they do would tell that there is a row.
+ */
+const BYTEWISE = ' collate pg_catalog."default"';
+const PATTERNS: ReadonlySet<string> = new Set(['~~', '!~~', '^@']);
 
 // The session's search_path is pg_catalog and nothing else that could have operators, so bare names are safe.
 function emitOperation(operation: Operation, w: Writer): void {
@@ -165,6 +173,7 @@ function emitOperation(operation: Operation, w: Writer): void {
     if (left !== null) emitExpr(left, w);
     w.write(left === null ? `${definition.name} ` : ` ${definition.name} `);
     emitExpr(right, w);
+    if (PATTERNS.has(definition.name) && right.type === 'text') w.write(BYTEWISE);
   });
 }
 

@@ -1,155 +1,126 @@
 import type { LiteralSlots } from '../bind/index.js';
-import { assertNever } from '../errors.js';
-import type { EntityScan, Expr, GovernedScan, Query, SourceId } from '../plan.js';
-import {
-  allQueries,
-  childrenOf,
-  conditionsOf,
-  exprsOf,
-  leavesOf,
-  queryOf,
-  someExpr,
-  visitExpr,
-} from '../walk.js';
-import { cannotFail } from './constants.js';
-import type { Lineage } from './lineage.js';
-
-/** What the barrier judges by. */
-export interface Barrier {
-  readonly lineage: Lineage;
-  readonly literals: LiteralSlots;
-  /** Whether the caller sees the column through a mask that computes on its value and is not leakproof. */
-  readonly maskTells: (scan: EntityScan | GovernedScan, name: string) => boolean;
-}
+import type { Expr, FromItem, Query, Select } from '../plan.js';
+import { allQueries, childrenOf, exprsOf, leavesOf, queryOf, someExpr, visitExpr } from '../walk.js';
+import { type Guards, guarded } from './guard.js';
+import { outputsAt } from './lineage.js';
+import { pushPredicates } from './push.js';
+import { Reach } from './reach.js';
+import type { GovernedSlots } from './slots.js';
 
 /**
- * The scans that need a fence: some predicate of the query could tell, by an error or a side channel, what is in
- * a row before the row filter has hidden it, because row data reaches a function that is not leakproof.
+ * The statement in such a form that nothing in it can fail on a row before the row filter has hidden it, whatever
+ * order the planner chooses: what is proved harmless stays as it is and may use an index; every other condition
+ * asks first whether the rows are shown (`guard.ts`); where no such question can stand, all scans are fenced.
  *
- * Only predicates matter. What is computed in a select list runs on rows that have passed the filter; but a
- * predicate over a derived column counts as one over the expression behind it, since the planner merges levels.
+ * Conditions are what matters: what a select list computes runs on rows that have passed the filter. But a condition
+ * on a derived column counts as one on the expression behind it, since the planner merges levels.
  */
-export function scansToFence(root: Query, barrier: Barrier): ReadonlySet<SourceId> {
-  const fenced = new Set<SourceId>();
-  for (const predicate of predicatesOf(root)) {
-    for (const source of leakedSources(predicate, barrier)) fenced.add(source);
+export function behindBarrier(root: Query, literals: LiteralSlots, slots: GovernedSlots): Query {
+  const reach = new Reach(root, literals);
+  if (reach.filtered.length === 0) return root;
+  const found = new Findings(reach);
+  for (const query of allQueries(root)) found.look(query);
+  const query = found.isEmpty ? root : guarded(root, found, slots);
+  return found.fenced ? pushPredicates(query, (e) => new Reach(query, literals).isHarmless(e)) : query;
+}
+
+/** What is to be done about the conditions of a statement. */
+class Findings implements Guards {
+  readonly reach: Reach;
+  readonly conditions = new Set<Expr>();
+  readonly sealed = new Set<Query>();
+  fenced = false;
+
+  constructor(reach: Reach) {
+    this.reach = reach;
   }
-  return fenced;
-}
 
-/** Whether no row data reaches a function that is not leakproof, derived columns looked through. */
-export function isLeakproof(predicate: Expr, barrier: Barrier): boolean {
-  return leakedSources(predicate, barrier).size === 0;
-}
+  get isEmpty(): boolean {
+    return this.conditions.size === 0 && this.sealed.size === 0 && !this.fenced;
+  }
 
-/** Everything that the planner may turn into a condition on a scan. */
-function predicatesOf(root: Query): readonly Expr[] {
-  return allQueries(root).flatMap((q) =>
-    q.kind === 'select' ? [...q.where, ...q.having, ...conditionsOf(q.from)] : [],
-  );
-}
+  look(query: Query): void {
+    for (const expr of exprsOf(query)) visitExpr(expr, (e) => this.#lookAtOutput(e));
+    if (query.kind !== 'select') return;
+    for (const c of query.where) if (!this.#becomesJoin(c, query)) this.#judge(c);
+    for (const c of query.having) if (!isOfGroups(c)) this.#judge(c);
+    this.#lookAtJoins(query.from);
+  }
 
-function leakedSources(predicate: Expr, barrier: Barrier): ReadonlySet<SourceId> {
-  const { lineage, maskTells } = barrier;
-  const leaked = new Set<SourceId>();
-  const leak = (e: Expr): void => {
-    for (const { scan } of lineage.columnsUnder(e)) leaked.add(scan.id);
-  };
-  // Whether something is evaluated at all tells that a row, hidden or not, has come so far.
-  const leakEvaluation = (): void => {
-    leak(predicate);
-    visitExpr(predicate, (e) => outerColumns(e).forEach(leak));
-  };
-  const visit = (e: Expr): void => {
-    // What an aggregate or window call yields exists only after every filter.
-    if (e.kind === 'aggregate' || e.kind === 'window') return;
-    if (e.kind === 'column') {
-      const scan = lineage.scanOf(e.source);
-      if (scan === null) lineage.definitionsOf(e).forEach(visit);
-      else if (maskTells(scan, e.name)) leaked.add(scan.id);
-      return;
+  /** What IN compares with is a condition too, on rows of the query inside: unless it is worked out there. */
+  #lookAtOutput(expr: Expr): void {
+    if (expr.kind !== 'in_query') return;
+    if (!outputsAt(expr.query, 0).every((e) => this.reach.isHarmless(e))) this.sealed.add(expr.query);
+  }
+
+  #lookAtJoins(item: FromItem | null): void {
+    if (item?.kind !== 'join') return;
+    this.#lookAtJoins(item.left);
+    this.#lookAtJoins(item.right);
+    for (const c of item.on) {
+      // A sealed join keeps its form, and a FULL JOIN can be made on equalities only.
+      if (item.sealed || item.type === 'full') this.#fenceUnlessHarmless(c);
+      else this.#judge(c);
     }
-    if (!isSafeNode(e)) {
-      leak(e);
-      if (e.kind === 'in_query') lineage.outputsOf(e.query).forEach(leak);
-      if (lineage.columnsUnder(e).length === 0 && !cannotFail(e, barrier.literals)) leakEvaluation();
-    }
-    const inner = queryOf(e);
-    if (inner !== null && (e.kind === 'scalar_query' || canFail(inner, barrier))) leakEvaluation();
-    childrenOf(e).forEach(visit);
-  };
-  visit(predicate);
-  return leaked;
-}
+  }
 
-/** Whether anything in `query`, at any depth, may fail or tell. */
-function canFail(query: Query, { lineage, maskTells }: Barrier): boolean {
-  const risky = (e: Expr): boolean => {
-    const scan = e.kind === 'column' ? lineage.scanOf(e.source) : null;
-    if (e.kind === 'operation' && COMPARISONS.has(e.definition.name)) return false;
-    return !isSafeNode(e) || (e.kind === 'column' && scan !== null && maskTells(scan, e.name));
-  };
-  return allQueries(query).some((q) => exprsOf(q).some((e) => someExpr(e, risky)));
-}
+  #judge(condition: Expr): void {
+    if (this.reach.isHarmless(condition)) return;
+    if (this.#equates(condition)) this.fenced = true;
+    else if (this.reach.reached(condition).length > 0) this.conditions.add(condition);
+  }
 
-/** What they compare they may tell, but they do not fail. */
-const COMPARISONS: ReadonlySet<string> = new Set(['=', '<>', '<', '<=', '>', '>=']);
+  #fenceUnlessHarmless(condition: Expr): void {
+    if (!this.reach.isHarmless(condition)) this.fenced = true;
+  }
 
-/** Whether the node itself, given row data, can neither fail nor tell. */
-function isSafeNode(e: Expr): boolean {
-  switch (e.kind) {
-    case 'column':
-    case 'base':
-    case 'parameter':
-    case 'literal':
-    case 'null':
-    case 'boolean':
-    case 'structural':
-    case 'and':
-    case 'or':
-    case 'not':
-    case 'null_test':
-    case 'truth_test':
-    case 'case':
-    case 'array':
-    case 'exists':
-    case 'distance':
-    case 'stored_vector':
-      return true;
-    case 'call':
-    case 'operation':
-    case 'quantified':
-      return e.definition.leakproof;
-    case 'cast':
-      return e.leakproof && e.modifiers.length === 0;
-    case 'distinct_test':
-    case 'membership':
-    case 'in_query':
-    case 'attribute_match':
-      return e.equality.leakproof;
-    case 'conditional':
-      return e.form === 'coalesce';
-    case 'subscript':
-    case 'scalar_query':
-    case 'aggregate':
-    case 'window':
+  /**
+   * Whether a condition equates values of two FROM items, or of one that has no filter to ask about. Joins need it in
+   * that form, and the planner may put either side in the place of whatever else equals it, in any scan.
+   */
+  #equates(condition: Expr): boolean {
+    if (condition.kind !== 'operation' || condition.definition.name !== '=' || condition.left === null)
       return false;
-    default:
-      return assertNever(e);
+    const [left, right] = [this.reach.sources(condition.left), this.reach.sources(condition.right)];
+    if (left.size === 0 || right.size === 0) return false;
+    return new Set([...left, ...right]).size > 1 || this.reach.reached(condition).length === 0;
+  }
+
+  /**
+   * Whether Postgres makes a join of a condition with a query inside, whatever it costs, so that the query never runs
+   * for a row that is hidden. What fails in it is looked at there.
+   */
+  #becomesJoin(condition: Expr, block: Select): boolean {
+    if (condition.kind === 'in_query') return this.#joinsIn(condition, block);
+    const inner = condition.kind === 'not' ? condition.arg : condition;
+    return inner.kind === 'exists' && this.#joinsExists(inner.query, block);
+  }
+
+  #joinsIn({ arg, query, negated }: Extract<Expr, { kind: 'in_query' }>, block: Select): boolean {
+    const own = new Set(leavesOf(block.from).map((l) => l.id));
+    const named = [...this.reach.sources(arg)];
+    if (negated || named.length === 0 || !named.every((s) => own.has(s))) return false;
+    if (someExpr(arg, (e) => queryOf(e) !== null) || this.reach.outerRefs(query).length > 0) return false;
+    this.#fenceUnlessHarmless(arg);
+    return true;
+  }
+
+  #joinsExists(query: Query, block: Select): boolean {
+    if (query.kind !== 'select' || query.from === null || query.with.length > 0) return false;
+    if (query.grouped || query.having.length > 0 || query.limit !== null || query.offset !== null)
+      return false;
+    if (query.outputs.some((o) => someExpr(o.expr, (e) => e.kind === 'window'))) return false;
+    const own = new Set(leavesOf(block.from).map((l) => l.id));
+    const correlated = this.reach.outerRefs(query);
+    if (correlated.length === 0 || !correlated.every((r) => own.has(r.source))) return false;
+    // The rest of the query must stand by itself.
+    const bare: Select = { ...query, where: [], outputs: [], distinctOn: [], orderBy: [] };
+    return this.reach.outerRefs(bare).length === 0;
   }
 }
 
-/** The columns that the query below `e` reads from around it. */
-function outerColumns(e: Expr): readonly Expr[] {
-  const query = queryOf(e);
-  if (query === null) return [];
-  const levels = allQueries(query);
-  const own = new Set(levels.flatMap((q) => (q.kind === 'select' ? leavesOf(q.from).map((l) => l.id) : [])));
-  const found: Expr[] = [];
-  for (const expr of levels.flatMap(exprsOf)) {
-    visitExpr(expr, (x) => {
-      if (x.kind === 'column' && !own.has(x.source)) found.push(x);
-    });
-  }
-  return found;
+/** Whether a condition of HAVING hangs on an aggregate: then it cannot move below the groups. */
+function isOfGroups(condition: Expr): boolean {
+  const visit = (e: Expr): boolean => e.kind === 'aggregate' || childrenOf(e).some(visit);
+  return visit(condition);
 }

@@ -6,25 +6,45 @@ import type { Expr } from '../plan.js';
  * `now() - interval '7 days'`. Anything else might, and whether it does would tell that some row was reached.
  */
 export function cannotFail(expr: Expr, literals: LiteralSlots): boolean {
+  return isOfOurTime(expr, literals, { nodes: MOST_NODES, steps: MOST_STEPS });
+}
+
+/** What is left of the size that is looked at, and of the steps that a moment may be moved by. */
+interface Budget {
+  nodes: number;
+  steps: number;
+}
+
+const MOST_NODES = 16;
+/** A few steps from a moment of our time do not leave time; many would. */
+const MOST_STEPS = 2;
+
+function isOfOurTime(expr: Expr, literals: LiteralSlots, budget: Budget): boolean {
+  if (budget.nodes-- <= 0) return false;
+  const isSound = (e: Expr): boolean => isOfOurTime(e, literals, budget);
   switch (expr.kind) {
     case 'parameter':
       return literals.literalIn(expr.slot)?.holds(isBounded) === true;
     case 'structural':
       return true;
     case 'cast':
-      return MOMENTS.has(expr.type) && expr.modifiers.length === 0 && cannotFail(expr.arg, literals);
-    case 'call':
+      // A text may be no moment, however it looks.
       return (
-        CALLS.has(expr.definition.name) &&
-        expr.args.length <= 2 &&
-        expr.args.every((a) => cannotFail(a, literals))
+        MOMENTS.has(expr.type) &&
+        MOMENTS.has(expr.arg.type) &&
+        expr.modifiers.length === 0 &&
+        isSound(expr.arg)
       );
+    case 'call':
+      return CALLS.has(expr.definition.name) && expr.args.length <= 2 && expr.args.every(isSound);
     case 'operation':
       return (
         (expr.definition.name === '+' || expr.definition.name === '-') &&
         MOMENTS.has(expr.type) &&
-        (expr.left === null || cannotFail(expr.left, literals)) &&
-        cannotFail(expr.right, literals)
+        budget.steps-- > 0 &&
+        expr.left !== null &&
+        isSound(expr.left) &&
+        isSound(expr.right)
       );
     default:
       return false;
@@ -34,11 +54,13 @@ export function cannotFail(expr: Expr, literals: LiteralSlots): boolean {
 const MOMENTS: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz']);
 const CALLS: ReadonlySet<string> = new Set(['now', 'date_trunc']);
 
-/** Small counts, days of a four-digit year, and intervals of one small part. */
+/** Small counts, days of a four-digit year, and intervals of one part that is less than two thousand years. */
 const BOUNDED: readonly RegExp[] = [
   /^-?\d{1,5}$/,
   /^\d{4}-\d\d-\d\d( \d\d:\d\d(:\d\d)?)?$/,
-  /^[+-]?\d{1,5} (second|minute|hour|day|week|month|year)s?$/i,
+  /^[+-]?\d{1,5} (second|minute|hour|day|week)s?$/i,
+  /^[+-]?\d{1,4} months?$/i,
+  /^[+-]?\d{1,3} years?$/i,
 ];
 
 function isBounded(text: string): boolean {

@@ -13,6 +13,7 @@ import type {
   Query,
   Select,
   SourceId,
+  Spine,
 } from '../plan.js';
 import {
   allQueries,
@@ -24,7 +25,8 @@ import {
   someExpr,
   visitExpr,
 } from '../walk.js';
-import { isHarmless } from './harmless.js';
+import { canBeBounded, canBeSummed } from './bounds.js';
+import { type Grounds, isHarmless } from './harmless.js';
 import { joinsFreely } from './keys.js';
 import { filtersOf, sameRows } from './mask.js';
 
@@ -68,22 +70,47 @@ export class ScanAccesses {
  */
 export function scanAccesses(root: Query, access: Access, literals: LiteralSlots): ScanAccesses {
   const scans = new Map<SourceId, ScanAccess>();
+  const totalled = runningTotals(root);
   for (const query of allQueries(root)) {
     if (query.kind !== 'select') continue;
     for (const leaf of leavesOf(query.from)) {
       if (leaf.kind !== 'entity') continue;
-      scans.set(leaf.id, scanAccess(leaf, query, grantsOn(leaf.relation, access), literals));
+      scans.set(leaf.id, scanAccess(leaf, query, access, literals, totalled.has(query)));
     }
   }
   return new ScanAccesses(scans);
 }
 
+/** The blocks whose groups are added up over periods: two totals differ by what may be a small group. */
+function runningTotals(root: Query): ReadonlySet<Query> {
+  const found = new Set<Query>();
+  for (const query of allQueries(root)) {
+    if (query.kind === 'values') continue;
+    const periods = query.with.flatMap((t) => allQueries(t.query).flatMap(spinesOf));
+    const read = new Set(periods.flatMap((s) => allQueries(s.bounds).flatMap(tablesOf)));
+    for (const t of query.with) if (read.has(t.id)) for (const q of allQueries(t.query)) found.add(q);
+  }
+  return found;
+}
+
+function spinesOf(query: Query): readonly Spine[] {
+  return query.kind === 'select' ? leavesOf(query.from).filter((l) => l.kind === 'spine') : [];
+}
+
+function tablesOf(query: Query): readonly number[] {
+  return query.kind === 'select'
+    ? leavesOf(query.from).flatMap((l) => (l.kind === 'cte' ? [l.table] : []))
+    : [];
+}
+
 function scanAccess(
   scan: EntityScan,
   block: Select,
-  all: RelationAccess,
+  access: Access,
   literals: LiteralSlots,
+  totalled: boolean,
 ): ScanAccess {
+  const all = grantsOn(scan.relation, access);
   if (all.grants.every(showsRows)) return { access: all, minimum: null };
   const showing = all.grants.filter(showsRows);
   const measured = metricsIn(block);
@@ -91,7 +118,9 @@ function scanAccess(
   const some = [...showing, ...applicable];
   const plain: ScanAccess = { access: withGrants(all, showing), minimum: null };
   if (showsAll(scan, showing, some)) return plain;
-  const fault = faultOf(scan, block, literals);
+  const fault = totalled
+    ? 'a running total would tell its periods apart'
+    : faultOf(scan, block, access, literals);
   const size = Math.max(...applicable.map((g) => g.groups?.minimum ?? 0));
   if (fault === null && applicable.length > 0 && coversAll(scan, some)) {
     const conditions = plainConditions(scan, showing, some);
@@ -227,32 +256,86 @@ const SUMMARIES: ReadonlySet<string> = new Set([
 ]);
 
 /** Why a block may not aggregate rows that it may not show; null where it may. */
-function faultOf(scan: EntityScan, block: Select, literals: LiteralSlots): string | null {
+function faultOf(scan: EntityScan, block: Select, access: Access, literals: LiteralSlots): string | null {
   if (!block.grouped) return 'aggregate them where they are read';
   if (leavesOf(block.from).some((l) => l.kind !== 'entity')) return 'join them to entities and bridges only';
   // A join on any predicate would weigh a row by what is in it, which a count of pairs then tells.
   if (joinsFreely(block.from)) return 'raw SQL may not join them; OSL-SQL may, on sealed keys';
   if (mayBeMissing(scan.id, block.from)) return 'they may not be the optional side of a join';
-  const repeated = block.from !== null && fanOutOf(block.from, scan.id) !== null;
-  for (const call of aggregatesOf(block)) {
+  const grounds = groundsOf(literals);
+  const calls = aggregatesOf(block);
+  for (const call of calls) {
     const { name } = call.definition;
     if (!SUMMARIES.has(name)) return `\`${name}\` would show what is in one of them`;
     if (call.orderBy.length > 0) return 'an aggregate over them takes no ORDER BY';
-    if (call.metric === null && !call.args.every((a) => isPlain(a, literals)))
+    if (!canBeSummed(call)) return `\`${name}\` of intervals may be too large`;
+    if (call.metric === null && !call.args.every((a) => isPlain(a, grounds)))
       return 'aggregate columns as they are, without an expression';
-    if (repeated && !call.distinct && call.args.some((a) => readsOf(a, scan.id)))
-      return 'a join repeats them, and so would weigh one more than another';
   }
+  const weight = weightOf(scan, block, calls, access);
+  if (weight !== null) return weight;
+  // What is worked out for each row, whether its group is large enough or not.
   const rowwise = [
-    ...conditionsOf(block.from),
     ...block.where,
     ...block.groupBy,
-    ...aggregatesOf(block).flatMap((a) => (a.filter === null || a.metric !== null ? [] : [a.filter])),
+    ...calls.flatMap((a) => [...a.args, ...(a.filter === null ? [] : [a.filter])]),
     ...block.having.filter(readsKeys),
   ];
-  if (!rowwise.every((e) => isHarmless(e, literals)))
+  const onKeys = { ...grounds, node: () => false };
+  const isSound = rowwise.every((e) => isHarmless(e, grounds));
+  if (!isSound || !conditionsOf(block.from).every((e) => isHarmless(e, onKeys)))
     return 'filter and group by columns and comparisons only, which cannot fail';
   return null;
+}
+
+function groundsOf(literals: LiteralSlots): Grounds {
+  const no = (): boolean => false;
+  return { literals, column: () => true, call: no, node: canBeBounded, queries: new WeakMap() };
+}
+
+/**
+ * Why the aggregates of a block weigh one row of the scan more than another by what the caller sees of them, so that
+ * one figure over a large group would be made of readable parts; null where none does.
+ */
+function weightOf(
+  scan: EntityScan,
+  block: Select,
+  calls: readonly Aggregate[],
+  access: Access,
+): string | null {
+  const scans = leavesOf(block.from).filter((l) => l.kind === 'entity');
+  const repeated = block.from !== null && fanOutOf(block.from, scan.id) !== null;
+  const besideRows = scans.some(
+    (s) => s.id !== scan.id && grantsOn(s.relation, access).grants.some(showsRows),
+  );
+  for (const call of calls) {
+    const counts = call.definition.name === 'count';
+    if (repeated && !call.distinct && call.args.some((a) => readsOf(a, scan.id)))
+      return 'a join repeats them, and so would weigh one more than another';
+    const ofOwn = call.distinct && call.args.every((a) => readsOnly(a, scan.id));
+    if (repeated && besideRows && !ofOwn)
+      return 'a join to rows that are shown would weigh one more than another';
+    if (!counts && scans.some((s) => call.args.some((a) => readsKnown(a, s, scan, access))))
+      return 'a column that is shown would weigh one more than another';
+  }
+  return null;
+}
+
+/**
+ * Whether an argument reads a column of `from` that some row shows while rows of `scan` are counted: of another scan,
+ * any such; of its own, one whose row then does not show all that the block reads.
+ */
+function readsKnown(arg: Expr, from: EntityScan, scan: EntityScan, access: Access): boolean {
+  const showing = grantsOn(from.relation, access).grants.filter(showsRows);
+  const isKnown = (name: string): boolean =>
+    showing.some(
+      (g) => g.columns.has(name) && !(from.id === scan.id && scan.columns.every((c) => g.columns.has(c))),
+    );
+  return someExpr(arg, (e) => e.kind === 'column' && e.source === from.id && isKnown(e.name));
+}
+
+function readsOnly(expr: Expr, source: SourceId): boolean {
+  return readsOf(expr, source) && !someExpr(expr, (e) => e.kind === 'column' && e.source !== source);
 }
 
 function readsOf(expr: Expr, source: SourceId): boolean {
@@ -266,8 +349,8 @@ function readsKeys(condition: Expr): boolean {
   return visit(condition);
 }
 
-function isPlain(arg: Expr, literals: LiteralSlots): boolean {
-  if (arg.kind === 'cast') return isHarmless(arg, literals) && isPlain(arg.arg, literals);
+function isPlain(arg: Expr, grounds: Grounds): boolean {
+  if (arg.kind === 'cast') return isHarmless(arg, grounds) && isPlain(arg.arg, grounds);
   return arg.kind === 'column' || arg.kind === 'parameter';
 }
 

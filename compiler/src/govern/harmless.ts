@@ -1,39 +1,166 @@
 import type { LiteralSlots } from '../bind/index.js';
-import type { Call, Expr, Query } from '../plan.js';
-import { allQueries, childrenOf, exprsOf, queryOf } from '../walk.js';
+import type { Aggregate, Call, Cast, ColumnRef, Expr, Operation, Query, WindowCall } from '../plan.js';
+import { childrenOf, exprsOf, leavesOf, queryOf } from '../walk.js';
 import { cannotFail } from './constants.js';
 
+/** What a judgement rests on beside the expression itself. */
+export interface Grounds {
+  readonly literals: LiteralSlots;
+  /** Whether what stands behind a column is harmless. */
+  readonly column: (ref: ColumnRef) => boolean;
+  /** Whether an aggregate or window call is harmless where it stands. */
+  readonly call: (call: Aggregate | WindowCall) => boolean;
+  /** Whether a node that is not on the list is harmless where it stands. */
+  readonly node: (e: Expr) => boolean;
+  /** What was found of queries inside expressions before. */
+  readonly queries: WeakMap<Query, boolean>;
+}
+
 /**
- * Whether a value can be worked out for any row without an error, so that no error tells what is in one. Stricter
- * than need be: a list of what cannot fail, not of what can.
+ * Whether a value can be worked out for any stored row and any parameter without an error, so that no error tells
+ * what is in a row, nor that there is one. A list of what is proved not to fail, with the reason of each entry;
+ * `test/oracle/harmless.test.ts` throws the extremes of every type at each.
  */
-export function isHarmless(expr: Expr, literals: LiteralSlots): boolean {
+export function isHarmless(expr: Expr, grounds: Grounds): boolean {
+  return isListed(expr, grounds) || cannotFail(expr, grounds.literals);
+}
+
+function isListed(expr: Expr, grounds: Grounds): boolean {
+  if (expr.kind === 'column') return grounds.column(expr);
+  if (expr.kind === 'aggregate' || expr.kind === 'window') return grounds.call(expr);
+  if (!isHarmlessNode(expr, grounds.literals) && !grounds.node(expr)) return false;
+  const inner = queryOf(expr);
+  if (inner !== null && !isHarmlessQuery(inner, grounds)) return false;
+  return childrenOf(expr).every((e) => isHarmless(e, grounds));
+}
+
+/** Whether nothing that is evaluated of `query`, at any depth, can fail. A LIMIT can: it may be negative. */
+export function isHarmlessQuery(query: Query, grounds: Grounds): boolean {
+  const known = grounds.queries.get(query);
+  if (known !== undefined) return known;
+  const within: Grounds = { ...grounds, call: (c) => isHarmlessCall(c, within), node: () => false };
+  const found =
+    (query.kind === 'values' || (query.limit === null && query.offset === null)) &&
+    exprsOf(query).every((e) => isHarmless(e, within)) &&
+    operandsOf(query).every((q) => q !== null && isHarmlessQuery(q, grounds));
+  grounds.queries.set(query, found);
+  return found;
+}
+
+/** The queries that `query` reads from; null for what makes rows and may make too many. */
+function operandsOf(query: Query): readonly (Query | null)[] {
+  switch (query.kind) {
+    case 'values':
+      return [];
+    case 'set_operation':
+      return [...query.with.map((t) => t.query), query.left, query.right];
+    case 'select':
+      return [
+        ...query.with.map((t) => t.query),
+        ...leavesOf(query.from).flatMap((l) =>
+          l.kind === 'derived' ? [l.query] : l.kind === 'spine' ? [null] : [],
+        ),
+      ];
+    default: {
+      const unknown: never = query;
+      return unknown;
+    }
+  }
+}
+
+/** Those that count and compare; a sum may be too large. */
+function isHarmlessCall(call: Aggregate | WindowCall, grounds: Grounds): boolean {
   return (
-    (isHarmlessNode(expr) && belowOf(expr).every((e) => isHarmless(e, literals))) ||
-    cannotFail(expr, literals)
+    call.kind === 'aggregate' &&
+    COUNTING.has(call.definition.name) &&
+    childrenOf(call).every((e) => isHarmless(e, grounds))
   );
 }
 
-/** What is evaluated with `expr`: its children and, of a query in it, everything at any depth. */
-function belowOf(expr: Expr): readonly Expr[] {
-  const inner: Query | null = queryOf(expr);
-  return inner === null ? childrenOf(expr) : [...childrenOf(expr), ...allQueries(inner).flatMap(exprsOf)];
-}
+const COUNTING: ReadonlySet<string> = new Set(['count', 'min', 'max', 'bool_and', 'bool_or', 'every']);
 
+/** Equality and order of the model's types look at two values and at nothing else; no pair of them has no order. */
 const COMPARISONS: ReadonlySet<string> = new Set(['=', '<>', '<', '<=', '>', '>=']);
-const PATTERNS: ReadonlySet<string> = new Set(['~~', '~~*', '!~~', '!~~*']);
-const CALLS: ReadonlySet<string> = new Set([
-  'lower',
-  'upper',
-  'length',
-  'date_trunc',
-  'extract',
-  'date_part',
+
+/** Operators by name and operands, with why they cannot fail. */
+const OPERATORS: ReadonlyMap<string, string> = new Map([
+  ['text ^@ text', 'compares bytes; the emitter names a collation that has an order of them'],
+  ['anyarray && anyarray', 'equality of elements'],
+  ['anyarray @> anyarray', 'equality of elements'],
+  ['anyarray <@ anyarray', 'equality of elements'],
+  ['jsonb -> text', 'yields NULL where there is no such key, and for what is no object'],
+  ['jsonb -> int4', 'yields NULL where there is no such element, and for what is no array'],
+  ['jsonb ? text', 'looks at the keys of one level'],
+  ['jsonb ?| text[]', 'looks at the keys of one level'],
+  ['jsonb ?& text[]', 'looks at the keys of one level'],
 ]);
 
-function isHarmlessNode(e: Expr): boolean {
+/** LIKE may fail where its pattern does: see `isSoundPattern`. ILIKE changes case first, which a long text fails. */
+const PATTERNS: ReadonlySet<string> = new Set(['text ~~ text', 'text !~~ text']);
+
+/** Functions by name and arguments, with why they cannot fail. */
+const CALLS: ReadonlyMap<string, string> = new Map([
+  ['length text', 'counts characters'],
+  ['char_length text', 'counts characters'],
+  ['character_length text', 'counts characters'],
+  ['length bytea', 'reads a header'],
+  ['octet_length text', 'reads a header'],
+  ['octet_length bytea', 'reads a header'],
+  ['md5 text', 'digests any bytes'],
+  ['md5 bytea', 'digests any bytes'],
+  ['sha224 bytea', 'digests any bytes'],
+  ['sha256 bytea', 'digests any bytes'],
+  ['sha384 bytea', 'digests any bytes'],
+  ['sha512 bytea', 'digests any bytes'],
+  ['starts_with text text', 'compares bytes; the emitter names a collation that has an order of them'],
+  ['isfinite date', 'compares with the two infinities'],
+  ['isfinite timestamp', 'compares with the two infinities'],
+  ['isfinite timestamptz', 'compares with the two infinities'],
+  ['isfinite interval', 'compares with the two infinities'],
+  ['extract text date', 'the binder knows the units; every stored moment can be taken apart'],
+  ['extract text time', 'the binder knows the units; every stored moment can be taken apart'],
+  ['extract text timestamp', 'the binder knows the units; every stored moment can be taken apart'],
+  ['extract text timestamptz', 'the binder knows the units; every stored moment can be taken apart'],
+  ['extract text interval', 'the binder knows the units; every stored interval can be taken apart'],
+  ['date_part text time', 'as extract'],
+  ['date_part text timestamp', 'as extract'],
+  ['date_part text timestamptz', 'as extract'],
+  ['date_part text interval', 'as extract'],
+  ['now', 'reads the clock'],
+  ['transaction_timestamp', 'reads the clock'],
+  ['statement_timestamp', 'reads the clock'],
+]);
+
+/** Casts whose target holds every value of the source. A date may lie beyond the last timestamp. */
+const CASTS: ReadonlySet<string> = new Set([
+  'int2 int4',
+  'int2 int8',
+  'int2 numeric',
+  'int2 float4',
+  'int2 float8',
+  'int4 int8',
+  'int4 numeric',
+  'int4 float4',
+  'int4 float8',
+  'int8 numeric',
+  'int8 float4',
+  'int8 float8',
+  'float4 float8',
+  'float4 numeric',
+  'float8 numeric',
+  'bool int4',
+  'int4 bool',
+  'time interval',
+  'timestamp date',
+  'int2 text',
+  'int4 text',
+  'int8 text',
+  'uuid text',
+]);
+
+function isHarmlessNode(e: Expr, literals: LiteralSlots): boolean {
   switch (e.kind) {
-    case 'column':
+    case 'base':
     case 'parameter':
     case 'null':
     case 'boolean':
@@ -43,34 +170,33 @@ function isHarmlessNode(e: Expr): boolean {
     case 'not':
     case 'null_test':
     case 'truth_test':
-    case 'distinct_test':
-    case 'membership':
     case 'case':
-    case 'conditional':
     case 'array':
     case 'exists':
-    case 'in_query':
       return true;
-    case 'operation':
-      // A pattern fails or not by its own text, which no row is in.
-      return (
-        COMPARISONS.has(e.definition.name) ||
-        (PATTERNS.has(e.definition.name) && e.right.kind === 'parameter')
-      );
+    // Equality and order of the values' own type.
+    case 'distinct_test':
+    case 'membership':
+    case 'in_query':
+    case 'conditional':
+      return true;
     case 'quantified':
       return COMPARISONS.has(e.definition.name);
+    case 'operation':
+      return isHarmlessOperation(e, literals);
     case 'cast':
-      return e.modifiers.length === 0 && WIDENS.has(`${e.arg.type} ${e.type}`);
+      return isHarmlessCast(e);
     case 'call':
-      return CALLS.has(e.definition.name) || isInFixedZone(e);
-    case 'base':
-    case 'literal':
-    case 'subscript':
+      return CALLS.has(callKey(e)) || isInUtc(e);
+    // Of several rows one value cannot be made.
+    case 'scalar_query':
+    case 'column':
     case 'aggregate':
     case 'window':
+    case 'literal':
+    case 'subscript':
     case 'distance':
     case 'stored_vector':
-    case 'scalar_query':
     case 'attribute_match':
       return false;
     default: {
@@ -80,23 +206,39 @@ function isHarmlessNode(e: Expr): boolean {
   }
 }
 
-/** A moment as the clock of a zone that the plan itself names shows it. */
-function isInFixedZone({ definition, args }: Call): boolean {
-  return definition.name === 'timezone' && args[0]?.kind === 'structural';
+function isHarmlessOperation({ definition, left, right }: Operation, literals: LiteralSlots): boolean {
+  const { name } = definition;
+  if (COMPARISONS.has(name)) return left !== null;
+  const key = `${definition.left ?? ''} ${name} ${definition.right}`;
+  if (!PATTERNS.has(key)) return OPERATORS.has(key);
+  return right.kind === 'parameter' && literals.literalIn(right.slot)?.holds(isSoundPattern) === true;
 }
 
-const WIDENS: ReadonlySet<string> = new Set([
-  'int2 int4',
-  'int2 int8',
-  'int2 numeric',
-  'int2 float8',
-  'int4 int8',
-  'int4 numeric',
-  'int4 float8',
-  'int8 numeric',
-  'int8 float8',
-  'float4 float8',
-  'date timestamp',
-  'timestamp date',
-  'date timestamptz',
-]);
+function isHarmlessCast({ arg, type, modifiers }: Cast): boolean {
+  return modifiers.length === 0 && CASTS.has(`${arg.type} ${type}`);
+}
+
+/** By what is given, not by what is declared: no listed function is polymorphic. */
+function callKey({ definition, args }: Call): string {
+  return [definition.name, ...args.map((a) => a.type)].join(' ');
+}
+
+/** A moment in UTC is the same number; in another zone it may lie beyond all time. */
+function isInUtc({ definition, args: [zone] }: Call): boolean {
+  return definition.name === 'timezone' && zone?.kind === 'structural' && zone.text === 'UTC';
+}
+
+/**
+ * Whether LIKE can be matched against any text with this pattern. One that ends in an escape fails where matching
+ * reaches its end; one of very many `%` may need a deeper stack than there is.
+ */
+export function isSoundPattern(pattern: string): boolean {
+  let wild = 0;
+  for (let i = 0; i < pattern.length; i++) {
+    if (pattern[i] === '\\' && ++i === pattern.length) return false;
+    if (pattern[i] === '%') wild++;
+  }
+  return wild <= MOST_WILD;
+}
+
+const MOST_WILD = 100;

@@ -13,7 +13,8 @@ import {
   type Select,
   type SortKey,
 } from '../plan.js';
-import { leavesOf, mapChildren, mapQuery } from '../walk.js';
+import { changed, leavesOf, mapChildren, mapped, mapQuery, mapSort } from '../walk.js';
+import { boundedExpr } from './bounds.js';
 import type { Minimum } from './groups.js';
 import { anyOf, baseOf } from './mask.js';
 import type { GovernedSlots } from './slots.js';
@@ -71,7 +72,23 @@ function allOf(conditions: readonly (readonly Expr[])[], slots: GovernedSlots): 
  * rests on enough of them: else the group is as if they were not there, whether it has none or too few.
  */
 export function keepMinima(root: Query, slots: GovernedSlots): Query {
-  return mapQuery(root, { query: (q) => (q.kind === 'select' ? new Block(q, slots).kept() : q) });
+  return mapQuery(root, {
+    query: (q) => (q.kind === 'select' ? new Block(withBounds(q, slots), slots).kept() : q),
+  });
+}
+
+/** A block that counts such rows, kept from failing on one of them. */
+function withBounds(block: Select, slots: GovernedSlots): Select {
+  if (countedScans(block).length === 0) return block;
+  const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, (e) => boundedExpr(e, slots));
+  return changed(block, {
+    where: all(block.where),
+    groupBy: all(block.groupBy),
+    having: all(block.having),
+    outputs: mapped(block.outputs, (o) => changed(o, { expr: boundedExpr(o.expr, slots) })),
+    distinctOn: all(block.distinctOn),
+    orderBy: mapSort(block.orderBy, (e) => boundedExpr(e, slots)),
+  });
 }
 
 export type CountedScan = GovernedScan & { readonly minimum: GroupMinimum };
@@ -174,7 +191,7 @@ function conjunction(args: readonly Expr[]): Expr | null {
     : Object.freeze({ kind: 'and', args: Object.freeze([...args]), type: 'bool' });
 }
 
-function count(args: readonly Expr[], distinct: boolean, filter: Expr | null): Aggregate {
+export function count(args: readonly Expr[], distinct: boolean, filter: Expr | null): Aggregate {
   const found = resolveFunction('count', ['text']);
   if (found === 'none' || found === 'ambiguous') throw new InternalError('the function table has no count');
   return Object.freeze({
@@ -189,7 +206,7 @@ function count(args: readonly Expr[], distinct: boolean, filter: Expr | null): A
   });
 }
 
-function comparison(name: '>' | '>=', left: Expr, right: Expr): Expr {
+export function comparison(name: '>' | '>=', left: Expr, right: Expr): Expr {
   const found = resolveOperator(name, 'int8', 'int8');
   if (found === 'none' || found === 'ambiguous')
     throw new InternalError(`the operator table has no ${name} of int8`);

@@ -1,4 +1,5 @@
 import type { Access } from '../access.js';
+import type { LiteralSlots } from '../bind/index.js';
 import type { Catalog } from '../catalog.js';
 import { OPERATORS } from '../operators.js';
 import type { Retrieval, RuntimeRelation } from '../runtime.js';
@@ -10,6 +11,7 @@ import { governedStore } from './stores.js';
 export function governRuntime(
   relations: readonly RuntimeRelation[],
   slots: GovernedSlots,
+  literals: LiteralSlots,
   access: Access,
   catalog: Catalog,
   compileHop: (text: string) => GovernedPlan,
@@ -21,7 +23,7 @@ export function governRuntime(
           return Object.freeze({
             kind: 'retrieval',
             relation,
-            store: retrievalStore(relation, slots, access, catalog),
+            store: retrievalStore(relation, slots, literals, access, catalog),
           });
         case 'traversal':
           return Object.freeze({
@@ -34,7 +36,8 @@ export function governRuntime(
           const stores = facets.map((facet) => {
             const used = facet.derived.map((d) => d.name).filter((n) => columns.some((c) => c.name === n));
             const by = { kind: 'named', keys, derived: used } as const;
-            return governedStore({ source, facet, filters: [], metadata: [], by }, catalog, access, slots);
+            const request = { source, facet, filters: [], metadata: [], by };
+            return governedStore(request, catalog, access, slots, literals);
           });
           return Object.freeze({
             kind: 'hydration',
@@ -51,7 +54,13 @@ export function governRuntime(
   );
 }
 
-function retrievalStore(relation: Retrieval, slots: GovernedSlots, access: Access, catalog: Catalog) {
+function retrievalStore(
+  relation: Retrieval,
+  slots: GovernedSlots,
+  literals: LiteralSlots,
+  access: Access,
+  catalog: Catalog,
+) {
   const { source, facet, filters, operators, columns } = relation;
   const vectors = operators.some((o) => OPERATORS[o.operator].class === 'encoder');
   const facetColumns = catalog.relations.get(facet.name)?.columns ?? [];
@@ -61,5 +70,6 @@ function retrievalStore(relation: Retrieval, slots: GovernedSlots, access: Acces
     catalog,
     access,
     slots,
+    literals,
   );
 }

@@ -1,4 +1,5 @@
 import { type Access, accessTo, rowAccess } from '../access.js';
+import { LiteralSlots } from '../bind/literals.js';
 import { columnsFor } from '../bind/scope.js';
 import { type Catalog, columnOf, type Relation } from '../catalog.js';
 import { InternalError, queryError } from '../errors.js';
@@ -9,8 +10,9 @@ import type { TypeName } from '../types.js';
 import { type GovernedPlan, type GovernedStore, mint, type OutputColumn } from './governed-plan.js';
 import { clearColumn, columnRule, type Masked, rowFilter, visibleColumn, visibleColumnName } from './mask.js';
 import { clearKey } from './order.js';
+import { EMPTY } from './passages.js';
 import { GovernedSlots } from './slots.js';
-import { EMPTY, governedStore } from './stores.js';
+import { governedStore } from './stores.js';
 import { verify } from './verify.js';
 
 /** What is sampled: an entity, or the text of a facet. */
@@ -173,7 +175,8 @@ function sampleFacet(name: string, catalog: Catalog, access: Access): GovernedSa
   const names =
     allowed === undefined ? [] : readable(relation, access).filter((c) => !PASSAGE_COLUMNS.has(c));
   const request = { source: SOURCE, facet, filters: [], metadata: names, by: { kind: 'first' } } as const;
-  const store = governedStore(request, catalog, access, new GovernedSlots([]));
+  // No caller's literal is in it.
+  const store = governedStore(request, catalog, access, new GovernedSlots([]), new LiteralSlots([]));
   const columns =
     store === null || allowed === undefined
       ? []

@@ -13,7 +13,6 @@ export function governScan(
   scan: EntityScan,
   { access, minimum }: ScanAccess,
   keys: ReadonlySet<string> | undefined,
-  fence: boolean,
   slots: GovernedSlots,
 ): GovernedScan {
   const rules = scan.columns.map((name) => columnRule(scan.relation, name, access));
@@ -28,7 +27,7 @@ export function governScan(
     columns: Object.freeze([...shown, ...joined, ...counted]),
     filter,
     pushed: Object.freeze(minimum === null ? [] : hasKey(scan.relation)),
-    fenced: fence && filter !== null,
+    fenced: false,
     minimum: minimum === null ? null : groupMinimum(minimum),
   });
 }

@@ -1,4 +1,5 @@
 import { type Access, accessTo, type RelationAccess, rowAccess } from '../access.js';
+import type { LiteralSlots } from '../bind/index.js';
 import type { Catalog, Column, FacetStore, FacetVersion, Relation } from '../catalog.js';
 import { InternalError } from '../errors.js';
 import type { OperatorDefinition } from '../functions/definition.js';
@@ -20,7 +21,9 @@ import type { TypeName } from '../types.js';
 import { visitExpr } from '../walk.js';
 import { versionDue } from './facet-version.js';
 import { type GovernedPlan, type GovernedStore, mint, type OutputColumn } from './governed-plan.js';
+import { type Grounds, isHarmless } from './harmless.js';
 import { baseOf, columnRule, maskedColumn, rowFilter, sameRows, visibleColumn } from './mask.js';
+import { EMPTY, type Passages, passagesOf } from './passages.js';
 import { governScan } from './scan.js';
 import { GovernedSlots } from './slots.js';
 import { verify } from './verify.js';
@@ -100,6 +103,7 @@ export function governedStore(
   catalog: Catalog,
   access: Access,
   planSlots: GovernedSlots,
+  literals: LiteralSlots,
 ): GovernedStore | null {
   const { facet } = request;
   const relation = catalog.relations.get(facet.name);
@@ -116,6 +120,7 @@ export function governedStore(
     access,
     catalog,
     planSlots,
+    literals,
   );
   const search = request.by.kind === 'search';
   const lexical = search && facet.lane === 'lexical';
@@ -174,6 +179,7 @@ class StorePlans {
   readonly #access: Access;
   readonly #catalog: Catalog;
   readonly #slots: GovernedSlots;
+  readonly #literals: LiteralSlots;
 
   constructor(
     request: StoreRequest,
@@ -183,6 +189,7 @@ class StorePlans {
     access: Access,
     catalog: Catalog,
     slots: GovernedSlots,
+    literals: LiteralSlots,
   ) {
     this.#request = request;
     this.#store = store;
@@ -191,11 +198,12 @@ class StorePlans {
     this.#access = access;
     this.#catalog = catalog;
     this.#slots = new GovernedSlots(slots.finish());
+    this.#literals = literals;
   }
 
   /** @param among whether only the chunks of slot `chunks` come into question */
   passages(among = false): GovernedPlan {
-    const { by, facet, metadata, source } = this.#request;
+    const { by, facet, metadata } = this.#request;
     const computed =
       by.kind === 'search' ? this.#computed(by.vectors) : by.kind === 'first' ? this.#flags() : [];
     const wanted = by.kind === 'search' ? this.#overlap() : by.kind === 'named' ? [this.#named(by.keys)] : [];
@@ -206,16 +214,16 @@ class StorePlans {
       facet.entityKey,
       ...metadata.filter((m) => m !== facet.entityKey),
     ];
-    const scan = this.#scan(shown, computed, pushed);
+    const read = this.#passages(this.#scan(shown, computed, pushed));
     const outputs = [...shown, ...computed.map((c) => c.name)].map(
-      (name): Output => ({ name, expr: this.#ref(scan, name) }),
+      (name): Output => ({ name, expr: read.ref(name) }),
     );
     const first = by.kind === 'search' ? stored('distance') : facet.entityKey;
     const orderBy = [first, stored('chunk_id')].map(
-      (name): SortKey => ({ by: this.#ref(scan, name), descending: false, nullsFirst: false }),
+      (name): SortKey => ({ by: read.ref(name), descending: false, nullsFirst: false }),
     );
     const limit = this.#slots.given('limit', 'int8');
-    return this.#plan({ ...EMPTY, from: scan, where: this.#where(source), outputs, orderBy, limit });
+    return this.#plan({ ...EMPTY, from: read.from, where: read.where, outputs, orderBy, limit });
   }
 
   /** The steps of the lanes for many passages. */
@@ -224,7 +232,8 @@ class StorePlans {
     const signs = this.#distance('<~>', 'bit', 'bits');
     const product = this.#distance('<#>', 'vector', MODEL_VECTOR);
     // Behind a fence no index gives an order.
-    const indexed = this.#request.facet.approximate && !this.#scan([], [], []).fenced;
+    const isFenced = this.#filters(this.#scan([], [], [])).others.length > 0;
+    const indexed = this.#request.facet.approximate && !isFenced;
     return Object.freeze({
       some: this.#some(bits),
       bySigns: this.#candidates(bits, signs, true),
@@ -236,15 +245,15 @@ class StorePlans {
   /** @param byIdThen whether chunk ids decide between equal distances: an index gives no such order */
   #candidates(table: Relation, distance: GovernedColumn, byIdThen: boolean): GovernedPlan {
     const id = stored('chunk_id');
-    const scan = this.#scan([id, this.#request.facet.entityKey], [distance], [], table);
+    const read = this.#passages(this.#scan([id, this.#request.facet.entityKey], [distance], [], table));
     const names = [id, distance.name];
     return this.#plan({
       ...EMPTY,
-      from: scan,
-      where: this.#where(this.#request.source),
-      outputs: names.map((name): Output => ({ name, expr: this.#ref(scan, name) })),
+      from: read.from,
+      where: read.where,
+      outputs: names.map((name): Output => ({ name, expr: read.ref(name) })),
       orderBy: (byIdThen ? [distance.name, id] : [distance.name]).map(
-        (name): SortKey => ({ by: this.#ref(scan, name), descending: false, nullsFirst: false }),
+        (name): SortKey => ({ by: read.ref(name), descending: false, nullsFirst: false }),
       ),
       limit: this.#slots.given('limit', 'int8'),
     });
@@ -253,12 +262,12 @@ class StorePlans {
   /** How many passages pass the filters, counted up to slot `limit`. */
   #some(table: Relation): GovernedPlan {
     const { facet, source } = this.#request;
-    const scan = this.#scan([facet.entityKey], [], [], table);
+    const read = this.#passages(this.#scan([facet.entityKey], [], [], table));
     const some: Select = {
       ...EMPTY,
-      from: scan,
-      where: this.#where(source),
-      outputs: [{ name: facet.entityKey, expr: this.#ref(scan, facet.entityKey) }],
+      from: read.from,
+      where: read.where,
+      outputs: [{ name: facet.entityKey, expr: read.ref(facet.entityKey) }],
       limit: this.#slots.given('limit', 'int8'),
     };
     const from = { kind: 'derived', id: source + SOME_SOURCES, query: some } as const;
@@ -269,7 +278,9 @@ class StorePlans {
   derived(version: FacetVersion): GovernedPlan | null {
     const { by, facet, source } = this.#request;
     if (by.kind !== 'named' || by.derived.length === 0) return null;
-    const passages = this.#scan([facet.entityKey, stored('chunk_id')], [], [this.#named(by.keys)]);
+    const passages = this.#passages(
+      this.#scan([facet.entityKey, stored('chunk_id')], [], [this.#named(by.keys)]),
+    );
     const wanted = this.#slots.literal(by.derived, 'text[]');
     const derived = derivedScan(source + DERIVED_SOURCES, this.#store, version, [
       oneOf({ kind: 'base', column: 'attribute', type: 'text' }, wanted),
@@ -279,17 +290,17 @@ class StorePlans {
       kind: 'operation',
       definition: equality('text'),
       left: this.#ref(derived, stored('chunk_id')),
-      right: this.#ref(passages, stored('chunk_id')),
+      right: passages.ref(stored('chunk_id')),
       type: 'bool',
     };
     const outputs = [
-      { name: facet.entityKey, expr: this.#ref(passages, facet.entityKey) },
+      { name: facet.entityKey, expr: passages.ref(facet.entityKey) },
       ...DERIVED.map(([name]) => ({ name: stored(name), expr: this.#ref(derived, stored(name)) })),
     ];
     return this.#plan({
       ...EMPTY,
-      from: { kind: 'join', sealed: true, type: 'inner', left: derived, right: passages, on: [on] },
-      where: this.#where(source),
+      from: { kind: 'join', sealed: true, type: 'inner', left: derived, right: passages.from, on: [on] },
+      where: passages.where,
       outputs,
       orderBy: outputs.map(({ expr }) => ({ by: expr, descending: false, nullsFirst: false })),
       limit: this.#slots.given('limit', 'int8'),
@@ -299,12 +310,12 @@ class StorePlans {
   /** How many passages pass the filters; with a slot `term`, how many of them hold it. */
   count(term: 'term' | null): GovernedPlan {
     const pushed = term === null ? [] : [this.#holds()];
-    const scan = this.#scan([this.#request.facet.entityKey], [], pushed);
+    const read = this.#passages(this.#scan([this.#request.facet.entityKey], [], pushed));
     return this.#plan({
       ...EMPTY,
       grouped: true,
-      from: scan,
-      where: this.#where(this.#request.source),
+      from: read.from,
+      where: read.where,
       outputs: [{ name: 'count', expr: countOfRows() }],
     });
   }
@@ -313,7 +324,8 @@ class StorePlans {
   countOfTerms(): NonNullable<GovernedStore['counts']>['ofTerms'] {
     const { facet, source } = this.#request;
     const scan = this.#scan([facet.entityKey], [TERMS], []);
-    if (scan.fenced) return Object.freeze({ asked: 'one by one', plan: this.count('term') });
+    const read = this.#passages(scan);
+    if (read.from !== scan) return Object.freeze({ asked: 'one by one', plan: this.count('term') });
     const id = source + WORD_SOURCES;
     const word: ColumnRef = { kind: 'column', source: id, name: 'term', type: 'int4[]' };
     const counted: Select = {
@@ -321,11 +333,11 @@ class StorePlans {
       grouped: true,
       from: scan,
       where: [
-        ...this.#where(source),
+        ...read.where,
         {
           kind: 'operation',
           definition: HOLDS,
-          left: this.#ref(scan, TERMS.name),
+          left: read.ref(TERMS.name),
           right: word,
           type: 'bool',
         },
@@ -352,16 +364,14 @@ class StorePlans {
   ): GovernedScan {
     const needed = new Set([...names, ...this.#request.filters.flatMap(columnNames)]);
     const columns = [...needed].map((name) => this.#column(name));
-    const filter = rowFilter(this.#allowed, this.#slots);
     return Object.freeze({
       kind: 'governed',
       id: this.#request.source,
       relation: table,
       columns: Object.freeze([...columns, ...computed]),
-      filter,
+      filter: rowFilter(this.#allowed, this.#slots),
       pushed: Object.freeze(pushed),
-      // Filters of the caller might tell what is in rows that the row filter hides.
-      fenced: filter !== null && this.#request.filters.length > 0,
+      fenced: false,
       minimum: null,
     });
   }
@@ -445,16 +455,39 @@ class StorePlans {
     return key;
   }
 
-  /** The caller's own filters, and: the entity that the passage is about is visible. */
-  #where(source: SourceId): readonly Expr[] {
-    const { facet, filters } = this.#request;
+  /** What is left of a scan: passages whose entity is visible, and that meet the caller's own filters. */
+  #passages(scan: GovernedScan): Passages {
+    const id = scan.id + FENCED_SOURCES;
+    return passagesOf(scan, [this.#visible()], this.#filters(scan), id, this.#slots.literal('0', 'int8'));
+  }
+
+  /** The caller's filters, by whether they can fail on a passage of `scan`. */
+  #filters(scan: GovernedScan): { readonly harmless: readonly Expr[]; readonly others: readonly Expr[] } {
+    const no = (): boolean => false;
+    const grounds: Grounds = {
+      literals: this.#literals,
+      column: (ref) => {
+        const column = scan.columns.find((c) => c.name === ref.name);
+        return column !== undefined && isHarmless(column.expr, grounds);
+      },
+      call: no,
+      node: no,
+      queries: new WeakMap(),
+    };
+    const isSafe = (e: Expr): boolean => isHarmless(e, grounds);
+    const { filters } = this.#request;
+    return { harmless: filters.filter(isSafe), others: filters.filter((e) => !isSafe(e)) };
+  }
+
+  /** The entity that the passage is about is visible. */
+  #visible(): Expr {
+    const { facet, source } = this.#request;
     const key = this.#key();
     const id = source + ENTITY_SOURCES;
     const scan = governScan(
       { kind: 'entity', id, relation: this.#entity, columns: [facet.keyOfEntity] },
       { access: accessTo(this.#entity, this.#access), minimum: null },
       undefined,
-      false,
       this.#slots,
     );
     const type = key.type;
@@ -464,10 +497,7 @@ class StorePlans {
       outputs: [{ name: 'key', expr: { kind: 'column', source: id, name: facet.keyOfEntity, type } }],
     };
     const arg: ColumnRef = { kind: 'column', source, name: facet.entityKey, type };
-    return [
-      ...filters,
-      { kind: 'in_query', equality: equality(type), arg, query: visible, negated: false, type: 'bool' },
-    ];
+    return { kind: 'in_query', equality: equality(type), arg, query: visible, negated: false, type: 'bool' };
   }
 
   #ref(scan: GovernedScan, name: string): ColumnRef {
@@ -530,20 +560,7 @@ const ENTITY_SOURCES = 1_000_000;
 const SOME_SOURCES = 2_000_000;
 const DERIVED_SOURCES = 3_000_000;
 const WORD_SOURCES = 4_000_000;
-
-export const EMPTY: Omit<Select, 'outputs' | 'from'> = {
-  kind: 'select',
-  with: [],
-  where: [],
-  grouped: false,
-  groupBy: [],
-  having: [],
-  distinct: false,
-  distinctOn: [],
-  orderBy: [],
-  limit: null,
-  offset: null,
-};
+const FENCED_SOURCES = 5_000_000;
 
 /** Over arrays of our own making these can neither fail nor tell, whatever `pg_proc` says of arrays at large. */
 const SHARES: OperatorDefinition = Object.freeze({

@@ -9,6 +9,8 @@ import {
 import type { LiteralValue, Slot } from '../plan.js';
 import type { PlainLiteral } from '../shape/scan.js';
 import { type GovernedPlan, mint } from './governed-plan.js';
+import { verifyBarrier } from './verify-barrier.js';
+import { type Reliance, upholds } from './verify-proofs.js';
 
 /** A literal of the text, with the minus that the grammar made part of it. */
 interface Hole {
@@ -36,6 +38,8 @@ export class PlanTemplate {
   readonly #fixed: readonly { readonly literal: number; readonly value: string }[];
   readonly #tests: readonly { readonly hole: Hole; readonly holds: LiteralTest; readonly outcome: boolean }[];
   readonly #fillings: readonly Filling[];
+  /** What the verifier's proofs of the plan rest on. */
+  readonly #relied: readonly Reliance[];
   /** Literal slots that no text changes, by type and value: a value that equals one would have shared it. */
   readonly #taken: ReadonlySet<string>;
 
@@ -43,6 +47,7 @@ export class PlanTemplate {
     const { bound: written, carried } = bound.literals;
     const holes = holesOf(written, literals);
     this.plan = plan;
+    this.#relied = verifyBarrier(plan.query, plan.slots);
     this.#fixed = fixedLiterals(written, holes, literals);
     this.#tests = written.flatMap((w) => {
       const hole = holes.get(w);
@@ -82,6 +87,7 @@ export class PlanTemplate {
       if (filled === null) return null;
       slots[slot] = filled;
     }
+    if (!this.#relied.every((r) => upholds(r, slots))) return null;
     return mint({ ...this.plan, slots: Object.freeze(slots) });
   }
 

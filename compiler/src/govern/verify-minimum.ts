@@ -1,8 +1,9 @@
 import { fingerprint } from '../emit/fingerprint.js';
 import { InternalError } from '../errors.js';
-import { type Aggregate, type Expr, GROUP_KEY, type Query, type Select } from '../plan.js';
+import { type Aggregate, type Expr, GROUP_KEY, type Query, type Select, type Slot } from '../plan.js';
 import { allQueries, childrenOf, exprsOf, leavesOf } from '../walk.js';
 import { type CountedScan, countedScans } from './minimum.js';
+import { verifyCounted } from './verify-barrier.js';
 
 /**
  * The last check of rows that may only be aggregated: the block that scans them groups, is fenced, drops groups that
@@ -10,7 +11,7 @@ import { type CountedScan, countedScans } from './minimum.js';
  *
  * @throws InternalError; a caller's mistake cannot cause one
  */
-export function verifyMinima(root: Query): void {
+export function verifyMinima(root: Query, slots: readonly Slot[]): void {
   const blocks = allQueries(root).map((block) => ({
     block,
     scans: block.kind === 'select' ? countedScans(block) : NONE,
@@ -28,6 +29,7 @@ export function verifyMinima(root: Query): void {
       throw new InternalError('a block shows rows that may only be aggregated');
     }
     verifyBlock(block, scans);
+    verifyCounted(block, slots);
   }
 }
 

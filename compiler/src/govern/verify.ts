@@ -1,18 +1,20 @@
 import { InternalError } from '../errors.js';
 import type { Expr, Form, FromItem, GovernedScan, Query, Slot, SourceId } from '../plan.js';
 import { allQueries, childrenOf, columnsOf, exprsOf, leavesOf, queryOf } from '../walk.js';
+import { verifyBarrier } from './verify-barrier.js';
 import { verifyMinima } from './verify-minimum.js';
 
 /**
  * The last check before a plan may run: every scan is governed, every id resolves to something in scope, every
- * parameter has its slot, and nothing that only policy may hold is left.
+ * parameter has its slot, nothing that only policy may hold is left, and nothing can fail on a row that is hidden.
  *
  * @throws InternalError; a caller's mistake cannot cause one
  */
 export function verify(root: Query, slots: readonly Slot[], form: Form): void {
   if (form !== 'sql') verifyJoins(root, form);
   verifyQuery(root, slots, new Map(), new Map());
-  verifyMinima(root);
+  verifyMinima(root, slots);
+  verifyBarrier(root, slots);
 }
 
 /** Raw SQL joins freely, a metrics question what it has already grouped; no form of OSL-SQL does. */

@@ -1,0 +1,220 @@
+import { InternalError } from '../errors.js';
+import { resolveFunction, resolveOperator } from '../functions/index.js';
+import type { Aggregate, Call, ColumnRef, Expr, Operation } from '../plan.js';
+import type { TypeName } from '../types.js';
+import { changed, childrenOf, mapChildren, mapped } from '../walk.js';
+import type { GovernedSlots } from './slots.js';
+
+/*
+ * What fails on absurd values only, and is of use where groups are counted, asks first whether a column holds one of
+ * them, and is NULL then (a figure: NaN). An error would tell of a row that a group under the minimum hides.
+ */
+
+/** By function or cast and what it takes: where the argument stands whose size decides. */
+const BOUNDED: ReadonlyMap<string, number> = new Map([
+  ['lower text', 0],
+  ['upper text', 0],
+  ['date_trunc text timestamp', 1],
+  ['date_trunc text timestamptz', 1],
+  ['date_part text date', 1],
+  ['date timestamp', 0],
+  ['date timestamptz', 0],
+]);
+
+/** What cannot fail itself and hands on the size of its argument. */
+const PASSING: ReadonlyMap<string, number> = new Map([
+  ['timezone text timestamp', 1],
+  ['timezone text timestamptz', 1],
+  ['timestamp date', 0],
+]);
+
+/** How many such may stand in each other: each may take a text to a longer one, a moment to an earlier one. */
+const MOST_NESTED = 6;
+
+/** Texts whose letters of the other case may need more room than there is, begin far above this. */
+const MOST_BYTES = String(1024 * 1024);
+/** Moments outside are near the ends of time, in some type or zone or after being rounded down. */
+const FIRST = '1000-01-01 00:00:00+00 BC';
+const LAST = '200000-01-01 00:00:00+00';
+
+/** Numbers whose squares, summed over any table, stay within their type. */
+const LARGEST: ReadonlyMap<TypeName, string> = new Map<TypeName, string>([
+  ['numeric', '1e1000'],
+  ['float8', '1e140'],
+  ['float4', '1e25'],
+]);
+
+/** How many such numbers may be multiplied. */
+const MOST_FACTORS: ReadonlyMap<TypeName, number> = new Map<TypeName, number>([
+  ['numeric', 32],
+  ['float8', 2],
+]);
+
+/** Whether `boundedExpr` makes of the node, with what stands in it, what cannot fail. */
+export function canBeBounded(e: Expr): boolean {
+  return decisiveColumn(e) !== null || isProduct(e);
+}
+
+/** Whether an aggregate can be kept from failing; sums of intervals cannot. */
+export function canBeSummed(call: Aggregate): boolean {
+  return call.definition.name === 'count' || call.args.every((a) => !a.type.startsWith('interval'));
+}
+
+/** `expr` bounded wherever it can be; queries inside it are let alone. */
+export function boundedExpr(expr: Expr, slots: GovernedSlots): Expr {
+  const deep = (e: Expr): Expr => boundedExpr(e, slots);
+  const column = decisiveColumn(expr);
+  if (column !== null)
+    return choice(isAbsurd(column, slots), Object.freeze({ kind: 'null', type: expr.type }), expr);
+  // What is computed of aggregates is computed of groups that are large enough.
+  if (isProduct(expr) && !holdsAggregate(expr)) return sizedFactors(expr, slots);
+  const below = mapChildren(expr, deep, (q) => q);
+  return below.kind === 'aggregate' && below.definition.name !== 'count'
+    ? changed(below, { args: mapped(below.args, (a) => sized(a, slots)) })
+    : below;
+}
+
+/** The argument of a node whose size decides whether the node fails; null for other nodes. */
+function argumentOf(e: Expr, nodes: ReadonlyMap<string, number>): Expr | null {
+  if (e.kind === 'cast')
+    return e.modifiers.length === 0 && nodes.has(`${e.arg.type} ${e.type}`) ? e.arg : null;
+  if (e.kind !== 'call' || !hasKnownZone(e)) return null;
+  const index = nodes.get(callKey(e));
+  return index === undefined ? null : (e.args[index] ?? null);
+}
+
+/** The column whose value decides whether `e`, one such node in another, fails; null where it hangs on more. */
+function decisiveColumn(e: Expr): ColumnRef | null {
+  let inner: Expr | null = e;
+  let fails = false;
+  for (let depth = 0; depth <= MOST_NESTED; depth++) {
+    if (inner === null) return null;
+    if (inner.kind === 'column') return fails ? inner : null;
+    const bounded: Expr | null = argumentOf(inner, BOUNDED);
+    fails ||= bounded !== null;
+    inner = bounded ?? argumentOf(inner, PASSING);
+  }
+  return null;
+}
+
+function hasKnownZone({ definition, args: [zone] }: Call): boolean {
+  return definition.name !== 'timezone' || (zone?.kind === 'structural' && zone.text === 'UTC');
+}
+
+function callKey({ definition, args }: Call): string {
+  return [definition.name, ...args.map((a) => a.type)].join(' ');
+}
+
+function isAbsurd(value: Expr, slots: GovernedSlots): Expr {
+  if (value.type === 'text')
+    return compared('>', callOf('octet_length', value), slots.literal(MOST_BYTES, 'int4'));
+  const [first, last] = [FIRST, LAST].map((text) => slots.literal(moment(text, value.type), value.type));
+  if (first === undefined || last === undefined) throw new InternalError('time has two ends');
+  const beyond = eitherOf(compared('<', value, first), compared('>', value, last));
+  // The two infinities are no trouble to anything.
+  return Object.freeze({
+    kind: 'and',
+    args: Object.freeze([callOf('isfinite', value), beyond]),
+    type: 'bool',
+  });
+}
+
+function moment(text: string, type: TypeName): string {
+  if (type === 'timestamptz') return text;
+  return type === 'date' ? text.replace(' 00:00:00+00', '') : text.replace('+00', '');
+}
+
+// ---------------------------------------------------------------- figures
+
+/** The number, or NaN where it is so large that a sum of such might not be a number of its type. */
+function sized(value: Expr, slots: GovernedSlots): Expr {
+  const largest = LARGEST.get(value.type);
+  if (largest === undefined) return value;
+  const beyond = eitherOf(
+    compared('<', value, slots.literal(`-${largest}`, value.type)),
+    compared('>', value, slots.literal(largest, value.type)),
+  );
+  return choice(beyond, slots.literal('NaN', value.type), value);
+}
+
+/** Sums, differences and products of columns and constants that are not whole numbers. */
+function isProduct(e: Expr): e is Operation {
+  return (
+    e.kind === 'operation' && isArithmetic(e) && (factorsOf(e) ?? Infinity) <= (MOST_FACTORS.get(e.type) ?? 0)
+  );
+}
+
+function isArithmetic({ definition, left, right, type }: Operation): boolean {
+  return (
+    left !== null &&
+    ['+', '-', '*'].includes(definition.name) &&
+    MOST_FACTORS.has(type) &&
+    left.type === type &&
+    right.type === type
+  );
+}
+
+const FACTORS = new WeakMap<Expr, { readonly count: number | null }>();
+
+/** How many columns and constants are multiplied or added; null where something else is among them. */
+function factorsOf(e: Expr): number | null {
+  const known = FACTORS.get(e);
+  if (known !== undefined) return known.count;
+  const count = countedFactors(e);
+  FACTORS.set(e, { count });
+  return count;
+}
+
+function countedFactors(e: Expr): number | null {
+  if (e.kind === 'column' || e.kind === 'parameter') return 1;
+  // Of a whole number, which no number here is too small for.
+  if (e.kind === 'cast') return /^int[248]$/.test(e.arg.type) && e.arg.kind === 'column' ? 1 : null;
+  if (e.kind !== 'operation' || e.left === null || !isArithmetic(e)) return null;
+  const [left, right] = [factorsOf(e.left), factorsOf(e.right)];
+  return left === null || right === null ? null : left + right;
+}
+
+function sizedFactors(e: Expr, slots: GovernedSlots): Expr {
+  if (e.kind !== 'operation' || e.left === null) return sized(e, slots);
+  return changed(e, { left: sizedFactors(e.left, slots), right: sizedFactors(e.right, slots) });
+}
+
+const AGGREGATED = new WeakMap<Expr, boolean>();
+
+function holdsAggregate(expr: Expr): boolean {
+  const known = AGGREGATED.get(expr);
+  if (known !== undefined) return known;
+  const found = expr.kind === 'aggregate' || childrenOf(expr).some(holdsAggregate);
+  AGGREGATED.set(expr, found);
+  return found;
+}
+
+// ---------------------------------------------------------------- expressions
+
+function choice(when: Expr, result: Expr, otherwise: Expr): Expr {
+  const arms = Object.freeze([Object.freeze({ when, result })]);
+  return Object.freeze({ kind: 'case', arms, otherwise, type: otherwise.type });
+}
+
+function eitherOf(...args: readonly Expr[]): Expr {
+  return Object.freeze({ kind: 'or', args: Object.freeze([...args]), type: 'bool' });
+}
+
+function compared(name: '<' | '>', left: Expr, right: Expr): Expr {
+  const found = resolveOperator(name, left.type, right.type);
+  if (found === 'none' || found === 'ambiguous')
+    throw new InternalError(`the operator table has no ${name} of ${left.type}`);
+  return Object.freeze({ kind: 'operation', definition: found.definition, left, right, type: 'bool' });
+}
+
+function callOf(name: 'octet_length' | 'isfinite', value: Expr): Expr {
+  const found = resolveFunction(name, [value.type]);
+  if (found === 'none' || found === 'ambiguous')
+    throw new InternalError(`the function table has no ${name} of ${value.type}`);
+  return Object.freeze({
+    kind: 'call',
+    definition: found.definition,
+    args: Object.freeze([value]),
+    type: found.result,
+  });
+}

@@ -1,0 +1,92 @@
+import { InternalError } from '../errors.js';
+import {
+  type ColumnRef,
+  type Derived,
+  type Expr,
+  type FromItem,
+  type GovernedScan,
+  type Output,
+  type Select,
+  SHOWN,
+  type SourceId,
+} from '../plan.js';
+import { mapChildren } from '../walk.js';
+
+/** The passages that pass everything, as the rest of a statement reads them. */
+export interface Passages {
+  readonly from: FromItem;
+  readonly where: readonly Expr[];
+  readonly ref: (column: string) => ColumnRef;
+}
+
+/** The clauses that no read of passages has. */
+export const EMPTY: Omit<Select, 'outputs' | 'from'> = {
+  kind: 'select',
+  with: [],
+  where: [],
+  grouped: false,
+  groupBy: [],
+  having: [],
+  distinct: false,
+  distinctOn: [],
+  orderBy: [],
+  limit: null,
+  offset: null,
+};
+
+/**
+ * The passages of `scan` that meet `where`, which decides what the caller may see, and the caller's own `filters`.
+ *
+ * Passages are hidden by the row filter of their facet and by that of the entity that they are about, and whether
+ * the entity is there is no column of the passage: no guard can ask for it. So filters that might fail run behind a
+ * fence, in a level of their own.
+ *
+ * @param zero the parameter 0
+ */
+export function passagesOf(
+  scan: GovernedScan,
+  where: readonly Expr[],
+  filters: { readonly harmless: readonly Expr[]; readonly others: readonly Expr[] },
+  id: SourceId,
+  zero: Expr,
+): Passages {
+  const own = (name: string): ColumnRef => {
+    const column = scan.columns.find((c) => c.name === name);
+    if (column === undefined) throw new InternalError(`the store has no column ${name}`);
+    return { kind: 'column', source: scan.id, name, type: column.type };
+  };
+  const visible = [...filters.harmless, ...where];
+  if (filters.others.length === 0) return { from: scan, where: visible, ref: own };
+
+  const shown: Output = { name: SHOWN, expr: { kind: 'boolean', value: true, type: 'bool' } };
+  const outputs = [...scan.columns.map(({ name }): Output => ({ name, expr: own(name) })), shown];
+  const query: Select = { ...EMPTY, from: scan, where: visible, outputs, offset: zero };
+  const from: Derived = { kind: 'derived', id, query };
+  const ref = (name: string): ColumnRef => {
+    const index = outputs.findIndex((o) => o.name === name);
+    const output = outputs[index];
+    if (output === undefined) throw new InternalError(`the store has no column ${name}`);
+    return { kind: 'column', source: id, name: `c${index + 1}`, type: output.expr.type };
+  };
+  return { from, where: filters.others.map((f) => asked(above(f, scan.id, ref), ref(SHOWN))), ref };
+}
+
+/** `expr` over the columns of the level that is fenced. */
+function above(expr: Expr, source: SourceId, ref: (column: string) => ColumnRef): Expr {
+  if (expr.kind === 'column') return expr.source === source ? ref(expr.name) : expr;
+  return mapChildren(
+    expr,
+    (e) => above(e, source, ref),
+    (q) => q,
+  );
+}
+
+/** The fence does not keep the planner from trying a condition on the values of its statistics; a CASE does. */
+function asked(condition: Expr, shown: Expr): Expr {
+  return {
+    kind: 'case',
+    arms: [{ when: shown, result: condition }],
+    otherwise: { kind: 'boolean', value: false, type: 'bool' },
+    type: 'bool',
+  };
+}

@@ -1,0 +1,75 @@
+import { InternalError } from '../errors.js';
+import type { Expr, FromItem, GovernedScan, Query, Select, SourceId } from '../plan.js';
+import { mapChildren, mapQuery, visitExpr } from '../walk.js';
+
+/**
+ * Moves harmless conjuncts over one fenced scan inside its fence, beside the filter, where they can use an index.
+ * A conjunct over a side that an outer join may null stays where it is: there it would mean something else.
+ */
+export function pushPredicates(root: Query, isHarmless: (condition: Expr) => boolean): Query {
+  return mapQuery(root, { query: (q) => (q.kind === 'select' ? pushed(q, isHarmless) : q) });
+}
+
+function pushed(query: Select, isHarmless: (condition: Expr) => boolean): Select {
+  const fenced = new Map(
+    strictScans(query.from)
+      .filter((s) => s.fenced)
+      .map((s) => [s.id, s]),
+  );
+  if (fenced.size === 0) return query;
+  const moved = new Map<SourceId, Expr[]>();
+  const kept = query.where.filter((c) => {
+    const scan = soleScan(c, fenced);
+    if (scan === null || !isHarmless(c)) return true;
+    moved.set(scan.id, [...(moved.get(scan.id) ?? []), overBase(c, scan)]);
+    return false;
+  });
+  const from = (item: FromItem): FromItem => {
+    if (item.kind === 'join')
+      return Object.freeze({ ...item, left: from(item.left), right: from(item.right) });
+    const mine = item.kind === 'governed' ? moved.get(item.id) : undefined;
+    return item.kind === 'governed' && mine !== undefined
+      ? Object.freeze({ ...item, pushed: Object.freeze([...item.pushed, ...mine]) })
+      : item;
+  };
+  return Object.freeze({
+    ...query,
+    where: Object.freeze(kept),
+    from: query.from === null ? null : from(query.from),
+  });
+}
+
+/** The governed scans of a FROM whose rows WHERE filters directly: not those that an outer join may null. */
+function strictScans(item: FromItem | null): readonly GovernedScan[] {
+  if (item === null) return [];
+  if (item.kind === 'join') {
+    if (item.type === 'full') return [];
+    return [...strictScans(item.left), ...(item.type === 'inner' ? strictScans(item.right) : [])];
+  }
+  return item.kind === 'governed' ? [item] : [];
+}
+
+function soleScan(expr: Expr, scans: ReadonlyMap<SourceId, GovernedScan>): GovernedScan | null {
+  const sources = new Set<SourceId>();
+  let plain = true;
+  visitExpr(expr, (e) => {
+    if (e.kind === 'column') sources.add(e.source);
+    if (e.kind === 'scalar_query' || e.kind === 'exists' || e.kind === 'in_query') plain = false;
+  });
+  const [only] = sources;
+  return plain && sources.size === 1 && only !== undefined ? (scans.get(only) ?? null) : null;
+}
+
+/** `expr` over the scan's own columns, each in the form that this caller sees. */
+function overBase(expr: Expr, scan: GovernedScan): Expr {
+  if (expr.kind !== 'column')
+    return mapChildren(
+      expr,
+      (e) => overBase(e, scan),
+      (q) => q,
+    );
+  const column = scan.columns.find((c) => c.name === expr.name);
+  if (column === undefined)
+    throw new InternalError(`scan of ${scan.relation.name} has no column ${expr.name}`);
+  return column.expr;
+}

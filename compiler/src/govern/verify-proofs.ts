@@ -1,0 +1,273 @@
+import type { Expr, Slot } from '../plan.js';
+import { elementOf, isArray, type TypeName } from '../types.js';
+
+/*
+ * What the verifier itself holds to be unable to fail. It has no line in common with `harmless.ts`: the two must be
+ * wrong in the same way before a condition that can fail gets past both.
+ */
+
+/** A literal that a proof looked at. */
+export interface Reliance {
+  readonly slot: number;
+  readonly as: 'pattern' | 'moment';
+}
+
+/** Whether the literal in a slot is what a proof takes it for. */
+export function upholds({ slot, as }: Reliance, slots: readonly Slot[]): boolean {
+  const found = slots[slot];
+  if (found?.kind !== 'literal' || typeof found.value !== 'string') return false;
+  return as === 'pattern' ? isWholePattern(found.value) : isNearMoment(found.value);
+}
+
+/** Every escape escapes something, and matching does not nest deeper than a hundred times. */
+function isWholePattern(pattern: string): boolean {
+  return /^(?:[^\\]|\\.)*$/su.test(pattern) && pattern.split('%').length - 1 <= 100;
+}
+
+/** A day of a year of four digits, a small number, or an interval under two thousand years. */
+function isNearMoment(text: string): boolean {
+  const [, digits, unit] = /^[+-]?(\d{1,5})(?: ([a-z]+?)s?)?$/i.exec(text) ?? [];
+  if (digits === undefined) return /^\d{4}-\d{2}-\d{2}(?: \d{2}:\d{2}(?::\d{2})?)?$/.test(text);
+  if (unit === undefined) return !text.startsWith('+');
+  const most = LONGEST[unit.toLowerCase()];
+  return most !== undefined && Number(digits) <= most;
+}
+
+const LONGEST: Readonly<Record<string, number | undefined>> = {
+  second: 99_999,
+  minute: 99_999,
+  hour: 99_999,
+  day: 99_999,
+  week: 99_999,
+  month: 9_999,
+  year: 999,
+};
+
+/** Whether the node, given values of its arguments' types, yields one whatever they are. */
+export function isTotalNode(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => void): boolean {
+  switch (e.kind) {
+    case 'base':
+    case 'column':
+    case 'parameter':
+    case 'null':
+    case 'boolean':
+    case 'structural':
+    case 'and':
+    case 'or':
+    case 'not':
+    case 'null_test':
+    case 'truth_test':
+    case 'case':
+    case 'array':
+    case 'exists':
+      return true;
+    case 'conditional':
+      return e.form === 'coalesce' || e.args.every((a) => areOrdered(a.type, a.type));
+    case 'distinct_test':
+      return areOrdered(e.left.type, e.right.type);
+    case 'membership':
+      return e.items.every((i) => areOrdered(e.arg.type, i.type));
+    case 'in_query':
+      return areOrdered(e.arg.type, outputType(e.query) ?? e.arg.type);
+    case 'quantified':
+      return (
+        isOrder(e.definition.name) && isArray(e.array.type) && areOrdered(e.arg.type, elementOf(e.array.type))
+      );
+    case 'cast':
+      return e.modifiers.length === 0 && (TOTAL_CASTS[e.arg.type]?.includes(e.type) ?? false);
+    case 'call':
+      return isTotalCall(e);
+    case 'operation':
+      return isTotalOperation(e, slots, rely);
+    case 'aggregate':
+      return ['count', 'min', 'max', 'bool_and', 'bool_or', 'every'].includes(e.definition.name);
+    case 'literal':
+    case 'subscript':
+    case 'window':
+    case 'distance':
+    case 'stored_vector':
+    case 'scalar_query':
+    case 'attribute_match':
+      return false;
+    default: {
+      const unknown: never = e;
+      return unknown;
+    }
+  }
+}
+
+function outputType(query: Extract<Expr, { kind: 'in_query' }>['query']): TypeName | undefined {
+  return query.kind === 'select' ? query.outputs[0]?.expr.type : query.columns[0]?.type;
+}
+
+function isOrder(name: string): boolean {
+  return /^(?:=|<>|[<>]=?)$/.test(name);
+}
+
+/** Types whose values Postgres compares with each other without making one of them fit the other. */
+const COMPARED_TOGETHER: readonly (readonly TypeName[])[] = [
+  ['int2', 'int4', 'int8'],
+  ['float4', 'float8'],
+  ['date', 'timestamp', 'timestamptz'],
+];
+
+function areOrdered(left: TypeName, right: TypeName): boolean {
+  return left === right || COMPARED_TOGETHER.some((t) => t.includes(left) && t.includes(right));
+}
+
+const TOTAL_CASTS: Readonly<Partial<Record<TypeName, readonly TypeName[]>>> = {
+  int2: ['int4', 'int8', 'numeric', 'float4', 'float8', 'text'],
+  int4: ['int8', 'numeric', 'float4', 'float8', 'text', 'bool'],
+  int8: ['numeric', 'float4', 'float8', 'text'],
+  float4: ['float8', 'numeric'],
+  float8: ['numeric'],
+  bool: ['int4'],
+  time: ['interval'],
+  timestamp: ['date'],
+  uuid: ['text'],
+};
+
+/** By name, the types of the last argument; the one before is a unit of a closed set, or the same type. */
+const TOTAL_CALLS: Readonly<Record<string, readonly TypeName[]>> = {
+  length: ['text', 'bytea'],
+  char_length: ['text'],
+  character_length: ['text'],
+  octet_length: ['text', 'bytea'],
+  md5: ['text', 'bytea'],
+  sha224: ['bytea'],
+  sha256: ['bytea'],
+  sha384: ['bytea'],
+  sha512: ['bytea'],
+  starts_with: ['text'],
+  isfinite: ['date', 'timestamp', 'timestamptz', 'interval'],
+  extract: ['date', 'time', 'timestamp', 'timestamptz', 'interval'],
+  date_part: ['time', 'timestamp', 'timestamptz', 'interval'],
+};
+
+function isTotalCall(e: Extract<Expr, { kind: 'call' }>): boolean {
+  const { name } = e.definition;
+  if (['now', 'transaction_timestamp', 'statement_timestamp'].includes(name)) return e.args.length === 0;
+  const [first, last] = [e.args[0], e.args.at(-1)];
+  if (name === 'timezone' && e.args.length === 2 && first?.kind === 'structural' && first.text === 'UTC')
+    return last?.type === 'timestamp' || last?.type === 'timestamptz';
+  const units = name === 'extract' || name === 'date_part';
+  if (units && (e.args.length !== 2 || first?.kind !== 'structural')) return false;
+  return last !== undefined && (TOTAL_CALLS[name]?.includes(last.type) ?? false);
+}
+
+function isTotalOperation(
+  e: Extract<Expr, { kind: 'operation' }>,
+  slots: readonly Slot[],
+  rely: (r: Reliance) => void,
+): boolean {
+  const { name } = e.definition;
+  if (e.left === null) return false;
+  if (isOrder(name)) return areOrdered(e.left.type, e.right.type);
+  if (name === '~~' || name === '!~~') {
+    if (e.left.type !== 'text' || e.right.kind !== 'parameter') return false;
+    const reliance: Reliance = { slot: e.right.slot, as: 'pattern' };
+    if (!upholds(reliance, slots)) return false;
+    rely(reliance);
+    return true;
+  }
+  if (name === '^@') return e.left.type === 'text';
+  if (['&&', '@>', '<@'].includes(name)) return isArray(e.left.type) && e.left.type === e.right.type;
+  return e.left.type === 'jsonb' && ['->', '?', '?|', '?&'].includes(name);
+}
+
+/** Whether a value is a moment not far from ours: of the clock or of literals, moved by two steps at most. */
+export function isNear(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => void): boolean {
+  const relied: Reliance[] = [];
+  let [nodes, steps] = [16, 2];
+  const near = (x: Expr): boolean => {
+    if (nodes-- <= 0) return false;
+    if (x.kind === 'structural') return true;
+    if (x.kind === 'parameter') {
+      const reliance: Reliance = { slot: x.slot, as: 'moment' };
+      relied.push(reliance);
+      return upholds(reliance, slots);
+    }
+    if (x.kind === 'cast')
+      return isMoment(x.type) && isMoment(x.arg.type) && x.modifiers.length === 0 && near(x.arg);
+    if (x.kind === 'call')
+      return ['now', 'date_trunc'].includes(x.definition.name) && x.args.length < 3 && x.args.every(near);
+    if (x.kind !== 'operation' || x.left === null || !['+', '-'].includes(x.definition.name)) return false;
+    return isMoment(x.type) && steps-- > 0 && near(x.left) && near(x.right);
+  };
+  if (!near(e)) return false;
+  relied.forEach(rely);
+  return true;
+}
+
+function isMoment(type: TypeName): boolean {
+  return type === 'date' || type === 'timestamp' || type === 'timestamptz';
+}
+
+/**
+ * Whether `e` is a CASE that is NULL for values of a column that its ELSE would fail on: a text too long, a moment too
+ * far. Which sizes fail is what the tests of extremes show.
+ */
+export function isBounded(e: Expr): boolean {
+  if (e.kind !== 'case' || e.arms.length !== 1) return false;
+  const [arm] = e.arms;
+  const column = handedOn(e.otherwise, 6);
+  return arm?.result.kind === 'null' && column !== null && sizeOf(arm.when, column);
+}
+
+/** The column that a chain of conversions begins with. */
+function handedOn(e: Expr, links: number): Expr | null {
+  if (e.kind === 'column') return e;
+  if (links === 0) return null;
+  if (e.kind === 'cast')
+    return isMoment(e.type) && isMoment(e.arg.type) && e.modifiers.length === 0
+      ? handedOn(e.arg, links - 1)
+      : null;
+  if (e.kind !== 'call') return null;
+  const [first, second] = e.args;
+  switch (e.definition.name) {
+    case 'lower':
+    case 'upper':
+      return first?.type === 'text' ? handedOn(first, links - 1) : null;
+    case 'timezone':
+      if (first?.kind !== 'structural' || first.text !== 'UTC') return null;
+      return second === undefined ? null : handedOn(second, links - 1);
+    case 'date_trunc':
+    case 'date_part':
+      if (e.args.length !== 2 || first?.kind !== 'structural' || second === undefined) return null;
+      return isMoment(second.type) ? handedOn(second, links - 1) : null;
+    default:
+      return null;
+  }
+}
+
+function sizeOf(test: Expr, subject: Expr): boolean {
+  if (test.kind === 'or') return test.args.every((t) => sizeOf(t, subject));
+  if (test.kind === 'and') {
+    const [finite, beyond] = test.args;
+    return finite?.kind === 'call' && beyond !== undefined && sizeOf(beyond, subject);
+  }
+  if (test.kind !== 'operation' || !['<', '>'].includes(test.definition.name)) return false;
+  const measured = test.left?.kind === 'call' ? test.left.args[0] : test.left;
+  return test.right.kind === 'parameter' && measured === subject;
+}
+
+/** Whether `e` is a CASE that puts NaN in the place of a number too large to be summed or multiplied. */
+export function isSized(e: Expr): boolean {
+  if (e.kind !== 'case' || e.arms.length !== 1) return false;
+  const [arm] = e.arms;
+  return arm?.result.kind === 'parameter' && arm.when.kind === 'or' && sizeOf(arm.when, e.otherwise);
+}
+
+/** How many numbers a sum or product is made of, each of them sized; null where one is not. */
+export function sizedNumbers(e: Expr): number | null {
+  if (isSized(e)) return 1;
+  if (e.kind !== 'operation' || e.left === null || !['+', '-', '*'].includes(e.definition.name)) return null;
+  if (!needsSize(e.type) || e.left.type !== e.type || e.right.type !== e.type) return null;
+  const [left, right] = [sizedNumbers(e.left), sizedNumbers(e.right)];
+  return left === null || right === null ? null : left + right;
+}
+
+/** Whether a number of this type may have to be sized. */
+export function needsSize(type: TypeName): boolean {
+  return type === 'numeric' || type === 'float4' || type === 'float8';
+}
