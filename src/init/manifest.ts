@@ -25,6 +25,8 @@ export interface Frame {
   readonly tenant: string;
   /** The variable that holds the URL. */
   readonly urlEnv: string;
+  /** Whether policies of the database itself stand behind the gateway's. */
+  readonly rowSecurity: boolean;
 }
 
 /**
@@ -100,8 +102,9 @@ function withEntities(candidate: Candidate, names: ReadonlyMap<string, string>):
   return { ...candidate, foreign_keys };
 }
 
-function emptyDocument({ tenant, urlEnv }: Frame): ManifestDocument {
-  const connectors = { [CONNECTOR]: { kind: 'postgres' as const, url_env: urlEnv, tables: {} } };
+function emptyDocument({ tenant, urlEnv, rowSecurity }: Frame): ManifestDocument {
+  const guard = rowSecurity ? { row_security: true } : {};
+  const connectors = { [CONNECTOR]: { kind: 'postgres' as const, url_env: urlEnv, ...guard, tables: {} } };
   return { version: 1, tenant, connectors, entities: {} };
 }
 

@@ -32,23 +32,27 @@ export function signedRights(rights: SessionRights, version: string, key: Uint8A
   return createHmac('sha256', key).update(body).digest('hex') + body;
 }
 
-/** Whose rights, and under what. */
-export interface RightsHolder {
-  readonly identity: Identity;
+/** What decides which policies stand. */
+export interface RightsSource {
   readonly manifest: Manifest;
   readonly snapshot: PolicySnapshot;
+}
+
+/** Whose rights, and under what. */
+export interface RightsHolder extends RightsSource {
+  readonly identity: Identity;
 }
 
 /** The rights that statements for one connector carry; each caller's are signed once in a while. */
 export class RightsSigner {
   readonly #key: Uint8Array;
-  readonly #version: (holder: RightsHolder) => string;
+  /** Of the policies that manifest and policy ask of the database. */
+  readonly version: (source: RightsSource) => string;
   readonly #signed = new WeakMap<Identity, Signed>();
 
-  /** @param version of the policies that the holder's policy asks of the database */
-  constructor(key: Uint8Array, version: (holder: RightsHolder) => string) {
+  constructor(key: Uint8Array, version: (source: RightsSource) => string) {
     this.#key = key;
-    this.#version = version;
+    this.version = version;
   }
 
   /** @param now ms since the epoch */
@@ -56,7 +60,7 @@ export class RightsSigner {
     const { identity, snapshot } = holder;
     const known = this.#signed.get(identity);
     if (known !== undefined && known.snapshot === snapshot && now < known.until) return known.text;
-    const text = signedRights(sessionRights(identity, snapshot), this.#version(holder), this.#key, now);
+    const text = signedRights(sessionRights(identity, snapshot), this.version(holder), this.#key, now);
     this.#signed.set(identity, { snapshot, text, until: now + RIGHTS_MS / 2 });
     return text;
   }

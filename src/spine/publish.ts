@@ -79,6 +79,7 @@ async function changed(
       made = { action: step.action, draft, restores };
     }
     if (!worked.ok) throw notServable(worked.findings);
+    if (made !== null) mustStand(service, caller, worked);
     ledger.touches({ form: null, objects: objectsOf(worked.diff, worked.manifest) });
   } catch (error) {
     const told = await refuse(service, call, ledger, error);
@@ -172,6 +173,25 @@ function mustBeFor(base: string | null, { manifest }: Caller): void {
   const current = manifest.version;
   if (base === null) throw queryError('baseRequired', { current });
   if (base !== current) throw queryError('baseChanged', { current });
+}
+
+/**
+ * Policies of the database itself are written by its owner, never by a request: what would ask for others is for the
+ * manifest file.
+ *
+ * @throws QueryError E4280
+ */
+function mustStand(service: Service, served: Caller, next: Workable): void {
+  for (const { name, rowSecurity } of next.manifest.connectors.values()) {
+    if (!rowSecurity) continue;
+    const signer = service.rowRights(name);
+    if (signer.version(next) === signer.version(served)) continue;
+    const why = 'make it in the manifest file, then `osl row-security --write` and a reload';
+    throw queryError('notServable', {
+      fault: `connector \`${name}\` needs other row security: ${why}`,
+      more: 0,
+    });
+  }
 }
 
 function notServable(findings: readonly Finding[]): QueryError {

@@ -2,8 +2,8 @@ import { InternalError } from 'osl-compiler';
 import { type Engine, surveyPostgres } from '../engine/index.js';
 import type { Connector } from '../manifest/index.js';
 import {
-  type RightsHolder,
   RightsSigner,
+  type RightsSource,
   type RowSecurity,
   rightsKey,
   rowSecurityOf,
@@ -25,7 +25,7 @@ export function rowRightsOf(
 ): (connector: string) => RightsSigner {
   const signers = new Map(
     [...engines].map(([name, engine]): [string, RightsSigner] => {
-      const version = ({ manifest, snapshot }: RightsHolder): string => {
+      const version = ({ manifest, snapshot }: RightsSource): string => {
         const connector = manifest.connectors.get(name);
         if (connector === undefined) throw new InternalError(`connector ${name} is not declared`);
         return rowSecurityOf(connector, engine.system.reader, manifest.catalog, snapshot).version;

@@ -255,6 +255,44 @@ test('a superuser is not served: a role of its own is', { skip }, async (t) => {
   t.strictSame(await onDatabase(admin, "SELECT FROM pg_roles WHERE rolname = 'unmade'"), []);
 });
 
+test('with --row-security the database itself holds what is written', { skip }, async (t) => {
+  const { admin, reader } = await database(t, FOREIGN[1]?.script ?? '');
+  const dir = join(temporary(), 'guarded');
+  const init = (...more: string[]) =>
+    osl(['init', dir, '--yes', '--json', '--tables', 'customers', '--row-security', ...more], {
+      env: { DATABASE_URL: admin },
+    });
+  t.match(await osl(['init', dir, '--yes', '--row-security', '--url', reader]), {
+    code: 2,
+    stderr: /--row-security: its policies hold for a role that owns nothing: --create-role/,
+  });
+  const role = `osl_guarded_${randomBytes(4).toString('hex')}`;
+  const made = await init('--create-role', role);
+  t.equal(made.code, 0, made.stderr);
+  const report: Report & { readonly reader_url: string; readonly row_security: boolean } = JSON.parse(
+    made.stdout,
+  );
+  t.ok(report.row_security);
+  t.ok(report.first.rows.length > 0, 'the first answer came through it');
+  t.match(readFileSync(join(dir, 'manifest.yaml'), 'utf8'), /row_security: true/);
+  await t.rejects(
+    onDatabase(report.reader_url, 'SELECT customer_id FROM raw.customers'),
+    /permission denied|osl: no rights came with the statement/,
+  );
+  const env = { OSL_DATABASE_URL: report.reader_url };
+  const compared = await osl(['row-security'], { cwd: dir, env });
+  t.match(compared, { code: 0, stdout: /^db: stands \(1 table/ }, compared.stderr);
+  const second = await init('--force', '--create-role', `${role}_too`);
+  t.match(second, { code: 2, stderr: /row security of another gateway, for role osl_guarded_/ });
+  t.strictSame(await onDatabase(admin, `SELECT FROM pg_roles WHERE rolname = '${role}_too'`), []);
+  t.match(await osl(['row-security'], { cwd: dir, env }), { code: 0 }, 'what stood stands');
+  const dropped = await osl(['row-security', '--drop', '--url', admin], { cwd: dir, env });
+  t.equal(dropped.code, 0, dropped.stderr);
+  t.strictSame(await onDatabase(admin, 'SELECT FROM pg_policy'), []);
+  t.strictSame(await onDatabase(admin, 'SELECT FROM pg_class WHERE relrowsecurity'), []);
+  await onDatabase(admin, `DROP OWNED BY ${role}; DROP ROLE ${role}`);
+});
+
 test('what cannot be is said, and leaves nothing', { skip }, async (t) => {
   const { reader } = await database(t, FOREIGN[1]?.script ?? '');
   const dir = join(temporary(), 'new');

@@ -57,6 +57,10 @@ entities:
     primary_key: [id]
     entity_key_columns: [id, employee_id]
     columns: [id, employee_id, body]
+relationships:
+  note_employee: { from: note.employee_id, to: employee.id, kind: many_to_one }
+raw_sql:
+  allow: [db.hr.employee]
 `;
 
 /** \`other\` shows who is not of the caller's team: what asks each subject of a chain on its own. */
@@ -66,7 +70,7 @@ tenant: hr
 subjects:
   user:eu: { ceiling: [regional], attributes: { region: eu } }
   user:us: { ceiling: [regional], attributes: { region: [us, jp] } }
-  user:all: { ceiling: [regional, everything], attributes: { region: { any: true } } }
+  user:all: { ceiling: [regional, everything], admin: [TENANT_ADMIN], attributes: { region: { any: true } } }
   user:none: { ceiling: [regional] }
   user:red: { ceiling: [other], attributes: { team: red } }
   agent:blue: { ceiling: [other], attributes: { team: blue } }

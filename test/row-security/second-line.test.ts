@@ -156,6 +156,29 @@ if (postgres === null) {
     }
   });
 
+  t.test('so do the steps before a statement, samples and raw SQL', async (t) => {
+    const open = await openService(settings, log);
+    t.teardown(() => open.close());
+    const frontends = await startFrontends(open);
+    t.teardown(() => frontends.stop());
+    const walk = await frontends.asker('simple wire', EVERYTHING);
+    const walked = await walk.ask(
+      "select id, depth from TRAVERSE(anchor => 'note', target => 'employee', keys => array[2, 5])",
+    );
+    walk.end();
+    t.match(walked.outcome, { kind: 'rows' }, JSON.stringify(walked.outcome));
+    t.equal(walked.outcome.kind === 'rows' && walked.outcome.rows.length, 2);
+    const raw = await frontends.asker('REST', EU, 'sql');
+    const counted = await raw.ask('select count(*) from hr.employee');
+    t.match(counted.outcome, { kind: 'rows', rows: [['4']] }, JSON.stringify(counted.outcome));
+    const sampled = await fetch(`http://127.0.0.1:${frontends.httpPort}/osl/sample`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${await frontends.token(EU)}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ kind: 'table', name: 'employee', limit: 10 }),
+    });
+    t.equal(((await sampled.json()) as { readonly rows: readonly unknown[] }).rows.length, 4);
+  });
+
   t.test('rights go with the statement: sessions that callers share show each its own', async (t) => {
     const open = await openService(settings, log);
     t.teardown(() => open.close());
@@ -296,6 +319,31 @@ if (postgres === null) {
     for (const one of [open, broken]) t.same(await ids(one, EU, 'simple wire'), [1, 2, 5, 8, 11]);
     writeFileSync(policyFile, POLICY);
     t.equal((await here.rowSecurity('--write', '--url', postgres.url)).code, 0);
+  });
+
+  t.test('what is published may not need other policies', async (t) => {
+    const open = await openService(settings, log);
+    t.teardown(() => open.close());
+    const frontends = await startFrontends(open);
+    t.teardown(() => frontends.stop());
+    const admin = await frontends.token({ subject: 'user:all', aclRoles: [], roles: ['TENANT_ADMIN'] });
+    const publish = async (text: string) => {
+      const { manifest } = open.service.model();
+      const reply = await fetch(`http://127.0.0.1:${frontends.httpPort}/osl/objects`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${admin}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ fragment: text, base_version: manifest.version }),
+      });
+      return { status: reply.status, body: await reply.text() };
+    };
+    const wider = await publish(
+      'entities: {note: {source: db.hr.vault, primary_key: [id], entity_key_columns: [id, employee_id], columns: {id: , employee_id: {column: id}, body: {column: secret}}}}',
+    );
+    t.equal(wider.status, 422, wider.body);
+    t.match(wider.body, /needs other row security: make it in the manifest file/);
+    const metric = await publish('metrics: {heads: {entity: employee, expression: count(*)}}');
+    t.equal(metric.status, 201, metric.body);
+    t.same(await ids(open, EU, 'REST', 'select measure(heads) from employee'), [4]);
   });
 
   t.test('others of the database notice nothing', async (t) => {

@@ -15,7 +15,8 @@ Examples:
   $ osl init
   $ osl init --yes --json                        # DATABASE_URL is set; takes every default
   $ osl init shop --url-env SHOP_URL --tables 'sales.*,-sales.audit_*' --mask orders.note --rows org_id=42
-  $ osl init --yes --create-role osl_reader      # DATABASE_URL is that of a superuser`;
+  $ osl init --yes --create-role osl_reader      # DATABASE_URL is that of a superuser
+  $ osl init --create-role osl_reader --row-security     # or of the role that owns the tables`;
 
 export function addInit(program: Command): void {
   const collect = (text: string, before: readonly string[]): readonly string[] => [...before, text];
@@ -41,6 +42,10 @@ export function addInit(program: Command): void {
     .option('--subject <name>', 'who has that role (default: user: and your name)')
     .option('--issuer-key <file>', "your token issuer's RSA public key, in PEM, beside the gateway's own key")
     .option('--create-role <name>', 'make a database role that may read the tables, and serve as that')
+    .option(
+      '--row-security',
+      "write policies of the database itself behind the gateway's (needs --create-role)",
+    )
     .option('-y, --yes', 'ask nothing: defaults stand for all answers')
     .option('--force', 'overwrite manifest.yaml and policy.yaml')
     .option('--json', 'what was made, as JSON on standard output')

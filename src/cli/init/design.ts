@@ -44,6 +44,7 @@ export interface Design {
   readonly subject: string;
   readonly issuerKey: string | null;
   readonly urlEnv: string;
+  readonly rowSecurity: boolean;
 }
 
 /** Asks everything that is left open, and drafts. @throws Failure where nothing could be made of the answers */
@@ -73,7 +74,8 @@ export async function designed(
   const issuerKey = await issuerKeyOf(flags, prompt);
   const tenant = nameOrFail('--tenant', flags.tenant ?? tenantNameOf(url));
   const urlEnv = reader === null ? source.name : readerEnv(source.name);
-  const drafted = draftManifest(keyed.candidates, treatments, { tenant, urlEnv });
+  const rowSecurity = flags.rowSecurity === true;
+  const drafted = draftManifest(keyed.candidates, treatments, { tenant, urlEnv, rowSecurity });
   const leftOut = [...chosen.leftOut, ...keyed.leftOut, ...drafted.leftOut];
   if (drafted.manifest.entities.size === 0) {
     const why = leftOut.slice(0, 3).map(({ table, reason }) => `${table}: ${reason}`);
@@ -85,7 +87,7 @@ export async function designed(
   const hidden = chosen.candidates.flatMap((c) =>
     c.columns.filter(({ name }) => isHidden(c, name)).map(({ name }) => columnId(c, name)),
   );
-  const common = { role, subject, issuerKey, rows, tenant, urlEnv };
+  const common = { role, subject, issuerKey, rows, tenant, urlEnv, rowSecurity };
   return { drafted, keyed, treatments, leftOut, untyped, hidden, ...common };
 }
 

@@ -15,6 +15,7 @@ export interface InitFlags {
   readonly subject?: string;
   readonly issuerKey?: string;
   readonly createRole?: string;
+  readonly rowSecurity?: true;
   readonly yes?: true;
   readonly force?: true;
   readonly json?: true;

@@ -7,7 +7,11 @@ import {
   type ReaderRole,
   tableOf,
 } from '../../init/index.js';
-import { EXIT } from '../exit.js';
+import { CannotWrite, clearingScript, writeRowSecurity } from '../../row-security/index.js';
+import { tenantKeys } from '../../start/keys.js';
+import { rowSecurityDesign, rowSecurityKey } from '../../start/row-security.js';
+import { loadServed } from '../../start/service.js';
+import { EXIT, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';
 import { note } from '../output.js';
 import type { Connected } from './connect.js';
@@ -31,8 +35,10 @@ export async function make(
 ): Promise<Omit<Outcome, 'seconds'>> {
   const stage = openStage(dir, dataDirOf(dir), ...textsOf(design));
   let role: ReaderRole | null = null;
+  let stands = false;
   const undo = async (): Promise<void> => {
     stage.discard();
+    if (stands) await unguarded(connected);
     await role?.drop();
   };
   const interrupted = (): void => {
@@ -44,6 +50,10 @@ export async function make(
   for (const signal of SIGNALS) process.once(signal, interrupted);
   try {
     if (reader !== null) role = await readerOf(connected, reader, design);
+    if (reader !== null && design.rowSecurity) {
+      await guarded(stage, connected, reader);
+      stands = true;
+    }
     const first = await asked(stage, design, role?.url ?? connected.url);
     return outcomeOf(dir, stage.commit(), connected, role, design, first);
   } catch (error) {
@@ -76,6 +86,29 @@ function readerOf({ survey, url }: Connected, name: string, { drafted, keyed }: 
   const tables = drafted.document.connectors['db']?.tables ?? {};
   const adopted = keyed.candidates.filter((c) => Object.hasOwn(tables, tableOf(c)));
   return makeReader(survey.system, name, adopted, url);
+}
+
+/** Writes the policies of what is staged. @throws Failure where the tables belong to somebody else */
+async function guarded(stage: Stage, { survey }: Connected, reader: string): Promise<void> {
+  const { manifestFile, policyFile, dataDir } = stage;
+  const model = await loadServed({ ...settingsOf({}), manifestFile, policyFile, dataDir });
+  const key = tenantKeys(dataDir);
+  try {
+    for (const connector of model.manifest.connectors.values()) {
+      const design = rowSecurityDesign(connector, reader, model);
+      await writeRowSecurity(survey.system, design, rowSecurityKey(key, connector.name));
+    }
+  } catch (error) {
+    if (error instanceof CannotWrite) throw usage(`--row-security: ${error.message}`);
+    throw error;
+  }
+}
+
+/** INVARIANT: before the role is dropped, as its policies would go with it and leave row security switched on. */
+async function unguarded({ survey }: Connected): Promise<void> {
+  await survey.system.transaction(async (tx) => {
+    for (const statement of clearingScript()) await tx.script(statement);
+  });
 }
 
 function asked(stage: Stage, { urlEnv, subject }: Design, url: string): Promise<FirstAnswer> {
@@ -113,6 +146,7 @@ function outcomeOf(
     issuerKey,
     source: made === null ? source : { kind: 'given', name: urlEnv },
     readerUrl: made?.url ?? null,
+    rowSecurity: design.rowSecurity,
     tenantColumn: rows === null ? (tenantColumn(keyed.candidates)?.column ?? null) : null,
     first,
   };

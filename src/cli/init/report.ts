@@ -26,6 +26,8 @@ export interface Outcome {
   readonly source: UrlSource;
   /** Of a role that was made: holds its password, which is stored nowhere. */
   readonly readerUrl: string | null;
+  /** Whether policies of the database itself stand behind the gateway's. */
+  readonly rowSecurity: boolean;
   /** A column that could say whose a row is, of which nothing was made. */
   readonly tenantColumn: string | null;
   readonly first: FirstAnswer;
@@ -49,6 +51,7 @@ export function reportJson(outcome: Outcome): void {
     subject: outcome.subject,
     url_env: outcome.source.name,
     reader_url: outcome.readerUrl,
+    row_security: outcome.rowSecurity,
     first: { osql: first.osql, columns: first.answer.columns, rows: first.answer.rows },
     next: nextCommands(outcome),
     seconds: outcome.seconds,
@@ -70,6 +73,8 @@ export function report(outcome: Outcome): void {
     `  policy.yaml    role ${outcome.role} for ${outcome.subject}: ${counted(masked.length, 'column', 'columns')} masked`,
   );
   print('  .osl/          keys and audit log; kept out of git, as .env is');
+  if (outcome.rowSecurity)
+    print('  the database  row security, from policy.yaml: `osl row-security` compares and rewrites it');
   section('Left out as credentials', hidden);
   section('Left out, as the model has no such type', untyped);
   section('Keys that were found by counting, not declared: check them in manifest.yaml', outcome.counted);

@@ -35,6 +35,8 @@ async function init(dir: string, flags: InitFlags, prompt: Prompt): Promise<Outc
   try {
     const started = performance.now();
     const reader = await readerToMake(connected, flags, prompt);
+    if (flags.rowSecurity && reader === null)
+      throw usage('--row-security: its policies hold for a role that owns nothing: --create-role makes one');
     const design = await designed(connected, reader, flags, prompt);
     if (!(await prompt.confirm(`\nWrite ${summary(design)} to ${dir}?`, true))) {
       throw new Failure(EXIT.failed, 'stopped: nothing was written');

@@ -2,8 +2,8 @@ import { ready } from 'osl-compiler';
 import { surveyPostgres, UpstreamFailure } from '../../engine/index.js';
 import type { Connector } from '../../manifest/index.js';
 import {
+  CannotWrite,
   clearingScript,
-  NotTheOwner,
   type RowSecurity,
   rowSecurityScript,
   type Standing,
@@ -120,7 +120,7 @@ async function asOwner(
   try {
     await work(owner);
   } catch (error) {
-    if (error instanceof NotTheOwner) throw failed(`connector \`${name}\`: ${error.message}`, hint);
+    if (error instanceof CannotWrite) throw failed(`connector \`${name}\`: ${error.message}`, hint);
     if (error instanceof UpstreamFailure)
       throw failed(`connector \`${name}\`: ${error.message}`, 'nothing was changed');
     throw error;
