@@ -32,6 +32,7 @@ export class Connection implements HandshakeSide {
   #socket: Socket;
   #encrypted = false;
   #session: Session | null = null;
+  #processId = 0;
   #user: string | null = null;
   /** What it counts as if it fails now. */
   #phase: RefusedEvent['kind'] = 'startup';
@@ -132,7 +133,7 @@ export class Connection implements HandshakeSide {
   async #serve(onAuthenticated: () => void): Promise<void> {
     const startup = await handshake(this);
     if (startup === null) return;
-    const identity = identityOf(startup);
+    const identity = identityOf(startup, this.#host.settings.startupParameters);
     this.#user = identity.user;
     this.#phase = 'password';
     if (!this.#encrypted && !isLoopback(this.remoteAddress)) {
@@ -241,7 +242,11 @@ export class Connection implements HandshakeSide {
   }
 
   #control(): SessionControl {
+    const processId = (): number => this.#processId;
     return {
+      get processId() {
+        return processId();
+      },
       deallocate: (name) => this.#session?.deallocate(name) ?? false,
       deallocateAll: () => this.#session?.deallocateAll(),
       closePortals: () => this.#session?.closePortals(),
@@ -259,6 +264,7 @@ export class Connection implements HandshakeSide {
     const out = this.output.messages;
     for (const [name, value] of handler.parameters) parameterStatus(out, name, value);
     backendKeyData(out, processId, key);
+    this.#processId = processId;
     this.#session = session;
     if (this.#ending !== null) session.end(this.#ending);
     try {

@@ -56,6 +56,8 @@ export interface RefusedEvent {
 
 /** What a session's handler may do to the protocol side of its session. */
 export interface SessionControl {
+  /** As in BackendKeyData; 0 before that is sent. */
+  readonly processId: number;
   /** DEALLOCATE: forgets a prepared statement of the extended protocol. False if there is none of that name. */
   deallocate(name: string): boolean;
   /** DEALLOCATE ALL, DISCARD ALL. */
@@ -64,6 +66,12 @@ export interface SessionControl {
   closePortals(): void;
   /** Ends the session with a FATAL error: now if it is idle, else after the statement that runs. */
   end(error: WireError): void;
+}
+
+/** How long a session may wait for its client, in ms, and the FATAL error that ends it then. */
+export interface Resting {
+  readonly ms: number;
+  readonly reason: WireError;
 }
 
 /** `I` idle, `T` in a transaction block, `E` in a failed transaction block. */
@@ -76,7 +84,9 @@ export interface SessionHandler {
   /** Read for every ReadyForQuery. */
   readonly transactionStatus: TransactionStatus;
   /** A series of messages has ended. What is given goes out as ParameterStatus before ReadyForQuery. */
-  ready?(): readonly (readonly [name: string, value: string])[];
+  ready?(): Awaitable<readonly (readonly [name: string, value: string])[]>;
+  /** Asked when the session begins to wait for its client: how long it may, or null for as long as the server lets it. */
+  resting?(): Resting | null;
   /** Splits the text of a simple query. None: EmptyQueryResponse. Throws `WireError`. */
   split(text: string): Awaitable<readonly SimpleStatement[]>;
   /**

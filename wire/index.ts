@@ -12,6 +12,7 @@ export type {
   Login,
   Portal,
   RefusedEvent,
+  Resting,
   RowWriter,
   ScramVerifier,
   SessionControl,

@@ -21,6 +21,8 @@ export interface WireOptions {
   readonly maxPortals?: number | undefined;
   /** Their bound values together. Default 32 MiB. */
   readonly maxPortalBytes?: number | undefined;
+  /** Startup parameters, beside user and database, that a client may send. Default: those that drivers send unasked. */
+  readonly startupParameters?: readonly string[] | undefined;
   /** Told about every exception that is not a `WireError`. The client sees only XX000. */
   onInternalError(error: unknown): void;
 }
@@ -36,6 +38,14 @@ export type Settings = {
 };
 
 const MIB = 1024 * 1024;
+const USUAL_PARAMETERS: readonly string[] = [
+  'application_name',
+  'client_encoding',
+  'DateStyle',
+  'extra_float_digits',
+  'IntervalStyle',
+  'TimeZone',
+];
 
 export function settingsOf(options: WireOptions): Settings {
   return {
@@ -48,6 +58,7 @@ export function settingsOf(options: WireOptions): Settings {
     maxStatementBytes: options.maxStatementBytes ?? 32 * MIB,
     maxPortals: options.maxPortals ?? 1_000,
     maxPortalBytes: options.maxPortalBytes ?? 32 * MIB,
+    startupParameters: options.startupParameters ?? USUAL_PARAMETERS,
     onInternalError: (error) => options.onInternalError(error),
   };
 }

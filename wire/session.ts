@@ -1,7 +1,7 @@
 import { error, fatal, internalError, WireError } from './errors.js';
 import { ExtendedQuery } from './extended-query.js';
 import type { Frame } from './frame-decoder.js';
-import type { Awaitable, SessionControl, SessionHandler } from './handler.js';
+import type { Awaitable, Resting, SessionControl, SessionHandler } from './handler.js';
 import type { Input } from './input.js';
 import { errorResponse } from './messages/error-response.js';
 import { decodeEmpty } from './messages/extended.js';
@@ -23,7 +23,7 @@ import { simpleQuery } from './simple-query.js';
 type State = 'Idle' | 'Simple' | 'Extended' | 'AwaitingSync' | 'Ended';
 
 /** What the messages of one authenticated connection do. They are served strictly one after the other. */
-export class Session implements SessionControl {
+export class Session implements Omit<SessionControl, 'processId'> {
   readonly #input: Input;
   readonly #output: Output;
   readonly #settings: Settings;
@@ -54,7 +54,7 @@ export class Session implements SessionControl {
   async run(): Promise<void> {
     const limit = sessionLimits(this.#settings.maxMessageBytes);
     try {
-      this.#ready();
+      await this.#ready();
       while (this.#state !== 'Ended' && !this.#input.ended) {
         const frame = this.#input.decoder.next(limit);
         if (frame === null) await this.#wait();
@@ -108,13 +108,18 @@ export class Session implements SessionControl {
   }
 
   async #wait(): Promise<void> {
-    const { idleTimeoutMs } = this.#settings;
-    if (idleTimeoutMs > 0) {
-      const reason = fatal('57P05', 'terminating connection due to idle-session timeout');
-      this.#idleTimer = setTimeout(() => this.#finish(reason), idleTimeoutMs);
-    }
+    const resting = this.#resting();
+    if (resting !== null) this.#idleTimer = setTimeout(() => this.#finish(resting.reason), resting.ms);
     await this.#input.more();
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
+  }
+
+  /** The shorter of what the server and the session itself allow; the latter only between two series of messages. */
+  #resting(): Resting | null {
+    const { idleTimeoutMs: ms } = this.#settings;
+    const own = this.#state === 'Idle' ? (this.#handler.resting?.() ?? null) : null;
+    if (ms === 0 || (own !== null && own.ms < ms)) return own;
+    return { ms, reason: fatal('57P05', 'terminating connection due to idle-session timeout') };
   }
 
   async #serve(frame: Frame): Promise<void> {
@@ -124,7 +129,7 @@ export class Session implements SessionControl {
       const work = this.#dispatch(frame);
       if (work !== undefined) await work;
     } catch (cause) {
-      this.#fail(cause, frame.type);
+      await this.#fail(cause, frame.type);
     } finally {
       if (this.#portals.dirty) await this.#portals.sweep(this.#settings.onInternalError);
       this.#serving = false;
@@ -175,16 +180,21 @@ export class Session implements SessionControl {
     this.#statements.delete('');
     this.#portals.drop('');
     await simpleQuery(body, this.#handler, this.#output, () => this.#requireAlive());
-    this.#ready();
+    const ending = this.#ready();
+    if (ending !== undefined) await ending;
   }
 
   /** Ends a series of messages. Outside a transaction block no portal outlives it. */
-  #ready(): void {
+  #ready(): Awaitable<void> {
+    const changes = this.#handler.ready?.() ?? [];
+    if (changes instanceof Promise) return changes.then((c) => this.#sayReady(c));
+    return this.#sayReady(changes);
+  }
+
+  #sayReady(changes: readonly (readonly [name: string, value: string])[]): void {
     const status = this.#handler.transactionStatus;
     if (status === 'I') this.#portals.dropAll();
-    const changes = this.#handler.ready?.();
-    if (changes !== undefined)
-      for (const [name, value] of changes) parameterStatus(this.#output.messages, name, value);
+    for (const [name, value] of changes) parameterStatus(this.#output.messages, name, value);
     readyForQuery(this.#output.messages, status);
     this.#state = 'Idle';
     if (this.#draining !== null) this.#finish(this.#draining);
@@ -198,7 +208,7 @@ export class Session implements SessionControl {
     if (expired !== null) throw expired.as('FATAL');
   }
 
-  #fail(cause: unknown, type: number): void {
+  async #fail(cause: unknown, type: number): Promise<void> {
     // With the client gone, what unwinds a running statement is no news.
     if (this.#output.closed && cause instanceof WireError) return;
     const shown = this.#presentable(cause, 'ERROR');
@@ -212,7 +222,7 @@ export class Session implements SessionControl {
       this.#state = 'AwaitingSync';
       this.#output.flushSoon();
     } else {
-      this.#ready();
+      await this.#ready();
     }
   }
 

@@ -8,29 +8,18 @@ export interface StartupIdentity {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/**
- * The parameters that real drivers send and that cannot change what a statement means. Everything else is
- * refused, not ignored: a client that asked for `search_path` must not believe that it got one, and
- * `options=-c…` is the way around every list (CVE-2025-12819).
- */
-const ALLOWED = new Map(
-  [
-    'application_name',
-    'client_encoding',
-    'DateStyle',
-    'extra_float_digits',
-    'idle_in_transaction_session_timeout',
-    'IntervalStyle',
-    'lock_timeout',
-    'statement_timeout',
-    'TimeZone',
-  ].map((name) => [name.toLowerCase(), name]),
-);
-
 const FALSE = new Set(['', '0', 'false', 'off', 'no']);
 
-/** FATAL 28000 without user, 0A000 for replication, 42501 for a parameter off the list, 22023 for the encoding. */
-export function identityOf(startup: StartupMessage): StartupIdentity {
+/**
+ * Who wants in, and with which settings. `permitted` names the parameters that a client may send, in `options` too:
+ * everything else is refused, not ignored. A client that asked for `search_path` must not believe that it got one, and
+ * `options=-c…` is the way around every list that forgets it (CVE-2025-12819).
+ *
+ * FATAL 28000 without user, 0A000 for replication, 42501 for a parameter off the list, 42601 for options that are no
+ * settings, 22023 for the encoding.
+ */
+export function identityOf(startup: StartupMessage, permitted: readonly string[]): StartupIdentity {
+  const canonical = new Map(permitted.map((name) => [name.toLowerCase(), name]));
   let user = '';
   let database = '';
   const parameters = new Map<string, string>();
@@ -38,19 +27,41 @@ export function identityOf(startup: StartupMessage): StartupIdentity {
     if (name === 'user') user = value;
     else if (name === 'database') database = value;
     else if (name === 'replication') refuseReplication(value);
-    else parameters.set(allowed(name), value);
+    else if (name !== 'options') parameters.set(allowed(name, canonical), value);
+  }
+  // As in Postgres, where a parameter of its own and one in `options` disagree, its own counts.
+  for (const [name, value] of settingsIn(startup.parameters.get('options') ?? '')) {
+    const own = allowed(name, canonical);
+    if (!parameters.has(own)) parameters.set(own, value);
   }
   if (user === '') throw fatal('28000', 'no user name specified in startup packet');
   requireUtf8(parameters.get('client_encoding'));
   return { user, database: database === '' ? user : database, parameters };
 }
 
-function allowed(name: string): string {
-  const canonical = ALLOWED.get(name.toLowerCase());
-  if (canonical !== undefined) return canonical;
+function allowed(name: string, canonical: ReadonlyMap<string, string>): string {
+  const found = canonical.get(name.toLowerCase());
+  if (found !== undefined) return found;
   throw fatal('42501', `startup parameter "${name}" is not permitted`, {
     hint: 'Remove it from the connection settings; what a session may change, it can SET once connected.',
   });
+}
+
+/** `-c name=value` and `--name=value`, as a command line has them: a backslash keeps the space after it. */
+function settingsIn(options: string): readonly (readonly [name: string, value: string])[] {
+  const words = [...options.matchAll(/(?:\\[\s\S]|\S)+/g)].map(([word]) => word.replace(/\\([\s\S])/g, '$1'));
+  const settings: (readonly [string, string])[] = [];
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i] ?? '';
+    const setting = word === '-c' ? words[++i] : /^(?:-c|--)(.+)$/s.exec(word)?.[1];
+    const [, name = '', value] = /^([^=]+)=(.*)$/s.exec(setting ?? '') ?? [];
+    if (value === undefined)
+      throw fatal('42601', 'startup parameter "options" is not understood', {
+        hint: 'It takes settings: -c name=value.',
+      });
+    settings.push([name.replaceAll('-', '_'), value]);
+  }
+  return settings;
 }
 
 function refuseReplication(value: string): void {

@@ -396,12 +396,16 @@ export const ERRORS = Object.freeze({
     message: () => 'the statement was cancelled',
     hint: none,
   }),
-  timedOut: entry<{ seconds: number }>({
+  /** `seconds`: null where the session's own `statement_timeout` stopped it. */
+  timedOut: entry<{ seconds: number | null }>({
     code: 'E0517',
     sqlstate: '57014',
     http: 504,
-    message: (p) => `the statement ran longer than ${p.seconds} s and was stopped`,
-    hint: () => 'ask for less, or filter more',
+    message: (p) =>
+      p.seconds === null
+        ? 'canceling statement due to statement timeout' // in Postgres' words, which clients look for
+        : `the statement ran longer than ${p.seconds} s and was stopped`,
+    hint: (p) => (p.seconds === null ? null : 'ask for less, or filter more'),
   }),
   rowCap: entry<{ limit: number }>({
     code: 'E0518',

@@ -2,14 +2,15 @@ import { type QueryError, queryError } from 'osl-compiler';
 import { type Identity, isEmpty } from '../../policy/index.js';
 import type { BoundValue } from '../engine/index.js';
 import type { Service } from '../service.js';
-import { callerOf, limit, publicError, type Question, refuse } from '../spine/index.js';
+import { callerOf, limit, publicError, type Question, refuse, settled } from '../spine/index.js';
 import { Ledger } from '../spine/ledger.js';
+import { Payment } from '../spine/payment.js';
 import type { Catalogs } from './catalogs.js';
 import type { Lane } from './classify.js';
 import { CatalogFault } from './fault.js';
-import type { CatalogCaller, Described } from './instance.js';
+import type { CatalogCaller, CatalogSettings, Described } from './instance.js';
 import { type CatalogModel, modelOf } from './model.js';
-import type { Reply } from './reply.js';
+import { MAX_CHANGES, type Reply } from './reply.js';
 
 /** One statement about the catalog, by one identified caller. */
 export interface CatalogQuestion {
@@ -18,8 +19,11 @@ export interface CatalogQuestion {
   readonly text: string;
   /** OIDs that the client declared for `$1 …`; 0 leaves the choice to the engine. */
   readonly parameterTypes: readonly number[];
-  /** What the session's settings are, by lower-case name. */
-  readonly settings: Readonly<Record<string, string>>;
+  /** As whom the caller logged in: its subject, or the name of its service account. */
+  readonly user: string;
+  readonly session: CatalogSettings;
+  /** Of a statement that was described just now. */
+  readonly payment?: Payment;
 }
 
 export interface CatalogDelivery {
@@ -28,9 +32,16 @@ export interface CatalogDelivery {
   readonly signal: AbortSignal | null;
 }
 
+/** A catalog statement that was described; see `prepare` of the spine. */
+export interface PreparedCatalog {
+  readonly described: Described;
+  readonly payment: Payment;
+  record(): Promise<void>;
+}
+
 /**
- * Describes a catalog statement, as the wire's Parse asks for. Only a refusal is recorded. A statement that is not
- * known yet costs the engine something, so it counts against the limit.
+ * Describes a catalog statement, as the wire's Parse asks for. It counts against the limit, and pays for a run that
+ * follows at once; a refusal is recorded here, and where no run follows the caller has `record` called.
  *
  * @throws QueryError, CatalogFault
  */
@@ -38,17 +49,19 @@ export async function describeCatalog(
   service: Service,
   catalogs: Catalogs,
   question: CatalogQuestion,
-): Promise<Described> {
+  signal: AbortSignal | null,
+): Promise<PreparedCatalog> {
   const call = callOf(question);
-  const ledger = new Ledger(service, call, 'catalog', call.body);
+  const ledger = new Ledger(service, call, 'prepare', call.body);
   try {
     const model = await visibleTo(service, question, ledger);
-    return await catalogs.use(model, async (instance) => {
-      const known = instance.knows(question.text, question.parameterTypes);
-      if (known !== null) return known;
-      await limit(service, question.identity, 'catalog', 'wire');
-      return instance.describe(callerIn(question), question.text, question.parameterTypes, null);
-    });
+    await limit(service, question.identity, 'catalog', 'wire');
+    const payment = new Payment();
+    const described = await catalogs.use(model, (instance) =>
+      instance.describe(callerIn(question), question.text, question.parameterTypes, signal),
+    );
+    ledger.done();
+    return Object.freeze({ described, payment, record: () => settled(service, call, ledger) });
   } catch (error) {
     throw await refused(service, call, ledger, error);
   }
@@ -72,7 +85,7 @@ export async function askCatalog(
   let model: CatalogModel;
   try {
     model = await visibleTo(service, question, ledger);
-    await limit(service, question.identity, 'catalog', 'wire');
+    if (question.payment?.take() !== true) await limit(service, question.identity, 'catalog', 'wire');
   } catch (error) {
     throw await refused(service, call, ledger, error);
   }
@@ -95,7 +108,7 @@ export async function refuseLane(
   lane: Extract<Lane, { kind: 'mixed' | 'writes' }>,
 ): Promise<QueryError> {
   const call = callOf(question);
-  const ledger = new Ledger(service, call, 'catalog', call.body);
+  const ledger = new Ledger(service, call, 'prepare', call.body);
   const reason =
     lane.kind === 'writes'
       ? queryError('readOnly', { command: lane.command })
@@ -127,6 +140,8 @@ async function run(
     const rows = catalogs.maxRows;
     const reply = await instance.query(caller, text, parameterTypes, values, formats, rows + 1, signal);
     if (reply.rowCount > rows) throw queryError('rowCap', { limit: rows });
+    if (reply.changes.length > MAX_CHANGES)
+      throw queryError('tooLarge', { what: 'the settings that one statement changes', limit: MAX_CHANGES });
     return reply;
   });
 }
@@ -152,8 +167,8 @@ function callOf({ requestId, identity, text, parameterTypes }: CatalogQuestion):
   };
 }
 
-function callerIn({ identity, settings }: CatalogQuestion): CatalogCaller {
-  return { subject: identity.subject, settings };
+function callerIn({ user, session }: CatalogQuestion): CatalogCaller {
+  return { user, session };
 }
 
 async function refused(service: Service, call: Question, ledger: Ledger, error: unknown): Promise<Error> {

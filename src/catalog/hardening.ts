@@ -1,4 +1,5 @@
 import { FIRST_CALLER, MODEL_ROLE, OWNER_ROLE, SETTINGS_ROLE } from './roles.js';
+import { SETTING_CHANGED } from './setting-changes.js';
 import { CATALOG_VERSION } from './version.js';
 
 /** Names of VOLATILE functions that change nothing and say nothing of the host. */
@@ -42,10 +43,14 @@ const OPEN_SETTINGS = `ARRAY[
   'timezone_abbreviations', 'transaction_deferrable', 'transform_null_equals', 'wal_block_size', 'xmlbinary',
   'xmloption', 'default_with_oids']`;
 
-/** Settings that `set_config` takes without effect, since each statement runs on its own. */
-const IDLE_SETTINGS = `ARRAY[
-  'application_name', 'client_min_messages', 'extra_float_digits', 'idle_in_transaction_session_timeout',
-  'lock_timeout', 'search_path', 'statement_timeout']`;
+/** Settings that `set_config` does not try on the engine: they would change more than how a value is written. */
+const NOT_TRIED_HERE = `ARRAY[
+  'application_name', 'client_encoding', 'default_transaction_isolation', 'default_transaction_read_only',
+  'in_hot_standby', 'is_superuser', 'role', 'search_path', 'server_version',
+  'session_authorization', 'transaction_isolation', 'transaction_read_only']`;
+
+/** Settings that are in force for the rest of the statement that sets them, as in Postgres. */
+const AT_ONCE = `ARRAY['datestyle', 'intervalstyle', 'timezone']`;
 
 /**
  * `CREATE OR REPLACE` of a builtin has no effect, so each is renamed and created anew. The new ones run as a role
@@ -60,16 +65,16 @@ function replacedFunctions(): readonly string[] {
     `ALTER FUNCTION pg_catalog.current_setting(text) RENAME TO osl_current_setting;
      ALTER FUNCTION pg_catalog.current_setting(text, boolean) RENAME TO osl_current_setting;
      ALTER FUNCTION pg_catalog.set_config(text, text, boolean) RENAME TO osl_set_config;
-     ALTER FUNCTION pg_catalog.pg_show_all_settings() RENAME TO osl_show_all_settings`,
+     ALTER FUNCTION pg_catalog.pg_show_all_settings() RENAME TO osl_show_all_settings;
+     ALTER FUNCTION pg_catalog.pg_backend_pid() RENAME TO osl_backend_pid`,
+    BACKEND_PID,
     CURRENT_SETTING,
     SET_CONFIG,
     SHOW_ALL_SETTINGS,
     `CREATE OR REPLACE VIEW pg_catalog.pg_settings AS SELECT * FROM pg_catalog.pg_show_all_settings() a`,
-    ...['osl_setting(text)', 'pg_show_all_settings()'].map(
-      (f) => `ALTER FUNCTION pg_catalog.${f} OWNER TO ${SETTINGS_ROLE}`,
-    ),
+    ...OWNED_BY_SETTINGS.map((f) => `ALTER FUNCTION pg_catalog.${f} OWNER TO ${SETTINGS_ROLE}`),
     `GRANT EXECUTE ON FUNCTION pg_catalog.osl_current_setting(text), pg_catalog.osl_current_setting(text, boolean),
-       pg_catalog.osl_show_all_settings() TO ${SETTINGS_ROLE}`,
+       pg_catalog.osl_set_config(text, text, boolean), pg_catalog.osl_show_all_settings() TO ${SETTINGS_ROLE}`,
   ];
 }
 
@@ -79,11 +84,21 @@ function nowhere(name: string): string {
     CREATE FUNCTION pg_catalog.${name}() RETURNS ${type} LANGUAGE sql STABLE AS $$ SELECT NULL::${type} $$`;
 }
 
-/** `osl.settings` is one JSON object of the session's settings by lower-case name; only the owner can set it. */
+const OWNED_BY_SETTINGS = [
+  'osl_setting(text)',
+  'set_config(text, text, boolean)',
+  'pg_backend_pid()',
+  'pg_show_all_settings()',
+];
+
+/**
+ * `osl.session` is one JSON object that only the owner, and `set_config`, can set: the session's `pid`, and its
+ * `settings` by lower-case name, each as `[shown, kept, at the start, by default]`.
+ */
 const CURRENT_SETTING = `
   CREATE FUNCTION pg_catalog.osl_setting(text) RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path = pg_catalog AS $$
-  DECLARE found text := osl_current_setting('osl.settings')::jsonb ->> lower($1);
+  DECLARE found text := osl_current_setting('osl.session')::jsonb #>> ARRAY['settings', lower($1), '0'];
   BEGIN
     IF found IS NULL AND lower($1) = ANY (${OPEN_SETTINGS}) THEN
       found := osl_current_setting($1, true);
@@ -102,19 +117,51 @@ const CURRENT_SETTING = `
   CREATE FUNCTION pg_catalog.current_setting(text) RETURNS text LANGUAGE sql STABLE STRICT
     AS $$ SELECT pg_catalog.current_setting($1, false) $$`;
 
+/** The pid of the session's BackendKeyData, with which clients find themselves and cancel. */
+const BACKEND_PID = `
+  CREATE FUNCTION pg_catalog.pg_backend_pid() RETURNS integer LANGUAGE plpgsql STABLE STRICT PARALLEL RESTRICTED
+    SECURITY DEFINER SET search_path = pg_catalog AS $$
+  BEGIN
+    RETURN osl_current_setting('osl.session')::jsonb ->> 'pid';
+  END $$`;
+
+/**
+ * `set_config` tells the gateway, by a notice, what the statement wants set; it is set there, as by SET, once the
+ * statement has gone well, or refused. Here it is written as Postgres writes it, and shown by `current_setting` for the
+ * rest of the statement. NULL, which resets it, is shown as the value of the start.
+ */
 const SET_CONFIG = `
   CREATE FUNCTION pg_catalog.set_config(setting_name text, new_value text, is_local boolean) RETURNS text
-    LANGUAGE plpgsql VOLATILE AS $$
+    LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog AS $$
+  DECLARE
+    key text := lower($1);
+    session jsonb := osl_current_setting('osl.session');
+    shown text := coalesce($2, session #>> ARRAY['settings', key, '2']);
+    before text;
   BEGIN
-    IF pg_catalog.lower($1) = ANY (${IDLE_SETTINGS}) THEN
-      RETURN coalesce($2, '');
+    IF $1 IS NULL THEN
+      RAISE EXCEPTION USING ERRCODE = '22004', MESSAGE = 'SET requires parameter name';
+    ELSIF NOT session -> 'settings' ? key AND key = ANY (${OPEN_SETTINGS}) THEN
+      RAISE EXCEPTION USING ERRCODE = '42501', MESSAGE = format('permission denied to set parameter "%s"', $1);
+    ELSIF NOT session -> 'settings' ? key THEN
+      RAISE EXCEPTION USING ERRCODE = '42704', MESSAGE = format('unrecognized configuration parameter "%s"', $1);
     END IF;
-    IF pg_catalog.osl_setting($1) IS NULL THEN
-      RAISE EXCEPTION USING ERRCODE = '42704',
-        MESSAGE = pg_catalog.format('unrecognized configuration parameter "%s"', $1);
+    IF key <> ALL (${NOT_TRIED_HERE}) AND osl_current_setting(key, true) IS NOT NULL THEN
+      BEGIN
+        before := osl_current_setting(key);
+        shown := osl_set_config(key, shown, true);
+        IF key <> ALL (${AT_ONCE}) THEN
+          PERFORM osl_set_config(key, before, true);
+        END IF;
+      EXCEPTION WHEN OTHERS THEN
+        NULL; -- it is no value: the gateway says so, in the words of SET
+      END;
     END IF;
-    RAISE EXCEPTION USING ERRCODE = '42501',
-      MESSAGE = pg_catalog.format('permission denied to set parameter "%s"', $1), HINT = 'use SET';
+    PERFORM osl_set_config(
+      'osl.session', jsonb_set(session, ARRAY['settings', key, '0'], to_jsonb(shown))::text, true);
+    RAISE NOTICE USING ERRCODE = '${SETTING_CHANGED}',
+      MESSAGE = json_build_array($1, $2, coalesce($3, false))::text;
+    RETURN shown;
   END $$`;
 
 const SHOW_ALL_SETTINGS = `
@@ -123,11 +170,14 @@ const SHOW_ALL_SETTINGS = `
     OUT max_val text, OUT enumvals text[], OUT boot_val text, OUT reset_val text, OUT sourcefile text,
     OUT sourceline integer, OUT pending_restart boolean)
     RETURNS SETOF record LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
-  SELECT a.name, coalesce(s.value, a.setting), a.unit, a.category, a.short_desc, a.extra_desc, a.context, a.vartype,
-         'default', a.min_val, a.max_val, a.enumvals, coalesce(s.value, a.boot_val), coalesce(s.value, a.reset_val),
+  SELECT a.name, coalesce(s.value ->> 1, a.setting), a.unit, a.category, a.short_desc, a.extra_desc, a.context,
+         a.vartype,
+         CASE WHEN s.value ->> 1 <> s.value ->> 2 THEN 'session'
+              WHEN s.value ->> 2 <> s.value ->> 3 THEN 'client' ELSE 'default' END,
+         a.min_val, a.max_val, a.enumvals, coalesce(s.value ->> 3, a.boot_val), coalesce(s.value ->> 2, a.reset_val),
          NULL::text, NULL::integer, false
   FROM osl_show_all_settings() a
-  LEFT JOIN jsonb_each_text(osl_current_setting('osl.settings')::jsonb) s ON s.key = lower(a.name)
+  LEFT JOIN jsonb_each(osl_current_setting('osl.session')::jsonb -> 'settings') s ON s.key = lower(a.name)
   WHERE s.key IS NOT NULL OR lower(a.name) = ANY (${OPEN_SETTINGS})
   $$`;
 

@@ -9,7 +9,8 @@ export {
 export { type CatalogOptions, type CatalogStats, Catalogs } from './catalogs.js';
 export { classify, type Lane } from './classify.js';
 export { CatalogFault } from './fault.js';
-export type { Described } from './instance.js';
+export type { CatalogSettings, Described } from './instance.js';
 export { type CatalogModel, modelOf } from './model.js';
 export type { Reply, ReplyColumn, ReplyReport } from './reply.js';
+export type { SettingChange } from './setting-changes.js';
 export { CATALOG_VERSION } from './version.js';

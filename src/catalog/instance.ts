@@ -1,3 +1,4 @@
+import { QueryError } from 'osl-compiler';
 import type { BoundValue } from '../engine/index.js';
 import { textValuesOf } from '../engine/protocol/data-row.js';
 import { FrontendEncoder } from '../engine/protocol/encoder.js';
@@ -9,9 +10,17 @@ import { FIRST_CALLER, OWNER_ROLE, roleNameOf } from './roles.js';
 
 /** Whom an engine takes a statement to come from. */
 export interface CatalogCaller {
-  readonly subject: string;
-  /** What `current_setting` and `pg_settings` show, by lower-case name. */
-  readonly settings: Readonly<Record<string, string>>;
+  /** As it logged in. */
+  readonly user: string;
+  readonly session: CatalogSettings;
+}
+
+/** What a statement is to find set. */
+export interface CatalogSettings {
+  /** JSON: what `current_setting`, `pg_settings` and `pg_backend_pid` tell; its shape is said in `hardening.ts`. */
+  readonly told: string;
+  /** What is in force in the engine itself: how moments are written and read. */
+  readonly inForce: readonly (readonly [name: string, value: string])[];
 }
 
 /** What a statement takes and gives. */
@@ -44,7 +53,7 @@ export class CatalogInstance {
   readonly #described = new Map<string, Described>();
   #thread: EngineThread | null = null;
   #role = FIRST_CALLER;
-  #settings = '';
+  #told = '';
   #switches = 0;
   #memory = 0;
   #waiting = 0;
@@ -155,13 +164,14 @@ export class CatalogInstance {
     const inTime = await within(before, this.#limits.waitMs, signal);
     if (inTime === 'ok') return leave;
     leave();
-    if (inTime === 'aborted') throw cancelled();
+    if (inTime === 'aborted') throw cancelled(signal);
     throw fault('53300', 'the catalog is busy', 'try again');
   }
 
   async #asCaller(caller: CatalogCaller, messages: Uint8Array, signal: AbortSignal | null): Promise<Reply> {
-    if (signal?.aborted === true) throw cancelled();
+    requireGoing(signal);
     const thread = await this.#engine();
+    requireGoing(signal); // it may have had to boot
     try {
       await this.#switchTo(thread, caller);
       const executed = await thread.exec(messages, {
@@ -178,7 +188,7 @@ export class CatalogInstance {
     } catch (error) {
       if (error instanceof CatalogFault) throw error;
       this.#end();
-      throw error instanceof EngineEnded ? this.#told(error) : error;
+      throw error instanceof EngineEnded ? this.#toldOf(error, signal) : error;
     }
   }
 
@@ -196,14 +206,15 @@ export class CatalogInstance {
    * read-only; whatever else it says ends it.
    */
   async #switchTo(thread: EngineThread, caller: CatalogCaller): Promise<void> {
-    const role = roleNameOf(caller.subject);
-    const settings = JSON.stringify(caller.settings);
-    if (role === this.#role && settings === this.#settings) return;
+    const role = roleNameOf(caller.user);
+    const { told, inForce } = caller.session;
+    if (role === this.#role && told === this.#told) return;
     const encoder = new FrontendEncoder();
     const rename = `ALTER ROLE ${identifier(this.#role)} RENAME TO ${identifier(role)}`;
     encoder.query(`SET SESSION AUTHORIZATION ${OWNER_ROLE}`);
     if (role !== this.#role) encoder.query(`BEGIN READ WRITE; ${rename}; COMMIT`);
-    encoder.query(`SET osl.settings = ${literal(settings)}`);
+    encoder.query(`SET osl.session = ${literal(told)}`);
+    for (const [name, value] of inForce) encoder.query(`SET ${identifier(name)} = ${literal(value)}`);
     encoder.query(`SET SESSION AUTHORIZATION ${identifier(role)}`);
     for (const question of WHO) encoder.query(question);
     const { bytes } = await thread.exec(encoder.view(), {
@@ -212,7 +223,7 @@ export class CatalogInstance {
       signal: null,
     });
     const reply = readReply(bytes);
-    if (reply.error !== null || !reply.idle || !isCaller(reply, role)) {
+    if (!reply.idle || !isCaller(reply, role)) {
       throw new EngineEnded(
         'broken',
         `it did not become its caller: ${reply.error?.message ?? 'another role'}`,
@@ -220,19 +231,22 @@ export class CatalogInstance {
     }
     this.#switches += role === this.#role ? 0 : 1;
     this.#role = role;
-    this.#settings = settings;
+    this.#told = reply.error === null ? told : '';
+    // The upstream knows this time zone, and the engine does not.
+    if (reply.error?.sqlstate === '22023') throw new CatalogFault(reply.error);
+    if (reply.error !== null) throw new EngineEnded('broken', reply.error.message);
   }
 
   #end(): void {
     this.#thread?.end('cancelled');
     this.#thread = null;
     this.#role = FIRST_CALLER;
-    this.#settings = '';
+    this.#told = '';
     this.#switches = 0;
     this.#memory = 0;
   }
 
-  #told({ reason, message }: EngineEnded): Error {
+  #toldOf({ reason, message }: EngineEnded, signal: AbortSignal | null): Error {
     switch (reason) {
       case 'deadline':
         return fault(
@@ -241,7 +255,7 @@ export class CatalogInstance {
           `catalog statements may run ${this.#limits.statementMs / 1_000} s`,
         );
       case 'cancelled':
-        return cancelled();
+        return cancelled(signal);
       case 'overflow':
         return fault('54000', `the answer exceeds the limit of ${this.#limits.maxBytes} bytes`);
       case 'broken':
@@ -278,8 +292,15 @@ function keyOf(text: string, parameterTypes: readonly number[]): string {
   return `${parameterTypes.join()} ${text}`;
 }
 
-function cancelled(): CatalogFault {
-  return fault('57014', 'canceling statement due to user request');
+/** @throws CatalogFault 57014 */
+function requireGoing(signal: AbortSignal | null): void {
+  if (signal?.aborted === true) throw cancelled(signal);
+}
+
+function cancelled(signal: AbortSignal | null): CatalogFault {
+  const reason: unknown = signal?.reason;
+  const late = reason instanceof QueryError && reason.entry === 'timedOut';
+  return fault('57014', late ? reason.message : 'canceling statement due to user request');
 }
 
 function within(
@@ -288,6 +309,7 @@ function within(
   signal: AbortSignal | null,
 ): Promise<'ok' | 'late' | 'aborted'> {
   return new Promise((resolve) => {
+    if (signal?.aborted === true) return resolve('aborted');
     const late = setTimeout(resolve, ms, 'late');
     const abort = (): void => resolve('aborted');
     signal?.addEventListener('abort', abort, { once: true });

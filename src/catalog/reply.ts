@@ -1,4 +1,5 @@
 import { BackendSplitter } from '../engine/protocol/splitter.js';
+import { type SettingChange, settingChange } from './setting-changes.js';
 
 /** A column of an answer, as RowDescription has it. */
 export interface ReplyColumn {
@@ -23,6 +24,8 @@ export interface ReplyReport {
 export interface Reply {
   readonly error: ReplyReport | null;
   readonly notices: readonly ReplyReport[];
+  /** In order; one more than `MAX_CHANGES` where there are too many. */
+  readonly changes: readonly SettingChange[];
   readonly parameterTypes: readonly number[];
   /** Null where the statement gives no rows. */
   readonly columns: readonly ReplyColumn[] | null;
@@ -35,14 +38,21 @@ export interface Reply {
   readonly idle: boolean;
 }
 
-type Draft = { -readonly [K in keyof Reply]: Reply[K] } & { rows: Uint8Array[]; notices: ReplyReport[] };
+type Draft = { -readonly [K in keyof Reply]: Reply[K] } & {
+  rows: Uint8Array[];
+  notices: ReplyReport[];
+  changes: SettingChange[];
+};
 
 const MAX_NOTICES = 20;
+/** Settings that one statement may change. */
+export const MAX_CHANGES = 200;
 
 export function readReply(bytes: Uint8Array): Reply {
   const draft: Draft = {
     error: null,
     notices: [],
+    changes: [],
     parameterTypes: [],
     columns: null,
     rows: [],
@@ -66,7 +76,7 @@ function take(draft: Draft, splitter: BackendSplitter): void {
       draft.error ??= report(splitter.body());
       return;
     case 0x4e: // N
-      if (draft.notices.length < MAX_NOTICES) draft.notices.push(report(splitter.body()));
+      noticed(draft, report(splitter.body()));
       return;
     case 0x74: // t
       draft.parameterTypes = parameterTypes(splitter.body());
@@ -83,6 +93,13 @@ function take(draft: Draft, splitter: BackendSplitter): void {
     default: // ParseComplete, BindComplete, NoData, PortalSuspended, ParameterStatus
       return;
   }
+}
+
+function noticed(draft: Draft, notice: ReplyReport): void {
+  const change = settingChange(notice);
+  if (change === null) {
+    if (draft.notices.length < MAX_NOTICES) draft.notices.push(notice);
+  } else if (draft.changes.length <= MAX_CHANGES) draft.changes.push(change);
 }
 
 function parameterTypes(body: Buffer): readonly number[] {

@@ -6,8 +6,11 @@ export interface BoundValue {
   readonly bytes: Uint8Array | null;
 }
 
-/** Settings that change what a statement's texts mean and how its answer is written, and nothing else. */
-export type OutputSetting = 'TimeZone' | 'DateStyle' | 'IntervalStyle';
+/**
+ * Settings that change what a statement's texts mean and how its answer is written, or how long it waits for a lock; and
+ * nothing else.
+ */
+export type OutputSetting = 'TimeZone' | 'DateStyle' | 'IntervalStyle' | 'lock_timeout';
 
 /** The rights of a statement's caller, for policies of the database itself. */
 export type RightsSetting = 'osl.rights';

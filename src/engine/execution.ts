@@ -6,7 +6,13 @@ import type { PreparedStatement, PreparedStatements } from './prepared.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import type { Job, Session } from './session.js';
 import { type Applied, applySettings, type SettingForm } from './statement-settings.js';
-import { connectionLost, executionError, parseErrorResponse, unknownSetting } from './upstream-error.js';
+import {
+  connectionLost,
+  executionError,
+  parseErrorResponse,
+  stopError,
+  unknownSetting,
+} from './upstream-error.js';
 
 /** What is sent upstream for one governed plan. */
 export interface Statement {
@@ -93,9 +99,9 @@ export class Execution implements Job {
       timeoutMs > 0
         ? setTimeout(() => this.stop(queryError('timedOut', { seconds: timeoutMs / 1000 })), timeoutMs)
         : null;
-    this.#onAbort = signal === null ? null : () => this.stop(queryError('cancelled', {}));
+    this.#onAbort = signal === null ? null : () => this.stop(stopError(signal));
     if (signal !== null && this.#onAbort !== null) {
-      if (signal.aborted) this.stop(queryError('cancelled', {}));
+      if (signal.aborted) this.stop(stopError(signal));
       else signal.addEventListener('abort', this.#onAbort, { once: true });
     }
   }

@@ -1,4 +1,4 @@
-import { type QueryError, queryError } from 'osl-compiler';
+import { QueryError, queryError } from 'osl-compiler';
 import type { UpstreamError } from './engine.js';
 
 /** The fields of an ErrorResponse body. */
@@ -39,4 +39,9 @@ export function executionError(sqlstate: string, backstopSeconds: number): Query
   if (sqlstate === '57014') return queryError('timedOut', { seconds: backstopSeconds });
   if (sqlstate.startsWith('57P') || sqlstate.startsWith('08')) return connectionLost();
   return queryError('execution', { sqlstate });
+}
+
+/** What the caller is told of a statement that `signal` stopped: the reason it was aborted with, or that it was cancelled. */
+export function stopError({ reason }: AbortSignal): QueryError {
+  return reason instanceof QueryError ? reason : queryError('cancelled', {});
 }

@@ -13,16 +13,19 @@ import {
   askCatalog,
   CatalogFault,
   type CatalogQuestion,
+  type CatalogSettings,
   type Catalogs,
   describeCatalog,
   type Lane,
   type Reply,
   type ReplyReport,
   refuseLane,
+  type SettingChange,
 } from '../catalog/index.js';
 import { eachDataRow } from '../engine/index.js';
 import type { Service } from '../service.js';
 import { requireSameRights } from './rights.js';
+import type { Unrun } from './unrun.js';
 
 /** What a session lends to its catalog statements. */
 export interface CatalogSession {
@@ -30,8 +33,13 @@ export interface CatalogSession {
   readonly catalogs: Catalogs;
   /** Who asks now: a session may renew its token. */
   identity(): Identity;
-  /** What SHOW ALL would answer now. */
-  settings(): readonly { readonly name: string; readonly value: string }[];
+  /** As whom the session logged in. */
+  user(): string;
+  /** What the catalog's statements find set. */
+  settings(): CatalogSettings;
+  /** Sets what a statement asked for by `set_config`. @throws WireError */
+  change(changes: readonly SettingChange[]): Promise<void>;
+  readonly unrun: Unrun;
   /** What the session may see now, as text. */
   rights(): string;
   /** @throws WireError in a failed transaction block */
@@ -39,6 +47,8 @@ export interface CatalogSession {
   /** Says the spine's errors as the protocol does; a WireError passes, and counts as recorded. */
   translated<T>(requestId: string, text: string, run: () => Promise<T>): Promise<T>;
   cancellable<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** Those of `notices` that the client wants to hear. */
+  audible(notices: readonly WireNotice[]): readonly WireNotice[];
 }
 
 /** A statement that the catalog answers, or that is refused since it asks for both. @throws WireError */
@@ -54,12 +64,16 @@ export async function catalogStatement(
     identity: session.identity(),
     text,
     parameterTypes,
-    settings: Object.fromEntries(session.settings().map((s) => [s.name.toLowerCase(), s.value])),
+    user: session.user(),
+    session: session.settings(),
   });
   const first = question();
   return translated(session, first, async () => {
     if (lane.kind !== 'catalog') throw await refuseLane(service, first, lane);
-    const described = await describeCatalog(service, catalogs, first);
+    const prepared = await session.cancellable((signal) => describeCatalog(service, catalogs, first, signal));
+    const { described, payment } = prepared;
+    const unrun = { record: () => session.translated(first.requestId, '', () => prepared.record()) };
+    session.unrun.hold(unrun);
     return {
       ...described,
       open: ({ parameterFormats, parameters, resultFormats }) => {
@@ -70,11 +84,15 @@ export async function catalogStatement(
         const rights = (): string => session.rights();
         return new CatalogPortal(rights, () => {
           session.requireUsable();
-          const next = question();
+          const own = session.unrun.runs(unrun) ? { requestId: first.requestId } : {};
+          const next = { ...question(), ...own, payment };
           return session.cancellable((signal) =>
-            translated(session, next, () =>
-              askCatalog(service, catalogs, next, described, { values, formats: resultFormats, signal }),
-            ),
+            translated(session, next, async () => {
+              const delivery = { values, formats: resultFormats, signal };
+              const reply = await askCatalog(service, catalogs, next, described, delivery);
+              await session.change(reply.changes);
+              return { ...reply, notices: session.audible(reply.notices.map(notice)) };
+            }),
           );
         });
       },
@@ -82,16 +100,19 @@ export async function catalogStatement(
   });
 }
 
+/** An answer, with the notices that its client is to hear. */
+type Told = Omit<Reply, 'notices'> & { readonly notices: readonly WireNotice[] };
+
 /** One run of a catalog statement; its answer is small and already here when the first row is given. */
 class CatalogPortal implements Portal {
   readonly #rights: () => string;
-  readonly #run: () => Promise<Reply>;
+  readonly #run: () => Promise<Told>;
   #begun = '';
-  #reply: Reply | null = null;
+  #reply: Told | null = null;
   #rows: readonly Uint8Array[] = [];
   #taken = 0;
 
-  constructor(rights: () => string, run: () => Promise<Reply>) {
+  constructor(rights: () => string, run: () => Promise<Told>) {
     this.#rights = rights;
     this.#run = run;
   }
@@ -103,7 +124,7 @@ class CatalogPortal implements Portal {
       this.#reply = reply;
       if (maxRows === 0) {
         for (const run of reply.rows) await rows.write(run);
-        return { suspended: false, tag: reply.tag ?? '', notices: reply.notices.map(notice) };
+        return { suspended: false, tag: reply.tag ?? '', notices: reply.notices };
       }
       this.#rows = reply.rows.flatMap((run) => [...eachDataRow(run)]);
     }
@@ -112,7 +133,13 @@ class CatalogPortal implements Portal {
     const portion = this.#rows.slice(this.#taken, end);
     this.#taken = end;
     for (const row of portion) await rows.write(row);
-    return { suspended: end < this.#rows.length, tag: `SELECT ${portion.length}` };
+    const { notices } = this.#reply;
+    const first = end === portion.length;
+    return {
+      suspended: end < this.#rows.length,
+      tag: `SELECT ${portion.length}`,
+      ...(first ? { notices } : {}),
+    };
   }
 
   close(): void {

@@ -13,7 +13,8 @@ export type Command =
   | { readonly kind: 'show'; readonly name: string | null }
   /** Null: the level that the session says. */
   | { readonly kind: 'begin'; readonly tag: string; readonly level: string | null }
-  | { readonly kind: 'commit' | 'rollback'; readonly tag: string }
+  /** `chain`: the next block begins at once. */
+  | { readonly kind: 'commit' | 'rollback'; readonly chain: boolean }
   | { readonly kind: 'savepoint' | 'release' | 'rollback to'; readonly name: string }
   | { readonly kind: 'discard'; readonly what: 'all' | 'other' }
   | { readonly kind: 'deallocate'; readonly name: string | null };
@@ -105,9 +106,9 @@ function transactionCommand(stmt: Extract<Node, { TransactionStmt: unknown }>['T
     case 'TRANS_STMT_START':
       return begin(stmt.kind === 'TRANS_STMT_START' ? 'START TRANSACTION' : 'BEGIN', stmt.options ?? []);
     case 'TRANS_STMT_COMMIT':
-      return { kind: 'commit', tag: 'COMMIT' };
+      return { kind: 'commit', chain: stmt.chain === true };
     case 'TRANS_STMT_ROLLBACK':
-      return { kind: 'rollback', tag: 'ROLLBACK' };
+      return { kind: 'rollback', chain: stmt.chain === true };
     case 'TRANS_STMT_SAVEPOINT':
       return { kind: 'savepoint', name };
     case 'TRANS_STMT_RELEASE':

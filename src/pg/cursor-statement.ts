@@ -40,8 +40,12 @@ export function cursorCommandOf(node: Node): CursorCommand | null {
 export interface CursorSession {
   readonly cursors: Cursors;
   inBlock(): boolean;
-  /** Called before each run: it records it, or throws. */
+  /** @throws WireError in a failed transaction block */
+  requireUsable(): void;
+  /** Records and counts a statement, or throws. */
   admit(): Promise<void>;
+  /** The same for DECLARE, of which it may be enough to record that its question was prepared. */
+  declares(): Promise<void>;
   /** Prepares the question that DECLARE holds. */
   question(): Promise<Statement>;
 }
@@ -68,7 +72,8 @@ function declareStatement(session: CursorSession, declaration: Declaration, ques
     columns: null,
     open: ({ parameterFormats, parameters }) => ({
       fetch: async () => {
-        await session.admit();
+        session.requireUsable();
+        await session.declares();
         const inBlock = session.inBlock();
         if (!inBlock && !declaration.hold)
           throw error('25P01', 'DECLARE CURSOR can only be used in transaction blocks');
@@ -80,8 +85,9 @@ function declareStatement(session: CursorSession, declaration: Declaration, ques
   };
 }
 
-function closeStatement({ cursors, admit }: CursorSession, name: string | null): Statement {
+function closeStatement({ cursors, requireUsable, admit }: CursorSession, name: string | null): Statement {
   return commandStatement(null, async () => {
+    requireUsable();
     await admit();
     if (name === null) await cursors.closeAll();
     else await cursors.close(name);
@@ -90,9 +96,10 @@ function closeStatement({ cursors, admit }: CursorSession, name: string | null):
 }
 
 function fetchStatement(
-  { cursors, admit }: CursorSession,
+  session: CursorSession,
   command: Extract<CursorCommand, { kind: 'fetch' | 'move' }>,
 ): Statement {
+  const { cursors } = session;
   const { kind, name, count } = command;
   const columns = cursors.columnsOf(name);
   const fixed: Format | null = cursors.isBinary(name) ? 1 : null;
@@ -103,16 +110,12 @@ function fetchStatement(
       const format = fixed ?? resultFormats[0] ?? 0;
       if (resultFormats.some((f) => f !== format) && fixed === null)
         throw error('0A000', 'FETCH gives all columns in one format');
-      return fetchPortal(
-        count,
-        admit,
-        async (portion, rows) => {
-          const into = kind === 'move' ? NOWHERE : rows;
-          const result = await cursors.fetch(name, portion, format, into);
-          return { ...result, given: Number(result.tag.slice(result.tag.lastIndexOf(' ') + 1)) };
-        },
-        kind.toUpperCase(),
-      );
+      const step: Step = async (portion, rows) => {
+        const into = kind === 'move' ? NOWHERE : rows;
+        const result = await cursors.fetch(name, portion, format, into);
+        return { ...result, given: Number(result.tag.slice(result.tag.lastIndexOf(' ') + 1)) };
+      };
+      return fetchPortal(session, { count, tag: kind.toUpperCase() }, step);
     },
   };
 }
@@ -124,16 +127,22 @@ type Step = (
   rows: RowWriter,
 ) => Promise<Awaited<ReturnType<Portal['fetch']>> & { readonly given: number }>;
 
-function fetchPortal(count: number | 'all', admit: () => Promise<void>, step: Step, tag: string): Portal {
+/**
+ * The question of a cursor is counted and recorded when its first rows are fetched, as any question is, and rows that
+ * follow belong to it as those of a suspended portal do. Only a FETCH that brings none is a statement of its own.
+ */
+function fetchPortal(
+  { requireUsable, admit }: CursorSession,
+  { count, tag }: { readonly count: number | 'all'; readonly tag: string },
+  step: Step,
+): Portal {
   let left = count;
-  let admitted = false;
   return {
     async fetch(maxRows, rows) {
-      if (!admitted) await admit();
-      admitted = true;
-      if (left === 0) return { suspended: false, tag: `${tag} 0` };
+      requireUsable();
       const portion = left === 'all' ? maxRows : maxRows === 0 ? left : Math.min(left, maxRows);
-      const { given, suspended, ...rest } = await step(portion, rows);
+      const { given, suspended, ...rest } = left === 0 ? NO_ROWS : await step(portion, rows);
+      if (given === 0) await admit();
       if (left !== 'all') left -= given;
       const more = suspended && left !== 0 && maxRows > 0 && given === maxRows;
       return { ...rest, suspended: more, tag: `${tag} ${given}` };
@@ -141,3 +150,5 @@ function fetchPortal(count: number | 'all', admit: () => Promise<void>, step: St
     close: () => undefined,
   };
 }
+
+const NO_ROWS = Object.freeze({ given: 0, suspended: false });

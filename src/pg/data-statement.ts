@@ -1,5 +1,13 @@
 import { type GovernedPlan, lengthOf, oidOf, queryError } from 'osl-compiler';
-import type { Bind, ColumnDescription, FetchResult, Portal, RowWriter, Statement } from '../../wire/index.js';
+import type {
+  Bind,
+  ColumnDescription,
+  FetchResult,
+  Portal,
+  RowWriter,
+  Statement,
+  WireNotice,
+} from '../../wire/index.js';
 import type { RowSink } from '../engine/index.js';
 import type { Answer, Delivery } from '../spine/index.js';
 import { PacedRows } from './paced-rows.js';
@@ -15,6 +23,8 @@ export interface Run {
   while<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
   /** What the session may see now, as text. */
   rights(): string;
+  /** Those of `notices` that the client wants to hear. */
+  audible(notices: readonly WireNotice[]): readonly WireNotice[];
 }
 
 /** A statement that reads data. Its plan describes it; each run decides anew. `mayPause`: see `PacedRows`. */
@@ -60,6 +70,8 @@ interface Paced {
 /** One run of a data statement: rows go straight through where all are wanted, else at the client's pace. */
 class DataPortal implements Portal {
   readonly #described: GovernedPlan;
+  /** What runs; until then what was described. */
+  #plan: GovernedPlan;
   readonly #bind: Bind;
   readonly #run: Run;
   readonly #mayPause: boolean;
@@ -67,6 +79,7 @@ class DataPortal implements Portal {
 
   constructor(described: GovernedPlan, bind: Bind, run: Run, mayPause: boolean) {
     this.#described = described;
+    this.#plan = described;
     this.#bind = bind;
     this.#run = run;
     this.#mayPause = mayPause;
@@ -76,12 +89,16 @@ class DataPortal implements Portal {
     if (this.#paced === null && maxRows === 0) {
       const sink = { write: (bytes: Uint8Array) => rows.write(bytes) };
       const answer = await this.#run.cancellable((signal) => this.#answer(sink, signal));
-      return { suspended: false, tag: `SELECT ${answer.rows}`, ...noticesOf(answer) };
+      const notices = this.#run.audible([...maskNotices(answer.plan), ...endNotices(answer)]);
+      return { suspended: false, tag: `SELECT ${answer.rows}`, notices };
     }
+    const first = this.#paced === null;
     if (this.#paced !== null) requireSameRights(this.#paced.rights, this.#run.rights());
     this.#paced ??= this.#start();
     const { rows: queue, answer, stop } = this.#paced;
-    return this.#run.while(stop, () => this.#portion(queue, answer, maxRows, rows));
+    const given = await this.#run.while(stop, () => this.#portion(queue, answer, maxRows, rows));
+    const masks = first ? maskNotices(this.#plan) : NO_NOTICES;
+    return { ...given, notices: this.#run.audible([...masks, ...given.notices]) };
   }
 
   close(): void {
@@ -95,7 +112,7 @@ class DataPortal implements Portal {
     answer: Promise<Answer | null>,
     maxRows: number,
     rows: RowWriter,
-  ): Promise<FetchResult> {
+  ): Promise<FetchResult & { readonly notices: readonly WireNotice[] }> {
     let given = 0;
     for (;;) {
       const taken = await queue.take(maxRows === 0 ? 0 : maxRows - given);
@@ -103,9 +120,11 @@ class DataPortal implements Portal {
       given += taken.rows.length;
       if (!taken.more) {
         const whole = await answer;
-        return { suspended: false, tag: `SELECT ${given}`, ...(whole === null ? {} : noticesOf(whole)) };
+        const notices = whole === null ? NO_NOTICES : endNotices(whole);
+        return { suspended: false, tag: `SELECT ${given}`, notices };
       }
-      if (maxRows > 0 && given === maxRows) return { suspended: true, tag: `SELECT ${given}` };
+      if (maxRows > 0 && given === maxRows)
+        return { suspended: true, tag: `SELECT ${given}`, notices: NO_NOTICES };
     }
   }
 
@@ -136,6 +155,7 @@ class DataPortal implements Portal {
       maxRows: 0,
       sink: (plan: GovernedPlan) => {
         requireSame(this.#described, plan);
+        this.#plan = plan;
         return sink;
       },
       signal,
@@ -153,17 +173,28 @@ function shapeOf({ outputs, clientOids }: GovernedPlan): string {
   return JSON.stringify([clientOids, outputs.map((o) => [o.name, o.type])]);
 }
 
-const NO_NOTICES = Object.freeze({});
+const NO_NOTICES: readonly WireNotice[] = Object.freeze([]);
 
-function noticesOf(answer: Answer): Pick<FetchResult, 'notices'> {
-  const partial = answer.plan.partialColumns;
-  if (partial.length === 0 && !answer.clipped && answer.errors.length === 0) return NO_NOTICES;
-  const messages = [
-    ...(partial.length === 0
+/** What masks do to an answer is said with its first rows, so that a reader of portions hears it in time. */
+function maskNotices({ redactedColumns, partialColumns }: GovernedPlan): readonly WireNotice[] {
+  if (redactedColumns.length === 0 && partialColumns.length === 0) return NO_NOTICES;
+  return [
+    ...(redactedColumns.length === 0 ? [] : [`masked for you: ${redactedColumns.join(', ')}`]),
+    ...(partialColumns.length === 0
       ? []
-      : [`${partial.join(', ')}: computed over values of which some are masked for you`]),
+      : [`${partialColumns.join(', ')}: computed over values of which some are masked for you`]),
+  ].map(notice);
+}
+
+/** What went wrong on the way is known at the end. */
+function endNotices(answer: Answer): readonly WireNotice[] {
+  if (!answer.clipped && answer.errors.length === 0) return NO_NOTICES;
+  return [
     ...(answer.clipped ? ['a step of the query found more than its cap, so rows are missing'] : []),
     ...answer.errors.map((e) => `an operator failed for passage ${e.chunkId}: ${e.reason}`),
-  ];
-  return { notices: messages.map((message) => ({ severity: 'NOTICE', sqlstate: '01000', message })) };
+  ].map(notice);
+}
+
+function notice(message: string): WireNotice {
+  return { severity: 'NOTICE', sqlstate: '01000', message };
 }

@@ -1,5 +1,4 @@
-/** Why a text is no DateStyle, as Postgres' DETAIL says it. */
-export class DateStyleFault extends Error {}
+import { ValueFault } from './setting-kinds.js';
 
 const STYLES: readonly (readonly [RegExp, style: string])[] = [
   [/^iso$/, 'ISO'],
@@ -16,7 +15,7 @@ const ORDERS: readonly (readonly [RegExp, order: string])[] = [
 /**
  * `text` as Postgres shows it when it is set over `before`: `German` gives `German, DMY`, `dmy` keeps the style.
  *
- * @throws DateStyleFault
+ * @throws ValueFault
  */
 export function dateStyle(text: string, before: string, byDefault: string): string {
   const [style = '', order = ''] = before.split(', ');
@@ -34,9 +33,10 @@ export function dateStyle(text: string, before: string, byDefault: string): stri
     }
     const named = STYLES.find(([form]) => form.test(word))?.[1] ?? null;
     const ordered = ORDERS.find(([form]) => form.test(word))?.[1] ?? null;
-    if (named === null && ordered === null) throw new DateStyleFault(`Unrecognized key word: "${word}".`);
+    if (named === null && ordered === null)
+      throw new ValueFault(null, { detail: `Unrecognized key word: "${word}".` });
     if (conflicts(chosen.style, named) || conflicts(chosen.order, ordered))
-      throw new DateStyleFault('Conflicting "datestyle" specifications.');
+      throw new ValueFault(null, { detail: 'Conflicting "datestyle" specifications.' });
     chosen.style ??= named;
     chosen.order ??= ordered;
   }

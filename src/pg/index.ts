@@ -14,14 +14,14 @@ import type { Service } from '../service.js';
 import type { Call } from '../spine/question.js';
 import { accountLogin, login, refusedConnection, TooManyGuesses } from '../spine/session.js';
 import { PgSession } from './session.js';
-import { SessionSettings } from './settings.js';
+import { SessionSettings, STARTUP_PARAMETERS } from './settings.js';
 import { withKnownZone } from './time-zone.js';
 import { wireError } from './wire-error.js';
 
 /** The one database that the wire shows. */
 export const DATABASE = 'osl';
 
-export interface PgOptions extends Omit<WireOptions, 'onInternalError'> {
+export interface PgOptions extends Omit<WireOptions, 'onInternalError' | 'startupParameters'> {
   /** Answers what clients ask `pg_catalog` and `information_schema`. Null or absent: they are refused. */
   readonly catalogs?: Catalogs | null;
 }
@@ -32,6 +32,7 @@ export function createPgFrontend(service: Service, options: PgOptions = {}): Wir
   return createWireServer(
     {
       ...wire,
+      startupParameters: STARTUP_PARAMETERS,
       onInternalError: (cause) =>
         service.log.error('internal error on the wire', {
           error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),

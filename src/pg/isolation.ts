@@ -17,6 +17,8 @@ export class Isolation {
   #snapshots: Snapshots | null = null;
   /** Whether the block has asked for data. */
   #asked = false;
+  /** Of the block, which keeps it when it fails, though its settings are taken back. */
+  #level: string | null = null;
 
   constructor(service: Service, settings: SessionSettings) {
     this.#service = service;
@@ -28,6 +30,12 @@ export class Isolation {
     const wanted = level ?? this.#settings.show(DEFAULT).value;
     this.#requireKept(wanted);
     this.#settings.set(LEVEL, wanted, true);
+    this.#level = wanted;
+  }
+
+  /** With which a block begins that is chained to this one. */
+  get level(): string | null {
+    return this.#level;
   }
 
   /** Before a level is set. @throws WireError 0A000, 25001 */
@@ -37,6 +45,7 @@ export class Isolation {
     this.#requireKept(value);
     if (key === LEVEL && this.#asked && value.toLowerCase() !== this.#settings.show(LEVEL).value)
       throw error('25001', 'SET TRANSACTION ISOLATION LEVEL must be called before any query');
+    if (key === LEVEL) this.#level = value;
   }
 
   /** For a statement that asks for data; null where it sees what is committed when it begins. */

@@ -30,7 +30,7 @@ export class SessionState {
 
   /** The names of what SHOW answers. @throws WireError */
   shownColumns(name: string | null): readonly string[] {
-    return name === null ? ['name', 'setting'] : [this.#settings.show(name).name];
+    return name === null ? ['name', 'setting', 'description'] : [this.#settings.show(name).name];
   }
 
   /** What `command` changes, and answers. `several`: it is one of several statements of a simple query. @throws WireError */
@@ -45,13 +45,10 @@ export class SessionState {
       case 'show':
         return { tag: 'SHOW', rows: this.#shown(command.name) };
       case 'begin':
-        if (!this.inBlock) this.isolation.begin(command.level);
-        this.block.begin();
-        return { tag: command.tag };
+        return this.#begin(command);
       case 'commit':
       case 'rollback':
-        this.#control.closePortals();
-        return { tag: this.#endBlock(command.kind) ? 'ROLLBACK' : command.tag };
+        return this.#endBlock(command);
       case 'savepoint':
         this.block.save(command.name);
         this.#settings.scopes.save(command.name);
@@ -85,17 +82,38 @@ export class SessionState {
     return { tag: 'SET', ...(outside ? { notices: [outsideOf(local)] } : {}) };
   }
 
-  /** True if it had failed, so that it is rolled back whatever was asked. */
-  #endBlock(how: 'commit' | 'rollback'): boolean {
+  #begin({ tag, level }: Extract<Command, { kind: 'begin' }>): CommandResult {
+    if (this.inBlock) {
+      if (level !== null)
+        this.#set({ kind: 'set', assignments: [{ name: LEVEL, value: level }], local: null }, true);
+      return { tag, notices: [warning('25001', 'there is already a transaction in progress')] };
+    }
+    this.isolation.begin(level);
+    this.block.begin();
+    return { tag };
+  }
+
+  /** A block that has failed is rolled back whatever was asked. With `chain` the next one is like it. */
+  #endBlock({ kind, chain }: Extract<Command, { kind: 'commit' | 'rollback' }>): CommandResult {
+    const asked = kind === 'commit' ? 'COMMIT' : 'ROLLBACK';
+    if (chain && !this.inBlock)
+      throw error('25P01', `${asked} AND CHAIN can only be used in transaction blocks`);
+    const notices = this.inBlock ? [] : [warning('25P01', 'there is no transaction in progress')];
+    const { level } = this.isolation;
+    this.#control.closePortals();
     const failed = this.block.end();
     this.isolation.end();
-    if (failed || how === 'rollback') this.#settings.scopes.rollback();
+    if (failed || kind === 'rollback') this.#settings.scopes.rollback();
     else this.#settings.scopes.commit();
-    return failed;
+    if (chain) {
+      this.isolation.begin(level);
+      this.block.begin();
+    }
+    return { tag: failed ? 'ROLLBACK' : asked, notices };
   }
 
   #shown(name: string | null): readonly (readonly string[])[] {
-    if (name === null) return this.#settings.all().map((s) => [s.name, s.value]);
+    if (name === null) return this.#settings.all().map((s) => [s.name, s.value, s.description]);
     return [[this.#settings.show(name).value]];
   }
 
@@ -117,7 +135,12 @@ export class SessionState {
   }
 }
 
+const LEVEL = 'transaction_isolation';
+
 function outsideOf(command: string): WireNotice {
-  const message = `${command} can only be used in transaction blocks`;
-  return { severity: 'WARNING', sqlstate: '25P01', message };
+  return warning('25P01', `${command} can only be used in transaction blocks`);
+}
+
+function warning(sqlstate: string, message: string): WireNotice {
+  return { severity: 'WARNING', sqlstate, message };
 }

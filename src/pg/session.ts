@@ -5,14 +5,16 @@ import {
   type Awaitable,
   error,
   fatal,
+  type Resting,
   type SessionControl,
   type SessionHandler,
   type SimpleStatement,
   type Statement,
   type TransactionStatus,
   WireError,
+  type WireNotice,
 } from '../../wire/index.js';
-import type { Catalogs } from '../catalog/index.js';
+import type { CatalogSettings, Catalogs, SettingChange } from '../catalog/index.js';
 import type { Service } from '../service.js';
 import { type Answer, ask, type Delivery, prepare, type Question } from '../spine/index.js';
 import type { Body, Call } from '../spine/question.js';
@@ -25,6 +27,7 @@ import {
   rightsNow,
   sessionCommand,
 } from '../spine/session.js';
+import { catalogSettings } from './catalog-settings.js';
 import { type CatalogSession, catalogStatement } from './catalog-statement.js';
 import { type Command, commandOf } from './command.js';
 import { type CommandResult, commandStatement } from './command-statement.js';
@@ -34,9 +37,12 @@ import { Cursors } from './cursor.js';
 import { cursorCommandOf, cursorStatement } from './cursor-statement.js';
 import { dataStatement, type Run } from './data-statement.js';
 import { Isolation } from './isolation.js';
+import { audible } from './notices.js';
+import { Running } from './running.js';
 import { SessionState } from './session-state.js';
 import type { SessionSettings } from './settings.js';
 import { withKnownZones } from './time-zone.js';
+import { type Prepared, Unrun } from './unrun.js';
 import { wireError } from './wire-error.js';
 
 /** Texts that can only be questions need no look at their syntax tree before they are compiled. */
@@ -61,9 +67,9 @@ export class PgSession implements SessionHandler {
   readonly #recorded = new WeakSet<WireError>();
   /** A simple query of several statements is a transaction, if not a block. */
   #several = false;
-  #running: AbortController | null = null;
-  /** A controller that nothing has aborted serves statement after statement. */
-  #spare: AbortController | null = null;
+  readonly #running: Running;
+  readonly #unrun = new Unrun();
+  readonly #catalogSettings: () => CatalogSettings;
 
   /** Without `catalogs`, questions about the catalog are questions like any other, and refused. */
   constructor(
@@ -79,6 +85,8 @@ export class PgSession implements SessionHandler {
     this.#settings = settings;
     this.#state = new SessionState(settings, new Isolation(service, settings), control);
     this.#catalogs = catalogs;
+    this.#running = new Running(() => settings.milliseconds('statement_timeout'));
+    this.#catalogSettings = catalogSettings(settings, () => control.processId);
   }
 
   get parameters(): ReadonlyMap<string, string> {
@@ -89,9 +97,18 @@ export class PgSession implements SessionHandler {
     return this.#state.block.status;
   }
 
-  ready(): readonly (readonly [name: string, value: string])[] {
+  ready(): Awaitable<readonly (readonly [name: string, value: string])[]> {
     this.#several = false;
-    return this.#settings.settle(this.#state.block.status !== 'I');
+    const recorded = this.#unrun.settle();
+    const settle = () => this.#settings.settle(this.#state.inBlock);
+    return recorded === undefined ? settle() : recorded.then(settle);
+  }
+
+  resting(): Resting | null {
+    const [setting, sqlstate, state] = this.#state.inBlock ? IDLE_IN_BLOCK : IDLE;
+    const ms = this.#settings.milliseconds(setting);
+    if (ms === 0) return null;
+    return { ms, reason: fatal(sqlstate, `terminating connection due to ${state} timeout`) };
   }
 
   split(text: string): readonly SimpleStatement[] {
@@ -117,11 +134,15 @@ export class PgSession implements SessionHandler {
   }
 
   prepare(text: string, parameterTypes: readonly number[]): Awaitable<Statement | null> {
-    if (QUESTION.test(text)) {
-      this.#state.block.requireUsable();
-      return this.#question(text, parameterTypes);
-    }
-    return this.#prepareOther(text, parameterTypes);
+    const recorded = this.#unrun.settle();
+    if (recorded !== undefined) return recorded.then(() => this.#prepare(text, parameterTypes));
+    return this.#prepare(text, parameterTypes);
+  }
+
+  #prepare(text: string, parameterTypes: readonly number[]): Promise<Statement | null> {
+    if (!QUESTION.test(text)) return this.#prepareOther(text, parameterTypes);
+    this.#state.block.requireUsable();
+    return this.#question(text, parameterTypes);
   }
 
   /** Of a text that is no question at first sight. */
@@ -138,10 +159,9 @@ export class PgSession implements SessionHandler {
         {
           cursors: this.#cursors,
           inBlock: () => this.#state.block.status === 'T',
-          admit: () => {
-            this.#state.block.requireUsable();
-            return this.#admit();
-          },
+          requireUsable: () => this.#state.block.requireUsable(),
+          admit: () => this.#admit(),
+          declares: () => this.#unrun.settle() ?? this.#admit(),
           question: () => this.#question(queryWithin(text) ?? text, parameterTypes),
         },
         cursor,
@@ -172,7 +192,7 @@ export class PgSession implements SessionHandler {
   }
 
   cancel(): void {
-    this.#running?.abort();
+    this.#running.cancel();
   }
 
   expiry(): WireError | null {
@@ -193,9 +213,10 @@ export class PgSession implements SessionHandler {
   }
 
   async close(): Promise<void> {
-    this.#running?.abort();
+    this.#running.cancel();
     this.#state.isolation.end();
     await this.#cursors.closeAll();
+    await this.#unrun.settle();
   }
 
   #question(text: string, parameterTypes: readonly number[]): Promise<Statement> {
@@ -214,14 +235,28 @@ export class PgSession implements SessionHandler {
     return {
       service: this.#service,
       catalogs,
+      unrun: this.#unrun,
       identity: () => this.#identity,
-      settings: () => this.#settings.all(),
+      user: () => this.#account?.account.login ?? this.#identity.subject,
+      settings: this.#catalogSettings,
+      change: (changes) => this.#change(changes),
       rights: () => rightsNow(this.#service, this.#identity),
       requireUsable: () => this.#state.block.requireUsable(),
       translated: <T>(requestId: string, said: string, run: () => Promise<T>) =>
         this.#translated(requestId, said, run),
-      cancellable: <T>(run: (signal: AbortSignal) => Promise<T>) => this.#cancellable(run),
+      cancellable: <T>(run: (signal: AbortSignal) => Promise<T>) => this.#running.cancellable(run),
+      audible: (notices) => this.#audible(notices),
     };
+  }
+
+  /** What `set_config` asked for, as by SET. @throws WireError */
+  async #change(changes: readonly SettingChange[]): Promise<void> {
+    for (const { name, value, local } of changes) {
+      const assignments = [{ name, value }];
+      const set: Command = { kind: 'set', assignments, local: local ? 'SET LOCAL' : null };
+      if (name.toLowerCase() === TOKEN) throw error('42501', `parameter "${name}" is for SET only`);
+      this.#state.run(await withKnownZones(this.#service, set), true);
+    }
   }
 
   async #data(text: string, parameterOids: readonly number[]): Promise<Statement> {
@@ -229,12 +264,10 @@ export class PgSession implements SessionHandler {
     const first: Question = { ...this.#call(randomUUID()), body, parameterOids };
     const prepared = await this.#translated(first.requestId, text, () => prepare(this.#service, first));
     const { plan } = prepared;
-    // Preparing leaves a record only where it is refused, so the first run may have its id.
-    let unused: string | null = first.requestId;
+    const unrun = this.#holds(first.requestId, () => prepared.record());
     const run: Run = {
       ask: (delivery) => {
-        const call = this.#call(unused ?? randomUUID());
-        unused = null;
+        const call = this.#unrun.runs(unrun) ? first : this.#call(randomUUID());
         const question: Question = { ...call, body, parameterOids, prepared };
         return this.#translated(call.requestId, text, () =>
           ask(this.#service, question, this.#withSettings(delivery)).then(whole),
@@ -242,18 +275,32 @@ export class PgSession implements SessionHandler {
       },
       cancellable: (work) => {
         this.#state.block.requireUsable();
-        return this.#cancellable(work);
+        return this.#running.cancellable(work);
       },
       while: (stop, work) => {
         this.#state.block.requireUsable();
-        return this.#while(stop, work);
+        return this.#running.while(stop, work);
       },
       rights: () => rightsNow(this.#service, this.#identity),
+      audible: (notices) => this.#audible(notices),
     };
     // What has the one session of a block must not hold it up for its client, who may ask for more meanwhile.
     const mayPause = (): boolean => this.#state.isolation.snapshots(this.#state.inBlock) === null && native;
     const native = engineOf(this.#service, plan).kind === 'postgres';
     return dataStatement(plan, run, mayPause);
+  }
+
+  /** Until it runs, a statement that was prepared is one that `record` has still to put on record. */
+  #holds(requestId: string, record: () => Promise<void>): Prepared {
+    const prepared = { record: () => this.#translated(requestId, '', record) };
+    this.#unrun.hold(prepared);
+    return prepared;
+  }
+
+  #audible(notices: readonly WireNotice[]): readonly WireNotice[] {
+    return notices.length === 0
+      ? notices
+      : audible(notices, this.#settings.show('client_min_messages').value);
   }
 
   #withSettings(delivery: Delivery): Delivery {
@@ -269,27 +316,6 @@ export class PgSession implements SessionHandler {
     await this.#translated(requestId, '', () => sessionCommand(this.#service, this.#call(requestId)));
   }
 
-  async #cancellable<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const controller = this.#spare ?? new AbortController();
-    this.#spare = null;
-    this.#running = controller;
-    try {
-      return await run(controller.signal);
-    } finally {
-      this.#running = null;
-      if (!controller.signal.aborted) this.#spare = controller;
-    }
-  }
-
-  async #while<T>(stop: AbortController, work: () => Promise<T>): Promise<T> {
-    this.#running = stop;
-    try {
-      return await work();
-    } finally {
-      this.#running = null;
-    }
-  }
-
   /** Everything that the spine throws, as the protocol says it. */
   #translated<T>(requestId: string, text: string, run: () => Promise<T>): Promise<T> {
     return run().catch((failure: unknown) => {
@@ -301,7 +327,12 @@ export class PgSession implements SessionHandler {
 
   #command(command: Command): Statement {
     const columns = command.kind === 'show' ? this.#state.shownColumns(command.name) : null;
+    const requestId = randomUUID();
+    const unrun = this.#holds(requestId, () =>
+      sessionCommand(this.#service, this.#call(requestId), 'prepare'),
+    );
     return commandStatement(columns, async () => {
+      this.#unrun.runs(unrun);
       if (!EVEN_WHEN_FAILED.has(command.kind)) this.#state.block.requireUsable();
       const token = tokenIn(command);
       if (token !== null) return this.#renew(token);
@@ -310,7 +341,7 @@ export class PgSession implements SessionHandler {
         await this.#cursors.endBlock(result.tag !== 'ROLLBACK');
       if (command.kind === 'discard' && command.what === 'all') await this.#cursors.closeAll();
       await this.#admit();
-      return result;
+      return { ...result, notices: this.#audible(result.notices ?? []) };
     });
   }
 
@@ -340,6 +371,9 @@ function tokenIn(command: Command): string | null {
 }
 
 const TOKEN = 'osl.token';
+
+const IDLE = ['idle_session_timeout', '57P05', 'idle-session'] as const;
+const IDLE_IN_BLOCK = ['idle_in_transaction_session_timeout', '25P03', 'idle-in-transaction'] as const;
 
 /** The statement of the text; null for a question, `empty` where it holds none. */
 function nodeOf(text: string): ReturnType<typeof parse>['node'] | 'empty' | null {

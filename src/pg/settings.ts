@@ -1,98 +1,37 @@
 import { error, type WireError } from '../../wire/index.js';
 import type { OutputSetting, StatementSettings } from '../engine/index.js';
-import { DateStyleFault, dateStyle } from './date-style.js';
+import { ValueFault } from './setting-kinds.js';
+import { SETTINGS, type Setting } from './setting-list.js';
 import { SettingScopes } from './setting-scopes.js';
-
-/** What `SHOW` answers and `SET` accepts, for one session. */
-interface Setting {
-  /** How SHOW and ParameterStatus spell the name. */
-  readonly name: string;
-  readonly initial: string;
-  /** The value as it will be shown, or null where it is not allowed; absent for a setting that cannot change. */
-  readonly accept?: (value: string, before: string) => string | null;
-  /** It is the transaction's own and begins with the value of `default_…`. */
-  readonly ofTransaction?: true;
-  /** Whether changes are reported as ParameterStatus. */
-  readonly reported?: true;
-}
-
-/**
- * The catalog of the wire is that of Postgres 14: the newest version for which every psql asks only for columns
- * that are there.
- */
-const SERVER_VERSION = '14.18';
-
-const anything = (value: string): string => value;
-const oneOf =
-  (...values: readonly string[]) =>
-  (value: string): string | null =>
-    values.find((v) => v.toLowerCase() === value.toLowerCase()) ?? null;
-const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'];
-const INTERVAL_STYLES = ['postgres', 'postgres_verbose', 'sql_standard', 'iso_8601'];
-
-const SETTINGS: readonly Setting[] = [
-  { name: 'application_name', initial: '', accept: (v) => v.slice(0, 63), reported: true },
-  {
-    name: 'client_encoding',
-    initial: 'UTF8',
-    accept: (v) => (/^(utf-?8|unicode)$/i.test(v) ? 'UTF8' : null),
-    reported: true,
-  },
-  {
-    name: 'DateStyle',
-    initial: 'ISO, MDY',
-    accept: (v, before) => dateStyle(v, before, 'ISO, MDY'),
-    reported: true,
-  },
-  { name: 'IntervalStyle', initial: 'postgres', accept: oneOf(...INTERVAL_STYLES), reported: true },
-  // The upstream knows the zones, and has judged the value: see `time-zone.ts`.
-  { name: 'TimeZone', initial: 'UTC', accept: anything, reported: true },
-  {
-    name: 'standard_conforming_strings',
-    initial: 'on',
-    accept: (v) => (truth(v) === 'on' ? 'on' : null),
-    reported: true,
-  },
-  { name: 'extra_float_digits', initial: '1', accept: oneOf('1', '2', '3') },
-  { name: 'bytea_output', initial: 'hex', accept: oneOf('hex') },
-  { name: 'statement_timeout', initial: '0', accept: anything },
-  { name: 'lock_timeout', initial: '0', accept: anything },
-  { name: 'idle_in_transaction_session_timeout', initial: '0', accept: anything },
-  { name: 'client_min_messages', initial: 'notice', accept: anything },
-  { name: 'default_transaction_read_only', initial: 'on', accept: (v) => (truth(v) === 'on' ? 'on' : null) },
-  { name: 'transaction_read_only', initial: 'on', accept: (v) => (truth(v) === 'on' ? 'on' : null) },
-  { name: 'default_transaction_isolation', initial: 'read committed', accept: oneOf(...LEVELS) },
-  { name: 'transaction_isolation', initial: 'read committed', accept: oneOf(...LEVELS), ofTransaction: true },
-  {
-    name: 'search_path',
-    initial: 'entities',
-    accept: (v) => (/^"?entities"?$/i.test(v.trim()) ? 'entities' : null),
-  },
-  { name: 'server_version', initial: SERVER_VERSION, reported: true },
-  { name: 'server_version_num', initial: '140018' },
-  { name: 'server_encoding', initial: 'UTF8', reported: true },
-  { name: 'integer_datetimes', initial: 'on', reported: true },
-  { name: 'in_hot_standby', initial: 'off', reported: true },
-  { name: 'is_superuser', initial: 'off', reported: true },
-  { name: 'session_authorization', initial: '', reported: true },
-  { name: 'max_identifier_length', initial: '63' },
-];
 
 const BY_NAME: ReadonlyMap<string, Setting> = new Map(SETTINGS.map((s) => [s.name.toLowerCase(), s]));
 
-function truth(value: string): 'on' | 'off' | null {
-  if (/^(on|true|yes|1)$/i.test(value)) return 'on';
-  return /^(off|false|no|0)$/i.test(value) ? 'off' : null;
+/** The settings that a startup packet may have. */
+export const STARTUP_PARAMETERS: readonly string[] = SETTINGS.filter((s) => s.atStart === true).map(
+  (s) => s.name,
+);
+
+/** One setting as SHOW ALL and `pg_settings` tell of it. */
+export interface ShownSetting {
+  readonly name: string;
+  /** With the unit that reads best. */
+  readonly value: string;
+  /** In the setting's own unit. */
+  readonly kept: string;
+  /** What RESET gives, and what it would be had the client said nothing; likewise in its own unit. */
+  readonly atStart: string;
+  readonly byDefault: string;
+  readonly description: string;
 }
 
-/** What reaches an upstream, with the value that needs no telling. */
+/** What reaches an upstream, with the values that need no telling. */
 const OUTPUT: readonly (readonly [name: OutputSetting, ...ours: string[]])[] = [
   ['TimeZone', 'UTC', 'Etc/UTC'],
   ['DateStyle', 'ISO, MDY'],
   ['IntervalStyle', 'postgres'],
 ];
-/** A startup packet that asks for one of these and cannot have it is refused, as a Postgres does. */
-const REFUSED_AT_START: ReadonlySet<string> = new Set(OUTPUT.map(([name]) => name.toLowerCase()));
+/** The upstream sessions' own; only a shorter one is told. */
+const LOCK_TIMEOUT_MS = 5_000;
 
 /** The settings of one session. */
 export class SessionSettings {
@@ -101,19 +40,13 @@ export class SessionSettings {
   #told: ReadonlyMap<string, string>;
   #output: { readonly of: ReadonlyMap<string, string>; readonly settings: StatementSettings } | null = null;
 
-  /**
-   * `startup` parameters that are not allowed are left at their defaults, as ParameterStatus then shows.
-   *
-   * @throws WireError 22023 for a DateStyle or IntervalStyle that is none
-   */
+  /** @throws WireError 22023 for a value that a setting does not take */
   constructor(user: string, startup: ReadonlyMap<string, string>) {
     const values = new Map([['session_authorization', user]]);
     for (const [given, value] of startup) {
       const setting = BY_NAME.get(given.toLowerCase());
-      const key = given.toLowerCase();
-      const accepted = setting === undefined ? null : acceptedBy(setting, value, setting.initial);
-      if (accepted !== null) values.set(key, accepted);
-      else if (setting !== undefined && REFUSED_AT_START.has(key)) throw refusal(setting, value);
+      if (setting?.atStart === true)
+        values.set(given.toLowerCase(), acceptedBy(setting, value, setting.initial, setting.name));
     }
     this.#atStart = values;
     this.#scopes = new SettingScopes(values);
@@ -122,18 +55,20 @@ export class SessionSettings {
 
   /** Everything that ParameterStatus reports. */
   reported(): ReadonlyMap<string, string> {
-    return new Map(SETTINGS.filter((s) => s.reported === true).map((s) => [s.name, this.#valueOf(s)]));
+    return new Map(SETTINGS.filter((s) => s.reported === true).map((s) => [s.name, this.#shown(s)]));
   }
 
   /** What statements for data run under, where it is not what they run under anyway. */
   output(): StatementSettings {
     const of = this.#scopes.values;
     if (this.#output?.of !== of) {
-      const settings = OUTPUT.flatMap(([name, ...ours]) => {
+      const told: (readonly [OutputSetting, string])[] = OUTPUT.flatMap(([name, ...ours]) => {
         const { value } = this.show(name);
-        return ours.includes(value) ? [] : [Object.freeze([name, value] as const)];
+        return ours.includes(value) ? [] : [[name, value] as const];
       });
-      this.#output = { of, settings: Object.freeze(settings) };
+      const lock = this.milliseconds('lock_timeout');
+      if (lock > 0 && lock < LOCK_TIMEOUT_MS) told.push(['lock_timeout', String(lock)]);
+      this.#output = { of, settings: Object.freeze(told.map((t) => Object.freeze(t))) };
     }
     return this.#output.settings;
   }
@@ -141,18 +76,34 @@ export class SessionSettings {
   /** @throws WireError 42704 */
   show(name: string): { readonly name: string; readonly value: string } {
     const setting = known(name);
-    return { name: setting.name, value: this.#valueOf(setting) };
+    return { name: setting.name, value: this.#shown(setting) };
   }
 
-  all(): readonly { readonly name: string; readonly value: string }[] {
-    return SETTINGS.map((s) => ({ name: s.name, value: this.#valueOf(s) }));
+  all(): readonly ShownSetting[] {
+    return SETTINGS.map((s) => ({
+      name: s.name,
+      value: this.#shown(s),
+      kept: this.#valueOf(s),
+      atStart: this.#atStart.get(s.name.toLowerCase()) ?? s.initial,
+      byDefault: s.initial,
+      description: s.description,
+    }));
+  }
+
+  /** Of a setting that is a time; 0 where it sets no limit. */
+  milliseconds(name: string): number {
+    return Number(this.#valueOf(known(name)));
+  }
+
+  /** Changes with every change of any setting, and with nothing else. */
+  get version(): object {
+    return this.#scopes.values;
   }
 
   /** Sets one value; `local`: until the transaction ends. @throws WireError */
   set(name: string, value: string, local: boolean): void {
     const setting = known(name);
-    const accepted = acceptedBy(setting, value, this.#valueOf(setting));
-    if (accepted === null) throw refusal(setting, value, name);
+    const accepted = acceptedBy(setting, value, this.#valueOf(setting), name);
     this.#scopes.set(setting.name.toLowerCase(), accepted, local || setting.ofTransaction === true);
   }
 
@@ -160,15 +111,15 @@ export class SessionSettings {
   reset(name: string, local = false): void {
     const setting = known(name);
     if (setting.name === 'session_authorization') return; // it cannot have been changed
-    if (setting.accept === undefined) throw refusal(setting, '');
+    if (setting.kind === null) throw unchangeable(setting);
     if (setting.ofTransaction === true) throw error('55P02', `parameter "${setting.name}" cannot be reset`);
     const key = setting.name.toLowerCase();
     this.#scopes.set(key, this.#atStart.get(key) ?? setting.initial, local);
   }
 
   resetAll(): void {
-    for (const { name, accept, ofTransaction } of SETTINGS)
-      if (accept !== undefined && ofTransaction !== true) this.reset(name);
+    for (const { name, kind, ofTransaction } of SETTINGS)
+      if (kind !== null && ofTransaction !== true) this.reset(name);
   }
 
   /** Transactions and savepoints take back, or keep, what was set within them. */
@@ -186,10 +137,16 @@ export class SessionSettings {
     return changes;
   }
 
+  #shown(setting: Setting): string {
+    const value = this.#valueOf(setting);
+    return setting.kind?.shown?.(value) ?? value;
+  }
+
   #valueOf(setting: Setting): string {
     const key = setting.name.toLowerCase();
     const own = this.#scopes.values.get(key);
-    if (own === undefined && setting.ofTransaction === true) return this.show(`default_${key}`).value;
+    if (own === undefined && setting.ofTransaction === true)
+      return this.#scopes.values.get(`default_${key}`) ?? setting.initial;
     return own ?? setting.initial;
   }
 }
@@ -202,33 +159,30 @@ function known(name: string): Setting {
   return setting;
 }
 
-/** @throws WireError 22023 for a DateStyle that is none */
-function acceptedBy(setting: Setting, value: string, before: string): string | null {
-  try {
-    return setting.accept?.(value, before) ?? null;
-  } catch (fault) {
-    if (fault instanceof DateStyleFault) throw invalid(setting.name, value, { detail: fault.message });
-    throw fault;
-  }
+function unchangeable({ name }: Setting): WireError {
+  return error('55P02', `parameter "${name}" cannot be changed`);
 }
 
-function refusal(setting: Setting, value: string, written = setting.name): WireError {
-  if (setting.accept === undefined) return error('55P02', `parameter "${setting.name}" cannot be changed`);
-  if (setting.name.endsWith('read_only')) return error('25006', 'sessions of this server are read-only');
-  const hint =
-    setting.name === 'IntervalStyle'
-      ? { hint: `Available values: ${INTERVAL_STYLES.join(', ')}.` }
-      : setting.name.endsWith('_isolation')
-        ? { hint: `Available values: ${LEVELS.join(', ')}.` }
-        : {};
-  return invalid(written, value, hint);
+/** `written` is the name as the client spells it. @throws WireError 22023, 25006, 55P02 */
+function acceptedBy(setting: Setting, value: string, before: string, written: string): string {
+  if (setting.kind === null) throw unchangeable(setting);
+  try {
+    return setting.kind.accept(value, before, written);
+  } catch (fault) {
+    if (!(fault instanceof ValueFault)) throw fault;
+    if (setting.name.endsWith('read_only')) throw error('25006', 'sessions of this server are read-only');
+    const { told, detail, hint } = fault;
+    const name = setting.kind.text === true ? setting.name : written;
+    if (told === null) throw invalid(name, value, { detail, hint });
+    throw error('22023', told, { detail, hint });
+  }
 }
 
 /** As Postgres says it. */
 export function invalid(
   name: string,
   value: string,
-  more: { detail?: string; hint?: string } = {},
+  more: { readonly detail?: string | undefined; readonly hint?: string | undefined } = {},
 ): WireError {
   return error('22023', `invalid value for parameter "${name}": "${value}"`, more);
 }

@@ -26,6 +26,7 @@ import type { ExecuteResult, RowSink } from '../engine/index.js';
 import type { Manifest } from '../manifest/index.js';
 import type { Service } from '../service.js';
 import { Ledger } from './ledger.js';
+import { Payment } from './payment.js';
 import type { Body, Call, Credentials, Delivery, Prepared, Question, Versions } from './question.js';
 import { settingsFor } from './row-rights.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
@@ -109,22 +110,20 @@ export async function explainPlan(
 }
 
 /**
- * Compiles a question for a client that will run it later, as the wire's Parse does. Only a refusal is recorded:
- * the run itself decides again, under the policy of its own time. Until then the plan only describes; it is given back
- * as `prepared` of the question that runs.
+ * Compiles a question for a client that will run it later, as the wire's Parse does. Compiling is work, so it counts
+ * against the limit as a run does; a refusal is recorded here. The run itself decides again, under the policy of its own
+ * time, and is what is recorded; where none comes, the caller has `record` called. Until then the plan only describes;
+ * it is given back as `prepared` of the question that runs.
+ *
+ * @throws QueryError
  */
 export async function prepare(service: Service, question: Question): Promise<Prepared> {
   const ledger = new Ledger(service, question, 'prepare', question.body);
-  try {
-    const found = callerOf(service, question.credentials, ledger);
-    const caller = found instanceof Promise ? await found : found;
-    const { body, parameterOids } = question;
-    const plan = planOf(service, caller, question);
-    mayAskModel(service, plan);
-    return Object.freeze({ body, parameterOids, plan });
-  } catch (error) {
-    throw await refuse(service, question, ledger, error);
-  }
+  const { plan } = await decide(service, question, ledger, 'query');
+  ledger.done();
+  const { body, parameterOids } = question;
+  const record = (): Promise<void> => settled(service, question, ledger);
+  return Object.freeze({ body, parameterOids, plan, payment: new Payment(), record });
 }
 
 async function decideOnly(service: Service, question: Question, action: string, bucket: LimitBucket) {
@@ -136,7 +135,7 @@ async function decideOnly(service: Service, question: Question, action: string, 
 
 async function decide(service: Service, question: Question, ledger: Ledger, bucket: LimitBucket) {
   try {
-    const caller = await counted(service, question, ledger, bucket);
+    const caller = await counted(service, question, ledger, bucket, question.prepared?.payment);
     const plan = planOf(service, caller, question);
     ledger.touches(plan);
     mayAskModel(service, plan);
@@ -146,16 +145,17 @@ async function decide(service: Service, question: Question, ledger: Ledger, buck
   }
 }
 
-/** Who calls, once the call is counted in `bucket`. @throws QueryError as `callerOf` and `limit` */
+/** Who calls, once the call is counted in `bucket` or was `paid` for. @throws QueryError as `callerOf` and `limit` */
 export async function counted(
   service: Service,
   call: Call,
   ledger: Ledger,
   bucket: LimitBucket,
+  paid?: Payment,
 ): Promise<Caller> {
   const found = callerOf(service, call.credentials, ledger);
   const caller = found instanceof Promise ? await found : found;
-  await limit(service, caller.identity, bucket, call.surface);
+  if (paid?.take() !== true) await limit(service, caller.identity, bucket, call.surface);
   return caller;
 }
 

@@ -24,6 +24,7 @@ export class Ledger {
   readonly #call: Call;
   readonly #action: string;
   readonly #started = performance.now();
+  #ended: number | null = null;
   readonly #statement: string | null;
   #fingerprint: string | null = null;
   #identity: Identity | null = null;
@@ -60,6 +61,11 @@ export class Ledger {
     this.#plan = this.#service.lineage?.note(plan, this.#call.requestId) ?? null;
   }
 
+  /** The work is done, whenever that is recorded. */
+  done(): void {
+    this.#ended = performance.now();
+  }
+
   /** Records that the question is answered. @throws AuditUnavailable */
   async allow(): Promise<void> {
     try {
@@ -81,7 +87,7 @@ export class Ledger {
   /** Records how it ended. While the disk fails the log keeps it, and refuses everything else. */
   outcome(outcome: AuditOutcome, rows: number, error: unknown = null): void {
     if (this.#unrecorded) return;
-    const duration = Math.round(1_000 * (performance.now() - this.#started));
+    const duration = Math.round(1_000 * ((this.#ended ?? performance.now()) - this.#started));
     const entry = this.#entry('outcome', {
       outcome,
       rows,

@@ -1,6 +1,7 @@
 import type { GovernedPlan, MetricsRequest } from 'osl-compiler';
 import type { AuditSurface, Identity } from '../../policy/index.js';
 import type { BoundValue, RowSink, StatementSettings } from '../engine/index.js';
+import type { Payment } from './payment.js';
 import type { Snapshots } from './snapshots.js';
 
 /** Who claims to ask. A session was identified once; its token's end is checked again for every question. */
@@ -37,6 +38,10 @@ export interface Prepared {
   readonly body: Body;
   readonly parameterOids: readonly number[];
   readonly plan: GovernedPlan;
+  /** Compiling was counted against the limit; the first run, if it comes at once, is not counted again. */
+  readonly payment: Payment;
+  /** Puts on record that it was compiled, where no run does so. @throws QueryError E5030 */
+  record(): Promise<void>;
 }
 
 /** What an answer rests on. */

@@ -166,7 +166,7 @@ test('each statement has a decision and an outcome, and no literal is in them', 
     'select no_such',
   ]) {
     await outcome(client, refused);
-    t.match(world.takeAudit(), [{ kind: 'decision', action: 'catalog', decision: 'error' }]);
+    t.match(world.takeAudit(), [{ kind: 'decision', action: 'prepare', decision: 'error' }]);
   }
   t.match(await outcome(client, 'select * from pg_class, person'), 'E0511');
 });

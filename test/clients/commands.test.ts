@@ -20,7 +20,10 @@ test('psql', { skip: missing('psql', ['psql', '--version']) }, async (t) => {
   );
   t.match((await psql('\\d customer')).out, /email\|text/);
   const parameters = "\\set id 1\nselect name, email from customer where id = :id and region = :'r';\n";
-  t.match(await psql(`\\set r eu\n${parameters}`), { out: 'Ada|[redacted]\n', err: '' });
+  t.match(await psql(`\\set r eu\n${parameters}`), {
+    out: 'Ada|[redacted]\n',
+    err: /NOTICE: {2}masked for you: customer\.email\n$/,
+  });
   const many = await psql('\\set FETCH_COUNT 7000\nselect id, amount from "order" where id > 1000;\n');
   t.equal(many.out.trim().split('\n').length, MANY);
   t.equal(

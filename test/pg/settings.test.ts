@@ -20,6 +20,15 @@ select id from "order" where placed_at::date in ('2026-01-02', '2026-01-05') ord
 select timestamptz '2026-03-29 02:30', timestamp '2026-03-29 02:30'::timestamptz, date '2026-03-29'::timestamptz;
 select to_jsonb(timestamptz '2026-07-01 12:00+00'), age(timestamptz '2026-07-01', '2025-12-31 23:00+00');
 select timestamptz '2026-03-28 12:00+00' + interval '1 day', interval '-1 day 02:00:00', interval '1 year -2 mons 3.5 s';
+select date_trunc('day', timestamptz '2024-07-01 20:00+00'), to_char(timestamptz '2024-07-01 20:00+00', 'HH24:MI TZ OF');
+select now()::date = (now() at time zone current_setting('TimeZone'))::date, current_date = now()::date, now()::text = now()::text;
+with moments as (select timestamptz '2024-07-01 20:00+00' as at) select at, at::date, at::text, extract(hour from at) from moments;
+select at::time, age(at, '2023-01-01') from (select timestamptz '2024-07-01 20:00+00' as at) as moments;
+select g, g::text from generate_series(timestamptz '2024-03-30 22:00+00', '2024-03-31 04:00+00', '2 hours') as g;
+select * from (values (date '2024-07-01', interval '1 day 02:00', timestamp '2024-07-01 20:00')) as v;
+select current_setting('TimeZone'), current_setting('datestyle'), current_setting('IntervalStyle');
+select '03/04/2024'::date::text, make_timestamptz(2024, 7, 1, 20, 0, 0), to_timestamp(1719864000);
+copy (select timestamptz '2024-07-01 20:00+00', interval '1 year 2 mons') to stdout;
 copy (select id, moment, day, span from sample order by id) to stdout;
 copy (select id, moment, local from sample order by id) to stdout (format csv, header);
 copy (select id, moment, local from sample order by id) to stdout (format binary);
@@ -30,6 +39,10 @@ begin;
 declare c cursor for select id, moment from sample order by id;
 fetch 1 from c;
 fetch all from c;
+commit;
+begin;
+declare n cursor for select timestamptz '2024-07-01 20:00+00' as at union all select date '2024-07-01' order by at;
+fetch all from n;
 commit;
 show timezone; show datestyle; show intervalstyle;
 `;
@@ -66,6 +79,12 @@ const SESSIONS: readonly string[] = [
   "set timezone = 'Asia/Tokyo'\\; select 1/0;",
   "set local timezone = 'Asia/Tokyo'\\; select timestamptz '2026-01-01 00:00+00';",
   "begin\\; set timezone = 'Asia/Tokyo'\\; commit\\; set timezone = 'Asia/Seoul'\\; select 1/0;",
+  "select set_config('timezone', 'Asia/Tokyo', false), set_config('datestyle', 'german', false);",
+  "select set_config('timezone', 'Asia/Tokyo', true), now()::text like '%+09';",
+  "begin; select set_config('timezone', 'Asia/Tokyo', true), set_config('intervalstyle', 'iso_8601', false); commit;",
+  "begin; select set_config('timezone', 'Asia/Tokyo', false); rollback;",
+  "set timezone = 'Asia/Tokyo'; select set_config('timezone', null, false);",
+  "select set_config('timezone', 'Asia/Tokyo', false), 1/(length(current_setting('timezone')) - 10);",
 ];
 
 for (const session of SESSIONS) {
@@ -87,6 +106,9 @@ const REFUSED: readonly string[] = [
   "set datestyle = 'iso, sql';",
   "set datestyle = 'ymd, dmy';",
   "set intervalstyle = 'x';",
+  "select set_config('timezone', 'Foo/Bar', false);",
+  "select set_config('datestyle', 'nonsense', false);",
+  "select set_config('intervalstyle', 'x', false), current_setting('timezone');",
 ];
 
 for (const text of REFUSED) {
@@ -261,3 +283,80 @@ test('settings of an upstream session are its own again after every end of a sta
   t.match(said, 'cancelled');
   for (let i = 0; i < 8; i++) t.match(await script('select placed_at from "order" where id = 1;'), /\+00\n/);
 });
+
+const TIMES = [
+  "'5s'",
+  '5000',
+  "'1min'",
+  "'90s'",
+  "'1.5s'",
+  "'2 h'",
+  "'1h '",
+  "'5 S'",
+  "'30d'",
+  "'64MB'",
+  '0',
+  '-1',
+];
+const SIZES = [
+  '64',
+  "'64MB'",
+  "'1.5GB'",
+  "'100kB'",
+  "'1mb'",
+  "'1TB'",
+  "'0x1000'",
+  "'0100'",
+  "'1e3'",
+  '63',
+  "'5s'",
+];
+const REALS = ['0', '1', '-1', "'.5'", "'1e-7'", '1.25', "'010'", "'0x10'", "'x'", "'1 2'", "'2.5ms'"];
+const WORDS = ['on', 'off', "'tr'", "'o'", "'FALSE'", "'1'", "'y'", "'no'", "'2'", "''"];
+/** What tools set, and texts that are a value of such a setting or none. */
+const VALUES: readonly (readonly [name: string, values: readonly string[]])[] = [
+  ['statement_timeout', [...TIMES, "'2147483648'", "'99999999999'", "'x'", "''"]],
+  ['idle_in_transaction_session_timeout', TIMES],
+  ['work_mem', SIZES],
+  ['temp_buffers', SIZES],
+  ['jit', WORDS],
+  ['geqo_seed', REALS],
+  ['random_page_cost', REALS],
+  ['synchronous_commit', [...WORDS, "'remote_apply'", "'LOCAL'"]],
+  ['client_min_messages', ["'debug1'", "'WARNING'", "'notice'", "'fatal'", "'x'"]],
+  ['max_parallel_workers_per_gather', ['0', '1024', '1025', "'1.5'", "'2.5'", "'1kB'"]],
+  ['application_name', ["'a b'", '5', 'on', "''"]],
+];
+
+/** An error as Postgres words it, without its place in the source. */
+function worded(printed: string): string {
+  return printed
+    .replace(/\n(LOCATION|LINE|CONTEXT|DETAIL: {2}E\d{4}|PL\/pgSQL).*/g, '')
+    .replace(/\n\s*\^/g, '')
+    .replace(/psql:.*?: /g, '');
+}
+
+for (const [name, values] of VALUES) {
+  test(`SET, SHOW, set_config and current_setting of ${name}`, { skip }, async (t) => {
+    if (both === null) return;
+    const asked = [...values, 'default'].map((value) => {
+      const config = value === 'default' ? 'null' : `'${value.replaceAll("'", '')}'`;
+      return `set ${name} to ${value};
+        show ${name}; select current_setting('${name}');
+        select setting, unit from pg_settings where name = '${name}';
+        begin; select set_config('${name}', ${config}, true) as a, current_setting('${name}') as b; show ${name}; commit;
+        show ${name}; select set_config('${name}', ${config}, false); show ${name};`;
+    });
+    const script = `\\set VERBOSITY verbose\nset ${name} to default;\n${asked.join('\n')}`;
+    const [ours, theirs] = await Promise.all([
+      psqlScript(await both.gateway('user:ada'), script),
+      psqlScript(both.direct, script),
+    ]);
+    const [mine, real] = [worded(ours).split('\n'), worded(theirs).split('\n')];
+    const apart = mine.findIndex((line, i) => line !== real[i]);
+    const around = (lines: readonly string[]): readonly string[] =>
+      apart < 0 ? [] : lines.slice(Math.max(0, apart - 6), apart + 3);
+    t.same(around(mine), around(real));
+    t.equal(mine.length, real.length);
+  });
+}

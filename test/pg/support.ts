@@ -25,15 +25,15 @@ CREATE VIEW entities."order" AS SELECT * FROM shop.orders;
 CREATE VIEW entities.product AS SELECT * FROM shop.products;
 CREATE VIEW entities.sample AS SELECT * FROM shop.samples;`;
 
-/** Null where there is no native Postgres to compare with. With `catalog`, the gateway answers about its catalog. */
-export async function startBoth(catalog: 'catalog' | 'no catalog' = 'no catalog'): Promise<Both | null> {
+/** Null where there is no native Postgres to compare with. */
+export async function startBoth(): Promise<Both | null> {
   const postgres = await startNativePostgres();
   if (postgres === null) return null;
   const shop = await startTestService({ postgres });
   await shop.engine.system.script(VIEWS);
-  const catalogs = catalog === 'catalog' ? new Catalogs({ dir: join(tmpdir(), 'osl-test-catalog') }) : null;
-  await catalogs?.warm();
-  const frontend = createPgFrontend(shop.service, catalogs === null ? {} : { catalogs });
+  const catalogs = new Catalogs({ dir: join(tmpdir(), 'osl-test-catalog') });
+  await catalogs.warm();
+  const frontend = createPgFrontend(shop.service, { catalogs });
   const { port } = await frontend.listen(0, '127.0.0.1');
   return {
     shop,
@@ -49,7 +49,7 @@ export async function startBoth(catalog: 'catalog' | 'no catalog' = 'no catalog'
     direct: directly(postgres),
     async close() {
       await frontend.stop();
-      await catalogs?.close();
+      await catalogs.close();
       await shop.close();
       await postgres.stop();
     },

@@ -85,7 +85,27 @@ const FIRST_PACKETS: readonly (readonly [name: string, sent: Buffer, expected: r
     FATAL('0A000 replication connections are not supported'),
   ],
   ['replication=false', startup({ ...ada, replication: 'false' }), asks],
-  ['options', startup({ ...ada, options: '-c search_path=evil' }), NOT_PERMITTED('options')],
+  ['options', startup({ ...ada, options: '-c search_path=evil' }), NOT_PERMITTED('search_path')],
+  [
+    'options as a long option',
+    startup({ ...ada, options: '-c TimeZone=UTC --search-path=evil' }),
+    NOT_PERMITTED('search_path'),
+  ],
+  [
+    'options with what is permitted',
+    startup({ ...ada, options: '-cDateStyle=SQL,\\ DMY --TimeZone=UTC' }),
+    asks,
+  ],
+  [
+    'options that are no settings',
+    startup({ ...ada, options: '-c TimeZone=UTC -d 5' }),
+    FATAL('42601 startup parameter "options" is not understood [H It takes settings: -c name=value.]'),
+  ],
+  [
+    'options with an encoding',
+    startup({ ...ada, options: '-c client_encoding=LATIN1' }),
+    FATAL('22023 client_encoding must be UTF8'),
+  ],
   ['search_path', startup({ ...ada, Search_Path: 'evil' }), NOT_PERMITTED('Search_Path')],
   ['USER is not user', startup({ ...ada, USER: 'eve' }), NOT_PERMITTED('USER')],
   ['__proto__', startup({ ...ada, ['__proto__x']: 'y' }), NOT_PERMITTED('__proto__x')],

@@ -4,6 +4,7 @@ import { type ByKey, chosenAttributes } from './derived.js';
 import { citeOf, passageOf, typeNamed } from './passage.js';
 import { step } from './step.js';
 import type { RuntimeInput, RuntimeRows } from './types.js';
+import { unlessStopped } from './unless-stopped.js';
 
 type HydrationRuntime = Extract<GovernedRuntime, { kind: 'hydration' }>;
 
@@ -29,7 +30,7 @@ export async function hydrate(
   const redacted = new Set<string>();
   let truncated = false;
   for (const store of stores) {
-    await input.service.content.ready(store.facet.name, store.version);
+    await unlessStopped(input.service.content.ready(store.facet.name, store.version), input.signal);
     const attributes = await derivedAttributes(store, input);
     for (const [key, values] of attributes) {
       for (const [name, { value }] of values) rowOf(key)[name] = value;

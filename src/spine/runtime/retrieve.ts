@@ -12,6 +12,7 @@ import { nearest } from './nearest.js';
 import { citeOf, passageOf } from './passage.js';
 import { step } from './step.js';
 import { NOTHING, type RuntimeInput, type RuntimeRows } from './types.js';
+import { unlessStopped } from './unless-stopped.js';
 
 export async function retrieve(
   relation: Retrieval,
@@ -32,7 +33,7 @@ export async function retrieve(
   const calls = relation.operators.map((use) => callOf(use, input));
   for (const call of calls) content.check(call);
   if (store === null) return NOTHING;
-  const epoch = await content.ready(store.facet.name, store.version);
+  const epoch = await unlessStopped(content.ready(store.facet.name, store.version), input.signal);
   const passages = await best(store, query, topK, epoch, input);
   return passageRows(relation, store, passages, query, calls, input);
 }
@@ -51,7 +52,7 @@ async function best(
   const { content } = input.service;
   const limit = String(topK);
   if (store.counts === null) {
-    const vector = await content.embedQuery(store.facet.name, query);
+    const vector = await unlessStopped(content.embedQuery(store.facet.name, query), input.signal);
     const rows = await nearest(store, vector, topK, epoch, input);
     return rows.map((row) => passageOf(row, store));
   }

@@ -98,7 +98,7 @@ export class Conversation {
     if (this.ended) this.fault = `${type} after the end`;
     else if (type === 'E') this.#error(message, asked);
     else if (asked === undefined) this.fault = `${type}, though nothing was asked`;
-    else this.#answer(type, asked);
+    else this.#answer(message, asked);
     this.#settle();
   }
 
@@ -124,13 +124,15 @@ export class Conversation {
     else this.fault = `an error ${code} for ${asked.type} after ${this.#said}`;
   }
 
-  #answer(type: string, message: Message): void {
+  #answer({ type, body }: Message, message: Message): void {
     this.#said += type;
     const portal = nameIn(message);
     if (message.type === 'B') this.#ran.delete(portal);
-    if (message.type === 'Q' && type === 'C') this.statements++;
+    // Rows of a cursor belong to its question, which is on record.
+    const portion = type === 'C' && /^(FETCH|MOVE) [1-9]/.test(body.toString('utf8'));
+    if (message.type === 'Q' && type === 'C' && !portion) this.statements++;
     if (message.type === 'E' && 'Cs'.includes(type)) {
-      if (!this.#ran.has(portal)) this.statements++;
+      if (!this.#ran.has(portal) && !portion) this.statements++;
       this.#ran.add(portal);
     }
     const rule = ANSWERS.get(message.type);

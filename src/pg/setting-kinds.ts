@@ -1,0 +1,192 @@
+/** Why a text is no value of a setting, in Postgres' words where they are not the usual ones. */
+export class ValueFault extends Error {
+  /** Null: `invalid value for parameter …`. */
+  readonly told: string | null;
+  readonly detail: string | undefined;
+  readonly hint: string | undefined;
+
+  constructor(told: string | null, more: { readonly detail?: string; readonly hint?: string } = {}) {
+    super(told ?? 'invalid value');
+    this.told = told;
+    this.detail = more.detail;
+    this.hint = more.hint;
+  }
+}
+
+/** What values a setting takes, and how they are written. */
+export interface SettingKind {
+  /** `text` as it is kept, in the setting's own unit. `name` is as the client wrote it. @throws ValueFault */
+  readonly accept: (text: string, before: string, name: string) => string;
+  /** Any text: Postgres names such a setting by its own name in errors, others as the client wrote it. */
+  readonly text?: true;
+  /** A kept value as SHOW writes it. */
+  readonly shown?: (value: string) => string;
+}
+
+export const anything: SettingKind = { accept: (text) => text, text: true };
+
+const BOOLEANS: readonly (readonly [word: string, least: number, value: 'on' | 'off'])[] = [
+  ['true', 1, 'on'],
+  ['false', 1, 'off'],
+  ['yes', 1, 'on'],
+  ['no', 1, 'off'],
+  ['on', 2, 'on'],
+  ['off', 2, 'off'],
+  ['1', 1, 'on'],
+  ['0', 1, 'off'],
+];
+
+/** Postgres takes any unambiguous beginning of a word. */
+export const bool: SettingKind = {
+  accept: (text, _before, name) => {
+    const given = text.toLowerCase();
+    const found = BOOLEANS.find(([word, least]) => given.length >= least && word.startsWith(given));
+    if (found === undefined) throw new ValueFault(`parameter "${name}" requires a Boolean value`);
+    return found[2];
+  },
+};
+
+/** One of `values`, in any case; the hint names them all. */
+export function oneOf(...values: readonly string[]): SettingKind {
+  return {
+    accept: (text) => {
+      const found = values.find((v) => v.toLowerCase() === text.toLowerCase());
+      if (found === undefined)
+        throw new ValueFault(null, { hint: `Available values: ${values.join(', ')}.` });
+      return found;
+    },
+  };
+}
+
+/** The same, where `on` and `off` may be said by any word for yes and no. */
+export function oneOfOrBool(...values: readonly string[]): SettingKind {
+  const named = oneOf(...values);
+  const alias = new Map(BOOLEANS.map(([word, , value]) => [word, value]));
+  return {
+    accept: (text, before, name) => named.accept(alias.get(text.toLowerCase()) ?? text, before, name),
+  };
+}
+
+/** A kind of which this server can keep some values only; the others are refused, never taken without effect. */
+export function only(kind: SettingKind, ...kept: readonly string[]): SettingKind {
+  return {
+    ...kind,
+    accept: (text, before, name) => {
+      const value = kind.accept(text, before, name);
+      if (!kept.includes(value))
+        throw new ValueFault(`parameter "${name}" cannot be "${value}" on this server`, {
+          hint: `Available values: ${kept.join(', ')}.`,
+        });
+      return value;
+    },
+  };
+}
+
+type Unit = 'us' | 'ms' | 's' | 'min' | 'h' | 'd' | 'B' | 'kB' | '8kB' | 'MB' | 'GB' | 'TB';
+
+const TIME: ReadonlyMap<string, number> = new Map([
+  ['us', 1e-3],
+  ['ms', 1],
+  ['s', 1e3],
+  ['min', 60e3],
+  ['h', 3_600e3],
+  ['d', 86_400e3],
+]);
+const MEMORY: ReadonlyMap<string, number> = new Map([
+  ['B', 1],
+  ['kB', 1_024],
+  ['8kB', 8_192],
+  ['MB', 1_024 ** 2],
+  ['GB', 1_024 ** 3],
+  ['TB', 1_024 ** 4],
+]);
+const TIME_HINT = 'Valid units for this parameter are "us", "ms", "s", "min", "h", and "d".';
+const MEMORY_HINT = 'Valid units for this parameter are "B", "kB", "MB", "GB", and "TB".';
+
+interface Range {
+  readonly unit?: Unit;
+  readonly min: number;
+  readonly max: number;
+}
+
+const MAX_INT = 2_147_483_647;
+
+/** A whole number, `16`, `0x10` or `1.5GB`, rounded to the setting's own unit. */
+export function integer({ unit, min, max }: Range): SettingKind {
+  return {
+    accept: (text, _before, name) => {
+      const value = roundEven(measured(text, unit, true));
+      if (Math.abs(value) > MAX_INT) throw new ValueFault(null, { hint: 'Value exceeds integer range.' });
+      const said = unit === undefined ? `${value}` : `${value} ${unit}`;
+      if (value < min || value > max)
+        throw new ValueFault(`${said} is outside the valid range for parameter "${name}" (${min} .. ${max})`);
+      return String(value);
+    },
+    shown: (value) => withUnit(Number(value), unit),
+  };
+}
+
+/** A real number, with a unit where the setting has one. */
+export function real({ unit, min, max }: Range): SettingKind {
+  return {
+    accept: (text, _before, name) => {
+      const value = measured(text, unit);
+      const said = unit === undefined ? `${brief(value)}` : `${brief(value)} ${unit}`;
+      if (value < min || value > max)
+        throw new ValueFault(
+          `${said} is outside the valid range for parameter "${name}" (${brief(min)} .. ${brief(max)})`,
+        );
+      return brief(value);
+    },
+    shown: (value) => withUnit(Number(value), unit),
+  };
+}
+
+/** `text` in `unit`. A whole number may be octal, as in C. @throws ValueFault */
+function measured(text: string, unit: Unit | undefined, whole = false): number {
+  const parts =
+    /^\s*([+-]?(?:0[xX][\da-fA-F]+|\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?))\s*(.*?)\s*$/s.exec(
+      text,
+    );
+  const [, digits = '', suffix = ''] = parts ?? [];
+  if (parts === null) throw new ValueFault(null);
+  const number = numberOf(digits, whole);
+  if (suffix === '') return number;
+  if (unit === undefined) throw new ValueFault(null);
+  const units = TIME.has(unit) ? TIME : MEMORY;
+  const factor = suffix === '8kB' ? undefined : units.get(suffix);
+  if (factor === undefined) throw new ValueFault(null, { hint: units === TIME ? TIME_HINT : MEMORY_HINT });
+  return (number * factor) / (units.get(unit) ?? 1);
+}
+
+function numberOf(digits: string, whole: boolean): number {
+  const bare = digits.replace(/^[+-]/, '');
+  const value = whole && /^0[0-7]+$/.test(bare) ? Number.parseInt(bare, 8) : Number(bare);
+  return digits.startsWith('-') ? -value : value;
+}
+
+/** Halves go to the even neighbour, as C's `rint` has it. */
+function roundEven(value: number): number {
+  const rounded = Math.round(value);
+  return (Math.abs(value % 1) === 0.5 && rounded % 2 !== 0 ? rounded - 1 : rounded) + 0;
+}
+
+/** In the largest unit that keeps it whole: `5000` ms is `5s`. */
+function withUnit(value: number, unit: Unit | undefined): string {
+  if (unit === undefined || value <= 0) return brief(value);
+  const units = TIME.has(unit) ? TIME : MEMORY;
+  const base = value * (units.get(unit) ?? 1);
+  const fitting = [...units].filter(([name, size]) => name !== '8kB' && Number.isInteger(base / size));
+  const [name, size] = fitting.at(-1) ?? [unit, units.get(unit) ?? 1];
+  return `${brief(base / size)}${name}`;
+}
+
+/** As C's `%g` writes it. */
+function brief(value: number): string {
+  if (Number.isInteger(value) && Math.abs(value) <= MAX_INT) return String(value);
+  const digits = Math.abs(value) < 1e-4 ? value.toExponential(5) : value.toPrecision(6);
+  return digits
+    .replace(/(\.\d*?)0+(?=e|$)/, '$1')
+    .replace(/\.(?=e|$)/, '')
+    .replace(/e([+-])(\d)$/, 'e$10$2');
+}

@@ -1,0 +1,241 @@
+import { CATALOG_VERSION } from '../catalog/index.js';
+import { dateStyle } from './date-style.js';
+import { anything, bool, integer, oneOf, only, type SettingKind } from './setting-kinds.js';
+import { NO_EFFECT } from './setting-no-effect.js';
+
+/** What `SHOW` answers and `SET` accepts, for one session. */
+export interface Setting {
+  /** How SHOW and ParameterStatus spell the name. */
+  readonly name: string;
+  /** As it is kept: in the setting's own unit. */
+  readonly initial: string;
+  readonly description: string;
+  /** Null for a setting that cannot change. */
+  readonly kind: SettingKind | null;
+  /** It is the transaction's own and begins with the value of `default_…`. */
+  readonly ofTransaction?: true;
+  /** Whether changes are reported as ParameterStatus. */
+  readonly reported?: true;
+  /** Whether a startup packet may have it. */
+  readonly atStart?: true;
+}
+
+const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'] as const;
+const INTERVAL_STYLES = ['postgres', 'postgres_verbose', 'sql_standard', 'iso_8601'] as const;
+/** From the least to the most important. */
+export const MESSAGE_LEVELS: readonly string[] = [
+  'debug5',
+  'debug4',
+  'debug3',
+  'debug2',
+  'debug1',
+  'log',
+  'notice',
+  'warning',
+  'error',
+];
+
+const MAX_INT = 2_147_483_647;
+/** Bytes of a name, as Postgres cuts them. */
+const NAME_LENGTH = 63;
+const milliseconds = integer({ unit: 'ms', min: 0, max: MAX_INT });
+const UTF8 = /^["']?(utf-?8|unicode|sql_ascii)["']?$/i;
+
+const REPORTED: readonly Setting[] = [
+  {
+    name: 'application_name',
+    initial: '',
+    description: 'what the client calls itself',
+    kind: { accept: (v) => v.slice(0, NAME_LENGTH), text: true },
+    reported: true,
+    atStart: true,
+  },
+  {
+    name: 'client_encoding',
+    initial: 'UTF8',
+    description: 'the encoding of all texts, both ways',
+    kind: only({ accept: (v) => (UTF8.test(v) ? 'UTF8' : v), text: true }, 'UTF8'),
+    reported: true,
+    atStart: true,
+  },
+  {
+    name: 'DateStyle',
+    initial: 'ISO, MDY',
+    description: 'how dates are written, and read where they are ambiguous',
+    kind: { accept: (v, before) => dateStyle(v, before, 'ISO, MDY'), text: true },
+    reported: true,
+    atStart: true,
+  },
+  {
+    name: 'IntervalStyle',
+    initial: 'postgres',
+    description: 'how intervals are written',
+    kind: oneOf(...INTERVAL_STYLES),
+    reported: true,
+    atStart: true,
+  },
+  {
+    name: 'TimeZone',
+    initial: 'UTC',
+    description: 'the time zone in which moments are written and read',
+    kind: anything, // the upstream knows the zones, and has judged the value: see `time-zone.ts`
+    reported: true,
+    atStart: true,
+  },
+  {
+    name: 'standard_conforming_strings',
+    initial: 'on',
+    description: 'backslashes in plain quotes are backslashes',
+    kind: only(bool, 'on'),
+    reported: true,
+  },
+];
+
+const TIMEOUTS: readonly Setting[] = [
+  {
+    name: 'statement_timeout',
+    initial: '0',
+    description: 'how long a statement may run; 0 leaves it to the server',
+    kind: milliseconds,
+    atStart: true,
+  },
+  {
+    name: 'lock_timeout',
+    initial: '0',
+    description: 'how long a statement may wait for a lock; 0 leaves it to the server',
+    kind: milliseconds,
+    atStart: true,
+  },
+  {
+    name: 'idle_in_transaction_session_timeout',
+    initial: '0',
+    description: 'how long a session may rest in a transaction before it is ended; 0 is for ever',
+    kind: milliseconds,
+    atStart: true,
+  },
+  {
+    name: 'idle_session_timeout',
+    initial: '0',
+    description: 'how long a session may rest outside of a transaction before it is ended; 0 is for ever',
+    kind: milliseconds,
+    atStart: true,
+  },
+];
+
+const SESSION: readonly Setting[] = [
+  {
+    name: 'client_min_messages',
+    initial: 'notice',
+    description: 'the least important messages that are sent',
+    kind: oneOf(...MESSAGE_LEVELS),
+    atStart: true,
+  },
+  {
+    name: 'default_transaction_read_only',
+    initial: 'on',
+    description: 'every transaction only reads',
+    kind: only(bool, 'on'),
+  },
+  {
+    name: 'transaction_read_only',
+    initial: 'on',
+    description: 'this transaction only reads',
+    kind: only(bool, 'on'),
+  },
+  {
+    name: 'default_transaction_isolation',
+    initial: 'read committed',
+    description: 'which state of the data a new transaction sees',
+    kind: oneOf(...LEVELS),
+  },
+  {
+    name: 'transaction_isolation',
+    initial: 'read committed',
+    description: 'which state of the data this transaction sees',
+    kind: oneOf(...LEVELS),
+    ofTransaction: true,
+  },
+  {
+    name: 'search_path',
+    initial: 'entities',
+    description: 'the schema of names that are given without one',
+    kind: only(
+      {
+        accept: (v) =>
+          v
+            .trim()
+            .replace(/^"(.*)"$/, '$1')
+            .toLowerCase(),
+      },
+      'entities',
+    ),
+  },
+];
+
+/** In Postgres these change answers; here only the value that answers are made with. */
+const KEPT: readonly Setting[] = (
+  [
+    ['extra_float_digits', '1', integer({ min: -15, max: 3 }), ['1', '2', '3'], 'floats are written exactly'],
+    ['bytea_output', 'hex', oneOf('escape', 'hex'), ['hex'], 'how bytea is written'],
+    ['array_nulls', 'on', bool, ['on'], 'NULL in the text of an array is NULL'],
+    [
+      'backslash_quote',
+      'safe_encoding',
+      oneOf('safe_encoding', 'on', 'off'),
+      ['safe_encoding'],
+      String.raw`\' in escape strings`,
+    ],
+    ['transform_null_equals', 'off', bool, ['off'], '`= NULL` is NULL'],
+    ['row_security', 'on', bool, ['on'], 'row filters are in force'],
+    ['quote_all_identifiers', 'off', bool, ['off'], 'names are quoted where they must be'],
+    ['xmlbinary', 'base64', oneOf('base64', 'hex'), ['base64'], 'how bytea is written in XML'],
+    ['xmloption', 'content', oneOf('content', 'document'), ['content'], 'how XML is read'],
+    ['lc_monetary', 'C', anything, ['C'], 'how amounts of money are written'],
+    ['lc_numeric', 'C', anything, ['C'], 'how numbers are written by to_char'],
+    ['lc_time', 'C', anything, ['C'], 'the names of days and months in to_char'],
+    ['default_transaction_deferrable', 'off', bool, ['off'], 'no transaction waits for a safe snapshot'],
+    ['transaction_deferrable', 'off', bool, ['off'], 'this transaction waits for no safe snapshot'],
+  ] as const
+).map(([name, initial, kind, values, description]) => {
+  const atStart = name === 'extra_float_digits' ? { atStart: true as const } : {};
+  return { name, initial, description, kind: only(kind, ...values), ...atStart };
+});
+
+const FIXED: readonly Setting[] = (
+  [
+    ['server_version', CATALOG_VERSION, 'the version whose catalog is shown', true],
+    ['server_version_num', versionNumber(CATALOG_VERSION), 'the same as a number', false],
+    ['server_encoding', 'UTF8', 'the encoding of the data', true],
+    ['integer_datetimes', 'on', 'moments are integers', true],
+    ['in_hot_standby', 'off', 'this is no standby', true],
+    ['is_superuser', 'off', 'the session is no superuser', true],
+    ['session_authorization', '', 'who logged in', true],
+    ['max_identifier_length', String(NAME_LENGTH), 'bytes of a name', false],
+  ] as const
+).map(([name, initial, description, reported]) => {
+  return { name, initial, description, kind: null, ...(reported ? { reported: true as const } : {}) };
+});
+
+/** Of `14.18`: 140018. */
+function versionNumber(version: string): string {
+  const [major = '', minor = ''] = version.split('.');
+  return `${major}${minor.padStart(4, '0')}`;
+}
+
+/** By name, as SHOW ALL lists them. */
+export const SETTINGS: readonly Setting[] = [
+  ...REPORTED,
+  ...TIMEOUTS,
+  ...SESSION,
+  ...KEPT,
+  ...FIXED,
+  ...NO_EFFECT.map(([name, kind, initial]) => {
+    return {
+      name,
+      kind,
+      initial,
+      description: 'taken for clients that set it; has no effect here',
+      atStart: true as const,
+    };
+  }),
+].sort((a, b) => (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1));
