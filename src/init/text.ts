@@ -3,10 +3,14 @@ import type { PolicyDocument } from '../../policy/document.js';
 import type { ManifestDocument } from '../manifest/index.js';
 import { CONNECTOR } from './manifest.js';
 
-const MANIFEST_HEAD = ` What there is. Who may see it is said in policy.yaml. Written by \`osl init\`; it is yours to change:
+const MANIFEST_HEAD = ` yaml-language-server: $schema=./manifest.schema.json
+
+ What there is. Who may see it is said in policy.yaml. Written by \`osl init\`; it is yours to change:
  rename, describe, add metrics. \`osl validate\` checks it, \`osl diff\` says who would gain or lose access.`;
 
-const POLICY_HEAD = ` Who may see what of manifest.yaml. What is not granted here does not exist for a caller. Written by
+const POLICY_HEAD = ` yaml-language-server: $schema=./policy.schema.json
+
+ Who may see what of manifest.yaml. What is not granted here does not exist for a caller. Written by
  \`osl init\`; a role's columns are listed one by one, so that what is added later is granted to nobody.`;
 
 /**

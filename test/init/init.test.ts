@@ -171,7 +171,19 @@ test('the policy is closed: one role, column by column, personal data masked, cr
   t.match(readFileSync(join(dir, 'policy.yaml'), 'utf8'), /^ {2}other:$/m);
   t.notMatch(readFileSync(join(dir, 'manifest.yaml'), 'utf8'), /e_mail: .*pii/);
   t.equal(readFileSync(join(dir, '.gitignore'), 'utf8').match(/\.osl/g)?.length, 1, 'once is enough');
-  t.strictSame(readdirSync(dir).sort(), ['.gitignore', '.osl', 'manifest.yaml', 'policy.yaml']);
+  for (const name of ['manifest', 'policy']) {
+    const [line] = readFileSync(join(dir, `${name}.yaml`), 'utf8').split('\n');
+    t.equal(line, `# yaml-language-server: $schema=./${name}.schema.json`);
+    t.match(JSON.parse(readFileSync(join(dir, `${name}.schema.json`), 'utf8')), { title: `OSL ${name}` });
+  }
+  t.strictSame(readdirSync(dir).sort(), [
+    '.gitignore',
+    '.osl',
+    'manifest.schema.json',
+    'manifest.yaml',
+    'policy.schema.json',
+    'policy.yaml',
+  ]);
   const verified = await osl(['audit', 'verify', '--data-dir', join(dir, '.osl')]);
   t.equal(verified.code, 0, 'both first answers are on record, in one log');
 });

@@ -72,6 +72,7 @@ export function report(outcome: Outcome): void {
   print(
     `  policy.yaml    role ${outcome.role} for ${outcome.subject}: ${counted(masked.length, 'column', 'columns')} masked`,
   );
+  print('  *.schema.json  what editors complete and check the two with');
   print('  .osl/          keys and audit log; kept out of git, as .env is');
   if (outcome.rowSecurity)
     print('  the database  row security, from policy.yaml: `osl row-security` compares and rewrites it');

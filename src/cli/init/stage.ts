@@ -10,8 +10,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join, relative } from 'node:path';
+import { MANIFEST_SCHEMA, POLICY_SCHEMA } from '../../manifest/index.js';
 
-const FILES = ['policy.yaml', 'manifest.yaml'] as const;
+/** In the order in which they come to their place: the manifest last. */
+const FILES = ['manifest.schema.json', 'policy.schema.json', 'policy.yaml', 'manifest.yaml'] as const;
 
 /** Files that are made beside their place, so that they come there whole and together, or not at all. */
 export interface Stage {
@@ -34,6 +36,9 @@ export function openStage(dir: string, dataDir: string, manifest: string, policy
   const [manifestFile, policyFile] = [join(place, 'manifest.yaml'), join(place, 'policy.yaml')];
   writeFileSync(manifestFile, manifest);
   writeFileSync(policyFile, policy);
+  // For editors, which complete and check what the first line of a file names the schema of.
+  writeFileSync(join(place, 'manifest.schema.json'), `${JSON.stringify(MANIFEST_SCHEMA, null, 2)}\n`);
+  writeFileSync(join(place, 'policy.schema.json'), `${JSON.stringify(POLICY_SCHEMA, null, 2)}\n`);
   let over = false;
   return {
     manifestFile,
@@ -46,7 +51,7 @@ export function openStage(dir: string, dataDir: string, manifest: string, policy
       for (const name of FILES) renameSync(join(place, name), join(dir, name));
       over = true;
       rmSync(place, { recursive: true });
-      return ['manifest.yaml', 'policy.yaml', ...(ignored ? ['.gitignore'] : [])];
+      return [...FILES.toReversed(), ...(ignored ? ['.gitignore'] : [])];
     },
     discard() {
       if (over) return;

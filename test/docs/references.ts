@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { MANIFEST_SCHEMA } from '../../src/manifest/schema/manifest.js';
+import { POLICY_SCHEMA } from '../../src/manifest/schema/policy.js';
+import type { Reference } from './reference-page.js';
+
+const example = (name: string): string =>
+  readFileSync(join(process.cwd(), 'examples', 'reference', `${name}.yaml`), 'utf8');
+
+export const MANIFEST_REFERENCE: Reference = {
+  title: 'The manifest',
+  intro: `A manifest says what there is: databases, entities, links, text, metrics, words. Who may see it is the matter of the [policy](policy.md). \`osl init\` writes both for a database that you have; \`osl validate\` checks them and shows each fault at its place; \`osl diff\` shows what a change does.
+
+This page is written from the JSON Schema that the server itself checks with. Editors that know YAML schemas complete and check these files: \`osl init\` puts the schemas beside them, and a first line such as \`# yaml-language-server: $schema=./manifest.schema.json\`. The examples are parts of one file, [\`examples/reference/manifest.yaml\`](../examples/reference/manifest.yaml), which has every key there is.`,
+  schema: MANIFEST_SCHEMA,
+  example: example('manifest'),
+  sections: {
+    version: 'The version of the format, not of your model.',
+    tenant:
+      'Whose model this is. The policy names the same tenant, and a token of another is refused with E3001.',
+    connectors:
+      'The databases, and of each the tables and columns that the model is made of. This is also where personal and otherwise sensitive data are declared: by a person, per column; nothing is guessed from names. A label has the mask that the policy gives it, and is `deny` where it has none.\n\nThe URL in the variable `url_env` is of a role that may read and nothing else. A second variable, of the same name with `_SYSTEM` behind it, has a role that may create tables in a schema of its own: `osl index`, `osl discover`, suggestions and facets need it, questions do not.',
+    entities:
+      'What questions are asked about. The sealed keys (`entity_key_columns`) are the only columns on which OSL-SQL joins.',
+    relationships:
+      'Foreign keys, as metrics and TRAVERSE walk them. Metrics walk from many to one only, so that no join inflates a sum.',
+    bridges:
+      'Tables that link many to many. In the domain map a bridge is one edge; in OSL-SQL it can be joined under its name, with grants of its own.',
+    facets:
+      'Text to be asked with RETRIEVE. Each version is a store of its own, redacted before it is cut, indexed and embedded; a caller is served the version that leaves out exactly what it may not read ([content.md](content.md), [retrieval.md](retrieval.md)).',
+    metrics: 'Named figures, the same in every tool ([metrics.md](metrics.md)).',
+    lexicon: 'The words of the business, which `GET /osl/schema/resolve` finds.',
+    raw_sql: 'Tables that SQL may name as they are called upstream ([raw-sql.md](raw-sql.md)).',
+  },
+};
+
+export const POLICY_REFERENCE: Reference = {
+  title: 'The policy',
+  intro: `A policy says who may see what of the [manifest](manifest.md). What it does not grant does not exist for a caller. It is read at start and at each reload, whole or not at all.
+
+This page is written from the JSON Schema that the server itself checks with. The examples are parts of [\`examples/reference/policy.yaml\`](../examples/reference/policy.yaml).
+
+**How rights are worked out.** A token claims roles (\`acl_roles\`). A role counts where it is below the ceiling of every subject in the token's chain: roles are intersected by name, so an agent needs the roles of whom it acts for in its own ceiling. The grants of the roles that remain are united, cell by cell: a column of a row is seen where one grant covers both. Row filters with \`attribute(…)\` must hold for every subject of the chain; a missing attribute makes the filter false. Deny rules beat every grant.`,
+  schema: POLICY_SCHEMA,
+  example: example('policy'),
+  sections: {
+    version: 'The version of the format.',
+    tenant: 'The tenant of the manifest.',
+    subjects:
+      'Everybody who may appear in a token, as `sub` or in the chain. One who is not here has an empty ceiling, and takes every right from a chain.',
+    roles:
+      'A grant shows columns of one entity, bridge or facet. `rows` is SQL over its columns; literals, `attribute(…)` and what [functions.md](functions.md) lists may be used. With `min_group_size` a grant shows no rows, only figures over groups of so many entities.',
+    masks:
+      'How cells of a sensitivity label are shown to those without `unmask`. `redact`: text as `[redacted]`, other types as NULL. `null`: NULL. `hash`: of a text its keyed hash, equal for equal values, so that it can be joined and counted. `partial`: of a text its first character and `***`. `year`: of a date or a moment the beginning of its year. On columns of other types these three are as `redact`. `deny`: the column cannot be used at all.',
+    limits:
+      'Requests a second and subject, each kind in a bucket of its own. Beyond it: 429 with `Retry-After`; on the wire 53400.',
+    service_accounts:
+      'Logins of the wire with a password, for tools that cannot bring a token. `osl scram` makes the verifier; the password itself is nowhere.',
+  },
+};
