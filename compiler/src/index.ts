@@ -73,6 +73,7 @@ export {
   type Influence,
   type Transformation,
 } from './lineage/index.js';
+export { type Mentioned, mentionedIn } from './mentioned.js';
 export type { MetricsRequest } from './metrics-request.js';
 export {
   type ArgumentType,

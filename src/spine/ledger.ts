@@ -1,4 +1,12 @@
-import { type Form, type GovernedPlan, QueryError } from 'osl-compiler';
+import {
+  type Catalog,
+  type ErrorName,
+  type Form,
+  type GovernedPlan,
+  type Mentioned,
+  mentionedIn,
+  QueryError,
+} from 'osl-compiler';
 import type { AuditEntry, AuditOutcome, Identity } from '../../policy/index.js';
 import { AuditUnavailable } from '../../policy/index.js';
 import type { Model, Service } from '../service.js';
@@ -26,6 +34,7 @@ export class Ledger {
   readonly #started = performance.now();
   #ended: number | null = null;
   readonly #statement: string | null;
+  readonly #body: Body | SampleRequest | Term | null;
   #fingerprint: string | null = null;
   #identity: Identity | null = null;
   #model: Model | null = null;
@@ -40,6 +49,7 @@ export class Ledger {
     this.#call = call;
     this.#action = action;
     this.#statement = body === null ? null : statementOf(body);
+    this.#body = body;
   }
 
   /** Whether the caller has proved who it is. */
@@ -81,7 +91,21 @@ export class Ledger {
     const decision =
       error instanceof QueryError && (error.http === 401 || error.http === 403) ? 'deny' : 'error';
     const code = typeof error === 'string' ? error : codeOf(error);
+    this.#touched ??= this.#asked(error);
     await this.#service.audit.append(this.#entry('decision', { decision, code }));
+  }
+
+  /**
+   * What a refused call asked for, so that the log answers who tried to read what: declared objects by their names,
+   * all else as a keyed fingerprint, so that no slip of a hand or a pasted secret stands in the log. Nothing of
+   * strangers, and of calls that were refused before their text was looked at.
+   */
+  #asked(error: unknown): Touched | null {
+    if (this.#identity === null || this.#model === null || this.#body === null) return null;
+    if (error instanceof QueryError && UNREAD.has(error.entry)) return null;
+    const { declared, undeclared } = askedBy(this.#body, this.#model.manifest.catalog);
+    const hidden = undeclared.map((name) => `undeclared:${this.#service.audit.fingerprint(name)}`);
+    return { form: null, objects: [...declared, ...hidden] };
   }
 
   /** Records how it ended. While the disk fails the log keeps it, and refuses everything else. */
@@ -126,6 +150,49 @@ export class Ledger {
     this.#fingerprint ??= this.#service.audit.fingerprint(this.#statement);
     return this.#fingerprint;
   }
+}
+
+/** Refusals of what was not, or not wholly, read. */
+const UNREAD: ReadonlySet<ErrorName> = new Set<ErrorName>([
+  'rateLimited',
+  'tooLarge',
+  'tooDeep',
+  'noSnapshot',
+]);
+
+/** UTF-16 units of the longest refused text that is read once more for its names. */
+const LONGEST_READ = 65_536;
+
+function askedBy(body: Body | SampleRequest | Term, catalog: Catalog): Mentioned {
+  if ('text' in body && body.text.length > LONGEST_READ) return { declared: [], undeclared: [] };
+  switch (body.kind) {
+    case 'osql':
+      return mentionedIn(body.text, 'semantic', catalog);
+    case 'sql':
+      return mentionedIn(body.text, 'physical', catalog);
+    case 'wire':
+      return mentionedIn(body.text, 'either', catalog);
+    case 'metrics':
+      return sorted(body.request.metrics.map((m) => [m.name, catalog.metrics.has(m.name), 'metrics']));
+    case 'table':
+      return sorted([[body.name, catalog.relations.has(body.name), 'entities']]);
+    case 'facet':
+      return sorted([[body.name, catalog.facets.has(body.name), 'facets']]);
+    case 'term':
+    case 'draft':
+      return { declared: [], undeclared: [] };
+    default: {
+      const unknown: never = body;
+      return unknown;
+    }
+  }
+}
+
+function sorted(names: readonly (readonly [name: string, declared: boolean, room: string])[]): Mentioned {
+  return {
+    declared: names.flatMap(([name, is, room]) => (is ? [`osl.${room}.${name}`] : [])).sort(),
+    undeclared: names.flatMap(([name, is]) => (is ? [] : [name])).sort(),
+  };
 }
 
 function statementOf(body: Body | SampleRequest | Term): string {

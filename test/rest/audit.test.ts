@@ -3,6 +3,7 @@ import { AuditUnavailable } from '../../policy/index.js';
 import { freshAddress, startRest } from './fixture.js';
 
 const rest = await startRest();
+const HIDDEN = /^undeclared:\d+\.[\w-]{43}$/;
 test('the log of a day', async (t) => {
   t.teardown(() => rest.close());
 
@@ -58,6 +59,53 @@ test('the log of a day', async (t) => {
     t.equal(records[0]?.statement_hmac, (await rest.test.records(second.requestId))[0]?.statement_hmac);
     t.notMatch(JSON.stringify(await rest.test.records()), /secret literal/);
   });
+
+  await t.test(
+    'a refusal names what was asked for: declared objects in clear, all else as a fingerprint',
+    async (t) => {
+      const cases: readonly (readonly [who: string, body: unknown, code: string, ...RegExp[]])[] = [
+        ['user:den', { osql: 'select email from customer' }, 'E2101', /^osl\.entities\.customer$/],
+        [
+          'user:ann',
+          { osql: 'select nothing from osl.entities.customer' },
+          'E0512',
+          /^osl\.entities\.customer$/,
+        ],
+        ['user:ann', { osql: 'select id from a_secret_word' }, 'E0512', HIDDEN],
+        [
+          'user:ann',
+          { osql: 'select 1 from customer c join "order" o on c.name = o.note' },
+          'E0514',
+          /^osl\.entities\.customer$/,
+          /^osl\.entities\.order$/,
+        ],
+        [
+          'user:nil',
+          { osql: 'with customer as (select 1) select * from customer, "order"' },
+          'E2102',
+          /\.order$/,
+        ],
+        [
+          'user:ann',
+          { osql: "select text from RETRIEVE(facet => 'a_secret_word', query => 'x', top_k => 1)" },
+          'E0241',
+          HIDDEN,
+        ],
+        ['user:ann', { sql: 'select 1 from shop.samples, shop.customers' }, 'E0512', /customer$/, HIDDEN],
+        ['user:ann', { metrics: ['revenue', 'a_secret_word'] }, 'E0512', /^osl\.metrics\.revenue$/, HIDDEN],
+        ['user:ann', { osql: 'select from where' }, 'E0511'],
+      ];
+      for (const [who, body, code, ...objects] of cases) {
+        const name = JSON.stringify(body);
+        const [record, ...more] = await rest.test.records((await rest.ask(who, body)).requestId);
+        t.match(record, { decision: /deny|error/, code }, name);
+        t.equal(more.length, 0, name);
+        t.equal(record?.objects.length, objects.length, name);
+        for (const [i, object] of objects.entries()) t.match(record?.objects[i], object, name);
+      }
+      t.notMatch(JSON.stringify(await rest.test.records()), /a_secret_word/);
+    },
+  );
 
   await t.test('what cannot be recorded is not answered', async (t) => {
     const failing = new AuditUnavailable('disk', 'the disk is full');

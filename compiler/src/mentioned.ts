@@ -1,0 +1,127 @@
+import type { FuncCall, Node, RangeVar } from '@pgsql/types';
+import { nameParts, stringOf } from './bind/ast.js';
+import type { Catalog } from './catalog.js';
+import { QueryError } from './errors.js';
+import { type Parsed, parse } from './parse.js';
+import { type AskedWorld, worldOf } from './world.js';
+
+/** What a statement names, for the record of a question that was refused: who asked for what. */
+export interface Mentioned {
+  /** Full names (`osl.entities.person`) of what is declared, whether or not the asker may see it; sorted. */
+  readonly declared: readonly string[];
+  /** Names that the catalog does not have, as they were written; sorted. */
+  readonly undeclared: readonly string[];
+}
+
+const NOTHING: Mentioned = Object.freeze({ declared: Object.freeze([]), undeclared: Object.freeze([]) });
+
+/**
+ * The entities, bridges, facets and metrics that `text` names, told from its syntax tree alone. Nothing of a text that is
+ * out of grammar. Time linear in the text.
+ */
+export function mentionedIn(text: string, asked: AskedWorld, catalog: Catalog): Mentioned {
+  let parsed: Parsed;
+  let physical: boolean;
+  try {
+    parsed = parse(text);
+    physical = worldOf(parsed, asked, catalog) === 'physical';
+  } catch (error) {
+    if (error instanceof QueryError) return NOTHING;
+    throw error;
+  }
+  const found = new Found(catalog);
+  for (const node of nodesOf(parsed.node)) {
+    if ('CommonTableExpr' in node) found.hides(node.CommonTableExpr.ctename ?? '');
+    else if ('RangeVar' in node) found.table(node.RangeVar, physical);
+    else if ('FuncCall' in node) found.call(node.FuncCall);
+  }
+  return found.all();
+}
+
+/** Every node of the tree, in no order that matters; a stack of our own, since the tree may be deep. */
+function* nodesOf(root: Node): Generator<Node> {
+  const open: unknown[] = [root];
+  while (open.length > 0) {
+    const value = open.pop();
+    if (typeof value !== 'object' || value === null) continue;
+    // What stands in a list or under a key of the tree is a node, or has nodes below it.
+    if (!Array.isArray(value)) yield value as Node;
+    for (const child of Object.values(value)) open.push(child);
+  }
+}
+
+class Found {
+  readonly #catalog: Catalog;
+  readonly #declared = new Set<string>();
+  readonly #undeclared = new Set<string>();
+  readonly #tables: string[] = [];
+  readonly #hidden = new Set<string>();
+
+  constructor(catalog: Catalog) {
+    this.#catalog = catalog;
+  }
+
+  /** A name that WITH gives to a query of the statement's own. */
+  hides(name: string): void {
+    this.#hidden.add(name);
+  }
+
+  table({ catalogname, schemaname, relname }: RangeVar, physical: boolean): void {
+    const name = relname ?? '';
+    if (physical && schemaname !== undefined) {
+      const governing = this.#catalog.rawTables?.get(`${schemaname}.${name}`);
+      if (governing === undefined) this.#undeclared.add(`${schemaname}.${name}`);
+      else this.#relation(governing.name);
+    } else if (schemaname === undefined) this.#tables.push(name);
+    else if (schemaname === 'entities') this.#relation(name);
+    else this.#undeclared.add([catalogname, schemaname, name].filter((part) => part !== undefined).join('.'));
+  }
+
+  call(call: FuncCall): void {
+    const name = nameParts(call.funcname).join('.');
+    if (name === 'measure') this.#metric(columnName(call.args?.[0]));
+    if (name !== 'retrieve' && name !== 'traverse') return;
+    for (const arg of call.args ?? []) {
+      if (!('NamedArgExpr' in arg)) continue;
+      const value = textOf(arg.NamedArgExpr.arg);
+      if (value === null) continue;
+      if (arg.NamedArgExpr.name === 'facet') this.#facet(value);
+      if (arg.NamedArgExpr.name === 'anchor' || arg.NamedArgExpr.name === 'target') this.#relation(value);
+    }
+  }
+
+  all(): Mentioned {
+    for (const name of this.#tables) if (!this.#hidden.has(name)) this.#relation(name);
+    return Object.freeze({
+      declared: Object.freeze([...this.#declared].sort()),
+      undeclared: Object.freeze([...this.#undeclared].sort()),
+    });
+  }
+
+  #relation(name: string): void {
+    const found = this.#catalog.relations.get(name);
+    if (found === undefined) this.#undeclared.add(name);
+    else this.#declared.add(`osl.${found.kind === 'facet' ? 'facets' : 'entities'}.${name}`);
+  }
+
+  #facet(name: string): void {
+    if (this.#catalog.facets.has(name)) this.#declared.add(`osl.facets.${name}`);
+    else this.#undeclared.add(name);
+  }
+
+  #metric(name: string | null): void {
+    if (name === null) return;
+    if (this.#catalog.metrics.has(name)) this.#declared.add(`osl.metrics.${name}`);
+    else this.#undeclared.add(name);
+  }
+}
+
+function columnName(node: Node | undefined): string | null {
+  if (node === undefined || !('ColumnRef' in node)) return null;
+  const last = stringOf(node.ColumnRef.fields?.at(-1));
+  return last === '' ? null : last;
+}
+
+function textOf(node: Node | undefined): string | null {
+  return node !== undefined && 'A_Const' in node ? (node.A_Const.sval?.sval ?? null) : null;
+}
