@@ -1,5 +1,6 @@
 import { FIRST_CALLER, MODEL_ROLE, OWNER_ROLE, SETTINGS_ROLE } from './roles.js';
 import { SETTING_CHANGED } from './setting-changes.js';
+import { RELATIONS_OF_THEIR_VERSION } from './relations-of-version.js';
 import { CATALOG_VERSION } from './version.js';
 
 /** Names of VOLATILE functions that change nothing and say nothing of the host. */
@@ -202,6 +203,7 @@ export const HARDENING: readonly string[] = [
   `CREATE SCHEMA entities; GRANT USAGE ON SCHEMA entities TO PUBLIC`,
   `REVOKE ALL ON DATABASE osl FROM PUBLIC; GRANT CONNECT ON DATABASE osl TO PUBLIC;
    REVOKE USAGE ON LANGUAGE sql, plpgsql FROM PUBLIC`,
+  ...RELATIONS_OF_THEIR_VERSION,
   // Functions: none, then what is harmless.
   ...replacedFunctions(),
   `REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA pg_catalog FROM PUBLIC`,

@@ -26,7 +26,7 @@ const QUESTIONS: readonly string[] = [
   `select relname, relkind, relnatts, relhasindex, relpersistence, obj_description(oid, 'pg_class') from pg_class
    where relnamespace = 'entities'::regnamespace order by 1`,
   `select conname, contype, conrelid::regclass, confrelid::regclass, conkey, confkey, pg_get_constraintdef(oid, true)
-   from pg_constraint where connamespace = 'entities'::regnamespace and contype <> 'n' order by 1`,
+   from pg_constraint where connamespace = 'entities'::regnamespace order by 1`,
   `select (information_schema._pg_expandarray(i.indkey)).n, i.indrelid::regclass, i.indisprimary,
           pg_get_indexdef(i.indexrelid) from pg_index i where i.indrelid > 16384 order by 2, 1`,
   `select con.conname, a.attname from pg_constraint con, pg_attribute a, generate_series(1, 32) pos(n)
@@ -58,6 +58,15 @@ const QUESTIONS: readonly string[] = [
   `select schemaname, n_live_tup from pg_stat_user_tables where relname = 'no_such'`,
   `select a.attname from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any(i.indkey)
    where i.indrelid = 'visit'::regclass and i.indisprimary order by 1`,
+  // As version 14 has them; 15 has one column more.
+  `select attname, atttypid::regtype from pg_attribute where attrelid in ('pg_attribute'::regclass, 'pg_constraint'::regclass)
+     and attnum > 0 and attname <> 'confdelsetcols' order by attrelid = 'pg_attribute'::regclass, attnum`,
+  `select conname, contype, condeferrable, condeferred, convalidated, contypid, conparentid, confupdtype, confdeltype,
+     confmatchtype, conislocal, coninhcount, connoinherit, conkey, confkey, conpfeqop, conexclop, conbin
+   from pg_constraint where connamespace = 'entities'::regnamespace order by conname`,
+  `select contype, count(*) from pg_constraint where connamespace = 'entities'::regnamespace group by 1 order by 1`,
+  `select a.* from (select attname, attndims, attstattarget, attcacheoff, attinhcount, attnotnull, attmissingval
+     from pg_attribute where attrelid = 'person'::regclass and attnum > 0 order by attnum) a`,
   `select c.relname COLLATE pg_catalog.default from pg_catalog.pg_class c
    where c.relname OPERATOR(pg_catalog.~) '^(person)$' COLLATE pg_catalog.default and pg_catalog.pg_table_is_visible(c.oid)`,
 ];
