@@ -1,4 +1,5 @@
 import type { CatalogModel, FacetModel, ForeignKey, MetricsModel, TableModel } from './model.js';
+import { WITHOUT_NOT_NULL_CONSTRAINTS } from './relations-of-version.js';
 import { MODEL_ROLE } from './roles.js';
 
 /**
@@ -17,6 +18,7 @@ export function ddlOf(model: CatalogModel): string {
     `REVOKE INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER, MAINTAIN ON ALL TABLES IN SCHEMA entities FROM ${MODEL_ROLE}`,
     'RESET ROLE',
     `REVOKE CREATE ON SCHEMA entities FROM ${MODEL_ROLE}`,
+    WITHOUT_NOT_NULL_CONSTRAINTS,
     ...(model.metrics.length === 0 ? [] : METRICS_SCHEMA),
     ...model.metrics.filter(hasRoom).flatMap(metricsView),
     ...model.facets.flatMap(facetFunction),

@@ -22,7 +22,7 @@ export const EXCEPTIONS: readonly Exception[] = [
   {
     why: 'objects of the system itself come and go with versions',
     pattern: /pg_catalog\.(pg_class|pg_attribute|pg_proc|pg_type|pg_cast)\b/i,
-    rows: /"(pg_catalog|pg_toast|information_schema)"|"_?pg_\w+"|"bytea","integer"|"integer","bytea"/,
+    rows: /"(pg_catalog|pg_toast|information_schema)"|"_?(pg|osl)_\w+"|"bytea","integer"|"integer","bytea"/,
   },
   {
     why: 'key words come with versions, and are one row',

@@ -14,7 +14,7 @@ const QUESTIONS: readonly string[] = [
    where table_schema = 'entities' and constraint_type <> 'CHECK' order by 1, 2`,
   `select * from information_schema.key_column_usage where table_schema = 'entities' order by constraint_name, ordinal_position`,
   `select * from information_schema.referential_constraints where constraint_schema = 'entities' order by constraint_name`,
-  `select * from information_schema.constraint_column_usage where table_schema = 'entities' and constraint_name not like '%not_null' order by 1, 2, 3, 4, 5, 6, 7`,
+  `select * from information_schema.constraint_column_usage where table_schema = 'entities' order by 1, 2, 3, 4, 5, 6, 7`,
   `SELECT DISTINCT kcu.table_name, kcu.column_name, rcu.table_name AS ref, rcu.column_name AS ref_column
    FROM INFORMATION_SCHEMA.REFERENTIAL_CONSTRAINTS rc
    JOIN INFORMATION_SCHEMA.KEY_COLUMN_USAGE kcu ON kcu.constraint_name = rc.constraint_name
@@ -58,11 +58,13 @@ const QUESTIONS: readonly string[] = [
   `select schemaname, n_live_tup from pg_stat_user_tables where relname = 'no_such'`,
   `select a.attname from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any(i.indkey)
    where i.indrelid = 'visit'::regclass and i.indisprimary order by 1`,
-  // As version 14 has them; 15 has one column more.
-  `select attname, atttypid::regtype from pg_attribute where attrelid in ('pg_attribute'::regclass, 'pg_constraint'::regclass)
-     and attnum > 0 and attname <> 'confdelsetcols' order by attrelid = 'pg_attribute'::regclass, attnum`,
+  `select attname, atttypid::regtype from pg_attribute where attrelid = 'pg_attribute'::regclass and attnum > 0
+   order by attnum`,
+  `select table_name, constraint_type, count(*) from information_schema.table_constraints
+   where table_schema = 'entities' group by 1, 2 order by 1, 2`,
+  `select check_clause from information_schema.check_constraints where constraint_schema = 'entities' order by 1`,
   `select conname, contype, condeferrable, condeferred, convalidated, contypid, conparentid, confupdtype, confdeltype,
-     confmatchtype, conislocal, coninhcount, connoinherit, conkey, confkey, conpfeqop, conexclop, conbin
+     confmatchtype, conislocal, connoinherit, conkey, confkey, conpfeqop, conexclop, conbin
    from pg_constraint where connamespace = 'entities'::regnamespace order by conname`,
   `select contype, count(*) from pg_constraint where connamespace = 'entities'::regnamespace group by 1 order by 1`,
   `select a.* from (select attname, attndims, attstattarget, attcacheoff, attinhcount, attnotnull, attmissingval

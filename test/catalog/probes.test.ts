@@ -58,7 +58,6 @@ const NAME_PROBES: readonly ((name: string) => string)[] = [
 const SCANS: readonly string[] = [
   ...[...SYSTEM_RELATIONS].map((name) => `select * from pg_catalog.${name}`),
   `select * from pg_catalog.osl_attribute`,
-  `select * from pg_catalog.osl_constraint`,
   `select string_agg(x::text, '') from information_schema.tables x`,
   `select string_agg(x::text, '') from information_schema.columns x`,
   `select string_agg(x::text, '') from information_schema.table_constraints x`,
