@@ -250,6 +250,7 @@ export class Connection implements HandshakeSide {
       deallocate: (name) => this.#session?.deallocate(name) ?? false,
       deallocateAll: () => this.#session?.deallocateAll(),
       closePortals: () => this.#session?.closePortals(),
+      portal: (name) => this.#session?.portal(name),
       end: (reason) => {
         if (this.#session === null) this.#ending = reason;
         else this.#session.end(reason);

@@ -1,6 +1,6 @@
 import { fitBind } from './bind.js';
 import { error } from './errors.js';
-import type { SessionHandler } from './handler.js';
+import type { Awaitable, NamedPortal, Portal, SessionHandler, Statement } from './handler.js';
 import * as messages from './messages/extended.js';
 import {
   commandComplete,
@@ -10,7 +10,7 @@ import {
   rowDescription,
 } from './messages/results.js';
 import type { Output } from './output.js';
-import type { OpenPortal, Portals, Statements } from './prepared.js';
+import { cannotRun, type OpenPortal, type Portals, type Statements } from './prepared.js';
 import { runPortal } from './run-portal.js';
 
 /** Parse, Bind, Describe, Execute and Close. Each answers its message or throws `WireError`. */
@@ -42,18 +42,21 @@ export class ExtendedQuery {
     const bind = fitBind(message, statement);
     const bytes = body.length;
     this.#portals.reserve(message.portal, bytes);
+    if (this.#cursor(message.portal) !== undefined)
+      throw error('42P03', `cursor "${message.portal}" already exists`);
     const portal = statement === null ? null : await statement.open(bind);
     const { resultFormats } = bind;
-    this.#portals.add(message.portal, { statement, portal, resultFormats, bytes, finished: null });
+    const open = { statement, portal, resultFormats, bytes, finished: null, running: false };
+    this.#portals.add(message.portal, open);
     messages.bindComplete(this.#output.messages);
   }
 
   describe(body: Buffer): void {
     const { kind, name } = messages.decodeTarget(body, 'DESCRIBE');
     const out = this.#output.messages;
-    const cursor = kind === 'portal' && name !== '' ? this.#handler.cursorColumns?.(name) : undefined;
+    const cursor = kind === 'portal' ? this.#cursor(name) : undefined;
     if (cursor !== undefined) {
-      rowDescription(out, cursor, []);
+      rowDescription(out, cursor.columns ?? [], cursor.formats);
       return;
     }
     const portal = kind === 'portal' ? this.#portals.get(name) : null;
@@ -66,32 +69,41 @@ export class ExtendedQuery {
 
   async execute(body: Buffer): Promise<void> {
     const { portal: name, maxRows } = messages.decodeExecute(body);
-    const out = this.#output.messages;
+    const cursor = this.#cursor(name);
+    if (cursor !== undefined) return this.#run(null, (n, rows) => cursor.fetch(n, rows), maxRows);
     const open = this.#portals.get(name);
-    const { statement, portal } = open;
-    if (statement === null || portal === null) return emptyQueryResponse(out);
-    if (open.finished !== null) return commandComplete(out, tagOfFinished(open, open.finished, name));
-    try {
-      const { suspended, tag } = await runPortal(statement, portal, maxRows, this.#output);
-      if (suspended) return portalSuspended(out);
-      open.finished = tag;
-      commandComplete(out, tag);
-    } catch (cause) {
-      this.#portals.drop(name);
-      throw cause;
-    }
+    const { statement } = open;
+    if (statement === null) return emptyQueryResponse(this.#output.messages);
+    if (open.finished !== null)
+      return commandComplete(this.#output.messages, tagOfFinished(open, open.finished, name));
+    return this.#run(statement, (n, rows) => this.#portals.fetch(name, open, n, rows), maxRows);
   }
 
-  close(body: Buffer): void {
+  close(body: Buffer): Awaitable<void> {
     const { kind, name } = messages.decodeTarget(body, 'CLOSE');
+    const cursor = kind === 'portal' ? this.#cursor(name) : undefined;
     if (kind === 'statement') this.#statements.delete(name);
-    else this.#portals.drop(name);
-    messages.closeComplete(this.#output.messages);
+    else if (cursor === undefined) this.#portals.drop(name);
+    const closing = cursor?.close();
+    const closed = () => messages.closeComplete(this.#output.messages);
+    return closing === undefined ? closed() : closing.then(closed);
+  }
+
+  /** The cursor of SQL that a portal message names. */
+  #cursor(name: string): NamedPortal | undefined {
+    return name === '' ? undefined : this.#handler.cursor?.(name);
+  }
+
+  async #run(statement: Statement | null, fetch: Portal['fetch'], maxRows: number): Promise<void> {
+    const out = this.#output.messages;
+    const { suspended, tag } = await runPortal(statement?.copy ?? null, fetch, maxRows, this.#output);
+    if (suspended) portalSuspended(out);
+    else commandComplete(out, tag);
   }
 }
 
 /** As in Postgres: a query that gave all its rows gives none again; a command cannot be run twice. */
 function tagOfFinished(open: OpenPortal, tag: string, name: string): string {
-  if (open.statement?.columns === null) throw error('55000', `portal "${name}" cannot be run`);
+  if (open.statement?.columns === null) throw cannotRun(name);
   return tag.replace(/^SELECT \d+$/, 'SELECT 0');
 }

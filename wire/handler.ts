@@ -64,6 +64,8 @@ export interface SessionControl {
   deallocateAll(): void;
   /** Closes all portals: COMMIT and ROLLBACK end them even if the next transaction begins at once. */
   closePortals(): void;
+  /** The portal of this name that Bind opened: FETCH, MOVE and CLOSE name it as they name a cursor. */
+  portal(name: string): NamedPortal | undefined;
   /** Ends the session with a FATAL error: now if it is idle, else after the statement that runs. */
   end(error: WireError): void;
 }
@@ -94,10 +96,8 @@ export interface SessionHandler {
    * it left the choice to us. Throws `WireError`, also 42601 for a text with several statements.
    */
   prepare(text: string, parameterTypes: readonly number[]): Awaitable<Statement | null>;
-  /**
-   * The columns of the SQL cursor of this name, or undefined where there is none: clients describe one as a portal.
-   */
-  cursorColumns?(name: string): readonly ColumnDescription[] | undefined;
+  /** The SQL cursor of this name: clients describe, run and close one as a portal. */
+  cursor?(name: string): NamedPortal | undefined;
   /**
    * `error` was reported to the client: a transaction block is now failed. The protocol's own errors come here too, and
    * what ends the session with FATAL, just before `close`.
@@ -165,6 +165,17 @@ export interface Portal {
    */
   fetch(maxRows: number, rows: RowWriter): Awaitable<FetchResult>;
   /** Called exactly once. */
+  close(): Awaitable<void>;
+}
+
+/** A portal, or a cursor of SQL, as the other side names it: both have their names from one set. */
+export interface NamedPortal {
+  /** Null for a statement without rows. */
+  readonly columns: readonly ColumnDescription[] | null;
+  /** Of its values, one per column; none: text. */
+  readonly formats: readonly Format[];
+  /** As of a portal, but after the last row it gives none again. Throws `WireError` 55000 while it runs already. */
+  fetch(maxRows: number, rows: RowWriter): Promise<FetchResult>;
   close(): Awaitable<void>;
 }
 

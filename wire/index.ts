@@ -10,6 +10,7 @@ export type {
   Format,
   Handler,
   Login,
+  NamedPortal,
   Portal,
   RefusedEvent,
   Resting,

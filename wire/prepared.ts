@@ -1,5 +1,5 @@
 import { error } from './errors.js';
-import type { Format, Portal, Statement } from './handler.js';
+import type { FetchResult, Format, NamedPortal, Portal, RowWriter, Statement } from './handler.js';
 
 interface Sized {
   readonly bytes: number;
@@ -88,6 +88,8 @@ export interface OpenPortal extends Sized {
   readonly resultFormats: readonly Format[];
   /** The tag it completed with; null while it has rows to give. */
   finished: string | null;
+  /** Something runs it: it must not be run by itself. */
+  running: boolean;
 }
 
 /** The portals of one session by name, `''` being the unnamed one. */
@@ -120,6 +122,37 @@ export class Portals {
     throw error('34000', `portal "${name}" does not exist`);
   }
 
+  /** The portal `name` as SQL sees it; undefined where there is none. The unnamed one cannot be named. */
+  named(name: string): NamedPortal | undefined {
+    const open = name === '' ? undefined : this.#byName.get(name);
+    if (open === undefined) return undefined;
+    return {
+      columns: open.statement?.columns ?? null,
+      formats: open.resultFormats,
+      fetch: async (maxRows, rows) => {
+        if (open.statement?.columns == null) throw cannotRun(name);
+        return open.finished === null ? this.fetch(name, open, maxRows, rows) : NOTHING_LEFT;
+      },
+      close: () => this.drop(name),
+    };
+  }
+
+  /** Runs a portal that is not finished. One that fails is forgotten. 55000 where it would run itself. */
+  async fetch(name: string, open: OpenPortal, maxRows: number, rows: RowWriter): Promise<FetchResult> {
+    if (open.portal === null || open.running) throw cannotRun(name);
+    open.running = true;
+    try {
+      const result = await open.portal.fetch(maxRows, rows);
+      if (!result.suspended) open.finished = result.tag;
+      return result;
+    } catch (cause) {
+      this.drop(name);
+      throw cause;
+    } finally {
+      open.running = false;
+    }
+  }
+
   /** Forgets a portal; `sweep` closes it. */
   drop(name: string): void {
     const entry = this.#byName.get(name);
@@ -148,4 +181,11 @@ export class Portals {
       }
     }
   }
+}
+
+const NOTHING_LEFT: FetchResult = Object.freeze({ suspended: false, tag: 'SELECT 0' });
+
+/** Of a command that ran, and of a portal that runs. */
+export function cannotRun(name: string) {
+  return error('55000', `portal "${name}" cannot be run`);
 }

@@ -1,4 +1,4 @@
-import type { FetchResult, Portal, Statement } from './handler.js';
+import type { CopyFormat, FetchResult, Portal } from './handler.js';
 import { noticeResponse } from './messages/error-response.js';
 import { copyDone, copyOutResponse } from './messages/results.js';
 import { parameterStatus } from './messages/startup.js';
@@ -6,15 +6,14 @@ import type { Output } from './output.js';
 
 /** Everything an execution sends between RowDescription and CommandComplete. COPY gives all rows at once. */
 export async function runPortal(
-  statement: Statement,
-  portal: Portal,
+  copy: CopyFormat | null,
+  fetch: Portal['fetch'],
   maxRows: number,
   output: Output,
 ): Promise<FetchResult> {
   const out = output.messages;
-  const copy = statement.copy ?? null;
   if (copy !== null) copyOutResponse(out, copy);
-  const result = await portal.fetch(copy === null ? maxRows : 0, output);
+  const result = await fetch(copy === null ? maxRows : 0, output);
   if (copy !== null) copyDone(out);
   for (const notice of result.notices ?? []) noticeResponse(out, notice);
   for (const [name, value] of result.parameterChanges ?? []) parameterStatus(out, name, value);

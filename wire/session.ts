@@ -1,7 +1,7 @@
 import { error, fatal, internalError, WireError } from './errors.js';
 import { ExtendedQuery } from './extended-query.js';
 import type { Frame } from './frame-decoder.js';
-import type { Awaitable, Resting, SessionControl, SessionHandler } from './handler.js';
+import type { Awaitable, NamedPortal, Resting, SessionControl, SessionHandler } from './handler.js';
 import type { Input } from './input.js';
 import { errorResponse } from './messages/error-response.js';
 import { decodeEmpty } from './messages/extended.js';
@@ -105,6 +105,10 @@ export class Session implements Omit<SessionControl, 'processId'> {
 
   closePortals(): void {
     this.#portals.dropAll();
+  }
+
+  portal(name: string): NamedPortal | undefined {
+    return this.#portals.named(name);
   }
 
   async #wait(): Promise<void> {

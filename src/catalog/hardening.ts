@@ -1,6 +1,6 @@
+import { RELATIONS_OF_THEIR_VERSION } from './relations-of-version.js';
 import { FIRST_CALLER, MODEL_ROLE, OWNER_ROLE, SETTINGS_ROLE } from './roles.js';
 import { SETTING_CHANGED } from './setting-changes.js';
-import { RELATIONS_OF_THEIR_VERSION } from './relations-of-version.js';
 import { CATALOG_VERSION } from './version.js';
 
 /** Names of VOLATILE functions that change nothing and say nothing of the host. */

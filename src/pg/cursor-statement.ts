@@ -1,7 +1,8 @@
 import type { parse } from 'osl-compiler';
 import { error, type Format, type Portal, type RowWriter, type Statement } from '../../wire/index.js';
 import { commandStatement } from './command-statement.js';
-import type { Cursors, Declaration } from './cursor.js';
+import { type Cursors, type Declaration, rowsOf } from './cursor.js';
+import { planChanged } from './wire-error.js';
 
 type Node = ReturnType<typeof parse>['node'];
 
@@ -111,16 +112,25 @@ function fetchStatement(
       if (resultFormats.some((f) => f !== format) && fixed === null)
         throw error('0A000', 'FETCH gives all columns in one format');
       const step: Step = async (portion, rows) => {
+        requireSameColumns(columns, cursors.columnsOf(name));
         const into = kind === 'move' ? NOWHERE : rows;
         const result = await cursors.fetch(name, portion, format, into);
-        return { ...result, given: Number(result.tag.slice(result.tag.lastIndexOf(' ') + 1)) };
+        return { ...result, given: rowsOf(result) };
       };
-      return fetchPortal(session, { count, tag: kind.toUpperCase() }, step);
+      const portal = fetchPortal(session, { count, tag: kind.toUpperCase() }, step);
+      // MOVE gives no rows, so that it is not suspended after some of them.
+      return kind === 'move' ? { ...portal, fetch: (_maxRows, rows) => portal.fetch(0, rows) } : portal;
     },
   };
 }
 
 const NOWHERE: RowWriter = { write: () => undefined };
+
+/** The name may be that of another cursor by now than of the one that the client was told of. @throws WireError 0A000 */
+function requireSameColumns(told: Statement['columns'], now: Statement['columns']): void {
+  if (told === now || JSON.stringify(told) === JSON.stringify(now)) return;
+  throw planChanged();
+}
 
 type Step = (
   portion: number,

@@ -1,12 +1,14 @@
 import {
-  type ColumnDescription,
   error,
   type FetchResult,
   type Format,
+  type NamedPortal,
   type Portal,
   type RowWriter,
+  type SessionControl,
   type Statement,
 } from '../../wire/index.js';
+import type { CursorSession } from './cursor-statement.js';
 
 /** A declared cursor. Its question runs at the first FETCH, in the format that FETCH asks for. */
 interface Cursor {
@@ -31,9 +33,14 @@ export interface Declaration {
 /** Cursors that one session may have. */
 const MOST = 64;
 
-/** The cursors of one session. They go forward only. */
+/** The cursors of one session. They go forward only. The portals of its protocol are named as they are. */
 export class Cursors {
   readonly #byName = new Map<string, Cursor>();
+  readonly #protocol: Pick<SessionControl, 'portal' | 'closePortals'>;
+
+  constructor(protocol: Pick<SessionControl, 'portal' | 'closePortals'>) {
+    this.#protocol = protocol;
+  }
 
   /** @throws WireError 42P03, 53400 */
   declare(
@@ -43,7 +50,8 @@ export class Cursors {
     parameters: readonly (Uint8Array | null)[],
     inBlock: boolean,
   ): void {
-    if (this.#byName.has(name)) throw error('42P03', `cursor "${name}" already exists`);
+    if (this.#byName.has(name) || this.#protocol.portal(name) !== undefined)
+      throw error('42P03', `cursor "${name}" already exists`);
     if (this.#byName.size >= MOST) throw error('53400', `too many cursors: at most ${MOST}`);
     const copies = parameters.map((p) => (p === null ? null : Buffer.from(p)));
     const cursor = { statement, parameterFormats, parameters: copies, binary, hold, inBlock, portal: null };
@@ -52,25 +60,43 @@ export class Cursors {
 
   /** @throws WireError 34000 */
   columnsOf(name: string): Statement['columns'] {
-    return this.#cursor(name).statement.columns;
+    return this.#portal(name)?.columns ?? this.#cursor(name).statement.columns;
   }
 
-  /** Undefined where there is no such cursor. */
-  described(name: string): readonly ColumnDescription[] | undefined {
-    return this.#byName.get(name)?.statement.columns ?? undefined;
+  /** What the protocol runs under the name of a cursor; undefined where there is none. */
+  named(name: string, session: Pick<CursorSession, 'requireUsable' | 'admit'>): NamedPortal | undefined {
+    const cursor = this.#byName.get(name);
+    if (cursor === undefined) return undefined;
+    const { columns } = cursor.statement;
+    const format = cursor.binary ? 1 : 0;
+    return {
+      columns,
+      formats: (columns ?? []).map(() => format),
+      fetch: async (maxRows, rows) => {
+        session.requireUsable();
+        const result = await this.fetch(name, maxRows, format, rows);
+        if (rowsOf(result) === 0) await session.admit();
+        return result;
+      },
+      close: () => this.close(name),
+    };
   }
 
   isBinary(name: string): boolean {
-    return this.#cursor(name).binary;
+    return this.#portal(name) === undefined && this.#cursor(name).binary;
   }
 
   /** At most `count` rows; 0 is all that are left. @throws WireError */
   async fetch(name: string, count: number, format: Format, rows: RowWriter): Promise<FetchResult> {
+    const named = this.#portal(name);
+    if (named !== undefined) {
+      if (named.formats.some((f) => f !== format)) throw otherFormat(name);
+      return named.fetch(count, rows);
+    }
     const cursor = this.#cursor(name);
     cursor.portal ??= { run: await open(cursor, format), format, ended: false };
     const { portal } = cursor;
-    if (portal.format !== format)
-      throw error('0A000', `cursor "${name}" was begun in another format`, { hint: 'fetch in one format' });
+    if (portal.format !== format) throw otherFormat(name);
     if (portal.ended) return { suspended: false, tag: 'SELECT 0' };
     try {
       const result = await portal.run.fetch(count, rows);
@@ -84,6 +110,8 @@ export class Cursors {
 
   /** @throws WireError 34000 */
   async close(name: string): Promise<void> {
+    const named = this.#portal(name);
+    if (named !== undefined) return named.close();
     const cursor = this.#cursor(name);
     this.#byName.delete(name);
     await cursor.portal?.run.close();
@@ -98,8 +126,14 @@ export class Cursors {
     }
   }
 
+  /** Portals as well. */
   async closeAll(): Promise<void> {
+    this.#protocol.closePortals();
     for (const name of [...this.#byName.keys()]) await this.close(name);
+  }
+
+  #portal(name: string): NamedPortal | undefined {
+    return this.#byName.has(name) ? undefined : this.#protocol.portal(name);
   }
 
   #cursor(name: string): Cursor {
@@ -107,6 +141,15 @@ export class Cursors {
     if (cursor === undefined) throw error('34000', `cursor "${name}" does not exist`);
     return cursor;
   }
+}
+
+/** How many rows a fetch gave, as its tag says. */
+export function rowsOf({ tag }: FetchResult): number {
+  return Number(tag.slice(tag.lastIndexOf(' ') + 1));
+}
+
+function otherFormat(name: string) {
+  return error('0A000', `cursor "${name}" was begun in another format`, { hint: 'fetch in one format' });
 }
 
 async function open(cursor: Cursor, format: Format): Promise<Portal> {

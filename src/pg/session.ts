@@ -5,6 +5,7 @@ import {
   type Awaitable,
   error,
   fatal,
+  type NamedPortal,
   type Resting,
   type SessionControl,
   type SessionHandler,
@@ -62,7 +63,7 @@ export class PgSession implements SessionHandler {
   readonly #settings: SessionSettings;
   readonly #catalogs: Catalogs | null;
   readonly #state: SessionState;
-  readonly #cursors = new Cursors();
+  readonly #cursors: Cursors;
   /** Errors whose refusal the spine has recorded. */
   readonly #recorded = new WeakSet<WireError>();
   /** A simple query of several statements is a transaction, if not a block. */
@@ -85,6 +86,7 @@ export class PgSession implements SessionHandler {
     this.#settings = settings;
     this.#state = new SessionState(settings, new Isolation(service, settings), control);
     this.#catalogs = catalogs;
+    this.#cursors = new Cursors(control);
     this.#running = new Running(() => settings.milliseconds('statement_timeout'));
     this.#catalogSettings = catalogSettings(settings, () => control.processId);
   }
@@ -174,8 +176,11 @@ export class PgSession implements SessionHandler {
     return this.#question(text, parameterTypes);
   }
 
-  cursorColumns(name: string): ReturnType<Cursors['described']> {
-    return this.#cursors.described(name);
+  cursor(name: string): NamedPortal | undefined {
+    return this.#cursors.named(name, {
+      requireUsable: () => this.#state.block.requireUsable(),
+      admit: () => this.#admit(),
+    });
   }
 
   /** What the spine did not refuse, the surface or the protocol did: it is recorded here. */

@@ -1,8 +1,14 @@
-import { QueryError } from 'osl-compiler';
+import { QueryError, queryError } from 'osl-compiler';
 import { WireError } from '../../wire/index.js';
 
 /** By this name of Postgres' own, pgjdbc, Npgsql and asyncpg know that they may prepare the statement again. */
 const PLAN_CHANGED = 'RevalidateCachedQuery';
+
+/** What a client is told that runs a statement which is another than it was told of. */
+export function planChanged(): WireError {
+  const { message, hint, sqlstate } = queryError('planChanged', {});
+  return new WireError('ERROR', sqlstate, message, { hint: hint ?? undefined, routine: PLAN_CHANGED });
+}
 
 /** The error as the protocol says it. DETAIL carries our code and the request id; nothing of the upstream's. */
 export function wireError(

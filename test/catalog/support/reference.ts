@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { effectiveAccess, type Identity } from '../../../policy/index.js';
 import { ddlOf } from '../../../src/catalog/ddl.js';
-import { WITHOUT_NOT_NULL_CONSTRAINTS } from '../../../src/catalog/relations-of-version.js';
 import { modelOf } from '../../../src/catalog/index.js';
+import { WITHOUT_NOT_NULL_CONSTRAINTS } from '../../../src/catalog/relations-of-version.js';
 import type { Service } from '../../../src/service.js';
 
 /**
@@ -18,7 +18,12 @@ export async function referenceClient(url: string, service: Service): Promise<pg
   await admin.query(`DROP SCHEMA public; CREATE SCHEMA entities; GRANT USAGE ON SCHEMA entities TO PUBLIC`);
   await admin.query(role('osl_model', ''));
   await admin.query(role('user:clerk', `LOGIN PASSWORD 'clerk' IN ROLE osl_model`));
-  await admin.query(ddlOf(modelOf(manifest, access)).replace(', MAINTAIN', '').replace(WITHOUT_NOT_NULL_CONSTRAINTS, 'SELECT 1').replace(';\nCHECKPOINT', ''));
+  await admin.query(
+    ddlOf(modelOf(manifest, access))
+      .replace(', MAINTAIN', '')
+      .replace(WITHOUT_NOT_NULL_CONSTRAINTS, 'SELECT 1')
+      .replace(';\nCHECKPOINT', ''),
+  );
   await admin.end();
   const { hostname, port, pathname } = new URL(url);
   const client = new pg.Client({
