@@ -1,5 +1,6 @@
 import type { Client } from 'pg';
 import tap, { test } from 'tap';
+import { int32 } from '../wire/support/bytes.js';
 import { type Asked, asked, connectTo } from './asked.js';
 import { startBoth } from './support.js';
 
@@ -165,4 +166,45 @@ test('bytes that are not of the declared type are refused', { skip }, async (t) 
     t.equal(mine.error?.code, real.error?.code, `${name}: ${mine.error?.message}`);
     t.same(mine.rows, []);
   }
+});
+
+/** An array in binary form whose elements say that they are of type `element`. */
+const arrayOf = (element: number, value: Buffer) =>
+  Buffer.concat([...[1, 0, element, 1, 1, value.length].map(int32), value]);
+const ANY_TYPE = [0, 16, 18, 23, 25, 26, 1007, 1009, 1015, 1042, 1043, 1184, 1700, 114, 869, 2950];
+const ANY_BYTES: readonly (Buffer | string | null)[] = [
+  ...[null, '', 'eu', '{eu}', '{"a": 1}', '1', '{1,NULL}', '\\xff', '2026-01-01'],
+  ...['', '00', '01', '00000001', '0000000000000001', 'ff', '017b7d', '0001000000000000000a'].map((h) =>
+    Buffer.from(h, 'hex'),
+  ),
+  ...[16, 12].map((n) => Buffer.alloc(n, 1)),
+  ...[25, 1043, 1042, 18, 19].map((element) => arrayOf(element, Buffer.from('e'))),
+  ...[23, 26].map((element) => arrayOf(element, int32(1))),
+  Buffer.concat([0x7fff_ffff, 0, 25].map(int32)),
+  Buffer.concat([1, 0, 25, 0x7fff_ffff, 1].map(int32)),
+];
+
+test('whatever bytes come for whatever type, they are what Postgres takes them for', { skip }, async (t) => {
+  if (both === null) return;
+  const gateway = await both.gateway('user:ada');
+  const found = await Promise.all(
+    [...PLACES.filter((text) => / (region|any|doc|::text)/.test(text)), 'select $1'].map(async (text) => {
+      const [mine, real] = await Promise.all([connectTo(gateway), connectTo(both.direct)]);
+      const wrong: string[] = [];
+      for (const type of ANY_TYPE) {
+        for (const value of ANY_BYTES) {
+          const asking = { text, types: [type], values: [value] };
+          const [a, b] = await Promise.all([asked(mine, asking), asked(real, asking)]);
+          const named = a.error?.message.includes('is declared as') === true;
+          const same =
+            a.error === null ? `${a.rows}` === `${b.rows}` && b.error === null : b.error !== null || named;
+          const shown = Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : value;
+          if (!same) wrong.push(`${text}, ${type}, ${shown}: ${a.error?.message ?? a.rows}`);
+        }
+      }
+      await Promise.all([mine.end(), real.end()]);
+      return wrong;
+    }),
+  );
+  t.same(found.flat(), []);
 });
