@@ -69,6 +69,20 @@ export const ERRORS = Object.freeze({
     message: () => 'the statement is nested too deeply',
     hint: () => 'write long chains of OR as an IN list',
   }),
+  tooComplex: entry<{ what: string; limit: number }>({
+    code: 'E0511',
+    sqlstate: '54001',
+    http: 400,
+    message: (p) => `the statement is too complex: ${p.what} exceeds the limit of ${p.limit}`,
+    hint: () => 'ask in several smaller statements, and write long lists of values as one IN list',
+  }),
+  tooManyColumns: entry<{ what: string; limit: number }>({
+    code: 'E0511',
+    sqlstate: '54011',
+    http: 400,
+    message: (p) => `${p.what} can have at most ${p.limit} entries`,
+    hint: () => 'name the columns that you need',
+  }),
   malformedBody: entry<{ detail: string }>({
     code: 'E0511',
     sqlstate: '22023',

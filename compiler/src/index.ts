@@ -20,6 +20,7 @@ export {
   type Relation,
   type SimpleMetric,
 } from './catalog.js';
+export { type CommonNames, isCommon, withClauseNames } from './common-names.js';
 export {
   ALL_FEATURES,
   type Compiled,
@@ -65,6 +66,7 @@ export type { PlanTemplate } from './govern/template.js';
 export { type VisibleColumn, visibleColumns } from './govern/visible.js';
 export { GRAINS, type Grain, grainNamed, type Span, windowNamed } from './grain.js';
 export { type Instant, instantNamed } from './instant.js';
+export { LIMITS } from './limits.js';
 export {
   type ColumnLineage,
   columnLineage,
@@ -85,7 +87,21 @@ export {
   type OperatorSignature,
   operatorNamed,
 } from './operators.js';
-export { type Parsed, parse, ready, type StatementText, splitStatements } from './parse.js';
+export {
+  applyGrammar,
+  type Grammar,
+  oneStatement,
+  type Parsed,
+  type ParsedText,
+  type Prepared,
+  parse,
+  parseText,
+  prepareText,
+  ready,
+  type StatementText,
+  splitStatements,
+  statementTexts,
+} from './parse.js';
 export type { Expr, Form, Slot } from './plan.js';
 export { queryWithin } from './query-within.js';
 export {
@@ -99,7 +115,7 @@ export {
   type Traversal,
 } from './runtime.js';
 export { type PlainLiteral, type ShapedText, shapeOf } from './shape/scan.js';
-export { nearest, positionOfIndex } from './text.js';
+export { charactersBefore, nearest, positionOfIndex } from './text.js';
 export {
   type ArrayType,
   arrayOf,

@@ -1,12 +1,23 @@
 import type { Node, RawStmt } from '@pgsql/types';
-import { hasSqlDetails, loadModule, parseSync, scanSync } from 'libpg-query';
-import { InternalError, type Position, queryError } from './errors.js';
-import { indexOfByte, positionAt, positionOfIndex, type SourceText } from './text.js';
+import { hasSqlDetails, loadModule, parseSync } from 'libpg-query';
+import { assertNever, InternalError, type Position, queryError } from './errors.js';
+import { type Lexical, measure, type PlainList } from './lexical.js';
+import { LIMITS } from './limits.js';
+import {
+  bytesBetween,
+  indexOfByte,
+  indexOfCharacter,
+  positionAt,
+  positionOfIndex,
+  type SourceText,
+} from './text.js';
 
 /** One statement of the Postgres grammar, with its offsets. Mirrors the text; nothing is resolved. */
 export interface Parsed {
   readonly source: SourceText;
   readonly node: Node;
+  /** Long IN lists by the byte offset of their first item, which stands for the whole list in `node`. */
+  readonly lists: ReadonlyMap<number, PlainList>;
 }
 
 export interface StatementText {
@@ -14,9 +25,6 @@ export interface StatementText {
   /** UTF-16 offset of `text` in what was split. */
   readonly offset: number;
 }
-
-/** UTF-16 units of text that one request may have. */
-export const MAX_TEXT = 1_048_576;
 
 let loaded = false;
 
@@ -26,73 +34,165 @@ export async function ready(): Promise<void> {
   loaded = true;
 }
 
+/** What a text is to the grammar: the caller's words with some quoted, and long lists as their first item. */
+export interface Prepared {
+  readonly source: SourceText;
+  readonly parsed: string;
+  readonly lists: ReadonlyMap<number, PlainList>;
+}
+
+/** The outcome of the grammar, as data that can cross from one thread to another. */
+export type Grammar =
+  | { readonly kind: 'statements'; readonly statements: readonly RawStmt[] }
+  /** `character`: how many code points stand before the fault. */
+  | { readonly kind: 'syntax'; readonly detail: string; readonly character: number }
+  | { readonly kind: 'deep' };
+
+/**
+ * Looks at a text before the grammar does, in a time that is linear in its length.
+ *
+ * @throws QueryError E0511 for a text that is larger or more involved than a statement may be
+ */
+export function prepareText(text: string): Prepared {
+  if (text.length > LIMITS.text) throw queryError('tooLarge', { what: 'the text', limit: LIMITS.text });
+  const nul = text.indexOf('\0');
+  if (nul >= 0)
+    throw queryError('syntax', { detail: 'the text holds a NUL character' }, positionOfIndex(text, nul));
+  return edited(text, measure(text));
+}
+
+/** The grammar itself. The costly step, and the one that cannot be stopped: for a long text a thread's work. */
+export function applyGrammar(parsed: string): Grammar {
+  if (!loaded) throw new InternalError('the parser is not loaded: await ready() first');
+  try {
+    // The parser throws an error without details where there is not even white space.
+    return { kind: 'statements', statements: parsed === '' ? [] : (parseSync(parsed).stmts ?? []) };
+  } catch (error) {
+    if (error instanceof RangeError) return { kind: 'deep' };
+    if (!hasSqlDetails(error))
+      throw error instanceof Error ? error : new InternalError('the parser threw no error');
+    const { message = 'syntax error', cursorPosition = 0 } = error.sqlDetails ?? {};
+    if (message.startsWith('memory exhausted')) return { kind: 'deep' };
+    return { kind: 'syntax', detail: message, character: cursorPosition };
+  }
+}
+
+/** A text as it was looked at, and what the grammar made of it. */
+export interface ParsedText {
+  readonly prepared: Prepared;
+  readonly grammar: Grammar;
+}
+
+export function parseText(text: string): ParsedText {
+  const prepared = prepareText(text);
+  return { prepared, grammar: applyGrammar(prepared.parsed) };
+}
+
 /**
  * Parses exactly one statement.
  *
  * @throws QueryError E0511 at the place that is out of grammar.
  */
 export function parse(text: string): Parsed {
-  const { source, stmts } = parseAll(text);
-  const first = stmts[0]?.stmt;
-  if (stmts.length === 0) throw queryError('noStatement', {});
-  if (stmts.length !== 1 || first === undefined) {
-    const second = stmts[1]?.stmt_location;
+  return oneStatement(parseText(text));
+}
+
+/** The only statement of a text. @throws QueryError E0511 as `parse` does */
+export function oneStatement({ prepared, grammar }: ParsedText): Parsed {
+  const { source, lists } = prepared;
+  const statements = statementsOf(prepared, grammar);
+  const first = statements[0]?.stmt;
+  if (statements.length === 0) throw queryError('noStatement', {});
+  if (statements.length !== 1 || first === undefined) {
+    const second = statements[1]?.stmt_location;
     throw queryError(
       'oneStatement',
-      { count: stmts.length },
+      { count: statements.length },
       second === undefined ? null : positionAt(source, second),
     );
   }
-  return { source, node: first };
+  return { source, node: first, lists };
 }
 
 /** Splits a text of any number of statements, as the simple query protocol allows. */
 export function splitStatements(text: string): readonly StatementText[] {
-  const { source, stmts } = parseAll(text);
-  if (stmts.length <= 1) return stmts.length === 0 ? [] : [{ text, offset: 0 }];
-  return stmts.map((s) => {
-    const from = positionAt(source, s.stmt_location ?? 0).offset;
-    const length = s.stmt_len ?? 0;
-    const to = length === 0 ? text.length : positionAt(source, (s.stmt_location ?? 0) + length).offset;
+  return statementTexts(parseText(text));
+}
+
+/** The statements of a text. @throws QueryError E0511 as `parse` does */
+export function statementTexts({ prepared, grammar }: ParsedText): readonly StatementText[] {
+  const { original: text, quoted } = prepared.source;
+  const statements = statementsOf(prepared, grammar);
+  if (statements.length <= 1) return statements.length === 0 ? [] : [{ text, offset: 0 }];
+  const place = ascending(text, quoted);
+  return statements.map(({ stmt_location: start = 0, stmt_len: length = 0 }) => {
+    const from = place(start);
+    const to = length === 0 ? text.length : place(start + length);
     return { text: text.slice(from, to), offset: from };
   });
 }
 
-function parseAll(text: string): { source: SourceText; stmts: readonly RawStmt[] } {
-  if (!loaded) throw new InternalError('the parser is not loaded: await ready() first');
-  if (text.length > MAX_TEXT) throw queryError('tooLarge', { what: 'the text', limit: MAX_TEXT });
-  const nul = text.indexOf('\0');
-  if (nul >= 0)
-    throw queryError('syntax', { detail: 'the text holds a NUL character' }, positionOfIndex(text, nul));
-  const { parsed, quoted } = quoteExtract(text);
-  const source = { original: text, quoted };
-  try {
-    // The parser throws an error without details where there is not even white space.
-    return { source, stmts: parsed === '' ? [] : (parseSync(parsed).stmts ?? []) };
-  } catch (error) {
-    throw asQueryError(error, source, parsed);
+/** The UTF-16 indexes of byte offsets in the parsed text that come one behind the other. */
+function ascending(text: string, quoted: readonly number[]): (offset: number) => number {
+  let [index, byte, quotes] = [0, 0, 0];
+  return (offset) => {
+    while ((quoted[quotes] ?? offset) < offset) quotes++;
+    index = indexOfByte(text, offset - quotes, index, byte);
+    byte = offset - quotes;
+    return index;
+  };
+}
+
+/** @throws QueryError E0511 where the text is out of grammar */
+function statementsOf({ source, parsed }: Prepared, grammar: Grammar): readonly RawStmt[] {
+  switch (grammar.kind) {
+    case 'statements':
+      return grammar.statements;
+    case 'deep':
+      throw queryError('tooDeep', {});
+    case 'syntax': {
+      // The parser counts this one offset in code points, all others in bytes.
+      const bytes = bytesBetween(parsed, 0, indexOfCharacter(parsed, grammar.character));
+      throw queryError('syntax', { detail: grammar.detail }, positionAt(source, bytes));
+    }
+    default:
+      return assertNever(grammar);
   }
 }
 
-function asQueryError(error: unknown, source: SourceText, parsed: string): Error {
-  if (error instanceof RangeError) return queryError('tooDeep', {});
-  if (!hasSqlDetails(error))
-    return error instanceof Error ? error : new InternalError('the parser threw no error');
-  const details = error.sqlDetails;
-  if (details?.message?.startsWith('memory exhausted') === true) return queryError('tooDeep', {});
-  // The parser counts this one offset in code points, all others in bytes.
-  const before = [...parsed].slice(0, details?.cursorPosition ?? 0).join('');
-  const quotes = source.quoted.length === 0 ? 0 : countQuotes(parsed, before, source);
-  return queryError(
-    'syntax',
-    { detail: details?.message ?? 'syntax error' },
-    positionOfIndex(source.original, before.length - quotes),
-  );
-}
+/** An edit of the text: a word that gets quotes, or a list that is its first item and white space. */
+type Edit =
+  | { readonly kind: 'quote'; readonly start: number; readonly end: number }
+  | { readonly kind: 'list'; readonly start: number; readonly end: number; readonly list: PlainList };
 
-/** How many of the quotes put in by `quoteExtract` stand before the end of `before`. */
-function countQuotes(parsed: string, before: string, source: SourceText): number {
-  return source.quoted.filter((q) => indexOfByte(parsed, q) < before.length).length;
+/** What the grammar reads. Lists become as many bytes of white space, so that no offset moves but by quotes. */
+function edited(text: string, lexical: Lexical): Prepared {
+  const edits = editsOf(text, lexical);
+  const quoted: number[] = [];
+  const lists = new Map<number, PlainList>();
+  let parsed = '';
+  let [at, bytes] = [0, 0];
+  const pass = (to: number): string => {
+    const from = at;
+    bytes += bytesBetween(text, from, to);
+    at = to;
+    return text.slice(from, to);
+  };
+  for (const edit of edits) {
+    parsed += pass(edit.start);
+    if (edit.kind === 'quote') {
+      quoted.push(bytes + quoted.length);
+      parsed += `"${pass(edit.end).toLowerCase()}"`;
+      quoted.push(bytes + quoted.length);
+    } else {
+      lists.set(bytes + quoted.length, edit.list);
+      parsed += pass(edit.list.firstEnd);
+      const before = bytes;
+      pass(edit.end);
+      parsed += ' '.repeat(bytes - before);
+    }
+  }
+  return { source: { original: text, quoted }, parsed: parsed + text.slice(at), lists };
 }
 
 const MAYBE_EXTRACT = /extract\s*(?:\(|--|\/\*)/i;
@@ -101,54 +201,46 @@ const MAYBE_EXTRACT = /extract\s*(?:\(|--|\/\*)/i;
  * `EXTRACT(column, …)` is an operator of OSL-SQL but out of Postgres' grammar, which only has
  * `EXTRACT(field FROM value)`. Quoting the word makes it an ordinary function name.
  */
-function quoteExtract(text: string): { parsed: string; quoted: readonly number[] } {
-  if (!MAYBE_EXTRACT.test(text)) return { parsed: text, quoted: [] };
-  const tokens = scan(text);
-  const spans = tokens.filter((t, i) => t.word === 'extract' && isOperatorCall(tokens, i));
-  if (spans.length === 0) return { parsed: text, quoted: [] };
-  const quoted: number[] = [];
-  let parsed = '';
-  let at = 0;
-  for (const [i, span] of spans.entries()) {
-    const start = indexOfByte(text, span.start);
-    const end = indexOfByte(text, span.end);
-    parsed += `${text.slice(at, start)}"${text.slice(start, end).toLowerCase()}"`;
-    quoted.push(span.start + 2 * i, span.end + 2 * i + 1);
-    at = end;
-  }
-  return { parsed: parsed + text.slice(at), quoted };
+function editsOf(text: string, lexical: Lexical): readonly Edit[] {
+  const lists = lexical.lists.map((list): Edit => ({ kind: 'list', start: list.start, end: list.end, list }));
+  if (!MAYBE_EXTRACT.test(text)) return lists;
+  const tokens = tokensIn(text, lexical);
+  const quotes = tokens.flatMap((t, i): readonly Edit[] =>
+    t.word === 'extract' && isOperatorCall(tokens, i) ? [{ kind: 'quote', start: t.start, end: t.end }] : [],
+  );
+  return [...lists, ...quotes].sort((a, b) => a.start - b.start);
 }
 
-interface Token {
+/** A token by UTF-16 offsets, a word in lower case unless it is quoted. */
+export interface Token {
   readonly start: number;
   readonly end: number;
   readonly word: string;
 }
 
-/** The tokens of `text` without its comments; none where the scanner refuses (the parser will say why). */
-function scan(text: string): readonly Token[] {
-  try {
-    return scanSync(text)
-      .tokens.filter((t) => !t.tokenName.endsWith('_COMMENT'))
-      .map((t) => ({
-        start: t.start,
-        end: t.end,
-        word: t.keywordKind === 0 ? t.text : t.text.toLowerCase(),
-      }));
-  } catch {
-    return [];
+function tokensIn(text: string, { bounds }: Lexical): readonly Token[] {
+  const tokens: Token[] = [];
+  for (let i = 0; i + 1 < bounds.length; i += 2) {
+    const [start = 0, end = 0] = [bounds[i], bounds[i + 1]];
+    tokens.push({ start, end, word: text.slice(start, end).toLowerCase() });
   }
+  return tokens;
+}
+
+/** The tokens of a text that was parsed, comments left out. A quoted name keeps its quotes, and is no key word. */
+export function tokensOf(text: string): readonly Token[] {
+  return tokensIn(text, measure(text));
 }
 
 /** Where the statement itself begins, after white space and comments. */
 export function startOf({ original }: SourceText): Position | null {
-  const first = scan(original)[0];
-  return first === undefined ? null : positionOfIndex(original, indexOfByte(original, first.start));
+  const [first] = tokensOf(original);
+  return first === undefined ? null : positionOfIndex(original, first.start);
 }
 
 /** The keyword that the statement begins with, in upper case. */
 export function firstWord({ original }: SourceText): string {
-  return scan(original)[0]?.word.toUpperCase() ?? '';
+  return tokensOf(original)[0]?.word.toUpperCase() ?? '';
 }
 
 /**
@@ -156,16 +248,24 @@ export function firstWord({ original }: SourceText): string {
  * what the grammar tells no place of. Undefined where there is no such word.
  */
 export function placeOfWord(
-  source: SourceText,
+  { original, quoted }: SourceText,
   word: string,
   side: 'before' | 'after',
   near: number | undefined,
 ): number | undefined {
-  const at = scan(source.original)
-    .filter((t) => t.word === word)
-    .map((t) => source.quoted.reduce((offset, quote) => (quote <= offset ? offset + 1 : offset), t.start));
-  if (side === 'after') return at.find((start) => start >= (near ?? 0));
-  return at.filter((start) => start < (near ?? Number.MAX_SAFE_INTEGER)).at(-1);
+  let last: number | undefined;
+  let [at, byte, quotes] = [0, 0, 0];
+  for (const token of tokensOf(original)) {
+    if (token.word !== word) continue;
+    byte += bytesBetween(original, at, token.start);
+    at = token.start;
+    while ((quoted[quotes] ?? Number.POSITIVE_INFINITY) <= byte + quotes) quotes++;
+    const place = byte + quotes;
+    if (side === 'after' && place >= (near ?? 0)) return place;
+    if (side === 'before' && place >= (near ?? Number.MAX_SAFE_INTEGER)) break;
+    if (side === 'before') last = place;
+  }
+  return last;
 }
 
 function isOperatorCall(tokens: readonly Token[], at: number): boolean {

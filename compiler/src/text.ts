@@ -17,61 +17,100 @@ export function positionAt(source: SourceText, offset: number): Position {
   return positionOfIndex(source.original, indexOfByte(source.original, bytes));
 }
 
-/** The UTF-16 index at which `bytes` UTF-8 bytes of `text` have passed. */
-export function indexOfByte(text: string, bytes: number): number {
-  let seen = 0;
-  let index = 0;
-  for (const char of text) {
-    if (seen >= bytes) break;
-    seen += utf8Length(char);
-    index += char.length;
+/** The UTF-16 index at which `bytes` UTF-8 bytes of `text` have passed, of which `seen` had at `index`. */
+export function indexOfByte(text: string, bytes: number, index = 0, seen = 0): number {
+  let [at, passed] = [index, seen];
+  while (passed < bytes && at < text.length) {
+    const width = widthAt(text, at);
+    passed += utf8Length(text, at);
+    at += width;
   }
-  return index;
+  return at;
+}
+
+/** The UTF-8 bytes of `text` from UTF-16 index `from` up to `to`. */
+export function bytesBetween(text: string, from: number, to: number): number {
+  let bytes = 0;
+  for (let at = from; at < to; at += widthAt(text, at)) bytes += utf8Length(text, at);
+  return bytes;
+}
+
+/** The UTF-16 index behind the first `count` characters (code points) of `text`. */
+export function indexOfCharacter(text: string, count: number): number {
+  let at = 0;
+  for (let i = 0; i < count && at < text.length; i++) at += widthAt(text, at);
+  return at;
+}
+
+/** How many characters (code points) of `text` stand before UTF-16 index `end`. */
+export function charactersBefore(text: string, end: number): number {
+  let count = 0;
+  for (let at = 0; at < end; at += widthAt(text, at)) count++;
+  return count;
 }
 
 /** The position of UTF-16 index `index` of `text`. */
 export function positionOfIndex(text: string, index: number): Position {
-  const before = text.slice(0, index);
-  const line = before.split('\n').length;
-  return Object.freeze({ offset: index, line, column: index - before.lastIndexOf('\n') });
+  let line = 1;
+  let start = 0;
+  for (let at = text.indexOf('\n'); at >= 0 && at < index; at = text.indexOf('\n', start)) {
+    line++;
+    start = at + 1;
+  }
+  return Object.freeze({ offset: index, line, column: index - start + 1 });
 }
 
-function utf8Length(char: string): number {
-  const code = char.codePointAt(0) ?? 0;
+/** UTF-16 units of the character at `at`. */
+function widthAt(text: string, at: number): 1 | 2 {
+  return (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
+}
+
+function utf8Length(text: string, at: number): number {
+  const code = text.codePointAt(at) ?? 0;
   if (code < 0x80) return 1;
   if (code < 0x800) return 2;
   return code < 0x10000 ? 3 : 4;
 }
 
+/** UTF-16 units; what is longer is no slip of the hand. A name of the grammar has as many bytes. */
+const LONGEST_NAME = 64;
+
 /** The name in `names` nearest to `name`, or null where none is near enough to be a slip of the hand. */
 export function nearest(name: string, names: Iterable<string>): string | null {
+  if (name.length > LONGEST_NAME) return null;
   const wanted = name.toLowerCase();
-  const limit = Math.max(1, Math.floor(wanted.length / 3));
   let best: string | null = null;
-  let least = limit + 1;
+  let least = Math.max(1, Math.floor(wanted.length / 3)) + 1;
   for (const candidate of names) {
-    const distance = editDistance(wanted, candidate.toLowerCase(), least);
+    const distance = editDistance(wanted, candidate, least);
     if (distance < least) {
       least = distance;
       best = candidate;
     }
+    if (least === 0) break;
   }
   return best;
 }
 
 /** Edits between two texts, a swap of neighbours counted as one, or `bound` where it takes at least that many. */
-function editDistance(a: string, b: string, bound: number): number {
-  if (Math.abs(a.length - b.length) >= bound) return bound;
+function editDistance(a: string, candidate: string, bound: number): number {
+  if (Math.abs(a.length - candidate.length) >= bound) return bound;
+  const b = candidate.toLowerCase();
   let before: readonly number[] = [];
   let row: readonly number[] = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
+    let fewest = i;
     for (let j = 1; j <= b.length; j++) {
       const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
       const swapped = j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
       const swap = swapped ? (before[j - 2] ?? bound) + 1 : bound;
-      next.push(Math.min(change, swap, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+      const edits = Math.min(change, swap, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1);
+      next.push(edits);
+      if (edits < fewest) fewest = edits;
     }
+    // No way through two rows in succession gets cheaper again.
+    if (fewest >= bound && Math.min(...row) >= bound) return bound;
     before = row;
     row = next;
   }

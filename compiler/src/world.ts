@@ -2,6 +2,7 @@ import type { FuncCall, Node, RangeVar, WithClause } from '@pgsql/types';
 import { nameParts } from './bind/ast.js';
 import type { World } from './bind/index.js';
 import type { Catalog } from './catalog.js';
+import { type CommonNames, isCommon, withClauseNames } from './common-names.js';
 import { queryError } from './errors.js';
 import type { Parsed } from './parse.js';
 import { positionAt } from './text.js';
@@ -35,8 +36,6 @@ interface Found {
   physical: number | null;
 }
 
-type Scope = ReadonlySet<string>;
-
 /** Calls that only OSL-SQL has. */
 const SEMANTIC_CALLS: ReadonlySet<string> = new Set(['retrieve', 'traverse', 'measure']);
 
@@ -45,7 +44,7 @@ function namesIn(node: Node, bare: World): Found {
   const note = (world: World, location: number | undefined): void => {
     found[world] ??= location ?? 0;
   };
-  const visit = (value: unknown, scope: Scope): void => {
+  const visit = (value: unknown, scope: CommonNames | null): void => {
     if (Array.isArray(value)) {
       for (const item of value) visit(item, scope);
       return;
@@ -59,9 +58,12 @@ function namesIn(node: Node, bare: World): Found {
       visit(child, inner);
     }
   };
-  const noteTable = ({ catalogname, schemaname, relname, location }: RangeVar, scope: Scope): void => {
+  const noteTable = (
+    { catalogname, schemaname, relname, location }: RangeVar,
+    scope: CommonNames | null,
+  ): void => {
     if (schemaname === undefined) {
-      if (!scope.has(relname ?? '')) note(bare, location);
+      if (!isCommon(relname ?? '', scope)) note(bare, location);
     } else {
       const semantic = schemaname === ENTITIES && (catalogname ?? DATABASE) === DATABASE;
       note(semantic ? 'semantic' : 'physical', location);
@@ -70,7 +72,7 @@ function namesIn(node: Node, bare: World): Found {
   const noteCall = (call: FuncCall): void => {
     if (SEMANTIC_CALLS.has(nameParts(call.funcname).join('.'))) note('semantic', call.location);
   };
-  visit(node, new Set());
+  visit(node, null);
   return found;
 }
 
@@ -79,13 +81,19 @@ const ENTITIES = 'entities';
 const DATABASE = 'osl';
 
 /** Walks a WITH clause, if `value` has one, and gives the names that hide tables in the statement it belongs to. */
-function withClauseScope(value: object, scope: Scope, visit: (value: unknown, scope: Scope) => void): Scope {
-  if (!('withClause' in value)) return scope;
+function withClauseScope(
+  value: object,
+  around: CommonNames | null,
+  visit: (value: unknown, scope: CommonNames | null) => void,
+): CommonNames | null {
+  if (!('withClause' in value)) return around;
   const clause = value.withClause as WithClause; // the grammar has nothing else under this name
   const tables = (clause.ctes ?? []).flatMap((c) => ('CommonTableExpr' in c ? [c.CommonTableExpr] : []));
-  const names = tables.map((t) => t.ctename ?? '');
-  for (const [i, table] of tables.entries()) {
-    visit(table, new Set([...scope, ...(clause.recursive === true ? names : names.slice(0, i))]));
-  }
-  return new Set([...scope, ...names]);
+  const names = withClauseNames(
+    tables.map((t) => t.ctename ?? ''),
+    clause.recursive === true,
+    around,
+  );
+  for (const [i, table] of tables.entries()) visit(table, names.within(i));
+  return names.behind;
 }

@@ -1,3 +1,5 @@
+import { type CommonNames, isCommon, withClauseNames } from 'osl-compiler';
+
 /** A node of the parser's tree, as plain data: what is not known here is walked through, never passed over. */
 export type Tree = Readonly<Record<string, unknown>>;
 
@@ -17,7 +19,7 @@ interface Found {
   writes: string | null;
 }
 
-type Scope = ReadonlySet<string>;
+type Scope = CommonNames | null;
 
 const WRITES: ReadonlyMap<string, string> = new Map([
   ['InsertStmt', 'INSERT'],
@@ -31,7 +33,7 @@ const TABLE_FUNCTIONS: ReadonlySet<string> = new Set(['retrieve', 'traverse']);
 /** Finds every relation in `node`. Names of common table expressions hide relations, as their scopes say. */
 export function referencesOf(node: Tree, isSystem: (name: string) => boolean): References {
   const found: Found = { system: false, data: false, writes: null };
-  visit(node, new Set(), found, isSystem);
+  visit(node, null, found, isSystem);
   return found;
 }
 
@@ -65,12 +67,13 @@ function withClauseScope(
   const ctes = (Array.isArray(clause['ctes']) ? clause['ctes'] : [])
     .map((cte) => (isTree(cte) ? cte['CommonTableExpr'] : null))
     .filter(isTree);
-  const names = ctes.map((cte) => String(cte['ctename']));
-  const recursive = clause['recursive'] === true;
-  for (const [i, cte] of ctes.entries()) {
-    visit(cte, new Set([...scope, ...(recursive ? names : names.slice(0, i))]), found, isSystem);
-  }
-  return new Set([...scope, ...names]);
+  const names = withClauseNames(
+    ctes.map((cte) => String(cte['ctename'])),
+    clause['recursive'] === true,
+    scope,
+  );
+  for (const [i, cte] of ctes.entries()) visit(cte, names.within(i), found, isSystem);
+  return names.behind;
 }
 
 function note(
@@ -90,7 +93,7 @@ function note(
 function noteRelation(node: Tree, scope: Scope, found: Found, isSystem: (name: string) => boolean): void {
   const { catalogname, schemaname, relname } = node;
   if (schemaname === undefined) {
-    if (scope.has(String(relname))) return;
+    if (isCommon(String(relname), scope)) return;
     if (isSystem(String(relname))) found.system = true;
     else found.data = true;
     return;

@@ -7,12 +7,16 @@ import type { GovernedPlan, OutputColumn } from 'osl-compiler';
 export function columnsOf(plan: GovernedPlan): readonly OutputColumn[] {
   const own = new Set(plan.outputs.map((o) => o.name));
   const taken = new Set<string>();
+  // Of each name the suffix that was tried last: no later output of it finds an earlier one free.
+  const last = new Map<string, number>();
   return plan.outputs.map((output) => {
     let name = output.name;
-    for (let n = 2; taken.has(name); n++) {
-      const next = `${output.name}_${n}`;
+    let n = last.get(name) ?? 1;
+    while (taken.has(name)) {
+      const next = `${output.name}_${++n}`;
       name = own.has(next) ? name : next;
     }
+    last.set(output.name, n);
     taken.add(name);
     return { name, type: output.type, source: output.source, redacted: output.redacted };
   });

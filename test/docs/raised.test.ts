@@ -30,6 +30,8 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   noStatement: { as: 'user:ann', osql: '-- later' },
   oneStatement: { as: 'user:ann', osql: 'select 1; select 2' },
   tooLarge: { as: 'user:ann', osql: `select '${'x'.repeat(1_100_000)}'` },
+  tooComplex: { as: 'user:ann', osql: `select ${'- '.repeat(11_000)} 1` },
+  tooManyColumns: { as: 'user:ann', osql: `select ${'1,'.repeat(1_664)} 1` },
   tooDeep: { as: 'user:ann', osql: deep },
   malformedBody: { as: 'user:ann', osql: 'select 1', more: { colour: 'red' } },
   typeMismatch: { as: 'user:ann', osql: 'select id from customer where name' },

@@ -1,10 +1,11 @@
 import type { A_Expr, Node } from '@pgsql/types';
 import type { OperatorDefinition } from '../functions/definition.js';
 import { resolveOperator } from '../functions/index.js';
+import type { PlainList } from '../lexical.js';
 import { type Expr, NO_MODIFIERS } from '../plan.js';
 import { arrayOf, isArray, type TypeName } from '../types.js';
-import { nameParts } from './ast.js';
-import { type Bound, coerce, commonType, elementTypeOf, typeOfBound } from './coerce.js';
+import { nameParts, placeOf } from './ast.js';
+import { type Bound, coerce, commonType, elementTypeOf, listOf, typeOfBound } from './coerce.js';
 import type { BindContext, Location } from './context.js';
 import type { Environment } from './environment.js';
 import { bindExpression, required } from './expression.js';
@@ -156,6 +157,8 @@ function bindIn(negated: boolean, node: A_Expr, env: Environment): Expr {
   if (attribute !== null && !negated)
     return bindAttributeMatch(required(node.lexpr), attribute, node.location, env);
   const arg = bindExpression(required(node.lexpr), env);
+  const long = ctx.listAt(placeOf(only));
+  if (long !== null) return bindLongIn(arg, long, negated, node.location, env);
   const bounds = items.map((i) => bindExpression(i, env));
   const listType = bounds.every((b) => b.kind === 'untyped') ? null : commonType(bounds, ctx, node.location);
   const argType = typeOfBound(arg) ?? listType ?? 'text';
@@ -196,6 +199,35 @@ function bindIn(negated: boolean, node: A_Expr, env: Environment): Expr {
       type: 'bool',
     }),
     node.location,
+  );
+}
+
+/** The same of a list that the parser has read as its first item: plain values, so always one array parameter. */
+function bindLongIn(
+  arg: Bound,
+  { type, items }: PlainList,
+  negated: boolean,
+  location: Location,
+  { ctx }: Environment,
+): Expr {
+  const argType = typeOfBound(arg) ?? type ?? 'text';
+  const found = operatorFor(negated ? '<>' : '=', argType, type ?? argType, location, ctx);
+  const { definition, argumentTypes } = found;
+  const left = coerce(arg, argumentTypes[0] ?? argType, ctx, location);
+  const elementType = argumentTypes[1] ?? argType;
+  if (isArray(elementType))
+    throw ctx.error('unsupported', { construct: 'a long IN list of arrays', hint: null }, location);
+  const array = ctx.literal(listOf(items, type, elementType, location, ctx), arrayOf(elementType));
+  return ctx.at(
+    Object.freeze({
+      kind: 'quantified',
+      definition,
+      quantifier: negated ? 'all' : 'any',
+      arg: left,
+      array,
+      type: 'bool',
+    }),
+    location,
   );
 }
 

@@ -1,8 +1,9 @@
 import { castBetween, commonType as commonTypeOf } from '../functions/index.js';
+import type { PlainList } from '../lexical.js';
 import { type Expr, NO_MODIFIERS } from '../plan.js';
 import { arrayOf, elementOf, isArray, type ScalarType, type TypeName } from '../types.js';
 import type { BindContext, Location } from './context.js';
-import type { LiteralTest, WrittenLiteral } from './literals.js';
+import { type LiteralTest, WrittenLiteral } from './literals.js';
 
 /** A quoted literal, NULL, or `$n` whose type only its surroundings decide. */
 export interface Untyped {
@@ -95,6 +96,29 @@ const LITERAL_FORM: ReadonlyMap<ScalarType, LiteralTest> = new Map<ScalarType, L
   ['bool', matching(BOOLEAN)],
   ['uuid', matching(UUID)],
 ]);
+
+/**
+ * The items of a long IN list, read from the text as values of `type` (null: strings), as values of `elementType`. No
+ * text of this length has a template, so nothing depends on where they stand.
+ *
+ * @throws QueryError E0511 where one of them can be no such value
+ */
+export function listOf(
+  items: PlainList['items'],
+  type: PlainList['type'],
+  elementType: ScalarType,
+  location: Location,
+  ctx: BindContext,
+): readonly WrittenLiteral[] {
+  if (type !== null && !NUMERIC.has(elementType)) {
+    const detail = `a value of type ${type} cannot be used as ${elementType} here`;
+    throw ctx.error('typeMismatch', { detail, hint: 'an explicit cast may help' }, location);
+  }
+  const form = type === null ? LITERAL_FORM.get(elementType) : undefined;
+  if (form !== undefined && !items.every(form))
+    throw ctx.error('invalidLiteral', { type: elementType }, location);
+  return items.map((item) => new WrittenLiteral(item, null));
+}
 
 /**
  * The type that `bounds` have in common, as CASE, UNION, COALESCE and IN need it: Postgres' rules for the

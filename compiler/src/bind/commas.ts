@@ -14,6 +14,8 @@ interface Placed {
 
 interface Link {
   readonly node: Node;
+  /** Its place among the conjuncts. */
+  readonly order: number;
   readonly sides: readonly [ColumnRef, ColumnRef];
 }
 
@@ -29,22 +31,28 @@ export function joinCommas(placed: readonly Placed[], where: readonly Node[], ct
   const keys = new Set<Node>();
   let whole = first?.bound;
   const links = rest.length === 0 ? [] : linksIn(where, items, ctx);
-  const waiting = [...rest];
+  const near = neighbours(placed, links);
+  const joinedSoFar = new Set<number>([0]);
+  const reachable = new Set(near.get(0)?.keys());
+  const waiting = rest.map((p, i) => ({ p, at: i + 1 }));
   while (whole !== undefined && waiting.length > 0) {
-    const before = whole;
-    const next = waiting.find((p) => links.some((l) => connects(l, before, p.bound)));
+    const before: BoundItem = whole;
+    const index = waiting.findIndex(({ at }) => reachable.has(at));
+    const [next] = index < 0 ? [] : waiting.splice(index, 1);
     if (next === undefined) {
       const detail = 'a comma in FROM joins on no key';
       const hint = `${sealedHint({ scope: innerScope(null, items, new Map()) })}; compare two of them in WHERE`;
-      throw ctx.error('unsealedJoin', { detail, hint }, waiting[0]?.location);
+      throw ctx.error('unsealedJoin', { detail, hint }, waiting[0]?.p.location);
     }
-    waiting.splice(waiting.indexOf(next), 1);
-    const used = links.filter((l) => connects(l, before, next.bound));
+    const used = [...(near.get(next.at) ?? [])].flatMap(([at, found]) => (joinedSoFar.has(at) ? found : []));
+    used.sort((a, b) => a.order - b.order);
+    joinedSoFar.add(next.at);
+    for (const at of near.get(next.at)?.keys() ?? []) reachable.add(at);
     for (const { node } of used) keys.add(node);
     const on = used.map(({ node, sides }) => keyEquality(...sides, items, ctx, placeOf(node)));
     whole = {
-      item: joined(before, next.bound, 'inner', on, ctx),
-      items: [...before.items, ...next.bound.items],
+      item: joined(before, next.p.bound, 'inner', on, ctx),
+      items: [...before.items, ...next.p.bound.items],
     };
   }
   if (whole === undefined) throw ctx.error('syntax', { detail: 'FROM is empty' }, undefined);
@@ -52,11 +60,11 @@ export function joinCommas(placed: readonly Placed[], where: readonly Node[], ct
 }
 
 function linksIn(where: readonly Node[], items: readonly ScopeItem[], ctx: BindContext): readonly Link[] {
-  return where.flatMap((node) => {
+  return where.flatMap((node, order) => {
     const [a, b] = sidesOf(node).map((side) => sealedHere(side, items, ctx));
     return a === undefined || a === null || b === undefined || b === null
       ? []
-      : [{ node, sides: [a, b] as const }];
+      : [{ node, order, sides: [a, b] as const }];
   });
 }
 
@@ -72,8 +80,22 @@ function sealedHere(side: Node | undefined, items: readonly ScopeItem[], ctx: Bi
   return resolveColumn(scope, parts, ctx, location).ref;
 }
 
-function connects({ sides: [a, b] }: Link, before: BoundItem, next: BoundItem): boolean {
-  const within = (ref: ColumnRef, { items }: BoundItem): boolean =>
-    items.some((i) => i.source === ref.source);
-  return (within(a, before) && within(b, next)) || (within(b, before) && within(a, next));
+/** For each place of FROM those that a conjunct links it to, with these conjuncts. */
+function neighbours(placed: readonly Placed[], links: readonly Link[]) {
+  const placeOfSource = new Map(
+    placed.flatMap((p, i) => p.bound.items.map((item) => [item.source, i] as const)),
+  );
+  const near = new Map<number, Map<number, Link[]>>();
+  const note = (from: number, to: number, link: Link): void => {
+    const others = near.get(from) ?? new Map<number, Link[]>();
+    near.set(from, others);
+    others.set(to, [...(others.get(to) ?? []), link]);
+  };
+  for (const link of links) {
+    const [a, b] = link.sides.map(({ source }) => placeOfSource.get(source));
+    if (a === undefined || b === undefined || a === b) continue;
+    note(a, b, link);
+    note(b, a, link);
+  }
+  return near;
 }

@@ -9,6 +9,8 @@ import {
   type QueryError,
   queryError,
 } from '../errors.js';
+import type { PlainList } from '../lexical.js';
+import { LIMITS } from '../limits.js';
 import { placeOfWord } from '../parse.js';
 import type { Expr, LiteralValue, Parameter, Slot } from '../plan.js';
 import { positionAt, type SourceText } from '../text.js';
@@ -31,9 +33,6 @@ export interface Features {
   readonly setOperations: boolean;
 }
 
-/** Levels of nesting that one statement may have. */
-const MAX_DEPTH = 200;
-
 /** The state of binding one statement: the slots and ids it hands out, and where things stand in the text. */
 export class BindContext {
   readonly catalog: Catalog;
@@ -53,9 +52,11 @@ export class BindContext {
   readonly #parameterPlaces = new Map<number, Location>();
   readonly #drafts: RuntimeDraft[] = [];
   readonly #metrics = new Set<string>();
+  readonly #lists: ReadonlyMap<number, PlainList>;
   #sources = 0;
   #tables = 0;
   #depth = 0;
+  #nodes = 0;
   #placed = true;
 
   constructor(
@@ -65,8 +66,10 @@ export class BindContext {
     features: Features,
     declared: readonly (DeclaredType | null)[],
     world: World = 'semantic',
+    lists: ReadonlyMap<number, PlainList> = new Map(),
   ) {
     this.#source = source;
+    this.#lists = lists;
     this.catalog = catalog;
     this.access = access;
     this.features = features;
@@ -76,16 +79,43 @@ export class BindContext {
   }
 
   nextSource(): number {
+    this.#countItem();
     return ++this.#sources;
   }
 
   nextTable(): number {
+    this.#countItem();
     return ++this.#tables;
+  }
+
+  #countItem(): void {
+    if (this.#sources + this.#tables >= LIMITS.fromItems)
+      throw queryError('tooComplex', {
+        what: 'the number of its tables, derived and common ones with them,',
+        limit: LIMITS.fromItems,
+      });
+  }
+
+  /** Counts a value that is bound; whatever writes out more than the caller wrote counts here too. */
+  spend(location?: Location, count = 1): void {
+    this.#nodes += count;
+    if (this.#nodes > LIMITS.nodes)
+      throw this.error('tooComplex', { what: 'the number of its values', limit: LIMITS.nodes }, location);
+  }
+
+  /** @throws QueryError E0511, 54011, where `what` has more entries than Postgres allows */
+  requireColumns(count: number, what: string, location: Location): void {
+    if (count > LIMITS.columns) throw this.error('tooManyColumns', { what, limit: LIMITS.columns }, location);
+  }
+
+  /** The long list whose first item stands at `location`; null where none does. */
+  listAt(location: Location): PlainList | null {
+    return location === undefined || !this.#placed ? null : (this.#lists.get(location) ?? null);
   }
 
   /** Runs `f` one level deeper; refuses what is nested beyond reason before the stack does. */
   nested<T>(f: () => T): T {
-    if (++this.#depth > MAX_DEPTH) throw queryError('tooDeep', {});
+    if (++this.#depth > LIMITS.depth) throw queryError('tooDeep', {});
     try {
       return f();
     } finally {

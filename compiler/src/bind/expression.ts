@@ -27,6 +27,7 @@ import { bindSubLink, outwardLook } from './subquery.js';
 
 /** Binds a value expression; what its surroundings must type stays undecided. */
 export function bindExpression(node: Node, env: Environment): Bound {
+  env.ctx.spend();
   return env.ctx.nested(() => bindNode(node, env));
 }
 

@@ -12,9 +12,13 @@ export function checkGrouping(
   ctx: BindContext,
 ): void {
   const keys = new Set(groupBy.map(fingerprint));
+  // Only a value as large as a key can be one: what a value is in words is written for those alone.
+  const sizes = new Map<Expr, number>();
+  const keySizes = new Set(groupBy.map((key) => sizeOf(key, sizes)));
+  const isKey = (expr: Expr): boolean => keySizes.has(sizeOf(expr, sizes)) && keys.has(fingerprint(expr));
   const local = localSources(scope);
   const check = (expr: Expr): void => {
-    if (keys.has(fingerprint(expr)) || expr.kind === 'aggregate') return;
+    if (expr.kind === 'aggregate' || isKey(expr)) return;
     if (expr.kind === 'column') {
       const item = local.get(expr.source);
       if (item === undefined) return;
@@ -27,4 +31,14 @@ export function checkGrouping(
     if (inner !== null) allQueries(inner).flatMap(exprsOf).forEach(check);
   };
   for (const expr of exprs) check(expr);
+}
+
+/** Values that `expr` consists of, queries in it not entered. */
+function sizeOf(expr: Expr, known: Map<Expr, number>): number {
+  const before = known.get(expr);
+  if (before !== undefined) return before;
+  let size = 1;
+  for (const child of childrenOf(expr)) size += sizeOf(child, known);
+  known.set(expr, size);
+  return size;
 }

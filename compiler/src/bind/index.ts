@@ -9,6 +9,7 @@ import type { TypeName } from '../types.js';
 import { allQueries, leavesOf } from '../walk.js';
 import { kindOf } from './ast.js';
 import { BindContext, type Features, type World } from './context.js';
+import { requireExpandable } from './expanded.js';
 import type { LiteralSlots } from './literals.js';
 import { bindQuery, withUsedColumns } from './query.js';
 import { finishedRelation } from './runtime-draft.js';
@@ -47,8 +48,9 @@ export function bind(
   world: World = 'semantic',
 ): BoundPlan {
   if (!('SelectStmt' in parsed.node)) throw refuseStatement(parsed);
-  const ctx = new BindContext(parsed.source, catalog, access, features, declared, world);
+  const ctx = new BindContext(parsed.source, catalog, access, features, declared, world, parsed.lists);
   const { query, columns } = bindQuery(parsed.node.SelectStmt, ctx, null);
+  requireExpandable(query);
   const complete = withUsedColumns(query, ctx);
   const runtime = Object.freeze(ctx.drafts.map((d) => finishedRelation(d, ctx)));
   return Object.freeze({

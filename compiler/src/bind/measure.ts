@@ -94,12 +94,16 @@ function measured(name: string, node: FuncCall, env: Environment): Expr {
     throw unknownMetric(name, node, env);
   }
   for (const leaf of leafUses(metric, ctx.catalog)) refuseMisplaced(metric, leaf.metric, env, node.location);
+  ctx.spend(node.location, METRIC_NODES);
   const value = ctx.unplaced(() => metricValue(metric, (leaf, filters) => overFrom(leaf, filters, env), env));
   for (const name of metricAndInputs(metric, ctx.catalog)) ctx.measures(name);
   if (node.agg_filter === undefined) return ctx.at(value, node.location);
   const filter = bindPredicateNode(node.agg_filter, insideCall(env, 'FILTER', false));
   return ctx.at(ofCaller(filtered(value, filter)), node.location);
 }
+
+/** What a metric counts for, beside the values that it is written out to: it is looked at from many sides. */
+const METRIC_NODES = 20;
 
 /** A metric that the caller has filtered is the metric no more: a grant of it does not reach so far. */
 function ofCaller(expr: Expr): Expr {

@@ -74,16 +74,17 @@ function refuseClauses(stmt: SelectStmt, ctx: BindContext): void {
 }
 
 function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope | null) {
-  const tables = new Map<string, CommonTableEntry>(outer?.tables ?? []);
   const common: { id: number; query: Query; materialized: boolean | null }[] = [];
-  if (clause?.recursive === true) {
+  if (clause === undefined) return { tables: outer?.tables ?? NO_TABLES, common };
+  const tables = new Map<string, CommonTableEntry>(outer?.tables ?? []);
+  if (clause.recursive === true) {
     throw ctx.error(
       'unsupported',
       { construct: 'WITH RECURSIVE', hint: 'TRAVERSE walks relationships' },
       clause.location ?? 0,
     );
   }
-  for (const node of clause?.ctes ?? []) {
+  for (const node of clause.ctes ?? []) {
     const cte = 'CommonTableExpr' in node ? node.CommonTableExpr : {};
     if (cte.ctequery === undefined || !('SelectStmt' in cte.ctequery)) {
       throw ctx.error('readOnly', { command: 'a data-modifying WITH' }, cte.location);
@@ -106,6 +107,8 @@ function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope
   }
   return { tables, common };
 }
+
+const NO_TABLES: Scope['tables'] = new Map();
 
 /** The hint of what a tenant may switch off. */
 export const SWITCHED_OFF = 'it is switched off here';
@@ -238,6 +241,7 @@ function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuer
     'List' in r ? (r.List.items ?? []).map((n) => bindExpression(n, env)) : [],
   );
   const width = rows[0]?.length ?? 0;
+  ctx.requireColumns(width, 'a row of VALUES', placeOf(stmt.valuesLists?.[0]));
   const odd = rows.findIndex((r) => r.length !== width);
   if (odd >= 0) {
     const detail = 'VALUES lists must all have the same length';

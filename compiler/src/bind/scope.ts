@@ -199,7 +199,17 @@ export function isNameable(shown: string): boolean {
 }
 
 function isShownTwice(item: ScopeItem, name: string): boolean {
-  return [...item.columns.keys()].some((shown) => shown.startsWith(`${name}${TWICE}`));
+  return namesShownTwice(item).has(name);
+}
+
+const SHOWN_TWICE = new WeakMap<ScopeItem['columns'], ReadonlySet<string>>();
+
+function namesShownTwice({ columns }: ScopeItem): ReadonlySet<string> {
+  const known = SHOWN_TWICE.get(columns);
+  if (known !== undefined) return known;
+  const names = new Set([...columns.keys()].filter((k) => !isNameable(k)).map((k) => k.split(TWICE)[0] ?? k));
+  SHOWN_TWICE.set(columns, names);
+  return names;
 }
 
 function unknownColumn(

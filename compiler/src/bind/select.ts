@@ -1,5 +1,6 @@
 import type { Node, SelectStmt, SortBy, WindowDef } from '@pgsql/types';
 import { fingerprint } from '../emit/fingerprint.js';
+import { LIMITS } from '../limits.js';
 import type { Expr, FromItem, Output, Select, SortKey } from '../plan.js';
 import { someExpr } from '../walk.js';
 import { conjunctsOf, constructOf, integerOf, placeOf, stringOf } from './ast.js';
@@ -14,6 +15,7 @@ import { defaultName } from './output-name.js';
 import { type BoundQuery, bindLimit } from './query.js';
 import { takeStoreFilters } from './retrieve.js';
 import { innerScope, lookUp, type Reference, type Scope, type ScopeItem } from './scope.js';
+import { SelectList } from './select-list.js';
 import { expandStar, starOf } from './star.js';
 import { bindCorrelation } from './subquery.js';
 import { extendsWindow } from './window.js';
@@ -46,11 +48,13 @@ export function bindSelect(
   });
   const where = takeStoreFilters(predicates, strictItems(from), ctx);
   const targets = expandTargets(stmt.targetList ?? [], env('SELECT', true, true));
-  const groupBy = (stmt.groupClause ?? []).map((g) => bindGroup(g, targets, env('GROUP BY', false, false)));
+  requireLists(stmt, ctx);
+  const listed = new SelectList(targets);
+  const groupBy = (stmt.groupClause ?? []).map((g) => bindGroup(g, listed, env('GROUP BY', false, false)));
   const having = conjunctsOf(stmt.havingClause).map((h) => bindPredicateNode(h, env('HAVING', true, false)));
   const outputs = targets.map(({ name, expr }) => Object.freeze({ name, expr }));
-  const orderBy = (stmt.sortClause ?? []).map((s) => bindSort(s, outputs, env('ORDER BY', true, true)));
-  const distinct = bindDistinct(stmt.distinctClause, outputs, env('DISTINCT ON', false, false));
+  const orderBy = (stmt.sortClause ?? []).map((s) => bindSort(s, listed, env('ORDER BY', true, true)));
+  const distinct = bindDistinct(stmt.distinctClause, listed, env('DISTINCT ON', false, false));
   const sorted = orderBy.flatMap((k) => (typeof k.by === 'number' ? [] : [k.by]));
   const grouped =
     stmt.groupClause !== undefined ||
@@ -122,7 +126,29 @@ function inOwnOrder(query: Select, scope: Scope): Select {
 function isSealed(expr: Expr, scope: Scope): boolean {
   if (expr.kind !== 'column') return false;
   const item = scope.items.find((i) => i.source === expr.source);
-  return [...(item?.columns.values() ?? [])].some((c) => c.name === expr.name && c.sealed);
+  return item !== undefined && sealedNames(item).has(expr.name);
+}
+
+const SEALED = new WeakMap<ScopeItem['columns'], ReadonlySet<string>>();
+
+/** The sealed columns of `item`, by its own names of them. */
+function sealedNames({ columns }: ScopeItem): ReadonlySet<string> {
+  const known = SEALED.get(columns);
+  if (known !== undefined) return known;
+  const names = new Set([...columns.values()].filter((c) => c.sealed).map((c) => c.name));
+  SEALED.set(columns, names);
+  return names;
+}
+
+function requireLists(stmt: SelectStmt, ctx: BindContext): void {
+  for (const [nodes, what] of [
+    [stmt.groupClause, 'GROUP BY'],
+    [stmt.sortClause, 'ORDER BY'],
+    [stmt.distinctClause, 'DISTINCT ON'],
+  ] as const) {
+    if (nodes !== undefined && nodes.length > LIMITS.columns)
+      ctx.requireColumns(nodes.length, what, placeOf(nodes[LIMITS.columns]));
+  }
 }
 
 function hasAggregate(expr: Expr): boolean {
@@ -142,13 +168,18 @@ function namedWindows(stmt: SelectStmt, ctx: BindContext): ReadonlyMap<string, W
 }
 
 function expandTargets(nodes: readonly Node[], env: Environment): readonly Output[] {
-  return nodes.flatMap((node): readonly Output[] => {
+  const outputs: Output[] = [];
+  for (const node of nodes) {
     const target = 'ResTarget' in node ? node.ResTarget : {};
     const star = starOf(target);
-    if (star !== null) return expandStar(star, target, env);
-    const expr = bindValue(required(target.val), env);
-    return [{ name: target.name ?? defaultName(required(target.val)), expr }];
-  });
+    if (star !== null) outputs.push(...expandStar(star, target, env));
+    else {
+      const expr = bindValue(required(target.val), env);
+      outputs.push({ name: target.name ?? defaultName(required(target.val)), expr });
+    }
+    env.ctx.requireColumns(outputs.length, 'the select list', target.location);
+  }
+  return outputs;
 }
 
 const GROUPING_KINDS: ReadonlyMap<string, string> = new Map([
@@ -158,7 +189,7 @@ const GROUPING_KINDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** GROUP BY: a position, an input column, the name of an output, or an expression, in Postgres' order. */
-function bindGroup(node: Node, outputs: readonly Output[], env: Environment): Expr {
+function bindGroup(node: Node, outputs: SelectList, env: Environment): Expr {
   const { ctx } = env;
   if ('GroupingSet' in node) {
     throw ctx.error(
@@ -182,12 +213,12 @@ function bindGroup(node: Node, outputs: readonly Output[], env: Environment): Ex
   return expr;
 }
 
-function byPosition(node: Node, outputs: readonly Output[], env: Environment): Expr | null {
+function byPosition(node: Node, outputs: SelectList, env: Environment): Expr | null {
   const position = positionOf(node, outputs, env);
-  return position === null ? null : (outputs[position - 1]?.expr ?? null);
+  return position === null ? null : (outputs.at(position)?.expr ?? null);
 }
 
-function positionOf(node: Node, outputs: readonly Output[], env: Environment): number | null {
+function positionOf(node: Node, outputs: SelectList, env: Environment): number | null {
   if (!('A_Const' in node)) return null;
   const position = integerOf(node);
   if (position === null || position < 1 || position > outputs.length) {
@@ -205,15 +236,10 @@ function bareName(name: string): Reference {
 }
 
 /** The output that a bare name means; input columns win where `outputFirst` is false. */
-function outputNamed(
-  node: Node,
-  outputs: readonly Output[],
-  env: Environment,
-  outputFirst: boolean,
-): Expr | null {
+function outputNamed(node: Node, outputs: SelectList, env: Environment, outputFirst: boolean): Expr | null {
   if (!('ColumnRef' in node) || node.ColumnRef.fields?.length !== 1) return null;
   const name = stringOf(node.ColumnRef.fields[0]);
-  const hits = outputs.filter((o) => o.name === name);
+  const hits = outputs.named(name);
   const [hit] = hits;
   if (hit === undefined) return null;
   if (
@@ -221,21 +247,19 @@ function outputNamed(
     lookUp({ ...env.scope, parent: null }, bareName(name), env.ctx, node.ColumnRef.location) !== null
   )
     return null;
-  if (new Set(hits.map((h) => fingerprint(h.expr))).size > 1) {
+  if (outputs.meansSeveral(name)) {
     throw env.ctx.error('ambiguous', { what: 'name', name }, node.ColumnRef.location);
   }
   return hit.expr;
 }
 
-function bindSort(node: Node, outputs: readonly Output[], env: Environment): SortKey {
+function bindSort(node: Node, outputs: SelectList, env: Environment): SortKey {
   const sort: SortBy = 'SortBy' in node ? node.SortBy : {};
   const target = required(sort.node);
   const position = positionOf(target, outputs, env);
   if (position !== null) return sortKey(sort, position, env.ctx);
   const expr = outputNamed(target, outputs, env, true) ?? bindValue(target, env);
-  const same = fingerprint(expr);
-  const index = outputs.findIndex((o) => fingerprint(o.expr) === same);
-  return sortKey(sort, index < 0 ? expr : index + 1, env.ctx);
+  return sortKey(sort, outputs.positionOf(expr) ?? expr, env.ctx);
 }
 
 /** ORDER BY must begin with the keys of DISTINCT ON, in any order, so that each key's first row is next to it. */
@@ -255,7 +279,7 @@ function checkDistinctOn(
 }
 
 /** DISTINCT is a list with one empty node in the grammar; DISTINCT ON a list of expressions. */
-function bindDistinct(nodes: readonly Node[] | undefined, outputs: readonly Output[], env: Environment) {
+function bindDistinct(nodes: readonly Node[] | undefined, outputs: SelectList, env: Environment) {
   if (nodes === undefined || nodes.length === 0) return { distinct: false, distinctOn: Object.freeze([]) };
   const first = nodes[0];
   if (first === undefined || Object.keys(first).length === 0)

@@ -67,6 +67,7 @@ function starOutput(
   { ctx }: Environment,
 ): Output {
   const source = column.source ?? item.source;
+  ctx.spend(target.location);
   ctx.use(source, column.name);
   const expr: Expr = ctx.at(
     Object.freeze({ kind: 'column', source, name: column.name, type: column.type }),

@@ -32,8 +32,15 @@ function textOf(expr: Expr): string {
       return `(a${idOf(definition)} ${listOf(args)} ${distinct} ${filter} ${sortOf(orderBy)} ${type})`;
     }
     default:
-      return JSON.stringify(expr);
+      return JSON.stringify(expr, named);
   }
+}
+
+/** Functions and operators by number, as everywhere else here. */
+function named(key: string, value: unknown): unknown {
+  return key === 'definition' || key === 'equality'
+    ? idOf(value as FunctionDefinition | OperatorDefinition) // all that these keys hold in the plan
+    : value;
 }
 
 function listOf(exprs: readonly Expr[]): string {

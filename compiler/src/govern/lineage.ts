@@ -1,12 +1,14 @@
 import { InternalError } from '../errors.js';
 import type { ColumnRef, EntityScan, Expr, FromItem, GovernedScan, Query, SourceId } from '../plan.js';
-import { allQueries, leavesOf, visitExpr } from '../walk.js';
+import { allQueries, childrenOf, leavesOf, visitExpr } from '../walk.js';
 
 /** Where the columns of every FROM item of a statement come from. */
 export class Lineage {
   readonly #scans = new Map<SourceId, EntityScan | GovernedScan>();
   readonly #queries = new Map<SourceId, Query>();
   readonly #runtime = new Set<SourceId>();
+  readonly #known = new Map<Expr, Under>();
+  readonly #columns = new Map<string, Under>();
 
   constructor(root: Query) {
     const tables = new Map<number, Query>();
@@ -52,16 +54,16 @@ export class Lineage {
   /** Every column of a runtime relation that `expr` is computed from, through derived tables and scalar subqueries. */
   runtimeColumnsUnder(expr: Expr): readonly ColumnRef[] {
     const found: ColumnRef[] = [];
-    visitExpr(expr, (e) => {
-      const inner =
-        e.kind === 'scalar_query'
-          ? this.outputsOf(e.query)
-          : e.kind === 'column' && this.scanOf(e.source) === null
-            ? this.definitionsOf(e)
-            : [];
-      for (const definition of inner) found.push(...this.runtimeColumnsUnder(definition));
-      if (e.kind === 'column' && this.#runtime.has(e.source)) found.push(e);
-    });
+    if (this.#runtime.size === 0) return found;
+    const seen = new Set<string>();
+    const collect = (root: Expr): void =>
+      visitExpr(root, (e) => {
+        if (e.kind === 'scalar_query') this.outputsOf(e.query).forEach(collect);
+        if (e.kind !== 'column' || isKnown(seen, e)) return;
+        if (this.#runtime.has(e.source)) found.push(e);
+        else if (this.scanOf(e.source) === null) this.definitionsOf(e).forEach(collect);
+      });
+    collect(expr);
     return found;
   }
 
@@ -70,28 +72,95 @@ export class Lineage {
     return outputsAt(query, 0);
   }
 
-  /** Every scanned column that `expr` is computed from, through derived tables, not through subqueries' filters. */
-  columnsUnder(expr: Expr): readonly {
-    readonly scan: EntityScan | GovernedScan;
-    readonly name: string;
-    readonly direct: boolean;
-  }[] {
-    const found: { scan: EntityScan | GovernedScan; name: string; direct: boolean }[] = [];
-    const collect = (root: Expr, direct: boolean): void => {
-      visitExpr(root, (e) => {
-        if (e.kind === 'scalar_query') {
-          for (const inner of this.outputsOf(e.query)) collect(inner, false);
-        }
-        if (e.kind !== 'column') return;
-        const scan = this.scanOf(e.source);
-        const bare = direct && e === root;
-        if (scan !== null) found.push({ scan, name: e.name, direct: bare });
-        else for (const definition of this.definitionsOf(e)) collect(definition, bare);
-      });
-    };
-    collect(expr, true);
-    return found;
+  /**
+   * Every scanned column that `expr` is computed from, through derived tables, not through subqueries' filters: each
+   * once, however many ways lead to it. `direct`: it is `expr`, passed through as it is, and nothing else is in it.
+   */
+  columnsUnder(expr: Expr): readonly ColumnUnder[] {
+    const direct = this.#direct(expr);
+    return [...this.#under(expr).values()].map((c) => ({ ...c, direct: c === direct }));
   }
+
+  /** The same by column, worked out once for each node and each derived column. */
+  #under(expr: Expr): Under {
+    const known = this.#known.get(expr);
+    if (known !== undefined) return known;
+    const under = expr.kind === 'column' ? this.#underColumn(expr) : this.#underParts(expr);
+    this.#known.set(expr, under);
+    return under;
+  }
+
+  #underColumn(ref: ColumnRef): Under {
+    const id = idOf(ref);
+    const known = this.#columns.get(id);
+    if (known !== undefined) return known;
+    const scan = this.scanOf(ref.source);
+    const under =
+      scan === null
+        ? union(this.definitionsOf(ref).map((e) => this.#under(e)))
+        : new Map([[id, { scan, name: ref.name }]]);
+    this.#columns.set(id, under);
+    return under;
+  }
+
+  #underParts(expr: Expr): Under {
+    const parts = expr.kind === 'scalar_query' ? this.outputsOf(expr.query) : childrenOf(expr);
+    return union(parts.map((e) => this.#under(e)));
+  }
+
+  /** The scanned column that `expr` is and nothing else, derived columns looked through; null where there is none. */
+  #direct(expr: Expr): Scanned | null {
+    let at = expr;
+    while (at.kind === 'column' && this.scanOf(at.source) === null) {
+      const [only, ...more] = this.definitionsOf(at).filter((e) => this.#under(e).size > 0);
+      if (only === undefined || more.length > 0) return null;
+      at = only;
+    }
+    return at.kind === 'column' ? (this.#under(at).get(idOf(at)) ?? null) : null;
+  }
+}
+
+/** A scanned column that a value is computed from. */
+export interface ColumnUnder extends Scanned {
+  readonly direct: boolean;
+}
+
+interface Scanned {
+  readonly scan: EntityScan | GovernedScan;
+  readonly name: string;
+}
+
+type Under = ReadonlyMap<string, Scanned>;
+
+const NOTHING: Under = new Map();
+
+/** All of `parts`: the largest itself where it holds the others. */
+function union(parts: readonly Under[]): Under {
+  let whole = NOTHING;
+  let own: Map<string, Scanned> | null = null;
+  for (const part of parts) {
+    if (part.size === 0 || part === whole) continue;
+    if (whole.size === 0) whole = part;
+    else {
+      for (const [id, scanned] of part) {
+        if (whole.has(id)) continue;
+        own ??= new Map(whole);
+        own.set(id, scanned);
+        whole = own;
+      }
+    }
+  }
+  return whole;
+}
+
+function idOf({ source, name }: ColumnRef): string {
+  return `${source} ${name}`;
+}
+
+/** Whether `ref` is among `seen`, where it is from now on. */
+function isKnown(seen: Set<string>, ref: ColumnRef): boolean {
+  const { size } = seen;
+  return seen.add(idOf(ref)).size === size;
 }
 
 /** The expressions that make up output `index`: one, or one per operand or row. */

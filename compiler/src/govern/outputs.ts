@@ -97,15 +97,15 @@ function isMaskedField({ source, name }: ColumnRef, runtime: readonly GovernedRu
 }
 
 /** Whether an aggregate or window call makes up the value, derived tables looked through. */
-function isAggregated(expr: Expr, lineage: Lineage): boolean {
+function isAggregated(expr: Expr, lineage: Lineage, seen: Set<string> = new Set()): boolean {
   return someExpr(expr, (e) => {
     if (e.kind === 'aggregate' || e.kind === 'window') return true;
-    const inner =
-      e.kind === 'scalar_query'
-        ? lineage.outputsOf(e.query)
-        : e.kind === 'column' && lineage.scanOf(e.source) === null
-          ? lineage.definitionsOf(e)
-          : [];
-    return inner.some((d) => isAggregated(d, lineage));
+    if (e.kind === 'scalar_query')
+      return lineage.outputsOf(e.query).some((d) => isAggregated(d, lineage, seen));
+    if (e.kind !== 'column' || lineage.scanOf(e.source) !== null) return false;
+    const id = `${e.source} ${e.name}`;
+    if (seen.has(id)) return false; // it was looked through, and is none
+    seen.add(id);
+    return lineage.definitionsOf(e).some((d) => isAggregated(d, lineage, seen));
   });
 }

@@ -15,6 +15,6 @@ const { bind } = compiled as typeof Bind;
 /** Binds a statement of kind `name`, with nothing in it. */
 export function bindStatement(name: string): void {
   const node = { [name]: {} } as unknown as Node; // a node of that type, whose fields are all optional
-  const parsed = { source: { original: name, quoted: [] }, node };
+  const parsed = { source: { original: name, quoted: [] }, node, lists: new Map() };
   bind(parsed, CATALOG, callerNamed('owner').access, { scalarSubqueries: true, setOperations: true }, []);
 }

@@ -1,0 +1,27 @@
+/**
+ * What one statement may cost to compile. Each bounds one thing that a text can multiply, so that all of them together
+ * bound the time: a statement within them is compiled in a few milliseconds, whatever it says, and so is the refusal of
+ * one beyond them.
+ */
+export const LIMITS = Object.freeze({
+  /** UTF-16 units of a text. */
+  text: 1_048_576,
+  /** Tokens of a text: words, numbers, strings, operators and brackets. Values of a long IN list are not counted. */
+  tokens: 25_000,
+  /** Values of the IN lists of a text together, where they are too many to be tokens. */
+  listed: 100_000,
+  /** Comments within each other. */
+  comments: 64,
+  /** Brackets within each other. */
+  brackets: 1_000,
+  /** Levels of nesting of what is bound: queries, joins, values. */
+  depth: 200,
+  /** Columns that one query yields, and items of one list of GROUP BY or ORDER BY, as in Postgres. */
+  columns: 1_664,
+  /** FROM items of all levels together. */
+  fromItems: 250,
+  /** Values that are bound, with what `*`, BETWEEN, CASE and a metric's name stand for written out. */
+  nodes: 16_000,
+  /** The same with every derived column written out as what it is computed from, as a planner does. */
+  expanded: 100_000,
+});
