@@ -3,6 +3,8 @@ import type { AuditLog, Limiter, PolicySnapshot, TokenVerifier } from '../policy
 import type { Engine } from './engine/index.js';
 import type { Lineage } from './lineage/index.js';
 import type { Manifest } from './manifest/index.js';
+import type { Parsing } from './parsing/index.js';
+import type { Marks } from './parsing/marks.js';
 import type { Publishing } from './publishing/index.js';
 import type { RightsSigner } from './row-security/index.js';
 import type { ContentPlane } from './spine/content-plane.js';
@@ -53,6 +55,8 @@ export interface Service {
   /** Signs what statements for a connector carry where row security stands behind it. */
   rowRights(connector: string): RightsSigner;
   readonly plans: PlanCache;
+  readonly parsing: Parsing;
+  readonly marks: Marks;
   readonly content: ContentPlane;
   readonly permitted: Pick<PermittedSets, 'areMany'>;
   readonly caps: Caps;

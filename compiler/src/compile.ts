@@ -1,5 +1,5 @@
 import type { Access } from './access.js';
-import { bind, type Features } from './bind/index.js';
+import { type BoundPlan, bind, type Features } from './bind/index.js';
 import { bindMetrics } from './bind/metrics/index.js';
 import type { Catalog } from './catalog.js';
 import { declaredType } from './declared-types.js';
@@ -8,7 +8,7 @@ import { queryError } from './errors.js';
 import { type GovernedPlan, govern } from './govern/index.js';
 import { PlanTemplate } from './govern/template.js';
 import type { MetricsRequest } from './metrics-request.js';
-import { parse } from './parse.js';
+import { type Parsed, parse } from './parse.js';
 import type { ShapedText } from './shape/scan.js';
 import { type AskedWorld, worldOf } from './world.js';
 
@@ -18,6 +18,8 @@ export interface CompileOptions {
   readonly features?: Features;
   /** What names mean; default: OSL-SQL. */
   readonly world?: AskedWorld;
+  /** The statement of the text, where that was parsed before. */
+  readonly parsed?: Parsed;
 }
 
 export const ALL_FEATURES: Features = Object.freeze({ scalarSubqueries: true, setOperations: true });
@@ -33,7 +35,7 @@ export function compile(
   access: Access,
   options: CompileOptions = {},
 ): GovernedPlan {
-  return compiled(text, catalog, access, options).plan;
+  return compileTemplate(text, null, catalog, access, options).plan;
 }
 
 /**
@@ -69,25 +71,34 @@ export function compileTemplate(
   access: Access,
   options: CompileOptions = {},
 ): Compiled {
-  const { plan, bound, quoted } = compiled(text, catalog, access, options);
-  // Where words were quoted for the parser, places in its tree are not those of the text.
-  const plain = shaped !== null && !quoted;
-  return { plan, template: plain ? PlanTemplate.of(plan, bound, shaped.literals) : null };
+  const steps = compiling(text, shaped, catalog, access, options);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
 }
 
-function compiled(text: string, catalog: Catalog, access: Access, options: CompileOptions) {
+/**
+ * The same in steps, between which the caller of `next` may do something else: for texts so long that all of them at
+ * once would take too long.
+ */
+export function* compiling(
+  text: string,
+  shaped: ShapedText | null,
+  catalog: Catalog,
+  access: Access,
+  options: CompileOptions = {},
+): Generator<void, Compiled> {
   try {
-    const parsed = parse(text);
-    const bound = bind(
-      parsed,
-      catalog,
-      access,
-      options.features ?? ALL_FEATURES,
-      (options.parameterOids ?? []).map(declaredType),
-      worldOf(parsed, options.world ?? 'semantic', catalog),
-    );
+    const parsed = options.parsed ?? parse(text);
+    yield;
+    const bound = boundPlan(parsed, catalog, access, options);
+    yield;
     const plan = requireSendable(govern(bound, access, catalog, (hop) => compile(hop, catalog, access)));
-    return { plan, bound, quoted: parsed.source.quoted.length > 0 };
+    yield;
+    // Where words were quoted for the parser, places in its tree are not those of the text.
+    const plain = shaped !== null && parsed.source.quoted.length === 0;
+    return { plan, template: plain ? PlanTemplate.of(plan, bound, shaped.literals) : null };
   } catch (error) {
     throw error instanceof RangeError ? queryError('tooDeep', {}) : error;
   }
@@ -101,4 +112,15 @@ function requireSendable(plan: GovernedPlan): GovernedPlan {
   if (emit(plan).slots.length > MAX_VALUES)
     throw queryError('tooLarge', { what: 'the number of values in the statement', limit: MAX_VALUES });
   return plan;
+}
+
+function boundPlan(parsed: Parsed, catalog: Catalog, access: Access, options: CompileOptions): BoundPlan {
+  return bind(
+    parsed,
+    catalog,
+    access,
+    options.features ?? ALL_FEATURES,
+    (options.parameterOids ?? []).map(declaredType),
+    worldOf(parsed, options.world ?? 'semantic', catalog),
+  );
 }

@@ -28,6 +28,7 @@ export {
   compile,
   compileMetrics,
   compileTemplate,
+  compiling,
 } from './compile.js';
 export { elementOid } from './declared-types.js';
 export { type Emitted, emit } from './emit/index.js';

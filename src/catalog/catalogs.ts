@@ -1,3 +1,4 @@
+import type { ParsedText } from 'osl-compiler';
 import { BaseImage } from './base-image.js';
 import { Classifier, type Lane } from './classify.js';
 import { ddlOf } from './ddl.js';
@@ -74,8 +75,8 @@ export class Catalogs {
   }
 
   /** Who answers `text`. */
-  laneOf(text: string): Lane {
-    return this.#classifier.laneOf(text);
+  laneOf(text: string, parse: (text: string) => Promise<ParsedText>): Lane | Promise<Lane> {
+    return this.#classifier.laneOf(text, parse);
   }
 
   /** Lends the engine of `model`, booted at its first statement. @throws CatalogFault where none comes free in time */

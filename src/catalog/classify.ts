@@ -1,4 +1,5 @@
-import { parse, QueryError, typeNamed } from 'osl-compiler';
+import { oneStatement, type ParsedText, parseText, QueryError, typeNamed } from 'osl-compiler';
+import { isShort } from '../parsing/index.js';
 import { isTree, namesOf, referencesOf, type Tree } from './syntax.js';
 import { SYSTEM_RELATIONS } from './system-relations.js';
 
@@ -18,8 +19,12 @@ const MIXED: Lane = Object.freeze({ kind: 'mixed' });
 
 /** Judges one statement by its syntax tree. What cannot be parsed, or is too deep to walk, is the compiler's to refuse. */
 export function classify(text: string): Lane {
+  return judged(() => parseText(text));
+}
+
+function judged(parse: () => ParsedText): Lane {
   try {
-    return laneOf(parse(text).node as unknown as Tree); // the tree is plain data
+    return laneOf(oneStatement(parse()).node as unknown as Tree); // the tree is plain data
   } catch (error) {
     if (error instanceof QueryError || error instanceof RangeError) return DATA;
     throw error;
@@ -75,11 +80,28 @@ const CACHED_LENGTH = 16_384;
 export class Classifier {
   readonly #lanes = new Map<string, Lane>();
 
-  laneOf(text: string): Lane {
+  /** `parse` parses a text that is too long to be parsed here. */
+  laneOf(text: string, parse: (text: string) => Promise<ParsedText>): Lane | Promise<Lane> {
     if (!MAY_BE_CATALOG.test(text)) return DATA;
     const known = this.#lanes.get(text);
     if (known !== undefined) return known;
-    const lane = classify(text);
+    return isShort(text) ? this.#remembered(text, classify(text)) : this.#longLane(text, parse);
+  }
+
+  async #longLane(text: string, parse: (text: string) => Promise<ParsedText>): Promise<Lane> {
+    try {
+      const parsed = await parse(text);
+      return this.#remembered(
+        text,
+        judged(() => parsed),
+      );
+    } catch (error) {
+      if (error instanceof QueryError) return DATA; // the spine meets the same fault, and records it
+      throw error;
+    }
+  }
+
+  #remembered(text: string, lane: Lane): Lane {
     if (text.length <= CACHED_LENGTH) this.#remember(text, lane);
     return lane;
   }

@@ -1,5 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { parse, QueryError, queryError, queryWithin, splitStatements } from 'osl-compiler';
+import {
+  oneStatement,
+  type Parsed,
+  type ParsedText,
+  parseText,
+  QueryError,
+  queryError,
+  queryWithin,
+  statementTexts,
+} from 'osl-compiler';
 import { type Identity, isExpired } from '../../policy/index.js';
 import {
   type Awaitable,
@@ -15,7 +24,8 @@ import {
   WireError,
   type WireNotice,
 } from '../../wire/index.js';
-import type { CatalogSettings, Catalogs, SettingChange } from '../catalog/index.js';
+import type { CatalogSettings, Catalogs, Lane, SettingChange } from '../catalog/index.js';
+import { isShort } from '../parsing/index.js';
 import type { Service } from '../service.js';
 import { type Answer, ask, type Delivery, prepare, type Question } from '../spine/index.js';
 import type { Body, Call } from '../spine/question.js';
@@ -113,26 +123,42 @@ export class PgSession implements SessionHandler {
     return { ms, reason: fatal(sqlstate, `terminating connection due to ${state} timeout`) };
   }
 
-  split(text: string): readonly SimpleStatement[] {
-    const statements = this.#split(text);
-    this.#several = statements.length > 1;
-    return statements;
-  }
-
-  #split(text: string): readonly SimpleStatement[] {
+  split(text: string): Awaitable<readonly SimpleStatement[]> {
     const last = text.trimEnd();
     const only = text.indexOf(';');
     if (only < 0 || only === last.length - 1) {
+      this.#several = false;
       const start = only < 0 ? last : last.slice(0, -1);
       return start.trim() === '' ? [] : [{ text: start, start: 0 }];
     }
+    if (!isShort(text)) return this.#splitLong(text);
+    return this.#statementsIn(text, () => parseText(text));
+  }
+
+  async #splitLong(text: string): Promise<readonly SimpleStatement[]> {
     try {
-      return splitStatements(text).map((s) => ({ text: s.text, start: s.offset }));
+      const parsed = await this.#parsed(text);
+      return this.#statementsIn(text, () => parsed);
     } catch (failure) {
-      // As one question it meets the same fault, and the refusal is recorded.
-      if (failure instanceof QueryError) return [{ text, start: 0 }];
-      throw failure;
+      return this.#unsplit(text, failure);
     }
+  }
+
+  #statementsIn(text: string, parse: () => ParsedText): readonly SimpleStatement[] {
+    try {
+      const statements = statementTexts(parse()).map((s) => ({ text: s.text, start: s.offset }));
+      this.#several = statements.length > 1;
+      return statements;
+    } catch (failure) {
+      return this.#unsplit(text, failure);
+    }
+  }
+
+  /** As one question the text meets the same fault, and the refusal is recorded. */
+  #unsplit(text: string, failure: unknown): readonly SimpleStatement[] {
+    this.#several = false;
+    if (failure instanceof QueryError) return [{ text, start: 0 }];
+    throw failure;
   }
 
   prepare(text: string, parameterTypes: readonly number[]): Awaitable<Statement | null> {
@@ -150,7 +176,7 @@ export class PgSession implements SessionHandler {
   /** Of a text that is no question at first sight. */
   async #prepareOther(text: string, parameterTypes: readonly number[]): Promise<Statement | null> {
     if (text.trim() === '') return null;
-    const node = nodeOf(text);
+    const node = await this.#nodeOf(text);
     if (node === 'empty') return null;
     const command = node === null ? null : commandOf(node);
     if (command !== null) return this.#command(command);
@@ -227,9 +253,38 @@ export class PgSession implements SessionHandler {
   #question(text: string, parameterTypes: readonly number[]): Promise<Statement> {
     const catalogs = this.#catalogs;
     if (catalogs === null) return this.#data(text, parameterTypes);
-    const lane = catalogs.laneOf(text);
+    const lane = catalogs.laneOf(text, (long) => this.#service.parsing.parse(long, this.#identity.subject));
+    return lane instanceof Promise
+      ? lane.then((judged) => this.#inLane(catalogs, judged, text, parameterTypes))
+      : this.#inLane(catalogs, lane, text, parameterTypes);
+  }
+
+  #inLane(
+    catalogs: Catalogs,
+    lane: Lane,
+    text: string,
+    parameterTypes: readonly number[],
+  ): Promise<Statement> {
     if (lane.kind === 'data') return this.#data(text, parameterTypes);
     return catalogStatement(this.#catalogSession(catalogs), lane, text, parameterTypes);
+  }
+
+  /** A long text is parsed in another thread. @throws QueryError E0511 */
+  #parsed(text: string): ParsedText | Promise<ParsedText> {
+    return isShort(text) ? parseText(text) : this.#service.parsing.parse(text, this.#identity.subject);
+  }
+
+  /** The statement of the text; null for a question, `empty` where it holds none. */
+  async #nodeOf(text: string): Promise<Parsed['node'] | 'empty' | null> {
+    try {
+      const parsed = await this.#parsed(text);
+      return oneStatement(parsed).node;
+    } catch (failure) {
+      if (failure instanceof QueryError && failure.entry === 'noStatement') return 'empty';
+      // The spine meets the same fault again, and records the refusal.
+      if (failure instanceof QueryError) return null;
+      throw failure;
+    }
   }
 
   #call(requestId: string): Call {
@@ -379,15 +434,3 @@ const TOKEN = 'osl.token';
 
 const IDLE = ['idle_session_timeout', '57P05', 'idle-session'] as const;
 const IDLE_IN_BLOCK = ['idle_in_transaction_session_timeout', '25P03', 'idle-in-transaction'] as const;
-
-/** The statement of the text; null for a question, `empty` where it holds none. */
-function nodeOf(text: string): ReturnType<typeof parse>['node'] | 'empty' | null {
-  try {
-    return parse(text).node;
-  } catch (failure) {
-    if (failure instanceof QueryError && failure.entry === 'noStatement') return 'empty';
-    // The spine meets the same fault again, and records the refusal.
-    if (failure instanceof QueryError) return null;
-    throw failure;
-  }
-}

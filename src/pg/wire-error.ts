@@ -1,4 +1,4 @@
-import { QueryError, queryError } from 'osl-compiler';
+import { charactersBefore, QueryError, queryError } from 'osl-compiler';
 import { WireError } from '../../wire/index.js';
 
 /** By this name of Postgres' own, pgjdbc, Npgsql and asyncpg know that they may prepare the statement again. */
@@ -24,6 +24,6 @@ export function wireError(
     detail: `${error.code}, request ${requestId}${wait}`,
     hint: error.hint ?? undefined,
     routine: error.entry === 'planChanged' ? PLAN_CHANGED : undefined,
-    position: offset === undefined ? undefined : [...text.slice(0, offset)].length + 1,
+    position: offset === undefined ? undefined : charactersBefore(text, offset) + 1,
   });
 }

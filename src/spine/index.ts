@@ -1,13 +1,16 @@
-import { setTimeout } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import {
   type AskedWorld,
+  type CompileOptions,
   compileMetrics,
   compileTemplate,
+  compiling,
   emit,
-  type GovernedPlan,
+  GovernedPlan,
   InternalError,
   type MetricsRequest,
   OPERATORS,
+  oneStatement,
   parse,
   QueryError,
   queryError,
@@ -24,6 +27,7 @@ import {
 } from '../../policy/index.js';
 import type { ExecuteResult, RowSink } from '../engine/index.js';
 import type { Manifest } from '../manifest/index.js';
+import { isShort } from '../parsing/index.js';
 import type { Service } from '../service.js';
 import { Ledger } from './ledger.js';
 import { Payment } from './payment.js';
@@ -136,7 +140,8 @@ async function decideOnly(service: Service, question: Question, action: string, 
 async function decide(service: Service, question: Question, ledger: Ledger, bucket: LimitBucket) {
   try {
     const caller = await counted(service, question, ledger, bucket, question.prepared?.payment);
-    const plan = planOf(service, caller, question);
+    const planned = planOf(service, caller, question, ledger);
+    const plan = planned instanceof Promise ? await planned : planned;
     ledger.touches(plan);
     mayAskModel(service, plan);
     return { caller, plan };
@@ -235,7 +240,12 @@ export async function limit(
 const WIRE_PATIENCE_SECONDS = 1;
 
 /** The governed plan of a question, from the cache where the same, or its like, was asked under the same rights. */
-function planOf(service: Service, caller: Caller, question: Question): GovernedPlan {
+function planOf(
+  service: Service,
+  caller: Caller,
+  question: Question,
+  ledger: Ledger,
+): GovernedPlan | Promise<GovernedPlan> {
   if (question.body.kind === 'metrics') return metricsPlan(service, caller, question.body.request);
   const { access, manifest } = caller;
   const known = preparedPlan(question);
@@ -245,19 +255,55 @@ function planOf(service: Service, caller: Caller, question: Question): GovernedP
   const { text, world } = statementOf(question.body);
   const { parameterOids } = question;
   const rights = `${manifest.catalog.version} ${access.signature} ${world} ${parameterOids.join(',')}`;
+  const options = { parameterOids, features: service.features, world };
+  if (!isShort(text))
+    return longPlan(service, caller, rights, text, options, ledger).catch((error: unknown) => {
+      throw emptySqlOr(error, question.body);
+    });
   return service.plans.planOf(rights, text, (shaped) => {
     try {
-      const compile = (): Compiled =>
-        compileTemplate(text, shaped, manifest.catalog, access, {
-          parameterOids,
-          features: service.features,
-          world,
-        });
+      const compile = (): Compiled => compileTemplate(text, shaped, manifest.catalog, access, options);
       return isEmpty(access) ? facetsOnly(text, compile) : compile();
     } catch (error) {
       throw emptySqlOr(error, question.body);
     }
   });
+}
+
+/**
+ * The same for a text that would hold up everybody else: another thread parses it, and what is left is done in steps.
+ * That it is being compiled is on disk before, so that what a crash was about can be told.
+ */
+async function longPlan(
+  service: Service,
+  { access, manifest, identity }: Caller,
+  rights: string,
+  text: string,
+  options: CompileOptions,
+  ledger: Ledger,
+): Promise<GovernedPlan> {
+  const known = service.plans.look(rights, text);
+  if (known instanceof GovernedPlan) return known;
+  return service.marks.during(ledger.mark(text), async () => {
+    const parsed = oneStatement(await service.parsing.parse(text, identity.subject));
+    const steps = compiling(text, known.shaped, manifest.catalog, access, { ...options, parsed });
+    const compiled = await inTurns(steps).catch((error: unknown) => {
+      throw isEmpty(access) ? withoutAccess(error) : error;
+    });
+    if (isEmpty(access)) requireFacetsOnly(compiled);
+    await setImmediate();
+    service.plans.keep(rights, text, known.shaped, compiled);
+    return compiled.plan;
+  });
+}
+
+/** What `steps` come to, everybody else served between them. */
+async function inTurns<T>(steps: Generator<void, T>): Promise<T> {
+  for (;;) {
+    await setImmediate();
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
 }
 
 type Compiled = ReturnType<typeof compileTemplate>;
@@ -270,15 +316,22 @@ type Compiled = ReturnType<typeof compileTemplate>;
  */
 function facetsOnly(text: string, compile: () => Compiled): Compiled {
   parse(text);
-  const noAccess = queryError('noAccess', {});
-  let compiled: Compiled;
   try {
-    compiled = compile();
+    return requireFacetsOnly(compile());
   } catch (error) {
-    throw error instanceof QueryError && error.entry !== 'unknownFacet' ? noAccess : error;
+    throw withoutAccess(error);
   }
+}
+
+/** What a caller without any grant is told of a fault in the question. */
+function withoutAccess(error: unknown): unknown {
+  return error instanceof QueryError && error.entry !== 'unknownFacet' ? queryError('noAccess', {}) : error;
+}
+
+/** @throws QueryError E2102 */
+function requireFacetsOnly(compiled: Compiled): Compiled {
   const { runtime, form } = compiled.plan;
-  if (form !== 'retrieve' || !runtime.every((r) => r.kind === 'retrieval')) throw noAccess;
+  if (form !== 'retrieve' || !runtime.every((r) => r.kind === 'retrieval')) throw queryError('noAccess', {});
   return compiled;
 }
 

@@ -9,6 +9,7 @@ import {
 } from 'osl-compiler';
 import type { AuditEntry, AuditOutcome, Identity } from '../../policy/index.js';
 import { AuditUnavailable } from '../../policy/index.js';
+import type { Mark } from '../parsing/marks.js';
 import type { Model, Service } from '../service.js';
 import type { Body, Call } from './question.js';
 import type { SampleRequest } from './sample.js';
@@ -64,6 +65,20 @@ export class Ledger {
 
   touches(touched: Touched): void {
     this.#touched = touched;
+  }
+
+  /** What the call is known by while `text`, which it asks, is compiled. */
+  mark(text: string): Mark {
+    const { requestId: request_id, surface } = this.#call;
+    return {
+      request_id,
+      surface,
+      action: this.#action,
+      subject: this.#identity?.subject ?? null,
+      chain: this.#identity?.chain ?? [],
+      statement_hmac: this.#statementHmac(),
+      size: text.length,
+    };
   }
 
   /** Says that `plan` is going to run; `allow` follows at once, so that both are on disk together. */

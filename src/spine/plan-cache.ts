@@ -1,11 +1,4 @@
-import {
-  type Compiled,
-  emit,
-  type GovernedPlan,
-  type PlanTemplate,
-  type ShapedText,
-  shapeOf,
-} from 'osl-compiler';
+import { type Compiled, emit, GovernedPlan, type PlanTemplate, type ShapedText, shapeOf } from 'osl-compiler';
 
 export interface PlanCacheStats {
   /** Questions whose very text was known. */
@@ -30,6 +23,10 @@ export interface PlanCache {
    * @param compile is given what `shapeOf` says of the text; what it throws passes
    */
   planOf(rights: string, text: string, compile: (shaped: ShapedText | null) => Compiled): GovernedPlan;
+  /** The plan of `text` if it is known, and what `shapeOf` says where it is not. */
+  look(rights: string, text: string): GovernedPlan | { readonly shaped: ShapedText | null };
+  /** Keeps what `text`, of which `shaped` is what `look` said, was compiled to. */
+  keep(rights: string, text: string, shaped: ShapedText | null, compiled: Compiled): void;
   stats(): PlanCacheStats;
 }
 
@@ -86,27 +83,34 @@ export function createPlanCache(maxBytes: number): PlanCache {
       ),
     });
   };
+  const look: PlanCache['look'] = (rights, text) => {
+    const exact = touched(textKey(rights, text));
+    if (exact?.kind === 'text') {
+      counts.hits++;
+      return exact.plan;
+    }
+    const shaped = shapeOf(text);
+    const like = shaped === null ? undefined : touched(shapeKey(rights, shaped));
+    if (shaped !== null && like?.kind === 'shape') {
+      const plan = filled(like.templates, shaped);
+      if (plan !== null) {
+        counts.shapeHits++;
+        return plan;
+      }
+    }
+    counts.misses++;
+    return { shaped };
+  };
   return {
     planOf(rights, text, compile) {
-      const exact = touched(textKey(rights, text));
-      if (exact?.kind === 'text') {
-        counts.hits++;
-        return exact.plan;
-      }
-      const shaped = shapeOf(text);
-      const like = shaped === null ? undefined : touched(shapeKey(rights, shaped));
-      if (shaped !== null && like?.kind === 'shape') {
-        const plan = filled(like.templates, shaped);
-        if (plan !== null) {
-          counts.shapeHits++;
-          return plan;
-        }
-      }
-      counts.misses++;
-      const compiled = compile(shaped);
-      keep(rights, text, shaped, compiled);
+      const known = look(rights, text);
+      if (known instanceof GovernedPlan) return known;
+      const compiled = compile(known.shaped);
+      keep(rights, text, known.shaped, compiled);
       return compiled.plan;
     },
+    look,
+    keep,
     stats: () => ({ ...counts, entries: entries.size, bytes }),
   };
 }

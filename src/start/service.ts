@@ -11,6 +11,8 @@ import {
 import { type Engine, type EngineConfig, openEngine } from '../engine/index.js';
 import type { Lineage } from '../lineage/index.js';
 import type { Connector, Manifest } from '../manifest/index.js';
+import { createParsing } from '../parsing/index.js';
+import { Marks, unfinishedEntry } from '../parsing/marks.js';
 import { createPublishing, headIn } from '../publishing/index.js';
 import type { Model, Service, ServiceLog } from '../service.js';
 import { maskKeys } from '../spine/mask-keys.js';
@@ -62,10 +64,14 @@ export async function openService(settings: Settings, log: ServiceLog): Promise<
     const { engines, close: closeEngines } = await openEngines(first.manifest, settings, log);
     closing.push(closeEngines);
     await requireRowSecurity(first, keys, log);
+    const marks = await openMarks(settings, first.tenant, audit, log);
     const lineage = await lineageOf(settings, first, audit, log);
     if (lineage !== null) closing.push(() => lineage.close(LINEAGE_CLOSE_MS));
     await lineage?.announce(first.manifest);
-    const open = await serviceOf(settings, log, first, keys, audit, engines, lineage, close);
+    const parsing = createParsing({ log });
+    closing.push(() => parsing.close());
+    const parts = { audit, engines, lineage, parsing, marks };
+    const open = await serviceOf(settings, log, first, keys, parts, close);
     return Object.freeze({ ...open, over });
   } catch (error) {
     await close();
@@ -97,16 +103,34 @@ export async function openEngines(
 /** What is on its way to a receiver may end; the outbox keeps the rest. ms */
 const LINEAGE_CLOSE_MS = 3_000;
 
+/** What was opened for the service, and is closed with it. */
+type OpenParts = Pick<Service, 'audit' | 'engines' | 'lineage' | 'parsing' | 'marks'>;
+
+/** Where long texts are marked while they are compiled. What an earlier process left there is told, and recorded. */
+async function openMarks(
+  { dataDir }: Settings,
+  tenant: string,
+  audit: AuditLog,
+  log: ServiceLog,
+): Promise<Marks> {
+  const marks = new Marks(join(dataDir, 'compiling'));
+  await marks.open();
+  await marks.left(async (mark) => {
+    log.error('the gateway ended while it compiled this question', { ...mark });
+    await audit.append(unfinishedEntry(mark, tenant));
+  });
+  return marks;
+}
+
 async function serviceOf(
   settings: Settings,
   log: ServiceLog,
   first: LoadedModel,
   keys: TenantKeys,
-  audit: AuditLog,
-  engines: ReadonlyMap<string, Engine>,
-  lineage: Lineage | null,
+  parts: OpenParts,
   close: () => Promise<void>,
 ): Promise<Omit<OpenService, 'over'>> {
+  const { engines, lineage } = parts;
   let model: Model = first;
   let { file } = first;
   const publishing = await createPublishing(publishedDir(settings), {
@@ -132,8 +156,7 @@ async function serviceOf(
     }),
     limiter,
     strangers,
-    audit,
-    engines,
+    ...parts,
     defaultConnector,
     maskKeys: maskKeys(keys.masking, first.tenant),
     rowRights: rowRightsOf(engines, keys),
@@ -142,7 +165,6 @@ async function serviceOf(
     permitted: new PermittedSets(settings.exactUpTo),
     caps: settings.caps,
     features: ALL_FEATURES,
-    lineage,
     log,
   };
   lineage?.follow(() => model.manifest);

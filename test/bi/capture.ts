@@ -7,6 +7,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
+import { classify } from '../../src/catalog/index.js';
 import { openBase, openWorld } from '../catalog/support/world.js';
 import { run } from '../clients/support.js';
 import { JDBC, PSQL, PYTHON_CLIENTS } from './clients.js';
@@ -89,7 +90,7 @@ function kept(heard: readonly Heard[]): readonly CatalogStatement[] {
   const found = new Map<string, CatalogStatement>();
   for (const { sql, values } of heard) {
     if (!/^[\s(]*(select|with|show|\/\*|--)/i.test(sql)) continue;
-    if (!/^\s*show/i.test(sql) && world.catalogs.laneOf(sql).kind !== 'catalog') continue;
+    if (!/^\s*show/i.test(sql) && classify(sql).kind !== 'catalog') continue;
     const said = values.map((v) => (v === null ? null : withoutOids(v, oids)));
     const statement = { sql: withoutOids(sql.trim(), oids), ...(said.length === 0 ? {} : { values: said }) };
     found.set(JSON.stringify(statement), statement);

@@ -1,0 +1,113 @@
+import { Worker } from 'node:worker_threads';
+import type { Grammar } from 'osl-compiler';
+import type { FromParser, ToParser } from './messages.js';
+
+/** The thread ended before it had an answer: it took too long, or failed. */
+export class ParserEnded extends Error {
+  override readonly name = 'ParserEnded';
+  readonly late: boolean;
+
+  constructor(late: boolean, detail: string) {
+    super(`the parser's thread ended: ${detail}`);
+    this.late = late;
+  }
+}
+
+/**
+ * The grammar in a thread of its own, since nothing stops it but the end of its thread. After a text that unwinds its
+ * stack it may hold memory that it does not give back: after some of these it is replaced.
+ */
+export class ParserThread {
+  readonly #deadlineMs: number;
+  #worker: Worker | null = null;
+  #ready: Promise<void> = Promise.resolve();
+  #deep = 0;
+
+  constructor(deadlineMs: number) {
+    this.#deadlineMs = deadlineMs;
+  }
+
+  /** Applies the grammar to one text; one call at a time. Rejects with ParserEnded; the next call has a new thread. */
+  async apply(parsed: string): Promise<Grammar> {
+    const worker = this.#worker ?? this.#start();
+    await this.#ready;
+    const grammar = await this.#asked(worker, parsed);
+    if (grammar.kind === 'deep' && ++this.#deep >= MOST_DEEP) await this.#end();
+    return grammar;
+  }
+
+  async close(): Promise<void> {
+    await this.#end();
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL('./parser-worker.js', import.meta.url), {
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: 256 },
+    });
+    worker.unref();
+    worker.on('error', () => undefined); // `exit` follows
+    this.#worker = worker;
+    this.#deep = 0;
+    this.#ready = settledBy(worker, this.#deadlineMs, (message) =>
+      message.kind === 'ready' ? { value: undefined } : null,
+    ).catch((error: unknown) => this.#failed(error));
+    return worker;
+  }
+
+  #asked(worker: Worker, parsed: string): Promise<Grammar> {
+    const answer = settledBy(worker, this.#deadlineMs, (message): { value: Grammar } | null => {
+      if (message.kind === 'failed') throw new ParserEnded(false, message.reason);
+      return message.kind === 'parsed' ? { value: JSON.parse(message.grammar) as Grammar } : null; // as it was sent
+    });
+    worker.postMessage({ parsed } satisfies ToParser);
+    return answer.catch((error: unknown) => this.#failed(error));
+  }
+
+  async #failed(error: unknown): Promise<never> {
+    await this.#end();
+    throw error;
+  }
+
+  async #end(): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = null;
+    await worker?.terminate();
+  }
+}
+
+/** Texts too deep for the stack after which the thread is replaced. */
+const MOST_DEEP = 16;
+
+/** What `read` finds in a message of `worker`, in time. */
+function settledBy<T>(
+  worker: Worker,
+  deadlineMs: number,
+  read: (message: FromParser) => { readonly value: T } | null,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const end = (settle: () => void): void => {
+      clearTimeout(late);
+      worker.off('message', hear);
+      worker.off('exit', gone);
+      worker.unref();
+      settle();
+    };
+    const hear = (message: FromParser): void => {
+      try {
+        const found = read(message);
+        if (found !== null) end(() => resolve(found.value));
+      } catch (error) {
+        end(() => reject(error));
+      }
+    };
+    const gone = (): void => end(() => reject(new ParserEnded(false, 'it is gone')));
+    const late = setTimeout(
+      () => end(() => reject(new ParserEnded(true, `no answer in ${deadlineMs} ms`))),
+      deadlineMs,
+    );
+    worker.on('message', hear);
+    worker.once('exit', gone);
+    worker.ref();
+  });
+}

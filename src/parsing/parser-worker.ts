@@ -1,0 +1,30 @@
+import { parentPort } from 'node:worker_threads';
+import { applyGrammar, type Grammar, ready } from 'osl-compiler';
+import type { FromParser, ToParser } from './messages.js';
+
+/** The thread that applies the grammar to long texts. It holds nothing but the text that it is given. */
+
+const port = parentPort;
+if (port === null) throw new Error('this file is the main module of a worker');
+
+const say = (message: FromParser): void => port.postMessage(message);
+
+await ready();
+port.on('message', ({ parsed }: ToParser) => {
+  try {
+    say({ kind: 'parsed', grammar: asJson(applyGrammar(parsed)) });
+  } catch (error) {
+    say({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) });
+  }
+});
+say({ kind: 'ready' });
+
+/** A tree that is too deep to be written is too deep to be bound. */
+function asJson(grammar: Grammar): string {
+  try {
+    return JSON.stringify(grammar);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return JSON.stringify({ kind: 'deep' } satisfies Grammar);
+  }
+}
