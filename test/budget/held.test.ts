@@ -1,0 +1,112 @@
+import { fork } from 'node:child_process';
+import pg from 'pg';
+import t from 'tap';
+import { BODIES } from './bodies.js';
+import { FAMILIES, largest } from './texts.js';
+
+/**
+ * No text under 1 MiB holds the thread that serves everybody for more than 50 ms, by whatever way it comes. The gateway
+ * runs in a process of its own and measures itself, in time on a processor.
+ */
+
+const MOST_MS = 50;
+/** Below 1 MiB with what stands around a text in a body; and sizes at which other limits are reached. */
+const SIZES = [4_000, 16_000, 60_000, 180_000, 1_040_000];
+/** What is slow is tried again: code that is not yet compiled and garbage of others' are not the text's fault. */
+const TRIES = 5;
+/** Nightly: every text at every size by every way. By default each size has its ways in turn. */
+const ALL = process.env['OSL_BUDGET_ALL'] === '1';
+
+interface Started {
+  readonly restPort: number;
+  readonly wirePort: number;
+  readonly token: string;
+  readonly root: string;
+}
+
+const child = fork(new URL('./serving.js', import.meta.url), { execArgv: [], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+const heard = <T>(): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const gone = (code: number | null): void => reject(new Error(`the gateway ended with ${code}`));
+    child.once('exit', gone);
+    child.once('message', (message) => {
+      child.off('exit', gone);
+      resolve(message as T); // as `serving.ts` says it
+    });
+  });
+const said = (message: string): Promise<{ held: number }> => {
+  const answer = heard<{ held: number }>();
+  child.send(message);
+  return answer;
+};
+const { restPort, wirePort, token, root } = await heard<Started>();
+
+const post = async (path: string, body: string, bearer = token): Promise<void> => {
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${bearer}` };
+  const response = await fetch(`http://127.0.0.1:${restPort}${path}`, { method: 'POST', headers, body });
+  await response.arrayBuffer();
+};
+const client = new pg.Client({ host: '127.0.0.1', port: wirePort, user: 'user:ann', password: token, database: 'osl' });
+client.on('error', () => undefined);
+await client.connect();
+const asked = async (config: pg.QueryConfig & { queryMode?: string }): Promise<void> => {
+  try {
+    await client.query(config);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error; // only an answer of the gateway's is one
+  }
+};
+
+const WAYS: Readonly<Record<string, (text: string) => Promise<void>>> = {
+  explain: (text) => post('/osl/query', JSON.stringify({ osql: text, explain: true })),
+  parse: (text) => asked({ text, queryMode: 'extended' }),
+  sql: (text) => post('/osl/query', JSON.stringify({ sql: text })),
+  simple: (text) => asked({ text }),
+  osql: (text) => post('/osl/query', JSON.stringify({ osql: text })),
+};
+
+/** The least of a few tries; the first that is fast enough ends them. */
+async function heldBy(ask: () => Promise<void>): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let i = 0; i < TRIES && least > MOST_MS; i++) {
+    await said('reset');
+    await ask();
+    least = Math.min(least, (await said('held')).held);
+  }
+  return least;
+}
+
+t.teardown(async () => {
+  await client.end();
+  child.send('end');
+});
+
+// Code that runs for the first time is slow whatever it is asked.
+for (let i = 0; i < 20; i++) for (const way of Object.values(WAYS)) await way(`select id, name from customer where id in (${i}, 2) order by name`);
+
+t.test('no text holds it', async (t) => {
+  const names = Object.keys(WAYS);
+  let turn = 0;
+  for (const family of FAMILIES) {
+    for (const size of SIZES) {
+      const { text, n } = largest(family, size);
+      const ways = ALL ? names : [names[turn++ % names.length] ?? 'osql'];
+      for (const name of ways) {
+        const held = await heldBy(() => WAYS[name]?.(text) ?? Promise.resolve());
+        if (held > MOST_MS) t.fail(`${family.name}: ${n}, ${text.length} units, by ${name}: held for ${held.toFixed(0)} ms`);
+      }
+    }
+  }
+  t.ok(turn >= (ALL ? 0 : FAMILIES.length * SIZES.length), 'all were asked');
+});
+
+t.test('nor does a body', async (t) => {
+  for (const family of BODIES) {
+    for (const size of SIZES) {
+      const { text, n } = largest(family, size);
+      const held = await heldBy(() => post(family.path, text, family.admin === true ? root : token));
+      if (held > MOST_MS) t.fail(`${family.name}: ${n}, ${text.length} units, to ${family.path}: held for ${held.toFixed(0)} ms`);
+    }
+  }
+  t.pass('all were sent');
+});

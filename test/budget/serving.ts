@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Catalogs } from '../../src/catalog/index.js';
+import { createPgFrontend } from '../../src/pg/index.js';
+import { createRestServer } from '../../src/rest/index.js';
+import { startTestService } from '../support/service.js';
+
+/**
+ * A gateway in a process of its own, which tells its parent how long the thread that serves everybody was held: the
+ * most time that this thread ran between two ticks of a timer. Time on a processor, not of a clock, so that what else
+ * runs on the machine does not count.
+ */
+
+const TICK_MS = 5;
+
+/** Nanoseconds that the main thread has run. */
+function running(): number {
+  return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')[0]);
+}
+
+let last = running();
+let most = 0;
+const note = (): void => {
+  const now = running();
+  most = Math.max(most, (now - last) / 1e6);
+  last = now;
+};
+setInterval(note, TICK_MS);
+
+const test = await startTestService();
+const catalogs = new Catalogs({ dir: join(tmpdir(), 'osl-test-catalog') });
+const rest = await createRestServer(test.service, {});
+const wire = createPgFrontend(test.service, { catalogs });
+const { port: restPort } = await rest.listen(0, '127.0.0.1');
+const { port: wirePort } = await wire.listen(0, '127.0.0.1');
+
+process.on('message', (message: 'reset' | 'held' | 'end') => {
+  if (message === 'end') {
+    void close();
+    return;
+  }
+  note();
+  if (message === 'held') process.send?.({ held: most });
+  else {
+    most = 0;
+    process.send?.({ held: 0 });
+  }
+});
+
+async function close(): Promise<void> {
+  await wire.stop();
+  await rest.close(1_000);
+  await catalogs.close();
+  await test.close();
+  process.exit(0);
+}
+
+process.send?.({
+  restPort,
+  wirePort,
+  token: await test.token('user:ann'),
+  root: await test.token('user:root', { roles: ['TENANT_ADMIN'] }),
+});
