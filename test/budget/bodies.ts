@@ -8,7 +8,8 @@ export interface BodyFamily {
 }
 
 const QUERY = '/osl/query';
-const list = (n: number, what: (i: number) => unknown): unknown[] => Array.from({ length: n }, (_, i) => what(i));
+const list = (n: number, what: (i: number) => unknown): unknown[] =>
+  Array.from({ length: n }, (_, i) => what(i));
 const json = (name: string, path: string, body: (n: number) => unknown, admin?: true): BodyFamily => ({
   name,
   path,
@@ -26,18 +27,55 @@ export const BODIES: readonly BodyFamily[] = [
   json('a parameter', QUERY, (n) => ({ osql: 'select $1::text as a', parameters: ['x'.repeat(n)] })),
   json('metrics', QUERY, (n) => ({ metrics: list(n + 1, () => 'revenue') })),
   json('groups', QUERY, (n) => ({ metrics: ['revenue'], group_by: list(n, (i) => `order__c${i}`) })),
-  json('predicates', QUERY, (n) => ({ metrics: ['revenue'], where: list(n, (i) => `{{ Dimension('order__id') }} = ${i}`) })),
-  json('a long predicate', QUERY, (n) => ({ metrics: ['revenue'], where: `true${" or {{ Dimension('order__id') }} = 1".repeat(n)}` })),
-  json('a predicate of brackets', QUERY, (n) => ({ metrics: ['revenue'], where: `${'('.repeat(n)}true${')'.repeat(n)}` })),
+  json('predicates', QUERY, (n) => ({
+    metrics: ['revenue'],
+    where: list(n, (i) => `{{ Dimension('order__id') }} = ${i}`),
+  })),
+  json('a long predicate', QUERY, (n) => ({
+    metrics: ['revenue'],
+    where: `true${" or {{ Dimension('order__id') }} = 1".repeat(n)}`,
+  })),
+  json('a predicate of brackets', QUERY, (n) => ({
+    metrics: ['revenue'],
+    where: `${'('.repeat(n)}true${')'.repeat(n)}`,
+  })),
   json('a predicate of braces', QUERY, (n) => ({ metrics: ['revenue'], where: '{{ '.repeat(n) })),
-  json('a predicate that doubles', QUERY, (n) => ({ metrics: ['revenue'], where: `${'('.repeat(n)}true${' between false and true)'.repeat(n)}` })),
+  json('a predicate that doubles', QUERY, (n) => ({
+    metrics: ['revenue'],
+    where: `${'('.repeat(n)}true${' between false and true)'.repeat(n)}`,
+  })),
   json('the name of a metric', QUERY, (n) => ({ metrics: ['x'.repeat(n + 1)] })),
   json('the name of a sample', '/osl/sample', (n) => ({ kind: 'table', name: 'x'.repeat(n + 1), limit: 1 })),
   json('a wish', '/osl/suggest', (n) => ({ term: 'x'.repeat(n + 1) }), true),
   json('a fragment', '/osl/validate', (n) => ({ fragment: 'x'.repeat(n + 1) }), true),
   json('a fragment of brackets', '/osl/validate', (n) => ({ fragment: '['.repeat(n + 1) }), true),
-  json('a fragment of aliases', '/osl/validate', (n) => ({ fragment: `a: &a [1]\nb: [${'*a,'.repeat(n)}1]` }), true),
-  json('a fragment of metrics', '/osl/validate', (n) => ({ fragment: { metrics: Object.fromEntries(list(n, (i) => [`m${i}`, { entity: 'order', expression: 'sum(amount)' }]) as [string, unknown][]) } }), true),
-  json('a fragment of one metric', '/osl/validate', (n) => ({ fragment: { metrics: { m: { entity: 'order', expression: `sum(amount)${' + sum(amount)'.repeat(n)}` } } } }), true),
+  json(
+    'a fragment of aliases',
+    '/osl/validate',
+    (n) => ({ fragment: `a: &a [1]\nb: [${'*a,'.repeat(n)}1]` }),
+    true,
+  ),
+  json(
+    'a fragment of metrics',
+    '/osl/validate',
+    (n) => ({
+      fragment: {
+        metrics: Object.fromEntries(
+          list(n, (i) => [`m${i}`, { entity: 'order', expression: 'sum(amount)' }]) as [string, unknown][],
+        ),
+      },
+    }),
+    true,
+  ),
+  json(
+    'a fragment of one metric',
+    '/osl/validate',
+    (n) => ({
+      fragment: {
+        metrics: { m: { entity: 'order', expression: `sum(amount)${' + sum(amount)'.repeat(n)}` } },
+      },
+    }),
+    true,
+  ),
   json('a fragment of lines', '/osl/validate', (n) => ({ fragment: 'entities:\n'.repeat(n + 1) }), true),
 ];

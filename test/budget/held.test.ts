@@ -24,7 +24,10 @@ interface Started {
   readonly root: string;
 }
 
-const child = fork(new URL('./serving.js', import.meta.url), { execArgv: [], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+const child = fork(new URL('./serving.js', import.meta.url), {
+  execArgv: [],
+  stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+});
 const heard = <T>(): Promise<T> =>
   new Promise((resolve, reject) => {
     const gone = (code: number | null): void => reject(new Error(`the gateway ended with ${code}`));
@@ -46,7 +49,13 @@ const post = async (path: string, body: string, bearer = token): Promise<void> =
   const response = await fetch(`http://127.0.0.1:${restPort}${path}`, { method: 'POST', headers, body });
   await response.arrayBuffer();
 };
-const client = new pg.Client({ host: '127.0.0.1', port: wirePort, user: 'user:ann', password: token, database: 'osl' });
+const client = new pg.Client({
+  host: '127.0.0.1',
+  port: wirePort,
+  user: 'user:ann',
+  password: token,
+  database: 'osl',
+});
 client.on('error', () => undefined);
 await client.connect();
 const asked = async (config: pg.QueryConfig & { queryMode?: string }): Promise<void> => {
@@ -82,7 +91,9 @@ t.teardown(async () => {
 });
 
 // Code that runs for the first time is slow whatever it is asked.
-for (let i = 0; i < 20; i++) for (const way of Object.values(WAYS)) await way(`select id, name from customer where id in (${i}, 2) order by name`);
+for (let i = 0; i < 20; i++)
+  for (const way of Object.values(WAYS))
+    await way(`select id, name from customer where id in (${i}, 2) order by name`);
 
 t.test('no text holds it', async (t) => {
   const names = Object.keys(WAYS);
@@ -93,7 +104,8 @@ t.test('no text holds it', async (t) => {
       const ways = ALL ? names : [names[turn++ % names.length] ?? 'osql'];
       for (const name of ways) {
         const held = await heldBy(() => WAYS[name]?.(text) ?? Promise.resolve());
-        if (held > MOST_MS) t.fail(`${family.name}: ${n}, ${text.length} units, by ${name}: held for ${held.toFixed(0)} ms`);
+        if (held > MOST_MS)
+          t.fail(`${family.name}: ${n}, ${text.length} units, by ${name}: held for ${held.toFixed(0)} ms`);
       }
     }
   }
@@ -105,7 +117,10 @@ t.test('nor does a body', async (t) => {
     for (const size of SIZES) {
       const { text, n } = largest(family, size);
       const held = await heldBy(() => post(family.path, text, family.admin === true ? root : token));
-      if (held > MOST_MS) t.fail(`${family.name}: ${n}, ${text.length} units, to ${family.path}: held for ${held.toFixed(0)} ms`);
+      if (held > MOST_MS)
+        t.fail(
+          `${family.name}: ${n}, ${text.length} units, to ${family.path}: held for ${held.toFixed(0)} ms`,
+        );
     }
   }
   t.pass('all were sent');

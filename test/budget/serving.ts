@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Catalogs } from '../../src/catalog/index.js';
 import { createPgFrontend } from '../../src/pg/index.js';
 import { createRestServer } from '../../src/rest/index.js';
 import { startTestService } from '../support/service.js';
+import { mainThreadMs } from './main-thread.js';
 
 /**
  * A gateway in a process of its own, which tells its parent how long the thread that serves everybody was held: the
@@ -14,16 +14,11 @@ import { startTestService } from '../support/service.js';
 
 const TICK_MS = 5;
 
-/** Nanoseconds that the main thread has run. */
-function running(): number {
-  return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')[0]);
-}
-
-let last = running();
+let last = mainThreadMs();
 let most = 0;
 const note = (): void => {
-  const now = running();
-  most = Math.max(most, (now - last) / 1e6);
+  const now = mainThreadMs();
+  most = Math.max(most, now - last);
   last = now;
 };
 setInterval(note, TICK_MS);

@@ -127,7 +127,7 @@ function bindConstant(node: A_Const, env: Environment): Bound {
 }
 
 function isInt8(text: string): boolean {
-  if (!/^-?\d+$/.test(text)) return false;
+  if (!/^-?0*\d{1,19}$/.test(text)) return false; // no longer number is one
   const value = BigInt(text);
   return value >= -(2n ** 63n) && value < 2n ** 63n;
 }
