@@ -33,11 +33,32 @@ function parseJson(body: unknown): unknown {
   if (!(body instanceof Buffer) || body.length === 0) throw malformed('the body is empty');
   if (!isUtf8(body)) throw malformed('the body is not UTF-8');
   const text = body.toString('utf8');
+  requireFewMembers(text);
   const parsed = parsedJson(text);
   const fault = ambiguityOf(text);
   if (fault !== null) throw fault;
   return parsed;
 }
+
+/** Members of all objects of a body together: to read more would hold up everybody else. */
+const MOST_MEMBERS = 10_000;
+
+/** Counts colons that stand outside of strings. @throws QueryError E0511, 54000 */
+function requireFewMembers(text: string): void {
+  let members = 0;
+  let quoted = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) quoted = !quoted;
+    else if (code === BACKSLASH && quoted) at++;
+    else if (code === COLON && !quoted && ++members > MOST_MEMBERS)
+      throw queryError('tooLarge', { what: 'the number of members of the body', limit: MOST_MEMBERS });
+  }
+}
+
+const QUOTE = 0x22;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
 
 /** What two readers of `json`, which is valid, would understand differently; null where they all agree. */
 export function ambiguityOf(json: string): QueryError | null {
