@@ -48,13 +48,6 @@ export const BODIES: readonly BodyFamily[] = [
   json('the name of a sample', '/osl/sample', (n) => ({ kind: 'table', name: 'x'.repeat(n + 1), limit: 1 })),
   json('a wish', '/osl/suggest', (n) => ({ term: 'x'.repeat(n + 1) }), true),
   json('a fragment', '/osl/validate', (n) => ({ fragment: 'x'.repeat(n + 1) }), true),
-  json('a fragment of brackets', '/osl/validate', (n) => ({ fragment: '['.repeat(n + 1) }), true),
-  json(
-    'a fragment of aliases',
-    '/osl/validate',
-    (n) => ({ fragment: `a: &a [1]\nb: [${'*a,'.repeat(n)}1]` }),
-    true,
-  ),
   json(
     'a fragment of metrics',
     '/osl/validate',
