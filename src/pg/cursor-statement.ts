@@ -1,15 +1,23 @@
 import type { parse } from 'osl-compiler';
-import { error, type Format, type Portal, type RowWriter, type Statement } from '../../wire/index.js';
+import {
+  error,
+  type Format,
+  type Portal,
+  type RowWriter,
+  type Statement,
+  type WireNotice,
+} from '../../wire/index.js';
 import { commandStatement } from './command-statement.js';
 import { type Cursors, type Declaration, rowsOf } from './cursor.js';
+import type { Motion } from './scroll.js';
 import { planChanged } from './wire-error.js';
 
 type Node = ReturnType<typeof parse>['node'];
 
-/** A statement about cursors. `all` in FETCH and MOVE is every row that is left. */
+/** A statement about cursors. */
 export type CursorCommand =
   | { readonly kind: 'declare'; readonly declaration: Declaration }
-  | { readonly kind: 'fetch' | 'move'; readonly name: string; readonly count: number | 'all' }
+  | { readonly kind: 'fetch' | 'move'; readonly name: string; readonly motion: Motion }
   /** Null: CLOSE ALL. */
   | { readonly kind: 'close'; readonly name: string | null };
 
@@ -23,18 +31,33 @@ const ALL = 2_147_483_647;
 export function cursorCommandOf(node: Node): CursorCommand | null {
   if ('DeclareCursorStmt' in node) {
     const { portalname: name = '', options = 0 } = node.DeclareCursorStmt;
-    if ((options & SCROLL) !== 0)
-      throw error('0A000', 'SCROLL cursors are not supported', { hint: 'cursors go forward only' });
-    const declaration = { name, binary: (options & BINARY) !== 0, hold: (options & HOLD) !== 0 };
+    const declaration = {
+      name,
+      binary: (options & BINARY) !== 0,
+      hold: (options & HOLD) !== 0,
+      scroll: (options & SCROLL) !== 0,
+    };
     return { kind: 'declare', declaration };
   }
   if ('ClosePortalStmt' in node) return { kind: 'close', name: node.ClosePortalStmt.portalname ?? null };
   if (!('FetchStmt' in node)) return null;
   const { direction, portalname: name = '', ismove = false } = node.FetchStmt;
   const howMany = Number(node.FetchStmt.howMany ?? 0);
-  if (direction !== 'FETCH_FORWARD' || howMany < 0)
-    throw error('55000', 'cursor can only scan forward', { hint: 'FETCH NEXT, FETCH n or FETCH ALL' });
-  return { kind: ismove ? 'move' : 'fetch', name, count: howMany === ALL ? 'all' : howMany };
+  const count = howMany === ALL ? 'all' : howMany;
+  return { kind: ismove ? 'move' : 'fetch', name, motion: { direction: directionOf(direction), count } };
+}
+
+function directionOf(direction: string | undefined): Motion['direction'] {
+  switch (direction) {
+    case 'FETCH_BACKWARD':
+      return 'backward';
+    case 'FETCH_ABSOLUTE':
+      return 'absolute';
+    case 'FETCH_RELATIVE':
+      return 'relative';
+    default:
+      return 'forward';
+  }
 }
 
 /** What a session lends to its statements about cursors. */
@@ -101,7 +124,13 @@ function fetchStatement(
   command: Extract<CursorCommand, { kind: 'fetch' | 'move' }>,
 ): Statement {
   const { cursors } = session;
-  const { kind, name, count } = command;
+  const { kind, name, motion } = command;
+  const { count } = motion;
+  const both = cursors.scrolls(name);
+  if (!both && (motion.direction !== 'forward' || (count !== 'all' && count < 0)))
+    throw error('55000', 'cursor can only scan forward', {
+      hint: 'declare it with SCROLL, or FETCH NEXT, n or ALL',
+    });
   const columns = cursors.columnsOf(name);
   const fixed: Format | null = cursors.isBinary(name) ? 1 : null;
   return {
@@ -111,6 +140,7 @@ function fetchStatement(
       const format = fixed ?? resultFormats[0] ?? 0;
       if (resultFormats.some((f) => f !== format) && fixed === null)
         throw error('0A000', 'FETCH gives all columns in one format');
+      if (both) return scrollPortal(session, command, { format, columns });
       const step: Step = async (portion, rows) => {
         requireSameColumns(columns, cursors.columnsOf(name));
         const into = kind === 'move' ? NOWHERE : rows;
@@ -162,3 +192,31 @@ function fetchPortal(
 }
 
 const NO_ROWS = Object.freeze({ given: 0, suspended: false });
+
+/** The same for a cursor that goes both ways: its rows are kept, so that any motion is known whole at once. */
+function scrollPortal(
+  { cursors, requireUsable, admit }: CursorSession,
+  { kind, name, motion }: Extract<CursorCommand, { kind: 'fetch' | 'move' }>,
+  { format, columns }: { readonly format: Format; readonly columns: Statement['columns'] },
+): Portal {
+  let left: readonly Uint8Array[] | null = null;
+  return {
+    async fetch(maxRows, rows) {
+      requireUsable();
+      let notices: readonly WireNotice[] = [];
+      if (left === null) {
+        requireSameColumns(columns, cursors.columnsOf(name));
+        const moved = await cursors.scroll(name, motion, format);
+        if (moved.rows.length === 0) await admit();
+        left = moved.rows;
+        notices = moved.notices;
+        if (kind === 'move') return { suspended: false, tag: `MOVE ${left.length}`, notices };
+      }
+      const portion = maxRows === 0 ? left : left.slice(0, maxRows);
+      left = left.slice(portion.length);
+      for (const row of portion) await rows.write(row);
+      return { suspended: left.length > 0, tag: `FETCH ${portion.length}`, notices };
+    },
+    close: () => undefined,
+  };
+}

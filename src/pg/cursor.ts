@@ -7,8 +7,11 @@ import {
   type RowWriter,
   type SessionControl,
   type Statement,
+  type WireNotice,
 } from '../../wire/index.js';
 import type { CursorSession } from './cursor-statement.js';
+import { requireSameRights } from './rights.js';
+import { type Motion, ScrolledRows } from './scroll.js';
 
 /** A declared cursor. Its question runs at the first FETCH, in the format that FETCH asks for. */
 interface Cursor {
@@ -18,9 +21,20 @@ interface Cursor {
   /** DECLARE … BINARY: values are binary whatever FETCH says. */
   readonly binary: boolean;
   readonly hold: boolean;
+  readonly scroll: boolean;
   /** The block that declared it is still open. */
   inBlock: boolean;
-  portal: { readonly run: Portal; readonly format: Format; ended: boolean } | null;
+  portal: Opened | null;
+}
+
+interface Opened {
+  readonly run: Portal;
+  readonly format: Format;
+  /** The rights that it was begun under. */
+  readonly rights: string;
+  /** Null for a cursor that goes forward only. */
+  readonly scrolled: ScrolledRows | null;
+  ended: boolean;
 }
 
 /** What DECLARE says of a cursor. */
@@ -28,23 +42,28 @@ export interface Declaration {
   readonly name: string;
   readonly binary: boolean;
   readonly hold: boolean;
+  /** It goes both ways, and keeps what it has read. */
+  readonly scroll: boolean;
 }
 
 /** Cursors that one session may have. */
 const MOST = 64;
 
-/** The cursors of one session. They go forward only. The portals of its protocol are named as they are. */
+/** The cursors of one session. The portals of its protocol are named as they are, and go forward only. */
 export class Cursors {
+  readonly #rights: () => string;
   readonly #byName = new Map<string, Cursor>();
   readonly #protocol: Pick<SessionControl, 'portal' | 'closePortals'>;
 
-  constructor(protocol: Pick<SessionControl, 'portal' | 'closePortals'>) {
+  /** `rights` says what the session may see now: kept rows are given under those that they were read under. */
+  constructor(protocol: Pick<SessionControl, 'portal' | 'closePortals'>, rights: () => string) {
     this.#protocol = protocol;
+    this.#rights = rights;
   }
 
   /** @throws WireError 42P03, 53400 */
   declare(
-    { name, binary, hold }: Declaration,
+    { name, ...how }: Declaration,
     statement: Statement,
     parameterFormats: readonly Format[],
     parameters: readonly (Uint8Array | null)[],
@@ -54,7 +73,7 @@ export class Cursors {
       throw error('42P03', `cursor "${name}" already exists`);
     if (this.#byName.size >= MOST) throw error('53400', `too many cursors: at most ${MOST}`);
     const copies = parameters.map((p) => (p === null ? null : Buffer.from(p)));
-    const cursor = { statement, parameterFormats, parameters: copies, binary, hold, inBlock, portal: null };
+    const cursor = { statement, parameterFormats, parameters: copies, ...how, inBlock, portal: null };
     this.#byName.set(name, cursor);
   }
 
@@ -86,6 +105,24 @@ export class Cursors {
     return this.#portal(name) === undefined && this.#cursor(name).binary;
   }
 
+  /** Whether it goes both ways. */
+  scrolls(name: string): boolean {
+    return this.#portal(name) === undefined && this.#cursor(name).scroll;
+  }
+
+  /** The rows of a motion, of a cursor that goes both ways. @throws WireError */
+  async scroll(
+    name: string,
+    motion: Motion,
+    format: Format,
+  ): Promise<{ readonly rows: readonly Uint8Array[]; readonly notices: readonly WireNotice[] }> {
+    const { scrolled, rights } = await this.#opened(name, format);
+    if (scrolled === null) throw error('55000', 'cursor can only scan forward');
+    requireSameRights(rights, this.#rights());
+    const rows = await scrolled.move(motion);
+    return { rows, notices: scrolled.takeNotices() };
+  }
+
   /** At most `count` rows; 0 is all that are left. @throws WireError */
   async fetch(name: string, count: number, format: Format, rows: RowWriter): Promise<FetchResult> {
     const named = this.#portal(name);
@@ -93,10 +130,17 @@ export class Cursors {
       if (named.formats.some((f) => f !== format)) throw otherFormat(name);
       return named.fetch(count, rows);
     }
-    const cursor = this.#cursor(name);
-    cursor.portal ??= { run: await open(cursor, format), format, ended: false };
-    const { portal } = cursor;
-    if (portal.format !== format) throw otherFormat(name);
+    const portal = await this.#opened(name, format);
+    if (portal.scrolled !== null) {
+      const scrolled = await this.scroll(
+        name,
+        { direction: 'forward', count: count === 0 ? 'all' : count },
+        format,
+      );
+      for (const row of scrolled.rows) await rows.write(row);
+      const given = scrolled.rows.length;
+      return { suspended: count > 0 && given === count, tag: `SELECT ${given}`, notices: scrolled.notices };
+    }
     if (portal.ended) return { suspended: false, tag: 'SELECT 0' };
     try {
       const result = await portal.run.fetch(count, rows);
@@ -134,6 +178,19 @@ export class Cursors {
 
   #portal(name: string): NamedPortal | undefined {
     return this.#byName.has(name) ? undefined : this.#protocol.portal(name);
+  }
+
+  async #opened(name: string, format: Format): Promise<Opened> {
+    const cursor = this.#cursor(name);
+    if (cursor.portal === null) {
+      const run = await open(cursor, format);
+      const scrolled = cursor.scroll
+        ? new ScrolledRows((max, rows) => Promise.resolve(run.fetch(max, rows)))
+        : null;
+      cursor.portal = { run, format, rights: this.#rights(), scrolled, ended: false };
+    }
+    if (cursor.portal.format !== format) throw otherFormat(name);
+    return cursor.portal;
   }
 
   #cursor(name: string): Cursor {

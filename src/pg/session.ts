@@ -96,7 +96,7 @@ export class PgSession implements SessionHandler {
     this.#settings = settings;
     this.#state = new SessionState(settings, new Isolation(service, settings), control);
     this.#catalogs = catalogs;
-    this.#cursors = new Cursors(control);
+    this.#cursors = new Cursors(control, () => rightsNow(this.#service, this.#identity));
     this.#running = new Running(() => settings.milliseconds('statement_timeout'));
     this.#catalogSettings = catalogSettings(settings, () => control.processId);
   }

@@ -154,22 +154,29 @@ except pyodbc.Error as e: say('cancel', '57014' if 'cancel' in str(e).lower() el
 try: cur.execute('select no_such from customer').fetchall()
 except pyodbc.Error as e: say('error', e.args[0])
 say('after', cur.execute('select 1').fetchone()[0])
-# As desktop tools read: a cursor that scrolls, row by row, column by column, with the advised string.
+# As desktop tools read: a cursor that scrolls, row by row, column by column, by both of the advised strings.
 import ctypes
 odbc = ctypes.CDLL('libodbc.so.2'); P = ctypes.c_void_p
-env, dbc, st = P(), P(), P()
-odbc.SQLAllocHandle(1, None, ctypes.byref(env)); odbc.SQLSetEnvAttr(env, 200, P(3), 0); odbc.SQLAllocHandle(2, env, ctypes.byref(dbc))
-string = f'Driver={driver};Server=127.0.0.1;Port={port};Database=osl;UID={user};PWD={token};UseDeclareFetch=0'
-assert odbc.SQLDriverConnect(dbc, None, string.encode(), -3, None, 0, None, 0) in (0, 1)
-odbc.SQLAllocHandle(3, dbc, ctypes.byref(st)); odbc.SQLSetStmtAttr(st, 6, P(3), 0)
-assert odbc.SQLExecDirect(st, b'select id, region, amount from "order" where id > 1000 order by id', -3) in (0, 1)
-text, size, n = ctypes.create_string_buffer(100), ctypes.c_long(), 0
-while odbc.SQLFetchScroll(st, 1, ctypes.c_long(0)) in (0, 1):
-    for column in (1, 2, 3): odbc.SQLGetData(st, column, 1, text, 100, ctypes.byref(size))
-    n += 1
-say('scrolled', [n, odbc.SQLFetchScroll(st, 5, ctypes.c_long(500)), odbc.SQLFetchScroll(st, 4, ctypes.c_long(0)), odbc.SQLFetchScroll(st, 2, ctypes.c_long(0))])
+text, size, scrolled = ctypes.create_string_buffer(100), ctypes.c_long(), []
+for string in ('UseDeclareFetch=0', 'UseDeclareFetch=1;Fetch=1000'):
+    env, dbc, st, n = P(), P(), P(), 0
+    odbc.SQLAllocHandle(1, None, ctypes.byref(env)); odbc.SQLSetEnvAttr(env, 200, P(3), 0); odbc.SQLAllocHandle(2, env, ctypes.byref(dbc))
+    string = f'Driver={driver};Server=127.0.0.1;Port={port};Database=osl;UID={user};PWD={token};{string}'
+    assert odbc.SQLDriverConnect(dbc, None, string.encode(), -3, None, 0, None, 0) in (0, 1)
+    odbc.SQLAllocHandle(3, dbc, ctypes.byref(st)); odbc.SQLSetStmtAttr(st, 6, P(3), 0)
+    assert odbc.SQLExecDirect(st, b'select id, region, amount from "order" where id > 1000 order by id', -3) in (0, 1)
+    while odbc.SQLFetchScroll(st, 1, ctypes.c_long(0)) in (0, 1):
+        for column in (1, 2, 3): odbc.SQLGetData(st, column, 1, text, 100, ctypes.byref(size))
+        n += 1
+    for how, offset in ((5, 500), (4, 0), (2, 0), (3, 0)): # absolute, prior, first, last
+        assert odbc.SQLFetchScroll(st, how, ctypes.c_long(offset)) in (0, 1)
+        odbc.SQLGetData(st, 1, 1, text, 100, ctypes.byref(size)); scrolled.append(int(text.value))
+    scrolled.append(n)
+say('scrolled', scrolled)
 `;
 
+/** The row that a scrolling cursor is on after each of four jumps, and how many it has. */
+const SCROLLED = [1_500, 1_499, 1_001, 1_000 + MANY, MANY];
 /** asyncpg's own limit: it says so once the parameters are described. */
 const TOO_MANY = 'the number of query arguments cannot exceed 32767';
 
@@ -207,7 +214,7 @@ const CLIENTS = [
     name: 'psqlODBC through unixODBC',
     module: 'pyodbc',
     text: ODBC,
-    more: { keys: [['id'], [['customer_id', 'customer']]], scrolled: [MANY, 0, 0, 0] },
+    more: { keys: [['id'], [['customer_id', 'customer']]], scrolled: [SCROLLED, SCROLLED].flat() },
   },
 ];
 

@@ -1,3 +1,5 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import pg from 'pg';
 import tap, { test } from 'tap';
 import { bind, close, describe, execute, parse, query, sync } from '../wire/support/bytes.js';
 import { Client } from '../wire/support/client.js';
@@ -39,6 +41,27 @@ const SCRIPTS: Readonly<Record<string, string>> = {
     begin; declare "My Cursor" cursor for select 1 as one; fetch "My Cursor"; close "My Cursor"; commit;`,
   'backward is refused': `
     begin; declare c no scroll cursor for select 1; fetch c; fetch prior from c; rollback;`,
+  'a cursor that scrolls goes both ways': `
+    begin; declare c scroll cursor for select id, note from "order" order by id;
+    fetch last from c; fetch prior from c; fetch first from c; fetch backward from c; fetch next from c;
+    fetch absolute 5 from c; fetch relative 3 from c; fetch relative -2 from c; fetch relative 0 from c; fetch 0 from c;
+    fetch -3 from c; fetch backward 2 from c; fetch backward all from c; fetch backward all from c; fetch prior from c;
+    fetch forward all from c; fetch next from c; fetch prior from c; fetch absolute -2 from c; fetch absolute 100 from c;
+    fetch backward 3 from c; fetch absolute 0 from c; fetch next from c; fetch absolute -100 from c; fetch 2 from c;
+    move 3 from c; move backward 2 from c; fetch c; move last from c; fetch c; move absolute 4 from c; fetch c;
+    move backward all from c; fetch c; move all from c; move relative -3 from c; fetch c; fetch forward -2 from c;
+    fetch backward -2 from c; move 0 from c; move absolute 0 from c; move relative 0 from c; move prior from c;
+    fetch forward 39 from c; fetch 5 from c; fetch backward 100 from c; fetch c; close c; commit;`,
+  'a cursor that scrolls and is held': `
+    begin; declare c scroll cursor with hold for select id from product order by id; fetch c; commit;
+    fetch c; fetch c; fetch prior from c; fetch first from c; close c;`,
+  'a cursor that scrolls over the catalog, and over nothing': `
+    begin; declare a scroll cursor for select n from generate_series(1, 5) as n; fetch last from a; fetch first from a;
+    declare b scroll cursor for select id from product where false; fetch last from b; fetch first from b;
+    fetch prior from b; fetch absolute 0 from b; move all from b; commit;`,
+  'an error is not the end of a cursor that scrolls': `
+    begin; declare c scroll cursor for select 1/(id-2) from product order by id; fetch c; savepoint s; fetch last from c;
+    rollback to s; rollback;`,
   'comments and case do not matter': `
     begin; DECLARE /* for */ c -- cursor for
       CURSOR FOR /* select */ select id, 'for' as "for" from product order by 1; FETCH ALL FROM c; COMMIT;`,
@@ -167,4 +190,30 @@ test('portals and cursors have their names from one set', { skip }, async (t) =>
     t.same(told, expected, name);
     client.end();
   }
+});
+
+test('what a cursor that scrolls has kept is given under the rights of its reading only', {
+  skip,
+}, async (t) => {
+  if (both === null) return;
+  const client = new pg.Client({
+    host: '127.0.0.1',
+    port: both.port,
+    user: 'user:ada',
+    password: (await both.gateway('user:ada'))['PGPASSWORD'],
+    database: 'osl',
+  });
+  await client.connect();
+  t.teardown(() => client.end());
+  await client.query('begin; declare c scroll cursor for select id, email from customer order by id');
+  t.equal((await client.query('fetch all from c')).rows.length, 4);
+  const policy = readFileSync(both.shop.policyFile, 'utf8');
+  writeFileSync(
+    both.shop.policyFile,
+    policy.replace('user:ada: { ceiling: [auditor, analyst] }', 'user:ada: { ceiling: [analyst] }'),
+  );
+  await both.shop.open.reload();
+  await t.rejects(client.query('fetch first from c'), { code: '55000' });
+  writeFileSync(both.shop.policyFile, policy);
+  await both.shop.open.reload();
 });
