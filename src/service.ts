@@ -26,6 +26,8 @@ export interface Caps {
   readonly rows: number;
   /** Bytes of one answer's rows. */
   readonly bytes: number;
+  /** Passages of one facet that one Joint question brings, over all its keys. */
+  readonly evidence: number;
   /** From the question to the last row. */
   readonly timeoutMs: number;
 }

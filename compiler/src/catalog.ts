@@ -12,6 +12,8 @@ export interface Catalog {
   readonly facets: ReadonlyMap<string, FacetStore>;
   /** Links between entities, in declared order: what TRAVERSE walks. */
   readonly edges: readonly Edge[];
+  /** What `per_hop` of a TRAVERSE may be at most; absent: 100,000. */
+  readonly maxPerHop?: number;
   /**
    * What raw SQL may name: each table, by `schema.table`, with the entity or bridge that governs it. Without it the
    * tenant allows no raw SQL.

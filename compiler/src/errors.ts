@@ -428,6 +428,14 @@ export const ERRORS = Object.freeze({
     message: (p) => `the result has more than ${p.limit} rows`,
     hint: () => 'add a LIMIT, or use a cursor',
   }),
+  stepCap: entry<{ what: string; limit: number; unit: string; hint: string }>({
+    code: 'E0519',
+    sqlstate: '54000',
+    http: 400,
+    message: (p) =>
+      `${p.what} has more than ${p.limit} ${p.unit}, and without the rest the answer would be wrong`,
+    hint: (p) => p.hint,
+  }),
   noDecoder: entry<{ operator: string }>({
     code: 'E0521',
     sqlstate: '0A000',

@@ -4,6 +4,7 @@ export { bindPredicate, type Features } from './bind/index.js';
 export { metricColumns } from './bind/metric-columns.js';
 export { inputsOf } from './bind/metrics/inputs.js';
 export { metricFault, metricType } from './bind/metrics/readable.js';
+export { mostPerHop } from './bind/runtime-draft.js';
 export {
   type Catalog,
   type Column,
@@ -106,6 +107,7 @@ export {
 export type { Expr, Form, Slot } from './plan.js';
 export { queryWithin } from './query-within.js';
 export {
+  type Clipping,
   EVIDENCE,
   type Hydration,
   type OperatorUse,

@@ -49,6 +49,12 @@ export interface OperatorUse {
   readonly arguments: ReadonlyMap<string, Expr>;
 }
 
+/**
+ * What becomes of the question where a cap holds rows of a step back: its reader is told, or it is refused, because
+ * something in it is made of several rows.
+ */
+export type Clipping = 'told' | 'refused';
+
 /** `TRAVERSE(anchor => …, target => …, keys => …)`. */
 export interface Traversal {
   readonly kind: 'traversal';
@@ -63,6 +69,7 @@ export interface Traversal {
   readonly maxHops: number;
   /** Rows of one hop in all, and of one source in it. */
   readonly perHop: number;
+  readonly clipping: Clipping;
   readonly columns: readonly RuntimeColumn[];
 }
 
@@ -86,6 +93,7 @@ export interface Hydration {
   readonly keys: Expr;
   /** Those whose passages or derived attributes the statement uses. */
   readonly facets: readonly FacetStore[];
+  readonly clipping: Clipping;
   /** `key`, and of `evidence` and the derived attributes what the statement uses. */
   readonly columns: readonly RuntimeColumn[];
 }

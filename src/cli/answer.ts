@@ -18,7 +18,9 @@ export function formatAnswer(answer: AnswerBody, maxWidth?: number): string {
     return { name, align: isNumeric(type) ? ('right' as const) : ('left' as const) };
   });
   const table = formatTable(columns, cellsOf(answer), maxWidth);
-  return [table, rowCount(answer.row_count), ...notesOn(answer)].filter((text) => text !== '').join('\n');
+  return [table, rowCount(answer.row_count, answer.truncated), ...notesOn(answer)]
+    .filter((text) => text !== '')
+    .join('\n');
 }
 
 export function formatAnswerCsv(answer: AnswerBody): string {

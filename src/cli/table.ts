@@ -40,9 +40,10 @@ export function formatTable(
   return [` ${head}`, rule, ...body.map((text) => ` ${text}`)].map((text) => text.trimEnd()).join('\n');
 }
 
-/** `(1 row)`, `(5 rows)`. */
-export function rowCount(count: number): string {
-  return count === 1 ? '(1 row)' : `(${count} rows)`;
+/** `(1 row)`, `(5 rows)`; of a list that goes on, `(the first 5 rows)`. */
+export function rowCount(count: number, more = false): string {
+  const rows = count === 1 ? '1 row' : `${count} rows`;
+  return more ? `(the first ${rows})` : `(${rows})`;
 }
 
 function records(names: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -55,7 +55,7 @@ export function formEntries(view: GraphView): readonly FormEntry[] {
         "SELECT <columns of the target, depth> FROM TRAVERSE(anchor => '<entity>', target => '<entity>', keys => ('<key>', …) [, via => '<relationship>', direction => 'in' | 'out' | 'both', max_hops => <n>, per_hop => <n>])",
       rules: [
         'Walks declared relationships from the keys of the anchor, hop by hop, each target once.',
-        'per_hop is 1000 unless told; more is cut in key order, and the answer says `truncated`.',
+        'per_hop is 1000 unless told. Rows beyond it are cut in key order, and the answer says `truncated`; what is computed over them (aggregates, DISTINCT, windows, joins, subqueries, ORDER BY with LIMIT) takes per_hop from the server, and is refused where that is not enough.',
       ],
       examples: first(links, traverseExampleIn(view)),
     },

@@ -11,6 +11,7 @@ export interface ManifestDocument {
   readonly facets?: Members<FacetDocument>;
   readonly metrics?: Members<MetricDocument>;
   readonly lexicon?: Members<TermDocument>;
+  readonly traverse?: { readonly max_per_hop?: number };
   readonly raw_sql?: { readonly allow: readonly SourceDocument[] };
 }
 

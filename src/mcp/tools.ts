@@ -165,17 +165,20 @@ async function query(client: RestClient, question: Question, maxBytes: number, c
   const { rows, trailer } = await readAnswer(response, maxBytes);
   const { request_id: id, row_count: available, truncated, ...rest } = trailer;
   const cut = typeof available === 'number' && rows.length < available;
+  const held = truncated === true;
+  // Where the engine itself held rows back, nobody knows how many there are.
+  const of = held ? `more than ${available}` : `${available}`;
   const hint = cut
-    ? `${rows.length} of ${available} rows fit into one result: select fewer columns, filter, aggregate, or page with ORDER BY, LIMIT and OFFSET`
-    : truncated === true
+    ? `${rows.length} of ${of} rows fit into one result: select fewer columns, filter, aggregate, or page with ORDER BY, LIMIT and OFFSET`
+    : held
       ? 'the engine held rows back: filter, aggregate or add LIMIT'
       : null;
   return resultOf({
     request_id: typeof id === 'string' ? id : null,
     row_count: rows.length,
-    truncated: cut || truncated === true,
+    truncated: cut || held,
     ...(hint === null ? {} : { hint }),
-    ...(cut ? { available_rows: available } : {}),
+    ...(cut && !held ? { available_rows: available } : {}),
     rows,
     ...rest,
   });

@@ -153,6 +153,8 @@ class DataPortal implements Portal {
       parameters: values,
       resultFormats,
       maxRows: 0,
+      // Tools pass over notices, and the protocol has no other way to say that rows are missing.
+      whole: true,
       sink: (plan: GovernedPlan) => {
         requireSame(this.#described, plan);
         this.#plan = plan;
@@ -188,9 +190,8 @@ function maskNotices({ redactedColumns, partialColumns }: GovernedPlan): readonl
 
 /** What went wrong on the way is known at the end. */
 function endNotices(answer: Answer): readonly WireNotice[] {
-  if (!answer.clipped && answer.errors.length === 0) return NO_NOTICES;
+  if (answer.errors.length === 0) return NO_NOTICES;
   return [
-    ...(answer.clipped ? ['a step of the query found more than its cap, so rows are missing'] : []),
     ...answer.errors.map((e) => `an operator failed for passage ${e.chunkId}: ${e.reason}`),
   ].map(notice);
 }

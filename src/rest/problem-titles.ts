@@ -12,6 +12,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E0516', 'Cancelled'],
   ['E0517', 'Timed out'],
   ['E0518', 'Too many rows'],
+  ['E0519', 'A step found too many rows'],
   ['E0521', 'No language model'],
   ['E0522', 'Content not ready'],
   ['E1001', 'Not resolvable'],

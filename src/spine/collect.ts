@@ -7,6 +7,7 @@ import {
   type StatementSettings,
   textValuesOf,
 } from '../engine/index.js';
+import { slices } from './slices.js';
 
 /** A row's values in Postgres' text format, by output name. */
 export type TextRow = ReadonlyMap<string, string | null>;
@@ -30,13 +31,24 @@ export async function collect(
   const rows: TextRow[] = [];
   const names = plan.outputs.map((o) => o.name);
   const sink = {
-    write: (messages: Uint8Array): void => {
-      for (const row of eachDataRow(messages)) {
-        const texts = textValuesOf(row);
-        rows.push(new Map(names.map((name, i) => [name, texts[i] ?? null])));
-      }
+    write: (messages: Uint8Array): void | Promise<void> => {
+      const read = (part: readonly Buffer[]): void => {
+        for (const row of part) {
+          const texts = textValuesOf(row);
+          rows.push(new Map(names.map((name, i) => [name, texts[i] ?? null])));
+        }
+      };
+      const all = [...eachDataRow(messages)];
+      return all.length <= AT_ONCE ? read(all) : readInTurns(all, read);
     },
   };
   const { truncated } = await engine.governed.execute(plan, values, { resultFormats: [], ...limits }, sink);
   return { rows, truncated };
+}
+
+/** Rows that are read in one turn. */
+const AT_ONCE = 4_096;
+
+async function readInTurns(all: readonly Buffer[], read: (part: readonly Buffer[]) => void): Promise<void> {
+  for await (const part of slices(all)) read(part);
 }

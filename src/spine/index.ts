@@ -54,7 +54,7 @@ export interface Answer {
   readonly rows: number;
   /** A cap on the answer held rows back. */
   readonly truncated: boolean;
-  /** A cap on a step held rows back: TRAVERSE found more than `per_hop`. */
+  /** A cap on a step held rows back, and the rest are rows that stand for themselves. */
   readonly clipped: boolean;
   /** Metadata fields that are redacted in passages. */
   readonly redactedFields: readonly string[];
@@ -89,7 +89,7 @@ export async function ask(service: Service, question: Question, delivery: Delive
       versions,
       rows: result.rows,
       truncated: result.truncated,
-      clipped: result.runtime.some((r) => r.truncated),
+      clipped: result.runtime.some((r) => r.clip !== null),
       redactedFields: [...new Set(result.runtime.flatMap((r) => r.redactedFields))].sort(),
       errors: result.runtime.flatMap((r) => r.errors),
     });
@@ -410,12 +410,12 @@ async function execute(
   delivery: Delivery,
   sink: RowSink,
 ): Promise<Executed> {
-  const { parameters, resultFormats, signal, snapshots } = delivery;
+  const { parameters, resultFormats, signal, snapshots, whole = false } = delivery;
   if (parameters.length !== plan.clientOids.length) {
     throw queryError('parameterCount', { given: parameters.length, needed: plan.clientOids.length });
   }
   const engine = engineOf(service, plan);
-  const input = { service, caller, plan, parameters, signal, snapshots: snapshots ?? null };
+  const input = { service, caller, plan, parameters, signal, snapshots: snapshots ?? null, whole };
   const runtime = plan.runtime.length === 0 ? [] : await runtimeRows(input);
   const { rows, bytes, timeoutMs } = service.caps;
   const snapshot = snapshots?.of(engine) ?? null;

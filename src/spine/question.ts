@@ -63,6 +63,8 @@ export interface Delivery {
   readonly settings?: StatementSettings;
   /** Of the transaction that the question is asked in, where that has one state of the data. */
   readonly snapshots?: Snapshots;
+  /** The answer must be whole, because its reader cannot be told that rows are missing. */
+  readonly whole?: boolean;
   /** Or what makes it, once the columns of the answer are known. */
   readonly sink: RowSink | ((plan: GovernedPlan, versions: Versions) => RowSink);
 }

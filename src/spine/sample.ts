@@ -101,10 +101,9 @@ async function rowsOf(
   if (plan === null) return NOTHING;
   if (source.kind === 'facet' && source.store !== null)
     await service.content.ready(source.store.facet.name, source.store.version);
-  const input: RuntimeInput = { service, caller, plan, parameters: [], signal, snapshots: null };
+  const input: RuntimeInput = { service, caller, plan, parameters: [], signal, snapshots: null, whole: true };
   const given = new Map([['limit', `${limit}`]]);
-  const { rows, truncated } = await step(plan, given, input, limit + 1);
-  if (truncated) throw queryError('tooLarge', { what: 'the sample', limit: service.caps.bytes });
+  const { rows } = await step(plan, given, input, limit + 1);
   return source.kind === 'facet' && source.store !== null
     ? chunks(rows, governed, source.store)
     : table(rows, governed);

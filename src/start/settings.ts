@@ -84,6 +84,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     caps: {
       rows: integer(env, 'OSL_MAX_ROWS', 1_000_000, 1, Number.MAX_SAFE_INTEGER),
       bytes: integer(env, 'OSL_MAX_RESULT_MIB', 1_024, 1, 1_048_576) * MIB,
+      evidence: integer(env, 'OSL_MAX_EVIDENCE', 10_000, 1, 1_000_000),
       timeoutMs: integer(env, 'OSL_STATEMENT_TIMEOUT_MS', 30_000, 1, 86_400_000),
     },
     content: contentSettings(env),

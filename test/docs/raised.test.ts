@@ -111,6 +111,7 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   execution: { as: 'user:ann', osql: 'select 1 / (id - id) from customer' },
   cancelled: { file: 'test/engine/both-engines.test.ts', shows: 'cancelled' },
   timedOut: { file: 'test/engine/both-engines.test.ts', shows: 'timedOut' },
+  stepCap: { file: 'test/forms/traverse.test.ts', shows: 'E0519' },
   rowCap: { file: 'test/docs/raised.test.ts', shows: '54000' },
   auditUnavailable: { file: 'test/rest/audit.test.ts', shows: 'E5030' },
   overloaded: { file: 'test/engine/postgres.test.ts', shows: 'overloaded' },

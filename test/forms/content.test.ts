@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
 import { sliceCodePoints } from '../../src/content/index.js';
+import { postQuery, startFrontends } from '../support/frontends.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript, NOTES, PEOPLE } from './articles.js';
 import { type Answer, at, startForms } from './fixture.js';
 
@@ -342,6 +343,56 @@ function cited(answer: Answer, field: string): string[] {
 
 const documents = (answer: Answer): string[] => cited(answer, 'doc_id');
 const versions = (answer: Answer): string[] => cited(answer, 'version');
+
+t.test(
+  'evidence that a cap clips is told of where it is only shown, and nothing is computed from it',
+  async (t) => {
+    const capped = await startFrontends({
+      ...test.open,
+      service: { ...test.service, caps: { ...test.service.caps, evidence: 2 } },
+    });
+    t.teardown(() => capped.stop());
+    const asker = async (text: string) => {
+      const authorization = `Bearer ${await capped.token({ subject: 'user:ann', aclRoles: ceiling })}`;
+      return postQuery(capped.httpPort, { osql: text }, { authorization });
+    };
+    const ceiling = [...(test.service.model().snapshot?.subjects.get('user:ann')?.ceiling ?? [])];
+    const of = (outputs: string, more = ''): string =>
+      `select ${outputs} from osl.entities.article where id in (1, 2, 3)${more}`;
+    const shown = [
+      of('id, evidence'),
+      of('id, evidence', ' order by id limit 2'),
+      `select e from (${of('id, evidence as e')}) t`,
+      `select count(*) from (${of('id, evidence')}) t`,
+      `with t as (${of('id, evidence as e')}) select e from t`,
+    ];
+    for (const text of shown) {
+      const { status, json } = await asker(text);
+      t.match({ status, truncated: at(json, 'truncated') }, { status: 200, truncated: true }, text);
+    }
+    const computed = [
+      of('jsonb_array_length(evidence)'),
+      of('id', ' and evidence is not null'),
+      of('evidence::text'),
+      of('evidence', ' order by 1'),
+      of('distinct evidence'),
+      of('count(evidence)'),
+      `select count(e) from (${of('evidence as e')}) t`,
+      `select id from (${of('id, evidence as e')}) t where e is null`,
+      `with t as (${of('evidence as e')}) select jsonb_array_length(e) from t`,
+      `${of('evidence')} union all select '[]'::jsonb`,
+      of("id, case when evidence is null then 'none' else 'some' end"),
+    ];
+    for (const text of computed) {
+      const { json } = await asker(text);
+      const told = { code: at(json, 'code'), detail: at(json, 'detail') };
+      t.match(told, { code: 'E0519', detail: /^the evidence of these keys has more than 2 passages/ }, text);
+    }
+    const wire = await capped.asker('extended wire', { subject: 'user:ann', aclRoles: ceiling });
+    t.teardown(() => wire.end());
+    t.match((await wire.ask(of('id, evidence'))).outcome, { kind: 'refused', code: 'E0519' });
+  },
+);
 
 t.test('Joint: an entity with its evidence, in the version that is due', async (t) => {
   const expected = (...articles: number[]): string[] =>

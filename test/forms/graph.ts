@@ -181,6 +181,8 @@ export function walk(hops: readonly Hop[], anchors: readonly number[], cap: numb
       if (repeats || i === hops.length - 1) found.set(key, i + 1);
     }
     frontier = fresh;
+    // Behind what was left out a depth could be more than the least.
+    if (clipped && repeats) break;
   }
   const rows = [...found].map(([key, depth]) => ({ id: key, depth }));
   return { rows: rows.sort((a, b) => a.depth - b.depth || a.id - b.id), clipped };

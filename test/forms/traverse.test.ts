@@ -257,7 +257,7 @@ t.test('particular walks', async (t) => {
     ', max_hops => 17',
     ', max_hops => $1',
     ', per_hop => 0',
-    ', per_hop => 10001',
+    ', per_hop => 100001',
     ', via => 3',
     ', speed => 1',
     ', max_hops => 1, max_hops => 2',
@@ -277,14 +277,101 @@ t.test('particular walks', async (t) => {
   );
 });
 
-t.test('a clipped hop is told of on both surfaces, and every object is in the audit record', async (t) => {
+t.test('a clipped hop is told of over REST, and refused on the wire, where nobody can be told', async (t) => {
   await system.script(graphScript(RING));
   const query = "select id from TRAVERSE(anchor => 'node', target => 'node', keys => ('3'), per_hop => 1)";
   const answer = await ask('user:all', query);
-  t.match(answer.json, { form: 'traverse', truncated: true, rows: [] });
+  t.match(answer.json, { form: 'traverse', truncated: true, rows: [{ id: 1 }] });
   const client = await forms.wire('user:all');
-  const { raw } = await client.simple(query);
-  t.ok(raw.includes('rows are missing'));
+  for (const { outcome } of [
+    await client.simple(query),
+    await client.extended(query),
+    await client.simple(`copy (${query}) to stdout`),
+  ])
+    t.match(outcome, {
+      kind: 'refused',
+      code: 'E0519',
+      sqlstate: '54000',
+      message: /more than 1 rows \(`per_hop`\)/,
+    });
+  await client.simple('begin');
+  await client.simple(`declare c cursor for ${query}`);
+  t.match((await client.simple('fetch all from c')).outcome, { kind: 'refused', code: 'E0519' }, 'by cursor');
+  await client.simple('rollback');
+});
+
+/** Of what FROM holds in the place of `$`: each is made of more than one of its rows. */
+const COMPUTED: readonly string[] = [
+  'select count(*) from $',
+  'select max(depth) from $',
+  'select depth, count(*) from $ group by depth',
+  'select distinct shown from $',
+  'select distinct on (shown) shown, id from $',
+  'select id, row_number() over () as n from $',
+  'select id from $ order by rank() over (order by id)',
+  'select id from $ order by id limit 3',
+  'select id from $ order by id offset 1',
+  'select * from (select id from $ order by id) t limit 1',
+  'select id from (select id from $ limit 2) t order by id',
+  'select count(*) from (select id from $) t',
+  'with t as (select id from $) select count(*) from t',
+  'with t as (select id from $) select a.id from t a join t b on a.id = b.id',
+  'select t.id from $ t join osl.entities.node n on n.id = t.id',
+  'select n.id from osl.entities.node n left join $ t on n.id = t.id',
+  'select id from osl.entities.node where id in (select id from $)',
+  'select id from osl.entities.node n where not exists (select 1 from $ t where t.id = n.id)',
+  'select (select count(*) from $) as n',
+  'select id from osl.entities.node union select id from $',
+  'select id from $ union all select id from osl.entities.node',
+  'select id from osl.entities.node except select id from $',
+];
+
+/** Each row of the answer is one row of `$`. */
+const PLAIN: readonly string[] = [
+  'select id, depth from $',
+  'select * from $ where shown',
+  'select id + 1 as next, case when shown then 1 else 0 end from $',
+  'select id from $ limit 2',
+  'select id from $ order by id desc',
+  'select t.id from (select id, depth from $) t where t.depth = 1',
+  'with t as (select id from $ limit 2) select id from t',
+];
+
+t.test('nothing is computed over a clipped walk', async (t) => {
+  const all = "TRAVERSE(anchor => 'node', target => 'node', keys => ('0'))";
+  const few = "TRAVERSE(anchor => 'node', target => 'node', keys => ('0'), per_hop => 3)";
+  await system.script(
+    `truncate g.node, g.link;
+     insert into g.node select n, true from generate_series(0, 21815) n;
+     insert into g.link select 0, n, true from generate_series(1, 21815) n;`,
+  );
+  const client = await forms.wire('user:all');
+  for (const text of COMPUTED) {
+    const asked = text.replace('$', few);
+    const answer = await ask('user:all', asked);
+    t.match(answer, { status: 400, code: 'E0519', message: /^a hop of TRAVERSE has more than 3 rows/ }, text);
+    for (const { outcome } of [await client.simple(asked), await client.extended(asked)])
+      t.match(outcome, { kind: 'refused', code: 'E0519', hint: /raise per_hop, to 100000 at most/ }, text);
+    const whole = await ask('user:all', text.replace('$', all));
+    t.match(
+      { status: whole.status, truncated: at(whole.json, 'truncated') },
+      { status: 200, truncated: false },
+      text,
+    );
+  }
+  const [counted] = (await ask('user:all', `select count(*) as n from ${all}`)).rows;
+  t.equal(counted?.['n'], '21815', 'and the figure is the true one, with no per_hop named');
+  for (const text of PLAIN) {
+    const { status, json, rows } = await ask('user:all', text.replace('$', few));
+    t.match({ status, truncated: at(json, 'truncated') }, { status: 200, truncated: true }, text);
+    t.ok(rows.length > 0, text);
+  }
+  const rows = await ask('user:all', `select id from ${all}`);
+  t.match({ n: rows.rows.length, truncated: at(rows.json, 'truncated') }, { n: 1_000, truncated: true });
+});
+
+t.test('every object of a walk is in the audit record, and each hop in the plan', async (t) => {
+  await system.script(graphScript(RING));
   const two =
     "select id from TRAVERSE(anchor => 'node', target => 'grp', keys => ('1'), via => ('owns', 'item_grp'))";
   const { requestId, rows } = await ask('user:all', two);

@@ -140,3 +140,10 @@ test('ten thousand entities load in seconds', async (t) => {
   t.equal(parseManifest(text, 'm').catalog.relations.size, 10_000);
   t.ok(performance.now() - start < 20_000);
 });
+
+test('what per_hop of a walk may be at most', async (t) => {
+  t.equal(manifest.catalog.maxPerHop, undefined);
+  const raised = parseManifest(`${MANIFEST}\ntraverse: { max_per_hop: 250000 }\n`, 'm.yaml');
+  t.equal(raised.catalog.maxPerHop, 250_000);
+  t.throws(() => parseManifest(`${MANIFEST}\ntraverse: { max_per_hop: 2000000 }\n`, 'm.yaml'));
+});

@@ -71,11 +71,12 @@ test('MCP over HTTP', async (t) => {
           { osql: SOME, sql: 'select 1' },
           { osql: SOME, metrics: ['revenue'] },
           { sql: 'select 1', limit: 1 },
-          { limit: 1 },
         ]) {
           const called = await call(client, 'semantic_query', body);
           t.match(called, { isError: true, content: { problem: { code: 'E0513' } } }, JSON.stringify(body));
         }
+        const none = await call(client, 'semantic_query', { limit: 1 });
+        t.match(none, { isError: true, content: { problem: { code: 'E0511' } } }, 'no shape is no mixture');
       });
 
       await t.test('is recorded as what it is, which nobody else can claim', async (t) => {
@@ -322,3 +323,16 @@ function without(envelope: Readonly<Record<string, unknown>>): Record<string, un
   const { request_id: _, ...others } = envelope;
   return others;
 }
+
+test('how many rows there are is told only where all were counted', async (t) => {
+  const caps = { rows: 30, bytes: 1_000_000, evidence: 1_000, timeoutMs: 10_000 };
+  const capped = await startRest({ mcp: { maxBytes: MAX_BYTES }, settings: { caps } });
+  t.teardown(() => capped.close());
+  const client = await connected(capped, 'user:ann', 'auto');
+  t.teardown(() => client.close());
+  const { content } = await call(client, 'semantic_query', {
+    osql: 'select * from osl.entities.order order by id',
+  });
+  t.match(content, { truncated: true, hint: /of more than 30 rows fit/ });
+  t.notOk('available_rows' in content);
+});

@@ -92,7 +92,7 @@ test('answers', async (t) => {
 
   await t.test('a cap is told, never silent', async (t) => {
     const capped = await startRest({
-      settings: { caps: { rows: 3, bytes: 1_000_000, timeoutMs: 10_000 } },
+      settings: { caps: { rows: 3, bytes: 1_000_000, evidence: 1_000, timeoutMs: 10_000 } },
     });
     t.teardown(() => capped.close());
     const reply = await capped.ask('user:ann', { osql: 'SELECT id FROM osl.entities.order' });

@@ -12,7 +12,7 @@ import {
 import type { PlainList } from '../lexical.js';
 import { LIMITS } from '../limits.js';
 import { placeOfWord } from '../parse.js';
-import type { Expr, LiteralValue, Parameter, Slot } from '../plan.js';
+import type { Expr, LiteralValue, Parameter, Select, Slot } from '../plan.js';
 import { positionAt, type SourceText } from '../text.js';
 import { oidOf, type TypeName } from '../types.js';
 import { type Carried, LiteralSlots, WrittenLiteral } from './literals.js';
@@ -53,6 +53,7 @@ export class BindContext {
   readonly #drafts: RuntimeDraft[] = [];
   readonly #metrics = new Set<string>();
   readonly #lists: ReadonlyMap<number, PlainList>;
+  readonly #ownOrders = new WeakSet<Select['orderBy']>();
   #sources = 0;
   #tables = 0;
   #depth = 0;
@@ -189,6 +190,15 @@ export class BindContext {
 
   usedOf(source: number): readonly string[] {
     return [...(this.#used.get(source) ?? [])].sort();
+  }
+
+  /** Records that an order is that of the step which finds the rows: the caller named none. */
+  addOwnOrder(keys: Select['orderBy']): void {
+    this.#ownOrders.add(keys);
+  }
+
+  isInOwnOrder({ orderBy }: Select): boolean {
+    return this.#ownOrders.has(orderBy);
   }
 
   /** Records that the statement computes a metric, for the audit log. */

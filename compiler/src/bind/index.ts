@@ -52,7 +52,7 @@ export function bind(
   const { query, columns } = bindQuery(parsed.node.SelectStmt, ctx, null);
   requireExpandable(query);
   const complete = withUsedColumns(query, ctx);
-  const runtime = Object.freeze(ctx.drafts.map((d) => finishedRelation(d, ctx)));
+  const runtime = Object.freeze(ctx.drafts.map((d) => finishedRelation(d, query, ctx)));
   return Object.freeze({
     form: world === 'physical' ? 'sql' : formOf(runtime, complete),
     query: complete,

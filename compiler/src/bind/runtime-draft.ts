@@ -1,7 +1,8 @@
-import type { FacetStore } from '../catalog.js';
+import type { Catalog, FacetStore } from '../catalog.js';
 import { InternalError } from '../errors.js';
-import type { Expr, RuntimeScan, SourceId } from '../plan.js';
+import type { Expr, Query, RuntimeScan, SourceId } from '../plan.js';
 import {
+  type Clipping,
   EVIDENCE,
   type Hop,
   type OperatorUse,
@@ -9,6 +10,7 @@ import {
   type RuntimeRelation,
 } from '../runtime.js';
 import type { TypeName } from '../types.js';
+import { answersRowByRow, isOnlyShown } from './clipping.js';
 import type { BindContext } from './context.js';
 
 /** A runtime relation while its statement is bound: what is used of it shows only at the end. */
@@ -37,7 +39,8 @@ export interface TraversalDraft extends DraftBase {
   readonly hops: readonly Hop[];
   readonly repeats: boolean;
   readonly maxHops: number;
-  readonly perHop: number;
+  /** Null where the caller states none. */
+  readonly perHop: number | null;
 }
 
 export interface HydrationDraft extends DraftBase {
@@ -48,7 +51,7 @@ export interface HydrationDraft extends DraftBase {
 }
 
 /** The relation, with the columns that the statement uses. */
-export function finishedRelation(draft: RuntimeDraft, ctx: BindContext): RuntimeRelation {
+export function finishedRelation(draft: RuntimeDraft, query: Query, ctx: BindContext): RuntimeRelation {
   const columns = usedColumns(draft, ctx);
   switch (draft.kind) {
     case 'retrieval': {
@@ -65,8 +68,23 @@ export function finishedRelation(draft: RuntimeDraft, ctx: BindContext): Runtime
       });
     }
     case 'traversal': {
-      const { kind, source, anchor, target, keys, hops, repeats, maxHops, perHop } = draft;
-      return Object.freeze({ kind, source, anchor, target, keys, hops, repeats, maxHops, perHop, columns });
+      const { kind, source, anchor, target, keys, hops, repeats, maxHops } = draft;
+      const plain = answersRowByRow(query, source, (select) => ctx.isInOwnOrder(select));
+      const clipping = plain ? 'told' : 'refused';
+      const perHop = draft.perHop ?? perHopUnlessTold(clipping, ctx.catalog);
+      return Object.freeze({
+        kind,
+        source,
+        anchor,
+        target,
+        keys,
+        hops,
+        repeats,
+        maxHops,
+        perHop,
+        clipping,
+        columns,
+      });
     }
     case 'hydration': {
       const { kind, source, entity, facets } = draft;
@@ -80,6 +98,7 @@ export function finishedRelation(draft: RuntimeDraft, ctx: BindContext): Runtime
         entity,
         keys,
         facets: Object.freeze(facets.filter(isUsed)),
+        clipping: isOnlyShown(query, source, EVIDENCE) ? 'told' : 'refused',
         columns,
       });
     }
@@ -88,6 +107,19 @@ export function finishedRelation(draft: RuntimeDraft, ctx: BindContext): Runtime
       return unknown;
     }
   }
+}
+
+const DEFAULT_PER_HOP = 1_000;
+const DEFAULT_MAX_PER_HOP = 100_000;
+
+/** The most that a caller may ask for. */
+export function mostPerHop(catalog: Catalog): number {
+  return catalog.maxPerHop ?? DEFAULT_MAX_PER_HOP;
+}
+
+/** A figure wants all that there is; rows to be read, a number that can be. */
+function perHopUnlessTold(clipping: Clipping, catalog: Catalog): number {
+  return clipping === 'refused' ? mostPerHop(catalog) : Math.min(DEFAULT_PER_HOP, mostPerHop(catalog));
 }
 
 /** The columns of `draft` that the statement uses. */

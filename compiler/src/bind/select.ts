@@ -93,7 +93,7 @@ export function bindSelect(
     type: expr.type,
     sealed: ctx.world === 'physical' || isSealed(expr, scope),
   }));
-  return { query: inOwnOrder(query, scope), columns };
+  return { query: inOwnOrder(query, scope, ctx), columns };
 }
 
 /** The items whose rows WHERE filters directly: not those that an outer join may null. */
@@ -109,7 +109,7 @@ function strictItems(from: BoundFrom | null): readonly ScopeItem[] {
 }
 
 /** A traversal answers by depth, then key, where the query asks for no order of its own. */
-function inOwnOrder(query: Select, scope: Scope): Select {
+function inOwnOrder(query: Select, scope: Scope, ctx: BindContext): Select {
   const order = scope.items.flatMap((i) => i.order ?? []);
   if (
     order.length === 0 ||
@@ -119,8 +119,11 @@ function inOwnOrder(query: Select, scope: Scope): Select {
     query.distinctOn.length > 0
   )
     return query;
-  const orderBy = order.map((by): SortKey => Object.freeze({ by, descending: false, nullsFirst: false }));
-  return Object.freeze({ ...query, orderBy: Object.freeze(orderBy) });
+  const orderBy = Object.freeze(
+    order.map((by): SortKey => Object.freeze({ by, descending: false, nullsFirst: false })),
+  );
+  ctx.addOwnOrder(orderBy);
+  return Object.freeze({ ...query, orderBy });
 }
 
 function isSealed(expr: Expr, scope: Scope): boolean {

@@ -18,12 +18,10 @@ import {
   requiredArgument,
 } from './named-arguments.js';
 import { type Direction, hopOf, MAX_HOPS, routeOf } from './route.js';
-import { draftScan, type TraversalDraft } from './runtime-draft.js';
+import { draftScan, mostPerHop, type TraversalDraft } from './runtime-draft.js';
 import { columnsFor, innerScope, type ScopeColumn, type ScopeItem } from './scope.js';
 
 const DEFAULT_HOPS = 4;
-const MAX_PER_HOP = 10_000;
-const DEFAULT_PER_HOP = 1_000;
 
 const ARGUMENTS = ['anchor', 'target', 'keys', 'via', 'direction', 'max_hops', 'per_hop'];
 
@@ -50,6 +48,7 @@ export function bindTraverse(
       args.location,
     );
   }
+  const most = mostPerHop(ctx.catalog);
   const draft: TraversalDraft = {
     kind: 'traversal',
     source: ctx.nextSource(),
@@ -59,7 +58,7 @@ export function bindTraverse(
     hops: route.map((step) => hopOf(step, ctx)),
     repeats: anchor.name === target.name && route.length === 1,
     maxHops,
-    perHop: countArgument(args, 'per_hop', 1, MAX_PER_HOP, DEFAULT_PER_HOP, ctx),
+    perHop: args.byName.has('per_hop') ? countArgument(args, 'per_hop', 1, most, most, ctx) : null,
     offered: new Map<string, TypeName>([
       ['key', key.type],
       ['depth', 'int4'],

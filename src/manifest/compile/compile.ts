@@ -46,6 +46,7 @@ export function compileManifest(document: ManifestDocument): Compiled {
     facets: frozenMap(facetStores(facets, relations)),
     edges: edgesOf(relationships, bridges),
     rawTables,
+    ...(document.traverse?.max_per_hop === undefined ? {} : { maxPerHop: document.traverse.max_per_hop }),
   });
   checkMetricTexts(catalog, problems);
   if (problems.list.length > 0) return { ok: false, problems: problems.list };

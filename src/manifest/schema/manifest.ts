@@ -306,6 +306,19 @@ const rawSql = closed(
   'SQL over tables, for callers who have it already. Without this there is none.',
 );
 
+const traverse = closed(
+  {
+    max_per_hop: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 1_000_000,
+      description: 'What `per_hop` may be at most: rows that one hop of a walk may find. Default: 100000.',
+    },
+  },
+  [],
+  'Bounds of TRAVERSE. A walk is held in memory, a few hundred bytes a row.',
+);
+
 /** JSON Schema (draft 7) of a manifest file. */
 export const MANIFEST_SCHEMA = {
   $schema: DRAFT,
@@ -322,6 +335,7 @@ export const MANIFEST_SCHEMA = {
       metrics: named(NAME_RULE, metric, 'Metrics by name.'),
       lexicon: named({ type: 'string', minLength: 1, maxLength: 200 }, term, 'Business words.'),
       raw_sql: rawSql,
+      traverse,
     },
     ['version', 'connectors', 'entities'],
     'A semantic graph over Postgres.',

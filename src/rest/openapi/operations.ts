@@ -14,7 +14,7 @@ export function problem(description: string) {
 }
 
 export const REFUSALS = {
-  400: problem('Not a request that can be answered: E0241, E0246, E0254, E0511 … E0518.'),
+  400: problem('Not a request that can be answered: E0241, E0246, E0254, E0511 … E0519.'),
   401: problem('The token is not valid: E3001.'),
   403: problem('No token, no access, or denied: E2101, E2102, E0515, E0512.'),
   429: problem('Over the limit: E4290, with `Retry-After`.'),

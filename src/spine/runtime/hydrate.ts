@@ -3,13 +3,11 @@ import { jsonValue } from './constants.js';
 import { type ByKey, chosenAttributes } from './derived.js';
 import { citeOf, passageOf, typeNamed } from './passage.js';
 import { step } from './step.js';
-import type { RuntimeInput, RuntimeRows } from './types.js';
+import type { Clip, RuntimeInput, RuntimeRows } from './types.js';
 import { unlessStopped } from './unless-stopped.js';
 
 type HydrationRuntime = Extract<GovernedRuntime, { kind: 'hydration' }>;
 
-/** Passages of one facet that hydration brings at most, over all keys. */
-const EVIDENCE_ROWS = 1_000;
 /** Supporting passages of derived attributes, likewise. More is refused: a clipped one would be a wrong value. */
 const DERIVED_ROWS = 50_000;
 
@@ -44,10 +42,15 @@ export async function hydrate(
   for (const [key, list] of evidence) rowOf(key)[EVIDENCE] = list;
   return {
     json: JSON.stringify([...rows.values()]),
-    truncated,
+    clip: truncated ? evidenceClip(input) : null,
     redactedFields: [...redacted].sort(),
     errors: [],
   };
+}
+
+function evidenceClip({ service }: RuntimeInput): Clip {
+  const limit = service.caps.evidence;
+  return { what: 'the evidence of these keys', limit, unit: 'passages of a facet', hint: 'name fewer keys' };
 }
 
 async function derivedAttributes({ derived, facet }: GovernedStore, input: RuntimeInput): Promise<ByKey> {
@@ -61,11 +64,12 @@ async function derivedAttributes({ derived, facet }: GovernedStore, input: Runti
 }
 
 async function passages(store: GovernedStore, attributes: ByKey, input: RuntimeInput) {
-  const given = new Map([['limit', `${EVIDENCE_ROWS + 1}`]]);
-  const { rows } = await step(store.passages, given, input, EVIDENCE_ROWS + 1);
+  const most = input.service.caps.evidence;
+  const given = new Map([['limit', `${most + 1}`]]);
+  const { rows } = await step(store.passages, given, input, most + 1);
   const byKey = new Map<string, unknown[]>();
   const redactedFields = new Set<string>();
-  for (const row of rows.slice(0, EVIDENCE_ROWS)) {
+  for (const row of rows.slice(0, most)) {
     const passage = passageOf(row, store);
     const key = row.get(store.facet.entityKey) ?? '';
     const rests = [...(attributes.get(key) ?? [])].filter(([, a]) => a.support.has(passage.chunkId));
@@ -78,5 +82,5 @@ async function passages(store: GovernedStore, attributes: ByKey, input: RuntimeI
     byKey.set(key, [...(byKey.get(key) ?? []), entry]);
     for (const field of passage.redactedFields) redactedFields.add(field);
   }
-  return { byKey, redactedFields, truncated: rows.length > EVIDENCE_ROWS };
+  return { byKey, redactedFields, truncated: rows.length > most };
 }

@@ -128,7 +128,7 @@ async function passageRows(
   }));
   return {
     json: JSON.stringify(rows),
-    truncated: false,
+    clip: null,
     redactedFields: [...new Set(passages.flatMap((p) => p.redactedFields))].sort(),
     errors,
   };

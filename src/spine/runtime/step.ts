@@ -1,4 +1,4 @@
-import { emit, type GovernedPlan, InternalError } from 'osl-compiler';
+import { emit, type GovernedPlan, InternalError, queryError } from 'osl-compiler';
 import type { Engine } from '../../engine/index.js';
 import type { Service } from '../../service.js';
 import { type CollectLimits, collect } from '../collect.js';
@@ -6,7 +6,11 @@ import { settingsFor } from '../row-rights.js';
 import { slotValues } from './slot-values.js';
 import type { RuntimeInput } from './types.js';
 
-/** Runs one step under the caller's rights, with the values that earlier steps give. */
+/**
+ * Runs one step under the caller's rights, with the values that earlier steps give: all its rows, or none.
+ *
+ * @throws QueryError E0511 where the service's caps hold some of them back, which no step could know by itself
+ */
 export async function step(
   plan: GovernedPlan,
   given: ReadonlyMap<string, string>,
@@ -23,7 +27,10 @@ export async function step(
     settings: settingsFor(service, caller, plan, undefined),
     snapshot: snapshots?.of(engine) ?? null,
   };
-  return collect(engine, plan, slotValues(emit(plan).slots, given, input), limits);
+  const { rows, truncated } = await collect(engine, plan, slotValues(emit(plan).slots, given, input), limits);
+  if (truncated)
+    throw queryError('tooLarge', { what: 'what a step of the question reads', limit: limits.maxBytes });
+  return { rows };
 }
 
 export function engineOf(service: Service, plan: GovernedPlan): Engine {

@@ -1,15 +1,17 @@
-import { arrayText, type GovernedPlan, type GovernedRuntime, type TypeName } from 'osl-compiler';
+import { arrayText, type GovernedPlan, type GovernedRuntime, mostPerHop, type TypeName } from 'osl-compiler';
+import { slices } from '../slices.js';
 import { arrayValue, elements, jsonValue } from './constants.js';
 import { typeNamed } from './passage.js';
 import { textParameter } from './slot-values.js';
 import { step } from './step.js';
-import { NOTHING, type RuntimeInput, type RuntimeRows } from './types.js';
+import { type Clip, NOTHING, type RuntimeInput, type RuntimeRows } from './types.js';
 
 type TraversalRuntime = Extract<GovernedRuntime, { kind: 'traversal' }>;
 
 /**
  * Breadth first, one bounded equality look-up a hop, each under the caller's policy. A key is reported once, at its
- * least depth, and the anchors never.
+ * least depth, and the anchors never. Behind a clipped hop a depth could be more than the least, so that a link that
+ * is walked again and again is walked no further then.
  */
 export async function traverse(
   { relation, hops }: TraversalRuntime,
@@ -20,20 +22,30 @@ export async function traverse(
   const repeated = relation.repeats ? Array.from({ length: relation.maxHops }, () => hops[0]) : hops;
   const found = new Map<string, number>();
   let frontier: readonly string[] = [...new Set(anchors)];
-  let truncated = false;
+  let clipped = false;
   const seen = new Set(frontier);
   for (const [i, hop] of repeated.entries()) {
     if (hop === undefined || frontier.length === 0) break;
     const reached = await oneHop(hop, frontier, relation.perHop, input);
-    truncated ||= reached.truncated;
+    clipped ||= reached.clipped;
     const fresh = relation.repeats ? reached.targets.filter((k) => !seen.has(k)) : reached.targets;
     if (relation.repeats || i === hops.length - 1) for (const key of fresh) found.set(key, i + 1);
     for (const key of fresh) seen.add(key);
     frontier = fresh;
+    if (clipped && (relation.repeats || relation.clipping === 'refused')) break;
   }
   const type = typeNamed(relation.columns, 'key');
-  const rows = [...found].map(([key, depth]) => ({ key: jsonValue(key, type), depth }));
-  return { ...NOTHING, json: JSON.stringify(rows), truncated };
+  const parts: string[] = [];
+  for await (const part of slices([...found]))
+    parts.push(part.map(([key, depth]) => JSON.stringify({ key: jsonValue(key, type), depth })).join());
+  return { ...NOTHING, json: `[${parts.join()}]`, clip: clipped ? clipOf(relation, input) : null };
+}
+
+function clipOf({ perHop }: TraversalRuntime['relation'], { caller }: RuntimeInput): Clip {
+  const most = mostPerHop(caller.manifest.catalog);
+  const fewer = 'start from fewer keys';
+  const hint = perHop < most ? `raise per_hop, to ${most} at most, or ${fewer}` : fewer;
+  return { what: 'a hop of TRAVERSE', limit: perHop, unit: 'rows (`per_hop`)', hint };
 }
 
 /** A caller's key as Postgres writes it, so that the walk knows its anchors again: `007` is 7. */
@@ -52,12 +64,14 @@ async function oneHop(hop: GovernedPlan, keys: readonly string[], cap: number, i
   const perSource = new Map<string, number>();
   let clipped = rows.length > cap;
   const targets = new Set<string>();
-  for (const row of rows.slice(0, cap)) {
-    const source = row.get('source') ?? '';
-    const n = (perSource.get(source) ?? 0) + 1;
-    perSource.set(source, n);
-    if (n > cap) clipped = true;
-    else targets.add(row.get('target') ?? '');
+  for await (const part of slices(rows.slice(0, cap))) {
+    for (const row of part) {
+      const source = row.get('source') ?? '';
+      const n = (perSource.get(source) ?? 0) + 1;
+      perSource.set(source, n);
+      if (n > cap) clipped = true;
+      else targets.add(row.get('target') ?? '');
+    }
   }
-  return { targets: [...targets].sort(), truncated: clipped };
+  return { targets: [...targets], clipped };
 }

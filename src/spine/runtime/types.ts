@@ -1,4 +1,4 @@
-import type { GovernedPlan } from 'osl-compiler';
+import type { ErrorParameters, GovernedPlan } from 'osl-compiler';
 import type { BoundValue } from '../../engine/index.js';
 import type { Service } from '../../service.js';
 import type { Caller } from '../index.js';
@@ -13,14 +13,19 @@ export interface RuntimeInput {
   readonly parameters: readonly BoundValue[];
   readonly signal: AbortSignal | null;
   readonly snapshots: Snapshots | null;
+  /** Nobody could be told that rows are missing. */
+  readonly whole: boolean;
 }
+
+/** A cap, and how its asker can do with it or raise it. */
+export type Clip = ErrorParameters<'stepCap'>;
 
 /** The rows of one runtime relation, and what its reader must be told of them. */
 export interface RuntimeRows {
   /** A JSON array of objects. */
   readonly json: string;
-  /** A cap held rows back. */
-  readonly truncated: boolean;
+  /** What a cap held back; null where these are all. */
+  readonly clip: Clip | null;
   readonly redactedFields: readonly string[];
   /** Rows of a decoder operator that failed. */
   readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
@@ -28,7 +33,7 @@ export interface RuntimeRows {
 
 export const NOTHING: RuntimeRows = Object.freeze({
   json: '[]',
-  truncated: false,
+  clip: null,
   redactedFields: [],
   errors: [],
 });

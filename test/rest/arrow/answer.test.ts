@@ -150,7 +150,7 @@ test('answers in Arrow', async (t) => {
 });
 
 test('a truncated answer says so in its trailer', async (t) => {
-  const caps = { rows: 7, bytes: 1_000_000, timeoutMs: 10_000 };
+  const caps = { rows: 7, bytes: 1_000_000, evidence: 1_000, timeoutMs: 10_000 };
   const small = await startRest({ settings: { caps } });
   t.teardown(() => small.close());
   const reply = await small.ask('user:ann', { osql: 'SELECT id FROM osl.entities.order ORDER BY id' }, ARROW);
