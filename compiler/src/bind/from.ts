@@ -1,4 +1,4 @@
-import type { Alias, Node, RangeFunction, RangeSubselect, RangeVar } from '@pgsql/types';
+import type { Alias, FuncCall, Node, RangeFunction, RangeSubselect, RangeVar } from '@pgsql/types';
 import type { Relation } from '../catalog.js';
 import type { CommonTableRef, Derived, EntityScan, FromItem } from '../plan.js';
 import { nearest } from '../text.js';
@@ -89,17 +89,15 @@ function bindTableFunction(node: RangeFunction, ctx: BindContext): BoundItem {
   const item = list !== undefined && 'List' in list ? list.List.items?.[0] : undefined;
   const call = item !== undefined && 'FuncCall' in item ? item.FuncCall : {};
   const name = nameParts(call.funcname).join('.');
-  const plain =
-    node.functions?.length === 1 &&
-    node.lateral !== true &&
-    node.ordinality !== true &&
-    node.alias?.colnames === undefined;
   if (ctx.world === 'physical') {
     const construct = `\`${name === '' ? 'this function' : name}\` in the FROM of raw SQL`;
     throw ctx.error('unsupported', { construct, hint: 'name tables of the allowlist' }, call.location);
   }
-  if (plain && name === 'retrieve') return bindRetrieve(call, node.alias?.aliasname, ctx);
-  if (plain && name === 'traverse') return bindTraverse(call, node.alias?.aliasname, ctx);
+  if (name === 'retrieve' || name === 'traverse') {
+    refuseAround(node, call, ctx);
+    const bindFunction = name === 'retrieve' ? bindRetrieve : bindTraverse;
+    return bindFunction(call, node.alias?.aliasname, ctx);
+  }
   const construct = `\`${name === '' ? 'this function' : name}\` in FROM`;
   throw ctx.error(
     'unsupported',
@@ -108,7 +106,37 @@ function bindTableFunction(node: RangeFunction, ctx: BindContext): BoundItem {
   );
 }
 
+/** What may stand around a function in FROM, and inside its parentheses, but not around ours. */
+function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): void {
+  const list = node.functions?.[0];
+  const columns = list !== undefined && 'List' in list ? (list.List.items ?? []).slice(1) : [];
+  const defined = node.coldeflist !== undefined || columns.some((c) => Object.keys(c).length > 0);
+  const around: readonly (readonly [boolean, string])[] = [
+    [node.is_rowsfrom === true || node.functions?.length !== 1, 'ROWS FROM'],
+    [node.lateral === true, 'LATERAL'],
+    [node.ordinality === true, 'WITH ORDINALITY'],
+    [node.alias?.colnames !== undefined, 'a list of column aliases'],
+    [defined, 'a list of column definitions'],
+    [call.agg_distinct === true, 'DISTINCT'],
+    [call.agg_order !== undefined, 'ORDER BY among arguments'],
+    [call.agg_filter !== undefined, 'FILTER'],
+    [call.agg_within_group === true, 'WITHIN GROUP'],
+    [call.agg_star === true, '`*` as an argument'],
+    [call.over !== undefined, 'OVER'],
+    [call.func_variadic === true, 'VARIADIC'],
+  ];
+  const construct = around.find(([is]) => is)?.[1];
+  if (construct === undefined) return;
+  const hint = 'RETRIEVE and TRAVERSE take named arguments, and an alias behind them';
+  throw ctx.error('unsupported', { construct: `${construct} at a table function`, hint }, call.location);
+}
+
 function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables']): BoundItem {
+  if (node.inh !== true) {
+    const at = ctx.wordNear('only', 'before', node.location);
+    const hint = 'what has children is read with them; name it alone';
+    throw ctx.error('unsupported', { construct: 'ONLY', hint }, at ?? node.location ?? 0);
+  }
   const name = node.relname ?? '';
   const common = node.schemaname === undefined ? tables.get(name) : undefined;
   if (common !== undefined) return bindCommon(common, node, ctx);

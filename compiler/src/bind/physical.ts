@@ -22,10 +22,6 @@ const DEFAULT_SCHEMA = 'public';
  * allowlist, for one and the same reason: what is not allowed, not declared, of the system or not visible.
  */
 export function allowedTable(node: RangeVar, ctx: BindContext): Relation {
-  if (node.inh !== true) {
-    const hint = 'a table is read with its children; name the table alone';
-    throw ctx.error('unsupported', { construct: 'ONLY', hint }, node.location ?? 0);
-  }
   const tables = ctx.catalog.rawTables ?? new Map<string, Relation>();
   const key = `${node.schemaname ?? DEFAULT_SCHEMA}.${node.relname ?? ''}`;
   const relation = (node.catalogname ?? 'osl') === 'osl' ? tables.get(key) : undefined;

@@ -77,6 +77,7 @@ function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope
   const common: { id: number; query: Query; materialized: boolean | null }[] = [];
   if (clause === undefined) return { tables: outer?.tables ?? NO_TABLES, common };
   const tables = new Map<string, CommonTableEntry>(outer?.tables ?? []);
+  const own = new Set<string>();
   if (clause.recursive === true) {
     throw ctx.error(
       'unsupported',
@@ -94,6 +95,13 @@ function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope
     }
     const { query, columns } = bindQuery(cte.ctequery.SelectStmt, ctx, innerScope(null, [], tables));
     const names = (cte.aliascolnames ?? []).map(stringOf);
+    if (names.length > columns.length) {
+      const detail = `\`${cte.ctename}\` lists ${names.length} columns of ${columns.length}`;
+      throw ctx.error('typeMismatch', { detail, hint: null }, cte.location);
+    }
+    if (own.has(cte.ctename ?? ''))
+      throw ctx.error('duplicateAlias', { alias: cte.ctename ?? '' }, cte.location);
+    own.add(cte.ctename ?? '');
     const renamed = columns.map((c, i) => ({ ...c, name: names[i] ?? c.name }));
     const materialized =
       cte.ctematerialized === 'CTEMaterializeAlways'

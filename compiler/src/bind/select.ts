@@ -163,9 +163,14 @@ function namedWindows(stmt: SelectStmt, ctx: BindContext): ReadonlyMap<string, W
   for (const node of stmt.windowClause ?? []) {
     if (!('WindowDef' in node))
       throw ctx.error('unsupported', { construct: constructOf(node), hint: null }, placeOf(node));
-    const { name, ...definition } = node.WindowDef;
-    if (definition.refname !== undefined) throw extendsWindow(definition, ctx);
-    named.set(name ?? '', definition);
+    const window = node.WindowDef;
+    const name = window.name ?? '';
+    if (window.refname !== undefined) throw extendsWindow(window, ctx);
+    if (named.has(name)) {
+      const detail = `window \`${name}\` is defined twice`;
+      throw ctx.error('windowing', { detail }, window.location);
+    }
+    named.set(name, window);
   }
   return named;
 }
