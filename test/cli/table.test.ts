@@ -82,11 +82,14 @@ t.test('an answer says how many rows, what is masked, and that there are more', 
   const lines = formatAnswer(ANSWER).split('\n');
   t.equal(lines[2], ' [redacted] | 9007199254740993 | ["a","b"]');
   t.same(lines.slice(-3), [
-    '(2 rows)',
+    '(the first 2 rows)',
     'masked: person.email',
     'truncated: there are more rows than the server gives at once',
   ]);
-  t.match(formatAnswer({ ...ANSWER, rows: ANSWER.rows.slice(1), row_count: 1 }), '(1 row)\n');
+  t.match(
+    formatAnswer({ ...ANSWER, rows: ANSWER.rows.slice(1), row_count: 1, truncated: false }),
+    '(1 row)\n',
+  );
 });
 
 t.test('CSV tells NULL from the empty text, and quotes what needs it', async (t) => {

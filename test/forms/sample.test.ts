@@ -92,7 +92,9 @@ t.test('the same chunks as RETRIEVE may be seen, and none without a grant', asyn
     const ids = (rows: readonly unknown[]) => rows.map((r) => at(r, 'cite', 'chunk_id')).sort();
     t.same(ids((await sample(forms, who, notes(100))).rows), ids(found.rows), who);
   }
-  for (const who of ['user:non', 'user:odd', 'user:den']) {
+  const denied = await sample(forms, 'user:den', notes());
+  t.match([denied.status, at(denied.json, 'code')], [403, 'E2101'], 'a deny rule is told of');
+  for (const who of ['user:non', 'user:odd']) {
     const { status, rows, requestId, json } = await sample(forms, who, notes());
     t.same([status, rows, at(json, 'redacted_fields')], [200, [], []], who);
     t.match(await forms.test.records(requestId), [

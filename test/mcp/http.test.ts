@@ -326,7 +326,7 @@ function without(envelope: Readonly<Record<string, unknown>>): Record<string, un
 
 test('how many rows there are is told only where all were counted', async (t) => {
   const caps = { rows: 30, bytes: 1_000_000, evidence: 1_000, timeoutMs: 10_000 };
-  const capped = await startRest({ mcp: { maxBytes: MAX_BYTES }, settings: { caps } });
+  const capped = await startRest({ mcp: { maxBytes: 2_000 }, settings: { caps } });
   t.teardown(() => capped.close());
   const client = await connected(capped, 'user:ann', 'auto');
   t.teardown(() => client.close());
