@@ -8,6 +8,8 @@ export interface PolicyDocument {
   readonly roles: Readonly<Record<string, RoleDocument>>;
   /** Mask of each sensitivity label. A label that is not named here is `deny`. */
   readonly masks: Readonly<Record<string, MaskKind>>;
+  /** Entities and bridges of whose rows answers have a total order. */
+  readonly order?: Readonly<Record<string, 'by_key'>>;
   readonly limits?: LimitsDocument;
   /** Logins of the wire that prove a password instead of bringing a token, by login name. */
   readonly service_accounts?: Readonly<Record<string, ServiceAccountDocument>>;

@@ -59,6 +59,7 @@ export function relationAccess(
     ),
     masks,
     denied: denied === 'all' ? new Set(relation.columns.map((c) => c.name)) : denied,
+    ...(snapshot.ordered.has(name) ? { order: 'by_key' as const } : {}),
   });
 }
 

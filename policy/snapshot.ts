@@ -21,6 +21,8 @@ export interface PolicySnapshot {
   readonly roles: ReadonlyMap<string, RolePolicy>;
   /** By relation: the mask of every label that occurs in it; `deny` where the policy names none. */
   readonly masks: ReadonlyMap<string, ReadonlyMap<string, MaskKind>>;
+  /** Relations of whose rows answers have a total order. */
+  readonly ordered: ReadonlySet<string>;
   readonly limits: Limits;
   /** By login name. */
   readonly serviceAccounts: ReadonlyMap<string, ServiceAccount>;
@@ -60,6 +62,7 @@ export function compileSnapshot(document: PolicyDocument, catalog: Catalog): Pol
   if (!isName(document.tenant))
     problems.add('name', ['tenant'], { message: 'the tenant has no usable name' });
   names.maskedLabels(masks, ['masks']);
+  for (const name of Object.keys(document.order ?? {})) names.relation(name, ['order', name]);
   const subjects = mapEntries(document.subjects, (s, name) => compileSubject(name, s, names, problems));
   const roles = mapEntries(document.roles, (r, name) =>
     compileRole(name, r, { names, catalog, predicates, problems, idKey: hash.slice(32) }),
@@ -76,6 +79,7 @@ export function compileSnapshot(document: PolicyDocument, catalog: Catalog): Pol
     subjects,
     roles,
     masks: new Map([...names.relations].map(([name, r]) => [name, masksOf(r, masks)])),
+    ordered: new Set(Object.keys(document.order ?? {})),
     limits: limitsOf(document.limits),
     serviceAccounts,
     document,

@@ -36,6 +36,11 @@ export interface RelationAccess {
   readonly masks: ReadonlyMap<string, MaskKind>;
   /** Columns that an explicit deny rule names. They beat every grant. */
   readonly denied: ReadonlySet<string>;
+  /**
+   * Answers in which its rows are read have a total order, by key where the question leaves the order open: statistics
+   * and places on disk, which hidden rows shape, decide nothing of it. Absent: as the engine gives them.
+   */
+  readonly order?: 'by_key';
 }
 
 /**

@@ -33,7 +33,6 @@ const CONVERTED: readonly (readonly [oid: number, arrayOid: number, sql: string,
   [18, 1002, '"char"', 'text'],
   [19, 1003, 'name', 'text'],
   [26, 1028, 'oid', 'int8'],
-  [1042, 1014, 'bpchar', 'text'],
   [1043, 1015, 'varchar', 'text'],
 ];
 

@@ -1,7 +1,8 @@
 /**
  * The closed set of value types that a model may expose and that OSL-SQL computes with.
  *
- * A name is Postgres' own short name, so that it can be emitted as a cast target without translation.
+ * A name is Postgres' own short name, so that it can be emitted as a cast target without translation. `bpchar` is
+ * `char(n)`: blanks at its end count neither in comparisons nor as text.
  */
 export const SCALAR_TYPES = [
   'bool',
@@ -12,6 +13,7 @@ export const SCALAR_TYPES = [
   'float8',
   'numeric',
   'text',
+  'bpchar',
   'uuid',
   'date',
   'time',
@@ -42,6 +44,7 @@ const FACTS: Readonly<Record<ScalarType, TypeFacts>> = {
   float8: { oid: 701, arrayOid: 1022, length: 8 },
   numeric: { oid: 1700, arrayOid: 1231, length: -1 },
   text: { oid: 25, arrayOid: 1009, length: -1 },
+  bpchar: { oid: 1042, arrayOid: 1014, length: -1 },
   uuid: { oid: 2950, arrayOid: 2951, length: 16 },
   date: { oid: 1082, arrayOid: 1182, length: 4 },
   time: { oid: 1083, arrayOid: 1183, length: 8 },
@@ -66,7 +69,8 @@ const ALIASES: ReadonlyMap<string, ScalarType> = new Map<string, ScalarType>([
   ['float', 'float8'],
   ['decimal', 'numeric'],
   ['varchar', 'text'],
-  ['bpchar', 'text'],
+  ['char', 'bpchar'],
+  ['character', 'bpchar'],
   ['string', 'text'],
   ['character varying', 'text'],
   ['timestamp without time zone', 'timestamp'],

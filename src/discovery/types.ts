@@ -3,10 +3,8 @@ import { type TypeName, typeOfOid } from 'osl-compiler';
 /** Types whose values are values of the model's `text`. */
 const AS_TEXT: ReadonlyMap<number, TypeName> = new Map([
   [19, 'text'], // name
-  [1042, 'text'], // bpchar
   [1043, 'text'], // varchar
   [1003, 'text[]'],
-  [1014, 'text[]'],
   [1015, 'text[]'],
 ]);
 

@@ -13,7 +13,7 @@ export function sameOids(described: readonly number[], promised: readonly number
   if (described === promised) return true;
   return (
     described.length === promised.length &&
-    described.every((oid, i) => (SAME_BYTES.get(oid) ?? oid) === promised[i])
+    described.every((oid, i) => oid === promised[i] || SAME_BYTES.get(oid) === promised[i])
   );
 }
 

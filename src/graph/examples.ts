@@ -93,6 +93,7 @@ function keyOf(entity: EntityView | undefined): ColumnView | null {
 function made(type: TypeName): string | null {
   switch (type) {
     case 'text':
+    case 'bpchar':
       return "'a key'";
     case 'int2':
     case 'int4':

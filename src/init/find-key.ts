@@ -83,6 +83,7 @@ const KEY_TYPES = new Set([
   'int8',
   'numeric',
   'text',
+  'bpchar',
   'uuid',
   'date',
   'timestamp',

@@ -191,9 +191,7 @@ function maskNotices({ redactedColumns, partialColumns }: GovernedPlan): readonl
 /** What went wrong on the way is known at the end. */
 function endNotices(answer: Answer): readonly WireNotice[] {
   if (answer.errors.length === 0) return NO_NOTICES;
-  return [
-    ...answer.errors.map((e) => `an operator failed for passage ${e.chunkId}: ${e.reason}`),
-  ].map(notice);
+  return answer.errors.map((e) => notice(`an operator failed for passage ${e.chunkId}: ${e.reason}`));
 }
 
 function notice(message: string): WireNotice {

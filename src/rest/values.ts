@@ -26,6 +26,7 @@ const SCALARS: Readonly<Record<ScalarType, WriteValue>> = {
   float8: float,
   numeric: plain,
   text: (source, start, end, out) => out.string(source, start, end),
+  bpchar: (source, start, end, out) => out.string(source, start, end),
   uuid: plain,
   date: plain,
   time: plain,

@@ -67,7 +67,7 @@ connectors:
     tables:
       lib.book: { columns: { isbn: { type: text }, title: { type: text, sensitivity: secret } } }
       lib.reader: { columns: { id: { type: int8 }, email: { type: text, pii: true } } }
-      lib.branch: { columns: { city: { type: text }, country: { type: text } } }
+      lib.branch: { columns: { city: { type: text }, country: { type: bpchar } } }
       lib.loan: { columns: { due: { type: date, sensitivity: person } } }
 entities:
   book: { source: db.lib.book, primary_key: [isbn], columns: [isbn, title] }

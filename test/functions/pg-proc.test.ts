@@ -197,7 +197,7 @@ async function checkTextForm(t: Test, engine: Engine): Promise<void> {
   const rows = await engine.rows(`select t.typname, p.proname from pg_type t
     join pg_proc p on p.oid in (t.typinput, t.typoutput) where t.typname in (${names}) and p.proleakproof`);
   t.strictSame(rows, [], 'no input or output function is leakproof');
-  for (const type of MODEL_TYPES) {
+  for (const type of MODEL_TYPES.filter((m) => m !== 'bpchar')) {
     t.not(functions.castBetween(type, 'text')?.leakproof, true, `${type} as text`);
     t.not(functions.castBetween('text', type)?.leakproof, true, `text as ${type}`);
   }

@@ -5,7 +5,7 @@ import type { AuditRecord } from '../../policy/index.js';
 import { Catalogs } from '../../src/catalog/index.js';
 import { createPgFrontend } from '../../src/pg/index.js';
 import { type NativePostgres, startNativePostgres } from '../support/native-postgres.js';
-import { startTestService, type TestService } from '../support/service.js';
+import { startTestService, type TestService, type TestServiceOptions } from '../support/service.js';
 
 /** The shop behind the gateway, and the same tables as an auditor sees them straight from Postgres. */
 export interface Both {
@@ -25,12 +25,18 @@ CREATE VIEW entities."order" AS SELECT * FROM shop.orders;
 CREATE VIEW entities.product AS SELECT * FROM shop.products;
 CREATE VIEW entities.sample AS SELECT * FROM shop.samples;`;
 
+/** Other tables than the shop's, and views of them under the names of the entities. */
+export interface Tables extends Pick<TestServiceOptions, 'manifest' | 'policy' | 'script' | 'schema'> {
+  readonly views: string;
+}
+
 /** Null where there is no native Postgres to compare with. */
-export async function startBoth(): Promise<Both | null> {
+export async function startBoth(tables: Tables = { views: VIEWS }): Promise<Both | null> {
   const postgres = await startNativePostgres();
   if (postgres === null) return null;
-  const shop = await startTestService({ postgres });
-  await shop.engine.system.script(VIEWS);
+  const { views, ...options } = tables;
+  const shop = await startTestService({ postgres, ...options });
+  await shop.engine.system.script(views);
   const catalogs = new Catalogs({ dir: join(tmpdir(), 'osl-test-catalog') });
   await catalogs.warm();
   const frontend = createPgFrontend(shop.service, { catalogs });

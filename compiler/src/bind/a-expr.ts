@@ -160,7 +160,9 @@ function bindIn(negated: boolean, node: A_Expr, env: Environment): Expr {
   const long = ctx.listAt(placeOf(only));
   if (long !== null) return bindLongIn(arg, long, negated, node.location, env);
   const bounds = items.map((i) => bindExpression(i, env));
-  const listType = bounds.every((b) => b.kind === 'untyped') ? null : commonType(bounds, ctx, node.location);
+  // As in Postgres the value on the left has a say in the type of a list: `char(n) IN ($1::text, …)` compares blank-padded.
+  const all = typeOfBound(arg) === 'bpchar' && bounds.length > 1 ? [arg, ...bounds] : bounds;
+  const listType = bounds.every((b) => b.kind === 'untyped') ? null : commonType(all, ctx, node.location);
   const argType = typeOfBound(arg) ?? listType ?? 'text';
   const { definition, argumentTypes } = operatorFor(
     negated ? '<>' : '=',

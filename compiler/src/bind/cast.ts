@@ -21,7 +21,8 @@ export function bindCast(bound: Bound, node: TypeNode, location: Location, env: 
       ? coerce(bound, type, ctx)
       : converted(bound, type, location, env);
   if (modifiers.length === 0) return value;
-  if (!MODIFIABLE.has(type) || modifiers.some((m) => m < 0)) {
+  const least = type === 'bpchar' ? 1 : 0;
+  if (!MODIFIABLE.has(type) || modifiers.some((m) => m < least)) {
     throw ctx.error(
       'unsupported',
       { construct: `a length or precision of type ${type}`, hint: null },
@@ -34,7 +35,13 @@ export function bindCast(bound: Bound, node: TypeNode, location: Location, env: 
   );
 }
 
-const MODIFIABLE: ReadonlySet<TypeName> = new Set<TypeName>(['numeric', 'time', 'timestamp', 'timestamptz']);
+const MODIFIABLE: ReadonlySet<TypeName> = new Set<TypeName>([
+  'bpchar',
+  'numeric',
+  'time',
+  'timestamp',
+  'timestamptz',
+]);
 
 export function typeOfNode(node: TypeNode, env: Environment): TypeName {
   const parts = nameParts(node.names);

@@ -6,6 +6,9 @@ import type { CastDefinition } from './definition.js';
 export const CATALOG_CASTS: readonly CastDefinition[] = Object.freeze([
   cast('bool', 'int4', 'explicit', LEAKPROOF),
   cast('bool', 'text', 'assignment'),
+  cast('bool', 'bpchar', 'assignment'),
+  cast('text', 'bpchar', 'implicit', LEAKPROOF),
+  cast('bpchar', 'text', 'implicit'),
   cast('int2', 'int4', 'implicit', LEAKPROOF),
   cast('int2', 'int8', 'implicit', LEAKPROOF),
   cast('int2', 'float4', 'implicit', LEAKPROOF),
@@ -71,8 +74,11 @@ function enter(table: CastTable, row: CastDefinition): void {
 function everyCast(): CastTable {
   const table: CastTable = new Map();
   const textForm = (type: TypeName): void => {
-    enter(table, cast(type, 'text', 'assignment'));
-    enter(table, cast('text', type, 'explicit'));
+    for (const string of ['text', 'bpchar'] as const) {
+      if (type === string) continue;
+      enter(table, cast(type, string, 'assignment'));
+      enter(table, cast(string, type, 'explicit'));
+    }
   };
   for (const row of CATALOG_CASTS) enter(table, row);
   for (const type of SCALAR_TYPES) if (type !== 'text') textForm(type);

@@ -29,6 +29,7 @@ export function categoryOf(type: ArgumentType): Category {
     case 'numeric':
       return 'N';
     case 'text':
+    case 'bpchar':
       return 'S';
     case 'date':
     case 'time':

@@ -75,8 +75,24 @@ function ruleOf(relation: Relation, name: string, access: RelationAccess): Colum
 
 /** The mask as a column of this type can bear it: what cannot be hashed, cut or trimmed is redacted. */
 function maskFor(kind: MaskKind, column: Column): MaskKind {
-  if (kind === 'hash' || kind === 'partial') return column.type === 'text' ? kind : 'redact';
+  if (kind === 'hash' || kind === 'partial') return isTextual(column) ? kind : 'redact';
   return kind === 'year' && !DATED.has(column.type) ? 'redact' : kind;
+}
+
+function isTextual({ type }: Column): boolean {
+  return type === 'text' || type === 'bpchar';
+}
+
+/** A mask's text in the type of the column that it stands for. */
+function inTypeOf(column: Column, text: Expr): Expr {
+  if (column.type === text.type) return text;
+  return Object.freeze({
+    kind: 'cast',
+    arg: text,
+    type: column.type,
+    modifiers: NO_MODIFIERS,
+    leakproof: true,
+  });
 }
 
 const DATED: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz']);
@@ -181,24 +197,31 @@ function maskOf(kind: MaskKind, column: Column, slots: GovernedSlots): Expr {
 }
 
 function redacted(column: Column): Expr {
-  return column.type === 'text'
-    ? Object.freeze({ kind: 'structural', text: REDACTED, type: 'text' })
+  return isTextual(column)
+    ? inTypeOf(column, structuralText(REDACTED))
     : Object.freeze({ kind: 'null', type: column.type });
+}
+
+/** The value as text: blanks at the end of a `char(n)` are none of it. */
+function textOf(column: Column): Expr {
+  const arg = baseOf(column);
+  if (column.type === 'text') return arg;
+  return Object.freeze({ kind: 'cast', arg, type: 'text', modifiers: NO_MODIFIERS, leakproof: false });
 }
 
 /** HMAC-SHA-256 in hex of the text, over pads that are sent as parameters: core Postgres has no hmac(). */
 function hashed(column: Column, slots: GovernedSlots): Expr {
   const domain = column.keyDomain ?? column.sensitivity ?? column.name;
-  const bytes = maskCall('convert_to', [baseOf(column), structuralText('UTF8')]);
+  const bytes = maskCall('convert_to', [textOf(column), structuralText('UTF8')]);
   const inner = maskCall('sha256', [textConcat('bytea', slots.pad('inner', domain), bytes)]);
   const outer = maskCall('sha256', [textConcat('bytea', slots.pad('outer', domain), inner)]);
-  return maskCall('encode', [outer, structuralText('hex')]);
+  return inTypeOf(column, maskCall('encode', [outer, structuralText('hex')]));
 }
 
 /** The first character and three stars. */
 function partial(column: Column, slots: GovernedSlots): Expr {
-  const first = maskCall('left', [baseOf(column), slots.literal('1', 'int4')]);
-  return textConcat('text', first, structuralText('***'));
+  const first = maskCall('left', [textOf(column), slots.literal('1', 'int4')]);
+  return inTypeOf(column, textConcat('text', first, structuralText('***')));
 }
 
 function yearOnly(column: Column, slots: GovernedSlots): Expr {

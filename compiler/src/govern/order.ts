@@ -16,6 +16,8 @@ type KeysOf = (item: FromItem) => readonly Expr[];
  *
  * Where the caller may not see the whole key, everything that the query reads of a row takes its place: rows that
  * are equal in all of it are interchangeable.
+ *
+ * The answer itself is completed likewise, whatever it picks, where policy asks for it on an entity that it reads.
  */
 export function breakTies(root: Query, accesses: ScanAccesses): Query {
   const read = new Map<SourceId, Set<string>>();
@@ -38,7 +40,8 @@ export function breakTies(root: Query, accesses: ScanAccesses): Query {
       return Object.freeze({ kind: 'column', source: item.id, name, type });
     });
   };
-  const ordered = mapQuery(root, { query: (q) => completedQuery(q, keysOf) });
+  const completed = mapQuery(root, { query: (q) => completedQuery(q, keysOf, false) });
+  const ordered = asksForOrder(root, accesses) ? completedQuery(completed, keysOf, true) : completed;
   return mapQuery(ordered, {
     item: (i) => {
       const columns = read.get(i.kind === 'entity' ? i.id : -1);
@@ -47,6 +50,14 @@ export function breakTies(root: Query, accesses: ScanAccesses): Query {
         : i;
     },
   });
+}
+
+function asksForOrder(root: Query, accesses: ScanAccesses): boolean {
+  return allQueries(root).some(
+    (q) =>
+      q.kind === 'select' &&
+      leavesOf(q.from).some((i) => i.kind === 'entity' && accesses.of(i).access.order === 'by_key'),
+  );
 }
 
 /** The primary key, if the caller may read all of it in the clear. */
@@ -63,9 +74,9 @@ function everyColumn(source: SourceId, query: Query | undefined): readonly Expr[
   return columns.map(({ type }, i) => Object.freeze({ kind: 'column', source, name: `c${i + 1}`, type }));
 }
 
-function completedQuery(query: Query, keysOf: KeysOf): Query {
+function completedQuery(query: Query, keysOf: KeysOf, always: boolean): Query {
   if (query.kind === 'values') return query;
-  const picks = query.limit !== null || query.offset !== null;
+  const picks = always || query.limit !== null || query.offset !== null;
   if (query.kind === 'set_operation') {
     return picks ? Object.freeze({ ...query, orderBy: completed(query.orderBy, ordinals(query)) }) : query;
   }

@@ -66,7 +66,7 @@ function serveField(
   counts: RedactionCounts,
 ): string | null {
   if (value === null) return null;
-  const isText = column.type === 'text';
+  const isText = column.type === 'text' || column.type === 'bpchar';
   if (column.sensitivity !== null && isLabelled(column.sensitivity, redactor)) {
     counts.set(column.sensitivity, (counts.get(column.sensitivity) ?? 0) + 1);
     return isText ? MASK : null;

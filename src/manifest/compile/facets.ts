@@ -68,7 +68,7 @@ function facetColumns(
   if (entityKey === null || documentId === null || text === null) return null;
   const key = keyOf(entity, [...path, 'entity'], problems);
   if (key !== null) mustMatch(entityKey, key, [...path, 'entity_key'], problems);
-  if (text.type !== 'text') {
+  if (text.type !== 'text' && text.type !== 'bpchar') {
     problems.add(
       CODES.typeMismatch,
       [...path, 'text'],

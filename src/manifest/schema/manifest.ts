@@ -13,8 +13,8 @@ const tableColumn = closed(
       type: 'string',
       description: 'The Postgres type. A column without a declared type is not exposed.',
       examples: [
-        ...['bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'text', 'uuid', 'date', 'time'],
-        ...['timestamp', 'timestamptz', 'interval', 'bytea', 'jsonb', 'text[]'],
+        ...['bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'text', 'bpchar', 'uuid', 'date'],
+        ...['time', 'timestamp', 'timestamptz', 'interval', 'bytea', 'jsonb', 'text[]'],
       ],
     },
     pii: { type: 'boolean', description: 'Personal data: short for `sensitivity: pii`.' },

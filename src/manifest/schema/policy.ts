@@ -114,6 +114,14 @@ export const POLICY_SCHEMA = {
         },
         'The mask of each sensitivity label; a label that is not here is `deny`.',
       ),
+      order: named(
+        NAME_RULE,
+        {
+          enum: ['by_key'],
+          description: 'Answers that read it have a total order, by key where the question leaves it open.',
+        },
+        'Entities and bridges whose hidden rows may not show in the order of an answer; it costs a sort.',
+      ),
       limits: closed(
         { query: perSecond, sample: perSecond, schema: perSecond, catalog: perSecond },
         [],

@@ -59,6 +59,7 @@ function scalarColumn(type: ScalarType, name: string): Column {
     case 'bool':
       return new BoolColumn(new Bool());
     case 'text':
+    case 'bpchar':
       return new BytesColumn(new Utf8(), verbatim());
     case 'numeric':
       return new BytesColumn(new Utf8(), (source, start, _end, out) => numericText(source, start, out));
@@ -85,7 +86,7 @@ function scalarColumn(type: ScalarType, name: string): Column {
   }
 }
 
-type FixedType = Exclude<ScalarType, 'bool' | 'text' | 'numeric' | 'jsonb' | 'bytea'>;
+type FixedType = Exclude<ScalarType, 'bool' | 'text' | 'bpchar' | 'numeric' | 'jsonb' | 'bytea'>;
 
 function layoutOf(type: FixedType): Layout {
   switch (type) {

@@ -30,6 +30,7 @@ function scalarOfBinary(b: Buffer, type: ScalarType, oid: number): string {
   if (oid === OID) return String(sized(b, 4, type).readUInt32BE(0));
   switch (type) {
     case 'text':
+    case 'bpchar':
       if (!isUtf8(b) || b.includes(0)) throw invalid(type);
       return b.toString('utf8');
     case 'bool':

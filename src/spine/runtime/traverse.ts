@@ -51,9 +51,17 @@ function clipOf({ perHop }: TraversalRuntime['relation'], { caller }: RuntimeInp
 /** A caller's key as Postgres writes it, so that the walk knows its anchors again: `007` is 7. */
 function canonicalKey(text: string, type: TypeName): string {
   if (/^int[248]\[\]$/.test(type) && /^[+-]?\d+$/.test(text.trim())) return BigInt(text.trim()).toString();
+  if (type === 'bpchar[]') return withoutBlanks(text);
   if (type !== 'uuid[]') return text;
   const digits = text.toLowerCase().replace(/[^0-9a-f]/g, '');
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** Blanks at the end of a `char(n)` are none of its value. */
+function withoutBlanks(text: string): string {
+  let end = text.length;
+  while (end > 0 && text[end - 1] === ' ') end--;
+  return text.slice(0, end);
 }
 
 /** `$1` the keys, `$2` rows of one source, `$3` rows in all: one more than the cap, so that a clipped hop shows. */
@@ -61,6 +69,7 @@ async function oneHop(hop: GovernedPlan, keys: readonly string[], cap: number, i
   const parameters = [arrayText(keys), String(cap + 1), String(cap + 1)].map(textParameter);
   const own = { ...input, plan: hop, parameters };
   const { rows } = await step(hop, new Map(), own, cap + 1);
+  const padded = hop.outputs.find((o) => o.name === 'target')?.type === 'bpchar';
   const perSource = new Map<string, number>();
   let clipped = rows.length > cap;
   const targets = new Set<string>();
@@ -70,7 +79,7 @@ async function oneHop(hop: GovernedPlan, keys: readonly string[], cap: number, i
       const n = (perSource.get(source) ?? 0) + 1;
       perSource.set(source, n);
       if (n > cap) clipped = true;
-      else targets.add(row.get('target') ?? '');
+      else targets.add(padded ? withoutBlanks(row.get('target') ?? '') : (row.get('target') ?? ''));
     }
   }
   return { targets: [...targets], clipped };
