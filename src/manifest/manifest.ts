@@ -106,6 +106,8 @@ export interface Facet {
   readonly versions: ReadonlyMap<string, FacetVersion>;
   readonly maxTopK: number;
   readonly approximate: boolean;
+  /** Whose labelled values are looked for in a text: the tenant's, or those of its key and of what is linked with it. */
+  readonly dictionary: 'tenant' | 'key';
   /** What is taken from it of its entity. */
   readonly derived: readonly Derived[];
 }

@@ -2,6 +2,7 @@ import type { SystemDoor, SystemQueries } from '../../engine/index.js';
 import type { Facet } from '../../manifest/index.js';
 import type { Embedder } from '../embed/embedder.js';
 import type { RedactionCounts, Redactor } from '../redact/redactor.js';
+import type { Redactors } from '../redact/redactors.js';
 import { DERIVED_COLUMNS, fillBits, storeColumns, storeName, storeTables } from '../store/ddl.js';
 import { derivedTable, STORE_SCHEMA } from '../store/names.js';
 import { bumpEpoch, type Run } from '../store/run.js';
@@ -15,7 +16,7 @@ export interface IndexContext {
   readonly system: SystemDoor;
   readonly facet: Facet;
   readonly run: Run;
-  readonly redactor: Redactor;
+  readonly redactors: Redactors;
   readonly embedder: Embedder;
   readonly derivations: () => Promise<readonly Derivation[]>;
   readonly signal: AbortSignal | undefined;
@@ -28,6 +29,8 @@ export interface BatchResult {
   readonly added: number;
   readonly changed: number;
   readonly chunks: number;
+  /** Documents whose key, which stays as it is, holds a declared value. */
+  readonly keysWithValues: number;
 }
 
 interface Known {
@@ -40,6 +43,7 @@ interface Work {
   readonly content: string;
   readonly served: string;
   readonly known: Known | null;
+  readonly redactor: Redactor;
 }
 
 /** Indexes what is new or changed in `documents`: one transaction, and none where nothing is. */
@@ -47,23 +51,22 @@ export async function indexBatch(
   context: IndexContext,
   documents: readonly SourceDocument[],
 ): Promise<BatchResult> {
-  const { facet, run, redactor } = context;
-  const ids = documents.map((d) => servedId(facet, d.id, redactor, run.pseudonymKey));
+  const { facet, run } = context;
+  const rules = await context.redactors.forKeys(documents.map((d) => d.key));
+  const ids = documents.map((d) => servedId(facet, d.id, rules(d.key), run.pseudonymKey));
+  const keysWithValues = documents.filter(
+    ({ key }) => key !== null && rules(key).matcher.find(key).length > 0,
+  ).length;
   const known = await knownDocuments(context, ids);
   const work = documents.flatMap((document, i) => {
     const before = known.get(ids[i] ?? '') ?? null;
+    const redactor = rules(document.key);
     const content = contentHash(document, redactor);
-    return before?.content === content ? [] : [workOf(context, document, content, before)];
+    return before?.content === content ? [] : [workOf(context, document, redactor, content, before)];
   });
-  if (work.length === 0) return { ids, added: 0, changed: 0, chunks: 0 };
+  if (work.length === 0) return { ids, added: 0, changed: 0, chunks: 0, keysWithValues };
   const rewritten = work.filter((w) => w.known?.served !== w.served);
-  const chunked = await chunkRows(
-    facet,
-    rewritten.map((w) => w.document),
-    redactor,
-    context.embedder,
-    context.signal,
-  );
+  const chunked = await chunkRows(facet, rewritten, context.embedder, context.signal);
   const derivations = rewritten.length === 0 ? [] : await context.derivations();
   context.signal?.throwIfAborted();
   await context.system.transaction((tx) => writeBatch(tx, context, work, rewritten, chunked, derivations));
@@ -72,13 +75,20 @@ export async function indexBatch(
     added: rewritten.filter((w) => w.known === null).length,
     changed: rewritten.filter((w) => w.known !== null).length,
     chunks: chunked.reduce((sum, c) => sum + c.rows.length, 0),
+    keysWithValues,
   };
 }
 
-function workOf(context: IndexContext, source: SourceDocument, content: string, known: Known | null): Work {
-  const { facet, run, redactor, redactions } = context;
+function workOf(
+  context: IndexContext,
+  source: SourceDocument,
+  redactor: Redactor,
+  content: string,
+  known: Known | null,
+): Work {
+  const { facet, run, redactions } = context;
   const document = serveDocument(facet, source, redactor, run.pseudonymKey, redactions);
-  return { document, content, served: servedHash(document), known };
+  return { document, content, served: servedHash(document), known, redactor };
 }
 
 async function knownDocuments(

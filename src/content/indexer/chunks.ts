@@ -30,15 +30,14 @@ export interface ChunkedDocument {
   readonly vectors: readonly Float32Array[];
 }
 
-/** Cuts and embeds `documents`, in their order. */
+/** Cuts and embeds `documents`, in their order, each by its own rules. */
 export async function chunkRows(
   facet: Facet,
-  documents: readonly ServedDocument[],
-  redactor: Redactor,
+  documents: readonly { readonly document: ServedDocument; readonly redactor: Redactor }[],
   embedder: Embedder,
   signal?: AbortSignal,
 ): Promise<readonly ChunkedDocument[]> {
-  const chunks = documents.map((document) => chunksOf(facet, document, redactor));
+  const chunks = documents.map(({ document, redactor }) => chunksOf(facet, document, redactor));
   const vectors = await embedder.embed(
     chunks.flat().map((c) => c.text),
     'document',

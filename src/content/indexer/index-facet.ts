@@ -2,8 +2,9 @@ import type { SystemDoor, SystemQueries } from '../../engine/index.js';
 import type { Facet, FacetVersion, Manifest } from '../../manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
-import { DEFAULT_MIN_LENGTH, openRedactor, type SkippedColumn } from '../redact/dictionary.js';
+import { DEFAULT_MIN_LENGTH, type SkippedColumn } from '../redact/dictionary.js';
 import type { Exception } from '../redact/matcher.js';
+import { openRedactors } from '../redact/redactors.js';
 import { prepareContent, settingsHash, versionNamed } from '../store/control.js';
 import { createIndexes, storeName, storeTables, WIDEST_INDEXED } from '../store/ddl.js';
 import { STORE_SCHEMA } from '../store/names.js';
@@ -97,14 +98,12 @@ async function indexVersion(
 ): Promise<IndexSummary> {
   const start = performance.now();
   const { embedder, signal, minLength = DEFAULT_MIN_LENGTH } = options;
-  const connector = manifest.connectors.get(facet.connector);
-  if (connector === undefined) throw new TypeError('a facet of the manifest has a connector');
-  const { redactor, skipped } = await openRedactor(system, connector, version, minLength);
+  const redactors = await openRedactors(system, manifest, facet, version, minLength);
   const derivations = derivationsOf(facet, embedder, signal);
   const total = await countDocuments(system, facet);
   const run = await beginRun(system, facet, version, embedder, settingsHash(facet, version, minLength));
   const redactions = new Map<string, number>();
-  const context: IndexContext = { system, facet, run, redactor, embedder, derivations, signal, redactions };
+  const context: IndexContext = { system, facet, run, redactors, embedder, derivations, signal, redactions };
   const place = { facet: facet.name, version: version.name, total };
   const pass = await indexPages(context, options.batch ?? DEFAULT_BATCH, (done, chunks) =>
     onProgress(progressOf(place, done, chunks, performance.now() - start)),
@@ -118,9 +117,8 @@ async function indexVersion(
     changed: pass.changed,
     redactions: {
       byKind: Object.fromEntries([...context.redactions].sort()),
-      values: redactor.matcher.size,
-      exceptions: Object.fromEntries(redactor.matcher.exceptions),
-      skippedColumns: skipped,
+      ...redactors.counted(),
+      skippedColumns: redactors.skipped,
       keysWithValues: pass.keysWithValues,
     },
     tookMs: Math.round(performance.now() - start),
@@ -145,9 +143,7 @@ async function indexPages(
     context.signal?.throwIfAborted();
     const result = await indexBatch(context, page);
     for (const id of result.ids) seen.add(id);
-    for (const { key } of page) {
-      if (key !== null && context.redactor.matcher.find(key).length > 0) keysWithValues++;
-    }
+    keysWithValues += result.keysWithValues;
     added += result.added;
     changed += result.changed;
     chunks += result.chunks;

@@ -1,4 +1,4 @@
-import { isArray } from 'osl-compiler';
+import { isArray, type TypeName } from 'osl-compiler';
 import type { SystemQueries } from '../../engine/index.js';
 import type { Connector, FacetVersion, Table, TableColumn } from '../../manifest/index.js';
 import { quoted } from '../store/names.js';
@@ -45,19 +45,30 @@ export async function readDictionary(
   return { values, skipped };
 }
 
-/** Distinct values as text: of arrays the elements, of jsonb every text and number in it, of bytea none. */
+/** Distinct values of a column as text. */
 function valuesSql(table: Table, { name, type }: TableColumn): string | null {
+  const value = valueIn(quoted(name), type);
+  if (value === null) return null;
   const from = `${quoted(table.schema)}.${quoted(table.table)}`;
-  const c = quoted(name);
+  return `select distinct ${value.sql} as v from ${from}${value.lateral} where ${value.sql} is not null`;
+}
+
+/** What can be looked for in a value: of arrays the elements, of jsonb every text and number in it, of bytea nothing. */
+export function valueIn(
+  column: string,
+  type: TypeName,
+): { readonly sql: string; readonly lateral: string } | null {
   if (type === 'bytea' || type === 'bytea[]' || type === 'jsonb[]' || type === 'bool') return null;
   if (type === 'jsonb') {
-    const leaves = `pg_catalog.jsonb_path_query(${c}, 'strict $.** ? (@.type() == "string" || @.type() == "number")')`;
-    return `select distinct j.v #>> '{}' as v from ${from} cross join lateral ${leaves} as j(v) where ${c} is not null`;
+    const leaves = `pg_catalog.jsonb_path_query(${column}, 'strict $.** ? (@.type() == "string" || @.type() == "number")')`;
+    return { sql: `j.v #>> '{}'`, lateral: ` cross join lateral ${leaves} as j(v)` };
   }
-  if (isArray(type)) {
-    return `select distinct a.v::pg_catalog.text as v from ${from} cross join lateral pg_catalog.unnest(${c}) as a(v) where a.v is not null`;
-  }
-  return `select distinct ${c}::pg_catalog.text as v from ${from} where ${c} is not null`;
+  if (isArray(type))
+    return {
+      sql: 'a.v::pg_catalog.text',
+      lateral: ` cross join lateral pg_catalog.unnest(${column}) as a(v)`,
+    };
+  return { sql: `${column}::pg_catalog.text`, lateral: '' };
 }
 
 /** The rules of `version`: its dictionary read and its detectors found. Throws ContentError `unknownDetector`. */

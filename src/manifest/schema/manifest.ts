@@ -221,6 +221,11 @@ const facet = closed(
       ),
       'Stored redactions of the content; each is a store of its own.',
     ),
+    dictionary: {
+      enum: ['tenant', 'key'],
+      description:
+        'Whose labelled values are replaced. `tenant`: those of every row, so that who may write a text learns from what is replaced which values exist. `key`: those of the rows of its key and of what declared links lead to from there; values of other rows stay. Default: tenant.',
+    },
     retrieval: closed(
       {
         max_top_k: { type: 'integer', minimum: 1, maximum: 1000 },
