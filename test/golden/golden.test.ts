@@ -8,6 +8,9 @@ import { CASES, caseFiles } from './files.js';
 import { describeOutcome, type Outcome, outcomeOf } from './outcome.js';
 import { allowedTables, outside, scansByOtherParser, scansByPostgres } from './reparse.js';
 
+// A loaded machine may take longer than tap's half minute.
+t.setTimeout(180_000);
+
 const engine: Engine = await openEngine(['shop']);
 await engine.setUp(SHOP_SQL);
 t.teardown(() => engine.close());
