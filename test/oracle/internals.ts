@@ -6,7 +6,7 @@ import type * as Walk from '../../compiler/src/walk.js';
 
 export type { Expr, FromItem, GovernedScan, Query, Select, Slot } from '../../compiler/src/plan.js';
 
-async function compiled(file: string): Promise<unknown> {
+export async function compiled(file: string): Promise<unknown> {
   return import(new URL(`../../../compiler/dist/${file}`, import.meta.url).href);
 }
 

@@ -182,8 +182,7 @@ class Statement {
 
   /** A query inside a condition runs for each row that reaches the condition, and all of it with it. */
   #inside(query: Query, place: Place): void {
-    if (query.kind !== 'values' && (query.limit !== null || query.offset !== null))
-      this.#fails(query.limit ?? query.offset ?? TRUE, place);
+    if (picks(query, this.#slots)) this.#fails(TRUE, place);
     for (const e of valuesOf(query)) this.#value(e, place);
     for (const part of partsOf(query)) this.#inside(part, place);
     if (query.kind === 'select' && itemsOf(query.from).some((l) => l.kind === 'spine'))
@@ -211,7 +210,7 @@ class Statement {
   }
 
   #isSoundQuery(query: Query): boolean {
-    if (query.kind !== 'values' && (query.limit !== null || query.offset !== null)) return false;
+    if (picks(query, this.#slots)) return false;
     if (query.kind === 'select' && itemsOf(query.from).some((l) => l.kind === 'spine')) return false;
     return (
       valuesOf(query).every((e) => this.#isSound(e, true)) &&
@@ -473,7 +472,7 @@ function isTotal(e: Expr, slots: readonly Slot[]): boolean {
 }
 
 function isTotalQuery(query: Query, slots: readonly Slot[]): boolean {
-  if (query.kind !== 'values' && (query.limit !== null || query.offset !== null)) return false;
+  if (picks(query, slots)) return false;
   return (
     valuesOf(query).every((e) => isTotal(e, slots)) && partsOf(query).every((q) => isTotalQuery(q, slots))
   );
@@ -486,6 +485,13 @@ const TRUE: Expr = { kind: 'boolean', value: true, type: 'bool' };
 
 function hides(scan: GovernedScan): boolean {
   return scan.filter !== null || scan.relation.kind === 'facet';
+}
+
+/** Whether a query takes some of its rows by numbers that may be negative; a fence takes them all. */
+function picks(query: Query, slots: readonly Slot[]): boolean {
+  if (query.kind === 'values' || (query.limit === null && query.offset === null)) return false;
+  const skipped = query.offset?.kind === 'parameter' ? slots[query.offset.slot] : undefined;
+  return query.limit !== null || skipped?.kind !== 'literal' || skipped.value !== '0';
 }
 
 /** Whether the scan's column `SHOWN` is nothing but its row filter, made true or false. */
