@@ -133,5 +133,22 @@ function shapeKey(rights: string, { shape }: ShapedText): string {
 }
 
 function weight(key: string, plans: readonly GovernedPlan[]): number {
-  return plans.reduce((sum, p) => sum + 2 * emit(p).sql.length + PLAN_BYTES, 2 * key.length);
+  return plans.reduce(
+    (sum, p) => sum + 2 * emit(p).sql.length + literalBytes(p) + PLAN_BYTES,
+    2 * key.length,
+  );
 }
+
+/** What a plan's own values weigh: an IN list may have a great many. */
+function literalBytes({ slots }: GovernedPlan): number {
+  let bytes = 0;
+  for (const slot of slots) {
+    if (slot.kind !== 'literal') continue;
+    if (typeof slot.value === 'string') bytes += 2 * slot.value.length;
+    else for (const item of slot.value) bytes += VALUE_BYTES + 2 * (item?.length ?? 0);
+  }
+  return bytes;
+}
+
+/** What a text weighs beside its characters. */
+const VALUE_BYTES = 24;
