@@ -4,7 +4,7 @@ import { ParserEnded, ParserThread } from './parser-thread.js';
 import { Turns } from './turns.js';
 
 /** UTF-16 units of a text that is parsed where it is asked: at worst some milliseconds. */
-export const SHORT_TEXT = 4_096;
+export const SHORT_TEXT = 2_048;
 
 /** The syntax trees of texts that are too long to be parsed in the thread that serves everybody. */
 export interface Parsing {

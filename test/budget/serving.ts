@@ -30,6 +30,8 @@ const wire = createPgFrontend(test.service, { catalogs });
 const { port: restPort } = await rest.listen(0, '127.0.0.1');
 const { port: wirePort } = await wire.listen(0, '127.0.0.1');
 
+// A parent that is gone asks no more.
+process.once('disconnect', () => process.exit(0));
 process.on('message', (message: 'reset' | 'held' | 'end') => {
   if (message === 'end') {
     void close();
