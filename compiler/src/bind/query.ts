@@ -262,11 +262,12 @@ function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuer
       placeOf(stmt.sortClause ?? stmt.limitCount ?? stmt.limitOffset),
     );
   }
+  const last = placeOf(stmt.valuesLists?.at(-1));
   const types = Array.from({ length: width }, (_, i) =>
     commonType(
       rows.map((r) => r[i] ?? undecided),
       ctx,
-      placeOf(stmt.valuesLists?.at(-1)),
+      last,
     ),
   );
   const columns = types.map((type, i) => ({
