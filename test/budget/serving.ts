@@ -32,9 +32,18 @@ const { port: wirePort } = await wire.listen(0, '127.0.0.1');
 
 // A parent that is gone asks no more.
 process.once('disconnect', () => process.exit(0));
-process.on('message', (message: 'reset' | 'held' | 'end') => {
+const tokens = async (): Promise<{ token: string; root: string }> => ({
+  token: await test.token('user:ann'),
+  root: await test.token('user:root', { roles: ['TENANT_ADMIN'] }),
+});
+
+process.on('message', (message: 'reset' | 'held' | 'tokens' | 'end') => {
   if (message === 'end') {
     void close();
+    return;
+  }
+  if (message === 'tokens') {
+    void tokens().then((fresh) => process.send?.(fresh));
     return;
   }
   note();
@@ -53,9 +62,4 @@ async function close(): Promise<void> {
   process.exit(0);
 }
 
-process.send?.({
-  restPort,
-  wirePort,
-  token: await test.token('user:ann'),
-  root: await test.token('user:root', { roles: ['TENANT_ADMIN'] }),
-});
+process.send?.({ restPort, wirePort });
