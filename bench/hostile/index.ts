@@ -8,6 +8,7 @@ import { accounts, withPostgres } from '../support/postgres.js';
 import { readied } from '../support/readied.js';
 import { idleMeasures } from '../wire/idle.js';
 import type { Attack, AttackResult } from './attacks.js';
+import { type BulkPlan, bulkReaders } from './bulk-readers.js';
 import { type Experience, startHonest } from './honest.js';
 import { stopReading } from './stop-reading.js';
 
@@ -25,6 +26,7 @@ interface Plan {
   readonly resultMib: number;
   readonly calmSeconds: number;
   readonly statementSeconds: number;
+  readonly bulk: BulkPlan;
 }
 
 const FULL: Plan = {
@@ -37,6 +39,7 @@ const FULL: Plan = {
   resultMib: 1_024,
   calmSeconds: 10,
   statementSeconds: 30,
+  bulk: { rows: 1_000_000, rounds: 5, seconds: 5 },
 };
 
 const QUICK: Plan = {
@@ -48,11 +51,15 @@ const QUICK: Plan = {
   resultMib: 64,
   calmSeconds: 2,
   statementSeconds: 5,
+  bulk: { rows: 250_000, rounds: 1, seconds: 3 },
 };
 
 /** What hostile clients cost the gateway, and the honest ones beside them. */
 export async function hostileBench(quick: boolean): Promise<Findings> {
   const plan = quick ? QUICK : FULL;
+  const beside = await withPostgres(accounts(plan.bulk.rows), (postgres) =>
+    withGateway(postgres, plan, (gateway) => bulkReaders(gateway, postgres, plan.bulk)),
+  );
   return withPostgres([...accounts(ROWS), documents(plan.resultMib)], async (postgres) => {
     // In a process that has done nothing else: later its heap has room for them.
     const idle = await withGateway(postgres, plan, (gateway) =>
@@ -67,7 +74,7 @@ export async function hostileBench(quick: boolean): Promise<Findings> {
       return each;
     });
     return {
-      measures: [...found.flatMap(([, f]) => f.measures), ...idle],
+      measures: [...found.flatMap(([, f]) => f.measures), ...beside, ...idle],
       tables: [besideTable(found.map(([name, f]) => [name, f.experience]))],
     };
   });
@@ -187,6 +194,18 @@ async function withGateway<T>(
     manifestFile: 'bench/hostile/manifest.yaml',
     policyFile: 'bench/hostile/policy.yaml',
     postgres,
+    ...(process.env['OSL_BENCH_PROF']
+      ? {
+          command: [
+            process.execPath,
+            '--cpu-prof',
+            '--cpu-prof-dir=/tmp/pool-prof',
+            'bin/osl.js',
+            'serve',
+            '--json',
+          ] as const,
+        }
+      : {}),
     environment: { OSL_MAX_RESULT_MIB: '4096', OSL_STATEMENT_TIMEOUT_MS: `${1_000 * plan.statementSeconds}` },
   });
   try {

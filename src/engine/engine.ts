@@ -1,4 +1,5 @@
 import type { GovernedPlan } from 'osl-compiler';
+import type { ReachChange } from './reach.js';
 
 /** One parameter value as the protocol carries it: format 0 is text, 1 binary; null bytes are NULL. */
 export interface BoundValue {
@@ -27,6 +28,8 @@ export interface Snapshot {
 }
 
 export interface ExecuteOptions {
+  /** Whose share of the sessions it takes; null for the gateway's own questions. */
+  readonly subject: string | null;
   /** None: all text; one: for all columns; otherwise one per column. */
   readonly resultFormats: readonly (0 | 1)[];
   /** Rows to deliver at most; 0 means no cap. */
@@ -74,10 +77,10 @@ export interface GovernedDoor {
   ): Promise<ExecuteResult>;
 
   /**
-   * A snapshot for the statements of one caller, who must end it; null where the engine keeps none. It holds nothing
+   * A snapshot for the statements of one subject, who must end it; null where the engine keeps none. It holds nothing
    * before its first statement, which fails with `overloaded` where too many are held.
    */
-  snapshot(level: IsolationLevel): Snapshot | null;
+  snapshot(level: IsolationLevel, subject: string | null): Snapshot | null;
 }
 
 /** What `SystemDoor` and its transactions share. */
@@ -135,6 +138,14 @@ export interface UpstreamError {
   readonly message: string;
   readonly detail: string | null;
   readonly hint: string | null;
+}
+
+/** What an operator hears of an engine; never a caller. */
+export interface EngineEvents {
+  /** The upstream's own words about a governed statement. */
+  readonly onUpstreamError: (error: UpstreamError) => void;
+  /** Sessions can no longer be opened, or can again. */
+  readonly onReach: (change: ReachChange) => void;
 }
 
 /** A failure of one of our own statements; its words never go to a caller. */

@@ -46,6 +46,8 @@ const SHARED_BYTES = 65_536;
 /** One execution of one statement, from the call to its settled promise. */
 export class Execution implements Job {
   readonly statement: Statement;
+  /** Whose share of the sessions it takes. */
+  readonly subject: string | null;
   /** Set after `ended` when the execution must be sent again: on the same session, or alone. */
   again: 'here' | 'alone' | null = null;
   lane: Lane = 'alone';
@@ -88,6 +90,7 @@ export class Execution implements Job {
     reject: (error: unknown) => void,
   ) {
     this.statement = request.statement;
+    this.subject = request.options.subject;
     this.#values = request.values;
     this.#options = request.options;
     this.#sink = request.sink;

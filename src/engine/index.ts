@@ -1,4 +1,4 @@
-import type { Engine, UpstreamError } from './engine.js';
+import type { Engine, EngineEvents } from './engine.js';
 import { openPglite, type PgliteConfig } from './pglite/engine.js';
 import { openPostgres, type PostgresConfig } from './postgres/engine.js';
 
@@ -7,6 +7,7 @@ export type {
   CopyRows,
   CopyTarget,
   Engine,
+  EngineEvents,
   ExecuteOptions,
   ExecuteResult,
   GovernedDoor,
@@ -21,24 +22,23 @@ export type {
   UpstreamError,
 } from './engine.js';
 export { UpstreamFailure } from './engine.js';
+export type { Party } from './fair-share.js';
+export { FairShare } from './fair-share.js';
 export type { PgliteConfig } from './pglite/engine.js';
 export type { PostgresConfig } from './postgres/engine.js';
 export { type Survey, surveyPostgres } from './postgres/survey.js';
 export { eachDataRow, textValuesOf } from './protocol/data-row.js';
 export { stopError } from './upstream-error.js';
+export type { ReachChange } from './reach.js';
 export { quoteIdentifier } from './values.js';
 
 export type EngineConfig = PgliteConfig | PostgresConfig;
 
-export interface EngineHooks {
-  /** Hears the upstream's own words about a governed statement; for a log, never for a caller. */
-  readonly onUpstreamError?: (error: UpstreamError) => void;
-}
-
 /** Opens a connector. Throws an Error, for the operator, that says why it cannot serve. */
-export async function openEngine(config: EngineConfig, hooks: EngineHooks = {}): Promise<Engine> {
-  const listen = hooks.onUpstreamError ?? ((): void => undefined);
+export async function openEngine(config: EngineConfig, events: Partial<EngineEvents> = {}): Promise<Engine> {
+  const ignored = (): void => undefined;
+  const heard = { onUpstreamError: ignored, onReach: ignored, ...events };
   const opened =
-    config.kind === 'pglite' ? await openPglite(config, listen) : await openPostgres(config, listen);
+    config.kind === 'pglite' ? await openPglite(config, heard) : await openPostgres(config, heard);
   return opened.engine;
 }

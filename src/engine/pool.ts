@@ -1,13 +1,18 @@
 import { queryError } from 'osl-compiler';
+import { FairShare, type Party } from './fair-share.js';
+import type { Reach } from './reach.js';
 import type { Session } from './session.js';
 import { connectionLost } from './upstream-error.js';
 
 export interface PoolOptions {
   readonly size: number;
+  /** Which part of it one party leaves free, from 0 to 1: see `FairShare`. */
+  readonly reserve: number;
   /** How long a request may wait for a session. */
   readonly waitMs: number;
-  /** How many requests may wait; the next is refused at once. */
+  /** How many requests may wait, and of one party half as many; the next is refused at once. */
   readonly maxWaiting: number;
+  readonly reach: Reach;
   readonly connect: () => Promise<Session>;
 }
 
@@ -18,43 +23,48 @@ interface Waiter {
 }
 
 /**
- * Sessions, each lent to one holder at a time, and a FIFO of requests that wait for one.
+ * Sessions, each lent to one holder at a time, and who waits for one.
  *
- * A session that dies is replaced when somebody next waits.
+ * A session that dies is replaced when somebody next waits. A pool that cannot grow goes on with what it has and tries
+ * again; who waits does so to its deadline, and hears of no attempt that failed.
  */
 export class Pool {
   readonly #options: PoolOptions;
+  readonly #share: FairShare<Waiter>;
   readonly #idle: Session[] = [];
   readonly #all = new Set<Session>();
-  readonly #waiters = new Set<Waiter>();
+  readonly #lent = new Map<Session, Party>();
   #connecting = 0;
+  #retry: NodeJS.Timeout | null = null;
   #closed = false;
 
   constructor(options: PoolOptions) {
     this.#options = options;
+    this.#share = new FairShare(options.reserve);
   }
 
-  /** An idle session, or null. */
-  take(): Session | null {
-    return this.#closed || this.#waiters.size > 0 ? null : (this.#idle.pop() ?? null);
+  /** An idle session that `party` may have at once, or null. */
+  take(party: Party): Session | null {
+    if (this.#closed || this.#idle.length === 0 || this.#share.waitingOf(party) > 0) return null;
+    return this.#share.admits(party, this.#free, this.#places) ? this.#lend(party) : null;
   }
 
-  /** The next session that is free. Rejects with QueryError `overloaded`, `execution` or `shuttingDown`. */
-  acquire(): Promise<Session> {
+  /** The next session that is free for `party`. Rejects with QueryError `overloaded`, `execution` or `shuttingDown`. */
+  acquire(party: Party): Promise<Session> {
     if (this.#closed) return Promise.reject(queryError('shuttingDown', {}));
-    const idle = this.take();
+    const idle = this.take(party);
     if (idle !== null) return Promise.resolve(idle);
-    if (this.#waiters.size >= this.#options.maxWaiting) {
-      return Promise.reject(queryError('overloaded', { retryAfterSeconds: 1 }));
-    }
-    return new Promise((resolve, reject) => {
+    const { maxWaiting, waitMs } = this.#options;
+    if (this.#share.waiting >= maxWaiting || 2 * this.#share.waitingOf(party) >= maxWaiting)
+      return Promise.reject(full());
+    return new Promise((give, refuse) => {
       const timer = setTimeout(() => {
-        this.#waiters.delete(waiter);
-        reject(queryError('overloaded', { retryAfterSeconds: 1 }));
-      }, this.#options.waitMs);
-      const waiter: Waiter = { give: resolve, refuse: reject, timer };
-      this.#waiters.add(waiter);
-      this.#grow();
+        this.#share.leave(party, waiter);
+        refuse(this.#all.size === 0 && this.#options.reach.state === 'lost' ? connectionLost() : full());
+      }, waitMs);
+      const waiter: Waiter = { give, refuse, timer };
+      this.#share.wait(party, waiter);
+      this.#serve();
     });
   }
 
@@ -67,7 +77,9 @@ export class Pool {
     }
     const quiet = session.quiet();
     if (quiet === null) {
-      this.#offer(session);
+      this.#takeBack(session);
+      this.#idle.push(session);
+      this.#serve();
       return;
     }
     quiet.then(
@@ -79,58 +91,102 @@ export class Pool {
   /** Refuses who waits and ends every session. */
   close(): void {
     this.#closed = true;
-    this.#refuseAll(queryError('shuttingDown', {}));
+    if (this.#retry !== null) clearTimeout(this.#retry);
+    for (const waiter of this.#share.dismiss()) {
+      clearTimeout(waiter.timer);
+      waiter.refuse(queryError('shuttingDown', {}));
+    }
     for (const session of this.#all) session.destroy();
   }
 
-  #offer(session: Session): void {
-    for (const waiter of this.#waiters) {
-      this.#waiters.delete(waiter);
-      clearTimeout(waiter.timer);
-      waiter.give(session);
-      return;
+  /** Sessions that there are or, while the upstream takes more, may be. */
+  get #places(): number {
+    return this.#options.reach.state === 'open' ? this.#options.size : this.#all.size;
+  }
+
+  get #free(): number {
+    return this.#places - this.#lent.size;
+  }
+
+  #lend(party: Party): Session | null {
+    const session = this.#idle.pop();
+    if (session === undefined) return null;
+    this.#lent.set(session, party);
+    this.#share.take(party);
+    return session;
+  }
+
+  #takeBack(session: Session): void {
+    const party = this.#lent.get(session);
+    if (party === undefined) return;
+    this.#lent.delete(session);
+    this.#share.giveBack(party);
+  }
+
+  /** Idle sessions go to those whose turn it is; where there is none, the pool grows. */
+  #serve(): void {
+    while (this.#idle.length > 0) {
+      const next = this.#share.first(this.#free, this.#places);
+      if (next === null) return;
+      const session = this.#lend(next.party);
+      if (session === null) return;
+      this.#share.leave(next.party, next.item);
+      clearTimeout(next.item.timer);
+      next.item.give(session);
     }
-    this.#idle.push(session);
+    this.#grow();
   }
 
   #grow(): void {
-    const wanted = this.#waiters.size - this.#connecting;
-    const room = this.#options.size - this.#all.size - this.#connecting;
-    if (this.#closed || wanted <= 0 || room <= 0) return;
-    this.#connecting += 1;
-    this.#options.connect().then(
-      (session) => this.#joined(session),
-      () => {
-        this.#connecting -= 1;
-        this.#refuseAll(connectionLost());
-      },
-    );
+    const { reach, size } = this.#options;
+    while (!this.#closed && this.#share.waiting > this.#connecting) {
+      if (this.#all.size + this.#connecting >= size) return;
+      if (reach.state !== 'open') {
+        if (this.#connecting > 0) return; // one attempt at a time
+        if (reach.restMs > 0) {
+          this.#growLater(reach.restMs);
+          return;
+        }
+      }
+      this.#connecting += 1;
+      reach.attempt(this.#options.connect).then(
+        (session) => this.#joined(session),
+        () => {
+          this.#connecting -= 1;
+          this.#grow();
+        },
+      );
+    }
+  }
+
+  #growLater(ms: number): void {
+    this.#retry ??= setTimeout(() => {
+      this.#retry = null;
+      this.#grow();
+    }, ms);
   }
 
   #joined(session: Session): void {
     this.#connecting -= 1;
     if (session.closed || this.#closed) {
       session.destroy();
-      this.#grow();
-      return;
+    } else {
+      this.#all.add(session);
+      session.onClosed = () => this.#left(session);
+      this.#idle.push(session);
     }
-    this.#all.add(session);
-    session.onClosed = () => this.#left(session);
-    this.#offer(session);
+    this.#serve();
   }
 
   #left(session: Session): void {
     this.#all.delete(session);
+    this.#takeBack(session);
     const at = this.#idle.indexOf(session);
     if (at >= 0) this.#idle.splice(at, 1);
-    this.#grow();
+    this.#serve();
   }
+}
 
-  #refuseAll(error: Error): void {
-    for (const waiter of this.#waiters) {
-      clearTimeout(waiter.timer);
-      waiter.refuse(error);
-    }
-    this.#waiters.clear();
-  }
+function full(): Error {
+  return queryError('overloaded', { retryAfterSeconds: 1 });
 }

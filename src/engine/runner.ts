@@ -71,12 +71,12 @@ export class Runner implements ExecutionHost {
   }
 
   #runAlone(execution: Execution): void {
-    const session = this.#options.pool.take();
+    const session = this.#options.pool.take(execution.subject);
     if (session !== null) {
       this.#begin(execution, session);
       return;
     }
-    this.#options.pool.acquire().then(
+    this.#options.pool.acquire(execution.subject).then(
       (found) => this.#begin(execution, found),
       (error) => execution.stop(error),
     );

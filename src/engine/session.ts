@@ -2,6 +2,7 @@ import { InternalError } from 'osl-compiler';
 import { PreparedStatements } from './prepared.js';
 import { FrontendEncoder } from './protocol/encoder.js';
 import { BackendSplitter } from './protocol/splitter.js';
+import { SLICE_BYTES, type Stream, turns } from './turns.js';
 
 /** The bytes of one upstream session, after authentication. */
 export interface Transport {
@@ -39,8 +40,11 @@ const PREPARED_LIMIT = 500;
 const DRAIN_MS = 10_000;
 const CANCEL_AGAIN_MS = 250;
 
+/** What every answer may pass on at once; the rest goes in turns with other streams. */
+const AT_ONCE_BYTES = 2 * SLICE_BYTES;
+
 /** One upstream session: jobs in, answers out, in order. */
-export class Session {
+export class Session implements Stream {
   readonly prepared = new PreparedStatements(PREPARED_LIMIT);
   /** Set when something may have outlived its statement; the session must not be used again. */
   tainted = false;
@@ -54,7 +58,14 @@ export class Session {
   #chunks: Uint8Array[] = [];
   #status = 0x49;
   #pauses = 0;
+  /** The reader wants no rows for now. */
   #paused = false;
+  /** It has a turn to come. */
+  #queued = false;
+  /** The transport is not read. */
+  #held = false;
+  /** Bytes that may be passed on before it is another stream's turn. */
+  #allowance = AT_ONCE_BYTES;
   #flushing = false;
   #pumping = false;
   #cancelling: Promise<void> | null = null;
@@ -173,17 +184,51 @@ export class Session {
     else this.#out.detach();
   }
 
-  #receive(chunk: Uint8Array): void {
-    this.#chunks.push(chunk);
-    if (!this.#paused) this.#pump();
+  /** Its turn to pass on about `bytes` of what has arrived. */
+  slice(bytes: number): boolean {
+    this.#allowance = bytes;
+    this.#queued = this.#pump();
+    if (!this.#queued && !this.#paused) this.#readOn();
+    return this.#queued;
   }
 
-  #pump(): void {
-    if (this.#pumping) return;
+  #receive(chunk: Uint8Array): void {
+    this.#chunks.push(chunk);
+    if (this.#paused || this.#queued) this.#hold();
+    else this.#advance();
+  }
+
+  /** Passes on at once what may be; the rest waits for its turn, and the upstream with it. */
+  #advance(): void {
+    if (this.#pumping) return; // whoever pumps goes on
+    if (this.#pump()) {
+      this.#queued = true;
+      this.#hold();
+      turns.join(this);
+    } else if (!this.#paused) {
+      this.#readOn();
+    }
+  }
+
+  #hold(): void {
+    if (this.#held) return;
+    this.#held = true;
+    this.#transport.pause();
+  }
+
+  #readOn(): void {
+    if (!this.#held || this.closed) return;
+    this.#held = false;
+    this.#transport.resume();
+  }
+
+  /** Passes on what has arrived, as far as the allowance goes; true where more waits for its turn. */
+  #pump(): boolean {
     this.#pumping = true;
     try {
       while (!this.#paused && !this.closed) {
-        if (this.#in.next()) {
+        if (this.#allowance <= 0 && this.#waits()) return true;
+        if (this.#in.next(this.#allowance)) {
           this.#dispatch();
         } else {
           const chunk = this.#chunks.shift();
@@ -197,11 +242,17 @@ export class Session {
     } finally {
       this.#pumping = false;
     }
+    return false;
+  }
+
+  #waits(): boolean {
+    return !this.#in.drained || this.#chunks.length > 0;
   }
 
   #dispatch(): void {
     const splitter = this.#in;
     const job = this.#jobs[0];
+    this.#allowance -= splitter.end - splitter.start;
     if (job === undefined) {
       if (splitter.type === 0x45) this.destroy(); // an unasked error is the server's farewell
       return;
@@ -212,6 +263,7 @@ export class Session {
     } else if (splitter.type === READY_FOR_QUERY) {
       this.#status = splitter.body()[0] ?? 0;
       this.#jobs.shift();
+      this.#allowance = AT_ONCE_BYTES;
       if (this.#jobs.length > 0) this.#owedSince = performance.now();
       this.#answered();
       this.#endGrace();
@@ -229,7 +281,7 @@ export class Session {
   #pauseFor(wait: Promise<void>): void {
     if (this.#cancelling !== null) return;
     this.#paused = true;
-    this.#transport.pause();
+    this.#hold();
     const pause = ++this.#pauses;
     wait.then(() => this.#unpause(pause));
   }
@@ -237,13 +289,13 @@ export class Session {
   #unpause(pause: number): void {
     if (!this.#paused || pause !== this.#pauses) return;
     this.#paused = false;
-    this.#transport.resume();
-    this.#pump();
+    if (!this.#queued) this.#advance();
   }
 
   #lose(): void {
     if (this.closed) return;
     this.closed = true;
+    turns.leave(this);
     this.#endGrace();
     const jobs = this.#jobs;
     this.#jobs = [];

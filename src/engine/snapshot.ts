@@ -5,28 +5,39 @@ import type { Pool } from './pool.js';
 import { run, type Session } from './session.js';
 import { connectionLost } from './upstream-error.js';
 
-/** How many sessions of a pool may be kept for transactions at a time: clients that rest in one starve nobody. */
+/**
+ * How many sessions of a pool may be kept for transactions at a time, and by one subject half as many: clients that
+ * rest in one starve nobody.
+ */
 export class SnapshotPlaces {
   readonly #most: number;
-  #taken = 0;
+  readonly #taken = new Map<string | null, number>();
+  #all = 0;
 
   constructor(most: number) {
     this.#most = most;
   }
 
   /** @throws QueryError `overloaded` */
-  take(): void {
-    if (this.#taken >= this.#most) throw queryError('overloaded', { retryAfterSeconds: 5 });
-    this.#taken += 1;
+  take(subject: string | null): void {
+    const taken = this.#taken.get(subject) ?? 0;
+    if (this.#all >= this.#most || taken >= Math.ceil(this.#most / 2))
+      throw queryError('overloaded', { retryAfterSeconds: 5 });
+    this.#taken.set(subject, taken + 1);
+    this.#all += 1;
   }
 
-  free(): void {
-    this.#taken -= 1;
+  free(subject: string | null): void {
+    const left = (this.#taken.get(subject) ?? 0) - 1;
+    if (left > 0) this.#taken.set(subject, left);
+    else this.#taken.delete(subject);
+    this.#all -= 1;
   }
 }
 
 export interface SnapshotOptions {
   readonly level: IsolationLevel;
+  readonly subject: string | null;
   readonly pool: Pool;
   readonly places: SnapshotPlaces;
   readonly backstopSeconds: number;
@@ -99,12 +110,12 @@ export class PinnedSnapshot implements Snapshot, ExecutionHost {
   async #pinned(): Promise<Session> {
     if (this.#session !== null && !this.#session.closed && this.#state === 'open') return this.#session;
     if (this.#state !== 'new') throw connectionLost();
-    const { level, pool, places } = this.#options;
-    places.take();
+    const { level, subject, pool, places } = this.#options;
+    places.take(subject);
     try {
-      this.#session = pool.take() ?? (await pool.acquire());
+      this.#session = pool.take(subject) ?? (await pool.acquire(subject));
     } catch (error) {
-      places.free();
+      places.free(subject);
       this.#state = 'lost';
       throw error;
     }
@@ -123,7 +134,7 @@ export class PinnedSnapshot implements Snapshot, ExecutionHost {
       } catch {
         session.destroy(); // it is in no known state
       }
-      this.#options.places.free();
+      this.#options.places.free(this.#options.subject);
     }
     this.#session = null;
     this.#state = 'ended';
@@ -134,7 +145,7 @@ export class PinnedSnapshot implements Snapshot, ExecutionHost {
     this.#session?.destroy();
     this.#session = null;
     this.#state = 'lost';
-    this.#options.places.free();
+    this.#options.places.free(this.#options.subject);
   }
 }
 

@@ -36,6 +36,7 @@ async function asked(runner: Runner, text: string): Promise<string | null> {
     },
   };
   const options = {
+    subject: null,
     resultFormats: [],
     maxRows: 0,
     maxBytes: 0,

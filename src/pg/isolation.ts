@@ -49,12 +49,12 @@ export class Isolation {
   }
 
   /** For a statement that asks for data; null where it sees what is committed when it begins. */
-  snapshots(inBlock: boolean): Snapshots | null {
+  snapshots(inBlock: boolean, subject: string): Snapshots | null {
     if (!inBlock) return null;
     this.#asked = true;
     const level = KEPT.get(this.#settings.show(LEVEL).value as 'serializable'); // or undefined
     if (level === undefined) return null;
-    this.#snapshots ??= new Snapshots(level);
+    this.#snapshots ??= new Snapshots(level, subject);
     return this.#snapshots;
   }
 

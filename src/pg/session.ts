@@ -39,6 +39,7 @@ import {
   sessionCommand,
 } from '../spine/session.js';
 import { catalogSettings } from './catalog-settings.js';
+import type { Snapshots } from '../spine/snapshots.js';
 import { type CatalogSession, catalogStatement } from './catalog-statement.js';
 import { type Command, commandOf } from './command.js';
 import { type CommandResult, commandStatement } from './command-statement.js';
@@ -345,7 +346,7 @@ export class PgSession implements SessionHandler {
       audible: (notices) => this.#audible(notices),
     };
     // What has the one session of a block must not hold it up for its client, who may ask for more meanwhile.
-    const mayPause = (): boolean => this.#state.isolation.snapshots(this.#state.inBlock) === null && native;
+    const mayPause = (): boolean => this.#snapshots() === null && native;
     const native = engineOf(this.#service, plan).kind === 'postgres';
     return dataStatement(plan, run, mayPause);
   }
@@ -365,9 +366,13 @@ export class PgSession implements SessionHandler {
 
   #withSettings(delivery: Delivery): Delivery {
     const settings = this.#settings.output();
-    const snapshots = this.#state.isolation.snapshots(this.#state.inBlock);
+    const snapshots = this.#snapshots();
     if (snapshots !== null) return { ...delivery, settings, snapshots };
     return settings.length === 0 ? delivery : { ...delivery, settings };
+  }
+
+  #snapshots(): Snapshots | null {
+    return this.#state.isolation.snapshots(this.#state.inBlock, this.#identity.subject);
   }
 
   /** Counts and records a statement that the gateway answers itself. */

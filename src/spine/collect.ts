@@ -13,6 +13,7 @@ import { slices } from './slices.js';
 export type TextRow = ReadonlyMap<string, string | null>;
 
 export interface CollectLimits {
+  readonly subject: string;
   readonly maxRows: number;
   readonly maxBytes: number;
   readonly timeoutMs: number;

@@ -422,7 +422,8 @@ async function execute(
   const maxRows = delivery.maxRows === 0 ? rows : Math.min(rows, delivery.maxRows);
   const values = slotValues(emit(plan).slots, new Map(), input, runtime);
   const settings = settingsFor(service, caller, plan, delivery.settings);
-  const options = { resultFormats, maxRows, maxBytes: bytes, timeoutMs, signal, settings, snapshot };
+  const { subject } = caller.identity;
+  const options = { subject, resultFormats, maxRows, maxBytes: bytes, timeoutMs, signal, settings, snapshot };
   const result = await engine.governed.execute(plan, values, options, sink);
   return { ...result, runtime };
 }

@@ -4,17 +4,19 @@ import type { Engine, IsolationLevel, Snapshot } from '../engine/index.js';
 /** The snapshots of one transaction of a caller: one of each connector that it asks. */
 export class Snapshots {
   readonly #level: IsolationLevel;
+  readonly #subject: string;
   readonly #byEngine = new Map<Engine, Snapshot>();
 
-  constructor(level: IsolationLevel) {
+  constructor(level: IsolationLevel, subject: string) {
     this.#level = level;
+    this.#subject = subject;
   }
 
   /** @throws QueryError E0511 where the engine keeps none */
   of(engine: Engine): Snapshot {
     const known = this.#byEngine.get(engine);
     if (known !== undefined) return known;
-    const begun = engine.governed.snapshot(this.#level);
+    const begun = engine.governed.snapshot(this.#level, this.#subject);
     if (begun === null)
       throw queryError('unresolvable', {
         detail: 'the embedded engine keeps no snapshot for the statements of a transaction',

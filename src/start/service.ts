@@ -8,7 +8,7 @@ import {
   createVerifier,
   DEFAULT_LIMITS,
 } from '../../policy/index.js';
-import { type Engine, type EngineConfig, openEngine } from '../engine/index.js';
+import { type Engine, type EngineConfig, openEngine, type ReachChange } from '../engine/index.js';
 import type { Lineage } from '../lineage/index.js';
 import type { Connector, Manifest } from '../manifest/index.js';
 import { createParsing } from '../parsing/index.js';
@@ -246,6 +246,7 @@ async function openConnector(connector: Connector, settings: Settings, log: Serv
   const engine = await openEngine(config, {
     onUpstreamError: ({ sqlstate, message }) =>
       log.warn('upstream error', { connector: connector.name, sqlstate, message }),
+    onReach: (change) => reached(connector, change, log),
   }).catch((error: unknown) => {
     if (config.kind === 'pglite') throw error;
     throw new StartProblem(
@@ -254,6 +255,16 @@ async function openConnector(connector: Connector, settings: Settings, log: Serv
   });
   for (const warning of engine.warnings) log.warn(warning, { connector: connector.name });
   return engine;
+}
+
+function reached({ name }: Connector, change: ReachChange, log: ServiceLog): void {
+  if (change.kind === 'mended')
+    log.info('connector opens sessions again', { connector: name, after_seconds: change.seconds });
+  else
+    log.warn('connector opens no more sessions: it goes on with those it has, and tries again', {
+      connector: name,
+      cause: connectFault(change.cause),
+    });
 }
 
 function engineConfig(connector: Connector, settings: Settings): EngineConfig {

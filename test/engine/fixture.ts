@@ -7,6 +7,7 @@ import type {
 } from '../../src/engine/engine.js';
 import { openPglite } from '../../src/engine/pglite/engine.js';
 import { openPostgres } from '../../src/engine/postgres/engine.js';
+import type { ReachChange } from '../../src/engine/reach.js';
 import type { Runner } from '../../src/engine/runner.js';
 import { type NativePostgres, startNativePostgres } from '../support/native-postgres.js';
 
@@ -19,14 +20,22 @@ export interface Fixture {
   readonly runner: Runner;
   /** What the upstream said, for the log. */
   readonly heard: UpstreamError[];
+  /** What became of the connections. */
+  readonly reached: ReachChange[];
   readonly native: NativePostgres | null;
   close(): Promise<void>;
 }
 
 export async function pgliteFixture(dataDir: string | null = null): Promise<Fixture> {
   const heard: UpstreamError[] = [];
-  const opened = await openPglite({ kind: 'pglite', dataDir }, (error) => heard.push(error));
-  return { name: 'pglite', ...opened, heard, native: null, close: () => opened.engine.close() };
+  const opened = await openPglite(
+    { kind: 'pglite', dataDir },
+    {
+      onUpstreamError: (error) => heard.push(error),
+      onReach: () => undefined,
+    },
+  );
+  return { name: 'pglite', ...opened, heard, reached: [], native: null, close: () => opened.engine.close() };
 }
 
 export interface NativeOptions {
@@ -47,16 +56,17 @@ export async function fixtureOver(
   options: Partial<NativeOptions> = {},
 ): Promise<Fixture> {
   const heard: UpstreamError[] = [];
+  const reached: ReachChange[] = [];
   const config = { poolSize: 2, sharedSessions: 0, ...options };
   const opened = await openPostgres(
     { kind: 'postgres', url: native.readerUrl, systemUrl: native.url, ...config },
-    (error) => heard.push(error),
+    { onUpstreamError: (error) => heard.push(error), onReach: (change) => reached.push(change) },
   );
   const close = async (): Promise<void> => {
     await opened.engine.close();
     await native.stop();
   };
-  return { name: 'postgres', ...opened, heard, native, close };
+  return { name: 'postgres', ...opened, heard, reached, native, close };
 }
 
 export interface Ask extends Partial<ExecuteOptions> {
@@ -79,7 +89,15 @@ export async function ask(fixture: Fixture, sql: string, given: Ask): Promise<An
   const result = await fixture.runner.runStatement(
     { sql, parameterOids, columnOids: oids },
     values,
-    { resultFormats: [], maxRows: 0, maxBytes: 0, timeoutMs: 20_000, signal: null, ...options },
+    {
+      subject: null,
+      resultFormats: [],
+      maxRows: 0,
+      maxBytes: 0,
+      timeoutMs: 20_000,
+      signal: null,
+      ...options,
+    },
     {
       write: (bytes, rows) => {
         if (write !== undefined) return write(bytes, rows);

@@ -57,7 +57,14 @@ const ACCESS: Access = {
   ]),
 };
 
-const OPTIONS = { resultFormats: [], maxRows: 0, maxBytes: 0, timeoutMs: 10_000, signal: null };
+const OPTIONS = {
+  subject: null,
+  resultFormats: [],
+  maxRows: 0,
+  maxBytes: 0,
+  timeoutMs: 10_000,
+  signal: null,
+};
 
 for (const [name, open] of [
   ['pglite', pgliteFixture],

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { openPostgres } from '../../src/engine/postgres/engine.js';
+import { openEngine } from '../../src/engine/index.js';
 import { createPgFrontend } from '../../src/pg/index.js';
 import type { NativePostgres } from '../support/native-postgres.js';
 import { startTestService, type TestService } from '../support/service.js';
@@ -92,17 +92,14 @@ export async function startWorld(postgres: NativePostgres): Promise<World> {
     script: SCRIPT,
     schema: 'sharing',
   });
-  const { engine } = await openPostgres(
-    {
-      kind: 'postgres',
-      url: postgres.readerUrl,
-      systemUrl: postgres.url,
-      poolSize: 2,
-      sharedSessions: 1,
-      waitMs: 30_000,
-    },
-    () => undefined,
-  );
+  const engine = await openEngine({
+    kind: 'postgres',
+    url: postgres.readerUrl,
+    systemUrl: postgres.url,
+    poolSize: 2,
+    sharedSessions: 1,
+    waitMs: 30_000,
+  });
   const engines = new Map([[shop.service.defaultConnector, engine]]);
   const frontend = createPgFrontend({ ...shop.service, engines }, {});
   const { port } = await frontend.listen(0, '127.0.0.1');

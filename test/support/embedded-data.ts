@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, r
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { parse } from 'yaml';
-import { openPglite } from '../../src/engine/pglite/engine.js';
+import { openEngine } from '../../src/engine/index.js';
 
 /** One for each version of the embedded engine, made by whoever comes first; `dist` is thrown away with the build. */
 const TEMPLATE = resolve('dist', `embedded-${engineVersion()}`);
@@ -40,7 +40,7 @@ async function makeTemplate(): Promise<void> {
   const root = mkdtempSync(`${TEMPLATE}-`);
   try {
     const made = join(root, 'data');
-    const { engine } = await openPglite({ kind: 'pglite', dataDir: made }, () => undefined);
+    const engine = await openEngine({ kind: 'pglite', dataDir: made });
     await engine.close();
     renameSync(made, TEMPLATE);
   } catch (error) {

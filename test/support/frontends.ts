@@ -139,7 +139,7 @@ function watched(engine: Engine, statements: Statement[]): Engine {
     healthy: () => engine.healthy(),
     close: () => engine.close(),
     governed: {
-      snapshot: (level) => engine.governed.snapshot(level),
+      snapshot: (level, subject) => engine.governed.snapshot(level, subject),
       execute: (plan, values, options, sink) => {
         const texts = values.map((v) => (v.bytes === null ? null : Buffer.from(v.bytes).toString('utf8')));
         statements.push({ sql: emit(plan).sql, values: texts });

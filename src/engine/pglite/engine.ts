@@ -1,10 +1,11 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import type { Engine, UpstreamError } from '../engine.js';
+import type { Engine, EngineEvents } from '../engine.js';
 import { governedDoor } from '../governed.js';
 import { isHealthy } from '../health.js';
 import { Pool } from '../pool.js';
+import { Reach } from '../reach.js';
 import { Runner } from '../runner.js';
 import { Session } from '../session.js';
 import { systemDoor, type WithSession } from '../system.js';
@@ -30,7 +31,7 @@ const MAX_WAITING = 10_000;
  */
 export async function openPglite(
   config: PgliteConfig,
-  onUpstreamError: (error: UpstreamError) => void,
+  { onUpstreamError, onReach }: EngineEvents,
 ): Promise<{ readonly engine: Engine; readonly runner: Runner }> {
   const place = takePlace(config.dataDir);
   const servers = new Servers(place.dataDir);
@@ -38,6 +39,8 @@ export async function openPglite(
     const first = await servers.start();
     const pool = new Pool({
       size: 1,
+      reserve: 0,
+      reach: new Reach(onReach),
       waitMs: config.waitMs ?? 30_000,
       maxWaiting: MAX_WAITING,
       connect: firstThen(first, () => servers.start()),
@@ -95,7 +98,8 @@ class Servers {
 
   /** Lets what runs end, shuts down in order, and refuses who waits. */
   async stop(pool: Pool): Promise<void> {
-    const session = pool.take() ?? (await Promise.race([pool.acquire().catch(() => null), after(5_000)]));
+    const session =
+      pool.take(null) ?? (await Promise.race([pool.acquire(null).catch(() => null), after(5_000)]));
     if (session !== null) await this.#last?.shutDown();
     pool.close();
     await this.kill();
@@ -122,7 +126,7 @@ function firstThen(first: Session, next: () => Promise<Session>): () => Promise<
 
 function lend(pool: Pool, modes: Modes): WithSession {
   return async (work) => {
-    const session = pool.take() ?? (await pool.acquire());
+    const session = pool.take(null) ?? (await pool.acquire(null));
     try {
       const switching = modes.toSystem(session);
       if (switching !== null) {

@@ -1,8 +1,9 @@
-import type { Engine, UpstreamError } from '../engine.js';
+import type { Engine, EngineEvents } from '../engine.js';
 import { governedDoor } from '../governed.js';
 import { isHealthy } from '../health.js';
 import { Lanes, SHARED_TIMEOUT_MS } from '../lanes.js';
 import { Pool } from '../pool.js';
+import { Reach } from '../reach.js';
 import { Runner } from '../runner.js';
 import { Session } from '../session.js';
 import { governedSettings, type Timeouts } from '../settings.js';
@@ -20,6 +21,8 @@ export interface PostgresConfig {
   readonly systemUrl: string | null;
   /** Sessions that run one statement at a time. */
   readonly poolSize: number;
+  /** Which part of them one subject leaves free for others, from 0 to 1. Default a quarter. */
+  readonly poolReserve?: number;
   /** Sessions that short statements of many callers share; 0 for none. Default 2. */
   readonly sharedSessions?: number;
   /** How long a statement may wait for a session. Default 5,000. */
@@ -31,13 +34,15 @@ export interface PostgresConfig {
 const LOCK_TIMEOUT_MS = 5_000;
 const IDLE_IN_TRANSACTION_MS = 30_000;
 const MAX_WAITING = 10_000;
+/** Which part of the pool a subject that has half of it leaves free. */
+const RESERVE = 0.25;
 const SYSTEM_SESSIONS = 2;
 const SYSTEM_WAIT_MS = 60_000;
 
 /** A native server. Throws an Error when it cannot be reached, or the governed role is not fit. */
 export async function openPostgres(
   config: PostgresConfig,
-  onUpstreamError: (error: UpstreamError) => void,
+  { onUpstreamError, onReach }: EngineEvents,
 ): Promise<{ readonly engine: Engine; readonly runner: Runner }> {
   const statementMs = config.statementTimeoutMs ?? 300_000;
   const [first, report] = await connectGoverned(config.url, timeouts(statementMs));
@@ -45,14 +50,17 @@ export async function openPostgres(
   const connect = (ms: number): Promise<Session> =>
     connectGoverned(config.url, timeouts(ms)).then(([session]) => session);
   const shared = config.sharedSessions ?? 2;
+  const reach = new Reach(onReach);
   const pool = new Pool({
     size: config.poolSize,
+    reserve: config.poolReserve ?? RESERVE,
     waitMs: config.waitMs ?? 5_000,
     maxWaiting: MAX_WAITING,
+    reach,
     connect: () => connect(statementMs),
   });
-  const lanes = shared > 0 ? new Lanes(shared, () => connect(SHARED_TIMEOUT_MS)) : null;
-  const system = systemPool(config.systemUrl);
+  const lanes = shared > 0 ? new Lanes(shared, () => reach.attempt(() => connect(SHARED_TIMEOUT_MS))) : null;
+  const system = systemPool(config.systemUrl, onReach);
   const runner = new Runner({
     pool,
     lanes,
@@ -66,7 +74,7 @@ export async function openPostgres(
   const shape = { pool, places, backstopSeconds: statementMs / 1000, onUpstreamError };
   const engine: Engine = {
     kind: 'postgres',
-    governed: governedDoor(runner, (level) => new PinnedSnapshot({ ...shape, level })),
+    governed: governedDoor(runner, (level, subject) => new PinnedSnapshot({ ...shape, level, subject })),
     system: systemDoor(lend(system), report.role),
     serverVersion: report.serverVersion,
     warnings: report.warnings,
@@ -97,10 +105,12 @@ async function connectGoverned(url: string, limits: Timeouts): Promise<[Session,
   return [new Session(transport), report];
 }
 
-function systemPool(url: string | null): Pool | null {
+function systemPool(url: string | null, onReach: EngineEvents['onReach']): Pool | null {
   if (url === null) return null;
   return new Pool({
     size: SYSTEM_SESSIONS,
+    reserve: 0,
+    reach: new Reach(onReach),
     waitMs: SYSTEM_WAIT_MS,
     maxWaiting: MAX_WAITING,
     connect: async () => {
@@ -113,7 +123,7 @@ function systemPool(url: string | null): Pool | null {
 function lend(pool: Pool | null): WithSession {
   return async (work) => {
     if (pool === null) throw new Error('this connector has no system credentials');
-    const session = pool.take() ?? (await pool.acquire());
+    const session = pool.take(null) ?? (await pool.acquire(null));
     try {
       return await work(session);
     } finally {

@@ -46,8 +46,8 @@ export class BackendSplitter {
     return this.buffer.subarray(this.start + HEADER, this.end);
   }
 
-  /** Moves to the next whole message or run of rows; false when more bytes are needed. */
-  next(): boolean {
+  /** Moves to the next whole message or run of rows, which ends once it has `most` bytes; false when more are needed. */
+  next(most = Number.POSITIVE_INFINITY): boolean {
     if (this.#partial !== null) return this.#completePartial(this.#partial);
     const chunk = this.#chunk;
     const start = this.#at;
@@ -61,16 +61,16 @@ export class BackendSplitter {
     this.start = start;
     this.rows = 0;
     this.end = end;
-    if (this.type === DATA_ROW) this.#extendRun(end);
+    if (this.type === DATA_ROW) this.#extendRun(end, start + most);
     this.#at = this.end;
     return true;
   }
 
-  #extendRun(firstEnd: number): void {
+  #extendRun(firstEnd: number, enough: number): void {
     const chunk = this.#chunk;
     let end = firstEnd;
     let rows = 1;
-    while (chunk[end] === DATA_ROW) {
+    while (end < enough && chunk[end] === DATA_ROW) {
       const after = messageEnd(chunk, end);
       if (after > chunk.length) break;
       end = after;

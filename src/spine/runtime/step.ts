@@ -20,6 +20,7 @@ export async function step(
   const { service, caller, signal, snapshots } = input;
   const engine = engineOf(service, plan);
   const limits: CollectLimits = {
+    subject: caller.identity.subject,
     maxRows,
     maxBytes: service.caps.bytes,
     timeoutMs: service.caps.timeoutMs,

@@ -1,0 +1,85 @@
+/** What became of the connections to an upstream, for the operator. */
+export type ReachChange =
+  | { readonly kind: 'refused'; readonly cause: unknown }
+  | { readonly kind: 'mended'; readonly seconds: number };
+
+const FIRST_REST_MS = 50;
+const LONGEST_REST_MS = 2_000;
+/** A state that comes and goes is told again after so long. */
+const QUIET_MS = 30_000;
+/** The server has as many connections as it takes. */
+const FULL = '53300';
+
+/**
+ * Whether an upstream takes connections: after one that failed, nobody tries again before a rest that doubles, so that
+ * a server in need is left in peace. Whoever waits is not told: what is open serves on, and the next attempt may do.
+ *
+ * `hear` is told once of each state, however many attempts it lasts, and not of each change of one that comes and goes.
+ */
+export class Reach {
+  readonly #hear: (change: ReachChange) => void;
+  readonly #random: () => number;
+  #failures = 0;
+  #since = 0;
+  #retryAt = 0;
+  #code = '';
+  /** The last refusal that was told, and whether its end is to be told too. */
+  #told = { code: '', at: Number.NEGATIVE_INFINITY, open: false };
+
+  /** `random` from 0 to 1 spreads the attempts of many gateways. */
+  constructor(hear: (change: ReachChange) => void, random: () => number = Math.random) {
+    this.#hear = hear;
+    this.#random = random;
+  }
+
+  /** `full`: it has all the connections that it takes; `lost`: it cannot be reached, or refuses us. */
+  get state(): 'open' | 'full' | 'lost' {
+    if (this.#failures === 0) return 'open';
+    return this.#code === FULL ? 'full' : 'lost';
+  }
+
+  /** How long nobody may try, in ms; 0: now. */
+  get restMs(): number {
+    return Math.max(0, this.#retryAt - performance.now());
+  }
+
+  /** Makes one attempt. Rejects with its reason. */
+  async attempt<T>(connect: () => Promise<T>): Promise<T> {
+    try {
+      const made = await connect();
+      this.#succeeded();
+      return made;
+    } catch (cause) {
+      this.#failed(cause);
+      throw cause;
+    }
+  }
+
+  #succeeded(): void {
+    if (this.#failures === 0) return;
+    this.#failures = 0;
+    this.#retryAt = 0;
+    if (!this.#told.open) return;
+    this.#told.open = false;
+    this.#hear({ kind: 'mended', seconds: Math.round((performance.now() - this.#since) / 100) / 10 });
+  }
+
+  #failed(cause: unknown): void {
+    const now = performance.now();
+    if (this.#failures === 0) this.#since = now;
+    this.#failures += 1;
+    this.#code = codeOf(cause);
+    const rest = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** Math.min(this.#failures - 1, 16));
+    this.#retryAt = now + rest * (0.5 + this.#random() / 2);
+    const { code, at, open } = this.#told;
+    if (code === this.#code && (open || now - at < QUIET_MS)) return;
+    this.#told = { code: this.#code, at: now, open: true };
+    this.#hear({ kind: 'refused', cause });
+  }
+}
+
+function codeOf(cause: unknown): string {
+  if (cause instanceof AggregateError) return codeOf(cause.errors[0]);
+  if (!(cause instanceof Error)) return String(cause);
+  return 'code' in cause ? String(cause.code) : cause.message;
+}

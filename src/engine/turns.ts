@@ -1,0 +1,82 @@
+/** What one stream passes on before the next one may, in bytes of rows. */
+export const SLICE_BYTES = 16_384;
+/** What streams may take together of one turn of the event loop, in ms; the slice that is under way ends. */
+const TURN_MS = 0.5;
+
+/** Something that has rows to pass on, more than it may at once. */
+export interface Stream {
+  /** Passes on about `bytes`; true while more waits that it could pass on now. */
+  slice(bytes: number): boolean;
+}
+
+/** What a turn depends on beside its streams. */
+export interface Clock {
+  /** ms */
+  now(): number;
+  /** Calls `turn` once all that is ready now has been heard. */
+  next(turn: () => void): void;
+}
+
+const EVENT_LOOP: Clock = {
+  now: () => performance.now(),
+  next: (turn) => void setImmediate(turn),
+};
+
+/**
+ * Whose turn it is to pass rows on.
+ *
+ * All connections share one event loop, and one that always has data ready would keep it: libuv alone hands over 2 MiB
+ * of a socket before it looks at the next. Streams therefore go round, a slice each, and after `TURN_MS` whatever else
+ * is ready is heard first. So a short question beside any number of streams waits for a turn, not for their rows.
+ */
+export class Turns {
+  readonly #clock: Clock;
+  readonly #ring = new Set<Stream>();
+  #due = false;
+
+  constructor(clock: Clock = EVENT_LOOP) {
+    this.#clock = clock;
+  }
+
+  /** `stream` is asked for slices, from the next turn on, until it has no more. */
+  join(stream: Stream): void {
+    this.#ring.add(stream);
+    this.#schedule();
+  }
+
+  leave(stream: Stream): void {
+    this.#ring.delete(stream);
+  }
+
+  /** Resolves when somebody that passes rows on by itself may go on with its next slice. */
+  mine(): Promise<void> {
+    return new Promise((resolve) => {
+      const slice = (): boolean => {
+        resolve();
+        return false;
+      };
+      this.join({ slice });
+    });
+  }
+
+  #schedule(): void {
+    if (this.#due || this.#ring.size === 0) return;
+    this.#due = true;
+    this.#clock.next(() => this.#turn());
+  }
+
+  #turn(): void {
+    this.#due = false;
+    const end = this.#clock.now() + TURN_MS;
+    do {
+      const [stream] = this.#ring;
+      if (stream === undefined) break;
+      this.#ring.delete(stream);
+      if (stream.slice(SLICE_BYTES)) this.#ring.add(stream);
+    } while (this.#clock.now() < end);
+    this.#schedule();
+  }
+}
+
+/** Of this process, which has one event loop for all connections. */
+export const turns = new Turns();
