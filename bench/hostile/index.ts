@@ -194,18 +194,6 @@ async function withGateway<T>(
     manifestFile: 'bench/hostile/manifest.yaml',
     policyFile: 'bench/hostile/policy.yaml',
     postgres,
-    ...(process.env['OSL_BENCH_PROF']
-      ? {
-          command: [
-            process.execPath,
-            '--cpu-prof',
-            '--cpu-prof-dir=/tmp/pool-prof',
-            'bin/osl.js',
-            'serve',
-            '--json',
-          ] as const,
-        }
-      : {}),
     environment: { OSL_MAX_RESULT_MIB: '4096', OSL_STATEMENT_TIMEOUT_MS: `${1_000 * plan.statementSeconds}` },
   });
   try {

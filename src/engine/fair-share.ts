@@ -9,15 +9,15 @@ interface Waiting<T> {
 /**
  * Who gets the next of some equal places.
  *
- * A place that comes free goes to the party that holds the fewest, and among those to the one that has waited longest,
- * so that nobody has more than half while another waits for as much. And whoever holds places leaves some free for
+ * A place that comes free goes to the party that holds the fewest, and among those to the one that has held so few for
+ * longest, so that nobody has more than half while another waits for as much. And whoever holds places leaves some free for
  * those who come later: the last to parties that hold none; and one that holds half of all leaves the reserve. Without
  * it one party's long statements could take every place before another asks.
  */
 export class FairShare<T> {
   readonly #reserve: number;
   readonly #held = new Map<Party, number>();
-  /** By what the waiting parties hold; each set in the order of their waiting. */
+  /** The waiting parties by what they hold; each set in the order in which they came to hold so many. */
   readonly #levels: (Set<Party> | undefined)[] = [];
   readonly #items = new Map<Party, Set<T>>();
   #waiting = 0;

@@ -21,6 +21,7 @@ export class Reach {
   readonly #random: () => number;
   #failures = 0;
   #since = 0;
+  #failedAt = Number.NEGATIVE_INFINITY;
   #retryAt = 0;
   #code = '';
   /** The last refusal that was told, and whether its end is to be told too. */
@@ -45,9 +46,11 @@ export class Reach {
 
   /** Makes one attempt. Rejects with its reason. */
   async attempt<T>(connect: () => Promise<T>): Promise<T> {
+    const began = performance.now();
     try {
       const made = await connect();
-      this.#succeeded();
+      // One that began before the last failure proves nothing of now.
+      if (began > this.#failedAt) this.#succeeded();
       return made;
     } catch (cause) {
       this.#failed(cause);
@@ -68,6 +71,7 @@ export class Reach {
     const now = performance.now();
     if (this.#failures === 0) this.#since = now;
     this.#failures += 1;
+    this.#failedAt = now;
     this.#code = codeOf(cause);
     const rest = Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** Math.min(this.#failures - 1, 16));
     this.#retryAt = now + rest * (0.5 + this.#random() / 2);

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Identity } from '../../policy/index.js';
 import {
   createWireServer,
   fatal,
@@ -12,7 +13,8 @@ import {
 import type { Catalogs } from '../catalog/index.js';
 import type { Service } from '../service.js';
 import type { Call } from '../spine/question.js';
-import { accountLogin, login, refusedConnection, TooManyGuesses } from '../spine/session.js';
+import { accountLogin, login, refusedCommand, refusedConnection, TooManyGuesses } from '../spine/session.js';
+import { OpenSessions } from './open-sessions.js';
 import { PgSession } from './session.js';
 import { SessionSettings, STARTUP_PARAMETERS } from './settings.js';
 import { withKnownZone } from './time-zone.js';
@@ -24,11 +26,16 @@ export const DATABASE = 'osl';
 export interface PgOptions extends Omit<WireOptions, 'onInternalError' | 'startupParameters'> {
   /** Answers what clients ask `pg_catalog` and `information_schema`. Null or absent: they are refused. */
   readonly catalogs?: Catalogs | null;
+  /** Sessions of one subject; 53300 beyond. Default 1,000. */
+  readonly maxSubjectSessions?: number;
 }
+
+const MAX_SUBJECT_SESSIONS = 1_000;
 
 /** The Postgres frontend: the protocol of `wire/` in front of the spine. */
 export function createPgFrontend(service: Service, options: PgOptions = {}): WireServer {
-  const { catalogs = null, ...wire } = options;
+  const { catalogs = null, maxSubjectSessions = MAX_SUBJECT_SESSIONS, ...wire } = options;
+  const sessions = new OpenSessions(maxSubjectSessions);
   return createWireServer(
     {
       ...wire,
@@ -38,11 +45,11 @@ export function createPgFrontend(service: Service, options: PgOptions = {}): Wir
           error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
         }),
     },
-    handlerOf(service, catalogs),
+    handlerOf(service, catalogs, sessions),
   );
 }
 
-function handlerOf(service: Service, catalogs: Catalogs | null): Handler {
+function handlerOf(service: Service, catalogs: Catalogs | null, sessions: OpenSessions): Handler {
   return {
     scram: (user) => {
       const account = service.model().snapshot?.serviceAccounts.get(user);
@@ -59,7 +66,9 @@ function handlerOf(service: Service, catalogs: Catalogs | null): Handler {
             hint: `connect to database ${DATABASE}`,
           });
         const settings = new SessionSettings(user, await withKnownZone(service, parameters));
-        return new PgSession(service, { identity, account }, settings, control, catalogs);
+        const ended = sessions.open(identity.subject);
+        if (ended === null) throw await tooMany(service, call, identity);
+        return new PgSession(service, { identity, account, ended }, settings, control, catalogs);
       } catch (failure) {
         if (failure instanceof TooManyGuesses) throw wrongPassword(user);
         if (failure instanceof WireError) throw failure.as('FATAL');
@@ -70,6 +79,15 @@ function handlerOf(service: Service, catalogs: Catalogs | null): Handler {
       void refusedConnection(service, callFrom(remoteAddress, null), `wire ${kind}`, sqlstate);
     },
   };
+}
+
+/** Recorded as a refusal of its own: the login itself was right. */
+async function tooMany(service: Service, { requestId }: Call, identity: Identity): Promise<WireError> {
+  const call: Call = { requestId, surface: 'wire', credentials: { kind: 'session', identity } };
+  await refusedCommand(service, call, '53300');
+  return fatal('53300', `too many connections for "${identity.subject}"`, {
+    hint: 'close some, or put a pooler in front',
+  });
 }
 
 function callFrom(address: string, token: string | null): Call {

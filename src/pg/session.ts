@@ -64,6 +64,8 @@ const QUESTION = /^\s*(?:select|with|values)\b/i;
 export interface SessionOwner {
   readonly identity: Identity;
   readonly account: AccountSession | null;
+  /** Called when the session is over. */
+  readonly ended: () => void;
 }
 
 /** One authenticated session of the wire: questions go to the spine, commands are answered here. */
@@ -71,6 +73,7 @@ export class PgSession implements SessionHandler {
   readonly #service: Service;
   #identity: Identity;
   #account: AccountSession | null;
+  readonly #ended: () => void;
   readonly #settings: SessionSettings;
   readonly #catalogs: Catalogs | null;
   readonly #state: SessionState;
@@ -86,7 +89,7 @@ export class PgSession implements SessionHandler {
   /** Without `catalogs`, questions about the catalog are questions like any other, and refused. */
   constructor(
     service: Service,
-    { identity, account }: SessionOwner,
+    { identity, account, ended }: SessionOwner,
     settings: SessionSettings,
     control: SessionControl,
     catalogs: Catalogs | null,
@@ -94,6 +97,7 @@ export class PgSession implements SessionHandler {
     this.#service = service;
     this.#identity = identity;
     this.#account = account;
+    this.#ended = ended;
     this.#settings = settings;
     this.#state = new SessionState(settings, new Isolation(service, settings), control);
     this.#catalogs = catalogs;
@@ -245,6 +249,7 @@ export class PgSession implements SessionHandler {
   }
 
   async close(): Promise<void> {
+    this.#ended();
     this.#running.cancel();
     this.#state.isolation.end();
     await this.#cursors.closeAll();

@@ -282,6 +282,7 @@ function engineConfig(connector: Connector, settings: Settings): EngineConfig {
     url,
     systemUrl: connectorUrl(process.env, `${name}_SYSTEM`),
     poolSize: settings.poolSize,
+    poolReserve: settings.poolReserve,
   };
 }
 

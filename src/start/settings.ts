@@ -18,6 +18,10 @@ export interface Settings {
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
   /** Sessions per native Postgres connector. */
   readonly poolSize: number;
+  /** Which part of them one subject leaves free for others, from 0 to 1. */
+  readonly poolReserve: number;
+  /** Sessions of the wire that one subject may have open. */
+  readonly subjectSessions: number;
   readonly planCacheBytes: number;
   readonly caps: Caps;
   readonly content: ContentSettings;
@@ -79,7 +83,9 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
       .filter((f) => f !== '')
       .map(path),
     tls: cert === undefined || key === undefined ? null : { certFile: path(cert), keyFile: path(key) },
-    poolSize: integer(env, 'OSL_POOL_SIZE', 8, 1, 1_000),
+    poolSize: integer(env, 'OSL_POOL_SIZE', 10, 1, 1_000),
+    poolReserve: integer(env, 'OSL_POOL_RESERVE_PERCENT', 25, 0, 50) / 100,
+    subjectSessions: integer(env, 'OSL_SUBJECT_SESSIONS', 1_000, 1, 1_000_000),
     planCacheBytes: integer(env, 'OSL_PLAN_CACHE_MIB', 64, 0, 65_536) * MIB,
     caps: {
       rows: integer(env, 'OSL_MAX_ROWS', 1_000_000, 1, Number.MAX_SAFE_INTEGER),

@@ -194,3 +194,35 @@ t.test('shared sessions', async (t) => {
   await fixture.close();
   return undefined;
 });
+
+t.test('however fast its rows come, an answer has the event loop for a slice at a time', async (t) => {
+  const fixture = await nativeFixture({ poolSize: 3 });
+  if (fixture === null) return t.plan(0, NO_NATIVE);
+  let passed = 0;
+  // As slow as what encodes rows: the upstream is faster, so that its socket always has more.
+  const write = (bytes: Uint8Array): void => {
+    passed += bytes.length;
+    const end = performance.now() + bytes.length / 16_384;
+    while (performance.now() < end);
+  };
+  const sql = `select repeat('x', 100) from generate_series(1, 60000)`;
+  const streams = { running: true };
+  const all = Promise.all([1, 2, 3].map(() => ask(fixture, sql, { oids: [25], write }))).finally(() => {
+    streams.running = false;
+  });
+  let most = 0;
+  let turns = 0;
+  while (streams.running) {
+    const before = passed;
+    await new Promise((done) => setImmediate(done));
+    most = Math.max(most, passed - before);
+    turns += 1;
+  }
+  t.same(
+    (await all).map(({ rows }) => rows),
+    [60_000, 60_000, 60_000],
+  );
+  t.ok(most <= 3 * 65_536, `${most} bytes in one of ${turns} turns`);
+  await fixture.close();
+  return undefined;
+});

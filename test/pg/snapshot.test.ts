@@ -178,11 +178,16 @@ async function until(t: Test, wanted: number): Promise<void> {
 test('blocks hold half of the pool at most, and give it back however they end', { skip }, async (t) => {
   const clients = [];
   const most = Math.floor(POOL / 2);
+  const each = Math.ceil(most / 2);
   for (let i = 0; i < most; i++) {
-    const client = await connect(t);
+    const client = await connect(t, i < each ? 'user:ada' : 'user:ann');
     await client.query('begin isolation level repeatable read');
     await labels(client);
     clients.push(client);
+    if (i !== each - 1) continue;
+    const more = await connect(t);
+    await more.query('begin isolation level repeatable read');
+    t.match(await failure(labels(more)), { code: '53300' }, 'one subject holds half of those at most');
   }
   t.equal(await held(), most);
   const late = await connect(t);
@@ -205,7 +210,7 @@ test('blocks hold half of the pool at most, and give it back however they end', 
 });
 
 /** As `OSL_POOL_SIZE` has it unless told. */
-const POOL = 8;
+const POOL = 10;
 
 const NATIVE = process.env['OSL_TEST_ENGINE'] === 'postgres' ? 'this run is on a native server' : false;
 

@@ -58,7 +58,7 @@ function forgetful(open: OpenService, text: () => string): OpenService {
     timeZone: (zone) => engine.timeZone(zone),
     close: () => engine.close(),
     governed: {
-      snapshot: (level) => engine.governed.snapshot(level),
+      snapshot: (level, subject) => engine.governed.snapshot(level, subject),
       execute: (_plan, _values, options, sink) => {
         const { catalog } = service.model().manifest;
         const plan: GovernedPlan = compile(text(), catalog, allClear(catalog));

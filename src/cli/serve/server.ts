@@ -94,7 +94,11 @@ async function listen(
   catalogs
     .warm()
     .catch((error: unknown) => service.log.warn('the catalog is not warm', { error: String(error) }));
-  const pg = createPgFrontend(service, { ...(tls === null ? {} : { tls }), catalogs });
+  const pg = createPgFrontend(service, {
+    ...(tls === null ? {} : { tls }),
+    catalogs,
+    maxSubjectSessions: settings.subjectSessions,
+  });
   const rest = await createRestServer(service, {
     wireSessions: () => pg.connections,
     mcp: { ...settings.mcp, version: version() },
