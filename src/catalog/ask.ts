@@ -57,9 +57,13 @@ export async function describeCatalog(
     const model = await visibleTo(service, question, ledger);
     await limit(service, question.identity, 'catalog', 'wire');
     const payment = new Payment();
-    const described = await catalogs.use(model, (instance) =>
-      instance.describe(callerIn(question), question.text, question.parameterTypes, signal),
-    );
+    const { text, parameterTypes } = question;
+    const caller = callerIn(question);
+    const described =
+      catalogs.knows(model, text, parameterTypes) ??
+      (await catalogs.use(model, question.identity.subject, signal, (instance) =>
+        instance.describe(caller, text, parameterTypes, signal),
+      ));
     ledger.done();
     return Object.freeze({ described, payment, record: () => settled(service, call, ledger) });
   } catch (error) {
@@ -134,7 +138,7 @@ async function run(
 ): Promise<Reply> {
   const caller = callerIn(question);
   const { text, parameterTypes } = question;
-  return catalogs.use(model, async (instance) => {
+  return catalogs.use(model, question.identity.subject, signal, async (instance) => {
     const now = await instance.describe(caller, text, parameterTypes, signal);
     if (JSON.stringify(now) !== JSON.stringify(expected)) throw queryError('planChanged', {});
     const rows = catalogs.maxRows;

@@ -1,11 +1,13 @@
+import { availableParallelism } from 'node:os';
 import type { ParsedText } from 'osl-compiler';
 import { BaseImage } from './base-image.js';
 import { Classifier, type Lane } from './classify.js';
 import { ddlOf } from './ddl.js';
 import type { EngineThread } from './engine-thread.js';
 import { fault } from './fault.js';
-import { CatalogInstance } from './instance.js';
+import { CatalogInstance, type Described } from './instance.js';
 import type { CatalogModel } from './model.js';
+import { type Patience, Queue } from './queue.js';
 
 export interface CatalogOptions {
   /** Keeps the base image; made where it is missing. */
@@ -14,8 +16,10 @@ export interface CatalogOptions {
   readonly maxEngines?: number;
   /** From the start of a statement to its last row. Default 5,000. */
   readonly statementMs?: number;
-  /** How long a statement may wait for an engine, and for its turn there. Default 15,000. */
+  /** How long a statement may wait for its subject's turn and an engine, and for its turn there. Default 15,000. */
   readonly waitMs?: number;
+  /** Statements that run at a time, of all engines. Default as many as there are processors, and two at least. */
+  readonly maxRunning?: number;
   /** An engine that nobody asked for so long is ended. Default 600,000. */
   readonly idleMs?: number;
   /** Rows of one answer. Default 100,000. */
@@ -34,8 +38,17 @@ export interface CatalogStats {
 }
 
 const MIB = 1_048_576;
+/** Statements of one subject that may wait. */
+const MOST_WAITING = 100;
+/** Statements that may wait for a processor: each has the turn of an engine. */
+const MOST_ENGINES = 10_000;
 
-/** The catalogs of all callers: one engine for each access signature, the least recently used one ended first. */
+/**
+ * The catalogs of all callers: one engine for each access signature, the least recently used one ended first.
+ *
+ * A subject has one statement under way at a time, whatever engines its tokens lead to. So it stands in each queue once,
+ * and first come, first served is fair between subjects.
+ */
 export class Catalogs {
   readonly maxRows: number;
   readonly #base: BaseImage;
@@ -45,6 +58,8 @@ export class Catalogs {
   #boots = 0;
   #evictions = 0;
   readonly #waiting = new Set<() => void>();
+  readonly #subjects = new Map<string, Queue>();
+  readonly #running: Queue;
   readonly #sweeper: NodeJS.Timeout;
 
   constructor(options: CatalogOptions) {
@@ -52,12 +67,14 @@ export class Catalogs {
       maxEngines: 8,
       statementMs: 5_000,
       waitMs: 15_000,
+      maxRunning: Math.max(2, availableParallelism()),
       idleMs: 600_000,
       maxRows: 100_000,
       maxBytes: 32 * MIB,
       ...options,
     };
     this.maxRows = this.#options.maxRows;
+    this.#running = new Queue(this.#options.maxRunning, MOST_ENGINES);
     this.#base = new BaseImage(options.dir);
     const { idleMs } = this.#options;
     this.#sweeper = setInterval(
@@ -79,15 +96,37 @@ export class Catalogs {
     return this.#classifier.laneOf(text, parse);
   }
 
-  /** Lends the engine of `model`, booted at its first statement. @throws CatalogFault where none comes free in time */
-  async use<T>(model: CatalogModel, work: (instance: CatalogInstance) => Promise<T>): Promise<T> {
-    // INVARIANT: an instance is lent in the same turn in which it is found or made, so nothing ends it before.
-    const instance = this.#known(model) ?? (await this.#make(model));
+  /** What is known of a statement already, so that no engine need be asked; null otherwise. */
+  knows(model: CatalogModel, text: string, parameterTypes: readonly number[]): Described | null {
+    return this.#instances.get(model.signature)?.knows(text, parameterTypes) ?? null;
+  }
+
+  /**
+   * Lends the engine of `model`, booted at its first statement, to `subject`, once its own statements before are done.
+   *
+   * @throws CatalogFault where none comes free in time
+   */
+  async use<T>(
+    model: CatalogModel,
+    subject: string,
+    signal: AbortSignal | null,
+    work: (instance: CatalogInstance) => Promise<T>,
+  ): Promise<T> {
+    const patience: Patience = { until: Date.now() + this.#options.waitMs, signal };
+    const queue = this.#queueOf(subject);
+    const leave = await queue.enter(patience);
     try {
-      return await work(instance);
+      // INVARIANT: an instance is lent in the same turn in which it is found or made, so nothing ends it before.
+      const instance = this.#known(model) ?? (await this.#make(model, patience));
+      try {
+        return await work(instance);
+      } finally {
+        instance.giveBack();
+        if (instance.idle) this.#wakeOne();
+      }
     } finally {
-      instance.giveBack();
-      if (instance.idle) this.#wakeOne();
+      leave();
+      if (queue.unused) this.#subjects.delete(subject);
     }
   }
 
@@ -113,15 +152,27 @@ export class Catalogs {
     return instance.lend();
   }
 
-  async #make(model: CatalogModel): Promise<CatalogInstance> {
+  #queueOf(subject: string): Queue {
+    let queue = this.#subjects.get(subject);
+    if (queue === undefined) {
+      queue = new Queue(1, MOST_WAITING);
+      this.#subjects.set(subject, queue);
+    }
+    return queue;
+  }
+
+  async #make(model: CatalogModel, { until }: Patience): Promise<CatalogInstance> {
     const { maxEngines, waitMs, statementMs, maxBytes } = this.#options;
-    const deadline = Date.now() + waitMs;
     while (this.#instances.size >= maxEngines && !this.#evict()) {
-      await this.#someTurnEnds(deadline - Date.now());
+      await this.#someTurnEnds(until - Date.now());
       const made = this.#known(model);
       if (made !== null) return made;
     }
-    const instance = new CatalogInstance(() => this.#boot(model), { waitMs, statementMs, maxBytes });
+    const instance = new CatalogInstance(() => this.#boot(model), this.#running, {
+      waitMs,
+      statementMs,
+      maxBytes,
+    });
     this.#instances.set(model.signature, instance);
     return instance.lend();
   }

@@ -1,10 +1,10 @@
-import { QueryError } from 'osl-compiler';
 import type { BoundValue } from '../engine/index.js';
 import { textValuesOf } from '../engine/protocol/data-row.js';
 import { FrontendEncoder } from '../engine/protocol/encoder.js';
 import { identifier, literal } from './ddl.js';
 import { EngineEnded, type EngineThread } from './engine-thread.js';
 import { CatalogFault, fault } from './fault.js';
+import { cancelled, type Patience, Queue } from './queue.js';
 import { type Reply, type ReplyColumn, readReply } from './reply.js';
 import { FIRST_CALLER, OWNER_ROLE, roleNameOf } from './roles.js';
 
@@ -50,19 +50,21 @@ const MAX_WAITING = 200;
 export class CatalogInstance {
   readonly #start: () => Promise<EngineThread>;
   readonly #limits: InstanceLimits;
+  readonly #queue = new Queue(1, MAX_WAITING);
+  /** Of all engines together. */
+  readonly #running: Queue;
   readonly #described = new Map<string, Described>();
   #thread: EngineThread | null = null;
   #role = FIRST_CALLER;
   #told = '';
   #switches = 0;
   #memory = 0;
-  #waiting = 0;
   #loans = 0;
   #lastUsed = Date.now();
-  #tail: Promise<void> = Promise.resolve();
 
-  constructor(start: () => Promise<EngineThread>, limits: InstanceLimits) {
+  constructor(start: () => Promise<EngineThread>, running: Queue, limits: InstanceLimits) {
     this.#start = start;
+    this.#running = running;
     this.#limits = limits;
   }
 
@@ -135,37 +137,29 @@ export class CatalogInstance {
 
   /** Ends the engine once nothing runs in it. */
   async close(): Promise<void> {
-    await this.#tail;
+    const leave = await this.#queue.enter(this.#patience(null)).catch(() => null); // late: it is ended all the same
     this.#end();
+    leave?.();
   }
 
   /** Waits for its turn, then runs one statement as `caller`. */
   async #run(caller: CatalogCaller, messages: Uint8Array, signal: AbortSignal | null): Promise<Reply> {
-    const leave = await this.#enter(signal);
+    const patience = this.#patience(signal);
+    const leave = await this.#queue.enter(patience);
     try {
-      return await this.#asCaller(caller, messages, signal);
+      const stop = await this.#running.enter(patience);
+      try {
+        return await this.#asCaller(caller, messages, signal);
+      } finally {
+        stop();
+      }
     } finally {
       leave();
     }
   }
 
-  async #enter(signal: AbortSignal | null): Promise<() => void> {
-    if (this.#waiting >= MAX_WAITING) throw fault('53300', 'too many statements wait for this catalog');
-    this.#waiting += 1;
-    const before = this.#tail;
-    let leave = (): void => undefined;
-    const turn = new Promise<void>((resolve) => {
-      leave = () => {
-        this.#waiting -= 1;
-        resolve();
-      };
-    });
-    this.#tail = before.then(() => turn);
-    const inTime = await within(before, this.#limits.waitMs, signal);
-    if (inTime === 'ok') return leave;
-    leave();
-    if (inTime === 'aborted') throw cancelled(signal);
-    throw fault('53300', 'the catalog is busy', 'try again');
+  #patience(signal: AbortSignal | null): Patience {
+    return { until: Date.now() + this.#limits.waitMs, signal };
   }
 
   async #asCaller(caller: CatalogCaller, messages: Uint8Array, signal: AbortSignal | null): Promise<Reply> {
@@ -295,28 +289,4 @@ function keyOf(text: string, parameterTypes: readonly number[]): string {
 /** @throws CatalogFault 57014 */
 function requireGoing(signal: AbortSignal | null): void {
   if (signal?.aborted === true) throw cancelled(signal);
-}
-
-function cancelled(signal: AbortSignal | null): CatalogFault {
-  const reason: unknown = signal?.reason;
-  const late = reason instanceof QueryError && reason.entry === 'timedOut';
-  return fault('57014', late ? reason.message : 'canceling statement due to user request');
-}
-
-function within(
-  turn: Promise<void>,
-  ms: number,
-  signal: AbortSignal | null,
-): Promise<'ok' | 'late' | 'aborted'> {
-  return new Promise((resolve) => {
-    if (signal?.aborted === true) return resolve('aborted');
-    const late = setTimeout(resolve, ms, 'late');
-    const abort = (): void => resolve('aborted');
-    signal?.addEventListener('abort', abort, { once: true });
-    turn.then(() => {
-      clearTimeout(late);
-      signal?.removeEventListener('abort', abort);
-      resolve('ok');
-    });
-  });
 }

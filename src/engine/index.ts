@@ -28,8 +28,9 @@ export type { PgliteConfig } from './pglite/engine.js';
 export type { PostgresConfig } from './postgres/engine.js';
 export { type Survey, surveyPostgres } from './postgres/survey.js';
 export { eachDataRow, textValuesOf } from './protocol/data-row.js';
-export { stopError } from './upstream-error.js';
 export type { ReachChange } from './reach.js';
+export { SLICE_BYTES, turns } from './turns.js';
+export { stopError } from './upstream-error.js';
 export { quoteIdentifier } from './values.js';
 
 export type EngineConfig = PgliteConfig | PostgresConfig;

@@ -24,6 +24,7 @@ import {
 } from '../catalog/index.js';
 import { eachDataRow } from '../engine/index.js';
 import type { Service } from '../service.js';
+import { giveRows } from './give-rows.js';
 import { requireSameRights } from './rights.js';
 import type { Unrun } from './unrun.js';
 
@@ -132,7 +133,7 @@ class CatalogPortal implements Portal {
     const end = maxRows === 0 ? this.#rows.length : Math.min(this.#rows.length, this.#taken + maxRows);
     const portion = this.#rows.slice(this.#taken, end);
     this.#taken = end;
-    for (const row of portion) await rows.write(row);
+    await giveRows(portion, rows);
     const { notices } = this.#reply;
     const first = end === portion.length;
     return {

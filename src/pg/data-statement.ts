@@ -10,6 +10,7 @@ import type {
 } from '../../wire/index.js';
 import type { RowSink } from '../engine/index.js';
 import type { Answer, Delivery } from '../spine/index.js';
+import { giveRows } from './give-rows.js';
 import { PacedRows } from './paced-rows.js';
 import { requireSameRights } from './rights.js';
 
@@ -116,7 +117,7 @@ class DataPortal implements Portal {
     let given = 0;
     for (;;) {
       const taken = await queue.take(maxRows === 0 ? 0 : maxRows - given);
-      for (const row of taken.rows) await rows.write(row);
+      await giveRows(taken.rows, rows);
       given += taken.rows.length;
       if (!taken.more) {
         const whole = await answer;

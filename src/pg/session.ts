@@ -38,8 +38,8 @@ import {
   rightsNow,
   sessionCommand,
 } from '../spine/session.js';
-import { catalogSettings } from './catalog-settings.js';
 import type { Snapshots } from '../spine/snapshots.js';
+import { catalogSettings } from './catalog-settings.js';
 import { type CatalogSession, catalogStatement } from './catalog-statement.js';
 import { type Command, commandOf } from './command.js';
 import { type CommandResult, commandStatement } from './command-statement.js';

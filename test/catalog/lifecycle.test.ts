@@ -37,6 +37,44 @@ test('those who wait behind a runaway statement are answered', async (t) => {
   t.match(await runaway, '57014');
 });
 
+test("whoever asks waits for a statement or two of another's, however many there are", async (t) => {
+  const world = await openWorld(base, { statementMs: 1_000 });
+  t.teardown(() => world.close());
+  const hogs = await Promise.all(Array.from({ length: 5 }, () => world.connect('clerk')));
+  const other = await world.connect('clerk2');
+  await other.query(GOES_ON);
+  let ended = 0;
+  const runaways = hogs.map((hog) =>
+    outcome(hog, ENDLESS).finally(() => {
+      ended += 1;
+    }),
+  );
+  await setTimeout(200);
+  t.match(await outcome(other, `select current_user`), 'user:clerk2');
+  // One before it was prepared, one before it ran.
+  t.ok(ended <= 2, `${ended} of the five runaways before it`);
+  for (const runaway of runaways) t.match(await runaway, /57014|53300/);
+});
+
+test('a cancel request stops a statement that still waits for its turn', async (t) => {
+  const world = await openWorld(base, { statementMs: 10_000 });
+  t.teardown(() => world.close());
+  const [first, second] = await Promise.all([world.connect('clerk'), world.connect('clerk')]);
+  await first.query(GOES_ON);
+  let running = true;
+  const endless = outcome(first, ENDLESS).finally(() => {
+    running = false;
+  });
+  await setTimeout(300);
+  const waiting = outcome(second, `select relname from pg_class where relname = 'city'`);
+  await setTimeout(300);
+  sendCancel(world.port, second);
+  t.match(await waiting, 'canceling statement due to user request');
+  t.equal(running, true);
+  sendCancel(world.port, first);
+  t.match(await endless, '57014');
+});
+
 test('a cancel request stops a statement', async (t) => {
   const world = await openWorld(base, { statementMs: 30_000 });
   t.teardown(() => world.close());

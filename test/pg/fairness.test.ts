@@ -29,8 +29,12 @@ interface Gateway {
 
 async function start(): Promise<Gateway | null> {
   const postgres = await startNativePostgres();
-  if (postgres === null) return null;
-  const shop = await startTestService({ postgres, script: SCRIPT });
+  return postgres === null
+    ? null
+    : startOn(await startTestService({ postgres, script: SCRIPT }), () => postgres.stop());
+}
+
+async function startOn(shop: TestService, last: () => Promise<void>): Promise<Gateway> {
   const frontend = createPgFrontend(shop.service, { maxSubjectSessions: MOST_SESSIONS });
   const { port } = await frontend.listen(0, '127.0.0.1');
   return {
@@ -39,15 +43,15 @@ async function start(): Promise<Gateway | null> {
     async close() {
       await frontend.stop(0);
       await shop.close();
-      await postgres.stop();
+      await last();
     },
   };
 }
 
-async function connect(t: Test, user: string): Promise<pg.Client> {
-  if (gateway === null) throw new Error(NO_NATIVE);
-  const password = await gateway.shop.token(user);
-  const client = new pg.Client({ host: '127.0.0.1', port: gateway.port, user, password, database: 'osl' });
+async function connect(t: Test, user: string, to: Gateway | null = gateway): Promise<pg.Client> {
+  if (to === null) throw new Error(NO_NATIVE);
+  const password = await to.shop.token(user);
+  const client = new pg.Client({ host: '127.0.0.1', port: to.port, user, password, database: 'osl' });
   client.on('error', () => undefined);
   await client.connect();
   t.teardown(() => client.end().catch(() => undefined));
@@ -216,4 +220,49 @@ test('a point question beside three bulk readers waits for none of them', { skip
   t.same(await copies, [0, 0, 0]);
   // Above a hundred on two busy cores; ten where each reader has the event loop for 2 MiB at a time.
   t.ok(answers >= 30, `${answers} answers meanwhile`);
+});
+
+const NATIVE = process.env['OSL_TEST_ENGINE'] === 'postgres' ? 'this run is on a native server' : false;
+
+test('on the embedded engine subjects take turns, however much one has asked', {
+  skip: NATIVE,
+}, async (t) => {
+  const embedded = await startOn(await startTestService(), async () => undefined);
+  t.teardown(() => embedded.close());
+  const hogs = await Promise.all(Array.from({ length: 10 }, () => connect(t, 'user:ada', embedded)));
+  const other = await connect(t, 'user:ann', embedded);
+  const long =
+    'select count(*) from "order" a join "order" b on a.customer_id = b.customer_id join "order" c on b.customer_id = c.customer_id';
+  let answered = 0;
+  const all = hogs.map((client) =>
+    said(client.query(long)).then((reply) => {
+      answered += 1;
+      return reply;
+    }),
+  );
+  await new Promise((resolve) => setImmediate(resolve));
+  while (answered === 0) await pause(1); // so that all others wait
+  t.equal(await said(other.query('select count(*) from product')), 'ok');
+  t.ok(answered <= 4, `${answered} of the ten before it`);
+  t.same([...new Set(await Promise.all(all))], ['ok']);
+});
+
+test('rows that were read ahead go out in turns too', { skip }, async (t) => {
+  const reader = await connect(t, 'user:ada');
+  const client = await connect(t, 'user:ann');
+  await reader.query('begin');
+  await reader.query('declare c cursor for select id, label from product');
+  await reader.query('fetch 1 from c');
+  await pause(1_000); // the rest has been read ahead
+  let fetching = true;
+  const fetched = reader.query('fetch 200000 from c').finally(() => {
+    fetching = false;
+  });
+  let answers = 0;
+  while (fetching) {
+    t.equal(await said(client.query('select label from product where id = 2000')), 'ok');
+    answers += 1;
+  }
+  t.equal((await fetched).rows.length, 200_000);
+  t.ok(answers >= 8, `${answers} answers meanwhile`);
 });

@@ -1,3 +1,4 @@
+import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
 import type { FromWorker, ToWorker, WorkerStart } from './messages.js';
@@ -108,7 +109,16 @@ async function exec(pg: PGlite, message: ToWorker): Promise<void> {
   post({ kind: 'done', bytes, memory: pg.Module.HEAPU8.length }, [bytes.buffer]);
 }
 
+/** A share of a busy processor that is a third of the gateway's own: what runs here may be anybody's endless join. */
+const NICE = 5;
+
+/** Of this thread alone, which Linux has as a process of its own; elsewhere it would be the gateway's. */
+function yieldToOthers(): void {
+  if (process.platform === 'linux') setPriority(0, NICE);
+}
+
 async function serve(): Promise<void> {
+  yieldToOthers();
   capMemory();
   const pg = await boot();
   for (const script of start.scripts) await pg.exec(script);
