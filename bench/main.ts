@@ -7,6 +7,7 @@ import { type Findings, markdown, type Report, reportOf, type Table, tableOf } f
 import { restBench } from './rest/index.js';
 import { qualityBench } from './retrieval-quality/index.js';
 import { retrieveBench } from './retrieve/index.js';
+import { rowSecurityBench } from './row-security/index.js';
 import { scaleBench } from './scale/index.js';
 import { streamBench } from './stream/index.js';
 import { wireBench } from './wire/index.js';
@@ -17,6 +18,7 @@ const BENCHES: ReadonlyMap<string, Bench> = new Map([
   ['barrier', barrierBench],
   ['compile', compileBench],
   ['wire', wireBench],
+  ['row-security', rowSecurityBench],
   ['hostile', hostileBench],
   ['rest', restBench],
   ['stream', streamBench],

@@ -42,14 +42,14 @@ const PLANS: Omit<Table, 'rows'> = {
   head: ['question', 'predicate', 'fenced', 'with policy', 'without'],
 };
 
-interface Question {
+export interface Question {
   readonly id: string;
   readonly predicate: string;
   /** The text for the `i`th time, of `rows` rows. */
   readonly text: (i: number, rows: number) => string;
 }
 
-const QUESTIONS: readonly Question[] = [
+export const QUESTIONS: readonly Question[] = [
   {
     id: 'barrier.point',
     predicate: '`id = 17`, leakproof',
@@ -91,7 +91,7 @@ function day(i: number): string {
 
 // ---------------------------------------------------------------- the data and who may see it
 
-function tables(rows: number): readonly string[] {
+export function tables(rows: number): readonly string[] {
   const script = `
     create schema bench;
     create table bench.account (
@@ -142,7 +142,7 @@ const RELATIONS = [
   relation('transfer', { id: 'int8', account_id: 'int8', region: 'text', memo: 'text' }),
 ];
 
-const CATALOG: Catalog = {
+export const CATALOG: Catalog = {
   version: 'bench',
   relations: new Map(RELATIONS.map((r) => [r.name, r])),
   metrics: new Map(),
@@ -170,7 +170,7 @@ function accessWith(rows: string | null): Access {
 // ---------------------------------------------------------------- statements and their times
 
 /** One prepared statement and the values for each time that it is asked. */
-interface Prepared {
+export interface Prepared {
   readonly name: string;
   readonly text: string;
   readonly values: readonly (readonly (string | null)[])[];
@@ -211,7 +211,7 @@ async function compared(client: Client, question: Question, both: Both, rounds: 
 }
 
 /** The mean time of one execution. */
-async function microseconds(client: Client, { name, text, values }: Prepared): Promise<number> {
+export async function microseconds(client: Client, { name, text, values }: Prepared): Promise<number> {
   const started = process.hrtime.bigint();
   for (const given of values) await client.query({ name, text, values: [...given] });
   return Number(process.hrtime.bigint() - started) / 1_000 / values.length;
@@ -224,7 +224,7 @@ async function planned(client: Client, question: Question, both: Both): Promise<
 }
 
 /** How the table `account` is read, by EXPLAIN. */
-async function scanOf(client: Client, { text, values }: Prepared): Promise<string> {
+export async function scanOf(client: Client, { text, values }: Prepared): Promise<string> {
   const { rows } = await client.query<{ 'QUERY PLAN': string }>({
     text: `explain (costs off) ${text}`,
     values: [...(values[0] ?? [])],

@@ -27,6 +27,8 @@ export interface GatewayOptions {
   readonly postgres: NativePostgres;
   /** What is run in place of `osl serve --json`; it must print the same line. */
   readonly command?: readonly [string, ...string[]];
+  /** Before it starts, with the folder of its keys. */
+  readonly prepare?: (dataDir: string) => Promise<void>;
   /** Beside what every gateway is told. */
   readonly environment?: Readonly<Record<string, string>>;
 }
@@ -49,6 +51,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   };
   const command = options.command ?? [process.execPath, resolve('bin/osl.js'), 'serve', '--json'];
   const forget = (): void => rmSync(dataDir, { recursive: true, force: true });
+  await options.prepare?.(dataDir);
   const child = await startChild(command, { env }, (line) => line.includes('"listening"')).catch((error) => {
     forget();
     throw error;

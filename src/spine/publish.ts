@@ -179,7 +179,7 @@ function mustBeFor(base: string | null, { manifest }: Caller): void {
  * Policies of the database itself are written by its owner, never by a request: what would ask for others is for the
  * manifest file.
  *
- * @throws QueryError E4280
+ * @throws QueryError E1002
  */
 function mustStand(service: Service, served: Caller, next: Workable): void {
   for (const { name, rowSecurity } of next.manifest.connectors.values()) {
