@@ -1,0 +1,193 @@
+import type * as Compiler from 'osl-compiler';
+import type { Access, Catalog, Relation, RelationGrant, TypeName } from 'osl-compiler';
+
+/** A question that fails on one row: `$1` is a key that is hidden, then one that nobody has. */
+export interface Probe {
+  readonly caller: 'clerk' | 'stats';
+  readonly text: string;
+  readonly keys: readonly [hidden: string, nobody: string];
+  /** In OSL-SQL, by the names of entities; else raw SQL. */
+  readonly entities?: boolean;
+}
+
+/** Employees to 8 are shown to the clerk; with a dear filter, so that the planner would rather ask the question first. */
+export const SCRIPT = `
+create table hr.department (id int4 primary key, label text, weight numeric, code text);
+insert into hr.department select i, 'd' || i, 10 ^ i, i::text from generate_series(1, 8) i;
+create table hr.employee (
+  id int4 primary key, dept_id int4, name text, region text, salary numeric, bonus float8, hired date, spell interval
+);
+insert into hr.employee select i, i % 8 + 1, 'Ann ' || i, 'eu', 1000 + i, i, '2020-01-01', '1 day' from generate_series(1, 8) i;
+insert into hr.employee select i, i % 8 + 1, 'Zedekiah', 'us', 977.56, 1e308, '294277-01-01', '178000000 years'
+  from generate_series(101, 116) i;
+create table hr.badge (id int4 primary key, employee_id int4);
+insert into hr.badge select i, i from generate_series(1, 8) i;
+update hr.employee set salary = -1 where id = 101;
+create index on hr.employee (dept_id);
+analyze hr.employee; analyze hr.department;
+`;
+
+const COLUMNS: Readonly<Record<string, Readonly<Record<string, TypeName>>>> = {
+  employee: {
+    id: 'int4',
+    dept_id: 'int4',
+    name: 'text',
+    region: 'text',
+    salary: 'numeric',
+    bonus: 'float8',
+    hired: 'date',
+    spell: 'interval',
+  },
+  badge: { id: 'int4', employee_id: 'int4' },
+  department: { id: 'int4', label: 'text', weight: 'numeric', code: 'text' },
+};
+
+function relationOf(name: string): Relation {
+  return {
+    kind: 'entity',
+    name,
+    description: null,
+    connector: 'main',
+    schema: 'hr',
+    table: name,
+    columns: Object.entries(COLUMNS[name] ?? {}).map(([column, type]) => ({
+      name: column,
+      physical: column,
+      type,
+      description: null,
+      nullable: column !== 'id',
+      sensitivity: column === 'hired' ? 'birth' : null,
+      keyDomain: null,
+    })),
+    primaryKey: ['id'],
+    sealedKeys: Object.keys(COLUMNS[name] ?? {}).filter((column) => /id$/.test(column)),
+  };
+}
+
+const DEAR = "lower(upper(lower(upper(lower(upper(region)))))) = 'eu'";
+
+export function worldOf(
+  compiler: typeof Compiler,
+  caller: Probe['caller'],
+): { catalog: Catalog; access: Access } {
+  const [employee, department, badge] = [
+    relationOf('employee'),
+    relationOf('department'),
+    relationOf('badge'),
+  ];
+  const grant = (of: Relation, more: Partial<RelationGrant>): RelationGrant => ({
+    id: of.name,
+    columns: new Set(of.columns.map((c) => c.name)),
+    unmask: new Set(caller === 'stats' ? ['birth'] : []),
+    filter: null,
+    ...more,
+  });
+  const ofEmployees =
+    caller === 'clerk'
+      ? grant(employee, { filter: compiler.bindPredicate(DEAR, employee) })
+      : grant(employee, { groups: { minimum: 3, metrics: null } });
+  const rights = (g: RelationGrant) => ({
+    grants: [g],
+    masks: new Map([['birth', 'year' as const]]),
+    denied: new Set<string>(),
+  });
+  return {
+    catalog: {
+      version: 'v',
+      relations: new Map([employee, department, badge].map((r) => [r.name, r])),
+      rawTables: new Map([employee, department].map((r) => [`hr.${r.name}`, r])),
+      metrics: new Map(),
+      facets: new Map(),
+      edges: [],
+    },
+    access: {
+      signature: caller,
+      policyVersion: 'p',
+      chainLength: 1,
+      relations: new Map([
+        ['employee', rights(ofEmployees)],
+        ['department', rights(grant(department, {}))],
+        ['badge', rights(grant(badge, {}))],
+      ]),
+    },
+  };
+}
+
+const KEYS = ['101', '999'] as const;
+const clerk = (...texts: readonly string[]): readonly Probe[] =>
+  texts.map((text) => ({ caller: 'clerk', text, keys: KEYS }));
+/** A figure of one person, which is withheld; \`$1\` is what that person has, or has not. */
+const stats = (keys: readonly [string, string], ...texts: readonly string[]): readonly Probe[] =>
+  texts.map((text) => ({ caller: 'stats', text, keys }));
+const PAY = ['978', '977'] as const;
+const ONE = 'id between 105 and 105 and salary < $1 and';
+
+export const PROBES: readonly Probe[] = [
+  ...clerk(
+    'select id from hr.employee where 1 / (id - $1) <> 5',
+    'select id from hr.employee where ln(id - $1 + 0.0) <> 5 or id = 1',
+    'select id from hr.employee where id = $1 and ln(salary) > 0',
+    "select id from hr.employee where sqrt((case when id = $1 then '-1' else '1' end)::float8) = 1",
+    'select id from hr.employee where sqrt(case when id = $1 then -1::float8 else 1::float8 end) = 1',
+    "select id from hr.employee where (case when id = $1 then 'x' else '1' end)::int4 = 1",
+    'select id from hr.employee where (case when id = $1 then 100 else 1 end)::numeric(2, 0) = 1',
+    'select id from hr.employee where coalesce(1 / (id - $1), 1) <> 5',
+    "select id from hr.employee where id <> $1 or now() > date '2020-01-01' - interval '99999 years'",
+    "select id from hr.employee where id <> $1 or now() > cast('2020-13-45'::text as date)",
+    "select id from hr.employee where id <> $1 or now() > now() - interval '99999 weeks' - interval '99999 weeks' - interval '99999 weeks' - interval '99999 weeks'",
+    'select x from (select 1 / (id - $1) as x from hr.employee) d where x <> 5',
+    'with w as (select id as k from hr.employee) select a.k from w a join w b on a.k = b.k where 1 / (b.k - $1) <> 5',
+    'select x from (select id as x from hr.employee union select id from hr.department) d where 1 / (x - $1) <> 5',
+    "select id from hr.employee where id = $1 and hired > date '1990-01-01'",
+    'select id from hr.employee group by id having 1 / (id - $1) <> 5',
+    'select d.id from hr.department d join hr.employee e on e.dept_id = d.id and 1 / (e.id - $1) <> 5',
+    'select d.id from hr.department d join hr.employee e on d.id = 1 / (e.id - $1)',
+    'select d.id, e.id from hr.department d full join hr.employee e on d.id = 1 / (e.id - $1)',
+    'select d.id from hr.department d, hr.employee e where e.dept_id = d.id and 1 / (e.id - $1 + d.id - d.id) <> 5',
+    'select a.id from hr.employee a join hr.employee b on a.dept_id = b.dept_id where 1 / (a.id - $1 + b.id - b.id) <> 5',
+    'select k from (select 5 as k) v where k in (select 1 / (id - $1) from hr.employee)',
+    'select e.id from hr.employee e where 1 / (e.id - $1) in (select d.id from hr.department d)',
+    'select e.id from hr.employee e where e.id = $1 and e.dept_id not in (select 1 / (d.id - d.id) from hr.department d)',
+    'select e.id from hr.employee e where e.id = $1 and e.dept_id in (select d.id from hr.department d where d.id <> e.id and 1 / (d.id - d.id) > 0)',
+    'select e.id from hr.employee e where e.id = $1 and exists (select 1 from hr.department d where d.id = e.dept_id and 1 / (d.id - d.id) > 0 group by d.id)',
+    'select e.id from hr.employee e where e.id = $1 and exists (select 1 from hr.department d where d.id = e.dept_id having sum(1 / (d.id - d.id)) > 0)',
+    'select e.id from hr.employee e where e.id = $1 and (e.dept_id = 0 or exists (select 1 from hr.department d where d.id = e.dept_id and 1 / (d.id - d.id) > 0))',
+    'select e.id from hr.employee e where e.id = $1 and (e.dept_id = 0 or exists (select 1 from (select 1 / (d.id - d.id) as x, d.id from hr.department d) s where s.id = e.dept_id and s.x > 0))',
+    'select e.id from hr.employee e where e.id = $1 and (e.dept_id = 0 or e.dept_id in (select d.id from hr.department d order by 1 limit -1))',
+    'select e.id from hr.employee e where e.id = $1 and e.dept_id > (select d.id from hr.department d)',
+    'select e.id from hr.employee e where e.id = $1 and (e.dept_id = 0 or e.bonus in (select sum(x.bonus) from hr.employee x))',
+    'select e.id from hr.employee e where e.id = $1 and (e.dept_id = 0 or e.dept_id in (select s.id from (select d.id from hr.department d where 1 / (d.id - d.id) > 0) s))',
+    'select d.id from hr.department d join hr.employee e on e.dept_id = d.id where d.id = 1 / (e.id - $1) and 1 / (e.id - $1) <> 5',
+    'select e.id from hr.employee e where e.id = $1 and (e.dept_id = 0 or exists (select 1 from hr.department d where 1 / (d.id - d.id) > 0 and d.id = e.id - e.id))',
+  ),
+  ...[
+    ['Zed\\', 'Qed\\'],
+    ['%edek\\', '%edeq\\'],
+  ].map(
+    ([hidden = '', nobody = '']): Probe => ({
+      caller: 'clerk',
+      text: "select id from hr.employee where name like '$1'",
+      keys: [hidden, nobody],
+    }),
+  ),
+  ...stats(
+    PAY,
+    `select sum(salary) from hr.employee where ${ONE} name like '\\'`,
+    `select sum(salary) from hr.employee where ${ONE} hired::timestamp > '2020-01-01'`,
+    `select sum(salary) from hr.employee where ${ONE} 1 / (id - 105) > 0`,
+    `select count(*) from hr.employee where ${ONE} true group by 1 / (id - 105)`,
+    'select sum(bonus) from hr.employee where id between 105 and 106 and salary < $1',
+    'select sum(spell) from hr.employee where id between 105 and 106 and salary < $1',
+    'select sum(1 / (id - 105)) from hr.employee where id = 105 and salary < $1',
+    'select max(salary) from hr.employee where id = 105 and salary < $1',
+    'select salary from hr.employee where id = 105 and salary < $1',
+  ),
+  ...[
+    'select sum(d.weight) from employee e join department d on d.id = e.dept_id where e.salary < $1',
+    'select avg(d.weight) from employee e join department d on d.id = e.dept_id where e.salary < $1',
+    'select count(*) from employee e join badge b on b.employee_id = e.id where e.salary < $1',
+    'select sum(a.salary) from employee a join employee b on a.dept_id = b.dept_id where a.salary < $1',
+    'select sum(case when id = 105 then salary end) from employee where salary < $1',
+    'select count(*) from department d left join employee e on d.id = e.id where d.id < $1',
+  ].map((text): Probe => ({ caller: 'stats', text, keys: PAY, entities: true })),
+];
