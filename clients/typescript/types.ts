@@ -208,7 +208,7 @@ export interface Schema {
     readonly composition: "structured" | "structured+content" | "content";
     readonly primary_key: readonly string[];
     /** The columns that joins may use. */
-    readonly sealed_keys: readonly string[];
+    readonly entity_key_columns: readonly string[];
     readonly columns: readonly ({
       readonly name: string;
       readonly type: string;
@@ -247,7 +247,9 @@ export interface Schema {
     readonly entity: string;
     readonly entity_key: string;
     readonly embedding_model: string;
-    readonly max_top_k: number;
+    readonly retrieval: {
+      readonly max_top_k: number;
+    };
     readonly columns: readonly ({
       readonly name: string;
       readonly type: string;
@@ -262,7 +264,7 @@ export interface Schema {
       readonly sensitivity?: string | null;
     })[];
     /** Columns that WHERE and joins may use. */
-    readonly indexed: readonly string[];
+    readonly scalar_indexed: readonly string[];
     readonly synonyms: readonly string[];
     /** Questions that this caller can send. */
     readonly examples: readonly string[];

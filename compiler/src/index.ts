@@ -45,6 +45,7 @@ export {
   queryError,
 } from './errors.js';
 export { type Explanation, explain } from './explain.js';
+export { fullName, plainName, type Room } from './full-name.js';
 export {
   FUNCTIONS,
   type FunctionDefinition,

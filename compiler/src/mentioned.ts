@@ -2,6 +2,7 @@ import type { FuncCall, Node, RangeVar } from '@pgsql/types';
 import { nameParts, stringOf } from './bind/ast.js';
 import type { Catalog } from './catalog.js';
 import { QueryError } from './errors.js';
+import { fullName, plainName } from './full-name.js';
 import { type Parsed, parse } from './parse.js';
 import { type AskedWorld, worldOf } from './world.js';
 
@@ -85,8 +86,9 @@ class Found {
       if (!('NamedArgExpr' in arg)) continue;
       const value = textOf(arg.NamedArgExpr.arg);
       if (value === null) continue;
-      if (arg.NamedArgExpr.name === 'facet') this.#facet(value);
-      if (arg.NamedArgExpr.name === 'anchor' || arg.NamedArgExpr.name === 'target') this.#relation(value);
+      const { name: argument } = arg.NamedArgExpr;
+      if (argument === 'facet') this.#facet(plainName('facets', value));
+      if (argument === 'anchor' || argument === 'target') this.#relation(plainName('entities', value));
     }
   }
 
@@ -101,17 +103,17 @@ class Found {
   #relation(name: string): void {
     const found = this.#catalog.relations.get(name);
     if (found === undefined) this.#undeclared.add(name);
-    else this.#declared.add(`osl.${found.kind === 'facet' ? 'facets' : 'entities'}.${name}`);
+    else this.#declared.add(fullName(found.kind === 'facet' ? 'facets' : 'entities', name));
   }
 
   #facet(name: string): void {
-    if (this.#catalog.facets.has(name)) this.#declared.add(`osl.facets.${name}`);
+    if (this.#catalog.facets.has(name)) this.#declared.add(fullName('facets', name));
     else this.#undeclared.add(name);
   }
 
   #metric(name: string | null): void {
     if (name === null) return;
-    if (this.#catalog.metrics.has(name)) this.#declared.add(`osl.metrics.${name}`);
+    if (this.#catalog.metrics.has(name)) this.#declared.add(fullName('metrics', name));
     else this.#undeclared.add(name);
   }
 }

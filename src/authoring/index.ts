@@ -4,4 +4,4 @@ export type { Change } from './changes.js';
 export { type Checked, check, type Finding, type Proposal } from './check.js';
 export { type Difference, type Judgement, judge } from './judge.js';
 export { type Ground, type Step, type Worked, workedOut } from './step.js';
-export { type Suggestion, suggestRelation, suggestTerm } from './suggest.js';
+export { type Suggestion, shortName, suggestRelation, suggestTerm } from './suggest.js';

@@ -43,7 +43,7 @@ function canBeMeant({ kind, fqn }: Match): boolean {
 }
 
 /** As the lexicon writes what a term refers to. */
-function shortName(fqn: string): string {
+export function shortName(fqn: string): string {
   return fqn.replace(/^osl\.(?:entities|facets|metrics)\./, '');
 }
 

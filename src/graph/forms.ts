@@ -41,11 +41,11 @@ export function formEntries(view: GraphView): readonly FormEntry[] {
     {
       name: 'retrieve',
       shape:
-        "SELECT <columns or operator(text)> FROM RETRIEVE(facet => '<facet>', query => '<text>', top_k => <n>) [WHERE <indexed field> …]",
+        "SELECT <columns or operator(text)> FROM RETRIEVE(facet => '<facet>', query => '<text>', top_k => <n>) [WHERE <scalar_indexed field> …]",
       rules: [
         'Columns of a passage: text, score, cite, redacted_fields, the key of its entity, and the metadata of its facet.',
-        'WHERE over indexed fields is applied before the best passages are taken.',
-        "top_k is at most the facet's max_top_k.",
+        'WHERE over scalar_indexed fields is applied before the best passages are taken.',
+        "top_k is at most the facet's retrieval.max_top_k.",
       ],
       examples: facets.slice(0, 1).map(facetExample),
     },

@@ -1,20 +1,21 @@
+import { fullName } from 'osl-compiler';
 import type { GraphView } from './view.js';
 
 /** The full name of an entity or bridge, as queries and the audit log write it. */
 export function entityName(name: string): string {
-  return `osl.entities.${name}`;
+  return fullName('entities', name);
 }
 
 export function columnName(entity: string, column: string): string {
-  return `osl.entities.${entity}.${column}`;
+  return `${fullName('entities', entity)}.${column}`;
 }
 
 export function facetName(name: string): string {
-  return `osl.facets.${name}`;
+  return fullName('facets', name);
 }
 
 export function metricName(name: string): string {
-  return `osl.metrics.${name}`;
+  return fullName('metrics', name);
 }
 
 /** Full names of all that a view speaks of, sorted, each once: what the audit log is told of its reading. */

@@ -25,7 +25,7 @@ export interface SchemaEntity {
   readonly composition: EntityView['composition'];
   readonly primary_key: readonly string[];
   /** The columns that joins may use. */
-  readonly sealed_keys: readonly string[];
+  readonly entity_key_columns: readonly string[];
   /** In the order of `*`. */
   readonly columns: readonly SchemaColumn[];
   /** Attributes taken from its text; like `evidence` they can be selected where WHERE names the keys. */
@@ -70,11 +70,11 @@ export interface SchemaFacet {
   /** The column of a passage that holds the key of its entity. */
   readonly entity_key: string;
   readonly embedding_model: string;
-  readonly max_top_k: number;
+  readonly retrieval: { readonly max_top_k: number };
   /** What a passage carries beside text, score, cite and redacted_fields. */
   readonly columns: readonly SchemaColumn[];
   /** Columns that WHERE and joins may use. */
-  readonly indexed: readonly string[];
+  readonly scalar_indexed: readonly string[];
   readonly synonyms: readonly string[];
   readonly examples: readonly string[];
 }
@@ -114,7 +114,7 @@ export interface SchemaBridge {
   /** Hold the key of `from`, and of `to`. */
   readonly from_columns: readonly string[];
   readonly to_columns: readonly string[];
-  readonly sealed_keys: readonly string[];
+  readonly entity_key_columns: readonly string[];
   readonly columns: readonly SchemaColumn[];
 }
 
@@ -158,7 +158,7 @@ function schemaEntity(
     deprecated,
     composition,
     primary_key: entity.primaryKey,
-    sealed_keys: entity.sealedKeys,
+    entity_key_columns: entity.sealedKeys,
     columns: entity.columns.map(column),
     derived: entity.derived,
     minimum_group_size: entity.minimumGroupSize,
@@ -179,9 +179,9 @@ function schemaFacet(facet: FacetView, column: ColumnShape): SchemaFacet {
     entity,
     entity_key: facet.entityKey,
     embedding_model: facet.embeddingModel,
-    max_top_k: facet.maxTopK,
+    retrieval: { max_top_k: facet.maxTopK },
     columns: facet.columns.map(column),
-    indexed,
+    scalar_indexed: indexed,
     synonyms,
     examples: [facetExample(facet)],
   };
@@ -222,7 +222,7 @@ function schemaRelationship(link: LinkView, column: ColumnShape): SchemaRelation
             fqn: entityName(bridge.name),
             from_columns: bridge.fromColumns,
             to_columns: bridge.toColumns,
-            sealed_keys: bridge.sealedKeys,
+            entity_key_columns: bridge.sealedKeys,
             columns: bridge.columns.map(column),
           },
     examples: [joinExample(link)],

@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto';
-import { columnLineage, emit, type GovernedPlan, type GovernedRuntime, type Influence } from 'osl-compiler';
+import {
+  columnLineage,
+  emit,
+  fullName,
+  type GovernedPlan,
+  type GovernedRuntime,
+  type Influence,
+} from 'osl-compiler';
 
 /** What receivers may know of a statement: declared names, and no word that its caller wrote. */
 export interface PlanDescription {
@@ -76,7 +83,8 @@ export function describePlan(plan: GovernedPlan): PlanDescription {
 function namesOf(plan: GovernedPlan): readonly string[] {
   const taken = new Set<string>();
   return plan.outputs.map(({ name, source }, i) => {
-    const declared = source?.endsWith(`.${name}`) === true || plan.objects.includes(`metric:${name}`);
+    const declared =
+      source?.endsWith(`.${name}`) === true || plan.objects.includes(fullName('metrics', name));
     const shown = declared && !taken.has(name) && !PLACE.test(name) ? name : `c${i + 1}`;
     taken.add(shown);
     return shown;

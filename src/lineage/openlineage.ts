@@ -146,7 +146,7 @@ function transformationOf(t: Transformation): object {
   return { type: t.type, subtype: t.subtype, masking: false, ...(t.policy && { description: 'policy' }) };
 }
 
-/** The audit log's name of an object as a dataset: `metric:revenue` is `osl.metrics.revenue`. */
+/** The audit log's name of an object as a dataset; older records say `metric:revenue` for `osl.metrics.revenue`. */
 export function datasetName(object: string): string {
   return object.replace(/^metric:/, 'osl.metrics.');
 }

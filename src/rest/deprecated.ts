@@ -12,11 +12,8 @@ export function deprecatedIn(
   return found.length === 0 ? {} : { deprecated: found };
 }
 
-/** The `section.name` of what a plan calls `osl.entities.<name>`, `osl.facets.<name>` or `metric:<name>`. */
+/** The `section.name` of what a plan calls `osl.entities.<name>`, `osl.facets.<name>` or `osl.metrics.<name>`. */
 function pathOf(object: string, bridges: Manifest['bridges']): string {
-  if (object.startsWith(METRIC)) return `metrics.${object.slice(METRIC.length)}`;
   const [, section, name = ''] = object.split('.');
   return `${bridges.has(name) ? 'bridges' : section}.${name}`;
 }
-
-const METRIC = 'metric:';

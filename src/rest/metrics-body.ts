@@ -5,6 +5,7 @@ import {
   type Instant,
   instantNamed,
   type MetricsRequest,
+  plainName,
   queryError,
 } from 'osl-compiler';
 import { type Fields, malformed } from './json-body.js';
@@ -73,11 +74,13 @@ function membersOf(value: unknown, field: string, known: readonly string[]): Fie
   return members;
 }
 
+/** A metric may be written in full, `osl.metrics.revenue`, as answers write it. */
 function nameOf(value: unknown, field: string): string {
   if (typeof value !== 'string') throw malformed(`\`${field}\` holds names, or objects with a \`name\``);
-  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(value) || value.length > LONGEST_NAME)
+  const name = plainName('metrics', value);
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || name.length > LONGEST_NAME)
     throw malformed(`\`${field}\` holds what is no name`);
-  return value;
+  return name;
 }
 
 function readMetric(value: unknown): MetricsRequest['metrics'][number] {

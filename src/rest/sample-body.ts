@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { plainName } from 'osl-compiler';
 import type { SampleRequest } from '../spine/sample.js';
 import { jsonFields, malformed, noField } from './json-body.js';
 
@@ -23,5 +24,5 @@ export function readSampleRequest(request: FastifyRequest): SampleRequest {
   if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
     throw malformed(`\`limit\` must be a whole number from 1 to ${MAX_LIMIT}`);
   }
-  return { kind, name, limit };
+  return { kind, name: plainName(kind === 'table' ? 'entities' : 'facets', name), limit };
 }

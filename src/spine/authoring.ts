@@ -4,6 +4,7 @@ import {
   judge,
   type Proposal,
   type Suggestion,
+  shortName,
   suggestRelation,
   suggestTerm,
 } from '../authoring/index.js';
@@ -67,7 +68,7 @@ export async function validate(service: Service, call: Call, proposal: Proposal)
 }
 
 async function suggestion(service: Service, call: Call, caller: Caller, wish: Wish): Promise<Suggestion> {
-  if (wish.kind === 'term') return suggestTerm(wish.name, caller) ?? nothingFor(wish);
+  if (wish.kind === 'term') return suggestTerm(shortName(wish.name), caller) ?? nothingFor(wish);
   const connector = [...service.engines.keys()].find((name) => wish.name.startsWith(`${name}.`));
   if (connector === undefined) return nothingFor(wish);
   const read = await upstreamOf(service, call.requestId, connector);

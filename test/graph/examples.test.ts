@@ -120,7 +120,13 @@ test('a grant without rows is told as such', async (t) => {
   const seen = (subject: string) => schemaFor(manifest, accessOf(manifest, POLICY, subject));
   const [counted, ...none] = seen('user:counter').entities;
   t.strictSame(none, []);
-  t.match(counted, { name: 'book', minimum_group_size: 5, sealed_keys: [], derived: [], metrics: ['books'] });
+  t.match(counted, {
+    name: 'book',
+    minimum_group_size: 5,
+    entity_key_columns: [],
+    derived: [],
+    metrics: ['books'],
+  });
   t.strictSame(
     counted?.columns.map((c) => `${c.name} ${c.use}`),
     ['id aggregates', 'shelf aggregates', 'author_id aggregates'],

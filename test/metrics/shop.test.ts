@@ -376,11 +376,11 @@ test('the shop', async (t) => {
     const body = { metrics: ['refund_rate'], group_by: ['metric_time__month'] };
     const reply = await rest.ask('user:all', { ...body, explain: true });
     const objects = [
-      'metric:refund_rate',
-      'metric:refunded',
-      'metric:revenue',
       'osl.entities.order',
       'osl.entities.refund',
+      'osl.metrics.refund_rate',
+      'osl.metrics.refunded',
+      'osl.metrics.revenue',
     ];
     t.match(reply.json(), { form: 'metrics', objects });
     const ran = await rest.ask('user:all', body);

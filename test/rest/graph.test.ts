@@ -47,7 +47,7 @@ test('what there is to ask about', async (t) => {
           name: 'customer',
           fqn: 'osl.entities.customer',
           primary_key: ['id'],
-          sealed_keys: ['id'],
+          entity_key_columns: ['id'],
           columns: [
             { name: 'id', type: 'int4', nullable: false, masked: 'none' },
             { name: 'name', masked: 'none' },

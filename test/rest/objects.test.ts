@@ -304,7 +304,7 @@ test('what is published', async (t) => {
     });
     t.match(explained.json(), { deprecated: [{ object: 'osl.entities.product', reason: 'going' }] });
     const measured = await rest.ask('user:ann', { ...asked, explain: true });
-    t.match(measured.json(), { deprecated: [{ object: 'metric:orders', reason: 'use count(*)' }] });
+    t.match(measured.json(), { deprecated: [{ object: 'osl.metrics.orders', reason: 'use count(*)' }] });
 
     t.match((await p.post({ withdraw: ['metrics.orders', 'entities.product'] })).json(), {
       version: { action: 'withdraw' },

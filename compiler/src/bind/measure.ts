@@ -1,6 +1,7 @@
 import type { FuncCall } from '@pgsql/types';
 import type { Metric } from '../catalog.js';
 import { InternalError } from '../errors.js';
+import { plainName } from '../full-name.js';
 import type { Expr } from '../plan.js';
 import { nearest } from '../text.js';
 import { mapChildren } from '../walk.js';
@@ -163,9 +164,9 @@ function unknownMetric(name: string, node: FuncCall, env: Environment) {
 function metricName(node: FuncCall, env: Environment): string {
   const arg = node.args?.[0];
   if (arg !== undefined && node.args?.length === 1) {
-    if ('ColumnRef' in arg && arg.ColumnRef.fields?.length === 1) return stringOf(arg.ColumnRef.fields[0]);
-    const text = textOf(arg);
-    if (text !== null) return text;
+    const written = 'ColumnRef' in arg ? (arg.ColumnRef.fields ?? []).map(stringOf).join('.') : textOf(arg);
+    const name = written === null ? null : plainName('metrics', written);
+    if (name !== null && !name.includes('.')) return name;
   }
   const detail = `${nameParts(node.funcname).join('.').toUpperCase()} takes the name of one metric`;
   throw env.ctx.error('typeMismatch', { detail, hint: 'MEASURE(package_count)' }, node.location);

@@ -1,4 +1,5 @@
 import type { Node, SubLink } from '@pgsql/types';
+import { plainName } from '../full-name.js';
 import { nameParts, stringOf, textOf } from './ast.js';
 import { required } from './expression.js';
 
@@ -42,5 +43,5 @@ function subqueryName(node: SubLink): string {
 
 function measureName(arg: Node): string {
   if ('ColumnRef' in arg) return stringOf(arg.ColumnRef.fields?.at(-1));
-  return textOf(arg) ?? 'measure';
+  return plainName('metrics', textOf(arg) ?? 'measure');
 }

@@ -1,5 +1,6 @@
 import type { FuncCall } from '@pgsql/types';
 import type { FacetStore } from '../catalog.js';
+import { plainName } from '../full-name.js';
 import { type ColumnRef, type Expr, NO_MODIFIERS, type RuntimeScan } from '../plan.js';
 import { ORDINAL, PASSAGE_COLUMNS } from '../runtime.js';
 import { nearest } from '../text.js';
@@ -27,7 +28,7 @@ export function bindRetrieve(
   ctx: BindContext,
 ): { item: RuntimeScan; items: readonly ScopeItem[] } {
   const args = namedArguments('RETRIEVE', call, ['facet', 'query', 'top_k'], ctx);
-  const name = nameArgument(args, 'facet', ctx);
+  const name = plainName('facets', nameArgument(args, 'facet', ctx));
   const facet = ctx.catalog.facets.get(name);
   const relation = ctx.catalog.relations.get(name);
   if (facet === undefined || relation === undefined) {

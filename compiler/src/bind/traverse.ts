@@ -1,5 +1,6 @@
 import type { FuncCall, Node } from '@pgsql/types';
 import type { Relation } from '../catalog.js';
+import { plainName } from '../full-name.js';
 import type { EntityScan, Expr, FromItem, RuntimeScan } from '../plan.js';
 import { nearest } from '../text.js';
 import { arrayOf, isArray, type TypeName } from '../types.js';
@@ -114,7 +115,7 @@ function joinedTarget(
 }
 
 function entityArgument(args: NamedArguments, name: string, ctx: BindContext): Relation {
-  const wanted = nameArgument(args, name, ctx);
+  const wanted = plainName('entities', nameArgument(args, name, ctx));
   const relation = ctx.catalog.relations.get(wanted);
   const at = locationOf(requiredArgument(args, name, ctx), args);
   if (relation?.kind === 'entity') ctx.refuseDenied(wanted, wanted, at);

@@ -23,7 +23,7 @@ export interface GovernedPlanFields {
   /** Type OIDs of the caller's `$1 … $n`. */
   readonly clientOids: readonly number[];
   readonly outputs: readonly OutputColumn[];
-  /** Objects touched, as `osl.entities.<name>`, `osl.facets.<name>` and `metric:<name>`, sorted. */
+  /** Objects touched, as `osl.entities.<name>`, `osl.facets.<name>` and `osl.metrics.<name>`, sorted. */
   readonly objects: readonly string[];
   /** `<entity>.<column>` of everything masked that the query uses, sorted. */
   readonly redactedColumns: readonly string[];

@@ -1,6 +1,7 @@
 import type { BoundPlan } from '../bind/index.js';
 import { columnOf } from '../catalog.js';
 import { queryError } from '../errors.js';
+import { fullName } from '../full-name.js';
 import type { ColumnRef, Expr, GovernedScan, Query } from '../plan.js';
 import { allQueries, leavesOf, someExpr } from '../walk.js';
 import type { GovernedRuntime, OutputColumn } from './governed-plan.js';
@@ -23,8 +24,8 @@ export function describeOutputs(plan: BoundPlan, query: Query, runtime: readonly
     objects: Object.freeze(
       [
         ...new Set([
-          ...scans.map((s) => `osl.entities.${s.relation.name}`),
-          ...plan.metrics.map((m) => `metric:${m}`),
+          ...scans.map((s) => fullName('entities', s.relation.name)),
+          ...plan.metrics.map((m) => fullName('metrics', m)),
           ...runtime.flatMap(objectsOf),
         ]),
       ].sort(),
@@ -38,11 +39,11 @@ export function describeOutputs(plan: BoundPlan, query: Query, runtime: readonly
 function objectsOf(runtime: GovernedRuntime): readonly string[] {
   switch (runtime.kind) {
     case 'retrieval':
-      return [`osl.facets.${runtime.relation.facet.name}`];
+      return [fullName('facets', runtime.relation.facet.name)];
     case 'traversal':
       return runtime.hops.flatMap((h) => h.objects);
     case 'hydration':
-      return runtime.stores.map((s) => `osl.facets.${s.facet.name}`);
+      return runtime.stores.map((s) => fullName('facets', s.facet.name));
     default: {
       const unknown: never = runtime;
       return unknown;

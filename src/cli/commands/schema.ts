@@ -71,11 +71,12 @@ function described(one: Fields): string {
     c['masked'] === 'none' ? '' : textOf(c['masked']),
     textOf(c['description']),
   ]);
-  const keys = listOf(one['sealed_keys']);
+  const keys = listOf(one['entity_key_columns']);
   const words = listOf(one['synonyms']);
   return [
     textOf(one['fqn'] ?? one['name']),
     textOf(one['description']),
+    ...(one['deprecated'] == null ? [] : [`deprecated: ${textOf(one['deprecated'])}`]),
     ...(columns.length === 0 ? [] : ['', table(['column', 'type', 'masked', 'description'], columns), '']),
     ...(keys.length === 0 ? [] : [`joins on: ${keys.join(', ')}`]),
     ...(words.length === 0 ? [] : [`also called: ${words.join(', ')}`]),

@@ -147,16 +147,53 @@ export const GRAPH_CHECKS = {
   'resource.4': async (t, world) => {
     const { rows } = await world.osql('user:ann', 'select title from osl.entities.book where id = 2');
     t.same(rows, [{ title: 'Book 2' }]);
+    // Every full name that an answer shows is a name that may be asked for.
+    const named: readonly (readonly [path: string, body: unknown, shown: string])[] = [
+      ['/osl/query', { osql: 'select id from osl.entities.book limit 1' }, 'osl.entities.book'],
+      ['/osl/query', { osql: 'select measure(osl.metrics.page_total) from book' }, 'osl.metrics.page_total'],
+      [
+        '/osl/query',
+        { osql: "select measure('osl.metrics.page_total') from book" },
+        'osl.metrics.page_total',
+      ],
+      [
+        '/osl/query',
+        { metrics: ['osl.metrics.page_total'], order_by: ['-osl.metrics.page_total'] },
+        'osl.metrics.page_total',
+      ],
+      [
+        '/osl/query',
+        { osql: "select text from RETRIEVE(facet => 'osl.facets.reviews', query => 'a review of whales', top_k => 3)" },
+        'osl.facets.reviews',
+      ],
+      [
+        '/osl/query',
+        {
+          osql: `select id from TRAVERSE(anchor => 'osl.entities.author', target => 'osl.entities.book', keys => ('1'))`,
+        },
+        'osl.entities.author',
+      ],
+      ['/osl/query', { sql: 'select id from db.lib.t_book limit 1' }, 'osl.entities.book'],
+      ['/osl/sample', { kind: 'table', name: 'osl.entities.book' }, 'osl.entities.book'],
+      ['/osl/sample', { kind: 'facet', name: 'osl.facets.reviews' }, 'osl.facets.reviews'],
+    ];
+    for (const [path, body, shown] of named) {
+      const heard = await world.post('user:ann', path, body);
+      const name = JSON.stringify(body);
+      t.ok(heard.status === 200 && heard.rows.length > 0, `${name}: ${heard.status}`);
+      const records = await world.rest.test.records(String(heard.body['request_id']));
+      t.ok(records[0]?.objects.includes(shown), `${name}: ${records[0]?.objects.join()}`);
+    }
   },
   'resource.5': async (t, world) =>
     t.match(listAt(await schemaOf(world), 'facets')[0], {
       name: 'reviews',
-      max_top_k: 20,
+      retrieval: { max_top_k: 20 },
       embedding_model: /./,
-      indexed: ['book_id', 'lang'],
+      scalar_indexed: ['book_id', 'lang'],
     }),
   'resource.6': async (t, world) =>
-    t.match(listAt(await schemaOf(world), 'entities')[0], { name: 'book', sealed_keys: ['id'] }),
+    t.match(listAt(await schemaOf(world), 'entities')[0], { name: 'book', entity_key_columns: ['id'] }),
   'resource.7': async (t, world) =>
     t.match(listAt(await schemaOf(world), 'entities')[0], { name: 'book', primary_key: ['id'] }),
   'resource.8': async (t, world) => {
