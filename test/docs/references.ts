@@ -30,6 +30,7 @@ This page is written from the JSON Schema that the server itself checks with. Ed
       'Text to be asked with RETRIEVE. Each version is a store of its own, redacted before it is cut, indexed and embedded; a caller is served the version that leaves out exactly what it may not read ([content.md](content.md), [retrieval.md](retrieval.md)).',
     metrics: 'Named figures, the same in every tool ([metrics.md](metrics.md)).',
     lexicon: 'The words of the business, which `GET /osl/schema/resolve` finds.',
+    traverse: 'How far a walk through the graph may go.',
     raw_sql: 'Tables that SQL may name as they are called upstream ([raw-sql.md](raw-sql.md)).',
   },
 };
@@ -52,6 +53,8 @@ This page is written from the JSON Schema that the server itself checks with. Th
       'A grant shows columns of one entity, bridge or facet. `rows` is SQL over its columns; literals, `attribute(…)` and what [functions.md](functions.md) lists may be used. With `min_group_size` a grant shows no rows, only figures over groups of so many entities.',
     masks:
       'How cells of a sensitivity label are shown to those without `unmask`. `redact`: text as `[redacted]`, other types as NULL. `null`: NULL. `hash`: of a text its keyed hash, equal for equal values, so that it can be joined and counted. `partial`: of a text its first character and `***`. `year`: of a date or a moment the beginning of its year. On columns of other types these three are as `redact`. `deny`: the column cannot be used at all.',
+    order:
+      'Entities whose answers come in the order of their keys wherever a question leaves the order open. Without it the planner chooses, by statistics that hidden rows shape ([threat model](threat-model.md)).',
     limits:
       'Requests a second and subject, each kind in a bucket of its own. Beyond it: 429 with `Retry-After`; on the wire 53400.',
     service_accounts:

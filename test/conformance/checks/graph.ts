@@ -163,7 +163,9 @@ export const GRAPH_CHECKS = {
       ],
       [
         '/osl/query',
-        { osql: "select text from RETRIEVE(facet => 'osl.facets.reviews', query => 'a review of whales', top_k => 3)" },
+        {
+          osql: "select text from RETRIEVE(facet => 'osl.facets.reviews', query => 'a review of whales', top_k => 3)",
+        },
         'osl.facets.reviews',
       ],
       [
