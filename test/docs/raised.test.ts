@@ -100,6 +100,8 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   denied: { file: 'test/rest', shows: 'E2101' },
   adminOnly: { http: '/osl/schema', as: 'user:ann' },
   groupsOnly: { file: 'test/golden', shows: 'E2103' },
+  declaredType: { file: 'test/clients/jdbc-types.test.ts', shows: 'does not compute with' },
+  planChanged: { file: 'test/pg/rights.test.ts', shows: 'RevalidateCachedQuery' },
   decodeDenied: { file: 'test/forms/decoders.test.ts', shows: 'E2101' },
   noSnapshot: { file: 'test/rest/identity.test.ts', shows: 'E2001' },
   rateLimited: { file: 'test/rest/limits.test.ts', shows: 'E4290' },

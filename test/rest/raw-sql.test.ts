@@ -86,7 +86,7 @@ test('raw SQL', async (t) => {
     for (const [sql, code] of [
       ['', 'E0246'],
       [' \n\t', 'E0246'],
-      ['-- nothing', 'E0511'],
+      ['-- nothing', 'E0246'],
       ['SELECT 1; SELECT 2', 'E0511'],
       ['DELETE FROM shop.customers', 'E0511'],
       ["COPY shop.customers TO '/tmp/x'", 'E0511'],
