@@ -45,7 +45,6 @@ export const EXPECTED: Readonly<Record<Axis, readonly string[]>> = {
     'distinct_on',
     'limit',
     'guarded',
-    'fenced',
   ],
   mask: ['clear', 'uncovered', 'redact', 'null', 'hash', 'partial', 'year', 'deny'],
   join: ['none', 'inner', 'left', 'semi', 'anti'],
@@ -181,7 +180,6 @@ function joinsOf(item: Extract<Query, { kind: 'select' }>['from']): readonly str
 function addScan(scan: GovernedScan, world: World, cells: Record<Axis, Set<string>>): void {
   const table = world.tables.find((t) => t.name === scan.relation.name);
   if (table === undefined) return;
-  if (scan.fenced) cells.node.add('fenced');
   if (scan.columns.some((c) => c.name === '#shown')) cells.node.add('guarded');
   for (const shown of scan.columns) {
     const column = table.columns.find((c) => c.name === shown.name);
