@@ -1,48 +1,67 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CHECKPOINTS_FILE } from './checkpoint.js';
-import { type WriteAt, writeFullyAsync } from './disk.js';
+import { CHECKPOINTS_FILE, LATEST_FILE } from './checkpoint.js';
+import { filled, type WriteAt, writeFullyAsync } from './disk.js';
 import type { Frontier } from './frontier.js';
 import type { Signer } from './signer.js';
 
-/** Writes signed checkpoints, one after another, each on disk when `write` resolves. */
+/** What is signed already. */
+export interface Signed {
+  /** Length of the file `checkpoints` in bytes. */
+  readonly end: number;
+  /** Tree size of the last checkpoint there, -1 if none. */
+  readonly lasting: number;
+  /** Tree size of the newest one anywhere, -1 if none. */
+  readonly newest: number;
+}
+
+/** Writes signed checkpoints, one after another, each on disk when its promise resolves. */
 export class Anchors {
+  readonly #dir: string;
   readonly #handle: FileHandle;
   readonly #signer: Signer;
   readonly #write: WriteAt;
   #position: number;
-  #size: number;
+  #lasting: number;
+  #newest: number;
   #last: Promise<void> = Promise.resolve();
 
-  private constructor(handle: FileHandle, signer: Signer, write: WriteAt, position: number, size: number) {
+  private constructor(dir: string, handle: FileHandle, signer: Signer, write: WriteAt, signed: Signed) {
+    this.#dir = dir;
     this.#handle = handle;
     this.#signer = signer;
     this.#write = write;
-    this.#position = position;
-    this.#size = size;
+    this.#position = signed.end;
+    this.#lasting = signed.lasting;
+    this.#newest = signed.newest;
   }
 
-  /** @param position length of the file in bytes; @param size tree size of the last checkpoint, -1 if none */
-  static async open(
-    dir: string,
-    signer: Signer,
-    write: WriteAt,
-    position: number,
-    size: number,
-  ): Promise<Anchors> {
+  static async open(dir: string, signer: Signer, write: WriteAt, signed: Signed): Promise<Anchors> {
     const flags = constants.O_RDWR | constants.O_CREAT | constants.O_DSYNC;
-    return new Anchors(await open(join(dir, CHECKPOINTS_FILE), flags, 0o644), signer, write, position, size);
+    const handle = await open(join(dir, CHECKPOINTS_FILE), flags, 0o644);
+    return new Anchors(dir, handle, signer, write, signed);
   }
 
-  /** Tree size of the last checkpoint written. */
+  /** Tree size of the newest checkpoint written. */
   get size(): number {
-    return this.#size;
+    return this.#newest;
   }
 
-  /** Signs the tree as it stands when the checkpoints before are written; nothing if it has not grown. */
+  /** Tree size of the last one that stays. */
+  get lasting(): number {
+    return this.#lasting;
+  }
+
+  /** Signs, to stay, the tree as it stands when the checkpoints before are written; nothing if it has not grown. */
   write(tree: Frontier): Promise<void> {
-    this.#last = this.#last.then(() => this.#writeNote(tree));
+    this.#last = this.#last.then(() => this.#append(tree));
+    return this.#last;
+  }
+
+  /** The same in the place of the newest: a file of all seconds would outgrow the log of a quiet day. */
+  renew(tree: Frontier): Promise<void> {
+    this.#last = this.#last.then(() => this.#replace(tree));
     return this.#last;
   }
 
@@ -55,12 +74,27 @@ export class Anchors {
     return this.#handle.close();
   }
 
-  async #writeNote(tree: Frontier): Promise<void> {
-    const size = tree.size;
-    if (size === this.#size) return;
-    const note = Buffer.from(`${this.#signer.sign(size, tree.root(), new Date().toISOString())}\n`);
+  async #append(tree: Frontier): Promise<void> {
+    const { size } = tree;
+    if (size === this.#lasting) return;
+    const note = this.#sign(tree);
     await writeFullyAsync(this.#write, this.#handle.fd, note, this.#position);
     this.#position += note.length;
-    this.#size = size;
+    this.#lasting = size;
+    this.#newest = size;
+  }
+
+  async #replace(tree: Frontier): Promise<void> {
+    const { size } = tree;
+    if (size === this.#newest) return;
+    const path = join(this.#dir, LATEST_FILE);
+    const note = this.#sign(tree);
+    await filled(`${path}.new`, 0o644, ({ fd }) => writeFullyAsync(this.#write, fd, note, 0));
+    await rename(`${path}.new`, path);
+    this.#newest = size;
+  }
+
+  #sign(tree: Frontier): Buffer {
+    return Buffer.from(`${this.#signer.sign(tree.size, tree.root(), new Date().toISOString())}\n`);
   }
 }

@@ -15,6 +15,8 @@ import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
  */
 
 export const CHECKPOINTS_FILE = 'checkpoints';
+/** The newest one alone, replaced each second while records are added; those of `checkpoints` stay. */
+export const LATEST_FILE = 'checkpoint.latest';
 export const PUBLIC_KEY_FILE = 'checkpoint.vkey';
 const ED25519 = 0x01;
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');

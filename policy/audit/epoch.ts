@@ -5,7 +5,7 @@ import type { Frontier } from './frontier.js';
 import { type AppendDone, Group } from './group.js';
 import type { AuditLogOptions, AuditStats } from './interface.js';
 import { type AuditEntry, encodeRecord, encodeShortened, type RecordPlace } from './record.js';
-import type { LogBase, Recovered } from './recover.js';
+import type { Acknowledged, LogBase, Recovered } from './recover.js';
 import { Segments } from './segments.js';
 import type { Signer } from './signer.js';
 
@@ -33,7 +33,7 @@ export class Epoch {
   readonly #place: { -readonly [K in keyof RecordPlace]: RecordPlace[K] };
   readonly #failed: EpochStart['failed'];
   readonly #deadline: NodeJS.Timeout;
-  readonly #anchorTimer: NodeJS.Timeout;
+  readonly #timers: readonly NodeJS.Timeout[];
   readonly #checkpointRecords: number;
   /** What stood before the segment that is written. */
   #base: LogBase;
@@ -61,22 +61,25 @@ export class Epoch {
     this.#checkpointRecords = options.checkpointRecords ?? 10_000;
     const deadlineMs = options.deadlineMs ?? 5_000;
     this.#deadline = setTimeout(() => this.#expire(deadlineMs), deadlineMs).unref();
-    this.#anchorTimer = setInterval(() => this.#anchor(), options.checkpointMs ?? 60_000).unref();
+    this.#timers = [
+      setInterval(() => this.#anchor('lasting'), options.checkpointMs ?? 60_000).unref(),
+      setInterval(() => this.#anchor('newest'), options.renewMs ?? 1_000).unref(),
+    ];
   }
 
   /** @throws AuditUnavailable if the disk does not take the first records */
   static async start(start: EpochStart): Promise<Epoch> {
     const { options, signer, recovered } = start;
     const write = options.write ?? writeAt;
-    const size = recovered.checkpoint?.size ?? -1;
+    const { signed } = recovered;
     const bytes = options.segmentBytes ?? 32 * 1024 * 1024;
     const segments = new Segments(options.dir, bytes, recovered.segment, write);
     const place = { writer: signer.writer, epoch: recovered.epoch + 1, seq: recovered.seq };
     let anchors: Anchors | null = null;
     try {
-      anchors = await Anchors.open(options.dir, signer, write, recovered.checkpointsEnd, size);
+      anchors = await Anchors.open(options.dir, signer, write, signed);
       // INVARIANT: the first checkpoint is older than the first segment, so a log without one is damaged.
-      if (size === -1) await anchors.write(recovered.frontier);
+      if (signed.newest === -1) await anchors.write(recovered.frontier);
       await segments.begin({ ...place, firstSeq: place.seq, chain: recovered.chain });
     } catch (error) {
       await segments.abandon();
@@ -126,6 +129,11 @@ export class Epoch {
     await this.#anchors.close();
   }
 
+  /** What this process knows to be on disk, whatever is found there. */
+  get acknowledged(): Acknowledged {
+    return { size: this.#tree.size, root: this.#tree.root() };
+  }
+
   /** Whether a write is under way that the disk has not answered. */
   get busy(): boolean {
     return this.#busy;
@@ -149,7 +157,7 @@ export class Epoch {
   }
 
   #stopTimers(): void {
-    clearInterval(this.#anchorTimer);
+    for (const timer of this.#timers) clearInterval(timer);
     clearTimeout(this.#deadline);
   }
 
@@ -233,13 +241,14 @@ export class Epoch {
     const { waiting, firstSeq } = group;
     for (let i = 0; i < waiting.length; i += 1) waiting[i]?.(null, firstSeq + i);
     group.clear();
-    if (this.#tree.size - this.#anchors.size >= this.#checkpointRecords) this.#anchor();
+    if (this.#tree.size - this.#anchors.lasting >= this.#checkpointRecords) this.#anchor('lasting');
     this.#schedule();
   };
 
-  #anchor(): void {
+  #anchor(which: 'lasting' | 'newest'): void {
     if (this.#failure) return;
-    this.#anchors.write(this.#tree).catch((error: unknown) => this.#fail(unavailable(error)));
+    const signing = which === 'lasting' ? this.#anchors.write(this.#tree) : this.#anchors.renew(this.#tree);
+    signing.catch((error: unknown) => this.#fail(unavailable(error)));
   }
 
   /**

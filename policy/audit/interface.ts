@@ -14,10 +14,12 @@ export interface AuditLogOptions {
   readonly segmentBytes?: number;
   /** Longest wait for the disk, ms, before the log counts as failed; default 5,000. */
   readonly deadlineMs?: number;
-  /** A checkpoint is signed after this many records; default 10,000. */
+  /** A checkpoint that stays is signed after this many records; default 10,000. */
   readonly checkpointRecords?: number;
   /** … and after this long if records were added, ms; default 60,000. */
   readonly checkpointMs?: number;
+  /** Between them the newest checkpoint is signed anew so often while records are added, ms; default 1,000. */
+  readonly renewMs?: number;
   /** Private key that signs checkpoints, PKCS #8 PEM; default `checkpoint.key` in `dir`. */
   readonly signingKeyFile?: string;
   /**

@@ -7,7 +7,14 @@ import type { AppendDone } from './group.js';
 import type { AuditGap, AuditLog, AuditLogOptions, AuditStats } from './interface.js';
 import { lockDirectory } from './lock.js';
 import type { AuditEntry, AuditRecord, RecordPlace } from './record.js';
-import { type LogBase, listSegments, type Recovered, recoverLog } from './recover.js';
+import {
+  type Acknowledged,
+  CLOSING,
+  type LogBase,
+  listSegments,
+  type Recovered,
+  recoverLog,
+} from './recover.js';
 import { loadSigner, PRIVATE_KEY_FILE, type Signer } from './signer.js';
 
 /** Longest wait between two tries to reopen, ms. */
@@ -126,12 +133,12 @@ class LastingLog implements AuditLog {
 
   /** Once the disk has answered what `epoch` asked, tries to begin the next one, until it is begun. */
   async #goOn(epoch: Epoch): Promise<void> {
-    const { durable } = epoch.stats();
+    const { acknowledged } = epoch;
     const base = await epoch.leave();
     const tryIn = (ms: number): void => {
       if (this.#closing !== null) return;
       this.#timer = setTimeout(() => {
-        this.#attempt = this.#reopen(base, durable).then((settled) => {
+        this.#attempt = this.#reopen(base, acknowledged).then((settled) => {
           this.#attempt = null;
           if (!settled) tryIn(Math.min(2 * ms, REOPEN_MOST_MS));
         });
@@ -141,9 +148,9 @@ class LastingLog implements AuditLog {
   }
 
   /** Whether there is nothing more to try: the log goes on, or what the disk holds is damaged. */
-  async #reopen(base: LogBase, durable: number): Promise<boolean> {
+  async #reopen(base: LogBase, acknowledged: Acknowledged): Promise<boolean> {
     try {
-      await this.#beginAfter(base, durable);
+      await this.#beginAfter(base, acknowledged);
       return true;
     } catch (error) {
       if (!(error instanceof AuditDamaged)) return false; // the disk is not well yet
@@ -154,14 +161,14 @@ class LastingLog implements AuditLog {
   }
 
   /** @throws AuditDamaged; anything else is the disk's */
-  async #beginAfter(base: LogBase, durable: number): Promise<void> {
+  async #beginAfter(base: LogBase, acknowledged: Acknowledged): Promise<void> {
     const outage = this.#outage;
     if (outage === null) return;
-    const recovered = await recoverLog(this.#options.dir, this.#signer, { base, durable });
+    const recovered = await recoverLog(this.#options.dir, this.#signer, { base, acknowledged });
     let gap: AuditGap = outage.gap();
     await this.begin(recovered, (place) => {
       gap = outage.gap();
-      return reopeningEntries(place, this.#options, recovered, gap, durable);
+      return reopeningEntries(place, this.#options, recovered, gap, acknowledged.size);
     });
     this.#outage = null;
     this.#gaps += 1;
@@ -181,21 +188,27 @@ class LastingLog implements AuditLog {
     }
     const { writer, epoch: number } = epoch.stats();
     try {
-      await epoch.close(event({ writer, epoch: number, seq: 0 }, this.#options, 'audit.close', []));
+      await epoch.close(event({ writer, epoch: number, seq: 0 }, this.#options, CLOSING));
     } finally {
       if (!epoch.busy) this.#release();
     }
   }
 }
 
+/**
+ * After a stop out of order the records that no checkpoint covered are proved by their chain alone, which holds no key:
+ * whoever could write to the disk may have cut or made them. The checkpoint that follows covers them, so it is said
+ * first, for good, which they are.
+ */
 function openingEntries(
   place: RecordPlace,
   options: AuditLogOptions,
-  { cut, orphans }: Recovered,
+  { cut, orphans, unclean, seq, signed }: Recovered,
 ): readonly AuditEntry[] {
+  const from = Math.max(0, signed.newest);
   return [
-    event(place, options, 'audit.open', []),
-    ...(cut === null ? [] : [event(place, options, 'audit.recover', [cut])]),
+    event(place, options, 'audit.open'),
+    ...(unclean || seq > from ? [recovery(place, options, cut, { from, to: seq })] : []),
     ...orphans.map((decision) => outcomeOf(decision, 'unknown', null)),
   ];
 }
@@ -207,16 +220,28 @@ function openingEntries(
 function reopeningEntries(
   place: RecordPlace,
   options: AuditLogOptions,
-  { cut, orphans }: Recovered,
+  { cut, orphans, seq }: Recovered,
   gap: AuditGap,
   durable: number,
 ): readonly AuditEntry[] {
   const refused = orphans.filter((decision) => decision.seq >= durable);
   return [
-    { ...event(place, options, 'audit.gap', []), detail: JSON.stringify(gap) },
-    ...(cut === null ? [] : [event(place, options, 'audit.recover', [cut])]),
+    { ...event(place, options, 'audit.gap'), detail: JSON.stringify(gap) },
+    // The writer itself vouches for what it acknowledged.
+    ...(cut !== null || seq > durable ? [recovery(place, options, cut, { from: durable, to: seq })] : []),
     ...refused.map((decision) => outcomeOf(decision, 'error', REFUSED)),
   ];
+}
+
+/** Says which records were found that nothing had vouched for, and what was cut off after them. */
+function recovery(
+  place: RecordPlace,
+  options: AuditLogOptions,
+  cut: string | null,
+  unanchored: { readonly from: number; readonly to: number },
+): AuditEntry {
+  const objects = cut === null ? [] : [cut];
+  return { ...event(place, options, 'audit.recover'), objects, detail: JSON.stringify(unanchored) };
 }
 
 /** The code of the catalogue for what could not be recorded. */
@@ -226,9 +251,8 @@ function event(
   { writer, epoch }: RecordPlace,
   { tenant = '' }: AuditLogOptions,
   action: string,
-  objects: readonly string[],
 ): AuditEntry {
-  return { kind: 'event', request_id: `${writer}.${epoch}`, tenant, surface: 'system', action, objects };
+  return { kind: 'event', request_id: `${writer}.${epoch}`, tenant, surface: 'system', action };
 }
 
 function outcomeOf(decision: AuditRecord, outcome: 'unknown' | 'error', code: string | null): AuditEntry {

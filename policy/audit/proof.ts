@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import {
   CHECKPOINTS_FILE,
   type Checkpoint,
+  LATEST_FILE,
   openCheckpoint,
   PUBLIC_KEY_FILE,
   parseVerifierKey,
@@ -83,10 +84,16 @@ class Wanted {
 
 async function newestCheckpoint(dir: string): Promise<Checkpoint> {
   const key = parseVerifierKey(await readFile(join(dir, PUBLIC_KEY_FILE), 'utf8'));
-  const note = splitNotes(await readFile(join(dir, CHECKPOINTS_FILE))).notes.at(-1);
-  const checkpoint = note === undefined ? null : openCheckpoint(note, key);
+  const files = [join(dir, CHECKPOINTS_FILE), join(dir, LATEST_FILE)];
+  const notes = await Promise.all(files.map(async (file) => splitNotes(await readFile(file).catch(nothing)).notes.at(-1)));
+  const found = notes.flatMap((note) => (note === undefined ? [] : (openCheckpoint(note, key) ?? [])));
+  const [checkpoint] = found.sort((a, b) => b.size - a.size);
   if (!checkpoint) throw new RangeError(`the audit log in ${dir} has no valid checkpoint to prove against`);
   return checkpoint;
+}
+
+function nothing(): Buffer {
+  return Buffer.alloc(0);
 }
 
 /**

@@ -2,7 +2,8 @@ import { readdirSync } from 'node:fs';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { CHECKPOINTS_FILE, type Checkpoint, openCheckpoint, splitNotes } from './checkpoint.js';
+import type { Signed } from './anchors.js';
+import { CHECKPOINTS_FILE, type Checkpoint, LATEST_FILE, openCheckpoint, splitNotes } from './checkpoint.js';
 import { syncDirectoryAsync, writeDurablyAsync } from './disk.js';
 import { AuditDamaged } from './errors.js';
 import {
@@ -23,6 +24,8 @@ import { SPARE_FILE } from './segments.js';
 import type { Signer } from './signer.js';
 
 const COPY_FILE = 'recover.tmp';
+/** The action of the record that a stop in order leaves last. */
+export const CLOSING = 'audit.close';
 
 /** A place between two segments, with all that the records before it come to. */
 export interface LogBase {
@@ -36,9 +39,9 @@ export interface LogBase {
 
 /** Where the writer goes on. */
 export interface Recovered extends LogBase {
-  readonly checkpoint: Checkpoint | null;
-  /** Length of the file `checkpoints` in bytes. */
-  readonly checkpointsEnd: number;
+  readonly signed: Signed;
+  /** Whether the last record is not the one that a stop in order leaves. */
+  readonly unclean: boolean;
   /** Allowed decisions that have no outcome. */
   readonly orphans: readonly AuditRecord[];
   /** Torn bytes cut off, as `<file>:<offset>+<bytes>`; null if none. */
@@ -57,8 +60,13 @@ export function listSegments(dir: string): number[] {
 export interface RecoverOptions {
   /** What is proved already; default: nothing, so that the whole log is read. */
   readonly base?: LogBase;
-  /** Records that were acknowledged, as far as the writer knows: fewer are damage. */
-  readonly durable?: number;
+  /** What the writer knows to have been acknowledged: fewer records, or others, are damage. */
+  readonly acknowledged?: Acknowledged | null;
+}
+
+export interface Acknowledged {
+  readonly size: number;
+  readonly root: Buffer;
 }
 
 /** Frames between two turns of the event loop: about a millisecond. */
@@ -72,27 +80,27 @@ const FRAMES_A_TURN = 256;
 export async function recoverLog(
   dir: string,
   signer: Signer,
-  { base = BEGINNING, durable = 0 }: RecoverOptions = {},
+  { base = BEGINNING, acknowledged = null }: RecoverOptions = {},
 ): Promise<Recovered> {
-  const { checkpoint, end } = await readLastCheckpoint(dir, signer);
-  const walk = new Walk(dir, signer.writer, checkpoint, base);
+  const { checkpoint, signed } = await readCheckpoints(dir, signer);
+  const walk = new Walk(dir, signer.writer, base, [checkpoint, acknowledged]);
   const segments = listSegments(dir).filter((segment) => segment > base.segment);
   if (segments.length > 0 && !checkpoint) {
     throw new AuditDamaged(join(dir, CHECKPOINTS_FILE), 0, 0, 'the log has records but no checkpoint');
   }
   for (const segment of segments) await walk.readSegment(segment, segment === segments.at(-1));
-  walk.requireRecords(durable);
+  walk.requireRecords(checkpoint, acknowledged);
   await rm(join(dir, SPARE_FILE), { force: true });
   const cut = await walk.secureLast();
-  await trimCheckpoints(dir, end);
+  await trimCheckpoints(dir, signed.end);
   return {
     segment: segments.at(-1) ?? base.segment,
     epoch: walk.epoch,
     seq: walk.seq,
     chain: walk.chain,
     frontier: walk.frontier,
-    checkpoint,
-    checkpointsEnd: end,
+    signed,
+    unclean: walk.unclean,
     orphans: [...walk.open.values()],
     cut,
   };
@@ -106,18 +114,26 @@ const BEGINNING: LogBase = Object.freeze({
   frontier: new Frontier(),
 });
 
-async function readLastCheckpoint(
+/** The newest checkpoint, and where the file of those that stay goes on. */
+async function readCheckpoints(
   dir: string,
   signer: Signer,
-): Promise<{ checkpoint: Checkpoint | null; end: number }> {
+): Promise<{ readonly checkpoint: Checkpoint | null; readonly signed: Signed }> {
   const path = join(dir, CHECKPOINTS_FILE);
   const { notes, end } = splitNotes(await readIfThere(path));
-  const last = notes.at(-1);
-  if (last === undefined) return { checkpoint: null, end };
-  const checkpoint = openCheckpoint(last, signer.verifier);
-  if (!checkpoint)
-    throw new AuditDamaged(path, end - last.length, 0, 'the last checkpoint is not validly signed');
-  return { checkpoint, end };
+  const note = notes.at(-1);
+  const lasting = note === undefined ? null : openedNote(note, path, end - note.length, signer);
+  const latestPath = join(dir, LATEST_FILE);
+  const [latestNote] = splitNotes(await readIfThere(latestPath)).notes;
+  const latest = latestNote === undefined ? null : openedNote(latestNote, latestPath, 0, signer);
+  const checkpoint = (latest?.size ?? -1) > (lasting?.size ?? -1) ? latest : lasting;
+  return { checkpoint, signed: { end, lasting: lasting?.size ?? -1, newest: checkpoint?.size ?? -1 } };
+}
+
+function openedNote(note: string, path: string, offset: number, signer: Signer): Checkpoint {
+  const checkpoint = openCheckpoint(note, signer.verifier);
+  if (!checkpoint) throw new AuditDamaged(path, offset, 0, 'the last checkpoint is not validly signed');
+  return checkpoint;
 }
 
 async function readIfThere(path: string): Promise<Buffer> {
@@ -149,17 +165,20 @@ class Walk {
   readonly open = new Map<string, AuditRecord>();
   readonly #dir: string;
   readonly #writer: string;
-  readonly #checkpoint: Checkpoint | null;
+  readonly #roots: ReadonlyMap<number, Buffer>;
+  /** Of the last record. */
+  #action: string | null = null;
   #file = '';
   readonly #first: number;
   #segment: number;
   #bytes: Buffer = GENESIS;
   #end = 0;
 
-  constructor(dir: string, writer: string, checkpoint: Checkpoint | null, base: LogBase) {
+  /** @param known trees that the log must have had */
+  constructor(dir: string, writer: string, base: LogBase, known: readonly (Acknowledged | null)[]) {
     this.#dir = dir;
     this.#writer = writer;
-    this.#checkpoint = checkpoint;
+    this.#roots = new Map(known.flatMap((tree) => (tree === null ? [] : [[tree.size, tree.root]])));
     this.seq = base.seq;
     this.epoch = base.epoch;
     this.chain = base.chain;
@@ -213,6 +232,7 @@ class Walk {
     if (record?.seq !== this.seq) this.#damaged(frame.at, 'the record is not the one that belongs here');
     this.chain = chain;
     this.seq += 1;
+    this.#action = record.action;
     this.frontier.push(leaf);
     if (record.kind === 'decision' && record.decision === 'allow') this.open.set(record.request_id, record);
     if (record.kind === 'outcome') this.open.delete(record.request_id);
@@ -220,19 +240,24 @@ class Walk {
   }
 
   requireRoot(at: number): void {
-    const checkpoint = this.#checkpoint;
-    if (checkpoint?.size === this.seq && !checkpoint.root.equals(this.frontier.root())) {
-      this.#damaged(at, 'the records up to here are not those that the last checkpoint signed');
+    const root = this.#roots.get(this.seq);
+    if (root !== undefined && !root.equals(this.frontier.root())) {
+      this.#damaged(at, 'the records up to here are not those that were signed, or acknowledged');
     }
   }
 
   /** Nothing that a checkpoint covers, or that was acknowledged, may be missing. */
-  requireRecords(durable: number): void {
-    const size = this.#checkpoint?.size ?? 0;
+  requireRecords(checkpoint: Checkpoint | null, acknowledged: Acknowledged | null): void {
+    const size = checkpoint?.size ?? 0;
     if (this.seq < size)
       this.#damaged(this.#end, `the last checkpoint covers ${size} records: the tail was cut`);
+    const durable = acknowledged?.size ?? 0;
     if (this.seq < durable)
       this.#damaged(this.#end, `${durable} records were acknowledged: the disk lost the last of them`);
+  }
+
+  get unclean(): boolean {
+    return this.seq > 0 && this.#action !== CLOSING;
   }
 
   /**

@@ -39,11 +39,24 @@ export interface AuditVerdict {
   readonly records: number;
   /** Good records that no checkpoint covers. */
   readonly unanchored: number;
+  /** Records that nothing vouched for when a start recovered them, as the log itself says for good. */
+  readonly recovered: readonly Recovery[];
   /** Allowed decisions without an outcome: requests under way, or a crash not yet followed by a restart. */
   readonly openDecisions: number;
   /** Bytes of an unfinished last write; they were never acknowledged. */
   readonly tornBytes: number;
   readonly problem: AuditProblem | null;
+}
+
+/**
+ * After a stop out of order: the records from `from` to before `to` were under no checkpoint, so they could have been
+ * cut or made by whoever wrote to the disk in between. None where `to` is `from`; some may have been cut.
+ */
+export interface Recovery {
+  /** The opening of the log that found them. */
+  readonly epoch: number;
+  readonly from: number;
+  readonly to: number;
 }
 
 /** Ends the reading at the first problem. */

@@ -5,6 +5,7 @@ import canonicalize from 'canonicalize';
 import {
   CHECKPOINTS_FILE,
   type Checkpoint,
+  LATEST_FILE,
   openCheckpoint,
   PUBLIC_KEY_FILE,
   parseVerifierKey,
@@ -13,7 +14,14 @@ import {
 } from './checkpoint.js';
 import { decodeHeader, type Frame, frameAt, isTorn, segmentName, segmentNumber, usedEnd } from './format.js';
 import { RunningRoot } from './tree.js';
-import { type AuditProblem, type AuditVerdict, Found, found, type ProblemKind } from './verdict.js';
+import {
+  type AuditProblem,
+  type AuditVerdict,
+  Found,
+  found,
+  type ProblemKind,
+  type Recovery,
+} from './verdict.js';
 
 export interface VerifyOptions {
   /** Verifier key from outside the directory; default: the directory's own `checkpoint.vkey`, which proves less. */
@@ -74,6 +82,13 @@ async function loadCheckpoints(
     }
     check.checkpoints.push(checkpoint);
     offset += Buffer.byteLength(note) + 1;
+  }
+  const [latest] = splitNotes(await readFile(join(dir, LATEST_FILE)).catch(() => Buffer.alloc(0))).notes;
+  if (latest !== undefined) {
+    const newest = openCheckpoint(latest, key);
+    if (!newest) found('checkpoint', LATEST_FILE, 0, 0, 'the checkpoint is not validly signed');
+    check.checkpoints.push(newest);
+    check.checkpoints.sort((a, b) => a.size - b.size);
   }
   if (check.checkpoints.length === 0) found('checkpoint', CHECKPOINTS_FILE, 0, 0, 'there is no checkpoint');
   if (anchor === undefined) return;
@@ -198,6 +213,15 @@ function readRecord(name: string, frame: Frame, key: VerifierKey, check: Check):
   const request = String(record['request_id']);
   if (record['kind'] === 'decision' && record['decision'] === 'allow') check.open.add(request);
   if (record['kind'] === 'outcome') check.open.delete(request);
+  if (record['kind'] === 'event' && record['action'] === 'audit.recover') readRecovery(record, check);
+}
+
+/** What a start found without a checkpoint; older logs do not say from where to where. */
+function readRecovery(record: Record<string, unknown>, check: Check): void {
+  const detail = typeof record['detail'] === 'string' ? parse(Buffer.from(record['detail'])) : null;
+  const { from, to } = detail ?? {};
+  if (typeof from === 'number' && typeof to === 'number')
+    check.recovered.push(Object.freeze({ epoch: check.epoch, from, to }));
 }
 
 function parse(bytes: Buffer): Record<string, unknown> | null {
@@ -221,6 +245,7 @@ class Check {
   problem: AuditProblem | null = null;
   readonly tree = new RunningRoot();
   readonly checkpoints: Checkpoint[] = [];
+  readonly recovered: Recovery[] = [];
   readonly open = new Set<string>();
   #next = 0;
 
@@ -252,6 +277,7 @@ function verdict(check: Check, now: number): AuditVerdict {
     anchor: newest ? { size: newest.size, time, ageMs: time === null ? null : now - Date.parse(time) } : null,
     records: check.records,
     unanchored: Math.max(0, check.records - (newest?.size ?? 0)),
+    recovered: check.recovered,
     openDecisions: check.open.size,
     tornBytes: check.tornBytes,
     problem,

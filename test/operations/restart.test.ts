@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import t from 'tap';
 import { readRecords } from '../../policy/index.js';
-import { temporary } from '../cli/support.js';
+import { osl, temporary } from '../cli/support.js';
 import { asked, logged, place, run, served, tokenFor } from './support.js';
 
 /** As a container runs its first process: pid 1, and a host name that the next one has not. */
@@ -53,9 +53,13 @@ t.test('a copy of a data directory starts, and says that it is one', async (t) =
   const authorization = `Bearer ${await tokenFor(dataDir)}`;
   for (const server of [again, copy])
     t.equal((await asked(server, '/osl/query', { osql: 'select 1 as a' }, { authorization })).status, 200);
+  const verdict = await osl(['audit', 'verify', '--data-dir', where.dataDir, '--json']);
+  t.match(JSON.parse(verdict.stdout), { integrity: 'intact', recovered: [{ epoch: 2, from: Number, to: Number }] });
+  const told = await osl(['audit', 'verify', '--data-dir', where.dataDir]);
+  t.match(told, { code: 0, stdout: /recovered {5}(no record|records \d+ to \d+) after a stop out of order/ });
   await copy.signal('SIGTERM');
-  const told: unknown[] = [];
+  const copies: unknown[] = [];
   for await (const record of readRecords(join(dataDir, 'audit')))
-    if (record.action === 'service.copied') told.push(JSON.parse(record.detail ?? ''));
-  t.same(told, [{ from: where.dataDir, to: dataDir }]);
+    if (record.action === 'service.copied') copies.push(JSON.parse(record.detail ?? ''));
+  t.same(copies, [{ from: where.dataDir, to: dataDir }]);
 });

@@ -44,6 +44,7 @@ function describe(verdict: AuditVerdict, dir: string, stale: boolean, outsideKey
     `  anchor        ${anchorText(verdict)}${stale ? ', which is too old' : ''}`,
     `  key           ${outsideKey ? 'the given one' : "the directory's own (--key gives one kept elsewhere)"}`,
   ];
+  lines.push(...recoveredLines(verdict));
   if (openDecisions > 0) lines.push(`  under way     ${openDecisions} allowed requests without outcome`);
   if (tornBytes > 0) lines.push(`  torn tail     ${tornBytes} bytes of a write that was never acknowledged`);
   if (problem !== null) {
@@ -51,6 +52,18 @@ function describe(verdict: AuditVerdict, dir: string, stale: boolean, outsideKey
     lines.push(`                ${problem.segment}:${problem.offset}, record ${problem.seq}`);
   }
   return lines.join('\n');
+}
+
+const MOST_RECOVERIES = 10;
+
+/** What nothing vouched for when it was found, newest first. */
+function recoveredLines({ recovered }: AuditVerdict): readonly string[] {
+  const lines = recovered.toReversed().map(({ epoch, from, to }) => {
+    const records = to === from ? 'no record' : `records ${from} to ${to - 1}`;
+    return `  recovered     ${records} after a stop out of order, under no checkpoint then (opening ${epoch})`;
+  });
+  const more = lines.length - MOST_RECOVERIES;
+  return more > 0 ? [...lines.slice(0, MOST_RECOVERIES), `                and ${more} more, with --json`] : lines;
 }
 
 function anchorText({ anchor, unanchored }: AuditVerdict): string {

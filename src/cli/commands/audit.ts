@@ -3,7 +3,8 @@ import { dataDirOption, wholeNumber } from '../flags.js';
 
 const VERIFY_HELP = `
 Reads everything, writes nothing, and may run beside the server. Without --key it trusts the key that lies in the
-directory, and without --anchor the newest checkpoint there: keep copies elsewhere to be sure of more.
+directory, and without --anchor the newest checkpoint there: keep copies elsewhere to be sure of more. "recovered"
+names the records that no checkpoint covered when a stop out of order was recovered: they could have been cut or made.
 
 Exit status: 0 intact and complete, 4 damaged, 5 records are missing, 6 the newest checkpoint is older than
 --max-anchor-age, 2 there is no log.
@@ -19,7 +20,7 @@ Examples:
 
 const PROVE_HELP = `
 Prints a C2SP tlog-proof for every record of the request; the log's checkpoint.vkey checks it, offline. A checkpoint
-is signed every minute and at stop: only what it covers can be proved.
+is signed every second while records come, and at stop: only what it covers can be proved.
 
 Example:
   $ osl audit prove 0f6d2c1e-4b1a-4e57-9d0a-6a1f7f1f2b11 > proof.txt`;
