@@ -25,7 +25,7 @@ export function formatAnswer(answer: AnswerBody, maxWidth?: number): string {
 
 export function formatAnswerCsv(answer: AnswerBody): string {
   return formatCsv(
-    answer.columns.map((c) => c.name),
+    answer.columns.map(({ name, type }) => ({ name, numeric: isNumeric(type) })),
     cellsOf(answer),
   );
 }

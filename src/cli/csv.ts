@@ -1,11 +1,35 @@
+import { visible } from './output.js';
 import type { Cell } from './table.js';
 
-/** RFC 4180 with a header line. NULL is an empty field, the empty text is `""`, as Postgres writes them. */
-export function formatCsv(names: readonly string[], rows: readonly (readonly Cell[])[]): string {
-  return [names, ...rows].map((row) => row.map(field).join(',')).join('\r\n');
+export interface CsvColumn {
+  readonly name: string;
+  /** Its values are numbers, which stay as they are. */
+  readonly numeric: boolean;
 }
 
-function field(cell: Cell): string {
+/**
+ * RFC 4180 with a header line. NULL is an empty field, the empty text is `""`, as Postgres writes them. What would make
+ * a spreadsheet calculate gets an apostrophe in front, and what would steer a terminal is written as an escape: whoever
+ * wrote a row is not who opens the file. `--json` is exact.
+ */
+export function formatCsv(columns: readonly CsvColumn[], rows: readonly (readonly Cell[])[]): string {
+  const head = columns.map(({ name }) => field(name, false)).join(',');
+  const lines = rows.map((row) => row.map((cell, i) => field(cell, columns[i]?.numeric ?? false)).join(','));
+  return [head, ...lines].join('\r\n');
+}
+
+function field(cell: Cell, numeric: boolean): string {
   if (cell === null) return '';
-  return cell === '' || /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+  const text = numeric ? cell : harmless(cell);
+  return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** What begins a formula in some spreadsheet, perhaps after white space that it drops; full-width forms count too. */
+const FORMULA = /^[\s\u0000-\u001f]*[=+\-@\uff0b\uff0d\uff1d\uff20]|^[\t\r\n]/;
+const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
+
+function harmless(text: string): string {
+  const shown = text.split(/(\r\n|\n|\t)/).map((part, i) => (i % 2 === 1 ? part : visible(part)));
+  const safe = shown.join('');
+  return FORMULA.test(text) && !NUMBER.test(text) ? `'${safe}` : safe;
 }

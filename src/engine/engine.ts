@@ -1,5 +1,6 @@
 import type { GovernedPlan } from 'osl-compiler';
 import type { ReachChange } from './reach.js';
+import { wordsOf } from './upstream-words.js';
 
 /** One parameter value as the protocol carries it: format 0 is text, 1 binary; null bytes are NULL. */
 export interface BoundValue {
@@ -132,12 +133,18 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-/** The upstream's own words, for the operator's log only. */
+/** The upstream's own words, for the operator alone; what its log may hold of them is in `upstream-words.ts`. */
 export interface UpstreamError {
   readonly sqlstate: string;
   readonly message: string;
   readonly detail: string | null;
   readonly hint: string | null;
+  readonly routine: string | null;
+  readonly schema: string | null;
+  readonly table: string | null;
+  readonly column: string | null;
+  readonly constraint: string | null;
+  readonly dataType: string | null;
 }
 
 /** What an operator hears of an engine; never a caller. */
@@ -148,12 +155,13 @@ export interface EngineEvents {
   readonly onReach: (change: ReachChange) => void;
 }
 
-/** A failure of one of our own statements; its words never go to a caller. */
+/** A failure of one of our own statements; its words hold no value of a row, as logs and terminals show them. */
 export class UpstreamFailure extends Error {
   readonly sqlstate: string;
 
   constructor(error: UpstreamError) {
-    super(error.detail === null ? error.message : `${error.message} (${error.detail})`);
+    const { message, about } = wordsOf(error);
+    super(`${message ?? `the database said ${error.sqlstate}`}${about === null ? '' : ` (${about})`}`);
     this.name = 'UpstreamFailure';
     this.sqlstate = error.sqlstate;
   }

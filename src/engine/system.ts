@@ -4,7 +4,7 @@ import type { CopyRows, CopyTarget, SystemDoor, SystemQueries, UpstreamError } f
 import { UpstreamFailure } from './engine.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import type { Job, Session } from './session.js';
-import { parseErrorResponse } from './upstream-error.js';
+import { inItsPlace, parseErrorResponse } from './upstream-error.js';
 import { copyBatches, quoteIdentifier, textValue } from './values.js';
 
 /** Lends a session in its system state to `work`, and takes it back whatever happens. */
@@ -122,7 +122,7 @@ function submit(session: Session, job: SystemJob): Promise<void> {
   });
 }
 
-const LOST: UpstreamError = { sqlstate: '08006', message: 'the session was lost', detail: null, hint: null };
+const LOST: UpstreamError = inItsPlace('08006', 'the session was lost');
 
 interface Column {
   readonly name: string;

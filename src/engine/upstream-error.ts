@@ -16,7 +16,18 @@ export function parseErrorResponse(body: Buffer): UpstreamError {
     message: fields.get('M') ?? '',
     detail: fields.get('D') ?? null,
     hint: fields.get('H') ?? null,
+    routine: fields.get('R') ?? null,
+    schema: fields.get('s') ?? null,
+    table: fields.get('t') ?? null,
+    column: fields.get('c') ?? null,
+    constraint: fields.get('n') ?? null,
+    dataType: fields.get('d') ?? null,
   };
+}
+
+/** What we say in the upstream's place, where it says nothing any more. */
+export function inItsPlace(sqlstate: string, message: string): UpstreamError {
+  return parseErrorResponse(Buffer.from(`C${sqlstate}\0M${message}\0\0`));
 }
 
 /** Connection failures, and the server's own ends of a session, are one thing to a caller. */

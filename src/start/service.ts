@@ -8,7 +8,7 @@ import {
   createVerifier,
   DEFAULT_LIMITS,
 } from '../../policy/index.js';
-import { type Engine, type EngineConfig, openEngine, type ReachChange } from '../engine/index.js';
+import { type Engine, type EngineConfig, openEngine, type ReachChange, wordsOf } from '../engine/index.js';
 import type { Lineage } from '../lineage/index.js';
 import type { Connector, Manifest } from '../manifest/index.js';
 import { createParsing } from '../parsing/index.js';
@@ -244,8 +244,7 @@ export function readText(file: string, what: string): string {
 async function openConnector(connector: Connector, settings: Settings, log: ServiceLog): Promise<Engine> {
   const config = engineConfig(connector, settings);
   const engine = await openEngine(config, {
-    onUpstreamError: ({ sqlstate, message }) =>
-      log.warn('upstream error', { connector: connector.name, sqlstate, message }),
+    onUpstreamError: (error) => log.warn('upstream error', { connector: connector.name, ...wordsOf(error) }),
     onReach: (change) => reached(connector, change, log),
   }).catch((error: unknown) => {
     if (config.kind === 'pglite') throw error;

@@ -1,0 +1,130 @@
+import type { UpstreamError } from './engine.js';
+
+/** What an operator's log says of an error of the upstream: where it comes from, and no value of anybody's row. */
+export interface UpstreamWords {
+  readonly sqlstate: string;
+  /** The upstream's own words as far as they hold no value; null where that is not known of them. */
+  readonly message: string | null;
+  /** The place in the server's source; null where it does not say. */
+  readonly routine: string | null;
+  /** What the error is about, by names of the schema. */
+  readonly about: string | null;
+}
+
+/** Classes whose messages begin with words about rights, limits, connections and the schema, and then quote. */
+const BEGIN_SAFE: ReadonlySet<string> = new Set([
+  '08', '0A', '25', '28', '3D', '3F', '40', '42', '53', '54', '55', '57', '58',
+]);
+
+/** Where the server looks at a statement's own names, never at a value: what the operator needs when a schema changed. */
+const OF_NAMES: ReadonlySet<string> = new Set([
+  'parserOpenTable', 'errorMissingColumn', 'errorMissingRTE', 'ParseFuncOrColumn', 'op_error', 'aclcheck_error', 'aclcheck_error_col',
+]);
+
+/** Routines that pass on what somebody wrote: RAISE of PL/pgSQL, and the other languages. Any class may come of them. */
+const SAYS_ANYTHING = /^(?:exec_stmt_(?:raise|assert)|ply_|plpy|plperl|pltcl|plv8|do_util_elog)/i;
+
+/** How messages begin that hold values further on, or none: each is passed on so far. */
+const KNOWN: readonly string[] = [
+  'array size exceeds the maximum allowed',
+  'array subscript out of range',
+  'bigint out of range',
+  'bit string length',
+  'cannot accumulate arrays of different dimensionality',
+  'cannot call',
+  'cannot cast jsonb',
+  'cannot delete from',
+  'cannot extract elements from',
+  'cannot get array length of',
+  'cannot subtract infinite',
+  'cannot take logarithm of a negative number',
+  'cannot take logarithm of zero',
+  'cannot take square root of a negative number',
+  'character with byte sequence',
+  'cidr out of range',
+  'count must be greater than zero',
+  'date out of range',
+  'date/time field value out of range',
+  'division by zero',
+  'duplicate key value violates unique constraint',
+  'encoding conversion from',
+  'extra data after last expected column',
+  'insert or update on table',
+  'integer out of range',
+  'interval field value out of range',
+  'interval out of range',
+  'invalid Unicode escape',
+  'invalid base64 end sequence',
+  'invalid byte sequence for encoding',
+  'invalid escape string',
+  'invalid hexadecimal digit',
+  'invalid hexadecimal data: odd number of digits',
+  'invalid input syntax for type',
+  'invalid input value for enum',
+  'invalid preceding or following size in window function',
+  'invalid regular expression',
+  'invalid symbol',
+  'invalid value for',
+  'invalid xml',
+  'lower bound cannot equal upper bound',
+  'lower bound must be less than upper bound',
+  'malformed array literal',
+  'malformed range literal',
+  'malformed record literal',
+  'missing data for column',
+  'more than one row returned by a subquery used as an expression',
+  'new row for relation',
+  'new row violates',
+  'null value in column',
+  'numeric field overflow',
+  'out of range',
+  'range lower bound must be less than or equal to range upper bound',
+  'requested character too large for encoding',
+  'requested length too large',
+  'returned record type does not match',
+  'smallint out of range',
+  'step size cannot equal zero',
+  'string is too long for tsvector',
+  'timestamp out of range',
+  'time zone',
+  'unit',
+  'unsupported Unicode escape sequence',
+  'update or delete on table',
+  'value',
+  'value for domain',
+  'value overflows numeric format',
+  'value too long for type',
+  'wrong number of',
+  'zero raised to a negative power is undefined',
+];
+
+/** A word that follows in the server's own text: a type's name, or what `KNOWN` had no need to name. */
+const TYPE_AFTER = /^ (?:type )?(?:smallint|integer|bigint|numeric|real|double precision|boolean|timestamp with(?:out)? time zone|time with(?:out)? time zone|timestamp|time|date|interval|uuid|jsonb|json|bytea|inet|cidr|macaddr|point|xid|oid|bit|money|xml|vector|character varying)(?=[(:\s]|$)/;
+
+export function wordsOf(error: UpstreamError): UpstreamWords {
+  const { sqlstate, routine, schema, table, column, constraint, dataType } = error;
+  const names = [schema, table, column, constraint, dataType].filter((name) => name !== null);
+  const anything = routine !== null && SAYS_ANYTHING.test(routine);
+  return Object.freeze({
+    sqlstate,
+    message: anything ? null : messageOf(error),
+    routine,
+    about: anything || names.length === 0 ? null : names.join('.'),
+  });
+}
+
+function messageOf({ sqlstate, message, routine }: UpstreamError): string | null {
+  if (BEGIN_SAFE.has(sqlstate.slice(0, 2)))
+    return routine !== null && OF_NAMES.has(routine) ? message : beforeQuotes(message);
+  const known = KNOWN.filter((words) => message.startsWith(words) && !/^\w/.test(message.slice(words.length)));
+  const longest = known.reduce((a, b) => (b.length > a.length ? b : a), '');
+  if (longest === '') return null;
+  const rest = message.slice(longest.length);
+  return `${longest}${TYPE_AFTER.exec(rest)?.[0] ?? ''}`;
+}
+
+/** Up to the first sign that a value may follow, in whatever language the server speaks. */
+function beforeQuotes(message: string): string | null {
+  const words = /^[\p{L}\p{M} ,/_-]*/u.exec(message)?.[0].trim() ?? '';
+  return words === '' ? null : words;
+}
