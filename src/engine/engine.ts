@@ -1,4 +1,5 @@
 import type { GovernedPlan } from 'osl-compiler';
+import type { Ailment } from './health.js';
 import type { ReachChange } from './reach.js';
 import { wordsOf } from './upstream-words.js';
 
@@ -128,8 +129,8 @@ export interface Engine {
    * QueryError as `execute` does.
    */
   timeZone(text: string): Promise<string | null>;
-  /** Whether a governed session answers within two seconds. */
-  healthy(): Promise<boolean>;
+  /** Why no governed session answers within two seconds; null where one does. */
+  ailment(): Promise<Ailment | null>;
   close(): Promise<void>;
 }
 

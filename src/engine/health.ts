@@ -1,9 +1,13 @@
+import { QueryError } from 'osl-compiler';
 import type { Runner } from './runner.js';
 
 const HEALTHY_MS = 2_000;
 
-/** Whether a governed session answers in time. */
-export async function isHealthy(runner: Runner): Promise<boolean> {
+/** Why a governed session does not answer in time; `busy`: others have them all, and the upstream may be well. */
+export type Ailment = 'busy' | 'no answer in time' | 'it cannot be reached, or cut the session' | 'it refuses the session';
+
+/** Null where a governed session answers. */
+export async function ailmentOf(runner: Runner): Promise<Ailment | null> {
   const statement = { sql: 'SELECT 1::pg_catalog.int4', parameterOids: [], columnOids: [23] };
   const options = {
     subject: null,
@@ -14,9 +18,11 @@ export async function isHealthy(runner: Runner): Promise<boolean> {
     signal: null,
   };
   try {
-    const result = await runner.runStatement(statement, [], options, { write: () => undefined });
-    return result.rows === 1;
-  } catch {
-    return false;
+    await runner.runStatement(statement, [], options, { write: () => undefined });
+    return null;
+  } catch (error) {
+    if (!(error instanceof QueryError)) return 'it refuses the session';
+    if (error.entry === 'timedOut') return 'no answer in time';
+    return error.entry === 'overloaded' ? 'busy' : 'it cannot be reached, or cut the session';
   }
 }

@@ -29,6 +29,8 @@ export interface RestOptions {
   readonly requestTimeoutMs?: number;
   /** Open sessions of the wire frontend, for `/metrics`. */
   readonly wireSessions?: () => number;
+  /** Addresses and networks, beside this machine, that may read `/metrics`. */
+  readonly metricsFrom?: readonly string[];
   /** Of the `/mcp` endpoint; this machine only, unless told. */
   readonly mcp?: Partial<McpOptions>;
 }
@@ -97,7 +99,7 @@ export async function createRestServer(service: Service, options: RestOptions = 
   mcpRoute(app, service, inflight, inner, mcp);
   conformanceRoute(app, service);
   healthRoutes(app, service, inflight);
-  metricsRoute(app, service, telemetry);
+  metricsRoute(app, service, telemetry, options.metricsFrom ?? []);
   documentRoute(app);
   await app.ready();
   return Object.freeze({

@@ -29,6 +29,7 @@ import { type LoadedModel, loadModel } from './model.js';
 import { settle } from './place.js';
 import { requireRowSecurity, rowRightsOf } from './row-security.js';
 import { type Settings, StartProblem } from './settings.js';
+import { watchEngines } from './watch.js';
 
 /** A service that is open: its parts run, nothing listens yet. */
 export interface OpenService {
@@ -63,6 +64,8 @@ export async function openService(settings: Settings, log: ServiceLog): Promise<
     const first = await loadServed(settings, before);
     const { engines, close: closeEngines } = await openEngines(first.manifest, settings, log);
     closing.push(closeEngines);
+    const unwatch = watchEngines(engines, log);
+    closing.push(async () => unwatch());
     await requireRowSecurity(first, keys, log);
     const marks = await openMarks(settings, first.tenant, audit, log);
     const lineage = await lineageOf(settings, first, audit, log);

@@ -1,4 +1,5 @@
 import { isAbsolute, resolve } from 'node:path';
+import { networkOf } from '../rest/networks.js';
 import type { Caps } from '../service.js';
 import type { ContentSettings } from './content.js';
 
@@ -29,6 +30,8 @@ export interface Settings {
   readonly exactUpTo: number;
   readonly mcp: McpSettings;
   readonly audit: AuditSettings;
+  /** Addresses and networks, beside this machine, that may read `/metrics`. */
+  readonly metricsFrom: readonly string[];
   /** Says who is told of lineage; null for nobody. */
   readonly lineageFile: string | null;
 }
@@ -96,6 +99,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     content: contentSettings(env),
     exactUpTo: integer(env, 'OSL_RETRIEVE_EXACT_UP_TO', 30_000, 0, 1_000_000_000),
     mcp: mcpSettings(env),
+    metricsFrom: namesIn(env, 'OSL_METRICS_FROM').map(checkedNetwork),
     audit: {
       whenFailed: oneOf(env, 'OSL_AUDIT_FAILURE', ['reopen', 'exit']),
       segmentBytes: integer(env, 'OSL_AUDIT_SEGMENT_MIB', 32, 1, 1_024) * MIB,
@@ -115,6 +119,20 @@ function integer(env: Environment, name: string, fallback: number, least: number
   return value;
 }
 
+/** What stands between commas. */
+function namesIn(env: Environment, name: string): readonly string[] {
+  return (env[name] ?? '')
+    .split(',')
+    .map((n) => n.trim())
+    .filter((n) => n !== '');
+}
+
+function checkedNetwork(text: string): string {
+  if (networkOf(text) === null)
+    throw new StartProblem(`OSL_METRICS_FROM must name addresses or networks such as 10.0.0.0/8, not \`${text}\``);
+  return text;
+}
+
 /** The first one unless the variable says another. */
 function oneOf<const T extends string>(env: Environment, name: string, words: readonly [T, ...T[]]): T {
   const text = env[name] ?? '';
@@ -125,11 +143,7 @@ function oneOf<const T extends string>(env: Environment, name: string, words: re
 
 function mcpSettings(env: Environment): McpSettings {
   const url = env['OSL_PUBLIC_URL'] ?? '';
-  const names = (name: string): readonly string[] =>
-    (env[name] ?? '')
-      .split(',')
-      .map((n) => n.trim())
-      .filter((n) => n !== '');
+  const names = (name: string): readonly string[] => namesIn(env, name);
   const hosts = names('OSL_MCP_HOSTS').map((n) => n.toLowerCase());
   const rest = {
     origins: names('OSL_MCP_ORIGINS'),

@@ -54,7 +54,7 @@ function forgetful(open: OpenService, text: () => string): OpenService {
   const { service } = open;
   const broken = (engine: Engine): Engine => ({
     ...engine,
-    healthy: () => engine.healthy(),
+    ailment: () => engine.ailment(),
     timeZone: (zone) => engine.timeZone(zone),
     close: () => engine.close(),
     governed: {

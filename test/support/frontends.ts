@@ -136,7 +136,7 @@ function watched(engine: Engine, statements: Statement[]): Engine {
     serverVersion: engine.serverVersion,
     warnings: engine.warnings,
     timeZone: (text) => engine.timeZone(text),
-    healthy: () => engine.healthy(),
+    ailment: () => engine.ailment(),
     close: () => engine.close(),
     governed: {
       snapshot: (level, subject) => engine.governed.snapshot(level, subject),

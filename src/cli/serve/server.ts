@@ -101,6 +101,7 @@ async function listen(
   });
   const rest = await createRestServer(service, {
     wireSessions: () => pg.connections,
+    metricsFrom: settings.metricsFrom,
     mcp: { ...settings.mcp, version: version() },
   });
   closing.push(async (deadlineMs) => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { Engine, EngineEvents } from '../engine.js';
 import { governedDoor } from '../governed.js';
-import { isHealthy } from '../health.js';
+import { ailmentOf } from '../health.js';
 import { Pool } from '../pool.js';
 import { Reach } from '../reach.js';
 import { Runner } from '../runner.js';
@@ -63,7 +63,7 @@ export async function openPglite(
       serverVersion: String(version?.['v']),
       warnings: [],
       timeZone: timeZones(runner),
-      healthy: () => isHealthy(runner),
+      ailment: () => ailmentOf(runner),
       async close() {
         await servers.stop(pool);
         place.giveBack();

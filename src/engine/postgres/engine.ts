@@ -1,6 +1,6 @@
 import type { Engine, EngineEvents } from '../engine.js';
 import { governedDoor } from '../governed.js';
-import { isHealthy } from '../health.js';
+import { ailmentOf } from '../health.js';
 import { Lanes, SHARED_TIMEOUT_MS } from '../lanes.js';
 import { Pool } from '../pool.js';
 import { Reach } from '../reach.js';
@@ -79,7 +79,7 @@ export async function openPostgres(
     serverVersion: report.serverVersion,
     warnings: report.warnings,
     timeZone: timeZones(runner),
-    healthy: () => isHealthy(runner),
+    ailment: () => ailmentOf(runner),
     async close() {
       pool.close();
       lanes?.close();

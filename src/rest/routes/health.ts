@@ -21,8 +21,8 @@ const LOOK_MS = 1_000;
  */
 export function healthRoutes(app: FastifyInstance, service: Service, inflight: Inflight): void {
   const enginesAnswer = seldom(LOOK_MS, async () => {
-    const answers = await Promise.all([...service.engines.values()].map((engine) => engine.healthy()));
-    return answers.every((healthy) => healthy);
+    const answers = await Promise.all([...service.engines.values()].map((engine) => engine.ailment()));
+    return answers.every((ailment) => ailment === null);
   });
   app.get('/health', { schema: HEALTH_OPERATION }, async ({ call }, reply) => {
     const { failure } = service.audit.stats();

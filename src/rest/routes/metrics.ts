@@ -1,15 +1,26 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { queryError } from 'osl-compiler';
 import type { Service } from '../../service.js';
 import { turnAway } from '../../spine/visit.js';
+import { neighbours } from '../networks.js';
 import { HIDDEN_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
 import type { Telemetry } from '../telemetry.js';
 
-/** `GET /metrics`, for Prometheus on this machine. For everybody else there is nothing at this path. */
-export function metricsRoute(app: FastifyInstance, service: Service, telemetry: Telemetry): void {
+/**
+ * `GET /metrics`, for Prometheus on this machine and in `networks`, and not by way of a proxy: its own address says
+ * nothing of who asks. For everybody else there is nothing at this path.
+ */
+export function metricsRoute(
+  app: FastifyInstance,
+  service: Service,
+  telemetry: Telemetry,
+  networks: readonly string[],
+): void {
+  const mayAsk = neighbours(networks);
   app.get('/metrics', { schema: HIDDEN_OPERATION }, async (request, reply) => {
-    if (!isLocal(request)) {
+    const forwarded = FORWARDED.some((name) => request.headers[name] !== undefined);
+    if (forwarded || !mayAsk(request.socket.remoteAddress ?? '')) {
       throw await turnAway(service, request.call, 'http', queryError('notFound', {}), 'anyone');
     }
     const text = await telemetry.registry.metrics();
@@ -23,10 +34,3 @@ export function metricsRoute(app: FastifyInstance, service: Service, telemetry: 
 }
 
 const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'] as const;
-
-/** From a loopback address, and not by way of a proxy that runs here. */
-function isLocal(request: FastifyRequest): boolean {
-  const address = request.socket.remoteAddress ?? '';
-  const loopback = address === '::1' || /^(?:::ffff:)?127\./.test(address);
-  return loopback && FORWARDED.every((name) => request.headers[name] === undefined);
-}

@@ -1,0 +1,31 @@
+import { BlockList, isIP } from 'node:net';
+
+export interface Network {
+  readonly address: string;
+  readonly prefix: number;
+  readonly family: 'ipv4' | 'ipv6';
+}
+
+/** `10.0.0.0/8`, `fd00::/8`, or one address; null for anything else. */
+export function networkOf(text: string): Network | null {
+  const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const version = isIP(address);
+  if (version === 0) return null;
+  const most = version === 4 ? 32 : 128;
+  const prefix = bits === undefined ? most : Number(bits);
+  return prefix > most ? null : { address, prefix, family: version === 4 ? 'ipv4' : 'ipv6' };
+}
+
+const LOOPBACK = ['127.0.0.0/8', '::1'];
+
+/** Whether an address is this machine's own or in one of `networks`, which `networkOf` has read. */
+export function neighbours(networks: readonly string[]): (address: string) => boolean {
+  const list = new BlockList();
+  for (const network of [...LOOPBACK, ...networks].map(networkOf))
+    if (network !== null) list.addSubnet(network.address, network.prefix, network.family);
+  return (address) => {
+    const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
+    const version = isIP(plain);
+    return version !== 0 && list.check(plain, version === 4 ? 'ipv4' : 'ipv6');
+  };
+}
