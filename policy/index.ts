@@ -10,8 +10,11 @@ export { createGuesses, type Guesses, type GuessOptions } from './guesses.js';
 export type { Identity } from './identity.js';
 export {
   configuredKeys,
+  isKeyId,
   type KeyConfiguration,
+  type KeyRing,
   type KeySource,
+  keyRing,
   type TokenAlgorithm,
   type VerificationKey,
 } from './keys.js';

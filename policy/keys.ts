@@ -31,7 +31,8 @@ export interface KeyConfiguration {
 const MIN_SECRET_BYTES = 32;
 const MIN_MODULUS_BITS = 2_048;
 const MAX_KEYS = 16;
-const KEY_ID = /^[\w.-]{1,64}$/;
+/** What issuers use: names, dates, thumbprints in either base64, URNs. It is compared, and nothing else is done with it. */
+const KEY_ID = /^(?!.*\.\.)[\w.+/=:~-]{1,128}$/;
 
 export function isKeyId(value: unknown): value is string {
   return typeof value === 'string' && KEY_ID.test(value);
@@ -48,8 +49,28 @@ export function configuredKeys(configuration: KeyConfiguration): KeySource {
   const named = keys.flatMap((k) => (k.kid === null ? [] : [k.kid]));
   if (new Set(named).size < named.length) throw new RangeError('two verification keys have the same kid');
   return Object.freeze({
-    candidates: (algorithm: TokenAlgorithm, kid: string | null): readonly VerificationKey[] =>
-      keys.filter((k) => k.algorithm === algorithm && (kid === null || k.kid === kid)),
+    candidates: (algorithm: TokenAlgorithm, kid: string | null): readonly VerificationKey[] => {
+      const fit = keys.filter((k) => k.algorithm === algorithm);
+      if (kid === null) return fit;
+      const named = fit.filter((k) => k.kid === kid);
+      // Issuers name their keys in every token; a key that was configured without its name is tried too.
+      return named.length > 0 ? named : fit.filter((k) => k.kid === null);
+    },
+  });
+}
+
+/** A source that another can take the place of. Whoever replaces it has the verifier forget what it knows. */
+export interface KeyRing extends KeySource {
+  replace(next: KeySource): void;
+}
+
+export function keyRing(first: KeySource): KeyRing {
+  let current = first;
+  return Object.freeze({
+    candidates: (algorithm: TokenAlgorithm, kid: string | null) => current.candidates(algorithm, kid),
+    replace: (next: KeySource) => {
+      current = next;
+    },
   });
 }
 
@@ -77,6 +98,6 @@ export function requireRsa(key: KeyObject): void {
 
 export function checkedKeyId(kid: string | null): string | null {
   if (kid !== null && !isKeyId(kid))
-    throw new RangeError('a kid is 1 to 64 letters, digits, `_`, `.` or `-`');
+    throw new RangeError('a kid is 1 to 128 letters, digits or `_.+/=:~-`');
   return kid;
 }

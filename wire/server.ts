@@ -23,13 +23,23 @@ export interface WireServer {
    * 1.5 s after the deadline.
    */
   stop(deadlineMs?: number): Promise<void>;
+  /** Takes other certificates, from the next connection on. @throws Error where they do not fit together */
+  secure(tls: WireTls): void;
   /** Connections, authenticated or not, whose socket or session is not closed yet. */
   readonly connections: number;
 }
 
 export function createWireServer(options: WireOptions, handler: Handler): WireServer {
   const settings = settingsOf(options);
-  const host: Host = { settings, handler, cancelKeys: new CancelKeys(), tls: tlsOf(options.tls) };
+  let tls = tlsOf(options.tls);
+  const host: Host = {
+    settings,
+    handler,
+    cancelKeys: new CancelKeys(),
+    get tls() {
+      return tls;
+    },
+  };
   const connections: Connections = new Map();
   const unauthenticated = new Set<Connection>();
 
@@ -47,6 +57,9 @@ export function createWireServer(options: WireOptions, handler: Handler): WireSe
 
   return {
     listen: (port, address) => listen(server, port, address),
+    secure: (next) => {
+      tls = tlsOf(next);
+    },
     stop: (deadlineMs = 10_000) => stop(server, connections, deadlineMs),
     get connections() {
       return connections.size;

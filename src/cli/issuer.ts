@@ -51,6 +51,11 @@ export async function openIssuer(settings: Settings, policyFile: string | null):
   if (!exists(join(dataDir, 'keys'))) {
     throw usage(`there are no keys in ${join(dataDir, 'keys')}: start a server once, or name its --data-dir`);
   }
+  if (readServerFile(dataDir)?.localTokens === false) {
+    throw usage(
+      'the server takes tokens of its issuers alone: give one with --token (or OSL_TOKEN), or start it with OSL_LOCAL_TOKENS=on',
+    );
+  }
   const { signing } = tenantKeys(dataDir);
   const { document } = await loadPolicyDocument(policyFile ?? policyOf(settings));
   const ceilings = new Map(Object.entries(document.subjects).map(([name, s]) => [name, s.ceiling]));

@@ -9,6 +9,8 @@ export interface ServerRecord extends ProcessIdentity {
   readonly pgPort: number;
   /** Whether the wire, and with it `osl psql`, is encrypted. */
   readonly tls: boolean;
+  /** Whether it takes tokens that `osl token` mints. */
+  readonly localTokens: boolean;
   readonly manifestFile: string;
   readonly policyFile: string;
   /** Whether it serves the demo. */
@@ -101,6 +103,7 @@ const FIELDS: readonly (readonly [keyof ServerRecord, 'string' | 'number' | 'boo
   ['httpPort', 'number'],
   ['pgPort', 'number'],
   ['tls', 'boolean'],
+  ['localTokens', 'boolean'],
   ['manifestFile', 'string'],
   ['policyFile', 'string'],
   ['demo', 'boolean'],

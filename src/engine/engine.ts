@@ -131,6 +131,8 @@ export interface Engine {
   timeZone(text: string): Promise<string | null>;
   /** Why no governed session answers within two seconds; null where one does. */
   ailment(): Promise<Ailment | null>;
+  /** Logs in with other credentials from the next session on; those that are open stay. */
+  renew(urls: { readonly url: string; readonly systemUrl: string | null }): void;
   close(): Promise<void>;
 }
 

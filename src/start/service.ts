@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { ALL_FEATURES, ready } from 'osl-compiler';
 import {
@@ -7,6 +7,9 @@ import {
   createLimiter,
   createVerifier,
   DEFAULT_LIMITS,
+  type KeyConfiguration,
+  type KeySource,
+  keyRing,
 } from '../../policy/index.js';
 import { type Engine, type EngineConfig, openEngine, type ReachChange, wordsOf } from '../engine/index.js';
 import type { Lineage } from '../lineage/index.js';
@@ -23,10 +26,14 @@ import { openAudit } from './audit.js';
 import { connectFault, withoutPassword } from './connect-fault.js';
 import { connectorUrl } from './connector-url.js';
 import { contentPlane } from './content.js';
+import { type OpenEngine, renewal } from './credentials.js';
+import { issuerKeys } from './issuer-keys.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
 import { lineageOf } from './lineage.js';
 import { type LoadedModel, loadModel } from './model.js';
 import { settle } from './place.js';
+import { readText } from './read-text.js';
+import { type Reloaded, type ReloadPart, reloadAll } from './reload.js';
 import { requireRowSecurity, rowRightsOf } from './row-security.js';
 import { type Settings, StartProblem } from './settings.js';
 import { watchEngines } from './watch.js';
@@ -35,8 +42,12 @@ import { watchEngines } from './watch.js';
 export interface OpenService {
   readonly service: Service;
   readonly keys: TenantKeys;
-  /** Loads manifest and policy anew; both change together, or neither does. @throws ManifestProblems */
-  reload(): Promise<Model>;
+  /**
+   * Reads manifest, policy, keys and credentials anew, and `more`: all change together, or nothing does.
+   *
+   * @throws ManifestProblems, StartProblem and what `more` throws
+   */
+  reload(more?: readonly ReloadPart[]): Promise<Reloaded>;
   /** Resolves, with why, when nothing can be answered any more and the process should end; else never. */
   readonly over: Promise<string>;
   /** Closes engines, then the audit log. */
@@ -62,7 +73,7 @@ export async function openService(settings: Settings, log: ServiceLog): Promise<
     // The log's lock is the directory's: from here on nobody else publishes.
     await settle(settings.dataDir, before.tenant, audit, log);
     const first = await loadServed(settings, before);
-    const { engines, close: closeEngines } = await openEngines(first.manifest, settings, log);
+    const { engines, opened, close: closeEngines } = await openEngines(first.manifest, settings, log);
     closing.push(closeEngines);
     const unwatch = watchEngines(engines, log);
     closing.push(async () => unwatch());
@@ -74,7 +85,7 @@ export async function openService(settings: Settings, log: ServiceLog): Promise<
     const parsing = createParsing({ log });
     closing.push(() => parsing.close());
     const parts = { audit, engines, lineage, parsing, marks };
-    const open = await serviceOf(settings, log, first, keys, parts, close);
+    const open = await serviceOf(settings, log, first, keys, opened, parts, close);
     return Object.freeze({ ...open, over });
   } catch (error) {
     await close();
@@ -87,16 +98,24 @@ export async function openEngines(
   manifest: Manifest,
   settings: Settings,
   log: ServiceLog,
-): Promise<{ readonly engines: ReadonlyMap<string, Engine>; readonly close: () => Promise<void> }> {
+): Promise<{
+  readonly engines: ReadonlyMap<string, Engine>;
+  readonly opened: ReadonlyMap<string, OpenEngine>;
+  readonly close: () => Promise<void>;
+}> {
   const engines = new Map<string, Engine>();
+  const opened = new Map<string, OpenEngine>();
   const close = async (): Promise<void> => {
     for (const engine of [...engines.values()].reverse()) await engine.close();
   };
   try {
     for (const connector of manifest.connectors.values()) {
-      engines.set(connector.name, await openConnector(connector, settings, log));
+      const config = engineConfig(connector, settings);
+      const engine = await openConnector(connector, config, log);
+      engines.set(connector.name, engine);
+      opened.set(connector.name, { engine, config });
     }
-    return { engines, close };
+    return { engines, opened, close };
   } catch (error) {
     await close();
     throw error;
@@ -130,6 +149,7 @@ async function serviceOf(
   log: ServiceLog,
   first: LoadedModel,
   keys: TenantKeys,
+  opened: ReadonlyMap<string, OpenEngine>,
   parts: OpenParts,
   close: () => Promise<void>,
 ): Promise<Omit<OpenService, 'over'>> {
@@ -145,6 +165,7 @@ async function serviceOf(
   });
   const limiter = createLimiter({ limits: first.snapshot?.limits ?? DEFAULT_LIMITS });
   const strangers = createStrangers();
+  const ring = keyRing(readKeys(keyConfiguration(settings, keys.signing)));
   const [defaultConnector] = engines.keys();
   if (defaultConnector === undefined) throw new StartProblem('the manifest declares no connector');
   const service: Service = {
@@ -153,7 +174,7 @@ async function serviceOf(
     publishing,
     verifier: createVerifier({
       tenant: first.tenant,
-      keys: configuredKeys(keyConfiguration(settings, keys)),
+      keys: ring,
       issuer: 'service',
       now: Date.now,
     }),
@@ -171,24 +192,52 @@ async function serviceOf(
     log,
   };
   lineage?.follow(() => model.manifest);
-  const reload = async (): Promise<Model> => {
-    const { versions } = publishing;
-    const next = await loadModel(settings.manifestFile, settings.policyFile, versions.head);
-    refuseOtherConnectors(next, engines);
-    await requireRowSecurity(next, keys, log);
-    if (next.tenant !== first.tenant)
-      throw new StartProblem('the tenant cannot change while the service runs');
-    model = next;
-    file = next.file;
-    limiter.configure(next.snapshot?.limits ?? DEFAULT_LIMITS);
-    await lineage?.announce(next.manifest);
-    return next;
+  const modelPart: ReloadPart = {
+    prepare: async () => {
+      const { versions } = publishing;
+      const next = await loadModel(settings.manifestFile, settings.policyFile, versions.head);
+      refuseOtherConnectors(next, engines);
+      await requireRowSecurity(next, keys, log);
+      if (next.tenant !== first.tenant)
+        throw new StartProblem('the tenant cannot change while the service runs');
+      const take = (): void => {
+        model = next;
+        file = next.file;
+        limiter.configure(next.snapshot?.limits ?? DEFAULT_LIMITS);
+      };
+      const { manifest, snapshot } = next;
+      return { now: `manifest ${manifest.version}, policy ${snapshot?.version ?? 'none'}`, kept: null, take };
+    },
   };
+  const keysPart: ReloadPart = {
+    prepare: () => {
+      const { signing } = tenantKeys(settings.dataDir);
+      const configuration = keyConfiguration(settings, signing);
+      const source = readKeys(configuration);
+      const take = (): void => {
+        ring.replace(source);
+        service.verifier.forget();
+      };
+      return { now: keysText(configuration), kept: null, take };
+    },
+  };
+  const reloadable = [
+    modelPart,
+    keysPart,
+    ...enginesParts(opened, first.manifest, settings),
+    ...lineagePart(settings),
+  ];
+  const reload = (more: readonly ReloadPart[] = []): Promise<Reloaded> =>
+    publishing.exclusively(async () => {
+      const told = await recordedReload(service, [...reloadable, ...more]);
+      await announced(lineage, model, log);
+      return told;
+    });
   const end = (): Promise<void> => {
     strangers.settle();
     return close();
   };
-  return { service: Object.freeze(service), keys, reload: () => publishing.exclusively(reload), close: end };
+  return { service: Object.freeze(service), keys, reload, close: end };
 }
 
 /** What is published serves, whether or not lineage can be told of it; at the next start it is. */
@@ -230,22 +279,86 @@ function refuseOtherConnectors(next: Model, engines: ReadonlyMap<string, Engine>
   );
 }
 
-function keyConfiguration(settings: Settings, keys: TenantKeys) {
-  const publicKeys = settings.publicKeyFiles.map((file) => ({ pem: readText(file, 'public key') }));
-  return { secrets: [{ secret: keys.signing }], publicKeys };
+function keyConfiguration(settings: Settings, signing: Uint8Array): KeyConfiguration {
+  const secrets = settings.localTokens ? [{ secret: signing }] : [];
+  return { secrets, publicKeys: settings.publicKeyFiles.flatMap(issuerKeys) };
 }
 
-export function readText(file: string, what: string): string {
+/** @throws StartProblem for a key that is unfit */
+function readKeys(configuration: KeyConfiguration): KeySource {
   try {
-    return readFileSync(file, 'utf8');
+    return configuredKeys(configuration);
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
-    throw new StartProblem(`${what} ${file} cannot be read (${reason})`);
+    throw new StartProblem(`OSL_PUBLIC_KEYS: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
-async function openConnector(connector: Connector, settings: Settings, log: ServiceLog): Promise<Engine> {
-  const config = engineConfig(connector, settings);
+function keysText({ secrets = [], publicKeys = [] }: KeyConfiguration): string {
+  const local = secrets.length > 0 ? "the gateway's own key" : null;
+  const issuers = publicKeys.length > 0 ? `${publicKeys.length} of issuers` : null;
+  return `tokens by ${[local, issuers].filter((text) => text !== null).join(' and ')}`;
+}
+
+/** One part for each connector whose URL is in a variable or a file. */
+function enginesParts(
+  opened: ReadonlyMap<string, OpenEngine>,
+  manifest: Manifest,
+  settings: Settings,
+): readonly ReloadPart[] {
+  return [...manifest.connectors.values()].flatMap((connector) => {
+    const engine = opened.get(connector.name);
+    if (engine === undefined) return [];
+    return [{ prepare: () => renewal(connector.name, engine, engineConfig(connector, settings)) }];
+  });
+}
+
+/** Receivers of lineage are read at start alone. */
+function lineagePart({ lineageFile }: Settings): readonly ReloadPart[] {
+  if (lineageFile === null) return [];
+  const before = readText(lineageFile, 'lineage file');
+  const kept = `${lineageFile}: restart to change who is told of lineage`;
+  return [
+    {
+      prepare: () => {
+        const changed = readText(lineageFile, 'lineage file') !== before;
+        return { now: null, kept: changed ? kept : null, take: () => undefined };
+      },
+    },
+  ];
+}
+
+/** A reload, and a refused one, leave a line in the log and a record. */
+async function recordedReload(service: Service, parts: readonly ReloadPart[]): Promise<Reloaded> {
+  const { audit, log, tenant } = service;
+  const record = (detail: object): Promise<number> => {
+    const { manifest, snapshot } = service.model();
+    return audit.append({
+      kind: 'event',
+      request_id: randomUUID(),
+      tenant,
+      surface: 'system',
+      action: 'service.reload',
+      versions: { manifest: manifest.version, policy: snapshot?.version ?? null },
+      detail: JSON.stringify(detail),
+    });
+  };
+  let reloaded: Reloaded;
+  try {
+    reloaded = await reloadAll(parts);
+  } catch (error) {
+    const why = error instanceof Error ? error.name : 'unknown';
+    log.error('not reloaded: what was served before is still served', { why });
+    await record({ reloaded: false, why });
+    throw error;
+  }
+  const { now, kept } = reloaded;
+  log.info('reloaded', { now, kept });
+  if (kept.length > 0) log.warn('not all was reloaded', { kept });
+  await record({ reloaded: true, now, kept });
+  return reloaded;
+}
+
+async function openConnector(connector: Connector, config: EngineConfig, log: ServiceLog): Promise<Engine> {
   const engine = await openEngine(config, {
     onUpstreamError: (error) => log.warn('upstream error', { connector: connector.name, ...wordsOf(error) }),
     onReach: (change) => reached(connector, change, log),

@@ -13,8 +13,10 @@ export interface Settings {
   /** 0 lets the system choose. */
   readonly httpPort: number;
   readonly pgPort: number;
-  /** RSA public keys of the issuer, as PEM files; tokens signed RS256 are accepted then. */
-  readonly publicKeyFiles: readonly string[];
+  /** RSA public keys of issuers; tokens signed RS256 are accepted then. */
+  readonly publicKeyFiles: readonly PublicKeyFile[];
+  /** Whether tokens that are signed with this gateway's own key (`osl token`) are accepted. */
+  readonly localTokens: boolean;
   /** PEM files; without them the wire serves loopback only. */
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
   /** Sessions per native Postgres connector. */
@@ -34,6 +36,13 @@ export interface Settings {
   readonly metricsFrom: readonly string[];
   /** Says who is told of lineage; null for nobody. */
   readonly lineageFile: string | null;
+}
+
+/** A PEM file with one key, or a JSON Web Key Set. */
+export interface PublicKeyFile {
+  /** What tokens call the key of a PEM file; null where it has no name, and for a set, which names its own. */
+  readonly kid: string | null;
+  readonly file: string;
 }
 
 export interface AuditSettings {
@@ -74,6 +83,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
   if ((cert === undefined) !== (key === undefined)) {
     throw new StartProblem('OSL_TLS_CERT and OSL_TLS_KEY go together: one of them is not set');
   }
+  const issuers = namesIn(env, 'OSL_PUBLIC_KEYS').map((text) => publicKeyFile(text, path));
   return Object.freeze({
     manifestFile: path(env['OSL_MANIFEST'] ?? 'manifest.yaml'),
     policyFile: path(env['OSL_POLICY'] ?? 'policy.yaml'),
@@ -81,10 +91,8 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     host: env['OSL_HOST'] ?? '127.0.0.1',
     httpPort: integer(env, 'OSL_HTTP_PORT', DEFAULT_HTTP_PORT, 0, 65_535),
     pgPort: integer(env, 'OSL_PG_PORT', DEFAULT_PG_PORT, 0, 65_535),
-    publicKeyFiles: (env['OSL_PUBLIC_KEYS'] ?? '')
-      .split(',')
-      .filter((f) => f !== '')
-      .map(path),
+    publicKeyFiles: issuers,
+    localTokens: oneOf(env, 'OSL_LOCAL_TOKENS', issuers.length === 0 ? ['on', 'off'] : ['off', 'on']) === 'on',
     tls: cert === undefined || key === undefined ? null : { certFile: path(cert), keyFile: path(key) },
     poolSize: integer(env, 'OSL_POOL_SIZE', 10, 1, 1_000),
     poolReserve: integer(env, 'OSL_POOL_RESERVE_PERCENT', 25, 0, 50) / 100,
@@ -125,6 +133,13 @@ function namesIn(env: Environment, name: string): readonly string[] {
     .split(',')
     .map((n) => n.trim())
     .filter((n) => n !== '');
+}
+
+/** `issuer.pem`, or `kid=issuer.pem`. */
+function publicKeyFile(text: string, path: (value: string) => string): PublicKeyFile {
+  const at = text.indexOf('=');
+  const kid = at > 0 && !text.slice(0, at).includes('/') ? text.slice(0, at) : null;
+  return Object.freeze({ kid, file: path(kid === null ? text : text.slice(at + 1)) });
 }
 
 function checkedNetwork(text: string): string {

@@ -20,7 +20,7 @@ const REFUSED: readonly [string, Parameters<typeof configuredKeys>[0], RegExp][]
   ['an RSA key of 1,024 bits', { publicKeys: [{ pem: weak.toString() }] }, /2048 bits/],
   ['an elliptic curve', { publicKeys: [{ pem: curve.toString() }] }, /RSA/],
   ['a private key', { publicKeys: [{ pem: secretPem }] }, /public key only/],
-  ['a kid with a slash', { secrets: [{ secret: SECRET, kid: 'a/b' }] }, /kid/],
+  ['a kid with a blank', { secrets: [{ secret: SECRET, kid: 'a b' }] }, /kid/],
   [
     'one kid for two algorithms',
     { secrets: [{ secret: SECRET, kid: 'k' }], publicKeys: [{ pem: PUBLIC_PEM, kid: 'k' }] },

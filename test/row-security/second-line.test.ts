@@ -55,6 +55,7 @@ function forgetful(open: OpenService, text: () => string): OpenService {
   const broken = (engine: Engine): Engine => ({
     ...engine,
     ailment: () => engine.ailment(),
+    renew: (urls) => engine.renew(urls),
     timeZone: (zone) => engine.timeZone(zone),
     close: () => engine.close(),
     governed: {

@@ -137,6 +137,7 @@ function watched(engine: Engine, statements: Statement[]): Engine {
     warnings: engine.warnings,
     timeZone: (text) => engine.timeZone(text),
     ailment: () => engine.ailment(),
+    renew: (urls) => engine.renew(urls),
     close: () => engine.close(),
     governed: {
       snapshot: (level, subject) => engine.governed.snapshot(level, subject),

@@ -1,8 +1,11 @@
-import { createPublicKey, X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { configuredKeys } from '../../../policy/index.js';
+import { issuerKeys } from '../../start/issuer-keys.js';
 import type { Settings } from '../../start/settings.js';
 import { failureOf, systemFault } from '../exit.js';
+import { counted } from '../output.js';
 import { checkDataDir } from '../serve/data-dir.js';
 import { checkPorts } from '../serve/ports.js';
 import { addressOf, isLoopback, runningServer, type ServerRecord, urlHost } from '../server-file.js';
@@ -103,20 +106,26 @@ export function tlsFindings({ tls, host }: Settings): readonly Finding[] {
   }
 }
 
-/** Public keys of issuers beside this gateway. */
-export function issuerFindings({ publicKeyFiles }: Settings): readonly Finding[] {
+/** Whose tokens are accepted. */
+export function issuerFindings({ publicKeyFiles, localTokens }: Settings): readonly Finding[] {
   const about = 'issuers';
   if (publicKeyFiles.length === 0)
-    return [ok(about, 'tokens are signed by this gateway alone (`osl token`)')];
-  return publicKeyFiles.map((file) => {
+    return localTokens
+      ? [ok(about, 'tokens are signed by this gateway alone (`osl token`)')]
+      : [fail(about, 'no token is accepted: OSL_LOCAL_TOKENS is off, and OSL_PUBLIC_KEYS names nobody')];
+  const own = localTokens
+    ? [warn(about, 'OSL_LOCAL_TOKENS=on: who can read the key of this gateway may be anybody, beside the issuers')]
+    : [];
+  const files = publicKeyFiles.map((named) => {
     try {
-      const { asymmetricKeyType } = createPublicKey(readFileSync(file));
-      if (asymmetricKeyType === 'rsa') return ok(about, `${file} is an RSA public key`);
-      return fail(about, `${file} is not an RSA key`, 'tokens of an issuer are signed RS256');
+      const keys = issuerKeys(named);
+      configuredKeys({ publicKeys: keys });
+      return ok(about, `${named.file} has ${counted(keys.length, 'RSA public key', 'RSA public keys')}`);
     } catch (error) {
-      return fail(about, systemFault(error) ?? `${file} holds no public key in PEM`);
+      return fail(about, wordsOf(error), 'tokens of an issuer are signed RS256');
     }
   });
+  return [...own, ...files];
 }
 
 /** A fault as one line, without its prefix. */

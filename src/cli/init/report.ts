@@ -110,7 +110,9 @@ function nextCommands({ dir, source, readerUrl, issuerKey, subject, first }: Out
     ...(here === '' ? [] : [`cd ${quoted(here)}`]),
     ...exportOf(source, readerUrl),
     `${keys}${osl} serve`,
-    `${osl} query --subject ${quoted(subject)} ${shellText(first.osql)}    # in another terminal`,
+    issuerKey === null
+      ? `${osl} query --subject ${quoted(subject)} ${shellText(first.osql)}    # in another terminal`
+      : `${osl} query --token "$TOKEN" ${shellText(first.osql)}    # in another terminal, with a token of your issuer`,
   ];
 }
 

@@ -15,7 +15,8 @@ export function restUrl(record: ServerRecord): string {
 
 /** Where the server is, and what to try. */
 export function banner(record: ServerRecord, dataDir: string, model: Model): string {
-  const examples = record.demo ? DEMO_EXAMPLES : genericExamples(model);
+  const known = record.demo ? DEMO_EXAMPLES : genericExamples(model);
+  const examples = record.localTokens ? known : [];
   const title = record.demo ? ': the software supply chain of this installation' : '';
   const parts = [
     `OSL Gateway ${record.version}${title}`,

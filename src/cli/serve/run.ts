@@ -69,7 +69,7 @@ async function announce(server: RunningServer, dataDir: string, json: boolean): 
   }
   const model = server.open.service.model();
   print(banner(server.record, dataDir, model));
-  if (server.record.demo) print(await tour(server));
+  if (server.record.demo && server.record.localTokens) print(await tour(server));
   print('Ctrl-C stops the server.');
 }
 
@@ -84,11 +84,12 @@ async function stop(server: RunningServer): Promise<void> {
   note('stopped');
 }
 
-/** Both files anew; where one has a fault, what is served stays. */
+/** Everything anew; where something has a fault, what is served stays. */
 async function reload(server: RunningServer): Promise<void> {
   try {
-    const { manifest, snapshot } = await server.open.reload();
-    note(`reloaded: manifest ${manifest.version}, policy ${snapshot?.version ?? 'none'}`);
+    const { now, kept } = await server.reload();
+    note(`reloaded: ${now.join('; ')}`);
+    for (const text of kept) note(`not reloaded: ${text}`);
   } catch (error) {
     note(failureOf(error).message);
     note('not reloaded: what was served before is still served');

@@ -1,12 +1,16 @@
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createSecureContext } from 'node:tls';
 import { Catalogs } from '../../catalog/index.js';
 import { ensureDemo } from '../../demo/index.js';
 import { INSTALLATION_ROOT, version } from '../../package-root.js';
 import { createPgFrontend } from '../../pg/index.js';
 import { createRestServer } from '../../rest/index.js';
+import type { WireTls } from '../../../wire/index.js';
 import type { Service, ServiceLog } from '../../service.js';
 import { indexContent } from '../../start/index-content.js';
+import type { Reloaded, ReloadPart } from '../../start/reload.js';
 import { type OpenService, openService } from '../../start/service.js';
 import { type Settings, StartProblem } from '../../start/settings.js';
 import { systemFault, usage } from '../exit.js';
@@ -20,6 +24,8 @@ export interface RunningServer {
   readonly settings: Settings;
   /** With the ports that it really has. */
   readonly record: ServerRecord;
+  /** Reads everything anew that can change while it runs. @throws what `failureOf` knows; nothing has changed then */
+  reload(): Promise<Reloaded>;
   /** Takes nothing more, lets what runs end for `deadlineMs`, and closes everything. */
   stop(deadlineMs: number): Promise<void>;
 }
@@ -51,10 +57,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     const open = await operatorsWords(openService(settings, log), settings);
     closing.push(() => open.close());
     if (options.demo) await loadDemo(open.service, settings, progress);
-    const ports = await listen(settings, open.service, closing);
+    const { certificates, ...ports } = await listen(settings, open.service, closing);
     const record = writeServerFile(settings.dataDir, recordOf(options, ports));
     closing.push(async () => removeServerFile(settings.dataDir, process.pid));
-    return { open, settings, record, stop };
+    return { open, settings, record, reload: () => open.reload(certificates), stop };
   } catch (error) {
     await stop(0);
     throw error;
@@ -86,7 +92,7 @@ async function listen(
   settings: Settings,
   service: Service,
   closing: ((deadlineMs: number) => Promise<void>)[],
-): Promise<{ readonly httpPort: number; readonly pgPort: number }> {
+): Promise<{ readonly httpPort: number; readonly pgPort: number; readonly certificates: readonly ReloadPart[] }> {
   const tls = tlsOf(settings);
   const catalogs = new Catalogs({ dir: join(settings.dataDir, 'catalog') });
   closing.push(() => catalogs.close());
@@ -114,7 +120,25 @@ async function listen(
       host: settings.host,
     });
   }
-  return { httpPort, pgPort };
+  return { httpPort, pgPort, certificates: certificatePart(settings, (next) => pg.secure(next)) };
+}
+
+/** The wire's certificate, read anew; connections that are open keep theirs. */
+function certificatePart(settings: Settings, secure: (tls: WireTls) => void): readonly ReloadPart[] {
+  if (settings.tls === null) return [];
+  const { certFile } = settings.tls;
+  const prepare = () => {
+    const tls = tlsOf(settings);
+    if (tls === null) return { now: null, kept: null, take: () => undefined };
+    try {
+      createSecureContext(tls);
+    } catch (error) {
+      throw usage(`${certFile} and its key do not fit: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    const { validTo } = new X509Certificate(tls.cert);
+    return { now: `a certificate until ${validTo}`, kept: null, take: () => secure(tls) };
+  };
+  return [{ prepare }];
 }
 
 function tlsOf({ tls }: Settings) {
@@ -133,12 +157,13 @@ function recordOf(
   { settings, demo }: ServerOptions,
   ports: { readonly httpPort: number; readonly pgPort: number },
 ) {
-  const { host, tls, manifestFile, policyFile } = settings;
+  const { host, tls, manifestFile, policyFile, localTokens } = settings;
   const startedAt = new Date().toISOString();
   return {
     host,
     ...ports,
     tls: tls !== null,
+    localTokens,
     manifestFile,
     policyFile,
     demo,

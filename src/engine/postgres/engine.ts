@@ -47,8 +47,9 @@ export async function openPostgres(
   const statementMs = config.statementTimeoutMs ?? 300_000;
   const [first, report] = await connectGoverned(config.url, timeouts(statementMs));
   first.destroy();
+  let { url, systemUrl } = config;
   const connect = (ms: number): Promise<Session> =>
-    connectGoverned(config.url, timeouts(ms)).then(([session]) => session);
+    connectGoverned(url, timeouts(ms)).then(([session]) => session);
   const shared = config.sharedSessions ?? 2;
   const reach = new Reach(onReach);
   const pool = new Pool({
@@ -60,7 +61,7 @@ export async function openPostgres(
     connect: () => connect(statementMs),
   });
   const lanes = shared > 0 ? new Lanes(shared, () => reach.attempt(() => connect(SHARED_TIMEOUT_MS))) : null;
-  const system = systemPool(config.systemUrl, onReach);
+  const system = config.systemUrl === null ? null : systemPool(() => systemUrl, onReach);
   const runner = new Runner({
     pool,
     lanes,
@@ -80,6 +81,9 @@ export async function openPostgres(
     warnings: report.warnings,
     timeZone: timeZones(runner),
     ailment: () => ailmentOf(runner),
+    renew: (next) => {
+      ({ url, systemUrl } = next);
+    },
     async close() {
       pool.close();
       lanes?.close();
@@ -105,8 +109,7 @@ async function connectGoverned(url: string, limits: Timeouts): Promise<[Session,
   return [new Session(transport), report];
 }
 
-function systemPool(url: string | null, onReach: EngineEvents['onReach']): Pool | null {
-  if (url === null) return null;
+function systemPool(urlOf: () => string | null, onReach: EngineEvents['onReach']): Pool {
   return new Pool({
     size: SYSTEM_SESSIONS,
     reserve: 0,
@@ -115,6 +118,8 @@ function systemPool(url: string | null, onReach: EngineEvents['onReach']): Pool 
     maxWaiting: MAX_WAITING,
     connect: async () => {
       const setup = async (): Promise<void> => undefined;
+      const url = urlOf();
+      if (url === null) throw new Error('this connector has no system credentials any more');
       return new Session(await connectTransport(url, 'osl-gateway system', setup));
     },
   });

@@ -1,0 +1,30 @@
+import type { Engine, EngineConfig } from '../engine/index.js';
+import type { ReloadStep } from './reload.js';
+
+/** An engine with what it was opened with. */
+export interface OpenEngine {
+  readonly engine: Engine;
+  readonly config: EngineConfig;
+}
+
+/** Takes up other credentials for the same database; for another one the sessions that there are would be of the old. */
+export function renewal(name: string, { engine, config }: OpenEngine, next: EngineConfig): ReloadStep {
+  const nothing = { now: null, kept: null, take: () => undefined };
+  if (config.kind !== 'postgres' || next.kind !== 'postgres') return nothing;
+  const same = sameDatabase(config.url, next.url) && sameDatabase(config.systemUrl, next.systemUrl);
+  if (!same) return { ...nothing, kept: `connector ${name} names another database: restart to change it` };
+  return { now: `connector ${name} by its URL of now`, kept: null, take: () => engine.renew(next) };
+}
+
+function sameDatabase(a: string | null, b: string | null): boolean {
+  if (a === null || b === null) return a === b;
+  return withoutLogin(a) === withoutLogin(b);
+}
+
+function withoutLogin(url: string): string {
+  if (!URL.canParse(url)) return url;
+  const parsed = new URL(url);
+  parsed.username = '';
+  parsed.password = '';
+  return parsed.href;
+}

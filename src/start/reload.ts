@@ -1,0 +1,29 @@
+/** One thing that a running server reads anew. */
+export interface ReloadPart {
+  /** Reads and checks it; nothing has changed when it throws. */
+  prepare(): ReloadStep | Promise<ReloadStep>;
+}
+
+export interface ReloadStep {
+  /** What is in force once this is taken up, in a few words. */
+  readonly now: string | null;
+  /** What was found changed and stays as it was, with what to do. */
+  readonly kept: string | null;
+  /** Takes up what was read. Must not throw. */
+  take(): void;
+}
+
+/** What a reload came to. */
+export interface Reloaded {
+  readonly now: readonly string[];
+  readonly kept: readonly string[];
+}
+
+/** Reads and checks every part before any is taken up: all or none. */
+export async function reloadAll(parts: readonly ReloadPart[]): Promise<Reloaded> {
+  const steps: ReloadStep[] = [];
+  for (const part of parts) steps.push(await part.prepare());
+  for (const step of steps) step.take();
+  const told = (of: 'now' | 'kept') => steps.flatMap((step) => step[of] ?? []);
+  return Object.freeze({ now: told('now'), kept: told('kept') });
+}
