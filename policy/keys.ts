@@ -97,7 +97,6 @@ export function requireRsa(key: KeyObject): void {
 }
 
 export function checkedKeyId(kid: string | null): string | null {
-  if (kid !== null && !isKeyId(kid))
-    throw new RangeError('a kid is 1 to 128 letters, digits or `_.+/=:~-`');
+  if (kid !== null && !isKeyId(kid)) throw new RangeError('a kid is 1 to 128 letters, digits or `_.+/=:~-`');
   return kid;
 }

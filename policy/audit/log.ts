@@ -247,11 +247,7 @@ function recovery(
 /** The code of the catalogue for what could not be recorded. */
 const REFUSED = 'E5030';
 
-function event(
-  { writer, epoch }: RecordPlace,
-  { tenant = '' }: AuditLogOptions,
-  action: string,
-): AuditEntry {
+function event({ writer, epoch }: RecordPlace, { tenant = '' }: AuditLogOptions, action: string): AuditEntry {
   return { kind: 'event', request_id: `${writer}.${epoch}`, tenant, surface: 'system', action };
 }
 

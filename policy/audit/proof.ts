@@ -85,7 +85,9 @@ class Wanted {
 async function newestCheckpoint(dir: string): Promise<Checkpoint> {
   const key = parseVerifierKey(await readFile(join(dir, PUBLIC_KEY_FILE), 'utf8'));
   const files = [join(dir, CHECKPOINTS_FILE), join(dir, LATEST_FILE)];
-  const notes = await Promise.all(files.map(async (file) => splitNotes(await readFile(file).catch(nothing)).notes.at(-1)));
+  const notes = await Promise.all(
+    files.map(async (file) => splitNotes(await readFile(file).catch(nothing)).notes.at(-1)),
+  );
   const found = notes.flatMap((note) => (note === undefined ? [] : (openCheckpoint(note, key) ?? [])));
   const [checkpoint] = found.sort((a, b) => b.size - a.size);
   if (!checkpoint) throw new RangeError(`the audit log in ${dir} has no valid checkpoint to prove against`);

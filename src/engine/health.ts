@@ -4,7 +4,11 @@ import type { Runner } from './runner.js';
 const HEALTHY_MS = 2_000;
 
 /** Why a governed session does not answer in time; `busy`: others have them all, and the upstream may be well. */
-export type Ailment = 'busy' | 'no answer in time' | 'it cannot be reached, or cut the session' | 'it refuses the session';
+export type Ailment =
+  | 'busy'
+  | 'no answer in time'
+  | 'it cannot be reached, or cut the session'
+  | 'it refuses the session';
 
 /** Null where a governed session answers. */
 export async function ailmentOf(runner: Runner): Promise<Ailment | null> {

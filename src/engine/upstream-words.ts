@@ -13,12 +13,30 @@ export interface UpstreamWords {
 
 /** Classes whose messages begin with words about rights, limits, connections and the schema, and then quote. */
 const BEGIN_SAFE: ReadonlySet<string> = new Set([
-  '08', '0A', '25', '28', '3D', '3F', '40', '42', '53', '54', '55', '57', '58',
+  '08',
+  '0A',
+  '25',
+  '28',
+  '3D',
+  '3F',
+  '40',
+  '42',
+  '53',
+  '54',
+  '55',
+  '57',
+  '58',
 ]);
 
 /** Where the server looks at a statement's own names, never at a value: what the operator needs when a schema changed. */
 const OF_NAMES: ReadonlySet<string> = new Set([
-  'parserOpenTable', 'errorMissingColumn', 'errorMissingRTE', 'ParseFuncOrColumn', 'op_error', 'aclcheck_error', 'aclcheck_error_col',
+  'parserOpenTable',
+  'errorMissingColumn',
+  'errorMissingRTE',
+  'ParseFuncOrColumn',
+  'op_error',
+  'aclcheck_error',
+  'aclcheck_error_col',
 ]);
 
 /** Routines that pass on what somebody wrote: RAISE of PL/pgSQL, and the other languages. Any class may come of them. */
@@ -99,7 +117,8 @@ const KNOWN: readonly string[] = [
 ];
 
 /** A word that follows in the server's own text: a type's name, or what `KNOWN` had no need to name. */
-const TYPE_AFTER = /^ (?:type )?(?:smallint|integer|bigint|numeric|real|double precision|boolean|timestamp with(?:out)? time zone|time with(?:out)? time zone|timestamp|time|date|interval|uuid|jsonb|json|bytea|inet|cidr|macaddr|point|xid|oid|bit|money|xml|vector|character varying)(?=[(:\s]|$)/;
+const TYPE_AFTER =
+  /^ (?:type )?(?:smallint|integer|bigint|numeric|real|double precision|boolean|timestamp with(?:out)? time zone|time with(?:out)? time zone|timestamp|time|date|interval|uuid|jsonb|json|bytea|inet|cidr|macaddr|point|xid|oid|bit|money|xml|vector|character varying)(?=[(:\s]|$)/;
 
 export function wordsOf(error: UpstreamError): UpstreamWords {
   const { sqlstate, routine, schema, table, column, constraint, dataType } = error;
@@ -116,7 +135,9 @@ export function wordsOf(error: UpstreamError): UpstreamWords {
 function messageOf({ sqlstate, message, routine }: UpstreamError): string | null {
   if (BEGIN_SAFE.has(sqlstate.slice(0, 2)))
     return routine !== null && OF_NAMES.has(routine) ? message : beforeQuotes(message);
-  const known = KNOWN.filter((words) => message.startsWith(words) && !/^\w/.test(message.slice(words.length)));
+  const known = KNOWN.filter(
+    (words) => message.startsWith(words) && !/^\w/.test(message.slice(words.length)),
+  );
   const longest = known.reduce((a, b) => (b.length > a.length ? b : a), '');
   if (longest === '') return null;
   const rest = message.slice(longest.length);

@@ -92,7 +92,8 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     httpPort: integer(env, 'OSL_HTTP_PORT', DEFAULT_HTTP_PORT, 0, 65_535),
     pgPort: integer(env, 'OSL_PG_PORT', DEFAULT_PG_PORT, 0, 65_535),
     publicKeyFiles: issuers,
-    localTokens: oneOf(env, 'OSL_LOCAL_TOKENS', issuers.length === 0 ? ['on', 'off'] : ['off', 'on']) === 'on',
+    localTokens:
+      oneOf(env, 'OSL_LOCAL_TOKENS', issuers.length === 0 ? ['on', 'off'] : ['off', 'on']) === 'on',
     tls: cert === undefined || key === undefined ? null : { certFile: path(cert), keyFile: path(key) },
     poolSize: integer(env, 'OSL_POOL_SIZE', 10, 1, 1_000),
     poolReserve: integer(env, 'OSL_POOL_RESERVE_PERCENT', 25, 0, 50) / 100,
@@ -144,7 +145,9 @@ function publicKeyFile(text: string, path: (value: string) => string): PublicKey
 
 function checkedNetwork(text: string): string {
   if (networkOf(text) === null)
-    throw new StartProblem(`OSL_METRICS_FROM must name addresses or networks such as 10.0.0.0/8, not \`${text}\``);
+    throw new StartProblem(
+      `OSL_METRICS_FROM must name addresses or networks such as 10.0.0.0/8, not \`${text}\``,
+    );
   return text;
 }
 

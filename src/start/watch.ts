@@ -33,7 +33,10 @@ function watch(connector: string, engine: Engine, log: ServiceLog, everyMs: numb
       since = performance.now();
       log.error('the database does not answer', { connector, cause });
     } else if (cause === null && since !== null) {
-      log.warn('the database answers again', { connector, after_seconds: Math.round((performance.now() - since) / 1_000) });
+      log.warn('the database answers again', {
+        connector,
+        after_seconds: Math.round((performance.now() - since) / 1_000),
+      });
       since = null;
     }
   };

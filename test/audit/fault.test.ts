@@ -48,7 +48,11 @@ for (const [code, reason] of [
     t.equal(log.stats().failure?.reason, reason);
     await t.rejects(log.close(), { name: 'AuditUnavailable', reason });
     const next = await openAuditLog({ dir });
-    t.equal(next.stats().durable, 3 + 2, 'two opens, one record, one mark of what was found, one outcome unknown');
+    t.equal(
+      next.stats().durable,
+      3 + 2,
+      'two opens, one record, one mark of what was found, one outcome unknown',
+    );
     await next.close();
     t.match(await verifyAuditLog(dir), { integrity: 'intact', completeness: 'complete' });
   });

@@ -2,7 +2,13 @@ import { cpSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { type AuditLogOptions, openAuditLog, prove, readRecords, verifyAuditLog } from '../../policy/audit/index.js';
+import {
+  type AuditLogOptions,
+  openAuditLog,
+  prove,
+  readRecords,
+  verifyAuditLog,
+} from '../../policy/audit/index.js';
 import { entry, lastSegment, makeFrame, readSegmentFile, tempDir, writtenLog } from './fixture.js';
 
 /** As a killed process leaves it: five records under a checkpoint (an opening, four of ours), then three under none. */
@@ -41,7 +47,11 @@ t.test('what no checkpoint covered at an unclean stop is marked for good', async
   const found = [{ epoch: 2, from: 5, to: 8 }];
   t.match(await verifyAuditLog(dir), { integrity: 'intact', completeness: 'complete', recovered: found });
   await restarted(dir);
-  t.same((await verifyAuditLog(dir)).recovered, found, 'a start after a stop in order adds nothing, and takes nothing away');
+  t.same(
+    (await verifyAuditLog(dir)).recovered,
+    found,
+    'a start after a stop in order adds nothing, and takes nothing away',
+  );
 });
 
 t.test('a tail that was forged with a chain of its own is in the mark', async (t) => {
@@ -102,7 +112,11 @@ t.test('each second is signed while records come, in one file that does not grow
   t.equal(statSync(join(dir, 'checkpoints')).size, lasting);
   t.ok(statSync(join(dir, 'checkpoint.latest')).size < 1_000);
   await sleep(1_100);
-  t.equal((await prove(dir, 'req-0')).length, log.stats().records - 1, 'what it covers can be proved at once');
+  t.equal(
+    (await prove(dir, 'req-0')).length,
+    log.stats().records - 1,
+    'what it covers can be proved at once',
+  );
   await log.close();
 });
 

@@ -133,7 +133,15 @@ t.test('a first start without files, and a second beside the first', async (t) =
   const dir = temporary();
   const first = await osl(['serve', ...FREE], { cwd: dir });
   refused(t, first, 2, /there is no .*manifest\.yaml: `osl init` makes one/);
-  const record = { host: '127.0.0.1', httpPort: 8642, pgPort: 15432, tls: false, demo: true, version: '0' };
+  const record = {
+    host: '127.0.0.1',
+    httpPort: 8642,
+    pgPort: 15432,
+    tls: false,
+    localTokens: true,
+    demo: true,
+    version: '0',
+  };
   const more = {
     manifestFile: MANIFEST,
     policyFile: POLICY,

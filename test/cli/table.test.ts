@@ -96,25 +96,38 @@ t.test('CSV tells NULL from the empty text, and quotes what needs it', async (t)
   t.equal(formatAnswerCsv(ANSWER), 'email,n,tags\r\n[redacted],9007199254740993,"[""a"",""b""]"\r\n"",,');
 });
 
-t.test('CSV holds nothing that a spreadsheet calculates or a terminal obeys, and numbers stay numbers', async (t) => {
-  const field = (value: string, type = 'text'): string => {
-    const columns = [{ name: 'c', type, redacted: false }];
-    return formatAnswerCsv({ ...ANSWER, columns, rows: [{ c: value }] }).replace('c\r\n', '');
-  };
-  for (const formula of ['=1+1', '+1+1', '-1+1', '@SUM(A1)', ' =1+1', '\u00a0=1', '＝1+1', "=cmd|' /C calc'!A0", '-x'])
-    t.equal(field(formula), `'${formula}`);
-  t.equal(field('\t=1'), "'\t=1");
-  t.equal(field('=HYPERLINK("http://x","y")'), `"'=HYPERLINK(""http://x"",""y"")"`);
-  t.equal(field('\r=1'), "'\\r=1");
-  t.equal(field('\n=1'), `"'\n=1"`);
-  for (const number of ['-5', '+5', '-0.5', '-1e-9', '5'] as const) t.equal(field(number), number);
-  for (const number of ['-5', '-Infinity', '-1e300']) t.equal(field(number, 'float8'), number);
-  t.equal(field('a\u001b]0;owned\u0007b'), 'a\\x1b]0;owned\\x07b');
-  t.equal(field('\u009b31m\u202e'), '\\x9b31m\\u{202e}');
-  t.equal(field('two\r\nlines\tand a tab'), '"two\r\nlines\tand a tab"');
-  t.equal(field('a\rb'), 'a\\rb');
-  t.equal(field('plain = text - @ +'), 'plain = text - @ +');
-});
+t.test(
+  'CSV holds nothing that a spreadsheet calculates or a terminal obeys, and numbers stay numbers',
+  async (t) => {
+    const field = (value: string, type = 'text'): string => {
+      const columns = [{ name: 'c', type, redacted: false }];
+      return formatAnswerCsv({ ...ANSWER, columns, rows: [{ c: value }] }).replace('c\r\n', '');
+    };
+    for (const formula of [
+      '=1+1',
+      '+1+1',
+      '-1+1',
+      '@SUM(A1)',
+      ' =1+1',
+      '\u00a0=1',
+      '＝1+1',
+      "=cmd|' /C calc'!A0",
+      '-x',
+    ])
+      t.equal(field(formula), `'${formula}`);
+    t.equal(field('\t=1'), "'\t=1");
+    t.equal(field('=HYPERLINK("http://x","y")'), `"'=HYPERLINK(""http://x"",""y"")"`);
+    t.equal(field('\r=1'), "'\\r=1");
+    t.equal(field('\n=1'), `"'\n=1"`);
+    for (const number of ['-5', '+5', '-0.5', '-1e-9', '5'] as const) t.equal(field(number), number);
+    for (const number of ['-5', '-Infinity', '-1e300']) t.equal(field(number, 'float8'), number);
+    t.equal(field('a\u001b]0;owned\u0007b'), 'a\\x1b]0;owned\\x07b');
+    t.equal(field('\u009b31m\u202e'), '\\x9b31m\\u{202e}');
+    t.equal(field('two\r\nlines\tand a tab'), '"two\r\nlines\tand a tab"');
+    t.equal(field('a\rb'), 'a\\rb');
+    t.equal(field('plain = text - @ +'), 'plain = text - @ +');
+  },
+);
 
 t.test(
   'a caret stands under the offending word, also after wide characters and in a later line',

@@ -31,51 +31,128 @@ t.test('an ErrorResponse is read whole, or as far as it goes', async (t) => {
 const SECRET = 'geheim-4711';
 
 /** What servers say where a value is near, with the routine that says it. */
-const SAID: readonly (readonly [sqlstate: string, routine: string, message: string, shown: string | null])[] = [
-  ['22P02', 'pg_strtoint32', `invalid input syntax for type integer: "${SECRET}"`, 'invalid input syntax for type integer'],
-  ['22P02', 'x', `invalid input syntax for type integer: "a" ${SECRET} "b"`, 'invalid input syntax for type integer'],
-  ['22P02', 'x', `invalid input syntax for type double precision: "${SECRET}`, 'invalid input syntax for type double precision'],
-  ['22P02', 'enum_in', `invalid input value for enum mood: "${SECRET}"`, 'invalid input value for enum'],
-  ['22P02', 'array_in', `malformed array literal: "{${SECRET}"`, 'malformed array literal'],
-  ['22P02', 'json_ereport_error', 'invalid input syntax for type json', 'invalid input syntax for type json'],
-  ['22007', 'DateTimeParseError', `invalid input syntax for type timestamp with time zone: "${SECRET}"`, 'invalid input syntax for type timestamp with time zone'],
-  ['22008', 'DateTimeParseError', `date/time field value out of range: "${SECRET}"`, 'date/time field value out of range'],
-  ['22003', 'pg_strtoint32', `value "${SECRET}" is out of range for type integer`, 'value'],
-  ['22023', 'x', `time zone "${SECRET}" not recognized`, 'time zone'],
-  ['22023', 'x', `unit "${SECRET}" not recognized for type date`, 'unit'],
-  ['22021', 'report_invalid_encoding', `invalid byte sequence for encoding "UTF8": 0x4711`, 'invalid byte sequence for encoding'],
-  ['22P05', 'report_untranslatable_char', 'character with byte sequence 0x47 0x11 in encoding "UTF8" has no equivalent', 'character with byte sequence'],
-  ['22001', 'bpchar', 'value too long for type character varying(4711)', 'value too long for type character varying'],
-  ['22012', 'int4div', 'division by zero', 'division by zero'],
-  ['2201B', 'RE_compile', `invalid regular expression: ${SECRET}`, 'invalid regular expression'],
-  ['22023', 'hex_decode', `invalid hexadecimal digit: "${SECRET}"`, 'invalid hexadecimal digit'],
-  ['23505', '_bt_check_unique', 'duplicate key value violates unique constraint "person_email"', 'duplicate key value violates unique constraint'],
-  ['42601', 'makepol', `syntax error in tsquery: "${SECRET}"`, 'syntax error in tsquery'],
-  ['42P01', 'RangeVarGetRelidExtended', `relation "${SECRET}" does not exist`, 'relation'],
-  ['42704', 'x', `le type « ${SECRET} » n'existe pas`, 'le type'],
-  ['42704', 'x', `型"${SECRET}"は存在しません`, '型'],
-  ['42P01', 'parserOpenTable', 'relation "shop.orders" does not exist', 'relation "shop.orders" does not exist'],
-  ['42501', 'aclcheck_error', 'permission denied for table orders', 'permission denied for table orders'],
-  ['28P01', 'auth_failed', `password authentication failed for user "${SECRET}"`, 'password authentication failed for user'],
-  ['P0001', 'exec_stmt_raise', `no such customer ${SECRET}`, null],
-  ['22023', 'exec_stmt_raise', `division by zero for ${SECRET}`, null],
-  ['42P01', 'exec_stmt_raise', `relation of ${SECRET}`, null],
-  ['22023', 'x', `the word of an extension about ${SECRET}`, null],
-  ['22003', 'x', `integer out of rangers ${SECRET}`, null],
-  ['38000', 'PLy_elog_impl', `KeyError: '${SECRET}'`, null],
-  ['HV000', 'x', `the other server said ${SECRET}`, null],
-  ['XX000', 'x', `cache lookup of ${SECRET}`, null],
-];
+const SAID: readonly (readonly [sqlstate: string, routine: string, message: string, shown: string | null])[] =
+  [
+    [
+      '22P02',
+      'pg_strtoint32',
+      `invalid input syntax for type integer: "${SECRET}"`,
+      'invalid input syntax for type integer',
+    ],
+    [
+      '22P02',
+      'x',
+      `invalid input syntax for type integer: "a" ${SECRET} "b"`,
+      'invalid input syntax for type integer',
+    ],
+    [
+      '22P02',
+      'x',
+      `invalid input syntax for type double precision: "${SECRET}`,
+      'invalid input syntax for type double precision',
+    ],
+    ['22P02', 'enum_in', `invalid input value for enum mood: "${SECRET}"`, 'invalid input value for enum'],
+    ['22P02', 'array_in', `malformed array literal: "{${SECRET}"`, 'malformed array literal'],
+    [
+      '22P02',
+      'json_ereport_error',
+      'invalid input syntax for type json',
+      'invalid input syntax for type json',
+    ],
+    [
+      '22007',
+      'DateTimeParseError',
+      `invalid input syntax for type timestamp with time zone: "${SECRET}"`,
+      'invalid input syntax for type timestamp with time zone',
+    ],
+    [
+      '22008',
+      'DateTimeParseError',
+      `date/time field value out of range: "${SECRET}"`,
+      'date/time field value out of range',
+    ],
+    ['22003', 'pg_strtoint32', `value "${SECRET}" is out of range for type integer`, 'value'],
+    ['22023', 'x', `time zone "${SECRET}" not recognized`, 'time zone'],
+    ['22023', 'x', `unit "${SECRET}" not recognized for type date`, 'unit'],
+    [
+      '22021',
+      'report_invalid_encoding',
+      `invalid byte sequence for encoding "UTF8": 0x4711`,
+      'invalid byte sequence for encoding',
+    ],
+    [
+      '22P05',
+      'report_untranslatable_char',
+      'character with byte sequence 0x47 0x11 in encoding "UTF8" has no equivalent',
+      'character with byte sequence',
+    ],
+    [
+      '22001',
+      'bpchar',
+      'value too long for type character varying(4711)',
+      'value too long for type character varying',
+    ],
+    ['22012', 'int4div', 'division by zero', 'division by zero'],
+    ['2201B', 'RE_compile', `invalid regular expression: ${SECRET}`, 'invalid regular expression'],
+    ['22023', 'hex_decode', `invalid hexadecimal digit: "${SECRET}"`, 'invalid hexadecimal digit'],
+    [
+      '23505',
+      '_bt_check_unique',
+      'duplicate key value violates unique constraint "person_email"',
+      'duplicate key value violates unique constraint',
+    ],
+    ['42601', 'makepol', `syntax error in tsquery: "${SECRET}"`, 'syntax error in tsquery'],
+    ['42P01', 'RangeVarGetRelidExtended', `relation "${SECRET}" does not exist`, 'relation'],
+    ['42704', 'x', `le type « ${SECRET} » n'existe pas`, 'le type'],
+    ['42704', 'x', `型"${SECRET}"は存在しません`, '型'],
+    [
+      '42P01',
+      'parserOpenTable',
+      'relation "shop.orders" does not exist',
+      'relation "shop.orders" does not exist',
+    ],
+    ['42501', 'aclcheck_error', 'permission denied for table orders', 'permission denied for table orders'],
+    [
+      '28P01',
+      'auth_failed',
+      `password authentication failed for user "${SECRET}"`,
+      'password authentication failed for user',
+    ],
+    ['P0001', 'exec_stmt_raise', `no such customer ${SECRET}`, null],
+    ['22023', 'exec_stmt_raise', `division by zero for ${SECRET}`, null],
+    ['42P01', 'exec_stmt_raise', `relation of ${SECRET}`, null],
+    ['22023', 'x', `the word of an extension about ${SECRET}`, null],
+    ['22003', 'x', `integer out of rangers ${SECRET}`, null],
+    ['38000', 'PLy_elog_impl', `KeyError: '${SECRET}'`, null],
+    ['HV000', 'x', `the other server said ${SECRET}`, null],
+    ['XX000', 'x', `cache lookup of ${SECRET}`, null],
+  ];
 
-t.test('the log holds what the upstream says up to the first value, and nothing of what others made it say', async (t) => {
-  for (const [sqlstate, routine, message, shown] of SAID) {
-    const error = { ...parseErrorResponse(Buffer.alloc(0)), sqlstate, routine, message, detail: SECRET, hint: SECRET };
-    const words = wordsOf(error);
-    t.equal(words.message, shown, message);
-    t.notMatch(JSON.stringify(words), /geheim|4711/);
-    t.notMatch(new UpstreamFailure(error).message, /geheim|4711/);
-  }
-  const names = { schema: 'shop', table: 'person', column: null, constraint: 'person_email', dataType: null };
-  const error = { ...parseErrorResponse(Buffer.from('C23505\0R_bt_check_unique\0')), ...names };
-  t.equal(wordsOf(error).about, 'shop.person.person_email');
-});
+t.test(
+  'the log holds what the upstream says up to the first value, and nothing of what others made it say',
+  async (t) => {
+    for (const [sqlstate, routine, message, shown] of SAID) {
+      const error = {
+        ...parseErrorResponse(Buffer.alloc(0)),
+        sqlstate,
+        routine,
+        message,
+        detail: SECRET,
+        hint: SECRET,
+      };
+      const words = wordsOf(error);
+      t.equal(words.message, shown, message);
+      t.notMatch(JSON.stringify(words), /geheim|4711/);
+      t.notMatch(new UpstreamFailure(error).message, /geheim|4711/);
+    }
+    const names = {
+      schema: 'shop',
+      table: 'person',
+      column: null,
+      constraint: 'person_email',
+      dataType: null,
+    };
+    const error = { ...parseErrorResponse(Buffer.from('C23505\0R_bt_check_unique\0')), ...names };
+    t.equal(wordsOf(error).about, 'shop.person.person_email');
+  },
+);

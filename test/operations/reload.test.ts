@@ -40,7 +40,12 @@ function certify(name: string): void {
 function certificateName(server: Server): Promise<string> {
   const { pgPort } = server.record();
   return new Promise((resolve, reject) => {
-    const options = { host: '127.0.0.1', port: Number(pgPort), rejectUnauthorized: false, ALPNProtocols: ['postgresql'] };
+    const options = {
+      host: '127.0.0.1',
+      port: Number(pgPort),
+      rejectUnauthorized: false,
+      ALPNProtocols: ['postgresql'],
+    };
     const socket = connectTls(options, () => {
       resolve(String(socket.getPeerCertificate().subject.CN));
       socket.destroy();
@@ -78,11 +83,18 @@ t.test('SIGHUP takes up all that can change, or names it', async (t) => {
   t.equal(await statusOf(server, oldNamed), 200, 'a key without a name is tried for a token that names one');
   t.equal(await statusOf(server, next), 401);
 
-  await t.test("beside issuers the gateway's own key is good for nothing, and osl token says so", async (t) => {
-    t.equal(await statusOf(server, local), 401);
-    const minted = await osl(['token', '--data-dir', where.dataDir, '--subject', 'user:analyst']);
-    t.match(minted, { code: 2, stdout: '', stderr: /takes tokens of its issuers alone.*OSL_LOCAL_TOKENS=on/ });
-  });
+  await t.test(
+    "beside issuers the gateway's own key is good for nothing, and osl token says so",
+    async (t) => {
+      t.equal(await statusOf(server, local), 401);
+      const minted = await osl(['token', '--data-dir', where.dataDir, '--subject', 'user:analyst']);
+      t.match(minted, {
+        code: 2,
+        stdout: '',
+        stderr: /takes tokens of its issuers alone.*OSL_LOCAL_TOKENS=on/,
+      });
+    },
+  );
 
   const jwk = { ...ISSUERS.next.publicKey.export({ format: 'jwk' }), kid: 'k2', use: 'sig', alg: 'RS256' };
   writeFileSync(issuer, JSON.stringify({ keys: [{ kty: 'EC', crv: 'P-256', kid: 'other' }, jwk] }));
@@ -90,7 +102,11 @@ t.test('SIGHUP takes up all that can change, or names it', async (t) => {
   t.equal(await certificateName(server), 'first.example');
   await reloaded(server);
   t.equal(await statusOf(server, next), 200, 'a new key is accepted');
-  t.equal(await statusOf(server, old), 401, 'one that was withdrawn is not, also where its token was verified before');
+  t.equal(
+    await statusOf(server, old),
+    401,
+    'one that was withdrawn is not, also where its token was verified before',
+  );
   t.equal(await certificateName(server), 'second.example');
   t.match(server.stderr, /reloaded: manifest \w+, policy \w+; tokens by 1 of issuers;.* certificate until/);
 
@@ -106,7 +122,10 @@ t.test('SIGHUP takes up all that can change, or names it', async (t) => {
   await t.test('every reload leaves a line and a record', async (t) => {
     t.match(
       logged(server).filter(({ msg }) => String(msg).includes('reloaded')),
-      [{ msg: 'reloaded' }, { msg: 'not reloaded: what was served before is still served', why: 'StartProblem' }],
+      [
+        { msg: 'reloaded' },
+        { msg: 'not reloaded: what was served before is still served', why: 'StartProblem' },
+      ],
     );
     await server.signal('SIGTERM');
     const details: unknown[] = [];
@@ -125,7 +144,11 @@ t.test('with OSL_LOCAL_TOKENS=on both are good; the log holds no value of a ques
   const server = await served(t, where, { OSL_PUBLIC_KEYS: `mine=${issuer}`, OSL_LOCAL_TOKENS: 'on' });
   t.equal(await statusOf(server, await tokenFor(where.dataDir)), 200);
   t.equal(await statusOf(server, await tokenOf('old', 'mine')), 200);
-  t.equal(await statusOf(server, await tokenOf('old', 'other')), 401, 'a key that has a name is for that name');
+  t.equal(
+    await statusOf(server, await tokenOf('old', 'other')),
+    401,
+    'a key that has a name is for that name',
+  );
 
   const client = new pg.Client({
     host: '127.0.0.1',
@@ -137,7 +160,18 @@ t.test('with OSL_LOCAL_TOKENS=on both are good; the log holds no value of a ques
   await client.connect();
   const secret = 'geheim-4711';
   let failures = 0;
-  for (const type of ['int4', 'int8', 'numeric', 'float8', 'bool', 'date', 'timestamptz', 'interval', 'uuid', 'jsonb'])
+  for (const type of [
+    'int4',
+    'int8',
+    'numeric',
+    'float8',
+    'bool',
+    'date',
+    'timestamptz',
+    'interval',
+    'uuid',
+    'jsonb',
+  ])
     await client.query(`select cast($1::text as ${type}) as v`, [secret]).catch(() => {
       failures += 1;
     });
@@ -145,5 +179,8 @@ t.test('with OSL_LOCAL_TOKENS=on both are good; the log holds no value of a ques
   const errors = logged(server).filter(({ msg }) => msg === 'upstream error');
   t.ok(errors.length >= 8, `${errors.length} of ${failures} were the upstream's`);
   t.notMatch(server.stderr, /geheim|4711/);
-  t.ok(errors.some(({ message }) => message === 'invalid input syntax for type integer'), JSON.stringify(errors));
+  t.ok(
+    errors.some(({ message }) => message === 'invalid input syntax for type integer'),
+    JSON.stringify(errors),
+  );
 });

@@ -54,7 +54,10 @@ t.test('a copy of a data directory starts, and says that it is one', async (t) =
   for (const server of [again, copy])
     t.equal((await asked(server, '/osl/query', { osql: 'select 1 as a' }, { authorization })).status, 200);
   const verdict = await osl(['audit', 'verify', '--data-dir', where.dataDir, '--json']);
-  t.match(JSON.parse(verdict.stdout), { integrity: 'intact', recovered: [{ epoch: 2, from: Number, to: Number }] });
+  t.match(JSON.parse(verdict.stdout), {
+    integrity: 'intact',
+    recovered: [{ epoch: 2, from: Number, to: Number }],
+  });
   const told = await osl(['audit', 'verify', '--data-dir', where.dataDir]);
   t.match(told, { code: 0, stdout: /recovered {5}(no record|records \d+ to \d+) after a stop out of order/ });
   await copy.signal('SIGTERM');

@@ -52,13 +52,14 @@ export function asked(
   path: string,
   body: unknown = null,
   headers: Readonly<Record<string, string>> = {},
+  host = '127.0.0.1',
 ): Promise<Reply> {
   const { httpPort } = server.record();
   const method = body === null ? 'GET' : 'POST';
   const more = body === null ? {} : { 'content-type': 'application/json' };
   return new Promise((resolve, reject) => {
     const sent = request(
-      { host: '127.0.0.1', port: Number(httpPort), path, method, agent, headers: { ...more, ...headers } },
+      { host, port: Number(httpPort), path, method, agent, headers: { ...more, ...headers } },
       (reply) => {
         let text = '';
         reply.setEncoding('utf8').on('data', (part: string) => {

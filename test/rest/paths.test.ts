@@ -2,6 +2,7 @@ import { connect } from 'node:net';
 import { ERRORS } from 'osl-compiler';
 import { test } from 'tap';
 import { CONFORMANCE_LEVELS } from '../../src/rest/conformance-levels.js';
+import { neighbours, networkOf } from '../../src/rest/networks.js';
 import { hasTitle } from '../../src/rest/problem-titles.js';
 import { METHODS } from '../../src/rest/routes/unknown.js';
 import { freshAddress, sendRaw, startRest } from './fixture.js';
@@ -102,6 +103,27 @@ test('paths and methods', async (t) => {
     t.match(proxied.json(), { status: 404, code: 'E4040' });
     t.match(await rest.trail(proxied.requestId), denied(null, 'E4040'));
   });
+});
+
+test('who may read metrics: this machine, and the networks that are named', async (t) => {
+  const named = neighbours(['10.0.0.0/8', 'fd00::/8', '192.0.2.7']);
+  for (const address of [
+    '127.0.0.1',
+    '::1',
+    '::ffff:127.9.9.9',
+    '10.1.2.3',
+    '::ffff:10.1.2.3',
+    'fd12::1',
+    '192.0.2.7',
+  ])
+    t.ok(named(address), address);
+  for (const address of ['11.0.0.1', '192.0.2.8', '2001:db8::1', '::ffff:11.0.0.1', '', 'localhost'])
+    t.notOk(named(address), address);
+  const nobody = neighbours([]);
+  t.ok(nobody('127.0.0.1'));
+  t.notOk(nobody('10.1.2.3'));
+  for (const text of ['10.0.0.0/33', '10.0.0', 'example.org', '10.0.0.0/', 'fd00::/129'])
+    t.equal(networkOf(text), null);
 });
 
 test('what is no proper HTTP', async (t) => {

@@ -63,7 +63,9 @@ function recoveredLines({ recovered }: AuditVerdict): readonly string[] {
     return `  recovered     ${records} after a stop out of order, under no checkpoint then (opening ${epoch})`;
   });
   const more = lines.length - MOST_RECOVERIES;
-  return more > 0 ? [...lines.slice(0, MOST_RECOVERIES), `                and ${more} more, with --json`] : lines;
+  return more > 0
+    ? [...lines.slice(0, MOST_RECOVERIES), `                and ${more} more, with --json`]
+    : lines;
 }
 
 function anchorText({ anchor, unanchored }: AuditVerdict): string {

@@ -3,11 +3,12 @@ import { addListenOptions, manifestOption, policyOption } from '../flags.js';
 import type { RunFlags } from '../serve/run.js';
 
 const HELP = `
-SIGHUP reads both files anew; a file with a fault changes nothing. Ctrl-C or SIGTERM ends it after what runs.
+SIGHUP reads both files, keys, certificate and credentials anew; where one has a fault nothing changes.
+Ctrl-C or SIGTERM ends it after what runs.
 Warnings go to standard error (OSL_LOG_LEVEL: error, warn, info), as JSON where that is no terminal.
-Other settings: OSL_TLS_CERT, OSL_TLS_KEY, OSL_PUBLIC_KEYS, OSL_MAX_ROWS, OSL_MAX_EVIDENCE,
-OSL_STATEMENT_TIMEOUT_MS, OSL_AUDIT_FAILURE (reopen, exit), OSL_AUDIT_SEGMENT_MIB,
-OSL_POOL_SIZE, OSL_POOL_RESERVE_PERCENT, OSL_SUBJECT_SESSIONS.
+Other settings: OSL_TLS_CERT, OSL_TLS_KEY, OSL_PUBLIC_KEYS, OSL_LOCAL_TOKENS (on, off), OSL_MAX_ROWS,
+OSL_MAX_EVIDENCE, OSL_STATEMENT_TIMEOUT_MS, OSL_METRICS_FROM, OSL_AUDIT_FAILURE (reopen, exit),
+OSL_AUDIT_SEGMENT_MIB, OSL_POOL_SIZE, OSL_POOL_RESERVE_PERCENT, OSL_SUBJECT_SESSIONS.
 
 Exit status: 0 stopped in order, 2 it could not start, 7 the audit log failed for good, 130 stopped at once.
 

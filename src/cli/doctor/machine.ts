@@ -114,7 +114,12 @@ export function issuerFindings({ publicKeyFiles, localTokens }: Settings): reado
       ? [ok(about, 'tokens are signed by this gateway alone (`osl token`)')]
       : [fail(about, 'no token is accepted: OSL_LOCAL_TOKENS is off, and OSL_PUBLIC_KEYS names nobody')];
   const own = localTokens
-    ? [warn(about, 'OSL_LOCAL_TOKENS=on: who can read the key of this gateway may be anybody, beside the issuers')]
+    ? [
+        warn(
+          about,
+          'OSL_LOCAL_TOKENS=on: who can read the key of this gateway may be anybody, beside the issuers',
+        ),
+      ]
     : [];
   const files = publicKeyFiles.map((named) => {
     try {

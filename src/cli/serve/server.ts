@@ -2,12 +2,12 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
+import type { WireTls } from '../../../wire/index.js';
 import { Catalogs } from '../../catalog/index.js';
 import { ensureDemo } from '../../demo/index.js';
 import { INSTALLATION_ROOT, version } from '../../package-root.js';
 import { createPgFrontend } from '../../pg/index.js';
 import { createRestServer } from '../../rest/index.js';
-import type { WireTls } from '../../../wire/index.js';
 import type { Service, ServiceLog } from '../../service.js';
 import { indexContent } from '../../start/index-content.js';
 import type { Reloaded, ReloadPart } from '../../start/reload.js';
@@ -92,7 +92,11 @@ async function listen(
   settings: Settings,
   service: Service,
   closing: ((deadlineMs: number) => Promise<void>)[],
-): Promise<{ readonly httpPort: number; readonly pgPort: number; readonly certificates: readonly ReloadPart[] }> {
+): Promise<{
+  readonly httpPort: number;
+  readonly pgPort: number;
+  readonly certificates: readonly ReloadPart[];
+}> {
   const tls = tlsOf(settings);
   const catalogs = new Catalogs({ dir: join(settings.dataDir, 'catalog') });
   closing.push(() => catalogs.close());
@@ -133,7 +137,9 @@ function certificatePart(settings: Settings, secure: (tls: WireTls) => void): re
     try {
       createSecureContext(tls);
     } catch (error) {
-      throw usage(`${certFile} and its key do not fit: ${error instanceof Error ? error.message : String(error)}`);
+      throw usage(
+        `${certFile} and its key do not fit: ${error instanceof Error ? error.message : String(error)}`,
+      );
     }
     const { validTo } = new X509Certificate(tls.cert);
     return { now: `a certificate until ${validTo}`, kept: null, take: () => secure(tls) };

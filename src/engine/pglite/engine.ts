@@ -64,7 +64,7 @@ export async function openPglite(
       warnings: [],
       timeZone: timeZones(runner),
       ailment: () => ailmentOf(runner),
-    renew: () => undefined, // nobody logs in
+      renew: () => undefined, // nobody logs in
       async close() {
         await servers.stop(pool);
         place.giveBack();
