@@ -6,4 +6,27 @@ interface ExpectedSkip {
   readonly why: string;
 }
 
-export const EXPECTED_SKIPS: readonly ExpectedSkip[] = [];
+const NEEDS_ROOT = 'a CI may not let its root mount a disk, or make namespaces';
+
+export const EXPECTED_SKIPS: readonly ExpectedSkip[] = [
+  {
+    file: 'operations/disk',
+    name: 'a disk that is full once, and then stalls, is no outage for ever',
+    why: NEEDS_ROOT,
+  },
+  {
+    file: 'operations/disk',
+    name: 'where the settings say so, the process ends with a status of its own',
+    why: NEEDS_ROOT,
+  },
+  {
+    file: 'operations/restart',
+    name: 'after kill -9 in a container the next container starts',
+    why: NEEDS_ROOT,
+  },
+  {
+    file: 'operations/outage',
+    name: 'metrics may be read from where the setting says',
+    why: 'a machine may have no address but loopback',
+  },
+];
