@@ -85,7 +85,7 @@ export async function recoverLog(
   const { checkpoint, signed } = await readCheckpoints(dir, signer);
   const walk = new Walk(dir, signer.writer, base, [checkpoint, acknowledged]);
   const segments = listSegments(dir).filter((segment) => segment > base.segment);
-  if (segments.length > 0 && !checkpoint) {
+  if (segments.length > 0 && signed.lasting === -1) {
     throw new AuditDamaged(join(dir, CHECKPOINTS_FILE), 0, 0, 'the log has records but no checkpoint');
   }
   for (const segment of segments) await walk.readSegment(segment, segment === segments.at(-1));

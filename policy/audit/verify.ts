@@ -83,6 +83,7 @@ async function loadCheckpoints(
     check.checkpoints.push(checkpoint);
     offset += Buffer.byteLength(note) + 1;
   }
+  if (check.checkpoints.length === 0) found('checkpoint', CHECKPOINTS_FILE, 0, 0, 'there is no checkpoint');
   const [latest] = splitNotes(await readFile(join(dir, LATEST_FILE)).catch(() => Buffer.alloc(0))).notes;
   if (latest !== undefined) {
     const newest = openCheckpoint(latest, key);
@@ -90,7 +91,6 @@ async function loadCheckpoints(
     check.checkpoints.push(newest);
     check.checkpoints.sort((a, b) => a.size - b.size);
   }
-  if (check.checkpoints.length === 0) found('checkpoint', CHECKPOINTS_FILE, 0, 0, 'there is no checkpoint');
   if (anchor === undefined) return;
   const outside = openCheckpoint(anchor, key);
   if (!outside) found('checkpoint', 'anchor', 0, 0, 'the given anchor is not a checkpoint of this log');
