@@ -15,10 +15,10 @@ import {
 /** What the claims of a token are held against. */
 export interface ClaimRules {
   readonly tenant: string;
-  /** Configured: required and equal. Not configured: a token may leave it out, else it must say `service`. */
-  readonly issuer?: string;
-  /** Configured: required, and one of the token's audiences. */
-  readonly audience?: string;
+  /** Configured: required, and one of these. Not configured: a token may leave it out, else it must say `service`. */
+  readonly issuers?: readonly string[];
+  /** Configured: required, and one of these is among the token's. Not configured: any. */
+  readonly audiences?: readonly string[];
 }
 
 /** When claims are good, in seconds since the epoch. */
@@ -39,8 +39,8 @@ export interface Claims extends Validity {
 export function readClaims(payload: JsonObject, rules: ClaimRules): Claims {
   if (payload.get('version') !== TOKEN_VERSION) refuse('version');
   if (payload.get('tenant_id') !== rules.tenant) refuse('tenant');
-  checkIssuer(payload.get('iss'), rules.issuer);
-  checkAudience(payload.get('aud'), rules.audience);
+  checkIssuer(payload.get('iss'), rules.issuers);
+  checkAudience(payload.get('aud'), rules.audiences);
   const chain = readChain(payload.get('chain'));
   const subject = payload.get('sub');
   if (typeof subject !== 'string' || subject !== chain.at(-1)) refuse('subject');
@@ -106,14 +106,14 @@ function readRoles(value: unknown, fault: TokenFault): readonly string[] {
   return Object.freeze([...names]);
 }
 
-function checkIssuer(value: unknown, issuer: string | undefined): void {
-  if (value === undefined && issuer === undefined) return;
-  if (value !== (issuer ?? DEFAULT_ISSUER)) refuse('issuer');
+function checkIssuer(value: unknown, issuers: readonly string[] | undefined): void {
+  if (value === undefined && issuers === undefined) return;
+  if (!(issuers ?? [DEFAULT_ISSUER]).some((issuer) => issuer === value)) refuse('issuer');
 }
 
-function checkAudience(value: unknown, audience: string | undefined): void {
-  if (value === undefined && audience === undefined) return;
+function checkAudience(value: unknown, audiences: readonly string[] | undefined): void {
+  if (value === undefined && audiences === undefined) return;
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (list.length > MAX_ROLES || !list.every(isName)) refuse('audience');
-  if (audience !== undefined && !list.includes(audience)) refuse('audience');
+  if (audiences !== undefined && !audiences.some((a) => list.includes(a))) refuse('audience');
 }

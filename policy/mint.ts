@@ -33,8 +33,8 @@ export async function mintToken(claims: MintClaims, key: SigningKey): Promise<st
   const payload = payloadOf(claims);
   readClaims(new Map<string, unknown>(Object.entries(payload)), {
     tenant: claims.tenant,
-    issuer: payload.iss,
-    ...(claims.audience === undefined ? {} : { audience: claims.audience }),
+    issuers: [payload.iss],
+    ...(claims.audience === undefined ? {} : { audiences: [claims.audience] }),
   });
   const kid = checkedKeyId(key.kid ?? null);
   return new SignJWT(payload)

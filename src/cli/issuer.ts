@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { nearest } from 'osl-compiler';
-import { mintToken } from '../../policy/index.js';
+import { DEFAULT_ISSUER, mintToken } from '../../policy/index.js';
 import { loadPolicyDocument } from '../manifest/index.js';
 import { tenantKeys } from '../start/keys.js';
 import type { Settings } from '../start/settings.js';
@@ -51,11 +51,13 @@ export async function openIssuer(settings: Settings, policyFile: string | null):
   if (!exists(join(dataDir, 'keys'))) {
     throw usage(`there are no keys in ${join(dataDir, 'keys')}: start a server once, or name its --data-dir`);
   }
-  if (readServerFile(dataDir)?.localTokens === false) {
+  const server = readServerFile(dataDir);
+  if (server?.localTokens === false) {
     throw usage(
       'the server takes tokens of its issuers alone: give one with --token (or OSL_TOKEN), or start it with OSL_LOCAL_TOKENS=on',
     );
   }
+  const audience = server?.audience ?? settings.audiences[0] ?? '';
   const { signing } = tenantKeys(dataDir);
   const { document } = await loadPolicyDocument(policyFile ?? policyOf(settings));
   const ceilings = new Map(Object.entries(document.subjects).map(([name, s]) => [name, s.ceiling]));
@@ -64,7 +66,14 @@ export async function openIssuer(settings: Settings, policyFile: string | null):
     const ceiling = chain.map((member) => ceilingOf(member, ceilings)).at(-1) ?? [];
     const aclRoles = request.aclRoles ?? ceiling;
     const own = request.admin === true ? document.subjects[chain.at(-1) ?? '']?.admin : [];
-    const claims = { tenant: document.tenant, chain, aclRoles, roles: request.roles ?? own ?? [] };
+    const claims = {
+      tenant: document.tenant,
+      chain,
+      aclRoles,
+      roles: request.roles ?? own ?? [],
+      issuer: server?.issuer ?? settings.issuers[0] ?? DEFAULT_ISSUER,
+      ...(audience === '' ? {} : { audience }),
+    };
     const lifetime = request.ttl === undefined ? {} : { lifetimeSeconds: request.ttl };
     const token = await mintToken({ ...claims, ...lifetime }, { algorithm: 'HS256', secret: signing });
     const unknownRoles = aclRoles.filter((role) => !Object.hasOwn(document.roles, role));

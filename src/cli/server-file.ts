@@ -11,6 +11,9 @@ export interface ServerRecord extends ProcessIdentity {
   readonly tls: boolean;
   /** Whether it takes tokens that `osl token` mints. */
   readonly localTokens: boolean;
+  /** The `iss` and `aud` that its tokens name; an empty `audience`: none is asked for. */
+  readonly issuer: string;
+  readonly audience: string;
   readonly manifestFile: string;
   readonly policyFile: string;
   /** Whether it serves the demo. */
@@ -104,6 +107,8 @@ const FIELDS: readonly (readonly [keyof ServerRecord, 'string' | 'number' | 'boo
   ['pgPort', 'number'],
   ['tls', 'boolean'],
   ['localTokens', 'boolean'],
+  ['issuer', 'string'],
+  ['audience', 'string'],
   ['manifestFile', 'string'],
   ['policyFile', 'string'],
   ['demo', 'boolean'],

@@ -8,7 +8,6 @@ export const CONFORMANCE_LEVELS: readonly string[] = [
   'authoring',
   'mcp',
   'authentication',
-  'errors',
   'limits',
   'versioning',
   'lineage',

@@ -175,7 +175,8 @@ async function serviceOf(
     verifier: createVerifier({
       tenant: first.tenant,
       keys: ring,
-      issuer: 'service',
+      issuers: settings.issuers,
+      ...(settings.audiences.length > 0 && { audiences: settings.audiences }),
       now: Date.now,
     }),
     limiter,

@@ -1,4 +1,5 @@
 import { isAbsolute, resolve } from 'node:path';
+import { DEFAULT_ISSUER } from '../../policy/index.js';
 import { networkOf } from '../rest/networks.js';
 import type { Caps } from '../service.js';
 import type { ContentSettings } from './content.js';
@@ -17,6 +18,10 @@ export interface Settings {
   readonly publicKeyFiles: readonly PublicKeyFile[];
   /** Whether tokens that are signed with this gateway's own key (`osl token`) are accepted. */
   readonly localTokens: boolean;
+  /** Issuers (`iss`) whose tokens are taken; each token names one of them. */
+  readonly issuers: readonly string[];
+  /** Audiences (`aud`) of which each token must name one; with none, any token may name what it likes. */
+  readonly audiences: readonly string[];
   /** PEM files; without them the wire serves loopback only. */
   readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
   /** Sessions per native Postgres connector. */
@@ -94,6 +99,8 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     publicKeyFiles: issuers,
     localTokens:
       oneOf(env, 'OSL_LOCAL_TOKENS', issuers.length === 0 ? ['on', 'off'] : ['off', 'on']) === 'on',
+    issuers: namesOr(namesIn(env, 'OSL_TOKEN_ISSUERS'), [DEFAULT_ISSUER]),
+    audiences: namesIn(env, 'OSL_TOKEN_AUDIENCES'),
     tls: cert === undefined || key === undefined ? null : { certFile: path(cert), keyFile: path(key) },
     poolSize: integer(env, 'OSL_POOL_SIZE', 10, 1, 1_000),
     poolReserve: integer(env, 'OSL_POOL_RESERVE_PERCENT', 25, 0, 50) / 100,
@@ -116,6 +123,10 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     lineageFile: (env['OSL_LINEAGE'] ?? '') === '' ? null : path(env['OSL_LINEAGE'] ?? ''),
     ...over,
   });
+}
+
+function namesOr(names: readonly string[], fallback: readonly string[]): readonly string[] {
+  return names.length === 0 ? fallback : names;
 }
 
 function integer(env: Environment, name: string, fallback: number, least: number, most: number): number {

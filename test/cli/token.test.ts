@@ -10,7 +10,7 @@ const { signing } = tenantKeys(dataDir);
 const verifier = createVerifier({
   tenant: 'demo',
   keys: configuredKeys({ secrets: [{ secret: signing }] }),
-  issuer: 'service',
+  issuers: ['service'],
   now: Date.now,
 });
 const PLACE = ['--data-dir', dataDir, '--policy', join(EXAMPLE, 'policy.yaml')];

@@ -184,3 +184,32 @@ t.test('with OSL_LOCAL_TOKENS=on both are good; the log holds no value of a ques
     JSON.stringify(errors),
   );
 });
+
+t.test('iss and aud are those of the settings, as the contract asks', async (t) => {
+  const where = place();
+  const issuer = join(dir, 'audience.pem');
+  writeFileSync(issuer, pemOf(ISSUERS.old.publicKey));
+  const server = await served(t, where, {
+    OSL_PUBLIC_KEYS: issuer,
+    OSL_LOCAL_TOKENS: 'on',
+    OSL_TOKEN_ISSUERS: 'https://idp.example,https://old-idp.example',
+    OSL_TOKEN_AUDIENCES: 'osl,bi',
+  });
+  const claims = { tenant: 'demo', chain: ['user:analyst'], aclRoles: ['analyst'] };
+  const { privateKey } = ISSUERS.old;
+  const status = async (more: { issuer?: string; audience?: string }): Promise<number> =>
+    statusOf(server, await mintToken({ ...claims, ...more }, { algorithm: 'RS256', privateKey }));
+  const issuerName = 'https://idp.example';
+  t.equal(await status({ issuer: issuerName, audience: 'osl' }), 200);
+  t.equal(await status({ issuer: 'https://old-idp.example', audience: 'bi' }), 200, 'any of the lists');
+  t.equal(await status({ issuer: issuerName }), 401, 'an audience is required where one is configured');
+  t.equal(await status({ issuer: issuerName, audience: 'another service' }), 401);
+  t.equal(await status({ audience: 'osl' }), 401, 'the default issuer is none of the list');
+  t.equal(await status({ issuer: 'https://evil.example', audience: 'osl' }), 401);
+  const question = ['query', '--data-dir', where.dataDir, '--subject', 'user:analyst', 'select 1 as one'];
+  t.match(
+    await osl(question),
+    { code: 0, stdout: /one/ },
+    'the tokens of the command name what its server asks for',
+  );
+});

@@ -16,7 +16,7 @@ const HS: SigningKey = { algorithm: 'HS256', secret: SECRET, kid: 'hs-1' };
 const RS: SigningKey = { algorithm: 'RS256', privateKey: RSA.privateKey, kid: 'rs-1' };
 const verifier = createVerifier({
   tenant: 'acme',
-  issuer: 'service',
+  issuers: ['service'],
   keys: configuredKeys({
     secrets: [{ kid: 'hs-1', secret: SECRET }],
     publicKeys: [{ kid: 'rs-1', pem: PUBLIC_PEM }],

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
+import { DEFAULT_ISSUER } from '../../../policy/index.js';
 import type { WireTls } from '../../../wire/index.js';
 import { Catalogs } from '../../catalog/index.js';
 import { ensureDemo } from '../../demo/index.js';
@@ -163,13 +164,15 @@ function recordOf(
   { settings, demo }: ServerOptions,
   ports: { readonly httpPort: number; readonly pgPort: number },
 ) {
-  const { host, tls, manifestFile, policyFile, localTokens } = settings;
+  const { host, tls, manifestFile, policyFile, localTokens, issuers, audiences } = settings;
   const startedAt = new Date().toISOString();
   return {
     host,
     ...ports,
     tls: tls !== null,
     localTokens,
+    issuer: issuers[0] ?? DEFAULT_ISSUER,
+    audience: audiences[0] ?? '',
     manifestFile,
     policyFile,
     demo,
