@@ -45,6 +45,7 @@ facets:
     metadata: [author, title, words, ordinal]
     scalar_indexed: [product, words]
     chunking: { max_chars: 200, overlap_chars: 40 }
+    dictionary: tenant
     versions:
       raw: {}
       masked: { redact: [pii, person], detectors: [email, secret, phone] }

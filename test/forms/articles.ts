@@ -62,6 +62,7 @@ facets:
     metadata: [lang, words, rating, tags, source, author, score]
     scalar_indexed: [article_id, lang]
     chunking: { max_chars: 300, overlap_chars: 0 }
+    dictionary: tenant
     versions:
       raw: {}
       masked: { redact: [pii, person], detectors: [email, secret] }

@@ -2,7 +2,7 @@ import t from 'tap';
 import { type Forms, startForms } from './fixture.js';
 
 /**
- * A facet with `dictionary: key`: a text is redacted by the labelled values of its own key and of what declared links
+ * A facet that says nothing of its dictionary: a text is redacted by the labelled values of its own key and of what declared links
  * lead to from there. Who can write a text with a thousand candidates learns nothing of the values of other rows.
  */
 
@@ -47,7 +47,6 @@ facets:
     document_id: id
     text: body
     scalar_indexed: [article]
-    dictionary: key
     versions: { masked: { redact: [pii], detectors: [email] } }
     retrieval: { max_top_k: 50 }
 `;
@@ -119,7 +118,7 @@ t.test('a thousand candidates tell nothing of the rows that hold some of them', 
 });
 
 t.test('with the dictionary of the tenant they do, which the threat model says', async (t) => {
-  const tenant = await start(MANIFEST.replace('dictionary: key', 'dictionary: tenant'), HIDDEN);
+  const tenant = await start(MANIFEST.replace('    versions:', '    dictionary: tenant\n    versions:'), HIDDEN);
   const told = (await textsOf(tenant)).get('3') ?? '';
   t.equal(told.split('[redacted]').length - 1, HIDDEN.length);
 });

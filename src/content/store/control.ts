@@ -39,7 +39,7 @@ export function settingsHash(facet: Facet, version: FacetVersion, minLength: num
     detectors: version.detectors,
     derived: facet.derived,
     minLength,
-    ...(facet.dictionary === 'tenant' ? {} : { dictionary: facet.dictionary }),
+    dictionary: facet.dictionary,
   };
   return createHash('sha256').update(JSON.stringify(rules)).digest('hex').slice(0, 32);
 }

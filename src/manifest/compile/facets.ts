@@ -133,7 +133,7 @@ function facetOf(
     versions: versionsOf(f),
     maxTopK: f.retrieval.max_top_k,
     approximate,
-    dictionary: f.dictionary ?? 'tenant',
+    dictionary: f.dictionary ?? 'key',
   };
 }
 

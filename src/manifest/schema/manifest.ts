@@ -224,7 +224,7 @@ const facet = closed(
     dictionary: {
       enum: ['tenant', 'key'],
       description:
-        'Whose labelled values are replaced. `tenant`: those of every row, so that who may write a text learns from what is replaced which values exist. `key`: those of the rows of its key and of what declared links lead to from there; values of other rows stay. Default: tenant.',
+        'Whose labelled values are replaced. `key`: those of the rows of its key and of what declared links lead to from there; values of other rows stay. `tenant`: those of every row, so that who may write a text learns from what is replaced which values exist. Default: key.',
     },
     retrieval: closed(
       {
