@@ -88,6 +88,7 @@ class Reader {
   #at = 0;
   #depth = 0;
   #listed = 0;
+  #parameters = 0;
   /** The long list that stands right behind this place, behind the bracket that was read last. */
   #list: PlainList | null = null;
   /** Whether the last token is the word IN. */
@@ -112,7 +113,7 @@ class Reader {
       return;
     }
     if (kind === OPERATOR && this.#comment()) return;
-    if (this.#bounds.length >= 2 * LIMITS.tokens)
+    if (this.#bounds.length >= 2 * (LIMITS.tokens + 2 * Math.min(this.#parameters, LIMITS.parameters)))
       throw tooComplex('its number of tokens', LIMITS.tokens, this.#here());
     const start = this.#at;
     this.#token(kind);
@@ -260,6 +261,7 @@ class Reader {
     if (this.#kindAt(at) === DIGIT) {
       while (this.#kindAt(at) === DIGIT) at++;
       this.#at = at;
+      this.#parameters++;
       return;
     }
     for (let kind = this.#kindAt(at); kind === WORD || kind === DIGIT; ) kind = this.#kindAt(++at);

@@ -128,6 +128,7 @@ const LISTS: readonly Family[] = [
     (n) => `select id${FROM} where ${times(n, 'id in (select customer_id from "order")', ' and ')}`,
   ),
   listed('scalar subqueries', (n) => `select ${times(n, '(select max(id) from "order")', ',')}`),
+  listed('an array of parameters', (n) => `select array[${times(n, (i) => `$${i + 1}`, ',')}]`),
   listed('parameters', (n) => `select ${times(n, (i) => `$${i + 1}::int4`, ',')}`),
   listed('one parameter', (n) => `select ${times(n, '$1::int4', '+')}`),
   listed('LIKEs', (n) => `select id${FROM} where ${times(n, (i) => `name like '%a${i}_%'`, ' or ')}`),

@@ -58,6 +58,7 @@ export class BindContext {
   #tables = 0;
   #depth = 0;
   #nodes = 0;
+  #parameters = 0;
   #placed = true;
 
   constructor(
@@ -102,6 +103,11 @@ export class BindContext {
     this.#nodes += count;
     if (this.#nodes > LIMITS.nodes)
       throw this.error('tooComplex', { what: 'the number of its values', limit: LIMITS.nodes }, location);
+  }
+
+  /** Counts a parameter that is bound: a value beyond the many that drivers send. */
+  spendParameter(location?: Location): void {
+    if (++this.#parameters > LIMITS.parameters) this.spend(location);
   }
 
   /** @throws QueryError E0511, 54011, where `what` has more entries than Postgres allows */

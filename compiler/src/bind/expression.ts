@@ -27,7 +27,8 @@ import { bindSubLink, outwardLook } from './subquery.js';
 
 /** Binds a value expression; what its surroundings must type stays undecided. */
 export function bindExpression(node: Node, env: Environment): Bound {
-  env.ctx.spend();
+  if ('ParamRef' in node) env.ctx.spendParameter(node.ParamRef.location);
+  else env.ctx.spend();
   return env.ctx.nested(() => bindNode(node, env));
 }
 
