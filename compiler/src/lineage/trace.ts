@@ -1,7 +1,16 @@
 import { assertNever, InternalError } from '../errors.js';
 import type { FunctionDefinition } from '../functions/definition.js';
 import type { GovernedPlan, GovernedRuntime } from '../govern/governed-plan.js';
-import type { Aggregate, ColumnRef, Expr, GovernedScan, Query, SortKey, WindowCall } from '../plan.js';
+import {
+  type Aggregate,
+  type ColumnRef,
+  type Expr,
+  type GovernedScan,
+  type Query,
+  SHOWN,
+  type SortKey,
+  type WindowCall,
+} from '../plan.js';
 import { boundExprs, childrenOf, conditionsOf, leavesOf, sortExprs } from '../walk.js';
 import { fieldOf } from './fields.js';
 import {
@@ -245,6 +254,11 @@ export class Trace {
   #scanned(scan: GovernedScan, name: string, as: Transformation): void {
     const column = scan.columns.find((c) => c.name === name);
     if (column === undefined) throw new InternalError(`scan of ${scan.relation.name} has no column ${name}`);
+    // Policy asks by it, wherever it stands, and by nothing but the row filter.
+    if (name === SHOWN) {
+      this.value(column.expr, POLICY_FILTER, scan);
+      return;
+    }
     if (column.masked === 'none') {
       this.value(column.expr, as, scan);
       return;
