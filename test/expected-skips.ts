@@ -8,7 +8,22 @@ interface ExpectedSkip {
 
 const NEEDS_ROOT = 'a CI may not let its root mount a disk, or make namespaces';
 
+const BESIDE = 'what it reads lies beside the repository on some machines only';
+
 export const EXPECTED_SKIPS: readonly ExpectedSkip[] = [
+  { file: 'oracle/oracle', name: 'every cell is filled', why: 'so many questions are asked at night' },
+  {
+    file: 'rest/arrow/pyarrow',
+    name: 'another implementation reads the same values',
+    why: 'no other reader of Arrow can be had from the packages that CI installs',
+  },
+  { file: 'conformance/conformance', name: 'the table quotes the whole contract, in its order', why: BESIDE },
+  {
+    file: 'content/quality',
+    name: 'retrieval on chunk-spans is as good as it was, and every citation is right',
+    why: BESIDE,
+  },
+  { file: 'content/quality', name: 'operators on banking77 are as good as they were', why: BESIDE },
   {
     file: 'operations/disk',
     name: 'a disk that is full once, and then stalls, is no outage for ever',
