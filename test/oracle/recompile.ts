@@ -102,11 +102,28 @@ function findingsAt(query: Select, catalog: Catalog, access: Access): readonly s
   if (query.from !== scan) return [`a join reads ${scan.relation.table} itself`];
   const known = relationsOf(catalog, access).find((r) => r.relation.name === scan.relation.name);
   if (known === undefined) return [`${scan.relation.name} is not the caller's`];
-  const shown = query.outputs.flatMap((o) => misuses(o.expr, scan, known, 'shown'));
+  const shown = query.outputs.flatMap((o) =>
+    o.name === SHOWN
+      ? asksOnly(o.expr, query.where)
+        ? []
+        : [`${scan.relation.table} asks for more than its row filter`]
+      : misuses(o.expr, scan, known, 'shown'),
+  );
   const filtered = query.where.flatMap((w) => misuses(w, scan, known, 'tested'));
   // A fence is OFFSET 0, which the compiler answers with an order of its own.
   const extra = query.grouped || query.distinct || query.with.length > 0 || query.limit !== null;
   return [...shown, ...filtered, ...(extra ? [`the scan of ${scan.relation.table} is no scan`] : [])];
+}
+
+/** The column by which conditions ask whether a row is shown. */
+const SHOWN = '#shown';
+
+/** Whether `expr` is true of the rows that pass `where`, and looks at nothing else. */
+function asksOnly(expr: Expr, where: readonly Expr[]): boolean {
+  if (expr.kind !== 'truth_test' || expr.test !== 'true' || expr.negated) return false;
+  const tested = new Set(where.map((w) => JSON.stringify(w)));
+  const asked = expr.arg.kind === 'and' ? expr.arg.args : [expr.arg];
+  return asked.every((e) => tested.has(JSON.stringify(e)));
 }
 
 interface Known {
