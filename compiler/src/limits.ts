@@ -9,7 +9,7 @@ export const LIMITS = Object.freeze({
   /** Tokens of a text: words, numbers, strings, operators and brackets. Values of a long IN list are not counted. */
   tokens: 25_000,
   /** Parameters (`$7`, each time that it is written) that count neither as tokens, with a comma each, nor as values. */
-  parameters: 32_768,
+  parameters: 65_536,
   /** Values of the IN lists of a text together, where they are too many to be tokens. */
   listed: 100_000,
   /** Comments within each other. */
