@@ -93,7 +93,7 @@ test('what is prepared and not run is on record by the end of its series', async
   t.same(await decided(2, two), [PREPARED, RUN], 'the next one puts the first on record');
   t.same(await decided(1, () => client.ask(bind('', 'a', { values: ['1'] }), execute(), sync)), [RUN]);
   t.same(await decided(1, () => client.ask(parse('', 'select nothing from customer'), sync)), [
-    'error prepare',
+    'error prepare osl.entities.customer',
   ]);
   const leaves = async (): Promise<void> => {
     client.send(parse('', DATA), flush);

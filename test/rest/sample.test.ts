@@ -255,7 +255,7 @@ test('samples of entities', async (t) => {
       ['user:team', { kind: 'table', name: 'm_hash' }, 400, 'E0254'],
       ['user:low', { kind: 'table', name: 'link' }, 400, 'E0254'],
       ['user:low', { kind: 'table', name: 'PAY' }, 400, 'E0254'],
-      ['user:low', { kind: 'table', name: 'osl.entities.pay' }, 400, 'E0254'],
+      ['user:low', { kind: 'table', name: 'osl.facets.pay' }, 400, 'E0254'],
       ['user:low', { kind: 'table', name: '__proto__' }, 400, 'E0254'],
       ['user:low', { kind: 'facet', name: 'pay' }, 400, 'E0241'],
       ['user:den', { kind: 'table', name: 'pay' }, 403, 'E2101'],
