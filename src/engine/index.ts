@@ -31,7 +31,7 @@ export { eachDataRow, textValuesOf } from './protocol/data-row.js';
 export type { ReachChange } from './reach.js';
 export { SLICE_BYTES, turns } from './turns.js';
 export { stopError } from './upstream-error.js';
-export { type UpstreamWords, wordsOf } from './upstream-words.js';
+export { RIGHTS_FAULTS, type UpstreamWords, wordsOf } from './upstream-words.js';
 export { quoteIdentifier } from './values.js';
 
 export type EngineConfig = PgliteConfig | PostgresConfig;

@@ -42,6 +42,17 @@ const OF_NAMES: ReadonlySet<string> = new Set([
 /** Routines that pass on what somebody wrote: RAISE of PL/pgSQL, and the other languages. Any class may come of them. */
 const SAYS_ANYTHING = /^(?:exec_stmt_(?:raise|assert)|ply_|plpy|plperl|pltcl|plv8|do_util_elog)/i;
 
+/** What our own functions in a database say of the rights of a statement; none of it is a value. */
+export const RIGHTS_FAULTS = Object.freeze({
+  missing: 'osl: no rights came with the statement',
+  forged: 'osl: the rights are not signed with the key that stands here',
+  outdated: 'osl: the rights are of another policy than stands here',
+  ended: 'osl: the rights have ended',
+});
+
+/** Whole messages: whoever else raises one of these says nothing else by it. */
+const OURS: ReadonlySet<string> = new Set(Object.values(RIGHTS_FAULTS));
+
 /** How messages begin that hold values further on, or none: each is passed on so far. */
 const KNOWN: readonly string[] = [
   'array size exceeds the maximum allowed',
@@ -123,7 +134,7 @@ const TYPE_AFTER =
 export function wordsOf(error: UpstreamError): UpstreamWords {
   const { sqlstate, routine, schema, table, column, constraint, dataType } = error;
   const names = [schema, table, column, constraint, dataType].filter((name) => name !== null);
-  const anything = routine !== null && SAYS_ANYTHING.test(routine);
+  const anything = routine !== null && SAYS_ANYTHING.test(routine) && !OURS.has(error.message);
   return Object.freeze({
     sqlstate,
     message: anything ? null : messageOf(error),
@@ -133,6 +144,7 @@ export function wordsOf(error: UpstreamError): UpstreamWords {
 }
 
 function messageOf({ sqlstate, message, routine }: UpstreamError): string | null {
+  if (OURS.has(message)) return message;
   if (BEGIN_SAFE.has(sqlstate.slice(0, 2)))
     return routine !== null && OF_NAMES.has(routine) ? message : beforeQuotes(message);
   const known = KNOWN.filter(

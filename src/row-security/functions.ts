@@ -1,3 +1,4 @@
+import { RIGHTS_FAULTS } from '../engine/index.js';
 import { SCHEMA, SETTING } from './sql.js';
 
 /** One function of the schema, by what may be compared with what stands. */
@@ -24,19 +25,19 @@ declare
   said jsonb;
 begin
   if token = '' then
-    raise insufficient_privilege using message = 'osl: no rights came with the statement';
+    raise insufficient_privilege using message = '${RIGHTS_FAULTS.missing}';
   end if;
   select * into strict state from ${SCHEMA}.state;
   if left(token, 64) <> encode(
        sha256(state.outer_pad || sha256(state.inner_pad || convert_to(body, 'UTF8'))), 'hex') then
-    raise insufficient_privilege using message = 'osl: the rights are not signed with the key that stands here';
+    raise insufficient_privilege using message = '${RIGHTS_FAULTS.forged}';
   end if;
   said := body::jsonb;
   if said->>'version' <> state.version then
-    raise insufficient_privilege using message = 'osl: the rights are of another policy than stands here';
+    raise insufficient_privilege using message = '${RIGHTS_FAULTS.outdated}';
   end if;
   if (said->>'ends')::float8 < extract(epoch from now()) then
-    raise insufficient_privilege using message = 'osl: the rights have ended';
+    raise insufficient_privilege using message = '${RIGHTS_FAULTS.ended}';
   end if;
   return said;
 end`;
