@@ -11,19 +11,25 @@ import { EXPECTED_SKIPS } from './expected-skips.js';
  */
 interface Account {
   readonly files: { readonly file: string; readonly seconds: number }[];
+  /** What failed, by file. */
+  readonly faults: string[];
   readonly skips: { readonly file: string; readonly name: string; readonly reason: string }[];
   passed: number;
   failed: number;
 }
 
 const SLOWEST = 25;
+const LONGEST_NAME = 300;
 
 async function read(path: string, account: Account): Promise<void> {
   const parser = new Parser();
   parser.on('child', (file: Parser) => watch(file, file.name, account));
   parser.on('assert', (result: Result) => {
     account.files.push({ file: result.name, seconds: (result.time ?? 0) / 1000 });
-    if (!result.ok) account.failed += 1;
+    if (!result.ok) {
+      account.failed += 1;
+      account.faults.push(result.name);
+    }
   });
   await pipeline(createReadStream(path), parser);
 }
@@ -37,7 +43,10 @@ function watch(parser: Parser, file: string, account: Account): void {
       account.skips.push({ file, name: result.name, reason });
     } else if (result.closingTestPoint) return;
     else if (result.ok) account.passed += 1;
-    else account.failed += 1;
+    else {
+      account.failed += 1;
+      account.faults.push(`${file}: ${result.name}`);
+    }
   });
 }
 
@@ -45,12 +54,14 @@ function isExpected(skip: Account['skips'][number]): boolean {
   return EXPECTED_SKIPS.some((e) => skip.file.endsWith(`${e.file}.test.js`) && skip.name === e.name);
 }
 
-function told({ files, skips, passed, failed }: Account): string {
+function told({ files, skips, faults, passed, failed }: Account): string {
   const slowest = files.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOWEST);
   const total = files.reduce((sum, f) => sum + f.seconds, 0);
   return [
     `seconds by file, the slowest ${slowest.length} of ${files.length} (${total.toFixed(0)} s in all):`,
     ...slowest.map((f) => `${f.seconds.toFixed(1).padStart(8)}  ${f.file}`),
+    'failed:',
+    ...faults.map((fault) => `  ${fault.slice(0, LONGEST_NAME)}`),
     'skipped:',
     ...skips.map(
       (s) => `  ${isExpected(s) ? 'expected  ' : 'UNEXPECTED'}  ${s.file}: ${s.name}: ${s.reason}`,
@@ -60,7 +71,7 @@ function told({ files, skips, passed, failed }: Account): string {
   ].join('\n');
 }
 
-const account: Account = { files: [], skips: [], passed: 0, failed: 0 };
+const account: Account = { files: [], faults: [], skips: [], passed: 0, failed: 0 };
 for (const path of process.argv.slice(2)) await read(path, account);
 process.stdout.write(told(account));
 const asExpected = account.skips.every(isExpected);

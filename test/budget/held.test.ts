@@ -13,7 +13,7 @@ const MOST_MS = 50;
 /** By how many ways each text comes, at each size; the ways take turns. Nightly: all of them, and more sizes. */
 const EACH = Number(process.env['OSL_BUDGET_WAYS'] ?? 1);
 /** Below 1 MiB with what stands around a text in a body; and sizes at which other limits are reached. */
-const SIZES = EACH > 1 ? [2_048, 4_000, 16_000, 60_000, 180_000, 1_040_000] : [2_048, 70_000, 1_040_000];
+const SIZES = EACH > 1 ? [2_048, 4_000, 16_000, 60_000, 180_000, 1_040_000] : [70_000, 1_040_000];
 /** What is slow is tried again: code that is not yet compiled and garbage of others' are not the text's fault. */
 const TRIES = 5;
 
