@@ -118,7 +118,10 @@ t.test('a thousand candidates tell nothing of the rows that hold some of them', 
 });
 
 t.test('with the dictionary of the tenant they do, which the threat model says', async (t) => {
-  const tenant = await start(MANIFEST.replace('    versions:', '    dictionary: tenant\n    versions:'), HIDDEN);
+  const tenant = await start(
+    MANIFEST.replace('    versions:', '    dictionary: tenant\n    versions:'),
+    HIDDEN,
+  );
   const told = (await textsOf(tenant)).get('3') ?? '';
   t.equal(told.split('[redacted]').length - 1, HIDDEN.length);
 });
