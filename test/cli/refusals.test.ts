@@ -139,6 +139,8 @@ t.test('a first start without files, and a second beside the first', async (t) =
     pgPort: 15432,
     tls: false,
     localTokens: true,
+    issuer: 'service',
+    audience: '',
     demo: true,
     version: '0',
   };
