@@ -1,4 +1,3 @@
-import type { Features } from 'osl-compiler';
 import type { AuditLog, Limiter, PolicySnapshot, TokenVerifier } from '../policy/index.js';
 import type { Engine } from './engine/index.js';
 import type { Lineage } from './lineage/index.js';
@@ -62,7 +61,6 @@ export interface Service {
   readonly content: ContentPlane;
   readonly permitted: Pick<PermittedSets, 'areMany'>;
   readonly caps: Caps;
-  readonly features: Features;
   /** Null where nobody is told of lineage. */
   readonly lineage: Lineage | null;
   readonly log: ServiceLog;

@@ -334,6 +334,10 @@ export interface Schema {
     readonly rules: readonly string[];
     readonly examples: readonly string[];
   })[];
+  readonly features: {
+    readonly set_operations: boolean;
+    readonly subqueries: boolean;
+  };
 }
 
 export interface DomainMap {

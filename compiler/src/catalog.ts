@@ -19,6 +19,16 @@ export interface Catalog {
    * tenant allows no raw SQL.
    */
   readonly rawTables?: ReadonlyMap<string, Relation>;
+  /** What the tenant leaves on; absent: everything. */
+  readonly features?: Features;
+}
+
+/** Constructs that a tenant may switch off, for whoever asks and on every surface. */
+export interface Features {
+  /** UNION, INTERSECT and EXCEPT. */
+  readonly setOperations: boolean;
+  /** Subqueries inside a value: scalar ones, IN and EXISTS. Derived and common tables are none of them. */
+  readonly subqueries: boolean;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Access } from './access.js';
-import { type BoundPlan, bind, type Features } from './bind/index.js';
+import { type BoundPlan, bind } from './bind/index.js';
 import { bindMetrics } from './bind/metrics/index.js';
-import type { Catalog } from './catalog.js';
+import type { Catalog, Features } from './catalog.js';
 import { declaredType } from './declared-types.js';
 import { emit } from './emit/index.js';
 import { queryError } from './errors.js';
@@ -15,6 +15,7 @@ import { type AskedWorld, worldOf } from './world.js';
 export interface CompileOptions {
   /** Types that the client declares for `$1 …`, by Postgres OID; 0 leaves it to us. */
   readonly parameterOids?: readonly number[];
+  /** Default: what the catalog's tenant leaves on. */
   readonly features?: Features;
   /** What names mean; default: OSL-SQL. */
   readonly world?: AskedWorld;
@@ -22,7 +23,10 @@ export interface CompileOptions {
   readonly parsed?: Parsed;
 }
 
-export const ALL_FEATURES: Features = Object.freeze({ scalarSubqueries: true, setOperations: true });
+export const ALL_FEATURES: Features = Object.freeze({ setOperations: true, subqueries: true });
+
+/** For steps of a question, which the compiler writes itself. */
+const OURS: CompileOptions = { features: ALL_FEATURES };
 
 /**
  * OSL-SQL, or raw SQL over the allowlist, to a governed plan: parse, bind, govern. `emit` makes SQL of it.
@@ -46,7 +50,7 @@ export function compile(
 export function compileMetrics(request: MetricsRequest, catalog: Catalog, access: Access): GovernedPlan {
   try {
     const bound = bindMetrics(request, catalog, access);
-    return requireSendable(govern(bound, access, catalog, (hop) => compile(hop, catalog, access)));
+    return requireSendable(govern(bound, access, catalog, (hop) => compile(hop, catalog, access, OURS)));
   } catch (error) {
     throw error instanceof RangeError ? queryError('tooDeep', {}) : error;
   }
@@ -94,7 +98,9 @@ export function* compiling(
     yield;
     const bound = boundPlan(parsed, catalog, access, options);
     yield;
-    const plan = requireSendable(govern(bound, access, catalog, (hop) => compile(hop, catalog, access)));
+    const plan = requireSendable(
+      govern(bound, access, catalog, (hop) => compile(hop, catalog, access, OURS)),
+    );
     yield;
     // Where words were quoted for the parser, places in its tree are not those of the text.
     const plain = shaped !== null && parsed.source.quoted.length === 0;
@@ -119,7 +125,7 @@ function boundPlan(parsed: Parsed, catalog: Catalog, access: Access, options: Co
     parsed,
     catalog,
     access,
-    options.features ?? ALL_FEATURES,
+    options.features ?? catalog.features ?? ALL_FEATURES,
     (options.parameterOids ?? []).map(declaredType),
     worldOf(parsed, options.world ?? 'semantic', catalog),
   );

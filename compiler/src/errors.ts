@@ -34,6 +34,13 @@ export const ERRORS = Object.freeze({
     message: (p) => `${p.construct} is not part of OSL-SQL`,
     hint: (p) => p.hint,
   }),
+  switchedOff: entry<{ construct: string; feature: string; hint: string }>({
+    code: 'E0511',
+    sqlstate: '0A000',
+    http: 400,
+    message: (p) => `${p.construct} is switched off here, by \`features.${p.feature}\` of the manifest`,
+    hint: (p) => p.hint,
+  }),
   readOnly: entry<{ command: string }>({
     code: 'E0511',
     sqlstate: '25006',

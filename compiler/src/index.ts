@@ -1,6 +1,6 @@
 /** The compiler of OSL-SQL: text, catalog and access in, governed SQL out. No I/O, no clock, no database. */
 export type { Access, GroupRule, MaskKind, RelationAccess, RelationGrant } from './access.js';
-export { bindPredicate, type Features } from './bind/index.js';
+export { bindPredicate } from './bind/index.js';
 export { metricColumns } from './bind/metric-columns.js';
 export { inputsOf } from './bind/metrics/inputs.js';
 export { metricFault, metricType } from './bind/metrics/readable.js';
@@ -15,6 +15,7 @@ export {
   type Edge,
   type FacetStore,
   type FacetVersion,
+  type Features,
   type Metric,
   type MetricInput,
   type RatioMetric,

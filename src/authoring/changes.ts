@@ -1,4 +1,4 @@
-import type { Column } from 'osl-compiler';
+import { ALL_FEATURES, type Catalog, type Column } from 'osl-compiler';
 import { deprecationOf, type Manifest } from '../manifest/index.js';
 
 /** One thing that two manifests do not agree on. */
@@ -21,7 +21,8 @@ export type PartKind =
   | 'relationship'
   | 'metric'
   | 'term'
-  | 'raw_table';
+  | 'raw_table'
+  | 'feature';
 
 /** What the compiled manifests say differently: comments, layout and spellings of the same do not count. */
 export function changesBetween(before: Manifest, after: Manifest): readonly Change[] {
@@ -83,8 +84,16 @@ function partsOf(manifest: Manifest): ReadonlyMap<string, Part> {
     ...[...(catalog.rawTables ?? new Map<string, never>()).keys()].map((name): Part => {
       return { kind: 'raw_table', name, facts: {} };
     }),
+    ...featureParts(catalog),
   ];
   return new Map(parts.map((part) => [`${part.kind} ${part.name}`, part]));
+}
+
+function featureParts({ features = ALL_FEATURES }: Catalog): readonly Part[] {
+  return [
+    { kind: 'feature', name: 'set_operations', facts: { on: features.setOperations } },
+    { kind: 'feature', name: 'subqueries', facts: { on: features.subqueries } },
+  ];
 }
 
 function relationParts(manifest: Manifest): readonly Part[] {

@@ -1,3 +1,4 @@
+import type { Features } from 'osl-compiler';
 import {
   crossModalExample,
   entityExamples,
@@ -19,7 +20,7 @@ export interface FormEntry {
 }
 
 export function formEntries(view: GraphView): readonly FormEntry[] {
-  const { entities, facets, metrics, links } = view;
+  const { entities, facets, metrics, links, features } = view;
   const told = new Set(facets.map((f) => f.entity));
   return [
     {
@@ -28,7 +29,7 @@ export function formEntries(view: GraphView): readonly FormEntry[] {
         'SELECT <columns, expressions, aggregates, MEASURE(metric)> FROM osl.entities.<entity> [JOIN …] [WHERE …] [GROUP BY …] [HAVING …] [ORDER BY …] [LIMIT …]',
       rules: [
         'Joins are INNER or LEFT, on equality of sealed keys of both sides; a bridge can be joined, never read alone.',
-        'CTEs, derived tables, set operations, window functions, IN and EXISTS are allowed; data is never changed.',
+        `${allowed(features)} are allowed; data is never changed.`,
         'Values may be parameters $1 …, sent beside the text.',
         'A masked column is masked in every clause, so that no predicate tells its value.',
       ],
@@ -77,6 +78,14 @@ export function formEntries(view: GraphView): readonly FormEntry[] {
       examples: facets.slice(0, 1).map(crossModalExample),
     },
   ];
+}
+
+/** What a structured question may be made of, with what the tenant leaves on. */
+function allowed({ setOperations, subqueries }: Features): string {
+  const sets = setOperations ? ', set operations' : '';
+  return subqueries
+    ? `CTEs, derived tables${sets}, window functions, IN and EXISTS`
+    : `CTEs, derived tables${sets}, window functions and lists after IN`;
 }
 
 /** The first example that one of `all` gives. */

@@ -14,6 +14,13 @@ export interface SchemaDocument {
   readonly functions: readonly FunctionEntry[];
   readonly operators: readonly OperatorEntry[];
   readonly forms: readonly FormEntry[];
+  readonly features: SchemaFeatures;
+}
+
+/** By the names of the manifest's switches: what is off is refused with E0511. */
+export interface SchemaFeatures {
+  readonly set_operations: boolean;
+  readonly subqueries: boolean;
 }
 
 export interface SchemaEntity {
@@ -133,6 +140,7 @@ export function schemaOf(view: GraphView, full: boolean, hasDecoder: boolean): S
     functions: functionEntries(),
     operators: operatorEntries(hasDecoder),
     forms: formEntries(view),
+    features: { set_operations: view.features.setOperations, subqueries: view.features.subqueries },
   };
 }
 

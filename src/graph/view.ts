@@ -1,4 +1,4 @@
-import type { TypeName, VisibleColumn } from 'osl-compiler';
+import type { Features, TypeName, VisibleColumn } from 'osl-compiler';
 import type { Composition } from '../manifest/index.js';
 
 /**
@@ -11,6 +11,8 @@ export interface GraphView {
   readonly facets: readonly FacetView[];
   readonly metrics: readonly MetricView[];
   readonly links: readonly LinkView[];
+  /** The same for every reader. */
+  readonly features: Features;
 }
 
 export interface EntityView {

@@ -1,5 +1,6 @@
 import {
   type Access,
+  ALL_FEATURES,
   type FacetStore,
   type Metric,
   metricType,
@@ -54,7 +55,8 @@ class Viewer {
     const entities = [...this.#manifest.entities.values()]
       .flatMap((e) => this.#entity(e, relations.get(e.name), served))
       .filter((e) => e.columns.length > 0 || measured.has(e.name));
-    return Object.freeze({ entities, facets, metrics, links: linksOf(this.#manifest, relations) });
+    const { features = ALL_FEATURES } = catalog;
+    return Object.freeze({ entities, facets, metrics, links: linksOf(this.#manifest, relations), features });
   }
 
   /** Null where neither a column nor a metric of it can be used: then there is nothing to say of it. */

@@ -255,7 +255,7 @@ function planOf(
   const { text, world } = statementOf(question.body);
   const { parameterOids } = question;
   const rights = `${manifest.catalog.version} ${access.signature} ${world} ${parameterOids.join(',')}`;
-  const options = { parameterOids, features: service.features, world };
+  const options = { parameterOids, world };
   if (!isShort(text))
     return longPlan(service, caller, rights, text, options, ledger).catch((error: unknown) => {
       throw emptySqlOr(error, question.body);

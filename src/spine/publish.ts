@@ -225,6 +225,8 @@ function objectsOf({ changes }: Difference, manifest: Manifest): readonly string
       case 'connector':
       case 'raw_table':
         return `osl.connectors.${name}`;
+      case 'feature':
+        return `osl.features.${name}`;
       default: {
         const unknown: never = kind;
         return unknown;

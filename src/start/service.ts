@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { ALL_FEATURES, ready } from 'osl-compiler';
+import { ready } from 'osl-compiler';
 import {
   type AuditLog,
   configuredKeys,
@@ -189,7 +189,6 @@ async function serviceOf(
     content: contentPlane(() => model.manifest, engines, settings.content),
     permitted: new PermittedSets(settings.exactUpTo),
     caps: settings.caps,
-    features: ALL_FEATURES,
     log,
   };
   lineage?.follow(() => model.manifest);

@@ -57,7 +57,7 @@ function passedOver({ sql, caller, world }: Question): readonly string[] | null 
       { source, node: tree, lists },
       CATALOG,
       callerNamed(caller).access,
-      { scalarSubqueries: true, setOperations: true },
+      { subqueries: true, setOperations: true },
       [],
       world,
     );

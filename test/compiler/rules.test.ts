@@ -79,7 +79,7 @@ t.test('a relation without grants is a fault of ours, not open', async (t) => {
 
 t.test('what a tenant switches off is refused by name', async (t) => {
   const { access } = callerNamed('owner');
-  const features = { scalarSubqueries: false, setOperations: false };
+  const features = { subqueries: false, setOperations: false };
   t.throws(() => compile('select (select 1)', CATALOG, access, { features }), { code: 'E0511' });
   t.throws(() => compile('select 1 union select 2', CATALOG, access, { features }), { code: 'E0511' });
   t.ok(

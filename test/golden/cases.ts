@@ -7,6 +7,8 @@ export interface Case {
   readonly query: string;
   /** What its names mean; OSL-SQL where the case says nothing. */
   readonly world: AskedWorld;
+  /** What the tenant has switched off, by the manifest's names. */
+  readonly off: readonly string[];
   /** Values of `$1 …`, where the query has any. */
   readonly values: readonly (string | null)[];
 }
@@ -52,6 +54,7 @@ function parseCase(block: string): Case {
     caller: wanted('caller'),
     query: wanted('query'),
     world,
+    off: (fields.get('off') ?? '').split(' ').filter((name) => name !== ''),
     values: Array.isArray(values) ? values.map((v) => (v === null ? null : String(v))) : [],
   };
 }
@@ -60,10 +63,12 @@ function parseCase(block: string): Case {
 export function writeCase(golden: Case, result: readonly string[]): string {
   const values = golden.values.length === 0 ? [] : [field('values', JSON.stringify(golden.values))];
   const world = golden.world === 'semantic' ? [] : [field('world', golden.world)];
+  const off = golden.off.length === 0 ? [] : [field('off', golden.off.join(' '))];
   const asked = [
     field('case', golden.name),
     field('caller', golden.caller),
     ...world,
+    ...off,
     field('query', golden.query),
     ...values,
   ];

@@ -27,10 +27,15 @@ export function callerNamed(name: string): Caller {
 }
 
 /** A query that is a JSON object is a metrics body. */
-function planOf({ query, world }: Case, access: Access): GovernedPlan {
-  if (!query.startsWith('{')) return compile(query, CATALOG, access, { world });
+function planOf({ query, world, off }: Case, access: Access): GovernedPlan {
+  const features = {
+    setOperations: !off.includes('set_operations'),
+    subqueries: !off.includes('subqueries'),
+  };
+  const catalog = { ...CATALOG, features };
+  if (!query.startsWith('{')) return compile(query, catalog, access, { world });
   const body: Record<string, unknown> = JSON.parse(query);
-  return compileMetrics(readMetricsRequest(new Map(Object.entries(body))), CATALOG, access);
+  return compileMetrics(readMetricsRequest(new Map(Object.entries(body))), catalog, access);
 }
 
 export async function outcomeOf(golden: Case, engine: Engine): Promise<Outcome> {

@@ -476,7 +476,7 @@ const MANIFEST_CASES: readonly Case[] = [
     name: 'a metric that is a query',
     from: 'sum(amount), filter: amount > 0',
     to: '(select 1)',
-    told: ['54:41-51 M2011 a scalar subquery is not part of OSL-SQL (it is switched off here)'],
+    told: ['54:41-51 M2011 a subquery as a value here is not part of OSL-SQL'],
   },
   {
     name: 'a metric of two expressions',
@@ -550,7 +550,7 @@ const MANIFEST_CASES: readonly Case[] = [
     name: 'a derived metric that is a query',
     from: 'lexicon:\n',
     to: '  m: { type: derived, expression: revenue + (select 1) }\nlexicon:\n',
-    told: ['55:35-55 M2011 a scalar subquery is not part of OSL-SQL (it is switched off here)'],
+    told: ['55:35-55 M2011 a subquery as a value here is not part of OSL-SQL'],
   },
   {
     name: 'a derived metric that explodes',

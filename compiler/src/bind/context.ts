@@ -1,6 +1,6 @@
 import type { A_Const } from '@pgsql/types';
 import type { Access } from '../access.js';
-import type { Catalog } from '../catalog.js';
+import type { Catalog, Features } from '../catalog.js';
 import type { DeclaredType } from '../declared-types.js';
 import {
   type ErrorName,
@@ -27,11 +27,18 @@ export type Location = number | undefined;
  */
 export type World = 'semantic' | 'physical';
 
-/** What a tenant may switch off. */
-export interface Features {
-  readonly scalarSubqueries: boolean;
-  readonly setOperations: boolean;
-}
+const SWITCHES = {
+  setOperations: {
+    construct: 'a set operation',
+    feature: 'set_operations',
+    hint: 'ask for each side by itself',
+  },
+  subqueries: {
+    construct: 'a subquery as a value',
+    feature: 'subqueries',
+    hint: 'join on a sealed key, or ask for the inner query by itself',
+  },
+} as const;
 
 /** The state of binding one statement: the slots and ids it hands out, and where things stand in the text. */
 export class BindContext {
@@ -78,6 +85,15 @@ export class BindContext {
     this.world = world;
     this.#declared = declared;
     this.#clientTypes = declared.map((d) => (d === null || d.kind === 'foreign' ? null : d.type));
+  }
+
+  /** @throws QueryError E0511 where the tenant has switched `name` off, or the text at hand is one of a manifest or policy */
+  requireFeature(name: keyof Features, location: Location): void {
+    if (this.features[name]) return;
+    const { construct, feature, hint } = SWITCHES[name];
+    throw this.catalog.features?.[name] === false
+      ? this.error('switchedOff', { construct, feature, hint }, location)
+      : this.error('unsupported', { construct: `${construct} here`, hint: null }, location);
   }
 
   nextSource(): number {

@@ -1,5 +1,5 @@
 import type { Access } from '../access.js';
-import type { Catalog } from '../catalog.js';
+import type { Catalog, Features } from '../catalog.js';
 import type { DeclaredType } from '../declared-types.js';
 import { type Position, queryError } from '../errors.js';
 import { firstWord, type Parsed, startOf } from '../parse.js';
@@ -8,13 +8,13 @@ import type { RuntimeRelation } from '../runtime.js';
 import type { TypeName } from '../types.js';
 import { allQueries, leavesOf } from '../walk.js';
 import { kindOf } from './ast.js';
-import { BindContext, type Features, type World } from './context.js';
+import { BindContext, type World } from './context.js';
 import { requireExpandable } from './expanded.js';
 import type { LiteralSlots } from './literals.js';
 import { bindQuery, withUsedColumns } from './query.js';
 import { finishedRelation } from './runtime-draft.js';
 
-export type { Features, World } from './context.js';
+export type { World } from './context.js';
 export {
   type Carried,
   carriedText,

@@ -28,4 +28,4 @@ export function metricColumns(metric: SimpleMetric, catalog: Catalog): ReadonlyS
   return new Set(leaves.flatMap((l) => (l.kind === 'entity' ? l.columns : [])));
 }
 
-const NO_FEATURES = { scalarSubqueries: false, setOperations: false };
+const NO_FEATURES = { subqueries: false, setOperations: false };

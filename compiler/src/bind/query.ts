@@ -118,16 +118,12 @@ function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope
 
 const NO_TABLES: Scope['tables'] = new Map();
 
-/** The hint of what a tenant may switch off. */
-export const SWITCHED_OFF = 'it is switched off here';
-
 function plainEnvironment(ctx: BindContext, scope: Scope, clause: string): Environment {
   return { ctx, scope, clause, aggregates: false, windows: false, namedWindows: new Map(), policy: false };
 }
 
 function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuery {
-  if (!ctx.features.setOperations)
-    throw ctx.error('unsupported', { construct: 'a set operation', hint: SWITCHED_OFF }, placeOf(stmt.rarg));
+  ctx.requireFeature('setOperations', placeOf(stmt.rarg));
   if (stmt.larg === undefined || stmt.rarg === undefined)
     throw ctx.error('unsupported', { construct: 'this set operation', hint: null }, undefined);
   const left = bindQuery(stmt.larg, ctx, scope);

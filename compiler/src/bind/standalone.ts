@@ -63,7 +63,7 @@ const NOBODY = { signature: '', policyVersion: '', chainLength: 1, relations: ne
 
 function bindOver(text: string, relation: Relation): Expr {
   const source = { original: `${PREFIX}${text}`, quoted: [] };
-  const ctx = new BindContext(source, NOTHING, NOBODY, { scalarSubqueries: false, setOperations: false }, []);
+  const ctx = new BindContext(source, NOTHING, NOBODY, { subqueries: false, setOperations: false }, []);
   const columns = new Map(
     relation.columns.map((c): [string, ScopeColumn] => [
       c.name,

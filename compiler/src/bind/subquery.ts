@@ -6,12 +6,13 @@ import { equalityOf, infix } from './a-expr.js';
 import type { BindContext, Location } from './context.js';
 import type { Environment } from './environment.js';
 import { bindExpression, required } from './expression.js';
-import { type BoundQuery, bindQuery, SWITCHED_OFF } from './query.js';
+import { type BoundQuery, bindQuery } from './query.js';
 import { isNameable, resolveColumn } from './scope.js';
 
 /** A subquery inside a value: a scalar, or a sealed semi- or anti-join. */
 export function bindSubLink(node: SubLink, env: Environment): Expr {
   const { ctx } = env;
+  ctx.requireFeature('subqueries', node.location);
   const select = selectOf(node.subselect, env);
   switch (node.subLinkType) {
     case 'EXPR_SUBLINK':
@@ -45,9 +46,6 @@ function selectOf(node: Node | undefined, env: Environment): SelectStmt {
 
 function bindScalarQuery(select: SelectStmt, node: SubLink, env: Environment): Expr {
   const { ctx } = env;
-  if (!ctx.features.scalarSubqueries) {
-    throw ctx.error('unsupported', { construct: 'a scalar subquery', hint: SWITCHED_OFF }, node.location);
-  }
   const { query, columns } = bindQuery(select, ctx, env.scope);
   const only = columns[0];
   if (only === undefined || columns.length !== 1) {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Relation } from 'osl-compiler';
+import type { Features, Relation } from 'osl-compiler';
 import { deprecatedIn } from '../deprecated.js';
 import type { Path, Problem } from '../diagnostic.js';
 import type { EntityDocument, ManifestDocument } from '../document.js';
@@ -46,6 +46,7 @@ export function compileManifest(document: ManifestDocument): Compiled {
     facets: frozenMap(facetStores(facets, relations)),
     edges: edgesOf(relationships, bridges),
     rawTables,
+    features: featuresOf(document),
     ...(document.traverse?.max_per_hop === undefined ? {} : { maxPerHop: document.traverse.max_per_hop }),
   });
   checkMetricTexts(catalog, problems);
@@ -55,6 +56,13 @@ export function compileManifest(document: ManifestDocument): Compiled {
   const rest = { connectors, catalog, entities, bridges, relationships, facets, lexicon };
   const deprecated = deprecatedIn(document);
   return { ok: true, manifest: Object.freeze({ version, tenant, ...rest, deprecated, document }) };
+}
+
+function featuresOf({ features }: ManifestDocument): Features {
+  return Object.freeze({
+    setOperations: features?.set_operations ?? true,
+    subqueries: features?.subqueries ?? true,
+  });
 }
 
 /** Not RFC 8785, which sorts names: the order of columns is the order of `*`, so that it must count. */

@@ -50,7 +50,7 @@ function checkSimple(metric: SimpleMetric, catalog: Catalog, report: Report): vo
   else if (metric.filter !== null) report(metric, ['filter'], faultOf(metric, entity));
 }
 
-const FEATURES = { scalarSubqueries: false, setOperations: false };
+const FEATURES = { subqueries: false, setOperations: false };
 
 /** `count(*)` beside it makes what is no aggregate an error. */
 function faultOf(metric: SimpleMetric, entity: Relation): QueryError | null {

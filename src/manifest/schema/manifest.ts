@@ -324,6 +324,19 @@ const traverse = closed(
   'Bounds of TRAVERSE. A walk is held in memory, a few hundred bytes a row.',
 );
 
+const features = closed(
+  {
+    set_operations: { type: 'boolean', description: 'UNION, INTERSECT and EXCEPT. Default: true.' },
+    subqueries: {
+      type: 'boolean',
+      description:
+        'Subqueries inside a value: scalar ones, IN and EXISTS. Derived tables and WITH are none of them. Default: true.',
+    },
+  },
+  [],
+  'What questions may be made of.',
+);
+
 /** JSON Schema (draft 7) of a manifest file. */
 export const MANIFEST_SCHEMA = {
   $schema: DRAFT,
@@ -341,6 +354,7 @@ export const MANIFEST_SCHEMA = {
       lexicon: named({ type: 'string', minLength: 1, maxLength: 200 }, term, 'Business words.'),
       raw_sql: rawSql,
       traverse,
+      features,
     },
     ['version', 'connectors', 'entities'],
     'A semantic graph over Postgres.',

@@ -202,6 +202,7 @@ const SCHEMA = object({
   forms: list(
     object({ name: oneOf(...FORM_NAMES), shape: text(), rules: list(text()), examples: list(text()) }),
   ),
+  features: object({ set_operations: flag(), subqueries: flag() }),
 });
 
 const NODE = object({

@@ -16,5 +16,5 @@ const { bind } = compiled as typeof Bind;
 export function bindStatement(name: string): void {
   const node = { [name]: {} } as unknown as Node; // a node of that type, whose fields are all optional
   const parsed = { source: { original: name, quoted: [] }, node, lists: new Map() };
-  bind(parsed, CATALOG, callerNamed('owner').access, { scalarSubqueries: true, setOperations: true }, []);
+  bind(parsed, CATALOG, callerNamed('owner').access, { subqueries: true, setOperations: true }, []);
 }

@@ -27,7 +27,7 @@ const MOST_LEAVES = 500;
  * @throws QueryError E0511, E0512, E1001, E2101
  */
 export function bindMetrics(request: MetricsRequest, catalog: Catalog, access: Access): BoundPlan {
-  const features = { scalarSubqueries: false, setOperations: true };
+  const features = { subqueries: false, setOperations: true };
   const ctx = new BindContext({ original: '', quoted: [] }, catalog, access, features, []);
   const fallback = request.grain ?? 'day';
   const asked = request.metrics.map(({ name, alias }) => {

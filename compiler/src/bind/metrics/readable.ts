@@ -54,7 +54,7 @@ export function metricFault(
 
 /** A context of its own: what is tried in it leaves nothing in any statement. */
 function trialOf(catalog: Catalog, access: Access): BindContext {
-  const features = { scalarSubqueries: false, setOperations: false };
+  const features = { subqueries: false, setOperations: false };
   return new BindContext({ original: '', quoted: [] }, catalog, access, features, []);
 }
 
