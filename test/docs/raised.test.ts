@@ -26,7 +26,7 @@ const deep = `select ${'abs('.repeat(500)}1${')'.repeat(500)}`;
 const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   syntax: { as: 'user:ann', osql: 'select 1 +' },
   unsupported: { as: 'user:ann', osql: 'select id from customer tablesample system (10)' },
-  switchedOff: { file: 'rest/features', shows: 'a set operation is switched off here' },
+  switchedOff: { file: 'test/rest/features.test.ts', shows: 'a set operation is switched off here' },
   readOnly: { as: 'user:ann', osql: 'delete from customer' },
   noStatement: { as: 'user:ann', osql: '-- later' },
   oneStatement: { as: 'user:ann', osql: 'select 1; select 2' },
