@@ -225,15 +225,13 @@ class Reader {
     if (++this.#depth > LIMITS.brackets)
       throw tooComplex('its depth of brackets', LIMITS.brackets, this.#here());
     this.#at++;
-    this.#list = afterIn ? plainList(this.#text, this.#at) : null;
+    this.#list = afterIn ? plainList(this.#text, this.#at, LIMITS.listed - this.#listed) : null;
   }
 
   /** Goes on behind a long list; its first item stands for it. */
   #take(list: PlainList): void {
     this.#list = null;
     this.#listed += list.items.length;
-    if (this.#listed > LIMITS.listed)
-      throw tooComplex('the number of values in its IN lists', LIMITS.listed, this.#here());
     this.#lists.push(list);
     this.#bounds.push(list.start, list.firstEnd);
     this.#at = list.end;
@@ -291,8 +289,12 @@ function isComment(text: string, at: number): boolean {
   return (code === MINUS && next === MINUS) || (code === SLASH && next === STAR);
 }
 
-/** The list whose first item begins at or behind `from`, up to its closing bracket; null where it is not plain, or short. */
-function plainList(text: string, from: number): PlainList | null {
+/**
+ * The list whose first item begins at or behind `from`, up to its closing bracket; null where it is not plain, or short.
+ *
+ * @throws QueryError E0511 at the value beyond `most`: what stands behind it is not looked at
+ */
+function plainList(text: string, from: number, most: number): PlainList | null {
   const pattern = new RegExp(ITEM); // sticky: it has a place of its own
   const items: string[] = [];
   let [start, firstEnd, end] = [-1, -1, from];
@@ -301,6 +303,8 @@ function plainList(text: string, from: number): PlainList | null {
     pattern.lastIndex = end;
     const found = pattern.exec(text);
     if (found === null) return null;
+    if (items.length >= Math.max(most, LONG_LIST - 1))
+      throw tooComplex('the number of values in its IN lists', LIMITS.listed, positionOfIndex(text, end));
     const [whole, space = '', minus = '', digits, quoted = ''] = found;
     if (items.length > 0 && (digits === undefined) !== (type === null)) return null;
     if (digits !== undefined && type !== 'int8') type = Number(digits) > INT4_MAX ? 'int8' : 'int4';

@@ -10,7 +10,8 @@ const SHAPES = Number(process.env['OSL_GROWTH_SHAPES'] ?? 12);
 const MOST_GROWTH = 2.6;
 /** ms; what takes less has not grown enough to be judged, and what is set beside it counts for no less than 1. */
 const LEAST = 8;
-const TRIES = 8;
+/** A suspect is tried twice, then four times, and so on up to this. */
+const MOST_TRIES = 10;
 
 /** Milliseconds on a processor, those of the collector of garbage with them. */
 function processMs(): number {
@@ -122,30 +123,45 @@ function least(text: string, tries: number): readonly number[] | null {
   return best;
 }
 
+/** A stage of a question that seemed to grow too fast. */
+interface Suspect {
+  readonly stage: number;
+  readonly small: string;
+  readonly large: string;
+}
+
+/** By how much a stage grows from one text to another; 1 where it is too short to be judged. */
+function growthOf({ stage, small, large }: Suspect, tries: number): number {
+  const [a = 0, b = 0] = [least(small, tries)?.[stage], least(large, tries)?.[stage]];
+  return b < LEAST ? 1 : b / Math.max(a, 1);
+}
+
 t.setTimeout(600_000);
 t.test('no stage takes more than twice the time for twice the text, and a little', async (t) => {
+  const suspects: Suspect[] = [];
   let judged = 0;
   for (let seed = 1; seed <= SHAPES; seed++) {
     const piece = queryPiece(diceFrom(seed), seed % 3);
     for (let n = 100; n <= 1_600; n *= 2) {
-      const [small, large] = [least(piece(n), 2), least(piece(2 * n), 2)];
-      if (small === null || large === null) break;
-      for (const [i, stage] of STAGES.entries()) {
-        const growth = (): number => {
-          for (let tries = 2; tries <= TRIES; tries += 2) {
-            const [a, b] = [least(piece(n), tries)?.[i] ?? 0, least(piece(2 * n), tries)?.[i] ?? 0];
-            if (b < LEAST || b <= MOST_GROWTH * Math.max(a, 1)) return 1;
-            if (tries + 2 > TRIES) return b / Math.max(a, 1);
-          }
-          return 1;
-        };
-        const [a = 0, b = 0] = [small[i], large[i]];
+      const [small, large] = [piece(n), piece(2 * n)];
+      const [before, after] = [least(small, 2), least(large, 2)];
+      if (before === null || after === null) break;
+      for (const stage of STAGES.keys()) {
         judged++;
-        if (b < LEAST || b <= MOST_GROWTH * Math.max(a, 1)) continue;
-        const most = growth();
-        if (most > MOST_GROWTH) t.fail(`${stage} grows by ${most.toFixed(1)}: ${piece(3)}`);
+        const [a = 0, b = 0] = [before[stage], after[stage]];
+        if (b >= LEAST && b > MOST_GROWTH * Math.max(a, 1)) suspects.push({ stage, small, large });
       }
     }
   }
   t.ok(judged > SHAPES, `${judged} stages were judged`);
+  // The collector of garbage and neighbours on the same core come and go: what grows does so each time.
+  for (const suspect of suspects) {
+    let growth = Number.POSITIVE_INFINITY;
+    for (let tries = 2; tries <= MOST_TRIES && growth > MOST_GROWTH; tries += 2)
+      growth = Math.min(growth, growthOf(suspect, tries));
+    t.ok(
+      growth <= MOST_GROWTH,
+      `${STAGES[suspect.stage]} grows by ${growth.toFixed(1)}: ${suspect.small.slice(0, 400)}`,
+    );
+  }
 });

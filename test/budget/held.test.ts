@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import pg from 'pg';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { BODIES } from './bodies.js';
 import { FAMILIES, largest } from './texts.js';
 
@@ -16,6 +16,8 @@ const EACH = Number(process.env['OSL_BUDGET_WAYS'] ?? 1);
 const SIZES = EACH > 1 ? [2_048, 4_000, 16_000, 60_000, 180_000, 1_040_000] : [70_000, 1_040_000];
 /** What is slow is tried again: code that is not yet compiled and garbage of others' are not the text's fault. */
 const TRIES = 5;
+/** Nor is a neighbour on the same core, who is gone after a while: what was slow five times is a suspect until the end. */
+const ROUNDS = 3;
 
 t.setTimeout(600_000);
 
@@ -104,6 +106,24 @@ async function heldBy(ask: () => Promise<void>): Promise<number> {
   return least;
 }
 
+/** What was slow in each of its tries, to be tried again when all else has been. */
+class Suspects {
+  readonly #of = new Map<string, () => Promise<void>>();
+
+  async ask(name: string, ask: () => Promise<void>): Promise<void> {
+    if ((await heldBy(ask)) > MOST_MS) this.#of.set(name, ask);
+  }
+
+  async judge(t: Test): Promise<void> {
+    for (const [name, ask] of this.#of) {
+      let least = Number.POSITIVE_INFINITY;
+      for (let round = 0; round < ROUNDS && least > MOST_MS; round++)
+        least = Math.min(least, await heldBy(ask));
+      t.ok(least <= MOST_MS, `${name}: held for ${least.toFixed(0)} ms`);
+    }
+  }
+}
+
 t.teardown(async () => {
   await client.end();
   child.send('end');
@@ -116,6 +136,7 @@ for (let i = 0; i < 20; i++)
 
 t.test('no text holds it', { timeout: 600_000 }, async (t) => {
   const names = Object.keys(WAYS);
+  const suspects = new Suspects();
   let turn = 0;
   for (const family of FAMILIES) {
     for (const size of SIZES) {
@@ -124,37 +145,38 @@ t.test('no text holds it', { timeout: 600_000 }, async (t) => {
         { length: Math.min(EACH, names.length) },
         () => names[turn++ % names.length] ?? 'osql',
       );
-      for (const name of ways) {
-        const held = await heldBy(() => WAYS[name]?.(text) ?? Promise.resolve());
-        if (held > MOST_MS)
-          t.fail(`${family.name}: ${n}, ${text.length} units, by ${name}: held for ${held.toFixed(0)} ms`);
-      }
+      for (const name of ways)
+        await suspects.ask(
+          `${family.name}: ${n}, ${text.length} units, by ${name}`,
+          () => WAYS[name]?.(text) ?? Promise.resolve(),
+        );
     }
   }
+  await suspects.judge(t);
   t.ok(turn >= FAMILIES.length * SIZES.length, 'all were asked');
 });
 
 t.test('nor do 100,000 values', { timeout: 300_000 }, async (t) => {
   const values = Array.from({ length: 100_000 }, (_, i) => i).join(',');
+  const suspects = new Suspects();
   for (const [name, way] of Object.entries(WAYS)) {
     const world = name === 'sql' ? 'shop.customers' : 'customer';
-    const held = await heldBy(() => way(`select id from ${world} where id in (${values})`));
-    t.ok(held <= MOST_MS, `by ${name}: held for ${held.toFixed(0)} ms`);
+    await suspects.ask(`by ${name}`, () => way(`select id from ${world} where id in (${values})`));
   }
+  await suspects.judge(t);
+  t.pass('all were asked');
 });
 
 t.test('nor does a body', { timeout: 300_000 }, async (t) => {
+  const suspects = new Suspects();
   for (const family of BODIES) {
     for (const size of SIZES) {
       const { text, n } = largest(family, size);
-      const held = await heldBy(() =>
+      await suspects.ask(`${family.name}: ${n}, ${text.length} units, to ${family.path}`, () =>
         post(family.path, text, family.admin === true ? tokens.root : tokens.token),
       );
-      if (held > MOST_MS)
-        t.fail(
-          `${family.name}: ${n}, ${text.length} units, to ${family.path}: held for ${held.toFixed(0)} ms`,
-        );
     }
   }
+  await suspects.judge(t);
   t.pass('all were sent');
 });

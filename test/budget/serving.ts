@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Catalogs } from '../../src/catalog/index.js';
 import { createPgFrontend } from '../../src/pg/index.js';
 import { createRestServer } from '../../src/rest/index.js';
+import { settingsFrom } from '../../src/start/settings.js';
 import { startTestService } from '../support/service.js';
 import { mainThreadMs } from './main-thread.js';
 
@@ -23,7 +24,10 @@ const note = (): void => {
 };
 setInterval(note, TICK_MS);
 
-const test = await startTestService();
+/** Of the upstream, whose time is not what is measured. */
+const OSL_STATEMENT_TIMEOUT_MS = '3000';
+const { caps } = settingsFrom({ OSL_STATEMENT_TIMEOUT_MS }, process.cwd());
+const test = await startTestService({ settings: { caps } });
 const catalogs = new Catalogs({ dir: join(tmpdir(), 'osl-test-catalog') });
 const rest = await createRestServer(test.service, {});
 const wire = createPgFrontend(test.service, { catalogs });
