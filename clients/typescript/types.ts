@@ -27,6 +27,8 @@ export type Query = {
   readonly parameters?: readonly (string | number | boolean | null)[];
   /** Validate and plan only; no rows. */
   readonly explain?: boolean;
+  /** With `explain`, for admins: the statement that goes upstream, or also its plan; E2101 for others. */
+  readonly upstream?: "statement" | "plan";
   readonly sql?: never;
   readonly metrics?: never;
   readonly group_by?: never;
@@ -45,6 +47,8 @@ export type Query = {
   readonly parameters?: readonly (string | number | boolean | null)[];
   /** Validate and plan only; no rows. */
   readonly explain?: boolean;
+  /** With `explain`, for admins: the statement that goes upstream, or also its plan; E2101 for others. */
+  readonly upstream?: "statement" | "plan";
   readonly osql?: never;
   readonly metrics?: never;
   readonly group_by?: never;
@@ -104,6 +108,8 @@ export type Query = {
   readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
   /** Validate and plan only; no rows. */
   readonly explain?: boolean;
+  /** With `explain`, for admins. */
+  readonly upstream?: "statement" | "plan";
   readonly osql?: never;
   readonly parameters?: never;
   readonly sql?: never;
@@ -172,6 +178,26 @@ export interface Plan {
   })[];
   /** What the database would get; for admins. */
   readonly sql?: string;
+  /** What was asked for by `upstream`. */
+  readonly upstream?: {
+    /** The statement. */
+    readonly sql: string;
+    /** In the order of `$1 …`. */
+    readonly parameters: readonly ({
+      /** A type of Postgres. */
+      readonly type: string;
+      /** A literal of the text, `$n` of the asker, policy or a metric, an attribute, a step, a key. */
+      readonly from: "literal" | "parameter" | "gateway" | "attribute" | "step" | "mask_key";
+      /** Of a literal of the text, as Postgres reads it. */
+      readonly value?: string;
+      /** `n` of the asker's `$n`. */
+      readonly number?: number;
+    })[];
+    /** How the database would run it whatever the values: EXPLAIN, without ANALYZE. */
+    readonly plan?: string;
+    /** A cap held back the end of the plan. */
+    readonly truncated?: boolean;
+  };
   readonly versions: {
     readonly manifest: string;
     readonly policy: string;

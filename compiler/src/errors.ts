@@ -373,6 +373,13 @@ export const ERRORS = Object.freeze({
     message: () => 'all of the graph is shown to admins only',
     hint: () => 'ask with `?governed=true` for what your grants show',
   }),
+  upstreamForAdmins: entry<Nothing>({
+    code: 'E2101',
+    sqlstate: '42501',
+    http: 403,
+    message: () => 'what goes to the database is shown to admins only',
+    hint: () => 'leave out `upstream`; an admin role must be below the ceiling of every subject in the chain',
+  }),
   groupsOnly: entry<{ relation: string; detail: string }>({
     code: 'E2103',
     sqlstate: '42501',

@@ -470,7 +470,13 @@ export type Query = Select | SetOperation | Values;
 
 /** Where a parameter's value comes from at execution. */
 export type Slot =
-  | { readonly kind: 'literal'; readonly type: TypeName; readonly value: LiteralValue }
+  /** `written`: it stands in the asker's own text; otherwise policy, a metric or the compiler has put it there. */
+  | {
+      readonly kind: 'literal';
+      readonly type: TypeName;
+      readonly value: LiteralValue;
+      readonly written: boolean;
+    }
   /**
    * `$n` of the client, 0-based. `declared`: the type that its value comes as, where that is not `type` itself.
    */

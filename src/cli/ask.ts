@@ -43,10 +43,23 @@ export function addQuestionOptions(command: Command): Command {
 }
 
 /** Sends `text` to the server as whoever the flags say. */
-export async function askServer(flags: QuestionFlags, text: string, explain: boolean): Promise<Reply> {
+export async function askServer(flags: QuestionFlags, text: string): Promise<Reply> {
   const { url, token } = await visitor(flags);
-  const question = questionOf(flags, text);
-  return postQuery(url, token, explain ? { ...question, explain: true } : question);
+  return postQuery(url, token, questionOf(flags, text));
+}
+
+/** Has the server explain `text` to whoever the flags say; what goes `upstream` it shows to admins only. */
+export async function askToExplain(
+  flags: QuestionFlags,
+  text: string,
+  upstream: 'statement' | 'plan' | null,
+): Promise<Reply> {
+  const { url, token } = await visitor(flags, upstream === null ? 'reader' : 'admin');
+  return postQuery(url, token, {
+    ...questionOf(flags, text),
+    explain: true,
+    ...(upstream !== null && { upstream }),
+  });
 }
 
 /** The body that asks `text`. @throws Failure where it should be a metrics body and is none */

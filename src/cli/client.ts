@@ -33,7 +33,7 @@ export type QueryBody = (
   | { readonly osql: string }
   | { readonly sql: string }
   | { readonly metrics: unknown }
-) & { readonly explain?: true };
+) & { readonly explain?: true; readonly upstream?: 'statement' | 'plan' };
 
 /**
  * The REST address of `given`, else of the server that runs in the data directory, without a `/` at its end.

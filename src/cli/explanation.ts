@@ -16,9 +16,30 @@ export function formatExplanation(body: Fields): string {
       columns.map((c) => [text(c['name']), text(c['type']), text(c['source'] ?? ''), masked(c)]),
     ),
   ];
-  if (typeof body['sql'] === 'string') parts.push('', body['sql']);
+  const upstream = fieldsOf(body['upstream']);
+  if (typeof body['sql'] === 'string') parts.push('', body['sql'], ...upstreamLines(upstream));
   return parts.join('\n');
 }
+
+/** The parameters of the statement as a table, and its plan. */
+function upstreamLines(upstream: Fields): readonly string[] {
+  const parameters = membersOf(upstream['parameters']);
+  const rows = parameters.map((p, i) => [`$${i + 1}`, text(p['type']), originText(p)]);
+  const { plan } = upstream;
+  return [
+    ...(rows.length === 0 ? [] : ['', formatTable(PARAMETER_TABLE, rows)]),
+    ...(typeof plan === 'string' ? ['', plan.split('\n').map(text).join('\n')] : []),
+    ...(upstream['truncated'] === true ? ['… the plan goes on'] : []),
+  ];
+}
+
+function originText({ from, value, number }: Fields): string {
+  const origin = text(from).replace('_', ' ');
+  if (value !== undefined) return `${origin} ${text(value)}`;
+  return number === undefined ? origin : `${origin} $${text(number)}`;
+}
+
+const PARAMETER_TABLE = textColumns(['parameter', 'type', 'from']);
 
 const COLUMN_TABLE = textColumns(['column', 'type', 'source', 'masked']);
 

@@ -18,8 +18,14 @@ export type OutputSetting = 'TimeZone' | 'DateStyle' | 'IntervalStyle' | 'lock_t
 /** The rights of a statement's caller, for policies of the database itself. */
 export type RightsSetting = 'osl.rights';
 
+/** Whether a statement's plan may rest on the values of its parameters. */
+export type PlanSetting = 'plan_cache_mode';
+
 /** Settings that differ from a governed session's own, as Postgres shows them. */
-export type StatementSettings = readonly (readonly [name: OutputSetting | RightsSetting, value: string])[];
+export type StatementSettings = readonly (readonly [
+  name: OutputSetting | RightsSetting | PlanSetting,
+  value: string,
+])[];
 
 /** Levels whose statements all see one state of the data. */
 export type IsolationLevel = 'REPEATABLE READ' | 'SERIALIZABLE';
@@ -75,6 +81,16 @@ export interface GovernedDoor {
     plan: GovernedPlan,
     values: readonly BoundValue[],
     options: ExecuteOptions,
+    sink: RowSink,
+  ): Promise<ExecuteResult>;
+
+  /**
+   * Reads how the database would run `plan`, whatever the values of its slots: the lines of EXPLAIN without ANALYZE, in
+   * text. Throws as `execute` does.
+   */
+  explain(
+    plan: GovernedPlan,
+    options: Omit<ExecuteOptions, 'resultFormats' | 'snapshot'>,
     sink: RowSink,
   ): Promise<ExecuteResult>;
 

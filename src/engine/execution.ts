@@ -17,6 +17,11 @@ import {
 /** What is sent upstream for one governed plan. */
 export interface Statement {
   readonly sql: string;
+  /**
+   * `plan`: not its rows but, a line a row, how the database would work them out whatever the values: with none of
+   * them, so that no estimate tells of one.
+   */
+  readonly asks: 'rows' | 'plan';
   readonly parameterOids: readonly number[];
   /** Column type OIDs that the plan promises. */
   readonly columnOids: readonly number[];
@@ -149,9 +154,21 @@ export class Execution implements Job {
     if (found !== undefined && !usable) prepared.close(out, sql, found);
     this.#reused = usable;
     this.#prepared = usable ? found : prepared.prepare(out, sql, parameterOids);
-    out.bind(this.#prepared.name, this.#values, this.#options.resultFormats);
-    out.execute(this.#rowLimit());
+    this.#ask(out, this.#prepared.name);
     out.sync();
+  }
+
+  #ask(out: FrontendEncoder, prepared: string): void {
+    const { asks, parameterOids } = this.statement;
+    if (asks === 'rows') {
+      out.bind(prepared, this.#values, this.#options.resultFormats);
+      out.execute(this.#rowLimit());
+      return;
+    }
+    const none = parameterOids.length === 0 ? '' : `(${parameterOids.map(() => 'NULL').join(', ')})`;
+    out.parse('', `EXPLAIN EXECUTE ${prepared}${none}`, []);
+    out.bind('', [], []);
+    out.execute(this.#rowLimit());
   }
 
   rows(bytes: Uint8Array, count: number): void | Promise<void> {

@@ -18,8 +18,20 @@ export function governedDoor(runner: Runner, snapshot: GovernedDoor['snapshot'])
         return Promise.reject(error);
       }
     },
+    explain(plan, options, sink) {
+      try {
+        const statement: Statement = { ...statementOf(plan), asks: 'plan' };
+        const settings = [...(options.settings ?? []), WHATEVER_THE_VALUES];
+        return runner.runStatement(statement, [], { ...options, resultFormats: [], settings }, sink);
+      } catch (error) {
+        return Promise.reject(error);
+      }
+    },
   };
 }
+
+/** A plan made for the very values would show them: a caller's, those of policy, and keys. */
+const WHATEVER_THE_VALUES = ['plan_cache_mode', 'force_generic_plan'] as const;
 
 /** By query: plans that differ in values alone, as those of one shape, have one statement. */
 const STATEMENTS = new WeakMap<GovernedPlan['query'], Statement>();
@@ -38,6 +50,7 @@ function statementOf(plan: GovernedPlan): Statement {
   const { sql, slots } = emit(plan);
   const statement: Statement = {
     sql,
+    asks: 'rows',
     parameterOids: slots.map(oidOfSlot),
     columnOids: plan.outputs.map((output) => oidOf(output.type)),
   };

@@ -1,4 +1,5 @@
 import { QueryError } from 'osl-compiler';
+import type { Statement } from './execution.js';
 import type { Runner } from './runner.js';
 
 const HEALTHY_MS = 2_000;
@@ -12,7 +13,12 @@ export type Ailment =
 
 /** Null where a governed session answers. */
 export async function ailmentOf(runner: Runner): Promise<Ailment | null> {
-  const statement = { sql: 'SELECT 1::pg_catalog.int4', parameterOids: [], columnOids: [23] };
+  const statement: Statement = {
+    sql: 'SELECT 1::pg_catalog.int4',
+    asks: 'rows',
+    parameterOids: [],
+    columnOids: [23],
+  };
   const options = {
     subject: null,
     resultFormats: [],

@@ -55,7 +55,8 @@ export class Runner implements ExecutionHost {
   }
 
   ended(execution: Execution, session: Session): void {
-    if (execution.again !== 'here') this.#options.lanes?.observe(execution);
+    if (execution.again !== 'here' && execution.statement.asks === 'rows')
+      this.#options.lanes?.observe(execution);
     if (execution.again === 'here' && !execution.settled && !session.closed && session.quiet() === null) {
       execution.start(session, execution.lane);
       return;
@@ -65,7 +66,8 @@ export class Runner implements ExecutionHost {
   }
 
   #dispatch(execution: Execution): void {
-    const shared = this.#options.lanes?.pick(execution.statement.sql) ?? null;
+    const { asks, sql } = execution.statement;
+    const shared = asks === 'rows' ? (this.#options.lanes?.pick(sql) ?? null) : null;
     if (shared !== null) execution.start(shared, 'shared');
     else this.#runAlone(execution);
   }

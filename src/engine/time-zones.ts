@@ -1,5 +1,6 @@
 import { QueryError } from 'osl-compiler';
 import type { Engine } from './engine.js';
+import type { Statement } from './execution.js';
 import { textValuesOf } from './protocol/data-row.js';
 import type { Runner } from './runner.js';
 
@@ -8,9 +9,10 @@ const REMEMBERED = 1_000;
 /** UTF-16 units; Postgres knows none that is longer. */
 const LONGEST = 255;
 const ASK_MS = 5_000;
-const SHOW = {
+const SHOW: Statement = {
   sql: `SELECT pg_catalog.current_setting('TimeZone')`,
   parameterOids: [],
+  asks: 'rows',
   columnOids: [25],
 };
 

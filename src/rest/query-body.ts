@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { queryError } from 'osl-compiler';
 import type { BoundValue } from '../engine/index.js';
+import type { Upstream } from '../spine/explain.js';
 import type { Body } from '../spine/index.js';
 import { type Fields, jsonFields, malformed, noField } from './json-body.js';
 import { METRICS_FIELDS, readMetricsRequest } from './metrics-body.js';
@@ -10,10 +11,15 @@ import { boundParameters } from './parameters.js';
 export interface QueryRequest {
   readonly body: Body;
   readonly explain: boolean;
+  readonly upstream: Upstream | null;
   readonly parameters: readonly BoundValue[];
 }
 
+/** What an admin may be shown of what goes to the database. */
+export const UPSTREAM = ['statement', 'plan'] as const satisfies readonly Upstream[];
+
 const SHAPES = ['osql', 'sql', 'metrics'] as const;
+const WITH_ALL: ReadonlySet<string> = new Set(['explain', 'upstream', 'parameters']);
 
 /**
  * Reads the body: exactly one of `{osql}`, `{sql}` and `{metrics, …}`, and what goes with it. Values of the body
@@ -26,14 +32,25 @@ export function readQueryRequest(request: FastifyRequest): QueryRequest {
   const shape = shapeOf(fields);
   const explain = fields.get('explain') ?? false;
   if (typeof explain !== 'boolean') throw malformed('`explain` must be true or false');
+  const upstream = upstreamOf(fields);
+  if (upstream !== null && !explain) throw malformed('`upstream` goes with `explain` only');
   const parameters = fields.get('parameters');
   if (parameters !== undefined && shape === 'metrics')
     throw malformed('`parameters` go with `osql` and `sql` only');
   return {
     body: bodyOf(shape, fields),
     explain,
+    upstream,
     parameters: parameters === undefined ? [] : boundParameters(parameters),
   };
+}
+
+function upstreamOf(fields: Fields): Upstream | null {
+  const asked = fields.get('upstream');
+  if (asked === undefined) return null;
+  const upstream = UPSTREAM.find((u) => u === asked);
+  if (upstream === undefined) throw malformed('`upstream` must be "statement" or "plan"');
+  return upstream;
 }
 
 function shapeOf(fields: Fields): (typeof SHAPES)[number] {
@@ -42,7 +59,7 @@ function shapeOf(fields: Fields): (typeof SHAPES)[number] {
   if (shape === undefined)
     throw malformed(`the body has none of ${SHAPES.map((s) => `\`${s}\``).join(', ')}`);
   for (const name of fields.keys()) {
-    if (name === shape || name === 'explain' || name === 'parameters') continue;
+    if (name === shape || WITH_ALL.has(name)) continue;
     if (!METRICS_FIELDS.has(name)) throw noField(name);
     if (shape !== 'metrics') throw queryError('mixedBody', {});
   }

@@ -105,14 +105,6 @@ export function versionsOf({ manifest, snapshot }: Pick<Caller, 'manifest' | 'sn
   return { manifest: manifest.version, policy: snapshot.version };
 }
 
-/** Validates and lowers a question without running it. Reads no data. */
-export async function explainPlan(
-  service: Service,
-  question: Question,
-): Promise<{ plan: GovernedPlan; caller: Caller }> {
-  return decideOnly(service, question, 'explain', 'query');
-}
-
 /**
  * Compiles a question for a client that will run it later, as the wire's Parse does. Compiling is work, so it counts
  * against the limit as a run does; a refusal is recorded here. The run itself decides again, under the policy of its own
@@ -130,16 +122,21 @@ export async function prepare(service: Service, question: Question): Promise<Pre
   return Object.freeze({ body, parameterOids, plan, payment: new Payment(), record });
 }
 
-async function decideOnly(service: Service, question: Question, action: string, bucket: LimitBucket) {
-  const ledger = new Ledger(service, question, action, question.body);
-  const decided = await decide(service, question, ledger, bucket);
-  await settled(service, question, ledger);
-  return decided;
-}
-
-async function decide(service: Service, question: Question, ledger: Ledger, bucket: LimitBucket) {
+/**
+ * Who asks, and the governed plan of what is asked; a refusal is recorded.
+ *
+ * @param permits refuses who may not ask in this way, before the question is looked at
+ */
+export async function decide(
+  service: Service,
+  question: Question,
+  ledger: Ledger,
+  bucket: LimitBucket,
+  permits: (caller: Caller) => void = () => undefined,
+): Promise<{ readonly caller: Caller; readonly plan: GovernedPlan }> {
   try {
     const caller = await counted(service, question, ledger, bucket, question.prepared?.payment);
+    permits(caller);
     const planned = planOf(service, caller, question, ledger);
     const plan = planned instanceof Promise ? await planned : planned;
     ledger.touches(plan);

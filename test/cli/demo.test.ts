@@ -152,6 +152,20 @@ t.test('the demo from its first start to its end', async (t) => {
     });
   });
 
+  await t.test('explain shows the statement and its plan to an admin', async (t) => {
+    const text = "select name from osl.entities.package where license = 'MIT'";
+    const statement = await osl(['explain', ...at, '--subject', 'user:admin', '--statement', text]);
+    t.match(statement, { code: 0, stdout: /\nselect [\s\S]*\$1 +\| text +\| literal MIT\n/ });
+    t.notMatch(statement.stdout, /Scan/);
+    const plan = await osl(['explain', ...at, '--subject', 'user:admin', '--plan', text]);
+    t.match(plan, { code: 0, stdout: /Scan on package[\s\S]*Filter: \(license = \$1\)/ });
+    t.match(await osl(['explain', ...at, '--subject', 'user:analyst', '--plan', text]), {
+      code: 1,
+      stdout: '',
+      stderr: /^error E2101: what goes to the database is shown to admins only\n/,
+    });
+  });
+
   await t.test('sample shows rows of an entity and chunks of a facet', async (t) => {
     const as = [...at, '--subject', 'user:analyst'];
     const people = await osl(['sample', ...as, 'person', '--limit', '2']);

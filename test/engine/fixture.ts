@@ -87,7 +87,7 @@ export async function ask(fixture: Fixture, sql: string, given: Ask): Promise<An
   const chunks: Buffer[] = [];
   const { values = [], parameterOids = [], oids, write, ...options } = given;
   const result = await fixture.runner.runStatement(
-    { sql, parameterOids, columnOids: oids },
+    { sql, asks: 'rows', parameterOids, columnOids: oids },
     values,
     {
       subject: null,

@@ -245,7 +245,7 @@ else
 t.test('the verifier has the same opinion of patterns', async (t) => {
   for (const value of [...SOUND, ...UNSOUND]) {
     t.equal(
-      upholds({ slot: 0, as: 'pattern' }, [{ kind: 'literal', type: 'text', value }]),
+      upholds({ slot: 0, as: 'pattern' }, [{ kind: 'literal', type: 'text', value, written: true }]),
       isSoundPattern(value),
       value,
     );

@@ -60,6 +60,7 @@ function forgetful(open: OpenService, text: () => string): OpenService {
     close: () => engine.close(),
     governed: {
       snapshot: (level, subject) => engine.governed.snapshot(level, subject),
+      explain: (plan, options, sink) => engine.governed.explain(plan, options, sink),
       execute: (_plan, _values, options, sink) => {
         const { catalog } = service.model().manifest;
         const plan: GovernedPlan = compile(text(), catalog, allClear(catalog));

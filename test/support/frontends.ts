@@ -141,6 +141,7 @@ function watched(engine: Engine, statements: Statement[]): Engine {
     close: () => engine.close(),
     governed: {
       snapshot: (level, subject) => engine.governed.snapshot(level, subject),
+      explain: (plan, options, sink) => engine.governed.explain(plan, options, sink),
       execute: (plan, values, options, sink) => {
         const texts = values.map((v) => (v.bytes === null ? null : Buffer.from(v.bytes).toString('utf8')));
         statements.push({ sql: emit(plan).sql, values: texts });

@@ -59,6 +59,12 @@ export class WrittenLiteral {
 /** What a slot carries: one literal, or the items of an IN list. */
 export type Carried = WrittenLiteral | readonly (WrittenLiteral | null)[];
 
+/** Whether all of it stands in the caller's text. */
+function isWritten(value: Carried): boolean {
+  const parts = value instanceof WrittenLiteral ? [value] : value;
+  return parts.every((part) => part === null || part.node !== null);
+}
+
 /** The slots that carry literals, with where their values come from. Equal literals of one type share a slot. */
 export class LiteralSlots {
   readonly #slots: Slot[];
@@ -86,7 +92,8 @@ export class LiteralSlots {
         : Object.freeze(value.map((v) => (v === null ? null : carriedText(v))));
     const key = typeof plain === 'string' ? `${type}:s${plain}` : `${type}:a${JSON.stringify(plain)}`;
     const known = this.#byValue.get(key);
-    const index = known ?? this.#slots.push(Object.freeze({ kind: 'literal', type, value: plain })) - 1;
+    const slot: Slot = { kind: 'literal', type, value: plain, written: isWritten(value) };
+    const index = known ?? this.#slots.push(Object.freeze(slot)) - 1;
     if (known === undefined) this.#byValue.set(key, index);
     const sources = this.#carried.get(index);
     if (sources === undefined) this.#carried.set(index, [value]);

@@ -13,7 +13,12 @@ export class GovernedSlots {
   }
 
   literal(value: LiteralValue, type: TypeName): Parameter {
-    return this.#parameter(`literal ${type} ${JSON.stringify(value)}`, { kind: 'literal', type, value });
+    return this.#parameter(`literal ${type} ${JSON.stringify(value)}`, {
+      kind: 'literal',
+      type,
+      value,
+      written: false,
+    });
   }
 
   attribute(subject: number, name: string, element: TypeName): Parameter {

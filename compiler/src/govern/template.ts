@@ -106,7 +106,7 @@ export class PlanTemplate {
     if (this.#taken.has(key) || used.has(key)) return null;
     used.add(key);
     if (others.some((other) => keyOf(before.type, other) !== key)) return null;
-    return Object.freeze({ kind: 'literal', type: before.type, value });
+    return Object.freeze({ ...before, value });
   }
 }
 

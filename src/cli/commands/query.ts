@@ -51,7 +51,7 @@ async function runQuery(argument: string | undefined, flags: QueryFlags): Promis
     await printArrow(url, token, questionOf(flags, text), text);
     return;
   }
-  const reply = await askServer(flags, text, false);
+  const reply = await askServer(flags, text);
   const body = bodyOf(reply, format === 'json', text);
   if (format === 'json') return;
   const answer = answerOf(body);

@@ -1,4 +1,5 @@
 import { ERRORS } from 'osl-compiler';
+import { ORIGINS } from '../../spine/explain.js';
 import { AUTHORING } from './authoring-components.js';
 import { METRICS_QUERY } from './metrics-query.js';
 import { PUBLISHING } from './publishing-components.js';
@@ -14,6 +15,12 @@ const PARAMETERS = list(
   'Values of `$1 …`. Numbers that JSON does not carry exactly are sent as strings.',
 );
 const EXPLAIN = flag('Validate and plan only; no rows.');
+
+const UPSTREAM = {
+  ...oneOf('statement', 'plan'),
+  description:
+    'With `explain`, for admins: the statement that goes upstream, or also its plan; E2101 for others.',
+};
 
 const PROBLEM = object(
   {
@@ -37,11 +44,17 @@ const PROBLEM = object(
 
 const QUERY = {
   oneOf: [
-    exactly({ osql: text('One SELECT in OSL-SQL.'), 'parameters?': PARAMETERS, 'explain?': EXPLAIN }),
+    exactly({
+      osql: text('One SELECT in OSL-SQL.'),
+      'parameters?': PARAMETERS,
+      'explain?': EXPLAIN,
+      'upstream?': UPSTREAM,
+    }),
     exactly({
       sql: text('One SELECT over the tables that the manifest allows.'),
       'parameters?': PARAMETERS,
       'explain?': EXPLAIN,
+      'upstream?': UPSTREAM,
     }),
     METRICS_QUERY,
   ],
@@ -99,6 +112,27 @@ const PLAN = object(
       'Objects that should not be used any more.',
     ),
     'sql?': text('What the database would get; for admins.'),
+    'upstream?': object(
+      {
+        sql: text('The statement.'),
+        parameters: list(
+          object({
+            type: text('A type of Postgres.'),
+            from: {
+              ...oneOf(...ORIGINS),
+              description:
+                'A literal of the text, `$n` of the asker, policy or a metric, an attribute, a step, a key.',
+            },
+            'value?': text('Of a literal of the text, as Postgres reads it.'),
+            'number?': { type: 'integer', minimum: 1, description: "`n` of the asker's `$n`." },
+          }),
+          'In the order of `$1 …`.',
+        ),
+        'plan?': text('How the database would run it whatever the values: EXPLAIN, without ANALYZE.'),
+        'truncated?': flag('A cap held back the end of the plan.'),
+      },
+      'What was asked for by `upstream`.',
+    ),
     versions: VERSIONS,
   },
   'A plan; nothing was run.',

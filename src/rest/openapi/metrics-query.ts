@@ -40,6 +40,7 @@ const MEMBERS = {
   'grain?': GRAIN,
   'timeGranularity?': GRAIN,
   'explain?': flag('Validate and plan only; no rows.'),
+  'upstream?': { ...oneOf('statement', 'plan'), description: 'With `explain`, for admins.' },
 } as const;
 
 /** A metrics body: docs/metrics.md. */

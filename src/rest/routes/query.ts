@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { emit, explain, InternalError, QueryError } from 'osl-compiler';
 import type { Service } from '../../service.js';
-import { ask, explainPlan, type Question, versionsOf } from '../../spine/index.js';
+import { explainPlan, type Upstream } from '../../spine/explain.js';
+import { ask, type Question, versionsOf } from '../../spine/index.js';
 import { AnswerStream } from '../answer-stream.js';
 import { columnsOf } from '../columns.js';
 import { deprecatedIn } from '../deprecated.js';
@@ -19,9 +20,10 @@ export function queryRoute(app: FastifyInstance, service: Service, inflight: Inf
   app.post('/osl/query', { schema: QUERY_OPERATION }, async (request, reply) => {
     const asked = await readRequest(service, request, 'query', () => readQueryRequest(request));
     const question: Question = { ...request.call, body: asked.body, parameterOids: [] };
-    if (asked.explain) return explained(service, question, reply);
     return inflight.run(reply.raw, (signal) =>
-      answered(service, question, asked, request, reply, inflight, signal),
+      asked.explain
+        ? explained(service, question, asked.upstream, reply, signal)
+        : answered(service, question, asked, request, reply, inflight, signal),
     );
   });
 }
@@ -53,8 +55,14 @@ async function answered(
   }
 }
 
-async function explained(service: Service, question: Question, reply: FastifyReply): Promise<FastifyReply> {
-  const { plan, caller } = await explainPlan(service, question);
+async function explained(
+  service: Service,
+  question: Question,
+  wanted: Upstream | null,
+  reply: FastifyReply,
+  signal: AbortSignal,
+): Promise<FastifyReply> {
+  const { plan, caller, upstream } = await explainPlan(service, question, wanted, signal);
   const mayReadSql = caller.access.adminRoles.size > 0;
   const body = {
     request_id: question.requestId,
@@ -65,6 +73,7 @@ async function explained(service: Service, question: Question, reply: FastifyRep
     columns: columnsOf(plan),
     ...deprecatedIn(plan.objects, caller.manifest),
     ...(mayReadSql ? { sql: emit(plan).sql } : {}),
+    ...(upstream !== null ? { upstream } : {}),
     versions: versionsOf(caller),
   };
   return sendJson(reply, question.requestId, body);
