@@ -100,6 +100,7 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   noAccess: { as: 'user:nil', osql: 'select 1' },
   denied: { file: 'test/rest', shows: 'E2101' },
   adminOnly: { http: '/osl/schema', as: 'user:ann' },
+  upstreamForAdmins: { file: 'test/rest/upstream.test.ts', shows: 'shown to admins only' },
   groupsOnly: { file: 'test/golden', shows: 'E2103' },
   declaredType: { file: 'test/clients/jdbc-types.test.ts', shows: 'does not compute with' },
   planChanged: { file: 'test/pg/rights.test.ts', shows: 'RevalidateCachedQuery' },
