@@ -83,3 +83,35 @@ for (const format of ['dbt', 'cube', 'ossie'] as const) {
     }
   });
 }
+
+test('dbt: what a metric is made of comes as names or as mappings, in each place that dbt has for it', (t) => {
+  const { document, losses } = imported('dbt', RICH_DBT);
+  t.match(document.metrics, {
+    both: { type: 'derived', expression: 'riders + fares' },
+    mean: { type: 'derived', expression: 'riders * 2' },
+    twice: { type: 'derived', expression: 'riders' },
+    ever: { type: 'cumulative', metric: 'ever_base' },
+    ever_base: { filter: /'first'/ },
+  });
+  const told = new Map(losses.map((l) => [l.path, l.reason]));
+  const place = (name: string, key: string): string => {
+    const at = (parse(RICH_DBT).metrics as { name: string }[]).findIndex((m) => m.name === name);
+    return `/metrics/${at}${key}`;
+  };
+  t.match(told.get(place('mean', '/numerator')), /has no counterpart/, 'what a derived metric has not');
+  t.match(told.get(place('twice', '/input_metrics')), /has no counterpart/, 'a second list');
+  t.match(told.get(place('growth', '')), /an input of another time \(`offset_window`\) has no counterpart/);
+  t.end();
+});
+
+test('each dimension that is computed is named in the report, with the reason', (t) => {
+  const of = (format: Format, text: string): readonly string[] =>
+    imported(format, text)
+      .losses.filter((l) => l.kind === 'lost' && l.reason.includes('computed, and the columns'))
+      .map((l) => l.reason);
+  const computed = (names: string): RegExp[] =>
+    names.split(' ').map((name) => new RegExp(`\`${name}\`.* is computed, and the columns`));
+  t.match(of('dbt', RICH_DBT), computed('is_far'));
+  t.match(of('cube', RICH_CUBE), computed('far place band'));
+  t.end();
+});

@@ -76,7 +76,11 @@ metrics:
     type_params:
       expr: f + 1
       metrics: [{ name: fares, alias: f, filter: "{{ Dimension('trip__class') }} = 'first'" }]
+  - { name: both, type: derived, type_params: { expr: riders + f, metrics: [riders, { name: fares, alias: f }] } }
+  - { name: mean, type: derived, expr: riders * 2, input_metrics: [riders], numerator: late }
+  - { name: twice, type: derived, type_params: { expr: riders, input_metrics: [riders] }, input_metrics: [fares] }
   - { name: so_far, type: cumulative, type_params: { measure: riders, window: 7 days } }
+  - { name: ever, type: cumulative, input_metric: { name: riders, filter: "{{ Dimension('trip__class') }} = 'first'" }, period_agg: last }
   - { name: chicken, type: derived, type_params: { expr: egg, metrics: [{ name: egg }] } }
   - { name: egg, type: derived, type_params: { expr: chicken, metrics: [{ name: chicken }] } }
   - name: turned

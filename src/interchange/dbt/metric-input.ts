@@ -1,4 +1,6 @@
-import type { Part } from '../part.js';
+import { CODES } from '../../manifest/index.js';
+import { type Item, Part } from '../part.js';
+import { shown } from '../source.js';
 import { NoFit } from '../sql/expression.js';
 
 /** A measure or a metric as another is made of it. */
@@ -19,6 +21,18 @@ export function inputAt(part: Part, key: string): Input {
   const input = part.child(key);
   if (input === null) throw new NoFit(`it has no \`${key}\``);
   return inputOf(input);
+}
+
+/** The inputs in the list under `key`: names and mappings. @throws NoFit */
+export function inputsAt(part: Part, key: string): readonly Input[] {
+  return part.items(key).flatMap((item) => listed(item, part, key));
+}
+
+function listed(item: Item, part: Part, key: string): readonly Input[] {
+  if (item instanceof Part) return [inputOf(item)];
+  if (typeof item === 'string') return [{ name: item, alias: item, filters: [], part }];
+  part.problem(key, CODES.wrongType, `\`${shown(key)}\` lists names and mappings, not \`${item}\``);
+  return [];
 }
 
 /** @throws NoFit for an input of another time, and for one whose gaps are filled */

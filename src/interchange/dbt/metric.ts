@@ -9,7 +9,7 @@ import { identifier } from '../sql/identifier.js';
 import { conjunction, print } from '../sql/print.js';
 import { filterText } from './filter.js';
 import { type Measure, simpleMetric } from './measure.js';
-import { filtersAt, type Input, inputAt, inputOf } from './metric-input.js';
+import { filtersAt, type Input, inputAt, inputsAt } from './metric-input.js';
 import { descriptionOf } from './read.js';
 import { isTemplate } from './reference.js';
 
@@ -61,14 +61,14 @@ interface Making {
   /** Its name in the manifest. */
   readonly own: string;
   readonly part: Part;
+  /** Its `type_params`; the metric itself in the form of dbt that has none. */
   readonly params: Part;
   readonly ctx: MetricContext;
 }
 
 function documentOf(own: string, part: Part, ctx: MetricContext): MetricDocument {
   const type = (part.text('type') ?? '').toLowerCase();
-  const params = part.child('type_params');
-  if (params === null) throw new NoFit('it has no `type_params`');
+  const params = paramsOf(part);
   params.ignore('input_measures');
   const making: Making = { own, part, params, ctx };
   switch (type) {
@@ -85,6 +85,17 @@ function documentOf(own: string, part: Part, ctx: MetricContext): MetricDocument
     default:
       throw new NoFit(`\`${shown(type)}\` is no type of metric`);
   }
+}
+
+/** Keys of `type_params` that dbt also takes beside `type`. */
+const OWN_PARAMS = ['expr', 'input_metrics', 'input_metric', 'numerator', 'denominator'] as const;
+
+/** @throws NoFit */
+function paramsOf(part: Part): Part {
+  const params = part.child('type_params');
+  if (params !== null) return params;
+  if (OWN_PARAMS.some((key) => part.has(key))) return part;
+  throw new NoFit('it has no `type_params`');
 }
 
 function predicates(filters: readonly string[], { model }: Measure): readonly string[] {
@@ -138,7 +149,7 @@ function ratio({ part, params, ctx }: Making): MetricDocument {
 function derived(making: Making): MetricDocument {
   const { part, params, ctx } = making;
   const above = filtersAt(part);
-  const inputs = params.parts('metrics').map(inputOf);
+  const inputs = inputsOf(making);
   const names = new Map<string, string>();
   for (const input of inputs) {
     const metric = metricNamed(input.name, ctx);
@@ -160,6 +171,12 @@ function derived(making: Making): MetricDocument {
   });
   reportDivision(node, params.at('expr'));
   return { type: 'derived', expression };
+}
+
+/** What a derived metric is made of, in the one list of them that it has. Another list beside it reports itself. */
+function inputsOf({ part, params }: Making): readonly Input[] {
+  if (params.has('metrics')) return inputsAt(params, 'metrics');
+  return inputsAt(params.has('input_metrics') ? params : part, 'input_metrics');
 }
 
 /** A metric of its own for an input with a filter: derived metrics take theirs as they are. */
@@ -186,15 +203,17 @@ function filtered(
 
 function cumulative(making: Making): MetricDocument {
   const { part, params } = making;
-  const { input, measure } = measured(making);
-  if (measure.model.entity.time === null) throw new NoFit('its measure has no time');
   const more = params.child('cumulative_type_params');
+  const { input, measure, filters } = params.has('measure')
+    ? { ...measured(making), filters: [] }
+    : totalled(making, more);
+  if (measure.model.entity.time === null) throw new NoFit('its measure has no time');
   const window = windowOf(params) ?? (more === null ? null : windowOf(more));
   const grain = (params.text('grain_to_date') ?? more?.text('grain_to_date') ?? null)?.toLowerCase() ?? null;
-  const period = more?.text('period_agg')?.toLowerCase() ?? 'first';
+  const period = (more ?? params).text('period_agg')?.toLowerCase() ?? 'first';
   if (period !== 'last')
     part.note(null, 'approximated', 'over longer periods it is the figure at their end (`period_agg: last`)');
-  const metric = base(making, input, measure, rowsOf(making, input, measure));
+  const metric = base(making, input, measure, [...filters, ...rowsOf(making, input, measure)]);
   return {
     type: 'cumulative',
     metric,
@@ -202,6 +221,12 @@ function cumulative(making: Making): MetricDocument {
     // What is no grain, the schema of the manifest refuses, and that is reported.
     ...(grain !== null && { grain_to_date: grain as NonNullable<MetricDocument['grain_to_date']> }),
   };
+}
+
+/** The measure under the metric that is added up, and the predicates that metric has. */
+function totalled({ params, ctx }: Making, more: Part | null) {
+  const input = more?.has('metric') ? inputAt(more, 'metric') : inputAt(params, 'input_metric');
+  return { input, ...simpleOf(metricNamed(input.name, ctx), ctx) };
 }
 
 /** `7 days`, or as the compiled manifest has it: `{count, granularity}`. */
