@@ -27,6 +27,7 @@ export const PROBLEM_CODES = Object.freeze({
   unknownMetric: 'P0112',
   serviceAccount: 'P0113',
   decode: 'P0114',
+  tenant: 'P0115',
 });
 
 export type ProblemName = keyof typeof PROBLEM_CODES;

@@ -5,7 +5,7 @@ import { isName } from './is-name.js';
 import { LIMIT_BUCKETS, type Limits, limitsOf } from './limit.js';
 import { Names, type RelationNames } from './names.js';
 import { Predicates } from './predicates.js';
-import { ProblemList } from './problems.js';
+import { type Fault, ProblemList } from './problems.js';
 import { compileRole } from './role.js';
 import { compileServiceAccount, type ServiceAccount } from './service-account.js';
 import { compileSubject } from './subject.js';
@@ -52,8 +52,14 @@ export type Denied = 'all' | ReadonlySet<string>;
 /**
  * Compiles a policy against a catalog: resolves role, relation, column and label names, and binds every `rows`
  * predicate. `ready()` of osl-compiler must have been awaited. Throws `PolicyProblems` with all that is wrong.
+ *
+ * @param tenant whose the manifest says it is; null where it says nothing
  */
-export function compileSnapshot(document: PolicyDocument, catalog: Catalog): PolicySnapshot {
+export function compileSnapshot(
+  document: PolicyDocument,
+  catalog: Catalog,
+  tenant: string | null = null,
+): PolicySnapshot {
   const problems = new ProblemList();
   const hash = contentHash(document);
   const masks = compileMasks(document, problems);
@@ -61,6 +67,8 @@ export function compileSnapshot(document: PolicyDocument, catalog: Catalog): Pol
   const predicates = new Predicates(problems);
   if (!isName(document.tenant))
     problems.add('name', ['tenant'], { message: 'the tenant has no usable name' });
+  else if (tenant !== null && tenant !== document.tenant)
+    problems.add('tenant', ['tenant'], anotherTenant(document, tenant));
   names.maskedLabels(masks, ['masks']);
   for (const name of Object.keys(document.order ?? {})) names.relation(name, ['order', name]);
   const subjects = mapEntries(document.subjects, (s, name) => compileSubject(name, s, names, problems));
@@ -84,6 +92,13 @@ export function compileSnapshot(document: PolicyDocument, catalog: Catalog): Pol
     serviceAccounts,
     document,
   });
+}
+
+function anotherTenant(document: PolicyDocument, tenant: string): Fault {
+  return {
+    message: `the policy is that of tenant \`${document.tenant}\`, and the manifest that of \`${tenant}\``,
+    hint: 'take the policy that belongs to the manifest, or name one tenant in both files',
+  };
 }
 
 /** 64 hex digits. The first half is public, as the version; grant ids are keyed with the second. */

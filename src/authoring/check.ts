@@ -48,7 +48,7 @@ export function check({ kind, text, placed }: Proposal, model: Model): Checked {
     const manifest =
       kind === 'manifest' ? parseManifest(text, kind) : parseFragment(text, kind, model.manifest.document);
     const policy = model.snapshot?.document;
-    const snapshot = policy === undefined ? null : compileSnapshot(policy, manifest.catalog);
+    const snapshot = policy === undefined ? null : compileSnapshot(policy, manifest.catalog, manifest.tenant);
     return { ok: true, manifest, snapshot };
   } catch (error) {
     return { ok: false, findings: findingsIn(error, placed) };

@@ -55,7 +55,7 @@ export type Worked =
 export function workedOut(step: Step, ground: Ground): Worked {
   try {
     const { objects, manifest } = compiled(step, ground);
-    const snapshot = compileSnapshot(ground.snapshot.document, manifest.catalog);
+    const snapshot = compileSnapshot(ground.snapshot.document, manifest.catalog, manifest.tenant);
     const { manifest: before, snapshot: policy } = ground;
     const diff = differenceTo({ manifest, snapshot }, { manifest: before, snapshot: policy });
     return { ok: true, objects, manifest, snapshot, diff };

@@ -1,10 +1,10 @@
 import cliProgress from 'cli-progress';
 import { note } from './output.js';
 
-/** Shows how far a long step is: a bar on a terminal, else one line a step. All on standard error. */
+/** Shows how far a long step is: a bar on a terminal, else a line a step and every few seconds. All on standard error. */
 export interface Progress {
-  /** A step without measure begins, or a measured one goes on. */
-  step(name: string, done?: number, total?: number): void;
+  /** A step without measure begins, or a measured one goes on; `more` says how fast. */
+  step(name: string, done?: number, total?: number, more?: string): void;
   end(): void;
 }
 
@@ -23,27 +23,36 @@ function bar(): Progress {
     active = false;
   };
   return {
-    step(name, done = 0, total = 0) {
+    step(name, done = 0, total = 0, more = '') {
       if (total === 0) {
         end();
         note(`${name} …`);
         return;
       }
-      if (!active) shown.start(total, done, { name: name.padEnd(20) });
+      const label = { name: `${name}${more}`.padEnd(20) };
+      if (!active) shown.start(total, done, label);
       active = true;
       shown.setTotal(total);
-      shown.update(done, { name: name.padEnd(20) });
+      shown.update(done, label);
     },
     end,
   };
 }
 
+/** Between two lines of one step, where nobody sees a bar. */
+const LINE_EVERY_MS = 5_000;
+
 function lines(): Progress {
   let last = '';
+  let told = 0;
   return {
-    step(name) {
+    step(name, done = 0, total = 0, more = '') {
+      const now = performance.now();
       if (name !== last) note(`${name} …`);
+      else if (total > 0 && now - told >= LINE_EVERY_MS) note(`${name}: ${done} of ${total}${more}`);
+      else return;
       last = name;
+      told = now;
     },
     end: () => undefined,
   };

@@ -40,8 +40,8 @@ export async function indexContent(
   return summaries;
 }
 
-/** One line of progress, with rate and time left. */
-export function progressText({ facet, version, documentsPerSecond, secondsLeft }: IndexProgress): string {
+/** Rate and time left, as they stand behind a line of progress. */
+export function paceText({ documentsPerSecond, secondsLeft }: IndexProgress): string {
   const left = secondsLeft === null ? '' : `, ${Math.ceil(secondsLeft)} s left`;
-  return `indexing ${facet} ${version} (${Math.round(documentsPerSecond)}/s${left})`;
+  return ` (${Math.round(documentsPerSecond)}/s${left})`;
 }

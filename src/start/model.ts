@@ -30,7 +30,7 @@ export async function loadModel(
   const file = Object.freeze({ document: base, version: baseVersion });
   const policy = await loadPolicyDocument(policyFile);
   try {
-    const snapshot = compileSnapshot(policy.document, manifest.catalog);
+    const snapshot = compileSnapshot(policy.document, manifest.catalog, manifest.tenant);
     return Object.freeze({ manifest, snapshot, tenant: policy.document.tenant, file });
   } catch (error) {
     if (!(error instanceof PolicyProblems)) throw error;

@@ -37,6 +37,24 @@ test('osl diff', async (t) => {
   t.match(broken.stderr, /next\.yaml:\d+:\d+: error M2004 /);
 });
 
+test('a policy of another tenant is refused, wherever it meets the manifest', async (t) => {
+  const dir = temporary();
+  const other = join(dir, 'policy.yaml');
+  writeFileSync(other, readFileSync(policy, 'utf8').replace('tenant: demo', 'tenant: acme'));
+  for (const command of ['validate', 'index'])
+    t.match(await osl([command, '--manifest', manifest, '--policy', other], { cwd: dir }), {
+      code: 2,
+      stderr:
+        /policy\.yaml:6:9: error P0115 the policy is that of tenant `acme`, and the manifest that of `demo`\n[\s\S]*hint: /,
+    });
+  const next = join(dir, 'next.yaml');
+  writeFileSync(next, readFileSync(manifest, 'utf8').replace('tenant: demo', 'tenant: acme'));
+  t.match(await osl(['diff', next, '--manifest', manifest, '--policy', policy]), {
+    code: 2,
+    stderr: /P0115/,
+  });
+});
+
 const native = await startNativePostgres();
 const skip = native === null && 'no native Postgres is installed here';
 

@@ -49,6 +49,12 @@ t.test('the demo from its first start to its end', async (t) => {
     t.match(await ask('--chain', 'user:counsel,agent:scout'), { code: 1 });
   });
 
+  await t.test('the full schema is for who has an admin role in the policy', async (t) => {
+    const full = (...who: string[]) => osl(['schema', ...at, '--full', ...who]);
+    t.match(await full('--subject', 'user:admin'), { code: 0, stdout: /^ ?entity +\| package /m });
+    t.match(await full('--subject', 'user:analyst'), { code: 1, stderr: /^error E2101: / });
+  });
+
   await t.test('a token, from a flag or the environment, is used as it is', async (t) => {
     const token = (await osl(['token', ...at, '--subject', 'user:auditor'])).stdout.trim();
     t.match((await osl(['query', ...at, '--token', token, PEOPLE])).stdout, /\w@\w/);
@@ -212,6 +218,20 @@ t.test('the demo from its first start to its end', async (t) => {
   const { code, stderr } = await server.signal('SIGINT');
   t.equal(code, 0, 'Ctrl-C');
   t.match(stderr, /stopping: .*\nstopped\n$/);
+
+  await t.test(
+    'osl index without a terminal: a line for each store, and one every few seconds',
+    async (t) => {
+      const files = ['manifest', 'policy'].flatMap((name) => [`--${name}`, join(EXAMPLE, `${name}.yaml`)]);
+      const run = await osl(['index', 'readme', ...at, ...files]);
+      t.equal(run.code, 0, run.stderr);
+      const stores = run.stdout.trim().split('\n').length;
+      const lines = run.stderr.match(/^indexing \w+ \w+(: \d+ of \d+ \(\d+\/s.*\)| …)$/gm) ?? [];
+      t.ok(lines.length >= stores, run.stderr);
+      t.ok(lines.length <= stores + run.ms / 5_000, `${lines.length} lines in ${run.ms} ms`);
+      t.equal(run.stderr.trim().split('\n').length, lines.length, 'and nothing else');
+    },
+  );
   t.notOk(existsSync(join(dataDir, 'server.json')));
   t.match(await osl(['query', ...at, 'select 1']), { code: 3 });
 });

@@ -28,12 +28,31 @@ test('a folder without anything, and the demo', async (t) => {
   t.equal(nothing.code, 1);
   t.match(
     nothing.stdout,
-    /^FAIL {2}files: .*manifest\.yaml.*does not exist\n {6}hint: osl validate .*osl init/m,
+    /^FAIL {2}files: .*manifest\.yaml.*does not exist\n {6}hint: `osl init` makes both files/m,
   );
   t.match(nothing.stdout, /\n1 failure, 0 warnings\n$/);
   const demo = await osl(['doctor', ...EXAMPLES, ...FREE, '--data-dir', join(dir, 'data')]);
   t.equal(demo.code, 0, demo.stdout);
   t.match(demo.stdout, /^- {5}database demo: embedded/m);
+});
+
+test('each fault of a file is a finding of its own, with its own hint under it', async (t) => {
+  const dir = temporary();
+  const text = readFileSync(join(EXAMPLE, 'manifest.yaml'), 'utf8');
+  writeFileSync(
+    join(dir, 'manifest.yaml'),
+    text
+      .replace('path: { type: text }', 'path: { type: txt }')
+      .replace('email: { type: text', 'email: { type: uuidd'),
+  );
+  writeFileSync(join(dir, 'policy.yaml'), readFileSync(join(EXAMPLE, 'policy.yaml')));
+  const { code, stdout } = await osl(['doctor', ...FREE], { cwd: dir });
+  t.equal(code, 1);
+  t.match(
+    stdout,
+    /^FAIL {2}files: \S+manifest\.yaml:\d+:\d+: M2004 .*`txt`.*\n {6}hint: perhaps you meant `text`\nFAIL {2}files: \S+ M2004 .*`uuidd`.*\n {6}hint: perhaps you meant `uuid`\n/m,
+  );
+  t.match(stdout, /\n2 failures, 0 warnings\n$/);
 });
 
 test('the machine: data directory, keys that others may read, ports, certificates, issuers', async (t) => {
@@ -115,9 +134,16 @@ test('a Postgres', { skip: native === null && 'no native Postgres is installed h
   const drifted = await on(native.readerUrl);
   t.match(drifted, /^fail there is no column doc\.t\.v$/m);
   t.match(drifted, /^fail doc\.t\.w is text, not int4$/m);
+  const hints = new Map((await doctor(native.readerUrl)).map((f) => [f.message, f.hint]));
+  t.match(hints.get('there is no column doc.t.v'), /^take it out of the manifest/);
+  t.match(hints.get('doc.t.w is text, not int4'), /`type: text`/);
   t.match(drifted, /^warn role "osl_reader" can create objects in schema "doc"$/m);
   await client.query('REVOKE SELECT ON doc.t FROM osl_reader');
-  t.match(await on(native.readerUrl), /^fail doc\.t\.id may not be read by the gateway's role$/m);
+  const unread = (await doctor(native.readerUrl)).find((f) => f.message.includes('may not be read'));
+  t.match(unread, {
+    message: "doc.t.id may not be read by the gateway's role",
+    hint: 'GRANT SELECT ("id") ON "doc"."t" TO "osl_reader"',
+  });
 
   const facets = readFileSync(join(EXAMPLE, 'manifest.yaml'), 'utf8').replace(
     'kind: pglite',

@@ -34,7 +34,7 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
   const settings = settingsOf(flags);
   const { ready } = await import('osl-compiler');
   const { loadServed, openEngines } = await import('../../start/service.js');
-  const { indexContent, progressText } = await import('../../start/index-content.js');
+  const { indexContent, paceText } = await import('../../start/index-content.js');
   const { operatorLog } = await import('../log.js');
   await ready();
   const { manifest } = await loadServed(settings);
@@ -42,7 +42,7 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
   const { engines, close } = await openEngines(manifest, settings, operatorLog());
   try {
     const summaries = await indexContent(manifest, engines, settings.content, names, (p) =>
-      progress.step(progressText(p), p.done, p.total),
+      progress.step(`indexing ${p.facet} ${p.version}`, p.done, p.total, paceText(p)),
     );
     progress.end();
     if (flags.json) printJson(summaries);

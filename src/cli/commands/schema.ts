@@ -13,12 +13,13 @@ interface SchemaFlags extends AskFlags {
 }
 
 const HELP = `
-Who asks is settled as for \`osl query\`, and so is the exit status. --full takes an admin role in the token.
+Who asks is settled as for \`osl query\`, and so is the exit status. --full takes an admin role in the token: a minted
+one claims those that the policy gives the subject.
 
 Examples:
   $ osl schema --subject user:analyst
   $ osl schema package
-  $ osl schema --full --json --token "$(osl token --subject user:admin --roles TENANT_ADMIN)"`;
+  $ osl schema --full --json --subject user:admin`;
 
 export function addSchema(program: Command): void {
   const command = program
@@ -33,7 +34,7 @@ export function addSchema(program: Command): void {
 }
 
 async function runSchema(name: string | undefined, flags: SchemaFlags): Promise<void> {
-  const { url, token } = await visitor(flags);
+  const { url, token } = await visitor(flags, flags.full ? 'admin' : 'reader');
   const reply = await getDocument(url, `/osl/schema${flags.full ? '' : '?governed=true'}`, token);
   const body = bodyOf(reply, flags.json);
   if (!flags.json) print(name === undefined ? overview(body) : details(body, name));

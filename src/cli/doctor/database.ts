@@ -1,13 +1,17 @@
-import { modelType, readUpstream, type UpstreamSchema } from '../../discovery/index.js';
-import { type Survey, surveyPostgres } from '../../engine/index.js';
+import {
+  modelType,
+  readUpstream,
+  type UpstreamRelation,
+  type UpstreamSchema,
+} from '../../discovery/index.js';
+import { quoteIdentifier, type Survey, surveyPostgres } from '../../engine/index.js';
 import type { Connector, Manifest } from '../../manifest/index.js';
 import type { Model } from '../../service.js';
 import { connectFault, withoutPassword } from '../../start/connect-fault.js';
 import { connectorUrl } from '../../start/connector-url.js';
 import type { Settings } from '../../start/settings.js';
 import { counted } from '../output.js';
-import { type Finding, fail, ok, skipped, warn } from './finding.js';
-import { wordsOf } from './machine.js';
+import { type Finding, fail, failed, ok, skipped, warn } from './finding.js';
 import { rowSecurityFindings } from './row-security.js';
 
 /** Every connector of the manifest. Reads settings and declarations, and no row. */
@@ -33,7 +37,7 @@ async function serverFindings(
   try {
     url = connectorUrl(process.env, name);
   } catch (error) {
-    return [fail(about, wordsOf(error))];
+    return [failed(about, error)];
   }
   if (url === null)
     return [fail(about, `${name} is not set`, `export ${name}=postgres://…, or name a file in ${name}_FILE`)];
@@ -56,7 +60,13 @@ async function serverFindings(
       ...roleFindings(about, survey, shown),
       ...(await settingFindings(about, survey, shown)),
       ...(await extensionFindings(about, survey, connector, model.manifest)),
-      ...driftFindings(about, await readUpstream(survey.system, schemasOf(connector)), connector, needed),
+      ...driftFindings(
+        about,
+        await readUpstream(survey.system, schemasOf(connector)),
+        connector,
+        survey.report.role,
+        needed,
+      ),
       ...guarded,
     ];
   } finally {
@@ -66,8 +76,11 @@ async function serverFindings(
 
 /** INVARIANT: as the gateway judges it at every connection. */
 function roleFindings(about: string, { report }: Survey, url: string): readonly Finding[] {
+  // What the role may do too much is told of it by its name; all else is of the server.
   const warnings = report.warnings.map((w) =>
-    warn(about, w, 'a role that may read, and nothing else, is enough'),
+    w.startsWith(`role "${report.role}"`)
+      ? warn(about, w, 'a role that may read, and nothing else, is enough')
+      : warn(about, w),
   );
   if (report.fault === null)
     return [
@@ -97,7 +110,7 @@ async function settingFindings(
   const now = (asked + Date.now()) / 2_000;
   return [
     ...clockFinding(about, Math.abs(Number(row?.['now']) - now)),
-    ...logFindings(about, row ?? {}),
+    ...logFindings(about, report.role, row ?? {}),
     ...encryptionFinding(about, row?.['ssl'] === true, url),
     ok(about, `Postgres ${report.serverVersion}`),
   ];
@@ -113,9 +126,13 @@ function clockFinding(about: string, skew: number): readonly Finding[] {
 }
 
 /** Keys of `hash` masks and values of questions are parameters: the server's log must not keep them. */
-function logFindings(about: string, row: Readonly<Record<string, unknown>>): readonly Finding[] {
+function logFindings(
+  about: string,
+  role: string,
+  row: Readonly<Record<string, unknown>>,
+): readonly Finding[] {
   const says = row['statements'] === 'all' || Number(row['slow']) >= 0;
-  const hint = 'ALTER ROLE … SET log_parameter_max_length = 0, as superuser, for the role above';
+  const hint = `as superuser: ALTER ROLE ${quoteIdentifier(role)} SET log_parameter_max_length = 0`;
   const findings: Finding[] = [];
   if (Number(row['logged']) !== 0) {
     const when = says ? 'it logs statements, with' : 'were it to log statements, it would keep';
@@ -165,6 +182,17 @@ function schemasOf({ tables }: Connector): readonly string[] {
 
 const MOST_DRIFTS = 20;
 
+/** A difference, and what mends it. */
+type Drift = readonly [message: string, hint: string];
+
+const GONE = 'take it out of the manifest, or name what it is called now';
+const VIEW = 'the model has no such type: expose a view that casts it to text';
+
+function grantOf({ schema, name }: UpstreamRelation, column: string, role: string): string {
+  const table = `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`;
+  return `GRANT SELECT (${quoteIdentifier(column)}) ON ${table} TO ${quoteIdentifier(role)}`;
+}
+
 /**
  * Where the manifest says something else than the database declares, which a question would meet as an error.
  *
@@ -174,29 +202,31 @@ function driftFindings(
   about: string,
   upstream: UpstreamSchema,
   { tables }: Connector,
+  role: string,
   needed: (table: string, column: string) => boolean,
 ): readonly Finding[] {
   const relations = new Map(upstream.relations.map((r) => [`${r.schema}.${r.name}`, r]));
-  const drifts = [...tables].flatMap(([name, table]): readonly string[] => {
+  const drifts = [...tables].flatMap(([name, table]): readonly Drift[] => {
     const relation = relations.get(name);
-    if (relation === undefined) return [`there is no table ${name}`];
+    if (relation === undefined) return [[`there is no table ${name}`, GONE]];
     const columns = new Map(relation.columns.map((c) => [c.name, c]));
-    return [...table.columns.values()].flatMap((declared): readonly string[] => {
+    return [...table.columns.values()].flatMap((declared): readonly Drift[] => {
       const column = columns.get(declared.name);
       const id = `${name}.${declared.name}`;
-      if (column === undefined) return [`there is no column ${id}`];
+      if (column === undefined) return [[`there is no column ${id}`, GONE]];
       if (!column.readable && needed(name, declared.name))
-        return [`${id} may not be read by the gateway's role`];
+        return [[`${id} may not be read by the gateway's role`, grantOf(relation, column.name, role)]];
       const type = modelType(column.typeOid);
-      return type === declared.type ? [] : [`${id} is ${column.type}, not ${declared.type}`];
+      if (type === declared.type) return [];
+      const hint = type === null ? VIEW : `declare it as \`type: ${type}\` in the manifest`;
+      return [[`${id} is ${column.type}, not ${declared.type}`, hint]];
     });
   });
   if (drifts.length === 0)
     return [ok(about, `as the manifest declares it: ${counted(tables.size, 'table', 'tables')}`)];
-  const hint = 'mend the manifest, or GRANT SELECT';
   const more = drifts.length - MOST_DRIFTS;
   return [
-    ...drifts.slice(0, MOST_DRIFTS).map((drift) => fail(about, drift, hint)),
+    ...drifts.slice(0, MOST_DRIFTS).map(([message, hint]) => fail(about, message, hint)),
     ...(more > 0 ? [fail(about, `and ${more} more such differences`)] : []),
   ];
 }

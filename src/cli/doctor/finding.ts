@@ -1,3 +1,5 @@
+import { failureOf } from '../exit.js';
+
 /** What one look found. `warn`: it runs, and somebody should mend it. `fail`: a server would not start, or not serve. */
 export interface Finding {
   /** What was looked at: `database db`, `ports`, … */
@@ -19,3 +21,15 @@ export const ok = make('ok');
 export const warn = make('warn');
 export const fail = make('fail');
 export const skipped = make('skipped');
+
+/** A fault as one line, without its prefix; the hint is its own where it has one. */
+export function failed(about: string, error: unknown, hint?: string): Finding {
+  const [message = '', own] = failureOf(error)
+    .message.replace(/^error: /, '')
+    .split(/\s*\n\s*hint: /);
+  return fail(about, oneLine(message), own === undefined ? hint : oneLine(own));
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s*\n\s*/g, ' ');
+}

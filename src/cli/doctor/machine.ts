@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { configuredKeys } from '../../../policy/index.js';
 import { issuerKeys } from '../../start/issuer-keys.js';
 import type { Settings } from '../../start/settings.js';
-import { failureOf, systemFault } from '../exit.js';
+import { systemFault } from '../exit.js';
 import { counted } from '../output.js';
 import { checkDataDir } from '../serve/data-dir.js';
 import { checkPorts } from '../serve/ports.js';
 import { addressOf, isLoopback, runningServer, type ServerRecord, urlHost } from '../server-file.js';
-import { type Finding, fail, ok, warn } from './finding.js';
+import { type Finding, fail, failed, ok, warn } from './finding.js';
 
 const LITTLE_MIB = 1_024;
 
@@ -19,7 +19,7 @@ export function dataDirFindings({ dataDir }: Settings): readonly Finding[] {
   try {
     checkDataDir(dataDir);
   } catch (error) {
-    return [fail(about, wordsOf(error), 'name another with --data-dir or OSL_DATA_DIR')];
+    return [failed(about, error, 'name another with --data-dir or OSL_DATA_DIR')];
   }
   if (!existsSync(dataDir)) return [ok(about, `${dataDir} will be made at the first start`)];
   const { bavail, bsize } = statfsSync(dataDir);
@@ -52,7 +52,7 @@ export async function portFindings(settings: Settings): Promise<readonly Finding
       ok('ports', `${settings.httpPort} (REST) and ${settings.pgPort} (wire) of ${settings.host} are free`),
     ];
   } catch (error) {
-    return [fail('ports', wordsOf(error))];
+    return [failed('ports', error)];
   }
 }
 
@@ -102,7 +102,8 @@ export function tlsFindings({ tls, host }: Settings): readonly Finding[] {
       return [...proxy, warn(about, `${tls.certFile} ends on ${certificate.validTo}`)];
     return [...proxy, ok(about, `${tls.certFile} holds until ${certificate.validTo}`)];
   } catch (error) {
-    return [...proxy, fail(about, systemFault(error) ?? `${tls.certFile}: ${wordsOf(error)}`)];
+    const { message, hint } = failed(about, error);
+    return [...proxy, fail(about, systemFault(error) ?? `${tls.certFile}: ${message}`, hint ?? undefined)];
   }
 }
 
@@ -127,15 +128,8 @@ export function issuerFindings({ publicKeyFiles, localTokens }: Settings): reado
       configuredKeys({ publicKeys: keys });
       return ok(about, `${named.file} has ${counted(keys.length, 'RSA public key', 'RSA public keys')}`);
     } catch (error) {
-      return fail(about, wordsOf(error), 'tokens of an issuer are signed RS256');
+      return failed(about, error, 'tokens of an issuer are signed RS256');
     }
   });
   return [...own, ...files];
-}
-
-/** A fault as one line, without its prefix. */
-export function wordsOf(error: unknown): string {
-  return failureOf(error)
-    .message.replace(/^error: /, '')
-    .replace(/\s*\n\s*/g, ' ');
 }

@@ -1,4 +1,5 @@
 import { ready } from 'osl-compiler';
+import { CODES, ManifestProblems } from '../../manifest/index.js';
 import { version } from '../../package-root.js';
 import type { Model } from '../../service.js';
 import { loadServed } from '../../start/service.js';
@@ -8,8 +9,8 @@ import { type ServerFlags, settingsOf } from '../flags.js';
 import { counted, print, printJson, visible } from '../output.js';
 import { runningServer } from '../server-file.js';
 import { databaseFindings } from './database.js';
-import { type Finding, fail, ok, skipped } from './finding.js';
-import { dataDirFindings, issuerFindings, portFindings, tlsFindings, wordsOf } from './machine.js';
+import { type Finding, fail, failed, ok, skipped } from './finding.js';
+import { dataDirFindings, issuerFindings, portFindings, tlsFindings } from './machine.js';
 
 export interface DoctorFlags extends ServerFlags {
   readonly json?: true;
@@ -27,10 +28,10 @@ export async function runDoctor(flags: DoctorFlags): Promise<void> {
     ...tlsFindings(settings),
     ...issuerFindings(settings),
   ];
-  const failed = findings.filter((f) => f.state === 'fail').length;
-  if (flags.json) printJson({ ok: failed === 0, findings });
+  const failures = findings.filter((f) => f.state === 'fail').length;
+  if (flags.json) printJson({ ok: failures === 0, findings });
   else report(findings);
-  if (failed > 0) process.exitCode = EXIT.failed;
+  if (failures > 0) process.exitCode = EXIT.failed;
 }
 
 /** The files that are named, else those of the server that runs there: the demo's are in no user's folder. */
@@ -47,16 +48,35 @@ async function modelFindings(settings: Settings): Promise<readonly Finding[]> {
   try {
     model = await loadServed(settings);
   } catch (error) {
-    const hint = 'osl validate shows the place; osl init makes both of a database that is there';
-    return [
-      fail('files', wordsOf(error), hint),
-      skipped('databases', 'without a manifest there are none to look at'),
-    ];
+    return [...fileFindings(error), skipped('databases', 'without a manifest there are none to look at')];
   }
   const { manifest, snapshot } = model;
   const counts = `${manifest.entities.size} entities, ${snapshot?.subjects.size ?? 0} subjects`;
   return [ok('files', `manifest and policy load: ${counts}`), ...(await databaseFindings(model, settings))];
 }
+
+const MOST_FAULTS = 20;
+
+/** What is wrong with the files: each fault by itself, with its own hint under it. */
+function fileFindings(error: unknown): readonly Finding[] {
+  const problems = [error, error instanceof Error ? error.cause : null].find(
+    (e) => e instanceof ManifestProblems,
+  );
+  if (problems === undefined) return [failed('files', error)];
+  const more = problems.diagnostics.length - MOST_FAULTS;
+  return [
+    ...problems.diagnostics.slice(0, MOST_FAULTS).map(({ file, range, code, message, hint }) => {
+      const { line, column } = range.start;
+      return fail('files', `${file}:${line}:${column}: ${code} ${message}`, hint ?? HINTS.get(code) ?? PLACE);
+    }),
+    ...(more > 0 ? [fail('files', `and ${more} more faults`, '`osl validate` shows them all')] : []),
+  ];
+}
+
+const PLACE = '`osl validate` shows the place';
+const HINTS: ReadonlyMap<string, string> = new Map([
+  [CODES.unreadable, '`osl init` makes both files of a database that is there'],
+]);
 
 const SIGNS = { ok: 'ok  ', warn: 'warn', fail: 'FAIL', skipped: '-   ' } as const;
 
