@@ -7,6 +7,7 @@ import { publicError } from '../spine/index.js';
 import { turnAway } from '../spine/visit.js';
 import { callOf } from './call.js';
 import { ClientErrors } from './client-error.js';
+import { answerPreflights, shareWith } from './cors.js';
 import { BODY_LIMIT, HEAD_LIMIT, httpFault } from './http-fault.js';
 import { Inflight } from './inflight.js';
 import { InnerCalls } from './inner-calls.js';
@@ -31,6 +32,8 @@ export interface RestOptions {
   readonly wireSessions?: () => number;
   /** Addresses and networks, beside this machine, that may read `/metrics`. */
   readonly metricsFrom?: readonly string[];
+  /** Origins whose pages may call everything below `/osl`; none, unless told. */
+  readonly corsOrigins?: readonly string[];
   /** Of the `/mcp` endpoint; this machine only, unless told. */
   readonly mcp?: Partial<McpOptions>;
 }
@@ -87,7 +90,9 @@ export async function createRestServer(service: Service, options: RestOptions = 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.decorateRequest('call');
+  shareWith(app, options.corsOrigins ?? []);
   hooks(app, service, inflight, inner, clientErrors);
+  answerPreflights(app);
   const telemetry = createTelemetry(app, service, options.wireSessions ?? (() => 0));
   const mcp = { ...LOCAL_MCP, ...options.mcp };
   await documentRoutes(app, mcp.version);

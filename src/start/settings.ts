@@ -36,6 +36,8 @@ export interface Settings {
   /** Permitted passages that are compared one by one; above, candidates are found first. */
   readonly exactUpTo: number;
   readonly mcp: McpSettings;
+  /** Origins whose pages may call REST, each as a browser sends it. */
+  readonly corsOrigins: readonly string[];
   readonly audit: AuditSettings;
   /** Addresses and networks, beside this machine, that may read `/metrics`. */
   readonly metricsFrom: readonly string[];
@@ -115,6 +117,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     content: contentSettings(env),
     exactUpTo: integer(env, 'OSL_RETRIEVE_EXACT_UP_TO', 30_000, 0, 1_000_000_000),
     mcp: mcpSettings(env),
+    corsOrigins: namesIn(env, 'OSL_CORS_ORIGINS').map(checkedOrigin),
     metricsFrom: namesIn(env, 'OSL_METRICS_FROM').map(checkedNetwork),
     audit: {
       whenFailed: oneOf(env, 'OSL_AUDIT_FAILURE', ['reopen', 'exit']),
@@ -160,6 +163,15 @@ function checkedNetwork(text: string): string {
       `OSL_METRICS_FROM must name addresses or networks such as 10.0.0.0/8, not \`${text}\``,
     );
   return text;
+}
+
+/** Exactly what a browser sends: no `*`, no path, no default port. */
+function checkedOrigin(text: string): string {
+  const isWeb = /^https?:/.test(text) && !text.includes('*');
+  if (isWeb && URL.canParse(text) && new URL(text).origin === text) return text;
+  throw new StartProblem(
+    `OSL_CORS_ORIGINS must name origins as browsers send them, such as https://app.example, not \`${text}\``,
+  );
 }
 
 /** The first one unless the variable says another. */

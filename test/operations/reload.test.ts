@@ -72,6 +72,7 @@ t.test('SIGHUP takes up all that can change, or names it', async (t) => {
     OSL_TLS_KEY: join(dir, 'tls.key'),
     OSL_LOG_LEVEL: 'info',
     OSL_METRICS_FROM: '10.0.0.0/8',
+    OSL_CORS_ORIGINS: 'https://app.example, http://localhost:5173',
   });
   const [old, oldNamed, next, local] = await Promise.all([
     tokenOf('old'),
@@ -82,6 +83,18 @@ t.test('SIGHUP takes up all that can change, or names it', async (t) => {
   t.equal(await statusOf(server, old), 200);
   t.equal(await statusOf(server, oldNamed), 200, 'a key without a name is tried for a token that names one');
   t.equal(await statusOf(server, next), 401);
+
+  await t.test('a page of a listed origin may ask', async (t) => {
+    const url = `http://127.0.0.1:${server.record().httpPort}/osl/query`;
+    for (const [origin, allowed] of [
+      ['http://localhost:5173', 'http://localhost:5173'],
+      ['http://localhost', null],
+    ] as const) {
+      const headers = { origin, 'access-control-request-method': 'POST' };
+      const reply = await fetch(url, { method: 'OPTIONS', headers });
+      t.equal(reply.headers.get('access-control-allow-origin'), allowed);
+    }
+  });
 
   await t.test(
     "beside issuers the gateway's own key is good for nothing, and osl token says so",

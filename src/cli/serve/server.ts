@@ -113,6 +113,7 @@ async function listen(
   const rest = await createRestServer(service, {
     wireSessions: () => pg.connections,
     metricsFrom: settings.metricsFrom,
+    corsOrigins: settings.corsOrigins,
     mcp: { ...settings.mcp, version: version() },
   });
   closing.push(async (deadlineMs) => {

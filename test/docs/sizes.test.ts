@@ -1,0 +1,61 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { LIMITS } from 'osl-compiler';
+import { test } from 'tap';
+import { MAX_TOKEN_BYTES } from '../../policy/token-fault.js';
+import { HELD_BYTES } from '../../src/pg/paced-rows.js';
+import { BODY_LIMIT, HEAD_LIMIT } from '../../src/rest/http-fault.js';
+import { settingsFrom } from '../../src/start/settings.js';
+import { settingsOf } from '../../wire/options.js';
+
+const MIB = 1_048_576;
+const KIB = 1_024;
+const BEGIN = '<!-- sizes: OSL_WRITE_DOCS=1 node dist/test/docs/sizes.test.js -->';
+const END = '<!-- end of sizes -->';
+
+const wire = settingsOf({ onInternalError: () => undefined });
+const { caps } = settingsFrom({}, '/');
+
+const bytes = (value: number): string =>
+  value % MIB === 0 ? `${count(value / MIB)} MiB` : `${count(value / KIB)} KiB`;
+const count = (value: number): string => value.toLocaleString('en-US');
+
+/** What bounds a client, and what it hears: each value is the code's own. */
+const SIZES: readonly (readonly [what: string, most: string, beyond: string])[] = [
+  ['characters (UTF-16 units) of a statement, on every surface', count(LIMITS.text), '54000, E0511'],
+  [
+    'a message of the wire, such as a statement or the values of its parameters',
+    bytes(wire.maxMessageBytes),
+    '08P01, and the session ends',
+  ],
+  ['prepared statements of a session', count(wire.maxStatements), '53400'],
+  ['their texts together', bytes(wire.maxStatementBytes), '53400'],
+  ['portals of a session', count(wire.maxPortals), '53400'],
+  ['their bound values together', bytes(wire.maxPortalBytes), '53400'],
+  [
+    'rows that a portal or cursor holds for a client that does not read',
+    bytes(HELD_BYTES),
+    '54000, where the question cannot pause',
+  ],
+  ['a token, which is the password', bytes(MAX_TOKEN_BYTES), 'E3001'],
+  ['rows of an answer (`OSL_MAX_ROWS`)', count(caps.rows), '54000; over REST `truncated`'],
+  ['bytes of an answer (`OSL_MAX_RESULT_MIB`)', bytes(caps.bytes), '54000; over REST `truncated`'],
+  ['a body over REST', bytes(BODY_LIMIT), 'E4130'],
+  ['the head of a request over REST', bytes(HEAD_LIMIT), 'E0511'],
+];
+
+test('docs/bi.md has the sizes that the code has', (t) => {
+  const page = join(process.cwd(), 'docs', 'bi.md');
+  const rows = SIZES.map((cells) => `| ${cells.join(' | ')} |`);
+  const table = [BEGIN, '', '| what | at most | beyond it |', '| --- | --- | --- |', ...rows, '', END].join(
+    '\n',
+  );
+  const text = readFileSync(page, 'utf8');
+  if (process.env['OSL_WRITE_DOCS'] === '1')
+    writeFileSync(
+      page,
+      text.slice(0, text.indexOf(BEGIN)) + table + text.slice(text.indexOf(END) + END.length),
+    );
+  t.ok(readFileSync(page, 'utf8').includes(table), 'run OSL_WRITE_DOCS=1 npm test to write it anew');
+  t.end();
+});
