@@ -8,7 +8,7 @@ Ctrl-C or SIGTERM ends it after what runs.
 Warnings go to standard error (OSL_LOG_LEVEL: error, warn, info), as JSON where that is no terminal.
 Other settings: OSL_TLS_CERT, OSL_TLS_KEY, OSL_PUBLIC_KEYS, OSL_LOCAL_TOKENS (on, off), OSL_TOKEN_ISSUERS,
 OSL_TOKEN_AUDIENCES, OSL_MAX_ROWS, OSL_MAX_EVIDENCE, OSL_STATEMENT_TIMEOUT_MS,
-OSL_METRICS_FROM, OSL_AUDIT_FAILURE (reopen, exit), OSL_AUDIT_SEGMENT_MIB, OSL_POOL_SIZE, OSL_POOL_RESERVE_PERCENT, OSL_SUBJECT_SESSIONS.
+OSL_METRICS_FROM, OSL_CORS_ORIGINS, OSL_AUDIT_FAILURE (reopen, exit), OSL_AUDIT_SEGMENT_MIB, OSL_POOL_SIZE, OSL_POOL_RESERVE_PERCENT, OSL_SUBJECT_SESSIONS.
 
 Exit status: 0 stopped in order, 2 it could not start, 7 the audit log failed for good, 130 stopped at once.
 

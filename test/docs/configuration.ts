@@ -1,0 +1,173 @@
+/** A variable of the environment. What it takes and its default are checked against the code wherever that has them. */
+export interface Variable {
+  readonly what: string;
+  /** Left out where the code itself says so when it is given nonsense. */
+  readonly takes?: string;
+  /** The value that means the same as none; left out where none has no value that means the same. */
+  readonly default?: string;
+}
+
+export interface Section {
+  readonly title: string;
+  readonly text: string;
+  readonly variables: Readonly<Record<string, Variable>>;
+}
+
+/** Every variable that the program reads, by what it is about. */
+export const SECTIONS: readonly Section[] = [
+  {
+    title: 'What is served, and where',
+    text: 'Flags of `osl serve` and `osl demo` stand above these. Relative paths begin at the working directory.',
+    variables: {
+      OSL_MANIFEST: { what: '[What there is](manifest.md).', takes: 'a file', default: 'manifest.yaml' },
+      OSL_POLICY: { what: '[Who may see it](policy.md).', takes: 'a file', default: 'policy.yaml' },
+      OSL_DATA_DIR: {
+        what: 'Keys, audit log, published versions, and the database of an embedded connector. One server at a time.',
+        takes: 'a directory',
+        default: '.osl',
+      },
+      OSL_HOST: {
+        what: 'Where to listen. Other than loopback the wire needs a certificate, and REST a proxy that has one.',
+        takes: 'an address',
+        default: '127.0.0.1',
+      },
+      OSL_HTTP_PORT: { what: 'REST and MCP; 0 takes a free one.', default: '8642' },
+      OSL_PG_PORT: { what: 'The Postgres wire; 0 takes a free one.', default: '15432' },
+      OSL_TLS_CERT: {
+        what: 'The certificate of the wire, with its chain.',
+        takes: 'a PEM file, with OSL_TLS_KEY',
+      },
+      OSL_TLS_KEY: { what: 'Its key.', takes: 'a PEM file, with OSL_TLS_CERT' },
+      OSL_CORS_ORIGINS: {
+        what: 'Whose [pages](rest.md#from-a-page-in-a-browser) may call REST from a browser.',
+        takes: 'origins, with commas',
+        default: '',
+      },
+      OSL_METRICS_FROM: {
+        what: 'Who may read [`/metrics`](operations.md#metrics), beside this machine.',
+        takes: 'addresses and networks, with commas',
+        default: '',
+      },
+    },
+  },
+  {
+    title: 'Databases',
+    text: 'A connector of the manifest names a variable in `url_env`; that one has the URL of the governed role, `NAME_SYSTEM` the URL of the system credentials. `NAME_FILE` and `NAME_SYSTEM_FILE` name files that hold them, as secrets are mounted.',
+    variables: {
+      OSL_POSTGRES_URL: {
+        what: 'The same for connectors that name no variable.',
+        takes: 'a `postgres://` URL',
+      },
+      OSL_POOL_SIZE: { what: 'Sessions with each native Postgres.', default: '10' },
+      OSL_POOL_RESERVE_PERCENT: {
+        what: 'Part of them that one subject leaves free for others.',
+        default: '25',
+      },
+      OSL_STATEMENT_TIMEOUT_MS: {
+        what: 'Milliseconds for one question, until its last row has left.',
+        default: '30000',
+      },
+    },
+  },
+  {
+    title: 'Whose tokens',
+    text: '[More of this](operations.md#whose-tokens).',
+    variables: {
+      OSL_PUBLIC_KEYS: {
+        what: 'RSA public keys of issuers.',
+        takes: '`FILE` or `KID=FILE`, PEM or JWKS, with commas',
+        default: '',
+      },
+      OSL_LOCAL_TOKENS: {
+        what: "Whether tokens of this gateway's own key (`osl token`) are good. On, unless there are issuers.",
+        default: 'on',
+      },
+      OSL_TOKEN_ISSUERS: {
+        what: 'The `iss` of which each token must name one.',
+        takes: 'names, with commas',
+        default: 'service',
+      },
+      OSL_TOKEN_AUDIENCES: {
+        what: 'The `aud` of which each token must name one. Unset, an audience is not looked at.',
+        takes: 'names, with commas',
+        default: '',
+      },
+    },
+  },
+  {
+    title: 'Caps',
+    text: '',
+    variables: {
+      OSL_MAX_ROWS: { what: 'Rows of one answer.', default: '1000000' },
+      OSL_MAX_RESULT_MIB: { what: 'MiB of one answer, as the database sends it.', default: '1024' },
+      OSL_MAX_EVIDENCE: { what: 'Passages of `evidence` in one answer.', default: '10000' },
+      OSL_SUBJECT_SESSIONS: { what: 'Sessions of the wire that one subject may have open.', default: '1000' },
+      OSL_PLAN_CACHE_MIB: { what: 'MiB of compiled plans that are remembered; 0 for none.', default: '64' },
+    },
+  },
+  {
+    title: 'The audit log and the operator’s',
+    text: '[More of this](operations.md#the-audit-logs-disk-is-full-fails-or-stalls).',
+    variables: {
+      OSL_AUDIT_FAILURE: {
+        what: 'When the disk of the log fails: whether it goes on once it can, or the process ends with 7.',
+        default: 'reopen',
+      },
+      OSL_AUDIT_SEGMENT_MIB: { what: 'MiB of a segment; two are kept free.', default: '32' },
+      OSL_LOG_LEVEL: {
+        what: 'What goes to standard error.',
+        takes: '`error`, `warn` or `info`',
+        default: 'warn',
+      },
+      OSL_LINEAGE: { what: '[Who is told of lineage](lineage.md).', takes: 'a file', default: '' },
+    },
+  },
+  {
+    title: 'Text and models',
+    text: '[Facets](content.md) and [retrieval](retrieval.md). Keys are read when they are sent, and stand in no file.',
+    variables: {
+      OSL_EMBEDDINGS_URL: {
+        what: 'An OpenAI-compatible server of the embedding models that facets name.',
+        takes: 'a URL',
+      },
+      OSL_EMBEDDINGS_KEY: { what: 'Its key.', takes: 'a secret' },
+      OSL_CHAT_URL: {
+        what: 'An OpenAI-compatible server for decoder operators; without it they are E0521.',
+        takes: 'a URL, with OSL_CHAT_MODEL',
+      },
+      OSL_CHAT_MODEL: { what: 'Its model.', takes: 'a name' },
+      OSL_CHAT_KEY: { what: 'Its key.', takes: 'a secret' },
+      OSL_RETRIEVE_EXACT_UP_TO: {
+        what: 'Permitted passages that are compared one by one; above, candidates are found first.',
+        default: '30000',
+      },
+    },
+  },
+  {
+    title: 'MCP',
+    text: '[`/mcp`](mcp.md) serves this machine only, unless told.',
+    variables: {
+      OSL_PUBLIC_URL: { what: 'Under which clients reach this server.', default: '' },
+      OSL_MCP_HOSTS: { what: 'Names by which it may be called.', takes: 'names, with commas', default: '' },
+      OSL_MCP_ORIGINS: { what: 'Pages that may call it.', takes: 'origins, with commas', default: '' },
+      OSL_AUTHORIZATION_SERVERS: {
+        what: 'Where a client without a token is sent.',
+        takes: 'URLs, with commas',
+        default: '',
+      },
+    },
+  },
+  {
+    title: 'Commands that ask a server',
+    text: '`osl query` and its neighbours. Flags stand above these; `osl COMMAND --help` lists them.',
+    variables: {
+      OSL_SERVER: { what: 'Another server than that of the data directory.', takes: 'a URL' },
+      OSL_TOKEN: { what: 'The token to ask with.', takes: 'a token' },
+      OSL_SUBJECT: {
+        what: "Whom a token is minted for, with the data directory's key.",
+        takes: 'a subject of the policy',
+      },
+      OSL_DEBUG: { what: 'Shows where an error came from; also in the log of a server.', takes: '`1`' },
+    },
+  },
+];
