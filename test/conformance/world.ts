@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { indexContent } from '../../src/start/index-content.js';
 import { settingsFrom } from '../../src/start/settings.js';
+import { hmac, PUBLIC_PEM, type Signer, seal } from '../policy/tokens.js';
 import { type Reply, type RestFixture, type Sent, startRest } from '../rest/fixture.js';
 import type { TokenClaims } from '../support/service.js';
 
@@ -154,39 +158,107 @@ export interface Heard extends Reply {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** One running service that all checks ask. */
-export interface World {
+/** A request that a check made, and what came back. */
+export interface Exchange {
+  readonly request: string;
+  readonly answer: string;
+}
+
+/** Who asks what. */
+interface Server {
+  post(subject: string, path: string, body: unknown, claims?: TokenClaims): Promise<Heard>;
+  /** `known`: the entity tag of an answer that the caller has. */
+  get(subject: string, path: string, claims?: TokenClaims, known?: string): Promise<Heard>;
+  send(path: string, sent?: Sent): Promise<Heard>;
+}
+
+/** One running service that all checks ask, over HTTP. */
+export interface World extends Server {
   readonly rest: RestFixture;
+  /** What was asked since it was last told. */
+  exchanges(): readonly Exchange[];
   /** `POST /osl/query`. */
   osql(subject: string, osql: string, more?: Readonly<Record<string, unknown>>): Promise<Heard>;
-  post(subject: string, path: string, body: unknown, claims?: TokenClaims): Promise<Heard>;
-  get(subject: string, path: string, claims?: TokenClaims): Promise<Heard>;
-  send(path: string, sent?: Sent): Promise<Heard>;
+  /** A token of exactly these members, signed with the tenant's secret unless told. */
+  seal(header: object, claims: object, signer?: Signer): string;
+  /** A second service of the same model, whose policy says nothing of limits. */
+  withDefaults(): Promise<Server>;
   close(): Promise<void>;
 }
 
 export async function openWorld(): Promise<World> {
-  const rest = await startRest({ manifest: MANIFEST, policy: POLICY, script: SCRIPT, schema: 'lib' });
+  const dir = mkdtempSync(join(tmpdir(), 'osl-conformance-'));
+  const issuer = join(dir, 'issuer.pem');
+  writeFileSync(issuer, PUBLIC_PEM);
+  const open = (policy: string): Promise<RestFixture> =>
+    startRest({
+      manifest: MANIFEST,
+      policy,
+      script: SCRIPT,
+      schema: 'lib',
+      settings: { publicKeyFiles: [{ kid: null, file: issuer }] },
+    });
+  const rest = await open(POLICY);
+  const others: RestFixture[] = [];
   const { service } = rest.test;
   const { content } = settingsFrom({}, '/');
   await indexContent(service.model().manifest, service.engines, content, [], () => undefined);
-  const send = async (path: string, sent?: Sent): Promise<Heard> => heard(await rest.send(path, sent));
+  const asked: Exchange[] = [];
+  const server = serverOf(rest, asked);
+  return {
+    rest,
+    ...server,
+    exchanges: () => asked.splice(0),
+    osql: (subject, osql, more = {}) => server.post(subject, '/osl/query', { osql, ...more }),
+    seal: (header, claims, signer = hmac(rest.test.open.keys.signing)) =>
+      seal(JSON.stringify(header), JSON.stringify(claims), signer),
+    withDefaults: async () => {
+      const [first = await open(POLICY.replace(/^limits: .*$/m, ''))] = others;
+      others[0] = first;
+      return serverOf(first, asked);
+    },
+    close: async () => {
+      for (const { close } of [rest, ...others]) await close();
+      rmSync(dir, { recursive: true });
+    },
+  };
+}
+
+function serverOf(rest: RestFixture, asked: Exchange[]): Server {
+  const told = async (path: string, sent: Sent, who: string, claims: TokenClaims = {}): Promise<Heard> => {
+    const answer = heard(await rest.send(path, sent));
+    asked.push(exchange(path, sent, who, claims, answer));
+    return answer;
+  };
   const bearer = async (subject: string, claims: TokenClaims) => ({
     authorization: `Bearer ${await rest.test.token(subject, claims)}`,
   });
-  const post: World['post'] = async (subject, path, body, claims = {}) =>
-    send(path, {
-      method: 'POST',
-      headers: { ...(await bearer(subject, claims)), 'content-type': 'application/json' },
-      body,
-    });
   return {
-    rest,
-    send,
-    post,
-    osql: (subject, osql, more = {}) => post(subject, '/osl/query', { osql, ...more }),
-    get: async (subject, path, claims = {}) => send(path, { headers: await bearer(subject, claims) }),
-    close: () => rest.close(),
+    send: (path, sent = {}) => told(path, sent, ''),
+    post: async (subject, path, body, claims = {}) => {
+      const headers = { ...(await bearer(subject, claims)), 'content-type': 'application/json' };
+      return told(path, { method: 'POST', headers, body }, subject, claims);
+    },
+    get: async (subject, path, claims = {}, known = '') => {
+      const headers = await bearer(subject, claims);
+      return told(
+        path,
+        { headers: known === '' ? headers : { ...headers, 'if-none-match': known } },
+        subject,
+      );
+    },
+  };
+}
+
+/** One line each way, without what differs from run to run. */
+function exchange(path: string, sent: Sent, who: string, claims: TokenClaims, answer: Heard): Exchange {
+  const { body } = sent;
+  const said = body === undefined ? '' : ` ${typeof body === 'string' ? body : JSON.stringify(body)}`;
+  const chain = claims.chain?.join(' → ') ?? who;
+  const as = chain === '' ? '' : `${chain}: `;
+  return {
+    request: `${as}${sent.method ?? 'GET'} ${path}${said}`.replace(/\s+/g, ' '),
+    answer: `${answer.status}${answer.code === '' ? '' : ` ${answer.code}`}`,
   };
 }
 

@@ -1,0 +1,47 @@
+import type { Check } from './check.js';
+
+/** What one subject asks at once: so many that a second's limit is passed on a slow machine too. */
+const BURST = 250;
+/** A burst that takes longer than this may be let through whole, rightly. */
+const TRIES = 8;
+
+/** Within a second a subject has `limit` such requests answered, then 429 with the time to wait, and others none of it. */
+function limited(limit: number, path: string, body?: unknown): Check {
+  return async (t, world) => {
+    const server = await world.withDefaults();
+    const send = (subject: string) =>
+      body === undefined ? server.get(subject, path) : server.post(subject, path, body);
+    for (let attempt = 1; ; attempt++) {
+      const began = performance.now();
+      const burst = await Promise.all(Array.from({ length: BURST }, () => send('user:ann')));
+      const seconds = 1 + Math.ceil((performance.now() - began) / 1_000);
+      const refused = burst.filter(({ status }) => status === 429);
+      const answered = BURST - refused.length;
+      t.ok(answered >= limit || attempt > 1, `${answered} were answered`);
+      if (refused.length === 0 && attempt < TRIES) continue;
+      t.ok(answered <= limit * seconds, `${answered} in less than ${seconds} s`);
+      t.ok(refused.length > 0);
+      for (const { headers } of refused) t.match(headers['retry-after'], /^[1-9]\d*$/);
+      t.equal((await send('user:ada')).status, 200, 'another subject has its own');
+      return;
+    }
+  };
+}
+
+export const LIMIT_CHECKS = {
+  'limits.query': limited(60, '/osl/query', { osql: 'select id from book where id = 1' }),
+  'limits.sample': limited(30, '/osl/sample', { kind: 'table', name: 'book', limit: 1 }),
+  'limits.schema': async (t, world) => {
+    await limited(5, '/osl/schema?governed=true')(t, world);
+    const { headers } = await world.get('user:ann', '/osl/schema?governed=true');
+    const known = await world.get('user:ann', '/osl/schema?governed=true', {}, String(headers['etag']));
+    t.same([known.status, known.text], [304, ''], 'the client keeps it');
+  },
+  'limits.exceeding': limited(60, '/osl/query', { osql: 'select 1 as one' }),
+  'limits.3': async (t, world) => {
+    // The policy of this service sets 100,000.
+    const burst = Array.from({ length: BURST }, () => world.osql('user:ann', 'select 1 as one'));
+    t.ok((await Promise.all(burst)).every(({ status }) => status === 200));
+  },
+  'errors.429': limited(60, '/osl/query', { osql: 'select id from book where id = 2' }),
+} satisfies Readonly<Record<string, Check>>;
