@@ -1,4 +1,4 @@
-import { queryError } from 'osl-compiler';
+import { queryError } from 'osl-compiler/errors';
 
 export const MAX_TOKEN_BYTES = 8_192;
 export const MAX_CHAIN = 16;

@@ -1,3 +1,4 @@
+import http from 'node:http';
 import type { Settings } from '../start/settings.js';
 import { EXIT, Failure, systemFault } from './exit.js';
 import { addressOf, runningServer, urlHost } from './server-file.js';
@@ -96,8 +97,38 @@ async function post(url: string, path: string, token: string, body: object): Pro
   });
 }
 
-async function send(url: string, path: string, request: RequestInit): Promise<Reply> {
-  return replyOf(url, await reach(url, path, request));
+/** Not by `fetch`: to load it takes longer than the whole question. */
+async function send(url: string, path: string, request: OwnRequest): Promise<Reply> {
+  const target = new URL(`${url}${path}`);
+  const { request: open } = target.protocol === 'https:' ? await import('node:https') : http;
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown): void => reject(unreachable(url, error));
+    const { method = 'GET', headers, body } = request;
+    const outgoing = open(target, { method, headers, agent: false }, (incoming) => {
+      const chunks: Buffer[] = [];
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+      incoming.on('error', fail);
+      incoming.on('end', () => {
+        try {
+          resolve(readReply(url, incoming.statusCode ?? 0, Buffer.concat(chunks).toString('utf8')));
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+    outgoing.on('error', fail);
+    outgoing.end(body);
+  });
+}
+
+function readReply(url: string, status: number, text: string): Reply {
+  return { ok: status >= 200 && status < 300, status, text, body: objectOf(text, url) };
+}
+
+interface OwnRequest {
+  readonly method?: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
 }
 
 async function reach(url: string, path: string, request: RequestInit): Promise<Response> {
@@ -116,11 +147,11 @@ export async function replyOf(url: string, response: Response): Promise<Reply> {
   } catch (error) {
     throw unreachable(url, error);
   }
-  return { ok: response.ok, status: response.status, text, body: objectOf(text, url) };
+  return readReply(url, response.status, text);
 }
 
 function unreachable(url: string, error: unknown): Failure {
-  const cause = error instanceof Error ? error.cause : null;
+  const cause = error instanceof Error ? (error.cause ?? error) : null;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : null;
   const words =
     systemFault(cause) ?? (code === 'ECONNREFUSED' ? 'nothing listens there' : (code ?? 'no connection'));

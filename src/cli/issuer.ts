@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { nearest } from 'osl-compiler';
-import { DEFAULT_ISSUER, mintToken } from '../../policy/index.js';
-import { loadPolicyDocument } from '../manifest/index.js';
+import { mintToken } from '../../policy/mint.js';
+import { DEFAULT_ISSUER } from '../../policy/token-fault.js';
 import { tenantKeys } from '../start/keys.js';
 import type { Settings } from '../start/settings.js';
 import { EXIT, Failure, usage } from './exit.js';
+import { type PolicySubject, policySubjects } from './policy-subjects.js';
 import { readServerFile } from './server-file.js';
 
 /** What a token is to say; what is left out follows from the policy. */
@@ -59,15 +59,15 @@ export async function openIssuer(settings: Settings, policyFile: string | null):
   }
   const audience = server?.audience ?? settings.audiences[0] ?? '';
   const { signing } = tenantKeys(dataDir);
-  const { document } = await loadPolicyDocument(policyFile ?? policyOf(settings));
-  const ceilings = new Map(Object.entries(document.subjects).map(([name, s]) => [name, s.ceiling]));
+  const { tenant, subjects, roles } = await policySubjects(policyFile ?? policyOf(settings));
   const mint = async (request: TokenRequest): Promise<IssuedToken> => {
     const chain = chainOf(request);
-    const ceiling = chain.map((member) => ceilingOf(member, ceilings)).at(-1) ?? [];
-    const aclRoles = request.aclRoles ?? ceiling;
-    const own = request.admin === true ? document.subjects[chain.at(-1) ?? '']?.admin : [];
+    for (const member of chain) if (!subjects.has(member)) throw await unknownSubject(member, subjects);
+    const leaf: PolicySubject | undefined = subjects.get(chain.at(-1) ?? '');
+    const aclRoles = request.aclRoles ?? leaf?.ceiling ?? [];
+    const own = request.admin === true ? leaf?.admin : [];
     const claims = {
-      tenant: document.tenant,
+      tenant,
       chain,
       aclRoles,
       roles: request.roles ?? own ?? [],
@@ -76,10 +76,10 @@ export async function openIssuer(settings: Settings, policyFile: string | null):
     };
     const lifetime = request.ttl === undefined ? {} : { lifetimeSeconds: request.ttl };
     const token = await mintToken({ ...claims, ...lifetime }, { algorithm: 'HS256', secret: signing });
-    const unknownRoles = aclRoles.filter((role) => !Object.hasOwn(document.roles, role));
+    const unknownRoles = aclRoles.filter((role) => !roles.has(role));
     return Object.freeze({ token, subject: chain.at(-1) ?? '', chain, aclRoles, unknownRoles });
   };
-  return Object.freeze({ subjects: [...ceilings.keys()], mint });
+  return Object.freeze({ subjects: [...subjects.keys()], mint });
 }
 
 /** The policy of the server that runs there, else of the settings. */
@@ -103,13 +103,12 @@ function chainOf({ subject, chain }: TokenRequest): readonly string[] {
   return members;
 }
 
-function ceilingOf(subject: string, ceilings: ReadonlyMap<string, readonly string[]>): readonly string[] {
-  const ceiling = ceilings.get(subject);
-  if (ceiling !== undefined) return ceiling;
-  const near = nearest(subject, ceilings.keys());
-  const known = [...ceilings.keys()].slice(0, 10).join(', ');
-  const hint = near === null ? `the policy knows ${known}` : `perhaps you meant \`${near}\``;
-  throw usage(`subject \`${subject}\` is not in the policy: ${hint}`);
+async function unknownSubject(subject: string, known: ReadonlyMap<string, PolicySubject>): Promise<Failure> {
+  const { nearest } = await import('osl-compiler');
+  const near = nearest(subject, known.keys());
+  const first = [...known.keys()].slice(0, 10).join(', ');
+  const hint = near === null ? `the policy knows ${first}` : `perhaps you meant \`${near}\``;
+  return usage(`subject \`${subject}\` is not in the policy: ${hint}`);
 }
 
 /** @throws the system's error where it does not let us look */

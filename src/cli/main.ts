@@ -9,7 +9,8 @@ export async function run(argv: readonly string[]): Promise<void> {
   process.stderr.on('error', () => undefined);
   process.on('uncaughtException', fail);
   try {
-    await program(wantsJson() ? commanderJson : null).parseAsync([...argv]);
+    const root = await program(wantsJson() ? commanderJson : null, argv[2]);
+    await root.parseAsync([...argv]);
   } catch (error) {
     report(error);
   }

@@ -1,34 +1,5 @@
 import { Command } from 'commander';
 import { version } from '../package-root.js';
-import { addAudit } from './commands/audit.js';
-import { addCompletion } from './commands/completion.js';
-import { addDemo } from './commands/demo.js';
-import { addDiff } from './commands/diff.js';
-import { addDiscover } from './commands/discover.js';
-import { addDoctor } from './commands/doctor.js';
-import { addErrors } from './commands/errors.js';
-import { addExplain } from './commands/explain.js';
-import { addExport } from './commands/export.js';
-import { addImport } from './commands/import.js';
-import { addIndex } from './commands/index-content.js';
-import { addInit } from './commands/init.js';
-import { addLineage } from './commands/lineage.js';
-import { addMap } from './commands/map.js';
-import { addMcp } from './commands/mcp.js';
-import { addObjects } from './commands/objects.js';
-import { addProxy } from './commands/proxy.js';
-import { addPsql } from './commands/psql.js';
-import { addPublish } from './commands/publish.js';
-import { addQuery } from './commands/query.js';
-import { addResolve } from './commands/resolve.js';
-import { addRowSecurity } from './commands/row-security.js';
-import { addSample } from './commands/sample.js';
-import { addSchema } from './commands/schema.js';
-import { addScram } from './commands/scram.js';
-import { addServe } from './commands/serve.js';
-import { addSuggest } from './commands/suggest.js';
-import { addToken } from './commands/token.js';
-import { addValidate } from './commands/validate.js';
 
 const HELP = `
 Exit status: 0 done, 1 refused or failed, 2 usage or configuration, 3 no server answers; audit verify has more.
@@ -39,12 +10,49 @@ Examples:
   $ osl demo
   $ osl query --subject user:analyst "select name, version from osl.entities.package limit 5"`;
 
+/** Each command, loaded when it is asked for: to load them all takes longer than most of them do. */
+const COMMANDS: ReadonlyMap<string, () => Promise<(root: Command) => void>> = new Map([
+  ['serve', async () => (await import('./commands/serve.js')).addServe],
+  ['demo', async () => (await import('./commands/demo.js')).addDemo],
+  ['init', async () => (await import('./commands/init.js')).addInit],
+  ['query', async () => (await import('./commands/query.js')).addQuery],
+  ['explain', async () => (await import('./commands/explain.js')).addExplain],
+  ['sample', async () => (await import('./commands/sample.js')).addSample],
+  ['schema', async () => (await import('./commands/schema.js')).addSchema],
+  ['map', async () => (await import('./commands/map.js')).addMap],
+  ['resolve', async () => (await import('./commands/resolve.js')).addResolve],
+  ['psql', async () => (await import('./commands/psql.js')).addPsql],
+  ['mcp', async () => (await import('./commands/mcp.js')).addMcp],
+  ['proxy', async () => (await import('./commands/proxy.js')).addProxy],
+  ['token', async () => (await import('./commands/token.js')).addToken],
+  ['scram', async () => (await import('./commands/scram.js')).addScram],
+  ['validate', async () => (await import('./commands/validate.js')).addValidate],
+  ['diff', async () => (await import('./commands/diff.js')).addDiff],
+  ['discover', async () => (await import('./commands/discover.js')).addDiscover],
+  ['suggest', async () => (await import('./commands/suggest.js')).addSuggest],
+  ['publish', async () => (await import('./commands/publish.js')).addPublish],
+  ['objects', async () => (await import('./commands/objects.js')).addObjects],
+  ['import', async () => (await import('./commands/import.js')).addImport],
+  ['export', async () => (await import('./commands/export.js')).addExport],
+  ['index', async () => (await import('./commands/index-content.js')).addIndex],
+  ['audit', async () => (await import('./commands/audit.js')).addAudit],
+  ['lineage', async () => (await import('./commands/lineage.js')).addLineage],
+  ['row-security', async () => (await import('./commands/row-security.js')).addRowSecurity],
+  ['doctor', async () => (await import('./commands/doctor.js')).addDoctor],
+  ['errors', async () => (await import('./commands/errors.js')).addErrors],
+  ['completion', async () => (await import('./commands/completion.js')).addCompletion],
+]);
+
 /**
- * Every command with its arguments and flags.
+ * The command line: every command with its arguments and flags.
  *
  * @param formatError how a fault of the command line is written; null: as commander does
+ * @param asked the first word of it; where that is a command, it is the only one loaded
  */
-export function program(formatError: ((text: string) => string) | null = null): Command {
+export async function program(
+  formatError: ((text: string) => string) | null = null,
+  asked = '',
+): Promise<Command> {
   const root = new Command('osl')
     .configureOutput(formatError === null ? {} : { outputError: (text, write) => write(formatError(text)) })
     .description('OSL Gateway: governed questions about your data')
@@ -52,34 +60,9 @@ export function program(formatError: ((text: string) => string) | null = null): 
     .addHelpText('after', HELP)
     .enablePositionalOptions()
     .exitOverride();
-  addServe(root);
-  addDemo(root);
-  addInit(root);
-  addQuery(root);
-  addExplain(root);
-  addSample(root);
-  addSchema(root);
-  addMap(root);
-  addResolve(root);
-  addPsql(root);
-  addMcp(root);
-  addProxy(root);
-  addToken(root);
-  addScram(root);
-  addValidate(root);
-  addDiff(root);
-  addDiscover(root);
-  addSuggest(root);
-  addPublish(root);
-  addObjects(root);
-  addImport(root);
-  addExport(root);
-  addIndex(root);
-  addAudit(root);
-  addLineage(root);
-  addRowSecurity(root);
-  addDoctor(root);
-  addErrors(root);
-  addCompletion(root);
+  // The script for a shell has all of them.
+  const one = asked === 'completion' ? undefined : COMMANDS.get(asked);
+  const loading = one === undefined ? [...COMMANDS.values()].map((load) => load()) : [one()];
+  for (const add of await Promise.all(loading)) add(root);
   return root;
 }

@@ -1,5 +1,5 @@
 import { isAbsolute, resolve } from 'node:path';
-import { DEFAULT_ISSUER } from '../../policy/index.js';
+import { DEFAULT_ISSUER } from '../../policy/token-fault.js';
 import { networkOf } from '../rest/networks.js';
 import type { Caps } from '../service.js';
 import type { ContentSettings } from './content.js';

@@ -10,7 +10,7 @@ function commandsOf(command: Command, path: readonly string[] = []): readonly (r
   return [path, ...command.commands.flatMap((c) => commandsOf(c, [...path, c.name()]))];
 }
 
-const COMMANDS = commandsOf(program());
+const COMMANDS = commandsOf(await program());
 t.setTimeout(120_000);
 const GOLDEN = join(ROOT, 'test', 'cli', 'help.txt');
 

@@ -20,7 +20,7 @@ function leaves(command: Command, path: readonly string[] = []): readonly (reado
 }
 
 test('every command has --json, or a reason', async (t) => {
-  const all = leaves(program());
+  const all = leaves(await program());
   t.ok(all.length > 20, `${all.length} commands`);
   for (const [name, command] of all) {
     const json = command.options.some((option) => option.long === '--json');

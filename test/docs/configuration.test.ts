@@ -14,6 +14,7 @@ const OF_TESTS = /^OSL_(TEST|BENCH|WRITE|GOLDEN|SHARED|FUZZ|NIGHTLY)(_|$)/;
 /** Names that the reader of an example chooses. */
 const OF_READERS: ReadonlySet<string> = new Set(['OSL_LINEAGE_SECRET']);
 const AGAIN = 'OSL_WRITE_DOCS=1 node dist/test/docs/configuration.test.js';
+const commands = (await program()).commands;
 const PAGE = join(process.cwd(), 'docs', 'configuration.md');
 
 const documented = new Map<string, Variable>(SECTIONS.flatMap((s) => Object.entries(s.variables)));
@@ -56,7 +57,7 @@ function page(): string {
 }
 
 function serveOptions() {
-  const serve = program().commands.find((c) => c.name() === 'serve');
+  const serve = commands.find((c) => c.name() === 'serve');
   return serve?.options ?? [];
 }
 

@@ -1,6 +1,5 @@
 import { type Command, Option } from 'commander';
 import { answerOf, FORMATS, type Format, formatAnswer, formatAnswerCsv, notesOn } from '../answer.js';
-import { printArrow } from '../arrow.js';
 import {
   addQuestionOptions,
   askServer,
@@ -47,6 +46,7 @@ async function runQuery(argument: string | undefined, flags: QueryFlags): Promis
   const text = await questionText(argument);
   const format = flags.json ? 'json' : flags.format;
   if (format === 'arrow') {
+    const { printArrow } = await import('../arrow.js');
     const { url, token } = await visitor(flags);
     await printArrow(url, token, questionOf(flags, text), text);
     return;
