@@ -6,8 +6,8 @@ import { EXPECTED_SKIPS } from './expected-skips.js';
 /**
  * What a run of the tests did: the time of each file, each skip with its reason, and the sums.
  *
- * `node dist/test/account.js TAP…` reads what `tap run --output-file` wrote. Ends with 1 if anything failed, nothing
- * ran, or a skip is not on the list of expected ones.
+ * `node dist/test/account.js TAP…` reads what `run.ts` wrote. Ends with 1 if anything failed, nothing ran, or a skip
+ * is not on the list of expected ones.
  */
 interface Account {
   readonly files: { readonly file: string; readonly seconds: number }[];
