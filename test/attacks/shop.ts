@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +7,7 @@ import { type OpenService, openService } from '../../src/start/service.js';
 import { settingsFrom } from '../../src/start/settings.js';
 import { emptyDatabases } from '../support/embedded-data.js';
 import type { Caller } from '../support/frontends.js';
+import { nameServer, nativeWhereAsked, onPostgres } from '../support/service.js';
 
 /**
  * A small shop whose clerks may see the customers of their own region, with some columns masked, and the
@@ -310,19 +311,23 @@ raw_sql: { allow: [shop.shop.customer, shop.shop.purchase, shop.shop.likes] }
  * @param more what stands in the manifest beside the shop
  */
 export async function openShop(hidden: Hidden = REAL, keysOf: Shop | null = null, more = ''): Promise<Shop> {
+  const native = await nativeWhereAsked();
+  const variable = `OSL_TEST_SHOP_${randomBytes(4).toString('hex').toUpperCase()}_URL`;
+  if (native !== null) nameServer(native, variable);
+  const manifest = native === null ? MANIFEST + more : onPostgres(MANIFEST + more, variable);
   const dir = mkdtempSync(join(tmpdir(), 'osl-shop-'));
   if (keysOf !== null)
     cpSync(join(keysOf.dir, 'data', 'keys'), join(dir, 'data', 'keys'), { recursive: true });
   const manifestFile = join(dir, 'manifest.yaml');
   const policyFile = join(dir, 'policy.yaml');
-  writeFileSync(manifestFile, MANIFEST + more);
+  writeFileSync(manifestFile, manifest);
   writeFileSync(policyFile, policy());
   const settings = settingsFrom({}, dir, { manifestFile, policyFile, dataDir: join(dir, 'data') });
   const logged: string[] = [];
   const note = (message: string, fields: unknown): void => {
     logged.push(`${message} ${JSON.stringify(fields)}`);
   };
-  await emptyDatabases(settings.dataDir, MANIFEST + more);
+  await emptyDatabases(settings.dataDir, manifest);
   const open = await openService(settings, { info: note, warn: note, error: note });
   const [engine] = open.service.engines.values();
   if (engine === undefined) throw new Error('the shop has one connector');
@@ -339,6 +344,7 @@ export async function openShop(hidden: Hidden = REAL, keysOf: Shop | null = null
     },
     close: async () => {
       await open.close();
+      await native?.stop();
       rmSync(dir, { recursive: true, force: true });
     },
   };

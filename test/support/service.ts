@@ -70,10 +70,8 @@ const URL_ENV = 'OSL_TEST_SERVICE_URL';
  * on a native server of its own, so that the same tests run on both engines.
  */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
-  if (options.postgres !== undefined || process.env['OSL_TEST_ENGINE'] !== 'postgres')
-    return startOn(options);
-  const postgres = await startNativePostgres();
-  if (postgres === null) throw new Error('OSL_TEST_ENGINE=postgres needs a native Postgres');
+  const postgres = options.postgres === undefined ? await nativeWhereAsked() : null;
+  if (postgres === null) return startOn(options);
   try {
     const started = await startOn({ ...options, postgres });
     const close = async (): Promise<void> => {
@@ -85,6 +83,14 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     await postgres.stop();
     throw error;
   }
+}
+
+/** A native server of its own where OSL_TEST_ENGINE=postgres asks for one; null where tests use the embedded engine. */
+export async function nativeWhereAsked(): Promise<NativePostgres | null> {
+  if (process.env['OSL_TEST_ENGINE'] !== 'postgres') return null;
+  const postgres = await startNativePostgres();
+  if (postgres === null) throw new Error('OSL_TEST_ENGINE=postgres needs a native Postgres');
+  return postgres;
 }
 
 async function startOn(options: TestServiceOptions): Promise<TestService> {
@@ -115,16 +121,16 @@ function settings(dir: string, options: TestServiceOptions): Settings {
 }
 
 /** Says in the environment where the connectors of `onPostgres` are. */
-export function nameServer(native: NativePostgres): void {
-  process.env[URL_ENV] = native.readerUrl;
-  process.env[`${URL_ENV}_SYSTEM`] = native.url;
+export function nameServer(native: NativePostgres, variable = URL_ENV): void {
+  process.env[variable] = native.readerUrl;
+  process.env[`${variable}_SYSTEM`] = native.url;
 }
 
 /** The manifest with its connectors on a native server, whichever way its YAML writes them. */
-export function onPostgres(manifest: string): string {
+export function onPostgres(manifest: string, variable = URL_ENV): string {
   return manifest
-    .replace(/kind: pglite(?=\s*[,}])/g, `kind: postgres, url_env: ${URL_ENV}`)
-    .replace(/kind: pglite$/gm, `kind: postgres\n    url_env: ${URL_ENV}`);
+    .replace(/kind: pglite(?=\s*[,}])/g, `kind: postgres, url_env: ${variable}`)
+    .replace(/kind: pglite$/gm, `kind: postgres\n    url_env: ${variable}`);
 }
 
 function recorder(lines: LogLine[]): ServiceLog {
