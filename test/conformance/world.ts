@@ -226,8 +226,10 @@ export async function openWorld(): Promise<World> {
 
 function serverOf(rest: RestFixture, asked: Exchange[]): Server {
   const told = async (path: string, sent: Sent, who: string, claims: TokenClaims = {}): Promise<Heard> => {
+    const exchange = { request: requestLine(path, sent, who, claims), answer: '' };
+    asked.push(exchange); // in the order of the requests, whatever is answered first
     const answer = heard(await rest.send(path, sent));
-    asked.push(exchange(path, sent, who, claims, answer));
+    exchange.answer = `${answer.status}${answer.code === '' ? '' : ` ${answer.code}`}`;
     return answer;
   };
   const bearer = async (subject: string, claims: TokenClaims) => ({
@@ -250,16 +252,11 @@ function serverOf(rest: RestFixture, asked: Exchange[]): Server {
   };
 }
 
-/** One line each way, without what differs from run to run. */
-function exchange(path: string, sent: Sent, who: string, claims: TokenClaims, answer: Heard): Exchange {
-  const { body } = sent;
+/** Who asks what, without what differs from run to run. */
+function requestLine(path: string, { method = 'GET', body }: Sent, who: string, claims: TokenClaims): string {
   const said = body === undefined ? '' : ` ${typeof body === 'string' ? body : JSON.stringify(body)}`;
   const chain = claims.chain?.join(' → ') ?? who;
-  const as = chain === '' ? '' : `${chain}: `;
-  return {
-    request: `${as}${sent.method ?? 'GET'} ${path}${said}`.replace(/\s+/g, ' '),
-    answer: `${answer.status}${answer.code === '' ? '' : ` ${answer.code}`}`,
-  };
+  return `${chain === '' ? '' : `${chain}: `}${method} ${path}${said}`.replace(/\s+/g, ' ');
 }
 
 function heard(reply: Reply): Heard {

@@ -21,6 +21,6 @@ export const QUESTIONS: readonly { readonly question: string; readonly answers: 
   { question: 'remove files and folders recursively like rm -rf', answers: ['rimraf'] },
   { question: 'match files with glob patterns', answers: ['glob', 'minimatch'] },
   { question: 'cache that evicts the least recently used items', answers: ['lru-cache', 'toad-cache'] },
-  { question: 'refuse requests when the event loop is overloaded', answers: ['@fastify/under-pressure'] },
+  { question: 'describe the routes of a web server as OpenAPI', answers: ['@fastify/swagger'] },
   { question: 'colors and styles for strings in the terminal', answers: ['chalk', 'ansi-styles'] },
 ];
