@@ -9,11 +9,16 @@ import { refusal } from './reply.js';
 
 /**
  * Asks for an answer in Arrow, and writes the stream to standard output as it comes. What it says of itself is read on
- * the way, since a stream that broke off looks whole to some readers.
+ * the way, since a stream that broke off looks whole to some readers. Gives what there is to know of the rows.
  *
  * @throws Failure where it is refused, breaks off, or would be written to a terminal
  */
-export async function printArrow(url: string, token: string, body: QueryBody, text: string): Promise<void> {
+export async function printArrow(
+  url: string,
+  token: string,
+  body: QueryBody,
+  text: string,
+): Promise<AnswerNotes> {
   if (process.stdout.isTTY) throw usage('--format arrow writes bytes: send it to a file or a pipe');
   const response = await openQuery(url, token, body, ARROW_STREAM);
   if (!response.ok || response.headers.get('content-type') !== ARROW_STREAM) {
@@ -24,7 +29,9 @@ export async function printArrow(url: string, token: string, body: QueryBody, te
   if (problem !== null) throw new Failure(EXIT.failed, formatProblem(problemOf(problem, 200), text));
   const trailer = parsed(said.get('osl.trailer'));
   if (trailer === null) throw new Failure(EXIT.failed, 'error: the answer broke off');
-  for (const line of notesOn(trailer as unknown as AnswerNotes)) note(line); // as the server writes it
+  const answer = trailer as unknown as AnswerNotes; // as the server writes it
+  for (const line of notesOn(answer)) note(line);
+  return answer;
 }
 
 /** The metadata of the last batch that came, whether the stream ended well or not. */

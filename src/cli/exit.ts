@@ -15,6 +15,8 @@ export const EXIT = Object.freeze({
   staleAnchor: 6,
   /** `serve`, `demo`: the audit log failed, and cannot or (`OSL_AUDIT_FAILURE=exit`) shall not go on. */
   auditFailed: 7,
+  /** `query`: what was written is the beginning of the answer; the server gives no more rows at once. */
+  truncated: 8,
   /** Ctrl-C. */
   interrupted: 130,
 });

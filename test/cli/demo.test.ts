@@ -5,7 +5,7 @@ import t from 'tap';
 import { EXAMPLE, osl, Server, shell, temporary } from './support.js';
 
 // The demo is read and indexed, twice.
-t.setTimeout(180_000);
+t.setTimeout(300_000);
 
 const READY = 'Ctrl-C stops the server.';
 const PEOPLE = 'select name, email from osl.entities.person order by name limit 3';
@@ -244,7 +244,7 @@ t.test('a second start is quick, also after kill -9', async (t) => {
   await second.signal('SIGKILL');
   t.ok(existsSync(join(dataDir, 'server.json')), 'nobody removed it');
   t.match(await osl(['query', ...at, '--subject', 'user:analyst', 'select 1']), { code: 3 });
-  const third = new Server(['demo', '--json'], dataDir);
+  const third = new Server(['demo', '--json'], dataDir, { OSL_MAX_ROWS: '3' });
   const again = await third.said('"event":"listening"');
   t.comment(`start after kill -9: ${(again / 1000).toFixed(2)} s`);
   t.ok(again < 10_000);
@@ -252,6 +252,20 @@ t.test('a second start is quick, also after kill -9', async (t) => {
   t.match(await osl(['query', ...at, '--subject', 'user:analyst', PEOPLE]), {
     code: 0,
     stdout: /\(3 rows\)/,
+  });
+  await t.test('a script sees by the exit status that there are more rows', async (t) => {
+    const all = PEOPLE.replace(' limit 3', '');
+    const file = join(temporary(), 'people');
+    for (const format of ['table', 'csv', 'json', 'arrow']) {
+      const as = `${at.join(' ')} --subject user:analyst --format ${format}`;
+      const ask = (question: string) => shell(`npx osl query ${as} "${question}" > ${file}`);
+      const cut = await ask(all);
+      t.equal(cut.code, 8, `${format}, truncated`);
+      if (format === 'csv' || format === 'arrow') t.match(cut.stderr, /^truncated: there are more rows/m);
+      const rows = readFileSync(file);
+      if (format === 'csv') t.equal(rows.toString().trim().split('\r\n').length, 4, 'what came is written');
+      if (format === 'arrow') t.equal(tableFromIPC(rows).numRows, 3);
+    }
   });
   t.equal((await third.signal('SIGTERM')).code, 0, 'SIGTERM');
 });

@@ -9,6 +9,7 @@ import {
   visitor,
 } from '../ask.js';
 import type { AnswerBody } from '../client.js';
+import { EXIT } from '../exit.js';
 import { note, print, terminalWidth } from '../output.js';
 import { bodyOf, unreadable } from '../reply.js';
 
@@ -20,7 +21,8 @@ interface QueryFlags extends QuestionFlags {
 const HELP = `
 Without --token and --subject: OSL_TOKEN, OSL_SUBJECT, the only subject of the policy, or in the demo user:analyst.
 
-Exit status: 0 answered, 1 refused or failed, 2 usage or configuration, 3 no server answers.
+Exit status: 0 answered in full, 1 refused or failed, 2 usage or configuration, 3 no server answers,
+8 truncated: what was written is right, and not all of it. It is the same for each --format.
 
 Examples:
   $ osl query --subject user:analyst "select license, count(*) from osl.entities.package group by license"
@@ -48,15 +50,21 @@ async function runQuery(argument: string | undefined, flags: QueryFlags): Promis
   if (format === 'arrow') {
     const { printArrow } = await import('../arrow.js');
     const { url, token } = await visitor(flags);
-    await printArrow(url, token, questionOf(flags, text), text);
+    endWith(await printArrow(url, token, questionOf(flags, text), text));
     return;
   }
   const reply = await askServer(flags, text);
   const body = bodyOf(reply, format === 'json', text);
+  endWith({ truncated: body['truncated'] === true });
   if (format === 'json') return;
   const answer = answerOf(body);
   if (answer === null) throw unreadable();
   printAnswer(answer, format);
+}
+
+/** A script that reads rows sees by nothing else that there are more. */
+function endWith({ truncated }: Pick<AnswerBody, 'truncated'>): void {
+  if (truncated) process.exitCode = EXIT.truncated;
 }
 
 function printAnswer(answer: AnswerBody, format: 'table' | 'csv'): void {
