@@ -35,6 +35,7 @@ export { createSingleUse, type SingleUse, type SingleUseOptions } from './single
 export {
   type AttributeValue,
   compileSnapshot,
+  compilingSnapshot,
   type Denied,
   type PolicySnapshot,
   type RolePolicy,

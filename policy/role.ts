@@ -16,7 +16,12 @@ export interface RoleContext {
   readonly idKey: string;
 }
 
-export function compileRole(name: string, document: RoleDocument, context: RoleContext): RolePolicy {
+/** A step for each of its grants. */
+export function* compilingRole(
+  name: string,
+  document: RoleDocument,
+  context: RoleContext,
+): Generator<void, RolePolicy> {
   const grants = new Map<string, RelationGrant[]>();
   const base = opaqueId(name, context.idKey);
   for (const [i, grant] of document.grants.entries()) {
@@ -25,6 +30,7 @@ export function compileRole(name: string, document: RoleDocument, context: RoleC
     if (compiled === null) continue;
     if (list === undefined) grants.set(grant.on, [compiled]);
     else list.push(compiled);
+    yield;
   }
   for (const list of grants.values()) Object.freeze(list);
   return Object.freeze({ grants, denied: compileDenied(name, document, context) });

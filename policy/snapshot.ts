@@ -6,7 +6,7 @@ import { LIMIT_BUCKETS, type Limits, limitsOf } from './limit.js';
 import { Names, type RelationNames } from './names.js';
 import { Predicates } from './predicates.js';
 import { type Fault, ProblemList } from './problems.js';
-import { compileRole } from './role.js';
+import { compilingRole } from './role.js';
 import { compileServiceAccount, type ServiceAccount } from './service-account.js';
 import { compileSubject } from './subject.js';
 
@@ -60,10 +60,25 @@ export function compileSnapshot(
   catalog: Catalog,
   tenant: string | null = null,
 ): PolicySnapshot {
+  const steps = compilingSnapshot(document, catalog, tenant);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** The same in steps, between which others may be served. */
+export function* compilingSnapshot(
+  document: PolicyDocument,
+  catalog: Catalog,
+  tenant: string | null = null,
+): Generator<void, PolicySnapshot> {
   const problems = new ProblemList();
   const hash = contentHash(document);
+  yield;
   const masks = compileMasks(document, problems);
   const names = new Names(catalog, Object.keys(document.roles), masks.keys(), problems);
+  yield;
   const predicates = new Predicates(problems);
   if (!isName(document.tenant))
     problems.add('name', ['tenant'], { message: 'the tenant has no usable name' });
@@ -71,13 +86,20 @@ export function compileSnapshot(
     problems.add('tenant', ['tenant'], anotherTenant(document, tenant));
   names.maskedLabels(masks, ['masks']);
   for (const name of Object.keys(document.order ?? {})) names.relation(name, ['order', name]);
-  const subjects = mapEntries(document.subjects, (s, name) => compileSubject(name, s, names, problems));
-  const roles = mapEntries(document.roles, (r, name) =>
-    compileRole(name, r, { names, catalog, predicates, problems, idKey: hash.slice(32) }),
-  );
+  const subjects = new Map<string, SubjectPolicy>();
+  for (const [name, s] of Object.entries(document.subjects)) {
+    subjects.set(name, compileSubject(name, s, names, problems));
+    if (subjects.size % SUBJECTS === 0) yield;
+  }
+  const roles = new Map<string, RolePolicy>();
+  for (const [name, r] of Object.entries(document.roles)) {
+    const context = { names, catalog, predicates, problems, idKey: hash.slice(32) };
+    roles.set(name, yield* compilingRole(name, r, context));
+  }
   const serviceAccounts = mapEntries(document.service_accounts ?? {}, (a, login) =>
     compileServiceAccount(login, a, document, names, problems),
   );
+  yield;
   checkLimits(document, problems);
   problems.throwIfAny();
   return Object.freeze({
@@ -93,6 +115,9 @@ export function compileSnapshot(
     document,
   });
 }
+
+/** Subjects that are compiled in one step. */
+const SUBJECTS = 256;
 
 function anotherTenant(document: PolicyDocument, tenant: string): Fault {
   return {

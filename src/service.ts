@@ -1,4 +1,5 @@
 import type { AuditLog, Limiter, PolicySnapshot, TokenVerifier } from '../policy/index.js';
+import type { Drafting } from './drafting/index.js';
 import type { Engine } from './engine/index.js';
 import type { Lineage } from './lineage/index.js';
 import type { Manifest } from './manifest/index.js';
@@ -57,6 +58,7 @@ export interface Service {
   rowRights(connector: string): RightsSigner;
   readonly plans: PlanCache;
   readonly parsing: Parsing;
+  readonly drafting: Drafting;
   readonly marks: Marks;
   readonly content: ContentPlane;
   readonly permitted: Pick<PermittedSets, 'areMany'>;

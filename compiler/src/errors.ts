@@ -83,6 +83,13 @@ export const ERRORS = Object.freeze({
     message: (p) => `the statement is too complex: ${p.what} exceeds the limit of ${p.limit}`,
     hint: () => 'ask in several smaller statements, and write long lists of values as one IN list',
   }),
+  draftTooCostly: entry<{ what: string }>({
+    code: 'E0511',
+    sqlstate: '54001',
+    http: 400,
+    message: (p) => `the draft cannot be judged: ${p.what}`,
+    hint: () => 'send it in smaller parts, or compile it where the manifest is: `osl validate`, `osl diff`',
+  }),
   tooManyColumns: entry<{ what: string; limit: number }>({
     code: 'E0511',
     sqlstate: '54011',
@@ -587,7 +594,8 @@ export class QueryError extends Error {
   }
 }
 
-interface QueryErrorFields {
+/** What an error of the catalogue says. */
+export interface QueryErrorFields {
   readonly message: string;
   readonly code: string;
   readonly sqlstate: string;

@@ -43,6 +43,7 @@ export {
   InternalError,
   type Position,
   QueryError,
+  type QueryErrorFields,
   queryError,
 } from './errors.js';
 export { type Explanation, explain } from './explain.js';

@@ -8,6 +8,7 @@ export type { Diagnostic, Path, PathStep, Position, Problem, Range, Severity } f
 export { formatDiagnostics, ManifestProblems, pointer } from './diagnostic.js';
 export type { Composition, ManifestDocument } from './document.js';
 export type { FragmentDocument } from './fragment.js';
+export { frozenMap } from './frozen-map.js';
 export {
   compilePublishable,
   type Layered,

@@ -1,9 +1,9 @@
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { InternalError, type QueryError, queryError } from 'osl-compiler';
+import { InternalError, QueryError, queryError } from 'osl-compiler';
 import type { Inflight } from '../rest/inflight.js';
 import type { InnerCalls } from '../rest/inner-calls.js';
-import { ambiguityOf } from '../rest/json-body.js';
+import { ambiguityOf, requirePlain } from '../rest/json-body.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
 import { problemHeaders, problemOf } from '../rest/problem.js';
 import type { Service } from '../service.js';
@@ -84,7 +84,7 @@ async function enter(
     throw await turnAway(service, call, 'mcp', queryError('foreignOrigin', {}), 'anyone');
   }
   try {
-    const fault = ambiguityIn(request.body);
+    const fault = faultIn(request.body);
     if (fault !== null) throw await turnAway(service, call, 'mcp', fault, 'identified');
     await admit(service, call, 'mcp', 'catalog');
   } catch (error) {
@@ -101,13 +101,14 @@ async function enter(
 }
 
 /** What is no JSON at all the protocol has an error of its own for. */
-function ambiguityIn(body: unknown): QueryError | null {
+function faultIn(body: unknown): QueryError | null {
   if (!(body instanceof Buffer)) return null;
   const text = body.toString('utf8');
   try {
+    requirePlain(text);
     JSON.parse(text);
-  } catch {
-    return null;
+  } catch (error) {
+    return error instanceof QueryError ? error : null;
   }
   return ambiguityOf(text);
 }

@@ -20,7 +20,8 @@ const ORDERS: readonly (readonly [RegExp, order: string])[] = [
 export function dateStyle(text: string, before: string, byDefault: string): string {
   const [style = '', order = ''] = before.split(', ');
   const chosen = { style: null as string | null, order: null as string | null };
-  for (const part of text.split(',')) {
+  // What is said again changes nothing.
+  for (const part of new Set(text.split(','))) {
     const word = part
       .trim()
       .replace(/^"(.*)"$/, '$1')

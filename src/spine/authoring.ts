@@ -1,13 +1,7 @@
+import { setImmediate } from 'node:timers/promises';
 import { queryError } from 'osl-compiler';
-import {
-  type Judgement,
-  judge,
-  type Proposal,
-  type Suggestion,
-  shortName,
-  suggestRelation,
-  suggestTerm,
-} from '../authoring/index.js';
+import type { PolicySnapshot } from '../../policy/index.js';
+import { type Judgement, type Proposal, type Suggestion, shortName } from '../authoring/index.js';
 import {
   type Candidate,
   candidateFor,
@@ -15,6 +9,8 @@ import {
   tableKey,
   type UpstreamSchema,
 } from '../discovery/index.js';
+import type { Served } from '../drafting/index.js';
+import { EMPTY_OVERLAY, type Manifest } from '../manifest/index.js';
 import type { Service } from '../service.js';
 import { answered, type Caller, counted, refuse, type Versions, versionsOf } from './index.js';
 import { Ledger } from './ledger.js';
@@ -54,28 +50,59 @@ export async function candidates(service: Service, call: Call): Promise<Candidat
 /** Drafts a fragment and stores nothing. @throws QueryError E1001 where there is nothing to draft, and as `candidates` */
 export async function suggest(service: Service, call: Call, wish: Wish): Promise<Judged<Suggestion>> {
   const ledger = new Ledger(service, call, 'suggest', { kind: 'draft', text: JSON.stringify(wish) });
-  return authored(service, call, ledger, async (caller) => {
-    return { ...(await suggestion(service, call, caller, wish)), versions: versionsOf(caller) };
+  return authored(service, call, ledger, async ({ identity: { subject } }) => {
+    const served = await servedNow(service);
+    return { ...(await suggestion(service, call, served, subject, wish)), versions: versionsOf(served) };
   });
 }
 
 /** Judges a fragment or a manifest, and stores nothing. Throws as `candidates`; what is wrong with it is an answer. */
 export async function validate(service: Service, call: Call, proposal: Proposal): Promise<Judged<Judgement>> {
   const ledger = new Ledger(service, call, 'validate', { kind: 'draft', text: proposal.text });
-  return authored(service, call, ledger, (caller) => {
-    return { ...judge(proposal, caller), versions: versionsOf(caller) };
+  return authored(service, call, ledger, async ({ identity: { subject } }) => {
+    const served = await servedNow(service);
+    const judgement = await service.drafting.judge(proposal, served, subject);
+    return { ...judgement, versions: versionsOf(served) };
   });
 }
 
-async function suggestion(service: Service, call: Call, caller: Caller, wish: Wish): Promise<Suggestion> {
-  if (wish.kind === 'term') return suggestTerm(shortName(wish.name), caller) ?? nothingFor(wish);
+/** What a draft is judged against: what serves when it is its turn. @throws QueryError E2001 */
+async function servedNow(service: Service): Promise<Standing> {
+  // A turn of its own: what is published, and what serves of that, change together, but not in one step.
+  await setImmediate();
+  const { manifest, snapshot } = service.model();
+  if (snapshot === null) throw queryError('noSnapshot', {});
+  return groundOf(service, { manifest, snapshot });
+}
+
+/** What serves, with what it is made of. */
+export type Standing = Served & { readonly snapshot: PolicySnapshot };
+
+export function groundOf(
+  { publishing }: Service,
+  { manifest, snapshot }: Pick<Standing, 'manifest' | 'snapshot'>,
+): Standing {
+  const { objects } = publishing.versions.head ?? EMPTY_OVERLAY;
+  return { base: publishing.file().document, objects, manifest, snapshot };
+}
+
+async function suggestion(
+  service: Service,
+  call: Call,
+  served: Standing,
+  author: string,
+  wish: Wish,
+): Promise<Suggestion> {
+  if (wish.kind === 'term')
+    return (await service.drafting.suggestTerm(shortName(wish.name), served, author)) ?? nothingFor(wish);
   const connector = [...service.engines.keys()].find((name) => wish.name.startsWith(`${name}.`));
   if (connector === undefined) return nothingFor(wish);
   const read = await upstreamOf(service, call.requestId, connector);
   if (typeof read === 'string')
     throw queryError('unresolvable', { detail: `connector \`${connector}\`: ${read}`, hint: null });
-  const found = wanted(wish, read, connector, caller);
-  return found === undefined ? nothingFor(wish) : suggestRelation(found, caller);
+  const found = wanted(wish, read, connector, served.manifest);
+  if (found === undefined) return nothingFor(wish);
+  return service.drafting.suggestRelation(found, served, author);
 }
 
 /** A candidate has the name that the list gives it; a table may be adopted already. */
@@ -83,7 +110,7 @@ function wanted(
   { kind, name }: Wish,
   read: UpstreamSchema,
   connector: string,
-  { manifest }: Caller,
+  manifest: Manifest,
 ): Candidate | undefined {
   if (kind === 'candidate') return candidatesIn(read, connector, manifest).find((c) => c.id === name);
   const relation = read.relations.find((r) => `${connector}.${tableKey(r)}` === name);

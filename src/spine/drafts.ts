@@ -1,12 +1,12 @@
 import { queryError } from 'osl-compiler';
-import { type Judgement, workedOut } from '../authoring/index.js';
+import type { Judgement } from '../authoring/index.js';
 import { memberAt, pathsIn } from '../manifest/index.js';
 import { type Draft, draftId, MAX_DRAFTS, type Version, type VersionSummary } from '../publishing/index.js';
 import type { Service } from '../service.js';
-import { authored, type Judged } from './authoring.js';
+import { authored, groundOf, type Judged } from './authoring.js';
 import { type Caller, versionsOf } from './index.js';
 import { Ledger } from './ledger.js';
-import { draftNamed, groundOf } from './publish.js';
+import { draftNamed } from './publish.js';
 import type { Call } from './question.js';
 
 /** A draft as it is told of: in one of three states. */
@@ -94,7 +94,8 @@ async function judged(service: Service, { identity }: Caller, id: string) {
   if (snapshot === null) throw queryError('noSnapshot', {});
   const draft = draftNamed(service, id);
   const step = { action: 'publish', text: draft.text, placed: draft.placed } as const;
-  const worked = workedOut(step, groundOf(service, { manifest, snapshot }));
+  const ground = groundOf(service, { manifest, snapshot });
+  const worked = await service.drafting.workOut(step, ground, identity.subject);
   const versions = versionsOf({ manifest, snapshot });
   const validated = worked.ok ? { at: new Date().toISOString(), by: identity.subject, ...versions } : null;
   await service.publishing.drafts.put({ ...draft, validated });

@@ -34,6 +34,7 @@ import { Payment } from './payment.js';
 import type { Body, Call, Credentials, Delivery, Prepared, Question, Versions } from './question.js';
 import { settingsFor } from './row-rights.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
+import { inTurns } from './slices.js';
 
 export type { Body, Call, Credentials, Delivery, Question, Versions } from './question.js';
 
@@ -292,15 +293,6 @@ async function longPlan(
     service.plans.keep(rights, text, known.shaped, compiled);
     return compiled.plan;
   });
-}
-
-/** What `steps` come to, everybody else served between them. */
-async function inTurns<T>(steps: Generator<void, T>): Promise<T> {
-  for (;;) {
-    await setImmediate();
-    const step = steps.next();
-    if (step.done === true) return step.value;
-  }
 }
 
 type Compiled = ReturnType<typeof compileTemplate>;

@@ -1,21 +1,16 @@
 import { type QueryError, queryError } from 'osl-compiler';
-import type { Identity } from '../../policy/index.js';
-import {
-  type Difference,
-  type Finding,
-  type Ground,
-  type Step,
-  type Worked,
-  workedOut,
-} from '../authoring/index.js';
+import { compilingSnapshot, type Identity, type PolicySnapshot } from '../../policy/index.js';
+import type { Difference, Finding, Step } from '../authoring/index.js';
+import type { Stepped } from '../drafting/index.js';
 import { entityName, facetName, metricName } from '../graph/index.js';
-import { type Manifest, overOf } from '../manifest/index.js';
+import type { Manifest } from '../manifest/index.js';
 import type { Draft, NewVersion, Sealed, Version, VersionSummary } from '../publishing/index.js';
 import type { Service } from '../service.js';
-import { adminOf, type Judged, mustBeAdmin } from './authoring.js';
+import { adminOf, groundOf, type Judged, mustBeAdmin } from './authoring.js';
 import { type Caller, callerAs, publicError, refuse, settled, versionsOf } from './index.js';
 import { Ledger } from './ledger.js';
 import type { Call } from './question.js';
+import { inTurns } from './slices.js';
 import { ungranted } from './ungranted.js';
 
 /** A change of what is published, as it is asked for. */
@@ -67,24 +62,29 @@ async function changed(
   request: ChangeRequest,
 ): Promise<Published> {
   let caller: Caller;
-  let worked: Worked | null = null;
+  let stepped: Stepped | null = null;
+  let worked: Workable;
   let made: Made | null = null;
   try {
     // While it waited for its turn, what is served may have changed.
     caller = mustBeAdmin(callerAs(service, identity, ledger));
     const { step, draft, restores } = await stepOf(service, request);
-    worked = workedOut(step, groundOf(service, caller));
-    if (!isThere(service, worked)) {
+    stepped = await service.drafting.workOut(step, groundOf(service, caller), identity.subject);
+    // What is asked for a second time, as after a lost answer, is there; then it matters to nobody what it was made for.
+    if (!stepped.ok || !stepped.published) {
       mustBeFor(request.base, caller);
       made = { action: step.action, draft, restores };
     }
-    if (!worked.ok) throw notServable(worked.findings);
+    if (!stepped.ok) throw notServable(stepped.findings);
+    const { manifest } = stepped;
+    const snapshot = await inTurns(compilingSnapshot(caller.snapshot.document, manifest.catalog));
+    worked = { ...stepped, snapshot };
     if (made !== null) mustStand(service, caller, worked);
     ledger.touches({ form: null, objects: objectsOf(worked.diff, worked.manifest) });
   } catch (error) {
     const told = await refuse(service, call, ledger, error);
-    if (told.entry !== 'notServable' || worked?.ok !== false) throw told;
-    return { kind: 'refused', error: told, diagnostics: worked.findings };
+    if (told.entry !== 'notServable' || stepped?.ok !== false) throw told;
+    return { kind: 'refused', error: told, diagnostics: stepped.findings };
   }
   const answer = { kind: 'published', diff: worked.diff, notes: ungranted(worked) } as const;
   const versions = versionsOf(worked);
@@ -105,7 +105,7 @@ async function changed(
   };
 }
 
-type Workable = Extract<Worked, { ok: true }>;
+type Workable = Extract<Stepped, { ok: true }> & { readonly snapshot: PolicySnapshot };
 type Made = Pick<NewVersion, 'action' | 'draft' | 'restores'>;
 
 /** INVARIANT: the decision is durable before the version is, and the version before anybody is served by it. */
@@ -117,7 +117,7 @@ async function committed(
   worked: Workable,
   made: Made,
 ): Promise<VersionSummary> {
-  const { objects, manifest, snapshot, diff } = worked;
+  const { objects, over, manifest, snapshot, diff } = worked;
   const { versions, file, serve } = service.publishing;
   const next: Sealed = versions.next({
     at: new Date().toISOString(),
@@ -130,7 +130,7 @@ async function committed(
     changes: diff.changes,
     access: diff.access,
     objects,
-    over: overOf(file().document, objects),
+    over,
   });
   let summary: VersionSummary;
   try {
@@ -151,22 +151,6 @@ async function committed(
     manifest: manifest.version,
   });
   return summary;
-}
-
-/** What a change starts from. */
-export function groundOf(
-  { publishing }: Service,
-  { manifest, snapshot }: Pick<Ground, 'manifest' | 'snapshot'>,
-): Ground {
-  const objects = publishing.versions.head?.objects ?? {};
-  return { base: publishing.file().document, objects, manifest, snapshot };
-}
-
-/** What is asked for a second time, as after a lost answer, is there; then it matters to nobody what it was made for. */
-function isThere({ publishing }: Service, worked: Worked): boolean {
-  return (
-    worked.ok && JSON.stringify(worked.objects) === JSON.stringify(publishing.versions.head?.objects ?? {})
-  );
 }
 
 function mustBeFor(base: string | null, { manifest }: Caller): void {

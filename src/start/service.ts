@@ -11,6 +11,7 @@ import {
   type KeySource,
   keyRing,
 } from '../../policy/index.js';
+import { createDrafting } from '../drafting/index.js';
 import { type Engine, type EngineConfig, openEngine, type ReachChange, wordsOf } from '../engine/index.js';
 import type { Lineage } from '../lineage/index.js';
 import type { Connector, Manifest } from '../manifest/index.js';
@@ -84,7 +85,9 @@ export async function openService(settings: Settings, log: ServiceLog): Promise<
     await lineage?.announce(first.manifest);
     const parsing = createParsing({ log });
     closing.push(() => parsing.close());
-    const parts = { audit, engines, lineage, parsing, marks };
+    const drafting = createDrafting({ log });
+    closing.push(() => drafting.close());
+    const parts = { audit, engines, lineage, parsing, drafting, marks };
     const open = await serviceOf(settings, log, first, keys, opened, parts, close);
     return Object.freeze({ ...open, over });
   } catch (error) {
@@ -126,7 +129,7 @@ export async function openEngines(
 const LINEAGE_CLOSE_MS = 3_000;
 
 /** What was opened for the service, and is closed with it. */
-type OpenParts = Pick<Service, 'audit' | 'engines' | 'lineage' | 'parsing' | 'marks'>;
+type OpenParts = Pick<Service, 'audit' | 'engines' | 'lineage' | 'parsing' | 'drafting' | 'marks'>;
 
 /** Where long texts are marked while they are compiled. What an earlier process left there is told, and recorded. */
 async function openMarks(
