@@ -1,4 +1,5 @@
 import { PGlite } from '@electric-sql/pglite';
+import { vector } from '@electric-sql/pglite-pgvector';
 import { arrayOf, oidOf, SCALAR_TYPES } from 'osl-compiler';
 
 /** What a statement yields: rows in text format, or the SQLSTATE with which it fails. */
@@ -21,8 +22,11 @@ const asText = Object.fromEntries(
   SCALAR_TYPES.flatMap((t) => [oidOf(t), oidOf(arrayOf(t))]).map((oid) => [oid, (v: string) => v]),
 );
 
-export async function openEngine(schemas: readonly string[]): Promise<Engine> {
-  const db = await PGlite.create({ parsers: asText, serializers: asText });
+/** @param vectors whether passages can be searched in it */
+export async function openEngine(schemas: readonly string[], vectors = false): Promise<Engine> {
+  const extensions = vectors ? { vector } : {};
+  const db = await PGlite.create({ parsers: asText, serializers: asText, extensions });
+  if (vectors) await db.exec('create extension vector schema pg_catalog');
   await db.exec(`create role reader; set timezone = 'UTC'`);
   await db.exec(
     schemas

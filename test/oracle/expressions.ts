@@ -63,10 +63,12 @@ export class Expressions {
     return `max(${this.value('int4', 0)}) > 1`;
   }
 
-  /** A predicate that fails for the rows in which an integer is 57; null where there is no integer. */
+  /** A predicate that fails for some values of one column; null where no column has such. */
   mayFail(): string | null {
-    const column = this.columnOf('int4');
-    return column === null ? null : `57 / (${column} - 57) < ${this.dice.of(['1', '0', '100'])}`;
+    const [type, makers] = this.dice.of(FAILING);
+    const column = this.columnOf(type) ?? this.columnOf('int4');
+    if (column === null) return null;
+    return this.dice.of(this.columnOf(type) === null ? FAILING_NUMBERS : makers)(column);
   }
 
   aggregate(keyed: boolean): { readonly sql: string; readonly type: TypeName } {
@@ -223,6 +225,29 @@ const PREDICATES: ReadonlyMap<TypeName, readonly MakePredicate[]> = new Map<
   ['jsonb', [(_, c) => `${c} @> '{"a": 1}'`, (_, c) => `(${c} ->> 'a') = '1'`]],
   ['numeric', [(_, c) => `${c} > 1.25`, (_, c) => `round(${c}) = ${c}`]],
 ]);
+
+/** They fail where an integer is 57, which is what hidden rows hold more often than others. */
+const FAILING_NUMBERS: readonly ((column: string) => string)[] = [
+  (c) => `57 / (${c} - 57) < 1`,
+  (c) => `57 % (${c} - 57) <> 2`,
+  (c) => `ln(abs(${c} - 57) + 0.0) < 3`,
+  (c) => `(case when ${c} = 57 then 'x' else '1' end)::int4 = 1`,
+  (c) => `(case when ${c} = 57 then 1000 else 1 end)::numeric(2, 0) = 1`,
+  (c) => `cast(case ${c} when 57 then '2020-02-30' else '2020-02-20' end as date) < date '2021-01-01'`,
+];
+
+/** Patterns that end in an escape fail where a text goes on behind what stands before it. */
+const FAILING_TEXTS: readonly ((column: string) => string)[] = [
+  (c) => `${c} like 'x\\'`,
+  (c) => `${c} not like 'y_\\'`,
+  (c) => `${c} ilike 'X\\'`,
+  (c) => `(case when ${c} = 'x' then ${c} else '1' end)::int4 = 1`,
+];
+
+const FAILING: readonly (readonly [TypeName, readonly ((column: string) => string)[]])[] = [
+  ['int4', FAILING_NUMBERS],
+  ['text', FAILING_TEXTS],
+];
 
 const AGGREGATES: readonly (readonly [TypeName, Make])[] = [
   ['int8', () => 'count(*)'],

@@ -1,11 +1,19 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type * as Compiler from 'osl-compiler';
 import t from 'tap';
 import { openEngine } from '../golden/engine.js';
-import { PROBES, type Probe, SCRIPT, worldOf } from './probes.js';
+import { givenFor, PROBES, type Probe, SCRIPT, worldOf } from './probes.js';
 
 /**
  * Each rule of the barrier and of the minimum group size, switched off by itself: what then gets through must be
@@ -143,6 +151,35 @@ const MUTANTS: readonly Mutant[] = [
   mutant('grouped where they are read', 'groups', 'if (!block.grouped)', 'if (false)'),
   mutant('rows are judged', 'groups', 'if (!isSound || ', 'if (false && '),
   mutant('the optional side', 'groups', 'if (mayBeMissing(scan.id, block.from))', 'if (false)'),
+  mutant('passages of hidden entities are hidden', 'stores', '[this.#visible()]', '[]'),
+  mutant(
+    'a facet has a row filter',
+    'stores',
+    'filter: rowFilter(this.#allowed, this.#slots)',
+    'filter: null',
+  ),
+  mutant(
+    'filters of passages are told apart',
+    'stores',
+    '{ harmless: filters.filter(isSafe), others: filters.filter((e) => !isSafe(e)) }',
+    '{ harmless: filters, others: [] }',
+  ),
+  mutant('words behind a fence go one by one', 'stores', 'if (read.from !== scan)', 'if (false)'),
+  mutant('what is derived rests on what is shown', 'stores', 'where: passages.where,', 'where: [],'),
+  mutant(
+    'passages run through what hides them',
+    'passages',
+    '{ from: scan, where: visible, ref: own }',
+    '{ from: scan, where: [], ref: own }',
+  ),
+  mutant('so they do behind a fence', 'passages', 'where: visible, outputs', 'where: [], outputs'),
+  mutant('filters of passages are fenced', 'passages', 'offset: zero', 'offset: null'),
+  mutant(
+    'and ask whether the passage is shown',
+    'passages',
+    'asked(above(f, scan.id, ref), ref(SHOWN))',
+    'above(f, scan.id, ref)',
+  ),
   mutant(
     'absurd values are bounded',
     'minimum',
@@ -165,6 +202,10 @@ const BEHIND: ReadonlyMap<string, string> = new Map([
   ['a correlated IN is no join', 'IN takes no columns from outside of its query'],
   ['EXISTS without correlation is no join', 'EXISTS is correlated on keys'],
   ['EXISTS joins from WHERE alone', 'EXISTS is correlated in its WHERE'],
+  [
+    'and ask whether the passage is shown',
+    "the fence is there; this is for the values of the planner's statistics",
+  ],
   ['only harmless conjuncts go inside a fence', 'what can fail asks first inside as well'],
 ]);
 
@@ -179,29 +220,65 @@ const root = mkdtempSync(join(tmpdir(), 'osl-mutants-'));
 symlinkSync(MODULES, join(root, 'node_modules'));
 t.teardown(() => rmSync(root, { recursive: true, force: true }));
 let built = 0;
+/** The compiler's modules, by their paths in it, each read once: a folder that is copied whole takes a second. */
+const SOURCES: ReadonlyMap<string, string> = new Map(
+  readdirSync(DIST, { encoding: 'utf8', recursive: true })
+    .filter((file) => file.endsWith('.js'))
+    .map((file) => [file, readFileSync(join(DIST, file), 'utf8')]),
+);
 
 /** The compiler with these rules switched off. */
 async function compilerWith(mutants: readonly Mutant[]): Promise<typeof Compiler> {
   const dir = join(root, `m${built++}`);
-  cpSync(DIST, dir, { recursive: true });
+  const texts = new Map(SOURCES);
   for (const { rule, file, from, to } of mutants) {
-    const path = join(dir, 'govern', `${file}.js`);
-    const text = readFileSync(path, 'utf8');
+    const path = join('govern', `${file}.js`);
+    const text = texts.get(path) ?? '';
     if (text.split(from).length !== 2)
       throw new Error(`${rule || file}: its text stands ${text.split(from).length - 1} times`);
-    writeFileSync(
+    texts.set(
       path,
       text.replace(from, () => to),
     );
   }
+  for (const folder of new Set([...texts.keys()].map(dirname)))
+    mkdirSync(join(dir, folder), { recursive: true });
+  for (const [file, text] of texts) writeFileSync(join(dir, file), text);
   const compiler = (await import(pathToFileURL(join(dir, 'index.js')).href)) as typeof Compiler;
   await compiler.ready();
   return compiler;
 }
 
-const engine = await openEngine(['hr']);
+const engine = await openEngine(['hr'], true);
 t.teardown(() => engine.close());
 await engine.setUp(SCRIPT);
+
+/** Most mutants say to most probes what the honest compiler says: each statement is asked once. */
+const asked = new Map<string, Promise<string>>();
+
+function ask(sql: string, values: readonly (string | null)[]): Promise<string> {
+  const key = JSON.stringify([sql, values]);
+  const known = asked.get(key);
+  if (known !== undefined) return known;
+  const told = engine
+    .ask(sql, values)
+    .then(({ sqlstate, rows }) => sqlstate ?? JSON.stringify(rows.map((r) => JSON.stringify(r)).sort()));
+  asked.set(key, told);
+  return told;
+}
+
+/** The plans that are run for a probe. */
+function plansOf(plan: Compiler.GovernedPlan, probe: Probe): readonly Compiler.GovernedPlan[] {
+  if (probe.stores !== true) return [plan];
+  return plan.runtime.flatMap((step) => {
+    const stores = step.kind === 'retrieval' ? [step.store] : step.kind === 'hydration' ? step.stores : [];
+    return stores.flatMap((s) =>
+      s === null
+        ? []
+        : [s.passages, s.counts?.all, s.counts?.ofTerms.plan, s.derived].filter((p) => p != null),
+    );
+  });
+}
 
 /** What becomes of a probe: its answers for a hidden key and for nobody's, a refusal, or the verifier's alarm. */
 async function outcome(compiler: typeof Compiler, probe: Probe): Promise<string> {
@@ -210,19 +287,21 @@ async function outcome(compiler: typeof Compiler, probe: Probe): Promise<string>
   for (const key of probe.keys) {
     const text = probe.text.replaceAll('$1', key);
     try {
-      const { sql, slots } = compiler.emit(
-        compiler.compile(text, catalog, access, probe.entities === true ? {} : { world: 'physical' }),
-      );
-      const values = compiler.valuesOf<string | null>(slots, {
-        text: (v) => v,
-        client: () => null,
-        attribute: () => ['eu'],
-        pad: () => '\\x00',
-        runtime: () => '[]',
-        given: () => '',
-      });
-      const { sqlstate, rows } = await engine.ask(sql, values);
-      told.push(sqlstate ?? JSON.stringify(rows.map((r) => JSON.stringify(r)).sort()));
+      const semantic = probe.entities === true || probe.stores === true;
+      const plan = compiler.compile(text, catalog, access, semantic ? {} : { world: 'physical' });
+      const answers: string[] = [];
+      for (const { sql, slots } of plansOf(plan, probe).map(compiler.emit)) {
+        const values = compiler.valuesOf<string | null>(slots, {
+          text: (v) => v,
+          client: () => null,
+          attribute: () => ['eu'],
+          pad: () => '\\x00',
+          runtime: () => '[]',
+          given: givenFor,
+        });
+        answers.push(await ask(sql, values));
+      }
+      told.push(answers.join(' & '));
     } catch (error) {
       if (error instanceof compiler.InternalError) return 'alarm';
       if (!(error instanceof compiler.QueryError)) throw error;

@@ -1,5 +1,5 @@
 import type * as Compiler from 'osl-compiler';
-import type { Access, Catalog, Relation, RelationGrant, TypeName } from 'osl-compiler';
+import type { Access, Catalog, FacetStore, Relation, RelationGrant, TypeName } from 'osl-compiler';
 
 /** A question that fails on one row: `$1` is a key that is hidden, then one that nobody has. */
 export interface Probe {
@@ -8,6 +8,8 @@ export interface Probe {
   readonly keys: readonly [hidden: string, nobody: string];
   /** In OSL-SQL, by the names of entities; else raw SQL. */
   readonly entities?: boolean;
+  /** What the store of a facet is asked for it, not the statement itself. */
+  readonly stores?: boolean;
 }
 
 /** Employees to 8 are shown to the clerk; with a dear filter, so that the planner would rather ask the question first. */
@@ -23,6 +25,12 @@ insert into hr.employee select i, i % 8 + 1, 'Zedekiah', 'us', 977.56, 1e308, '2
 create table hr.badge (id int4 primary key, employee_id int4);
 insert into hr.badge select i, i from generate_series(1, 8) i;
 update hr.employee set salary = -1 where id = 101;
+create table hr.note_v1 (chunk_id text, doc_id text, source text, start_char int4, end_char int4, text text,
+  sha256 text, redacted_fields text[], terms int4[], lex sparsevec, dense vector, entity_key int4, mark int4, label text);
+insert into hr.note_v1 select 'c' || e.id, 'd', 's', 0, 1, 'note ' || e.id, 'h', '{}', array[1], '{1:1}/2', '[1]',
+  e.id, e.id, case when e.id in (8, 108) then 'secret' else 'open' end from hr.employee e;
+create table hr.note_d1 (entity_key int4, attribute text, doc_id text, value jsonb, score float8, support int4, chunk_id text);
+insert into hr.note_d1 select e.id, 'mood', 'd', '"good"', 1, 1, 'c' || e.id from hr.employee e;
 create index on hr.employee (dept_id);
 analyze hr.employee; analyze hr.department;
 `;
@@ -40,11 +48,12 @@ const COLUMNS: Readonly<Record<string, Readonly<Record<string, TypeName>>>> = {
   },
   badge: { id: 'int4', employee_id: 'int4' },
   department: { id: 'int4', label: 'text', weight: 'numeric', code: 'text' },
+  note: { employee_id: 'int4', mark: 'int4', label: 'text' },
 };
 
 function relationOf(name: string): Relation {
   return {
-    kind: 'entity',
+    kind: name === 'note' ? 'facet' : 'entity',
     name,
     description: null,
     connector: 'main',
@@ -52,28 +61,60 @@ function relationOf(name: string): Relation {
     table: name,
     columns: Object.entries(COLUMNS[name] ?? {}).map(([column, type]) => ({
       name: column,
-      physical: column,
+      physical: column === 'employee_id' && name === 'note' ? 'entity_key' : column,
       type,
       description: null,
       nullable: column !== 'id',
       sensitivity: column === 'hired' ? 'birth' : null,
       keyDomain: null,
     })),
-    primaryKey: ['id'],
+    primaryKey: name === 'note' ? [] : ['id'],
     sealedKeys: Object.keys(COLUMNS[name] ?? {}).filter((column) => /id$/.test(column)),
   };
 }
 
 const DEAR = "lower(upper(lower(upper(lower(upper(region)))))) = 'eu'";
 
+/** Text about employees; two of its passages, one of them about somebody who is shown, have a label that hides them. */
+const NOTE: FacetStore = {
+  name: 'note',
+  entity: 'employee',
+  entityKey: 'employee_id',
+  keyOfEntity: 'id',
+  scalarIndexed: ['employee_id', 'mark', 'label'],
+  maxTopK: 100,
+  lane: 'lexical',
+  approximate: false,
+  versions: [{ name: 'v1', redacts: new Set(), table: 'note_v1', bits: 'note_b1', derivedTable: 'note_d1' }],
+  derived: [{ name: 'mood', type: 'text', description: null }],
+  connector: 'main',
+  schema: 'hr',
+};
+
+/** What a step of a runtime relation is given: a word that all passages have, and everybody's keys. */
+export function givenFor(name: string): string {
+  switch (name) {
+    case 'vector':
+      return '{1:1}/2';
+    case 'terms':
+    case 'term':
+      return '{1}';
+    case 'words':
+      return '[{"term":[1]}]';
+    default:
+      return '1000';
+  }
+}
+
 export function worldOf(
   compiler: typeof Compiler,
   caller: Probe['caller'],
 ): { catalog: Catalog; access: Access } {
-  const [employee, department, badge] = [
+  const [employee, department, badge, note] = [
     relationOf('employee'),
     relationOf('department'),
     relationOf('badge'),
+    relationOf('note'),
   ];
   const grant = (of: Relation, more: Partial<RelationGrant>): RelationGrant => ({
     id: of.name,
@@ -94,10 +135,10 @@ export function worldOf(
   return {
     catalog: {
       version: 'v',
-      relations: new Map([employee, department, badge].map((r) => [r.name, r])),
+      relations: new Map([employee, department, badge, note].map((r) => [r.name, r])),
       rawTables: new Map([employee, department].map((r) => [`hr.${r.name}`, r])),
       metrics: new Map(),
-      facets: new Map(),
+      facets: new Map([['note', NOTE]]),
       edges: [],
     },
     access: {
@@ -108,6 +149,7 @@ export function worldOf(
         ['employee', rights(ofEmployees)],
         ['department', rights(grant(department, {}))],
         ['badge', rights(grant(badge, {}))],
+        ['note', rights(grant(note, { filter: compiler.bindPredicate("label <> 'secret'", note) }))],
       ]),
     },
   };
@@ -116,6 +158,10 @@ export function worldOf(
 const KEYS = ['101', '999'] as const;
 const clerk = (...texts: readonly string[]): readonly Probe[] =>
   texts.map((text) => ({ caller: 'clerk', text, keys: KEYS }));
+/** What passages are read, by a key that the text names; \`8\` is shown, with a passage that is not. */
+const stores = (keys: readonly [string, string], ...texts: readonly string[]): readonly Probe[] =>
+  texts.map((text) => ({ caller: 'clerk', text, keys, stores: true }));
+const ABOUT = "from retrieve(facet => 'note', query => 'note', top_k => 100) r where";
 /** A figure of one person, which is withheld; \`$1\` is what that person has, or has not. */
 const stats = (keys: readonly [string, string], ...texts: readonly string[]): readonly Probe[] =>
   texts.map((text) => ({ caller: 'stats', text, keys }));
@@ -170,6 +216,23 @@ export const PROBES: readonly Probe[] = [
       keys: [hidden, nobody],
     }),
   ),
+  ...[
+    ['101', '999'],
+    ['8', '998'],
+  ].flatMap(([hidden = '', nobody = '']) =>
+    stores(
+      [hidden, nobody],
+      `select text ${ABOUT} mark = $1`,
+      `select text ${ABOUT} 1 / (mark - $1) <> 5`,
+      `select text ${ABOUT} mark = $1 and 1 / (mark - mark) <> 5`,
+    ),
+  ),
+  ...stores(
+    ['101', '999'],
+    'select id, mood, evidence from osl.entities.employee where id in ($1)',
+    'select id, mood from osl.entities.employee where id in ($1)',
+  ),
+  ...stores(['8', '998'], 'select mood from osl.entities.employee where id in ($1)'),
   ...stats(
     PAY,
     `select sum(salary) from hr.employee where ${ONE} name like '\\'`,

@@ -213,12 +213,9 @@ class Questions {
       (t) => this.#scalarQuery(t, sources),
     );
     const [only] = sources;
-    const risky =
-      depth === 2 && sources.length === 1 && only?.table !== null && dice.chance(this.#bold ? 0.25 : 0.05)
-        ? terms.mayFail()
-        : null;
-    // Alone, and at the top: whatever stops early above it would let the order of rows decide what is met.
-    if (risky !== null) return this.#plainColumns(from, ` where ${risky}`, terms);
+    const mayFail = depth === 2 && sources.length === 1 && only?.table !== null;
+    const failing = mayFail && dice.chance(this.#bold ? 0.3 : 0.08) ? this.#failing(from, terms) : null;
+    if (failing !== null) return failing;
     const where = this.#where(sources, terms);
     const keyed = this.#bold || sources.every((s) => s.keyed);
     const shape = dice.upTo(9);
@@ -228,6 +225,35 @@ class Questions {
       return { sql: `select ‹*${only.alias}› from ${from}${where}`, types: [], sealed: [] };
     }
     return this.#plain(from, where, terms, keyed);
+  }
+
+  /**
+   * A question that fails on some values, in each clause where that is guarded. Alone, and at the top: whatever stops
+   * early above it, or decides before it, would let the planner choose on which rows it fails.
+   */
+  #failing(from: string, terms: Expressions): Body | null {
+    const dice = this.#dice;
+    const predicate = terms.mayFail();
+    if (predicate === null) return null;
+    const number = terms.columnOf('int4');
+    switch (dice.upTo(5)) {
+      case 0:
+        return this.#plainColumns(
+          from,
+          ` where case when ${terms.predicate(1)} then ${predicate} else false end`,
+          terms,
+        );
+      case 1:
+        return plainOf(`select count(*) filter (where ${predicate}) as o1 from ${from}`);
+      case 2:
+        return plainOf(`select case when ${terms.predicate(1)} then ${predicate} end as o1 from ${from}`);
+      case 3:
+        if (number === null) break;
+        return plainOf(
+          `select ${number} as o1, count(*) as o2 from ${from} group by ${number} having 57 / (${dice.of([number, `max(${number})`])} - 57) < 1`,
+        );
+    }
+    return this.#plainColumns(from, ` where ${predicate}`, terms);
   }
 
   #where(sources: readonly Source[], terms: Expressions): string {
@@ -341,6 +367,11 @@ class Questions {
     const list = outputs.map((sql, i) => `${sql} as o${i + 1}`).join(', ');
     return { sql: `select ${list} from ${from}${where}`, types: [], sealed: [] };
   }
+}
+
+/** At the top, so that nobody asks what its columns are. */
+function plainOf(sql: string): Body {
+  return { sql, types: [], sealed: [] };
 }
 
 const COMMON: readonly TypeName[] = ['int4', 'text', 'numeric', 'bool', 'date', 'timestamptz'];

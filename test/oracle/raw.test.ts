@@ -18,6 +18,9 @@ const PER_WORLD = 20;
 
 t.setTimeout(3_600_000);
 
+/** More questions of each world, on conditions that may fail. */
+const FAILING = 10;
+
 const RAW = { world: 'physical' } as const;
 const own = (_: string, column: string): string => column;
 
@@ -81,8 +84,8 @@ function rawPlan(text: string, catalog: Catalog, access: Access) {
   }
 }
 
-/** Random joins of two or three tables; `‹a1.k›` is a column where it is a key. */
-function randomJoin(world: World, dice: Dice): string | null {
+/** Random joins of two or three tables; `‹a1.k›` is a column where it is a key. @param fails of two, on what may fail */
+function randomJoin(world: World, dice: Dice, fails = false): string | null {
   const tables = world.tables.filter((w) => visibleColumns(w).length > 0);
   if (tables.length === 0) return null;
   const sources = dice.times(2, dice.of([2, 2, 3]), (i) => {
@@ -111,8 +114,13 @@ function randomJoin(world: World, dice: Dice): string | null {
     // Wrapped, it is no equality of keys, whatever it holds.
     const anything = (): string => `(${new Expressions(dice, seen).predicate(2)}) is true`;
     const key = pairs.length > 0 && dice.chance(0.5) ? [dice.of(pairs)] : [];
+    const failing = fails && pairs[0] !== undefined ? failingOf(seen) : null;
     if (first) from = text;
-    else if (dice.chance(0.15)) from += ` cross join ${text}`;
+    else if (failing !== null) {
+      // Alone beside the key, so that no other condition decides on which pairs it is tried.
+      from += ` ${dice.of(['join', 'left join', 'right join'])} ${text} on ${pairs[0]} and ${failing}`;
+      return `select ${seen.map((c, i) => `${c.sql} as o${i + 1}`).join(', ')} from ${from}`;
+    } else if (dice.chance(0.15)) from += ` cross join ${text}`;
     else if (key.length > 0 && dice.chance(0.3)) from += ` full join ${text} on ${key.join('')}`;
     else if (dice.chance(0.25)) {
       from += ` join ${text} on true`;
@@ -127,19 +135,28 @@ function randomJoin(world: World, dice: Dice): string | null {
   return `select ${outputs} from ${from}${where.length === 0 ? '' : ` where ${where.join(' and ')}`}`;
 }
 
+/** Fails for pairs whose numbers together are 57, of one of each table; null where there are none. */
+function failingOf(columns: readonly Term[]): string | null {
+  const numbers = (alias: string) =>
+    columns.filter((c) => c.type === 'int4' && c.sql.startsWith(`${alias}.`));
+  const [one, other] = [numbers('a1').at(-1), numbers('a2').at(-1)];
+  return one === undefined || other === undefined ? null : `57 / (${one.sql} + ${other.sql} - 57) < 1`;
+}
+
 t.test('what only raw SQL joins answers as over copies of what is visible', async (t) => {
   const engine = await openOracle();
   t.teardown(() => engine.close());
-  const count = { asked: 0, refused: 0, empty: 0, masked: 0, full: 0, told: 0 };
+  const count = { asked: 0, refused: 0, empty: 0, masked: 0, full: 0, told: 0, failing: 0, failed: 0 };
   for (let seed = 0; seed < RUNS / PER_WORLD; seed++) {
     const dice = diceFrom(seed);
     const world = randomWorld(dice);
     const { answer } = await stage(world, engine);
     const [whole, copies] = [open(catalogOf(world, 'whole')), open(copyCatalog(world, 'copies'))];
     const clear = allClear(copies);
-    for (let i = 0; i < PER_WORLD; i++) {
-      const join = randomJoin(world, dice);
-      if (join === null) continue;
+    for (let i = 0; i < PER_WORLD + FAILING; i++) {
+      const fails = i >= PER_WORLD;
+      const join = randomJoin(world, dice, fails);
+      if (join === null || (fails && !join.includes(' and 57 / '))) continue;
       count.asked++;
       const asked = overTables(join.replace(/[‹›]/g, ''), 'whole', physicalIn(world));
       const plan = rawPlan(asked, whole, accessOf(world));
@@ -156,6 +173,8 @@ t.test('what only raw SQL joins answers as over copies of what is visible', asyn
       if (got.rows.length === 0) count.empty++;
       if (plan.redactedColumns.length > 0) count.masked++;
       if (asked.includes(' full join ')) count.full++;
+      if (fails) count.failing++;
+      if (got.sqlstate !== null) count.failed++;
       if (asBytes(got) === asBytes(wanted)) {
         const shown = emit(compile(overTables(join.replace(/[‹›]/g, ''), 'copies', own), copies, clear, RAW));
         const other = await engine.ask(shown.sql, valuesFor(shown.slots, world));
@@ -178,5 +197,6 @@ t.test('what only raw SQL joins answers as over copies of what is visible', asyn
   t.comment(JSON.stringify(count));
   t.ok(count.asked - count.refused > RUNS / 2);
   t.ok(count.masked > RUNS / 4 && count.full > 10 && count.empty < count.asked * 0.7);
+  t.ok(count.failing > 50 && count.failed > 5, 'conditions that may fail stood in ON');
   t.ok(count.told > 0, 'were a masked key to match, some answers would be others');
 });
