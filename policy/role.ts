@@ -16,7 +16,7 @@ export interface RoleContext {
   readonly idKey: string;
 }
 
-/** A step for each of its grants. */
+/** In steps of some grants each. */
 export function* compilingRole(
   name: string,
   document: RoleDocument,
@@ -30,11 +30,15 @@ export function* compilingRole(
     if (compiled === null) continue;
     if (list === undefined) grants.set(grant.on, [compiled]);
     else list.push(compiled);
-    yield;
+    if (i % GRANTS === GRANTS - 1) yield;
   }
+  yield;
   for (const list of grants.values()) Object.freeze(list);
   return Object.freeze({ grants, denied: compileDenied(name, document, context) });
 }
+
+/** Grants that are compiled in one step. */
+const GRANTS = 32;
 
 function compileGrant(
   id: string,
