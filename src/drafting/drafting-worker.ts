@@ -74,7 +74,8 @@ function stood(on: Standing | null): Standing {
 function standingOn(ground: Ground): Standing {
   const { manifest } = compilePublishable(ground.base, ground.objects);
   if (manifest.version !== ground.version) throw new TypeError('another manifest serves than what was sent');
-  const snapshot = ground.policy === null ? null : compileSnapshot(ground.policy, manifest.catalog);
+  const snapshot =
+    ground.policy === null ? null : compileSnapshot(ground.policy, manifest.catalog, manifest.tenant);
   return { ground, model: { manifest, snapshot } };
 }
 

@@ -36,7 +36,8 @@ export interface DraftingOptions {
   readonly deadlineMs?: number;
 }
 
-const DEADLINE_MS = 10_000;
+/** On a busy machine too. */
+const DEADLINE_MS = 30_000;
 
 export function createDrafting({ log, deadlineMs = DEADLINE_MS }: DraftingOptions): Drafting {
   const thread = new DraftingThread(deadlineMs);

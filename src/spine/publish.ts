@@ -77,7 +77,9 @@ async function changed(
     }
     if (!stepped.ok) throw notServable(stepped.findings);
     const { manifest } = stepped;
-    const snapshot = await inTurns(compilingSnapshot(caller.snapshot.document, manifest.catalog));
+    const snapshot = await inTurns(
+      compilingSnapshot(caller.snapshot.document, manifest.catalog, manifest.tenant),
+    );
     worked = { ...stepped, snapshot };
     if (made !== null) mustStand(service, caller, worked);
     ledger.touches({ form: null, objects: objectsOf(worked.diff, worked.manifest) });
