@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
 import { osl, type Program, ROOT, Server, temporary } from '../cli/support.js';
+import { deployed, imageDeployment, unitDeployment } from './as-deployed.js';
 
 /** The packages as npm would publish them, in an empty folder, on the Node of the tests and on the newest. */
 const run = promisify(execFile);
@@ -53,9 +54,12 @@ t.test('what is packed runs, and is nothing else', async (t) => {
 });
 
 t.test('installed from the tarballs', { skip }, async (t) => {
-  const packed = [await pack('-w', 'compiler'), await pack()].map((p) => p.file);
-  writeFileSync(join(app, 'package.json'), '{ "private": true }');
-  const { stderr } = await npm(app, 'install', '--prefer-offline', ...packed);
+  const packed = join(folder, 'packed');
+  await run('sh', [join(ROOT, 'deploy', 'pack.sh'), packed], { cwd: ROOT, maxBuffer: 1 << 26 });
+  const files = readdirSync(packed).map((name) => join(packed, name));
+  const { stderr } = await run('sh', [join(ROOT, 'deploy', 'install.sh'), app, ...files], {
+    maxBuffer: 1 << 26,
+  });
   // Fastify's own way to test servers wants a newer Node for a part that no server runs; all else takes this one.
   const unfit = [...stderr.matchAll(/EBADENGINE\s+package: '([^']+)@/g)].map((m) => m[1]);
   t.same(
@@ -66,7 +70,40 @@ t.test('installed from the tarballs', { skip }, async (t) => {
   for (const [name, node] of await nodes()) {
     await t.test(name, async (t) => answersTheDemo(t, { node, script }));
   }
+  await t.test('as the image runs it', async (t) => {
+    const image = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
+    for (const step of [
+      'sh deploy/pack.sh /packed',
+      'sh /packed/install.sh /opt/osl /packed/*.tgz',
+      'USER node',
+    ])
+      t.ok(image.includes(step), step);
+    const { health, exit, stderr } = await deployed(imageDeployment(), app);
+    t.strictSame(health, [1, 0], 'its health check sees whether it answers');
+    t.equal(exit, 0, stderr);
+  });
+  await t.test('as the unit runs it', async (t) => {
+    const { exit, stderr } = await deployed(unitDeployment(), app);
+    t.equal(exit, 0, stderr);
+  });
 });
+
+const systemd = await run('systemd-analyze', ['--version']).then(
+  () => true,
+  () => false,
+);
+t.test(
+  'systemd has nothing to say of the unit',
+  { skip: systemd ? false : 'no systemd-analyze' },
+  async (t) => {
+    const unit = readFileSync(join(ROOT, 'deploy', 'osl-gateway.service'), 'utf8');
+    const file = join(temporary(), 'osl-gateway.service');
+    // It looks whether the program is there.
+    writeFileSync(file, unit.replace('/usr/bin/node', process.execPath));
+    const { stdout, stderr } = await run('systemd-analyze', ['verify', file]);
+    t.equal(stdout + stderr, '');
+  },
+);
 
 /** The Node of the tests, and the newest that can be had here. */
 async function nodes(): Promise<readonly (readonly [string, string])[]> {

@@ -1,0 +1,27 @@
+# OSL Gateway as an image: docs/operations.md, "As a container". The steps are the scripts that test/package runs.
+
+FROM node:20.20.2-bookworm-slim AS packed
+WORKDIR /src
+COPY . .
+RUN npm ci --no-audit --no-fund
+RUN npm run -s build && sh deploy/pack.sh /packed
+
+FROM node:20.20.2-bookworm-slim
+COPY --from=packed /packed /packed
+COPY deploy/install.sh /packed/
+RUN sh /packed/install.sh /opt/osl /packed/*.tgz && rm -r /packed && install -d -o node -g node -m 700 /var/lib/osl
+USER node
+WORKDIR /etc/osl
+ENV NODE_ENV=production
+ENV OSL_HOST=0.0.0.0
+ENV OSL_MANIFEST=/etc/osl/manifest.yaml
+ENV OSL_POLICY=/etc/osl/policy.yaml
+ENV OSL_DATA_DIR=/var/lib/osl
+# Keys, audit log, published versions: what must outlive the container.
+VOLUME /var/lib/osl
+EXPOSE 8642 15432
+STOPSIGNAL SIGTERM
+# Any answer will do: while the audit log's disk fails /health says 503, and a restart would not mend it.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD ["node", "-e", "require('node:http').get('http://127.0.0.1:' + (process.env.OSL_HTTP_PORT || 8642) + '/health', () => process.exit(0)).on('error', () => process.exit(1))"]
+ENTRYPOINT ["node", "/opt/osl/node_modules/osl-gateway/bin/osl.js"]
+CMD ["serve"]

@@ -1,0 +1,6 @@
+#!/bin/sh
+# Packs this checkout, which is built: pack.sh FOLDER
+set -eu
+mkdir -p "$1"
+npm pack -w compiler --pack-destination "$1" --ignore-scripts --loglevel=warn
+npm pack --pack-destination "$1" --ignore-scripts --loglevel=warn
