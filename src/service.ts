@@ -10,6 +10,7 @@ import type { RightsSigner } from './row-security/index.js';
 import type { ContentPlane } from './spine/content-plane.js';
 import type { MaskKeys } from './spine/mask-keys.js';
 import type { PlanCache } from './spine/plan-cache.js';
+import type { Probes } from './spine/probes.js';
 import type { PermittedSets } from './spine/runtime/permitted.js';
 import type { Strangers } from './spine/strangers.js';
 
@@ -48,6 +49,7 @@ export interface Service {
   readonly verifier: TokenVerifier;
   readonly limiter: Limiter;
   readonly strangers: Strangers;
+  readonly probes: Probes;
   readonly audit: AuditLog;
   /** By connector name. */
   readonly engines: ReadonlyMap<string, Engine>;

@@ -62,6 +62,7 @@ export function mcpRoute(
     });
   });
   app.get(METADATA, { schema: HIDDEN_OPERATION }, (request, reply) => {
+    service.probes.count('mcp_metadata', METADATA, 200, { ...request.call, surface: 'mcp' });
     reply.header('cache-control', 'public, max-age=3600');
     return reply.send({
       resource: `${originOf(request, options)}${PATH}`,

@@ -105,7 +105,7 @@ export async function createRestServer(service: Service, options: RestOptions = 
   conformanceRoute(app, service);
   healthRoutes(app, service, inflight);
   metricsRoute(app, service, telemetry, options.metricsFrom ?? []);
-  documentRoute(app);
+  documentRoute(app, service);
   await app.ready();
   return Object.freeze({
     listen: (port: number, host: string) => listen(app, port, host),

@@ -21,6 +21,7 @@ import { createPublishing, headIn } from '../publishing/index.js';
 import type { Model, Service, ServiceLog } from '../service.js';
 import { maskKeys } from '../spine/mask-keys.js';
 import { createPlanCache } from '../spine/plan-cache.js';
+import { createProbes } from '../spine/probes.js';
 import { PermittedSets } from '../spine/runtime/permitted.js';
 import { createStrangers } from '../spine/strangers.js';
 import { openAudit } from './audit.js';
@@ -168,6 +169,8 @@ async function serviceOf(
   });
   const limiter = createLimiter({ limits: first.snapshot?.limits ?? DEFAULT_LIMITS });
   const strangers = createStrangers();
+  const { probeWindowMs: windowMs } = settings.audit;
+  const probes = createProbes({ tenant: first.tenant, audit: parts.audit, log, windowMs });
   const ring = keyRing(readKeys(keyConfiguration(settings, keys.signing)));
   const [defaultConnector] = engines.keys();
   if (defaultConnector === undefined) throw new StartProblem('the manifest declares no connector');
@@ -184,6 +187,7 @@ async function serviceOf(
     }),
     limiter,
     strangers,
+    probes,
     ...parts,
     defaultConnector,
     maskKeys: maskKeys(keys.masking, first.tenant),
@@ -238,6 +242,7 @@ async function serviceOf(
     });
   const end = (): Promise<void> => {
     strangers.settle();
+    probes.settle();
     return close();
   };
   return { service: Object.freeze(service), keys, reload, close: end };

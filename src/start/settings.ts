@@ -57,6 +57,8 @@ export interface AuditSettings {
   readonly whenFailed: 'reopen' | 'exit';
   /** Size of a segment; two are kept free. */
   readonly segmentBytes: number;
+  /** For how long requests for `/health` and its kind are counted before one record has their number. */
+  readonly probeWindowMs: number;
 }
 
 /** Whom `/mcp` serves beside this machine, and what it says of itself to clients without a token. */
@@ -122,6 +124,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     audit: {
       whenFailed: oneOf(env, 'OSL_AUDIT_FAILURE', ['reopen', 'exit']),
       segmentBytes: integer(env, 'OSL_AUDIT_SEGMENT_MIB', 32, 1, 1_024) * MIB,
+      probeWindowMs: integer(env, 'OSL_AUDIT_PROBE_SECONDS', 60, 1, 3_600) * 1_000,
     },
     lineageFile: (env['OSL_LINEAGE'] ?? '') === '' ? null : path(env['OSL_LINEAGE'] ?? ''),
     ...over,

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { type AuditGap, readRecords, verifyAuditLog } from '../../policy/index.js';
 import { type Server, temporary } from '../cli/support.js';
+import { memberAt } from '../support/frontends.js';
 import { asked, logged, type Place, place, run, served, tokenFor } from './support.js';
 
 /** Puts a disk of 24 MiB, that can be filled and frozen, at `at`; false where none can be mounted. */
@@ -38,7 +39,7 @@ function noDisk(): string | false {
 }
 
 const skip = noDisk();
-const ENV = { OSL_AUDIT_SEGMENT_MIB: '1' };
+const ENV = { OSL_AUDIT_SEGMENT_MIB: '1', OSL_AUDIT_PROBE_SECONDS: '1' };
 
 /** One status after another of a request that leaves two records, until `enough` says so. */
 async function askUntil(server: Server, place: Place, enough: (status: number) => boolean): Promise<number> {
@@ -86,8 +87,16 @@ t.test('a disk that is full once, and then stalls, is no outage for ever', { ski
 
   t.equal((await server.signal('SIGTERM')).code, 0);
   const gaps: AuditGap[] = [];
-  for await (const record of readRecords(disk))
-    if (record.action === 'audit.gap') gaps.push(JSON.parse(record.detail ?? '{}') as AuditGap);
+  const probes = new Map<string, number>();
+  for await (const record of readRecords(disk)) {
+    const detail: unknown = JSON.parse(record.detail ?? '{}');
+    if (record.action === 'audit.gap') gaps.push(detail as AuditGap); // so the log writes it
+    if (record.action !== 'health') continue;
+    for (const [status, count] of Object.entries(memberAt(detail, 'statuses') as object))
+      probes.set(status, (probes.get(status) ?? 0) + Number(count));
+  }
+  t.ok((probes.get('200') ?? 0) >= 2, 'what was asked before a failure is counted after it');
+  t.ok((probes.get('503') ?? 0) >= 2, 'and what was asked while the log took nothing');
   t.match(gaps, [{ reason: 'full' }, { reason: 'deadline' }]);
   t.ok(
     gaps.every(({ refused, since, until }) => refused > 0 && since < until),

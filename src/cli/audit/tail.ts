@@ -43,11 +43,26 @@ export function recordLine(record: AuditRecord): string {
     `${record.surface} ${record.action}`.padEnd(14),
     who(record),
     record.objects.map((name) => name.replace('osl.entities.', '')).join(','),
-    record.rows === null ? '' : `${record.rows} rows`,
+    amount(record),
     record.duration_us === null ? '' : `${(record.duration_us / 1000).toFixed(1)} ms`,
     record.request_id,
   ];
   return visible(parts.filter((part) => part.trim() !== '' || part.length > 1).join('  '));
+}
+
+/** Of a record that counts requests, how many there were, and with which status where it says so. */
+function amount({ kind, rows, detail }: AuditRecord): string {
+  if (rows === null) return '';
+  if (kind !== 'event') return `${rows} rows`;
+  const statuses = detail === undefined ? [] : Object.entries(statusesIn(detail));
+  const each = statuses.map(([status, count]) => `${status} × ${String(count)}`).join(', ');
+  return `${rows} requests${each === '' ? '' : ` (${each})`}`;
+}
+
+function statusesIn(detail: string): object {
+  const said: unknown = JSON.parse(detail);
+  const statuses = typeof said === 'object' && said !== null ? Reflect.get(said, 'statuses') : null;
+  return typeof statuses === 'object' && statuses !== null ? statuses : {};
 }
 
 function who({ subject, chain }: AuditRecord): string {

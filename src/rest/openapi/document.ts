@@ -1,5 +1,6 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
+import type { Service } from '../../service.js';
 import { COMPONENTS } from './components.js';
 import { HIDDEN_OPERATION } from './operations.js';
 
@@ -42,11 +43,12 @@ export async function documentRoutes(app: FastifyInstance, version: string): Pro
 
 /**
  * `GET /openapi.json`: what the REST surface takes and answers. It names nothing of the tenant's, so anyone may read
- * it, and no record is kept, as of `/health`.
+ * it, and it is counted in the log, as `/health` is.
  */
-export function documentRoute(app: FastifyInstance): void {
+export function documentRoute(app: FastifyInstance, service: Service): void {
   let bytes: Buffer | null = null;
-  app.get(PATH, { schema: HIDDEN_OPERATION }, async (_request, reply) => {
+  app.get(PATH, { schema: HIDDEN_OPERATION }, async ({ call }, reply) => {
+    service.probes.count('openapi', PATH, 200, call);
     bytes ??= Buffer.from(JSON.stringify(app.swagger()));
     return reply
       .headers({ 'cache-control': 'public, max-age=3600', 'content-type': 'application/json' })

@@ -16,8 +16,8 @@ interface Readiness {
 const LOOK_MS = 1_000;
 
 /**
- * `GET /health`: the process answers, and can record what it answers. `GET /ready`: it can serve. Neither needs a token
- * nor leaves a record.
+ * `GET /health`: the process answers, and can record what it answers. `GET /ready`: it can serve. Neither needs a token,
+ * and both are counted in the log.
  */
 export function healthRoutes(app: FastifyInstance, service: Service, inflight: Inflight): void {
   const enginesAnswer = seldom(LOOK_MS, async () => {
@@ -26,8 +26,10 @@ export function healthRoutes(app: FastifyInstance, service: Service, inflight: I
   });
   app.get('/health', { schema: HEALTH_OPERATION }, async ({ call }, reply) => {
     const { failure } = service.audit.stats();
+    const status = failure === null ? 200 : 503;
+    service.probes.count('health', '/health', status, call);
     return reply
-      .code(failure === null ? 200 : 503)
+      .code(status)
       .headers(privateHeaders(call.requestId))
       .send(failure === null ? { status: 'ok' } : { status: 'failing', audit: failure.reason });
   });
@@ -39,8 +41,10 @@ export function healthRoutes(app: FastifyInstance, service: Service, inflight: I
       accepting: !inflight.draining,
     };
     const ready = Object.values(checks).every((holds) => holds);
+    const status = ready ? 200 : 503;
+    service.probes.count('ready', '/ready', status, call);
     return reply
-      .code(ready ? 200 : 503)
+      .code(status)
       .headers({ ...privateHeaders(call.requestId), ...(ready ? {} : { 'retry-after': '1' }) })
       .send({ status: ready ? 'ready' : 'not_ready', checks });
   });

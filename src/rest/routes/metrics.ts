@@ -24,6 +24,7 @@ export function metricsRoute(
       throw await turnAway(service, request.call, 'http', queryError('notFound', {}), 'anyone');
     }
     const text = await telemetry.registry.metrics();
+    service.probes.count('metrics', '/metrics', 200, request.call);
     return reply
       .headers({
         ...privateHeaders(request.call.requestId),
