@@ -114,6 +114,10 @@ export const SECTIONS: readonly Section[] = [
         default: 'reopen',
       },
       OSL_AUDIT_SEGMENT_MIB: { what: 'MiB of a segment; two are kept free.', default: '32' },
+      OSL_AUDIT_PROBE_SECONDS: {
+        what: 'Seconds for which requests for `/health` and its kind are counted before one record has their number.',
+        default: '60',
+      },
       OSL_LOG_LEVEL: {
         what: 'What goes to standard error.',
         takes: '`error`, `warn` or `info`',
