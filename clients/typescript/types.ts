@@ -276,6 +276,7 @@ export interface Schema {
     readonly retrieval: {
       readonly max_top_k: number;
     };
+    readonly labels: readonly string[];
     readonly columns: readonly ({
       readonly name: string;
       readonly type: string;

@@ -17,6 +17,8 @@ export interface CompileOptions {
   readonly parameterOids?: readonly number[];
   /** Default: what the catalog's tenant leaves on. */
   readonly features?: Features;
+  /** Whether decoder operators have a model to ask; without one they are E0521. Default: true. */
+  readonly hasDecoder?: boolean;
   /** What names mean; default: OSL-SQL. */
   readonly world?: AskedWorld;
   /** The statement of the text, where that was parsed before. */
@@ -128,5 +130,6 @@ function boundPlan(parsed: Parsed, catalog: Catalog, access: Access, options: Co
     options.features ?? catalog.features ?? ALL_FEATURES,
     (options.parameterOids ?? []).map(declaredType),
     worldOf(parsed, options.world ?? 'semantic', catalog),
+    options.hasDecoder,
   );
 }

@@ -12,8 +12,9 @@ export interface OperatorArgument {
   readonly type: ArgumentType;
   /** Whether it may also stand by its place, after the column. */
   readonly positional: boolean;
-  readonly required: boolean;
-  /** What an absent optional argument means; null where it has no value. */
+  /** Whether the service works an absent one out of the question and its facet. */
+  readonly worked: boolean;
+  /** What an absent one means otherwise; null where it has no value. */
   readonly default: number | string | null;
   /** Inclusive bounds of a number. */
   readonly min: number | null;
@@ -33,7 +34,7 @@ export interface OperatorSignature {
 }
 
 function argument(name: string, type: ArgumentType, more: Partial<OperatorArgument> = {}): OperatorArgument {
-  const bare = { positional: false, required: false, default: null, min: null, max: null };
+  const bare = { positional: false, worked: false, default: null, min: null, max: null };
   return Object.freeze({ name, type, ...bare, ...more });
 }
 
@@ -55,7 +56,7 @@ function decoder(
 }
 
 const POSITIONAL = { positional: true } as const;
-const FIRST = { positional: true, required: true } as const;
+const WORKED = { positional: true, worked: true } as const;
 const UNIT = { min: -1, max: 1 } as const;
 
 /** The twelve operators. Names are upper case and compare without case. */
@@ -63,11 +64,11 @@ export const OPERATORS = Object.freeze({
   SIMILARITY: encoder([argument('reference', 'text', POSITIONAL)], 'float8', {
     query: { unless: 'reference' },
   }),
-  CLASSIFY: encoder([argument('labels', 'labels', FIRST), argument('min_score', 'float8', UNIT)], 'text', {
+  CLASSIFY: encoder([argument('labels', 'labels', WORKED), argument('min_score', 'float8', UNIT)], 'text', {
     nullable: true,
   }),
   TAG: encoder(
-    [argument('labels', 'labels', FIRST), argument('threshold', 'float8', { required: true, ...UNIT })],
+    [argument('labels', 'labels', WORKED), argument('threshold', 'float8', { default: 0.2, ...UNIT })],
     'text[]',
   ),
   RANK: encoder(
@@ -77,8 +78,8 @@ export const OPERATORS = Object.freeze({
   ),
   DEDUP: encoder([argument('threshold', 'float8', { default: 0.95, ...UNIT })], 'jsonb'),
   OUTLIER: encoder([argument('k', 'int4', { default: 5, min: 1, max: 1000 })], 'float8', { nullable: true }),
-  CLUSTER: encoder([argument('k', 'int4', { required: true, min: 1, max: 1000 })], 'int4'),
-  EXTRACT: decoder([argument('schema', 'schema', FIRST)], 'jsonb'),
+  CLUSTER: encoder([argument('k', 'int4', { default: 5, min: 1, max: 1000 })], 'int4'),
+  EXTRACT: decoder([argument('schema', 'schema', WORKED)], 'jsonb'),
   SUMMARIZE: decoder(
     [
       argument('instruction', 'text', POSITIONAL),
@@ -88,17 +89,17 @@ export const OPERATORS = Object.freeze({
   ),
   SCORE: decoder(
     [
-      argument('rubric', 'text', FIRST),
+      argument('rubric', 'text', WORKED),
       argument('min', 'float8', { default: 0 }),
       argument('max', 'float8', { default: 1 }),
     ],
     'float8',
   ),
-  GENERATE: decoder([argument('instruction', 'text', FIRST), argument('schema', 'schema')], 'text', {
+  GENERATE: decoder([argument('instruction', 'text', WORKED), argument('schema', 'schema')], 'text', {
     argument: 'schema',
     type: 'jsonb',
   }),
-  COMPLETE: decoder([argument('prompt', 'text', FIRST)], 'text'),
+  COMPLETE: decoder([argument('prompt', 'text', WORKED)], 'text'),
 });
 
 export type OperatorName = keyof typeof OPERATORS;

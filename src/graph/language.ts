@@ -65,13 +65,12 @@ function passageSignature({ arguments: args, result, resultWith, nullable }: Ope
   return `(${list}) → ${result}${other}${nullable ? ' or NULL' : ''}`;
 }
 
-/** `labels`, `[reference text]`, `threshold => float8 from -1 to 1`. */
+/** `[reference text]`, `[threshold => float8 from -1 to 1 = 0.2]`. */
 function argumentText(a: OperatorArgument): string {
   const bounds = a.min === null || a.max === null ? '' : ` from ${a.min} to ${a.max}`;
   const preset = a.default === null ? '' : ` = ${a.default}`;
   const name = a.positional ? a.name : `${a.name} =>`;
-  const text = `${name} ${a.type}${bounds}${preset}`;
-  return a.required ? text : `[${text}]`;
+  return `[${name} ${a.type}${bounds}${preset}]`;
 }
 
 /** `all` by key, in the order of each key's first, with the texts of its members. */

@@ -78,6 +78,8 @@ export interface SchemaFacet {
   readonly entity_key: string;
   readonly embedding_model: string;
   readonly retrieval: { readonly max_top_k: number };
+  /** What CLASSIFY(text) and TAG(text) compare with; empty: the words of the query. */
+  readonly labels: readonly string[];
   /** What a passage carries beside text, score, cite and redacted_fields. */
   readonly columns: readonly SchemaColumn[];
   /** Columns that WHERE and joins may use. */
@@ -188,6 +190,7 @@ function schemaFacet(facet: FacetView, column: ColumnShape): SchemaFacet {
     entity_key: facet.entityKey,
     embedding_model: facet.embeddingModel,
     retrieval: { max_top_k: facet.maxTopK },
+    labels: facet.labels,
     columns: facet.columns.map(column),
     scalar_indexed: indexed,
     synonyms,

@@ -71,6 +71,8 @@ export interface FacetView {
   readonly keyOfEntity: string;
   readonly embeddingModel: string;
   readonly maxTopK: number;
+  /** Names of the labels that CLASSIFY and TAG compare with unless told. */
+  readonly labels: readonly string[];
   readonly columns: readonly ColumnView[];
   readonly indexed: readonly string[];
   readonly synonyms: readonly string[];

@@ -28,6 +28,10 @@ export function fullView(manifest: Manifest): GraphView {
   return new Viewer(manifest, everythingIn(manifest.catalog), true).view();
 }
 
+function labelName(label: unknown): string {
+  return typeof label === 'string' ? label : String(Object(label).label);
+}
+
 class Viewer {
   readonly #manifest: Manifest;
   readonly #access: Access;
@@ -141,6 +145,7 @@ class Viewer {
         keyOfEntity: store.keyOfEntity,
         embeddingModel: facet.embeddingModel,
         maxTopK: store.maxTopK,
+        labels: (this.#manifest.facets.get(store.name)?.labels ?? []).map(labelName),
         // What every passage has keeps its meaning where metadata has the same name.
         columns: seen.views.filter((c) => !PASSAGE_COLUMNS.has(c.name)),
         indexed: store.scalarIndexed.filter((name) => shown.has(name)),

@@ -102,6 +102,7 @@ export interface FacetDocument {
   readonly chunking?: { readonly max_chars?: number; readonly overlap_chars?: number };
   readonly embedding?: { readonly model: string };
   readonly versions: Members<{ readonly redact?: readonly string[]; readonly detectors?: readonly string[] }>;
+  readonly labels?: readonly unknown[];
   readonly dictionary?: 'tenant' | 'key';
   readonly retrieval: { readonly max_top_k: number; readonly approximate?: boolean };
 }

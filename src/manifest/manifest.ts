@@ -108,6 +108,8 @@ export interface Facet {
   readonly approximate: boolean;
   /** Whose labelled values are looked for in a text: the tenant's, or those of its key and of what is linked with it. */
   readonly dictionary: 'tenant' | 'key';
+  /** What CLASSIFY and TAG compare with unless told, as declared; empty where nothing is. */
+  readonly labels: readonly unknown[];
   /** What is taken from it of its entity. */
   readonly derived: readonly Derived[];
 }

@@ -141,7 +141,7 @@ export async function decide(
     const planned = planOf(service, caller, question, ledger);
     const plan = planned instanceof Promise ? await planned : planned;
     ledger.touches(plan);
-    mayAskModel(service, plan);
+    mayAskModel(plan);
     return { caller, plan };
   } catch (error) {
     throw await refuse(service, question, ledger, error);
@@ -253,7 +253,8 @@ function planOf(
   const { text, world } = statementOf(question.body);
   const { parameterOids } = question;
   const rights = `${manifest.catalog.version} ${access.signature} ${world} ${parameterOids.join(',')}`;
-  const options = { parameterOids, world };
+  const { hasDecoder } = service.content;
+  const options = { parameterOids, world, hasDecoder };
   if (!isShort(text))
     return longPlan(service, caller, rights, text, options, ledger).catch((error: unknown) => {
       throw emptySqlOr(error, question.body);
@@ -301,7 +302,7 @@ type Compiled = ReturnType<typeof compileTemplate>;
  * What a caller without any grant is answered: zero passages of a declared facet, as the contract has it, and E2102 for
  * everything else, whatever else is wrong with it.
  *
- * @throws QueryError E0511 for what is no SQL, E0241, E2102
+ * @throws QueryError E0511 for what is no SQL, E0241, E0521, E2102
  */
 function facetsOnly(text: string, compile: () => Compiled): Compiled {
   parse(text);
@@ -314,7 +315,9 @@ function facetsOnly(text: string, compile: () => Compiled): Compiled {
 
 /** What a caller without any grant is told of a fault in the question. */
 function withoutAccess(error: unknown): unknown {
-  return error instanceof QueryError && error.entry !== 'unknownFacet' ? queryError('noAccess', {}) : error;
+  const isTold =
+    error instanceof QueryError && (error.entry === 'unknownFacet' || error.entry === 'noDecoder');
+  return error instanceof QueryError && !isTold ? queryError('noAccess', {}) : error;
 }
 
 /** @throws QueryError E2102 */
@@ -373,20 +376,19 @@ function decodersOf(plan: GovernedPlan) {
     r.kind === 'retrieval'
       ? r.relation.operators
           .filter((o) => OPERATORS[o.operator].class === 'decoder')
-          .map(({ operator }) => ({ operator, facet: r.relation.facet.name, store: r.store }))
+          .map(() => ({ facet: r.relation.facet.name, store: r.store }))
       : [],
   );
 }
 
 /**
- * Refuses a question to a language model: where there is none, and where policy does not let passages leave. Before
- * anything is retrieved, and that there is no model comes first: it is no secret, and true for everybody.
+ * Refuses a question to a language model where policy does not let passages leave, before anything is retrieved. That
+ * there is no model the compiler has said before: it is no secret, and true for everybody.
  *
- * @throws QueryError E0521, E2101
+ * @throws QueryError E2101
  */
-function mayAskModel(service: Service, plan: GovernedPlan): void {
-  for (const { operator, facet, store } of decodersOf(plan)) {
-    if (!service.content.hasDecoder) throw queryError('noDecoder', { operator });
+function mayAskModel(plan: GovernedPlan): void {
+  for (const { facet, store } of decodersOf(plan)) {
     if (store !== null && !store.mayDecode) throw queryError('decodeDenied', { facet });
   }
 }

@@ -144,7 +144,6 @@ test('bad arguments are told before anything runs', async (t) => {
   refused('CLASSIFY', { labels: [{ label: 'a', examples: 'x' }] }, /list of texts/);
   refused('CLASSIFY', { labels: [{ label: 'a', colour: 1 }] }, /knows no `colour`/);
   refused('CLASSIFY', { labels: ['a'], min_score: 2 }, /from -1 to 1/);
-  refused('TAG', { labels: ['a'] }, /needs `threshold`/);
   refused('CLUSTER', { k: 0 }, /from 1 to 1000/);
   refused('CLUSTER', { k: 1.5 }, /whole number/);
   refused('OUTLIER', { k: '5' }, /needs a number/);

@@ -485,12 +485,6 @@ export const WRONG: readonly Wrong[] = [
     'function `summarise` is not part of OSL-SQL',
     'perhaps you meant `summarize`',
   ]),
-  wrong('user:ann', "select ‸classify(text) from retrieve(facet => 'labels', query => 'tea', top_k => 5)", [
-    'E0511',
-    '1:8',
-    'CLASSIFY needs `labels`',
-    'CLASSIFY(text, labels, min_score => …)',
-  ]),
   wrong('user:ann', 'select ‸similarity(name) from customer', [
     'E0511',
     '1:8',

@@ -16,6 +16,7 @@ const forms = await startForms({
 t.teardown(() => forms.close());
 const { ask, fronts, test } = forms;
 
+const ASKED = 'report on the windmill';
 const SECRET = `ghp_${'aB3d'.repeat(9)}`;
 const PII = [...PEOPLE.flatMap((p) => [p.name, p.email]), 'Ångström', 'Quux', SECRET];
 
@@ -190,7 +191,7 @@ const REFUSALS: readonly (readonly [string, string, (readonly unknown[])?, strin
   [`select similarity(lang) from ${notes()}`, 'E0511'],
   [`select similarity(text, lang) from ${notes()}`, 'E0511'],
   [`select similarity(text, 'a', 'b') from ${notes()}`, 'E0511'],
-  [`select cluster(text) from ${notes()}`, 'E0511'],
+  [`select cluster(text, k => 0) from ${notes()}`, 'E0511'],
   [`select cluster(text, k => 0) from ${notes()}`, 'E0511'],
   [`select cluster(text, k => $1) from ${notes()}`, 'E0511', ['1001']],
   [`select cluster(text, speed => 2) from ${notes()}`, 'E0511'],
@@ -261,20 +262,53 @@ t.test('every encoder operator gives a column of its type', async (t) => {
   );
 });
 
-t.test('decoder operators are refused before retrieval where there is no model', async (t) => {
-  for (const call of [
-    'extract(text, \'{"type": "object", "properties": {"a": {"type": "string"}}}\')',
-    'summarize(text)',
-    "score(text, 'useful')",
-    "generate(text, 'a title')",
-    "complete(text, 'Title of {text}')",
-  ]) {
-    for (const who of ['user:ann', 'user:non']) {
-      statements();
-      const { status, code } = await ask(who, `select ${call} from ${notes()}`);
-      t.same([status, code, statements()], [503, 'E0521', []], `${who}: ${call}`);
+t.test(
+  'decoder operators are refused before their arguments are judged where there is no model',
+  async (t) => {
+    const ann = await forms.wire('user:ann');
+    for (const call of [
+      'extract(text, \'{"type": "object", "properties": {"a": {"type": "string"}}}\')',
+      'summarize(text)',
+      "score(text, 'useful')",
+      "generate(text, 'a title')",
+      "complete(text, 'Title of {text}')",
+      ...['extract', 'summarize', 'score', 'generate', 'complete'].flatMap((name) => [
+        `${name}(text)`,
+        `${name}(text, 1 + 1, 'too', 'many')`,
+        `${name}(text, nothing => 1)`,
+      ]),
+    ]) {
+      const osql = `select ${call} from ${notes()}`;
+      for (const who of ['user:ann', 'user:non']) {
+        statements();
+        const { status, code } = await ask(who, osql, { explain: who === 'user:non' });
+        t.same([status, code, statements()], [503, 'E0521', []], `${who}: ${call}`);
+      }
+      const told = { kind: 'refused', sqlstate: '0A000', message: /needs a language model/ };
+      t.match((await ann.simple(osql)).outcome, told, `simple: ${call}`);
+      t.match((await ann.extended(osql)).outcome, told, `extended: ${call}`);
     }
-  }
+  },
+);
+
+t.test('an encoder operator without its arguments has documented ones', async (t) => {
+  const bare = await ask(
+    'user:ann',
+    `select similarity(text) as s, rank(text) as r, dedup(text) as d, outlier(text) as o, cluster(text) as k,
+       classify(text) as c, tag(text) as t from ${notes(8)}`,
+  );
+  const told = await ask(
+    'user:ann',
+    `select similarity(text, QUERY) as s, rank(text, QUERY, lambda => 1) as r, dedup(text, threshold => 0.95) as d,
+       outlier(text, k => 5) as o, cluster(text, k => 5) as k, classify(text, array[WORDS]) as c,
+       tag(text, array[WORDS], threshold => 0.2) as t from ${notes(8)}`
+      .replaceAll('QUERY', `'${ASKED}'`)
+      .replaceAll('WORDS', (ASKED.toLowerCase().match(/\p{L}{3,}/gu) ?? []).map((w) => `'${w}'`).join(', ')),
+  );
+  t.equal(bare.status, 200, bare.message);
+  t.equal(bare.rows.length, 8);
+  t.same(bare.rows, told.rows);
+  t.ok(bare.rows.every((r) => r['c'] !== null && Array.isArray(r['t'])));
 });
 
 t.test('metadata keeps its values, whatever its name and type', async (t) => {

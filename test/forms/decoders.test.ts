@@ -30,7 +30,10 @@ roles:
 const server = await modelServer();
 const endpoint = { url: server.url, model: 'm1', keyEnv: null, timeoutMs: 700, retries: 1, backoffMs: 5 };
 const forms = await startForms({
-  manifest: ARTICLES_MANIFEST,
+  manifest: ARTICLES_MANIFEST.replace(
+    '    dictionary: tenant\n',
+    "    dictionary: tenant\n    labels: [harbour, { label: mill, description: windmill }, '北']\n",
+  ),
   policy: POLICY,
   script: articleScript(),
   schema: 'press',
@@ -170,6 +173,52 @@ t.test('all five, over REST and the wire', async (t) => {
   const { outcome } = await client.simple(notes(select, 2));
   t.equal(outcome.kind === 'rows' && outcome.rows.length, 2);
   t.same(outcome.kind === 'rows' && outcome.rows[0]?.slice(0, 4), ['a note', '0.25', 'done', 'made']);
+});
+
+t.test('without their arguments they ask what the question asks, of the passage', async (t) => {
+  server.answer = ({ body }, r) => {
+    const format = body['response_format'] as { json_schema: { schema: { properties: object } } }; // as we ask
+    const names = Object.keys(format.json_schema.schema.properties);
+    const one = (name: string): unknown =>
+      name === 'score' ? 0.5 : name.startsWith('w') ? { value: null, quote: null } : name;
+    chat(r, Object.fromEntries(names.map((name) => [name, one(name)])));
+  };
+  const select =
+    'extract(text) as e, summarize(text) as s, score(text) as r, generate(text) as g, complete(text) as c';
+  const { status, rows, types } = await ask('user:dec', notes(select, 1));
+  t.same([status, types], [200, ['jsonb', 'text', 'float8', 'text', 'text']]);
+  t.match(rows, [
+    {
+      e: { who: null, what: null, when: null, where: null },
+      s: 'summary',
+      r: 0.5,
+      g: 'text',
+      c: 'completion',
+    },
+  ]);
+  const given = server.asked.map(({ body }) => {
+    const messages = body['messages'] as readonly { content: string }[]; // as the protocol has it
+    const { passage: _, ...rest } = JSON.parse(messages[1]?.content ?? '{}');
+    return JSON.stringify(rest);
+  });
+  for (const [member, text] of [
+    ['rubric', 'How well does the passage answer this: report on the windmill'],
+    ['instruction', 'Answer this with what the passage says, and nothing else: report on the windmill'],
+    ['prompt', 'report on the windmill\\n\\n{text}'],
+  ] as const)
+    t.ok(
+      given.some((one) => one.includes(`"${member}":"${text}"`)),
+      member,
+    );
+});
+
+t.test('CLASSIFY and TAG take the labels of the facet', async (t) => {
+  const bare = await ask('user:dec', notes('classify(text) as c, tag(text, threshold => -1) as t', 8));
+  t.equal(bare.status, 200);
+  for (const row of bare.rows) {
+    t.ok(['harbour', 'mill', '北'].includes(String(row['c'])), String(row['c']));
+    t.same([...(row['t'] as readonly string[])].sort(), ['harbour', 'mill', '北']);
+  }
 });
 
 t.test('an answer that is none is NULL for its row and said in `errors`', async (t) => {

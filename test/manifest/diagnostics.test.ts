@@ -423,10 +423,10 @@ const MANIFEST_CASES: readonly Case[] = [
     told: ['26:16-20 M2011 CLASSIFY has label `a` twice'],
   },
   {
-    name: 'tags without a threshold',
+    name: 'a class with labels that are none',
     from: 'primary_key: [id]\n    entity_key',
-    to: 'primary_key: [id]\n    derived: { kind: { facet: notes, operator: TAG, labels: [a] } }\n    entity_key',
-    told: ['26:16-20 M2011 TAG needs `threshold`'],
+    to: "primary_key: [id]\n    derived: { kind: { facet: notes, operator: CLASSIFY, labels: [' '] } }\n    entity_key",
+    told: ['26:16-20 M2011 CLASSIFY needs labels that are texts, and not empty'],
   },
   {
     name: 'a class with a threshold',

@@ -46,6 +46,8 @@ export class BindContext {
   readonly access: Access;
   readonly features: Features;
   readonly world: World;
+  /** Whether decoder operators have a model to ask. */
+  readonly hasDecoder: boolean;
   readonly #source: SourceText;
   readonly #slots: Slot[] = [];
   readonly #literals = new LiteralSlots(this.#slots);
@@ -76,7 +78,9 @@ export class BindContext {
     declared: readonly (DeclaredType | null)[],
     world: World = 'semantic',
     lists: ReadonlyMap<number, PlainList> = new Map(),
+    hasDecoder = true,
   ) {
+    this.hasDecoder = hasDecoder;
     this.#source = source;
     this.#lists = lists;
     this.catalog = catalog;

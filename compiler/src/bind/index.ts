@@ -46,9 +46,11 @@ export function bind(
   features: Features,
   declared: readonly (DeclaredType | null)[],
   world: World = 'semantic',
+  hasDecoder = true,
 ): BoundPlan {
   if (!('SelectStmt' in parsed.node)) throw refuseStatement(parsed);
-  const ctx = new BindContext(parsed.source, catalog, access, features, declared, world, parsed.lists);
+  const { source, lists } = parsed;
+  const ctx = new BindContext(source, catalog, access, features, declared, world, lists, hasDecoder);
   const { query, columns } = bindQuery(parsed.node.SelectStmt, ctx, null);
   requireExpandable(query);
   const complete = withUsedColumns(query, ctx);

@@ -32,6 +32,9 @@ export function bindOperatorCall(node: FuncCall, env: Environment): Expr | null 
       node.location,
     );
   }
+  // That there is no model is true for everybody, whatever the arguments.
+  if (OPERATORS[name].class === 'decoder' && !ctx.hasDecoder)
+    throw ctx.error('noDecoder', { operator: name }, node.location);
   const given = bindArguments(name, rest, node.location, env);
   const { result, resultWith } = OPERATORS[name];
   const type = resultWith !== null && given.has(resultWith.argument) ? resultWith.type : result;
@@ -75,14 +78,6 @@ function bindArguments(
       throw ctx.error('typeMismatch', { detail, hint: signatureOf(name) }, placeOf(node) ?? at);
     }
     given.set(declared.name, constant(named?.arg ?? node, declared, env));
-  }
-  const missing = signature.arguments.find((a) => a.required && !given.has(a.name));
-  if (missing !== undefined) {
-    throw ctx.error(
-      'typeMismatch',
-      { detail: `${name} needs \`${missing.name}\``, hint: signatureOf(name) },
-      at,
-    );
   }
   return given;
 }

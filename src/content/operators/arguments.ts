@@ -28,7 +28,7 @@ export function checkArguments(operator: OperatorName, values: ArgumentValues): 
   const checked = new Map<string, unknown>();
   for (const a of declared) {
     const value = values[a.name] ?? null;
-    if (value === null && a.required) throw wrong(operator, `needs \`${a.name}\``);
+    if (value === null && a.worked) throw wrong(operator, `needs \`${a.name}\``);
     checked.set(a.name, value === null ? a.default : checkValue(operator, a, value));
   }
   if (operator === 'SCORE' && !(number(checked, 'min') < number(checked, 'max'))) {

@@ -1,5 +1,7 @@
 import type { Column, Relation } from 'osl-compiler';
 import { columnOf } from 'osl-compiler';
+import { ContentError } from '../../content/content-error.js';
+import { checkArguments } from '../../content/operators/arguments.js';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { FacetDocument, ManifestDocument } from '../document.js';
@@ -38,6 +40,18 @@ export function facetsOf(
       ]);
   }
   return frozenMap(out);
+}
+
+/** Checked as the operators check them. */
+function labelsOf({ labels = [] }: FacetDocument, path: Path, problems: Problems): readonly unknown[] {
+  if (labels.length === 0) return Object.freeze([]);
+  try {
+    checkArguments('CLASSIFY', { labels });
+  } catch (error) {
+    if (!(error instanceof ContentError)) throw error;
+    problems.add(CODES.badExpression, [...path, 'labels'], error.message, error.hint);
+  }
+  return Object.freeze([...labels]);
 }
 
 type FacetColumns = Pick<Facet, 'entityKey' | 'documentId' | 'text' | 'metadata'>;
@@ -131,6 +145,7 @@ function facetOf(
     chunking: chunkingOf(f, path, problems),
     embeddingModel,
     versions: versionsOf(f),
+    labels: labelsOf(f, path, problems),
     maxTopK: f.retrieval.max_top_k,
     approximate,
     dictionary: f.dictionary ?? 'key',

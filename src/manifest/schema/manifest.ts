@@ -114,7 +114,12 @@ const derived = closed(
       maximum: 1,
       description: 'CLASSIFY: below this cosine there is no value.',
     },
-    threshold: { type: 'number', minimum: -1, maximum: 1, description: 'TAG: the least cosine.' },
+    threshold: {
+      type: 'number',
+      minimum: -1,
+      maximum: 1,
+      description: 'TAG: the least cosine. Default: 0.2.',
+    },
   },
   ['facet', 'operator', 'labels'],
   'An attribute that is taken from text when that is indexed.',
@@ -221,6 +226,14 @@ const facet = closed(
       ),
       'Stored redactions of the content; each is a store of its own.',
     ),
+    labels: {
+      type: 'array',
+      items: label,
+      minItems: 1,
+      maxItems: 1000,
+      description:
+        'What `CLASSIFY(text)` and `TAG(text)` compare passages with where the question names no labels; without it, the words of its `query`. Whoever may read the facet sees them.',
+    },
     dictionary: {
       enum: ['tenant', 'key'],
       description:

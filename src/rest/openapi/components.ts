@@ -205,6 +205,7 @@ const SCHEMA = object({
       entity_key: text(),
       embedding_model: text(),
       retrieval: object({ max_top_k: count() }),
+      labels: list(text()),
       columns: list(SCHEMA_COLUMN),
       scalar_indexed: list(text(), 'Columns that WHERE and joins may use.'),
       ...SHOWN,

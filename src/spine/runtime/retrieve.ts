@@ -13,6 +13,7 @@ import { citeOf, passageOf } from './passage.js';
 import { step } from './step.js';
 import { NOTHING, type RuntimeInput, type RuntimeRows } from './types.js';
 import { unlessStopped } from './unless-stopped.js';
+import { workedArguments } from './worked-arguments.js';
 
 export async function retrieve(
   relation: Retrieval,
@@ -30,7 +31,7 @@ export async function retrieve(
       hint: null,
     });
   }
-  const calls = relation.operators.map((use) => callOf(use, input));
+  const calls = relation.operators.map((use) => callOf(use, query, relation.facet.name, input));
   for (const call of calls) content.check(call);
   if (store === null) return NOTHING;
   const epoch = await unlessStopped(content.ready(store.facet.name, store.version), input.signal);
@@ -134,8 +135,18 @@ async function passageRows(
   };
 }
 
-function callOf(use: Retrieval['operators'][number], input: RuntimeInput): OperatorCall {
-  return { use, values: new Map([...use.arguments].map(([name, e]) => [name, constantValue(e, input)])) };
+function callOf(
+  use: Retrieval['operators'][number],
+  query: string,
+  facet: string,
+  input: RuntimeInput,
+): OperatorCall {
+  const values = new Map([...use.arguments].map(([name, e]) => [name, constantValue(e, input)]));
+  const labels = input.caller.manifest.facets.get(facet)?.labels ?? [];
+  for (const [name, value] of workedArguments(use.operator, query, labels)) {
+    if ((values.get(name) ?? null) === null) values.set(name, value);
+  }
+  return { use, values };
 }
 
 function typeOfColumn(relation: Retrieval, name: string): TypeName {

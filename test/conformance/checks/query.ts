@@ -289,6 +289,10 @@ export const QUERY_CHECKS = {
     t.equal(rows.length, 5);
     t.same(Object.keys(rows[0] ?? {}), ['a', 'b', 'c', 'd', 'e', 'f', 'g']);
     t.same(rows.map((r) => Number(r['d'])).sort(), [1, 2, 3, 4, 5], 'RANK gives places');
+    for (const operator of ['SIMILARITY', 'CLASSIFY', 'TAG', 'RANK', 'DEDUP', 'OUTLIER', 'CLUSTER']) {
+      const bare = await world.osql('user:ann', `select ${operator}(text) as a from ${reviews()}`);
+      t.same([bare.status, bare.rows.length], [200, 5], `${operator}(text)`);
+    }
   },
   'osql.3.decoder': async (t, world) => {
     for (const call of [
@@ -297,6 +301,11 @@ export const QUERY_CHECKS = {
       "score(text, 'useful')",
       "generate(text, 'a title')",
       "complete(text, 'Title of {text}')",
+      'extract(text)',
+      'score(text)',
+      'generate(text)',
+      'complete(text)',
+      'score(text, nothing => 1)',
     ]) {
       const heard = await world.osql('user:ann', `select ${call} from ${reviews()}`);
       t.match(heard, { status: 503, code: 'E0521' }, call);

@@ -1,0 +1,65 @@
+import type { OperatorName } from 'osl-compiler';
+
+/** UTF-16 units of a query that an argument is made of; longer ones are seldom questions. */
+const LONGEST_QUERY = 4_000;
+/** What the cut may leave of a character. */
+const HALF_A_PAIR = /[\ud800-\udbff]$/;
+const MOST_LABELS = 64;
+/** Shorter words seldom say what a text is about. */
+const SHORTEST_LABEL = 3;
+
+/** What EXTRACT asks of a passage where no schema says otherwise. */
+const FOUR_FIELDS = Object.freeze({
+  type: 'object',
+  properties: {
+    who: { type: 'string' },
+    what: { type: 'string' },
+    when: { type: 'string' },
+    where: { type: 'string' },
+  },
+});
+
+/**
+ * The arguments of an operator that are made of the question and its facet where they are not given.
+ *
+ * @param labels those that the facet declares
+ */
+export function workedArguments(
+  operator: OperatorName,
+  query: string,
+  labels: readonly unknown[],
+): readonly (readonly [name: string, value: unknown])[] {
+  const asked = query.trim().slice(0, LONGEST_QUERY).replace(HALF_A_PAIR, '');
+  switch (operator) {
+    case 'CLASSIFY':
+    case 'TAG':
+      return [['labels', labels.length > 0 ? labels : wordsOf(asked)]];
+    case 'EXTRACT':
+      return [['schema', FOUR_FIELDS]];
+    case 'SCORE':
+      return [['rubric', `How well does the passage answer this: ${asked}`]];
+    case 'GENERATE':
+      return [['instruction', `Answer this with what the passage says, and nothing else: ${asked}`]];
+    case 'COMPLETE':
+      return [['prompt', `${asked}\n\n{text}`]];
+    case 'SIMILARITY':
+    case 'RANK':
+    case 'DEDUP':
+    case 'OUTLIER':
+    case 'CLUSTER':
+    case 'SUMMARIZE':
+      return [];
+    default: {
+      const unknown: never = operator;
+      return unknown;
+    }
+  }
+}
+
+/** The different words of a query, as labels; all of it where it has none. */
+function wordsOf(query: string): readonly string[] {
+  const words = new Set(query.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? []);
+  const long = [...words].filter((word) => word.length >= SHORTEST_LABEL);
+  const labels = long.length > 0 ? long : [...words];
+  return labels.length > 0 ? labels.slice(0, MOST_LABELS) : [query];
+}
