@@ -64,7 +64,7 @@ test('paths and methods', async (t) => {
     },
   );
 
-  await t.test('health and readiness need no token, and ask the disk for nothing while they are counted', async (t) => {
+  await t.test('health and readiness need no token, and no record each', async (t) => {
     const before = (await rest.test.records()).length;
     const health = await rest.send('/health');
     t.strictSame(health.json(), { status: 'ok' });
