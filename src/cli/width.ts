@@ -2,7 +2,7 @@
 export function widthOf(text: string): number {
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;
   let width = 0;
-  for (const { segment } of GRAPHEMES.segment(text)) width += graphemeWidth(segment);
+  for (const { segment } of graphemes().segment(text)) width += graphemeWidth(segment);
   return width;
 }
 
@@ -12,7 +12,13 @@ export function padTo(text: string, width: number, align: 'left' | 'right'): str
   return align === 'left' ? text + room : room + text;
 }
 
-const GRAPHEMES = new Intl.Segmenter('en', { granularity: 'grapheme' });
+/** Made for the first text that needs it: that takes longer than the rest of a small answer. */
+function graphemes(): Intl.Segmenter {
+  segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' });
+  return segmenter;
+}
+
+let segmenter: Intl.Segmenter | null = null;
 const EMOJI = /\p{Emoji_Presentation}|\p{Emoji}\ufe0f/u;
 const NOTHING = /^[\p{Mn}\p{Me}\p{Cf}\p{Cc}]+$/u;
 /** East_Asian_Width W and F (Unicode TR 11), by block. */
