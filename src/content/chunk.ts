@@ -25,12 +25,13 @@ const LEAST_FILL = 0.5;
  * Cuts `text` into spans of at most `maxChars`, at headings, paragraphs, sentences or words, in this order of
  * liking. Spans begin and end without white space; neighbours overlap by whole sentences or words.
  *
- * @param mayCut whether a cut between two letters at an offset is allowed; words longer than a chunk need one
+ * @param mayCut whether a cut between two letters at an offset is allowed, in a chunk that begins at another; words
+ *   longer than a chunk need one
  */
 export function chunkSpans(
   text: string,
   { maxChars, overlapChars }: Chunking,
-  mayCut: (at: number) => boolean = () => true,
+  mayCut: (at: number, start: number) => boolean = () => true,
 ): readonly Span[] {
   const spans: Span[] = [];
   let start = skipSpace(text, 0);
@@ -43,7 +44,12 @@ export function chunkSpans(
   return spans;
 }
 
-function endOf(text: string, start: number, maxChars: number, mayCut: (at: number) => boolean): number {
+function endOf(
+  text: string,
+  start: number,
+  maxChars: number,
+  mayCut: (at: number, start: number) => boolean,
+): number {
   const limit = start + maxChars;
   const least = start + Math.floor(maxChars * LEAST_FILL);
   const window = text.slice(start, limit);
@@ -63,9 +69,14 @@ function lastBreak(window: string, kind: RegExp): number {
 }
 
 /** No white space in the whole window: between a letter and something else, or, at last, inside a word. */
-function cutInside(text: string, start: number, limit: number, mayCut: (at: number) => boolean): number {
+function cutInside(
+  text: string,
+  start: number,
+  limit: number,
+  mayCut: (at: number, start: number) => boolean,
+): number {
   for (let at = limit; at > start; at--) if (!insideWord(text, at)) return at;
-  for (let at = limit; at > start; at--) if (!splitsCharacter(text, at) && mayCut(at)) return at;
+  for (let at = limit; at > start; at--) if (!splitsCharacter(text, at) && mayCut(at, start)) return at;
   return limit;
 }
 

@@ -203,8 +203,8 @@ test('property: no declared value is left in any chunk, at any chunk size', asyn
       (values, text, detectors, maxChars) => {
         const redactor = redactorOf(detectors ? ALL : NONE, declared(...values), 3);
         const served = redactor.redact(text, new Map()).text;
-        const spans = chunkSpans(served, { maxChars, overlapChars: Math.floor(maxChars / 3) }, (at) =>
-          redactor.mayCut(served, at),
+        const spans = chunkSpans(served, { maxChars, overlapChars: Math.floor(maxChars / 3) }, (at, start) =>
+          redactor.mayCut(served, at, start),
         );
         for (const span of [{ start: 0, end: served.length }, ...spans]) {
           const chunk = served.slice(span.start, span.end);
@@ -214,7 +214,8 @@ test('property: no declared value is left in any chunk, at any chunk size', asyn
         }
       },
     ),
-    { numRuns: 3_000 },
+    // A word that is cut twice: the piece between the cuts was taken for the end of the whole word.
+    { numRuns: 3_000, examples: [[['straße', 'ann'], '\u200bann\u00adannSTRASSE\u00adzoë', false, 8]] },
   );
   t.pass();
 });

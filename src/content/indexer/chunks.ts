@@ -58,7 +58,7 @@ export async function chunkRows(
 function chunksOf(facet: Facet, document: ServedDocument, redactor: Redactor): readonly Chunk[] {
   const { text } = document;
   const points = new CodePoints(text);
-  return chunkSpans(text, facet.chunking, (at) => redactor.mayCut(text, at)).map((span, i) => {
+  return chunkSpans(text, facet.chunking, (at, start) => redactor.mayCut(text, at, start)).map((span, i) => {
     const part = text.slice(span.start, span.end);
     const { start, end } = points.span(span);
     const place = [

@@ -52,11 +52,15 @@ export class Redactor {
     }
   }
 
-  /** Whether a cut inside a word at UTF-16 offset `at` leaves no declared value at either new end. */
-  mayCut(text: string, at: number): boolean {
+  /**
+   * Whether a cut inside a word leaves no declared value at either new end; offsets in UTF-16.
+   *
+   * @param start where the piece before the cut begins: in the middle of the same word, if it was cut before
+   */
+  mayCut(text: string, at: number, start: number): boolean {
     if (this.matcher.size === 0) return true;
     const reach = this.matcher.longest * 4 + 64;
-    const before = text.slice(Math.max(0, at - reach), at);
+    const before = text.slice(Math.max(start, at - reach), at);
     const after = text.slice(at, at + reach);
     return (
       !this.matcher.find(before).some((f) => isInvisible(before.slice(f.end))) &&
