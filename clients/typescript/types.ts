@@ -122,19 +122,23 @@ export interface Answer {
   readonly form: "structured" | "retrieve" | "traverse" | "joint" | "cross_modal" | "sql" | "metrics";
   readonly columns: readonly ({
     readonly name: string;
-    /** A type of the model, such as `int4` or `text[]`. */
+    /** A type of the model, such as `int4` or `text[]`. The key that a passage carries is `text` in JSON, whatever its type. */
     readonly type: string;
     /** The column of an entity that it is, unchanged. */
     readonly source: string | null;
-    /** Masked for this caller, in some rows at least. */
+    /** Masked for this caller, in some rows at least; of a field of passages, that it may be: its version is searched for values to replace. */
     readonly redacted: boolean;
   })[];
   readonly rows: readonly (Readonly<Record<string, unknown>>)[];
   readonly row_count: number;
   /** A cap held rows back. */
   readonly truncated: boolean;
+  /** Columns of entities that are in the answer and masked for this caller, in some rows at least: `<entity>.<column>`. */
   readonly redacted_columns: readonly string[];
+  /** Fields in the answer that are redacted in a passage that it rests on. */
   readonly redacted_fields: readonly string[];
+  /** Masked columns that are not in the answer, but in what decides of it: a filter, a group, an order. */
+  readonly redacted_conditions?: readonly string[];
   /** Aggregates over columns that are masked in some rows. */
   readonly partial_columns?: readonly string[];
   /** Passages for which a decoder failed. */
@@ -164,13 +168,19 @@ export interface Plan {
   readonly grants: readonly string[];
   readonly columns: readonly ({
     readonly name: string;
-    /** A type of the model, such as `int4` or `text[]`. */
+    /** A type of the model, such as `int4` or `text[]`. The key that a passage carries is `text` in JSON, whatever its type. */
     readonly type: string;
     /** The column of an entity that it is, unchanged. */
     readonly source: string | null;
-    /** Masked for this caller, in some rows at least. */
+    /** Masked for this caller, in some rows at least; of a field of passages, that it may be: its version is searched for values to replace. */
     readonly redacted: boolean;
   })[];
+  /** Columns of entities that are in the answer and masked for this caller, in some rows at least: `<entity>.<column>`. */
+  readonly redacted_columns: readonly string[];
+  /** Masked columns that are not in the answer, but in what decides of it: a filter, a group, an order. */
+  readonly redacted_conditions?: readonly string[];
+  /** Aggregates over columns that are masked in some rows. */
+  readonly partial_columns?: readonly string[];
   /** Objects that should not be used any more. */
   readonly deprecated?: readonly ({
     readonly object: string;
@@ -217,7 +227,9 @@ export interface Sample {
   readonly kind: "table" | "facet";
   readonly name: string;
   readonly rows: readonly (Readonly<Record<string, unknown>>)[];
+  /** Columns of entities that are in the answer and masked for this caller, in some rows at least: `<entity>.<column>`. */
   readonly redacted_columns: readonly string[];
+  /** Fields in the answer that are redacted in a passage that it rests on. */
   readonly redacted_fields: readonly string[];
 }
 
@@ -240,7 +252,7 @@ export interface Schema {
       readonly type: string;
       readonly description: string | null;
       readonly nullable: boolean;
-      /** In which rows the caller sees a mask. */
+      /** In which rows the caller sees, or may see, a mask. */
       readonly masked: "none" | "some" | "all";
       /** Whether rows show it, or aggregates only may use it. */
       readonly use: "rows" | "aggregates";
@@ -282,7 +294,7 @@ export interface Schema {
       readonly type: string;
       readonly description: string | null;
       readonly nullable: boolean;
-      /** In which rows the caller sees a mask. */
+      /** In which rows the caller sees, or may see, a mask. */
       readonly masked: "none" | "some" | "all";
       /** Whether rows show it, or aggregates only may use it. */
       readonly use: "rows" | "aggregates";
@@ -333,7 +345,7 @@ export interface Schema {
         readonly type: string;
         readonly description: string | null;
         readonly nullable: boolean;
-        /** In which rows the caller sees a mask. */
+        /** In which rows the caller sees, or may see, a mask. */
         readonly masked: "none" | "some" | "all";
         /** Whether rows show it, or aggregates only may use it. */
         readonly use: "rows" | "aggregates";

@@ -147,6 +147,11 @@ export interface FacetStore {
 export interface FacetVersion {
   readonly name: string;
   readonly redacts: ReadonlySet<string>;
+  /**
+   * Whether its text and its fields are searched for values to replace, by labels or by detectors: then a field without
+   * a label may be redacted too.
+   */
+  readonly searched: boolean;
   /** The table that holds it, in the facet's schema. */
   readonly table: string;
   /** Dense lane: the narrow table beside it, with the signs of each vector. */

@@ -39,7 +39,10 @@ export function explainRuntime(runtime: GovernedRuntime, slots: readonly Slot[])
 
 type Retrieval = Extract<GovernedRuntime, { kind: 'retrieval' }>;
 
-function retrieval({ relation, store }: Retrieval, slots: readonly Slot[]): Record<string, unknown> {
+function retrieval(
+  { relation, store, checkedKeys }: Retrieval,
+  slots: readonly Slot[],
+): Record<string, unknown> {
   const { facet, topK, filters, operators, columns } = relation;
   return {
     object: `osl.facets.${facet.name}`,
@@ -51,6 +54,8 @@ function retrieval({ relation, store }: Retrieval, slots: readonly Slot[]): Reco
     metadata_filters: filters.length,
     ...(store === null ? {} : { row_filter: isFiltered(store.passages.query) ? 'applied' : 'none' }),
     operators: operators.map((o) => o.operator),
+    // A passage in which one is redacted refuses the question.
+    ...(checkedKeys.size === 0 ? {} : { checked_keys: [...checkedKeys.keys()] }),
     columns: columns.map((c) => c.name).filter((name) => !name.startsWith('#')),
   };
 }

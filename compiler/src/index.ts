@@ -63,7 +63,7 @@ export type {
   OutputColumn,
 } from './govern/governed-plan.js';
 export { GovernedPlan } from './govern/governed-plan.js';
-export { REDACTED } from './govern/mask.js';
+export { isVisibleFlag, REDACTED, visibleColumnName } from './govern/mask.js';
 export { columnsRead } from './govern/reads.js';
 export { type GovernedSample, governSample, type SampledColumn, type SampleKind } from './govern/sample.js';
 export { isStored, type StoredName, stored } from './govern/stores.js';

@@ -12,12 +12,15 @@ export type RuntimeRelation = Retrieval | Traversal | Hydration;
 /** Where a passage stands among the answer's, best first, from 1. No query can name this column. */
 export const ORDINAL = '#ordinal';
 
+/** The column of a passage that names its redacted fields. */
+export const REDACTED_FIELDS = 'redacted_fields';
+
 /** What every passage has, whatever its facet. Its key and its metadata come beside these. */
 export const PASSAGE_COLUMNS: ReadonlyMap<string, TypeName> = new Map<string, TypeName>([
   ['text', 'text'],
   ['score', 'float8'],
   ['cite', 'jsonb'],
-  ['redacted_fields', 'text[]'],
+  [REDACTED_FIELDS, 'text[]'],
 ]);
 
 export interface RuntimeColumn {

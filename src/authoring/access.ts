@@ -79,7 +79,7 @@ function sightsOf(role: string, { manifest, snapshot }: Served): Sights {
   const view = governedView(manifest, access);
   const sights = new Map<string, Sight>();
   for (const relation of manifest.catalog.relations.values()) {
-    for (const [name, sight] of columnsSeen(relation, access)) sights.set(name, sight);
+    for (const [name, sight] of columnsSeen(relation, manifest, access)) sights.set(name, sight);
   }
   for (const { name } of view.metrics) {
     const reads = JSON.stringify(manifest.catalog.metrics.get(name));
@@ -97,15 +97,22 @@ function sightsOf(role: string, { manifest, snapshot }: Served): Sights {
   return sights;
 }
 
-function columnsSeen(relation: Relation, access: Access): readonly (readonly [string, Sight])[] {
+function columnsSeen(
+  relation: Relation,
+  { catalog }: Manifest,
+  access: Access,
+): readonly (readonly [string, Sight])[] {
   const rights = access.relations.get(relation.name);
   if (rights === undefined) return [];
   const { kind, name, connector, schema, table } = relation;
   const owner = kind === 'facet' ? facetName(name) : entityName(name);
-  return visibleColumns(relation, access).map(({ column, masked, rows }) => {
+  return visibleColumns(relation, catalog, access).map(({ column, masked, rows }) => {
     const shown = masked === 'none' ? 'clear' : masked === 'some' ? 'partly_masked' : 'masked';
     // How a cell is masked matters too: a year says more than nothing.
-    const mask = masked === 'none' ? '' : ` as ${rights.masks.get(column.sensitivity ?? '') ?? 'deny'}`;
+    const { sensitivity } = column;
+    const how =
+      sensitivity === null ? 'without what is redacted' : `as ${rights.masks.get(sensitivity) ?? 'deny'}`;
+    const mask = masked === 'none' ? '' : ` ${how}`;
     const reads = `${connector}.${schema}.${table}.${column.physical}${mask}`;
     return [`${owner}.${column.name}`, { access: rows ? shown : 'aggregates', reads }];
   });

@@ -31,12 +31,14 @@ export function formatAnswerCsv(answer: AnswerBody): string {
 }
 
 /** The members of an answer that its reader must hear of. */
-export type AnswerNotes = Pick<AnswerBody, 'redacted_columns' | 'truncated'>;
+export type AnswerNotes = Pick<AnswerBody, 'redacted_columns' | 'redacted_conditions' | 'truncated'>;
 
 /** What was masked, and whether rows were held back. */
 export function notesOn(answer: AnswerNotes): readonly string[] {
   const notes: string[] = [];
   if (answer.redacted_columns.length > 0) notes.push(`masked: ${answer.redacted_columns.join(', ')}`);
+  const conditions = answer.redacted_conditions ?? [];
+  if (conditions.length > 0) notes.push(`masked where it decides of the answer: ${conditions.join(', ')}`);
   if (answer.truncated) notes.push('truncated: there are more rows than the server gives at once');
   return notes;
 }

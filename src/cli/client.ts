@@ -11,6 +11,7 @@ export interface AnswerBody {
   readonly row_count: number;
   readonly truncated: boolean;
   readonly redacted_columns: readonly string[];
+  readonly redacted_conditions?: readonly string[];
 }
 
 /** An RFC 9457 problem as the service writes it. */

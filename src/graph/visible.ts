@@ -67,7 +67,7 @@ class Viewer {
   #relation(relation: Relation): VisibleRelation | null {
     const rights = this.#access.relations.get(relation.name);
     if (rights === undefined) return null;
-    const columns = visibleColumns(relation, this.#access);
+    const columns = visibleColumns(relation, this.#manifest.catalog, this.#access);
     const measured = rights.grants.some((g) => (g.groups?.metrics ?? null) !== null);
     if (columns.length === 0 && !measured) return null;
     const joinable = new Set(columns.filter((c) => c.joinable).map((c) => c.column.name));

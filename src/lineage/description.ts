@@ -66,7 +66,7 @@ function sqlOf(plan: GovernedPlan | null | undefined): string {
 export function describePlan(plan: GovernedPlan): PlanDescription {
   const { outputs, rows } = columnLineage(plan);
   const names = namesOf(plan);
-  const base = { form: plan.form, objects: plan.objects, masked: plan.redactedColumns };
+  const base = { form: plan.form, objects: plan.objects, masked: plan.maskedColumns };
   const columns = {
     outputs: outputs.map(({ inputs }, i) => ({ name: names[i] ?? `c${i + 1}`, inputs })),
     rows,

@@ -179,10 +179,10 @@ function shapeOf({ outputs, clientOids }: GovernedPlan): string {
 const NO_NOTICES: readonly WireNotice[] = Object.freeze([]);
 
 /** What masks do to an answer is said with its first rows, so that a reader of portions hears it in time. */
-function maskNotices({ redactedColumns, partialColumns }: GovernedPlan): readonly WireNotice[] {
-  if (redactedColumns.length === 0 && partialColumns.length === 0) return NO_NOTICES;
+function maskNotices({ maskedColumns, partialColumns }: GovernedPlan): readonly WireNotice[] {
+  if (maskedColumns.length === 0 && partialColumns.length === 0) return NO_NOTICES;
   return [
-    ...(redactedColumns.length === 0 ? [] : [`masked for you: ${redactedColumns.join(', ')}`]),
+    ...(maskedColumns.length === 0 ? [] : [`masked for you: ${maskedColumns.join(', ')}`]),
     ...(partialColumns.length === 0
       ? []
       : [`${partialColumns.join(', ')}: computed over values of which some are masked for you`]),

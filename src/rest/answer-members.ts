@@ -8,15 +8,24 @@ export interface AnswerHead {
   readonly versions: Versions;
 }
 
+/** What masks do to an answer, as its plan knows. */
+export function redactionsIn({ redactedColumns, maskedColumns, partialColumns }: GovernedPlan) {
+  const conditions = maskedColumns.filter((name) => !redactedColumns.includes(name));
+  return {
+    redacted_columns: redactedColumns,
+    ...(conditions.length === 0 ? {} : { redacted_conditions: conditions }),
+    ...(partialColumns.length === 0 ? {} : { partial_columns: partialColumns }),
+  };
+}
+
 /** The members that are known after the last row. */
 export function tailOf(answer: Answer) {
   const { plan, errors } = answer;
   return {
     row_count: answer.rows,
     truncated: answer.truncated || answer.clipped,
-    redacted_columns: plan.redactedColumns,
+    ...redactionsIn(plan),
     redacted_fields: answer.redactedFields,
-    ...(plan.partialColumns.length === 0 ? {} : { partial_columns: plan.partialColumns }),
     ...(errors.length === 0
       ? {}
       : { errors: errors.map(({ chunkId, reason }) => ({ chunk_id: chunkId, reason })) }),

@@ -18,6 +18,11 @@ export function columnsOf(plan: GovernedPlan): readonly OutputColumn[] {
     }
     last.set(output.name, n);
     taken.add(name);
-    return { name, type: output.type, source: output.source, redacted: output.redacted };
+    return { ...output, name };
   });
+}
+
+/** A column as JSON describes it and its values: the key that a passage carries is a string there, whatever its type. */
+export function describedColumn({ name, type, source, redacted, passageKey }: OutputColumn) {
+  return { name, type: passageKey ? ('text' as const) : type, source, redacted };
 }

@@ -1,7 +1,7 @@
 import { type GovernedPlan, InternalError } from 'osl-compiler';
-import { columnsOf } from './columns.js';
+import { columnsOf, describedColumn } from './columns.js';
 import type { JsonBytes } from './json-bytes.js';
-import { valueWriter, type WriteValue } from './values.js';
+import { keyWriter, valueWriter, type WriteValue } from './values.js';
 
 /** How the rows of a plan become JSON, worked out once per plan. */
 export interface RowShape {
@@ -23,10 +23,10 @@ export function shapeOf(plan: GovernedPlan): RowShape {
   if (known !== undefined) return known;
   const columns = columnsOf(plan);
   const shape: RowShape = {
-    columns: JSON.stringify(columns),
-    fields: columns.map(({ name, type }, i) => ({
+    columns: JSON.stringify(columns.map(describedColumn)),
+    fields: columns.map(({ name, type, passageKey }, i) => ({
       lead: Buffer.from(`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`),
-      write: valueWriter(type),
+      write: passageKey ? keyWriter(type) : valueWriter(type),
     })),
   };
   SHAPES.set(plan, shape);

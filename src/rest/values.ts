@@ -14,6 +14,23 @@ export function valueWriter(type: TypeName): WriteValue {
   return isArray(type) ? arrayValue(SCALARS[elementOf(type)]) : SCALARS[type];
 }
 
+/**
+ * How the key that a passage carries is written: as a string whatever its type, the one that other columns of the type
+ * are where these are strings too. Source: contract, retrieval passage.
+ */
+export function keyWriter(type: TypeName): WriteValue {
+  return UNQUOTED.has(type) || isArray(type) ? SCALARS.text : SCALARS[type];
+}
+
+const UNQUOTED: ReadonlySet<TypeName> = new Set<TypeName>([
+  'bool',
+  'int2',
+  'int4',
+  'float4',
+  'float8',
+  'jsonb',
+]);
+
 const verbatim: WriteValue = (source, start, end, out) => out.copy(source, start, end);
 const plain: WriteValue = (source, start, end, out) => out.plain(source, start, end);
 

@@ -57,7 +57,7 @@ export interface Answer {
   readonly truncated: boolean;
   /** A cap on a step held rows back, and the rest are rows that stand for themselves. */
   readonly clipped: boolean;
-  /** Metadata fields that are redacted in passages. */
+  /** Fields of the answer that are redacted in passages which it rests on. */
   readonly redactedFields: readonly string[];
   /** Passages for which a decoder operator failed; their value is NULL. */
   readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
@@ -91,7 +91,7 @@ export async function ask(service: Service, question: Question, delivery: Delive
       rows: result.rows,
       truncated: result.truncated,
       clipped: result.runtime.some((r) => r.clip !== null),
-      redactedFields: [...new Set(result.runtime.flatMap((r) => r.redactedFields))].sort(),
+      redactedFields: redactedIn(plan, result.runtime),
       errors: result.runtime.flatMap((r) => r.errors),
     });
   } catch (error) {
@@ -99,6 +99,11 @@ export async function ask(service: Service, question: Question, delivery: Delive
     ledger.outcome(delivery.signal?.aborted === true ? 'cancelled' : 'error', 0, told);
     throw told;
   }
+}
+
+function redactedIn({ passageFields }: GovernedPlan, runtime: readonly RuntimeRows[]): readonly string[] {
+  const all = new Set(runtime.flatMap((r) => r.redactedFields));
+  return [...all].filter((name) => passageFields?.has(name) !== false).sort();
 }
 
 /** What an answer to `caller` rests on. */

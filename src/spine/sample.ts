@@ -10,6 +10,7 @@ import {
 import { isEmpty } from '../../policy/index.js';
 import type { Service } from '../service.js';
 import type { TextRow } from './collect.js';
+import type { StoredPassage } from './content-plane.js';
 import { type Caller, counted, publicError, refuse } from './index.js';
 import { Ledger } from './ledger.js';
 import type { Call } from './question.js';
@@ -32,6 +33,8 @@ export type SampleCell = string | null | { readonly redacted: true };
 export interface SampleColumn {
   readonly name: string;
   readonly type: TypeName;
+  /** Whether it is the key that a chunk carries of its entity; absent: it is not. */
+  readonly passageKey?: boolean;
 }
 
 export interface Sample {
@@ -39,9 +42,9 @@ export interface Sample {
   readonly columns: readonly SampleColumn[];
   /** By the columns, in their order. */
   readonly rows: readonly (readonly SampleCell[])[];
-  /** Columns that are masked for this caller, in some row or in all. */
+  /** `<entity>.<column>` of those that are masked for this caller, in some row or in all. */
   readonly redactedColumns: readonly string[];
-  /** Metadata fields that are redacted in the chunks that came. */
+  /** Fields of the chunks that came that are redacted in some of them. */
   readonly redactedFields: readonly string[];
 }
 
@@ -106,7 +109,7 @@ async function rowsOf(
   const { rows } = await step(plan, given, input, limit + 1);
   return source.kind === 'facet' && source.store !== null
     ? chunks(rows, governed, source.store)
-    : table(rows, governed);
+    : table(rows, governed, plan);
 }
 
 /** The statement that reads it; null where the caller has no grant. */
@@ -116,11 +119,15 @@ function readBy({ source }: GovernedSample): GovernedPlan | null {
 
 const NOTHING: Rows = Object.freeze({ columns: [], rows: [], redactedColumns: [], redactedFields: [] });
 
-function table(rows: readonly TextRow[], { columns }: GovernedSample): Rows {
+function table(
+  rows: readonly TextRow[],
+  { columns }: GovernedSample,
+  { redactedColumns }: GovernedPlan,
+): Rows {
   return {
     columns,
     rows: rows.map((row) => columns.map((c) => cellOf(row, c))),
-    redactedColumns: columns.filter((c) => c.visible !== null).map((c) => c.name),
+    redactedColumns,
     redactedFields: [],
   };
 }
@@ -136,26 +143,24 @@ const CITE: SampleColumn = { name: 'cite', type: 'jsonb' };
 const FIELDS: SampleColumn = { name: 'redacted_fields', type: 'text[]' };
 
 function chunks(rows: readonly TextRow[], { columns }: GovernedSample, store: GovernedStore): Rows {
-  const masked = columns.filter((c) => c.visible !== null).map((c) => c.name);
   const passages = rows.map((row) => passageOf(row, store));
-  const cells = passages.map((passage, i) => {
-    const row = rows[i] ?? new Map();
-    const fields = columns.map((c): SampleCell => {
-      const cell = cellOf(row, c);
-      // The store's version says which fields it redacted; of those it keeps a text with the values replaced.
-      return cell === null && passage.redactedFields.includes(c.name) ? REDACTED : cell;
-    });
-    const hidden = columns.filter((_, at) => fields[at] === REDACTED).map((c) => c.name);
-    const redacted = [...new Set([...passage.redactedFields, ...hidden])].sort();
-    return {
-      redacted,
-      row: [passage.text, ...fields, JSON.stringify(citeOf(passage, store)), arrayText(redacted)],
-    };
-  });
+  const shown = new Set(columns.map((c) => c.name));
+  const redactedOf = ({ redactedFields }: StoredPassage): readonly string[] =>
+    redactedFields.filter((name) => shown.has(name));
   return {
-    columns: [TEXT, ...columns, CITE, FIELDS],
-    rows: cells.map((c) => c.row),
+    columns: [TEXT, ...columns.map((c) => chunkColumn(c, store)), CITE, FIELDS],
+    rows: passages.map((passage) => {
+      const redacted = redactedOf(passage);
+      const cells = columns.map(
+        ({ name }): SampleCell => (redacted.includes(name) ? REDACTED : (passage.fields.get(name) ?? null)),
+      );
+      return [passage.text, ...cells, JSON.stringify(citeOf(passage, store)), arrayText(redacted)];
+    }),
     redactedColumns: [],
-    redactedFields: [...new Set([...masked, ...cells.flatMap((c) => c.redacted)])].sort(),
+    redactedFields: [...new Set(passages.flatMap(redactedOf))].sort(),
   };
+}
+
+function chunkColumn({ name, type }: SampleColumn, { facet }: GovernedStore): SampleColumn {
+  return { name, type, passageKey: name === facet.entityKey };
 }

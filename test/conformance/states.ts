@@ -69,7 +69,6 @@ const OTHERS: Readonly<Record<Exclude<RuleId, keyof typeof CHECKED>, State>> = {
   'graph.5': HEADING,
   'graph.8': HEADING,
 
-  'passage.entity_key': sameAs('osql.3.9'),
   'resource.1': NOT_SHOWN,
   'resource.2': NOT_SHOWN,
   'resource.3': NOT_SHOWN,

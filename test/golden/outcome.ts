@@ -86,7 +86,7 @@ function describeAnswer({ plan, sql, answer }: Extract<Outcome, { kind: 'answere
     ...some('params', slots.map(describeSlot)),
     field('types', plan.outputs.map((o) => `${o.name} ${o.type}${o.redacted ? ' redacted' : ''}`).join(', ')),
     ...some('objects', plan.objects),
-    ...some('masked', plan.redactedColumns),
+    ...some('masked', plan.maskedColumns),
     ...some('partial', plan.partialColumns),
     ...(answer.sqlstate === null ? [] : [field('fails', answer.sqlstate)]),
     ...answer.rows.map((row) => field('row', JSON.stringify(row))),

@@ -10,7 +10,16 @@ test('explain', async (t) => {
     const reply = await rest.ask('user:eu', { osql, explain: true });
     t.equal(reply.status, 200);
     const body = reply.json();
-    t.same(Object.keys(body), ['request_id', 'form', 'plan', 'objects', 'grants', 'columns', 'versions']);
+    t.same(Object.keys(body), [
+      'request_id',
+      'form',
+      'plan',
+      'objects',
+      'grants',
+      'columns',
+      'redacted_columns',
+      'versions',
+    ]);
     t.match(body, {
       form: 'structured',
       objects: ['osl.entities.customer'],

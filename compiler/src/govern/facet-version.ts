@@ -13,8 +13,11 @@ export function versionDue(facet: FacetStore, catalog: Catalog, access: Access):
   const allowed = rowAccess(facet.name, access);
   if (relation === undefined || entity === undefined)
     throw new InternalError(`facet ${facet.name} is not in the catalog`);
-  if (allowed === undefined || !keyIsClear(facet, relation, allowed, entity, access)) return null;
-  return versionFor(facet, allowed);
+  if (allowed === undefined) return null;
+  const version = versionFor(facet, allowed);
+  if (version === null) return null;
+  const served = servedAccess(allowed, version);
+  return keyIsClear(facet, relation, served, entity, access) ? version : null;
 }
 
 /** Passages carry the key, so a caller who may not read it in the clear gets none. */
@@ -48,4 +51,32 @@ function versionFor(facet: FacetStore, allowed: RelationAccess): FacetVersion | 
     (v) => v.redacts.size === hidden.length && hidden.every((label) => v.redacts.has(label)),
   );
   return exact ?? null;
+}
+
+const servedAccesses = new WeakMap<RelationAccess, Map<FacetVersion, RelationAccess>>();
+
+/**
+ * What `allowed` shows of the passages of `version`. What the version redacts no grant unmasks, even where another one
+ * would: it is not in the store. A mask that computes on the value would compute on the word for it, and says it.
+ */
+export function servedAccess(allowed: RelationAccess, version: FacetVersion): RelationAccess {
+  if (version.redacts.size === 0) return allowed;
+  const known = servedAccesses.get(allowed) ?? new Map<FacetVersion, RelationAccess>();
+  servedAccesses.set(allowed, known);
+  const served = known.get(version) ?? withoutLabels(allowed, version.redacts);
+  known.set(version, served);
+  return served;
+}
+
+function withoutLabels(allowed: RelationAccess, redacts: ReadonlySet<string>): RelationAccess {
+  const grants = allowed.grants.map((g) =>
+    Object.freeze({ ...g, unmask: new Set([...g.unmask].filter((label) => !redacts.has(label))) }),
+  );
+  const masks = new Map(allowed.masks);
+  for (const label of redacts) {
+    const declared = masks.get(label) ?? 'deny';
+    const isDenied = declared === 'deny' && !allowed.grants.some((g) => g.unmask.has(label));
+    if (!isDenied && declared !== 'null') masks.set(label, 'redact');
+  }
+  return Object.freeze({ ...allowed, grants: Object.freeze(grants), masks });
 }

@@ -1,5 +1,5 @@
 import type { FacetStore } from '../catalog.js';
-import { InternalError } from '../errors.js';
+import { InternalError, type Position } from '../errors.js';
 import type { Form, Query, Slot } from '../plan.js';
 import type { Hydration, Retrieval, Traversal } from '../runtime.js';
 import type { TypeName } from '../types.js';
@@ -10,8 +10,10 @@ export interface OutputColumn {
   readonly type: TypeName;
   /** `osl.entities.<entity>.<column>` where the value is passed through, else null. */
   readonly source: string | null;
-  /** Whether something masked is in it. */
+  /** Whether something masked is in it, or may be: a field of passages whose version is searched for values. */
   readonly redacted: boolean;
+  /** Whether it is the key that a passage carries of its entity. */
+  readonly passageKey: boolean;
 }
 
 export interface GovernedPlanFields {
@@ -25,8 +27,12 @@ export interface GovernedPlanFields {
   readonly outputs: readonly OutputColumn[];
   /** Objects touched, as `osl.entities.<name>`, `osl.facets.<name>` and `osl.metrics.<name>`, sorted. */
   readonly objects: readonly string[];
-  /** `<entity>.<column>` of everything masked that the query uses, sorted. */
+  /** `<entity>.<column>` of everything masked that is in the outputs, sorted. */
   readonly redactedColumns: readonly string[];
+  /** The same of everything masked that the query uses: in the outputs, or in what decides of them. */
+  readonly maskedColumns: readonly string[];
+  /** Fields of passages that are in the outputs; null for all, where the outputs have what lists them. */
+  readonly passageFields: ReadonlySet<string> | null;
   /** Names of outputs that aggregate over a column that is masked in some rows only. */
   readonly partialColumns: readonly string[];
   /** The connector that must run it; null where no relation is read. */
@@ -45,6 +51,11 @@ export type GovernedRuntime =
       readonly relation: Retrieval;
       /** Null where the caller has no grant: then there are no passages. */
       readonly store: GovernedStore | null;
+      /**
+       * Fields that the statement joins on and that the version may have redacted, each with its place in the text: a
+       * passage in which one is redacted refuses the question.
+       */
+      readonly checkedKeys: ReadonlyMap<string, Position | null>;
     }
   | { readonly kind: 'traversal'; readonly relation: Traversal; readonly hops: readonly GovernedPlan[] }
   | { readonly kind: 'hydration'; readonly relation: Hydration; readonly stores: readonly GovernedStore[] };
@@ -53,6 +64,12 @@ export type GovernedRuntime =
 export interface GovernedStore {
   readonly facet: FacetStore;
   readonly version: string;
+  readonly fields: {
+    /** The key and the metadata that this caller may know of, in declared order. */
+    readonly shown: readonly string[];
+    /** Those that policy or the version masks in every passage; `passages` flags those that it masks in some. */
+    readonly masked: ReadonlySet<string>;
+  };
   /** Whether every passage that the caller may see may also be sent to a language model. */
   readonly mayDecode: boolean;
   /**
@@ -108,6 +125,8 @@ export class GovernedPlan implements GovernedPlanFields {
   readonly outputs;
   readonly objects;
   readonly redactedColumns;
+  readonly maskedColumns;
+  readonly passageFields;
   readonly partialColumns;
   readonly connector;
   readonly accessSignature;
@@ -125,6 +144,8 @@ export class GovernedPlan implements GovernedPlanFields {
     this.outputs = fields.outputs;
     this.objects = fields.objects;
     this.redactedColumns = fields.redactedColumns;
+    this.maskedColumns = fields.maskedColumns;
+    this.passageFields = fields.passageFields;
     this.partialColumns = fields.partialColumns;
     this.connector = fields.connector;
     this.accessSignature = fields.accessSignature;

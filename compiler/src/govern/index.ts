@@ -4,6 +4,7 @@ import type { Catalog } from '../catalog.js';
 import type { Expr, FromItem, Operation, Query, Select, SourceId } from '../plan.js';
 import { allQueries, leavesOf, mapQuery } from '../walk.js';
 import { behindBarrier } from './barrier.js';
+import { PassageFields } from './facet-fields.js';
 import { GovernedPlan, type GovernedRuntime, type GovernedStore, mint } from './governed-plan.js';
 import { type ScanAccesses, scanAccesses } from './groups.js';
 import { isKeyCondition, isKeyEquality, joinKeys, onKeys } from './keys.js';
@@ -35,13 +36,14 @@ export function govern(
   const accesses = scanAccesses(plan.query, access, plan.literals);
   const bound = breakTies(plan.query, accesses);
   const lineage = new Lineage(bound);
-  const keys = joinKeys(bound, lineage, accesses, plan);
+  const passages = new PassageFields(plan.runtime, catalog, access);
+  const { masked: keys, checked } = joinKeys(bound, lineage, accesses, passages, plan);
   const scanned = mapQuery(bound, {
     item: (i) => (i.kind === 'entity' ? governScan(i, accesses.of(i), keys.get(i.id), slots) : i),
   });
   const keyed = keys.size === 0 ? scanned : joinedOnKeys(scanned, keys);
   const query = behindBarrier(keepMinima(keyed, slots), plan.literals, slots);
-  const runtime = governRuntime(plan.runtime, slots, plan.literals, access, catalog, compileHop);
+  const runtime = governRuntime(plan.runtime, slots, plan.literals, access, catalog, checked, compileHop);
   const grounded = slots.finish();
   verify(query, grounded, plan.form);
   return mint({
@@ -50,7 +52,7 @@ export function govern(
     runtime,
     slots: grounded,
     clientOids: plan.clientOids,
-    ...describeOutputs(plan, query, runtime),
+    ...describeOutputs(plan, query, runtime, passages),
     accessSignature: access.signature,
     catalogVersion: catalog.version,
     policyVersion: access.policyVersion,

@@ -2,6 +2,7 @@ import { columnOf, type Relation } from '../catalog.js';
 import { type Position, type QueryError, queryError } from '../errors.js';
 import type { ColumnRef, Expr, Form, FromItem, Operation, Query, Select, SourceId } from '../plan.js';
 import { allQueries, conditionsOf, exprsOf, leavesOf, queryOf, visitExpr } from '../walk.js';
+import type { PassageField, PassageFields } from './facet-fields.js';
 import type { ScanAccesses } from './groups.js';
 import type { Lineage } from './lineage.js';
 import { type ColumnRule, columnRule, keyColumnName } from './mask.js';
@@ -13,43 +14,88 @@ interface Asked {
   readonly positionOf: (expr: Expr) => Position | null;
 }
 
+/** What policy asks of the keys that a query joins on. */
+export interface JoinKeys {
+  /**
+   * The sealed columns, by scan, where the mask must give way to NULL: a masked key matches nothing. A `hash` mask may
+   * be joined as it is.
+   */
+  readonly masked: ReadonlyMap<SourceId, ReadonlySet<string>>;
+  /**
+   * The fields of passages, by RETRIEVE, whose values are to be looked at before they join: the version that is served
+   * may have redacted them. With each its place in the text.
+   */
+  readonly checked: ReadonlyMap<SourceId, ReadonlyMap<string, Position | null>>;
+}
+
 /**
- * The sealed columns that the query joins on, by scan, where their mask must give way to NULL: a masked key
- * matches nothing. A `hash` mask may be joined as it is.
+ * The keys that `root` joins on, as policy has them.
  *
- * @throws QueryError E0515 for a key that policy never shows in the clear; decided from the plan, never from data
+ * @throws QueryError E0515 for a key that policy never shows in the clear, and in a join with passages for one that is
+ *   masked in any row; decided from the plan, never from data
  */
 export function joinKeys(
   root: Query,
   lineage: Lineage,
   accesses: ScanAccesses,
+  passages: PassageFields,
   asked: Asked,
-): ReadonlyMap<SourceId, ReadonlySet<string>> {
-  const keys = new Map<SourceId, Set<string>>();
+): JoinKeys {
+  const masked = new Map<SourceId, Set<string>>();
+  const checked = new Map<SourceId, Map<string, Position | null>>();
   const fixed = fixedKeys(root);
-  for (const ref of joinedColumns(root)) {
-    const scan = lineage.scanOf(ref.source);
-    if (scan === null) {
-      refuseMaskedDerived(ref, lineage, accesses, asked);
-      continue;
+  for (const pair of joinedPairs(root)) {
+    const fields = pair.map((ref) => fieldsUnder(ref, lineage, passages));
+    for (const [i, ref] of pair.entries()) {
+      for (const { source, name, mask } of fields[i] ?? []) {
+        if (mask === 'all' || mask === 'some')
+          throw queryError('keyNotClear', { column: name }, asked.positionOf(ref));
+        if (mask === 'searched') addTo(checked, source, new Map()).set(name, asked.positionOf(ref));
+      }
+      const scan = lineage.scanOf(ref.source);
+      const crossesModes = fields.some((f) => f.length > 0);
+      if (scan === null || crossesModes) {
+        refuseMasked(ref, lineage, accesses, crossesModes, asked);
+        continue;
+      }
+      const rule = columnRule(scan.relation, ref.name, accesses.of(scan).access);
+      if (rule.masked === 'none' || isHashed(rule)) continue;
+      if ((rule.masked === 'all' && rule.mask !== 'hash') || fixed.has(ref)) {
+        throw keyNotClear(scan.relation, ref, ref.name, asked);
+      }
+      addTo(masked, ref.source, new Set()).add(ref.name);
     }
-    const rule = columnRule(scan.relation, ref.name, accesses.of(scan).access);
-    if (rule.masked === 'none' || isHashed(rule)) continue;
-    if ((rule.masked === 'all' && rule.mask !== 'hash') || fixed.has(ref)) {
-      throw keyNotClear(scan.relation, ref, ref.name, asked);
-    }
-    const names = keys.get(ref.source) ?? new Set();
-    names.add(ref.name);
-    keys.set(ref.source, names);
   }
-  return keys;
+  return { masked, checked };
 }
 
-/** A key that comes through a derived table cannot give way to NULL any more, so it must be clear throughout. */
-function refuseMaskedDerived(ref: ColumnRef, lineage: Lineage, accesses: ScanAccesses, asked: Asked): void {
+/** What `map` has for `source`, which is `empty` where it has nothing. */
+function addTo<T>(map: Map<SourceId, T>, source: SourceId, empty: T): T {
+  const found = map.get(source) ?? empty;
+  map.set(source, found);
+  return found;
+}
+
+/** The fields of passages that `ref` is made of. */
+function fieldsUnder(ref: ColumnRef, lineage: Lineage, passages: PassageFields): readonly PassageField[] {
+  return lineage.runtimeColumnsUnder(ref).flatMap((r) => passages.of(r) ?? []);
+}
+
+/**
+ * A key that comes through a derived table cannot give way to NULL any more, so it must be clear throughout. So must
+ * one that passages are joined on, where a hash would meet no clear value.
+ */
+function refuseMasked(
+  ref: ColumnRef,
+  lineage: Lineage,
+  accesses: ScanAccesses,
+  crossesModes: boolean,
+  asked: Asked,
+): void {
   for (const { scan, name } of lineage.columnsUnder(ref)) {
     const rule = columnRule(scan.relation, name, accesses.of(scan).access);
-    if (rule.masked !== 'none' && !isHashed(rule)) throw keyNotClear(scan.relation, ref, name, asked);
+    if (rule.masked !== 'none' && (crossesModes || !isHashed(rule)))
+      throw keyNotClear(scan.relation, ref, name, asked);
   }
 }
 
@@ -87,7 +133,7 @@ function keysAboveGroups(query: Select): readonly Expr[] {
   for (const expr of above) {
     visitExpr(expr, (e) => {
       const inner = queryOf(e);
-      if (inner !== null) inside.push(...inQueryKeys(e), ...joinedColumns(inner));
+      if (inner !== null) inside.push(...inQueryKeys(e), ...joinedPairs(inner).flat());
     });
   }
   return inside.filter((e) => e.kind === 'column' && own.has(e.source));
@@ -103,21 +149,23 @@ function inQueriesOf(exprs: readonly Expr[]): readonly { query: Query; keys: rea
   return found;
 }
 
-/** Columns on either side of an equality of keys: ON, the correlation of a subquery, IN over a subquery. */
-function joinedColumns(root: Query): readonly ColumnRef[] {
-  const found: ColumnRef[] = [];
-  const add = (e: Expr | null): void => {
-    if (e?.kind === 'column') found.push(e);
-  };
+/** Columns on both sides of an equality of keys: ON, the correlation of a subquery, IN over a subquery. */
+function joinedPairs(root: Query): readonly (readonly ColumnRef[])[] {
+  const found: (readonly ColumnRef[])[] = [];
   for (const query of allQueries(root)) {
     if (query.kind !== 'select') continue;
     for (const condition of conditionsOf(query.from)) {
-      if (isKeyEquality(condition)) [condition.left, condition.right].forEach(add);
+      if (isKeyEquality(condition)) found.push([condition.left, condition.right]);
     }
     for (const conjunct of query.where) {
-      if (isKeyCondition(conjunct, query)) [conjunct.left, conjunct.right].forEach(add);
+      if (isKeyCondition(conjunct, query)) found.push([conjunct.left, conjunct.right]);
     }
-    for (const expr of exprsOf(query)) visitExpr(expr, (e) => inQueryKeys(e).forEach(add));
+    for (const expr of exprsOf(query)) {
+      visitExpr(expr, (e) => {
+        const keys = inQueryKeys(e).filter((k) => k.kind === 'column');
+        if (keys.length > 0) found.push(keys);
+      });
+    }
   }
   return found;
 }

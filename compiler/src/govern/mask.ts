@@ -132,6 +132,11 @@ export function visibleColumnName(name: string): string {
   return `${name}${VISIBLE_SUFFIX}`;
 }
 
+/** Whether an output is such a flag. */
+export function isVisibleFlag(output: string): boolean {
+  return output.endsWith(VISIBLE_SUFFIX);
+}
+
 /** The cell where it may be read in the clear, else NULL: never a mask that says something of the value. */
 export function clearColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
   return governedColumn(

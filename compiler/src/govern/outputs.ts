@@ -2,16 +2,23 @@ import type { BoundPlan } from '../bind/index.js';
 import { columnOf } from '../catalog.js';
 import { queryError } from '../errors.js';
 import { fullName } from '../full-name.js';
-import type { ColumnRef, Expr, GovernedScan, Query } from '../plan.js';
+import type { ColumnRef, EntityScan, Expr, GovernedScan, Query } from '../plan.js';
+import { EVIDENCE, REDACTED_FIELDS } from '../runtime.js';
 import { allQueries, leavesOf, someExpr } from '../walk.js';
+import type { PassageFields } from './facet-fields.js';
 import type { GovernedRuntime, OutputColumn } from './governed-plan.js';
 import { Lineage, outputsAt } from './lineage.js';
 
 /** What the answer's reader and the audit log are told of a governed query. */
-export function describeOutputs(plan: BoundPlan, query: Query, runtime: readonly GovernedRuntime[]) {
+export function describeOutputs(
+  plan: BoundPlan,
+  query: Query,
+  runtime: readonly GovernedRuntime[],
+  passages: PassageFields,
+) {
   const lineage = new Lineage(query);
   const scans = governedScans(query);
-  const described = plan.columns.map((column, i) => describe(column, outputsAt(query, i), lineage, runtime));
+  const described = plan.columns.map((column, i) => describe(column, outputsAt(query, i), lineage, passages));
   const foreign = scans.find((s) => s.relation.connector !== scans[0]?.relation.connector);
   if (foreign !== undefined) {
     const hint = `\`${foreign.relation.name}\` lies in another database: ask in two queries`;
@@ -30,7 +37,9 @@ export function describeOutputs(plan: BoundPlan, query: Query, runtime: readonly
         ]),
       ].sort(),
     ),
-    redactedColumns: Object.freeze([...new Set(scans.flatMap(redactedOf))].sort()),
+    redactedColumns: Object.freeze([...new Set(described.flatMap((d) => d.masked))].sort()),
+    maskedColumns: Object.freeze([...new Set(scans.flatMap(redactedOf))].sort()),
+    passageFields: passageFieldsIn(described.flatMap((d) => d.fields)),
     connector: scans[0]?.relation.connector ?? null,
   };
 }
@@ -67,13 +76,11 @@ function describe(
   column: { name: string; type: OutputColumn['type'] },
   exprs: readonly Expr[],
   lineage: Lineage,
-  runtime: readonly GovernedRuntime[],
+  passages: PassageFields,
 ) {
   const fields = exprs.flatMap((e) => lineage.runtimeColumnsUnder(e));
   const under = exprs.flatMap((e) => lineage.columnsUnder(e));
-  const masks = under.map(({ scan, name }) =>
-    scan.kind === 'governed' ? scan.columns.find((c) => c.name === name)?.masked : 'none',
-  );
+  const masked = under.flatMap(({ scan, name }) => maskedUnder(scan, name));
   const [only] = under;
   const source =
     only !== undefined && under.length === 1 && only.direct
@@ -83,18 +90,45 @@ function describe(
     name: column.name,
     type: column.type,
     source,
-    redacted:
-      masks.some((m) => m !== undefined && m !== 'none') || fields.some((f) => isMaskedField(f, runtime)),
+    redacted: masked.length > 0 || fields.some((f) => (passages.of(f)?.mask ?? 'none') !== 'none'),
+    passageKey: isPassageKey(exprs, lineage, passages),
   });
-  return { output, partial: masks.includes('some') && exprs.some((e) => isAggregated(e, lineage)) };
+  const partial = masked.some((c) => c.masked === 'some') && exprs.some((e) => isAggregated(e, lineage));
+  return { output, masked: masked.flatMap((c) => c.column ?? []), fields, partial };
 }
 
-/** Whether a column of passages is a metadata field that is masked for this caller, in some passage or in all. */
-function isMaskedField({ source, name }: ColumnRef, runtime: readonly GovernedRuntime[]): boolean {
-  const found = runtime.find((r) => r.relation.source === source);
-  const passages = found?.kind === 'retrieval' ? found.store?.passages.query : undefined;
-  if (passages?.kind !== 'select' || passages.from?.kind !== 'governed') return false;
-  return passages.from.columns.some((c) => c.name === name && c.masked !== 'none');
+/** Column `name` of `scan` where it is masked, in some row or in all; its name is null where it is none of the entity's. */
+function maskedUnder(scan: EntityScan | GovernedScan, name: string) {
+  const masked = scan.kind === 'governed' ? scan.columns.find((c) => c.name === name)?.masked : undefined;
+  if (masked === undefined || masked === 'none') return [];
+  return [
+    { masked, column: columnOf(scan.relation, name) === null ? null : `${scan.relation.name}.${name}` },
+  ];
+}
+
+/** Whether an output is the key of passages and nothing else, derived tables looked through. */
+function isPassageKey(exprs: readonly Expr[], lineage: Lineage, passages: PassageFields): boolean {
+  const seen = new Set<string>();
+  const open = [...exprs];
+  for (let expr = open.pop(); expr !== undefined; expr = open.pop()) {
+    if (expr.kind !== 'column') return false;
+    const id = `${expr.source} ${expr.name}`;
+    if (seen.has(id) || passages.isKey(expr)) {
+      seen.add(id);
+      continue;
+    }
+    seen.add(id);
+    const definitions = lineage.scanOf(expr.source) === null ? lineage.definitionsOf(expr) : [];
+    if (definitions.length === 0) return false;
+    open.push(...definitions);
+  }
+  return seen.size > 0;
+}
+
+/** The names of `columns`, which are of passages; null where they have the lists of what is redacted themselves. */
+function passageFieldsIn(columns: readonly ColumnRef[]): ReadonlySet<string> | null {
+  const names = new Set(columns.map((c) => c.name));
+  return names.has(REDACTED_FIELDS) || names.has(EVIDENCE) ? null : names;
 }
 
 /** Whether an aggregate or window call makes up the value, derived tables looked through. */

@@ -4,8 +4,11 @@ import type { Catalog } from '../catalog.js';
 import { OPERATORS } from '../operators.js';
 import type { Retrieval, RuntimeRelation } from '../runtime.js';
 import type { GovernedPlan, GovernedRuntime } from './governed-plan.js';
+import type { JoinKeys } from './keys.js';
 import type { GovernedSlots } from './slots.js';
 import { governedStore } from './stores.js';
+
+const NO_KEYS: ReadonlyMap<string, null> = new Map();
 
 /** The runtime relations of a plan, each with the governed plans of its steps. */
 export function governRuntime(
@@ -14,6 +17,7 @@ export function governRuntime(
   literals: LiteralSlots,
   access: Access,
   catalog: Catalog,
+  checked: JoinKeys['checked'],
   compileHop: (text: string) => GovernedPlan,
 ): readonly GovernedRuntime[] {
   return Object.freeze(
@@ -24,6 +28,7 @@ export function governRuntime(
             kind: 'retrieval',
             relation,
             store: retrievalStore(relation, slots, literals, access, catalog),
+            checkedKeys: checked.get(relation.source) ?? NO_KEYS,
           });
         case 'traversal':
           return Object.freeze({

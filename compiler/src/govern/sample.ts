@@ -24,7 +24,7 @@ export interface SampledColumn {
   readonly type: TypeName;
   /**
    * The plan's output that says of each row whether the cell may be read; where it says no, the cell is redacted,
-   * whatever it holds. Null where every cell may be read.
+   * whatever it holds. Null where every cell may be read, and of a facet, whose passages say it themselves.
    */
   readonly visible: string | null;
 }
@@ -138,6 +138,7 @@ function planOf(
   verify(query, grounded, 'structured');
   const object = `osl.entities.${relation.name}`;
   const masked = columns.filter((c) => c.masked !== 'none').map((c) => c.name);
+  const maskedColumns = Object.freeze(masked.map((name) => `${relation.name}.${name}`).sort());
   return mint({
     form: 'structured',
     query,
@@ -146,7 +147,9 @@ function planOf(
     clientOids: [],
     outputs: Object.freeze(columns.map((c) => outputOf(c, object, relation))),
     objects: Object.freeze([object]),
-    redactedColumns: Object.freeze(masked.map((name) => `${relation.name}.${name}`).sort()),
+    redactedColumns: maskedColumns,
+    maskedColumns,
+    passageFields: new Set<string>(),
     partialColumns: Object.freeze([]),
     connector: relation.connector,
     accessSignature: access.signature,
@@ -162,7 +165,7 @@ function planOf(
 
 function outputOf({ name, type, masked }: GovernedColumn, object: string, relation: Relation): OutputColumn {
   const source = columnOf(relation, name) === null ? null : `${object}.${name}`;
-  return Object.freeze({ name, type, source, redacted: masked !== 'none' });
+  return Object.freeze({ name, type, source, redacted: masked !== 'none', passageKey: false });
 }
 
 function sampleFacet(name: string, catalog: Catalog, access: Access): GovernedSample {
@@ -177,13 +180,9 @@ function sampleFacet(name: string, catalog: Catalog, access: Access): GovernedSa
   const request = { source: SOURCE, facet, filters: [], metadata: names, by: { kind: 'first' } } as const;
   // No caller's literal is in it.
   const store = governedStore(request, catalog, access, new GovernedSlots([]), new LiteralSlots([]));
+  const types = new Map(relation.columns.map((c) => [c.name, c.type]));
   const columns =
-    store === null || allowed === undefined
-      ? []
-      : names.map((column) => {
-          const rule = columnRule(relation, column, allowed);
-          return sampled(column, rule.column.type, rule.masked);
-        });
+    store === null ? [] : names.map((column) => sampled(column, types.get(column) ?? 'text', 'none'));
   return Object.freeze({
     form: 'retrieve',
     objects: Object.freeze([`osl.facets.${name}`]),

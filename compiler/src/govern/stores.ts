@@ -1,5 +1,6 @@
 import { type Access, accessTo, type RelationAccess, rowAccess } from '../access.js';
 import type { LiteralSlots } from '../bind/index.js';
+import { columnsFor } from '../bind/scope.js';
 import type { Catalog, Column, FacetStore, FacetVersion, Relation } from '../catalog.js';
 import { InternalError } from '../errors.js';
 import type { OperatorDefinition } from '../functions/definition.js';
@@ -19,7 +20,7 @@ import type {
 } from '../plan.js';
 import type { TypeName } from '../types.js';
 import { visitExpr } from '../walk.js';
-import { versionDue } from './facet-version.js';
+import { servedAccess, versionDue } from './facet-version.js';
 import { type GovernedPlan, type GovernedStore, mint, type OutputColumn } from './governed-plan.js';
 import { type Grounds, isHarmless } from './harmless.js';
 import { baseOf, columnRule, maskedColumn, rowFilter, sameRows, visibleColumn } from './mask.js';
@@ -112,10 +113,13 @@ export function governedStore(
   const version = versionDue(facet, catalog, access);
   if (relation === undefined || entity === undefined || allowed === undefined || version === null)
     return null;
+  const shown = shownFields(relation, allowed);
+  const served = servedAccess(allowed, version);
   const builder = new StorePlans(
     request,
     storeOf(relation, facet, version),
-    allowed,
+    served,
+    shown,
     entity,
     access,
     catalog,
@@ -127,6 +131,10 @@ export function governedStore(
   return Object.freeze({
     facet,
     version: version.name,
+    fields: Object.freeze({
+      shown,
+      masked: new Set(shown.filter((name) => columnRule(relation, name, served).masked === 'all')),
+    }),
     mayDecode: sameRows(
       allowed.grants.filter((g) => g.decode === true),
       allowed.grants,
@@ -141,6 +149,13 @@ export function governedStore(
         })
       : null,
   });
+}
+
+/** The facet's columns that this caller may know of and use, in declared order. */
+function shownFields(relation: Relation, allowed: RelationAccess): readonly string[] {
+  return Object.freeze(
+    [...columnsFor(relation, allowed).values()].filter((c) => !c.denied).map((c) => c.name),
+  );
 }
 
 function storeOf(relation: Relation, facet: FacetStore, version: FacetVersion): Relation {
@@ -175,6 +190,7 @@ class StorePlans {
   readonly #request: StoreRequest;
   readonly #store: Relation;
   readonly #allowed: RelationAccess;
+  readonly #shown: readonly string[];
   readonly #entity: Relation;
   readonly #access: Access;
   readonly #catalog: Catalog;
@@ -185,6 +201,7 @@ class StorePlans {
     request: StoreRequest,
     store: Relation,
     allowed: RelationAccess,
+    shown: readonly string[],
     entity: Relation,
     access: Access,
     catalog: Catalog,
@@ -194,6 +211,7 @@ class StorePlans {
     this.#request = request;
     this.#store = store;
     this.#allowed = allowed;
+    this.#shown = shown;
     this.#entity = entity;
     this.#access = access;
     this.#catalog = catalog;
@@ -204,8 +222,7 @@ class StorePlans {
   /** @param among whether only the chunks of slot `chunks` come into question */
   passages(among = false): GovernedPlan {
     const { by, facet, metadata } = this.#request;
-    const computed =
-      by.kind === 'search' ? this.#computed(by.vectors) : by.kind === 'first' ? this.#flags() : [];
+    const computed = [...(by.kind === 'search' ? this.#computed(by.vectors) : []), ...this.#flags()];
     const wanted = by.kind === 'search' ? this.#overlap() : by.kind === 'named' ? [this.#named(by.keys)] : [];
     const id: BaseColumn = { kind: 'base', column: 'chunk_id', type: 'text' };
     const pushed = among ? [...wanted, oneOf(id, this.#slots.given('chunks', 'text[]'))] : wanted;
@@ -378,11 +395,7 @@ class StorePlans {
 
   #column(name: string): GovernedColumn {
     const own = STORED.find(([n]) => stored(n) === name);
-    if (
-      own === undefined &&
-      this.#allowed.grants.some((g) => g.columns.has(name)) &&
-      !this.#allowed.denied.has(name)
-    ) {
+    if (own === undefined && this.#shown.includes(name)) {
       return maskedColumn(columnRule(this.#store, name, this.#allowed), this.#slots);
     }
     const type = own?.[1] ?? this.#store.columns.find((c) => c.name === name)?.type ?? 'text';
@@ -390,11 +403,11 @@ class StorePlans {
     return Object.freeze({ name, type, expr, masked: own === undefined ? 'all' : 'none' });
   }
 
-  /** Of each metadata field that policy masks in some row, whether it may be read in this one. */
+  /** Of each field that policy masks in some rows only, whether it may be read in this one. */
   #flags(): readonly GovernedColumn[] {
-    return this.#request.metadata
+    return this.#shown
       .map((name) => columnRule(this.#store, name, this.#allowed))
-      .filter((rule) => rule.masked !== 'none')
+      .filter((rule) => rule.masked === 'some')
       .map((rule) => visibleColumn(rule, this.#slots));
   }
 
@@ -517,10 +530,18 @@ class StorePlans {
       slots,
       clientOids: [],
       outputs: query.outputs.map(
-        (o): OutputColumn => ({ name: o.name, type: o.expr.type, source: null, redacted: false }),
+        (o): OutputColumn => ({
+          name: o.name,
+          type: o.expr.type,
+          source: null,
+          redacted: false,
+          passageKey: false,
+        }),
       ),
       objects: [`osl.facets.${facet.name}`],
       redactedColumns: [],
+      maskedColumns: [],
+      passageFields: null,
       partialColumns: [],
       connector: facet.connector,
       accessSignature: this.#access.signature,

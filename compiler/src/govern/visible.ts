@@ -1,7 +1,8 @@
 import { type Access, type RelationAccess, rowAccess } from '../access.js';
 import { columnsFor } from '../bind/scope.js';
-import { type Column, columnOf, type Relation } from '../catalog.js';
+import { type Catalog, type Column, columnOf, type Relation } from '../catalog.js';
 import { InternalError } from '../errors.js';
+import { type FieldMask, fieldMask } from './facet-fields.js';
 import { columnRule, type Masked } from './mask.js';
 
 /** What a caller may be told of one column that it may use. */
@@ -15,18 +16,40 @@ export interface VisibleColumn {
   readonly joinable: boolean;
 }
 
-/** The columns of `relation` that this caller may use, in declared order; none where the relation is not its. */
-export function visibleColumns(relation: Relation, access: Access): readonly VisibleColumn[] {
+/**
+ * The columns of `relation` of `catalog` that this caller may use, in declared order; none where the relation is not its.
+ */
+export function visibleColumns(
+  relation: Relation,
+  catalog: Catalog,
+  access: Access,
+): readonly VisibleColumn[] {
   const rights = access.relations.get(relation.name);
   if (rights === undefined || rights.grants.length === 0) return [];
   const shown = rowAccess(relation.name, access);
   const inRows = shown === undefined ? null : columnsFor(relation, shown);
+  const facet = catalog.facets.get(relation.name);
   return [...columnsFor(relation, rights).values()]
     .filter((c) => !c.denied)
     .map(({ name, sealed }) => {
       const rows = inRows?.get(name)?.denied === false && shown !== undefined;
+      if (facet !== undefined && rows)
+        return field(relation, name, sealed, fieldMask(facet, name, catalog, access));
       return visible(relation, name, sealed, rows, rows ? shown : rights);
     });
+}
+
+/** A field of passages, which the version that is served may mask where policy does not. */
+function field(relation: Relation, name: string, sealed: boolean, mask: FieldMask): VisibleColumn {
+  const masked = mask === 'searched' ? 'some' : mask;
+  const isClear = mask === 'none' || mask === 'searched';
+  return Object.freeze({ column: declared(relation, name), masked, rows: true, joinable: sealed && isClear });
+}
+
+function declared(relation: Relation, name: string): Column {
+  const column = columnOf(relation, name);
+  if (column === null) throw new InternalError(`relation ${relation.name} has no column ${name}`);
+  return column;
 }
 
 function visible(
@@ -36,8 +59,7 @@ function visible(
   rows: boolean,
   rights: RelationAccess,
 ): VisibleColumn {
-  const column = columnOf(relation, name);
-  if (column === null) throw new InternalError(`relation ${relation.name} has no column ${name}`);
+  const column = declared(relation, name);
   const { masked, mask } = columnRule(relation, name, rights);
   return Object.freeze({
     column,

@@ -73,6 +73,7 @@ export function facetStores(
           Object.freeze({
             name: v.name,
             redacts: new Set(v.redact),
+            searched: v.redact.length + v.detectors.length > 0,
             table: storeTable(facet.name, v.name),
             bits: bitsTable(facet.name, v.name),
             derivedTable: derivedTable(facet.name, v.name),

@@ -69,14 +69,26 @@ const QUERY = {
 
 const COLUMN = object({
   name: text(),
-  type: text('A type of the model, such as `int4` or `text[]`.'),
+  type: text(
+    'A type of the model, such as `int4` or `text[]`. The key that a passage carries is `text` in JSON, whatever its type.',
+  ),
   source: textOrNull('The column of an entity that it is, unchanged.'),
-  redacted: flag('Masked for this caller, in some rows at least.'),
+  redacted: flag(
+    'Masked for this caller, in some rows at least; of a field of passages, that it may be: its version is searched for values to replace.',
+  ),
 });
 
-const HELD_BACK = {
-  redacted_columns: list(text()),
-  redacted_fields: list(text()),
+const REDACTED_COLUMNS = list(
+  text(),
+  'Columns of entities that are in the answer and masked for this caller, in some rows at least: `<entity>.<column>`.',
+);
+const REDACTED_FIELDS = list(text(), 'Fields in the answer that are redacted in a passage that it rests on.');
+const BESIDE = {
+  'redacted_conditions?': list(
+    text(),
+    'Masked columns that are not in the answer, but in what decides of it: a filter, a group, an order.',
+  ),
+  'partial_columns?': list(text(), 'Aggregates over columns that are masked in some rows.'),
 } as const;
 
 const ANSWER = object(
@@ -91,8 +103,9 @@ const ANSWER = object(
     }),
     row_count: count(),
     truncated: flag('A cap held rows back.'),
-    ...HELD_BACK,
-    'partial_columns?': list(text(), 'Aggregates over columns that are masked in some rows.'),
+    redacted_columns: REDACTED_COLUMNS,
+    redacted_fields: REDACTED_FIELDS,
+    ...BESIDE,
     'errors?': list(object({ chunk_id: text(), reason: text() }), 'Passages for which a decoder failed.'),
     versions: VERSIONS,
   },
@@ -107,6 +120,8 @@ const PLAN = object(
     objects: list(text(), 'Full names of what would be read.'),
     grants: list(text(), 'Opaque ids of the grants that decide.'),
     columns: list(COLUMN),
+    redacted_columns: REDACTED_COLUMNS,
+    ...BESIDE,
     'deprecated?': list(
       object({ object: text(), reason: text() }),
       'Objects that should not be used any more.',
@@ -149,7 +164,8 @@ const SAMPLE = object({
   kind: oneOf('table', 'facet'),
   name: text(),
   rows: list({ type: 'object', description: 'A masked cell of any type is `[redacted]`.' }),
-  ...HELD_BACK,
+  redacted_columns: REDACTED_COLUMNS,
+  redacted_fields: REDACTED_FIELDS,
 });
 
 const SCHEMA_COLUMN = object({
@@ -157,7 +173,10 @@ const SCHEMA_COLUMN = object({
   type: text(),
   description: textOrNull(),
   nullable: flag(),
-  masked: { ...oneOf('none', 'some', 'all'), description: 'In which rows the caller sees a mask.' },
+  masked: {
+    ...oneOf('none', 'some', 'all'),
+    description: 'In which rows the caller sees, or may see, a mask.',
+  },
   use: {
     ...oneOf('rows', 'aggregates'),
     description: 'Whether rows show it, or aggregates only may use it.',

@@ -3,8 +3,9 @@ import { emit, explain, InternalError, QueryError } from 'osl-compiler';
 import type { Service } from '../../service.js';
 import { explainPlan, type Upstream } from '../../spine/explain.js';
 import { ask, type Question, versionsOf } from '../../spine/index.js';
+import { redactionsIn } from '../answer-members.js';
 import { AnswerStream } from '../answer-stream.js';
-import { columnsOf } from '../columns.js';
+import { columnsOf, describedColumn } from '../columns.js';
 import { deprecatedIn } from '../deprecated.js';
 import type { Encoding } from '../encoding.js';
 import type { Inflight } from '../inflight.js';
@@ -70,7 +71,8 @@ async function explained(
     plan: explain(plan),
     objects: plan.objects,
     grants: plan.grants,
-    columns: columnsOf(plan),
+    columns: columnsOf(plan).map(describedColumn),
+    ...redactionsIn(plan),
     ...deprecatedIn(plan.objects, caller.manifest),
     ...(mayReadSql ? { sql: emit(plan).sql } : {}),
     ...(upstream !== null ? { upstream } : {}),

@@ -7,7 +7,7 @@ import { SAMPLE_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
 import { readRequest } from '../read-request.js';
 import { readSampleRequest } from '../sample-body.js';
-import { valueWriter } from '../values.js';
+import { keyWriter, valueWriter } from '../values.js';
 
 /** `POST /osl/sample`: a few rows of an entity, or a few chunks of a facet. */
 export function sampleRoute(app: FastifyInstance, service: Service, inflight: Inflight): void {
@@ -31,7 +31,7 @@ function bytesOf({ kind, name }: SampleRequest, answer: Sample): Buffer {
   const head = JSON.stringify({ request_id: answer.requestId, kind, name });
   out.text(`${head.slice(0, -1)},"rows":[`);
   const writers = answer.columns.map((c) => {
-    const write = valueWriter(c.type);
+    const write = c.passageKey === true ? keyWriter(c.type) : valueWriter(c.type);
     return { lead: `${JSON.stringify(c.name)}:`, write };
   });
   for (const [n, row] of answer.rows.entries()) {

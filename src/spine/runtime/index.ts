@@ -32,7 +32,7 @@ function clippingOf(runtime: GovernedRuntime): Clipping {
 function rowsOf(runtime: GovernedRuntime, input: RuntimeInput): Promise<RuntimeRows> {
   switch (runtime.kind) {
     case 'retrieval':
-      return retrieve(runtime.relation, runtime.store, input);
+      return retrieve(runtime, input);
     case 'traversal':
       return traverse(runtime, input);
     case 'hydration':

@@ -1,4 +1,12 @@
-import { type GovernedStore, isStored, type StoredName, stored, type TypeName } from 'osl-compiler';
+import {
+  type GovernedStore,
+  isStored,
+  isVisibleFlag,
+  type StoredName,
+  stored,
+  type TypeName,
+  visibleColumnName,
+} from 'osl-compiler';
 import type { TextRow } from '../collect.js';
 import type { StoredPassage } from '../content-plane.js';
 import { elements } from './constants.js';
@@ -14,13 +22,20 @@ export function passageOf(row: TextRow, store: GovernedStore): StoredPassage {
     end: Number(text('end_char')),
     text: text('text'),
     sha256: text('sha256'),
-    redactedFields: elements(row.get(stored('redacted_fields')) ?? null),
+    redactedFields: redactedIn(row, store),
     score: store.counts === null ? 1 - distance : -distance,
     vector: row.has(stored('vector'))
       ? Float32Array.from(elements(row.get(stored('vector')) ?? null), Number)
       : null,
-    fields: new Map([...row].filter(([name]) => !isStored(name))),
+    fields: new Map([...row].filter(([name]) => !isStored(name) && !isVisibleFlag(name))),
   };
+}
+
+/** The fields of one passage that are masked, by its version or by policy: of those that the caller may know of. */
+function redactedIn(row: TextRow, { fields }: GovernedStore): readonly string[] {
+  const byVersion = new Set(elements(row.get(stored('redacted_fields')) ?? null));
+  const isHidden = (name: string): boolean => (row.get(visibleColumnName(name)) ?? 't') !== 't';
+  return fields.shown.filter((n) => fields.masked.has(n) || byVersion.has(n) || isHidden(n));
 }
 
 /** Offsets and the hash refer to the version that is served. */

@@ -1,7 +1,9 @@
 import {
   type GovernedPlan,
+  type GovernedRuntime,
   type GovernedStore,
   ORDINAL,
+  type Position,
   queryError,
   type Retrieval,
   type TypeName,
@@ -15,9 +17,13 @@ import { NOTHING, type RuntimeInput, type RuntimeRows } from './types.js';
 import { unlessStopped } from './unless-stopped.js';
 import { workedArguments } from './worked-arguments.js';
 
+/**
+ * Finds the passages, and works out the operators over them.
+ *
+ * @throws QueryError E0515 where the statement joins on a field that is redacted in one of them
+ */
 export async function retrieve(
-  relation: Retrieval,
-  store: GovernedStore | null,
+  { relation, store, checkedKeys }: Extract<GovernedRuntime, { kind: 'retrieval' }>,
   input: RuntimeInput,
 ): Promise<RuntimeRows> {
   const { content } = input.service;
@@ -36,7 +42,16 @@ export async function retrieve(
   if (store === null) return NOTHING;
   const epoch = await unlessStopped(content.ready(store.facet.name, store.version), input.signal);
   const passages = await best(store, query, topK, epoch, input);
+  requireClear(passages, checkedKeys);
   return passageRows(relation, store, passages, query, calls, input);
+}
+
+/** The cleartext gate. Source: contract, cross-modal join execution order (2). */
+function requireClear(passages: readonly StoredPassage[], keys: ReadonlyMap<string, Position | null>): void {
+  for (const [column, position] of keys) {
+    if (passages.some((p) => p.redactedFields.includes(column)))
+      throw queryError('keyNotClear', { column }, position);
+  }
 }
 
 /** Each word costs one look-up, if in one statement. */

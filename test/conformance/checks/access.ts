@@ -187,7 +187,9 @@ export const ACCESS_CHECKS = {
       const { body } = await world.post('user:ann', '/osl/sample', { kind, name });
       return [body['redacted_columns'], body['redacted_fields']];
     };
-    t.same(await lists('table', 'book'), [['owner'], []]);
+    t.same(await lists('table', 'book'), [['book.owner'], []]);
+    const { body } = await world.osql('user:ann', 'select * from book limit 1');
+    t.same(body['redacted_columns'], ['book.owner'], 'in the spelling of answers');
     t.same(await lists('facet', 'reviews'), [[], ['reviewer']]);
   },
   'sample.7': async (t, world) => {

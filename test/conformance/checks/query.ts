@@ -217,7 +217,7 @@ export const QUERY_CHECKS = {
     t.equal(rows.length, 12);
     for (const row of rows) {
       const n = Number(String(at(row, 'cite', 'doc_id')).slice(1));
-      t.equal(row['book_id'], 1 + (n % 6), 'the key is that of the cited review');
+      t.equal(row['book_id'], String(1 + (n % 6)), 'the key is that of the cited review');
     }
   },
   'osql.3.11': async (t, world) => {
@@ -324,6 +324,17 @@ export const QUERY_CHECKS = {
       scores,
       [...scores].sort((a, b) => Number(b) - Number(a)),
     );
+  },
+  'passage.entity_key': async (t, world) => {
+    const joined = `select b.id, r.book_id from book b join ${reviews()} r on b.id = r.book_id`;
+    for (const accept of ['application/json', 'application/x-ndjson']) {
+      const reply = await world.rest.ask('user:ann', { osql: joined }, { headers: { accept } });
+      const pairs = [...reply.text.matchAll(/"id":(\d+),"book_id":"(\d+)"/g)].map(([, id, key]) => [id, key]);
+      t.equal(pairs.length, 5, accept);
+      t.ok(pairs.every(([id, key]) => id === key));
+    }
+    const { body } = await world.osql('user:ann', joined);
+    t.match(body, { columns: [{ type: 'int4' }, { type: 'text' }] });
   },
   'passage.cite': async (t, world) => {
     const { rows } = await world.osql('user:ann', `select cite from ${reviews(1)}`);

@@ -1,0 +1,67 @@
+import { type Access, rowAccess } from '../access.js';
+import { columnsFor } from '../bind/scope.js';
+import { type Catalog, columnOf, type FacetStore } from '../catalog.js';
+import { InternalError } from '../errors.js';
+import type { ColumnRef, SourceId } from '../plan.js';
+import { PASSAGE_COLUMNS, type RuntimeRelation } from '../runtime.js';
+import { servedAccess, versionDue } from './facet-version.js';
+import { columnRule, type Masked } from './mask.js';
+
+/**
+ * In which passages a caller sees a mask instead of a field's value. `searched`: in those where the version that is
+ * served found something to replace in it, which no plan can know.
+ */
+export type FieldMask = Masked | 'searched';
+
+/**
+ * The mask of field `name`, the entity key or metadata, in the passages of `facet`: what policy masks, and what the
+ * version that this caller is due does not hold. A caller without a grant has no passages, and no mask.
+ */
+export function fieldMask(facet: FacetStore, name: string, catalog: Catalog, access: Access): FieldMask {
+  const relation = catalog.relations.get(facet.name);
+  const column = relation === undefined ? null : columnOf(relation, name);
+  if (relation === undefined || column === null)
+    throw new InternalError(`facet ${facet.name} has no field ${name}`);
+  const allowed = rowAccess(facet.name, access);
+  if (allowed === undefined) return 'none';
+  if (columnsFor(relation, allowed).get(name)?.denied !== false) return 'all';
+  const version = versionDue(facet, catalog, access);
+  const served = version === null ? allowed : servedAccess(allowed, version);
+  const { masked } = columnRule(relation, name, served);
+  if (masked !== 'none' || name === facet.entityKey || version === null) return masked;
+  return version.searched && column.type !== 'bool' ? 'searched' : 'none';
+}
+
+/** A field of the passages of one RETRIEVE. */
+export interface PassageField {
+  readonly source: SourceId;
+  readonly name: string;
+  readonly mask: FieldMask;
+}
+
+/** The fields that a statement's RETRIEVE offers, as this caller sees them. */
+export class PassageFields {
+  readonly #facets: ReadonlyMap<SourceId, FacetStore>;
+  readonly #catalog: Catalog;
+  readonly #access: Access;
+
+  constructor(relations: readonly RuntimeRelation[], catalog: Catalog, access: Access) {
+    this.#facets = new Map(relations.flatMap((r) => (r.kind === 'retrieval' ? [[r.source, r.facet]] : [])));
+    this.#catalog = catalog;
+    this.#access = access;
+  }
+
+  /** The field that `ref` is; null where it is something else, or what every passage has. */
+  of({ source, name }: ColumnRef): PassageField | null {
+    const facet = this.#facets.get(source);
+    const relation = facet === undefined ? undefined : this.#catalog.relations.get(facet.name);
+    if (facet === undefined || relation === undefined || PASSAGE_COLUMNS.has(name)) return null;
+    if (columnOf(relation, name) === null) return null;
+    return { source, name, mask: fieldMask(facet, name, this.#catalog, this.#access) };
+  }
+
+  /** Whether `ref` is the key of the entity that a passage is about. */
+  isKey(ref: ColumnRef): boolean {
+    return this.of(ref) !== null && this.#facets.get(ref.source)?.entityKey === ref.name;
+  }
+}
