@@ -44,16 +44,18 @@ export function joinKeys(
   const masked = new Map<SourceId, Set<string>>();
   const checked = new Map<SourceId, Map<string, Position | null>>();
   const fixed = fixedKeys(root);
-  for (const pair of joinedPairs(root)) {
-    const fields = pair.map((ref) => fieldsUnder(ref, lineage, passages));
-    for (const [i, ref] of pair.entries()) {
+  for (const { refs, joins } of keyPairs(root)) {
+    const fields = refs.map((ref) => fieldsUnder(ref, lineage, passages));
+    const crossesModes = fields.some((f) => f.length > 0);
+    // A field of passages is no key less where a filter equates it.
+    if (!joins && !crossesModes) continue;
+    for (const [i, ref] of refs.entries()) {
       for (const { source, name, mask } of fields[i] ?? []) {
         if (mask === 'all' || mask === 'some')
           throw queryError('keyNotClear', { column: name }, asked.positionOf(ref));
         if (mask === 'searched') addTo(checked, source, new Map()).set(name, asked.positionOf(ref));
       }
       const scan = lineage.scanOf(ref.source);
-      const crossesModes = fields.some((f) => f.length > 0);
       if (scan === null || crossesModes) {
         refuseMasked(ref, lineage, accesses, crossesModes, asked);
         continue;
@@ -133,7 +135,7 @@ function keysAboveGroups(query: Select): readonly Expr[] {
   for (const expr of above) {
     visitExpr(expr, (e) => {
       const inner = queryOf(e);
-      if (inner !== null) inside.push(...inQueryKeys(e), ...joinedPairs(inner).flat());
+      if (inner !== null) inside.push(...inQueryKeys(e), ...joinedColumns(inner));
     });
   }
   return inside.filter((e) => e.kind === 'column' && own.has(e.source));
@@ -149,21 +151,33 @@ function inQueriesOf(exprs: readonly Expr[]): readonly { query: Query; keys: rea
   return found;
 }
 
-/** Columns on both sides of an equality of keys: ON, the correlation of a subquery, IN over a subquery. */
-function joinedPairs(root: Query): readonly (readonly ColumnRef[])[] {
-  const found: (readonly ColumnRef[])[] = [];
+/** Columns that are equated: the two sides, or the one of them that is a column. */
+interface KeyPair {
+  readonly refs: readonly ColumnRef[];
+  /** Whether the equality joins; otherwise it only filters what is joined already. */
+  readonly joins: boolean;
+}
+
+function joinedColumns(root: Query): readonly ColumnRef[] {
+  return keyPairs(root).flatMap(({ refs, joins }) => (joins ? refs : []));
+}
+
+/** The equalities of ON, of WHERE (the correlation of a subquery among them), and of IN over a subquery. */
+function keyPairs(root: Query): readonly KeyPair[] {
+  const found: KeyPair[] = [];
   for (const query of allQueries(root)) {
     if (query.kind !== 'select') continue;
     for (const condition of conditionsOf(query.from)) {
-      if (isKeyEquality(condition)) found.push([condition.left, condition.right]);
+      if (isKeyEquality(condition)) found.push({ refs: [condition.left, condition.right], joins: true });
     }
     for (const conjunct of query.where) {
-      if (isKeyCondition(conjunct, query)) found.push([conjunct.left, conjunct.right]);
+      if (!isKeyEquality(conjunct)) continue;
+      found.push({ refs: [conjunct.left, conjunct.right], joins: isKeyCondition(conjunct, query) });
     }
     for (const expr of exprsOf(query)) {
       visitExpr(expr, (e) => {
-        const keys = inQueryKeys(e).filter((k) => k.kind === 'column');
-        if (keys.length > 0) found.push(keys);
+        const refs = inQueryKeys(e).filter((k) => k.kind === 'column');
+        if (refs.length > 0) found.push({ refs, joins: true });
       });
     }
   }
