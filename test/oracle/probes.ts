@@ -85,7 +85,16 @@ const NOTE: FacetStore = {
   maxTopK: 100,
   lane: 'lexical',
   approximate: false,
-  versions: [{ name: 'v1', redacts: new Set(), table: 'note_v1', bits: 'note_b1', derivedTable: 'note_d1' }],
+  versions: [
+    {
+      name: 'v1',
+      redacts: new Set(),
+      searched: false,
+      table: 'note_v1',
+      bits: 'note_b1',
+      derivedTable: 'note_d1',
+    },
+  ],
   derived: [{ name: 'mood', type: 'text', description: null }],
   connector: 'main',
   schema: 'hr',
