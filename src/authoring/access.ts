@@ -23,8 +23,11 @@ export interface AccessChange {
 
 /** How a role sees an object, and what that is upstream. */
 export interface Sight {
-  /** `clear`, `masked` in some rows or in all, in `aggregates` only, or for what is no column `served`. */
-  readonly access: keyof typeof RANK;
+  /**
+   * `clear`, `masked` in some rows or in all, in `aggregates` only; for what is no column `served`; of a whole entity
+   * `rows`, under the terms that `reads` says.
+   */
+  readonly access: keyof typeof RANK | 'rows';
   /** A column of a table, the text of a facet in one version, or a metric's definition. */
   readonly reads: string;
 }
@@ -40,14 +43,14 @@ export interface Served {
   readonly snapshot: PolicySnapshot;
 }
 
-/** Who gains or loses access when `after` serves instead of `before`; the policy's document is the same. */
+/** Who gains or loses access when `after` serves instead of `before`. A role that only one of them has shows nothing else. */
 export function accessBetween(before: Served, after: Served): readonly RoleChange[] {
-  return [...before.snapshot.roles.keys()].flatMap((role): readonly RoleChange[] => {
+  const roles = new Set([...before.snapshot.roles.keys(), ...after.snapshot.roles.keys()]);
+  return [...roles].flatMap((role): readonly RoleChange[] => {
     const changes = changesOf(sightsOf(role, before), sightsOf(role, after));
     if (changes.length === 0) return [];
-    const subjects = [...before.snapshot.subjects]
-      .filter(([, s]) => s.ceiling.has(role))
-      .map(([name]) => name);
+    const holders = [before, after].flatMap(({ snapshot }) => [...snapshot.subjects]);
+    const subjects = [...new Set(holders.filter(([, s]) => s.ceiling.has(role)).map(([name]) => name))];
     return [{ role, subjects: { count: subjects.length, first: subjects.slice(0, NAMED) }, changes }];
   });
 }
@@ -65,7 +68,7 @@ function changesOf(before: Sights, after: Sights): readonly AccessChange[] {
 }
 
 function rankOf(sight: Sight | null): number {
-  return sight === null ? 0 : RANK[sight.access];
+  return sight === null || sight.access === 'rows' ? 0 : RANK[sight.access];
 }
 
 function effectOf(before: number, after: number): AccessChange['effect'] {
@@ -75,6 +78,7 @@ function effectOf(before: number, after: number): AccessChange['effect'] {
 
 /** Everything that a role sees. The compiler itself says what that is. */
 function sightsOf(role: string, { manifest, snapshot }: Served): Sights {
+  if (!snapshot.roles.has(role)) return new Map();
   const access = roleAccess(role, snapshot, manifest.catalog);
   const view = governedView(manifest, access);
   const sights = new Map<string, Sight>();

@@ -12,6 +12,26 @@ export function differenceLines(diff: unknown): readonly string[] {
   ];
 }
 
+/** What the diff of two policies says, line by line. */
+export function policyDifferenceLines(diff: unknown): readonly string[] {
+  const { access, subjects, sections } = fieldsOf(diff);
+  const lines = [
+    ...membersOf(subjects).flatMap(subjectLines),
+    ...membersOf(access).flatMap(roleLines),
+    ...listOf(sections).map((name) => `~ ${name}`),
+  ];
+  return lines.length === 0 ? ['nothing changes'] : lines;
+}
+
+function subjectLines({ subject, gains, loses, differs }: Fields): readonly string[] {
+  return [
+    `subject ${textOf(subject)}`,
+    ...listOf(gains).map((right) => `  gains ${right}`),
+    ...listOf(loses).map((right) => `  loses ${right}`),
+    ...listOf(differs).map((what) => `  differs ${what}`),
+  ];
+}
+
 /** Diagnostics of `file`, each with its place and its hint. */
 export function findingLines(diagnostics: unknown, file: string): readonly string[] {
   return membersOf(diagnostics).flatMap(({ code, document, path, range, message, hint }) => {

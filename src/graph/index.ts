@@ -1,6 +1,7 @@
 /** The semantic graph as its readers may know it: schema, domain map, resolver. */
 export { type Discovered, discoveredIn } from './candidate-nodes.js';
 export { type DomainMap, domainMapOf } from './domain-map.js';
+export { entityExamples, metricExamples } from './examples.js';
 export { identifier } from './identifier.js';
 export { measuredType } from './measure.js';
 export { columnName, entityName, facetName, metricName, objectsIn } from './names.js';

@@ -1,5 +1,6 @@
 import { type Candidate, type CandidateColumn, isExposable } from '../discovery/index.js';
 import { quoteIdentifier, type SystemDoor, UpstreamFailure } from '../engine/index.js';
+import { isMeasure } from './measures.js';
 import { wordsOf } from './words.js';
 
 /** The columns that identify a row, or why none are known. */
@@ -91,7 +92,7 @@ const KEY_TYPES = new Set([
 ]);
 const KEY_WORDS = /^(id|uuid|guid|key|pk|code|number|nr|no|num|isbn|sku|slug)$/;
 
-/** Columns whose type can be a key, likeliest names first, then as they stand. */
+/** Columns whose type can be a key and whose names say no number of something, likeliest first, then as they stand. */
 function likelyColumns(candidate: Candidate): readonly string[] {
   const own = wordsOf(candidate.table).map((word) => word.replace(/s$/, ''));
   const rank = ({ name, type }: CandidateColumn): number => {
@@ -103,7 +104,7 @@ function likelyColumns(candidate: Candidate): readonly string[] {
     return type === 'uuid' || type === 'int8' || type === 'int4' ? 3 : 4;
   };
   return candidate.columns
-    .filter((c) => isExposable(c) && c.type !== null && KEY_TYPES.has(c.type))
+    .filter((c) => isExposable(c) && c.type !== null && KEY_TYPES.has(c.type) && !isMeasure(c.name))
     .map((c, i) => ({ name: c.name, rank: rank(c), i }))
     .sort((a, b) => a.rank - b.rank || a.i - b.i)
     .map((c) => c.name);

@@ -9,6 +9,7 @@ export {
 } from './choose.js';
 export { countKey, declaredKey, type FoundKey } from './find-key.js';
 export { columnId, spread, suggestTreatments, type Treatment, type Treatments } from './labels.js';
+export type { LostLink } from './links.js';
 export { CONNECTOR, type DraftedManifest, draftManifest } from './manifest.js';
 export { lookOf, tenantRank } from './personal.js';
 export { draftPolicy, type FirstRole, type RowRule } from './policy.js';

@@ -8,6 +8,8 @@ import {
 } from '../manifest/index.js';
 import { type LeftOut, tableOf } from './choose.js';
 import { columnId, type Treatments } from './labels.js';
+import { type LostLink, lostLinks } from './links.js';
+import { metricsFor } from './metrics.js';
 
 /** Labels of masked columns: the key of a row is masked so that joins still meet, all else is blotted out. */
 export const LABEL = 'pii';
@@ -19,6 +21,8 @@ export interface DraftedManifest {
   readonly document: ManifestDocument;
   readonly manifest: Manifest;
   readonly leftOut: readonly LeftOut[];
+  /** Foreign keys that no relationship carries. */
+  readonly lostLinks: readonly LostLink[];
 }
 
 export interface Frame {
@@ -42,7 +46,10 @@ export function draftManifest(
   let rest = candidates;
   for (;;) {
     const drafted = attempt(rest, treatments, frame);
-    if (drafted.ok) return { document: drafted.document, manifest: drafted.manifest, leftOut };
+    if (drafted.ok) {
+      const { document, manifest } = drafted;
+      return { document, manifest, leftOut, lostLinks: lostLinks(rest, manifest) };
+    }
     const faulty = rest.filter((c) => drafted.faults.has(tableOf(c)));
     if (faulty.length === 0) throw drafted.problems;
     leftOut.push(...faulty.map((c) => ({ table: tableOf(c), reason: drafted.faults.get(tableOf(c)) ?? '' })));
@@ -50,8 +57,14 @@ export function draftManifest(
   }
 }
 
+interface Drafted {
+  readonly ok: true;
+  readonly document: ManifestDocument;
+  readonly manifest: Manifest;
+}
+
 type Attempt =
-  | { readonly ok: true; readonly document: ManifestDocument; readonly manifest: Manifest }
+  | Drafted
   | { readonly ok: false; readonly faults: ReadonlyMap<string, string>; readonly problems: ManifestProblems };
 
 /** Entities first: links and bridges are drafted once what they refer to is known. */
@@ -78,7 +91,19 @@ function attempt(candidates: readonly Candidate[], treatments: Treatments, frame
     const proposal = isBridge(c) && !whole ? ('association' as const) : c.proposal;
     return draftOf({ ...linked, proposal }, first.manifest).fragment;
   });
-  return compile(labelled(merged(empty.document, drafts), candidates, treatments), candidates);
+  const whole = compile(labelled(merged(empty.document, drafts), candidates, treatments), candidates);
+  return whole.ok ? measured(whole, candidates) : whole;
+}
+
+/** With metrics of its entities, all of which compile. */
+function measured(drafted: Drafted, candidates: readonly Candidate[]): Attempt {
+  const metrics = metricsFor(drafted.manifest);
+  const all = compile({ ...drafted.document, metrics }, candidates);
+  if (all.ok) return all;
+  const faulty = new Set(all.problems.diagnostics.map(({ path }) => path.split('/')[2] ?? ''));
+  const sound = Object.entries(metrics).filter(([name]) => !faulty.has(name));
+  const some = compile({ ...drafted.document, metrics: Object.fromEntries(sound) }, candidates);
+  return some.ok ? some : drafted;
 }
 
 type Link = Candidate['foreign_keys'][number];

@@ -1,12 +1,13 @@
 import { Document, isMap, isPair, isScalar, visit } from 'yaml';
 import type { PolicyDocument } from '../../policy/document.js';
 import type { ManifestDocument } from '../manifest/index.js';
+import type { LostLink } from './links.js';
 import { CONNECTOR } from './manifest.js';
 
 const MANIFEST_HEAD = ` yaml-language-server: $schema=./manifest.schema.json
 
  What there is. Who may see it is said in policy.yaml. Written by \`osl init\`; it is yours to change:
- rename, describe, add metrics. \`osl validate\` checks it, \`osl diff\` says who would gain or lose access.`;
+ rename, describe, change and add metrics. \`osl validate\` checks it, \`osl diff\` says who would gain or lose access.`;
 
 const POLICY_HEAD = ` yaml-language-server: $schema=./policy.schema.json
 
@@ -17,8 +18,13 @@ const POLICY_HEAD = ` yaml-language-server: $schema=./policy.schema.json
  * The manifest as YAML that a person reads.
  *
  * @param counted entities and bridges whose key no declaration backs
+ * @param lost foreign keys that are not in the document, by the entity or bridge that they are of
  */
-export function manifestYaml(document: ManifestDocument, counted: ReadonlySet<string>): string {
+export function manifestYaml(
+  document: ManifestDocument,
+  counted: ReadonlySet<string>,
+  lost: ReadonlyMap<string, readonly LostLink[]>,
+): string {
   const yaml = new Document(document);
   yaml.commentBefore = MANIFEST_HEAD;
   flowIn(yaml, (path) => isColumn(path) || isList(path));
@@ -27,7 +33,22 @@ export function manifestYaml(document: ManifestDocument, counted: ReadonlySet<st
     if (key !== undefined && typeof key === 'object' && key !== null && 'comment' in key)
       key.comment = ' not declared in the database: counted on the rows of today';
   }
+  for (const section of ['entities', 'bridges']) {
+    const members = yaml.get(section);
+    for (const { key } of isMap(members) ? members.items : []) {
+      const links = isScalar(key) ? lost.get(String(key.value)) : undefined;
+      if (isScalar(key) && links !== undefined) key.commentBefore = links.map(lostText).join('\n');
+    }
+  }
   return textOf(yaml);
+}
+
+/** Names of a database may hold anything, also the end of a line. */
+function lostText({ link, reason }: LostLink): string {
+  return ` left out: foreign key ${link}: ${reason}`.replace(
+    /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g,
+    ' ',
+  );
 }
 
 export function policyYaml(document: PolicyDocument): string {

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { test } from 'tap';
+import { parse, stringify } from 'yaml';
 import { openEngine } from '../../src/engine/index.js';
 import { LIBRARY } from '../discovery/databases.js';
 import { startNativePostgres } from '../support/native-postgres.js';
@@ -35,6 +36,40 @@ test('osl diff', async (t) => {
   const broken = await diff();
   t.equal(broken.code, 2);
   t.match(broken.stderr, /next\.yaml:\d+:\d+: error M2004 /);
+});
+
+test('osl diff of two policies says who gains and who loses what', async (t) => {
+  const next = join(temporary(), 'next.yaml');
+  const text = readFileSync(policy, 'utf8');
+  const diff = async (changed: string, ...more: string[]) => {
+    writeFileSync(next, changed);
+    return osl(['diff', next, '--manifest', manifest, '--policy', policy, ...more]);
+  };
+  t.match(await diff(`# only a comment\n${text}`), { code: 0, stdout: 'nothing changes\n' });
+  const edited = parse(text);
+  const { analyst } = edited.roles;
+  const on = (name: string) => analyst.grants.find((g: { on: string }) => g.on === name);
+  on('person').unmask = ['person', 'pii'];
+  on('package').rows = "license = 'MIT'";
+  analyst.grants = analyst.grants.filter((g: { on: string }) => g.on !== 'credit');
+  edited.roles.guest = { grants: [{ on: 'package', columns: ['name'] }] };
+  edited.subjects['user:guest'] = { ceiling: ['guest'] };
+  edited.subjects['user:admin'].ceiling = [];
+  const { code, stdout, stderr } = await diff(stringify(edited));
+  t.equal(code, 0, stderr);
+  t.match(stdout, /^subject user:admin\n {2}loses role \w+\nsubject user:guest\n {2}gains role guest\n/);
+  t.match(stdout, /^role analyst \(\d+ subjects?\)\n/m);
+  t.match(stdout, /^ {2}gains osl\.entities\.person\.email: masked \(.* as \w+\) -> clear /m);
+  t.match(stdout, /^ {2}loses osl\.entities\.credit\.person_id: clear \(.*\) -> nothing$/m);
+  t.match(stdout, /^ {2}loses osl\.entities\.package: rows \(all rows\) -> rows \(license = 'MIT'\)$/m);
+  t.match(stdout, /^role guest \(1 subject\)\n {2}gains osl\.entities\.package\.name: nothing -> clear /m);
+  const json = JSON.parse((await diff(stringify(edited), '--json')).stdout);
+  t.match(json, { ok: true, diff: { subjects: [{ subject: 'user:admin' }, { gains: ['role guest'] }] } });
+  const broken = await diff(text.replace('on: person', 'on: persn'));
+  t.match(broken, {
+    code: 2,
+    stderr: /next\.yaml:\d+:\d+: error P0102 .*\n {2}hint: perhaps you meant `person`/,
+  });
 });
 
 test('a policy of another tenant is refused, wherever it meets the manifest', async (t) => {

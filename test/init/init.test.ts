@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import t, { type Test, test } from 'tap';
-import { parse } from 'yaml';
-import { osl, Server, temporary } from '../cli/support.js';
+import { parse, stringify } from 'yaml';
+import { osl, Server, shell, temporary } from '../cli/support.js';
 import { type NativePostgres, startNativePostgres } from '../support/native-postgres.js';
 import { FOREIGN, type Foreign } from './databases.js';
 
@@ -186,6 +186,81 @@ test('the policy is closed: one role, column by column, personal data masked, cr
   ]);
   const verified = await osl(['audit', 'verify', '--data-dir', join(dir, '.osl')]);
   t.equal(verified.code, 0, 'both first answers are on record, in one log');
+});
+
+/** Capitals, quotes, an enumeration, keys of two columns, a number that happens to be unique, money. */
+const CAPITALS = `
+CREATE SCHEMA "Shop";
+CREATE TYPE "Shop".state AS ENUM ('open', 'paid');
+CREATE TABLE "Shop"."Order" (country text, "No" int, state "Shop".state, "Total amount" numeric(10, 2), PRIMARY KEY (country, "No"));
+CREATE TABLE "Shop"."Order ""Line""" (id int PRIMARY KEY, country text, no int, unit_price numeric,
+  CONSTRAINT line_order FOREIGN KEY (country, no) REFERENCES "Shop"."Order");
+CREATE TABLE "Shop".tally (visit_count int, page text);
+CREATE TABLE "Shop".secret (id int PRIMARY KEY);
+CREATE TABLE "Shop".hint (id int PRIMARY KEY REFERENCES "Shop".secret);
+INSERT INTO "Shop"."Order" SELECT 'de', n, 'open', n * 1.5 FROM generate_series(1, 20) n;
+INSERT INTO "Shop"."Order ""Line""" SELECT n, 'de', n, n FROM generate_series(1, 20) n;
+INSERT INTO "Shop".tally SELECT n, 'p' || n % 3 FROM generate_series(1, 20) n;
+GRANT USAGE ON SCHEMA "Shop" TO osl_reader; GRANT SELECT ON ALL TABLES IN SCHEMA "Shop" TO osl_reader;
+REVOKE SELECT ON "Shop".secret FROM osl_reader;`;
+
+test('what is left out is named, what is proposed runs, and so does every line that serve prints', {
+  skip,
+}, async (t) => {
+  const { reader } = await database(t, CAPITALS);
+  const dir = temporary();
+  const env = { DATABASE_URL: reader };
+  const made = await osl(['init', dir, '--yes', '--subject', SUBJECT], { env });
+  t.equal(made.code, 0, made.stderr);
+  const file = readFileSync(join(dir, 'manifest.yaml'), 'utf8');
+  const lost =
+    'line_order (country, no) to Shop.Order (country, No): a relationship has one column; a query may join on all of them';
+  t.match(file, `  # left out: foreign key ${lost}\n  Order__Line_:\n`);
+  t.match(
+    file,
+    '  # left out: foreign key hint_id_fkey (id) to Shop.secret (id): Shop.secret is not in the manifest\n',
+  );
+  t.match(made.stdout, `  Shop.Order "Line": ${lost}\n`);
+  t.match(made.stdout, '  Shop.tally: it has no key, and no column or pair of columns');
+  t.match(made.stdout, '  Shop.Order.state (');
+
+  const { metrics } = parse(file);
+  t.strictSame(Object.keys(metrics), [
+    'Order_count',
+    'Order_Total_amount_sum',
+    'Order_Total_amount_average',
+    'Order__Line__count',
+    'Order__Line__unit_price_average',
+    'hint_count',
+  ]);
+  const policyFile = join(dir, 'policy.yaml');
+  const policy = parse(readFileSync(policyFile, 'utf8'));
+  const large = { on: 'Order', columns: '*', min_group_size: 5 };
+  policy.subjects["user:o'neill"] = { ceiling: ['grouped'] };
+  policy.subjects['user:figures'] = { ceiling: ['figures'] };
+  policy.subjects['user:nobody'] = { ceiling: ['nothing'] };
+  policy.roles.grouped = { grants: [large] };
+  policy.roles.figures = { grants: [{ ...large, metrics: ['Order_count'] }] };
+  policy.roles.nothing = { grants: [] };
+  writeFileSync(policyFile, stringify(policy));
+  const server = new Server(
+    ['serve', '--manifest', join(dir, 'manifest.yaml'), '--policy', policyFile],
+    join(dir, '.osl'),
+    env,
+  );
+  t.teardown(() => server.signal('SIGTERM'));
+  await server.said('Ctrl-C');
+  const lines = server.stdout.match(/^ {2}(npx osl|curl|PGPASSWORD).*$/gm) ?? [];
+  t.equal(lines.length, 5, 'three subjects see something; curl and psql');
+  const measured = Object.entries<{ entity: string }>(metrics).map(
+    ([name, { entity }]) =>
+      `npx osl query --data-dir ${server.dataDir} --subject ${SUBJECT} 'select measure("${name}") from osl.entities."${entity}"'`,
+  );
+  for (const line of [...lines, ...measured]) {
+    const run = await shell(line);
+    t.equal(run.code, 0, `${line}\n${run.stderr}`);
+    t.match(run.stdout, /\(\d+ rows?\)|"row_count":[1-9]/, line);
+  }
 });
 
 const TENANTS = `

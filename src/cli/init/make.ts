@@ -76,8 +76,14 @@ function textsOf({
   rows,
 }: Design): [manifest: string, policy: string] {
   const counted = keyed.candidates.filter((c) => keyed.counted.has(tableOf(c))).map((c) => c.name);
+  const lost = new Map(
+    keyed.candidates.flatMap((c) => {
+      const links = drafted.lostLinks.filter(({ table }) => table === tableOf(c));
+      return links.length === 0 ? [] : [[c.name, links] as const];
+    }),
+  );
   return [
-    manifestYaml(drafted.document, new Set(counted)),
+    manifestYaml(drafted.document, new Set(counted), lost),
     policyYaml(draftPolicy(drafted.manifest, { tenant, role, subject, rows })),
   ];
 }
@@ -134,6 +140,8 @@ function outcomeOf(
     entities: entities.size,
     bridges: bridges.size,
     relationships: relationships.size,
+    metrics: [...catalog.metrics.keys()],
+    lostLinks: drafted.lostLinks,
     masked: [...catalog.relations.values()].flatMap((relation) =>
       relation.columns.filter((c) => c.sensitivity !== null).map((c) => `${relation.name}.${c.name}`),
     ),

@@ -1,8 +1,8 @@
 import { relative } from 'node:path';
-import type { LeftOut } from '../../init/index.js';
+import type { LeftOut, LostLink } from '../../init/index.js';
 import { formatAnswer } from '../answer.js';
 import { counted, print, printJson, terminalWidth, visible } from '../output.js';
-import { commandName, quoted } from '../serve/invocation.js';
+import { commandName, quoted, shellText } from '../serve/invocation.js';
 import type { UrlSource } from './connect.js';
 import type { FirstAnswer } from './first-answer.js';
 
@@ -13,6 +13,9 @@ export interface Outcome {
   readonly entities: number;
   readonly bridges: number;
   readonly relationships: number;
+  readonly metrics: readonly string[];
+  /** Foreign keys that no relationship carries. */
+  readonly lostLinks: readonly LostLink[];
   readonly masked: readonly string[];
   /** Columns of credentials. */
   readonly hidden: readonly string[];
@@ -42,11 +45,13 @@ export function reportJson(outcome: Outcome): void {
     entities,
     bridges,
     relationships,
+    metrics: outcome.metrics,
     masked,
     hidden,
     untyped,
     counted_keys: outcome.counted,
     left_out: leftOut,
+    foreign_keys_left_out: outcome.lostLinks,
     role: outcome.role,
     subject: outcome.subject,
     url_env: outcome.source.name,
@@ -66,6 +71,7 @@ export function report(outcome: Outcome): void {
     counted(entities, 'entity', 'entities'),
     counted(bridges, 'bridge', 'bridges'),
     counted(relationships, 'relationship', 'relationships'),
+    counted(outcome.metrics.length, 'metric', 'metrics'),
   ].join(', ');
   print(`\nWritten to ${outcome.dir}, in ${outcome.seconds.toFixed(1)} s:`);
   print(`  manifest.yaml  ${counts}`);
@@ -82,6 +88,10 @@ export function report(outcome: Outcome): void {
   section(
     'Tables that were left out',
     leftOut.map(({ table, reason }) => `${table}: ${reason}`),
+  );
+  section(
+    'Foreign keys that are no relationship (manifest.yaml names them, too)',
+    outcome.lostLinks.map(({ table, link, reason }) => `${table}: ${link}: ${reason}`),
   );
   if (outcome.tenantColumn !== null) {
     const column = visible(outcome.tenantColumn);
@@ -121,9 +131,4 @@ function exportOf(source: UrlSource, readerUrl: string | null): readonly string[
     return [`export ${source.name}=${quoted(readerUrl)}    # shown once: keep it as a secret`];
   if (source.kind === 'file') return [`export ${source.name}_FILE=${quoted(source.file)}`];
   return source.kind === 'variable' ? [] : [`export ${source.name}=…    # the URL that you gave`];
-}
-
-/** A question as one word of a shell, in the quotes that suit it. */
-function shellText(text: string): string {
-  return /["$`\\!]/.test(text) ? quoted(text) : `"${text}"`;
 }

@@ -1,7 +1,7 @@
 import type { Model } from '../../service.js';
 import { addressOf, type ServerRecord, urlHost } from '../server-file.js';
 import { DEMO_EXAMPLES, type Example, genericExamples } from './examples.js';
-import { commandName, dataDirFlag, quoted } from './invocation.js';
+import { commandName, dataDirFlag, quoted, shellText, singleQuoted } from './invocation.js';
 
 /** What `--json` prints in place of the banner. */
 export function listening(record: ServerRecord, dataDir: string) {
@@ -38,23 +38,18 @@ function queryLines({ subject, about, who, osql }: Example, dataDir: string): re
   const at = dataDirFlag(dataDir);
   return [
     `  # ${subject}: ${about}`,
-    `  ${osl} query${at} --token "$(${osl} token${at} ${quotedFlags(who)})" "${osql}"`,
+    `  ${osl} query${at} --token "$(${osl} token${at} ${who.map(quoted).join(' ')})" ${shellText(osql)}`,
   ];
 }
 
 /** The same question with curl and with psql. */
 function otherWays(record: ServerRecord, example: Example, dataDir: string): readonly string[] {
-  const mint = `$(${commandName()} token${dataDirFlag(dataDir)} ${quotedFlags(example.who)})`;
+  const mint = `$(${commandName()} token${dataDirFlag(dataDir)} ${example.who.map(quoted).join(' ')})`;
   const body = JSON.stringify({ osql: example.osql });
   const mode = record.tls ? 'PGSSLMODE=require ' : '';
   return [
     '  # the same with curl, and with psql',
-    `  curl -s ${restUrl(record)}/osl/query -H "Authorization: Bearer ${mint}" -H 'Content-Type: application/json' -d '${body}'`,
-    `  ${mode}PGPASSWORD="${mint}" psql -h ${addressOf(record)} -p ${record.pgPort} -U ${quoted(example.subject)} -d osl -c "${example.osql}"`,
+    `  curl -s ${restUrl(record)}/osl/query -H "Authorization: Bearer ${mint}" -H 'Content-Type: application/json' -d ${singleQuoted(body)}`,
+    `  ${mode}PGPASSWORD="${mint}" psql -h ${addressOf(record)} -p ${record.pgPort} -U ${quoted(example.subject)} -d osl -c ${shellText(example.osql)}`,
   ];
-}
-
-/** Subjects of a policy may hold anything; flags hold no spaces of their own. */
-function quotedFlags(flags: string): string {
-  return flags.split(' ').map(quoted).join(' ');
 }

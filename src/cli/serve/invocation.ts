@@ -23,6 +23,11 @@ export function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : singleQuoted(text);
 }
 
+/** A question as one word of a shell, in the quotes that suit it. */
+export function shellText(text: string): string {
+  return /["$`\\!]/.test(text) ? singleQuoted(text) : `"${text}"`;
+}
+
 /** `text` in single quotes, as a POSIX shell reads it. */
 export function singleQuoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
