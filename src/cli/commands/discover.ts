@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Candidate, UpstreamSchema } from '../../discovery/index.js';
-import type { Engine } from '../../engine/index.js';
+import type { Survey, SystemDoor } from '../../engine/index.js';
 import type { Manifest } from '../../manifest/index.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { dataDirOption, manifestOption, type ServerFlags, settingsOf } from '../flags.js';
@@ -76,10 +76,32 @@ async function ofManifest(flags: DiscoverFlags): Promise<Found> {
   const manifest = await loadManifest(settings.manifestFile);
   const { engines, close } = await openEngines(manifest, settings, operatorLog());
   try {
-    return { manifest, candidates: await candidatesOf(engines, manifest) };
+    const surveys = await surveysOf(manifest);
+    try {
+      const doors = [...engines].map(
+        ([name, { system }]) => [name, surveys.get(name)?.system ?? system] as const,
+      );
+      return { manifest, candidates: await candidatesOf(new Map(doors), manifest) };
+    } finally {
+      for (const survey of surveys.values()) survey.close();
+    }
   } finally {
     await close();
   }
+}
+
+/** Of databases without credentials of their own for such looks: what a connection may read may look at declarations. */
+async function surveysOf({ connectors }: Manifest): Promise<ReadonlyMap<string, Survey>> {
+  const { surveyPostgres } = await import('../../engine/index.js');
+  const { connectorUrl } = await import('../../start/connector-url.js');
+  const surveys = new Map<string, Survey>();
+  for (const { name, kind, urlEnv } of connectors.values()) {
+    const variable = urlEnv ?? 'OSL_POSTGRES_URL';
+    if (kind === 'pglite' || connectorUrl(process.env, `${variable}_SYSTEM`) !== null) continue;
+    const url = connectorUrl(process.env, variable);
+    if (url !== null) surveys.set(name, await surveyPostgres(url));
+  }
+  return surveys;
 }
 
 /** What stands in for the manifest that is not there yet. */
@@ -101,20 +123,20 @@ async function ofUrl(url: string): Promise<Found> {
     },
   );
   try {
-    return { manifest, candidates: await candidatesOf(new Map([['db', engine]]), manifest) };
+    return { manifest, candidates: await candidatesOf(new Map([['db', engine.system]]), manifest) };
   } finally {
     await engine.close();
   }
 }
 
 async function candidatesOf(
-  engines: ReadonlyMap<string, Engine>,
+  doors: ReadonlyMap<string, SystemDoor>,
   manifest: Manifest,
 ): Promise<readonly Candidate[]> {
   const { candidatesIn, MAX_RELATIONS, readUpstream } = await import('../../discovery/index.js');
   const found: Candidate[] = [];
-  for (const [connector, engine] of engines) {
-    const upstream: UpstreamSchema = await readUpstream(engine.system);
+  for (const [connector, system] of doors) {
+    const upstream: UpstreamSchema = await readUpstream(system);
     found.push(...candidatesIn(upstream, connector, manifest));
     if (upstream.truncated)
       note(`warning: of ${connector} only the first ${MAX_RELATIONS} relations were read`);
