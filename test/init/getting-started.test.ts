@@ -8,7 +8,7 @@ import t, { test } from 'tap';
 import { BIN, ROOT, temporary } from '../cli/support.js';
 import { startNativePostgres } from '../support/native-postgres.js';
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const native = await startNativePostgres();
 t.teardown(() => native?.stop());
@@ -141,6 +141,6 @@ test('docs/getting-started.md, word for word', { skip }, async (t) => {
     const ran = reader.run(`${connect}\n${line}`, join(home, 'shop'));
     t.equal(ran.code, 0, `${line}\n${ran.text}`);
     t.notMatch(ran.text, /\berror\b.*E\d{4}:|"code":/, line);
+    if (line.includes('amount from')) t.match(ran.text, /12\.50/);
   }
-  t.match(reader.run(`${connect}\n${lines[1]}`, join(home, 'shop')).text, /12\.50/);
 });
