@@ -1,5 +1,7 @@
 /** The one error catalogue. `docs/errors.md` lists it, and a test binds the two both ways. */
 
+import { WAYS } from './surface-hints.js';
+
 export interface ErrorEntry<P> {
   /** The stable public code. Several entries may share one; a retired code is never used again. */
   readonly code: string;
@@ -304,7 +306,7 @@ export const ERRORS = Object.freeze({
     sqlstate: 'F0000',
     http: 422,
     message: (p) => `with this nothing could be served: ${p.fault}`,
-    hint: (p) => `${p.more > 0 ? `and ${p.more} more; ` : ''}\`diagnostics\` has all of it`,
+    hint: (p) => `${p.more > 0 ? `and ${p.more} more; ` : ''}${WAYS.diagnostics.rest}`,
   }),
   wrongState: entry<{ detail: string; hint: string | null }>({
     code: 'E4090',
@@ -318,7 +320,7 @@ export const ERRORS = Object.freeze({
     sqlstate: '22023',
     http: 428,
     message: () => 'it is not said which version this change was made for',
-    hint: (p) => `send \`base_version\`, or If-Match; what is served now is \`${p.current}\``,
+    hint: (p) => `${WAYS.base.rest}; what is served now is \`${p.current}\``,
   }),
   baseChanged: entry<{ current: string }>({
     code: 'E4120',
@@ -356,7 +358,7 @@ export const ERRORS = Object.freeze({
     sqlstate: '28000',
     http: 403,
     message: () => 'no bearer token was sent, and access is denied by default',
-    hint: () => 'send `Authorization: Bearer <token>`',
+    hint: () => WAYS.token.rest,
   }),
   noAccess: entry<Nothing>({
     code: 'E2102',
@@ -378,7 +380,7 @@ export const ERRORS = Object.freeze({
     sqlstate: '42501',
     http: 403,
     message: () => 'all of the graph is shown to admins only',
-    hint: () => 'ask with `?governed=true` for what your grants show',
+    hint: () => WAYS.governed.rest,
   }),
   upstreamForAdmins: entry<Nothing>({
     code: 'E2101',
@@ -527,7 +529,7 @@ export const ERRORS = Object.freeze({
     sqlstate: '22000',
     http: 406,
     message: (p) => `column \`${p.column}\` holds ${p.what}, which Arrow cannot carry in its type`,
-    hint: () => 'select the column as text, leave such values out, or ask for JSON',
+    hint: () => `select the column as text, leave such values out, or ${WAYS.json.rest}`,
   }),
   bodyTooLarge: entry<{ limit: number }>({
     code: 'E4130',

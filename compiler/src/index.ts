@@ -121,6 +121,7 @@ export {
   type Traversal,
 } from './runtime.js';
 export { type PlainLiteral, type ShapedText, shapeOf } from './shape/scan.js';
+export { hintOn, type Surface, WAYS } from './surface-hints.js';
 export { charactersBefore, nearest, positionOfIndex } from './text.js';
 export {
   type ArrayType,

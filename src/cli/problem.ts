@@ -1,3 +1,4 @@
+import { hintOn } from 'osl-compiler/surface-hints';
 import type { ProblemBody } from './client.js';
 import { visible } from './output.js';
 import { widthOf } from './width.js';
@@ -21,7 +22,8 @@ export function problemOf(body: Readonly<Record<string, unknown>>, status: numbe
 export function formatProblem(problem: ProblemBody, source: string): string {
   const lines = [`error ${visible(problem.code)}: ${visible(problem.detail)}`];
   if (problem.position !== null) lines.push(...marked(problem.position, source));
-  if (problem.hint !== null) lines.push(`  hint: ${visible(problem.hint)}`);
+  const hint = hintOn('cli', problem.hint);
+  if (hint !== null) lines.push(`  hint: ${visible(hint)}`);
   if (problem.request_id !== null) lines.push(`  request: ${visible(problem.request_id)}`);
   return lines.join('\n');
 }

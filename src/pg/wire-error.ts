@@ -1,4 +1,4 @@
-import { charactersBefore, QueryError, queryError } from 'osl-compiler';
+import { charactersBefore, hintOn, QueryError, queryError } from 'osl-compiler';
 import { WireError } from '../../wire/index.js';
 
 /** By this name of Postgres' own, pgjdbc, Npgsql and asyncpg know that they may prepare the statement again. */
@@ -22,7 +22,7 @@ export function wireError(
   const offset = error.position?.offset;
   return new WireError(severity, error.sqlstate, error.message, {
     detail: `${error.code}, request ${requestId}${wait}`,
-    hint: error.hint ?? undefined,
+    hint: hintOn('wire', error.hint) ?? undefined,
     routine: error.entry === 'planChanged' ? PLAN_CHANGED : undefined,
     position: offset === undefined ? undefined : charactersBefore(text, offset) + 1,
   });

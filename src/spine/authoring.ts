@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { queryError } from 'osl-compiler';
+import { queryError, WAYS } from 'osl-compiler';
 import type { PolicySnapshot } from '../../policy/index.js';
 import { type Judgement, type Proposal, type Suggestion, shortName } from '../authoring/index.js';
 import {
@@ -121,7 +121,7 @@ function nothingFor({ kind, name }: Wish): never {
   const what = { candidate: 'is no candidate', table: 'is no table', term: 'meets nothing in the graph' }[
     kind
   ];
-  const hint = kind === 'term' ? null : 'GET /osl/candidates lists them, as `connector.schema.table`';
+  const hint = kind === 'term' ? null : `${WAYS.candidates.rest}, as \`connector.schema.table\``;
   throw queryError('unresolvable', { detail: `\`${name}\` ${what}`, hint });
 }
 

@@ -1,4 +1,4 @@
-import { type QueryError, queryError } from 'osl-compiler';
+import { type QueryError, queryError, WAYS } from 'osl-compiler';
 import { compilingSnapshot, type Identity, type PolicySnapshot } from '../../policy/index.js';
 import type { Difference, Finding, Step } from '../authoring/index.js';
 import type { Stepped } from '../drafting/index.js';
@@ -253,7 +253,7 @@ function draftStep(service: Service, id: string): Asked {
   if (draft.validated === null) {
     throw queryError('wrongState', {
       detail: `\`${id}\` has not been validated`,
-      hint: 'POST /osl/validate says what it would change, and for whom',
+      hint: WAYS.validate.rest,
     });
   }
   return { step: { action: 'publish', text: draft.text, placed: draft.placed }, draft: id, restores: null };
@@ -280,6 +280,6 @@ export function draftNamed({ publishing }: Service, id: string): Draft {
 function unknownVersion(what: 'draft' | 'version', name: string): QueryError {
   return queryError('unresolvable', {
     detail: `there is no ${what} \`${name.slice(0, 100)}\``,
-    hint: 'GET /osl/objects lists them',
+    hint: WAYS.objects.rest,
   });
 }

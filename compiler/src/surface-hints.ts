@@ -1,0 +1,54 @@
+/** Where a hint is read: what one has to type is not what another has to send. */
+export type Surface = 'rest' | 'wire' | 'cli';
+
+type Phrase = Readonly<Record<Surface, string>>;
+
+/** What a hint says of the way in, for each surface. The catalogue has REST's words; `hintOn` puts others in their place. */
+export const WAYS = Object.freeze({
+  token: {
+    rest: 'send `Authorization: Bearer <token>`',
+    wire: 'send the token as the password',
+    cli: 'say who asks, with --subject or --token',
+  },
+  governed: {
+    rest: 'ask with `?governed=true` for what your grants show',
+    wire: 'the catalog shows what your grants show',
+    cli: 'leave --full out for what your grants show',
+  },
+  base: {
+    rest: 'send `base_version`, or If-Match',
+    wire: 'name the version that it is for',
+    cli: 'give --base-version',
+  },
+  diagnostics: {
+    rest: '`diagnostics` has all of it',
+    wire: 'the author of the change is told of all',
+    cli: '--json shows all of it',
+  },
+  validate: {
+    rest: 'POST /osl/validate says what it would change, and for whom',
+    wire: 'it has to be validated first',
+    cli: '--check says what it would change, and for whom',
+  },
+  objects: {
+    rest: 'GET /osl/objects lists them',
+    wire: 'admins may list them',
+    cli: '`osl objects` lists them',
+  },
+  candidates: {
+    rest: 'GET /osl/candidates lists them',
+    wire: 'admins may list them',
+    cli: '`osl discover` lists them',
+  },
+  json: {
+    rest: 'ask for JSON',
+    wire: 'ask for text',
+    cli: 'ask with --json',
+  },
+} satisfies Readonly<Record<string, Phrase>>);
+
+/** The hint as `surface` has to say it. */
+export function hintOn(surface: Surface, hint: string | null): string | null {
+  if (hint === null || surface === 'rest') return hint;
+  return Object.values<Phrase>(WAYS).reduce((text, way) => text.replace(way.rest, () => way[surface]), hint);
+}

@@ -1,0 +1,69 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { hintOn, queryError, type Surface, WAYS } from 'osl-compiler';
+import { test } from 'tap';
+import { formatProblem } from '../../src/cli/problem.js';
+import { wireError } from '../../src/pg/wire-error.js';
+import { ROOT } from '../cli/support.js';
+import { errorLines } from './error-table.js';
+
+/** Words of one surface. `osl index` and variables are for the operator, who has them wherever a caller reads of it. */
+const OF = {
+  http: /\b(GET|POST|PUT|DELETE) \/|\?\w+=|If-Match|Authorization|`(base_version|diagnostics|request_id)`|\bJSON\b/,
+  flags: /(^|\s)--[a-z]|`osl (?!index)\w+/,
+} as const;
+const FOREIGN: Readonly<Record<Surface, readonly RegExp[]>> = {
+  rest: [OF.flags],
+  wire: [OF.http, OF.flags],
+  cli: [OF.http],
+};
+const SURFACES = ['rest', 'wire', 'cli'] as const;
+
+test('no hint of the catalogue, and no way in that a hint names, speaks the language of another surface', async (t) => {
+  const hints = [
+    ...errorLines().map(({ name, hint }) => [name, hint] as const),
+    ...Object.entries(WAYS).map(([name, way]) => [name, way.rest] as const),
+  ];
+  for (const surface of SURFACES) {
+    const wrong = hints
+      .map(([name, hint]) => `${name}: ${hintOn(surface, hint)}`)
+      .filter((text) => FOREIGN[surface].some((words) => words.test(text)));
+    t.strictSame(wrong, [], surface);
+  }
+});
+
+test('what raises an error names a way in by the list of them, and by no text of its own', async (t) => {
+  const files = [
+    'compiler/src',
+    'policy',
+    'src/spine',
+    'src/authoring',
+    'src/rest',
+    'src/pg',
+    'src/catalog',
+  ].flatMap((dir) =>
+    readdirSync(join(ROOT, dir), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts') && !name.includes('openapi') && name !== 'surface-hints.ts')
+      .map((name) => join(dir, name)),
+  );
+  t.ok(files.length > 200, `${files.length} files`);
+  const found = files.flatMap((file) =>
+    [...readFileSync(join(ROOT, file), 'utf8').matchAll(/\bhints?\b[^\n;]*(=>|:|=)\s*\n?\s*(['"`][^\n]*)/g)]
+      .filter(([, , text = '']) => OF.http.test(text.replace(/\$\{[^}]*\}/g, '')) || OF.flags.test(text))
+      .map(([, , text]) => `${file}: ${text}`),
+  );
+  t.strictSame(found, []);
+});
+
+test('the same refusal on the wire and on a terminal', async (t) => {
+  const error = queryError('missingToken', {});
+  t.match(wireError(error, 'id', ''), { hint: 'send the token as the password' });
+  const problem = {
+    code: error.code,
+    detail: error.message,
+    hint: error.hint,
+    request_id: null,
+    position: null,
+  };
+  t.match(formatProblem(problem, ''), 'hint: say who asks, with --subject or --token');
+});
