@@ -90,7 +90,7 @@ export const ERRORS = Object.freeze({
     sqlstate: '54001',
     http: 400,
     message: (p) => `the draft cannot be judged: ${p.what}`,
-    hint: () => 'send it in smaller parts, or compile it where the manifest is: `osl validate`, `osl diff`',
+    hint: () => `send it in smaller parts, or ${WAYS.compile.rest}`,
   }),
   tooManyColumns: entry<{ what: string; limit: number }>({
     code: 'E0511',

@@ -40,6 +40,11 @@ export const WAYS = Object.freeze({
     wire: 'admins may list them',
     cli: '`osl discover` lists them',
   },
+  compile: {
+    rest: 'compile it where the manifest is',
+    wire: 'compile it where the manifest is',
+    cli: 'compile it where the manifest is: `osl validate`, `osl diff`',
+  },
   json: {
     rest: 'ask for JSON',
     wire: 'ask for text',
