@@ -241,6 +241,48 @@ test('every pair of operands, under every operator', { skip }, async (t) => {
   t.equal(same, OPERATORS.length * OPERANDS.length ** 2);
 });
 
+/** Values of `varchar(n)`, and what they are tried beside: of what there is, all but `char(n)`. */
+const VARYING = ['town', 'town::varchar(3)', "'smb   '::varchar", "cast('smbx' as varchar(3))", "town || ''"];
+const BESIDE = [
+  ...VARYING,
+  'city',
+  'note',
+  "'smb'",
+  "'smb   '",
+  "'smb  '::text",
+  'segment::text',
+  'lower(city)',
+];
+const MADE: readonly ((of: string) => string)[] = [
+  (of) => of,
+  (of) => `length(${of})`,
+  (of) => `octet_length(${of})`,
+  (of) => `(${of})::varchar(2)`,
+  (of) => `(${of})::char(4)::text`,
+  (of) => `coalesce(${of}, 'none ')`,
+  (of) => `case when code < 'c' then ${of} end`,
+  (of) => `(array[${of}, 'q'])[1]`,
+];
+
+test('varchar(n) beside all but char(n): every pair, under every operator', { skip }, async (t) => {
+  const made = VARYING.flatMap((v) => MADE.map((make) => make(v)));
+  const pairs = VARYING.flatMap((v) =>
+    BESIDE.flatMap((other) =>
+      OPERATORS.flatMap((operator) => [`${v} ${operator} ${other}`, `${other} ${operator} ${v}`]),
+    ),
+  );
+  for (let from = 0; from < made.length + pairs.length; from += 40) {
+    const some = [...made, ...pairs].slice(from, from + 40);
+    const { mine, real } = await answers(`select code, ${some.join(', ')} from client`);
+    if (JSON.stringify(mine) === JSON.stringify(real) && typeof real !== 'string') continue;
+    for (const one of some) {
+      const each = await answers(`select code, ${one} from client`);
+      t.same(each.mine, each.real, one);
+    }
+  }
+  t.ok(pairs.length > 1_000, `${pairs.length} pairs`);
+});
+
 const OIDS = { open: 0, text: 25, bpchar: 1042 };
 
 test('parameters, declared or not', { skip }, async (t) => {
