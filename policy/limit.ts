@@ -7,12 +7,27 @@ import { type Limited, WindowCounter } from './window.js';
 /** Requests a second of one subject of a tenant. */
 export type Limits = Readonly<Record<LimitBucket, number>>;
 
-export type LimitBucket = 'query' | 'sample' | 'schema' | 'catalog';
+export type LimitBucket = 'query' | 'sample' | 'schema' | 'authoring' | 'catalog';
 
-export const LIMIT_BUCKETS: readonly LimitBucket[] = Object.freeze(['query', 'sample', 'schema', 'catalog']);
+export const LIMIT_BUCKETS: readonly LimitBucket[] = Object.freeze([
+  'query',
+  'sample',
+  'schema',
+  'authoring',
+  'catalog',
+]);
 
-/** The contract's intended defaults; `catalog` (statements of BI tools about the catalog) is ours. */
-export const DEFAULT_LIMITS: Limits = Object.freeze({ query: 60, sample: 30, schema: 5, catalog: 200 });
+/**
+ * The contract's intended defaults; `authoring` (drafts and what is published) and `catalog` (statements of BI tools
+ * about the catalog) are ours.
+ */
+export const DEFAULT_LIMITS: Limits = Object.freeze({
+  query: 60,
+  sample: 30,
+  schema: 5,
+  authoring: 5,
+  catalog: 200,
+});
 
 /** Requests a second of one address that sends no valid token. */
 const PER_ADDRESS = 20;
@@ -58,6 +73,7 @@ export function createLimiter(options: LimiterOptions = {}): Limiter {
     query: counter(initial.query),
     sample: counter(initial.sample),
     schema: counter(initial.schema),
+    authoring: counter(initial.authoring),
     catalog: counter(initial.catalog),
   };
   const addresses = new WindowCounter(

@@ -31,7 +31,7 @@ export interface Finding {
   readonly document: 'manifest' | 'policy';
   /** JSON Pointer into the manifest or the policy. */
   readonly path: string;
-  /** Of the text that was sent; null where none was: in the policy, in what came as JSON. */
+  /** Of the text that was sent; null where it has no such place: in the policy, in what came as JSON, outside a fragment. */
   readonly range: Range | null;
   readonly message: string;
   readonly hint: string | null;
@@ -62,8 +62,10 @@ export function findingsIn(error: unknown, placed: boolean): readonly Finding[] 
   throw error;
 }
 
-function inText({ code, severity, path, range, message, hint }: Diagnostic, placed: boolean): Finding {
-  return { code, severity, document: 'manifest', path, range: placed ? range : null, message, hint };
+function inText(diagnostic: Diagnostic, placed: boolean): Finding {
+  const { code, severity, path, message, hint, elsewhere = false } = diagnostic;
+  const range = placed && !elsewhere ? diagnostic.range : null;
+  return { code, severity, document: 'manifest', path, range, message, hint };
 }
 
 function inPolicy({ code, path, message, hint }: PolicyProblem): Finding {

@@ -49,6 +49,6 @@ export function shortName(fqn: string): string {
 
 function suggestionOf(json: FragmentDocument, notes: readonly string[], model: Model): Suggestion {
   const yaml = stringify(json, { nullStr: '', lineWidth: 110 });
-  const checked = check({ kind: 'fragment', text: yaml, placed: true }, model);
+  const checked = check({ kind: 'fragment', text: yaml, placed: false }, model);
   return { fragment: { yaml, json }, diagnostics: checked.ok ? [] : checked.findings, notes };
 }

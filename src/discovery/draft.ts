@@ -9,9 +9,15 @@ export interface Draft {
   readonly notes: readonly string[];
 }
 
-/** Nobody guesses what is personal: of every draft this must be said. */
-export const LABELS =
-  'no column has a sensitivity label: whoever publishes this declares `pii: true` or `sensitivity: <label>` at the connector where it belongs';
+const DECLARE =
+  'whoever publishes this declares `pii: true` or `sensitivity: <label>` at the connector where it belongs';
+
+/** Nobody guesses what is personal: of every draft this must be said, with the labels that its table has already. */
+export function labelsNote(labelled: readonly (readonly [column: string, label: string])[]): string {
+  if (labelled.length === 0) return `no column has a sensitivity label: ${DECLARE}`;
+  const kept = labelled.map(([column, label]) => `${column} (${label})`).join(', ');
+  return `sensitivity labels are those that the manifest declares, ${kept}; no other column has one: ${DECLARE}`;
+}
 
 /** What a manifest would say to adopt `candidate`. Labels that its table has already stay; none is added. */
 export function draftOf(candidate: Candidate, manifest: Manifest): Draft {
@@ -29,7 +35,8 @@ export function draftOf(candidate: Candidate, manifest: Manifest): Draft {
     ...(links.length === 0 ? {} : { relationships: members(links) }),
   };
   // Partial where a person has to say more, a key for example; the diagnostics tell.
-  return { fragment: fragment as unknown as FragmentDocument, notes: notesOf(candidate, exposed) };
+  const labels = labelsNote(labelledIn(candidate, manifest));
+  return { fragment: fragment as unknown as FragmentDocument, notes: notesOf(candidate, exposed, labels) };
 }
 
 type Plain = Readonly<Record<string, unknown>>;
@@ -43,6 +50,15 @@ function members(entries: readonly (readonly [string, unknown])[]): Plain {
 
 function tableName({ schema, table }: Candidate): string {
   return `${schema}.${table}`;
+}
+
+/** The columns that come with the label which the manifest declares for them. */
+function labelledIn(candidate: Candidate, manifest: Manifest): readonly (readonly [string, string])[] {
+  const declared = manifest.connectors.get(candidate.connector)?.tables.get(tableName(candidate))?.columns;
+  return candidate.columns.flatMap(({ name }): readonly (readonly [string, string])[] => {
+    const label = declared?.get(name)?.sensitivity ?? null;
+    return label === null ? [] : [[name, label]];
+  });
 }
 
 /** The table as the manifest has it, and every column that it does not declare. */
@@ -176,8 +192,8 @@ function keyOf(entity: string | null, referred: readonly string[], { catalog }: 
   return physicalKey(relation)[0] === referred[0] ? (relation.primaryKey[0] ?? null) : null;
 }
 
-function notesOf(candidate: Candidate, exposed: Exposed): readonly string[] {
-  const notes = [LABELS];
+function notesOf(candidate: Candidate, exposed: Exposed, labels: string): readonly string[] {
+  const notes = [labels];
   const left = candidate.columns.filter((c) => !exposed.has(c.name));
   for (const c of left) {
     const why = c.type === null ? `the model has no type for ${c.upstream_type}` : 'its name has a dot';

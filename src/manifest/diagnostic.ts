@@ -18,6 +18,8 @@ export interface Diagnostic {
   readonly severity: Severity;
   readonly file: string;
   readonly range: Range;
+  /** `path` leads to what is not in this text: a fragment breaks something else. */
+  readonly elsewhere?: true;
   /** JSON Pointer into the document; empty for the whole of it. */
   readonly path: string;
   /** One lower-case sentence, the author's own words in backticks. */

@@ -6,7 +6,7 @@ import { type FragmentDocument, fragmentProblems, withFragment } from './fragmen
 import type { Manifest } from './manifest.js';
 import { conflictsBetween, grown, type Overlay, withOverlay } from './overlay.js';
 import { outsidePublishing } from './publishable.js';
-import { parseSource, raise, readText, type YamlSource } from './source.js';
+import { parseSource, placedIn, raise, readText, type YamlSource } from './source.js';
 
 /** A manifest file and what was published over it: what serves, and the file's own part of that. */
 export interface Layered {
@@ -73,10 +73,10 @@ export function parsePublishable(
   const source = parseSource(text, 'fragment');
   raise(source, fragmentProblems(source.value));
   outsidePublishing(source.value, served);
-  shaped(source, withFragment(served, source.value));
+  placedIn(source, () => shaped(source, withFragment(served, source.value)));
   const fragment = source.value as FragmentDocument; // it has just been checked as part of a manifest
   outsidePublishing(fragment, served, base);
-  return layered(source, base, grown(base, objects, fragment));
+  return placedIn(source, () => layered(source, base, grown(base, objects, fragment)));
 }
 
 /** The same of objects that were compiled before, perhaps over another file. */

@@ -7,7 +7,7 @@ import { fragmentProblems, withFragment } from './fragment.js';
 import type { Manifest } from './manifest.js';
 import { shapeCheck } from './schema/check.js';
 import { POLICY_SCHEMA } from './schema/policy.js';
-import { parseSource, raise, readText, toDiagnostics, type YamlSource } from './source.js';
+import { parseSource, placedIn, raise, readText, toDiagnostics, type YamlSource } from './source.js';
 
 /** What is wrong with the shape of a policy; nothing where it has that of `PolicyDocument`. */
 export const policyShape = shapeCheck(POLICY_SCHEMA);
@@ -32,13 +32,13 @@ export function parseManifest(text: string, file: string): Manifest {
 
 /**
  * Compiles `base` with the members of a fragment's text in their places: see `withFragment`. Places of diagnostics are
- * those of the fragment; what goes wrong elsewhere on its account is placed at the nearest part of it. Throws as
+ * those of the fragment; what goes wrong elsewhere on its account is marked as such. Throws as
  * `loadManifest`, and needs what `parseManifest` needs.
  */
 export function parseFragment(text: string, file: string, base: ManifestDocument): Manifest {
   const source = parseSource(text, file);
   raise(source, fragmentProblems(source.value));
-  return compileFrom(source, withFragment(base, source.value));
+  return placedIn(source, () => compileFrom(source, withFragment(base, source.value)));
 }
 
 /** A policy file: its document, and the way from the document back to the file. */

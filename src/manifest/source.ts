@@ -1,9 +1,9 @@
 import { open } from 'node:fs/promises';
 import type { Document, Node, Scalar, YAMLError } from 'yaml';
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, parseDocument } from 'yaml';
 import { CODES } from './codes.js';
-import type { Diagnostic, Path, Problem, Range } from './diagnostic.js';
-import { ManifestProblems, pointer } from './diagnostic.js';
+import type { Diagnostic, Path, Position, Problem, Range } from './diagnostic.js';
+import { ManifestProblems, pointer, steps } from './diagnostic.js';
 import { offsetInSource } from './scalar-offset.js';
 import { simpleYaml } from './simple-yaml.js';
 import { plainValue } from './value.js';
@@ -66,6 +66,28 @@ export function parseSource(text: string, file: string): YamlSource {
   return source;
 }
 
+/** What `compile` throws, with what is no part of `source` marked: the text of a fragment has no place for it. */
+export function placedIn<T>(source: YamlSource, compile: () => T): T {
+  try {
+    return compile();
+  } catch (error) {
+    if (!(error instanceof ManifestProblems)) throw error;
+    const diagnostics = error.diagnostics.map((d): Diagnostic => {
+      return names(source.value, steps(d.path)) ? d : Object.freeze({ ...d, elsewhere: true });
+    });
+    throw new ManifestProblems(diagnostics, source.text);
+  }
+}
+
+/** Whether a fragment has the member, of the section, that a path leads to. */
+function names(value: unknown, [section, name]: Path): boolean {
+  if (section === undefined) return true;
+  const has = (of: unknown, key: Path[number]): boolean =>
+    typeof of === 'object' && of !== null && Object.hasOwn(of, key);
+  if (!has(value, section)) return false;
+  return name === undefined || has(Reflect.get(Object(value), section), name);
+}
+
 /** Throws ManifestProblems if there is a problem. */
 export function raise(source: YamlSource, problems: readonly Problem[]): void {
   if (problems.length > 0) throw new ManifestProblems(toDiagnostics(source, problems), source.text);
@@ -94,16 +116,15 @@ function inFileOrder(a: Diagnostic, b: Diagnostic): number {
 /** A file with the place of every part. */
 interface Parts {
   readonly document: Document.Parsed;
-  readonly lines: LineCounter;
+  readonly lines: Lines;
 }
 
 function parsed(text: string, file: string): Parts {
-  const lines = new LineCounter();
+  const lines = new Lines(text);
   let document: Document.Parsed;
   try {
     // Repeated keys are found by `plainValue`: this option compares every pair of keys.
     document = parseDocument(text, {
-      lineCounter: lines,
       prettyErrors: false,
       uniqueKeys: false,
       strict: true,
@@ -124,7 +145,7 @@ function parsed(text: string, file: string): Parts {
   );
 }
 
-function fromYaml(error: YAMLError, file: string, lines: LineCounter): Diagnostic {
+function fromYaml(error: YAMLError, file: string, lines: Lines): Diagnostic {
   return Object.freeze({
     code: CODES.syntax,
     severity: 'error',
@@ -237,16 +258,50 @@ function wordEnd(text: string, from: number, limit: number): number {
   return end;
 }
 
-function rangeOf(lines: LineCounter, start: number, end: number): Range {
-  const position = (offset: number) => {
-    const { line, col } = lines.linePos(offset);
-    return Object.freeze({ line: Math.max(line, 1), column: Math.max(col, 1) });
-  };
-  return Object.freeze({ start: position(start), end: position(Math.max(start, end)) });
+/** Where the lines of a text begin. The YAML parser's own count leaves out lines of what it could not read. */
+class Lines {
+  readonly text: string;
+  #starts: readonly number[] | null = null;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  position(offset: number): Position {
+    this.#starts ??= startsOf(this.text);
+    let [low, high] = [0, this.#starts.length - 1];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if ((this.#starts[middle] ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return Object.freeze({ line: low + 1, column: offset - (this.#starts[low] ?? 0) + 1 });
+  }
+}
+
+function startsOf(text: string): readonly number[] {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return starts;
+}
+
+/** From `start` to `end`, within the text and in whole characters: the YAML parser counts past both. */
+function rangeOf(lines: Lines, start: number, end: number): Range {
+  const { text } = lines;
+  const first = Math.min(start, text.length);
+  const last = Math.max(first, Math.min(end, text.length));
+  return Object.freeze({
+    start: lines.position(splitsPair(text, first) ? first - 1 : first),
+    end: lines.position(splitsPair(text, last) ? last + 1 : last),
+  });
+}
+
+function splitsPair(text: string, at: number): boolean {
+  return /[\ud800-\udbff]/.test(text.charAt(at - 1)) && /[\udc00-\udfff]/.test(text.charAt(at));
 }
 
 function whole(file: string, code: string, message: string, hint: string | null): ManifestProblems {
-  const range = rangeOf(new LineCounter(), 0, 0);
+  const range = rangeOf(new Lines(''), 0, 0);
   return new ManifestProblems(
     [Object.freeze({ code, severity: 'error', file, range, path: '', message, hint })],
     '',

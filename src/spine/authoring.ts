@@ -128,7 +128,7 @@ function nothingFor({ kind, name }: Wish): never {
 /** The caller, counted, who is an admin over its whole chain; anybody else is refused, and recorded. @throws QueryError */
 export async function adminOf(service: Service, call: Call, ledger: Ledger): Promise<Caller> {
   try {
-    return mustBeAdmin(await counted(service, call, ledger, 'schema'));
+    return mustBeAdmin(await counted(service, call, ledger, 'authoring'));
   } catch (error) {
     throw await refuse(service, call, ledger, error);
   }

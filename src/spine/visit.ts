@@ -23,6 +23,18 @@ export async function admit(
   return caller;
 }
 
+/** What a call that cannot be read is counted as, where that is no question. */
+const BUCKETS: ReadonlyMap<string, LimitBucket> = new Map([
+  ['sample', 'sample'],
+  ['schema', 'schema'],
+  ['candidates', 'authoring'],
+  ['suggest', 'authoring'],
+  ['validate', 'authoring'],
+  ['publish', 'authoring'],
+  ['objects', 'authoring'],
+  ['mcp', 'catalog'],
+]);
+
 /** Whose call is turned away: where only the identified may know, whoever is not hears that instead. */
 export type TurnedAway = 'anyone' | 'identified';
 
@@ -42,7 +54,7 @@ export async function turnAway(
   const anonymous = credentials.kind === 'bearer' && credentials.token === null;
   if (!anonymous || who === 'identified') {
     try {
-      await counted(service, call, ledger, 'query');
+      await counted(service, call, ledger, BUCKETS.get(action) ?? 'query');
     } catch (error) {
       return refuse(service, call, ledger, error);
     }

@@ -134,7 +134,7 @@ roles:
     grants: [{ on: account, columns: "*" }]
     deny: [{ on: ledger }, { on: ledgernotes }]
 masks: {}
-limits: { query: 100000, sample: 100000, schema: 100000, catalog: 100000 }
+limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
 `;
 
 const SCRIPT = `

@@ -43,7 +43,7 @@ roles:
       - { on: item, columns: [kind, owner], rows: shown }
 masks: {}
 ${order}
-limits: { query: 100000, sample: 100000, schema: 100000, catalog: 100000 }
+limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
 `;
 
 const TABLES = `

@@ -124,7 +124,7 @@ roles:
     grants:
       - { on: book, columns: [id, title] }
 masks: { pii: redact, person: redact, secret: redact, locked: deny }
-limits: { query: 100000, sample: 100000, schema: 100000, catalog: 100000 }
+limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
 `;
 
 const SCRIPT = `

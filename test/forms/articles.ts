@@ -129,7 +129,7 @@ masks:
   pii: redact
   person: redact
   secret: redact
-limits: { query: 100000, sample: 100000, schema: 100000, catalog: 100000 }
+limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
 `;
 
 export interface Note {

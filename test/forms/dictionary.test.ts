@@ -61,7 +61,7 @@ roles:
       - { on: article, columns: "*" }
       - { on: notes, columns: "*" }
 masks: { pii: redact }
-limits: { query: 100000, sample: 100000, schema: 100000, catalog: 100000 }
+limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
 `;
 
 const CANDIDATES = Array.from({ length: 1_000 }, (_, i) => `candidate${String(i).padStart(4, '0')}`);

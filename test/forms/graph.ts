@@ -69,7 +69,7 @@ roles:
       - { on: item, columns: "*" }
       - { on: owns, columns: "*" }
 masks: {}
-limits: { query: 100000, sample: 100000, schema: 100000, catalog: 100000 }
+limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
 `;
 
 export const GRAPH_TABLES = `

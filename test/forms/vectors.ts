@@ -54,7 +54,7 @@ roles:
   german: ${grants('', `, rows: "lang = 'de'"`)}
   odd: ${grants('', `, rows: "lang = 'xx'"`)}
 masks: {}
-limits: { query: 1000000, sample: 100000, schema: 100000, catalog: 100000 }
+limits: { query: 1000000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
 `;
 
 function grants(ofArticle: string, ofNotes: string): string {

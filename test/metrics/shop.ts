@@ -230,7 +230,7 @@ roles:
 masks:
   pii: redact
   money: "null"
-limits: { query: 100000, sample: 100000, schema: 100000, catalog: 100000 }
+limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
 `;
 
 /** SQL that makes and fills the tables. */

@@ -65,7 +65,7 @@ roles:
   own:
     grants: [{ on: client, columns: "*", rows: "segment = attribute('segment')" }]
 masks: { secret: redact, shown: hash, start: partial }
-limits: { query: 100000, sample: 100000, schema: 100000, catalog: 100000 }
+limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
 `;
 
 const SCRIPT = `

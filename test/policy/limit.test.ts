@@ -35,7 +35,7 @@ t.test('each bucket lets its limit through each second', async (t) => {
 });
 
 t.test('the contract defaults', async (t) => {
-  t.strictSame(DEFAULT_LIMITS, { query: 60, sample: 30, schema: 5, catalog: 200 });
+  t.strictSame(DEFAULT_LIMITS, { query: 60, sample: 30, schema: 5, authoring: 5, catalog: 200 });
 });
 
 t.test('buckets, subjects and tenants do not share', async (t) => {

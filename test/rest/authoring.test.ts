@@ -1,8 +1,13 @@
-import { test } from 'tap';
+import fc from 'fast-check';
+import t, { test } from 'tap';
+import { DEFAULT_LIMITS } from '../../policy/index.js';
 import { openEngine } from '../../src/engine/index.js';
 import { startNativePostgres } from '../support/native-postgres.js';
 import type { TokenClaims } from '../support/service.js';
 import { type Reply, startRest } from './fixture.js';
+
+// A loaded machine may take longer than tap's half minute.
+t.setTimeout(180_000);
 
 const rest = await startRest();
 const ADMIN: TokenClaims = { roles: ['TENANT_ADMIN'] };
@@ -276,3 +281,199 @@ interface Role {
   readonly role: string;
   readonly changes: readonly { readonly object: string; readonly effect: string }[];
 }
+
+/** A text as its lines and the place of a range in it: what editors and this service count from 1, in UTF-16 units. */
+function marked(text: string, range: { start: Place; end: Place }): string | null {
+  const lines = text.split('\n');
+  const offset = ({ line, column }: Place): number | null => {
+    const before = lines.slice(0, line - 1).reduce((sum, l) => sum + l.length + 1, 0);
+    return column < 1 || column > (lines[line - 1]?.length ?? -1) + 1 ? null : before + column - 1;
+  };
+  const [start, end] = [offset(range.start), offset(range.end)];
+  return start === null || end === null || end < start ? null : text.slice(start, end);
+}
+
+/** No half of a surrogate pair. */
+const WHOLE = /^(?:[\ud800-\udbff][\udc00-\udfff]|[^\ud800-\udfff])*$/;
+
+interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+
+interface Labelled {
+  readonly pii?: boolean;
+  readonly sensitivity?: string;
+}
+
+interface Told {
+  readonly path: string;
+  readonly range: { start: Place; end: Place } | null;
+}
+
+test('ranges of diagnostics point into the text that was sent, or are null', async (t) => {
+  const own = await startRest();
+  t.teardown(() => own.close());
+  const headers = {
+    authorization: `Bearer ${await own.test.token('user:root', ADMIN)}`,
+    'content-type': 'application/json',
+  };
+  const judged = async (body: unknown): Promise<readonly Told[]> => {
+    const reply = await own.send('/osl/validate', { method: 'POST', headers, body });
+    t.equal(reply.status, 200, reply.text);
+    return reply.json()['diagnostics'] as readonly Told[]; // as the document has it
+  };
+  const filler = fc.array(fc.constantFrom('\t', ' ', '\u{1f600}', '\u5b57', 'e\u0301', '"', "'", '#x', 'a'), {
+    maxLength: 8,
+  });
+  const samples = fc.sample(
+    fc.record({
+      before: filler,
+      within: filler,
+      eol: fc.constantFrom('\n', '\r\n'),
+      style: fc.constantFrom('plain', 'double', 'single', 'flow'),
+    }),
+    { numRuns: 20, seed: 12 },
+  );
+  for (const { before, within, eol, style } of samples) {
+    const note = JSON.stringify(`x${before.join('')}`);
+    const literal = within
+      .join('')
+      .replaceAll("'", '')
+      .replaceAll('"', '')
+      .replaceAll('#', '')
+      .replaceAll('\t', ' ');
+    const expression = `sum(case when '${literal}' = note then nothing end)`;
+    const quoted = {
+      plain: expression,
+      double: JSON.stringify(expression),
+      single: `'${expression.replaceAll("'", "''")}'`,
+      flow: JSON.stringify(expression),
+    }[style];
+    const lines =
+      style === 'flow'
+        ? [
+            '{',
+            `\t"metrics": { "wrong": { "description": ${note},`,
+            `\t\t"entity": "order", "expression": ${quoted} } } }`,
+          ]
+        : [
+            'metrics:',
+            '  wrong:',
+            `    description: ${note}`,
+            '    entity: order',
+            `    expression: ${quoted}`,
+          ];
+    const text = lines.join(eol);
+    const [first, ...more] = await judged({ fragment: text });
+    t.same([first?.path, more], ['/metrics/wrong/expression', []], text);
+    t.equal(first?.range && marked(text, first.range), quoted, JSON.stringify(text));
+    const asJson = { metrics: { wrong: { description: JSON.parse(note), entity: 'order', expression } } };
+    t.match(await judged({ fragment: asJson }), [{ path: '/metrics/wrong/expression', range: null }]);
+  }
+  const rough = fc.sample(
+    fc.array(
+      fc.constantFrom(
+        'metrics:',
+        ' a:',
+        ' b: [',
+        '\t',
+        '\r\n',
+        '\n',
+        '\u{1f600}',
+        '"',
+        "'",
+        '- ',
+        '|',
+        '&x',
+        '*y',
+        ': ',
+        '{',
+        '}',
+      ),
+      {
+        maxLength: 12,
+      },
+    ),
+    { numRuns: 60, seed: 12 },
+  );
+  for (const parts of rough) {
+    const text = parts.join('');
+    for (const { range } of await judged({ fragment: text })) {
+      if (range === null) continue;
+      const slice = marked(text, range);
+      t.ok(slice !== null && WHOLE.test(slice), `${JSON.stringify(text)} ${JSON.stringify(range)}`);
+    }
+  }
+  const breaking = 'connectors: { db: { tables: { shop.customers: { columns: { id: { type: int4 } } } } } }';
+  const broken = await judged({ fragment: breaking });
+  t.ok(broken.length > 0);
+  for (const { path, range } of broken) t.equal(range, null, `${path} is not in the fragment`);
+});
+
+test('a suggestion tells of the labels that its fragment carries, and what it tells, validate accepts', async (t) => {
+  const own = await startRest();
+  t.teardown(() => own.close());
+  const headers = {
+    authorization: `Bearer ${await own.test.token('user:root', ADMIN)}`,
+    'content-type': 'application/json',
+  };
+  const reply = await own.send('/osl/suggest', {
+    method: 'POST',
+    headers,
+    body: { table: 'db.shop.customers' },
+  });
+  const { fragment, notes, diagnostics } = reply.json() as {
+    fragment: {
+      yaml: string;
+      json: {
+        connectors: { db: { tables: Record<'shop.customers', { columns: Record<string, Labelled> }> } };
+      };
+    };
+    notes: string[];
+    diagnostics: Told[];
+  };
+  const columns = fragment.json.connectors.db.tables['shop.customers'].columns;
+  const carried = Object.entries(columns).flatMap(([name, { pii, sensitivity }]) =>
+    pii === true || sensitivity !== undefined ? [`${name} (${sensitivity ?? 'pii'})`] : [],
+  );
+  t.same(carried, ['email (pii)', 'tax_no (secret)', 'born (birth)']);
+  t.ok(notes[0]?.includes(carried.join(', ')), String(notes));
+  t.notMatch(notes, [/^no column/]);
+  t.ok(
+    diagnostics.every((d) => d.range === null),
+    'nothing was sent that a range could point into',
+  );
+  for (const sent of [fragment.yaml, fragment.json]) {
+    const judged = await own.send('/osl/validate', { method: 'POST', headers, body: { fragment: sent } });
+    t.equal(judged.json()['ok'], diagnostics.length === 0, judged.text);
+  }
+});
+
+test('authoring and questions have limits of their own', async (t) => {
+  const own = await startRest();
+  t.teardown(() => own.close());
+  const authorization = `Bearer ${await own.test.token('user:root', ADMIN)}`;
+  const headers = { authorization, 'content-type': 'application/json' };
+  const statuses = async (path: string, bodies: readonly unknown[]): Promise<readonly number[]> => {
+    const replies = await Promise.all(
+      bodies.map((body) => own.send(path, { method: 'POST', headers, body })),
+    );
+    return replies.map((r) => r.status);
+  };
+  const limits = { ...DEFAULT_LIMITS, query: 4, authoring: 4, schema: 4 };
+  own.test.service.limiter.configure(limits);
+  const drafts = Array.from({ length: 12 }, (_, n) => (n % 2 ? '{' : { fragment: { metrics: {} } }));
+  const asked = Array.from({ length: 4 }, () => ({ osql: 'select 1 as a' }));
+  const flooded = await statuses('/osl/validate', drafts);
+  t.ok(flooded.filter((s) => s === 429).length > 0, String(flooded));
+  t.same(await statuses('/osl/query', asked), [200, 200, 200, 200], 'a flood of drafts takes no question');
+  t.equal((await own.send('/osl/schema', { headers })).status, 200, 'and no reading of the schema');
+  own.test.service.limiter.configure({ ...limits, authoring: 100 });
+  const questions = await statuses(
+    '/osl/query',
+    Array.from({ length: 12 }, () => ({ osql: 'select 1 as a' })),
+  );
+  t.ok(questions.includes(429));
+  t.same(await statuses('/osl/validate', drafts.slice(0, 1)), [200], 'nor a flood of questions a draft');
+});

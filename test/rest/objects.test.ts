@@ -724,7 +724,7 @@ test('the manifest file and what was published over it', async (t) => {
   });
 
   await t.test('publishing is limited as the schema is', async (t) => {
-    writeFileSync(rest.test.policyFile, POLICY.replace('schema: 100000', 'schema: 2'));
+    writeFileSync(rest.test.policyFile, POLICY.replace('authoring: 100000', 'authoring: 2'));
     await rest.test.open.reload();
     await setTimeout(1_100); // what was counted under the old limit is of another second
     const replies = await Promise.all(Array.from({ length: 6 }, () => p.post({ fragment: ORDERS })));

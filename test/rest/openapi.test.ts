@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { ERRORS } from 'osl-compiler';
 import t, { test } from 'tap';
 import { METHODS } from '../../src/rest/routes/unknown.js';
-import { startRest } from './fixture.js';
+import { freshAddress, type Sent, startRest } from './fixture.js';
 
 t.setTimeout(120_000);
 const rest = await startRest({ mcp: { version: '1.2.3' } });
@@ -179,4 +179,85 @@ test('the document of the REST surface', async (t) => {
       t.equal(reply.status, 400, JSON.stringify(body));
     }
   });
+});
+
+test('every status that is answered is in the document', async (t) => {
+  const own = await startRest();
+  t.teardown(() => own.close());
+  const token = await own.test.token('user:root', { roles: ['TENANT_ADMIN'] });
+  const bearer = { authorization: `Bearer ${token}` };
+  const typed = { ...bearer, 'content-type': 'application/json' };
+  const version = own.test.service.model().manifest.version;
+  const bodies: readonly unknown[] = [
+    '{',
+    '[]',
+    {},
+    { osql: 'select 1 as a' },
+    { osql: 'select 1 / 0 as a' },
+    { osql: 'select nothing' },
+    { osql: 'select email from customer', sql: 'x' },
+    { sql: 'select 1 from shop.samples' },
+    { metrics: ['revenue'], group_by: ['nothing'] },
+    { osql: "select summarize(text) from RETRIEVE(facet => 'labels', query => 'x', top_k => 1)" },
+    { osql: "select text from RETRIEVE(facet => 'labels', query => 'x', top_k => 1)" },
+    { kind: 'table', name: 'nothing' },
+    { kind: 'facet', name: 'labels' },
+    { table: 'db.shop.nothing' },
+    { term: 'zyzzyva' },
+    { fragment: 'a: [' },
+    { draft: 'nothing' },
+    { discard: 'nothing', base_version: version },
+    { withdraw: ['metrics.nothing'], base_version: version },
+    { withdraw: ['metrics.revenue'], base_version: version },
+    { rollback: 99, base_version: version },
+    { fragment: 'connectors: { other: {} }', base_version: version },
+    { fragment: 'metrics: { x: 1 }', base_version: version },
+    { fragment: 'metrics: { x: 1 }', base_version: 'another' },
+    { fragment: { metrics: { orders: { entity: 'order', expression: 'count(*)' } } } },
+  ];
+  const long = 'x'.repeat(3_000_000);
+  const seen = new Map<string, Set<number>>();
+  const drive = async (method: string, path: string, sent: Sent): Promise<void> => {
+    const { status } = await own.send(path.replace('{id}', '1'), {
+      method: method.toUpperCase(),
+      from: '127.0.9.9',
+      ...sent,
+    });
+    const key = `${method} ${path}`;
+    seen.set(key, (seen.get(key) ?? new Set()).add(status));
+  };
+  const everywhere = async (each: (method: string, path: string) => Promise<void>): Promise<void> => {
+    for (const [path, operations] of Object.entries(document.paths))
+      for (const method of Object.keys(operations)) await each(method, path);
+  };
+  await everywhere(async (method, path) => {
+    await drive(method, path, { from: freshAddress() });
+    await drive(method, path, { headers: { authorization: 'Bearer x' }, from: freshAddress() });
+    await drive(method, path, { headers: bearer });
+    await drive(method, `${path}?governed=true`.replace(/^(?!\/osl\/(schema|domain-map)\?).*$/, path), {
+      headers: bearer,
+    });
+    await drive(method, path, { headers: { authorization: `Bearer ${await own.test.token('user:nil')}` } });
+    await drive(method, path, { headers: { authorization: `Bearer ${await own.test.token('user:ann')}` } });
+    if (method !== 'post') return;
+    await drive(method, path, { headers: { ...bearer, 'content-type': 'text/plain' }, body: 'x' });
+    await drive(method, path, { headers: typed, body: long });
+    for (const body of bodies) await drive(method, path, { headers: typed, body });
+  });
+  own.test.service.limiter.configure({ query: 1, sample: 1, schema: 1, authoring: 1, catalog: 1 });
+  await everywhere(async (method, path) => {
+    const all = Array.from({ length: 3 }, () =>
+      drive(method, path, { headers: typed, body: method === 'post' ? {} : undefined }),
+    );
+    await Promise.all(all);
+  });
+  const stated = (key: string): readonly string[] => {
+    const [method = '', path = ''] = key.split(' ');
+    return Object.keys(document.paths[path.split('?')[0] ?? '']?.[method]?.responses ?? {});
+  };
+  for (const [key, statuses] of seen)
+    for (const status of statuses) t.ok(stated(key).includes(String(status)), `${key}: ${status}`);
+  const all = new Set([...seen.values()].flatMap((statuses) => [...statuses]));
+  for (const status of [200, 400, 401, 403, 404, 412, 413, 415, 422, 428, 429, 503])
+    t.ok(all.has(status), `${status} was driven`);
 });

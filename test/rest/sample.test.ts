@@ -105,7 +105,7 @@ ${MASKS.map((m) => `      - { on: m_${m}, columns: "*", unmask: [s_${m}] }`).joi
     grants: []
     deny: [{ on: pay, columns: [note] }]
 masks: { s_redact: redact, s_null: "null", s_hash: hash, s_partial: partial, s_year: year, s_deny: deny }
-limits: { query: 100000, sample: 100000, schema: 100000, catalog: 100000 }
+limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
 `;
 
 const SCRIPT = `

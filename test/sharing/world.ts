@@ -48,7 +48,7 @@ roles:
   own: { grants: [{ on: deal, columns: "*", rows: "owner = attribute('owner')" }] }
   notes: { grants: [{ on: deal, columns: "*", rows: "owner = attribute('owner')", unmask: [pii] }] }
 masks: { pii: redact }
-limits: { query: 100000, sample: 100000, schema: 100000, catalog: 100000 }
+limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
 `;
 }
 

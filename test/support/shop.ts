@@ -143,6 +143,7 @@ limits:
   query: 100000
   sample: 100000
   schema: 100000
+  authoring: 100000
   catalog: 100000
 `;
 

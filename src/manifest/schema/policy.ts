@@ -123,7 +123,13 @@ export const POLICY_SCHEMA = {
         'Entities and bridges whose hidden rows may not show in the order of an answer; it costs a sort.',
       ),
       limits: closed(
-        { query: perSecond, sample: perSecond, schema: perSecond, catalog: perSecond },
+        {
+          query: perSecond,
+          sample: perSecond,
+          schema: perSecond,
+          authoring: perSecond,
+          catalog: perSecond,
+        },
         [],
         'Rate limits.',
       ),

@@ -1,5 +1,5 @@
 import type { FastifySchema } from 'fastify';
-import { PROBLEM_REF } from './components.js';
+import { AUTHOR, BODY, QUESTION, refusals } from './refusals.js';
 import { list, object, oneOf, ref, type Shape, text } from './shape.js';
 
 /** What each route takes and answers. The routes read their requests themselves; this is what is said of them. */
@@ -8,24 +8,6 @@ export function json(schema: Shape, description: string, more: Readonly<Record<s
   const others = Object.entries(more).map(([type, shape]) => [type, { schema: shape }] as const);
   return { description, content: { 'application/json': { schema }, ...Object.fromEntries(others) } };
 }
-
-export function problem(description: string) {
-  return { description, content: { 'application/problem+json': { schema: PROBLEM_REF } } };
-}
-
-export const REFUSALS = {
-  400: problem('Not a request that can be answered: E0241, E0246, E0254, E0511 … E0519.'),
-  401: problem('The token is not valid: E3001.'),
-  403: problem('No token, no access, or denied: E2101, E2102, E0515, E0512.'),
-  429: problem('Over the limit: E4290, with `Retry-After`.'),
-  503: problem('No policy, no audit log, or shutting down: E2001, E5030, E5032.'),
-} as const;
-
-const QUESTIONS = {
-  422: problem('Valid, but not resolvable: E1001.'),
-  502: problem('The database could not run it: E0510.'),
-  504: problem('It ran too long: E0517.'),
-} as const;
 
 export const BEARER = [{ bearer: [] }] as const;
 const NOT_MODIFIED = { description: 'What the client has is still so.', type: 'null' } as const;
@@ -67,11 +49,7 @@ export const QUERY_OPERATION = operation({
       'application/x-ndjson': text('A row a line, then `{"trailer": …}` with the other members.'),
       'application/vnd.apache.arrow.stream': ARROW,
     }),
-    ...REFUSALS,
-    406: problem('A value that Arrow does not have, such as an infinite date: E4060.'),
-    ...QUESTIONS,
-    413: problem('The body is too large: E4130.'),
-    415: problem('The body is not JSON: E4150.'),
+    ...refusals(...QUESTION, ...BODY, 'noArrowValue'),
   },
 });
 
@@ -81,7 +59,7 @@ export const SAMPLE_OPERATION = operation({
   tags: ['questions'],
   security: BEARER,
   body: { content: { 'application/json': { schema: ref('SampleRequest') } } },
-  response: { 200: json(ref('Sample'), 'Rows.'), ...REFUSALS, ...QUESTIONS },
+  response: { 200: json(ref('Sample'), 'Rows.'), ...refusals(...QUESTION, ...BODY) },
 });
 
 export const SCHEMA_OPERATION = operation({
@@ -91,7 +69,11 @@ export const SCHEMA_OPERATION = operation({
   security: BEARER,
   querystring: GOVERNED,
   headers: KNOWN,
-  response: { 200: json(ref('Schema'), 'The schema, with an ETag.'), 304: NOT_MODIFIED, ...REFUSALS },
+  response: {
+    200: json(ref('Schema'), 'The schema, with an ETag.'),
+    304: NOT_MODIFIED,
+    ...refusals('adminOnly'),
+  },
 });
 
 export const MAP_OPERATION = operation({
@@ -101,7 +83,11 @@ export const MAP_OPERATION = operation({
   security: BEARER,
   querystring: GOVERNED,
   headers: KNOWN,
-  response: { 200: json(ref('DomainMap'), 'The graph, with an ETag.'), 304: NOT_MODIFIED, ...REFUSALS },
+  response: {
+    200: json(ref('DomainMap'), 'The graph, with an ETag.'),
+    304: NOT_MODIFIED,
+    ...refusals('adminOnly'),
+  },
 });
 
 export const RESOLVE_OPERATION = operation({
@@ -114,14 +100,8 @@ export const RESOLVE_OPERATION = operation({
     properties: { term: { type: 'string', minLength: 1, maxLength: 200, examples: ['customer'] } },
     required: ['term'],
   },
-  response: { 200: json(ref('Resolution'), 'Matches, best first.'), ...REFUSALS },
+  response: { 200: json(ref('Resolution'), 'Matches, best first.'), ...refusals() },
 });
-
-export const BODIES = {
-  413: problem('The body is too large: E4130.'),
-  415: problem('The body is not JSON: E4150.'),
-} as const;
-const NOTHING_FOUND = { 422: problem('There is nothing of that name: E1001.') } as const;
 
 export const CANDIDATES_OPERATION = operation({
   operationId: 'candidates',
@@ -129,7 +109,7 @@ export const CANDIDATES_OPERATION = operation({
   description: 'For admins. Declarations only: no row is read.',
   tags: ['authoring'],
   security: BEARER,
-  response: { 200: json(ref('Candidates'), 'Relations that nothing rests on yet.'), ...REFUSALS },
+  response: { 200: json(ref('Candidates'), 'Relations that nothing rests on yet.'), ...refusals(...AUTHOR) },
 });
 
 export const SUGGEST_OPERATION = operation({
@@ -141,9 +121,7 @@ export const SUGGEST_OPERATION = operation({
   body: { content: { 'application/json': { schema: ref('SuggestRequest') } } },
   response: {
     200: json(ref('Suggestion'), 'The draft, and what stands against it.'),
-    ...REFUSALS,
-    ...NOTHING_FOUND,
-    ...BODIES,
+    ...refusals(...AUTHOR, ...BODY, 'unresolvable'),
   },
 });
 
@@ -155,7 +133,10 @@ export const VALIDATE_OPERATION = operation({
   tags: ['authoring'],
   security: BEARER,
   body: { content: { 'application/json': { schema: ref('ValidateRequest') } } },
-  response: { 200: json(ref('Judgement'), 'Diagnostics, or what would change.'), ...REFUSALS, ...BODIES },
+  response: {
+    200: json(ref('Judgement'), 'Diagnostics, or what would change.'),
+    ...refusals(...AUTHOR, ...BODY, 'notPublishable', 'notFound', 'wrongState', 'unresolvable'),
+  },
 });
 
 export const CONFORMANCE_OPERATION = operation({
@@ -163,7 +144,10 @@ export const CONFORMANCE_OPERATION = operation({
   summary: 'The declared conformance levels',
   tags: ['service'],
   security: BEARER,
-  response: { 200: json(list(text()), 'Groups of the contract’s rules that are met in full.'), ...REFUSALS },
+  response: {
+    200: json(list(text()), 'Groups of the contract’s rules that are met in full.'),
+    ...refusals(),
+  },
 });
 
 export const HEALTH_OPERATION = operation({

@@ -1,4 +1,5 @@
-import { BEARER, BODIES, json, operation, problem, REFUSALS } from './operations.js';
+import { BEARER, json, operation } from './operations.js';
+import { AUTHOR, BODY, refusals } from './refusals.js';
 import { ref, text } from './shape.js';
 
 export const PUBLISH_OPERATION = operation({
@@ -16,16 +17,21 @@ export const PUBLISH_OPERATION = operation({
   response: {
     200: json(ref('Publication'), 'A draft was kept or discarded; or all of it was published already.'),
     201: json(ref('Publication'), 'A new version is served.'),
-    ...REFUSALS,
-    ...BODIES,
-    409: problem('Not in the state that this takes: E4090.'),
-    412: problem('Another version is served: E4120.'),
+    ...refusals(
+      ...AUTHOR,
+      ...BODY,
+      'notPublishable',
+      'upstreamForAdmins',
+      'notFound',
+      'wrongState',
+      'baseChanged',
+      'baseRequired',
+    ),
     422: {
       description:
         'It could not be served: E1002, with `diagnostics`; or there is nothing of that name: E1001.',
       content: { 'application/problem+json': { schema: ref('Unservable') } },
     },
-    428: problem('No version is named: E4280.'),
   },
 });
 
@@ -34,7 +40,10 @@ export const OBJECTS_OPERATION = operation({
   summary: 'What is published, its history, and drafts',
   tags: ['authoring'],
   security: BEARER,
-  response: { 200: json(ref('Publications'), 'The ETag is the version that is served.'), ...REFUSALS },
+  response: {
+    200: json(ref('Publications'), 'The ETag is the version that is served.'),
+    ...refusals(...AUTHOR),
+  },
 });
 
 export const OBJECT_OPERATION = operation({
@@ -47,5 +56,5 @@ export const OBJECT_OPERATION = operation({
     properties: { id: text('Number or id of a version, or id of a draft.') },
     required: ['id'],
   },
-  response: { 200: json(ref('Published'), 'It.'), ...REFUSALS, 404: problem('There is none: E4040.') },
+  response: { 200: json(ref('Published'), 'It.'), ...refusals(...AUTHOR, 'notFound') },
 });
