@@ -9,8 +9,8 @@ import { stringify } from 'yaml';
 /**
  * Runs test files, each in a process of its own: `npm test [-- FILE…]`, all of them unless told.
  *
- * Several at once, the longest first; those that measure time come last and one at a time. `OSL_TEST_JOBS` says how
- * many at once. `TAP_OUTPUT_FILE` names a file to write what they said to, for `account.ts`. Ends with 1 if anything
+ * One more at once than there are processors, since some wait, the longest first; those that measure time come last and
+ * one at a time. `OSL_TEST_JOBS` says how many at once. `TAP_OUTPUT_FILE` names a file to write what they said to, for `account.ts`. Ends with 1 if anything
  * failed. A file runs as `node FILE` runs it: tap's own runner loads hooks into every process, those of the command
  * line that tests start among them, which took a third of the time.
  */
@@ -153,7 +153,7 @@ async function runAll(files: readonly string[], jobs: number, folder: string, ea
 
 async function main(named: readonly string[]): Promise<number> {
   const files = longestFirst(named.length === 0 ? allFiles() : named);
-  const jobs = Number(process.env['OSL_TEST_JOBS'] ?? availableParallelism());
+  const jobs = Number(process.env['OSL_TEST_JOBS'] ?? availableParallelism() + 1);
   const output = process.env['TAP_OUTPUT_FILE'];
   const report = output === undefined ? null : createWriteStream(output);
   const folder = temporaryFolder();
