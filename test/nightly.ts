@@ -33,6 +33,7 @@ const STEPS: readonly Step[] = [
   { name: 'shared plans', file: 'compiler/shape-plan', size: sized('worlds', 'OSL_SHAPE_WORLDS', 1_000) },
   { name: 'shapes', file: 'compiler/shape-scan', size: sized('texts', 'OSL_SHAPE_RUNS', 1_000_000) },
   { name: 'held', file: 'budget/held', size: sized('ways of each text', 'OSL_BUDGET_WAYS', 5) },
+  { name: 'ways', file: 'budget/ways', size: sized('sizes of each draft and message', 'OSL_BUDGET_WAYS', 5) },
   { name: 'growth', file: 'budget/growth', size: sized('shapes', 'OSL_GROWTH_SHAPES', 1_000) },
   { name: 'monotone', file: 'policy/monotone', size: sized('chains', 'OSL_MONOTONE_RUNS', 20_000) },
   {

@@ -18,7 +18,7 @@ const MOST_MS = 50;
 const EACH = Number(process.env['OSL_BUDGET_WAYS'] ?? 1);
 /** Drafts are compiled in a thread beside; what the largest of them cost there, the night pays. */
 const DRAFT_SIZES = EACH > 1 ? [4_000, 16_000, 70_000, 260_000, 1_000_000] : [70_000];
-const CALL_SIZES = EACH > 1 ? [2_000, 16_000, 70_000, 260_000, 1_000_000] : [70_000, 1_000_000];
+const CALL_SIZES = EACH > 1 ? [2_000, 16_000, 70_000, 260_000, 1_000_000] : [1_000_000];
 /** Bytes of the longest message of the wire that is sent; startup packets have 10,000. */
 const LONGEST = 1_000_000;
 /** Published at once. */
