@@ -10,9 +10,9 @@ import { stringify } from 'yaml';
  * Runs test files, each in a process of its own: `npm test [-- FILE…]`, all of them unless told.
  *
  * One more at once than there are processors, since some wait, the longest first; those that measure time come last and
- * one at a time. `OSL_TEST_JOBS` says how many at once. `TAP_OUTPUT_FILE` names a file to write what they said to, for `account.ts`. Ends with 1 if anything
- * failed. A file runs as `node FILE` runs it: tap's own runner loads hooks into every process, those of the command
- * line that tests start among them, which took a third of the time.
+ * one at a time. `OSL_TEST_JOBS` says how many at once, `TAP_OUTPUT_FILE` where what they said is written for
+ * `account.ts`. Ends with 1 if anything failed. A file runs as `node FILE` runs it: tap's own runner loads hooks into
+ * every process, which took two fifths of the processor.
  */
 interface Outcome {
   readonly file: string;
