@@ -176,7 +176,7 @@ t.test('the demo from its first start to its end', async (t) => {
     const as = [...at, '--subject', 'user:analyst'];
     const people = await osl(['sample', ...as, 'person', '--limit', '2']);
     t.match(people, { code: 0, stdout: /id .*\|\s+email[\s\S]*\[redacted\][\s\S]*\(2 rows\)/ });
-    t.equal(people.stderr, 'masked: email\n');
+    t.equal(people.stderr, 'masked: person.email\n');
     const json = JSON.parse((await osl(['sample', ...as, '--facet', 'readme', '--json'])).stdout);
     t.match(json, { kind: 'facet', name: 'readme', rows: Array });
     t.equal(json.rows.length, 5);
