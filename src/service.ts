@@ -21,6 +21,13 @@ export interface Model {
   readonly snapshot: PolicySnapshot | null;
 }
 
+/** The policy file is missing or broken, and the last good policy serves meanwhile. Times are ms since 1970. */
+export interface KeptPolicy {
+  readonly since: number;
+  /** From then on nothing serves. */
+  readonly until: number;
+}
+
 /** What one result may cost. */
 export interface Caps {
   /** Rows of one answer. */
@@ -40,11 +47,18 @@ export interface ServiceLog {
   error(message: string, fields?: Readonly<Record<string, unknown>>): void;
 }
 
+/** How many entities and bridges no question reaches, as what they rest on is gone from the database. */
+export function objectsOutOfService({ engines }: Pick<Service, 'engines'>): number {
+  return [...engines.values()].reduce((sum, engine) => sum + engine.outOfService.relations.size, 0);
+}
+
 /** Everything that the spine needs, put together once at start. */
 export interface Service {
   readonly tenant: string;
   /** Read once per request, so that a reload never shows half of itself. */
   model(): Model;
+  /** Null while the policy that serves, if any does, is that of the file. */
+  keptPolicy(): KeptPolicy | null;
   readonly publishing: Publishing;
   readonly verifier: TokenVerifier;
   readonly limiter: Limiter;

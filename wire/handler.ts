@@ -7,7 +7,7 @@ export type Awaitable<T> = T | Promise<T>;
 export interface Handler {
   /**
    * Asked before the password is: a verifier makes the exchange SCRAM-SHA-256, null (or no such method) asks for a
-   * cleartext password.
+   * cleartext password. Throws `WireError` to refuse, as `authenticate` does.
    */
   scram?(user: string): ScramVerifier | null;
   /** A client answered SCRAM with a wrong password. Told at once, whether or not the client waits to hear so. */

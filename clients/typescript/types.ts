@@ -1034,6 +1034,13 @@ export interface Operations {
     readonly answer: {
       readonly status: "ready" | "not_ready";
       readonly checks: Readonly<Record<string, unknown>>;
+      /** Entities and bridges whose table or column is gone from the database. */
+      readonly objects_out_of_service?: number;
+      /** The policy file is missing or broken, and the last good policy serves until then. */
+      readonly kept_policy?: {
+        readonly since: string;
+        readonly until: string;
+      };
     };
   };
 }

@@ -426,6 +426,36 @@ export const ERRORS = Object.freeze({
     message: (p) => EXECUTION_MESSAGES.get(p.sqlstate) ?? 'the database could not run the query',
     hint: none,
   }),
+  /** The three below name only what the caller named; the operator's log has the tables. */
+  databaseDown: entry<Nothing>({
+    code: 'E0523',
+    sqlstate: '08006',
+    http: 502,
+    message: () => 'the database of this question does not answer',
+    hint: () => "ask again later; the server's log has the cause",
+  }),
+  sourceDenied: entry<{ objects: string }>({
+    code: 'E0524',
+    sqlstate: '42501',
+    http: 502,
+    message: (p) => `the database does not let the gateway read what ${p.objects} rests on`,
+    hint: () =>
+      "no grant of yours is missing: the operator mends it with GRANT; the server's log names the table",
+  }),
+  sourceGone: entry<{ objects: string }>({
+    code: 'E0525',
+    sqlstate: '42703',
+    http: 502,
+    message: (p) => `a table or column that ${p.objects} rests on is gone from the database`,
+    hint: () => "the operator mends the manifest or the database; the server's log names the table",
+  }),
+  sourceChanged: entry<{ objects: string }>({
+    code: 'E0526',
+    sqlstate: '42804',
+    http: 502,
+    message: (p) => `a column that ${p.objects} rests on has another type now in the database`,
+    hint: () => "the operator mends the manifest or the database; the server's log names the table",
+  }),
   cancelled: entry<Nothing>({
     code: 'E0516',
     sqlstate: '57014',
@@ -472,6 +502,13 @@ export const ERRORS = Object.freeze({
     http: 503,
     message: (p) => `the content of facet \`${p.facet}\` cannot be served: ${p.reason}`,
     hint: () => 'the operator can mend it with `osl index`',
+  }),
+  storeClosed: entry<{ facet: string; reason: string }>({
+    code: 'E0522',
+    sqlstate: '55000',
+    http: 503,
+    message: (p) => `the content of facet \`${p.facet}\` cannot be served: the gateway ${p.reason}`,
+    hint: () => "the operator can mend it: the server's log names the variable that holds the credentials",
   }),
   auditUnavailable: entry<Nothing>({
     code: 'E5030',

@@ -109,6 +109,7 @@ export {
 } from './parse.js';
 export type { Expr, Form, Slot } from './plan.js';
 export { queryWithin } from './query-within.js';
+export { relationsRead } from './relations-read.js';
 export {
   type Clipping,
   EVIDENCE,

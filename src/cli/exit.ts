@@ -62,6 +62,7 @@ const OPERATOR_FAULTS: ReadonlySet<string> = new Set([
 export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error;
   if (!(error instanceof Error)) return new Failure(EXIT.failed, `error: ${String(error)}`);
+  if (error.name === 'PolicyFault') return failureOf(error.cause);
   if (error.name === 'ManifestProblems' && 'format' in error && typeof error.format === 'function') {
     const diagnostics = 'diagnostics' in error ? error.diagnostics : [];
     return new Failure(EXIT.usage, String(error.format()), { diagnostics });

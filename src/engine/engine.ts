@@ -1,5 +1,7 @@
 import type { GovernedPlan } from 'osl-compiler';
+import type { TellUpstreamError } from './execution.js';
 import type { Ailment } from './health.js';
+import type { OutOfService } from './out-of-service.js';
 import type { ReachChange } from './reach.js';
 import { wordsOf } from './upstream-words.js';
 
@@ -73,9 +75,9 @@ export interface GovernedDoor {
   /**
    * Runs `plan` read-only with `values` for its slots, in order.
    *
-   * Throws QueryError: `execution` (by SQLSTATE only), `cancelled`, `timedOut`, `overloaded`, `shuttingDown`.
-   * Throws InternalError where `plan` was not minted by `govern`, or the upstream's column types are not the
-   * plan's. What the sink throws is rethrown.
+   * Throws QueryError: `execution` (by SQLSTATE only), `databaseDown`, `sourceDenied`, `sourceGone`, `sourceChanged`,
+   * `cancelled`, `timedOut`, `overloaded`, `shuttingDown`. Throws InternalError where `plan` was not minted by
+   * `govern`. What the sink throws is rethrown.
    */
   execute(
     plan: GovernedPlan,
@@ -135,6 +137,8 @@ export interface SystemDoor extends SystemQueries {
 export interface Engine {
   readonly kind: 'pglite' | 'postgres';
   readonly governed: GovernedDoor;
+  /** What the governed door refuses, as it is gone from the database. */
+  readonly outOfService: OutOfService;
   readonly system: SystemDoor;
   /** As in `18.6`. */
   readonly serverVersion: string;
@@ -169,9 +173,17 @@ export interface UpstreamError {
 /** What an operator hears of an engine; never a caller. */
 export interface EngineEvents {
   /** The upstream's own words about a governed statement. */
-  readonly onUpstreamError: (error: UpstreamError) => void;
+  readonly onUpstreamError: TellUpstreamError;
   /** Sessions can no longer be opened, or can again. */
   readonly onReach: (change: ReachChange) => void;
+}
+
+/** A connector was given no URL of a role for our own statements. */
+export class NoSystemCredentials extends Error {
+  constructor() {
+    super('this connector has no system credentials');
+    this.name = 'NoSystemCredentials';
+  }
 }
 
 /** A failure of one of our own statements; its words hold no value of a row, as logs and terminals show them. */

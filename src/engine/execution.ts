@@ -1,4 +1,4 @@
-import { InternalError, queryError } from 'osl-compiler';
+import { queryError } from 'osl-compiler';
 import { fitting, type Room, roomIn } from './caps.js';
 import { columnOidsOf, sameOids } from './column-types.js';
 import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamError } from './engine.js';
@@ -7,8 +7,10 @@ import type { FrontendEncoder } from './protocol/encoder.js';
 import type { Job, Session } from './session.js';
 import { type Applied, applySettings, type SettingForm } from './statement-settings.js';
 import {
+  changedColumn,
   connectionLost,
   executionError,
+  objectsText,
   parseErrorResponse,
   stopError,
   unknownSetting,
@@ -25,7 +27,24 @@ export interface Statement {
   readonly parameterOids: readonly number[];
   /** Column type OIDs that the plan promises. */
   readonly columnOids: readonly number[];
+  /** Absent for the gateway's own questions. */
+  readonly reads?: StatementReads;
 }
+
+/** What a statement reads, as caller and operator know it. */
+export interface StatementReads {
+  /** Objects that the question names. */
+  readonly objects: readonly string[];
+  /** Relations of the model that are scanned. */
+  readonly relations: readonly string[];
+  /** Their tables, as `schema.table`: for the operator alone. */
+  readonly tables: readonly string[];
+  /** Names of the output columns, in order. */
+  readonly columns: readonly string[];
+}
+
+/** Tells the operator what the upstream said of a statement that reads `tables`. */
+export type TellUpstreamError = (error: UpstreamError, tables: readonly string[]) => void;
 
 /** What an execution needs from its engine. */
 export interface ExecutionHost {
@@ -36,7 +55,7 @@ export interface ExecutionHost {
   readonly inTransaction: boolean;
   /** The session's own statement timeout. */
   readonly backstopSeconds: number;
-  readonly onUpstreamError: (error: UpstreamError) => void;
+  readonly onUpstreamError: TellUpstreamError;
   /** The session has answered `execution` in full, or is lost. */
   ended(execution: Execution, session: Session): void;
 }
@@ -222,7 +241,7 @@ export class Execution implements Job {
   lost(cause: unknown = connectionLost()): void {
     const session = this.#session;
     this.#session = null;
-    if (!this.settled && this.#error !== null) this.#host.onUpstreamError(this.#error);
+    if (!this.settled && this.#error !== null) this.#tell(this.#error);
     this.#settle(null, cause);
     if (session !== null) this.#host.ended(this, session);
   }
@@ -236,7 +255,7 @@ export class Execution implements Job {
       if (this.#prepared !== null) session?.prepared.forget(this.statement.sql, this.#prepared);
       this.#settle(
         null,
-        new InternalError('the upstream describes other column types than the plan promises'),
+        queryError('sourceChanged', { objects: objectsText(this.statement.reads?.objects ?? []) }),
       );
     } else if (this.#truncated || error === null) {
       this.#succeed();
@@ -246,11 +265,11 @@ export class Execution implements Job {
     } else if (this.lane === 'shared' && error.sqlstate === '57014') {
       this.again = 'alone';
     } else {
-      this.#host.onUpstreamError(error);
+      this.#tell(error);
       const unknown = this.#applying > 0 && error.sqlstate === '22023';
       this.#settle(
         null,
-        unknown ? unknownSetting() : executionError(error.sqlstate, this.#host.backstopSeconds),
+        unknown ? unknownSetting() : executionError(error, this.#host.backstopSeconds, this.statement.reads),
       );
     }
   }
@@ -322,12 +341,15 @@ export class Execution implements Job {
 
   #described(oids: readonly number[]): void {
     if (this.#prepared !== null) this.#prepared.columnOids = oids;
-    if (!sameOids(oids, this.statement.columnOids)) this.#fail();
-  }
-
-  #fail(): void {
+    if (sameOids(oids, this.statement.columnOids)) return;
     this.#mismatch = true;
     this.#discard = true;
+    const at = this.statement.columnOids.findIndex((oid, i) => oid !== oids[i]);
+    this.#tell(changedColumn(this.statement.reads?.columns[at] ?? null));
+  }
+
+  #tell(error: UpstreamError): void {
+    this.#host.onUpstreamError(error, this.statement.reads?.tables ?? []);
   }
 
   #mayPrepareAgain(error: UpstreamError): boolean {

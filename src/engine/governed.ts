@@ -1,10 +1,15 @@
-import { emit, GovernedPlan, InternalError, oidOf, type Slot } from 'osl-compiler';
+import { emit, GovernedPlan, InternalError, oidOf, relationsRead, type Slot } from 'osl-compiler';
 import type { GovernedDoor } from './engine.js';
-import type { Statement } from './execution.js';
+import type { Statement, StatementReads } from './execution.js';
+import type { OutOfService } from './out-of-service.js';
 import type { Runner } from './runner.js';
 
 /** The door that takes a `GovernedPlan` and nothing else. */
-export function governedDoor(runner: Runner, snapshot: GovernedDoor['snapshot']): GovernedDoor {
+export function governedDoor(
+  runner: Runner,
+  outOfService: OutOfService,
+  snapshot: GovernedDoor['snapshot'],
+): GovernedDoor {
   return {
     snapshot,
     execute(plan, values, options, sink) {
@@ -13,6 +18,7 @@ export function governedDoor(runner: Runner, snapshot: GovernedDoor['snapshot'])
         if (values.length !== statement.parameterOids.length) {
           throw new InternalError(`${values.length} values for ${statement.parameterOids.length} slots`);
         }
+        outOfService.check(statement.reads);
         return runner.runStatement(statement, values, options, sink);
       } catch (error) {
         return Promise.reject(error);
@@ -34,7 +40,9 @@ export function governedDoor(runner: Runner, snapshot: GovernedDoor['snapshot'])
 const WHATEVER_THE_VALUES = ['plan_cache_mode', 'force_generic_plan'] as const;
 
 /** By query: plans that differ in values alone, as those of one shape, have one statement. */
-const STATEMENTS = new WeakMap<GovernedPlan['query'], Statement>();
+const STATEMENTS = new WeakMap<GovernedPlan['query'], GovernedStatement>();
+
+type GovernedStatement = Statement & { readonly reads: StatementReads };
 
 /** A client's value comes as the type that it declared. */
 function oidOfSlot(slot: Slot): number {
@@ -42,18 +50,37 @@ function oidOfSlot(slot: Slot): number {
 }
 
 /** The statement of `plan`. Throws InternalError where `govern` did not mint it. */
-function statementOf(plan: GovernedPlan): Statement {
+function statementOf(plan: GovernedPlan): GovernedStatement {
   // INVARIANT: the type alone can be forged by a spread; the private field cannot.
   if (!GovernedPlan.is(plan)) throw new InternalError('an ungoverned plan reached the engine');
   const known = STATEMENTS.get(plan.query);
   if (known !== undefined) return known;
   const { sql, slots } = emit(plan);
-  const statement: Statement = {
+  const statement: GovernedStatement = {
     sql,
     asks: 'rows',
     parameterOids: slots.map(oidOfSlot),
     columnOids: plan.outputs.map((output) => oidOf(output.type)),
+    reads: readsOf(plan),
   };
   STATEMENTS.set(plan.query, statement);
   return statement;
+}
+
+function readsOf({ query, objects, outputs }: GovernedPlan): StatementReads {
+  const relations = relationsRead(query);
+  return {
+    objects: namedIn(objects),
+    relations: relations.map((r) => r.name),
+    tables: relations.map((r) => `${r.schema}.${r.table}`),
+    columns: outputs.map((output) => output.source ?? output.name),
+  };
+}
+
+const METRICS = 'osl.metrics.';
+
+/** Who asks for a metric need not know what it is worked out from. */
+function namedIn(objects: readonly string[]): readonly string[] {
+  const metrics = objects.filter((name) => name.startsWith(METRICS));
+  return (metrics.length > 0 ? metrics : objects).map((name) => name.slice(name.lastIndexOf('.') + 1));
 }

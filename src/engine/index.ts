@@ -21,7 +21,7 @@ export type {
   SystemQueries,
   UpstreamError,
 } from './engine.js';
-export { UpstreamFailure } from './engine.js';
+export { NoSystemCredentials, UpstreamFailure } from './engine.js';
 export type { Party } from './fair-share.js';
 export { FairShare } from './fair-share.js';
 export type { PgliteConfig } from './pglite/engine.js';
@@ -30,7 +30,7 @@ export { type Survey, surveyPostgres } from './postgres/survey.js';
 export { eachDataRow, textValuesOf } from './protocol/data-row.js';
 export type { ReachChange } from './reach.js';
 export { SLICE_BYTES, turns } from './turns.js';
-export { stopError } from './upstream-error.js';
+export { objectsText, stopError } from './upstream-error.js';
 export { RIGHTS_FAULTS, type UpstreamWords, wordsOf } from './upstream-words.js';
 export { quoteIdentifier } from './values.js';
 

@@ -1,6 +1,6 @@
 import { InternalError } from 'osl-compiler';
-import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamError } from './engine.js';
-import { Execution, type ExecutionHost, type Statement } from './execution.js';
+import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink } from './engine.js';
+import { Execution, type ExecutionHost, type Statement, type TellUpstreamError } from './execution.js';
 import type { Lanes } from './lanes.js';
 import type { Pool } from './pool.js';
 import type { Session } from './session.js';
@@ -13,7 +13,7 @@ export interface RunnerOptions {
   readonly limitRows: boolean;
   readonly settingForm: SettingForm;
   readonly backstopSeconds: number;
-  readonly onUpstreamError: (error: UpstreamError) => void;
+  readonly onUpstreamError: TellUpstreamError;
   /** Puts a session into its governed state; null when it is there. */
   readonly govern: (session: Session) => Promise<void> | null;
 }
@@ -24,7 +24,7 @@ export class Runner implements ExecutionHost {
   readonly settingForm: SettingForm;
   readonly inTransaction = false;
   readonly backstopSeconds: number;
-  readonly onUpstreamError: (error: UpstreamError) => void;
+  readonly onUpstreamError: TellUpstreamError;
   readonly #options: RunnerOptions;
 
   constructor(options: RunnerOptions) {

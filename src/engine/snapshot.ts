@@ -1,6 +1,6 @@
 import { queryError } from 'osl-compiler';
-import type { IsolationLevel, Snapshot, UpstreamError } from './engine.js';
-import type { Execution, ExecutionHost } from './execution.js';
+import type { IsolationLevel, Snapshot } from './engine.js';
+import type { Execution, ExecutionHost, TellUpstreamError } from './execution.js';
 import type { Pool } from './pool.js';
 import { run, type Session } from './session.js';
 import { connectionLost } from './upstream-error.js';
@@ -41,7 +41,7 @@ export interface SnapshotOptions {
   readonly pool: Pool;
   readonly places: SnapshotPlaces;
   readonly backstopSeconds: number;
-  readonly onUpstreamError: (error: UpstreamError) => void;
+  readonly onUpstreamError: TellUpstreamError;
 }
 
 /**
@@ -69,7 +69,7 @@ export class PinnedSnapshot implements Snapshot, ExecutionHost {
     return this.#options.backstopSeconds;
   }
 
-  get onUpstreamError(): (error: UpstreamError) => void {
+  get onUpstreamError(): TellUpstreamError {
     return this.#options.onUpstreamError;
   }
 
@@ -152,7 +152,7 @@ export class PinnedSnapshot implements Snapshot, ExecutionHost {
 const IDLE = 0x49;
 const IN_TRANSACTION = 0x54;
 
-/** Runs `sql`, after which the session must be in state `status`. @throws QueryError E0510 where it is not */
+/** Runs `sql`, after which the session must be in state `status`. @throws QueryError E0523 where it is not */
 async function command(session: Session, sql: string, status: number): Promise<void> {
   const left = await run(session, (out) => out.query(sql)).catch(() => null);
   if (left !== status) throw connectionLost();

@@ -1,5 +1,7 @@
 import { QueryError, queryError } from 'osl-compiler';
 import type { UpstreamError } from './engine.js';
+import type { StatementReads } from './execution.js';
+import { RIGHTS_FAULTS } from './upstream-words.js';
 
 /** The fields of an ErrorResponse body. */
 export function parseErrorResponse(body: Buffer): UpstreamError {
@@ -32,7 +34,7 @@ export function inItsPlace(sqlstate: string, message: string): UpstreamError {
 
 /** Connection failures, and the server's own ends of a session, are one thing to a caller. */
 export function connectionLost(): QueryError {
-  return queryError('execution', { sqlstate: '08006' });
+  return queryError('databaseDown', {});
 }
 
 /** The upstream takes other settings than the one that judged them: zones differ from server to server. */
@@ -43,12 +45,45 @@ export function unknownSetting(): QueryError {
   });
 }
 
-/** What a caller is told of `sqlstate`; `backstopSeconds` is the session's own statement timeout. */
-export function executionError(sqlstate: string, backstopSeconds: number): QueryError {
+/** An output column whose type is not that of the manifest, for the operator. */
+export function changedColumn(column: string | null): UpstreamError {
+  return { ...inItsPlace('42804', 'the database has another type for a column than the manifest'), column };
+}
+
+const MOST_LISTED = 5;
+
+/** The objects of a question as its caller wrote them, for the text of an error. */
+export function objectsText(objects: readonly string[]): string {
+  if (objects.length === 0) return 'the question';
+  const named = objects.slice(0, MOST_LISTED).map((name) => `\`${name}\``);
+  return [...named, ...(objects.length > named.length ? ['…'] : [])].join(' or ');
+}
+
+/** A table, a schema or a column that is not there. */
+const GONE: ReadonlySet<string> = new Set(['42P01', '3F000', '42703']);
+/** What our SQL, which was bound by the manifest's types, runs into where a column has another one. */
+const CHANGED: ReadonlySet<string> = new Set(['42804', '42846', '42883', '42725', '42P18', '42P22']);
+const DENIED = '42501';
+/** Said by our own functions of row security, under codes of Postgres. */
+const OURS: ReadonlySet<string> = new Set(Object.values(RIGHTS_FAULTS));
+
+/** What a caller is told of an error; `backstopSeconds` is the session's own statement timeout. */
+export function executionError(
+  { sqlstate, message }: Pick<UpstreamError, 'sqlstate' | 'message'>,
+  backstopSeconds: number,
+  reads?: StatementReads,
+): QueryError {
   // The upstream complains of a parameter's bytes, which are the caller's; the connection is sound.
   if (sqlstate === '08P01') return queryError('execution', { sqlstate: '22P03' });
   if (sqlstate === '57014') return queryError('timedOut', { seconds: backstopSeconds });
   if (sqlstate.startsWith('57P') || sqlstate.startsWith('08')) return connectionLost();
+  // A statement that reads nothing can miss nothing.
+  if (reads === undefined || reads.tables.length === 0 || OURS.has(message))
+    return queryError('execution', { sqlstate });
+  const objects = objectsText(reads.objects);
+  if (sqlstate === DENIED) return queryError('sourceDenied', { objects });
+  if (GONE.has(sqlstate)) return queryError('sourceGone', { objects });
+  if (CHANGED.has(sqlstate)) return queryError('sourceChanged', { objects });
   return queryError('execution', { sqlstate });
 }
 

@@ -55,3 +55,4 @@ export { OutsidePublishing } from './publishable.js';
 export { MANIFEST_SCHEMA } from './schema/manifest.js';
 export { POLICY_SCHEMA } from './schema/policy.js';
 export { parseSource, raise, readText as readManifestText, type YamlSource } from './source.js';
+export { systemUrlVariable, urlVariable } from './url-variables.js';

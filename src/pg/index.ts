@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { queryError } from 'osl-compiler';
 import type { Identity } from '../../policy/index.js';
 import {
   createWireServer,
@@ -52,7 +53,10 @@ export function createPgFrontend(service: Service, options: PgOptions = {}): Wir
 function handlerOf(service: Service, catalogs: Catalogs | null, sessions: OpenSessions): Handler {
   return {
     scram: (user) => {
-      const account = service.model().snapshot?.serviceAccounts.get(user);
+      const { snapshot } = service.model();
+      // Which users log in how is the policy's to say: without one nobody's password is asked for.
+      if (snapshot === null) throw withoutPolicy();
+      const account = snapshot.serviceAccounts.get(user);
       return account === undefined ? null : readScramVerifier(account.scram);
     },
     wrongPassword: (user, remoteAddress) => service.limiter.guesses.wrong(user, remoteAddress),
@@ -79,6 +83,11 @@ function handlerOf(service: Service, catalogs: Catalogs | null, sessions: OpenSe
       void refusedConnection(service, callFrom(remoteAddress, null), `wire ${kind}`, sqlstate);
     },
   };
+}
+
+function withoutPolicy(): WireError {
+  const { sqlstate, message, code } = queryError('noSnapshot', {});
+  return fatal(sqlstate, message, { detail: code });
 }
 
 /** Recorded as a refusal of its own: the login itself was right. */

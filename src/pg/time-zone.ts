@@ -5,7 +5,7 @@ import { invalid } from './settings.js';
 
 const TIME_ZONE = 'timezone';
 
-/** `command` with the time zones in it as Postgres shows them. @throws WireError 22023, QueryError E0510 */
+/** `command` with the time zones in it as Postgres shows them. @throws WireError 22023, QueryError E0510, E0523 */
 export async function withKnownZones(service: Service, command: Command): Promise<Command> {
   if (command.kind !== 'set' || !command.assignments.some((a) => isZone(a.name))) return command;
   const assignments = [];

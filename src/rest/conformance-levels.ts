@@ -8,6 +8,7 @@ export const CONFORMANCE_LEVELS: readonly string[] = [
   'authoring',
   'mcp',
   'authentication',
+  'errors',
   'limits',
   'versioning',
   'lineage',

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { EndpointStats, Lineage } from '../lineage/index.js';
-import type { Service } from '../service.js';
+import { objectsOutOfService, type Service } from '../service.js';
 
 /** Prometheus metrics of one server. */
 export interface Telemetry {
@@ -73,6 +73,19 @@ function serviceGauges(registry: Registry, service: Service, wireSessions: () =>
   });
   gauge('osl_audit_failed', '1 while the audit log takes nothing', () =>
     audit.stats().failure === null ? 0 : 1,
+  );
+  gauge('osl_policy_loaded', '1 while a policy serves; without one everything is refused', () =>
+    service.model().snapshot === null ? 0 : 1,
+  );
+  gauge(
+    'osl_policy_kept_seconds',
+    'For how long the last good policy still serves; 0 where that of the file does',
+    () => Math.max(0, ((service.keptPolicy()?.until ?? 0) - Date.now()) / 1_000),
+  );
+  gauge(
+    'osl_objects_out_of_service',
+    'Entities and bridges whose table or column is gone from the database',
+    () => objectsOutOfService(service),
   );
   gauge('osl_wire_sessions', 'Open sessions of the Postgres wire', wireSessions);
   if (service.lineage !== null) lineageGauges(registry, gauge, service.lineage, service);

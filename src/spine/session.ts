@@ -78,7 +78,9 @@ export function accountNow(
   login: string,
   held: AccountSession | null,
 ): AccountSession | null {
-  const account = service.model().snapshot?.serviceAccounts.get(login);
+  const { snapshot } = service.model();
+  // Without a policy a session goes on to hear so at its next question.
+  const account = snapshot === null ? held?.account : snapshot.serviceAccounts.get(login);
   if (account === undefined || (held !== null && held.account.scram !== account.scram)) return null;
   if (held?.account === account && !isExpired(held.identity, Date.now())) return held;
   return Object.freeze({ account, identity: accountIdentity(account, service.tenant, Date.now()) });
@@ -115,7 +117,7 @@ export function rightsNow(service: Service, identity: Identity): string {
   return `${manifest.catalog.version} ${effectiveAccess(identity, snapshot, manifest.catalog).signature}`;
 }
 
-/** The time zone that `text` names, as Postgres shows it; null where there is none. @throws QueryError E0510 */
+/** The time zone that `text` names, as Postgres shows it; null where there is none. @throws QueryError E0510, E0523 */
 export function timeZoneNamed(service: Service, text: string): Promise<string | null> {
   const engine = service.engines.get(service.defaultConnector);
   if (engine === undefined) throw new InternalError(`connector ${service.defaultConnector} is not open`);

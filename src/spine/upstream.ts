@@ -1,5 +1,6 @@
 import { readUpstream, type UpstreamSchema } from '../discovery/index.js';
-import { UpstreamFailure } from '../engine/index.js';
+import { NoSystemCredentials, UpstreamFailure } from '../engine/index.js';
+import { systemUrlVariable } from '../manifest/index.js';
 import type { Service } from '../service.js';
 
 /** What a connector's database declares, or in words why that could not be read; the operator hears the rest. */
@@ -18,6 +19,10 @@ export async function upstreamOf(
       request_id: requestId,
       error: error instanceof Error ? error.message : String(error),
     });
+    const declared = service.model().manifest.connectors.get(connector);
+    // Who asks is an admin, to whom the manifest names the variable beside this one.
+    if (error instanceof NoSystemCredentials && declared !== undefined)
+      return `it has no system credentials: ${systemUrlVariable(declared)} is not set`;
     return error instanceof UpstreamFailure
       ? `its database refused to be read (SQLSTATE ${error.sqlstate})`
       : 'its database cannot be reached with system credentials';

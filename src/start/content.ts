@@ -18,8 +18,9 @@ import {
   termsOf,
   vectorText,
 } from '../content/index.js';
-import type { Engine } from '../engine/index.js';
-import type { Facet, Manifest } from '../manifest/index.js';
+import { type Engine, NoSystemCredentials, UpstreamFailure } from '../engine/index.js';
+import { type Facet, type Manifest, systemUrlVariable } from '../manifest/index.js';
+import type { ServiceLog } from '../service.js';
 import type { ContentPlane, OperatorCall, OperatorResult, StoredPassage } from '../spine/content-plane.js';
 
 /** What content rests on: which model embeds, and which one answers. */
@@ -37,6 +38,7 @@ export function contentPlane(
   manifest: () => Manifest,
   engines: ReadonlyMap<string, Engine>,
   settings: ContentSettings,
+  log: ServiceLog,
 ): ContentPlane {
   const embedders = new Map<string, Promise<Embedder>>();
   // By the facet as one manifest declares it: under another declaration a store is checked anew.
@@ -67,7 +69,9 @@ export function contentPlane(
         throw queryError('contentUnavailable', { facet: name, reason: 'its connector is not open' });
       const { epoch } = await told(name, async () =>
         openStore(engine.system, facet, version, await embedderOf(facet), DEFAULT_MIN_LENGTH),
-      );
+      ).catch((error: unknown) => {
+        throw storeFault(error, facet, manifest(), log);
+      });
       stores.set(version, { at: Date.now(), epoch });
       return epoch;
     },
@@ -110,6 +114,24 @@ export function contentPlane(
         runOperator(call, query, passages, await embedderOf(facetNamed(name)), settings.chat, signal),
       ),
   });
+}
+
+/** Why a store cannot be looked at, in the caller's words; the operator's log has the variable that is to be mended. */
+function storeFault(error: unknown, facet: Facet, { connectors }: Manifest, log: ServiceLog): unknown {
+  const connector = connectors.get(facet.connector);
+  if (connector === undefined) return error;
+  const variable = systemUrlVariable(connector);
+  const about = { connector: connector.name, facet: facet.name, variable };
+  if (error instanceof NoSystemCredentials) {
+    log.error('a facet cannot be served: the variable with the system credentials is not set', about);
+    return queryError('storeClosed', { facet: facet.name, reason: 'has no credentials for its store' });
+  }
+  if (error instanceof UpstreamFailure) {
+    const { message: cause, sqlstate } = error;
+    log.error('a facet cannot be served: its store cannot be read', { ...about, sqlstate, cause });
+    return queryError('storeClosed', { facet: facet.name, reason: 'may not read its store' });
+  }
+  return error;
 }
 
 function argumentValues(values: ReadonlyMap<string, unknown>): ArgumentValues {

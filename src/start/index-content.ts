@@ -5,8 +5,8 @@ import {
   openEmbedder,
   STORE_SCHEMA,
 } from '../content/index.js';
-import type { Engine } from '../engine/index.js';
-import type { Manifest } from '../manifest/index.js';
+import { type Engine, NoSystemCredentials } from '../engine/index.js';
+import { type Connector, type Manifest, systemUrlVariable } from '../manifest/index.js';
 import type { ContentSettings } from './content.js';
 import { StartProblem } from './settings.js';
 
@@ -34,10 +34,23 @@ export async function indexContent(
     const engine = engines.get(facet.connector);
     if (engine === undefined) throw new StartProblem(`connector \`${facet.connector}\` is not open`);
     const embedder = await openEmbedder(facet.embeddingModel, { endpoint: settings.embeddings });
-    summaries.push(...(await indexFacet(engine.system, manifest, facet, { embedder }, onProgress)));
-    await engine.system.grantRead(STORE_SCHEMA);
+    try {
+      summaries.push(...(await indexFacet(engine.system, manifest, facet, { embedder }, onProgress)));
+      await engine.system.grantRead(STORE_SCHEMA);
+    } catch (error) {
+      throw error instanceof NoSystemCredentials ? closed(manifest.connectors.get(facet.connector)) : error;
+    }
   }
   return summaries;
+}
+
+/** What to set. The SQL of the role is in `docs/operations.md`. */
+function closed(connector: Connector | undefined): Error {
+  if (connector === undefined) return new NoSystemCredentials();
+  return new StartProblem(
+    `connector \`${connector.name}\` has no system credentials: set ${systemUrlVariable(connector)} to the URL of a role ` +
+      `that owns the schema ${STORE_SCHEMA} and may read the facets' tables (docs/operations.md has its SQL)`,
+  );
 }
 
 /** Rate and time left, as they stand behind a line of progress. */

@@ -13,6 +13,8 @@ interface Place {
   readonly inode: string;
   /** Of the directory, ms since 1970; 0 where the file system keeps none. */
   readonly born: number;
+  /** Whose it is; null in a directory that an older version wrote. */
+  readonly tenant: string | null;
 }
 
 /**
@@ -25,7 +27,7 @@ export async function settle(
   audit: AuditLog,
   log: ServiceLog,
 ): Promise<void> {
-  const here = await placeOf(dataDir);
+  const here = await placeOf(dataDir, tenant);
   const before = readPlace(dataDir);
   if (before !== null && isCopy(before, here)) {
     log.warn('this data directory is a copy: it has the keys and the audit log of the original', {
@@ -46,14 +48,19 @@ export async function settle(
     await writeWhole(join(dataDir, NAME), Buffer.from(`${JSON.stringify(here)}\n`));
 }
 
+/** Whose a data directory was when a server last began in it; null where none did. */
+export function tenantIn(dataDir: string): string | null {
+  return readPlace(dataDir)?.tenant ?? null;
+}
+
 /** A directory that was moved, or mounted elsewhere, keeps one or the other. */
 function isCopy(before: Place, here: Place): boolean {
   return before.inode !== here.inode && (before.born !== here.born || here.born === 0);
 }
 
-async function placeOf(dataDir: string): Promise<Place> {
+async function placeOf(dataDir: string, tenant: string): Promise<Place> {
   const { ino, birthtimeMs } = statSync(dataDir, { bigint: true });
-  return { path: await realpath(dataDir), inode: String(ino), born: Number(birthtimeMs) };
+  return { path: await realpath(dataDir), inode: String(ino), born: Number(birthtimeMs), tenant };
 }
 
 function readPlace(dataDir: string): Place | null {
@@ -61,9 +68,9 @@ function readPlace(dataDir: string): Place | null {
     const value: Partial<Record<keyof Place, unknown>> = JSON.parse(
       readFileSync(join(dataDir, NAME), 'utf8'),
     );
-    const { path, inode, born } = value;
+    const { path, inode, born, tenant } = value;
     const whole = typeof path === 'string' && typeof inode === 'string' && typeof born === 'number';
-    return whole ? { path, inode, born } : null;
+    return whole ? { path, inode, born, tenant: typeof tenant === 'string' ? tenant : null } : null;
   } catch {
     return null; // a first start; or a file of no use, which is written anew
   }

@@ -14,7 +14,7 @@ import {
 import { createDrafting } from '../drafting/index.js';
 import { type Engine, type EngineConfig, openEngine, type ReachChange, wordsOf } from '../engine/index.js';
 import type { Lineage } from '../lineage/index.js';
-import type { Connector, Manifest } from '../manifest/index.js';
+import { type Connector, type Manifest, systemUrlVariable, urlVariable } from '../manifest/index.js';
 import { createParsing } from '../parsing/index.js';
 import { Marks, unfinishedEntry } from '../parsing/marks.js';
 import { createPublishing, headIn } from '../publishing/index.js';
@@ -32,8 +32,9 @@ import { type OpenEngine, renewal } from './credentials.js';
 import { issuerKeys } from './issuer-keys.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
 import { lineageOf } from './lineage.js';
-import { type LoadedModel, loadModel } from './model.js';
-import { settle } from './place.js';
+import { type LoadedModel, loadModel, PolicyFault } from './model.js';
+import { settle, tenantIn } from './place.js';
+import { PolicyStanding, type PolicyState } from './policy-standing.js';
 import { readText } from './read-text.js';
 import { type Reloaded, type ReloadPart, reloadAll } from './reload.js';
 import { requireRowSecurity, rowRightsOf } from './row-security.js';
@@ -44,6 +45,8 @@ import { watchEngines } from './watch.js';
 export interface OpenService {
   readonly service: Service;
   readonly keys: TenantKeys;
+  /** Why it began without a policy; null where it has one. */
+  readonly policyFault: PolicyFault | null;
   /**
    * Reads manifest, policy, keys and credentials anew, and `more`: all change together, or nothing does.
    *
@@ -63,7 +66,7 @@ export interface OpenService {
  */
 export async function openService(settings: Settings, log: ServiceLog): Promise<OpenService> {
   await ready();
-  const before = await loadServed(settings);
+  const before = await loadFirst(settings);
   const keys = tenantKeys(settings.dataDir);
   const closing: (() => Promise<void>)[] = [];
   const close = async (): Promise<void> => {
@@ -74,12 +77,13 @@ export async function openService(settings: Settings, log: ServiceLog): Promise<
     closing.push(() => closeAudit(audit, log));
     // The log's lock is the directory's: from here on nobody else publishes.
     await settle(settings.dataDir, before.tenant, audit, log);
-    const first = await loadServed(settings, before);
+    const first = await loadFirst(settings, before);
     const { engines, opened, close: closeEngines } = await openEngines(first.manifest, settings, log);
     closing.push(closeEngines);
     const unwatch = watchEngines(engines, log);
     closing.push(async () => unwatch());
-    await requireRowSecurity(first, keys, log);
+    // Without a policy nothing is read; a reload that brings one asks for it.
+    if (first.snapshot !== null) await requireRowSecurity(first, keys, log);
     const marks = await openMarks(settings, first.tenant, audit, log);
     const lineage = await lineageOf(settings, first, audit, log);
     if (lineage !== null) closing.push(() => lineage.close(LINEAGE_CLOSE_MS));
@@ -94,6 +98,29 @@ export async function openService(settings: Settings, log: ServiceLog): Promise<
   } catch (error) {
     await close();
     throw error;
+  }
+}
+
+/** What a start found. */
+interface First extends LoadedServed {
+  readonly policyFault: PolicyFault | null;
+}
+
+/**
+ * What is to be served first: without a policy where that of the file is missing or broken, as long as it is known
+ * whose the server is. Tokens are of a tenant, so without one nobody could be told anything.
+ *
+ * @throws PolicyFault where it is not, and what `loadServed` throws
+ */
+async function loadFirst(settings: Settings, known: First | null = null): Promise<First> {
+  try {
+    return { ...(await loadServed(settings, known?.policyFault === null ? known : null)), policyFault: null };
+  } catch (error) {
+    if (!(error instanceof PolicyFault)) throw error;
+    const tenant = tenantIn(settings.dataDir) ?? error.tenant;
+    if (tenant === null) throw error;
+    const { manifest, file } = error;
+    return { manifest, snapshot: null, tenant, file, head: null, policyFault: error };
   }
 }
 
@@ -151,7 +178,7 @@ async function openMarks(
 async function serviceOf(
   settings: Settings,
   log: ServiceLog,
-  first: LoadedModel,
+  first: First,
   keys: TenantKeys,
   opened: ReadonlyMap<string, OpenEngine>,
   parts: OpenParts,
@@ -160,10 +187,19 @@ async function serviceOf(
   const { engines, lineage } = parts;
   let model: Model = first;
   let { file } = first;
+  const withoutPolicy = (): void => {
+    model = Object.freeze({ manifest: model.manifest, snapshot: null });
+  };
+  const standing = new PolicyStanding(settings.policyFailure, log, () => {
+    withoutPolicy();
+    void recordEvent(service, 'service.policy', { state: 'missing', why: 'the time to keep it is over' });
+  });
+  if (first.policyFault !== null) standing.failedAtStart(first.policyFault);
   const publishing = await createPublishing(publishedDir(settings), {
     file: () => file,
     serve: async (next) => {
-      model = next;
+      // INVARIANT: what is published while the policy's time ends brings none back.
+      model = standing.missing ? { ...next, snapshot: null } : next;
       await announced(lineage, next, log);
     },
   });
@@ -177,6 +213,7 @@ async function serviceOf(
   const service: Service = {
     tenant: first.tenant,
     model: () => model,
+    keptPolicy: () => standing.kept,
     publishing,
     verifier: createVerifier({
       tenant: first.tenant,
@@ -193,7 +230,7 @@ async function serviceOf(
     maskKeys: maskKeys(keys.masking, first.tenant),
     rowRights: rowRightsOf(engines, keys),
     plans: createPlanCache(settings.planCacheBytes),
-    content: contentPlane(() => model.manifest, engines, settings.content),
+    content: contentPlane(() => model.manifest, engines, settings.content, log),
     permitted: new PermittedSets(settings.exactUpTo),
     caps: settings.caps,
     log,
@@ -208,6 +245,7 @@ async function serviceOf(
       if (next.tenant !== first.tenant)
         throw new StartProblem('the tenant cannot change while the service runs');
       const take = (): void => {
+        standing.mended();
         model = next;
         file = next.file;
         limiter.configure(next.snapshot?.limits ?? DEFAULT_LIMITS);
@@ -236,16 +274,23 @@ async function serviceOf(
   ];
   const reload = (more: readonly ReloadPart[] = []): Promise<Reloaded> =>
     publishing.exclusively(async () => {
-      const told = await recordedReload(service, [...reloadable, ...more]);
+      const told = await recordedReload(service, [...reloadable, ...more], (fault) => {
+        const state = standing.failed(fault);
+        if (state === 'missing') withoutPolicy();
+        return state;
+      });
       await announced(lineage, model, log);
       return told;
     });
   const end = (): Promise<void> => {
+    standing.close();
     strangers.settle();
     probes.settle();
     return close();
   };
-  return { service: Object.freeze(service), keys, reload, close: end };
+  if (first.policyFault !== null)
+    await recordEvent(service, 'service.policy', { state: 'missing', why: 'at start' });
+  return { service: Object.freeze(service), keys, policyFault: first.policyFault, reload, close: end };
 }
 
 /** What is published serves, whether or not lineage can be told of it; at the next start it is. */
@@ -335,28 +380,42 @@ function lineagePart({ lineageFile }: Settings): readonly ReloadPart[] {
   ];
 }
 
-/** A reload, and a refused one, leave a line in the log and a record. */
-async function recordedReload(service: Service, parts: readonly ReloadPart[]): Promise<Reloaded> {
-  const { audit, log, tenant } = service;
-  const record = (detail: object): Promise<number> => {
-    const { manifest, snapshot } = service.model();
-    return audit.append({
-      kind: 'event',
-      request_id: randomUUID(),
-      tenant,
-      surface: 'system',
-      action: 'service.reload',
-      versions: { manifest: manifest.version, policy: snapshot?.version ?? null },
-      detail: JSON.stringify(detail),
-    });
-  };
+/** What became of the service itself, in the audit log. */
+async function recordEvent({ audit, tenant, model }: Service, action: string, detail: object): Promise<void> {
+  const { manifest, snapshot } = model();
+  await audit.append({
+    kind: 'event',
+    request_id: randomUUID(),
+    tenant,
+    surface: 'system',
+    action,
+    versions: { manifest: manifest.version, policy: snapshot?.version ?? null },
+    detail: JSON.stringify(detail),
+  });
+}
+
+/**
+ * A reload, and a refused one, leave a line in the log and a record.
+ *
+ * @param withoutPolicy what follows of a policy that is missing or broken
+ */
+async function recordedReload(
+  service: Service,
+  parts: readonly ReloadPart[],
+  withoutPolicy: (fault: PolicyFault) => PolicyState,
+): Promise<Reloaded> {
+  const { log } = service;
+  const record = (detail: object): Promise<void> => recordEvent(service, 'service.reload', detail);
   let reloaded: Reloaded;
   try {
     reloaded = await reloadAll(parts);
   } catch (error) {
     const why = error instanceof Error ? error.name : 'unknown';
-    log.error('not reloaded: what was served before is still served', { why });
-    await record({ reloaded: false, why });
+    if (error instanceof PolicyFault) await record({ reloaded: false, why, policy: withoutPolicy(error) });
+    else {
+      log.error('not reloaded: what was served before is still served', { why });
+      await record({ reloaded: false, why });
+    }
     throw error;
   }
   const { now, kept } = reloaded;
@@ -368,7 +427,12 @@ async function recordedReload(service: Service, parts: readonly ReloadPart[]): P
 
 async function openConnector(connector: Connector, config: EngineConfig, log: ServiceLog): Promise<Engine> {
   const engine = await openEngine(config, {
-    onUpstreamError: (error) => log.warn('upstream error', { connector: connector.name, ...wordsOf(error) }),
+    onUpstreamError: (error, tables) =>
+      log.warn('upstream error', {
+        connector: connector.name,
+        ...wordsOf(error),
+        ...(tables.length > 0 && { tables }),
+      }),
     onReach: (change) => reached(connector, change, log),
   }).catch((error: unknown) => {
     if (config.kind === 'pglite') throw error;
@@ -393,7 +457,7 @@ function reached({ name }: Connector, change: ReachChange, log: ServiceLog): voi
 function engineConfig(connector: Connector, settings: Settings): EngineConfig {
   if (connector.kind === 'pglite')
     return { kind: 'pglite', dataDir: join(settings.dataDir, 'pg', connector.name) };
-  const name = connector.urlEnv ?? 'OSL_POSTGRES_URL';
+  const name = urlVariable(connector);
   const url = connectorUrl(process.env, name);
   if (url === null) {
     throw new StartProblem(
@@ -403,7 +467,7 @@ function engineConfig(connector: Connector, settings: Settings): EngineConfig {
   return {
     kind: 'postgres',
     url,
-    systemUrl: connectorUrl(process.env, `${name}_SYSTEM`),
+    systemUrl: connectorUrl(process.env, systemUrlVariable(connector)),
     poolSize: settings.poolSize,
     poolReserve: settings.poolReserve,
   };

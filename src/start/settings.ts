@@ -39,6 +39,7 @@ export interface Settings {
   /** Origins whose pages may call REST, each as a browser sends it. */
   readonly corsOrigins: readonly string[];
   readonly audit: AuditSettings;
+  readonly policyFailure: PolicyFailureSettings;
   /** Addresses and networks, beside this machine, that may read `/metrics`. */
   readonly metricsFrom: readonly string[];
   /** Says who is told of lineage; null for nobody. */
@@ -59,6 +60,13 @@ export interface AuditSettings {
   readonly segmentBytes: number;
   /** For how long requests for `/health` and its kind are counted before one record has their number. */
   readonly probeWindowMs: number;
+}
+
+/** What serves while the policy file is missing or broken. */
+export interface PolicyFailureSettings {
+  /** `refuse`: nothing, at once. `keep`: the last good policy that this process loaded, for so long. */
+  readonly whenBroken: 'refuse' | 'keep';
+  readonly keepMs: number;
 }
 
 /** Whom `/mcp` serves beside this machine, and what it says of itself to clients without a token. */
@@ -125,6 +133,10 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
       whenFailed: oneOf(env, 'OSL_AUDIT_FAILURE', ['reopen', 'exit']),
       segmentBytes: integer(env, 'OSL_AUDIT_SEGMENT_MIB', 32, 1, 1_024) * MIB,
       probeWindowMs: integer(env, 'OSL_AUDIT_PROBE_SECONDS', 60, 1, 3_600) * 1_000,
+    },
+    policyFailure: {
+      whenBroken: oneOf(env, 'OSL_POLICY_FAILURE', ['refuse', 'keep']),
+      keepMs: integer(env, 'OSL_POLICY_KEEP_SECONDS', 3_600, 1, 604_800) * 1_000,
     },
     lineageFile: (env['OSL_LINEAGE'] ?? '') === '' ? null : path(env['OSL_LINEAGE'] ?? ''),
     ...over,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import t, { test } from 'tap';
 import { startNativePostgres } from '../support/native-postgres.js';
+import { systemRoleScript } from '../support/system-role.js';
 import { EXAMPLE, type Finished, osl, temporary } from './support.js';
 
 t.setTimeout(120_000);
@@ -145,16 +146,39 @@ test('a Postgres', { skip: native === null && 'no native Postgres is installed h
     hint: 'GRANT SELECT ("id") ON "doc"."t" TO "osl_reader"',
   });
 
+  t.match(good, /^skipped DATABASE_URL_SYSTEM is not set: text facets/m);
+
   const facets = readFileSync(join(EXAMPLE, 'manifest.yaml'), 'utf8').replace(
     'kind: pglite',
     'kind: postgres\n    url_env: DATABASE_URL',
   );
   writeFileSync(join(dir, 'manifest.yaml'), facets);
   writeFileSync(join(dir, 'policy.yaml'), readFileSync(join(EXAMPLE, 'policy.yaml')));
-  const run = await osl(['doctor', '--json', ...FREE], { cwd: dir, env: { DATABASE_URL: native.readerUrl } });
-  const words = findingsOf(run)
-    .map((f) => f.message)
-    .join('\n');
+  const withSystem = async (system: string | null): Promise<string> => {
+    const env = { DATABASE_URL: native.readerUrl, ...(system !== null && { DATABASE_URL_SYSTEM: system }) };
+    return findingsOf(await osl(['doctor', '--json', ...FREE], { cwd: dir, env }))
+      .map((f) => f.message)
+      .join('\n');
+  };
+  const words = await withSystem(null);
+  t.match(words, /^DATABASE_URL_SYSTEM is not set, and facet readme, changelog needs it$/m);
+  const index = await osl(['index'], { cwd: dir, env: { DATABASE_URL: native.readerUrl } });
+  t.match(index, {
+    code: 2,
+    stderr: /has no system credentials: set DATABASE_URL_SYSTEM to the URL of a role/,
+  });
+
+  // No pgvector is asked of the server here; test/content/index-facet.test.ts indexes as the role.
+  const script = systemRoleScript()
+    .replace(/^CREATE EXTENSION.*$/m, '')
+    .replaceAll('osl_system', 'osl_system_of_doctor')
+    .replaceAll('SCHEMA shop', 'SCHEMA doc');
+  await client.query(script);
+  t.teardown(() => client.query('DROP OWNED BY osl_system_of_doctor; DROP ROLE osl_system_of_doctor'));
+  const system = new URL(native.url);
+  system.username = 'osl_system_of_doctor';
+  system.password = encodeURIComponent('choose one');
+  t.match(await withSystem(system.href), /osl_system_of_doctor@.*: may keep the stores of facets$/m);
   t.match(words, /^facet readme, changelog needs pgvector$/m);
   t.match(words, /^there is no table supply\.package$/m);
   await client.query('DROP SCHEMA doc CASCADE; ALTER ROLE osl_reader RESET ALL');

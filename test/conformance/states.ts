@@ -138,8 +138,11 @@ const OTHERS: Readonly<Record<Exclude<RuleId, keyof typeof CHECKED>, State>> = {
   'errors.E0246': sameAs('query.sql'),
   'errors.E3001': sameAs('auth.2.3'),
   'errors.403-E0512': sameAs('query.sql'),
-  'errors.E2001': unmet(
-    'the code is there and would be answered, but no setting of the server leads to it: a policy that is missing or broken keeps the server from starting, and at a reload what was served before is still served',
+  'errors.E2001': tested(
+    'a started `osl serve`',
+    'operations/reload',
+    'without a good policy every surface answers 503 E2001 until a reload brings one',
+    'OSL_POLICY_FAILURE=keep: the last good policy serves for its time and no longer',
   ),
   'errors.E0521': sameAs('osql.3.decoder'),
 

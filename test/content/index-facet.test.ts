@@ -8,6 +8,7 @@ import tap, { test } from 'tap';
 import {
   type ArgumentValues,
   ContentError,
+  DEFAULT_MIN_LENGTH,
   dropStore,
   type EncoderName,
   type IndexProgress,
@@ -21,8 +22,9 @@ import {
   storeState,
   termsOf,
 } from '../../src/content/index.js';
-import { openEngine, type SystemDoor } from '../../src/engine/index.js';
+import { openEngine, type SystemDoor, type SystemQueries } from '../../src/engine/index.js';
 import { NO_NATIVE, nativeFixture } from '../engine/fixture.js';
+import { systemRoleScript } from '../support/system-role.js';
 import {
   ARTICLES,
   article,
@@ -408,6 +410,58 @@ test('kill -9 in the middle of indexing: the next run goes on with what was comm
     'and what is derived from it',
   );
 });
+
+test('the role of the system credentials, as the docs make it, is enough to index with', async (t) => {
+  const engine = await testEngine();
+  t.teardown(() => engine.close());
+  const { system } = engine;
+  await createShop(system);
+  await t.rejects(
+    indexShop(asRole(system, 'osl_system'), 'masked'),
+    { name: 'UpstreamFailure' },
+    'there is none yet',
+  );
+  await system.script(systemRoleScript());
+  const own = asRole(system, 'osl_system');
+  t.match(await indexShop(own, 'raw'), { documents: 5, added: 5 });
+  t.match(await indexShop(own, 'masked'), { documents: 5, added: 5, redactions: { values: 6 } });
+  await putArticle(system, article('a9', 1, null, 'New', prose('mill', 3)));
+  t.match(await indexShop(own, 'masked'), { added: 1 }, 'again, with what it made itself');
+  await t.resolves(
+    openStore(own, facet, 'masked', lexicalEmbedder, DEFAULT_MIN_LENGTH),
+    'what RETRIEVE asks first',
+  );
+  const [reads] = await system.query(
+    `select pg_catalog.has_table_privilege($1, 'osl_content.' || pg_catalog.quote_ident(f.table_name), 'SELECT') as y
+       from osl_content.facet f limit 1`,
+    [system.reader],
+  );
+  t.match(reads, { y: true }, 'questions read the store as the reader');
+  await dropStore(own, 'article', 'raw');
+  await system.script('drop schema osl_content cascade; drop owned by osl_system; drop role osl_system');
+});
+
+/** The door as another role sees it. */
+function asRole(system: SystemDoor, role: string): SystemDoor {
+  const transaction = <T>(work: (tx: SystemQueries) => Promise<T>): Promise<T> =>
+    system.transaction(async (tx) => {
+      await tx.script(`set local role ${role}`);
+      return work(tx);
+    });
+  return {
+    reader: system.reader,
+    transaction,
+    query: (sql, params) => transaction((tx) => tx.query(sql, params)),
+    script: (ddl) => transaction((tx) => tx.script(ddl)),
+    copyIn: (target, rows) => transaction((tx) => tx.copyIn(target, rows)),
+    grantRead: (schema) =>
+      transaction((tx) =>
+        tx.script(
+          `grant usage on schema ${schema} to ${system.reader}; grant select on all tables in schema ${schema} to ${system.reader}`,
+        ),
+      ),
+  };
+}
 
 test('a server without pgvector says so before anything is made', async (t) => {
   const fixture = await nativeFixture();

@@ -21,6 +21,11 @@ export const SECTIONS: readonly Section[] = [
     variables: {
       OSL_MANIFEST: { what: '[What there is](manifest.md).', takes: 'a file', default: 'manifest.yaml' },
       OSL_POLICY: { what: '[Who may see it](policy.md).', takes: 'a file', default: 'policy.yaml' },
+      OSL_POLICY_FAILURE: {
+        what: 'What serves while the policy is missing or broken: nothing (503 E2001), or for a while the last good one. [More](operations.md#the-policy-is-missing-or-broken).',
+        default: 'refuse',
+      },
+      OSL_POLICY_KEEP_SECONDS: { what: 'For how long the last good one is kept.', default: '3600' },
       OSL_DATA_DIR: {
         what: 'Keys, audit log, published versions, and the database of an embedded connector. One server at a time.',
         takes: 'a directory',
@@ -52,7 +57,7 @@ export const SECTIONS: readonly Section[] = [
   },
   {
     title: 'Databases',
-    text: 'A connector of the manifest names a variable in `url_env`; that one has the URL of the governed role, `NAME_SYSTEM` the URL of the system credentials. `NAME_FILE` and `NAME_SYSTEM_FILE` name files that hold them, as secrets are mounted.',
+    text: 'A connector of the manifest names a variable in `url_env`; that one has the URL of the governed role, `NAME_SYSTEM` the URL of the [system credentials](operations.md#system-credentials). `NAME_FILE` and `NAME_SYSTEM_FILE` name files that hold them, as secrets are mounted.',
     variables: {
       OSL_POSTGRES_URL: {
         what: 'The same for connectors that name no variable.',

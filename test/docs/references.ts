@@ -19,7 +19,7 @@ This page is written from the JSON Schema that the server itself checks with. Ed
     tenant:
       'Whose model this is. The policy names the same tenant, else it is refused with P0115, and a token of another is refused with E3001.',
     connectors:
-      'The databases, and of each the tables and columns that the model is made of. This is also where personal and otherwise sensitive data are declared: by a person, per column; nothing is guessed from names. A label has the mask that the policy gives it, and is `deny` where it has none.\n\nThe URL in the variable `url_env` is of a role that may read and nothing else. A second variable, of the same name with `_SYSTEM` behind it, has a role that may create tables in a schema of its own: `osl index`, `osl discover`, suggestions and facets need it, questions do not.',
+      'The databases, and of each the tables and columns that the model is made of. This is also where personal and otherwise sensitive data are declared: by a person, per column; nothing is guessed from names. A label has the mask that the policy gives it, and is `deny` where it has none.\n\nThe URL in the variable `url_env` is of a role that may read and nothing else. A second variable, of the same name with `_SYSTEM` behind it, has a role that may create tables in a schema of its own: `osl index`, `osl discover`, suggestions and facets need it, questions do not. Its SQL: [System credentials](operations.md#system-credentials).',
     entities:
       'What questions are asked about. The sealed keys (`entity_key_columns`) are the only columns on which OSL-SQL joins.',
     relationships:

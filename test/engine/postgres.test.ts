@@ -13,7 +13,7 @@ import {
 } from './fixture.js';
 
 const INT4 = 23;
-const LOST = { entry: 'execution', sqlstate: '08006' };
+const LOST = { entry: 'databaseDown', sqlstate: '08006' };
 const SLEEP = 'select 1 from pg_sleep(30)';
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 

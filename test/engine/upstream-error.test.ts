@@ -1,14 +1,34 @@
 import t from 'tap';
 import { UpstreamFailure } from '../../src/engine/engine.js';
 import { executionError, parseErrorResponse } from '../../src/engine/upstream-error.js';
-import { wordsOf } from '../../src/engine/upstream-words.js';
+import { RIGHTS_FAULTS, wordsOf } from '../../src/engine/upstream-words.js';
+
+const READS = { objects: ['person'], relations: ['person'], tables: ['hidden.persons_t'], columns: ['id'] };
 
 t.test('an SQLSTATE decides what a caller is told', async (t) => {
-  t.match(executionError('57014', 300), { entry: 'timedOut', message: /300 s/ });
-  for (const lost of ['57P01', '57P03', '08003']) {
-    t.match(executionError(lost, 300), { entry: 'execution', sqlstate: '08006' }, lost);
+  const told = (sqlstate: string, message = '') => executionError({ sqlstate, message }, 300, READS);
+  t.match(told('57014'), { entry: 'timedOut', message: /300 s/ });
+  for (const lost of ['57P01', '57P03', '08003'])
+    t.match(told(lost), { entry: 'databaseDown', sqlstate: '08006', http: 502 }, lost);
+  t.match(told('22012'), { entry: 'execution', sqlstate: '22012' });
+  for (const [sqlstate, entry, code] of [
+    ['42501', 'sourceDenied', 'E0524'],
+    ['42P01', 'sourceGone', 'E0525'],
+    ['3F000', 'sourceGone', 'E0525'],
+    ['42703', 'sourceGone', 'E0525'],
+    ['42883', 'sourceChanged', 'E0526'],
+    ['42804', 'sourceChanged', 'E0526'],
+  ] as const) {
+    const error = told(sqlstate, 'of hidden.persons_t');
+    t.match(error, { entry, code, http: 502, message: /`person`/ });
+    t.notMatch(`${error.message} ${error.hint}`, /hidden|persons_t/);
+    t.match(
+      executionError({ sqlstate, message: '' }, 300),
+      { entry: 'execution', sqlstate },
+      'it reads nothing',
+    );
   }
-  t.match(executionError('22012', 300), { entry: 'execution', sqlstate: '22012' });
+  t.match(told('42501', RIGHTS_FAULTS.forged), { entry: 'execution' }, 'a refusal of our own functions');
 });
 
 t.test('an ErrorResponse is read whole, or as far as it goes', async (t) => {

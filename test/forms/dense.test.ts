@@ -115,10 +115,10 @@ t.test('a store that another width was indexed with is not read', async (t) => {
     json(r, { data: input.map((_, index) => ({ index, embedding: [1, 2, 3, 4, 5] })) });
   };
   server.answer = wide;
-  const plane = contentPlane(() => service.model().manifest, service.engines, content);
+  const plane = contentPlane(() => service.model().manifest, service.engines, content, service.log);
   await t.rejects(plane.ready('notes', 'raw'), { code: 'E0522', message: /another embedder/ });
   server.answer = working;
-  const again = contentPlane(() => service.model().manifest, service.engines, content);
+  const again = contentPlane(() => service.model().manifest, service.engines, content, service.log);
   await t.resolves(again.ready('notes', 'raw'), 'the same model serves');
   server.answer = (asked, r) => {
     const input = asked.body['input'] as readonly string[]; // as we send it
@@ -128,9 +128,9 @@ t.test('a store that another width was indexed with is not read', async (t) => {
   const indexed = indexContent(service.model().manifest, service.engines, content, [], () => undefined);
   await t.rejects(indexed, { name: 'ContentError' }, 'it is begun anew for the other model, and fails');
   server.answer = working;
-  const half = contentPlane(() => service.model().manifest, service.engines, content);
+  const half = contentPlane(() => service.model().manifest, service.engines, content, service.log);
   await t.rejects(half.ready('notes', 'raw'), { code: 'E0522' }, 'what is half built is not read');
   await forms.reindex();
-  const built = contentPlane(() => service.model().manifest, service.engines, content);
+  const built = contentPlane(() => service.model().manifest, service.engines, content, service.log);
   await t.resolves(built.ready('notes', 'raw'));
 });

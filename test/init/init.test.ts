@@ -155,6 +155,9 @@ test('the policy is closed: one role, column by column, personal data masked, cr
     readFileSync(join(dir, '.gitignore'), 'utf8'),
     '# keys, audit log and secrets of OSL Gateway\n/.osl/\n.env\n',
   );
+  const example = readFileSync(join(dir, '.env.example'), 'utf8');
+  t.match(example, /^DATABASE_URL=postgres:\/\/.*^#DATABASE_URL_SYSTEM=postgres:\/\//ms);
+  t.notMatch(example, new URL(native?.url ?? '').port, 'nothing of this database');
 
   const before = readFileSync(join(dir, 'policy.yaml'), 'utf8');
   const again = await osl(['init', dir, '--yes', '--role', 'other'], url);
@@ -177,6 +180,7 @@ test('the policy is closed: one role, column by column, personal data masked, cr
     t.match(JSON.parse(readFileSync(join(dir, `${name}.schema.json`), 'utf8')), { title: `OSL ${name}` });
   }
   t.strictSame(readdirSync(dir).sort(), [
+    '.env.example',
     '.gitignore',
     '.osl',
     'manifest.schema.json',

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
@@ -57,7 +57,7 @@ function certificateName(server: Server): Promise<string> {
 async function reloaded(server: Server): Promise<void> {
   const before = server.stderr.length;
   server.hangUp();
-  while (!/\n?(?:not )?reloaded: /.test(server.stderr.slice(before))) await sleep(20);
+  while (!/^(?:not )?reloaded: /m.test(server.stderr.slice(before))) await sleep(20);
 }
 
 t.test('SIGHUP takes up all that can change, or names it', async (t) => {
@@ -224,5 +224,211 @@ t.test('iss and aud are those of the settings, as the contract asks', async (t) 
     await osl(question),
     { code: 0, stdout: /one/ },
     'the tokens of the command name what its server asks for',
+  );
+});
+
+/** What each surface says to somebody with a good token: status and code, SQLSTATE and code. */
+async function saidEverywhere(server: Server, token: string): Promise<Readonly<Record<string, unknown>>> {
+  const authorization = `Bearer ${token}`;
+  const told = async (path: string, body: unknown = null): Promise<string> => {
+    const { status, body: text } = await asked(server, path, body, { authorization });
+    return `${status} ${/E\d{4}/.exec(text)?.[0] ?? 'no code'}`;
+  };
+  const tool = { name: 'semantic_query', arguments: { osql: 'select 1 as a' } };
+  const mcp = await asked(
+    server,
+    '/mcp',
+    { jsonrpc: '2.0', id: 1, method: 'tools/call', params: tool },
+    { authorization, accept: 'application/json, text/event-stream' },
+  );
+  return {
+    query: await told('/osl/query', { osql: 'select 1 as a' }),
+    explain: await told('/osl/query', { osql: 'select 1 as a', explain: true }),
+    sql: await told('/osl/query', { sql: 'select 1 as a' }),
+    sample: await told('/osl/sample', { kind: 'table', name: 'package' }),
+    schema: await told('/osl/schema?governed=true'),
+    map: await told('/osl/domain-map?governed=true'),
+    conformance: await told('/osl/conformance'),
+    mcp: /E\d{4}/.exec(mcp.body)?.[0] ?? 'no code',
+    wire: await wireRefusal(server, 'user:analyst', token),
+    account: await wireRefusal(server, 'nobody_knows_whether', 'a password'),
+  };
+}
+
+const EVERYWHERE_E2001 = {
+  query: '503 E2001',
+  explain: '503 E2001',
+  sql: '503 E2001',
+  sample: '503 E2001',
+  schema: '503 E2001',
+  map: '503 E2001',
+  conformance: '503 E2001',
+  mcp: 'E2001',
+  wire: '57P03 E2001',
+  account: '57P03 E2001',
+};
+
+async function wireRefusal(server: Server, user: string, password: string): Promise<string> {
+  const client = wireClient(server, user, password);
+  try {
+    await client.connect();
+    await client.end();
+    return 'let in';
+  } catch (error) {
+    return wireWords(error);
+  }
+}
+
+function wireWords(error: unknown): string {
+  const { code, detail } = error as { code?: string; detail?: string }; // what pg makes of an ErrorResponse
+  return `${code} ${/E\d{4}/.exec(detail ?? '')?.[0] ?? 'no code'}`;
+}
+
+function wireClient(server: Server, user: string, password: string): pg.Client {
+  const port = Number(server.record()['pgPort']);
+  const client = new pg.Client({ host: '127.0.0.1', port, user, password, database: 'osl' });
+  client.on('error', () => undefined);
+  return client;
+}
+
+interface Ready {
+  readonly status: string;
+  readonly checks: { readonly policy: boolean };
+  readonly kept_policy?: { readonly since: string; readonly until: string };
+}
+
+async function readiness(server: Server): Promise<Ready> {
+  return JSON.parse((await asked(server, '/ready')).body) as Ready; // the members that are looked at
+}
+
+t.test('without a good policy every surface answers 503 E2001 until a reload brings one', async (t) => {
+  const where = place();
+  const good = readFileSync(where.policy, 'utf8');
+  const manifest = readFileSync(where.manifest, 'utf8');
+  const whole = t;
+  let server = await served(whole, where);
+  const token = await tokenFor(where.dataDir);
+  const open = wireClient(server, 'user:analyst', token);
+  await open.connect();
+  t.match((await open.query('select 1 as a')).rows, [{ a: 1 }]);
+
+  for (const [what, spoil] of [
+    ['a policy that is missing', () => rmSync(where.policy)],
+    ['no YAML', () => writeFileSync(where.policy, 'roles: [')],
+    ['another shape', () => writeFileSync(where.policy, good.replace('roles:\n', 'rolls:\n'))],
+    [
+      'a name that is not declared',
+      () => writeFileSync(where.policy, good.replace('ceiling: [analyst]', 'ceiling: [analist]')),
+    ],
+  ] as const)
+    await t.test(`at a reload: ${what}`, async (t) => {
+      spoil();
+      await reloaded(server);
+      t.strictSame(await saidEverywhere(server, token), EVERYWHERE_E2001);
+      t.equal(await open.query('select 1 as a').catch(wireWords), '57P03 E2001', 'a session that is open');
+      t.equal((await asked(server, '/health')).status, 200);
+      t.match(await readiness(server), { status: 'not_ready', checks: { policy: false } });
+      t.match((await asked(server, '/metrics')).body, /^osl_policy_loaded 0$/m);
+      writeFileSync(where.policy, good);
+      await reloaded(server);
+      t.equal(await statusOf(server, token), 200);
+      t.match((await open.query('select 1 as a')).rows, [{ a: 1 }]);
+      t.match((await asked(server, '/metrics')).body, /^osl_policy_loaded 1$/m);
+    });
+
+  await t.test('a fault of the manifest changes nothing', async (t) => {
+    writeFileSync(where.manifest, 'version: 1\n');
+    await reloaded(server);
+    t.equal(await statusOf(server, token), 200);
+    t.match(server.stderr, /not reloaded: what was served before is still served/);
+    writeFileSync(where.manifest, manifest);
+  });
+  await open.end();
+
+  await t.test('at start: it runs, answers /health, and is not ready until SIGHUP', async (t) => {
+    await server.signal('SIGTERM');
+    writeFileSync(where.policy, 'roles: [');
+    server = await served(whole, where);
+    t.match(server.stderr, /policy\.yaml:\d+:\d+: error M\d+/, 'what is wrong, and where');
+    t.strictSame(await saidEverywhere(server, token), EVERYWHERE_E2001);
+    const command = ['query', '--data-dir', where.dataDir, '--token', token, 'select 1 as a'];
+    t.match(await osl(command), { code: 1, stderr: /E2001/ });
+    t.equal((await asked(server, '/osl/query', { osql: 'select 1' })).status, 403, 'without a token as ever');
+    t.equal(await statusOf(server, `${token}x`), 401, 'with a wrong one too');
+    t.equal((await asked(server, '/health')).status, 200);
+    t.match(await readiness(server), { status: 'not_ready', checks: { policy: false, audit: true } });
+    writeFileSync(where.policy, good);
+    await reloaded(server);
+    t.equal(await statusOf(server, token), 200);
+    t.match(await readiness(server), { status: 'ready' });
+  });
+
+  await t.test('where no server ever began, nothing tells whose it is: the start fails', async (t) => {
+    const nobodys = join(dir, 'nobodys.yaml');
+    writeFileSync(nobodys, manifest.replace(/^tenant: .*\n/m, ''));
+    const args = ['serve', '--manifest', nobodys, '--policy', join(dir, 'no-such.yaml')];
+    t.match(await osl([...args, '--data-dir', join(dir, 'fresh')]), { code: 2, stderr: /no-such\.yaml/ });
+  });
+
+  await t.test('all of it is on record', async (t) => {
+    await server.signal('SIGTERM');
+    const found: unknown[] = [];
+    let refusals = 0;
+    for await (const record of readRecords(join(where.dataDir, 'audit'))) {
+      if (record.action === 'service.policy' || record.action === 'service.reload')
+        found.push(JSON.parse(record.detail ?? ''));
+      if (record.code === 'E2001') refusals += 1;
+    }
+    t.match(
+      found.filter((detail) => JSON.stringify(detail).includes('missing')),
+      [...Array(4).fill({ reloaded: false, why: 'PolicyFault', policy: 'missing' }), { state: 'missing' }],
+    );
+    t.ok(refusals >= 40, `${refusals} refusals`);
+  });
+});
+
+t.test('OSL_POLICY_FAILURE=keep: the last good policy serves for its time and no longer', async (t) => {
+  const where = place();
+  const good = readFileSync(where.policy, 'utf8');
+  const env = { OSL_POLICY_FAILURE: 'keep', OSL_POLICY_KEEP_SECONDS: '2' };
+  const server = await served(t, where, env);
+  const token = await tokenFor(where.dataDir);
+  const leftSeconds = async (): Promise<number> => {
+    const { body } = await asked(server, '/metrics');
+    return Number(/^osl_policy_kept_seconds (\S+)$/m.exec(body)?.[1]);
+  };
+  t.equal(await leftSeconds(), 0);
+  rmSync(where.policy);
+  await reloaded(server);
+  t.match(server.stderr, /not reloaded: the last good policy serves until 20/);
+  const { kept_policy: kept, status } = await readiness(server);
+  t.equal(status, 'ready');
+  t.equal(Date.parse(kept?.until ?? '') - Date.parse(kept?.since ?? ''), 2_000);
+  const left = await leftSeconds();
+  t.ok(left > 0 && left <= 2, `${left} s are left`);
+  t.equal(await statusOf(server, token), 200);
+  await reloaded(server);
+  t.match(await readiness(server), { kept_policy: kept }, 'another reload that fails does not prolong it');
+
+  await server.said('has served for as long as it may');
+  t.ok(Date.now() >= Date.parse(kept?.until ?? ''));
+  t.equal(await statusOf(server, token), 503);
+  t.match(await readiness(server), { status: 'not_ready', checks: { policy: false } });
+  t.notOk((await readiness(server)).kept_policy);
+  await reloaded(server);
+  t.equal(await statusOf(server, token), 503, 'what has ended is not kept again');
+
+  writeFileSync(where.policy, good);
+  await reloaded(server);
+  t.equal(await statusOf(server, token), 200);
+  t.match(
+    logged(server).map(({ msg }) => msg),
+    [
+      /the last good one serves for a while/,
+      /the last good one serves for a while/,
+      /has served for as long as it may/,
+      /so every request is refused/,
+      'there is a good policy again',
+    ],
   );
 });

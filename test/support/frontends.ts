@@ -132,6 +132,7 @@ export async function startFrontends(open: OpenService): Promise<Frontends> {
 function watched(engine: Engine, statements: Statement[]): Engine {
   return {
     kind: engine.kind,
+    outOfService: engine.outOfService,
     system: engine.system,
     serverVersion: engine.serverVersion,
     warnings: engine.warnings,

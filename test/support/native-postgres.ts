@@ -45,6 +45,9 @@ export async function startOwnPostgres(): Promise<(NativePostgres & Killable) | 
 export interface Killable {
   /** Stops and starts the whole server at once, as a crash would. */
   crash(): Promise<void>;
+  /** Stops the server in order; nothing listens until `up`. */
+  down(): Promise<void>;
+  up(): Promise<void>;
 }
 
 /** A database of its own on a server that runs, whose superuser `adminUrl` names. */
@@ -100,6 +103,10 @@ async function startCluster(bin: string): Promise<NativePostgres & Killable> {
     ...urls(adminUrl, 'postgres'),
     async crash() {
       await ended(server, 'SIGQUIT');
+      server = await start();
+    },
+    down: () => ended(server, 'SIGINT'),
+    async up() {
       server = await start();
     },
     async stop() {

@@ -1,3 +1,4 @@
+import { STORE_SCHEMA } from '../../content/index.js';
 import {
   modelType,
   readUpstream,
@@ -5,7 +6,7 @@ import {
   type UpstreamSchema,
 } from '../../discovery/index.js';
 import { quoteIdentifier, type Survey, surveyPostgres } from '../../engine/index.js';
-import type { Connector, Manifest } from '../../manifest/index.js';
+import { type Connector, type Manifest, systemUrlVariable, urlVariable } from '../../manifest/index.js';
 import type { Model } from '../../service.js';
 import { connectFault, withoutPassword } from '../../start/connect-fault.js';
 import { connectorUrl } from '../../start/connector-url.js';
@@ -14,39 +15,65 @@ import { counted } from '../output.js';
 import { type Finding, fail, failed, ok, skipped, warn } from './finding.js';
 import { rowSecurityFindings } from './row-security.js';
 
-/** Every connector of the manifest. Reads settings and declarations, and no row. */
-export async function databaseFindings(model: Model, settings: Settings): Promise<readonly Finding[]> {
-  const found: Finding[] = [];
-  for (const connector of model.manifest.connectors.values()) {
-    const about = `database ${connector.name}`;
-    if (connector.kind === 'pglite')
-      found.push(skipped(about, `embedded, in ${settings.dataDir}: a start looks after it`));
-    else found.push(...(await serverFindings(about, connector, model, settings)));
-  }
-  return found;
+/** What was found of the databases, for the operator, and what of the manifest they no longer have. */
+export interface Inspection {
+  readonly findings: readonly Finding[];
+  /** By connector. */
+  readonly gone: ReadonlyMap<string, readonly Gone[]>;
 }
 
-async function serverFindings(
+/** A table that is not there; or a column of it, where that is named. */
+export interface Gone {
+  /** `schema.table` */
+  readonly table: string;
+  readonly column: string | null;
+}
+
+interface Looked {
+  readonly findings: readonly Finding[];
+  readonly gone: readonly Gone[];
+}
+
+/** Every connector of the manifest. Reads settings and declarations, and no row. */
+export async function inspectDatabases(model: Model, settings: Settings): Promise<Inspection> {
+  const findings: Finding[] = [];
+  const gone = new Map<string, readonly Gone[]>();
+  for (const connector of model.manifest.connectors.values()) {
+    const about = `database ${connector.name}`;
+    if (connector.kind === 'pglite') {
+      findings.push(skipped(about, `embedded, in ${settings.dataDir}: a start looks after it`));
+      continue;
+    }
+    const looked = await lookAtServer(about, connector, model, settings);
+    findings.push(...looked.findings);
+    if (looked.gone.length > 0) gone.set(connector.name, looked.gone);
+  }
+  return { findings, gone };
+}
+
+async function lookAtServer(
   about: string,
   connector: Connector,
   model: Model,
   settings: Settings,
-): Promise<readonly Finding[]> {
-  const name = connector.urlEnv ?? 'OSL_POSTGRES_URL';
+): Promise<Looked> {
+  const name = urlVariable(connector);
   let url: string | null;
   try {
     url = connectorUrl(process.env, name);
   } catch (error) {
-    return [failed(about, error)];
+    return only(failed(about, error));
   }
   if (url === null)
-    return [fail(about, `${name} is not set`, `export ${name}=postgres://…, or name a file in ${name}_FILE`)];
+    return only(
+      fail(about, `${name} is not set`, `export ${name}=postgres://…, or name a file in ${name}_FILE`),
+    );
   const shown = withoutPassword(url);
   let survey: Survey;
   try {
     survey = await surveyPostgres(url);
   } catch (error) {
-    return [fail(about, `${shown}: ${connectFault(error)}`)];
+    return only(fail(about, `${shown}: ${connectFault(error)}`));
   }
   try {
     const { needed, findings: guarded } = await rowSecurityFindings(
@@ -56,22 +83,25 @@ async function serverFindings(
       model,
       settings,
     );
-    return [
+    const upstream = await readUpstream(survey.system, schemasOf(connector));
+    const drifts = driftsOf(upstream, connector, survey.report.role, needed);
+    const findings = [
       ...roleFindings(about, survey, shown),
       ...(await settingFindings(about, survey, shown)),
       ...(await extensionFindings(about, survey, connector, model.manifest)),
-      ...driftFindings(
-        about,
-        await readUpstream(survey.system, schemasOf(connector)),
-        connector,
-        survey.report.role,
-        needed,
-      ),
+      ...driftFindings(about, drifts, connector),
       ...guarded,
+      ...(await systemFindings(about, connector, model.manifest)),
     ];
+    // What was not read all is not known to be gone.
+    return { findings, gone: upstream.truncated ? [] : drifts.flatMap(({ gone }) => gone ?? []) };
   } finally {
     survey.close();
   }
+}
+
+function only(finding: Finding): Looked {
+  return { findings: [finding], gone: [] };
 }
 
 /** INVARIANT: as the gateway judges it at every connection. */
@@ -176,6 +206,48 @@ async function extensionFindings(
   ];
 }
 
+const SYSTEM_HINT = 'docs/operations.md, "System credentials", has the SQL of the role';
+
+/** The second role of a connector: that it is there where it is needed, and may do what it is for. */
+async function systemFindings(
+  about: string,
+  connector: Connector,
+  { facets }: Manifest,
+): Promise<readonly Finding[]> {
+  const variable = systemUrlVariable(connector);
+  const needed = [...facets.values()].filter((f) => f.connector === connector.name).map((f) => f.name);
+  let url: string | null;
+  try {
+    url = connectorUrl(process.env, variable);
+  } catch (error) {
+    return [failed(about, error)];
+  }
+  if (url === null && needed.length > 0)
+    return [fail(about, `${variable} is not set, and facet ${needed.join(', ')} needs it`, SYSTEM_HINT)];
+  if (url === null)
+    return [skipped(about, `${variable} is not set: text facets and suggestions need it, questions do not`)];
+  const shown = `${variable}, ${withoutPassword(url)}`;
+  let survey: Survey;
+  try {
+    survey = await surveyPostgres(url);
+  } catch (error) {
+    return [fail(about, `${shown}: ${connectFault(error)}`, SYSTEM_HINT)];
+  }
+  try {
+    const [row] = await survey.system.query(MAY_STORE, [STORE_SCHEMA]);
+    if (row?.['may'] === true) return [ok(about, `${shown}: may keep the stores of facets`)];
+    const message = `${shown}: role "${survey.report.role}" may not make tables in schema ${STORE_SCHEMA}`;
+    return [(needed.length > 0 ? fail : warn)(about, message, SYSTEM_HINT)];
+  } finally {
+    survey.close();
+  }
+}
+
+const MAY_STORE = `
+  select case when pg_catalog.to_regnamespace($1) is null
+              then pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE')
+              else pg_catalog.has_schema_privilege($1, 'CREATE') end as may`;
+
 function schemasOf({ tables }: Connector): readonly string[] {
   return [...new Set([...tables.values()].map((t) => t.schema))];
 }
@@ -183,7 +255,12 @@ function schemasOf({ tables }: Connector): readonly string[] {
 const MOST_DRIFTS = 20;
 
 /** A difference, and what mends it. */
-type Drift = readonly [message: string, hint: string];
+interface Drift {
+  readonly message: string;
+  readonly hint: string;
+  /** Null where it is there, and unreadable or of another type. */
+  readonly gone: Gone | null;
+}
 
 const GONE = 'take it out of the manifest, or name what it is called now';
 const VIEW = 'the model has no such type: expose a view that casts it to text';
@@ -198,35 +275,43 @@ function grantOf({ schema, name }: UpstreamRelation, column: string, role: strin
  *
  * @param needed whether the governed role must read a column: where row security stands, only what some grant needs
  */
-function driftFindings(
-  about: string,
+function driftsOf(
   upstream: UpstreamSchema,
   { tables }: Connector,
   role: string,
   needed: (table: string, column: string) => boolean,
-): readonly Finding[] {
+): readonly Drift[] {
   const relations = new Map(upstream.relations.map((r) => [`${r.schema}.${r.name}`, r]));
-  const drifts = [...tables].flatMap(([name, table]): readonly Drift[] => {
+  return [...tables].flatMap(([name, table]): readonly Drift[] => {
     const relation = relations.get(name);
-    if (relation === undefined) return [[`there is no table ${name}`, GONE]];
+    if (relation === undefined)
+      return [{ message: `there is no table ${name}`, hint: GONE, gone: { table: name, column: null } }];
     const columns = new Map(relation.columns.map((c) => [c.name, c]));
     return [...table.columns.values()].flatMap((declared): readonly Drift[] => {
       const column = columns.get(declared.name);
       const id = `${name}.${declared.name}`;
-      if (column === undefined) return [[`there is no column ${id}`, GONE]];
-      if (!column.readable && needed(name, declared.name))
-        return [[`${id} may not be read by the gateway's role`, grantOf(relation, column.name, role)]];
+      if (column === undefined) {
+        const gone = { table: name, column: declared.name };
+        return [{ message: `there is no column ${id}`, hint: GONE, gone }];
+      }
+      if (!column.readable && needed(name, declared.name)) {
+        const hint = grantOf(relation, column.name, role);
+        return [{ message: `${id} may not be read by the gateway's role`, hint, gone: null }];
+      }
       const type = modelType(column.typeOid);
       if (type === declared.type) return [];
       const hint = type === null ? VIEW : `declare it as \`type: ${type}\` in the manifest`;
-      return [[`${id} is ${column.type}, not ${declared.type}`, hint]];
+      return [{ message: `${id} is ${column.type}, not ${declared.type}`, hint, gone: null }];
     });
   });
+}
+
+function driftFindings(about: string, drifts: readonly Drift[], { tables }: Connector): readonly Finding[] {
   if (drifts.length === 0)
     return [ok(about, `as the manifest declares it: ${counted(tables.size, 'table', 'tables')}`)];
   const more = drifts.length - MOST_DRIFTS;
   return [
-    ...drifts.slice(0, MOST_DRIFTS).map(([message, hint]) => fail(about, message, hint)),
+    ...drifts.slice(0, MOST_DRIFTS).map(({ message, hint }) => fail(about, message, hint)),
     ...(more > 0 ? [fail(about, `and ${more} more such differences`)] : []),
   ];
 }

@@ -25,6 +25,8 @@ export async function rowSecurityFindings(
   settings: Settings,
 ): Promise<RowSecurityFindings> {
   if (!connector.rowSecurity) return { needed: () => true, findings: await leftOver(about, survey) };
+  // Without a policy there is nothing to compare with, and nothing is read.
+  if (model.snapshot === null) return { needed: () => true, findings: [] };
   const design = rowSecurityDesign(connector, survey.report.role, model);
   const keys = keysThere(settings.dataDir);
   if (keys === null) {

@@ -8,7 +8,7 @@ import { EXIT } from '../exit.js';
 import { type ServerFlags, settingsOf } from '../flags.js';
 import { counted, print, printJson, visible } from '../output.js';
 import { runningServer } from '../server-file.js';
-import { databaseFindings } from './database.js';
+import { inspectDatabases } from './database.js';
 import { type Finding, fail, failed, ok, skipped } from './finding.js';
 import { dataDirFindings, issuerFindings, portFindings, tlsFindings } from './machine.js';
 
@@ -52,7 +52,8 @@ async function modelFindings(settings: Settings): Promise<readonly Finding[]> {
   }
   const { manifest, snapshot } = model;
   const counts = `${manifest.entities.size} entities, ${snapshot?.subjects.size ?? 0} subjects`;
-  return [ok('files', `manifest and policy load: ${counts}`), ...(await databaseFindings(model, settings))];
+  const { findings } = await inspectDatabases(model, settings);
+  return [ok('files', `manifest and policy load: ${counts}`), ...findings];
 }
 
 const MOST_FAULTS = 20;

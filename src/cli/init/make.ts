@@ -7,6 +7,7 @@ import {
   type ReaderRole,
   tableOf,
 } from '../../init/index.js';
+import { systemUrlVariable } from '../../manifest/index.js';
 import { CannotWrite, clearingScript, writeRowSecurity } from '../../row-security/index.js';
 import { tenantKeys } from '../../start/keys.js';
 import { rowSecurityDesign, rowSecurityKey } from '../../start/row-security.js';
@@ -19,7 +20,7 @@ import type { Design } from './design.js';
 import { type FirstAnswer, firstAnswer } from './first-answer.js';
 import { tenantColumn } from './questions.js';
 import type { Outcome } from './report.js';
-import { openStage, type Stage } from './stage.js';
+import { openStage, type Stage, type StageTexts } from './stage.js';
 
 /** Keys and audit log of what is made in `dir`. */
 export function dataDirOf(dir: string): string {
@@ -33,7 +34,7 @@ export async function make(
   reader: string | null,
   design: Design,
 ): Promise<Omit<Outcome, 'seconds'>> {
-  const stage = openStage(dir, dataDirOf(dir), ...textsOf(design));
+  const stage = openStage(dir, dataDirOf(dir), textsOf(design));
   let role: ReaderRole | null = null;
   let stands = false;
   const undo = async (): Promise<void> => {
@@ -66,15 +67,8 @@ export async function make(
 
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
-/** Manifest and policy as they are written. */
-function textsOf({
-  drafted,
-  keyed,
-  tenant,
-  role,
-  subject,
-  rows,
-}: Design): [manifest: string, policy: string] {
+/** Manifest, policy and variables as they are written. */
+function textsOf({ drafted, keyed, tenant, role, subject, rows, urlEnv }: Design): StageTexts {
   const counted = keyed.candidates.filter((c) => keyed.counted.has(tableOf(c))).map((c) => c.name);
   const lost = new Map(
     keyed.candidates.flatMap((c) => {
@@ -82,10 +76,24 @@ function textsOf({
       return links.length === 0 ? [] : [[c.name, links] as const];
     }),
   );
-  return [
-    manifestYaml(drafted.document, new Set(counted), lost),
-    policyYaml(draftPolicy(drafted.manifest, { tenant, role, subject, rows })),
-  ];
+  return {
+    manifest: manifestYaml(drafted.document, new Set(counted), lost),
+    policy: policyYaml(draftPolicy(drafted.manifest, { tenant, role, subject, rows })),
+    envExample: envExample(urlEnv),
+  };
+}
+
+/** The variables of the connector, with nobody's password. */
+function envExample(urlEnv: string): string {
+  return `# Copy to .env, which is kept out of git, and fill in. A file each will do too: ${urlEnv}_FILE names it.
+
+# A role that may read the tables of the manifest, and nothing else. Questions are asked as this one.
+${urlEnv}=postgres://osl_reader:PASSWORD@HOST:5432/DATABASE
+
+# A second role, for what is the gateway's own: text facets (osl index, RETRIEVE), osl discover, suggestions and
+# candidates. Questions about tables do without. Its SQL: "System credentials" in docs/operations.md.
+#${systemUrlVariable({ urlEnv })}=postgres://osl_system:PASSWORD@HOST:5432/DATABASE
+`;
 }
 
 function readerOf({ survey, url }: Connected, name: string, { drafted, keyed }: Design): Promise<ReaderRole> {

@@ -1,5 +1,6 @@
 import { relative } from 'node:path';
 import type { LeftOut, LostLink } from '../../init/index.js';
+import { systemUrlVariable } from '../../manifest/index.js';
 import { formatAnswer } from '../answer.js';
 import { counted, print, printJson, terminalWidth, visible } from '../output.js';
 import { commandName, quoted, shellText } from '../serve/invocation.js';
@@ -79,6 +80,10 @@ export function report(outcome: Outcome): void {
     `  policy.yaml    role ${outcome.role} for ${outcome.subject}: ${counted(masked.length, 'column', 'columns')} masked`,
   );
   print('  *.schema.json  what editors complete and check the two with');
+  if (outcome.files.includes('.env.example'))
+    print(
+      `  .env.example   the variables; ${systemUrlVariable({ urlEnv: outcome.source.name })} is for text facets and suggestions`,
+    );
   print('  .osl/          keys and audit log; kept out of git, as .env is');
   if (outcome.rowSecurity)
     print('  the database  row security, from policy.yaml: `osl row-security` compares and rewrites it');

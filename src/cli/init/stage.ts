@@ -27,15 +27,26 @@ export interface Stage {
   discard(): void;
 }
 
+/** What is written, beside the schemas. */
+export interface StageTexts {
+  readonly manifest: string;
+  readonly policy: string;
+  /** Stays as it is where the folder has one. */
+  readonly envExample: string;
+}
+
+const ENV_EXAMPLE = '.env.example';
+
 /** Begins to write into `dir`, which is made where it is not there. @throws the system's error */
-export function openStage(dir: string, dataDir: string, manifest: string, policy: string): Stage {
+export function openStage(dir: string, dataDir: string, texts: StageTexts): Stage {
   const made = !existsSync(dir);
   mkdirSync(dir, { recursive: true });
   const place = mkdtempSync(join(dir, '.osl-init-'));
   const fresh = !existsSync(dataDir);
   const [manifestFile, policyFile] = [join(place, 'manifest.yaml'), join(place, 'policy.yaml')];
-  writeFileSync(manifestFile, manifest);
-  writeFileSync(policyFile, policy);
+  writeFileSync(manifestFile, texts.manifest);
+  writeFileSync(policyFile, texts.policy);
+  writeFileSync(join(place, ENV_EXAMPLE), texts.envExample);
   // For editors, which complete and check what the first line of a file names the schema of.
   writeFileSync(join(place, 'manifest.schema.json'), `${JSON.stringify(MANIFEST_SCHEMA, null, 2)}\n`);
   writeFileSync(join(place, 'policy.schema.json'), `${JSON.stringify(POLICY_SCHEMA, null, 2)}\n`);
@@ -48,10 +59,12 @@ export function openStage(dir: string, dataDir: string, manifest: string, policy
       // INVARIANT: one turn of the event loop, so that no signal handler runs in the middle; the manifest comes last.
       const ignored = ignore(dir, dataDir, place);
       if (fresh) renameSync(join(place, 'data'), dataDir);
-      for (const name of FILES) renameSync(join(place, name), join(dir, name));
+      const example = !existsSync(join(dir, ENV_EXAMPLE));
+      for (const name of example ? [ENV_EXAMPLE, ...FILES] : FILES)
+        renameSync(join(place, name), join(dir, name));
       over = true;
       rmSync(place, { recursive: true });
-      return [...FILES.toReversed(), ...(ignored ? ['.gitignore'] : [])];
+      return [...FILES.toReversed(), ...(example ? [ENV_EXAMPLE] : []), ...(ignored ? ['.gitignore'] : [])];
     },
     discard() {
       if (over) return;

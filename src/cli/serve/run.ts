@@ -35,6 +35,8 @@ export async function runServer(flags: RunFlags, demo: boolean): Promise<void> {
       process.exit(EXIT.interrupted);
     },
   });
+  const { policyFault } = server.open;
+  if (policyFault !== null) note(`${failureOf(policyFault).message}\n${REFUSED}`);
   await announce(server, settings.dataDir, flags.json === true);
   const why = await Promise.race([told, server.open.over]);
   if (why !== undefined) endAtOnce(why, settings);
@@ -84,7 +86,9 @@ async function stop(server: RunningServer): Promise<void> {
   note('stopped');
 }
 
-/** Everything anew; where something has a fault, what is served stays. */
+const REFUSED = 'every request is refused (E2001) until a reload, by SIGHUP, finds a good policy';
+
+/** Everything anew; where something has a fault, what is served stays, but for a policy that is missing or broken. */
 async function reload(server: RunningServer): Promise<void> {
   try {
     const { now, kept } = await server.reload();
@@ -92,6 +96,12 @@ async function reload(server: RunningServer): Promise<void> {
     for (const text of kept) note(`not reloaded: ${text}`);
   } catch (error) {
     note(failureOf(error).message);
-    note('not reloaded: what was served before is still served');
+    note(`not reloaded: ${servedNow(server)}`);
   }
+}
+
+function servedNow({ open: { service } }: RunningServer): string {
+  const kept = service.keptPolicy();
+  if (kept !== null) return `the last good policy serves until ${new Date(kept.until).toISOString()}`;
+  return service.model().snapshot === null ? REFUSED : 'what was served before is still served';
 }

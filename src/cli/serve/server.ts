@@ -16,8 +16,9 @@ import { type OpenService, openService } from '../../start/service.js';
 import { type Settings, StartProblem } from '../../start/settings.js';
 import { systemFault, usage } from '../exit.js';
 import type { Progress } from '../progress.js';
-import { isLoopback, removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
+import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
 import { checkDataDir, spaceLeft } from './data-dir.js';
+import { inspect } from './inspect.js';
 import { checkPorts } from './ports.js';
 
 export interface RunningServer {
@@ -58,10 +59,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     const open = await operatorsWords(openService(settings, log), settings);
     closing.push(() => open.close());
     if (options.demo) await loadDemo(open.service, settings, progress);
+    await inspect(open.service, settings);
     const { certificates, ...ports } = await listen(settings, open.service, closing);
     const record = writeServerFile(settings.dataDir, recordOf(options, ports));
     closing.push(async () => removeServerFile(settings.dataDir, process.pid));
-    return { open, settings, record, reload: () => open.reload(certificates), stop };
+    const reload = async (): Promise<Reloaded> => {
+      const told = await open.reload(certificates);
+      await inspect(open.service, settings);
+      return told;
+    };
+    return { open, settings, record, reload, stop };
   } catch (error) {
     await stop(0);
     throw error;
@@ -121,11 +128,6 @@ async function listen(
   });
   const { port: httpPort } = await rest.listen(settings.httpPort, settings.host);
   const { port: pgPort } = await pg.listen(settings.pgPort, settings.host);
-  if (!isLoopback(settings.host)) {
-    service.log.warn('REST has no TLS of its own: put a proxy in front, or tokens travel in the clear', {
-      host: settings.host,
-    });
-  }
   return { httpPort, pgPort, certificates: certificatePart(settings, (next) => pg.secure(next)) };
 }
 

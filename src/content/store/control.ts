@@ -74,7 +74,13 @@ export async function prepareContent(system: SystemQueries): Promise<void> {
   const [there] = await system.query(
     `select pg_catalog.to_regclass('${STORE_SCHEMA}.document') is not null as y`,
   );
-  if (there?.['y'] !== true) await system.script(CREATE_CONTROL);
+  if (there?.['y'] === true) return;
+  const [schema] = await system.query(
+    `select pg_catalog.to_regnamespace('${STORE_SCHEMA}') is not null as y`,
+  );
+  // Where it is there already, its owner need not be one who may make schemas.
+  if (schema?.['y'] !== true) await system.script(`create schema if not exists ${STORE_SCHEMA}`);
+  await system.script(CREATE_CONTROL);
 }
 
 /** Null where no store was ever begun. */

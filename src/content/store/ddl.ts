@@ -5,7 +5,6 @@ import { bitsTable, derivedTable, metadataColumn, quoted, STORE_SCHEMA, storeTab
 
 /** Idempotent; the advisory lock is because two processes may come at once. */
 export const CREATE_CONTROL = `
-create schema if not exists ${STORE_SCHEMA};
 create table if not exists ${STORE_SCHEMA}.facet (
   facet text not null,
   version text not null,

@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { Engine, EngineEvents } from '../engine.js';
 import { governedDoor } from '../governed.js';
 import { ailmentOf } from '../health.js';
+import { OutOfService } from '../out-of-service.js';
 import { Pool } from '../pool.js';
 import { Reach } from '../reach.js';
 import { Runner } from '../runner.js';
@@ -56,9 +57,11 @@ export async function openPglite(
     });
     const system = systemDoor(lend(pool, servers.modes), READER);
     const [version] = await system.query(`SELECT pg_catalog.current_setting('server_version') AS v`);
+    const outOfService = new OutOfService();
     const engine: Engine = {
       kind: 'pglite',
-      governed: governedDoor(runner, () => null),
+      governed: governedDoor(runner, outOfService, () => null),
+      outOfService,
       system,
       serverVersion: String(version?.['v']),
       warnings: [],

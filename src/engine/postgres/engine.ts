@@ -1,7 +1,8 @@
-import type { Engine, EngineEvents } from '../engine.js';
+import { type Engine, type EngineEvents, NoSystemCredentials } from '../engine.js';
 import { governedDoor } from '../governed.js';
 import { ailmentOf } from '../health.js';
 import { Lanes, SHARED_TIMEOUT_MS } from '../lanes.js';
+import { OutOfService } from '../out-of-service.js';
 import { Pool } from '../pool.js';
 import { Reach } from '../reach.js';
 import { Runner } from '../runner.js';
@@ -73,9 +74,15 @@ export async function openPostgres(
   });
   const places = new SnapshotPlaces(Math.floor(config.poolSize / 2));
   const shape = { pool, places, backstopSeconds: statementMs / 1000, onUpstreamError };
+  const outOfService = new OutOfService();
   const engine: Engine = {
     kind: 'postgres',
-    governed: governedDoor(runner, (level, subject) => new PinnedSnapshot({ ...shape, level, subject })),
+    governed: governedDoor(
+      runner,
+      outOfService,
+      (level, subject) => new PinnedSnapshot({ ...shape, level, subject }),
+    ),
+    outOfService,
     system: systemDoor(lend(system), report.role),
     serverVersion: report.serverVersion,
     warnings: report.warnings,
@@ -119,7 +126,7 @@ function systemPool(urlOf: () => string | null, onReach: EngineEvents['onReach']
     connect: async () => {
       const setup = async (): Promise<void> => undefined;
       const url = urlOf();
-      if (url === null) throw new Error('this connector has no system credentials any more');
+      if (url === null) throw new NoSystemCredentials();
       return new Session(await connectTransport(url, 'osl-gateway system', setup));
     },
   });
@@ -127,7 +134,7 @@ function systemPool(urlOf: () => string | null, onReach: EngineEvents['onReach']
 
 function lend(pool: Pool | null): WithSession {
   return async (work) => {
-    if (pool === null) throw new Error('this connector has no system credentials');
+    if (pool === null) throw new NoSystemCredentials();
     const session = pool.take(null) ?? (await pool.acquire(null));
     try {
       return await work(session);

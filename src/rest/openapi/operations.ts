@@ -1,6 +1,6 @@
 import type { FastifySchema } from 'fastify';
 import { AUTHOR, BODY, QUESTION, refusals } from './refusals.js';
-import { list, object, oneOf, ref, type Shape, text } from './shape.js';
+import { count, list, object, oneOf, ref, type Shape, text } from './shape.js';
 
 /** What each route takes and answers. The routes read their requests themselves; this is what is said of them. */
 
@@ -163,7 +163,16 @@ export const HEALTH_OPERATION = operation({
   },
 });
 
-const READINESS = object({ status: oneOf('ready', 'not_ready'), checks: { type: 'object' } });
+const KEPT_POLICY = object(
+  { since: text(), until: text() },
+  'The policy file is missing or broken, and the last good policy serves until then.',
+);
+const READINESS = object({
+  status: oneOf('ready', 'not_ready'),
+  checks: { type: 'object' },
+  'objects_out_of_service?': count('Entities and bridges whose table or column is gone from the database.'),
+  'kept_policy?': KEPT_POLICY,
+});
 
 export const READY_OPERATION = operation({
   operationId: 'ready',

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Service } from '../../service.js';
+import { objectsOutOfService, type Service } from '../../service.js';
 import type { Inflight } from '../inflight.js';
 import { HEALTH_OPERATION, READY_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
@@ -40,14 +40,25 @@ export function healthRoutes(app: FastifyInstance, service: Service, inflight: I
       audit: service.audit.stats().failure === null,
       accepting: !inflight.draining,
     };
+    const kept = service.keptPolicy();
+    const outOfService = objectsOutOfService(service);
     const ready = Object.values(checks).every((holds) => holds);
     const status = ready ? 200 : 503;
     service.probes.count('ready', '/ready', status, call);
     return reply
       .code(status)
       .headers({ ...privateHeaders(call.requestId), ...(ready ? {} : { 'retry-after': '1' }) })
-      .send({ status: ready ? 'ready' : 'not_ready', checks });
+      .send({
+        status: ready ? 'ready' : 'not_ready',
+        checks,
+        ...(outOfService > 0 && { objects_out_of_service: outOfService }),
+        ...(kept !== null && { kept_policy: { since: instant(kept.since), until: instant(kept.until) } }),
+      });
   });
+}
+
+function instant(ms: number): string {
+  return new Date(ms).toISOString();
 }
 
 /** `look` at most once in `ms`; whoever asks meanwhile gets the same answer. A look that fails is a no. */

@@ -1,4 +1,5 @@
-import { type Clipping, type GovernedRuntime, InternalError, queryError } from 'osl-compiler';
+import { type Clipping, type GovernedRuntime, InternalError, QueryError, queryError } from 'osl-compiler';
+import { objectsText } from '../../engine/index.js';
 import { hydrate } from './hydrate.js';
 import { retrieve } from './retrieve.js';
 import { traverse } from './traverse.js';
@@ -16,12 +17,28 @@ export type { RuntimeInput, RuntimeRows } from './types.js';
 export async function runtimeRows(input: RuntimeInput): Promise<readonly RuntimeRows[]> {
   const rows: RuntimeRows[] = [];
   for (const runtime of input.plan.runtime) {
-    const found = await rowsOf(runtime, input);
+    const found = await rowsOf(runtime, input).catch((error: unknown) => {
+      throw withoutStep(error, runtime);
+    });
     if (found.clip !== null && (input.whole || clippingOf(runtime) === 'refused'))
       throw queryError('stepCap', found.clip);
     rows.push(found);
   }
   return rows;
+}
+
+/** What stands between the objects of a question need not be known to who asks it. */
+function withoutStep(error: unknown, runtime: GovernedRuntime): unknown {
+  if (!(error instanceof QueryError)) return error;
+  const objects = objectsText(runtime.kind === 'retrieval' ? [runtime.relation.facet.name] : []);
+  switch (error.entry) {
+    case 'sourceDenied':
+    case 'sourceGone':
+    case 'sourceChanged':
+      return queryError(error.entry, { objects });
+    default:
+      return error;
+  }
 }
 
 /** What the question makes of missing rows. The best passages are all that RETRIEVE is asked for. */

@@ -1,0 +1,24 @@
+import { queryError } from 'osl-compiler';
+import type { StatementReads } from './execution.js';
+import { objectsText } from './upstream-error.js';
+
+/** Relations of the model whose table, or a column of it, is known to be gone from the database. */
+export class OutOfService {
+  #relations: ReadonlySet<string> = new Set();
+
+  get relations(): ReadonlySet<string> {
+    return this.#relations;
+  }
+
+  /** From now on these, and no others. */
+  replace(relations: ReadonlySet<string>): void {
+    this.#relations = relations;
+  }
+
+  /** @throws QueryError `sourceGone` for a statement that reads one of them */
+  check({ objects, relations }: StatementReads): void {
+    if (this.#relations.size === 0) return;
+    if (relations.some((name) => this.#relations.has(name)))
+      throw queryError('sourceGone', { objects: objectsText(objects) });
+  }
+}
