@@ -33,6 +33,7 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   tooLarge: { as: 'user:ann', osql: `select '${'x'.repeat(1_100_000)}'` },
   tooComplex: { as: 'user:ann', osql: `select ${'- '.repeat(11_000)} 1` },
   tooManyColumns: { as: 'user:ann', osql: `select ${'1,'.repeat(1_664)} 1` },
+  draftTooCostly: { file: 'test/budget/ways.test.ts', shows: 'it takes more than 500 ms' },
   tooDeep: { as: 'user:ann', osql: deep },
   malformedBody: { as: 'user:ann', osql: 'select 1', more: { colour: 'red' } },
   typeMismatch: { as: 'user:ann', osql: 'select id from customer where name' },
