@@ -367,7 +367,10 @@ t.test('without a good policy every surface answers 503 E2001 until a reload bri
     const nobodys = join(dir, 'nobodys.yaml');
     writeFileSync(nobodys, manifest.replace(/^tenant: .*\n/m, ''));
     const args = ['serve', '--manifest', nobodys, '--policy', join(dir, 'no-such.yaml')];
-    t.match(await osl([...args, '--data-dir', join(dir, 'fresh')]), { code: 2, stderr: /no-such\.yaml/ });
+    t.match(await osl([...args, '--data-dir', join(dir, 'fresh'), '--http-port', '0', '--pg-port', '0']), {
+      code: 2,
+      stderr: /no-such\.yaml/,
+    });
   });
 
   await t.test('all of it is on record', async (t) => {
