@@ -46,23 +46,22 @@ t.test('a command line that is wrong is exit 2', async (t) => {
   t.match(await osl([]), { code: 2, stderr: /Usage: osl/ });
 });
 
-t.test('a file with a fault: diagnostics with file and place, exit 2, and no data directory', async (t) => {
-  const dir = temporary();
-  const dataDir = join(dir, 'data');
-  writeFileSync(join(dir, 'bad.yaml'), 'version: 1\nentities: [\n');
-  const serve = (manifest: string, policy: string): Promise<Finished> =>
-    osl(['serve', '--manifest', manifest, '--policy', policy, '--data-dir', dataDir, ...FREE]);
-  t.match(await serve(join(dir, 'bad.yaml'), POLICY), { code: 2, stderr: /bad\.yaml:\d+:\d+: error M0003/ });
-  t.match(await serve(join(dir, 'none.yaml'), POLICY), {
-    code: 2,
-    stderr: /none\.yaml.*error M0001.*does not exist/,
-  });
-  t.match(await serve(MANIFEST, join(dir, 'bad.yaml')), {
-    code: 2,
-    stderr: /bad\.yaml:\d+:\d+: error M0003/,
-  });
-  t.notOk(existsSync(dataDir));
-});
+t.test(
+  'a manifest with a fault: diagnostics with file and place, exit 2, and no data directory',
+  async (t) => {
+    const dir = temporary();
+    const dataDir = join(dir, 'data');
+    writeFileSync(join(dir, 'bad.yaml'), 'version: 1\nentities: [\n');
+    const serve = (manifest: string): Promise<Finished> =>
+      osl(['serve', '--manifest', manifest, '--policy', POLICY, '--data-dir', dataDir, ...FREE]);
+    t.match(await serve(join(dir, 'bad.yaml')), { code: 2, stderr: /bad\.yaml:\d+:\d+: error M0003/ });
+    t.match(await serve(join(dir, 'none.yaml')), {
+      code: 2,
+      stderr: /none\.yaml.*error M0001.*does not exist/,
+    });
+    t.notOk(existsSync(dataDir));
+  },
+);
 
 t.test('validate: ok, or diagnostics and exit 2; --json has them as data', async (t) => {
   const good = await osl(['validate', '--manifest', MANIFEST]);

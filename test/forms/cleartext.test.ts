@@ -279,6 +279,35 @@ t.test('redacted fields are those of the passage, and of the answer those that i
   t.same(await passages('user:ada', '*'), { told: [], lists: [[], []] });
 });
 
+const FIELDS = ['article_id', 'lang', 'author', 'age', 'contact', 'byline', 'desk', 'ref'];
+
+t.test('a field that no grant covers is none of the passages', async (t) => {
+  const names = async (who: string) =>
+    Object.keys((await ask(who, `select * from ${notes()}`)).rows[0] ?? {});
+  t.same((await names('user:ann')).slice(-2), ['desk', 'ref']);
+  t.same(
+    (await names('user:col')).filter((name) => FIELDS.includes(name)),
+    ['article_id', 'lang', 'contact'],
+  );
+  for (const text of [
+    `select author from ${notes()}`,
+    `select text from ${notes()} where author = 'x'`,
+    `select p.name from person p join ${notes()} r on p.id = r.author`,
+  ])
+    t.match(await ask('user:col', text), { status: 400, code: 'E0512' }, text);
+});
+
+t.test(
+  'without a grant on the facet a field may be named, for there are no passages, and none is listed',
+  async (t) => {
+    const named = await ask('user:non', `select author from ${notes()}`);
+    t.same([named.status, named.rows], [200, []]);
+    t.match(await ask('user:non', `select nothing from ${notes()}`), { status: 400, code: 'E0512' });
+    const { raw } = await ask('user:non', `select * from ${notes()}`);
+    for (const field of ['lang', 'author', 'contact', 'desk', 'ref']) t.notMatch(String(raw), `"${field}"`);
+  },
+);
+
 t.test('a field that is denied is NULL in passages, and no list names it', async (t) => {
   const { status, rows, raw } = await ask('user:ann', `select ref, redacted_fields from ${notes()}`);
   t.same([status, rows.map((r) => r['ref'])], [200, [null, null]]);

@@ -1,5 +1,6 @@
 import type { FuncCall } from '@pgsql/types';
-import type { FacetStore } from '../catalog.js';
+import type { RelationAccess } from '../access.js';
+import type { FacetStore, Relation } from '../catalog.js';
 import { plainName } from '../full-name.js';
 import { type ColumnRef, type Expr, NO_MODIFIERS, type RuntimeScan } from '../plan.js';
 import { ORDINAL, PASSAGE_COLUMNS } from '../runtime.js';
@@ -19,7 +20,7 @@ import {
   requiredArgument,
 } from './named-arguments.js';
 import { draftScan, type RetrievalDraft } from './runtime-draft.js';
-import { innerScope, type ScopeColumn, type ScopeItem } from './scope.js';
+import { innerScope, type ScopeColumn, type ScopeItem, visibleColumn } from './scope.js';
 
 /** `RETRIEVE(facet => '…', query => '…', top_k => n)` in FROM. */
 export function bindRetrieve(
@@ -37,9 +38,12 @@ export function bindRetrieve(
     throw ctx.error('unknownFacet', { facet: name, near: nearest(name, visible) }, at);
   }
   ctx.refuseDenied(name, name, locationOf(requiredArgument(args, 'facet', ctx), args));
-  // What every passage has keeps its meaning where a facet declares metadata of the same name.
+  const rights = ctx.access.relations.get(name);
+  // What every passage has keeps its meaning where a facet declares metadata of the same name. Without a grant any
+  // declared field may be asked for, since there are no passages to show it.
   const metadata = relation.columns
     .filter((c) => !PASSAGE_COLUMNS.has(c.name))
+    .filter((c) => rights === undefined || isOffered(c.name, facet, relation, rights))
     .map((c): readonly [string, TypeName] => [c.name, c.type]);
   const draft: RetrievalDraft = {
     kind: 'retrieval',
@@ -60,7 +64,11 @@ export function bindRetrieve(
   });
   const item = draftScan(draft, ctx.runtime(draft, call.location));
   const shown = [...draft.offered].filter(([column]) => column !== ORDINAL);
-  const columns = new Map(shown.map(([column, type]) => [column, passageColumn(column, type, facet)]));
+  const isListed = (column: string): boolean =>
+    rights !== undefined || PASSAGE_COLUMNS.has(column) || column === facet.entityKey;
+  const columns = new Map(
+    shown.map(([column, type]) => [column, passageColumn(column, type, facet, isListed(column))]),
+  );
   const source = draft.source;
   return {
     item,
@@ -70,8 +78,14 @@ export function bindRetrieve(
   };
 }
 
-function passageColumn(name: string, type: TypeName, facet: FacetStore): ScopeColumn {
-  return { name, type, sealed: facet.scalarIndexed.includes(name), denied: false, starred: true };
+/** Whether passages have a field for a caller: the entity key, or one that a grant covers; others do not exist for it. */
+function isOffered(name: string, facet: FacetStore, relation: Relation, rights: RelationAccess): boolean {
+  return name === facet.entityKey || visibleColumn(relation, name, rights) !== null;
+}
+
+/** @param starred whether `*` stands for it too */
+function passageColumn(name: string, type: TypeName, facet: FacetStore, starred: boolean): ScopeColumn {
+  return { name, type, sealed: facet.scalarIndexed.includes(name), denied: false, starred };
 }
 
 type Arguments = ReturnType<typeof namedArguments>;
