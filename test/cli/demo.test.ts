@@ -277,7 +277,10 @@ t.test('serve: SIGHUP takes a new policy, and refuses everything while it has a 
   const before = readFileSync(policy, 'utf8');
   const server = new Server(['serve', '--manifest', join(dir, 'manifest.yaml'), '--policy', policy], dataDir);
   await server.said(READY);
-  t.match(server.stdout, /user:analyst: roles analyst\n.*select \* from osl\.entities\.package limit 5/);
+  t.match(
+    server.stdout,
+    /user:analyst: roles analyst\n.*select path, name, version, license from osl\.entities\.package limit 10/,
+  );
   const ask = () => osl(['query', ...at, '--subject', 'user:analyst', PEOPLE]);
   t.match(await ask(), { code: 0, stdout: /\[redacted\]/ });
   t.match(await osl(['query', ...at, PEOPLE]), {

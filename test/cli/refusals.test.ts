@@ -179,7 +179,7 @@ t.test(
     t.match(one.stdout, /hint {6}perhaps you meant `<near>`\n {2}HTTP {6}400\n {2}SQLSTATE {2}42703/);
     t.match((await osl(['errors', '42703', '--json'])).stdout, /^\[\{"code":"E0512","name":"unknownColumn"/);
     t.match((await osl(['errors'])).stdout, /E5030 \| {2}503 \| 57P03 {4}\| the audit log cannot be written/);
-    refused(t, await osl(['errors', 'E0523']), 2, /perhaps you meant E0/);
+    refused(t, await osl(['errors', 'E0592']), 2, /perhaps you meant E0/);
     refused(t, await osl(['errors', 'nothing']), 2, /`osl errors` lists them/);
   },
 );

@@ -38,6 +38,7 @@ test('what there is to ask about', async (t) => {
         'functions',
         'operators',
         'forms',
+        'features',
       ],
     ]);
     t.match(schema, {
