@@ -1,9 +1,10 @@
+import type { Heard } from '../world.js';
 import type { Check } from './check.js';
 
 /** What one subject asks at once: so many that a second's limit is passed on a slow machine too. */
 const BURST = 250;
 /** A burst that takes longer than this may be let through whole, rightly. */
-const TRIES = 8;
+const TRIES = 20;
 
 /** Within a second a subject has `limit` such requests answered, then 429 with the time to wait, and others none of it. */
 function limited(limit: number, path: string, body?: unknown): Check {
@@ -11,20 +12,20 @@ function limited(limit: number, path: string, body?: unknown): Check {
     const server = await world.withDefaults();
     const send = (subject: string) =>
       body === undefined ? server.get(subject, path) : server.post(subject, path, body);
-    for (let attempt = 1; ; attempt++) {
+    let [answered, refused]: [number, readonly Heard[]] = [0, []];
+    // What was asked before this counts as well, until its second is over.
+    for (let attempt = 0; attempt < TRIES && (answered < limit || refused.length === 0); attempt++) {
       const began = performance.now();
       const burst = await Promise.all(Array.from({ length: BURST }, () => send('user:ann')));
       const seconds = 1 + Math.ceil((performance.now() - began) / 1_000);
-      const refused = burst.filter(({ status }) => status === 429);
-      const answered = BURST - refused.length;
-      t.ok(answered >= limit || attempt > 1, `${answered} were answered`);
-      if (refused.length === 0 && attempt < TRIES) continue;
+      refused = burst.filter(({ status }) => status === 429);
+      answered = BURST - refused.length;
       t.ok(answered <= limit * seconds, `${answered} in less than ${seconds} s`);
-      t.ok(refused.length > 0);
-      for (const { headers } of refused) t.match(headers['retry-after'], /^[1-9]\d*$/);
-      t.equal((await send('user:ada')).status, 200, 'another subject has its own');
-      return;
     }
+    t.ok(answered >= limit, `${answered} were answered`);
+    t.ok(refused.length > 0, `${refused.length} were refused`);
+    for (const { headers } of refused) t.match(headers['retry-after'], /^[1-9]\d*$/);
+    t.equal((await send('user:ada')).status, 200, 'another subject has its own');
   };
 }
 
