@@ -1,13 +1,14 @@
 import { Worker } from 'node:worker_threads';
+import { answerOf, type Ending } from '../threads/answer.js';
 import type { FromDrafter, Ground, Task, ToDrafter } from './messages.js';
 import { inPortions, Portions } from './portions.js';
 
 /** Why a thread that judges drafts ended before it had an answer. */
 export class DraftingEnded extends Error {
   override readonly name = 'DraftingEnded';
-  readonly why: 'late' | 'memory' | 'failed';
+  readonly why: Ending;
 
-  constructor(why: DraftingEnded['why'], detail: string) {
+  constructor(why: Ending, detail: string) {
     super(`the thread that judges drafts ended: ${detail}`);
     this.why = why;
   }
@@ -44,7 +45,7 @@ export class DraftingThread {
       }
       return await exchange<T>(worker, task, this.#deadlineMs);
     } catch (error) {
-      if (error instanceof DraftingEnded) await this.close();
+      await this.close(); // whatever it was, the thread may have heard half of a message
       throw error;
     }
   }
@@ -64,7 +65,7 @@ export class DraftingThread {
     worker.unref();
     worker.on('error', () => undefined); // who waits for an answer hears it too
     this.#worker = worker;
-    this.#ready = settledBy(worker, GROUND_MS, (message) =>
+    this.#ready = draftingAnswer(worker, GROUND_MS, (message) =>
       message.kind === 'ready' ? { value: undefined } : null,
     );
     this.#ready.catch(() => undefined); // `ask` hears it
@@ -75,7 +76,7 @@ export class DraftingThread {
 async function exchange<T>(worker: Worker, said: Ground | Task, deadlineMs: number): Promise<T> {
   const say = (message: ToDrafter): void => worker.postMessage(message);
   const portions = new Portions();
-  const answer = settledBy(worker, deadlineMs, (message): { value: T } | null => {
+  const answer = draftingAnswer(worker, deadlineMs, (message): { value: T } | null => {
     if (message.kind === 'failed') throw new DraftingEnded('failed', message.reason);
     if (message.kind !== 'portion') return null;
     portions.add(message.portion);
@@ -88,41 +89,11 @@ async function exchange<T>(worker: Worker, said: Ground | Task, deadlineMs: numb
   return answer;
 }
 
-/** What `read` finds in a message of `worker`, in time. */
-function settledBy<T>(
+/** What `read` finds in a message of `worker`, in time. Rejects with DraftingEnded. */
+function draftingAnswer<T>(
   worker: Worker,
   deadlineMs: number,
   read: (message: FromDrafter) => { readonly value: T } | null,
 ): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const end = (settle: () => void): void => {
-      clearTimeout(late);
-      worker.off('message', hear);
-      worker.off('error', broken);
-      worker.off('exit', gone);
-      worker.unref();
-      settle();
-    };
-    const hear = (message: FromDrafter): void => {
-      try {
-        const found = read(message);
-        if (found !== null) end(() => resolve(found.value));
-      } catch (error) {
-        end(() => reject(error));
-      }
-    };
-    const broken = (error: Error): void => {
-      const memory = 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
-      end(() => reject(new DraftingEnded(memory ? 'memory' : 'failed', error.message)));
-    };
-    const gone = (): void => end(() => reject(new DraftingEnded('failed', 'it is gone')));
-    const late = setTimeout(
-      () => end(() => reject(new DraftingEnded('late', `no answer in ${deadlineMs} ms`))),
-      deadlineMs,
-    );
-    worker.on('message', hear);
-    worker.once('error', broken);
-    worker.once('exit', gone);
-    worker.ref();
-  });
+  return answerOf(worker, deadlineMs, read, (why, detail) => new DraftingEnded(why, detail));
 }

@@ -3,8 +3,8 @@ import { type ErrorName, InternalError, QueryError, queryError } from 'osl-compi
 import type { Judgement, Proposal, Step, Suggestion } from '../authoring/index.js';
 import type { Candidate } from '../discovery/index.js';
 import type { FragmentDocument, ManifestDocument } from '../manifest/index.js';
-import { Turns } from '../parsing/turns.js';
 import type { Model, ServiceLog } from '../service.js';
+import { Turns } from '../threads/turns.js';
 import { DraftingEnded, DraftingThread } from './drafting-thread.js';
 import type { Ground, Results, Stepped, Task, Told } from './messages.js';
 

@@ -1,7 +1,7 @@
 import { type ParsedText, prepareText, queryError } from 'osl-compiler';
 import type { ServiceLog } from '../service.js';
+import { Turns } from '../threads/turns.js';
 import { ParserEnded, ParserThread } from './parser-thread.js';
-import { Turns } from './turns.js';
 
 /** UTF-16 units of a text that is parsed where it is asked: at worst some milliseconds. */
 export const SHORT_TEXT = 2_048;

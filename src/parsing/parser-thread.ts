@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { Grammar } from 'osl-compiler';
+import { answerOf } from '../threads/answer.js';
 import type { FromParser, ToParser } from './messages.js';
 
 /** The thread ended before it had an answer: it took too long, or failed. */
@@ -49,14 +50,14 @@ export class ParserThread {
     worker.on('error', () => undefined); // `exit` follows
     this.#worker = worker;
     this.#deep = 0;
-    this.#ready = settledBy(worker, this.#deadlineMs, (message) =>
+    this.#ready = parserAnswer(worker, this.#deadlineMs, (message) =>
       message.kind === 'ready' ? { value: undefined } : null,
     ).catch((error: unknown) => this.#failed(error));
     return worker;
   }
 
   #asked(worker: Worker, parsed: string): Promise<Grammar> {
-    const answer = settledBy(worker, this.#deadlineMs, (message): { value: Grammar } | null => {
+    const answer = parserAnswer(worker, this.#deadlineMs, (message): { value: Grammar } | null => {
       if (message.kind === 'failed') throw new ParserEnded(false, message.reason);
       return message.kind === 'parsed' ? { value: JSON.parse(message.grammar) as Grammar } : null; // as it was sent
     });
@@ -79,35 +80,11 @@ export class ParserThread {
 /** Texts too deep for the stack after which the thread is replaced. */
 const MOST_DEEP = 16;
 
-/** What `read` finds in a message of `worker`, in time. */
-function settledBy<T>(
+/** What `read` finds in a message of `worker`, in time. Rejects with ParserEnded. */
+function parserAnswer<T>(
   worker: Worker,
   deadlineMs: number,
   read: (message: FromParser) => { readonly value: T } | null,
 ): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const end = (settle: () => void): void => {
-      clearTimeout(late);
-      worker.off('message', hear);
-      worker.off('exit', gone);
-      worker.unref();
-      settle();
-    };
-    const hear = (message: FromParser): void => {
-      try {
-        const found = read(message);
-        if (found !== null) end(() => resolve(found.value));
-      } catch (error) {
-        end(() => reject(error));
-      }
-    };
-    const gone = (): void => end(() => reject(new ParserEnded(false, 'it is gone')));
-    const late = setTimeout(
-      () => end(() => reject(new ParserEnded(true, `no answer in ${deadlineMs} ms`))),
-      deadlineMs,
-    );
-    worker.on('message', hear);
-    worker.once('exit', gone);
-    worker.ref();
-  });
+  return answerOf(worker, deadlineMs, read, (why, detail) => new ParserEnded(why === 'late', detail));
 }

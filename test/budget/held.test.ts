@@ -1,7 +1,7 @@
-import { fork } from 'node:child_process';
 import pg from 'pg';
 import t, { type Test } from 'tap';
 import { BODIES } from './bodies.js';
+import { Gateway, type Tokens } from './gateway.js';
 import { FAMILIES, largest } from './texts.js';
 
 /**
@@ -14,70 +14,33 @@ const MOST_MS = 50;
 const EACH = Number(process.env['OSL_BUDGET_WAYS'] ?? 1);
 /** Below 1 MiB with what stands around a text in a body; and sizes at which other limits are reached. */
 const SIZES = EACH > 1 ? [2_048, 4_000, 16_000, 60_000, 180_000, 1_040_000] : [70_000, 1_040_000];
-/** What is slow is tried again: code that is not yet compiled and garbage of others' are not the text's fault. */
-const TRIES = 5;
-/** Nor is a neighbour on the same core, who is gone after a while: what was slow five times is a suspect until the end. */
+/** A neighbour on the same core is not the text's fault, and gone after a while: what was slow is a suspect until the end. */
 const ROUNDS = 3;
 
 t.setTimeout(600_000);
 
-interface Started {
-  readonly restPort: number;
-  readonly wirePort: number;
-}
-
-/** They end after five minutes, and so do sessions that came with them. */
-interface Tokens {
-  readonly token: string;
-  readonly root: string;
-}
-const FRESH_MS = 60_000;
-
-const child = fork(new URL('./serving.js', import.meta.url), {
-  execArgv: [],
-  stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-});
-const heard = <T>(): Promise<T> =>
-  new Promise((resolve, reject) => {
-    const gone = (code: number | null): void => reject(new Error(`the gateway ended with ${code}`));
-    child.once('exit', gone);
-    child.once('message', (message) => {
-      child.off('exit', gone);
-      resolve(message as T); // as `serving.ts` says it
-    });
-  });
-const said = <T = { held: number }>(message: string): Promise<T> => {
-  const answer = heard<T>();
-  child.send(message);
-  return answer;
-};
-const { restPort, wirePort } = await heard<Started>();
+const gateway = await Gateway.start();
 
 const connected = async ({ token }: Tokens): Promise<pg.Client> => {
-  const host = '127.0.0.1';
-  const made = new pg.Client({ host, port: wirePort, user: 'user:ann', password: token, database: 'osl' });
+  const [host, port] = ['127.0.0.1', gateway.wirePort];
+  const made = new pg.Client({ host, port, user: 'user:ann', password: token, database: 'osl' });
   made.on('error', () => undefined);
   await made.connect();
   return made;
 };
-let tokens = await said<Tokens>('tokens');
+let tokens = await gateway.tokens();
 let client = await connected(tokens);
-let since = Date.now();
 
-/** Before what was logged in ends. */
+/** Before the token ends that the session came with. */
 async function renewed(): Promise<void> {
-  if (Date.now() - since < FRESH_MS) return;
+  const fresh = await gateway.tokens();
+  if (fresh === tokens) return;
   await client.end();
-  tokens = await said<Tokens>('tokens');
+  tokens = fresh;
   client = await connected(tokens);
-  since = Date.now();
 }
 
-const post = async (path: string, body: string, bearer = tokens.token): Promise<void> => {
-  const headers = { 'content-type': 'application/json', authorization: `Bearer ${bearer}` };
-  const response = await fetch(`http://127.0.0.1:${restPort}${path}`, { method: 'POST', headers, body });
-  await response.arrayBuffer();
-};
+const query = (body: object): Promise<unknown> => gateway.post('/osl/query', JSON.stringify(body), 'token');
 const asked = async (config: pg.QueryConfig & { queryMode?: string }): Promise<void> => {
   try {
     await client.query(config);
@@ -86,31 +49,24 @@ const asked = async (config: pg.QueryConfig & { queryMode?: string }): Promise<v
   }
 };
 
-const WAYS: Readonly<Record<string, (text: string) => Promise<void>>> = {
-  explain: (text) => post('/osl/query', JSON.stringify({ osql: text, explain: true })),
+const WAYS: Readonly<Record<string, (text: string) => Promise<unknown>>> = {
+  explain: (text) => query({ osql: text, explain: true }),
   parse: (text) => asked({ text, queryMode: 'extended' }),
-  sql: (text) => post('/osl/query', JSON.stringify({ sql: text })),
+  sql: (text) => query({ sql: text }),
   simple: (text) => asked({ text }),
-  osql: (text) => post('/osl/query', JSON.stringify({ osql: text })),
+  osql: (text) => query({ osql: text }),
 };
 
-/** The least of a few tries; the first that is fast enough ends them. */
-async function heldBy(ask: () => Promise<void>): Promise<number> {
+async function heldBy(ask: () => Promise<unknown>): Promise<number> {
   await renewed();
-  let least = Number.POSITIVE_INFINITY;
-  for (let i = 0; i < TRIES && least > MOST_MS; i++) {
-    await said('reset');
-    await ask();
-    least = Math.min(least, (await said('held')).held);
-  }
-  return least;
+  return gateway.heldBy(ask, MOST_MS);
 }
 
 /** What was slow in each of its tries, to be tried again when all else has been. */
 class Suspects {
-  readonly #of = new Map<string, () => Promise<void>>();
+  readonly #of = new Map<string, () => Promise<unknown>>();
 
-  async ask(name: string, ask: () => Promise<void>): Promise<void> {
+  async ask(name: string, ask: () => Promise<unknown>): Promise<void> {
     if ((await heldBy(ask)) > MOST_MS) this.#of.set(name, ask);
   }
 
@@ -126,7 +82,7 @@ class Suspects {
 
 t.teardown(async () => {
   await client.end();
-  child.send('end');
+  gateway.end();
 });
 
 // Code that runs for the first time is slow whatever it is asked.
@@ -173,7 +129,7 @@ t.test('nor does a body', { timeout: 300_000 }, async (t) => {
     for (const size of SIZES) {
       const { text, n } = largest(family, size);
       await suspects.ask(`${family.name}: ${n}, ${text.length} units, to ${family.path}`, () =>
-        post(family.path, text, family.admin === true ? tokens.root : tokens.token),
+        gateway.post(family.path, text, family.admin === true ? 'root' : 'token'),
       );
     }
   }

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { Turns } from '../../src/parsing/turns.js';
+import { Turns } from '../../src/threads/turns.js';
 
 t.test('callers take turns, however many each has waiting', async (t) => {
   const turns = new Turns();
