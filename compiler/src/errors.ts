@@ -11,577 +11,314 @@ export interface ErrorEntry<P> {
   readonly hint: (p: P) => string | null;
 }
 
-function entry<P>(e: ErrorEntry<P>): ErrorEntry<P> {
-  return Object.freeze(e);
+type Nothing = Record<never, never>;
+
+interface UnknownFunction {
+  readonly signature: string;
+  readonly near: string | null;
+  /** What the function of that name takes. */
+  readonly takes?: string;
 }
 
-const none = (): null => null;
-const perhaps = (near: string | null): string | null =>
-  near === null ? null : `perhaps you meant \`${near}\``;
-type Nothing = Record<never, never>;
+/**
+ * A row of the catalogue: code, SQLSTATE, HTTP status, and what the two texts are made of (message, then hint).
+ * The parameters an error is raised with are those that `says` declares; a row without any is raised with `{}`.
+ */
+function row<P = Nothing>(
+  code: string,
+  sqlstate: string,
+  http: number,
+  says: (p: P) => readonly [message: string, hint?: string | null],
+): ErrorEntry<P> {
+  return Object.freeze({
+    code,
+    sqlstate,
+    http,
+    message: (p) => says(p)[0],
+    hint: (p) => says(p)[1] ?? null,
+  } satisfies ErrorEntry<P>);
+}
+
+/** The hint that names what the caller may have meant. */
+function perhaps(near: string | null): string | null {
+  return near === null ? null : `perhaps you meant \`${near}\``;
+}
 
 export const ERRORS = Object.freeze({
   // ---- out of grammar
-  syntax: entry<{ detail: string }>({
-    code: 'E0511',
-    sqlstate: '42601',
-    http: 400,
-    message: (p) => p.detail,
-    hint: none,
-  }),
-  unsupported: entry<{ construct: string; hint: string | null }>({
-    code: 'E0511',
-    sqlstate: '0A000',
-    http: 400,
-    message: (p) => `${p.construct} is not part of OSL-SQL`,
-    hint: (p) => p.hint,
-  }),
-  switchedOff: entry<{ construct: string; feature: string; hint: string }>({
-    code: 'E0511',
-    sqlstate: '0A000',
-    http: 400,
-    message: (p) => `${p.construct} is switched off here, by \`features.${p.feature}\` of the manifest`,
-    hint: (p) => p.hint,
-  }),
-  readOnly: entry<{ command: string }>({
-    code: 'E0511',
-    sqlstate: '25006',
-    http: 400,
-    message: (p) => `cannot execute ${p.command}: OSL-SQL is read-only`,
-    hint: () => 'ask with SELECT',
-  }),
-  noStatement: entry<Nothing>({
-    code: 'E0511',
-    sqlstate: '42601',
-    http: 400,
-    message: () => 'the text holds no statement',
-    hint: () => 'send exactly one SELECT',
-  }),
-  oneStatement: entry<{ count: number }>({
-    code: 'E0511',
-    sqlstate: '42601',
-    http: 400,
-    message: (p) => `the text holds ${p.count} statements`,
-    hint: () => 'send exactly one SELECT',
-  }),
-  tooLarge: entry<{ what: string; limit: number }>({
-    code: 'E0511',
-    sqlstate: '54000',
-    http: 400,
-    message: (p) => `${p.what} exceeds the limit of ${p.limit}`,
-    hint: none,
-  }),
-  tooDeep: entry<Nothing>({
-    code: 'E0511',
-    sqlstate: '54001',
-    http: 400,
-    message: () => 'the statement is nested too deeply',
-    hint: () => 'write long chains of OR as an IN list',
-  }),
-  tooComplex: entry<{ what: string; limit: number }>({
-    code: 'E0511',
-    sqlstate: '54001',
-    http: 400,
-    message: (p) => `the statement is too complex: ${p.what} exceeds the limit of ${p.limit}`,
-    hint: () => 'ask in several smaller statements, and write long lists of values as one IN list',
-  }),
-  draftTooCostly: entry<{ what: string }>({
-    code: 'E0511',
-    sqlstate: '54001',
-    http: 400,
-    message: (p) => `the draft cannot be judged: ${p.what}`,
-    hint: () => `send it in smaller parts, or ${WAYS.compile.rest}`,
-  }),
-  tooManyColumns: entry<{ what: string; limit: number }>({
-    code: 'E0511',
-    sqlstate: '54011',
-    http: 400,
-    message: (p) => `${p.what} can have at most ${p.limit} entries`,
-    hint: () => 'name the columns that you need',
-  }),
-  malformedBody: entry<{ detail: string }>({
-    code: 'E0511',
-    sqlstate: '22023',
-    http: 400,
-    message: (p) => p.detail,
-    hint: none,
-  }),
-  typeMismatch: entry<{ detail: string; hint: string | null }>({
-    code: 'E0511',
-    sqlstate: '42804',
-    http: 400,
-    message: (p) => p.detail,
-    hint: (p) => p.hint,
-  }),
-  unknownFunction: entry<{ signature: string; near: string | null; takes?: string }>({
-    code: 'E0511',
-    sqlstate: '42883',
-    http: 400,
-    message: (p) => `function \`${p.signature}\` is not part of OSL-SQL`,
-    hint: (p) => perhaps(p.near) ?? p.takes ?? null,
-  }),
-  unknownOperator: entry<{ signature: string }>({
-    code: 'E0511',
-    sqlstate: '42883',
-    http: 400,
-    message: (p) => `operator \`${p.signature}\` is not part of OSL-SQL`,
-    hint: () => 'an explicit cast may help',
-  }),
-  unknownType: entry<{ type: string; near?: string | null }>({
-    code: 'E0511',
-    sqlstate: '42704',
-    http: 400,
-    message: (p) => `type \`${p.type}\` is not part of OSL-SQL`,
-    hint: (p) => perhaps(p.near ?? null),
-  }),
-  ambiguous: entry<{ what: string; name: string }>({
-    code: 'E0511',
-    sqlstate: '42702',
-    http: 400,
-    message: (p) => `${p.what} \`${p.name}\` is ambiguous`,
-    hint: () => 'qualify it with a table alias, or cast its arguments',
-  }),
-  duplicateAlias: entry<{ alias: string }>({
-    code: 'E0511',
-    sqlstate: '42712',
-    http: 400,
-    message: (p) => `table name \`${p.alias}\` is given twice`,
-    hint: () => 'give each FROM item an alias of its own',
-  }),
-  grouping: entry<{ detail: string; hint?: string }>({
-    code: 'E0511',
-    sqlstate: '42803',
-    http: 400,
-    message: (p) => p.detail,
-    hint: (p) => p.hint ?? null,
-  }),
-  windowing: entry<{ detail: string; hint?: string }>({
-    code: 'E0511',
-    sqlstate: '42P20',
-    http: 400,
-    message: (p) => p.detail,
-    hint: (p) => p.hint ?? null,
-  }),
-  invalidLiteral: entry<{ type: string }>({
-    code: 'E0511',
-    sqlstate: '22P02',
-    http: 400,
-    message: (p) => `invalid input syntax for type ${p.type}`,
-    hint: none,
-  }),
-  parameterType: entry<{ index: number }>({
-    code: 'E0511',
-    sqlstate: '42P18',
-    http: 400,
-    message: (p) => `could not determine the type of parameter $${p.index}`,
-    hint: () => 'cast it, as in $1::text',
-  }),
-  declaredType: entry<{ index: number; type: string; cast: string | null }>({
-    code: 'E0511',
-    sqlstate: '42804',
-    http: 400,
-    message: (p) => `parameter $${p.index} is declared as \`${p.type}\`, which OSL-SQL does not compute with`,
-    hint: (p) =>
-      p.cast === null ? 'declare another type, or none' : `cast it, as in $${p.index}::${p.cast}`,
-  }),
-  parameterCount: entry<{ given: number; needed: number }>({
-    code: 'E0511',
-    sqlstate: '08P01',
-    http: 400,
-    message: (p) =>
-      `the statement takes ${p.needed} ${p.needed === 1 ? 'parameter' : 'parameters'}, and ${p.given} came`,
-    hint: none,
-  }),
+  syntax: row('E0511', '42601', 400, (p: { detail: string }) => [p.detail]),
+  unsupported: row('E0511', '0A000', 400, (p: { construct: string; hint: string | null }) => [
+    `${p.construct} is not part of OSL-SQL`,
+    p.hint,
+  ]),
+  switchedOff: row('E0511', '0A000', 400, (p: { construct: string; feature: string; hint: string }) => [
+    `${p.construct} is switched off here, by \`features.${p.feature}\` of the manifest`,
+    p.hint,
+  ]),
+  readOnly: row('E0511', '25006', 400, (p: { command: string }) => [
+    `cannot execute ${p.command}: OSL-SQL is read-only`,
+    'ask with SELECT',
+  ]),
+  noStatement: row('E0511', '42601', 400, () => ['the text holds no statement', 'send exactly one SELECT']),
+  oneStatement: row('E0511', '42601', 400, (p: { count: number }) => [
+    `the text holds ${p.count} statements`,
+    'send exactly one SELECT',
+  ]),
+  tooLarge: row('E0511', '54000', 400, (p: { what: string; limit: number }) => [
+    `${p.what} exceeds the limit of ${p.limit}`,
+  ]),
+  tooDeep: row('E0511', '54001', 400, () => [
+    'the statement is nested too deeply',
+    'write long chains of OR as an IN list',
+  ]),
+  tooComplex: row('E0511', '54001', 400, (p: { what: string; limit: number }) => [
+    `the statement is too complex: ${p.what} exceeds the limit of ${p.limit}`,
+    'ask in several smaller statements, and write long lists of values as one IN list',
+  ]),
+  draftTooCostly: row('E0511', '54001', 400, (p: { what: string }) => [
+    `the draft cannot be judged: ${p.what}`,
+    `send it in smaller parts, or ${WAYS.compile.rest}`,
+  ]),
+  tooManyColumns: row('E0511', '54011', 400, (p: { what: string; limit: number }) => [
+    `${p.what} can have at most ${p.limit} entries`,
+    'name the columns that you need',
+  ]),
+  malformedBody: row('E0511', '22023', 400, (p: { detail: string }) => [p.detail]),
+  typeMismatch: row('E0511', '42804', 400, (p: { detail: string; hint: string | null }) => [
+    p.detail,
+    p.hint,
+  ]),
+  unknownFunction: row('E0511', '42883', 400, (p: UnknownFunction) => [
+    `function \`${p.signature}\` is not part of OSL-SQL`,
+    perhaps(p.near) ?? p.takes ?? null,
+  ]),
+  unknownOperator: row('E0511', '42883', 400, (p: { signature: string }) => [
+    `operator \`${p.signature}\` is not part of OSL-SQL`,
+    'an explicit cast may help',
+  ]),
+  unknownType: row('E0511', '42704', 400, (p: { type: string; near?: string | null }) => [
+    `type \`${p.type}\` is not part of OSL-SQL`,
+    perhaps(p.near ?? null),
+  ]),
+  ambiguous: row('E0511', '42702', 400, (p: { what: string; name: string }) => [
+    `${p.what} \`${p.name}\` is ambiguous`,
+    'qualify it with a table alias, or cast its arguments',
+  ]),
+  duplicateAlias: row('E0511', '42712', 400, (p: { alias: string }) => [
+    `table name \`${p.alias}\` is given twice`,
+    'give each FROM item an alias of its own',
+  ]),
+  grouping: row('E0511', '42803', 400, (p: { detail: string; hint?: string }) => [p.detail, p.hint ?? null]),
+  windowing: row('E0511', '42P20', 400, (p: { detail: string; hint?: string }) => [p.detail, p.hint ?? null]),
+  invalidLiteral: row('E0511', '22P02', 400, (p: { type: string }) => [
+    `invalid input syntax for type ${p.type}`,
+  ]),
+  parameterType: row('E0511', '42P18', 400, (p: { index: number }) => [
+    `could not determine the type of parameter $${p.index}`,
+    'cast it, as in $1::text',
+  ]),
+  declaredType: row('E0511', '42804', 400, (p: { index: number; type: string; cast: string | null }) => [
+    `parameter $${p.index} is declared as \`${p.type}\`, which OSL-SQL does not compute with`,
+    p.cast === null ? 'declare another type, or none' : `cast it, as in $${p.index}::${p.cast}`,
+  ]),
+  parameterCount: row('E0511', '08P01', 400, (p: { given: number; needed: number }) => [
+    `the statement takes ${p.needed} ${p.needed === 1 ? 'parameter' : 'parameters'}, and ${p.given} came`,
+  ]),
 
   // ---- names
-  unknownRelation: entry<{ relation: string; near: string | null }>({
-    code: 'E0512',
-    sqlstate: '42P01',
-    http: 400,
-    message: (p) => `object \`${p.relation}\` is not declared`,
-    hint: (p) => perhaps(p.near),
-  }),
-  unknownColumn: entry<{ column: string; near: string | null }>({
-    code: 'E0512',
-    sqlstate: '42703',
-    http: 400,
-    message: (p) => `column \`${p.column}\` is not declared`,
-    hint: (p) => perhaps(p.near),
-  }),
-  unknownAlias: entry<{ alias: string; near: string | null }>({
-    code: 'E0512',
-    sqlstate: '42P01',
-    http: 400,
-    message: (p) => `there is no FROM item \`${p.alias}\` here`,
-    hint: (p) => perhaps(p.near),
-  }),
-  unknownMetric: entry<{ metric: string; near: string | null }>({
-    code: 'E0512',
-    sqlstate: '42704',
-    http: 400,
-    message: (p) => `metric \`${p.metric}\` is not declared`,
-    hint: (p) => perhaps(p.near),
-  }),
-  outsideAllowlist: entry<{ table: string; near: string | null }>({
-    code: 'E0512',
-    sqlstate: '42501',
-    http: 403,
-    message: (p) => `table \`${p.table}\` is outside the allowlist of raw SQL`,
-    hint: (p) => perhaps(p.near),
-  }),
-  mixedWorlds: entry<Nothing>({
-    code: 'E0513',
-    sqlstate: '0A000',
-    http: 400,
-    message: () => 'a statement names entities or tables, never both',
-    hint: () => 'ask about entities in OSL-SQL, and about tables in raw SQL',
-  }),
-  unknownDimension: entry<{ dimension: string; near: string | null }>({
-    code: 'E0512',
-    sqlstate: '42703',
-    http: 400,
-    message: (p) => `dimension \`${p.dimension}\` is not declared`,
-    hint: (p) => perhaps(p.near),
-  }),
-  mixedBody: entry<Nothing>({
-    code: 'E0513',
-    sqlstate: '22023',
-    http: 400,
-    message: () => 'the body must have exactly one of `osql`, `sql` and `metrics`',
-    hint: none,
-  }),
-  unsealedJoin: entry<{ detail: string; hint: string | null }>({
-    code: 'E0514',
-    sqlstate: '42P10',
-    http: 400,
-    message: (p) => p.detail,
-    hint: (p) => p.hint,
-  }),
-  keyNotClear: entry<{ column: string }>({
-    code: 'E0515',
-    sqlstate: '42501',
-    http: 403,
-    message: (p) => `key \`${p.column}\` is not readable in the clear, so it cannot be joined`,
-    hint: none,
-  }),
-  emptySql: entry<Nothing>({
-    code: 'E0246',
-    sqlstate: '42601',
-    http: 400,
-    message: () => "the body's `sql` is empty",
-    hint: none,
-  }),
-  unknownFacet: entry<{ facet: string; near?: string | null }>({
-    code: 'E0241',
-    sqlstate: '42704',
-    http: 400,
-    message: (p) => `facet \`${p.facet}\` is not declared`,
-    hint: (p) => perhaps(p.near ?? null),
-  }),
-  unknownModel: entry<{ model: string; near: string | null }>({
-    code: 'E0254',
-    sqlstate: '42P01',
-    http: 400,
-    message: (p) => `model \`${p.model}\` is not declared`,
-    hint: (p) => perhaps(p.near),
-  }),
-  unresolvable: entry<{ detail: string; hint: string | null }>({
-    code: 'E1001',
-    sqlstate: '0A000',
-    http: 422,
-    message: (p) => p.detail,
-    hint: (p) => p.hint,
-  }),
-  planChanged: entry<Nothing>({
-    code: 'E1001',
-    sqlstate: '0A000',
-    http: 422,
-    message: () => 'cached plan must not change result type',
-    hint: () => 'what this session may see has changed since the statement was prepared: prepare it again',
-  }),
+  unknownRelation: row('E0512', '42P01', 400, (p: { relation: string; near: string | null }) => [
+    `object \`${p.relation}\` is not declared`,
+    perhaps(p.near),
+  ]),
+  unknownColumn: row('E0512', '42703', 400, (p: { column: string; near: string | null }) => [
+    `column \`${p.column}\` is not declared`,
+    perhaps(p.near),
+  ]),
+  unknownAlias: row('E0512', '42P01', 400, (p: { alias: string; near: string | null }) => [
+    `there is no FROM item \`${p.alias}\` here`,
+    perhaps(p.near),
+  ]),
+  unknownMetric: row('E0512', '42704', 400, (p: { metric: string; near: string | null }) => [
+    `metric \`${p.metric}\` is not declared`,
+    perhaps(p.near),
+  ]),
+  outsideAllowlist: row('E0512', '42501', 403, (p: { table: string; near: string | null }) => [
+    `table \`${p.table}\` is outside the allowlist of raw SQL`,
+    perhaps(p.near),
+  ]),
+  mixedWorlds: row('E0513', '0A000', 400, () => [
+    'a statement names entities or tables, never both',
+    'ask about entities in OSL-SQL, and about tables in raw SQL',
+  ]),
+  unknownDimension: row('E0512', '42703', 400, (p: { dimension: string; near: string | null }) => [
+    `dimension \`${p.dimension}\` is not declared`,
+    perhaps(p.near),
+  ]),
+  mixedBody: row('E0513', '22023', 400, () => [
+    'the body must have exactly one of `osql`, `sql` and `metrics`',
+  ]),
+  unsealedJoin: row('E0514', '42P10', 400, (p: { detail: string; hint: string | null }) => [
+    p.detail,
+    p.hint,
+  ]),
+  keyNotClear: row('E0515', '42501', 403, (p: { column: string }) => [
+    `key \`${p.column}\` is not readable in the clear, so it cannot be joined`,
+  ]),
+  emptySql: row('E0246', '42601', 400, () => ["the body's `sql` is empty"]),
+  unknownFacet: row('E0241', '42704', 400, (p: { facet: string; near?: string | null }) => [
+    `facet \`${p.facet}\` is not declared`,
+    perhaps(p.near ?? null),
+  ]),
+  unknownModel: row('E0254', '42P01', 400, (p: { model: string; near: string | null }) => [
+    `model \`${p.model}\` is not declared`,
+    perhaps(p.near),
+  ]),
+  unresolvable: row('E1001', '0A000', 422, (p: { detail: string; hint: string | null }) => [
+    p.detail,
+    p.hint,
+  ]),
+  planChanged: row('E1001', '0A000', 422, () => [
+    'cached plan must not change result type',
+    'what this session may see has changed since the statement was prepared: prepare it again',
+  ]),
 
   // ---- publishing
-  notServable: entry<{ fault: string; more: number }>({
-    code: 'E1002',
-    sqlstate: 'F0000',
-    http: 422,
-    message: (p) => `with this nothing could be served: ${p.fault}`,
-    hint: (p) => `${p.more > 0 ? `and ${p.more} more; ` : ''}${WAYS.diagnostics.rest}`,
-  }),
-  wrongState: entry<{ detail: string; hint: string | null }>({
-    code: 'E4090',
-    sqlstate: '55000',
-    http: 409,
-    message: (p) => p.detail,
-    hint: (p) => p.hint,
-  }),
-  baseRequired: entry<{ current: string }>({
-    code: 'E4280',
-    sqlstate: '22023',
-    http: 428,
-    message: () => 'it is not said which version this change was made for',
-    hint: (p) => `${WAYS.base.rest}; what is served now is \`${p.current}\``,
-  }),
-  baseChanged: entry<{ current: string }>({
-    code: 'E4120',
-    sqlstate: '40001',
-    http: 412,
-    message: () => 'this change was made for a version that is no longer served',
-    hint: (p) => `look at what changed, and judge it against \`${p.current}\``,
-  }),
-  notPublishable: entry<{ what: string }>({
-    code: 'E2101',
-    sqlstate: '42501',
-    http: 403,
-    message: (p) => `publishing cannot change ${p.what}`,
-    hint: () => 'connectors, policy, endpoints and allowlists are changed in their files',
-  }),
-  authorsOnly: entry<Nothing>({
-    code: 'E2101',
-    sqlstate: '42501',
-    http: 403,
-    message: () => 'what is served is authored by admins only',
-    hint: () =>
-      'an admin role must be in the token, and below the admin ceiling of every subject in its chain',
-  }),
+  notServable: row('E1002', 'F0000', 422, (p: { fault: string; more: number }) => [
+    `with this nothing could be served: ${p.fault}`,
+    `${p.more > 0 ? `and ${p.more} more; ` : ''}${WAYS.diagnostics.rest}`,
+  ]),
+  wrongState: row('E4090', '55000', 409, (p: { detail: string; hint: string | null }) => [p.detail, p.hint]),
+  baseRequired: row('E4280', '22023', 428, (p: { current: string }) => [
+    'it is not said which version this change was made for',
+    `${WAYS.base.rest}; what is served now is \`${p.current}\``,
+  ]),
+  baseChanged: row('E4120', '40001', 412, (p: { current: string }) => [
+    'this change was made for a version that is no longer served',
+    `look at what changed, and judge it against \`${p.current}\``,
+  ]),
+  notPublishable: row('E2101', '42501', 403, (p: { what: string }) => [
+    `publishing cannot change ${p.what}`,
+    'connectors, policy, endpoints and allowlists are changed in their files',
+  ]),
+  authorsOnly: row('E2101', '42501', 403, () => [
+    'what is served is authored by admins only',
+    'an admin role must be in the token, and below the admin ceiling of every subject in its chain',
+  ]),
 
   // ---- identity and policy
-  invalidToken: entry<{ reason: string }>({
-    code: 'E3001',
-    sqlstate: '28000',
-    http: 401,
-    message: (p) => `the bearer token is not valid: ${p.reason}`,
-    hint: () => 'get a new token; tokens live 300 s at most',
-  }),
-  missingToken: entry<Nothing>({
-    code: 'E2102',
-    sqlstate: '28000',
-    http: 403,
-    message: () => 'no bearer token was sent, and access is denied by default',
-    hint: () => WAYS.token.rest,
-  }),
-  noAccess: entry<Nothing>({
-    code: 'E2102',
-    sqlstate: '42501',
-    http: 403,
-    message: () => 'the caller has no access to anything',
-    hint: () =>
-      'the roles of the token and the ceiling of every subject in its chain must have one in common',
-  }),
-  denied: entry<{ object: string }>({
-    code: 'E2101',
-    sqlstate: '42501',
-    http: 403,
-    message: (p) => `policy denies the use of \`${p.object}\``,
-    hint: none,
-  }),
-  adminOnly: entry<Nothing>({
-    code: 'E2101',
-    sqlstate: '42501',
-    http: 403,
-    message: () => 'all of the graph is shown to admins only',
-    hint: () => WAYS.governed.rest,
-  }),
-  upstreamForAdmins: entry<Nothing>({
-    code: 'E2101',
-    sqlstate: '42501',
-    http: 403,
-    message: () => 'what goes to the database is shown to admins only',
-    hint: () => 'leave out `upstream`; an admin role must be below the ceiling of every subject in the chain',
-  }),
-  groupsOnly: entry<{ relation: string; detail: string }>({
-    code: 'E2103',
-    sqlstate: '42501',
-    http: 403,
-    message: (p) => `rows of \`${p.relation}\` are for aggregates only: ${p.detail}`,
-    hint: () => 'ask for count, sum or avg of columns, over groups that are large enough',
-  }),
-  decodeDenied: entry<{ facet: string }>({
-    code: 'E2101',
-    sqlstate: '42501',
-    http: 403,
-    message: (p) => `policy does not let passages of \`${p.facet}\` be sent to a language model`,
-    hint: () => 'encoder operators (SIMILARITY, CLASSIFY, TAG, RANK, …) need no such permission',
-  }),
-  noSnapshot: entry<Nothing>({
-    code: 'E2001',
-    sqlstate: '57P03',
-    http: 503,
-    message: () => 'no policy snapshot is loaded, so everything is refused',
-    hint: none,
-  }),
-  rateLimited: entry<{ retryAfterSeconds: number }>({
-    code: 'E4290',
-    sqlstate: '53400',
-    http: 429,
-    message: () => 'the rate limit of this subject is exceeded',
-    hint: (p) => `try again in ${p.retryAfterSeconds} s`,
-  }),
+  invalidToken: row('E3001', '28000', 401, (p: { reason: string }) => [
+    `the bearer token is not valid: ${p.reason}`,
+    'get a new token; tokens live 300 s at most',
+  ]),
+  missingToken: row('E2102', '28000', 403, () => [
+    'no bearer token was sent, and access is denied by default',
+    WAYS.token.rest,
+  ]),
+  noAccess: row('E2102', '42501', 403, () => [
+    'the caller has no access to anything',
+    'the roles of the token and the ceiling of every subject in its chain must have one in common',
+  ]),
+  denied: row('E2101', '42501', 403, (p: { object: string }) => [`policy denies the use of \`${p.object}\``]),
+  adminOnly: row('E2101', '42501', 403, () => [
+    'all of the graph is shown to admins only',
+    WAYS.governed.rest,
+  ]),
+  upstreamForAdmins: row('E2101', '42501', 403, () => [
+    'what goes to the database is shown to admins only',
+    'leave out `upstream`; an admin role must be below the ceiling of every subject in the chain',
+  ]),
+  groupsOnly: row('E2103', '42501', 403, (p: { relation: string; detail: string }) => [
+    `rows of \`${p.relation}\` are for aggregates only: ${p.detail}`,
+    'ask for count, sum or avg of columns, over groups that are large enough',
+  ]),
+  decodeDenied: row('E2101', '42501', 403, (p: { facet: string }) => [
+    `policy does not let passages of \`${p.facet}\` be sent to a language model`,
+    'encoder operators (SIMILARITY, CLASSIFY, TAG, RANK, …) need no such permission',
+  ]),
+  noSnapshot: row('E2001', '57P03', 503, () => ['no policy snapshot is loaded, so everything is refused']),
+  rateLimited: row('E4290', '53400', 429, (p: { retryAfterSeconds: number }) => [
+    'the rate limit of this subject is exceeded',
+    `try again in ${p.retryAfterSeconds} s`,
+  ]),
 
   // ---- running it
-  execution: entry<{ sqlstate: string }>({
-    code: 'E0510',
-    sqlstate: 'XX000',
-    http: 502,
-    message: (p) => EXECUTION_MESSAGES.get(p.sqlstate) ?? 'the database could not run the query',
-    hint: none,
-  }),
-  /** The three below name only what the caller named; the operator's log has the tables. */
-  databaseDown: entry<Nothing>({
-    code: 'E0523',
-    sqlstate: '08006',
-    http: 502,
-    message: () => 'the database of this question does not answer',
-    hint: () => "ask again later; the server's log has the cause",
-  }),
-  sourceDenied: entry<{ objects: string }>({
-    code: 'E0524',
-    sqlstate: '42501',
-    http: 502,
-    message: (p) => `the database does not let the gateway read what ${p.objects} rests on`,
-    hint: () =>
-      "no grant of yours is missing: the operator mends it with GRANT; the server's log names the table",
-  }),
-  sourceGone: entry<{ objects: string }>({
-    code: 'E0525',
-    sqlstate: '42703',
-    http: 502,
-    message: (p) => `a table or column that ${p.objects} rests on is gone from the database`,
-    hint: () => "the operator mends the manifest or the database; the server's log names the table",
-  }),
-  sourceChanged: entry<{ objects: string }>({
-    code: 'E0526',
-    sqlstate: '42804',
-    http: 502,
-    message: (p) => `a column that ${p.objects} rests on has another type now in the database`,
-    hint: () => "the operator mends the manifest or the database; the server's log names the table",
-  }),
-  cancelled: entry<Nothing>({
-    code: 'E0516',
-    sqlstate: '57014',
-    http: 499,
-    message: () => 'the statement was cancelled',
-    hint: none,
-  }),
+  execution: row('E0510', 'XX000', 502, (p: { sqlstate: string }) => [
+    EXECUTION_MESSAGES.get(p.sqlstate) ?? 'the database could not run the query',
+  ]),
+  /** `databaseDown`, `sourceDenied`, `sourceGone` and `sourceChanged` name only what the caller named; the operator's log has the tables. */
+  databaseDown: row('E0523', '08006', 502, () => [
+    'the database of this question does not answer',
+    "ask again later; the server's log has the cause",
+  ]),
+  sourceDenied: row('E0524', '42501', 502, (p: { objects: string }) => [
+    `the database does not let the gateway read what ${p.objects} rests on`,
+    "no grant of yours is missing: the operator mends it with GRANT; the server's log names the table",
+  ]),
+  sourceGone: row('E0525', '42703', 502, (p: { objects: string }) => [
+    `a table or column that ${p.objects} rests on is gone from the database`,
+    "the operator mends the manifest or the database; the server's log names the table",
+  ]),
+  sourceChanged: row('E0526', '42804', 502, (p: { objects: string }) => [
+    `a column that ${p.objects} rests on has another type now in the database`,
+    "the operator mends the manifest or the database; the server's log names the table",
+  ]),
+  cancelled: row('E0516', '57014', 499, () => ['the statement was cancelled']),
   /** `seconds`: null where the session's own `statement_timeout` stopped it. */
-  timedOut: entry<{ seconds: number | null }>({
-    code: 'E0517',
-    sqlstate: '57014',
-    http: 504,
-    message: (p) =>
-      p.seconds === null
-        ? 'canceling statement due to statement timeout' // in Postgres' words, which clients look for
-        : `the statement ran longer than ${p.seconds} s and was stopped`,
-    hint: (p) => (p.seconds === null ? null : 'ask for less, or filter more'),
-  }),
-  rowCap: entry<{ limit: number }>({
-    code: 'E0518',
-    sqlstate: '54000',
-    http: 400,
-    message: (p) => `the result has more than ${p.limit} rows`,
-    hint: () => 'add a LIMIT, or use a cursor',
-  }),
-  stepCap: entry<{ what: string; limit: number; unit: string; hint: string }>({
-    code: 'E0519',
-    sqlstate: '54000',
-    http: 400,
-    message: (p) =>
-      `${p.what} has more than ${p.limit} ${p.unit}, and without the rest the answer would be wrong`,
-    hint: (p) => p.hint,
-  }),
-  noDecoder: entry<{ operator: string }>({
-    code: 'E0521',
-    sqlstate: '0A000',
-    http: 503,
-    message: (p) => `operator ${p.operator} needs a language model, and none is configured`,
-    hint: none,
-  }),
-  contentUnavailable: entry<{ facet: string; reason: string }>({
-    code: 'E0522',
-    sqlstate: '55000',
-    http: 503,
-    message: (p) => `the content of facet \`${p.facet}\` cannot be served: ${p.reason}`,
-    hint: () => 'the operator can mend it with `osl index`',
-  }),
-  storeClosed: entry<{ facet: string; reason: string }>({
-    code: 'E0522',
-    sqlstate: '55000',
-    http: 503,
-    message: (p) => `the content of facet \`${p.facet}\` cannot be served: the gateway ${p.reason}`,
-    hint: () => "the operator can mend it: the server's log names the variable that holds the credentials",
-  }),
-  auditUnavailable: entry<Nothing>({
-    code: 'E5030',
-    sqlstate: '57P03',
-    http: 503,
-    message: () => 'the audit log cannot be written, so everything is refused',
-    hint: none,
-  }),
-  overloaded: entry<{ retryAfterSeconds: number }>({
-    code: 'E5031',
-    sqlstate: '53300',
-    http: 503,
-    message: () => 'the server is at its capacity',
-    hint: (p) => `try again in ${p.retryAfterSeconds} s`,
-  }),
-  shuttingDown: entry<Nothing>({
-    code: 'E5032',
-    sqlstate: '57P01',
-    http: 503,
-    message: () => 'the server is shutting down',
-    hint: none,
-  }),
-  internal: entry<Nothing>({
-    code: 'E5000',
-    sqlstate: 'XX000',
-    http: 500,
-    message: () => 'something went wrong inside the gateway',
-    hint: () => "the server's log has the cause under this request id",
-  }),
+  timedOut: row('E0517', '57014', 504, (p: { seconds: number | null }) => [
+    p.seconds === null
+      ? 'canceling statement due to statement timeout' // in Postgres' words, which clients look for
+      : `the statement ran longer than ${p.seconds} s and was stopped`,
+    p.seconds === null ? null : 'ask for less, or filter more',
+  ]),
+  rowCap: row('E0518', '54000', 400, (p: { limit: number }) => [
+    `the result has more than ${p.limit} rows`,
+    'add a LIMIT, or use a cursor',
+  ]),
+  stepCap: row('E0519', '54000', 400, (p: { what: string; limit: number; unit: string; hint: string }) => [
+    `${p.what} has more than ${p.limit} ${p.unit}, and without the rest the answer would be wrong`,
+    p.hint,
+  ]),
+  noDecoder: row('E0521', '0A000', 503, (p: { operator: string }) => [
+    `operator ${p.operator} needs a language model, and none is configured`,
+  ]),
+  contentUnavailable: row('E0522', '55000', 503, (p: { facet: string; reason: string }) => [
+    `the content of facet \`${p.facet}\` cannot be served: ${p.reason}`,
+    'the operator can mend it with `osl index`',
+  ]),
+  storeClosed: row('E0522', '55000', 503, (p: { facet: string; reason: string }) => [
+    `the content of facet \`${p.facet}\` cannot be served: the gateway ${p.reason}`,
+    "the operator can mend it: the server's log names the variable that holds the credentials",
+  ]),
+  auditUnavailable: row('E5030', '57P03', 503, () => [
+    'the audit log cannot be written, so everything is refused',
+  ]),
+  overloaded: row('E5031', '53300', 503, (p: { retryAfterSeconds: number }) => [
+    'the server is at its capacity',
+    `try again in ${p.retryAfterSeconds} s`,
+  ]),
+  shuttingDown: row('E5032', '57P01', 503, () => ['the server is shutting down']),
+  internal: row('E5000', 'XX000', 500, () => [
+    'something went wrong inside the gateway',
+    "the server's log has the cause under this request id",
+  ]),
 
   // ---- HTTP
-  notFound: entry<Nothing>({
-    code: 'E4040',
-    sqlstate: '42704',
-    http: 404,
-    message: () => 'there is nothing at this path',
-    hint: none,
-  }),
-  foreignOrigin: entry<Nothing>({
-    code: 'E4030',
-    sqlstate: '28000',
-    http: 403,
-    message: () => 'this host or origin is not served here',
-    hint: () => 'the operator names others with OSL_MCP_HOSTS and OSL_MCP_ORIGINS',
-  }),
-  methodNotAllowed: entry<{ allowed: string }>({
-    code: 'E4050',
-    sqlstate: '0A000',
-    http: 405,
-    message: (p) => `this path answers ${p.allowed} only`,
-    hint: none,
-  }),
-  noArrowValue: entry<{ column: string; what: string }>({
-    code: 'E4060',
-    sqlstate: '22000',
-    http: 406,
-    message: (p) => `column \`${p.column}\` holds ${p.what}, which Arrow cannot carry in its type`,
-    hint: () => `select the column as text, leave such values out, or ${WAYS.json.rest}`,
-  }),
-  bodyTooLarge: entry<{ limit: number }>({
-    code: 'E4130',
-    sqlstate: '54000',
-    http: 413,
-    message: (p) => `the body is larger than ${p.limit} bytes`,
-    hint: none,
-  }),
-  mediaType: entry<Nothing>({
-    code: 'E4150',
-    sqlstate: '0A000',
-    http: 415,
-    message: () => 'the body must be application/json',
-    hint: none,
-  }),
+  notFound: row('E4040', '42704', 404, () => ['there is nothing at this path']),
+  foreignOrigin: row('E4030', '28000', 403, () => [
+    'this host or origin is not served here',
+    'the operator names others with OSL_MCP_HOSTS and OSL_MCP_ORIGINS',
+  ]),
+  methodNotAllowed: row('E4050', '0A000', 405, (p: { allowed: string }) => [
+    `this path answers ${p.allowed} only`,
+  ]),
+  noArrowValue: row('E4060', '22000', 406, (p: { column: string; what: string }) => [
+    `column \`${p.column}\` holds ${p.what}, which Arrow cannot carry in its type`,
+    `select the column as text, leave such values out, or ${WAYS.json.rest}`,
+  ]),
+  bodyTooLarge: row('E4130', '54000', 413, (p: { limit: number }) => [
+    `the body is larger than ${p.limit} bytes`,
+  ]),
+  mediaType: row('E4150', '0A000', 415, () => ['the body must be application/json']),
 });
 
 /** What a caller is told of an upstream failure: by SQLSTATE, never the upstream's own words. */
