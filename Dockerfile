@@ -1,4 +1,4 @@
-# OSL Gateway as an image: docs/operations.md, "As a container". The steps are the scripts that test/package runs.
+# OSL Gateway as an image: docs/operations.md, "As a container". The steps are the scripts that test/tools/package runs.
 
 FROM node:20.20.2-bookworm-slim AS packed
 WORKDIR /src

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs';
 
-const main = new URL('../dist/src/cli/main.js', import.meta.url);
+const main = new URL('../dist/src/tools/cli/main.js', import.meta.url);
 
 if (Number.parseInt(process.versions.node, 10) < 20) {
   process.stderr.write(`error: osl needs Node 20 or newer; this is ${process.versions.node}\n`);

@@ -26,21 +26,21 @@ interface Outcome {
 
 /** They start first, so that none of them runs on alone at the end. Below `test/`, without their ending. */
 const LONGEST = [
-  'cli/demo',
-  'init/init',
-  'cli/refusals',
-  'oracle/mutants',
-  'cli/publish',
-  'forms/traverse',
-  'package/install',
-  'audit/recover',
-  'oracle/oracle',
-  'operations/restart',
-  'cli/interchange',
-  'catalog/lifecycle',
+  'tools/cli/demo',
+  'tools/init/init',
+  'tools/cli/refusals',
+  'proof/oracle/mutants',
+  'tools/cli/publish',
+  'language/forms/traverse',
+  'tools/package/install',
+  'policy/audit/recover',
+  'proof/oracle/oracle',
+  'service/operations/restart',
+  'tools/cli/interchange',
+  'surfaces/catalog/lifecycle',
 ];
 /** They measure time, so nothing else runs beside them. */
-const ALONE = /^budget\//;
+const ALONE = /^proof\/budget\//;
 /** The embedded engine is compiled anew in every process: by V8's quick compiler only, unless time is what is measured. */
 const ONE_COMPILER = ['--liftoff-only'];
 

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { createPgFrontend } from '../../src/pg/index.js';
-import type { ServiceLog } from '../../src/service.js';
-import { openService } from '../../src/start/service.js';
-import { settingsFrom } from '../../src/start/settings.js';
-import { lineageYaml } from '../../test/lineage/endpoint.js';
+import { openService } from '../../src/service/open.js';
+import type { ServiceLog } from '../../src/service/service.js';
+import { settingsFrom } from '../../src/service/settings.js';
+import { createPgFrontend } from '../../src/surfaces/pg/index.js';
+import { lineageYaml } from '../../test/service/lineage/endpoint.js';
 import { noLog } from './no-log.js';
 
 /**

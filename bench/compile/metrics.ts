@@ -1,5 +1,5 @@
 import { type Catalog, compileMetrics, type Edge, emit, type Metric, type Relation } from 'osl-compiler';
-import { readMetricsRequest } from '../../src/rest/metrics-body.js';
+import { readMetricsRequest } from '../../src/surfaces/rest/metrics-body.js';
 import { syntheticModel } from './model.js';
 
 const METRICS: readonly Metric[] = [

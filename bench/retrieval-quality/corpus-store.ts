@@ -7,7 +7,7 @@ import {
   termsOf,
 } from '../../src/content/index.js';
 import { openEngine, type SystemDoor } from '../../src/engine/index.js';
-import { parseManifest } from '../../src/manifest/index.js';
+import { parseManifest } from '../../src/model/manifest/index.js';
 
 const MANIFEST = `version: 1
 connectors:

@@ -10,7 +10,7 @@ import {
 import { STORE_SCHEMA, storeTable } from '../../src/content/store/names.js';
 import { beginRun } from '../../src/content/store/run.js';
 import type { SystemDoor } from '../../src/engine/index.js';
-import { type Facet, parseManifest } from '../../src/manifest/index.js';
+import { type Facet, parseManifest } from '../../src/model/manifest/index.js';
 import { CHUNKS_PER_ENTITY, type Corpus, type SyntheticChunk } from './corpus.js';
 import { manifestYaml } from './grants.js';
 

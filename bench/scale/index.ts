@@ -9,7 +9,7 @@ import {
   type Identity,
   type PolicySnapshot,
 } from '../../policy/index.js';
-import { loadManifest, loadPolicyDocument, type Manifest } from '../../src/manifest/index.js';
+import { loadManifest, loadPolicyDocument, type Manifest } from '../../src/model/manifest/index.js';
 import { questionOf } from '../compile/question.js';
 import { type Findings, type Measure, measure, median } from '../report.js';
 import { manifestYaml, policyYaml, roleNames, type Size } from './generate.js';

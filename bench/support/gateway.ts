@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { mintToken } from '../../policy/index.js';
-import { tenantKeys } from '../../src/start/keys.js';
+import { tenantKeys } from '../../src/service/keys.js';
 import type { NativePostgres } from '../../test/support/native-postgres.js';
 import { type Child, startChild } from './child.js';
 

@@ -1,90 +1,152 @@
-import { createHash } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
-import { join } from 'node:path';
-import { bytesOf, namesIn, removeWhole, writeWhole } from '../files.js';
+import { queryError } from 'osl-compiler';
+import { type Caller, versionsOf } from '../ask/index.js';
+import { Ledger } from '../ask/ledger.js';
+import type { Call } from '../ask/question.js';
+import { memberAt, pathsIn } from '../model/manifest/index.js';
+import type { Service } from '../service/service.js';
+import type { Judgement } from './authoring/index.js';
+import { authored, groundOf, type Judged } from './authoring.js';
+import { draftNamed } from './publish.js';
+import { type Draft, draftId, MAX_DRAFTS, type Version, type VersionSummary } from './store/index.js';
 
-/** A fragment that somebody keeps before it is published. */
-export interface Draft {
-  /** Of its text: the same text is the same draft. */
-  readonly id: string;
-  readonly at: string;
-  readonly author: { readonly subject: string; readonly chain: readonly string[] };
-  readonly text: string;
-  /** Whether it was sent as YAML, so that places in it mean something. */
-  readonly placed: boolean;
-  /** When, by whom and under which versions it was last found fit to serve; null while it was not. */
-  readonly validated: Validation | null;
+/** A draft as it is told of: in one of three states. */
+export type ToldDraft = Omit<Draft, 'text' | 'placed'> & {
+  /** `published` once a version was made of it. */
+  readonly state: 'draft' | 'validated' | 'published';
+  /** Id of that version. */
+  readonly published_as: string | null;
+};
+
+/** What is published, what was, and what may be. */
+export interface Publications {
+  /** Of the manifest that is served: what a change is made for. */
+  readonly version: string;
+  /** Of the manifest file alone. */
+  readonly base: string;
+  readonly objects: readonly PublishedObject[];
+  /** Newest first. */
+  readonly history: readonly VersionSummary[];
+  readonly drafts: readonly ToldDraft[];
+  /** The history has more versions than are listed. */
+  readonly truncated: boolean;
 }
 
-export interface Validation {
-  readonly at: string;
-  readonly by: string;
-  readonly manifest: string;
-  readonly policy: string;
+export interface PublishedObject {
+  /** `section.name`, as in a manifest. */
+  readonly name: string;
+  readonly state: 'published' | 'deprecated';
+  /** The manifest file declares it too, and this stands in its place. */
+  readonly over_file: boolean;
 }
 
-/** Drafts at a time; further ones are refused until some are discarded. */
-export const MAX_DRAFTS = 500;
+/** Versions that a list has. */
+const LISTED = 200;
 
-/** Drafts, a file each: they serve nothing, and losing one loses work, no more. */
-export class Drafts {
-  readonly #dir: string;
-  readonly #drafts: Map<string, Draft>;
-
-  private constructor(dir: string, drafts: Map<string, Draft>) {
-    this.#dir = dir;
-    this.#drafts = drafts;
-  }
-
-  /** Reads them all; what is no draft is left alone. */
-  static async open(dir: string): Promise<Drafts> {
-    const drafts = new Map<string, Draft>();
-    for (const name of [...(await namesIn(dir))].sort()) {
-      const id = name.replace(/\.json$/, '');
-      const bytes = isDraftId(id) ? await bytesOf(join(dir, name)) : null;
-      if (bytes === null) continue;
-      const draft = JSON.parse(bytes.toString('utf8')) as Draft; // a file of ours, checked by the hash in its name
-      if (draftId(draft.text) === id) drafts.set(id, Object.freeze(draft));
-    }
-    return new Drafts(dir, drafts);
-  }
-
-  get size(): number {
-    return this.#drafts.size;
-  }
-
-  /** Oldest first. */
-  all(): readonly Draft[] {
-    return [...this.#drafts.values()].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
-  }
-
-  get(id: string): Draft | null {
-    return this.#drafts.get(id) ?? null;
-  }
-
-  /** Keeps it durably. */
-  async put(draft: Draft): Promise<void> {
-    await mkdir(this.#dir, { recursive: true, mode: 0o700 });
-    await writeWhole(this.#fileOf(draft.id), Buffer.from(`${JSON.stringify(draft)}\n`));
-    this.#drafts.set(draft.id, Object.freeze(draft));
-  }
-
-  async discard(id: string): Promise<void> {
-    await removeWhole(this.#fileOf(id));
-    this.#drafts.delete(id);
-  }
-
-  /** INVARIANT: ids are of our own making, so that no name from outside becomes a path. */
-  #fileOf(id: string): string {
-    if (!isDraftId(id)) throw new TypeError('no id of a draft');
-    return join(this.#dir, `${id}.json`);
-  }
+/** Keeps a fragment, whatever it is worth; the same text is the same draft. @throws QueryError as `candidates`, E0511 */
+export async function keepDraft(
+  service: Service,
+  call: Call,
+  fragment: { readonly text: string; readonly placed: boolean },
+): Promise<ToldDraft> {
+  const { drafts, exclusively } = service.publishing;
+  const ledger = new Ledger(service, call, 'draft', { kind: 'draft', text: fragment.text });
+  return authored(service, call, ledger, ({ identity: { subject, chain } }) =>
+    exclusively(async () => {
+      const id = draftId(fragment.text);
+      const at = new Date().toISOString();
+      const draft = drafts.get(id) ?? { id, at, author: { subject, chain }, ...fragment, validated: null };
+      if (drafts.get(id) === null) {
+        if (drafts.size >= MAX_DRAFTS)
+          throw queryError('tooLarge', { what: 'the number of drafts', limit: MAX_DRAFTS });
+        await drafts.put(draft);
+      }
+      return told(service, draft);
+    }),
+  );
 }
 
-export function draftId(text: string): string {
-  return `draft-${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
+/** Drops a draft. What was published of it stays. @throws QueryError as `candidates`, E1001 */
+export async function discardDraft(service: Service, call: Call, id: string): Promise<ToldDraft> {
+  const ledger = new Ledger(service, call, 'discard', { kind: 'draft', text: id });
+  return authored(service, call, ledger, () =>
+    service.publishing.exclusively(async () => {
+      const draft = draftNamed(service, id);
+      await service.publishing.drafts.discard(draft.id);
+      return told(service, draft);
+    }),
+  );
 }
 
-function isDraftId(text: string): boolean {
-  return /^draft-[0-9a-f]{32}$/.test(text);
+/** Judges a draft as publishing it would, and marks it as validated where it could be. Throws as `discardDraft`, E2101 */
+export async function validateDraft(
+  service: Service,
+  call: Call,
+  id: string,
+): Promise<Judged<Judgement & { readonly draft: ToldDraft }>> {
+  const ledger = new Ledger(service, call, 'validate', { kind: 'draft', text: id });
+  return authored(service, call, ledger, (caller) =>
+    service.publishing.exclusively(() => judged(service, caller, id)),
+  );
+}
+
+async function judged(service: Service, { identity }: Caller, id: string) {
+  const { manifest, snapshot } = service.model();
+  if (snapshot === null) throw queryError('noSnapshot', {});
+  const draft = draftNamed(service, id);
+  const step = { action: 'publish', text: draft.text, placed: draft.placed } as const;
+  const ground = groundOf(service, { manifest, snapshot });
+  const worked = await service.drafting.workOut(step, ground, identity.subject);
+  const versions = versionsOf({ manifest, snapshot });
+  const validated = worked.ok ? { at: new Date().toISOString(), by: identity.subject, ...versions } : null;
+  await service.publishing.drafts.put({ ...draft, validated });
+  return {
+    ok: worked.ok,
+    diagnostics: worked.ok ? [] : worked.findings,
+    diff: worked.ok ? worked.diff : null,
+    draft: told(service, draftNamed(service, id)),
+    versions,
+  };
+}
+
+/** Lists what is published, the newest versions, and all drafts. Throws as `candidates`. */
+export async function publications(service: Service, call: Call): Promise<Publications> {
+  const ledger = new Ledger(service, call, 'objects');
+  return authored(service, call, ledger, ({ manifest }) => {
+    const { versions, drafts, file } = service.publishing;
+    const objects = pathsIn(versions.head?.objects ?? {}).map((name): PublishedObject => {
+      const over_file = memberAt(file().document, name) !== undefined;
+      return { name, state: manifest.deprecated.has(name) ? 'deprecated' : 'published', over_file };
+    });
+    return {
+      version: manifest.version,
+      base: file().version,
+      objects,
+      history: versions.history.slice(-LISTED).reverse(),
+      drafts: drafts.all().map((draft) => told(service, draft)),
+      truncated: versions.history.length > LISTED,
+    };
+  });
+}
+
+export type Found =
+  | { readonly kind: 'version'; readonly version: Version }
+  | { readonly kind: 'draft'; readonly draft: ToldDraft & Pick<Draft, 'text'> };
+
+/** One version with its objects, by number or id, or one draft with its text. Throws as `candidates`, E4040 */
+export async function publication(service: Service, call: Call, id: string): Promise<Found> {
+  const ledger = new Ledger(service, call, 'objects', { kind: 'term', text: id });
+  const { versions, drafts } = service.publishing;
+  return authored(service, call, ledger, async (): Promise<Found> => {
+    const draft = drafts.get(id);
+    if (draft !== null) return { kind: 'draft', draft: { ...told(service, draft), text: draft.text } };
+    const version = await versions.find((v) => v.id === id || String(v.number) === id);
+    if (version === null) throw queryError('notFound', {});
+    return { kind: 'version', version };
+  });
+}
+
+function told({ publishing }: Service, { text: _, placed: __, ...draft }: Draft): ToldDraft {
+  const version = publishing.versions.history.findLast((v) => v.draft === draft.id);
+  const state = version !== undefined ? 'published' : draft.validated === null ? 'draft' : 'validated';
+  return { ...draft, state, published_as: version?.id ?? null };
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Catalog, columnsRead, type Expr, type Relation } from 'osl-compiler';
 import { attributesOf, type PolicySnapshot, roleAccess } from '../../policy/index.js';
-import type { Connector } from '../manifest/index.js';
+import type { Connector } from '../model/manifest/index.js';
 import { filterSql } from './predicate.js';
 import { call, texts } from './sql.js';
 

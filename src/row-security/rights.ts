@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { type Identity, type PolicySnapshot, type SessionRights, sessionRights } from '../../policy/index.js';
-import type { Manifest } from '../manifest/index.js';
+import type { Manifest } from '../model/manifest/index.js';
 
 /** How long rights hold once they are signed; a statement carries such as have at least half of it left. */
 export const RIGHTS_MS = 900_000;

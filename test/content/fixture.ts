@@ -2,8 +2,8 @@ import { ready } from 'osl-compiler';
 import type { Embedder, IndexOptions, IndexSummary } from '../../src/content/index.js';
 import { indexFacet, lexicalEmbedder } from '../../src/content/index.js';
 import { type Engine, openEngine, type SystemDoor } from '../../src/engine/index.js';
-import type { Facet, Manifest } from '../../src/manifest/index.js';
-import { parseManifest } from '../../src/manifest/index.js';
+import type { Facet, Manifest } from '../../src/model/manifest/index.js';
+import { parseManifest } from '../../src/model/manifest/index.js';
 import { emptyDatabaseOfItsOwn } from '../support/embedded-data.js';
 import { startNativePostgres } from '../support/native-postgres.js';
 

@@ -5,7 +5,7 @@ import { detectorNamed } from '../../src/content/redact/detectors.js';
 import { fold } from '../../src/content/redact/fold.js';
 import { type DeclaredValue, ValueMatcher } from '../../src/content/redact/matcher.js';
 import { redactorOf } from '../../src/content/redact/redactor.js';
-import type { FacetVersion } from '../../src/manifest/index.js';
+import type { FacetVersion } from '../../src/model/manifest/index.js';
 
 const ALL: FacetVersion = { name: 'masked', redact: ['pii'], detectors: DETECTOR_NAMES };
 const NONE: FacetVersion = { name: 'masked', redact: ['pii'], detectors: [] };

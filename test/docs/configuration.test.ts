@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'tap';
-import { program } from '../../src/cli/program.js';
-import { StartProblem, settingsFrom } from '../../src/start/settings.js';
+import { StartProblem, settingsFrom } from '../../src/service/settings.js';
+import { program } from '../../src/tools/cli/program.js';
 import { SECTIONS, type Variable } from './configuration.js';
 
 /** docs/configuration.md is written from the table beside this file, which is held to the code here. */

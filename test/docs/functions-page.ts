@@ -1,5 +1,5 @@
 import type { FunctionDefinition, OperatorDefinition } from '../../compiler/src/functions/definition.js';
-import { functions } from '../functions/support/table.js';
+import { functions } from '../language/functions/support/table.js';
 
 const { CATALOG_CASTS, FUNCTIONS, OPERATORS } = functions;
 
@@ -18,7 +18,7 @@ export function functionsPage(): string {
 
 const HEAD = `# Functions, operators and casts
 
-The closed table of what OSL-SQL can call; nothing else of the database can be. Each row is checked against the engine's own \`pg_proc\`, \`pg_operator\` and \`pg_cast\` (\`test/functions\`). This page is written from the table, and a test holds it to that; [osl-sql.md](osl-sql.md) has the grammar.
+The closed table of what OSL-SQL can call; nothing else of the database can be. Each row is checked against the engine's own \`pg_proc\`, \`pg_operator\` and \`pg_cast\` (\`test/language/functions\`). This page is written from the table, and a test holds it to that; [osl-sql.md](osl-sql.md) has the grammar.
 
 Types are Postgres'. \`any\`, \`anyelement\`, \`anyarray\` and their kin take what they take there. A repeated last argument is shown as \`…\`. _stable_: the result may hang on the session's settings or the clock; all others are immutable. _leakproof_: it can neither fail on nor tell of a value, so a predicate made of it may run beside a row filter. Literals of a closed set, such as the unit of \`date_trunc\`, must be literals.
 

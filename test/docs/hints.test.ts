@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hintOn, queryError, type Surface, WAYS } from 'osl-compiler';
 import { test } from 'tap';
-import { formatProblem } from '../../src/cli/problem.js';
-import { wireError } from '../../src/pg/wire-error.js';
-import { ROOT } from '../cli/support.js';
+import { wireError } from '../../src/surfaces/pg/wire-error.js';
+import { formatProblem } from '../../src/tools/cli/problem.js';
+import { ROOT } from '../tools/cli/support.js';
 import { errorLines } from './error-table.js';
 
 /** Words of one surface. `osl index` and variables are for the operator, who has them wherever a caller reads of it. */
@@ -36,11 +36,11 @@ test('what raises an error names a way in by the list of them, and by no text of
   const files = [
     'compiler/src',
     'policy',
-    'src/spine',
-    'src/authoring',
-    'src/rest',
-    'src/pg',
-    'src/catalog',
+    'src/ask',
+    'src/publishing/authoring',
+    'src/surfaces/rest',
+    'src/surfaces/pg',
+    'src/surfaces/catalog',
   ].flatMap((dir) =>
     readdirSync(join(ROOT, dir), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts') && !name.includes('openapi') && name !== 'surface-hints.ts')

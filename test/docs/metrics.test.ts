@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import t, { test } from 'tap';
-import { generateShop, METRICS_MANIFEST, METRICS_POLICY, scriptOf } from '../metrics/shop.js';
-import { startRest } from '../rest/fixture.js';
+import { generateShop, METRICS_MANIFEST, METRICS_POLICY, scriptOf } from '../language/metrics/shop.js';
+import { startRest } from '../surfaces/rest/fixture.js';
 
 t.setTimeout(180_000);
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseSync } from 'libpg-query';
 import { QueryError } from 'osl-compiler';
 import t from 'tap';
-import { type Forms, startForms } from '../forms/fixture.js';
+import { type Forms, startForms } from '../language/forms/fixture.js';
 import { memberAt } from '../support/frontends.js';
 import { bindStatement } from './osl-sql/bind.js';
 import { partsOf, readGrammar } from './osl-sql/grammar.js';

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ready } from 'osl-compiler';
 import { test } from 'tap';
-import { parseManifest, parsePolicyDocument } from '../../src/manifest/index.js';
+import { parseManifest, parsePolicyDocument } from '../../src/model/manifest/index.js';
 import { keysWithoutExample, referencePage } from './reference-page.js';
 import { MANIFEST_REFERENCE, POLICY_REFERENCE } from './references.js';
 

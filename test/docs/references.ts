@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { MANIFEST_SCHEMA } from '../../src/manifest/schema/manifest.js';
-import { POLICY_SCHEMA } from '../../src/manifest/schema/policy.js';
+import { MANIFEST_SCHEMA } from '../../src/model/manifest/schema/manifest.js';
+import { POLICY_SCHEMA } from '../../src/model/manifest/schema/policy.js';
 import type { Reference } from './reference-page.js';
 
 const example = (name: string): string =>

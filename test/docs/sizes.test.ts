@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { LIMITS } from 'osl-compiler';
 import { test } from 'tap';
 import { MAX_TOKEN_BYTES } from '../../policy/token-fault.js';
-import { HELD_BYTES } from '../../src/pg/paced-rows.js';
-import { BODY_LIMIT, HEAD_LIMIT } from '../../src/rest/http-fault.js';
-import { settingsFrom } from '../../src/start/settings.js';
+import { settingsFrom } from '../../src/service/settings.js';
+import { HELD_BYTES } from '../../src/surfaces/pg/paced-rows.js';
+import { BODY_LIMIT, HEAD_LIMIT } from '../../src/surfaces/rest/http-fault.js';
 import { settingsOf } from '../../wire/options.js';
 
 const MIB = 1_048_576;

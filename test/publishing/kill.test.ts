@@ -5,9 +5,9 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import t, { test } from 'tap';
 import { mintToken } from '../../policy/index.js';
-import { Versions } from '../../src/publishing/index.js';
-import { tenantKeys } from '../../src/start/keys.js';
-import { EXAMPLE, osl, Server, temporary } from '../cli/support.js';
+import { Versions } from '../../src/publishing/store/index.js';
+import { tenantKeys } from '../../src/service/keys.js';
+import { EXAMPLE, osl, Server, temporary } from '../tools/cli/support.js';
 
 t.setTimeout(240_000);
 const WRITER = join(dirname(fileURLToPath(import.meta.url)), 'writer.js');

@@ -2,9 +2,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import t from 'tap';
-import { Catalogs } from '../../src/catalog/index.js';
-import { createPgFrontend } from '../../src/pg/index.js';
-import { startRest } from '../rest/fixture.js';
+import { Catalogs } from '../../src/surfaces/catalog/index.js';
+import { createPgFrontend } from '../../src/surfaces/pg/index.js';
+import { startRest } from '../surfaces/rest/fixture.js';
 
 t.setTimeout(120_000);
 

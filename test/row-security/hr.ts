@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { type Finished, osl } from '../cli/support.js';
 import type { NativePostgres } from '../support/native-postgres.js';
+import { type Finished, osl } from '../tools/cli/support.js';
 
 export const URL_ENV = 'OSL_TEST_SECOND_URL';
 

@@ -3,10 +3,10 @@ import { connect, type Socket } from 'node:net';
 import { emit } from 'osl-compiler';
 import { type AuditEntry, type AuditUnavailable, mintToken } from '../../policy/index.js';
 import type { Engine } from '../../src/engine/engine.js';
-import { createPgFrontend } from '../../src/pg/index.js';
-import { createRestServer } from '../../src/rest/index.js';
-import type { Service } from '../../src/service.js';
-import type { OpenService } from '../../src/start/service.js';
+import type { OpenService } from '../../src/service/open.js';
+import type { Service } from '../../src/service/service.js';
+import { createPgFrontend } from '../../src/surfaces/pg/index.js';
+import { createRestServer } from '../../src/surfaces/rest/index.js';
 import * as wire from '../wire/support/bytes.js';
 import { watchedLog } from './watched-log.js';
 

@@ -9,9 +9,9 @@ import {
   verifyAuditLog,
 } from '../../policy/index.js';
 import type { Engine } from '../../src/engine/index.js';
-import type { Service, ServiceLog } from '../../src/service.js';
-import { type OpenService, openService } from '../../src/start/service.js';
-import { type Settings, settingsFrom } from '../../src/start/settings.js';
+import { type OpenService, openService } from '../../src/service/open.js';
+import type { Service, ServiceLog } from '../../src/service/service.js';
+import { type Settings, settingsFrom } from '../../src/service/settings.js';
 import { emptyDatabases } from './embedded-data.js';
 import { type NativePostgres, startNativePostgres } from './native-postgres.js';
 import { SHOP_MANIFEST, SHOP_POLICY, SHOP_SCRIPT } from './shop.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { INSTALLATION_ROOT } from '../../src/package-root.js';
+import { INSTALLATION_ROOT } from '../../src/base/package-root.js';
 
 /** The statements of the role with system credentials, as `docs/operations.md` has them. */
 export function systemRoleScript(): string {

@@ -19,7 +19,7 @@ export interface Grounds {
 /**
  * Whether a value can be worked out for any stored row and any parameter without an error, so that no error tells
  * what is in a row, nor that there is one. A list of what is proved not to fail, with the reason of each entry;
- * `test/oracle/harmless.test.ts` throws the extremes of every type at each.
+ * `test/proof/oracle/harmless.test.ts` throws the extremes of every type at each.
  */
 export function isHarmless(expr: Expr, grounds: Grounds): boolean {
   return isListed(expr, grounds) || cannotFail(expr, grounds.literals);

@@ -1,5 +1,5 @@
 import type { SystemDoor, SystemQueries } from '../../engine/index.js';
-import type { Facet } from '../../manifest/index.js';
+import type { Facet } from '../../model/manifest/index.js';
 import type { Embedder } from '../embed/embedder.js';
 import type { RedactionCounts, Redactor } from '../redact/redactor.js';
 import type { Redactors } from '../redact/redactors.js';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Facet } from '../../manifest/index.js';
+import type { Facet } from '../../model/manifest/index.js';
 import { chunkSpans } from '../chunk.js';
 import type { Embedder } from '../embed/embedder.js';
 import { averageLength, lexicalWeights } from '../lexical/bm25.js';

@@ -1,4 +1,4 @@
-import type { Derived, Facet } from '../../manifest/index.js';
+import type { Derived, Facet } from '../../model/manifest/index.js';
 import type { Embedder } from '../embed/embedder.js';
 import { checkArguments, number } from '../operators/arguments.js';
 import { atLeast, best, type Scored, scorer } from '../operators/classify.js';

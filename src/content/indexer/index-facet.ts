@@ -1,5 +1,5 @@
 import type { SystemDoor, SystemQueries } from '../../engine/index.js';
-import type { Facet, FacetVersion, Manifest } from '../../manifest/index.js';
+import type { Facet, FacetVersion, Manifest } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
 import { DEFAULT_MIN_LENGTH, type SkippedColumn } from '../redact/dictionary.js';

@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
-import type { Facet } from '../../manifest/index.js';
+import type { Facet } from '../../model/manifest/index.js';
 import { MASK } from '../redact/matcher.js';
 import type { RedactionCounts, Redactor } from '../redact/redactor.js';
 import type { SourceDocument } from './source.js';

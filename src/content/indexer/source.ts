@@ -1,5 +1,5 @@
 import type { SystemQueries } from '../../engine/index.js';
-import type { Facet } from '../../manifest/index.js';
+import type { Facet } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import { quoted } from '../store/names.js';
 

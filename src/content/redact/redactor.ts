@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { FacetVersion } from '../../manifest/index.js';
+import type { FacetVersion } from '../../model/manifest/index.js';
 import type { Span } from '../chunk.js';
 import { type Detector, detectorNamed } from './detectors.js';
 import { type Found, MASK, ValueMatcher } from './matcher.js';

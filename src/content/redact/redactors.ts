@@ -1,5 +1,5 @@
 import type { SystemQueries } from '../../engine/index.js';
-import type { Facet, FacetVersion, Manifest } from '../../manifest/index.js';
+import type { Facet, FacetVersion, Manifest } from '../../model/manifest/index.js';
 import { openRedactor, type SkippedColumn } from './dictionary.js';
 import { readKeyDictionaries } from './key-dictionary.js';
 import type { Exception } from './matcher.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { SystemDoor, SystemQueries } from '../../engine/index.js';
-import type { Facet, FacetVersion } from '../../manifest/index.js';
+import type { Facet, FacetVersion } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
 import { CREATE_CONTROL, dropTables, VECTOR_SCHEMA } from './ddl.js';

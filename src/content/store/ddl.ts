@@ -1,4 +1,4 @@
-import type { Facet } from '../../manifest/index.js';
+import type { Facet } from '../../model/manifest/index.js';
 import type { DenseLayout, VectorLayout } from '../embed/embedder.js';
 import { TERM_SPACE } from '../lexical/terms.js';
 import { bitsTable, derivedTable, metadataColumn, quoted, STORE_SCHEMA, storeTable } from './names.js';

@@ -1,8 +1,8 @@
 import type { Node } from '@pgsql/types';
 import { ready } from 'osl-compiler';
 import type * as Bind from '../../../compiler/src/bind/index.js';
-import { CATALOG } from '../../golden/catalog.js';
-import { callerNamed } from '../../golden/outcome.js';
+import { CATALOG } from '../../proof/golden/catalog.js';
+import { callerNamed } from '../../proof/golden/outcome.js';
 
 await ready();
 

@@ -1,0 +1,125 @@
+import { arrayText, emit, type GovernedPlan, InternalError, queryError, type Slot } from 'osl-compiler';
+import { eachDataRow, textValuesOf } from '../engine/index.js';
+import type { Service } from '../service/service.js';
+import { answered, type Caller, decide, settled } from './index.js';
+import { Ledger } from './ledger.js';
+import type { Question } from './question.js';
+import { settingsFor } from './row-rights.js';
+import { engineOf } from './runtime/index.js';
+
+/** What is shown of what goes upstream: the statement, or also how the database would run it. */
+export type Upstream = 'statement' | 'plan';
+
+/** Where the value of a parameter of the statement comes from. */
+export const ORIGINS = ['literal', 'parameter', 'gateway', 'attribute', 'step', 'mask_key'] as const;
+
+/** `$n` of the statement. `value`: only of what stands in the asker's own text. `number`: `n` of the asker's own `$n`. */
+export interface UpstreamParameter {
+  readonly type: string;
+  readonly from: (typeof ORIGINS)[number];
+  readonly value?: string;
+  readonly number?: number;
+}
+
+/** What would go upstream. */
+export interface UpstreamView {
+  readonly sql: string;
+  readonly parameters: readonly UpstreamParameter[];
+  /** The lines of EXPLAIN; of a plan that holds whatever the values. */
+  readonly plan?: string;
+  /** A cap held back lines of it. */
+  readonly truncated?: true;
+}
+
+export interface Explained {
+  readonly plan: GovernedPlan;
+  readonly caller: Caller;
+  /** Null where it was not asked for. */
+  readonly upstream: UpstreamView | null;
+}
+
+/**
+ * Validates and lowers a question without running it. Reads no data; of `wanted`, which takes an admin role, the plan is
+ * asked of the database through the governed door, once the decision is on disk.
+ *
+ * @throws QueryError E2101 where `wanted` and the asker is no admin, and what `ask` throws before it executes
+ */
+export async function explainPlan(
+  service: Service,
+  question: Question,
+  wanted: Upstream | null,
+  signal: AbortSignal,
+): Promise<Explained> {
+  const action = wanted === 'plan' ? 'explain_plan' : 'explain';
+  const ledger = new Ledger(service, question, action, question.body);
+  const permits = wanted === null ? undefined : adminsOnly;
+  const { caller, plan } = await decide(service, question, ledger, 'query', permits);
+  if (wanted === 'plan') {
+    const upstream = await answered(service, question, ledger, async () => ({
+      ...statementOf(plan),
+      ...(await planOf(service, caller, plan, signal)),
+    }));
+    return { plan, caller, upstream };
+  }
+  await settled(service, question, ledger);
+  return { plan, caller, upstream: wanted === null ? null : statementOf(plan) };
+}
+
+function adminsOnly({ access }: Caller): void {
+  if (access.adminRoles.size === 0) throw queryError('upstreamForAdmins', {});
+}
+
+function statementOf(plan: GovernedPlan): UpstreamView {
+  const { sql, slots } = emit(plan);
+  return { sql, parameters: slots.map(parameterOf) };
+}
+
+/** INVARIANT: of all values only the asker's own literals are shown: no attribute, no key, no literal of policy. */
+function parameterOf(slot: Slot): UpstreamParameter {
+  const { type } = slot;
+  switch (slot.kind) {
+    case 'literal': {
+      if (!slot.written) return { type, from: 'gateway' };
+      const { value } = slot;
+      return { type, from: 'literal', value: typeof value === 'string' ? value : arrayText(value) };
+    }
+    case 'client':
+      return { type, from: 'parameter', number: slot.index + 1 };
+    case 'attribute':
+      return { type, from: 'attribute' };
+    case 'runtime':
+    case 'given':
+      return { type, from: 'step' };
+    case 'pad':
+      return { type, from: 'mask_key' };
+    default: {
+      const unknown: never = slot;
+      throw new InternalError(`unexpected slot ${String(unknown)}`);
+    }
+  }
+}
+
+async function planOf(
+  service: Service,
+  caller: Caller,
+  plan: GovernedPlan,
+  signal: AbortSignal,
+): Promise<Pick<UpstreamView, 'plan' | 'truncated'>> {
+  const { rows, bytes, timeoutMs } = service.caps;
+  const lines: string[] = [];
+  const sink = {
+    write: (messages: Uint8Array): void => {
+      for (const row of eachDataRow(messages)) lines.push(textValuesOf(row)[0] ?? '');
+    },
+  };
+  const options = {
+    subject: caller.identity.subject,
+    maxRows: rows,
+    maxBytes: bytes,
+    timeoutMs,
+    signal,
+    settings: settingsFor(service, caller, plan, undefined),
+  };
+  const { truncated } = await engineOf(service, plan).governed.explain(plan, options, sink);
+  return { plan: lines.join('\n'), ...(truncated && { truncated: true }) };
+}

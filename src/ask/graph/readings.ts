@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto';
+import {
+  domainMapOf,
+  fullView,
+  type GraphView,
+  governedView,
+  objectsIn,
+  schemaOf,
+} from '../../model/graph/index.js';
+import type { Manifest } from '../../model/manifest/index.js';
+import type { Caller } from '../index.js';
+
+/** A document about the graph as it is sent. */
+export interface Reading {
+  readonly body: Buffer;
+  /** Over the bytes: 43 characters, without quotes. */
+  readonly etag: string;
+}
+
+/** What one reader's documents are made of; each is made when first asked for. */
+export class Readings {
+  readonly view: GraphView;
+  readonly #version: string | null;
+  readonly #hasDecoder: boolean;
+  #objects: readonly string[] | null = null;
+  #schema: Reading | null = null;
+  #map: Reading | null = null;
+
+  /** @param version the manifest's, for the full view; null for a governed one, which has a version of its own */
+  constructor(view: GraphView, version: string | null, hasDecoder: boolean) {
+    this.view = view;
+    this.#version = version;
+    this.#hasDecoder = hasDecoder;
+  }
+
+  /** Full names of what the view shows. */
+  get objects(): readonly string[] {
+    this.#objects ??= objectsIn(this.view);
+    return this.#objects;
+  }
+
+  get schema(): Reading {
+    this.#schema ??= this.#makeSchema();
+    return this.#schema;
+  }
+
+  get domainMap(): Reading {
+    this.#map ??= reading(JSON.stringify(domainMapOf(this.view)));
+    return this.#map;
+  }
+
+  /**
+   * INVARIANT: nothing outside the view goes into these bytes. The manifest's version would tell a caller that
+   * something changed which it may not see, so a governed schema's version is that of its own content.
+   */
+  #makeSchema(): Reading {
+    const members = JSON.stringify(schemaOf(this.view, this.#version !== null, this.#hasDecoder)).slice(1);
+    const version = this.#version ?? createHash('sha256').update(members).digest('hex').slice(0, 32);
+    const { etag } = reading(`{"version":"${version}",${members}`);
+    return { etag, body: Buffer.from(`{"version":"${version}","etag":"${etag}",${members}`) };
+  }
+}
+
+/** A text as it is sent. */
+export function reading(text: string): Reading {
+  const body = Buffer.from(text);
+  return { body, etag: createHash('sha256').update(body).digest('base64url') };
+}
+
+/** Columns, or what weighs like one, that are kept for one manifest: each is about 1 KiB in all documents. */
+const MAX_WEIGHT = 100_000;
+
+/** The readings of one manifest, least recently used out first; callers with the same rights share them. */
+class Shelf {
+  readonly #entries = new Map<string, Readings>();
+  #weight = 0;
+
+  get(key: string, make: () => Readings): Readings {
+    const known = this.#entries.get(key);
+    if (known !== undefined) {
+      this.#entries.delete(key);
+      this.#entries.set(key, known);
+      return known;
+    }
+    const made = make();
+    this.#entries.set(key, made);
+    this.#weight += weightOf(made.view);
+    for (const [oldest, { view }] of this.#entries) {
+      if (this.#weight <= MAX_WEIGHT) break;
+      this.#entries.delete(oldest);
+      this.#weight -= weightOf(view);
+    }
+    return made;
+  }
+}
+
+function weightOf({ entities, facets, metrics, links }: GraphView): number {
+  const columns = [...entities, ...facets].reduce((sum, one) => sum + 1 + one.columns.length, 0);
+  return columns + metrics.length + links.length;
+}
+
+const shelves = new WeakMap<Manifest, Shelf>();
+
+/** What `caller` may read of the graph: all of it, or what its grants show. */
+export function readingsOf(caller: Caller, extent: 'full' | 'governed', hasDecoder: boolean): Readings {
+  const { manifest, access } = caller;
+  let shelf = shelves.get(manifest);
+  if (shelf === undefined) {
+    shelf = new Shelf();
+    shelves.set(manifest, shelf);
+  }
+  if (extent === 'full')
+    return shelf.get('full', () => new Readings(fullView(manifest), manifest.version, hasDecoder));
+  return shelf.get(
+    `governed ${access.signature}`,
+    () => new Readings(governedView(manifest, access), null, hasDecoder),
+  );
+}

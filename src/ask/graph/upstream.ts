@@ -1,0 +1,56 @@
+import { NoSystemCredentials, UpstreamFailure } from '../../engine/index.js';
+import { readUpstream, type UpstreamSchema } from '../../model/discovery/index.js';
+import { systemUrlVariable } from '../../model/manifest/index.js';
+import type { Service } from '../../service/service.js';
+
+/** What a connector's database declares, or in words why that could not be read; the operator hears the rest. */
+export async function upstreamOf(
+  service: Service,
+  requestId: string,
+  connector: string,
+): Promise<UpstreamSchema | string> {
+  const engine = service.engines.get(connector);
+  if (engine === undefined) return 'it is not open';
+  try {
+    return await readUpstream(engine.system);
+  } catch (error) {
+    service.log.warn('catalog not read', {
+      connector,
+      request_id: requestId,
+      error: error instanceof Error ? error.message : String(error),
+    });
+    const declared = service.model().manifest.connectors.get(connector);
+    // Who asks is an admin, to whom the manifest names the variable beside this one.
+    if (error instanceof NoSystemCredentials && declared !== undefined)
+      return `it has no system credentials: ${systemUrlVariable(declared)} is not set`;
+    return error instanceof UpstreamFailure
+      ? `its database refused to be read (SQLSTATE ${error.sqlstate})`
+      : 'its database cannot be reached with system credentials';
+  }
+}
+
+/** A connector whose catalog could not be read. */
+export interface Unread {
+  readonly connector: string;
+  readonly reason: string;
+}
+
+/** The same of every connector. */
+export interface Upstreams {
+  readonly read: ReadonlyMap<string, UpstreamSchema>;
+  readonly unread: readonly Unread[];
+  /** Some database has more relations than are read. */
+  readonly truncated: boolean;
+}
+
+/** What the databases declare, one after the other. */
+export async function upstreamsOf(service: Service, requestId: string): Promise<Upstreams> {
+  const read = new Map<string, UpstreamSchema>();
+  const unread: Unread[] = [];
+  for (const connector of service.engines.keys()) {
+    const found = await upstreamOf(service, requestId, connector);
+    if (typeof found === 'string') unread.push({ connector, reason: found });
+    else read.set(connector, found);
+  }
+  return { read, unread, truncated: [...read.values()].some((schema) => schema.truncated) };
+}

@@ -1,0 +1,63 @@
+import { type ParsedText, prepareText, queryError } from 'osl-compiler';
+import { Turns } from '../../base/threads/turns.js';
+import type { ServiceLog } from '../../service/service.js';
+import { ParserEnded, ParserThread } from './parser-thread.js';
+
+/** UTF-16 units of a text that is parsed where it is asked: at worst some milliseconds. */
+export const SHORT_TEXT = 2_048;
+
+/** The syntax trees of texts that are too long to be parsed in the thread that serves everybody. */
+export interface Parsing {
+  /**
+   * What the grammar makes of `text`. Callers take turns.
+   *
+   * @throws QueryError E0511 for a text beyond what a statement may have, and one that takes too long
+   */
+  parse(text: string, caller: string): Promise<ParsedText>;
+  close(): Promise<void>;
+}
+
+export interface ParsingOptions {
+  readonly log: ServiceLog;
+  /** How long one text may take. */
+  readonly deadlineMs?: number;
+}
+
+/** Long enough for the largest text on a busy machine; what passes the first look takes a tenth of a second. */
+const DEADLINE_MS = 5_000;
+
+/** Trees that are kept: one text is asked for by several, each in its turn. */
+const KEPT = 4;
+
+export function isShort(text: string): boolean {
+  return text.length <= SHORT_TEXT;
+}
+
+export function createParsing({ log, deadlineMs = DEADLINE_MS }: ParsingOptions): Parsing {
+  const thread = new ParserThread(deadlineMs);
+  const turns = new Turns();
+  const kept = new Map<string, ParsedText>();
+  const keep = (text: string, tree: ParsedText): ParsedText => {
+    kept.delete(text);
+    kept.set(text, tree);
+    const [oldest] = kept.keys();
+    if (kept.size > KEPT && oldest !== undefined) kept.delete(oldest);
+    return tree;
+  };
+  const parse = async (text: string, caller: string): Promise<ParsedText> => {
+    const known = kept.get(text);
+    if (known !== undefined) return keep(text, known);
+    const prepared = prepareText(text);
+    if (turns.isFull(caller)) throw queryError('rateLimited', { retryAfterSeconds: 1 });
+    try {
+      const grammar = await turns.take(caller, () => thread.apply(prepared.parsed));
+      return keep(text, { prepared, grammar });
+    } catch (error) {
+      if (!(error instanceof ParserEnded)) throw error;
+      log.error('a text was not parsed', { caller, size: text.length, reason: error.message });
+      if (!error.late) throw queryError('tooDeep', {});
+      throw queryError('tooComplex', { what: 'the milliseconds to read it', limit: deadlineMs });
+    }
+  };
+  return { parse, close: () => thread.close() };
+}

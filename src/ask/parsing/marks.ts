@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { AuditEntry, AuditSurface } from '../../../policy/index.js';
+import { namesIn } from '../../base/files.js';
+
+/** What a long text that is being compiled is known by; as in the audit log, never the text itself. */
+export interface Mark {
+  readonly request_id: string;
+  readonly surface: AuditSurface;
+  readonly action: string;
+  readonly subject: string | null;
+  readonly chain: readonly string[];
+  readonly statement_hmac: string | null;
+  /** UTF-16 units. */
+  readonly size: number;
+}
+
+/**
+ * Which long texts are being compiled, a file for each, so that the next start can say what the gateway was doing when
+ * it was killed. The decision's own record is written once the text is compiled, which would be too late for that.
+ */
+export class Marks {
+  readonly #dir: string;
+
+  constructor(dir: string) {
+    this.#dir = dir;
+  }
+
+  /** Makes the directory where there is none. */
+  async open(): Promise<void> {
+    await mkdir(this.#dir, { recursive: true, mode: 0o700 });
+  }
+
+  /** Works with the mark set, which outlives the process if that ends meanwhile. @throws the system's error */
+  async during<T>(mark: Mark, work: () => Promise<T>): Promise<T> {
+    const file = join(this.#dir, `${randomUUID()}.json`);
+    await writeFile(file, JSON.stringify(mark), { mode: 0o600, flag: 'wx' });
+    try {
+      return await work();
+    } finally {
+      await rm(file, { force: true });
+    }
+  }
+
+  /** The marks that an earlier process left; they are gone once `told` has dealt with them. */
+  async left(told: (mark: Mark) => Promise<void>): Promise<void> {
+    for (const name of await namesIn(this.#dir)) {
+      const file = join(this.#dir, name);
+      const mark = markIn(await readFile(file, 'utf8'));
+      if (mark !== null) await told(mark);
+      await rm(file, { force: true });
+    }
+  }
+}
+
+/** Null for a file that was not written to its end: then nothing had been compiled. */
+function markIn(text: string): Mark | null {
+  try {
+    return JSON.parse(text) as Mark; // as `during` wrote it
+  } catch {
+    return null;
+  }
+}
+
+/** The record of a question that the gateway did not live to decide. */
+export function unfinishedEntry({ size: _, ...mark }: Mark, tenant: string): AuditEntry {
+  return { ...mark, kind: 'decision', tenant, decision: 'error', code: 'E5000' };
+}

@@ -1,0 +1,39 @@
+import type { ErrorParameters, GovernedPlan } from 'osl-compiler';
+import type { BoundValue } from '../../engine/index.js';
+import type { Service } from '../../service/service.js';
+import type { Caller } from '../index.js';
+import type { Snapshots } from '../snapshots.js';
+
+/** What one statement's runtime relations need beside their plans. */
+export interface RuntimeInput {
+  readonly service: Service;
+  readonly caller: Caller;
+  readonly plan: GovernedPlan;
+  /** Values of the caller's `$1 …`. */
+  readonly parameters: readonly BoundValue[];
+  readonly signal: AbortSignal | null;
+  readonly snapshots: Snapshots | null;
+  /** Nobody could be told that rows are missing. */
+  readonly whole: boolean;
+}
+
+/** A cap, and how its asker can do with it or raise it. */
+export type Clip = ErrorParameters<'stepCap'>;
+
+/** The rows of one runtime relation, and what its reader must be told of them. */
+export interface RuntimeRows {
+  /** A JSON array of objects. */
+  readonly json: string;
+  /** What a cap held back; null where these are all. */
+  readonly clip: Clip | null;
+  readonly redactedFields: readonly string[];
+  /** Rows of a decoder operator that failed. */
+  readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
+}
+
+export const NOTHING: RuntimeRows = Object.freeze({
+  json: '[]',
+  clip: null,
+  redactedFields: [],
+  errors: [],
+});

@@ -1,0 +1,166 @@
+import {
+  arrayText,
+  type GovernedPlan,
+  type GovernedSample,
+  type GovernedStore,
+  governSample,
+  queryError,
+  type TypeName,
+} from 'osl-compiler';
+import { isEmpty } from '../../policy/index.js';
+import type { Service } from '../service/service.js';
+import type { TextRow } from './collect.js';
+import type { StoredPassage } from './content-plane.js';
+import { type Caller, counted, publicError, refuse } from './index.js';
+import { Ledger } from './ledger.js';
+import type { Call } from './question.js';
+import { citeOf, passageOf } from './runtime/passage.js';
+import { step } from './runtime/step.js';
+import type { RuntimeInput } from './runtime/types.js';
+
+/** A few rows of an entity, or a few chunks of a facet. */
+export interface SampleRequest {
+  readonly kind: 'table' | 'facet';
+  /** As the manifest declares it. */
+  readonly name: string;
+  /** 1 to 100. */
+  readonly limit: number;
+}
+
+/** One value in Postgres' text format; `redacted` where the caller may not read it, whatever it is. */
+export type SampleCell = string | null | { readonly redacted: true };
+
+export interface SampleColumn {
+  readonly name: string;
+  readonly type: TypeName;
+  /** Whether it is the key that a chunk carries of its entity; absent: it is not. */
+  readonly passageKey?: boolean;
+}
+
+export interface Sample {
+  readonly requestId: string;
+  readonly columns: readonly SampleColumn[];
+  /** By the columns, in their order. */
+  readonly rows: readonly (readonly SampleCell[])[];
+  /** `<entity>.<column>` of those that are masked for this caller, in some row or in all. */
+  readonly redactedColumns: readonly string[];
+  /** Fields of the chunks that came that are redacted in some of them. */
+  readonly redactedFields: readonly string[];
+}
+
+const REDACTED: SampleCell = Object.freeze({ redacted: true });
+
+/**
+ * Shows a little of one object: the same steps as a question takes, in a limit bucket of its own.
+ *
+ * @throws QueryError E0241, E0254, E2101 and what `ask` throws
+ */
+export async function sample(
+  service: Service,
+  call: Call,
+  request: SampleRequest,
+  signal: AbortSignal | null,
+): Promise<Sample> {
+  const ledger = new Ledger(service, call, 'sample', request);
+  const { caller, governed } = await decide(service, call, request, ledger);
+  try {
+    const plan = readBy(governed);
+    if (plan !== null) ledger.reads(plan);
+    await ledger.allow();
+    const rows = await rowsOf(service, caller, governed, request.limit, signal);
+    ledger.outcome('ok', rows.rows.length);
+    return Object.freeze({ requestId: call.requestId, ...rows });
+  } catch (error) {
+    const told = publicError(service, call.requestId, error);
+    ledger.outcome(signal?.aborted === true ? 'cancelled' : 'error', 0, told);
+    throw told;
+  }
+}
+
+async function decide(service: Service, call: Call, request: SampleRequest, ledger: Ledger) {
+  try {
+    const caller = await counted(service, call, ledger, 'sample');
+    // Of a facet such a caller has zero passages, and hears where none is declared, as the contract says.
+    if (isEmpty(caller.access) && request.kind === 'table') throw queryError('noAccess', {});
+    const governed = governSample(request.kind, request.name, caller.manifest.catalog, caller.access);
+    ledger.touches(governed);
+    return { caller, governed };
+  } catch (error) {
+    throw await refuse(service, call, ledger, error);
+  }
+}
+
+type Rows = Omit<Sample, 'requestId'>;
+
+async function rowsOf(
+  service: Service,
+  caller: Caller,
+  governed: GovernedSample,
+  limit: number,
+  signal: AbortSignal | null,
+): Promise<Rows> {
+  const { source } = governed;
+  const plan = readBy(governed);
+  if (plan === null) return NOTHING;
+  if (source.kind === 'facet' && source.store !== null)
+    await service.content.ready(source.store.facet.name, source.store.version);
+  const input: RuntimeInput = { service, caller, plan, parameters: [], signal, snapshots: null, whole: true };
+  const given = new Map([['limit', `${limit}`]]);
+  const { rows } = await step(plan, given, input, limit + 1);
+  return source.kind === 'facet' && source.store !== null
+    ? chunks(rows, governed, source.store)
+    : table(rows, governed, plan);
+}
+
+/** The statement that reads it; null where the caller has no grant. */
+function readBy({ source }: GovernedSample): GovernedPlan | null {
+  return source.kind === 'table' ? source.plan : (source.store?.passages ?? null);
+}
+
+const NOTHING: Rows = Object.freeze({ columns: [], rows: [], redactedColumns: [], redactedFields: [] });
+
+function table(
+  rows: readonly TextRow[],
+  { columns }: GovernedSample,
+  { redactedColumns }: GovernedPlan,
+): Rows {
+  return {
+    columns,
+    rows: rows.map((row) => columns.map((c) => cellOf(row, c))),
+    redactedColumns,
+    redactedFields: [],
+  };
+}
+
+function cellOf(row: TextRow, { name, visible }: GovernedSample['columns'][number]): SampleCell {
+  if (visible !== null && row.get(visible) !== 't') return REDACTED;
+  return row.get(name) ?? null;
+}
+
+/** What every chunk has; its key and its metadata stand between. */
+const TEXT: SampleColumn = { name: 'text', type: 'text' };
+const CITE: SampleColumn = { name: 'cite', type: 'jsonb' };
+const FIELDS: SampleColumn = { name: 'redacted_fields', type: 'text[]' };
+
+function chunks(rows: readonly TextRow[], { columns }: GovernedSample, store: GovernedStore): Rows {
+  const passages = rows.map((row) => passageOf(row, store));
+  const shown = new Set(columns.map((c) => c.name));
+  const redactedOf = ({ redactedFields }: StoredPassage): readonly string[] =>
+    redactedFields.filter((name) => shown.has(name));
+  return {
+    columns: [TEXT, ...columns.map((c) => chunkColumn(c, store)), CITE, FIELDS],
+    rows: passages.map((passage) => {
+      const redacted = redactedOf(passage);
+      const cells = columns.map(
+        ({ name }): SampleCell => (redacted.includes(name) ? REDACTED : (passage.fields.get(name) ?? null)),
+      );
+      return [passage.text, ...cells, JSON.stringify(citeOf(passage, store)), arrayText(redacted)];
+    }),
+    redactedColumns: [],
+    redactedFields: [...new Set(passages.flatMap(redactedOf))].sort(),
+  };
+}
+
+function chunkColumn({ name, type }: SampleColumn, { facet }: GovernedStore): SampleColumn {
+  return { name, type, passageKey: name === facet.entityKey };
+}

@@ -1,0 +1,72 @@
+import { addressGroup } from '../../policy/index.js';
+import type { Service } from '../service/service.js';
+import type { Call } from './question.js';
+
+/**
+ * What callers without a valid token cost the audit log once they are over the limit of their address: of one second
+ * the log has the first refusal, and one event that counts the others and shares the first one's request id.
+ */
+export interface Strangers {
+  /** Counts one refused call. Whether it is the first, and so to be recorded; the others are only counted. */
+  isFirst(service: Service, call: Call, address: string): boolean;
+  /** Records at once what has only been counted so far. */
+  settle(): void;
+}
+
+interface Window {
+  readonly service: Service;
+  readonly call: Call;
+  readonly address: string;
+  readonly timer: NodeJS.Timeout;
+  others: number;
+}
+
+const WINDOW_MS = 1_000;
+/** Addresses with a window of their own; the surplus shares one. */
+const MAX_WINDOWS = 1_024;
+const SURPLUS = 'surplus';
+
+export function createStrangers(): Strangers {
+  const windows = new Map<string, Window>();
+  const end = (key: string): void => {
+    const window = windows.get(key);
+    if (window === undefined) return;
+    windows.delete(key);
+    clearTimeout(window.timer);
+    if (window.others > 0) record(window);
+  };
+  return Object.freeze({
+    isFirst(service: Service, call: Call, address: string) {
+      const group = addressGroup(address);
+      const key = windows.has(group) || windows.size < MAX_WINDOWS ? group : SURPLUS;
+      const window = windows.get(key);
+      if (window !== undefined) {
+        window.others += 1;
+        return false;
+      }
+      const timer = setTimeout(end, WINDOW_MS, key).unref();
+      windows.set(key, { service, call, address: key, timer, others: 0 });
+      return true;
+    },
+    settle() {
+      for (const key of [...windows.keys()]) end(key);
+    },
+  });
+}
+
+function record({ service, call, address, others }: Window): void {
+  const { audit, log, tenant } = service;
+  log.warn('refusals without a valid token were only counted', { address, count: others });
+  const entry = {
+    kind: 'event',
+    request_id: call.requestId,
+    tenant,
+    surface: call.surface,
+    action: 'suppressed',
+    code: 'E4290',
+    rows: others,
+  } as const;
+  audit.append(entry, (failure) => {
+    if (failure !== null) log.error('a count of refusals was lost', { request_id: call.requestId });
+  });
+}

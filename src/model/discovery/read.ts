@@ -1,0 +1,149 @@
+import { arrayText } from 'osl-compiler';
+import type { SystemDoor } from '../../engine/index.js';
+import type {
+  ForeignKey,
+  RelationKind,
+  UpstreamColumn,
+  UpstreamRelation,
+  UpstreamSchema,
+} from './upstream.js';
+
+/** Relations of one database that are read at most. */
+export const MAX_RELATIONS = 10_000;
+
+/** Nothing here writes, and a catalog that is locked does not hold up whoever asks. */
+const CAREFULLY = `
+  set transaction read only;
+  set local search_path = pg_catalog;
+  set local lock_timeout = '2s';
+  set local statement_timeout = '20s'`;
+
+/**
+ * One statement, so that all of it is of one moment. Left out: what the system or an extension owns, our own stores,
+ * temporary relations, and partitions, whose rows their parent has. Of a table that others inherit from, no key holds
+ * for the rows that are read through it.
+ */
+const RELATIONS = `
+with recursive base(oid, root) as (
+  select t.oid, t.oid from pg_catalog.pg_type t where t.typtype <> 'd'
+  union all
+  select t.oid, b.root from pg_catalog.pg_type t join base b on t.typbasetype = b.oid where t.typtype = 'd'
+), chosen as (
+  select c.oid, n.nspname, c.relname, c.relkind, c.reltuples,
+         pg_catalog.has_schema_privilege($3::pg_catalog.name, n.oid, 'USAGE') as reachable,
+         c.relkind <> 'p' and exists (select from pg_catalog.pg_inherits h where h.inhparent = c.oid) as inherited
+    from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+   where c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition and c.relpersistence <> 't'
+     and case when $1::pg_catalog.text[] is null
+              then n.nspname !~ '^pg_' and n.nspname not in ('information_schema', 'osl_content')
+              else n.nspname = any ($1::pg_catalog.text[]) end
+     and not exists (select from pg_catalog.pg_depend d
+                      where d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.objid = c.oid
+                        and d.deptype = 'e')
+   order by n.nspname, c.relname
+   limit $2::pg_catalog.int4
+)
+select c.nspname::text as schema, c.relname::text as name, c.relkind::text as kind,
+       c.reltuples::pg_catalog.float8 as estimate, c.inherited,
+       pg_catalog.obj_description(c.oid, 'pg_class') as comment,
+       (select pg_catalog.json_agg(pg_catalog.json_build_object(
+                 'name', a.attname, 'type', pg_catalog.format_type(a.atttypid, a.atttypmod),
+                 'typeOid', coalesce(b.root, a.atttypid)::pg_catalog.int8, 'nullable', not a.attnotnull,
+                 'filled', a.atthasdef or a.attidentity <> '' or a.attgenerated <> '',
+                 'readable', c.reachable
+                             and pg_catalog.has_column_privilege($3::pg_catalog.name, c.oid, a.attnum, 'SELECT'),
+                 'comment', pg_catalog.col_description(c.oid, a.attnum)) order by a.attnum)
+          from pg_catalog.pg_attribute a left join base b on b.oid = a.atttypid
+         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns,
+       (select pg_catalog.json_agg(pg_catalog.json_build_object(
+                 'primary', i.indisprimary,
+                 'columns', (select pg_catalog.json_agg(a.attname order by k.at)
+                               from pg_catalog.unnest(i.indkey::pg_catalog.int2[]) with ordinality k(attnum, at)
+                               join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = k.attnum
+                              where k.at <= i.indnkeyatts))
+               order by i.indisprimary desc, i.indexrelid)
+          from pg_catalog.pg_index i
+         where not c.inherited and i.indrelid = c.oid and i.indisunique and i.indisvalid and i.indimmediate
+           and i.indpred is null and i.indexprs is null) as keys,
+       (select pg_catalog.json_agg(pg_catalog.json_build_object(
+                 'name', k.conname, 'schema', fn.nspname, 'table', f.relname,
+                 'columns', (select pg_catalog.json_agg(a.attname order by u.at)
+                               from pg_catalog.unnest(k.conkey) with ordinality u(attnum, at)
+                               join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = u.attnum),
+                 'targets', (select pg_catalog.json_agg(a.attname order by u.at)
+                               from pg_catalog.unnest(k.confkey) with ordinality u(attnum, at)
+                               join pg_catalog.pg_attribute a on a.attrelid = f.oid and a.attnum = u.attnum))
+               order by k.conkey, k.conname)
+          from pg_catalog.pg_constraint k
+          join pg_catalog.pg_class f on f.oid = k.confrelid
+          join pg_catalog.pg_namespace fn on fn.oid = f.relnamespace
+         where not c.inherited and k.conrelid = c.oid and k.contype = 'f' and k.convalidated and k.conparentid = 0) as links
+  from chosen c
+ order by c.nspname, c.relname`;
+
+/**
+ * Reads what a database declares about its relations, through the system door.
+ *
+ * @param schemas only these, system schemas too where they are named; null: all but the system's
+ * @throws UpstreamFailure, and Error where the connector has no system credentials
+ */
+export async function readUpstream(
+  system: SystemDoor,
+  schemas: readonly string[] | null = null,
+  most: number = MAX_RELATIONS,
+): Promise<UpstreamSchema> {
+  const rows = await system.transaction(async (tx) => {
+    await tx.script(CAREFULLY);
+    return tx.query(RELATIONS, [schemas === null ? null : arrayText(schemas), most + 1, system.reader]);
+  });
+  const relations = rows.slice(0, most).map((row) => relationOf(row as unknown as Row)); // as RELATIONS selects it
+  return Object.freeze({ relations, truncated: rows.length > most });
+}
+
+interface Row {
+  readonly schema: string;
+  readonly name: string;
+  readonly kind: string;
+  readonly estimate: number;
+  readonly comment: string | null;
+  readonly inherited: boolean;
+  readonly columns: readonly UpstreamColumn[] | null;
+  readonly keys: readonly { readonly primary: boolean; readonly columns: readonly string[] }[] | null;
+  readonly links:
+    | readonly {
+        readonly name: string;
+        readonly schema: string;
+        readonly table: string;
+        readonly columns: readonly string[];
+        readonly targets: readonly string[];
+      }[]
+    | null;
+}
+
+const KINDS: ReadonlyMap<string, RelationKind> = new Map([
+  ['v', 'view'],
+  ['m', 'materialized_view'],
+  ['f', 'foreign_table'],
+]);
+
+function relationOf(row: Row): UpstreamRelation {
+  const keys = row.keys ?? [];
+  return Object.freeze({
+    schema: row.schema,
+    name: row.name,
+    kind: KINDS.get(row.kind) ?? 'table',
+    comment: row.comment,
+    inherited: row.inherited,
+    rowEstimate: row.kind === 'v' || row.estimate < 0 ? null : Math.round(row.estimate),
+    columns: row.columns ?? [],
+    primaryKey: keys.find((k) => k.primary)?.columns ?? null,
+    uniqueKeys: keys.filter((k) => !k.primary).map((k) => k.columns),
+    foreignKeys: (row.links ?? []).map(
+      ({ name, schema, table, columns, targets }): ForeignKey => ({
+        name,
+        columns,
+        target: { schema, name: table, columns: targets },
+      }),
+    ),
+  });
+}

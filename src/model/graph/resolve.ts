@@ -1,0 +1,151 @@
+import { nearest } from 'osl-compiler';
+import { termTexts } from '../../content/lexical/terms.js';
+import { columnName, entityName, facetName, metricName } from './names.js';
+import type { GraphView } from './view.js';
+
+/** `GET /osl/schema/resolve`. */
+export interface Resolution {
+  readonly term: string;
+  /** Best first; of equal score by name. */
+  readonly matches: readonly Match[];
+}
+
+export interface Match {
+  readonly fqn: string;
+  readonly kind: MatchKind;
+  /** 0 (exclusive) to 1, of four decimals. It rests on the term and on what is matched, on nothing else. */
+  readonly score: number;
+  /** What of the object the term met. */
+  readonly via: 'name' | 'lexicon' | 'description';
+}
+
+export type MatchKind = 'entity' | 'column' | 'derived' | 'metric' | 'facet' | 'bridge';
+
+/** Matches at most. */
+export const MAX_MATCHES = 20;
+
+/** What a meeting of every word is worth, by what was met, and what a partial one is. */
+const WORTH = {
+  name: { exact: 1, words: 0.8 },
+  lexicon: { exact: 0.95, words: 0.75 },
+  description: { words: 0.4 },
+} as const;
+/** For a name that is the term but for a slip of the hand. */
+const SLIP = 0.5;
+/** Shorter terms are near to too much. */
+const SLIP_LENGTH = 4;
+/** Of the term's words, what a description must have at least. */
+const DESCRIBED = 0.5;
+
+/** Finds what of `view` a business word may mean. */
+export function resolve(term: string, view: GraphView): Resolution {
+  const wanted = phraseOf(term);
+  const matches = candidatesIn(view)
+    .flatMap((candidate) => matchOf(wanted, candidate) ?? [])
+    .sort((a, b) => b.score - a.score || (a.fqn < b.fqn ? -1 : a.fqn > b.fqn ? 1 : 0));
+  return { term, matches: matches.slice(0, MAX_MATCHES) };
+}
+
+/** A text as it is compared: as it stands without case, and its words without inflection. */
+interface Phrase {
+  readonly text: string;
+  readonly words: ReadonlySet<string>;
+}
+
+interface Candidate {
+  readonly fqn: string;
+  readonly kind: MatchKind;
+  readonly name: Phrase;
+  readonly lexicon: readonly Phrase[];
+  readonly description: ReadonlySet<string>;
+}
+
+function matchOf(wanted: Phrase, candidate: Candidate): Match | null {
+  const { fqn, kind } = candidate;
+  const found: readonly (readonly [Match['via'], number])[] = [
+    ['name', Math.max(likeness(wanted, candidate.name, WORTH.name), slip(wanted, candidate.name))],
+    ['lexicon', Math.max(0, ...candidate.lexicon.map((p) => likeness(wanted, p, WORTH.lexicon)))],
+    ['description', described(wanted, candidate.description)],
+  ];
+  const [via, score] = found.reduce((best, next) => (next[1] > best[1] ? next : best));
+  return score === 0 ? null : { fqn, kind, score: Math.round(score * 10_000) / 10_000, via };
+}
+
+/** Exact, or by the share of words that both have (Dice). */
+function likeness(a: Phrase, b: Phrase, worth: { readonly exact: number; readonly words: number }): number {
+  if (a.text === b.text) return worth.exact;
+  const total = a.words.size + b.words.size;
+  return total === 0 ? 0 : (worth.words * 2 * common(a.words, b.words)) / total;
+}
+
+function slip(a: Phrase, b: Phrase): number {
+  return a.text.length >= SLIP_LENGTH && nearest(a.text, [b.text]) !== null ? SLIP : 0;
+}
+
+function described(wanted: Phrase, description: ReadonlySet<string>): number {
+  const share = wanted.words.size === 0 ? 0 : common(wanted.words, description) / wanted.words.size;
+  return share < DESCRIBED ? 0 : WORTH.description.words * share;
+}
+
+function common(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
+  let count = 0;
+  for (const word of a) if (b.has(word)) count += 1;
+  return count;
+}
+
+function phraseOf(text: string): Phrase {
+  const plain = text
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/[\s_-]+/g, ' ')
+    .trim();
+  return { text: plain, words: new Set(termTexts(text.replaceAll('_', ' '))) };
+}
+
+const known = new WeakMap<GraphView, readonly Candidate[]>();
+
+/** Worked out once for a view. */
+function candidatesIn(view: GraphView): readonly Candidate[] {
+  let candidates = known.get(view);
+  if (candidates === undefined) {
+    candidates = allIn(view);
+    known.set(view, candidates);
+  }
+  return candidates;
+}
+
+interface Named {
+  readonly name: string;
+  readonly description: string | null;
+  readonly synonyms: readonly string[];
+}
+
+function candidate(kind: MatchKind, fqn: string, { name, description, synonyms }: Named): Candidate {
+  return {
+    fqn,
+    kind,
+    name: phraseOf(name),
+    lexicon: synonyms.map(phraseOf),
+    description: description === null ? new Set() : new Set(termTexts(description)),
+  };
+}
+
+function allIn({ entities, metrics, facets, links }: GraphView): readonly Candidate[] {
+  const bridges = new Map(
+    links.flatMap(({ bridge, description }) =>
+      bridge === null ? [] : [[bridge.name, { ...bridge, description, synonyms: [] }] as const],
+    ),
+  );
+  const columnsOf = (owner: { readonly name: string; readonly columns: readonly Named[] }) =>
+    owner.columns.map((c) => candidate('column', columnName(owner.name, c.name), c));
+  return [
+    ...entities.flatMap((e) => [
+      candidate('entity', entityName(e.name), e),
+      ...columnsOf(e),
+      ...e.derived.map((d) => candidate('derived', columnName(e.name, d.name), d)),
+    ]),
+    ...[...bridges.values()].flatMap((b) => [candidate('bridge', entityName(b.name), b), ...columnsOf(b)]),
+    ...metrics.map((m) => candidate('metric', metricName(m.name), m)),
+    ...facets.map((f) => candidate('facet', facetName(f.name), f)),
+  ];
+}

@@ -1,0 +1,87 @@
+import { ready } from 'osl-compiler';
+import type { PolicyDocument } from '../../../policy/document.js';
+import { compileFrom } from './compile-source.js';
+import type { Diagnostic, Path, Problem, Range } from './diagnostic.js';
+import type { ManifestDocument } from './document.js';
+import { fragmentProblems, withFragment } from './fragment.js';
+import type { Manifest } from './manifest.js';
+import { shapeCheck } from './schema/check.js';
+import { POLICY_SCHEMA } from './schema/policy.js';
+import { parseSource, placedIn, raise, readText, toDiagnostics, type YamlSource } from './source.js';
+
+/** What is wrong with the shape of a policy; nothing where it has that of `PolicyDocument`. */
+export const policyShape = shapeCheck(POLICY_SCHEMA);
+
+/**
+ * Reads and compiles a manifest file.
+ * @throws ManifestProblems with everything that is wrong with it
+ */
+export async function loadManifest(file: string): Promise<Manifest> {
+  const [text] = await Promise.all([readText(file), ready()]);
+  return parseManifest(text, file);
+}
+
+/**
+ * Compiles the text of a manifest; `file` is what diagnostics call it. Throws as `loadManifest`, and needs
+ * `ready()` of osl-compiler to have been awaited.
+ */
+export function parseManifest(text: string, file: string): Manifest {
+  const source = parseSource(text, file);
+  return compileFrom(source, source.value);
+}
+
+/**
+ * Compiles `base` with the members of a fragment's text in their places: see `withFragment`. Places of diagnostics are
+ * those of the fragment; what goes wrong elsewhere on its account is marked as such. Throws as
+ * `loadManifest`, and needs what `parseManifest` needs.
+ */
+export function parseFragment(text: string, file: string, base: ManifestDocument): Manifest {
+  const source = parseSource(text, file);
+  raise(source, fragmentProblems(source.value));
+  return placedIn(source, () => compileFrom(source, withFragment(base, source.value)));
+}
+
+/** A policy file: its document, and the way from the document back to the file. */
+export interface PolicyFile {
+  readonly file: string;
+  readonly text: string;
+  readonly document: PolicyDocument;
+  locate(path: Path): Range;
+  /** Places problems that the policy compiler found. Print them with `formatDiagnostics(list, text)`. */
+  diagnostics(problems: readonly LaterProblem[]): readonly Diagnostic[];
+}
+
+/** As `policy/` reports: a path into the document, and where in the predicate's text. */
+export type LaterProblem = Pick<Problem, 'path' | 'code' | 'message' | 'hint'> & {
+  readonly offset?: number | null;
+};
+
+/**
+ * Reads a policy file and checks its shape; whether its names mean something, `compileSnapshot` says.
+ * @throws ManifestProblems
+ */
+export async function loadPolicyDocument(file: string): Promise<PolicyFile> {
+  return parsePolicyDocument(await readText(file), file);
+}
+
+/** The text of a policy; `file` is what diagnostics call it. Throws as `loadPolicyDocument`. */
+export function parsePolicyDocument(text: string, file: string): PolicyFile {
+  const source = parseSource(text, file);
+  raise(source, policyShape(source.value));
+  return Object.freeze({
+    file,
+    text,
+    document: source.value as PolicyDocument, // the schema has just checked the shape that the type states
+    locate: (path: Path) => source.locate(path),
+    diagnostics: (problems: readonly LaterProblem[]) => place(source, problems),
+  });
+}
+
+function place(source: YamlSource, problems: readonly LaterProblem[]): readonly Diagnostic[] {
+  return toDiagnostics(
+    source,
+    problems.map(({ path, code, message, hint, offset }) => {
+      return { path, code, message, hint, ...(typeof offset === 'number' && { offset }) };
+    }),
+  );
+}

@@ -1,0 +1,68 @@
+import { STORE_SCHEMA } from '../../content/store/names.js';
+import type { ManifestDocument } from './document.js';
+import { type FragmentDocument, isObject } from './fragment.js';
+import { otherColumns, PUBLISHED_SECTIONS } from './overlay.js';
+
+/** A fragment that says more than may be published: the manifest file alone says that. */
+export class OutsidePublishing extends Error {
+  override readonly name = 'OutsidePublishing';
+  /** What of the manifest it would change, in the manifest's words. */
+  readonly what: string;
+
+  constructor(what: string) {
+    super(`${what} cannot be published`);
+    this.what = what;
+  }
+}
+
+/**
+ * Refuses a fragment that would change anything but objects, and tables that they rest on: a connector, an allowlist,
+ * a tenant, a table of the system's own; policies, endpoints and webhooks are in no manifest, and their names are refused like any other.
+ *
+ * @throws OutsidePublishing
+ */
+export function outsidePublishing(
+  fragment: unknown,
+  served: ManifestDocument,
+  base?: ManifestDocument,
+): void {
+  const parts = membersOf(fragment);
+  for (const section of parts.keys()) {
+    if (section !== 'connectors' && !PUBLISHED_SECTIONS.some((s) => s === section))
+      throw new OutsidePublishing(`\`${shown(section)}\``);
+  }
+  for (const [name, connector] of membersOf(parts.get('connectors'))) {
+    const known = membersOf(membersOf(served.connectors).get(name));
+    if (known.size === 0) throw new OutsidePublishing(`connector \`${shown(name)}\``);
+    for (const [member, value] of membersOf(connector)) {
+      if (member !== 'tables' && JSON.stringify(value) !== JSON.stringify(known.get(member)))
+        throw new OutsidePublishing(`\`${shown(member)}\` of connector \`${shown(name)}\``);
+    }
+    const declared = membersOf(known.get('tables'));
+    for (const table of membersOf(membersOf(connector).get('tables')).keys()) {
+      if (isOwn(table) && !declared.has(table))
+        throw new OutsidePublishing(`what is known of table \`${shown(table)}\`, which is the system's own`);
+    }
+  }
+  if (base === undefined) return;
+  const [column] = otherColumns(base, fragment as FragmentDocument); // whoever gives `base` has checked its shape
+  if (column !== undefined)
+    throw new OutsidePublishing(
+      `the type or label of column \`${shown(column)}\`, which the manifest file declares`,
+    );
+}
+
+/** Of the database system, or of our own stores, which hold texts before anything in them is redacted. */
+function isOwn(table: string): boolean {
+  const schema = table.split('.', 1)[0] ?? '';
+  return schema.startsWith('pg_') || schema === 'information_schema' || schema === STORE_SCHEMA;
+}
+
+function membersOf(value: unknown): ReadonlyMap<string, unknown> {
+  return new Map(isObject(value) ? Object.entries(value) : []);
+}
+
+/** Names are the sender's: they are shown in part. */
+function shown(name: string): string {
+  return name.slice(0, 200);
+}

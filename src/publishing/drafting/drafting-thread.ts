@@ -1,0 +1,99 @@
+import { Worker } from 'node:worker_threads';
+import { answerOf, type Ending } from '../../base/threads/answer.js';
+import type { FromDrafter, Ground, Task, ToDrafter } from './messages.js';
+import { inPortions, Portions } from './portions.js';
+
+/** Why a thread that judges drafts ended before it had an answer. */
+export class DraftingEnded extends Error {
+  override readonly name = 'DraftingEnded';
+  readonly why: Ending;
+
+  constructor(why: Ending, detail: string) {
+    super(`the thread that judges drafts ended: ${detail}`);
+    this.why = why;
+  }
+}
+
+/** How long the thread may take to start, and to compile what is served: as long as the server's own start. */
+const GROUND_MS = 120_000;
+const MEMORY_MB = 1_024;
+
+/**
+ * What compiles and judges drafts, in a thread of its own: nothing stops it but the thread's end. One exchange at a
+ * time; what is sent and answered crosses in portions, between which the sender serves others.
+ */
+export class DraftingThread {
+  readonly #deadlineMs: number;
+  #worker: Worker | null = null;
+  #ready: Promise<void> = Promise.resolve();
+  /** What the thread stands on. */
+  #ground: string | null = null;
+
+  constructor(deadlineMs: number) {
+    this.#deadlineMs = deadlineMs;
+  }
+
+  /** What the thread says to `task`, as it stands on `ground`, which `key` identifies. Rejects with DraftingEnded. */
+  async ask<T>(task: Task, key: string, ground: () => Ground): Promise<T> {
+    try {
+      const worker = this.#worker ?? this.#start();
+      await this.#ready;
+      if (this.#ground !== key) {
+        this.#ground = null;
+        await exchange(worker, ground(), GROUND_MS);
+        this.#ground = key;
+      }
+      return await exchange<T>(worker, task, this.#deadlineMs);
+    } catch (error) {
+      await this.close(); // whatever it was, the thread may have heard half of a message
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = null;
+    this.#ground = null;
+    await worker?.terminate();
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL('./drafting-worker.js', import.meta.url), {
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
+    });
+    worker.unref();
+    worker.on('error', () => undefined); // who waits for an answer hears it too
+    this.#worker = worker;
+    this.#ready = draftingAnswer(worker, GROUND_MS, (message) =>
+      message.kind === 'ready' ? { value: undefined } : null,
+    );
+    this.#ready.catch(() => undefined); // `ask` hears it
+    return worker;
+  }
+}
+
+async function exchange<T>(worker: Worker, said: Ground | Task, deadlineMs: number): Promise<T> {
+  const say = (message: ToDrafter): void => worker.postMessage(message);
+  const portions = new Portions();
+  const answer = draftingAnswer(worker, deadlineMs, (message): { value: T } | null => {
+    if (message.kind === 'failed') throw new DraftingEnded('failed', message.reason);
+    if (message.kind !== 'portion') return null;
+    portions.add(message.portion);
+    if (message.last) return { value: portions.whole<T>() };
+    setImmediate(() => say({ kind: 'more' }));
+    return null;
+  });
+  answer.catch(() => undefined); // heard below
+  await inPortions(said, (portion, last) => say({ kind: 'portion', portion, last }));
+  return answer;
+}
+
+/** What `read` finds in a message of `worker`, in time. Rejects with DraftingEnded. */
+function draftingAnswer<T>(
+  worker: Worker,
+  deadlineMs: number,
+  read: (message: FromDrafter) => { readonly value: T } | null,
+): Promise<T> {
+  return answerOf(worker, deadlineMs, read, (why, detail) => new DraftingEnded(why, detail));
+}

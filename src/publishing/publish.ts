@@ -1,0 +1,285 @@
+import { type QueryError, queryError, WAYS } from 'osl-compiler';
+import { compilingSnapshot, type Identity, type PolicySnapshot } from '../../policy/index.js';
+import { type Caller, callerAs, publicError, refuse, settled, versionsOf } from '../ask/index.js';
+import { Ledger } from '../ask/ledger.js';
+import type { Call } from '../ask/question.js';
+import { inTurns } from '../ask/slices.js';
+import { entityName, facetName, metricName } from '../model/graph/index.js';
+import type { Manifest } from '../model/manifest/index.js';
+import type { Service } from '../service/service.js';
+import type { Difference, Finding, Step } from './authoring/index.js';
+import { adminOf, groundOf, type Judged, mustBeAdmin } from './authoring.js';
+import type { Stepped } from './drafting/index.js';
+import type { Draft, NewVersion, Sealed, Version, VersionSummary } from './store/index.js';
+import { ungranted } from './ungranted.js';
+
+/** A change of what is published, as it is asked for. */
+export interface ChangeRequest {
+  readonly change:
+    | { readonly action: 'publish'; readonly text: string; readonly placed: boolean }
+    | { readonly action: 'publish'; readonly draft: string }
+    | { readonly action: 'deprecate'; readonly reasons: ReadonlyMap<string, string | null> }
+    | { readonly action: 'withdraw'; readonly paths: readonly string[] }
+    /** To a version by its number or id; 0 is the manifest file alone. */
+    | { readonly action: 'rollback'; readonly to: number | string };
+  /** Version of the manifest that it was made for; null where that is not said. */
+  readonly base: string | null;
+  /** What was asked, for the fingerprint in the log. */
+  readonly text: string;
+}
+
+/** What came of it. */
+export type Published =
+  | Judged<{
+      readonly kind: 'published';
+      /** False where all of it was published already: then nothing was written. */
+      readonly changed: boolean;
+      /** What is published now; null where that is the manifest file alone. */
+      readonly version: VersionSummary | null;
+      readonly diff: Difference;
+      readonly notes: readonly string[];
+    }>
+  /** Refused, for what is wrong with it. */
+  | { readonly kind: 'refused'; readonly error: QueryError; readonly diagnostics: readonly Finding[] };
+
+/**
+ * Publishes, one change at a time: identify → access → limit → admin → work it out → audit the decision → write the
+ * version → serve it → audit the outcome. Whatever happens, the old version or the new one serves, whole.
+ *
+ * @throws QueryError E4280, E4120, E4090, E2101, E1001, and what `ask` throws before it compiles
+ */
+export async function publish(service: Service, call: Call, request: ChangeRequest): Promise<Published> {
+  const ledger = new Ledger(service, call, request.change.action, { kind: 'draft', text: request.text });
+  const { identity } = await adminOf(service, call, ledger);
+  return service.publishing.exclusively(() => changed(service, call, ledger, identity, request));
+}
+
+async function changed(
+  service: Service,
+  call: Call,
+  ledger: Ledger,
+  identity: Identity,
+  request: ChangeRequest,
+): Promise<Published> {
+  let caller: Caller;
+  let stepped: Stepped | null = null;
+  let worked: Workable;
+  let made: Made | null = null;
+  try {
+    // While it waited for its turn, what is served may have changed.
+    caller = mustBeAdmin(callerAs(service, identity, ledger));
+    const { step, draft, restores } = await stepOf(service, request);
+    stepped = await service.drafting.workOut(step, groundOf(service, caller), identity.subject);
+    // What is asked for a second time, as after a lost answer, is there; then it matters to nobody what it was made for.
+    if (!stepped.ok || !stepped.published) {
+      mustBeFor(request.base, caller);
+      made = { action: step.action, draft, restores };
+    }
+    if (!stepped.ok) throw notServable(stepped.findings);
+    const { manifest } = stepped;
+    const snapshot = await inTurns(
+      compilingSnapshot(caller.snapshot.document, manifest.catalog, manifest.tenant),
+    );
+    worked = { ...stepped, snapshot };
+    if (made !== null) mustStand(service, caller, worked);
+    ledger.touches({ form: null, objects: objectsOf(worked.diff, worked.manifest) });
+  } catch (error) {
+    const told = await refuse(service, call, ledger, error);
+    if (told.entry !== 'notServable' || stepped?.ok !== false) throw told;
+    return { kind: 'refused', error: told, diagnostics: stepped.findings };
+  }
+  const answer = { kind: 'published', diff: worked.diff, notes: ungranted(worked) } as const;
+  const versions = versionsOf(worked);
+  if (made === null) {
+    await settled(service, call, ledger);
+    return {
+      ...answer,
+      changed: false,
+      version: service.publishing.versions.history.at(-1) ?? null,
+      versions,
+    };
+  }
+  return {
+    ...answer,
+    changed: true,
+    version: await committed(service, call, ledger, caller, worked, made),
+    versions,
+  };
+}
+
+type Workable = Extract<Stepped, { ok: true }> & { readonly snapshot: PolicySnapshot };
+type Made = Pick<NewVersion, 'action' | 'draft' | 'restores'>;
+
+/** INVARIANT: the decision is durable before the version is, and the version before anybody is served by it. */
+async function committed(
+  service: Service,
+  call: Call,
+  ledger: Ledger,
+  { identity }: Caller,
+  worked: Workable,
+  made: Made,
+): Promise<VersionSummary> {
+  const { objects, over, manifest, snapshot, diff } = worked;
+  const { versions, file, serve } = service.publishing;
+  const next: Sealed = versions.next({
+    at: new Date().toISOString(),
+    author: { subject: identity.subject, chain: identity.chain },
+    request_id: call.requestId,
+    ...made,
+    base: file().version,
+    manifest: manifest.version,
+    policy: snapshot.version,
+    changes: diff.changes,
+    access: diff.access,
+    objects,
+    over,
+  });
+  let summary: VersionSummary;
+  try {
+    await ledger.allow();
+    summary = await versions.append(next);
+  } catch (error) {
+    const told = publicError(service, call.requestId, error);
+    ledger.outcome('error', 0, told);
+    throw told;
+  }
+  await serve({ manifest, snapshot });
+  ledger.outcome('ok', 0);
+  const { id, number } = next.version;
+  service.log.info('published', {
+    request_id: call.requestId,
+    version: id,
+    number,
+    manifest: manifest.version,
+  });
+  return summary;
+}
+
+function mustBeFor(base: string | null, { manifest }: Caller): void {
+  const current = manifest.version;
+  if (base === null) throw queryError('baseRequired', { current });
+  if (base !== current) throw queryError('baseChanged', { current });
+}
+
+/**
+ * Policies of the database itself are written by its owner, never by a request: what would ask for others is for the
+ * manifest file.
+ *
+ * @throws QueryError E1002
+ */
+function mustStand(service: Service, served: Caller, next: Workable): void {
+  for (const { name, rowSecurity } of next.manifest.connectors.values()) {
+    if (!rowSecurity) continue;
+    const signer = service.rowRights(name);
+    if (signer.version(next) === signer.version(served)) continue;
+    const why = 'make it in the manifest file, then `osl row-security --write` and a reload';
+    throw queryError('notServable', {
+      fault: `connector \`${name}\` needs other row security: ${why}`,
+      more: 0,
+    });
+  }
+}
+
+function notServable(findings: readonly Finding[]): QueryError {
+  const [first] = findings;
+  return queryError('notServable', {
+    fault: first === undefined ? 'it does not compile' : `${first.code} ${first.message}`,
+    more: Math.max(0, findings.length - 1),
+  });
+}
+
+/** Full names of the objects that change; a column or an attribute counts as its owner. */
+function objectsOf({ changes }: Difference, manifest: Manifest): readonly string[] {
+  const names = changes.map(({ kind, name }): string => {
+    const owner = name.split('.')[0] ?? name;
+    switch (kind) {
+      case 'entity':
+      case 'bridge':
+        return entityName(name);
+      case 'derived':
+        return entityName(owner);
+      case 'column':
+        return manifest.facets.has(owner) ? facetName(owner) : entityName(owner);
+      case 'facet':
+        return facetName(name);
+      case 'metric':
+        return metricName(name);
+      case 'relationship':
+        return `osl.relationships.${name}`;
+      case 'term':
+        return `osl.lexicon.${name}`;
+      case 'connector':
+      case 'raw_table':
+        return `osl.connectors.${name}`;
+      case 'feature':
+        return `osl.features.${name}`;
+      default: {
+        const unknown: never = kind;
+        return unknown;
+      }
+    }
+  });
+  return [...new Set(names)].sort();
+}
+
+interface Asked {
+  readonly step: Step;
+  readonly draft: string | null;
+  readonly restores: number | null;
+}
+
+async function stepOf(service: Service, { change }: ChangeRequest): Promise<Asked> {
+  const own = { draft: null, restores: null };
+  switch (change.action) {
+    case 'publish':
+      return 'draft' in change ? draftStep(service, change.draft) : { step: change, ...own };
+    case 'deprecate':
+    case 'withdraw':
+      return { step: change, ...own };
+    case 'rollback': {
+      const to = await versionFor(service, change.to);
+      const step = { action: 'rollback', to: to ?? { objects: {}, over: {} } } as const;
+      return { step, draft: null, restores: to?.number ?? 0 };
+    }
+    default: {
+      const unknown: never = change;
+      return unknown;
+    }
+  }
+}
+
+function draftStep(service: Service, id: string): Asked {
+  const draft = draftNamed(service, id);
+  if (draft.validated === null) {
+    throw queryError('wrongState', {
+      detail: `\`${id}\` has not been validated`,
+      hint: WAYS.validate.rest,
+    });
+  }
+  return { step: { action: 'publish', text: draft.text, placed: draft.placed }, draft: id, restores: null };
+}
+
+/** Null for the manifest file alone. */
+async function versionFor(
+  { publishing: { versions } }: Service,
+  to: number | string,
+): Promise<Version | null> {
+  if (to === 0) return null;
+  const version = await versions.find((v) => v.number === to || v.id === to);
+  if (version === null) throw unknownVersion('version', String(to));
+  return version;
+}
+
+/** @throws QueryError E1001 */
+export function draftNamed({ publishing }: Service, id: string): Draft {
+  const draft = publishing.drafts.get(id);
+  if (draft === null) throw unknownVersion('draft', id);
+  return draft;
+}
+
+function unknownVersion(what: 'draft' | 'version', name: string): QueryError {
+  return queryError('unresolvable', {
+    detail: `there is no ${what} \`${name.slice(0, 100)}\``,
+    hint: WAYS.objects.rest,
+  });
+}

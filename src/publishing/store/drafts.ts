@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { bytesOf, namesIn, removeWhole, writeWhole } from '../../base/files.js';
+
+/** A fragment that somebody keeps before it is published. */
+export interface Draft {
+  /** Of its text: the same text is the same draft. */
+  readonly id: string;
+  readonly at: string;
+  readonly author: { readonly subject: string; readonly chain: readonly string[] };
+  readonly text: string;
+  /** Whether it was sent as YAML, so that places in it mean something. */
+  readonly placed: boolean;
+  /** When, by whom and under which versions it was last found fit to serve; null while it was not. */
+  readonly validated: Validation | null;
+}
+
+export interface Validation {
+  readonly at: string;
+  readonly by: string;
+  readonly manifest: string;
+  readonly policy: string;
+}
+
+/** Drafts at a time; further ones are refused until some are discarded. */
+export const MAX_DRAFTS = 500;
+
+/** Drafts, a file each: they serve nothing, and losing one loses work, no more. */
+export class Drafts {
+  readonly #dir: string;
+  readonly #drafts: Map<string, Draft>;
+
+  private constructor(dir: string, drafts: Map<string, Draft>) {
+    this.#dir = dir;
+    this.#drafts = drafts;
+  }
+
+  /** Reads them all; what is no draft is left alone. */
+  static async open(dir: string): Promise<Drafts> {
+    const drafts = new Map<string, Draft>();
+    for (const name of [...(await namesIn(dir))].sort()) {
+      const id = name.replace(/\.json$/, '');
+      const bytes = isDraftId(id) ? await bytesOf(join(dir, name)) : null;
+      if (bytes === null) continue;
+      const draft = JSON.parse(bytes.toString('utf8')) as Draft; // a file of ours, checked by the hash in its name
+      if (draftId(draft.text) === id) drafts.set(id, Object.freeze(draft));
+    }
+    return new Drafts(dir, drafts);
+  }
+
+  get size(): number {
+    return this.#drafts.size;
+  }
+
+  /** Oldest first. */
+  all(): readonly Draft[] {
+    return [...this.#drafts.values()].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
+  }
+
+  get(id: string): Draft | null {
+    return this.#drafts.get(id) ?? null;
+  }
+
+  /** Keeps it durably. */
+  async put(draft: Draft): Promise<void> {
+    await mkdir(this.#dir, { recursive: true, mode: 0o700 });
+    await writeWhole(this.#fileOf(draft.id), Buffer.from(`${JSON.stringify(draft)}\n`));
+    this.#drafts.set(draft.id, Object.freeze(draft));
+  }
+
+  async discard(id: string): Promise<void> {
+    await removeWhole(this.#fileOf(id));
+    this.#drafts.delete(id);
+  }
+
+  /** INVARIANT: ids are of our own making, so that no name from outside becomes a path. */
+  #fileOf(id: string): string {
+    if (!isDraftId(id)) throw new TypeError('no id of a draft');
+    return join(this.#dir, `${id}.json`);
+  }
+}
+
+export function draftId(text: string): string {
+  return `draft-${createHash('sha256').update(text).digest('hex').slice(0, 32)}`;
+}
+
+function isDraftId(text: string): boolean {
+  return /^draft-[0-9a-f]{32}$/.test(text);
+}

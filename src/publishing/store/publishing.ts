@@ -1,0 +1,40 @@
+import { join } from 'node:path';
+import type { ManifestDocument } from '../../model/manifest/index.js';
+import type { Model } from '../../service/service.js';
+import { Drafts } from './drafts.js';
+import { Versions } from './versions.js';
+
+/** The manifest file as it was last loaded, and the version that it would have alone. */
+export interface FileLayer {
+  readonly document: ManifestDocument;
+  readonly version: string;
+}
+
+/** What the spine needs to publish. */
+export interface Publishing {
+  readonly versions: Versions;
+  readonly drafts: Drafts;
+  /** Runs `work` when every change and reload before it has ended: what it reads stays so until it ends. */
+  exclusively<T>(work: () => Promise<T>): Promise<T>;
+  /** What was published is a layer over this. */
+  file(): FileLayer;
+  /** Serves another model from now on. Questions that have begun keep theirs. Resolves once lineage was told; never rejects. */
+  serve(model: Model): Promise<void>;
+}
+
+/** @throws PublishedDamaged */
+export async function createPublishing(
+  dir: string,
+  served: { readonly file: () => FileLayer; readonly serve: (model: Model) => Promise<void> },
+): Promise<Publishing> {
+  const versions = await Versions.open(dir);
+  await versions.sweep();
+  const drafts = await Drafts.open(join(dir, 'drafts'));
+  let last: Promise<unknown> = Promise.resolve();
+  const exclusively = <T>(work: () => Promise<T>): Promise<T> => {
+    const turn = last.then(work);
+    last = turn.catch(() => undefined); // whoever asked for it hears
+    return turn;
+  };
+  return Object.freeze({ versions, drafts, exclusively, ...served });
+}

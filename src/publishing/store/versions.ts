@@ -1,0 +1,136 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { bytesOf, namesIn, writeWhole } from '../../base/files.js';
+import {
+  isVersionId,
+  type NewVersion,
+  sealed,
+  summaryOf,
+  unsealed,
+  type Version,
+  type VersionSummary,
+} from './version.js';
+
+/** What is published, or its history, is not what was written. */
+export class PublishedDamaged extends Error {
+  override readonly name = 'PublishedDamaged';
+}
+
+/**
+ * The versions that were ever published, in one directory: `versions/<id>.json`, and `head`, which names the newest.
+ * A version is on disk before `head` names it, and `head` is replaced whole: whenever the process dies, the old version
+ * or the new one is published.
+ */
+export class Versions {
+  readonly #dir: string;
+  /** Oldest first. */
+  readonly #history: VersionSummary[];
+  #head: Version | null;
+  /** Set where it is not known which version is on disk: then nothing more is published. */
+  #broken = false;
+
+  private constructor(dir: string, history: VersionSummary[], head: Version | null) {
+    this.#dir = dir;
+    this.#history = history;
+    this.#head = head;
+  }
+
+  /**
+   * Reads the history back from its head, every version checked against its name. Writes nothing.
+   *
+   * @throws PublishedDamaged
+   */
+  static async open(dir: string): Promise<Versions> {
+    const head = await headIn(dir);
+    const history: VersionSummary[] = [];
+    for (let at = head; at !== null; at = at.parent === null ? null : await versionIn(dir, at.parent)) {
+      const above = history.at(-1);
+      if (above !== undefined && at.number !== above.number - 1) throw damaged(dir, `version ${at.id}`);
+      history.push(summaryOf(at));
+    }
+    if (head !== null && history.at(-1)?.number !== 1) throw damaged(dir, `version ${head.id}`);
+    return new Versions(dir, history.reverse(), head);
+  }
+
+  /** Null before anything was published. */
+  get head(): Version | null {
+    return this.#head;
+  }
+
+  /** Oldest first. */
+  get history(): readonly VersionSummary[] {
+    return this.#history;
+  }
+
+  /** The first version of the history that `is` says yes to; null where there is none. @throws PublishedDamaged */
+  async find(is: (version: VersionSummary) => boolean): Promise<Version | null> {
+    const found = this.#history.find(is);
+    if (found === undefined) return null;
+    return found.id === this.#head?.id ? this.#head : versionIn(this.#dir, found.id);
+  }
+
+  /** The version that `content` would be next. Nothing is written. */
+  next(content: NewVersion): Sealed {
+    const [version, bytes] = sealed(content, this.#head);
+    return { version, bytes };
+  }
+
+  /** Publishes it. @throws the system's error; then what was published before still is, unless nobody can say */
+  async append({ version, bytes }: Sealed): Promise<VersionSummary> {
+    if (this.#broken)
+      throw new PublishedDamaged('an earlier version could not be written: start the server anew');
+    if (version.parent !== (this.#head?.id ?? null)) throw new TypeError('it is not the next version');
+    await mkdir(join(this.#dir, VERSIONS), { recursive: true, mode: 0o700 });
+    await writeWhole(fileOf(this.#dir, version.id), bytes);
+    try {
+      await writeWhole(join(this.#dir, HEAD), Buffer.from(`${version.id}\n`));
+    } catch (error) {
+      this.#broken = true;
+      throw error;
+    }
+    const summary = summaryOf(version);
+    this.#head = version;
+    this.#history.push(summary);
+    return summary;
+  }
+
+  /** Removes what a process that died was about to write. Only whoever owns the directory may. */
+  async sweep(): Promise<void> {
+    const known = new Set(this.#history.map((v) => `${v.id}.json`));
+    const dir = join(this.#dir, VERSIONS);
+    for (const name of await namesIn(dir)) if (!known.has(name)) await rm(join(dir, name), { force: true });
+  }
+}
+
+/** A version with the bytes of its file. */
+export interface Sealed {
+  readonly version: Version;
+  readonly bytes: Buffer;
+}
+
+const HEAD = 'head';
+const VERSIONS = 'versions';
+
+/** What is published in a directory; null where nothing is. @throws PublishedDamaged */
+export async function headIn(dir: string): Promise<Version | null> {
+  const bytes = await bytesOf(join(dir, HEAD));
+  if (bytes === null) return null;
+  return versionIn(dir, bytes.toString('utf8').trim());
+}
+
+async function versionIn(dir: string, id: string): Promise<Version> {
+  const bytes = isVersionId(id) ? await bytesOf(fileOf(dir, id)) : null;
+  const version = bytes === null ? null : unsealed(id, bytes);
+  if (version === null) throw damaged(dir, `version ${id.slice(0, 64)}`);
+  return version;
+}
+
+function fileOf(dir: string, id: string): string {
+  return join(dir, VERSIONS, `${id}.json`);
+}
+
+function damaged(dir: string, what: string): PublishedDamaged {
+  return new PublishedDamaged(
+    `${what} in ${dir} is missing or is not what was written: restore the directory, or remove it to serve the manifest file alone`,
+  );
+}

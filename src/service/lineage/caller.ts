@@ -1,0 +1,26 @@
+import { type EffectiveAccess, effectiveAccess, type PolicySnapshot } from '../../../policy/index.js';
+import type { Manifest } from '../../model/manifest/index.js';
+
+/**
+ * What a chain of subjects (root first) may see with all the roles that the last of them can have: for describing
+ * what policy makes of a question, from the files alone. Nothing is answered with it.
+ */
+export function accessOfChain(
+  chain: readonly string[],
+  snapshot: PolicySnapshot,
+  manifest: Manifest,
+): EffectiveAccess {
+  const subject = chain.at(-1) ?? '';
+  const aclRoles = [...(snapshot.subjects.get(subject)?.ceiling ?? [])];
+  const identity = Object.freeze({
+    tenant: snapshot.tenant,
+    subject,
+    chain,
+    roles: [],
+    aclRoles,
+    issuedAt: 0,
+    expiresAt: 0,
+    tokenId: 'none',
+  });
+  return effectiveAccess(identity, snapshot, manifest.catalog);
+}

@@ -1,0 +1,118 @@
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { shapeCheck } from '../../../model/manifest/schema/check.js';
+import { parseSource, raise, readText } from '../../../model/manifest/source.js';
+import { StartProblem } from '../../settings.js';
+import { networkOf } from '../delivery/address.js';
+import { LINEAGE_SCHEMA } from './schema.js';
+import { readSecret, signingKey } from './secret.js';
+
+export type EventKind = 'run' | 'dataset';
+
+/** A receiver of events. Plain data: it is handed to the thread that delivers. */
+export interface Endpoint {
+  readonly name: string;
+  readonly url: string;
+  /** One or two, newest first; see `readSecret`. */
+  readonly secrets: readonly string[];
+  readonly events: readonly EventKind[];
+  readonly authorization: string | null;
+  /** PEM; null for the system's certificates. */
+  readonly ca: string | null;
+  /** CIDR. */
+  readonly allowAddresses: readonly string[];
+  readonly timeoutMs: number;
+}
+
+export interface LineageConfig {
+  /** Null: made of the tenant. */
+  readonly namespace: string | null;
+  readonly windowMs: number;
+  /** Of each endpoint. */
+  readonly outboxBytes: number;
+  readonly connectors: ReadonlyMap<string, { readonly namespace: string; readonly database: string | null }>;
+  readonly endpoints: readonly Endpoint[];
+}
+
+interface EndpointDocument {
+  readonly url: string;
+  readonly secrets: readonly string[];
+  readonly events?: readonly EventKind[];
+  readonly authorization?: string;
+  readonly ca_file?: string;
+  readonly allow_addresses?: readonly string[];
+  readonly timeout_ms?: number;
+}
+
+interface Document {
+  readonly namespace?: string;
+  readonly window_seconds?: number;
+  readonly outbox_mib?: number;
+  readonly connectors?: Readonly<Record<string, { readonly namespace: string; readonly database?: string }>>;
+  readonly endpoints: Readonly<Record<string, EndpointDocument>>;
+}
+
+const shape = shapeCheck(LINEAGE_SCHEMA);
+const MIB = 1_048_576;
+
+/**
+ * Reads the file that says who is told of lineage, and sees that its secrets can be read.
+ *
+ * @throws ManifestProblems where the file is wrong; StartProblem where what it names is
+ */
+export async function loadLineageConfig(file: string): Promise<LineageConfig> {
+  const source = parseSource(await readText(file), file);
+  raise(source, shape(source.value));
+  const document = source.value as Document; // the schema has just checked the shape that the type states
+  const endpoints = Object.entries(document.endpoints).map(([name, e]) => endpointOf(name, e, dirname(file)));
+  return Object.freeze({
+    namespace: document.namespace ?? null,
+    windowMs: (document.window_seconds ?? 60) * 1_000,
+    outboxBytes: (document.outbox_mib ?? 64) * MIB,
+    connectors: new Map(
+      Object.entries(document.connectors ?? {}).map(([name, c]) => [
+        name,
+        { namespace: c.namespace, database: c.database ?? null },
+      ]),
+    ),
+    endpoints: Object.freeze(endpoints),
+  });
+}
+
+function endpointOf(name: string, document: EndpointDocument, dir: string): Endpoint {
+  const fault = (message: string): StartProblem =>
+    new StartProblem(`lineage endpoint \`${name}\`: ${message}`);
+  const { url, secrets, events, authorization, ca_file, allow_addresses, timeout_ms } = document;
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  if (parsed === null || parsed.username !== '' || parsed.password !== '')
+    throw fault('its url must be an http or https URL without a user');
+  const placed = (reference: string): string =>
+    reference.startsWith('file:') ? `file:${resolve(dir, reference.slice(5))}` : reference;
+  const keys = secrets.map(placed);
+  const bearer = authorization === undefined ? null : placed(authorization);
+  try {
+    for (const secret of keys) signingKey(readSecret(secret));
+    if (bearer !== null) readSecret(bearer);
+    for (const network of allow_addresses ?? []) networkOf(network);
+  } catch (error) {
+    throw fault(error instanceof Error ? error.message : String(error));
+  }
+  return Object.freeze({
+    name,
+    url,
+    secrets: keys,
+    events: events ?? (['run', 'dataset'] as const),
+    authorization: bearer,
+    ca: ca_file === undefined ? null : pem(resolve(dir, ca_file), fault),
+    allowAddresses: allow_addresses ?? [],
+    timeoutMs: timeout_ms ?? 15_000,
+  });
+}
+
+function pem(file: string, fault: (message: string) => StartProblem): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    throw fault(`its ca_file ${file} cannot be read`);
+  }
+}

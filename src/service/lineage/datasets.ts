@@ -1,0 +1,194 @@
+import { createHash } from 'node:crypto';
+import {
+  columnLineage,
+  compileMetrics,
+  type GovernedPlan,
+  type Influence,
+  QueryError,
+  type Relation,
+  type Transformation,
+} from 'osl-compiler';
+import { everythingIn } from '../../model/graph/everything.js';
+import type { Facet, Manifest } from '../../model/manifest/index.js';
+import { datasetName } from './openlineage.js';
+
+/** An object of the semantic graph as a dataset, and where its columns come from. Plain data. */
+export interface DatasetDescription {
+  /** `osl.entities.<name>`, `osl.facets.<name>` or `osl.metrics.<name>`. */
+  readonly name: string;
+  readonly description: string | null;
+  readonly fields: readonly {
+    readonly name: string;
+    readonly type: string;
+    readonly description: string | null;
+    readonly sensitivity: string | null;
+  }[];
+  readonly columns: readonly { readonly name: string; readonly inputs: readonly Input[] }[];
+}
+
+export interface Input {
+  readonly namespace: string;
+  readonly name: string;
+  readonly field: string;
+  readonly transformations: readonly Transformation[];
+}
+
+/** How a database is called in events. */
+export interface DatabaseName {
+  readonly namespace: string;
+  /** What stands in front of `schema.table`; null for nothing. */
+  readonly database: string | null;
+}
+
+const IDENTITY: Transformation = { type: 'DIRECT', subtype: 'IDENTITY', masking: false };
+const COMPUTED: Transformation = { type: 'DIRECT', subtype: 'TRANSFORMATION', masking: false };
+const REDACTED: Transformation = { type: 'DIRECT', subtype: 'TRANSFORMATION', masking: true };
+
+/** What the manifest's owner publishes: entities, bridges, facets and metrics, in the order of their names. */
+export function datasetsOf(
+  manifest: Manifest,
+  namespace: string,
+  databaseOf: (connector: string) => DatabaseName,
+): readonly DatasetDescription[] {
+  const here = (object: string, field: string, as: Transformation): Input => {
+    return { namespace, name: datasetName(object), field, transformations: [as] };
+  };
+  const { catalog, facets } = manifest;
+  const all = [
+    ...[...catalog.relations.values()]
+      .filter((r) => r.kind !== 'facet')
+      .map((r) => entityDataset(r, facetsOf(r.name, facets), databaseOf(r.connector), here)),
+    ...[...facets.values()].map((f) => facetDataset(f, databaseOf(f.connector))),
+    ...[...catalog.metrics.keys()].map((m) => metricDataset(m, manifest, namespace)),
+  ];
+  return all.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** A fingerprint of what an event says of the dataset, apart from versions. */
+export function datasetFingerprint(dataset: DatasetDescription): string {
+  return createHash('sha256').update(JSON.stringify(dataset)).digest('base64url').slice(0, 22);
+}
+
+function facetsOf(entity: string, facets: Manifest['facets']): readonly Facet[] {
+  return [...facets.values()].filter((f) => f.entity === entity);
+}
+
+function entityDataset(
+  relation: Relation,
+  facets: readonly Facet[],
+  database: DatabaseName,
+  here: (object: string, field: string, as: Transformation) => Input,
+): DatasetDescription {
+  const derived = facets.flatMap((f) => f.derived.map((d) => ({ ...d, facet: f.name })));
+  const { name, description, schema, table, columns } = relation;
+  return {
+    name: `osl.entities.${name}`,
+    description,
+    fields: [
+      ...columns.map((c) => ({
+        name: c.name,
+        type: c.type,
+        description: c.description,
+        sensitivity: c.sensitivity,
+      })),
+      ...derived.map((d) => ({
+        name: d.name,
+        type: d.operator === 'TAG' ? 'text[]' : 'text',
+        description: d.description,
+        sensitivity: null,
+      })),
+    ],
+    columns: [
+      ...columns.map((c) => ({
+        name: c.name,
+        inputs: [upstream(database, schema, table, c.physical, IDENTITY)],
+      })),
+      ...derived.map((d) => ({ name: d.name, inputs: [here(`osl.facets.${d.facet}`, 'text', COMPUTED)] })),
+    ],
+  };
+}
+
+function facetDataset(facet: Facet, database: DatabaseName): DatasetDescription {
+  const { name, description, schema, table, text, entityKey, metadata, versions } = facet;
+  const redacts = [...versions.values()].some((v) => v.redact.length + v.detectors.length > 0);
+  const columns = [entityKey, ...metadata.filter((m) => m.name !== entityKey.name)];
+  const from = (physical: string, as: Transformation): Input =>
+    upstream(database, schema, table, physical, as);
+  return {
+    name: `osl.facets.${name}`,
+    description,
+    fields: [
+      { name: 'text', type: 'text', description: null, sensitivity: null },
+      { name: 'cite', type: 'jsonb', description: null, sensitivity: null },
+      ...columns.map((c) => ({
+        name: c.name,
+        type: c.type,
+        description: c.description,
+        sensitivity: c.sensitivity,
+      })),
+    ],
+    columns: [
+      { name: 'text', inputs: [from(text.physical, redacts ? REDACTED : COMPUTED)] },
+      {
+        name: 'cite',
+        inputs: [...new Set([facet.documentId.physical, text.physical])].map((c) => from(c, COMPUTED)),
+      },
+      ...columns.map((c) => ({ name: c.name, inputs: [from(c.physical, IDENTITY)] })),
+    ],
+  };
+}
+
+function upstream(
+  { namespace, database }: DatabaseName,
+  schema: string,
+  table: string,
+  field: string,
+  as: Transformation,
+): Input {
+  const name = [...(database === null ? [] : [database]), schema, table].join('.');
+  return { namespace, name, field, transformations: [as] };
+}
+
+/** Computed from the metric's own plan, under rights that see everything. */
+function metricDataset(name: string, manifest: Manifest, namespace: string): DatasetDescription {
+  const { description = null } = manifest.catalog.metrics.get(name) ?? {};
+  const request = {
+    metrics: [{ name, alias: null }],
+    groupBy: [],
+    where: [],
+    orderBy: [],
+    limit: null,
+    timeConstraint: null,
+    grain: null,
+  };
+  const inputs = planInputs(() => compileMetrics(request, manifest.catalog, everythingIn(manifest.catalog)));
+  return {
+    name: `osl.metrics.${name}`,
+    description,
+    fields: [{ name, type: 'numeric', description, sensitivity: null }],
+    columns: [
+      {
+        name,
+        inputs: inputs.map(({ object, column, transformations }) => {
+          return { namespace, name: datasetName(object), field: column, transformations };
+        }),
+      },
+    ],
+  };
+}
+
+/** A metric that cannot be asked for alone has no column lineage; its questions have theirs. */
+function planInputs(planOf: () => GovernedPlan): readonly Influence[] {
+  try {
+    const { outputs, rows } = columnLineage(planOf());
+    const inputs = outputs[0]?.inputs ?? [];
+    return [...inputs, ...rows.filter((r) => !inputs.some((i) => same(i, r)))];
+  } catch (error) {
+    if (error instanceof QueryError) return [];
+    throw error;
+  }
+}
+
+function same(a: Influence, b: Influence): boolean {
+  return a.object === b.object && a.column === b.column;
+}

@@ -1,0 +1,267 @@
+import { join } from 'node:path';
+import { readFrames } from '../../../policy/index.js';
+import type { Clock } from './clock.js';
+import type { Endpoint } from './config/load.js';
+import { type DatasetDescription, datasetFingerprint } from './datasets.js';
+import { Delivery } from './delivery/delivery.js';
+import { datasetEvent, droppedEvent, runEvent, type Voice } from './openlineage.js';
+import { type NewEvent, Outbox } from './outbox/outbox.js';
+import type { Cursor, Entry } from './outbox/state.js';
+import { takeRequests } from './requests.js';
+import { Windows } from './window.js';
+
+/** Plain data: it is handed to the thread that emits. */
+export interface EmitterSettings {
+  readonly auditDir: string;
+  /** Of the outbox. */
+  readonly dir: string;
+  /** The end of the audit log as it is opened: where a new outbox begins to read. */
+  readonly start: Cursor;
+  readonly voice: Voice;
+  readonly agent: string;
+  readonly windowMs: number;
+  readonly outboxBytes: number;
+  readonly endpoints: readonly Endpoint[];
+  /** How often the audit log and the requests are looked at, ms. */
+  readonly pollMs: number;
+}
+
+export type Warn = (message: string, fields: Readonly<Record<string, unknown>>) => void;
+
+export interface EndpointStats {
+  readonly pending: number;
+  readonly dead: number;
+  readonly delivered: number;
+  /** Attempts. */
+  readonly failed: number;
+  readonly dropped: number;
+  readonly disabled: boolean;
+}
+
+export interface EmitterStats {
+  /** Records of the audit log whose events are in the outbox, or that have none. */
+  readonly read: number;
+  readonly endpoints: Readonly<Record<string, EndpointStats>>;
+}
+
+/** A pause after the disk refused the outbox, ms. */
+const DISK_PAUSE = 5_000;
+
+/** How many segments before the cursor the descriptions begin that are still needed: see `PlanRecorder`. */
+const SEGMENTS_BACK = 2;
+
+/**
+ * Reads the audit log as it grows, makes events of it, and delivers them.
+ *
+ * INVARIANT: the events of a window and how far the log was read for them are one group of the outbox, so a crash
+ * neither loses a decision nor counts it twice.
+ */
+export class Emitter {
+  readonly #settings: EmitterSettings;
+  readonly #clock: Clock;
+  readonly #warn: Warn;
+  readonly #outbox: Outbox;
+  readonly #deliveries: ReadonlyMap<string, Delivery>;
+  readonly #stop = new AbortController();
+  readonly #windows = new Windows();
+  #cursor: Cursor;
+  #closing: Promise<void> = Promise.resolve();
+  /** One after another: each begins with what the one before left. */
+  #announcing: Promise<void> = Promise.resolve();
+  /** When the cursor was written last, ms since 1970. */
+  #writtenAt = 0;
+  #running: Promise<unknown> | null = null;
+
+  private constructor(
+    settings: EmitterSettings,
+    clock: Clock,
+    warn: Warn,
+    outbox: Outbox,
+    chance: () => number,
+  ) {
+    this.#settings = settings;
+    this.#clock = clock;
+    this.#warn = warn;
+    this.#outbox = outbox;
+    this.#cursor = placeIn(outbox.state.cursor, settings.start, warn);
+    const { signal } = this.#stop;
+    const { agent } = settings;
+    this.#deliveries = new Map(
+      settings.endpoints.map((endpoint) => [
+        endpoint.name,
+        new Delivery({ endpoint, outbox, clock, agent, signal, chance, warn }),
+      ]),
+    );
+  }
+
+  static async open(
+    settings: EmitterSettings,
+    clock: Clock,
+    warn: Warn,
+    chance: () => number = Math.random,
+  ): Promise<Emitter> {
+    const { dir, endpoints, outboxBytes, start } = settings;
+    const now = (): number => clock.now();
+    const file = journalIn(dir);
+    const outbox = await Outbox.open({ file, endpoints, maxBytes: outboxBytes, now, warn }, start);
+    return new Emitter(settings, clock, warn, outbox, chance);
+  }
+
+  /** Works until `close`. */
+  start(): void {
+    const tasks = [this.#tail(), this.#watch(), ...[...this.#deliveries.values()].map((d) => d.run())];
+    this.#running = Promise.all(tasks.map((task) => task.catch((error: unknown) => this.#broken(error))));
+  }
+
+  /**
+   * Makes events of what differs from the datasets announced last; they are on disk when this resolves. The same
+   * version twice changes nothing.
+   */
+  announce(version: string, datasets: readonly DatasetDescription[]): Promise<void> {
+    const announced = this.#announcing.then(() => this.#announce(version, datasets));
+    this.#announcing = announced.catch(() => undefined); // whoever announces is told
+    return announced;
+  }
+
+  async #announce(version: string, datasets: readonly DatasetDescription[]): Promise<void> {
+    const before = this.#outbox.state.announced;
+    if (before?.version === version) return;
+    const { voice } = this.#settings;
+    const time = new Date(this.#clock.now()).toISOString();
+    const fingerprints = new Map(datasets.map((d) => [d.name, datasetFingerprint(d)]));
+    const known = new Map(Object.entries(before?.datasets ?? {}));
+    const changed = datasets.filter((d) => known.get(d.name) !== fingerprints.get(d.name));
+    const gone = [...known.keys()].filter((name) => !fingerprints.has(name));
+    const events = [
+      ...changed.map((d) => datasetEvent(d, version, time, voice)),
+      ...gone.map((name) => droppedEvent(name, version, time, voice)),
+    ].map(({ id, event }): NewEvent => ({ id, kind: 'dataset', body: JSON.stringify(event) }));
+    await this.#outbox.add(events, [{ t: 'announced', version, datasets: Object.fromEntries(fingerprints) }]);
+    this.#poke();
+  }
+
+  /** Records of the audit log that were read, told of or not. */
+  get seen(): number {
+    return this.#cursor.seq;
+  }
+
+  stats(): EmitterStats {
+    const { state } = this.#outbox;
+    const endpoints = [...this.#deliveries].map(([name, { counts }]): [string, EndpointStats] => {
+      const { pending, dead } = state.queue(name);
+      return [
+        name,
+        {
+          pending: pending.size,
+          dead: dead.size,
+          ...counts,
+          dropped: state.dropped.get(name) ?? 0,
+          disabled: state.off.has(name),
+        },
+      ];
+    });
+    return { read: state.cursor?.seq ?? 0, endpoints: Object.fromEntries(endpoints) };
+  }
+
+  /** Puts what was read into the outbox and ends; what is under way is let end. */
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    await this.#closeWindow();
+    await this.#outbox.close();
+  }
+
+  async #tail(): Promise<void> {
+    const { auditDir, pollMs, windowMs } = this.#settings;
+    const { signal } = this.#stop;
+    const { writer, seq: from, segment } = this.#cursor;
+    const reading = { segment: Math.max(1, segment - SEGMENTS_BACK), follow: true, signal, pollMs };
+    for await (const stored of readFrames(auditDir, reading)) {
+      this.#windows.add(stored, stored.seq >= from);
+      if (stored.seq >= from) this.#cursor = { writer, seq: stored.seq + 1, segment: stored.segment };
+      // While the disk takes nothing, nothing more is read: the audit log keeps it.
+      if (this.#windows.full || this.#windows.spanMs >= windowMs) await this.#closeWindow();
+      if (signal.aborted) break;
+    }
+  }
+
+  /** Ends windows by the clock, and takes requests. */
+  async #watch(): Promise<void> {
+    const { dir, pollMs, windowMs } = this.#settings;
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      await this.#clock.sleep(pollMs, signal);
+      // Where nothing ran, how far the log was read is noted all the same.
+      const since = this.#windows.startedAt ?? this.#writtenAt;
+      if (this.#clock.now() - since >= windowMs) await this.#closeWindow();
+      await takeRequests(dir, async ({ id, endpoint }) => {
+        const pick = (m: { readonly id: string }, to: string): boolean =>
+          (id === null || m.id === id) && (endpoint === null || to === endpoint);
+        if ((await this.#outbox.replay(pick)) > 0) this.#poke();
+      });
+    }
+  }
+
+  #closeWindow(): Promise<void> {
+    const runs = this.#windows.close();
+    const cursor = this.#cursor;
+    this.#closing = this.#closing.then(() => this.#put(runs, cursor));
+    return this.#closing;
+  }
+
+  /** Tries until the disk takes it; at the end of the process the audit log keeps what it does not. */
+  async #put(runs: ReturnType<Windows['close']>, cursor: Cursor): Promise<void> {
+    const { voice } = this.#settings;
+    const before = this.#outbox.state.cursor;
+    this.#writtenAt = this.#clock.now();
+    if (runs.length === 0 && before?.seq === cursor.seq && before.writer === cursor.writer) return;
+    const events = runs
+      .map((r) => runEvent(r, cursor.writer, voice))
+      .map(({ id, event }): NewEvent => ({ id, kind: 'run', body: JSON.stringify(event) }));
+    const also: readonly Entry[] = [{ t: 'cursor', ...cursor }];
+    for (;;) {
+      try {
+        await this.#outbox.add(events, also);
+        this.#poke();
+        return;
+      } catch (error) {
+        this.#warn('the lineage outbox cannot be written', { error: String(error) });
+        if (this.#stop.signal.aborted) return;
+        await this.#clock.sleep(DISK_PAUSE, this.#stop.signal);
+      }
+    }
+  }
+
+  #poke(): void {
+    for (const delivery of this.#deliveries.values()) delivery.poke();
+  }
+
+  #broken(error: unknown): void {
+    if (this.#stop.signal.aborted) return;
+    throw error;
+  }
+}
+
+/**
+ * Where to go on. Another log than that of the cursor is all new; one that ends before the cursor has lost its end to a
+ * power cut, and what was told of that was never acknowledged.
+ */
+function placeIn(cursor: Cursor | null, end: Cursor, warn: Warn): Cursor {
+  if (cursor === null) return end;
+  if (cursor.writer !== end.writer) {
+    warn('the audit log is another one than before: lineage is read from its beginning', {
+      writer: end.writer,
+    });
+    return { writer: end.writer, seq: 0, segment: 1 };
+  }
+  if (cursor.seq <= end.seq) return cursor;
+  warn('the audit log ends before the place up to which lineage was read', {
+    read: cursor.seq,
+    end: end.seq,
+  });
+  return end;
+}
+
+export function journalIn(dir: string): string {
+  return join(dir, 'outbox.journal');
+}

@@ -1,0 +1,232 @@
+import type { AuditLog } from '../../../../policy/index.js';
+import type { EventKind } from '../config/load.js';
+
+/** Where the reading of the audit log goes on. */
+export interface Cursor {
+  /** Of the log. */
+  readonly writer: string;
+  /** Seq of the next record. */
+  readonly seq: number;
+  /** Segment in which the record before it stands. */
+  readonly segment: number;
+}
+
+/** The end of `audit` as it stands. */
+export function endOf(audit: AuditLog): Cursor {
+  const { writer, records, segment } = audit.stats();
+  return { writer, seq: records, segment };
+}
+
+/** What the outbox writes down. */
+export type Entry =
+  | { readonly t: 'cursor'; readonly writer: string; readonly seq: number; readonly segment: number }
+  /** An event, for these endpoints; `at` in ms since 1970, `body` the JSON that is sent. */
+  | {
+      readonly t: 'event';
+      readonly id: string;
+      readonly kind: EventKind;
+      readonly at: number;
+      readonly body: string;
+      readonly to: readonly string[];
+    }
+  /** An attempt failed: how many there were, and when the next is due. */
+  | {
+      readonly t: 'tried';
+      readonly id: string;
+      readonly to: string;
+      readonly n: number;
+      readonly due: number;
+      readonly why: string;
+    }
+  | { readonly t: 'done'; readonly id: string; readonly to: string }
+  | {
+      readonly t: 'dead';
+      readonly id: string;
+      readonly to: string;
+      readonly why: string;
+      readonly at: number;
+    }
+  /** A dead letter is to be sent again. */
+  | { readonly t: 'again'; readonly id: string; readonly to: string }
+  | { readonly t: 'off'; readonly to: string; readonly url: string; readonly at: number }
+  | { readonly t: 'on'; readonly to: string }
+  /** Events were given up for want of room. */
+  | { readonly t: 'dropped'; readonly to: string; readonly count: number }
+  /** Fingerprints of the datasets that were announced last, by name. */
+  | {
+      readonly t: 'announced';
+      readonly version: string;
+      readonly datasets: Readonly<Record<string, string>>;
+    };
+
+export interface Target {
+  readonly state: 'pending' | 'dead';
+  /** Attempts that failed. */
+  readonly attempts: number;
+  /** ms since 1970. Of a dead letter: when it became one. */
+  readonly due: number;
+  readonly why: string | null;
+}
+
+export interface Message {
+  readonly id: string;
+  readonly kind: EventKind;
+  readonly at: number;
+  readonly body: string;
+  /** By endpoint; one that has it is not here any more. */
+  readonly targets: Map<string, Target>;
+}
+
+/** Everything that an outbox holds, as its journal tells it. */
+export class OutboxState {
+  cursor: Cursor | null = null;
+  announced: { readonly version: string; readonly datasets: Readonly<Record<string, string>> } | null = null;
+  /** In the order of their arrival. */
+  readonly messages = new Map<string, Message>();
+  /** Endpoints that answered 410, with the URL that did. */
+  readonly off = new Map<string, { readonly url: string; readonly at: number }>();
+  /** By endpoint, since there is an outbox. */
+  readonly dropped = new Map<string, number>();
+  readonly #queues = new Map<string, Queue>();
+  #bytes = 0;
+
+  static of(entries: readonly Entry[]): OutboxState {
+    const state = new OutboxState();
+    for (const entry of entries) state.apply(entry);
+    return state;
+  }
+
+  /** Bytes of all bodies, each once. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** What waits for one endpoint. */
+  queue(endpoint: string): Queue {
+    const known = this.#queues.get(endpoint);
+    if (known !== undefined) return known;
+    const queue: Queue = { pending: new Map(), dead: new Map(), pendingBytes: 0, deadBytes: 0 };
+    this.#queues.set(endpoint, queue);
+    return queue;
+  }
+
+  apply(entry: Entry): void {
+    switch (entry.t) {
+      case 'cursor':
+        this.cursor = { writer: entry.writer, seq: entry.seq, segment: entry.segment };
+        break;
+      case 'announced':
+        this.announced = { version: entry.version, datasets: entry.datasets };
+        break;
+      case 'event':
+        this.#add(entry);
+        break;
+      case 'tried':
+        this.#set(entry.id, entry.to, {
+          state: 'pending',
+          attempts: entry.n,
+          due: entry.due,
+          why: entry.why,
+        });
+        break;
+      case 'dead': {
+        const attempts = this.messages.get(entry.id)?.targets.get(entry.to)?.attempts ?? 0;
+        this.#set(entry.id, entry.to, { state: 'dead', attempts, due: entry.at, why: entry.why });
+        break;
+      }
+      case 'again':
+        this.#set(entry.id, entry.to, { state: 'pending', attempts: 0, due: 0, why: null });
+        break;
+      case 'done':
+        this.#remove(entry.id, entry.to);
+        break;
+      case 'off':
+        this.off.set(entry.to, { url: entry.url, at: entry.at });
+        break;
+      case 'on':
+        this.off.delete(entry.to);
+        break;
+      case 'dropped':
+        this.dropped.set(entry.to, (this.dropped.get(entry.to) ?? 0) + entry.count);
+        break;
+      default: {
+        const unknown: never = entry;
+        throw new Error(`unknown entry ${JSON.stringify(unknown)}`);
+      }
+    }
+  }
+
+  /** Entries that lead to this state. */
+  entries(): readonly Entry[] {
+    return [
+      ...(this.cursor === null ? [] : [{ t: 'cursor', ...this.cursor } as const]),
+      ...(this.announced === null ? [] : [{ t: 'announced', ...this.announced } as const]),
+      ...[...this.off].map(([to, { url, at }]) => ({ t: 'off', to, url, at }) as const),
+      ...[...this.dropped].map(([to, count]) => ({ t: 'dropped', to, count }) as const),
+      ...[...this.messages.values()].flatMap(entriesOf),
+    ];
+  }
+
+  #add({ id, kind, at, body, to }: Extract<Entry, { t: 'event' }>): void {
+    const known = this.messages.get(id);
+    const message = known ?? { id, kind, at, body, targets: new Map<string, Target>() };
+    for (const endpoint of to) {
+      if (message.targets.has(endpoint)) continue;
+      message.targets.set(endpoint, { state: 'pending', attempts: 0, due: 0, why: null });
+      enter(this.queue(endpoint), 'pending', message);
+    }
+    if (known !== undefined || message.targets.size === 0) return;
+    this.messages.set(id, message);
+    this.#bytes += Buffer.byteLength(body);
+  }
+
+  #set(id: string, endpoint: string, target: Target): void {
+    const message = this.messages.get(id);
+    const before = message?.targets.get(endpoint);
+    if (message === undefined || before === undefined) return;
+    message.targets.set(endpoint, target);
+    if (before.state === target.state) return;
+    leave(this.queue(endpoint), before.state, message);
+    enter(this.queue(endpoint), target.state, message);
+  }
+
+  #remove(id: string, endpoint: string): void {
+    const message = this.messages.get(id);
+    const before = message?.targets.get(endpoint);
+    if (message === undefined || before === undefined) return;
+    message.targets.delete(endpoint);
+    leave(this.queue(endpoint), before.state, message);
+    if (message.targets.size > 0) return;
+    this.messages.delete(id);
+    this.#bytes -= Buffer.byteLength(message.body);
+  }
+}
+
+/** The messages for one endpoint, oldest first, and the bytes of their bodies. */
+export interface Queue {
+  readonly pending: Map<string, Message>;
+  readonly dead: Map<string, Message>;
+  pendingBytes: number;
+  deadBytes: number;
+}
+
+const BYTES = { pending: 'pendingBytes', dead: 'deadBytes' } as const;
+
+function enter(queue: Queue, state: Target['state'], message: Message): void {
+  queue[state].set(message.id, message);
+  queue[BYTES[state]] += Buffer.byteLength(message.body);
+}
+
+function leave(queue: Queue, state: Target['state'], message: Message): void {
+  queue[state].delete(message.id);
+  queue[BYTES[state]] -= Buffer.byteLength(message.body);
+}
+
+function entriesOf({ id, kind, at, body, targets }: Message): readonly Entry[] {
+  const rest = [...targets].flatMap(([to, { state, attempts, due, why }]): readonly Entry[] => {
+    const tried: Entry = { t: 'tried', id, to, n: attempts, due, why: why ?? '' };
+    if (state === 'dead') return [tried, { t: 'dead', id, to, why: why ?? '', at: due }];
+    return attempts === 0 ? [] : [tried];
+  });
+  return [{ t: 'event', id, kind, at, body, to: [...targets.keys()] }, ...rest];
+}

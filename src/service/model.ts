@@ -1,0 +1,83 @@
+import { compileSnapshot, PolicyProblems, type PolicySnapshot } from '../../policy/index.js';
+import {
+  type Diagnostic,
+  EMPTY_OVERLAY,
+  loadLayered,
+  loadPolicyDocument,
+  type Manifest,
+  ManifestProblems,
+  type Overlay,
+  type PolicyFile,
+} from '../model/manifest/index.js';
+import type { FileLayer } from '../publishing/store/index.js';
+import type { Model } from './service.js';
+
+/** What serves, and the manifest file's own part of it. */
+export interface LoadedModel extends Model {
+  readonly tenant: string;
+  readonly file: FileLayer;
+}
+
+/** A policy that is missing or broken, beside a manifest that is sound. `cause` says what is wrong, and where. */
+export class PolicyFault extends Error {
+  override readonly cause: ManifestProblems;
+  /** What can be served without a policy: nothing but refusals. */
+  readonly manifest: Manifest;
+  readonly file: FileLayer;
+  /** Of a policy whose shape is right, else of the manifest; null where neither tells. */
+  readonly tenant: string | null;
+
+  constructor(cause: ManifestProblems, parts: Pick<PolicyFault, 'manifest' | 'file' | 'tenant'>) {
+    super(cause.message);
+    this.name = 'PolicyFault';
+    this.cause = cause;
+    this.manifest = parts.manifest;
+    this.file = parts.file;
+    this.tenant = parts.tenant;
+  }
+}
+
+/**
+ * Manifest and policy from their files, what was published over the one included, compiled against each other.
+ *
+ * @throws ManifestProblems with the place of each fault in the manifest; PolicyFault; OverlayConflict
+ */
+export async function loadModel(
+  manifestFile: string,
+  policyFile: string,
+  published: Overlay | null,
+): Promise<LoadedModel> {
+  const { manifest, base, baseVersion } = await loadLayered(manifestFile, published ?? EMPTY_OVERLAY);
+  const file = Object.freeze({ document: base, version: baseVersion });
+  const policy = await policyIn(policyFile);
+  const faulty = (problems: ManifestProblems): PolicyFault => {
+    const tenant = policy instanceof ManifestProblems ? manifest.tenant : policy.document.tenant;
+    return new PolicyFault(problems, { manifest, file, tenant });
+  };
+  if (policy instanceof ManifestProblems) throw faulty(policy);
+  const snapshot = compiled(policy, manifest);
+  if (snapshot instanceof ManifestProblems) throw faulty(snapshot);
+  return Object.freeze({ manifest, snapshot, tenant: policy.document.tenant, file });
+}
+
+async function policyIn(file: string): Promise<PolicyFile | ManifestProblems> {
+  try {
+    return await loadPolicyDocument(file);
+  } catch (error) {
+    if (error instanceof ManifestProblems) return error;
+    throw error;
+  }
+}
+
+function compiled(policy: PolicyFile, { catalog, tenant }: Manifest): PolicySnapshot | ManifestProblems {
+  try {
+    return compileSnapshot(policy.document, catalog, tenant);
+  } catch (error) {
+    if (!(error instanceof PolicyProblems)) throw error;
+    return problems(policy.diagnostics(error.problems), policy.text);
+  }
+}
+
+function problems(diagnostics: readonly Diagnostic[], text: string): ManifestProblems {
+  return new ManifestProblems(diagnostics, text);
+}

@@ -1,0 +1,77 @@
+import { readFileSync, statSync } from 'node:fs';
+import { realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { AuditLog } from '../../policy/index.js';
+import { writeWhole } from '../base/files.js';
+import type { ServiceLog } from './service.js';
+
+const NAME = 'place.json';
+
+/** Where a data directory was when a server last began in it. */
+interface Place {
+  readonly path: string;
+  readonly inode: string;
+  /** Of the directory, ms since 1970; 0 where the file system keeps none. */
+  readonly born: number;
+  /** Whose it is; null in a directory that an older version wrote. */
+  readonly tenant: string | null;
+}
+
+/**
+ * Says, in both logs, where a data directory is a copy: it has the original's keys, so tokens are good at both, and its
+ * audit log begins with the original's records and goes on under the same writer.
+ */
+export async function settle(
+  dataDir: string,
+  tenant: string,
+  audit: AuditLog,
+  log: ServiceLog,
+): Promise<void> {
+  const here = await placeOf(dataDir, tenant);
+  const before = readPlace(dataDir);
+  if (before !== null && isCopy(before, here)) {
+    log.warn('this data directory is a copy: it has the keys and the audit log of the original', {
+      original: before.path,
+      dataDir,
+    });
+    const { writer, epoch } = audit.stats();
+    await audit.append({
+      kind: 'event',
+      request_id: `${writer}.${epoch}`,
+      tenant,
+      surface: 'system',
+      action: 'service.copied',
+      detail: JSON.stringify({ from: before.path, to: here.path }),
+    });
+  }
+  if (before === null || JSON.stringify(before) !== JSON.stringify(here))
+    await writeWhole(join(dataDir, NAME), Buffer.from(`${JSON.stringify(here)}\n`));
+}
+
+/** Whose a data directory was when a server last began in it; null where none did. */
+export function tenantIn(dataDir: string): string | null {
+  return readPlace(dataDir)?.tenant ?? null;
+}
+
+/** A directory that was moved, or mounted elsewhere, keeps one or the other. */
+function isCopy(before: Place, here: Place): boolean {
+  return before.inode !== here.inode && (before.born !== here.born || here.born === 0);
+}
+
+async function placeOf(dataDir: string, tenant: string): Promise<Place> {
+  const { ino, birthtimeMs } = statSync(dataDir, { bigint: true });
+  return { path: await realpath(dataDir), inode: String(ino), born: Number(birthtimeMs), tenant };
+}
+
+function readPlace(dataDir: string): Place | null {
+  try {
+    const value: Partial<Record<keyof Place, unknown>> = JSON.parse(
+      readFileSync(join(dataDir, NAME), 'utf8'),
+    );
+    const { path, inode, born, tenant } = value;
+    const whole = typeof path === 'string' && typeof inode === 'string' && typeof born === 'number';
+    return whole ? { path, inode, born, tenant: typeof tenant === 'string' ? tenant : null } : null;
+  } catch {
+    return null; // a first start; or a file of no use, which is written anew
+  }
+}

@@ -1,0 +1,95 @@
+import { InternalError } from 'osl-compiler';
+import { type Engine, surveyPostgres } from '../engine/index.js';
+import type { Connector } from '../model/manifest/index.js';
+import {
+  RightsSigner,
+  type RightsSource,
+  type RowSecurity,
+  rightsKey,
+  rowSecurityOf,
+  type Standing,
+  standingOf,
+} from '../row-security/index.js';
+import { connectorUrl } from './connector-url.js';
+import type { TenantKeys } from './keys.js';
+import type { Model, ServiceLog } from './service.js';
+import { StartProblem } from './settings.js';
+
+/** Faults of one connector that are told; the first says enough. */
+const MOST_TOLD = 3;
+
+/** Signers of the rights that statements carry, one for each connector that is open. */
+export function rowRightsOf(
+  engines: ReadonlyMap<string, Engine>,
+  keys: TenantKeys,
+): (connector: string) => RightsSigner {
+  const signers = new Map(
+    [...engines].map(([name, engine]): [string, RightsSigner] => {
+      const version = ({ manifest, snapshot }: RightsSource): string => {
+        const connector = manifest.connectors.get(name);
+        if (connector === undefined) throw new InternalError(`connector ${name} is not declared`);
+        return rowSecurityOf(connector, engine.system.reader, manifest.catalog, snapshot).version;
+      };
+      return [name, new RightsSigner(rowSecurityKey(keys, name), version)];
+    }),
+  );
+  return (name) => {
+    const signer = signers.get(name);
+    if (signer === undefined) throw new InternalError(`connector ${name} is not open`);
+    return signer;
+  };
+}
+
+export function rowSecurityKey(keys: TenantKeys, connector: string): Uint8Array {
+  return rightsKey(keys.masking, connector);
+}
+
+/**
+ * Refuses a model whose row security is asked for and does not stand in the database as this policy has it.
+ *
+ * @throws StartProblem, and an Error where the database does not answer
+ */
+export async function requireRowSecurity(model: Model, keys: TenantKeys, log: ServiceLog): Promise<void> {
+  for (const connector of model.manifest.connectors.values()) {
+    if (!connector.rowSecurity) continue;
+    const { faults, uncovered } = await rowSecurityStanding(connector, model, keys);
+    for (const name of uncovered)
+      log.warn('row security cannot hold the rows of a view or foreign table', {
+        connector: connector.name,
+        relation: name,
+      });
+    if (faults.length === 0) continue;
+    const more = faults.length > MOST_TOLD ? `; and ${faults.length - MOST_TOLD} more` : '';
+    throw new StartProblem(
+      `connector \`${connector.name}\` asks for row security, which does not stand as the policy has it: ` +
+        `${faults.slice(0, MOST_TOLD).join('; ')}${more}. \`osl row-security --write\` writes it`,
+    );
+  }
+}
+
+/** How the database of `connector` compares with what `model` asks of it. */
+export async function rowSecurityStanding(
+  connector: Connector,
+  model: Model,
+  keys: TenantKeys,
+): Promise<Standing> {
+  const url = connectorUrl(process.env, connector.urlEnv ?? '');
+  if (url === null) throw new StartProblem(`connector \`${connector.name}\`: ${connector.urlEnv} is not set`);
+  const survey = await surveyPostgres(url);
+  try {
+    const design = rowSecurityDesign(connector, survey.report.role, model);
+    return await standingOf(survey.system, design, rowSecurityKey(keys, connector.name));
+  } finally {
+    survey.close();
+  }
+}
+
+/** What `model` asks of the database of `connector`. @throws StartProblem where there is no policy */
+export function rowSecurityDesign(
+  connector: Connector,
+  role: string,
+  { manifest, snapshot }: Model,
+): RowSecurity {
+  if (snapshot === null) throw new StartProblem('row security is written from a policy, and none is loaded');
+  return rowSecurityOf(connector, role, manifest.catalog, snapshot);
+}

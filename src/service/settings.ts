@@ -1,0 +1,236 @@
+import { isAbsolute, resolve } from 'node:path';
+import { DEFAULT_ISSUER } from '../../policy/token-fault.js';
+import { networkOf } from '../surfaces/rest/networks.js';
+import type { ContentSettings } from './content.js';
+import type { Caps } from './service.js';
+
+/** What one process is told at start, from its environment and flags. Paths are absolute. */
+export interface Settings {
+  readonly manifestFile: string;
+  readonly policyFile: string;
+  /** Keys, the embedded database and the audit log. */
+  readonly dataDir: string;
+  readonly host: string;
+  /** 0 lets the system choose. */
+  readonly httpPort: number;
+  readonly pgPort: number;
+  /** RSA public keys of issuers; tokens signed RS256 are accepted then. */
+  readonly publicKeyFiles: readonly PublicKeyFile[];
+  /** Whether tokens that are signed with this gateway's own key (`osl token`) are accepted. */
+  readonly localTokens: boolean;
+  /** Issuers (`iss`) whose tokens are taken; each token names one of them. */
+  readonly issuers: readonly string[];
+  /** Audiences (`aud`) of which each token must name one; with none, any token may name what it likes. */
+  readonly audiences: readonly string[];
+  /** PEM files; without them the wire serves loopback only. */
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
+  /** Sessions per native Postgres connector. */
+  readonly poolSize: number;
+  /** Which part of them one subject leaves free for others, from 0 to 1. */
+  readonly poolReserve: number;
+  /** Sessions of the wire that one subject may have open. */
+  readonly subjectSessions: number;
+  readonly planCacheBytes: number;
+  readonly caps: Caps;
+  readonly content: ContentSettings;
+  /** Permitted passages that are compared one by one; above, candidates are found first. */
+  readonly exactUpTo: number;
+  readonly mcp: McpSettings;
+  /** Origins whose pages may call REST, each as a browser sends it. */
+  readonly corsOrigins: readonly string[];
+  readonly audit: AuditSettings;
+  readonly policyFailure: PolicyFailureSettings;
+  /** Addresses and networks, beside this machine, that may read `/metrics`. */
+  readonly metricsFrom: readonly string[];
+  /** Says who is told of lineage; null for nobody. */
+  readonly lineageFile: string | null;
+}
+
+/** A PEM file with one key, or a JSON Web Key Set. */
+export interface PublicKeyFile {
+  /** What tokens call the key of a PEM file; null where it has no name, and for a set, which names its own. */
+  readonly kid: string | null;
+  readonly file: string;
+}
+
+export interface AuditSettings {
+  /** When the disk of the log fails: whether the log goes on by itself once it can, or the process ends. */
+  readonly whenFailed: 'reopen' | 'exit';
+  /** Size of a segment; two are kept free. */
+  readonly segmentBytes: number;
+  /** For how long requests for `/health` and its kind are counted before one record has their number. */
+  readonly probeWindowMs: number;
+}
+
+/** What serves while the policy file is missing or broken. */
+export interface PolicyFailureSettings {
+  /** `refuse`: nothing, at once. `keep`: the last good policy that this process loaded, for so long. */
+  readonly whenBroken: 'refuse' | 'keep';
+  readonly keepMs: number;
+}
+
+/** Whom `/mcp` serves beside this machine, and what it says of itself to clients without a token. */
+export interface McpSettings {
+  /** The origin under which clients reach this server; null: what they called it. */
+  readonly publicUrl: string | null;
+  readonly hosts: readonly string[];
+  readonly origins: readonly string[];
+  readonly authorizationServers: readonly string[];
+}
+
+/** A fault that the operator can mend: one line on standard error, and exit status 2. */
+export class StartProblem extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'StartProblem';
+  }
+}
+
+export const DEFAULT_HTTP_PORT = 8642;
+export const DEFAULT_PG_PORT = 15432;
+const MIB = 1_048_576;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Settings from environment variables; `over` is what flags say. @throws StartProblem */
+export function settingsFrom(env: Environment, cwd: string, over: Partial<Settings> = {}): Settings {
+  const path = (value: string): string => (isAbsolute(value) ? value : resolve(cwd, value));
+  const cert = env['OSL_TLS_CERT'];
+  const key = env['OSL_TLS_KEY'];
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new StartProblem('OSL_TLS_CERT and OSL_TLS_KEY go together: one of them is not set');
+  }
+  const issuers = namesIn(env, 'OSL_PUBLIC_KEYS').map((text) => publicKeyFile(text, path));
+  return Object.freeze({
+    manifestFile: path(env['OSL_MANIFEST'] ?? 'manifest.yaml'),
+    policyFile: path(env['OSL_POLICY'] ?? 'policy.yaml'),
+    dataDir: path(env['OSL_DATA_DIR'] ?? '.osl'),
+    host: env['OSL_HOST'] ?? '127.0.0.1',
+    httpPort: integer(env, 'OSL_HTTP_PORT', DEFAULT_HTTP_PORT, 0, 65_535),
+    pgPort: integer(env, 'OSL_PG_PORT', DEFAULT_PG_PORT, 0, 65_535),
+    publicKeyFiles: issuers,
+    localTokens:
+      oneOf(env, 'OSL_LOCAL_TOKENS', issuers.length === 0 ? ['on', 'off'] : ['off', 'on']) === 'on',
+    issuers: namesOr(namesIn(env, 'OSL_TOKEN_ISSUERS'), [DEFAULT_ISSUER]),
+    audiences: namesIn(env, 'OSL_TOKEN_AUDIENCES'),
+    tls: cert === undefined || key === undefined ? null : { certFile: path(cert), keyFile: path(key) },
+    poolSize: integer(env, 'OSL_POOL_SIZE', 10, 1, 1_000),
+    poolReserve: integer(env, 'OSL_POOL_RESERVE_PERCENT', 25, 0, 50) / 100,
+    subjectSessions: integer(env, 'OSL_SUBJECT_SESSIONS', 1_000, 1, 1_000_000),
+    planCacheBytes: integer(env, 'OSL_PLAN_CACHE_MIB', 64, 0, 65_536) * MIB,
+    caps: {
+      rows: integer(env, 'OSL_MAX_ROWS', 1_000_000, 1, Number.MAX_SAFE_INTEGER),
+      bytes: integer(env, 'OSL_MAX_RESULT_MIB', 1_024, 1, 1_048_576) * MIB,
+      evidence: integer(env, 'OSL_MAX_EVIDENCE', 10_000, 1, 1_000_000),
+      timeoutMs: integer(env, 'OSL_STATEMENT_TIMEOUT_MS', 30_000, 1, 86_400_000),
+    },
+    content: contentSettings(env),
+    exactUpTo: integer(env, 'OSL_RETRIEVE_EXACT_UP_TO', 30_000, 0, 1_000_000_000),
+    mcp: mcpSettings(env),
+    corsOrigins: namesIn(env, 'OSL_CORS_ORIGINS').map(checkedOrigin),
+    metricsFrom: namesIn(env, 'OSL_METRICS_FROM').map(checkedNetwork),
+    audit: {
+      whenFailed: oneOf(env, 'OSL_AUDIT_FAILURE', ['reopen', 'exit']),
+      segmentBytes: integer(env, 'OSL_AUDIT_SEGMENT_MIB', 32, 1, 1_024) * MIB,
+      probeWindowMs: integer(env, 'OSL_AUDIT_PROBE_SECONDS', 60, 1, 3_600) * 1_000,
+    },
+    policyFailure: {
+      whenBroken: oneOf(env, 'OSL_POLICY_FAILURE', ['refuse', 'keep']),
+      keepMs: integer(env, 'OSL_POLICY_KEEP_SECONDS', 3_600, 1, 604_800) * 1_000,
+    },
+    lineageFile: (env['OSL_LINEAGE'] ?? '') === '' ? null : path(env['OSL_LINEAGE'] ?? ''),
+    ...over,
+  });
+}
+
+function namesOr(names: readonly string[], fallback: readonly string[]): readonly string[] {
+  return names.length === 0 ? fallback : names;
+}
+
+function integer(env: Environment, name: string, fallback: number, least: number, most: number): number {
+  const text = env[name];
+  if (text === undefined || text === '') return fallback;
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < least || value > most) {
+    throw new StartProblem(`${name} must be a whole number from ${least} to ${most}, not \`${text}\``);
+  }
+  return value;
+}
+
+/** What stands between commas. */
+function namesIn(env: Environment, name: string): readonly string[] {
+  return (env[name] ?? '')
+    .split(',')
+    .map((n) => n.trim())
+    .filter((n) => n !== '');
+}
+
+/** `issuer.pem`, or `kid=issuer.pem`. */
+function publicKeyFile(text: string, path: (value: string) => string): PublicKeyFile {
+  const at = text.indexOf('=');
+  const kid = at > 0 && !text.slice(0, at).includes('/') ? text.slice(0, at) : null;
+  return Object.freeze({ kid, file: path(kid === null ? text : text.slice(at + 1)) });
+}
+
+function checkedNetwork(text: string): string {
+  if (networkOf(text) === null)
+    throw new StartProblem(
+      `OSL_METRICS_FROM must name addresses or networks such as 10.0.0.0/8, not \`${text}\``,
+    );
+  return text;
+}
+
+/** Exactly what a browser sends: no `*`, no path, no default port. */
+function checkedOrigin(text: string): string {
+  const isWeb = /^https?:/.test(text) && !text.includes('*');
+  if (isWeb && URL.canParse(text) && new URL(text).origin === text) return text;
+  throw new StartProblem(
+    `OSL_CORS_ORIGINS must name origins as browsers send them, such as https://app.example, not \`${text}\``,
+  );
+}
+
+/** The first one unless the variable says another. */
+function oneOf<const T extends string>(env: Environment, name: string, words: readonly [T, ...T[]]): T {
+  const text = env[name] ?? '';
+  const word = text === '' ? words[0] : words.find((known) => known === text);
+  if (word === undefined) throw new StartProblem(`${name} must be ${words.join(' or ')}, not \`${text}\``);
+  return word;
+}
+
+function mcpSettings(env: Environment): McpSettings {
+  const url = env['OSL_PUBLIC_URL'] ?? '';
+  const names = (name: string): readonly string[] => namesIn(env, name);
+  const hosts = names('OSL_MCP_HOSTS').map((n) => n.toLowerCase());
+  const rest = {
+    origins: names('OSL_MCP_ORIGINS'),
+    authorizationServers: names('OSL_AUTHORIZATION_SERVERS'),
+  };
+  if (url === '') return { publicUrl: null, hosts, ...rest };
+  const { origin, hostname } = originIn(url);
+  return { publicUrl: origin, hosts: [...hosts, hostname], ...rest, origins: [...rest.origins, origin] };
+}
+
+function originIn(url: string): URL {
+  try {
+    const parsed = new URL(url);
+    if (parsed.protocol === 'https:' || parsed.protocol === 'http:') return parsed;
+  } catch {
+    // said below
+  }
+  throw new StartProblem(`OSL_PUBLIC_URL must be an http or https URL, not \`${url}\``);
+}
+
+/** OpenAI-compatible endpoints, by environment. A key is named, never given: it is read when it is sent. */
+function contentSettings(env: Environment): ContentSettings {
+  const keyOf = (name: string): string | null => (env[name] === undefined ? null : name);
+  const embeddings = env['OSL_EMBEDDINGS_URL'];
+  const chat = env['OSL_CHAT_URL'];
+  const model = env['OSL_CHAT_MODEL'];
+  if (chat !== undefined && model === undefined)
+    throw new StartProblem('OSL_CHAT_URL needs OSL_CHAT_MODEL beside it');
+  return {
+    embeddings: embeddings === undefined ? null : { url: embeddings, keyEnv: keyOf('OSL_EMBEDDINGS_KEY') },
+    chat:
+      chat === undefined || model === undefined ? null : { url: chat, model, keyEnv: keyOf('OSL_CHAT_KEY') },
+  };
+}

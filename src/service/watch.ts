@@ -1,0 +1,48 @@
+import type { Engine } from '../engine/index.js';
+import type { ServiceLog } from './service.js';
+
+const EVERY_MS = 5_000;
+
+/**
+ * Asks each engine from time to time, and says once when one stops answering, with the cause, and once when it answers
+ * again: whatever the reason, refused connections, a cut network or a stall. Returns what ends it.
+ */
+export function watchEngines(
+  engines: ReadonlyMap<string, Engine>,
+  log: ServiceLog,
+  everyMs: number = EVERY_MS,
+): () => void {
+  const ends = [...engines].map(([name, engine]) => watch(name, engine, log, everyMs));
+  return () => {
+    for (const end of ends) end();
+  };
+}
+
+function watch(connector: string, engine: Engine, log: ServiceLog, everyMs: number): () => void {
+  let since: number | null = null;
+  let asking = false;
+  let over = false;
+  const look = async (): Promise<void> => {
+    if (asking) return;
+    asking = true;
+    const cause = await engine.ailment();
+    asking = false;
+    // A busy pool says nothing of the upstream, well or ill.
+    if (over || cause === 'busy') return;
+    if (cause !== null && since === null) {
+      since = performance.now();
+      log.error('the database does not answer', { connector, cause });
+    } else if (cause === null && since !== null) {
+      log.warn('the database answers again', {
+        connector,
+        after_seconds: Math.round((performance.now() - since) / 1_000),
+      });
+      since = null;
+    }
+  };
+  const timer = setInterval(() => void look(), everyMs).unref();
+  return () => {
+    over = true;
+    clearInterval(timer);
+  };
+}

@@ -1,0 +1,113 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { PACKAGE_ROOT } from '../../base/package-root.js';
+import { EngineThread } from './engine-thread.js';
+import { HARDENING } from './hardening.js';
+import type { WorkerStart } from './worker/messages.js';
+
+/** Making a base image takes about four seconds; booting from one a third of a second. */
+const BUILD_MS = 120_000;
+const BOOT_MS = 60_000;
+const MIB = 1_048_576;
+/** Bytes that one engine's memory may grow to; it starts with half of that. */
+const MAX_MEMORY = 256 * MIB;
+
+type EngineFiles = Pick<WorkerStart, 'engine' | 'bootstrap' | 'files'>;
+
+/** Where `npm run build` leaves the image: to make it takes some 550 MiB, more than a small container has. */
+export const BUILT_IMAGES = join(PACKAGE_ROOT, 'dist', 'catalog');
+
+/** The hardened image that every catalog engine boots from: made with the package, else once, and kept in a file. */
+export class BaseImage {
+  readonly #dir: string;
+  readonly #built: string | null;
+  #image: Promise<Uint8Array<SharedArrayBuffer>> | null = null;
+  #files: Promise<EngineFiles> | null = null;
+
+  /** @param dir made where it is missing; @param built looked into first */
+  constructor(dir: string, built: string | null = BUILT_IMAGES) {
+    this.#dir = dir;
+    this.#built = built;
+  }
+
+  /** Reads the image, or makes it. Later calls wait for the first; after a failure the next one tries again. */
+  ready(): Promise<Uint8Array<SharedArrayBuffer>> {
+    this.#image ??= this.#load().catch((error: unknown) => {
+      this.#image = null;
+      throw error;
+    });
+    return this.#image;
+  }
+
+  /** An engine of its own with `script` run in it. */
+  async boot(script: string): Promise<EngineThread> {
+    const image = await this.ready();
+    const { thread } = await this.#start({ image, scripts: [script] }, BOOT_MS);
+    return thread;
+  }
+
+  async #load(): Promise<Uint8Array<SharedArrayBuffer>> {
+    const name = `base-${versionOf()}.tar`;
+    for (const dir of this.#built === null ? [this.#dir] : [this.#built, this.#dir]) {
+      const kept = await readFile(join(dir, name)).catch(() => null);
+      if (kept !== null) return shared(kept);
+    }
+    const { thread, image } = await this.#start({ image: null, scripts: HARDENING }, BUILD_MS);
+    thread.end('cancelled');
+    if (image === null) throw new Error('the catalog engine made no image');
+    await keep(join(this.#dir, name), image);
+    return shared(image);
+  }
+
+  async #start(what: Pick<WorkerStart, 'image' | 'scripts'>, deadlineMs: number) {
+    this.#files ??= engineFiles();
+    return EngineThread.start({ ...(await this.#files), ...what, maxMemory: MAX_MEMORY }, deadlineMs);
+  }
+}
+
+const PACKAGE = '@electric-sql/pglite';
+
+function engineDir(): string {
+  return dirname(createRequire(import.meta.url).resolve(PACKAGE));
+}
+
+async function engineFiles(): Promise<EngineFiles> {
+  const dir = engineDir();
+  const [engine, bootstrap, files] = await Promise.all([
+    readFile(join(dir, 'pglite.wasm')).then((bytes) => WebAssembly.compile(bytes)),
+    readFile(join(dir, 'initdb.wasm')).then((bytes) => WebAssembly.compile(bytes)),
+    readFile(join(dir, 'pglite.data')).then(shared),
+  ]);
+  return { engine, bootstrap, files };
+}
+
+/** In memory that every thread sees, instead of one copy for each. */
+function shared(bytes: Uint8Array): Uint8Array<SharedArrayBuffer> {
+  const copy = new Uint8Array(new SharedArrayBuffer(bytes.length));
+  copy.set(bytes);
+  return copy;
+}
+
+/** Changes with the engine and with what is done to it. */
+function versionOf(): string {
+  const manifest = readFileSync(join(engineDir(), '..', 'package.json'), 'utf8');
+  const { version } = JSON.parse(manifest) as { version: string }; // npm's own file
+  const hash = createHash('sha256').update(JSON.stringify([version, HARDENING]));
+  return `${version}-${hash.digest('hex').slice(0, 16)}`;
+}
+
+/** Whole or not at all; two processes may do the same at once. */
+async function keep(file: string, image: Uint8Array): Promise<void> {
+  await mkdir(dirname(file), { recursive: true });
+  const aside = `${file}.${randomUUID()}`;
+  try {
+    await writeFile(aside, image, { mode: 0o644, flush: true }); // nothing in it is anybody's
+    await rename(aside, file);
+  } catch (error) {
+    await rm(aside, { force: true });
+    throw error;
+  }
+}

@@ -1,0 +1,292 @@
+import type { BoundValue } from '../../engine/index.js';
+import { textValuesOf } from '../../engine/protocol/data-row.js';
+import { FrontendEncoder } from '../../engine/protocol/encoder.js';
+import { identifier, literal } from './ddl.js';
+import { EngineEnded, type EngineThread } from './engine-thread.js';
+import { CatalogFault, fault } from './fault.js';
+import { cancelled, type Patience, Queue } from './queue.js';
+import { type Reply, type ReplyColumn, readReply } from './reply.js';
+import { FIRST_CALLER, OWNER_ROLE, roleNameOf } from './roles.js';
+
+/** Whom an engine takes a statement to come from. */
+export interface CatalogCaller {
+  /** As it logged in. */
+  readonly user: string;
+  readonly session: CatalogSettings;
+}
+
+/** What a statement is to find set. */
+export interface CatalogSettings {
+  /** JSON: what `current_setting`, `pg_settings` and `pg_backend_pid` tell; its shape is said in `hardening.ts`. */
+  readonly told: string;
+  /** What is in force in the engine itself: how moments are written and read. */
+  readonly inForce: readonly (readonly [name: string, value: string])[];
+}
+
+/** What a statement takes and gives. */
+export interface Described {
+  readonly parameterTypes: readonly number[];
+  readonly columns: readonly ReplyColumn[] | null;
+}
+
+export interface InstanceLimits {
+  readonly statementMs: number;
+  /** How long a statement may wait for those before it. */
+  readonly waitMs: number;
+  readonly maxBytes: number;
+}
+
+const MIB = 1_048_576;
+/** Memory at which an engine is replaced: it grows and never shrinks. */
+const RECYCLE_BYTES = 192 * MIB;
+/** Changes of caller after which it is replaced: each leaves a dead row behind, and nobody vacuums. */
+const RECYCLE_SWITCHES = 5_000;
+const MAX_DESCRIBED = 500;
+/** UTF-16 units; the descriptions of longer texts are not kept. */
+const MAX_DESCRIBED_LENGTH = 16_384;
+const MAX_WAITING = 200;
+
+/** The engine of one access signature: one statement at a time, begun anew whenever it ended. */
+export class CatalogInstance {
+  readonly #start: () => Promise<EngineThread>;
+  readonly #limits: InstanceLimits;
+  readonly #queue = new Queue(1, MAX_WAITING);
+  /** Of all engines together. */
+  readonly #running: Queue;
+  readonly #described = new Map<string, Described>();
+  #thread: EngineThread | null = null;
+  #role = FIRST_CALLER;
+  #told = '';
+  #switches = 0;
+  #memory = 0;
+  #loans = 0;
+  #lastUsed = Date.now();
+
+  constructor(start: () => Promise<EngineThread>, running: Queue, limits: InstanceLimits) {
+    this.#start = start;
+    this.#running = running;
+    this.#limits = limits;
+  }
+
+  /** Nobody has it on loan, so that it may be ended. */
+  get idle(): boolean {
+    return this.#loans === 0;
+  }
+
+  /** When the last loan was given back, in ms since 1970. */
+  get lastUsed(): number {
+    return this.#lastUsed;
+  }
+
+  lend(): this {
+    this.#loans += 1;
+    return this;
+  }
+
+  giveBack(): void {
+    this.#loans -= 1;
+    this.#lastUsed = Date.now();
+  }
+
+  /** Bytes that its engine's memory has grown to. */
+  get memory(): number {
+    return this.#memory;
+  }
+
+  /** What is known of a statement already; null otherwise. */
+  knows(text: string, parameterTypes: readonly number[]): Described | null {
+    return this.#described.get(keyOf(text, parameterTypes)) ?? null;
+  }
+
+  /** @throws CatalogFault */
+  async describe(
+    caller: CatalogCaller,
+    text: string,
+    parameterTypes: readonly number[],
+    signal: AbortSignal | null,
+  ): Promise<Described> {
+    const known = this.knows(text, parameterTypes);
+    if (known !== null) return known;
+    const encoder = new FrontendEncoder();
+    encoder.parse('', text, parameterTypes);
+    encoder.describeStatement('');
+    encoder.sync();
+    const reply = await this.#run(caller, encoder.view(), signal);
+    const described: Described = { parameterTypes: reply.parameterTypes, columns: reply.columns };
+    if (text.length <= MAX_DESCRIBED_LENGTH) this.#remember(keyOf(text, parameterTypes), described);
+    return described;
+  }
+
+  /** At most `maxRows` rows; `tag` is null where there were more. @throws CatalogFault */
+  async query(
+    caller: CatalogCaller,
+    text: string,
+    parameterTypes: readonly number[],
+    values: readonly BoundValue[],
+    formats: readonly (0 | 1)[],
+    maxRows: number,
+    signal: AbortSignal | null,
+  ): Promise<Reply> {
+    const encoder = new FrontendEncoder();
+    encoder.parse('', text, parameterTypes);
+    encoder.bind('', values, formats);
+    encoder.execute(maxRows);
+    encoder.sync();
+    return this.#run(caller, encoder.view(), signal);
+  }
+
+  /** Ends the engine once nothing runs in it. */
+  async close(): Promise<void> {
+    const leave = await this.#queue.enter(this.#patience(null)).catch(() => null); // late: it is ended all the same
+    this.#end();
+    leave?.();
+  }
+
+  /** Waits for its turn, then runs one statement as `caller`. */
+  async #run(caller: CatalogCaller, messages: Uint8Array, signal: AbortSignal | null): Promise<Reply> {
+    const patience = this.#patience(signal);
+    const leave = await this.#queue.enter(patience);
+    try {
+      const stop = await this.#running.enter(patience);
+      try {
+        return await this.#asCaller(caller, messages, signal);
+      } finally {
+        stop();
+      }
+    } finally {
+      leave();
+    }
+  }
+
+  #patience(signal: AbortSignal | null): Patience {
+    return { until: Date.now() + this.#limits.waitMs, signal };
+  }
+
+  async #asCaller(caller: CatalogCaller, messages: Uint8Array, signal: AbortSignal | null): Promise<Reply> {
+    requireGoing(signal);
+    const thread = await this.#engine();
+    requireGoing(signal); // it may have had to boot
+    try {
+      await this.#switchTo(thread, caller);
+      const executed = await thread.exec(messages, {
+        deadlineMs: this.#limits.statementMs,
+        maxBytes: this.#limits.maxBytes,
+        signal,
+      });
+      this.#memory = executed.memory;
+      const reply = readReply(executed.bytes);
+      if (!reply.idle) throw new EngineEnded('broken', 'a statement left a transaction open');
+      if (executed.memory > RECYCLE_BYTES || this.#switches > RECYCLE_SWITCHES) this.#end();
+      if (reply.error !== null) throw new CatalogFault(reply.error);
+      return reply;
+    } catch (error) {
+      if (error instanceof CatalogFault) throw error;
+      this.#end();
+      throw error instanceof EngineEnded ? this.#toldOf(error, signal) : error;
+    }
+  }
+
+  async #engine(): Promise<EngineThread> {
+    if (this.#thread?.alive === true) return this.#thread;
+    this.#end();
+    this.#thread = await this.#start();
+    return this.#thread;
+  }
+
+  /**
+   * Makes the one caller's role bear the subject's name.
+   *
+   * INVARIANT: a statement runs only after the engine has said itself that it is this subject, without rights and
+   * read-only; whatever else it says ends it.
+   */
+  async #switchTo(thread: EngineThread, caller: CatalogCaller): Promise<void> {
+    const role = roleNameOf(caller.user);
+    const { told, inForce } = caller.session;
+    if (role === this.#role && told === this.#told) return;
+    const encoder = new FrontendEncoder();
+    const rename = `ALTER ROLE ${identifier(this.#role)} RENAME TO ${identifier(role)}`;
+    encoder.query(`SET SESSION AUTHORIZATION ${OWNER_ROLE}`);
+    if (role !== this.#role) encoder.query(`BEGIN READ WRITE; ${rename}; COMMIT`);
+    encoder.query(`SET osl.session = ${literal(told)}`);
+    for (const [name, value] of inForce) encoder.query(`SET ${identifier(name)} = ${literal(value)}`);
+    encoder.query(`SET SESSION AUTHORIZATION ${identifier(role)}`);
+    for (const question of WHO) encoder.query(question);
+    const { bytes } = await thread.exec(encoder.view(), {
+      deadlineMs: SWITCH_MS,
+      maxBytes: MIB,
+      signal: null,
+    });
+    const reply = readReply(bytes);
+    if (!reply.idle || !isCaller(reply, role)) {
+      throw new EngineEnded(
+        'broken',
+        `it did not become its caller: ${reply.error?.message ?? 'another role'}`,
+      );
+    }
+    this.#switches += role === this.#role ? 0 : 1;
+    this.#role = role;
+    this.#told = reply.error === null ? told : '';
+    // The upstream knows this time zone, and the engine does not.
+    if (reply.error?.sqlstate === '22023') throw new CatalogFault(reply.error);
+    if (reply.error !== null) throw new EngineEnded('broken', reply.error.message);
+  }
+
+  #end(): void {
+    this.#thread?.end('cancelled');
+    this.#thread = null;
+    this.#role = FIRST_CALLER;
+    this.#told = '';
+    this.#switches = 0;
+    this.#memory = 0;
+  }
+
+  #toldOf({ reason, message }: EngineEnded, signal: AbortSignal | null): Error {
+    switch (reason) {
+      case 'deadline':
+        return fault(
+          '57014',
+          'canceling statement due to statement timeout',
+          `catalog statements may run ${this.#limits.statementMs / 1_000} s`,
+        );
+      case 'cancelled':
+        return cancelled(signal);
+      case 'overflow':
+        return fault('54000', `the answer exceeds the limit of ${this.#limits.maxBytes} bytes`);
+      case 'broken':
+        return new Error(message);
+      default: {
+        const unknown: never = reason;
+        return new Error(String(unknown));
+      }
+    }
+  }
+
+  #remember(key: string, described: Described): void {
+    this.#described.set(key, described);
+    if (this.#described.size <= MAX_DESCRIBED) return;
+    const [oldest] = this.#described.keys();
+    if (oldest !== undefined) this.#described.delete(oldest);
+  }
+}
+
+const SWITCH_MS = 10_000;
+/** SHOW is no function, so it tells what is really set. */
+const WHO = [
+  `SELECT session_user, current_user, pg_catalog.pg_has_role('${OWNER_ROLE}', 'USAGE')`,
+  'SHOW is_superuser',
+  'SHOW transaction_read_only',
+];
+
+function isCaller(reply: Reply, role: string): boolean {
+  const rows = reply.rows.map((row) => textValuesOf(Buffer.from(row.buffer, row.byteOffset, row.byteLength)));
+  return JSON.stringify(rows) === JSON.stringify([[role, role, 'f'], ['off'], ['on']]);
+}
+
+function keyOf(text: string, parameterTypes: readonly number[]): string {
+  return `${parameterTypes.join()} ${text}`;
+}
+
+/** @throws CatalogFault 57014 */
+function requireGoing(signal: AbortSignal | null): void {
+  if (signal?.aborted === true) throw cancelled(signal);
+}

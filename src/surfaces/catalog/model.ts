@@ -1,0 +1,215 @@
+import { createHash } from 'node:crypto';
+import {
+  type Access,
+  type Column,
+  PASSAGE_COLUMNS,
+  type Relation,
+  type RelationAccess,
+  type TypeName,
+} from 'osl-compiler';
+import { governedView, measuredType } from '../../model/graph/index.js';
+import type { Bridge, Manifest, Relationship } from '../../model/manifest/index.js';
+
+/** What one caller's catalog shows: exactly what the caller may name, and nothing of where it comes from. */
+export interface CatalogModel {
+  /** Equal for equal models: 64 hex digits over all that is below. */
+  readonly signature: string;
+  readonly tables: readonly TableModel[];
+  readonly foreignKeys: readonly ForeignKey[];
+  readonly metrics: readonly MetricsModel[];
+  readonly facets: readonly FacetModel[];
+}
+
+/** The metrics of one entity; there is at least one. */
+export interface MetricsModel {
+  readonly entity: string;
+  readonly metrics: readonly MetricModel[];
+}
+
+export interface MetricModel {
+  readonly name: string;
+  readonly type: TypeName;
+  readonly description: string | null;
+}
+
+export interface FacetModel {
+  readonly name: string;
+  readonly description: string | null;
+  /** What RETRIEVE gives, in its order. */
+  readonly columns: readonly (readonly [name: string, type: TypeName])[];
+}
+
+export interface TableModel {
+  readonly name: string;
+  readonly comment: string | null;
+  readonly columns: readonly ColumnModel[];
+  /** Empty where the caller may not see the whole key in the clear. */
+  readonly primaryKey: readonly string[];
+}
+
+export interface ColumnModel {
+  readonly name: string;
+  readonly type: TypeName;
+  readonly notNull: boolean;
+  readonly comment: string | null;
+}
+
+export interface ForeignKey {
+  readonly table: string;
+  readonly columns: readonly string[];
+  readonly target: string;
+  readonly targetColumns: readonly string[];
+  readonly comment: string | null;
+}
+
+const known = new WeakMap<Manifest, WeakMap<Access['relations'], CatalogModel>>();
+
+/** The catalog of whoever has this access. Worked out once for all callers with the same rights. */
+export function modelOf(manifest: Manifest, access: Access): CatalogModel {
+  let models = known.get(manifest);
+  if (models === undefined) {
+    models = new WeakMap();
+    known.set(manifest, models);
+  }
+  let model = models.get(access.relations);
+  if (model === undefined) {
+    model = compose(manifest, access);
+    models.set(access.relations, model);
+  }
+  return model;
+}
+
+function compose(manifest: Manifest, access: Access): CatalogModel {
+  const tables: TableModel[] = [];
+  const metrics: MetricsModel[] = [];
+  for (const [name, relation] of manifest.catalog.relations) {
+    const rights = access.relations.get(name);
+    if (rights === undefined || rights.grants.length === 0) continue;
+    const measured = metricsOf(manifest, access, name);
+    const table = tableOf(relation, rights, measured);
+    if (table === null) continue;
+    tables.push(table);
+    if (measured.length > 0) metrics.push({ entity: name, metrics: measured });
+  }
+  const foreignKeys = foreignKeysOf(manifest, new Map(tables.map((t) => [t.name, t])));
+  const facets = facetsOf(manifest, access);
+  const signature = createHash('sha256')
+    .update(JSON.stringify([tables, foreignKeys, metrics, facets]))
+    .digest('hex');
+  return Object.freeze({ signature, tables, foreignKeys, metrics, facets });
+}
+
+/** Null for what is no table of rows, as a facet, which RETRIEVE asks. */
+function tableOf(
+  relation: Relation,
+  rights: RelationAccess,
+  metrics: readonly MetricModel[],
+): TableModel | null {
+  if (relation.kind !== 'entity' && relation.kind !== 'bridge') return null;
+  const columns = relation.columns
+    .filter((c) => isShown(c, rights))
+    .map((c) => columnModel(c, relation, rights));
+  // What nothing of can be used is not listed: on no surface.
+  if (columns.length === 0 && metrics.length === 0) return null;
+  const clear = new Set(columns.filter((c) => c.notNull).map((c) => c.name));
+  const keyed = relation.primaryKey.length > 0 && relation.primaryKey.every((k) => clear.has(k));
+  return {
+    name: relation.name,
+    comment:
+      [relation.description, ...metrics.map(metricLine)].filter((line) => line !== null).join('\n') || null,
+    columns,
+    primaryKey: keyed ? relation.primaryKey : [],
+  };
+}
+
+/** What `*` has: columns that some grant covers, without those that may not be used at all. */
+function isShown(column: Column, rights: RelationAccess): boolean {
+  if (rights.denied.has(column.name)) return false;
+  const covering = rights.grants.filter((g) => g.columns.has(column.name));
+  const { sensitivity } = column;
+  if (covering.length === 0 || sensitivity === null) return covering.length > 0;
+  const mask = rights.masks.get(sensitivity) ?? 'deny';
+  return mask !== 'deny' || covering.some((g) => g.unmask.has(sensitivity));
+}
+
+/** A column is NOT NULL only where every row that the caller sees has it in the clear. */
+function columnModel(column: Column, relation: Relation, rights: RelationAccess): ColumnModel {
+  const { name, type, sensitivity, nullable, description } = column;
+  const clear = rights.grants.every(
+    (g) => g.columns.has(name) && (sensitivity === null || g.unmask.has(sensitivity)),
+  );
+  const required = !nullable || relation.primaryKey.includes(name);
+  return { name, type, notNull: clear && required, comment: description };
+}
+
+/** The metrics of the entity that the caller may compute. The compiler itself is asked. */
+function metricsOf(manifest: Manifest, access: Access, entity: string): readonly MetricModel[] {
+  return [...manifest.catalog.metrics.values()].flatMap((metric): readonly MetricModel[] => {
+    const type = metric.entity === entity ? measuredType(metric, manifest, access) : null;
+    return type === null ? [] : [{ name: metric.name, type, description: metric.description }];
+  });
+}
+
+function metricLine({ name, description }: MetricModel): string {
+  return `Metric ${name}${description === null ? '' : `: ${description}`} Use MEASURE(${name}).`;
+}
+
+/** The facets of which the caller is served a version, with the columns of its passages. */
+function facetsOf(manifest: Manifest, access: Access): readonly FacetModel[] {
+  return governedView(manifest, access).facets.map(({ name, description, columns }) => ({
+    name,
+    description,
+    columns: [...PASSAGE_COLUMNS, ...columns.map((c) => [c.name, c.type] as const)],
+  }));
+}
+
+type Tables = ReadonlyMap<string, TableModel>;
+
+/** Along relationships and bridges whose two ends the caller sees in the clear. */
+function foreignKeysOf(manifest: Manifest, tables: Tables): readonly ForeignKey[] {
+  const candidates = [
+    ...[...manifest.relationships.values()].map(fromRelationship),
+    ...[...manifest.bridges.values()].flatMap(fromBridge),
+  ];
+  return candidates.filter((key) => isSound(key, tables));
+}
+
+function fromRelationship({ from, to, description }: Relationship): ForeignKey {
+  return {
+    table: from.entity,
+    columns: [from.column],
+    target: to.entity,
+    targetColumns: [to.column],
+    comment: description,
+  };
+}
+
+function fromBridge({ name, left, right }: Bridge): readonly ForeignKey[] {
+  return [left, right].map((side) => ({
+    table: name,
+    columns: side.columns,
+    target: side.entity,
+    targetColumns: side.keys,
+    comment: null,
+  }));
+}
+
+/** Both ends are there, of equal types, and the target is its table's primary key as the caller sees it. */
+function isSound(key: ForeignKey, tables: Tables): boolean {
+  const target = tables.get(key.target);
+  const from = typesOf(tables.get(key.table), key.columns);
+  const to = typesOf(target, key.targetColumns);
+  const primary = target?.primaryKey ?? [];
+  return (
+    from !== null &&
+    to !== null &&
+    from.join() === to.join() &&
+    primary.length === key.targetColumns.length &&
+    primary.every((k) => key.targetColumns.includes(k))
+  );
+}
+
+function typesOf(table: TableModel | undefined, columns: readonly string[]): readonly string[] | null {
+  const types = columns.map((name) => table?.columns.find((c) => c.name === name)?.type);
+  return types.length > 0 && types.every((t) => t !== undefined) ? types : null;
+}

@@ -1,0 +1,161 @@
+import { createMcpHandler } from '@modelcontextprotocol/server';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { InternalError, QueryError, queryError } from 'osl-compiler';
+import { type Call, publicError } from '../../ask/index.js';
+import { admit, turnAway } from '../../ask/visit.js';
+import type { Service } from '../../service/service.js';
+import type { Inflight } from '../rest/inflight.js';
+import type { InnerCalls } from '../rest/inner-calls.js';
+import { ambiguityOf, requirePlain } from '../rest/json-body.js';
+import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
+import { problemHeaders, problemOf } from '../rest/problem.js';
+import { type AllowedOrigins, isServed } from './origin.js';
+import { createSemanticServer } from './tools.js';
+
+export interface McpOptions extends AllowedOrigins {
+  /** The origin under which clients reach this server, such as `https://osl.example`; null: what `Host` says. */
+  readonly publicUrl: string | null;
+  /** Issuers of tokens, for clients that ask for one themselves. */
+  readonly authorizationServers: readonly string[];
+  readonly version: string;
+  readonly maxBytes?: number;
+}
+
+const PATH = '/mcp';
+const METADATA = `/.well-known/oauth-protected-resource${PATH}`;
+
+/**
+ * `POST /mcp`: MCP over streamable HTTP, without sessions. Each message is let in by the spine on its own token, and
+ * recorded; what a tool then asks goes through the REST surface under the same token, and is recorded there as of this.
+ */
+export function mcpRoute(
+  app: FastifyInstance,
+  service: Service,
+  inflight: Inflight,
+  inner: InnerCalls,
+  options: McpOptions,
+): void {
+  const handler = createMcpHandler(
+    ({ authInfo }) => {
+      const url = authInfo?.extra?.['engine'];
+      if (authInfo === undefined || typeof url !== 'string') {
+        throw new InternalError('an MCP message was not let in');
+      }
+      const { token } = authInfo;
+      return createSemanticServer({ url, headers: inner.headers, token: async () => token }, options);
+    },
+    {
+      maxSubscriptions: 0, // nothing here changes while a client listens
+      onerror: (error) => service.log.warn('an MCP message failed', { error: error.message }),
+    },
+  );
+  app.addHook('onClose', () => handler.close());
+  app.post(PATH, { schema: HIDDEN_OPERATION }, async (request, reply) => {
+    const token = await enter(service, request, reply, options);
+    if (token === null) return reply;
+    return inflight.run(reply.raw, async (signal) => {
+      const response = await handler.fetch(webRequest(request, signal), {
+        authInfo: { token, clientId: '', scopes: [], extra: { engine: engineUrl(request) } },
+      });
+      reply.header('x-request-id', request.call.requestId).header('cache-control', 'no-store');
+      return reply.send(response);
+    });
+  });
+  app.get(METADATA, { schema: HIDDEN_OPERATION }, (request, reply) => {
+    service.probes.count('mcp_metadata', METADATA, 200, { ...request.call, surface: 'mcp' });
+    reply.header('cache-control', 'public, max-age=3600');
+    return reply.send({
+      resource: `${originOf(request, options)}${PATH}`,
+      authorization_servers: options.authorizationServers,
+      bearer_methods_supported: ['header'],
+      resource_name: 'OSL Gateway',
+    });
+  });
+}
+
+/** The token of a message that is let in; null where it was refused and answered. */
+async function enter(
+  service: Service,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  options: McpOptions,
+): Promise<string | null> {
+  const call: Call = { ...request.call, surface: 'mcp' };
+  if (!isServed(request.headers, options)) {
+    throw await turnAway(service, call, 'mcp', queryError('foreignOrigin', {}), 'anyone');
+  }
+  try {
+    const fault = faultIn(request.body);
+    if (fault !== null) throw await turnAway(service, call, 'mcp', fault, 'identified');
+    await admit(service, call, 'mcp', 'catalog');
+  } catch (error) {
+    const told = publicError(service, call.requestId, error);
+    if (told.entry !== 'missingToken' && told.entry !== 'invalidToken') throw told;
+    challenge(reply, told, request, options);
+    return null;
+  }
+  const { credentials } = call;
+  if (credentials.kind !== 'bearer' || credentials.token === null) {
+    throw new InternalError('a call without a token was let in');
+  }
+  return credentials.token;
+}
+
+/** What is no JSON at all the protocol has an error of its own for. */
+function faultIn(body: unknown): QueryError | null {
+  if (!(body instanceof Buffer)) return null;
+  const text = body.toString('utf8');
+  try {
+    requirePlain(text);
+    JSON.parse(text);
+  } catch (error) {
+    return error instanceof QueryError ? error : null;
+  }
+  return ambiguityOf(text);
+}
+
+/** 401 for no token too, and where to learn how to get one. Source: MCP, Authorization; RFC 9728, 5.1. */
+function challenge(
+  reply: FastifyReply,
+  error: QueryError,
+  request: FastifyRequest,
+  options: McpOptions,
+): void {
+  const { requestId } = request.call;
+  const fault = error.entry === 'invalidToken' ? 'error="invalid_token", ' : '';
+  const metadata = `${originOf(request, options)}${METADATA}`;
+  reply
+    .code(401)
+    .headers({
+      ...problemHeaders(error, requestId),
+      'www-authenticate': `Bearer ${fault}resource_metadata="${metadata}"`,
+    })
+    .send(Buffer.from(JSON.stringify({ ...problemOf(error, requestId), status: 401 })));
+}
+
+/** What the client calls this server by; `Host` was looked at before it comes here, or is only handed back. */
+function originOf(request: FastifyRequest, { publicUrl }: McpOptions): string {
+  return publicUrl ?? `http://${/^[\w.:[\]-]+$/.exec(request.headers.host ?? '')?.[0] ?? 'localhost'}`;
+}
+
+/** The request as the handler takes it: what the protocol reads of it, without the token. */
+function webRequest(request: FastifyRequest, signal: AbortSignal): Request {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(request.headers)) {
+    const read = name === 'accept' || name === 'content-type' || name.startsWith('mcp-');
+    if (read && typeof value === 'string') headers.set(name, value);
+  }
+  const { body } = request;
+  return new Request(`http://localhost${PATH}`, {
+    method: 'POST',
+    headers,
+    body: body instanceof Buffer ? new Uint8Array(body) : '',
+    signal,
+  });
+}
+
+/** The address at which the message arrived: there the REST surface answers too. */
+function engineUrl({ socket }: FastifyRequest): string {
+  const address = (socket.localAddress ?? '127.0.0.1').replace(/^::ffff:(?=\d+\.)/, '');
+  return `http://${address.includes(':') ? `[${address}]` : address}:${socket.localPort ?? 0}`;
+}

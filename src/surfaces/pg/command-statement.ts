@@ -1,0 +1,34 @@
+import type { ColumnDescription, Portal, Statement, WireNotice } from '../../../wire/index.js';
+import { dataRow } from './data-row.js';
+
+/** What a session command answers. */
+export interface CommandResult {
+  readonly tag: string;
+  readonly rows?: readonly (readonly string[])[];
+  readonly notices?: readonly WireNotice[];
+}
+
+const TEXT = { typeOid: 25, typeLength: -1, typeModifier: -1 };
+
+/** A statement that the gateway answers itself. `columns` are names of text columns, null where it has no rows. */
+export function commandStatement(
+  columns: readonly string[] | null,
+  run: () => Promise<CommandResult>,
+): Statement {
+  return {
+    parameterTypes: [],
+    columns: columns === null ? null : columns.map((name): ColumnDescription => ({ name, ...TEXT })),
+    open: () => commandPortal(run),
+  };
+}
+
+function commandPortal(run: () => Promise<CommandResult>): Portal {
+  return {
+    async fetch(_maxRows, rows) {
+      const { tag, rows: values = [], notices = [] } = await run();
+      for (const row of values) await rows.write(dataRow(row));
+      return { suspended: false, tag, notices };
+    },
+    close: () => undefined,
+  };
+}

@@ -1,0 +1,128 @@
+import type { parse } from 'osl-compiler';
+import { error } from '../../../wire/index.js';
+
+/** A statement that the gateway itself answers; it touches no data. */
+export type Command =
+  | {
+      readonly kind: 'set';
+      readonly assignments: readonly { readonly name: string; readonly value: string | null }[];
+      /** How it was said that it is for the transaction; null: for the session. */
+      readonly local: 'SET LOCAL' | 'SET TRANSACTION' | null;
+    }
+  | { readonly kind: 'reset'; readonly name: string | null }
+  | { readonly kind: 'show'; readonly name: string | null }
+  /** Null: the level that the session says. */
+  | { readonly kind: 'begin'; readonly tag: string; readonly level: string | null }
+  /** `chain`: the next block begins at once. */
+  | { readonly kind: 'commit' | 'rollback'; readonly chain: boolean }
+  | { readonly kind: 'savepoint' | 'release' | 'rollback to'; readonly name: string }
+  | { readonly kind: 'discard'; readonly what: 'all' | 'other' }
+  | { readonly kind: 'deallocate'; readonly name: string | null };
+
+type Node = ReturnType<typeof parse>['node'];
+type Argument = NonNullable<Extract<Node, { VariableSetStmt: unknown }>['VariableSetStmt']['args']>[number];
+
+/** The session command that `node` is, or null where it is anything else. @throws WireError */
+export function commandOf(node: Node): Command | null {
+  if ('VariableSetStmt' in node) return setCommand(node.VariableSetStmt);
+  if ('VariableShowStmt' in node) {
+    const name = node.VariableShowStmt.name ?? 'all';
+    return { kind: 'show', name: name === 'all' ? null : name };
+  }
+  if ('TransactionStmt' in node) return transactionCommand(node.TransactionStmt);
+  if ('DiscardStmt' in node)
+    return { kind: 'discard', what: node.DiscardStmt.target === 'DISCARD_ALL' ? 'all' : 'other' };
+  if ('DeallocateStmt' in node) return { kind: 'deallocate', name: node.DeallocateStmt.name ?? null };
+  return null;
+}
+
+function setCommand(stmt: Extract<Node, { VariableSetStmt: unknown }>['VariableSetStmt']): Command {
+  const { name = '' } = stmt;
+  const local = stmt.is_local === true ? 'SET LOCAL' : null;
+  switch (stmt.kind) {
+    case 'VAR_SET_VALUE':
+      return { kind: 'set', assignments: [{ name, value: (stmt.args ?? []).map(textOf).join(', ') }], local };
+    case 'VAR_SET_DEFAULT':
+      return { kind: 'set', assignments: [{ name, value: null }], local };
+    case 'VAR_SET_MULTI':
+      return setModes(name, (stmt.args ?? []).flatMap(transactionMode));
+    case 'VAR_RESET':
+      return { kind: 'reset', name };
+    case 'VAR_RESET_ALL':
+      return { kind: 'reset', name: null };
+    default:
+      throw error('0A000', 'this form of SET is not supported');
+  }
+}
+
+type Modes = readonly { readonly name: string; readonly value: string }[];
+
+function setModes(name: string, modes: Modes): Command {
+  if (name === 'TRANSACTION') return { kind: 'set', assignments: modes, local: 'SET TRANSACTION' };
+  if (name !== 'SESSION CHARACTERISTICS') throw error('0A000', 'this form of SET is not supported');
+  const defaults = modes.map(({ name, value }) => ({ name: `default_${name}`, value }));
+  return { kind: 'set', assignments: defaults, local: null };
+}
+
+function textOf(arg: Argument): string {
+  if ('A_Const' in arg) {
+    const c = arg.A_Const;
+    if (c.sval !== undefined) return c.sval.sval ?? '';
+    if (c.ival !== undefined) return String(c.ival.ival ?? 0);
+    if (c.fval !== undefined) return c.fval.fval ?? '';
+    if (c.boolval !== undefined) return c.boolval.boolval === true ? 'on' : 'off';
+  }
+  if ('TypeCast' in arg && arg.TypeCast.arg !== undefined) return intervalOf(arg.TypeCast);
+  throw error('0A000', 'SET takes constants only');
+}
+
+/** `SET TIME ZONE INTERVAL '-3' HOUR`, the only cast that SET's grammar has, as Postgres keeps it. */
+function intervalOf({ arg, typeName }: Extract<Argument, { TypeCast: unknown }>['TypeCast']): string {
+  const text = arg === undefined ? '' : textOf(arg);
+  const [mask] = typeName?.typmods ?? [];
+  const fields = mask !== undefined && 'A_Const' in mask ? (mask.A_Const.ival?.ival ?? 0) : 0;
+  const bare = /^\s*[+-]?\d+\s*$/.test(text);
+  return `INTERVAL '${bare ? `${text.trim()} ${fields === HOUR ? 'hours' : 'minutes'}` : text}'`;
+}
+
+/** The grammar's mask of `HOUR` alone. */
+const HOUR = 1024;
+
+/** `SET TRANSACTION …` and `SET SESSION CHARACTERISTICS AS TRANSACTION …`, one mode. */
+function transactionMode(arg: Argument): readonly { name: string; value: string }[] {
+  if ('List' in arg) return (arg.List.items ?? []).flatMap(transactionMode);
+  const element = 'DefElem' in arg ? arg.DefElem : {};
+  if (element.arg === undefined) return [];
+  if (element.defname === 'transaction_read_only' || element.defname === 'transaction_isolation') {
+    return [{ name: element.defname, value: textOf(element.arg) }];
+  }
+  return [];
+}
+
+function transactionCommand(stmt: Extract<Node, { TransactionStmt: unknown }>['TransactionStmt']): Command {
+  const name = stmt.savepoint_name ?? '';
+  switch (stmt.kind) {
+    case 'TRANS_STMT_BEGIN':
+    case 'TRANS_STMT_START':
+      return begin(stmt.kind === 'TRANS_STMT_START' ? 'START TRANSACTION' : 'BEGIN', stmt.options ?? []);
+    case 'TRANS_STMT_COMMIT':
+      return { kind: 'commit', chain: stmt.chain === true };
+    case 'TRANS_STMT_ROLLBACK':
+      return { kind: 'rollback', chain: stmt.chain === true };
+    case 'TRANS_STMT_SAVEPOINT':
+      return { kind: 'savepoint', name };
+    case 'TRANS_STMT_RELEASE':
+      return { kind: 'release', name };
+    case 'TRANS_STMT_ROLLBACK_TO':
+      return { kind: 'rollback to', name };
+    default:
+      throw error('0A000', 'two-phase commit is not supported');
+  }
+}
+
+function begin(tag: string, options: readonly Argument[]): Command {
+  const modes = options.flatMap(transactionMode);
+  const write = modes.some((m) => m.name === 'transaction_read_only' && /^(off|0|false)$/i.test(m.value));
+  if (write) throw error('25006', 'sessions of this server are read-only');
+  return { kind: 'begin', tag, level: modes.find((m) => m.name === 'transaction_isolation')?.value ?? null };
+}

@@ -1,0 +1,100 @@
+import {
+  type ColumnDescription,
+  error,
+  type FetchResult,
+  type Portal,
+  type RowWriter,
+  type Statement,
+} from '../../../wire/index.js';
+import type { CopyOptions } from './copy-options.js';
+import { binaryRows, textRows } from './copy-rows.js';
+import { dataRow } from './data-row.js';
+
+/** `COPY (question) TO STDOUT`: the rows of `inner` as CopyData, one message a row. @throws WireError */
+export function copyStatement(inner: Statement, options: CopyOptions): Statement {
+  const columns = inner.columns ?? [];
+  if (inner.parameterTypes.length > 0) throw error('42P02', 'COPY takes no parameters');
+  requireColumns(options, columns);
+  const format = options.format === 'binary' ? 1 : 0;
+  return {
+    parameterTypes: [],
+    columns: null,
+    copy: { columns: columns.length, format },
+    open: async () => {
+      const resultFormats = columns.map(() => format as 0 | 1);
+      const portal = await inner.open({ parameterFormats: [], parameters: [], resultFormats });
+      return copyPortal(portal, columns, options);
+    },
+  };
+}
+
+function requireColumns({ forceQuote }: CopyOptions, columns: readonly ColumnDescription[]): void {
+  if (forceQuote === '*') return;
+  for (const name of forceQuote) {
+    if (!columns.some((c) => c.name === name)) throw error('42703', `column "${name}" does not exist`);
+  }
+}
+
+const SIGNATURE = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
+const TRAILER = Buffer.from([0xff, 0xff]);
+
+function copyPortal(portal: Portal, columns: readonly ColumnDescription[], options: CopyOptions): Portal {
+  const copy = options.format === 'binary' ? binaryCopy : textCopy(columns, options);
+  return {
+    async fetch(_maxRows, rows) {
+      const result = await copy(portal, rows);
+      return { ...result, tag: result.tag.replace(/^SELECT/, 'COPY') };
+    },
+    close: () => portal.close(),
+  };
+}
+
+/** All rows of a portal, copied to a writer. */
+type Copy = (portal: Portal, rows: RowWriter) => Promise<FetchResult>;
+
+const binaryCopy: Copy = async (portal, rows) => {
+  // As from Postgres, the signature has no message of its own: it comes with the first row.
+  let before = SIGNATURE;
+  const first = (message: Buffer): Buffer => {
+    const whole = copyData(Buffer.concat([before, message.subarray(HEAD)]));
+    before = Buffer.alloc(0);
+    return whole;
+  };
+  const result = await portal.fetch(0, {
+    write: (messages) => {
+      const copied = binaryRows(messages);
+      if (before.length === 0) return rows.write(copied);
+      const end = 1 + copied.readInt32BE(1);
+      return rows.write(Buffer.concat([first(copied.subarray(0, end)), copied.subarray(end)]));
+    },
+  });
+  await rows.write(copyData(Buffer.concat([before, TRAILER])));
+  return result;
+};
+
+function textCopy(columns: readonly ColumnDescription[], options: CopyOptions): Copy {
+  const { forceQuote, header } = options;
+  const copied = textRows(
+    options,
+    columns.map((c) => forceQuote === '*' || forceQuote.includes(c.name)),
+  );
+  const heading = textRows(
+    options,
+    columns.map(() => false),
+  );
+  return async (portal, rows) => {
+    if (header) await rows.write(heading(dataRow(columns.map((c) => c.name))));
+    return portal.fetch(0, { write: (messages) => rows.write(copied(messages)) });
+  };
+}
+
+/** Type and length of a message. */
+const HEAD = 5;
+
+function copyData(body: Uint8Array): Buffer {
+  const message = Buffer.allocUnsafe(HEAD + body.length);
+  message.write('d', 0, 'latin1');
+  message.writeInt32BE(4 + body.length, 1);
+  message.set(body, HEAD);
+  return message;
+}

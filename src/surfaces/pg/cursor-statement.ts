@@ -1,0 +1,222 @@
+import type { parse } from 'osl-compiler';
+import {
+  error,
+  type Format,
+  type Portal,
+  type RowWriter,
+  type Statement,
+  type WireNotice,
+} from '../../../wire/index.js';
+import { commandStatement } from './command-statement.js';
+import { type Cursors, type Declaration, rowsOf } from './cursor.js';
+import type { Motion } from './scroll.js';
+import { planChanged } from './wire-error.js';
+
+type Node = ReturnType<typeof parse>['node'];
+
+/** A statement about cursors. */
+export type CursorCommand =
+  | { readonly kind: 'declare'; readonly declaration: Declaration }
+  | { readonly kind: 'fetch' | 'move'; readonly name: string; readonly motion: Motion }
+  /** Null: CLOSE ALL. */
+  | { readonly kind: 'close'; readonly name: string | null };
+
+const BINARY = 0x0001;
+const SCROLL = 0x0002;
+const HOLD = 0x0020;
+/** What the grammar gives for ALL. */
+const ALL = 2_147_483_647;
+
+/** The cursor statement that `node` is, or null. @throws WireError */
+export function cursorCommandOf(node: Node): CursorCommand | null {
+  if ('DeclareCursorStmt' in node) {
+    const { portalname: name = '', options = 0 } = node.DeclareCursorStmt;
+    const declaration = {
+      name,
+      binary: (options & BINARY) !== 0,
+      hold: (options & HOLD) !== 0,
+      scroll: (options & SCROLL) !== 0,
+    };
+    return { kind: 'declare', declaration };
+  }
+  if ('ClosePortalStmt' in node) return { kind: 'close', name: node.ClosePortalStmt.portalname ?? null };
+  if (!('FetchStmt' in node)) return null;
+  const { direction, portalname: name = '', ismove = false } = node.FetchStmt;
+  const howMany = Number(node.FetchStmt.howMany ?? 0);
+  const count = howMany === ALL ? 'all' : howMany;
+  return { kind: ismove ? 'move' : 'fetch', name, motion: { direction: directionOf(direction), count } };
+}
+
+function directionOf(direction: string | undefined): Motion['direction'] {
+  switch (direction) {
+    case 'FETCH_BACKWARD':
+      return 'backward';
+    case 'FETCH_ABSOLUTE':
+      return 'absolute';
+    case 'FETCH_RELATIVE':
+      return 'relative';
+    default:
+      return 'forward';
+  }
+}
+
+/** What a session lends to its statements about cursors. */
+export interface CursorSession {
+  readonly cursors: Cursors;
+  inBlock(): boolean;
+  /** @throws WireError in a failed transaction block */
+  requireUsable(): void;
+  /** Records and counts a statement, or throws. */
+  admit(): Promise<void>;
+  /** The same for DECLARE, of which it may be enough to record that its question was prepared. */
+  declares(): Promise<void>;
+  /** Prepares the question that DECLARE holds. */
+  question(): Promise<Statement>;
+}
+
+export async function cursorStatement(session: CursorSession, command: CursorCommand): Promise<Statement> {
+  switch (command.kind) {
+    case 'declare':
+      return declareStatement(session, command.declaration, await session.question());
+    case 'fetch':
+    case 'move':
+      return fetchStatement(session, command);
+    case 'close':
+      return closeStatement(session, command.name);
+    default: {
+      const unknown: never = command;
+      throw error('XX000', `unexpected command ${String(unknown)}`);
+    }
+  }
+}
+
+function declareStatement(session: CursorSession, declaration: Declaration, question: Statement): Statement {
+  return {
+    parameterTypes: question.parameterTypes,
+    columns: null,
+    open: ({ parameterFormats, parameters }) => ({
+      fetch: async () => {
+        session.requireUsable();
+        await session.declares();
+        const inBlock = session.inBlock();
+        if (!inBlock && !declaration.hold)
+          throw error('25P01', 'DECLARE CURSOR can only be used in transaction blocks');
+        session.cursors.declare(declaration, question, parameterFormats, parameters, inBlock);
+        return { suspended: false, tag: 'DECLARE CURSOR' };
+      },
+      close: () => undefined,
+    }),
+  };
+}
+
+function closeStatement({ cursors, requireUsable, admit }: CursorSession, name: string | null): Statement {
+  return commandStatement(null, async () => {
+    requireUsable();
+    await admit();
+    if (name === null) await cursors.closeAll();
+    else await cursors.close(name);
+    return { tag: name === null ? 'CLOSE CURSOR ALL' : 'CLOSE CURSOR' };
+  });
+}
+
+function fetchStatement(
+  session: CursorSession,
+  command: Extract<CursorCommand, { kind: 'fetch' | 'move' }>,
+): Statement {
+  const { cursors } = session;
+  const { kind, name, motion } = command;
+  const { count } = motion;
+  const both = cursors.scrolls(name);
+  if (!both && (motion.direction !== 'forward' || (count !== 'all' && count < 0)))
+    throw error('55000', 'cursor can only scan forward', {
+      hint: 'declare it with SCROLL, or FETCH NEXT, n or ALL',
+    });
+  const columns = cursors.columnsOf(name);
+  const fixed: Format | null = cursors.isBinary(name) ? 1 : null;
+  return {
+    parameterTypes: [],
+    columns: kind === 'move' ? null : columns,
+    open: ({ resultFormats }) => {
+      const format = fixed ?? resultFormats[0] ?? 0;
+      if (resultFormats.some((f) => f !== format) && fixed === null)
+        throw error('0A000', 'FETCH gives all columns in one format');
+      if (both) return scrollPortal(session, command, { format, columns });
+      const step: Step = async (portion, rows) => {
+        requireSameColumns(columns, cursors.columnsOf(name));
+        const into = kind === 'move' ? NOWHERE : rows;
+        const result = await cursors.fetch(name, portion, format, into);
+        return { ...result, given: rowsOf(result) };
+      };
+      const portal = fetchPortal(session, { count, tag: kind.toUpperCase() }, step);
+      // MOVE gives no rows, so that it is not suspended after some of them.
+      return kind === 'move' ? { ...portal, fetch: (_maxRows, rows) => portal.fetch(0, rows) } : portal;
+    },
+  };
+}
+
+const NOWHERE: RowWriter = { write: () => undefined };
+
+/** The name may be that of another cursor by now than of the one that the client was told of. @throws WireError 0A000 */
+function requireSameColumns(told: Statement['columns'], now: Statement['columns']): void {
+  if (told === now || JSON.stringify(told) === JSON.stringify(now)) return;
+  throw planChanged();
+}
+
+type Step = (
+  portion: number,
+  rows: RowWriter,
+) => Promise<Awaited<ReturnType<Portal['fetch']>> & { readonly given: number }>;
+
+/**
+ * The question of a cursor is counted and recorded when its first rows are fetched, as any question is, and rows that
+ * follow belong to it as those of a suspended portal do. Only a FETCH that brings none is a statement of its own.
+ */
+function fetchPortal(
+  { requireUsable, admit }: CursorSession,
+  { count, tag }: { readonly count: number | 'all'; readonly tag: string },
+  step: Step,
+): Portal {
+  let left = count;
+  return {
+    async fetch(maxRows, rows) {
+      requireUsable();
+      const portion = left === 'all' ? maxRows : maxRows === 0 ? left : Math.min(left, maxRows);
+      const { given, suspended, ...rest } = left === 0 ? NO_ROWS : await step(portion, rows);
+      if (given === 0) await admit();
+      if (left !== 'all') left -= given;
+      const more = suspended && left !== 0 && maxRows > 0 && given === maxRows;
+      return { ...rest, suspended: more, tag: `${tag} ${given}` };
+    },
+    close: () => undefined,
+  };
+}
+
+const NO_ROWS = Object.freeze({ given: 0, suspended: false });
+
+/** The same for a cursor that goes both ways: its rows are kept, so that any motion is known whole at once. */
+function scrollPortal(
+  { cursors, requireUsable, admit }: CursorSession,
+  { kind, name, motion }: Extract<CursorCommand, { kind: 'fetch' | 'move' }>,
+  { format, columns }: { readonly format: Format; readonly columns: Statement['columns'] },
+): Portal {
+  let left: readonly Uint8Array[] | null = null;
+  return {
+    async fetch(maxRows, rows) {
+      requireUsable();
+      let notices: readonly WireNotice[] = [];
+      if (left === null) {
+        requireSameColumns(columns, cursors.columnsOf(name));
+        const moved = await cursors.scroll(name, motion, format);
+        if (moved.rows.length === 0) await admit();
+        left = moved.rows;
+        notices = moved.notices;
+        if (kind === 'move') return { suspended: false, tag: `MOVE ${left.length}`, notices };
+      }
+      const portion = maxRows === 0 ? left : left.slice(0, maxRows);
+      left = left.slice(portion.length);
+      for (const row of portion) await rows.write(row);
+      return { suspended: left.length > 0, tag: `FETCH ${portion.length}`, notices };
+    },
+    close: () => undefined,
+  };
+}

@@ -1,0 +1,216 @@
+import {
+  error,
+  type FetchResult,
+  type Format,
+  type NamedPortal,
+  type Portal,
+  type RowWriter,
+  type SessionControl,
+  type Statement,
+  type WireNotice,
+} from '../../../wire/index.js';
+import type { CursorSession } from './cursor-statement.js';
+import { requireSameRights } from './rights.js';
+import { type Motion, ScrolledRows } from './scroll.js';
+
+/** A declared cursor. Its question runs at the first FETCH, in the format that FETCH asks for. */
+interface Cursor {
+  readonly statement: Statement;
+  readonly parameterFormats: readonly Format[];
+  readonly parameters: readonly (Uint8Array | null)[];
+  /** DECLARE … BINARY: values are binary whatever FETCH says. */
+  readonly binary: boolean;
+  readonly hold: boolean;
+  readonly scroll: boolean;
+  /** The block that declared it is still open. */
+  inBlock: boolean;
+  portal: Opened | null;
+}
+
+interface Opened {
+  readonly run: Portal;
+  readonly format: Format;
+  /** The rights that it was begun under. */
+  readonly rights: string;
+  /** Null for a cursor that goes forward only. */
+  readonly scrolled: ScrolledRows | null;
+  ended: boolean;
+}
+
+/** What DECLARE says of a cursor. */
+export interface Declaration {
+  readonly name: string;
+  readonly binary: boolean;
+  readonly hold: boolean;
+  /** It goes both ways, and keeps what it has read. */
+  readonly scroll: boolean;
+}
+
+/** Cursors that one session may have. */
+const MOST = 64;
+
+/** The cursors of one session. The portals of its protocol are named as they are, and go forward only. */
+export class Cursors {
+  readonly #rights: () => string;
+  readonly #byName = new Map<string, Cursor>();
+  readonly #protocol: Pick<SessionControl, 'portal' | 'closePortals'>;
+
+  /** `rights` says what the session may see now: kept rows are given under those that they were read under. */
+  constructor(protocol: Pick<SessionControl, 'portal' | 'closePortals'>, rights: () => string) {
+    this.#protocol = protocol;
+    this.#rights = rights;
+  }
+
+  /** @throws WireError 42P03, 53400 */
+  declare(
+    { name, ...how }: Declaration,
+    statement: Statement,
+    parameterFormats: readonly Format[],
+    parameters: readonly (Uint8Array | null)[],
+    inBlock: boolean,
+  ): void {
+    if (this.#byName.has(name) || this.#protocol.portal(name) !== undefined)
+      throw error('42P03', `cursor "${name}" already exists`);
+    if (this.#byName.size >= MOST) throw error('53400', `too many cursors: at most ${MOST}`);
+    const copies = parameters.map((p) => (p === null ? null : Buffer.from(p)));
+    const cursor = { statement, parameterFormats, parameters: copies, ...how, inBlock, portal: null };
+    this.#byName.set(name, cursor);
+  }
+
+  /** @throws WireError 34000 */
+  columnsOf(name: string): Statement['columns'] {
+    return this.#portal(name)?.columns ?? this.#cursor(name).statement.columns;
+  }
+
+  /** What the protocol runs under the name of a cursor; undefined where there is none. */
+  named(name: string, session: Pick<CursorSession, 'requireUsable' | 'admit'>): NamedPortal | undefined {
+    const cursor = this.#byName.get(name);
+    if (cursor === undefined) return undefined;
+    const { columns } = cursor.statement;
+    const format = cursor.binary ? 1 : 0;
+    return {
+      columns,
+      formats: (columns ?? []).map(() => format),
+      fetch: async (maxRows, rows) => {
+        session.requireUsable();
+        const result = await this.fetch(name, maxRows, format, rows);
+        if (rowsOf(result) === 0) await session.admit();
+        return result;
+      },
+      close: () => this.close(name),
+    };
+  }
+
+  isBinary(name: string): boolean {
+    return this.#portal(name) === undefined && this.#cursor(name).binary;
+  }
+
+  /** Whether it goes both ways. */
+  scrolls(name: string): boolean {
+    return this.#portal(name) === undefined && this.#cursor(name).scroll;
+  }
+
+  /** The rows of a motion, of a cursor that goes both ways. @throws WireError */
+  async scroll(
+    name: string,
+    motion: Motion,
+    format: Format,
+  ): Promise<{ readonly rows: readonly Uint8Array[]; readonly notices: readonly WireNotice[] }> {
+    const { scrolled, rights } = await this.#opened(name, format);
+    if (scrolled === null) throw error('55000', 'cursor can only scan forward');
+    requireSameRights(rights, this.#rights());
+    const rows = await scrolled.move(motion);
+    return { rows, notices: scrolled.takeNotices() };
+  }
+
+  /** At most `count` rows; 0 is all that are left. @throws WireError */
+  async fetch(name: string, count: number, format: Format, rows: RowWriter): Promise<FetchResult> {
+    const named = this.#portal(name);
+    if (named !== undefined) {
+      if (named.formats.some((f) => f !== format)) throw otherFormat(name);
+      return named.fetch(count, rows);
+    }
+    const portal = await this.#opened(name, format);
+    if (portal.scrolled !== null) {
+      const scrolled = await this.scroll(
+        name,
+        { direction: 'forward', count: count === 0 ? 'all' : count },
+        format,
+      );
+      for (const row of scrolled.rows) await rows.write(row);
+      const given = scrolled.rows.length;
+      return { suspended: count > 0 && given === count, tag: `SELECT ${given}`, notices: scrolled.notices };
+    }
+    if (portal.ended) return { suspended: false, tag: 'SELECT 0' };
+    try {
+      const result = await portal.run.fetch(count, rows);
+      portal.ended = !result.suspended;
+      return result;
+    } catch (cause) {
+      portal.ended = true;
+      throw cause;
+    }
+  }
+
+  /** @throws WireError 34000 */
+  async close(name: string): Promise<void> {
+    const named = this.#portal(name);
+    if (named !== undefined) return named.close();
+    const cursor = this.#cursor(name);
+    this.#byName.delete(name);
+    await cursor.portal?.run.close();
+  }
+
+  /** COMMIT keeps the cursors WITH HOLD; ROLLBACK keeps those of earlier blocks only. */
+  async endBlock(committed: boolean): Promise<void> {
+    for (const [name, cursor] of this.#byName) {
+      const stays = cursor.hold && (committed || !cursor.inBlock);
+      if (stays) cursor.inBlock = false;
+      else await this.close(name);
+    }
+  }
+
+  /** Portals as well. */
+  async closeAll(): Promise<void> {
+    this.#protocol.closePortals();
+    for (const name of [...this.#byName.keys()]) await this.close(name);
+  }
+
+  #portal(name: string): NamedPortal | undefined {
+    return this.#byName.has(name) ? undefined : this.#protocol.portal(name);
+  }
+
+  async #opened(name: string, format: Format): Promise<Opened> {
+    const cursor = this.#cursor(name);
+    if (cursor.portal === null) {
+      const run = await open(cursor, format);
+      const scrolled = cursor.scroll
+        ? new ScrolledRows((max, rows) => Promise.resolve(run.fetch(max, rows)))
+        : null;
+      cursor.portal = { run, format, rights: this.#rights(), scrolled, ended: false };
+    }
+    if (cursor.portal.format !== format) throw otherFormat(name);
+    return cursor.portal;
+  }
+
+  #cursor(name: string): Cursor {
+    const cursor = this.#byName.get(name);
+    if (cursor === undefined) throw error('34000', `cursor "${name}" does not exist`);
+    return cursor;
+  }
+}
+
+/** How many rows a fetch gave, as its tag says. */
+export function rowsOf({ tag }: FetchResult): number {
+  return Number(tag.slice(tag.lastIndexOf(' ') + 1));
+}
+
+function otherFormat(name: string) {
+  return error('0A000', `cursor "${name}" was begun in another format`, { hint: 'fetch in one format' });
+}
+
+async function open(cursor: Cursor, format: Format): Promise<Portal> {
+  const { statement, parameterFormats, parameters } = cursor;
+  const resultFormats = (statement.columns ?? []).map(() => format);
+  return statement.open({ parameterFormats, parameters, resultFormats });
+}

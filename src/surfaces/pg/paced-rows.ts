@@ -1,0 +1,91 @@
+import { queryError } from 'osl-compiler';
+import { eachDataRow, type RowSink } from '../../engine/index.js';
+
+/** Bytes of rows that one portal may hold back for later fetches. */
+export const HELD_BYTES = 64 * 1_048_576;
+
+/**
+ * Rows on their way from a running query to a client that takes them in portions.
+ *
+ * They are read ahead up to `HELD_BYTES`. Then a query that may pause waits for its client, and keeps its upstream
+ * session meanwhile; one that may not (the embedded engine has a single session) is refused, however fast its client
+ * is, so that the answer does not depend on that.
+ */
+export class PacedRows implements RowSink {
+  readonly #mayPause: boolean;
+  #rows: Uint8Array[] = [];
+  #next = 0;
+  #bytes = 0;
+  #total = 0;
+  #ended = false;
+  #failure: { readonly cause: unknown } | null = null;
+  #wakeReader: () => void = () => undefined;
+  #wakeWriter: () => void = () => undefined;
+
+  constructor(mayPause: boolean) {
+    this.#mayPause = mayPause;
+  }
+
+  write(messages: Uint8Array): void | Promise<void> {
+    if (this.#ended) return undefined;
+    for (const row of eachDataRow(messages)) this.#rows.push(row);
+    this.#bytes += messages.byteLength;
+    this.#total += messages.byteLength;
+    this.#wakeReader();
+    if (!this.#mayPause && this.#total > HELD_BYTES)
+      throw queryError('tooLarge', { what: 'the bytes of a portal', limit: HELD_BYTES });
+    if (this.#bytes <= HELD_BYTES) return undefined;
+    return new Promise((resolve) => {
+      this.#wakeWriter = resolve;
+    });
+  }
+
+  /** The query has given its last row, or failed: `failure` comes after the rows before it. */
+  end(failure: { readonly cause: unknown } | null): void {
+    this.#ended = true;
+    this.#failure = failure;
+    this.#wakeReader();
+  }
+
+  /** The client wants no more: what is held is dropped, and so is what still comes. */
+  drop(): void {
+    this.#rows = [];
+    this.#next = 0;
+    this.#bytes = 0;
+    this.#ended = true;
+    this.#wakeReader();
+    this.#wakeWriter();
+  }
+
+  /** At most `max` rows (0: all), fewer only at the end. Throws what the query failed with. */
+  async take(max: number): Promise<{ readonly rows: readonly Uint8Array[]; readonly more: boolean }> {
+    const wanted = max === 0 ? Number.POSITIVE_INFINITY : max;
+    while (!this.#ended && this.#held < Math.min(wanted, MOST)) {
+      if (this.#bytes > HELD_BYTES) break;
+      await new Promise<void>((resolve) => {
+        this.#wakeReader = resolve;
+      });
+    }
+    const rows = this.#rows.slice(this.#next, this.#next + Math.min(wanted, MOST));
+    this.#next += rows.length;
+    for (const row of rows) this.#bytes -= row.byteLength;
+    if (this.#next === this.#rows.length || this.#next > COMPACT) this.#compact();
+    if (this.#bytes <= HELD_BYTES / 2) this.#wakeWriter();
+    if (rows.length === 0 && this.#failure !== null) throw this.#failure.cause;
+    return { rows, more: this.#held > 0 || !this.#ended || this.#failure !== null };
+  }
+
+  get #held(): number {
+    return this.#rows.length - this.#next;
+  }
+
+  #compact(): void {
+    this.#rows = this.#rows.slice(this.#next);
+    this.#next = 0;
+  }
+}
+
+/** Rows that one `take` gives at most. */
+const MOST = 16_384;
+/** Taken rows that may stay at the front of the queue. */
+const COMPACT = 65_536;

@@ -1,0 +1,106 @@
+import { error, type FetchResult, type RowWriter, type WireNotice } from '../../../wire/index.js';
+import { eachDataRow } from '../../engine/index.js';
+import { HELD_BYTES } from './paced-rows.js';
+
+/** Where FETCH and MOVE go from the row that a cursor is on. A negative count goes the other way. */
+export interface Motion {
+  readonly direction: 'forward' | 'backward' | 'absolute' | 'relative';
+  readonly count: number | 'all';
+}
+
+/**
+ * The rows of a cursor that goes both ways: read as far as it has been moved, and kept, up to `HELD_BYTES`.
+ *
+ * Positions are those of Postgres: 0 is before the first row, one more than there are is after the last.
+ */
+export class ScrolledRows {
+  readonly #read: (max: number, rows: RowWriter) => Promise<FetchResult>;
+  #rows: Uint8Array[] = [];
+  #bytes = 0;
+  #at = 0;
+  readonly #notices: WireNotice[] = [];
+  #ended = false;
+  /** What reading failed with: it is never taken for the end. */
+  #failure: { readonly cause: unknown } | null = null;
+
+  /** `read` gives at most `max` further rows; 0 is all. */
+  constructor(read: (max: number, rows: RowWriter) => Promise<FetchResult>) {
+    this.#read = read;
+  }
+
+  /** What the question said beside its rows since this was last asked. */
+  takeNotices(): readonly WireNotice[] {
+    return this.#notices.splice(0);
+  }
+
+  /** The rows that the motion passes over, in its order; of an absolute or relative one the row that it ends on. */
+  async move({ direction, count }: Motion): Promise<readonly Uint8Array[]> {
+    switch (direction) {
+      case 'forward':
+        return count !== 'all' && count < 0 ? this.#backward(-count) : this.#forward(count);
+      case 'backward':
+        return count !== 'all' && count < 0 ? this.#forward(-count) : this.#backward(count);
+      case 'absolute':
+        return this.#to(await this.#absolute(Number(count)));
+      case 'relative':
+        return this.#to(this.#at + Number(count));
+      default: {
+        const unknown: never = direction;
+        throw new TypeError(`unexpected direction ${String(unknown)}`);
+      }
+    }
+  }
+
+  async #forward(count: number | 'all'): Promise<readonly Uint8Array[]> {
+    if (count === 0) return this.#to(this.#at);
+    const begin = this.#at;
+    const wanted = count === 'all' ? Number.POSITIVE_INFINITY : begin + count;
+    await this.#reach(wanted);
+    this.#at = Math.min(wanted, this.#rows.length + 1);
+    return this.#rows.slice(begin, this.#at);
+  }
+
+  #backward(count: number | 'all'): readonly Uint8Array[] | Promise<readonly Uint8Array[]> {
+    if (count === 0) return this.#to(this.#at);
+    const before = this.#at - 1;
+    this.#at = count === 'all' ? 0 : Math.max(0, this.#at - count);
+    return this.#rows.slice(Math.max(0, this.#at - 1), Math.max(0, before)).reverse();
+  }
+
+  async #absolute(count: number): Promise<number> {
+    if (count >= 0) return count;
+    await this.#reach(Number.POSITIVE_INFINITY);
+    return this.#rows.length + 1 + count;
+  }
+
+  async #to(position: number): Promise<readonly Uint8Array[]> {
+    await this.#reach(position);
+    this.#at = Math.max(0, Math.min(position, this.#rows.length + 1));
+    return this.#at === 0 ? [] : this.#rows.slice(this.#at - 1, this.#at);
+  }
+
+  /** Reads on until row `position` is there, or the last. @throws WireError 54000 where that is more than is kept */
+  async #reach(position: number): Promise<void> {
+    if (this.#failure !== null) throw this.#failure.cause;
+    const missing = position - this.#rows.length;
+    if (this.#ended || missing <= 0) return;
+    const keep: RowWriter = {
+      write: (messages) => {
+        this.#bytes += messages.byteLength;
+        if (this.#bytes > HELD_BYTES)
+          throw error('54000', `a cursor that scrolls keeps at most ${HELD_BYTES} bytes`, {
+            hint: 'declare it without SCROLL, or ask for less',
+          });
+        for (const row of eachDataRow(messages)) this.#rows.push(row);
+      },
+    };
+    try {
+      const { suspended, notices } = await this.#read(Number.isFinite(missing) ? missing : 0, keep);
+      this.#ended = !suspended;
+      this.#notices.push(...(notices ?? []));
+    } catch (cause) {
+      this.#failure = { cause };
+      throw cause;
+    }
+  }
+}

@@ -1,0 +1,146 @@
+import { error, type SessionControl, type WireNotice } from '../../../wire/index.js';
+import type { Command } from './command.js';
+import type { CommandResult } from './command-statement.js';
+import type { Isolation } from './isolation.js';
+import type { SessionSettings } from './settings.js';
+import { TransactionBlock } from './transaction.js';
+
+/** What the commands of a session change: its transaction block, its settings, its statements and portals. */
+export class SessionState {
+  readonly block = new TransactionBlock();
+  readonly isolation: Isolation;
+  readonly #settings: SessionSettings;
+  readonly #control: SessionControl;
+
+  constructor(settings: SessionSettings, isolation: Isolation, control: SessionControl) {
+    this.#settings = settings;
+    this.isolation = isolation;
+    this.#control = control;
+  }
+
+  get inBlock(): boolean {
+    return this.block.status !== 'I';
+  }
+
+  /** A statement failed: so has a block. */
+  fail(): void {
+    this.block.fail();
+    this.#settings.scopes.fail();
+  }
+
+  /** The names of what SHOW answers. @throws WireError */
+  shownColumns(name: string | null): readonly string[] {
+    return name === null ? ['name', 'setting', 'description'] : [this.#settings.show(name).name];
+  }
+
+  /** What `command` changes, and answers. `several`: it is one of several statements of a simple query. @throws WireError */
+  run(command: Command, several: boolean): CommandResult {
+    switch (command.kind) {
+      case 'set':
+        return this.#set(command, several);
+      case 'reset':
+        if (command.name === null) this.#settings.resetAll();
+        else this.#settings.reset(command.name);
+        return { tag: 'RESET' };
+      case 'show':
+        return { tag: 'SHOW', rows: this.#shown(command.name) };
+      case 'begin':
+        return this.#begin(command);
+      case 'commit':
+      case 'rollback':
+        return this.#endBlock(command);
+      case 'savepoint':
+        this.block.save(command.name);
+        this.#settings.scopes.save(command.name);
+        return { tag: 'SAVEPOINT' };
+      case 'release':
+        this.block.release(command.name);
+        this.#settings.scopes.release(command.name);
+        return { tag: 'RELEASE' };
+      case 'rollback to':
+        this.block.rollbackTo(command.name);
+        this.#settings.scopes.rollbackTo(command.name);
+        return { tag: 'ROLLBACK' };
+      case 'discard':
+        return this.#discard(command.what);
+      case 'deallocate':
+        return this.#deallocate(command.name);
+      default: {
+        const unknown: never = command;
+        throw error('XX000', `unexpected command ${String(unknown)}`);
+      }
+    }
+  }
+
+  #set({ assignments, local }: Extract<Command, { kind: 'set' }>, several: boolean): CommandResult {
+    for (const { name, value } of assignments) {
+      if (value !== null) this.isolation.judge(name, value);
+      if (value === null) this.#settings.reset(name, local !== null);
+      else this.#settings.set(name, value, local !== null);
+    }
+    const outside = local !== null && !several && !this.inBlock;
+    return { tag: 'SET', ...(outside ? { notices: [outsideOf(local)] } : {}) };
+  }
+
+  #begin({ tag, level }: Extract<Command, { kind: 'begin' }>): CommandResult {
+    if (this.inBlock) {
+      if (level !== null)
+        this.#set({ kind: 'set', assignments: [{ name: LEVEL, value: level }], local: null }, true);
+      return { tag, notices: [warning('25001', 'there is already a transaction in progress')] };
+    }
+    this.isolation.begin(level);
+    this.block.begin();
+    return { tag };
+  }
+
+  /** A block that has failed is rolled back whatever was asked. With `chain` the next one is like it. */
+  #endBlock({ kind, chain }: Extract<Command, { kind: 'commit' | 'rollback' }>): CommandResult {
+    const asked = kind === 'commit' ? 'COMMIT' : 'ROLLBACK';
+    if (chain && !this.inBlock)
+      throw error('25P01', `${asked} AND CHAIN can only be used in transaction blocks`);
+    const notices = this.inBlock ? [] : [warning('25P01', 'there is no transaction in progress')];
+    const { level } = this.isolation;
+    this.#control.closePortals();
+    const failed = this.block.end();
+    this.isolation.end();
+    if (failed || kind === 'rollback') this.#settings.scopes.rollback();
+    else this.#settings.scopes.commit();
+    if (chain) {
+      this.isolation.begin(level);
+      this.block.begin();
+    }
+    return { tag: failed ? 'ROLLBACK' : asked, notices };
+  }
+
+  #shown(name: string | null): readonly (readonly string[])[] {
+    if (name === null) return this.#settings.all().map((s) => [s.name, s.value, s.description]);
+    return [[this.#settings.show(name).value]];
+  }
+
+  #discard(what: 'all' | 'other'): CommandResult {
+    if (what === 'other') return { tag: 'DISCARD' };
+    if (this.block.status !== 'I') throw error('25001', 'DISCARD ALL cannot run inside a transaction block');
+    this.#control.deallocateAll();
+    this.#settings.resetAll();
+    return { tag: 'DISCARD ALL' };
+  }
+
+  #deallocate(name: string | null): CommandResult {
+    if (name === null) {
+      this.#control.deallocateAll();
+      return { tag: 'DEALLOCATE ALL' };
+    }
+    if (!this.#control.deallocate(name)) throw error('26000', `prepared statement "${name}" does not exist`);
+    return { tag: 'DEALLOCATE' };
+  }
+}
+
+const LEVEL = 'transaction_isolation';
+
+function outsideOf(command: string): WireNotice {
+  return warning('25P01', `${command} can only be used in transaction blocks`);
+}
+
+function warning(sqlstate: string, message: string): WireNotice {
+  return { severity: 'WARNING', sqlstate, message };
+}

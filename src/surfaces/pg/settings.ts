@@ -1,0 +1,188 @@
+import { error, type WireError } from '../../../wire/index.js';
+import type { OutputSetting, StatementSettings } from '../../engine/index.js';
+import { ValueFault } from './setting-kinds.js';
+import { SETTINGS, type Setting } from './setting-list.js';
+import { SettingScopes } from './setting-scopes.js';
+
+const BY_NAME: ReadonlyMap<string, Setting> = new Map(SETTINGS.map((s) => [s.name.toLowerCase(), s]));
+
+/** The settings that a startup packet may have. */
+export const STARTUP_PARAMETERS: readonly string[] = SETTINGS.filter((s) => s.atStart === true).map(
+  (s) => s.name,
+);
+
+/** One setting as SHOW ALL and `pg_settings` tell of it. */
+export interface ShownSetting {
+  readonly name: string;
+  /** With the unit that reads best. */
+  readonly value: string;
+  /** In the setting's own unit. */
+  readonly kept: string;
+  /** What RESET gives, and what it would be had the client said nothing; likewise in its own unit. */
+  readonly atStart: string;
+  readonly byDefault: string;
+  readonly description: string;
+}
+
+/** What reaches an upstream, with the values that need no telling. */
+const OUTPUT: readonly (readonly [name: OutputSetting, ...ours: string[]])[] = [
+  ['TimeZone', 'UTC', 'Etc/UTC'],
+  ['DateStyle', 'ISO, MDY'],
+  ['IntervalStyle', 'postgres'],
+];
+/** The upstream sessions' own; only a shorter one is told. */
+const LOCK_TIMEOUT_MS = 5_000;
+
+/** The settings of one session. */
+export class SessionSettings {
+  readonly #scopes: SettingScopes;
+  readonly #atStart: ReadonlyMap<string, string>;
+  #told: ReadonlyMap<string, string>;
+  #output: { readonly of: ReadonlyMap<string, string>; readonly settings: StatementSettings } | null = null;
+
+  /** @throws WireError 22023 for a value that a setting does not take */
+  constructor(user: string, startup: ReadonlyMap<string, string>) {
+    const values = new Map([['session_authorization', user]]);
+    for (const [given, value] of startup) {
+      const setting = BY_NAME.get(given.toLowerCase());
+      if (setting?.atStart === true)
+        values.set(given.toLowerCase(), acceptedBy(setting, value, setting.initial, setting.name));
+    }
+    this.#atStart = values;
+    this.#scopes = new SettingScopes(values);
+    this.#told = this.reported();
+  }
+
+  /** Everything that ParameterStatus reports. */
+  reported(): ReadonlyMap<string, string> {
+    return new Map(SETTINGS.filter((s) => s.reported === true).map((s) => [s.name, this.#shown(s)]));
+  }
+
+  /** What statements for data run under, where it is not what they run under anyway. */
+  output(): StatementSettings {
+    const of = this.#scopes.values;
+    if (this.#output?.of !== of) {
+      const told: (readonly [OutputSetting, string])[] = OUTPUT.flatMap(([name, ...ours]) => {
+        const { value } = this.show(name);
+        return ours.includes(value) ? [] : [[name, value] as const];
+      });
+      const lock = this.milliseconds('lock_timeout');
+      if (lock > 0 && lock < LOCK_TIMEOUT_MS) told.push(['lock_timeout', String(lock)]);
+      this.#output = { of, settings: Object.freeze(told.map((t) => Object.freeze(t))) };
+    }
+    return this.#output.settings;
+  }
+
+  /** @throws WireError 42704 */
+  show(name: string): { readonly name: string; readonly value: string } {
+    const setting = known(name);
+    return { name: setting.name, value: this.#shown(setting) };
+  }
+
+  all(): readonly ShownSetting[] {
+    return SETTINGS.map((s) => ({
+      name: s.name,
+      value: this.#shown(s),
+      kept: this.#valueOf(s),
+      atStart: this.#atStart.get(s.name.toLowerCase()) ?? s.initial,
+      byDefault: s.initial,
+      description: s.description,
+    }));
+  }
+
+  /** Of a setting that is a time; 0 where it sets no limit. */
+  milliseconds(name: string): number {
+    return Number(this.#valueOf(known(name)));
+  }
+
+  /** Changes with every change of any setting, and with nothing else. */
+  get version(): object {
+    return this.#scopes.values;
+  }
+
+  /** Sets one value; `local`: until the transaction ends. @throws WireError */
+  set(name: string, value: string, local: boolean): void {
+    const setting = known(name);
+    const accepted = acceptedBy(setting, value, this.#valueOf(setting), name);
+    this.#scopes.set(setting.name.toLowerCase(), accepted, local || setting.ofTransaction === true);
+  }
+
+  /** Back to the value of the start. @throws WireError 42704, 55P02 */
+  reset(name: string, local = false): void {
+    const setting = known(name);
+    if (setting.name === 'session_authorization') return; // it cannot have been changed
+    if (setting.kind === null) throw unchangeable(setting);
+    if (setting.ofTransaction === true) throw error('55P02', `parameter "${setting.name}" cannot be reset`);
+    const key = setting.name.toLowerCase();
+    this.#scopes.set(key, this.#atStart.get(key) ?? setting.initial, local);
+  }
+
+  resetAll(): void {
+    for (const { name, kind, ofTransaction } of SETTINGS)
+      if (kind !== null && ofTransaction !== true) this.reset(name);
+  }
+
+  /** Transactions and savepoints take back, or keep, what was set within them. */
+  get scopes(): SettingScopes {
+    return this.#scopes;
+  }
+
+  /** A series of messages has ended: gives what ParameterStatus must report. */
+  settle(inBlock: boolean): readonly (readonly [name: string, value: string])[] {
+    if (!inBlock) this.#scopes.commit();
+    if (!this.#scopes.takeChanged()) return NOTHING;
+    const now = this.reported();
+    const changes = [...now].filter(([name, value]) => this.#told.get(name) !== value);
+    this.#told = now;
+    return changes;
+  }
+
+  #shown(setting: Setting): string {
+    const value = this.#valueOf(setting);
+    return setting.kind?.shown?.(value) ?? value;
+  }
+
+  #valueOf(setting: Setting): string {
+    const key = setting.name.toLowerCase();
+    const own = this.#scopes.values.get(key);
+    if (own === undefined && setting.ofTransaction === true)
+      return this.#scopes.values.get(`default_${key}`) ?? setting.initial;
+    return own ?? setting.initial;
+  }
+}
+
+const NOTHING: readonly (readonly [string, string])[] = Object.freeze([]);
+
+function known(name: string): Setting {
+  const setting = BY_NAME.get(name.toLowerCase());
+  if (setting === undefined) throw error('42704', `unrecognized configuration parameter "${name}"`);
+  return setting;
+}
+
+function unchangeable({ name }: Setting): WireError {
+  return error('55P02', `parameter "${name}" cannot be changed`);
+}
+
+/** `written` is the name as the client spells it. @throws WireError 22023, 25006, 55P02 */
+function acceptedBy(setting: Setting, value: string, before: string, written: string): string {
+  if (setting.kind === null) throw unchangeable(setting);
+  try {
+    return setting.kind.accept(value, before, written);
+  } catch (fault) {
+    if (!(fault instanceof ValueFault)) throw fault;
+    if (setting.name.endsWith('read_only')) throw error('25006', 'sessions of this server are read-only');
+    const { told, detail, hint } = fault;
+    const name = setting.kind.text === true ? setting.name : written;
+    if (told === null) throw invalid(name, value, { detail, hint });
+    throw error('22023', told, { detail, hint });
+  }
+}
+
+/** As Postgres says it. */
+export function invalid(
+  name: string,
+  value: string,
+  more: { readonly detail?: string | undefined; readonly hint?: string | undefined } = {},
+): WireError {
+  return error('22023', `invalid value for parameter "${name}": "${value}"`, more);
+}

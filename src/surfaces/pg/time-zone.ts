@@ -1,0 +1,43 @@
+import { timeZoneNamed } from '../../ask/session.js';
+import type { Service } from '../../service/service.js';
+import type { Command } from './command.js';
+import { invalid } from './settings.js';
+
+const TIME_ZONE = 'timezone';
+
+/** `command` with the time zones in it as Postgres shows them. @throws WireError 22023, QueryError E0510, E0523 */
+export async function withKnownZones(service: Service, command: Command): Promise<Command> {
+  if (command.kind !== 'set' || !command.assignments.some((a) => isZone(a.name))) return command;
+  const assignments = [];
+  for (const { name, value } of command.assignments) {
+    const zone = value === null || !isZone(name) ? value : await knownZone(service, value);
+    assignments.push({ name, value: zone });
+  }
+  return { ...command, assignments };
+}
+
+/** Startup parameters, likewise. */
+export async function withKnownZone(
+  service: Service,
+  startup: ReadonlyMap<string, string>,
+): Promise<ReadonlyMap<string, string>> {
+  const value = startup.get('TimeZone');
+  if (value === undefined) return startup;
+  return new Map([...startup, ['TimeZone', await knownZone(service, value)]]);
+}
+
+function isZone(name: string): boolean {
+  return name.toLowerCase() === TIME_ZONE;
+}
+
+/** Known without asking: what most clients want, and the zone of every session that says nothing. */
+const OURS: ReadonlyMap<string, string> = new Map([
+  ['utc', 'UTC'],
+  ['etc/utc', 'Etc/UTC'],
+]);
+
+async function knownZone(service: Service, text: string): Promise<string> {
+  const zone = OURS.get(text.toLowerCase()) ?? (await timeZoneNamed(service, text));
+  if (zone === null) throw invalid('TimeZone', text);
+  return zone;
+}

@@ -1,0 +1,34 @@
+import type { GovernedPlan } from 'osl-compiler';
+import type { Answer, Versions } from '../../ask/index.js';
+
+/** What an answer says before its first row, whatever its layout. */
+export interface AnswerHead {
+  readonly requestId: string;
+  readonly plan: GovernedPlan;
+  readonly versions: Versions;
+}
+
+/** What masks do to an answer, as its plan knows. */
+export function redactionsIn({ redactedColumns, maskedColumns, partialColumns }: GovernedPlan) {
+  const conditions = maskedColumns.filter((name) => !redactedColumns.includes(name));
+  return {
+    redacted_columns: redactedColumns,
+    ...(conditions.length === 0 ? {} : { redacted_conditions: conditions }),
+    ...(partialColumns.length === 0 ? {} : { partial_columns: partialColumns }),
+  };
+}
+
+/** The members that are known after the last row. */
+export function tailOf(answer: Answer) {
+  const { plan, errors } = answer;
+  return {
+    row_count: answer.rows,
+    truncated: answer.truncated || answer.clipped,
+    ...redactionsIn(plan),
+    redacted_fields: answer.redactedFields,
+    ...(errors.length === 0
+      ? {}
+      : { errors: errors.map(({ chunkId, reason }) => ({ chunk_id: chunkId, reason })) }),
+    versions: answer.versions,
+  };
+}

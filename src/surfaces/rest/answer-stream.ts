@@ -1,0 +1,104 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply } from 'fastify';
+import { InternalError, type QueryError } from 'osl-compiler';
+import type { Answer } from '../../ask/index.js';
+import type { RowSink } from '../../engine/index.js';
+import type { AnswerHead } from './answer-members.js';
+import type { Encoding } from './encoding.js';
+import { privateHeaders, problemOf } from './problem.js';
+
+/** An answer up to this size is sent whole, so that what fails before is a proper problem. */
+const HELD_BYTES = 1_048_576;
+/** How long the last words of a failed answer may take to leave. */
+const FAREWELL_MS = 1_000;
+
+/** One answer on its way out: held back while it is small, then streamed as fast as its reader takes it. */
+export class AnswerStream {
+  readonly #reply: FastifyReply;
+  readonly #requestId: string;
+  readonly #encoding: Encoding;
+  #started = false;
+
+  constructor(reply: FastifyReply, requestId: string, encoding: Encoding) {
+    this.#reply = reply;
+    this.#requestId = requestId;
+    this.#encoding = encoding;
+  }
+
+  /** Begins the answer; rows go into the sink. */
+  open(plan: AnswerHead['plan'], versions: AnswerHead['versions']): RowSink {
+    const encoding = this.#encoding;
+    encoding.begin({ requestId: this.#requestId, plan, versions });
+    return {
+      write: (dataRows, count) => {
+        encoding.rows(dataRows, count);
+        const due = this.#started ? encoding.pending > 0 : encoding.pending >= HELD_BYTES;
+        return due ? this.#flush() : undefined;
+      },
+    };
+  }
+
+  /** Ends the answer. */
+  finish(answer: Answer): FastifyReply {
+    this.#encoding.end(answer);
+    const bytes = this.#encoding.take();
+    if (!this.#started) return this.#reply.code(200).headers(this.#headers()).send(bytes);
+    this.#reply.raw.end(bytes);
+    return this.#reply;
+  }
+
+  /**
+   * Ends an answer of which some has left, in the way of its encoding. Gives false where nothing has left, so that the
+   * error can be a problem.
+   */
+  fail(error: QueryError): boolean {
+    if (!this.#started) return false;
+    const how = this.#encoding.fail(problemOf(error, this.#requestId));
+    const bytes = this.#encoding.take();
+    const { raw } = this.#reply;
+    if (how === 'ended') raw.end(bytes);
+    else if (bytes.length === 0) raw.destroy();
+    else cutAfter(raw, bytes);
+    return true;
+  }
+
+  #flush(): Promise<void> | undefined {
+    const { raw } = this.#reply;
+    if (!this.#started) {
+      if (raw.headersSent) throw new InternalError('an answer was begun twice');
+      this.#started = true;
+      this.#reply.hijack();
+      raw.writeHead(200, this.#headers());
+    }
+    return raw.write(this.#encoding.take()) ? undefined : drained(raw);
+  }
+
+  #headers(): Record<string, string> {
+    return {
+      ...privateHeaders(this.#requestId),
+      'content-type': this.#encoding.contentType,
+      vary: 'accept',
+    };
+  }
+}
+
+/** Breaks the connection once `bytes` have left, or have had their time. */
+function cutAfter(raw: ServerResponse, bytes: Buffer): void {
+  const late = setTimeout(() => raw.destroy(), FAREWELL_MS);
+  raw.once('close', () => clearTimeout(late));
+  raw.write(bytes, () => raw.destroy());
+}
+
+/** When the reader has caught up, or left; then whoever runs the execution hears of it. */
+function drained(raw: ServerResponse): Promise<void> {
+  if (raw.destroyed || raw.closed) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = (): void => {
+      raw.off('drain', done);
+      raw.off('close', done);
+      resolve();
+    };
+    raw.once('drain', done);
+    raw.once('close', done);
+  });
+}

@@ -1,0 +1,149 @@
+import {
+  AsyncByteQueue,
+  Data,
+  type Field,
+  RecordBatch,
+  RecordBatchStreamWriter,
+  Schema,
+  Struct,
+} from 'apache-arrow';
+import { InternalError } from 'osl-compiler';
+import type { Answer } from '../../../ask/index.js';
+import { type AnswerHead, tailOf } from '../answer-members.js';
+import { columnsOf } from '../columns.js';
+import type { Encoding } from '../encoding.js';
+import { ARROW_STREAM } from '../layout.js';
+import type { Problem } from '../problem.js';
+import type { Column } from './column.js';
+import { columnOf, fieldOf } from './columns.js';
+
+/** A record batch ends at whichever comes first, so that memory does not grow with the answer. */
+const BATCH_ROWS = 8_192;
+const BATCH_BYTES = 1_048_576;
+
+const DATA_ROW = 0x44;
+/** Type, length and number of columns of a DataRow message. */
+const HEAD = 7;
+
+/**
+ * An Arrow IPC stream: the schema, batches of rows, then a batch without rows whose metadata has the trailer. One that
+ * fails ends in a batch without rows whose metadata has the problem, and no end-of-stream marker.
+ */
+export class ArrowAnswer implements Encoding {
+  readonly contentType = ARROW_STREAM;
+  readonly rowFormat = 1;
+  readonly #sink = new Chunks();
+  readonly #writer = new RecordBatchStreamWriter();
+  #taken: Buffer[] = [];
+  #pending = 0;
+  #schema = new Schema();
+  #columns: readonly Column[] = [];
+  #rows = 0;
+  #bytes = 0;
+
+  get pending(): number {
+    return this.#pending;
+  }
+
+  begin({ requestId, plan, versions }: AnswerHead): void {
+    const outputs = columnsOf(plan).map((output) => ({ output, column: columnOf(output.type, output.name) }));
+    this.#columns = outputs.map(({ column }) => column);
+    const fields: Field[] = outputs.map(({ output, column }) => fieldOf(output, column));
+    const metadata = new Map([
+      ['osl.request_id', requestId],
+      ['osl.form', plan.form],
+      ['osl.versions', JSON.stringify(versions)],
+    ]);
+    this.#schema = new Schema(fields, metadata);
+    this.#writer.reset(this.#sink, this.#schema);
+    this.#collect();
+  }
+
+  rows(dataRows: Uint8Array, count: number): void {
+    const source = Buffer.from(dataRows.buffer, dataRows.byteOffset, dataRows.byteLength);
+    let at = 0;
+    for (let n = 0; n < count; n++) {
+      if (source[at] !== DATA_ROW)
+        throw new InternalError('a DataRow message does not start where it should');
+      const end = this.#row(source, at + HEAD);
+      this.#rows += 1;
+      this.#bytes += end - at;
+      at = end;
+      if (this.#rows >= BATCH_ROWS || this.#bytes >= BATCH_BYTES) this.#writeBatch();
+    }
+    if (at !== source.length) throw new InternalError('DataRow messages do not have the columns of the plan');
+  }
+
+  end(answer: Answer): void {
+    if (this.#rows > 0) this.#writeBatch();
+    const head = { request_id: answer.requestId, form: answer.plan.form };
+    this.#writeBatch(new Map([['osl.trailer', JSON.stringify({ ...head, ...tailOf(answer) })]]));
+    this.#writer.finish();
+    this.#collect();
+  }
+
+  fail(problem: Problem): 'cut' {
+    this.#clear();
+    this.#writeBatch(new Map([['osl.problem', JSON.stringify(problem)]]));
+    return 'cut';
+  }
+
+  take(): Buffer {
+    const [only, ...others] = this.#taken;
+    const bytes = only !== undefined && others.length === 0 ? only : Buffer.concat(this.#taken);
+    this.#taken = [];
+    this.#pending = 0;
+    return bytes;
+  }
+
+  #row(source: Buffer, start: number): number {
+    let at = start;
+    for (const column of this.#columns) {
+      const length = source.readInt32BE(at);
+      at += 4;
+      if (length < 0) {
+        column.null();
+      } else {
+        column.value(source, at, at + length);
+        at += length;
+      }
+    }
+    return at;
+  }
+
+  #writeBatch(metadata?: Map<string, string>): void {
+    const children = this.#columns.map((column) => column.data());
+    const data = new Data(new Struct(this.#schema.fields), 0, this.#rows, 0, undefined, children);
+    this.#writer.write(new RecordBatch(this.#schema, data, metadata));
+    this.#collect();
+    this.#clear();
+  }
+
+  #clear(): void {
+    for (const column of this.#columns) column.clear();
+    this.#rows = 0;
+    this.#bytes = 0;
+  }
+
+  /** What was written is views of the columns, which the next batch overwrites: one copy of it all. */
+  #collect(): void {
+    const bytes = Buffer.concat(this.#sink.drain());
+    this.#pending += bytes.length;
+    this.#taken.push(bytes);
+  }
+}
+
+/** Where the library puts what it writes; its own queue can be read only later. */
+class Chunks extends AsyncByteQueue {
+  #chunks: Uint8Array[] = [];
+
+  override write(chunk: Uint8Array): void {
+    this.#chunks.push(chunk);
+  }
+
+  drain(): readonly Uint8Array[] {
+    const chunks = this.#chunks;
+    this.#chunks = [];
+    return chunks;
+  }
+}

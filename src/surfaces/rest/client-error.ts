@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Call } from '../../ask/index.js';
+import { turnAway } from '../../ask/visit.js';
+import type { Service } from '../../service/service.js';
+import { httpFault } from './http-fault.js';
+import { rawProblem } from './problem.js';
+
+/**
+ * Answers what never became a request: no HTTP, a head that is too large, a request that took too long. Refused and
+ * recorded like the rest, from nobody, since nothing of it can be trusted.
+ */
+export class ClientErrors {
+  readonly #service: Service;
+  readonly #current = new WeakMap<Socket, ServerResponse>();
+
+  constructor(service: Service) {
+    this.#service = service;
+  }
+
+  /** A request of `socket` is being answered. */
+  begins(socket: Socket, response: ServerResponse): void {
+    this.#current.set(socket, response);
+  }
+
+  handle(error: unknown, socket: Socket): void {
+    const fault = isReset(error) ? null : httpFault(error);
+    const response = this.#current.get(socket);
+    const answering = response !== undefined && !response.writableFinished;
+    if (fault === null || !socket.writable || (answering && response.headersSent)) {
+      socket.destroy();
+      return;
+    }
+    const call: Call = {
+      requestId: randomUUID(),
+      surface: 'rest',
+      credentials: { kind: 'bearer', token: null, address: socket.remoteAddress ?? '' },
+    };
+    // A request whose body broke off is recorded where it is handled.
+    const told = answering ? Promise.resolve(fault) : turnAway(this.#service, call, 'http', fault, 'anyone');
+    told.then(
+      (problem) => socket.end(rawProblem(problem, call.requestId), () => socket.destroy()),
+      () => socket.destroy(),
+    );
+  }
+}
+
+/** The client left: there is nobody to answer, and nothing was asked. */
+function isReset(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+}

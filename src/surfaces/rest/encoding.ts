@@ -1,0 +1,22 @@
+import type { Answer } from '../../ask/index.js';
+import type { AnswerHead } from './answer-members.js';
+import type { Problem } from './problem.js';
+
+/** One answer as bytes of one media type, in the order of these methods. */
+export interface Encoding {
+  readonly contentType: string;
+  /** Format of the rows that it takes: 0 Postgres' text, 1 its binary. */
+  readonly rowFormat: 0 | 1;
+  /** Bytes written and not yet taken. */
+  readonly pending: number;
+  begin(head: AnswerHead): void;
+  /** `dataRows` are `count` whole DataRow messages. */
+  rows(dataRows: Uint8Array, count: number): void;
+  end(answer: Answer): void;
+  /**
+   * Says what went wrong after a part of the answer has left. `cut`: the connection must break after that, so that
+   * half an answer is never taken for a whole one.
+   */
+  fail(problem: Problem): 'ended' | 'cut';
+  take(): Buffer;
+}

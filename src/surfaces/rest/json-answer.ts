@@ -1,0 +1,85 @@
+import type { Answer } from '../../ask/index.js';
+import { type AnswerHead, tailOf } from './answer-members.js';
+import type { Encoding } from './encoding.js';
+import { JsonBytes } from './json-bytes.js';
+import type { Problem } from './problem.js';
+import { type RowStyle, RowWriter, shapeOf } from './rows.js';
+
+/** The members that are known before the first row. */
+function headOf({ requestId, plan }: AnswerHead): string {
+  return `"request_id":"${requestId}","form":"${plan.form}","columns":${shapeOf(plan).columns}`;
+}
+
+function rowsOf(head: AnswerHead | null, style: RowStyle): RowWriter | null {
+  return head === null ? null : new RowWriter(shapeOf(head.plan), style);
+}
+
+/** One JSON object. It cannot say that it failed: what has begun is broken off. */
+export class JsonAnswer implements Encoding {
+  readonly contentType = 'application/json';
+  readonly rowFormat = 0;
+  readonly #out = new JsonBytes();
+  #rows: RowWriter | null = null;
+
+  get pending(): number {
+    return this.#out.length;
+  }
+
+  begin(head: AnswerHead): void {
+    this.#rows = rowsOf(head, 'elements');
+    this.#out.text(`{${headOf(head)},"rows":[`);
+  }
+
+  rows(dataRows: Uint8Array, count: number): void {
+    this.#rows?.write(dataRows, count, this.#out);
+  }
+
+  end(answer: Answer): void {
+    this.#out.text(`],${JSON.stringify(tailOf(answer)).slice(1)}`);
+  }
+
+  fail(): 'cut' {
+    this.#out.take();
+    return 'cut';
+  }
+
+  take(): Buffer {
+    return this.#out.take();
+  }
+}
+
+/** A row a line, then a line with the trailer, which says how it went. */
+export class NdjsonAnswer implements Encoding {
+  readonly contentType = 'application/x-ndjson';
+  readonly rowFormat = 0;
+  readonly #out = new JsonBytes();
+  #head: AnswerHead | null = null;
+  #rows: RowWriter | null = null;
+
+  get pending(): number {
+    return this.#out.length;
+  }
+
+  begin(head: AnswerHead): void {
+    this.#head = head;
+    this.#rows = rowsOf(head, 'lines');
+  }
+
+  rows(dataRows: Uint8Array, count: number): void {
+    this.#rows?.write(dataRows, count, this.#out);
+  }
+
+  end(answer: Answer): void {
+    const head = this.#head === null ? '' : `${headOf(this.#head)},`;
+    this.#out.text(`{"trailer":{${head}${JSON.stringify(tailOf(answer)).slice(1)}}\n`);
+  }
+
+  fail(problem: Problem): 'ended' {
+    this.#out.text(`${JSON.stringify({ trailer: { request_id: problem.request_id, problem } })}\n`);
+    return 'ended';
+  }
+
+  take(): Buffer {
+    return this.#out.take();
+  }
+}

@@ -1,0 +1,335 @@
+import { ERRORS } from 'osl-compiler';
+import { ORIGINS } from '../../../ask/explain.js';
+import { AUTHORING } from './authoring-components.js';
+import { METRICS_QUERY } from './metrics-query.js';
+import { PUBLISHING } from './publishing-components.js';
+import { count, exactly, flag, list, object, oneOf, ref, type Shape, text, textOrNull } from './shape.js';
+
+const CODES = [...new Set(Object.values(ERRORS).map((e) => e.code))].sort();
+
+const FORM_NAMES = ['structured', 'retrieve', 'traverse', 'joint', 'cross_modal'] as const;
+const FORMS = oneOf(...FORM_NAMES, 'sql', 'metrics');
+const VERSIONS = object({ manifest: text(), policy: text() });
+const PARAMETERS = list(
+  { type: ['string', 'number', 'boolean', 'null'] },
+  'Values of `$1 …`. Numbers that JSON does not carry exactly are sent as strings.',
+);
+const EXPLAIN = flag('Validate and plan only; no rows.');
+
+const UPSTREAM = {
+  ...oneOf('statement', 'plan'),
+  description:
+    'With `explain`, for admins: the statement that goes upstream, or also its plan; E2101 for others.',
+};
+
+const PROBLEM = object(
+  {
+    type: text('`urn:osl:error:<code>`'),
+    title: text(),
+    status: { type: 'integer', minimum: 400, maximum: 599 },
+    code: { type: 'string', enum: CODES, 'x-extensible': true },
+    sqlstate: { type: 'string', pattern: '^[0-9A-Z]{5}$' },
+    detail: text(),
+    hint: textOrNull(),
+    position: {
+      anyOf: [
+        { type: 'null' },
+        object({ offset: count(), line: count(), column: count() }, 'Where in the text; in UTF-16 units.'),
+      ],
+    },
+    request_id: text('The call in the audit log.'),
+  },
+  'An error (RFC 9457).',
+);
+
+const QUERY = {
+  oneOf: [
+    exactly({
+      osql: text('One SELECT in OSL-SQL.'),
+      'parameters?': PARAMETERS,
+      'explain?': EXPLAIN,
+      'upstream?': UPSTREAM,
+    }),
+    exactly({
+      sql: text('One SELECT over the tables that the manifest allows.'),
+      'parameters?': PARAMETERS,
+      'explain?': EXPLAIN,
+      'upstream?': UPSTREAM,
+    }),
+    METRICS_QUERY,
+  ],
+  description: 'Exactly one of three shapes; a body that mixes them is E0513.',
+  // They name nothing of a tenant's, so that they run anywhere.
+  examples: [
+    { osql: 'select 1 as one' },
+    { osql: 'select $1::int4 + $2::int4 as sum', parameters: [1, 2] },
+    { osql: "select upper('a') as big", explain: true },
+  ],
+};
+
+const COLUMN = object({
+  name: text(),
+  type: text(
+    'A type of the model, such as `int4` or `text[]`. The key that a passage carries is `text` in JSON, whatever its type.',
+  ),
+  source: textOrNull('The column of an entity that it is, unchanged.'),
+  redacted: flag(
+    'Masked for this caller, in some rows at least; of a field of passages, that it may be: its version is searched for values to replace.',
+  ),
+});
+
+const REDACTED_COLUMNS = list(
+  text(),
+  'Columns of entities that are in the answer and masked for this caller, in some rows at least: `<entity>.<column>`.',
+);
+const REDACTED_FIELDS = list(text(), 'Fields in the answer that are redacted in a passage that it rests on.');
+const BESIDE = {
+  'redacted_conditions?': list(
+    text(),
+    'Masked columns that are not in the answer, but in what decides of it: a filter, a group, an order.',
+  ),
+  'partial_columns?': list(text(), 'Aggregates over columns that are masked in some rows.'),
+} as const;
+
+const ANSWER = object(
+  {
+    request_id: text('The call in the audit log.'),
+    form: FORMS,
+    columns: list(COLUMN),
+    rows: list({
+      type: 'object',
+      description:
+        'int8 and numeric are strings, timestamps RFC 3339, bytea base64, NaN and infinities strings.',
+    }),
+    row_count: count(),
+    truncated: flag('A cap held rows back.'),
+    redacted_columns: REDACTED_COLUMNS,
+    redacted_fields: REDACTED_FIELDS,
+    ...BESIDE,
+    'errors?': list(object({ chunk_id: text(), reason: text() }), 'Passages for which a decoder failed.'),
+    versions: VERSIONS,
+  },
+  'Rows.',
+);
+
+const PLAN = object(
+  {
+    request_id: text('The call in the audit log.'),
+    form: FORMS,
+    plan: object({ step: text(), detail: { type: 'object' }, inputs: list({ type: 'object' }) }),
+    objects: list(text(), 'Full names of what would be read.'),
+    grants: list(text(), 'Opaque ids of the grants that decide.'),
+    columns: list(COLUMN),
+    redacted_columns: REDACTED_COLUMNS,
+    ...BESIDE,
+    'deprecated?': list(
+      object({ object: text(), reason: text() }),
+      'Objects that should not be used any more.',
+    ),
+    'sql?': text('What the database would get; for admins.'),
+    'upstream?': object(
+      {
+        sql: text('The statement.'),
+        parameters: list(
+          object({
+            type: text('A type of Postgres.'),
+            from: {
+              ...oneOf(...ORIGINS),
+              description:
+                'A literal of the text, `$n` of the asker, policy or a metric, an attribute, a step, a key.',
+            },
+            'value?': text('Of a literal of the text, as Postgres reads it.'),
+            'number?': { type: 'integer', minimum: 1, description: "`n` of the asker's `$n`." },
+          }),
+          'In the order of `$1 …`.',
+        ),
+        'plan?': text('How the database would run it whatever the values: EXPLAIN, without ANALYZE.'),
+        'truncated?': flag('A cap held back the end of the plan.'),
+      },
+      'What was asked for by `upstream`.',
+    ),
+    versions: VERSIONS,
+  },
+  'A plan; nothing was run.',
+);
+
+const SAMPLE_REQUEST = exactly({
+  kind: oneOf('table', 'facet'),
+  name: text(),
+  'limit?': { type: 'integer', minimum: 1, maximum: 100, description: 'Default: 8 rows, 5 chunks.' },
+});
+
+const SAMPLE = object({
+  request_id: text('The call in the audit log.'),
+  kind: oneOf('table', 'facet'),
+  name: text(),
+  rows: list({ type: 'object', description: 'A masked cell of any type is `[redacted]`.' }),
+  redacted_columns: REDACTED_COLUMNS,
+  redacted_fields: REDACTED_FIELDS,
+});
+
+const SCHEMA_COLUMN = object({
+  name: text(),
+  type: text(),
+  description: textOrNull(),
+  nullable: flag(),
+  masked: {
+    ...oneOf('none', 'some', 'all'),
+    description: 'In which rows the caller sees, or may see, a mask.',
+  },
+  use: {
+    ...oneOf('rows', 'aggregates'),
+    description: 'Whether rows show it, or aggregates only may use it.',
+  },
+  synonyms: list(text()),
+  'sensitivity?': textOrNull('In the full view only.'),
+});
+const END = object({ entity: text(), columns: list(text()) });
+const DESCRIBED = { name: text(), description: textOrNull() } as const;
+const LIVING = {
+  ...DESCRIBED,
+  deprecated: textOrNull('Why it should not be used any more; null where it may.'),
+} as const;
+const SHOWN = {
+  synonyms: list(text()),
+  examples: list(text(), 'Questions that this caller can send.'),
+} as const;
+
+const SCHEMA = object({
+  version: text('Of what is shown: unchanged while that is.'),
+  etag: text(),
+  entities: list(
+    object({
+      ...LIVING,
+      fqn: text(),
+      composition: oneOf('structured', 'structured+content', 'content'),
+      primary_key: list(text()),
+      entity_key_columns: list(text(), 'The columns that joins may use.'),
+      columns: list(SCHEMA_COLUMN),
+      derived: list(
+        object({ ...DESCRIBED, type: text(), facet: text(), synonyms: list(text()) }),
+        'Taken from its text; selected by key.',
+      ),
+      minimum_group_size: { type: ['integer', 'null'], description: 'For columns of `aggregates`.' },
+      facets: list(text()),
+      metrics: list(text()),
+      ...SHOWN,
+    }),
+  ),
+  facets: list(
+    object({
+      ...LIVING,
+      fqn: text(),
+      entity: text(),
+      entity_key: text(),
+      embedding_model: text(),
+      retrieval: object({ max_top_k: count() }),
+      labels: list(text()),
+      columns: list(SCHEMA_COLUMN),
+      scalar_indexed: list(text(), 'Columns that WHERE and joins may use.'),
+      ...SHOWN,
+    }),
+  ),
+  metrics: list(
+    object({
+      ...LIVING,
+      fqn: text(),
+      entity: textOrNull('Null where it takes rows of several.'),
+      kind: oneOf('simple', 'ratio', 'derived', 'cumulative'),
+      type: text(),
+      measurable: flag('Whether MEASURE over its entity has it; a metrics body has them all.'),
+      ...SHOWN,
+    }),
+  ),
+  relationships: list(
+    object({
+      ...LIVING,
+      kind: oneOf('many_to_one', 'one_to_one', 'many_to_many'),
+      from: END,
+      to: END,
+      bridge: { anyOf: [{ type: 'null' }, object({ name: text(), columns: list(SCHEMA_COLUMN) })] },
+      examples: list(text()),
+    }),
+  ),
+  functions: list(object({ name: text(), kind: text(), signatures: list(text()) })),
+  operators: list(object({ name: text(), class: text(), signatures: list(text()), available: flag() })),
+  forms: list(
+    object({ name: oneOf(...FORM_NAMES), shape: text(), rules: list(text()), examples: list(text()) }),
+  ),
+  features: object({ set_operations: flag(), subqueries: flag() }),
+});
+
+const NODE = object({
+  id: text('`entity:<Name>` or `metric:<name>`'),
+  kind: oneOf('entity', 'metric', 'candidate'),
+  name: text(),
+  plane: oneOf('mixed', 'structured'),
+  state: oneOf('existing', 'deprecated', 'discovered'),
+  composition: textOrNull(),
+  description: textOrNull(),
+  attributes: list(
+    object({
+      name: text(),
+      role: oneOf('pk', 'column', 'derived', 'metric'),
+      type: textOrNull(),
+      description: textOrNull(),
+    }),
+  ),
+  meta: {
+    type: 'object',
+    description:
+      'Of an entity `pk`, `model`, `legs`; of a candidate `pk`, `source`, `proposal`, `confidence`.',
+  },
+});
+
+const EDGE = object({
+  id: text('`<bridge>~<a>:<b>`'),
+  source: text(),
+  target: text(),
+  kind: { ...oneOf('nn', 'n1', '11'), description: 'Through a bridge, or along a foreign key.' },
+  label: text(),
+  declared: flag('False for what was only discovered.'),
+  source_attr: text(),
+  target_attr: text(),
+});
+
+const DOMAIN_MAP = object({
+  nodes: list(NODE),
+  edges: list(EDGE),
+  bridges: list(text()),
+  'unread?': list(
+    object({ connector: text(), reason: text() }),
+    'In the full view: connectors whose candidates could not be read.',
+  ),
+  'truncated?': flag('Some database has more relations than are read.'),
+});
+
+const RESOLUTION = object({
+  term: text(),
+  matches: list(
+    object({
+      fqn: text(),
+      kind: oneOf('entity', 'column', 'derived', 'metric', 'facet', 'bridge'),
+      score: { type: 'number', exclusiveMinimum: 0, maximum: 1 },
+      via: oneOf('name', 'lexicon', 'description'),
+    }),
+    'Best first, at most 20.',
+  ),
+});
+
+/** By the name that the document gives them. */
+export const COMPONENTS: ReadonlyMap<string, Shape> = new Map<string, Shape>([
+  ['Problem', PROBLEM],
+  ['Query', QUERY],
+  ['Answer', ANSWER],
+  ['Plan', PLAN],
+  ['SampleRequest', SAMPLE_REQUEST],
+  ['Sample', SAMPLE],
+  ['Schema', SCHEMA],
+  ['DomainMap', DOMAIN_MAP],
+  ['Resolution', RESOLUTION],
+  ...AUTHORING,
+  ...PUBLISHING,
+]);
+
+export const PROBLEM_REF = ref('Problem');

@@ -1,0 +1,57 @@
+import swagger from '@fastify/swagger';
+import type { FastifyInstance } from 'fastify';
+import type { Service } from '../../../service/service.js';
+import { COMPONENTS } from './components.js';
+import { HIDDEN_OPERATION } from './operations.js';
+
+const PATH = '/openapi.json';
+
+/**
+ * Collects the schemas of all routes that come after, for `GET /openapi.json`. They describe and do nothing: routes
+ * read their own requests, so that a fault is told by the catalogue and to those with a token only, and write their
+ * own bytes.
+ */
+export async function documentRoutes(app: FastifyInstance, version: string): Promise<void> {
+  app.setValidatorCompiler(() => () => true);
+  app.setSerializerCompiler(() => (data) => JSON.stringify(data));
+  for (const [name, shape] of COMPONENTS) app.addSchema({ $id: name, ...shape });
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'OSL Gateway',
+        version,
+        description: 'Governed questions about a semantic graph. `/osl/` is the root of v1.',
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      servers: [{ url: '/' }],
+      components: {
+        securitySchemes: {
+          bearer: {
+            type: 'http',
+            scheme: 'bearer',
+            bearerFormat: 'JWT',
+            description: 'An actor token, version 2.',
+          },
+        },
+      },
+    },
+    exposeHeadRoutes: false,
+    refResolver: { buildLocalReference: (json, _base, _fragment, i) => String(json['$id'] ?? `schema${i}`) },
+  });
+}
+
+/**
+ * `GET /openapi.json`: what the REST surface takes and answers. It names nothing of the tenant's, so anyone may read
+ * it, and it is counted in the log, as `/health` is.
+ */
+export function documentRoute(app: FastifyInstance, service: Service): void {
+  let bytes: Buffer | null = null;
+  app.get(PATH, { schema: HIDDEN_OPERATION }, async ({ call }, reply) => {
+    service.probes.count('openapi', PATH, 200, call);
+    bytes ??= Buffer.from(JSON.stringify(app.swagger()));
+    return reply
+      .headers({ 'cache-control': 'public, max-age=3600', 'content-type': 'application/json' })
+      .send(bytes);
+  });
+}

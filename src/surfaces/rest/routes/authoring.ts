@@ -1,0 +1,28 @@
+import type { FastifyInstance } from 'fastify';
+import { candidates, suggest, validate } from '../../../publishing/authoring.js';
+import { validateDraft } from '../../../publishing/drafts.js';
+import type { Service } from '../../../service/service.js';
+import { readProposal, readWish } from '../authoring-body.js';
+import { CANDIDATES_OPERATION, SUGGEST_OPERATION, VALIDATE_OPERATION } from '../openapi/operations.js';
+import { queryParameters } from '../query-string.js';
+import { readRequest } from '../read-request.js';
+import { sendAnswer } from '../send-json.js';
+
+/** `GET /osl/candidates`, `POST /osl/suggest`, `POST /osl/validate`: for those who write the manifest. Nothing is stored but a draft's state. */
+export function authoringRoutes(app: FastifyInstance, service: Service): void {
+  app.get('/osl/candidates', { schema: CANDIDATES_OPERATION }, async (request, reply) => {
+    await readRequest(service, request, 'candidates', () => queryParameters(request, []));
+    return sendAnswer(request, reply, await candidates(service, request.call));
+  });
+  app.post('/osl/suggest', { schema: SUGGEST_OPERATION }, async (request, reply) => {
+    const wish = await readRequest(service, request, 'suggest', () => readWish(request));
+    return sendAnswer(request, reply, await suggest(service, request.call, wish));
+  });
+  app.post('/osl/validate', { schema: VALIDATE_OPERATION }, async (request, reply) => {
+    const proposal = await readRequest(service, request, 'validate', () => readProposal(request));
+    const { call } = request;
+    if (proposal.kind === 'draft')
+      return sendAnswer(request, reply, await validateDraft(service, call, proposal.id));
+    return sendAnswer(request, reply, await validate(service, call, proposal));
+  });
+}

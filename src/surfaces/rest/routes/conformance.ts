@@ -1,0 +1,18 @@
+import type { FastifyInstance } from 'fastify';
+import { admit } from '../../../ask/visit.js';
+import type { Service } from '../../../service/service.js';
+import { CONFORMANCE_LEVELS } from '../conformance-levels.js';
+import { CONFORMANCE_OPERATION } from '../openapi/operations.js';
+import { privateHeaders } from '../problem.js';
+import { queryParameters } from '../query-string.js';
+import { readRequest } from '../read-request.js';
+
+/** `GET /osl/conformance`: the levels of the contract that are met in full. For any valid token. */
+export function conformanceRoute(app: FastifyInstance, service: Service): void {
+  app.get('/osl/conformance', { schema: CONFORMANCE_OPERATION }, async (request, reply) => {
+    const { call } = request;
+    await readRequest(service, request, 'conformance', () => queryParameters(request, []));
+    await admit(service, call, 'conformance', 'query');
+    return reply.headers(privateHeaders(call.requestId)).send(CONFORMANCE_LEVELS);
+  });
+}

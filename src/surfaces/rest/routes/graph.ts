@@ -1,0 +1,57 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Description, describe, resolveTerm } from '../../../ask/graph/describe.js';
+import type { Reading } from '../../../ask/graph/readings.js';
+import type { Service } from '../../../service/service.js';
+import { MAP_OPERATION, RESOLVE_OPERATION, SCHEMA_OPERATION } from '../openapi/operations.js';
+import { privateHeaders } from '../problem.js';
+import { flagParameter, queryParameters, termParameter } from '../query-string.js';
+import { readRequest } from '../read-request.js';
+import { sendJson } from '../send-json.js';
+
+/** `GET /osl/schema`, `GET /osl/domain-map`, `GET /osl/schema/resolve`: what there is to ask about. */
+export function graphRoutes(app: FastifyInstance, service: Service): void {
+  app.get('/osl/schema', { schema: SCHEMA_OPERATION }, (request, reply) =>
+    described(service, request, reply, 'schema'),
+  );
+  app.get('/osl/domain-map', { schema: MAP_OPERATION }, (request, reply) =>
+    described(service, request, reply, 'domain_map'),
+  );
+  app.get('/osl/schema/resolve', { schema: RESOLVE_OPERATION }, async (request, reply) => {
+    const term = await readRequest(service, request, 'resolve', () =>
+      termParameter(queryParameters(request, ['term']), 'term'),
+    );
+    const resolution = await resolveTerm(service, request.call, term);
+    return sendJson(reply, request.call.requestId, resolution);
+  });
+}
+
+async function described(
+  service: Service,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  document: Description['document'],
+): Promise<FastifyReply> {
+  const governed = await readRequest(service, request, document, () =>
+    flagParameter(queryParameters(request, ['governed']), 'governed'),
+  );
+  return send(request, reply, await describe(service, request.call, { document, governed }));
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, { body, etag }: Reading): FastifyReply {
+  reply.headers({
+    ...privateHeaders(request.call.requestId),
+    // A cache may keep it for its own user, and asks again before it serves it: grants can be taken away.
+    'cache-control': 'private, no-cache',
+    vary: 'Authorization',
+    etag: `"${etag}"`,
+  });
+  if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send();
+  return reply.header('content-type', 'application/json').send(body);
+}
+
+/** Whether the client has the entity already. Source: RFC 9110, 13.1.2. */
+function isKnown(ifNoneMatch: string | undefined, etag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  const tags = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  return tags.includes('*') || tags.includes(`"${etag}"`);
+}

@@ -1,0 +1,37 @@
+import type { FastifyInstance } from 'fastify';
+import { queryError } from 'osl-compiler';
+import { turnAway } from '../../../ask/visit.js';
+import type { Service } from '../../../service/service.js';
+import { neighbours } from '../networks.js';
+import { HIDDEN_OPERATION } from '../openapi/operations.js';
+import { privateHeaders } from '../problem.js';
+import type { Telemetry } from '../telemetry.js';
+
+/**
+ * `GET /metrics`, for Prometheus on this machine and in `networks`, and not by way of a proxy: its own address says
+ * nothing of who asks. For everybody else there is nothing at this path.
+ */
+export function metricsRoute(
+  app: FastifyInstance,
+  service: Service,
+  telemetry: Telemetry,
+  networks: readonly string[],
+): void {
+  const mayAsk = neighbours(networks);
+  app.get('/metrics', { schema: HIDDEN_OPERATION }, async (request, reply) => {
+    const forwarded = FORWARDED.some((name) => request.headers[name] !== undefined);
+    if (forwarded || !mayAsk(request.socket.remoteAddress ?? '')) {
+      throw await turnAway(service, request.call, 'http', queryError('notFound', {}), 'anyone');
+    }
+    const text = await telemetry.registry.metrics();
+    service.probes.count('metrics', '/metrics', 200, request.call);
+    return reply
+      .headers({
+        ...privateHeaders(request.call.requestId),
+        'content-type': telemetry.registry.contentType,
+      })
+      .send(text);
+  });
+}
+
+const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-real-ip', 'via'] as const;

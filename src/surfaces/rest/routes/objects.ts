@@ -1,0 +1,48 @@
+import type { FastifyInstance } from 'fastify';
+import { discardDraft, keepDraft, publication, publications } from '../../../publishing/drafts.js';
+import { publish } from '../../../publishing/publish.js';
+import type { Service } from '../../../service/service.js';
+import { readObjectsRequest } from '../objects-body.js';
+import { OBJECT_OPERATION, OBJECTS_OPERATION, PUBLISH_OPERATION } from '../openapi/publishing-operations.js';
+import { sendProblem } from '../problem.js';
+import { queryParameters } from '../query-string.js';
+import { readRequest } from '../read-request.js';
+import { sendAnswer } from '../send-json.js';
+
+/** `POST /osl/objects`, `GET /osl/objects`, `GET /osl/objects/{id}`: what is published by API. */
+export function objectsRoutes(app: FastifyInstance, service: Service): void {
+  app.post('/osl/objects', { schema: PUBLISH_OPERATION }, async (request, reply) => {
+    const asked = await readRequest(service, request, 'publish', () => readObjectsRequest(request));
+    if ('keep' in asked) {
+      const draft = await keepDraft(service, request.call, asked.keep);
+      return sendAnswer(request, reply, { state: draft.state, draft });
+    }
+    if ('discard' in asked) {
+      const draft = await discardDraft(service, request.call, asked.discard);
+      return sendAnswer(request, reply, { state: 'discarded', draft });
+    }
+    const published = await publish(service, request.call, asked);
+    if (published.kind === 'refused') {
+      const { error, diagnostics } = published;
+      return sendProblem(reply, error, request.call.requestId, { diagnostics });
+    }
+    const { kind, ...answer } = published;
+    reply.header('etag', `"${answer.versions.manifest}"`);
+    if (answer.changed && answer.version !== null)
+      reply.code(201).header('location', `/osl/objects/${answer.version.id}`);
+    return sendAnswer(request, reply, { state: kind, ...answer });
+  });
+  app.get('/osl/objects', { schema: OBJECTS_OPERATION }, async (request, reply) => {
+    await readRequest(service, request, 'objects', () => queryParameters(request, []));
+    const found = await publications(service, request.call);
+    return sendAnswer(request, reply.header('etag', `"${found.version}"`), found);
+  });
+  app.get<{ Params: { id: string } }>(
+    '/osl/objects/:id',
+    { schema: OBJECT_OPERATION },
+    async (request, reply) => {
+      await readRequest(service, request, 'objects', () => queryParameters(request, []));
+      return sendAnswer(request, reply, await publication(service, request.call, request.params.id));
+    },
+  );
+}

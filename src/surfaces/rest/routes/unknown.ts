@@ -1,0 +1,46 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { queryError } from 'osl-compiler';
+import { turnAway } from '../../../ask/visit.js';
+import type { Service } from '../../../service/service.js';
+import { sendProblem } from '../problem.js';
+
+/** What each path answers; a test holds it to the routes. */
+export const METHODS: ReadonlyMap<string, string> = new Map([
+  ['/osl/query', 'POST'],
+  ['/osl/sample', 'POST'],
+  ['/osl/schema', 'GET, HEAD'],
+  ['/osl/schema/resolve', 'GET, HEAD'],
+  ['/osl/domain-map', 'GET, HEAD'],
+  ['/osl/candidates', 'GET, HEAD'],
+  ['/osl/suggest', 'POST'],
+  ['/osl/validate', 'POST'],
+  ['/osl/objects', 'GET, HEAD, POST'],
+  ['/osl/objects/{id}', 'GET, HEAD'],
+  ['/osl/conformance', 'GET, HEAD'],
+  ['/mcp', 'POST'],
+  ['/.well-known/oauth-protected-resource/mcp', 'GET, HEAD'],
+  ['/openapi.json', 'GET, HEAD'],
+  ['/health', 'GET, HEAD'],
+  ['/ready', 'GET, HEAD'],
+  ['/metrics', 'GET, HEAD'],
+]);
+
+/**
+ * Answers what no route does: another method of a known path (E4050), or an unknown path (E4040). Below `/osl` that
+ * is told only to those who have a valid token.
+ */
+export async function sendUnknown(
+  service: Service,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { call } = request;
+  const path = request.url.split('?', 1)[0] ?? '';
+  const allowed = METHODS.get(/^\/osl\/objects\/[^/]+$/.test(path) ? '/osl/objects/{id}' : path);
+  const reason =
+    allowed === undefined ? queryError('notFound', {}) : queryError('methodNotAllowed', { allowed });
+  const who = path === '/osl' || path.startsWith('/osl/') ? 'identified' : 'anyone';
+  const told = await turnAway(service, call, 'http', reason, who);
+  if (told.entry === 'methodNotAllowed' && allowed !== undefined) reply.header('allow', allowed);
+  return sendProblem(reply, told, call.requestId);
+}

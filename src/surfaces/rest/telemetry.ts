@@ -1,0 +1,124 @@
+import type { FastifyInstance } from 'fastify';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { EndpointStats, Lineage } from '../../service/lineage/index.js';
+import { objectsOutOfService, type Service } from '../../service/service.js';
+
+/** Prometheus metrics of one server. */
+export interface Telemetry {
+  readonly registry: Registry;
+}
+
+/** Seconds; a point query takes about one of the smallest. */
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** Counts what `app` answers, by route as it is declared: what clients write is never a label. */
+export function createTelemetry(
+  app: FastifyInstance,
+  service: Service,
+  wireSessions: () => number,
+): Telemetry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const requests = new Counter({
+    name: 'osl_http_requests_total',
+    help: 'Requests answered',
+    labelNames: ['route', 'method', 'status'],
+    registers: [registry],
+  });
+  const seconds = new Histogram({
+    name: 'osl_http_request_seconds',
+    help: 'From the head of the request to the last byte of the answer',
+    labelNames: ['route'],
+    buckets: BUCKETS,
+    registers: [registry],
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    const route = request.routeOptions.url ?? 'unknown';
+    requests.inc({ route, method: request.method, status: reply.raw.statusCode });
+    seconds.observe({ route }, reply.elapsedTime / 1_000);
+    done();
+  });
+  serviceGauges(registry, service, wireSessions);
+  return Object.freeze({ registry });
+}
+
+type AddGauge = (name: string, help: string, read: () => number) => void;
+
+function serviceGauges(registry: Registry, service: Service, wireSessions: () => number): void {
+  const gauge: AddGauge = (name, help, read) => {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect: function collect() {
+        this.set(read());
+      },
+    });
+  };
+  const plans = service.plans;
+  gauge('osl_plan_cache_hits', 'Questions whose plan was known', () => plans.stats().hits);
+  gauge('osl_plan_cache_shape_hits', 'Questions that differ from a known one in literals only', () => {
+    return plans.stats().shapeHits;
+  });
+  gauge('osl_plan_cache_misses', 'Questions that were compiled', () => plans.stats().misses);
+  gauge('osl_plan_cache_entries', 'Plans kept', () => plans.stats().entries);
+  gauge('osl_plan_cache_bytes', 'What the kept plans weigh, roughly', () => plans.stats().bytes);
+  const audit = service.audit;
+  gauge('osl_audit_records', 'Records appended to the audit log', () => audit.stats().records);
+  gauge('osl_audit_durable_records', 'Records known to be on disk', () => audit.stats().durable);
+  gauge('osl_audit_anchored_records', 'Records under a signed checkpoint', () => audit.stats().anchored);
+  gauge('osl_audit_groups', 'Group commits since the start', () => audit.stats().groups);
+  gauge('osl_audit_gaps', 'How often the audit log failed and went on since the start', () => {
+    return audit.stats().gaps;
+  });
+  gauge('osl_audit_failed', '1 while the audit log takes nothing', () =>
+    audit.stats().failure === null ? 0 : 1,
+  );
+  gauge('osl_policy_loaded', '1 while a policy serves; without one everything is refused', () =>
+    service.model().snapshot === null ? 0 : 1,
+  );
+  gauge(
+    'osl_policy_kept_seconds',
+    'For how long the last good policy still serves; 0 where that of the file does',
+    () => Math.max(0, ((service.keptPolicy()?.until ?? 0) - Date.now()) / 1_000),
+  );
+  gauge(
+    'osl_objects_out_of_service',
+    'Entities and bridges whose table or column is gone from the database',
+    () => objectsOutOfService(service),
+  );
+  gauge('osl_wire_sessions', 'Open sessions of the Postgres wire', wireSessions);
+  if (service.lineage !== null) lineageGauges(registry, gauge, service.lineage, service);
+}
+
+const LINEAGE = {
+  pending: 'Events that wait for an endpoint',
+  dead: 'Dead letters of an endpoint',
+  delivered: 'Events delivered since the start',
+  failed: 'Attempts that failed since the start',
+  dropped: 'Events given up for want of room',
+  disabled: '1 where the endpoint answered 410',
+} as const satisfies Record<keyof EndpointStats, string>;
+
+function lineageGauges(registry: Registry, gauge: AddGauge, lineage: Lineage, { audit }: Service): void {
+  for (const [key, help] of Object.entries(LINEAGE)) {
+    new Gauge({
+      name: `osl_lineage_${key}`,
+      help,
+      labelNames: ['endpoint'],
+      registers: [registry],
+      collect: function collect() {
+        for (const [endpoint, stats] of Object.entries(lineage.stats()?.endpoints ?? {}))
+          this.set({ endpoint }, Number(stats[key as keyof typeof LINEAGE])); // one of its own keys
+      },
+    });
+  }
+  gauge('osl_lineage_lag_records', 'Audit records whose events are not in the outbox yet', () =>
+    Math.max(0, audit.stats().durable - (lineage.stats()?.read ?? 0)),
+  );
+  gauge(
+    'osl_lineage_restarts',
+    'How often the thread that emits ended by itself',
+    () => lineage.stats()?.restarts ?? 0,
+  );
+}

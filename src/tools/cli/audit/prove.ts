@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { checkProof, prove } from '../../../../policy/index.js';
+import { EXIT, Failure } from '../exit.js';
+import { note, print, printJson } from '../output.js';
+import { type AuditFlags, auditDirectory } from './directory.js';
+
+const VERIFIER_KEY_FILE = 'checkpoint.vkey';
+const EACH_PROOF = /^(?=c2sp\.org\/tlog-proof@v1$)/m;
+
+export async function runProve(requestId: string, flags: AuditFlags): Promise<void> {
+  const proofs = await prove(auditDirectory(flags), requestId);
+  if (proofs.length === 0) {
+    throw new Failure(
+      EXIT.failed,
+      `error: the newest checkpoint covers no record of request ${requestId}: one is signed every minute and at stop`,
+    );
+  }
+  if (flags.json) printJson(proofs);
+  else process.stdout.write(proofs.map((proof) => proof.text).join(''));
+}
+
+/** Checks what `prove` printed, against the key alone. */
+export async function runCheck(file: string, flags: AuditFlags & { readonly key?: string }): Promise<void> {
+  const key = readFileSync(flags.key ?? join(auditDirectory(flags), VERIFIER_KEY_FILE), 'utf8');
+  const texts = readFileSync(file === '-' ? 0 : file, 'utf8').split(EACH_PROOF);
+  const verdicts = texts.map((text) => checkProof(text, key));
+  if (flags.json) printJson(verdicts);
+  for (const verdict of verdicts) {
+    if (!verdict.ok) {
+      note(`error: not proved: ${verdict.reason}`);
+      process.exitCode = EXIT.failed;
+    } else if (!flags.json) {
+      const { seq, kind, request_id } = verdict.record;
+      const { origin, size, time } = verdict.checkpoint;
+      print(
+        `record ${seq} (${kind} of ${request_id}) is in ${origin}, signed at ${time ?? '?'} with ${size} records`,
+      );
+    }
+  }
+}

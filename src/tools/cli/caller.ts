@@ -1,0 +1,71 @@
+import type { Settings } from '../../service/settings.js';
+import { usage } from './exit.js';
+import type { IssuedToken } from './issuer.js';
+import { note } from './output.js';
+import { readServerFile } from './server-file.js';
+
+/** Flags that say who asks. */
+export interface CallerFlags {
+  readonly token?: string;
+  readonly subject?: string;
+  readonly chain?: readonly string[];
+  readonly policy?: string;
+}
+
+/** Asked as, in the demo, where nobody is named. */
+const DEMO_SUBJECT = 'user:analyst';
+
+/** Where a token comes from: given, or minted with the data directory's key. */
+export type CallerToken =
+  | { readonly kind: 'given'; readonly token: string }
+  | { readonly kind: 'minted'; readonly issued: IssuedToken };
+
+/**
+ * The token to ask with: `--token`; a new one for `--subject` or `--chain`; `OSL_TOKEN`; a new one for
+ * `OSL_SUBJECT`; a new one for the only subject of the policy, or in the demo for `user:analyst`. Whoever was not
+ * named is told on standard error.
+ *
+ * @throws Failure where nobody is named and nobody can be assumed
+ */
+export async function callerToken(
+  flags: CallerFlags,
+  settings: Settings,
+  as: 'reader' | 'admin' = 'reader',
+): Promise<CallerToken> {
+  if (flags.token !== undefined) return { kind: 'given', token: flags.token };
+  const named = flags.subject !== undefined || flags.chain !== undefined;
+  const given = environment('OSL_TOKEN');
+  if (!named && given !== undefined) return { kind: 'given', token: given };
+  const { openIssuer } = await import('./issuer.js');
+  const issuer = await openIssuer(settings, flags.policy ?? null);
+  const subject = named ? flags.subject : (environment('OSL_SUBJECT') ?? assumed(issuer.subjects, settings));
+  const chain = flags.chain;
+  const request = {
+    ...(subject !== undefined && { subject }),
+    ...(chain !== undefined && { chain }),
+    ...(as === 'admin' && { admin: true }),
+  };
+  return { kind: 'minted', issued: await issuer.mint(request) };
+}
+
+function environment(name: string): string | undefined {
+  const value = process.env[name];
+  return value === '' ? undefined : value;
+}
+
+function assumed(subjects: readonly string[], settings: Settings): string {
+  const subject = assumedSubject(subjects, settings);
+  note(`asking as ${subject} (choose with --subject)`);
+  return subject;
+}
+
+function assumedSubject(subjects: readonly string[], settings: Settings): string {
+  const [only] = subjects;
+  if (only !== undefined && subjects.length === 1) return only;
+  const demo = readServerFile(settings.dataDir)?.demo === true;
+  if (demo && subjects.includes(DEMO_SUBJECT)) return DEMO_SUBJECT;
+  const known = subjects.slice(0, 10).join(', ');
+  throw usage(
+    `say who asks, with --subject or --token (or OSL_SUBJECT, OSL_TOKEN): the policy knows ${known}`,
+  );
+}

@@ -1,0 +1,170 @@
+import http from 'node:http';
+import type { Settings } from '../../service/settings.js';
+import { EXIT, Failure, systemFault } from './exit.js';
+import { addressOf, runningServer, urlHost } from './server-file.js';
+
+/** `POST /osl/query` as it is answered. */
+export interface AnswerBody {
+  readonly request_id: string;
+  readonly columns: readonly { readonly name: string; readonly type: string; readonly redacted: boolean }[];
+  readonly rows: readonly Readonly<Record<string, unknown>>[];
+  readonly row_count: number;
+  readonly truncated: boolean;
+  readonly redacted_columns: readonly string[];
+  readonly redacted_conditions?: readonly string[];
+}
+
+/** An RFC 9457 problem as the service writes it. */
+export interface ProblemBody {
+  readonly code: string;
+  readonly detail: string;
+  readonly hint: string | null;
+  readonly request_id: string | null;
+  readonly position: { readonly offset: number; readonly line: number; readonly column: number } | null;
+}
+
+/** What came back: the body as it was sent, parsed. */
+export interface Reply {
+  readonly ok: boolean;
+  readonly status: number;
+  readonly text: string;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export type QueryBody = (
+  | { readonly osql: string }
+  | { readonly sql: string }
+  | { readonly metrics: unknown }
+) & { readonly explain?: true; readonly upstream?: 'statement' | 'plan' };
+
+/**
+ * The REST address of `given`, else of the server that runs in the data directory, without a `/` at its end.
+ *
+ * @throws Failure where none runs
+ */
+export function serverUrl(given: string | undefined, settings: Settings): string {
+  if (given !== undefined) return given.replace(/\/+$/, '');
+  const record = runningServer(settings.dataDir);
+  if (record !== null) return `http://${urlHost(addressOf(record))}:${record.httpPort}`;
+  throw new Failure(
+    EXIT.unreachable,
+    `error: no server runs in ${settings.dataDir}: start one with \`osl demo\` or \`osl serve\`, or name --data-dir or --server`,
+  );
+}
+
+/** `POST /osl/sample`. */
+export interface SampleBody {
+  readonly kind: 'table' | 'facet';
+  readonly name: string;
+  readonly limit?: number;
+}
+
+/** Asks one question. @throws Failure where nobody answers */
+export async function postQuery(url: string, token: string, body: QueryBody): Promise<Reply> {
+  return post(url, '/osl/query', token, body);
+}
+
+/** Asks one question, and gives the answer as it begins. @throws Failure where nobody answers */
+export async function openQuery(
+  url: string,
+  token: string,
+  body: QueryBody,
+  accept: string,
+): Promise<Response> {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept };
+  return reach(url, '/osl/query', { method: 'POST', headers, body: JSON.stringify(body) });
+}
+
+/** Asks for a sample. @throws Failure where nobody answers */
+export async function postSample(url: string, token: string, body: SampleBody): Promise<Reply> {
+  return post(url, '/osl/sample', token, body);
+}
+
+/** Reads what the server says of the graph: `/osl/schema` and its neighbours. @throws Failure where nobody answers */
+export async function getDocument(url: string, path: string, token: string): Promise<Reply> {
+  return send(url, path, { headers: { authorization: `Bearer ${token}` } });
+}
+
+/** Sends JSON to one of the server's paths. @throws Failure where nobody answers */
+export async function postDocument(url: string, path: string, token: string, body: object): Promise<Reply> {
+  return post(url, path, token, body);
+}
+
+async function post(url: string, path: string, token: string, body: object): Promise<Reply> {
+  return send(url, path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+}
+
+/** Not by `fetch`: to load it takes longer than the whole question. */
+async function send(url: string, path: string, request: OwnRequest): Promise<Reply> {
+  const target = new URL(`${url}${path}`);
+  const { request: open } = target.protocol === 'https:' ? await import('node:https') : http;
+  return new Promise((resolve, reject) => {
+    const fail = (error: unknown): void => reject(unreachable(url, error));
+    const { method = 'GET', headers, body } = request;
+    const outgoing = open(target, { method, headers, agent: false }, (incoming) => {
+      const chunks: Buffer[] = [];
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+      incoming.on('error', fail);
+      incoming.on('end', () => {
+        try {
+          resolve(readReply(url, incoming.statusCode ?? 0, Buffer.concat(chunks).toString('utf8')));
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+    outgoing.on('error', fail);
+    outgoing.end(body);
+  });
+}
+
+function readReply(url: string, status: number, text: string): Reply {
+  return { ok: status >= 200 && status < 300, status, text, body: objectOf(text, url) };
+}
+
+interface OwnRequest {
+  readonly method?: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+async function reach(url: string, path: string, request: RequestInit): Promise<Response> {
+  try {
+    return await fetch(`${url}${path}`, { ...request, redirect: 'error' }); // the token is for this server only
+  } catch (error) {
+    throw unreachable(url, error);
+  }
+}
+
+/** All of an answer in JSON. @throws Failure where it breaks off or is none */
+export async function replyOf(url: string, response: Response): Promise<Reply> {
+  let text: string;
+  try {
+    text = await response.text();
+  } catch (error) {
+    throw unreachable(url, error);
+  }
+  return readReply(url, response.status, text);
+}
+
+function unreachable(url: string, error: unknown): Failure {
+  const cause = error instanceof Error ? (error.cause ?? error) : null;
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : null;
+  const words =
+    systemFault(cause) ?? (code === 'ECONNREFUSED' ? 'nothing listens there' : (code ?? 'no connection'));
+  return new Failure(EXIT.unreachable, `error: no answer from ${url}: ${words}`);
+}
+
+function objectOf(text: string, url: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) return { ...value };
+  } catch {
+    // said below
+  }
+  throw new Failure(EXIT.unreachable, `error: ${url} does not answer as an OSL Gateway does`);
+}

@@ -1,0 +1,27 @@
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { PACKAGE_ROOT } from '../../../base/package-root.js';
+import { addListenOptions } from '../flags.js';
+import type { RunFlags } from '../serve/run.js';
+
+const HELP = `
+The data are the packages that npm installed here: who wrote them, what they need, under which terms. They are read
+at the first start, and again when package-lock.json has changed.
+
+Example:
+  $ osl demo --http-port 8642 --pg-port 15432`;
+
+const FOLDER = join(PACKAGE_ROOT, 'examples', 'supply-chain');
+
+export function addDemo(program: Command): void {
+  const command = program
+    .command('demo')
+    .description('serve the demo: the supply chain of this installation');
+  addListenOptions(command)
+    .option('--json', 'print where it listens as one JSON line')
+    .addHelpText('after', HELP)
+    .action(async (flags: RunFlags) => {
+      const files = { manifest: join(FOLDER, 'manifest.yaml'), policy: join(FOLDER, 'policy.yaml') };
+      await (await import('../serve/run.js')).runServer({ ...flags, ...files }, true);
+    });
+}

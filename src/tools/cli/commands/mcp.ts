@@ -1,0 +1,75 @@
+import type { Command } from 'commander';
+import { version } from '../../../base/package-root.js';
+import { type AskFlags, addAskOptions } from '../ask.js';
+import { type CallerFlags, callerToken } from '../caller.js';
+import { serverUrl } from '../client.js';
+import { settingsOf, wholeNumber } from '../flags.js';
+import { note } from '../output.js';
+
+interface McpFlags extends AskFlags {
+  readonly maxBytes?: number;
+}
+
+const HELP = `
+Speaks MCP on standard input and output until its input ends; messages for people go to standard error. Who asks is
+settled as for \`osl query\`. A token that is given ends with its 300 s, and then every call is refused; one that is
+minted here (--subject, --chain) is made anew in time.
+
+Examples:
+  $ osl mcp --subject agent:scout --chain user:analyst,agent:scout
+  $ OSL_TOKEN=… osl mcp --server https://osl.example`;
+
+export function addMcp(program: Command): void {
+  const command = program
+    .command('mcp')
+    .description('offer the running server to an agent, as MCP tools on standard input and output');
+  addAskOptions(command)
+    .option('--max-bytes <bytes>', 'JSON of one result, at most (131072)', wholeNumber(1_024, 16_777_216))
+    .addHelpText('after', HELP)
+    .action(runMcp);
+}
+
+async function runMcp(flags: McpFlags): Promise<void> {
+  const [{ serveStdio }, { createSemanticServer }] = await Promise.all([
+    import('@modelcontextprotocol/server/stdio'),
+    import('../../../surfaces/mcp/tools.js'),
+  ]);
+  const { StdioServerTransport } = await import('@modelcontextprotocol/server/stdio');
+  const settings = settingsOf(flags);
+  const client = { url: serverUrl(flags.server, settings), token: await tokens(flags) };
+  const options = {
+    version: version(),
+    ...(flags.maxBytes === undefined ? {} : { maxBytes: flags.maxBytes }),
+  };
+  const transport = new StdioServerTransport();
+  const handle = serveStdio(() => createSemanticServer(client, options), {
+    transport,
+    maxSubscriptions: 0,
+    onerror: (error) => note(`error: ${error.message}`),
+  });
+  await new Promise<void>((resolve) => process.stdin.once('end', resolve).once('close', resolve));
+  await handle.close();
+}
+
+/** A minted token is used for so long; it lives 300 s. */
+const FRESH_MS = 240_000;
+
+/** The token of each call: the one that was given, or one that is minted anew before it ends. */
+async function tokens(flags: CallerFlags & { readonly dataDir?: string }): Promise<() => Promise<string>> {
+  const settings = settingsOf(flags);
+  const policy = flags.policy === undefined ? {} : { policy: settings.policyFile };
+  const first = await callerToken({ ...flags, ...policy }, settings);
+  if (first.kind === 'given') return async () => first.token;
+  // Whoever was assumed at first stays the caller.
+  const caller = { chain: first.issued.chain, ...policy };
+  let { token } = first.issued;
+  let since = Date.now();
+  return async () => {
+    if (Date.now() - since > FRESH_MS) {
+      const next = await callerToken(caller, settings);
+      token = next.kind === 'given' ? next.token : next.issued.token;
+      since = Date.now();
+    }
+    return token;
+  };
+}

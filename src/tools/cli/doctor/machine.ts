@@ -1,0 +1,135 @@
+import { X509Certificate } from 'node:crypto';
+import { existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { configuredKeys } from '../../../../policy/index.js';
+import { issuerKeys } from '../../../service/issuer-keys.js';
+import type { Settings } from '../../../service/settings.js';
+import { systemFault } from '../exit.js';
+import { counted } from '../output.js';
+import { checkDataDir } from '../serve/data-dir.js';
+import { checkPorts } from '../serve/ports.js';
+import { addressOf, isLoopback, runningServer, type ServerRecord, urlHost } from '../server-file.js';
+import { type Finding, fail, failed, ok, warn } from './finding.js';
+
+const LITTLE_MIB = 1_024;
+
+/** The folder of keys, audit log and embedded data. */
+export function dataDirFindings({ dataDir }: Settings): readonly Finding[] {
+  const about = 'data directory';
+  try {
+    checkDataDir(dataDir);
+  } catch (error) {
+    return [failed(about, error, 'name another with --data-dir or OSL_DATA_DIR')];
+  }
+  if (!existsSync(dataDir)) return [ok(about, `${dataDir} will be made at the first start`)];
+  const { bavail, bsize } = statfsSync(dataDir);
+  const mib = Math.floor((bavail * bsize) / 1_048_576);
+  const space =
+    mib < LITTLE_MIB
+      ? warn(
+          about,
+          `${dataDir}: ${mib} MiB are left`,
+          'where the audit log cannot be written nothing is answered',
+        )
+      : ok(about, `${dataDir} can be written to; ${Math.floor(mib / 1_024)} GiB are left`);
+  return [space, ...secretFindings(join(dataDir, 'keys')), ...secretFindings(join(dataDir, 'audit'))];
+}
+
+/** A folder of secrets that others of this machine may look into. */
+function secretFindings(dir: string): readonly Finding[] {
+  const mode = statSync(dir, { throwIfNoEntry: false })?.mode;
+  if (mode === undefined || (mode & 0o077) === 0) return [];
+  return [warn('data directory', `others on this machine may look into ${dir}`, `chmod -R go-rwx ${dir}`)];
+}
+
+/** Whether a server runs, and if none does, whether one could listen. */
+export async function portFindings(settings: Settings): Promise<readonly Finding[]> {
+  const running = runningServer(settings.dataDir);
+  if (running !== null) return [await healthOf(running)];
+  try {
+    await checkPorts(settings);
+    return [
+      ok('ports', `${settings.httpPort} (REST) and ${settings.pgPort} (wire) of ${settings.host} are free`),
+    ];
+  } catch (error) {
+    return [failed('ports', error)];
+  }
+}
+
+async function healthOf(record: ServerRecord): Promise<Finding> {
+  const url = `http://${urlHost(addressOf(record))}:${record.httpPort}/ready`;
+  const who = `the server of this data directory (process ${record.pid})`;
+  try {
+    const { status } = await fetch(url, { signal: AbortSignal.timeout(5_000) });
+    if (status === 200) return ok('server', `${who} is ready`);
+    return fail('server', `${who} runs and is not ready (${status})`, `curl ${url}`);
+  } catch {
+    return fail('server', `${who} does not answer at ${url}`);
+  }
+}
+
+const SOON_MS = 14 * 86_400_000;
+
+/** Encryption towards clients. */
+export function tlsFindings({ tls, host }: Settings): readonly Finding[] {
+  const about = 'TLS';
+  const local = isLoopback(host);
+  const proxy = local
+    ? []
+    : [
+        warn(
+          about,
+          `REST has no TLS of its own, and listens on ${host}`,
+          'put a proxy with TLS in front of it',
+        ),
+      ];
+  if (tls === null && local) return [ok(about, 'not needed: the server listens on this machine only')];
+  if (tls === null)
+    return [
+      ...proxy,
+      fail(
+        about,
+        `the wire refuses clients that are not on this machine`,
+        'set OSL_TLS_CERT and OSL_TLS_KEY',
+      ),
+    ];
+  try {
+    const certificate = new X509Certificate(readFileSync(tls.certFile));
+    readFileSync(tls.keyFile);
+    const ends = Date.parse(certificate.validTo);
+    if (ends < Date.now()) return [...proxy, fail(about, `${tls.certFile} ended on ${certificate.validTo}`)];
+    if (ends < Date.now() + SOON_MS)
+      return [...proxy, warn(about, `${tls.certFile} ends on ${certificate.validTo}`)];
+    return [...proxy, ok(about, `${tls.certFile} holds until ${certificate.validTo}`)];
+  } catch (error) {
+    const { message, hint } = failed(about, error);
+    return [...proxy, fail(about, systemFault(error) ?? `${tls.certFile}: ${message}`, hint ?? undefined)];
+  }
+}
+
+/** Whose tokens are accepted. */
+export function issuerFindings({ publicKeyFiles, localTokens }: Settings): readonly Finding[] {
+  const about = 'issuers';
+  if (publicKeyFiles.length === 0)
+    return localTokens
+      ? [ok(about, 'tokens are signed by this gateway alone (`osl token`)')]
+      : [fail(about, 'no token is accepted: OSL_LOCAL_TOKENS is off, and OSL_PUBLIC_KEYS names nobody')];
+  const own = localTokens
+    ? [
+        warn(
+          about,
+          'OSL_LOCAL_TOKENS=on: who can read the key of this gateway may be anybody, beside the issuers',
+        ),
+      ]
+    : [];
+  const files = publicKeyFiles.map((named) => {
+    try {
+      const keys = issuerKeys(named);
+      configuredKeys({ publicKeys: keys });
+      return ok(about, `${named.file} has ${counted(keys.length, 'RSA public key', 'RSA public keys')}`);
+    } catch (error) {
+      return failed(about, error, 'tokens of an issuer are signed RS256');
+    }
+  });
+  return [...own, ...files];
+}

@@ -1,0 +1,93 @@
+import { ready } from 'osl-compiler';
+import { version } from '../../../base/package-root.js';
+import { CODES, ManifestProblems } from '../../../model/manifest/index.js';
+import { loadServed } from '../../../service/open.js';
+import type { Model } from '../../../service/service.js';
+import type { Settings } from '../../../service/settings.js';
+import { EXIT } from '../exit.js';
+import { type ServerFlags, settingsOf } from '../flags.js';
+import { counted, print, printJson, visible } from '../output.js';
+import { runningServer } from '../server-file.js';
+import { inspectDatabases } from './database.js';
+import { type Finding, fail, failed, ok, skipped } from './finding.js';
+import { dataDirFindings, issuerFindings, portFindings, tlsFindings } from './machine.js';
+
+export interface DoctorFlags extends ServerFlags {
+  readonly json?: true;
+}
+
+/** Looks at everything that a server rests on, and changes nothing. Exit status 1 where something fails. */
+export async function runDoctor(flags: DoctorFlags): Promise<void> {
+  const settings = withServedFiles(settingsOf(flags), flags);
+  await ready();
+  const findings = [
+    ok('program', `osl ${version()}, Node ${process.versions.node}`),
+    ...(await modelFindings(settings)),
+    ...dataDirFindings(settings),
+    ...(await portFindings(settings)),
+    ...tlsFindings(settings),
+    ...issuerFindings(settings),
+  ];
+  const failures = findings.filter((f) => f.state === 'fail').length;
+  if (flags.json) printJson({ ok: failures === 0, findings });
+  else report(findings);
+  if (failures > 0) process.exitCode = EXIT.failed;
+}
+
+/** The files that are named, else those of the server that runs there: the demo's are in no user's folder. */
+function withServedFiles(settings: Settings, { manifest, policy }: DoctorFlags): Settings {
+  const named = manifest ?? policy ?? (process.env['OSL_MANIFEST'] || process.env['OSL_POLICY']);
+  const record = named ? null : runningServer(settings.dataDir);
+  if (record === null) return settings;
+  const { manifestFile, policyFile } = record;
+  return { ...settings, manifestFile, policyFile };
+}
+
+async function modelFindings(settings: Settings): Promise<readonly Finding[]> {
+  let model: Model;
+  try {
+    model = await loadServed(settings);
+  } catch (error) {
+    return [...fileFindings(error), skipped('databases', 'without a manifest there are none to look at')];
+  }
+  const { manifest, snapshot } = model;
+  const counts = `${manifest.entities.size} entities, ${snapshot?.subjects.size ?? 0} subjects`;
+  const { findings } = await inspectDatabases(model, settings);
+  return [ok('files', `manifest and policy load: ${counts}`), ...findings];
+}
+
+const MOST_FAULTS = 20;
+
+/** What is wrong with the files: each fault by itself, with its own hint under it. */
+function fileFindings(error: unknown): readonly Finding[] {
+  const problems = [error, error instanceof Error ? error.cause : null].find(
+    (e) => e instanceof ManifestProblems,
+  );
+  if (problems === undefined) return [failed('files', error)];
+  const more = problems.diagnostics.length - MOST_FAULTS;
+  return [
+    ...problems.diagnostics.slice(0, MOST_FAULTS).map(({ file, range, code, message, hint }) => {
+      const { line, column } = range.start;
+      return fail('files', `${file}:${line}:${column}: ${code} ${message}`, hint ?? HINTS.get(code) ?? PLACE);
+    }),
+    ...(more > 0 ? [fail('files', `and ${more} more faults`, '`osl validate` shows them all')] : []),
+  ];
+}
+
+const PLACE = '`osl validate` shows the place';
+const HINTS: ReadonlyMap<string, string> = new Map([
+  [CODES.unreadable, '`osl init` makes both files of a database that is there'],
+]);
+
+const SIGNS = { ok: 'ok  ', warn: 'warn', fail: 'FAIL', skipped: '-   ' } as const;
+
+function report(findings: readonly Finding[]): void {
+  for (const { about, state, message, hint } of findings) {
+    print(`${SIGNS[state]}  ${about}: ${visible(message)}`);
+    if (hint !== null) print(`      hint: ${visible(hint)}`);
+  }
+  const count = (state: Finding['state']): number => findings.filter((f) => f.state === state).length;
+  print(
+    `\n${counted(count('fail'), 'failure', 'failures')}, ${counted(count('warn'), 'warning', 'warnings')}`,
+  );
+}

@@ -1,0 +1,74 @@
+import { dirname, join, resolve } from 'node:path';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Settings, settingsFrom } from '../../service/settings.js';
+
+/** Flags that say what a server serves, and where. */
+export interface ServerFlags {
+  readonly manifest?: string;
+  readonly policy?: string;
+  readonly dataDir?: string;
+  readonly httpPort?: number;
+  readonly pgPort?: number;
+  readonly host?: string;
+}
+
+/** Settings from the environment, with the flags above them. @throws StartProblem */
+export function settingsOf(flags: ServerFlags): Settings {
+  const path = (value: string): string => resolve(process.cwd(), value);
+  return settingsFrom(process.env, process.cwd(), {
+    ...(flags.manifest !== undefined && { manifestFile: path(flags.manifest) }),
+    ...(flags.policy !== undefined && { policyFile: path(flags.policy) }),
+    ...(flags.dataDir !== undefined && { dataDir: path(flags.dataDir) }),
+    ...(flags.httpPort !== undefined && { httpPort: flags.httpPort }),
+    ...(flags.pgPort !== undefined && { pgPort: flags.pgPort }),
+    ...(flags.host !== undefined && { host: flags.host }),
+  });
+}
+
+/** The policy beside a manifest that was named, where no policy was. */
+export function besideManifest(flags: ServerFlags): ServerFlags {
+  if (flags.manifest === undefined || flags.policy !== undefined || process.env['OSL_POLICY']) return flags;
+  return { ...flags, policy: join(dirname(flags.manifest), 'policy.yaml') };
+}
+
+export function dataDirOption(): Option {
+  return new Option('--data-dir <dir>', 'keys, database and audit log (OSL_DATA_DIR; default .osl)');
+}
+
+export function manifestOption(): Option {
+  return new Option('--manifest <file>', 'what there is (OSL_MANIFEST; default manifest.yaml)');
+}
+
+export function policyOption(): Option {
+  return new Option('--policy <file>', 'who may see it (OSL_POLICY; default policy.yaml)');
+}
+
+/** `--data-dir --http-port --pg-port --host`. */
+export function addListenOptions(command: Command): Command {
+  return command
+    .addOption(dataDirOption())
+    .addOption(portOption('--http-port <port>', 'REST; 0 takes a free one (OSL_HTTP_PORT; default 8642)'))
+    .addOption(portOption('--pg-port <port>', 'Postgres wire; 0 as above (OSL_PG_PORT; default 15432)'))
+    .option('--host <address>', 'address to listen on (OSL_HOST; default 127.0.0.1)');
+}
+
+function portOption(flags: string, description: string): Option {
+  return new Option(flags, description).argParser(wholeNumber(0, 65_535));
+}
+
+/** A parser of whole numbers from `least` to `most`. */
+export function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value;
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+  };
+}
+
+/** A parser of lists: names between commas. The empty text is the empty list. */
+export function names(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+}

@@ -1,0 +1,68 @@
+import { Command } from 'commander';
+import { version } from '../../base/package-root.js';
+
+const HELP = `
+Exit status: 0 done, 1 refused or failed, 2 usage or configuration, 3 no server answers; audit verify has more.
+With --json an error is one JSON object on standard error: {"error": {"message", "hint", "exit", …}}. OSL_DEBUG=1
+shows where an error came from.
+
+Examples:
+  $ osl demo
+  $ osl query --subject user:analyst "select name, version from osl.entities.package limit 5"`;
+
+/** Each command, loaded when it is asked for: to load them all takes longer than most of them do. */
+const COMMANDS: ReadonlyMap<string, () => Promise<(root: Command) => void>> = new Map([
+  ['serve', async () => (await import('./commands/serve.js')).addServe],
+  ['demo', async () => (await import('./commands/demo.js')).addDemo],
+  ['init', async () => (await import('./commands/init.js')).addInit],
+  ['query', async () => (await import('./commands/query.js')).addQuery],
+  ['explain', async () => (await import('./commands/explain.js')).addExplain],
+  ['sample', async () => (await import('./commands/sample.js')).addSample],
+  ['schema', async () => (await import('./commands/schema.js')).addSchema],
+  ['map', async () => (await import('./commands/map.js')).addMap],
+  ['resolve', async () => (await import('./commands/resolve.js')).addResolve],
+  ['psql', async () => (await import('./commands/psql.js')).addPsql],
+  ['mcp', async () => (await import('./commands/mcp.js')).addMcp],
+  ['proxy', async () => (await import('./commands/proxy.js')).addProxy],
+  ['token', async () => (await import('./commands/token.js')).addToken],
+  ['scram', async () => (await import('./commands/scram.js')).addScram],
+  ['validate', async () => (await import('./commands/validate.js')).addValidate],
+  ['diff', async () => (await import('./commands/diff.js')).addDiff],
+  ['discover', async () => (await import('./commands/discover.js')).addDiscover],
+  ['suggest', async () => (await import('./commands/suggest.js')).addSuggest],
+  ['publish', async () => (await import('./commands/publish.js')).addPublish],
+  ['objects', async () => (await import('./commands/objects.js')).addObjects],
+  ['import', async () => (await import('./commands/import.js')).addImport],
+  ['export', async () => (await import('./commands/export.js')).addExport],
+  ['index', async () => (await import('./commands/index-content.js')).addIndex],
+  ['audit', async () => (await import('./commands/audit.js')).addAudit],
+  ['lineage', async () => (await import('./commands/lineage.js')).addLineage],
+  ['row-security', async () => (await import('./commands/row-security.js')).addRowSecurity],
+  ['doctor', async () => (await import('./commands/doctor.js')).addDoctor],
+  ['errors', async () => (await import('./commands/errors.js')).addErrors],
+  ['completion', async () => (await import('./commands/completion.js')).addCompletion],
+]);
+
+/**
+ * The command line: every command with its arguments and flags.
+ *
+ * @param formatError how a fault of the command line is written; null: as commander does
+ * @param asked the first word of it; where that is a command, it is the only one loaded
+ */
+export async function program(
+  formatError: ((text: string) => string) | null = null,
+  asked = '',
+): Promise<Command> {
+  const root = new Command('osl')
+    .configureOutput(formatError === null ? {} : { outputError: (text, write) => write(formatError(text)) })
+    .description('OSL Gateway: governed questions about your data')
+    .version(version(), '-V, --version')
+    .addHelpText('after', HELP)
+    .enablePositionalOptions()
+    .exitOverride();
+  // The script for a shell has all of them.
+  const one = asked === 'completion' ? undefined : COMMANDS.get(asked);
+  const loading = one === undefined ? [...COMMANDS.values()].map((load) => load()) : [one()];
+  for (const add of await Promise.all(loading)) add(root);
+  return root;
+}

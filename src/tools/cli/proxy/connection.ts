@@ -1,0 +1,166 @@
+import { connect as connectSocket, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { FrameDecoder } from '../../../../wire/index.js';
+import {
+  anyMessage,
+  CANCEL_REQUEST,
+  fatalError,
+  GSS_REQUEST,
+  SSL_REQUEST,
+  typed,
+  withUser,
+} from './messages.js';
+import { type Login, Relay, type TokenSource } from './relay.js';
+
+/** The gateway that a proxy is for. */
+export interface Target {
+  readonly host: string;
+  readonly port: number;
+  /** `verify`: TLS, and the certificate must be right for the host. `off` only goes to loopback. */
+  readonly tls: 'verify' | 'off';
+}
+
+export interface ProxyOptions {
+  readonly target: Target;
+  readonly tokens: TokenSource;
+  readonly renewMs: number;
+  /** For the person who runs the proxy. */
+  readonly said: (text: string) => void;
+}
+
+/** One client of the proxy, from its first byte to its last. Never throws. */
+export async function serveClient(client: Socket, options: ProxyOptions): Promise<void> {
+  client.setNoDelay(true);
+  client.on('error', () => client.destroy());
+  try {
+    const asked = await startupOf(client);
+    if (asked === null) return;
+    if (asked.startup.readUInt32BE(4) === CANCEL_REQUEST) {
+      const server = await reach(options.target);
+      server.end(asked.startup);
+      client.end();
+      return;
+    }
+    await logIn(client, asked, options);
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    options.said(text);
+    client.end(fatalError(`osl proxy: ${text}`));
+  }
+}
+
+interface Asked {
+  readonly startup: Buffer;
+  /** What the client sent behind it. */
+  readonly behind: Buffer;
+}
+
+/** The startup packet. Encryption is declined: the client is on this machine. */
+function startupOf(client: Socket): Promise<Asked | null> {
+  const incoming = new FrameDecoder();
+  return new Promise((resolve, reject) => {
+    const data = (chunk: Buffer): void => {
+      incoming.push(chunk);
+      try {
+        for (let packet = incoming.packet(); packet !== null; packet = incoming.packet()) {
+          const code = packet.readUInt32BE(4);
+          if (code === SSL_REQUEST || code === GSS_REQUEST) {
+            client.write('N');
+            continue;
+          }
+          client.off('data', data);
+          client.pause();
+          resolve({ startup: packet, behind: incoming.takeAll() });
+          return;
+        }
+      } catch (error) {
+        reject(error);
+      }
+    };
+    client.on('data', data);
+    client.once('close', () => resolve(null));
+  });
+}
+
+async function logIn(client: Socket, asked: Asked, options: ProxyOptions): Promise<void> {
+  const login = await options.tokens();
+  const server = await reach(options.target);
+  client.once('close', () => server.destroy());
+  server.once('close', () => client.end());
+  server.on('error', () => server.destroy());
+  server.write(withUser(asked.startup, login.subject));
+  const rest = await authenticated(client, server, login);
+  if (rest === null) return;
+  const relay = new Relay({ client, server }, options.tokens, options.renewMs, options.said);
+  relay.resume(asked.behind, rest);
+  client.resume();
+  server.resume();
+}
+
+const AUTHENTICATION = 0x52; // R
+const CLEARTEXT = 3;
+
+/** Answers the request for a password. Gives what the server says from AuthenticationOk on, or null if it refused. */
+function authenticated(client: Socket, server: Socket, login: Login): Promise<Buffer | null> {
+  const incoming = new FrameDecoder();
+  return new Promise((resolve) => {
+    const data = (chunk: Buffer): void => {
+      incoming.push(chunk);
+      for (
+        let message = incoming.message(anyMessage);
+        message !== null;
+        message = incoming.message(anyMessage)
+      ) {
+        const asks = message[0] === AUTHENTICATION ? message.readUInt32BE(5) : null;
+        if (asks === CLEARTEXT) {
+          server.write(typed('p', login.token));
+        } else if (asks === 0) {
+          server.off('data', data);
+          server.pause();
+          resolve(Buffer.concat([message, incoming.takeAll()]));
+          return;
+        } else {
+          client.write(message); // a refusal or a notice, for the client to read
+        }
+      }
+    };
+    server.on('data', data);
+    server.once('close', () => resolve(null));
+  });
+}
+
+const CONNECT_MS = 10_000;
+
+/** A connection to the gateway, encrypted where the target says so. @throws Error */
+async function reach(target: Target): Promise<Socket> {
+  const { host, port } = target;
+  const socket = connectSocket({ host, port, noDelay: true, keepAlive: true });
+  await opened(socket, 'connect', target);
+  if (target.tls === 'off') return socket;
+  socket.write(Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])); // SSLRequest
+  const answer = await new Promise<string>((resolve) =>
+    socket.once('data', (b: Buffer) => resolve(b.toString('latin1'))),
+  );
+  if (answer !== 'S') {
+    socket.destroy();
+    throw new Error(`${host}:${port} does not offer TLS`);
+  }
+  const secure = connectTls({ socket, servername: host, ALPNProtocols: ['postgresql'] });
+  await opened(secure, 'secureConnect', target);
+  return secure;
+}
+
+function opened(socket: Socket, event: 'connect' | 'secureConnect', { host, port }: Target): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error): void =>
+      reject(new Error(`${host}:${port} cannot be reached: ${error.message}`));
+    const timer = setTimeout(() => socket.destroy(new Error('no answer')), CONNECT_MS);
+    socket.once('error', fail);
+    socket.once(event, () => {
+      clearTimeout(timer);
+      socket.off('error', fail);
+      resolve();
+    });
+    socket.once('close', () => clearTimeout(timer));
+  });
+}

@@ -1,0 +1,52 @@
+import { createServer } from 'node:net';
+import type { Settings } from '../../../service/settings.js';
+import { systemFault, usage } from '../exit.js';
+import { runningServer } from '../server-file.js';
+
+/**
+ * Whether both ports can be had, asked before anything slow begins. Another process may still take one later;
+ * `listen` says so then.
+ *
+ * @throws Failure
+ */
+export async function checkPorts(settings: Settings): Promise<void> {
+  const { host, httpPort, pgPort } = settings;
+  if (httpPort !== 0 && httpPort === pgPort) throw usage(`REST and wire cannot share port ${httpPort}`);
+  await check(host, httpPort, 'OSL_HTTP_PORT or --http-port', settings);
+  await check(host, pgPort, 'OSL_PG_PORT or --pg-port', settings);
+}
+
+async function check(host: string, port: number, setting: string, settings: Settings): Promise<void> {
+  if (port === 0) return;
+  try {
+    await tryListen(host, port);
+  } catch (error) {
+    throw usage(reasonOf(error, { host, port, setting }, settings));
+  }
+}
+
+interface Wanted {
+  readonly host: string;
+  readonly port: number;
+  readonly setting: string;
+}
+
+function reasonOf(error: unknown, { host, port, setting }: Wanted, { dataDir }: Settings): string {
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  if (code === 'EADDRINUSE') {
+    const other = runningServer(dataDir);
+    const ours = other !== null && (other.httpPort === port || other.pgPort === port);
+    const who = ours ? `, by the server of ${dataDir} (process ${other.pid})` : '';
+    return `port ${port} of ${host} is in use${who}: choose another with ${setting}`;
+  }
+  if (code === 'EACCES') return `port ${port} of ${host}: permission denied: choose another with ${setting}`;
+  return `${systemFault(error) ?? `${host} cannot be listened on`}: choose another with OSL_HOST or --host`;
+}
+
+function tryListen(host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(port, host, () => server.close(() => resolve()));
+  });
+}

@@ -1,0 +1,107 @@
+import { existsSync } from 'node:fs';
+import type { Settings } from '../../../service/settings.js';
+import { EXIT, failureOf, usage } from '../exit.js';
+import type { ServerFlags } from '../flags.js';
+import { settingsOf } from '../flags.js';
+import { operatorLog } from '../log.js';
+import { note, print } from '../output.js';
+import { createProgress } from '../progress.js';
+import { removeServerFile, runningServer } from '../server-file.js';
+import { banner, listening, restUrl } from './banner.js';
+import { type RunningServer, startServer } from './server.js';
+import { untilToldToStop } from './signals.js';
+import { tour } from './tour.js';
+
+export interface RunFlags extends ServerFlags {
+  readonly json?: true;
+}
+
+/** What runs when told to stop may go on for so long. */
+const DRAIN_MS = 10_000;
+/** Beyond the drain: something hangs, and nobody waits for it. */
+const HANG_MS = 15_000;
+
+/** Serves until told to stop. The promise settles when everything is closed. */
+export async function runServer(flags: RunFlags, demo: boolean): Promise<void> {
+  const settings = settingsOf(flags);
+  checkFirstSteps(flags, settings);
+  const progress = createProgress();
+  const server = await startServer({ settings, demo, log: operatorLog(), progress });
+  const told = untilToldToStop({
+    reload: () => void reload(server),
+    force: () => {
+      removeServerFile(settings.dataDir, process.pid);
+      note('stopped at once');
+      process.exit(EXIT.interrupted);
+    },
+  });
+  const { policyFault } = server.open;
+  if (policyFault !== null) note(`${failureOf(policyFault).message}\n${REFUSED}`);
+  await announce(server, settings.dataDir, flags.json === true);
+  const why = await Promise.race([told, server.open.over]);
+  if (why !== undefined) endAtOnce(why, settings);
+  await stop(server);
+}
+
+/** What runs could not be recorded, so nothing is waited for. */
+function endAtOnce(why: string, { dataDir }: Settings): never {
+  removeServerFile(dataDir, process.pid);
+  note(`error: ${why}`);
+  process.exit(EXIT.auditFailed);
+}
+
+/** What a first or a second start runs into, said before anything slow begins. @throws Failure */
+function checkFirstSteps({ manifest }: RunFlags, { manifestFile, dataDir }: Settings): void {
+  const running = runningServer(dataDir);
+  if (running !== null) {
+    const where = `${restUrl(running)} (process ${running.pid})`;
+    throw usage(`a server of ${dataDir} runs already, at ${where}: stop it, or name another --data-dir`);
+  }
+  const named = manifest !== undefined || (process.env['OSL_MANIFEST'] ?? '') !== '';
+  if (named || existsSync(manifestFile)) return;
+  throw usage(
+    `there is no ${manifestFile}: \`osl init\` makes one of a Postgres, --manifest names another, \`osl demo\` needs none`,
+  );
+}
+
+async function announce(server: RunningServer, dataDir: string, json: boolean): Promise<void> {
+  if (json) {
+    print(JSON.stringify(listening(server.record, dataDir)));
+    return;
+  }
+  const model = server.open.service.model();
+  print(banner(server.record, dataDir, model));
+  if (server.record.demo && server.record.localTokens) print(await tour(server));
+  print('Ctrl-C stops the server.');
+}
+
+async function stop(server: RunningServer): Promise<void> {
+  note(`stopping: what runs may go on for ${DRAIN_MS / 1000} s; Ctrl-C again stops at once`);
+  const hung = setTimeout(() => {
+    note('error: something did not stop in time');
+    process.exit(EXIT.failed);
+  }, HANG_MS + DRAIN_MS);
+  await server.stop(DRAIN_MS);
+  clearTimeout(hung);
+  note('stopped');
+}
+
+const REFUSED = 'every request is refused (E2001) until a reload, by SIGHUP, finds a good policy';
+
+/** Everything anew; where something has a fault, what is served stays, but for a policy that is missing or broken. */
+async function reload(server: RunningServer): Promise<void> {
+  try {
+    const { now, kept } = await server.reload();
+    note(`reloaded: ${now.join('; ')}`);
+    for (const text of kept) note(`not reloaded: ${text}`);
+  } catch (error) {
+    note(failureOf(error).message);
+    note(`not reloaded: ${servedNow(server)}`);
+  }
+}
+
+function servedNow({ open: { service } }: RunningServer): string {
+  const kept = service.keptPolicy();
+  if (kept !== null) return `the last good policy serves until ${new Date(kept.until).toISOString()}`;
+  return service.model().snapshot === null ? REFUSED : 'what was served before is still served';
+}

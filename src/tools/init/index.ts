@@ -1,0 +1,17 @@
+/** Makes a manifest and a policy of a database that is there. Asks nobody and writes nothing: see `src/tools/cli/init`. */
+export {
+  type Chosen,
+  chooseTables,
+  type LeftOut,
+  tableOf,
+  type Wanted,
+  wantedOf,
+} from './choose.js';
+export { countKey, declaredKey, type FoundKey } from './find-key.js';
+export { columnId, spread, suggestTreatments, type Treatment, type Treatments } from './labels.js';
+export type { LostLink } from './links.js';
+export { CONNECTOR, type DraftedManifest, draftManifest } from './manifest.js';
+export { lookOf, tenantRank } from './personal.js';
+export { draftPolicy, type FirstRole, type RowRule } from './policy.js';
+export { makeReader, type ReaderRole } from './reader-role.js';
+export { manifestYaml, policyYaml } from './text.js';

@@ -1,0 +1,47 @@
+import { randomBytes } from 'node:crypto';
+import { makeScramVerifier } from '../../../wire/index.js';
+import { quoteIdentifier, type SystemDoor } from '../../engine/index.js';
+import type { Candidate } from '../../model/discovery/index.js';
+
+/** A role that may log in and read some tables, and nothing else. */
+export interface ReaderRole {
+  /** Of the same server and database. Holds the password, which is stored nowhere. */
+  readonly url: string;
+  /** Takes it away again. */
+  drop(): Promise<void>;
+}
+
+/**
+ * Makes the role `name` with a password of its own, and lets it read `tables`: all of it, or none. The password never
+ * reaches the server, which gets its verifier.
+ *
+ * @throws UpstreamFailure, where the role exists already for example
+ */
+export async function makeReader(
+  system: SystemDoor,
+  name: string,
+  tables: readonly Candidate[],
+  url: string,
+): Promise<ReaderRole> {
+  const password = randomBytes(24).toString('base64url');
+  const role = quoteIdentifier(name);
+  const schemas = [...new Set(tables.map((t) => t.schema))].map(quoteIdentifier);
+  const relations = tables.map((t) => `${quoteIdentifier(t.schema)}.${quoteIdentifier(t.table)}`);
+  const verifier = await makeScramVerifier(password);
+  await system.transaction((tx) =>
+    tx.script(
+      [
+        `CREATE ROLE ${role} LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS PASSWORD '${verifier}'`,
+        ...(schemas.length === 0 ? [] : [`GRANT USAGE ON SCHEMA ${schemas.join(', ')} TO ${role}`]),
+        ...(relations.length === 0 ? [] : [`GRANT SELECT ON ${relations.join(', ')} TO ${role}`]),
+      ].join('; '),
+    ),
+  );
+  const own = new URL(url);
+  own.username = encodeURIComponent(name);
+  own.password = password;
+  return {
+    url: own.href,
+    drop: () => system.script(`DROP OWNED BY ${role}; DROP ROLE ${role}`),
+  };
+}

@@ -1,0 +1,39 @@
+import t from 'tap';
+import { formatProblem, problemOf } from '../../../src/tools/cli/problem.js';
+import { widthOf } from '../../../src/tools/cli/width.js';
+import { startRest } from '../../surfaces/rest/fixture.js';
+import { WRONG } from './wrong.js';
+
+t.setTimeout(120_000);
+
+t.test('every wrong question: code, place, message, hint, and the caret of the CLI', async (t) => {
+  const fixture = await startRest();
+  t.teardown(() => fixture.close());
+  for (const { as, osql, code, at, message, hint } of WRONG) {
+    const offset = osql.indexOf('‸');
+    const text = osql.replace('‸', '');
+    const lines = osql.slice(0, offset).split('\n');
+    const before = lines.at(-1) ?? '';
+    const reply = await fixture.ask(as, { osql: text });
+    const body = reply.json();
+    const position = { offset, line: lines.length, column: before.length + 1 };
+    t.match(body, { code, detail: message, position }, osql);
+    t.equal(body['hint'] ?? null, hint, osql);
+    t.equal(`${position.line}:${position.column}`, at, osql);
+    t.match(message, /^[a-zA-Z`$].*[^.]$/, `one sentence without a full stop: ${message}`);
+    const [, source = '', caret = ''] = formatProblem(problemOf(body, reply.status), text).split('\n');
+    const shown = before.replaceAll('\t', '    ');
+    t.equal(source, `${String(lines.length).padStart(5)} | ${lineAt(text, lines.length)}`, 'the line itself');
+    t.match(caret, /^ {6}\| *\^+$/);
+    t.equal(
+      caret.indexOf('^'),
+      '      | '.length + widthOf(shown),
+      `the caret stands under the place: ${osql}`,
+    );
+  }
+  t.ok(WRONG.length >= 60, `${WRONG.length} questions`);
+});
+
+function lineAt(text: string, line: number): string {
+  return (text.split('\n')[line - 1] ?? '').replaceAll('\t', '    ').slice(0, 120);
+}

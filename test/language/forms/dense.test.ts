@@ -1,0 +1,136 @@
+import t from 'tap';
+import { contentPlane } from '../../../src/service/content.js';
+import { indexContent } from '../../../src/service/index-content.js';
+import { json } from '../../content/server.js';
+import { startForms } from './fixture.js';
+import {
+  NOTES,
+  toyEmbeddings,
+  toyVector,
+  VECTORS_POLICY,
+  vectorsManifest,
+  vectorsScript,
+} from './vectors.js';
+
+t.setTimeout(120_000);
+
+const server = await toyEmbeddings();
+const working = server.answer;
+const content = {
+  embeddings: { url: server.url, keyEnv: null, retries: 1, backoffMs: 5, timeoutMs: 700 },
+  chat: null,
+};
+const some = NOTES.slice(0, 40);
+const forms = await startForms({
+  manifest: vectorsManifest('{ max_top_k: 50 }'),
+  policy: VECTORS_POLICY,
+  script: vectorsScript(some),
+  schema: 'press',
+  settings: { content },
+});
+t.teardown(async () => {
+  await forms.close();
+  await server.close();
+});
+const { service, engine } = forms.test;
+const retrieve = (topK = 5, query = some[3]?.body ?? ''): Promise<Awaited<ReturnType<typeof forms.ask>>> =>
+  forms.ask('user:ann', `select cite, score from RETRIEVE(facet => 'notes', query => $1, top_k => ${topK})`, {
+    parameters: [query],
+  });
+
+t.beforeEach(() => {
+  server.answer = working;
+});
+
+t.test('what is indexed by an endpoint is found by it, best first', async (t) => {
+  const { status, rows } = await retrieve(40);
+  t.equal(status, 200);
+  t.equal(rows.length, 40);
+  const scores = rows.map((r) => Number(r['score']));
+  t.same(
+    scores,
+    [...scores].sort((a, b) => b - a),
+  );
+  t.match(rows[0], { cite: { doc_id: some[3]?.id }, score: 1 }, 'a text is nearest to itself');
+  const [row] = await engine.system.query('select count(*) as n from osl_content.notes__raw');
+  t.equal(Number(row?.['n']), 40);
+});
+
+t.test('an order of its own is put right', async (t) => {
+  const before = (await retrieve()).rows;
+  server.answer = ({ body }, r) => {
+    const input = body['input'] as readonly string[]; // as we send it
+    const data = input.map((text, index) => ({ index, embedding: toyVector(text) }));
+    json(r, { data: data.reverse() });
+  };
+  await engine.system.query("update press.note set body = body || ' again' where id <> $1", [some[3]?.id]);
+  await forms.reindex();
+  t.match((await retrieve(1)).rows, [{ cite: { doc_id: some[3]?.id }, score: 1 }]);
+  server.answer = working;
+  await engine.system.query("update press.note set body = regexp_replace(body, ' again$', '')");
+  await forms.reindex();
+  t.same((await retrieve()).rows, before);
+});
+
+const BROKEN: readonly (readonly [string, typeof server.answer])[] = [
+  ['another width', (_, r) => json(r, { data: [{ index: 0, embedding: [1, 2] }] })],
+  ['a number that is none', (_, r) => json(r, { data: [{ index: 0, embedding: [null, 1, 1] }] })],
+  ['NaN', (_, r) => void r.writeHead(200).end('{"data": [{"index": 0, "embedding": [NaN]}]}')],
+  ['too few', (_, r) => json(r, { data: [] })],
+  ['too many', (_, r) => json(r, { data: [0, 1].map((index) => ({ index, embedding: [1, 1, 1] })) })],
+  ['an index twice', (_, r) => json(r, { data: [{ index: 7, embedding: [1, 1, 1] }] })],
+  ['zeros', (_, r) => json(r, { data: [{ index: 0, embedding: [0, 0, 0] }] })],
+  ['a failure', (_, r) => json(r, { error: 'the key is sk-123' }, 500)],
+  ['no answer', () => undefined],
+];
+
+t.test('an answer that is none is E0522, and nothing is served from it', async (t) => {
+  for (const [name, answer] of BROKEN) {
+    server.answer = answer;
+    const reply = await retrieve();
+    t.same([reply.status, reply.code], [503, 'E0522'], name);
+    t.notOk(reply.raw.includes('sk-123'), 'the endpoint is not quoted');
+  }
+});
+
+t.test('indexing with such answers fails, and leaves the store as it was', async (t) => {
+  const rows = () =>
+    engine.system.query(
+      'select chunk_id, text, embedding::text as e from osl_content.notes__raw order by chunk_id',
+    );
+  const before = await rows();
+  await engine.system.query("update press.note set body = 'changed ' || body where id = $1", [some[0]?.id]);
+  // A model of another width is another model, for which the store is made anew: see below.
+  for (const [name, answer] of BROKEN.filter(([name]) => name !== 'another width')) {
+    server.answer = answer;
+    const indexed = indexContent(service.model().manifest, service.engines, content, [], () => undefined);
+    await t.rejects(indexed, { name: 'ContentError' }, name);
+    t.ok(JSON.stringify(await rows()) === JSON.stringify(before), name);
+  }
+});
+
+t.test('a store that another width was indexed with is not read', async (t) => {
+  const wide: typeof server.answer = (asked, r) => {
+    const input = asked.body['input'] as readonly string[]; // as we send it
+    json(r, { data: input.map((_, index) => ({ index, embedding: [1, 2, 3, 4, 5] })) });
+  };
+  server.answer = wide;
+  const plane = contentPlane(() => service.model().manifest, service.engines, content, service.log);
+  await t.rejects(plane.ready('notes', 'raw'), { code: 'E0522', message: /another embedder/ });
+  server.answer = working;
+  const again = contentPlane(() => service.model().manifest, service.engines, content, service.log);
+  await t.resolves(again.ready('notes', 'raw'), 'the same model serves');
+  server.answer = (asked, r) => {
+    const input = asked.body['input'] as readonly string[]; // as we send it
+    if (input.length > 1) json(r, {}, 500);
+    else wide(asked, r);
+  };
+  const indexed = indexContent(service.model().manifest, service.engines, content, [], () => undefined);
+  await t.rejects(indexed, { name: 'ContentError' }, 'it is begun anew for the other model, and fails');
+  server.answer = working;
+  const half = contentPlane(() => service.model().manifest, service.engines, content, service.log);
+  await t.rejects(half.ready('notes', 'raw'), { code: 'E0522' }, 'what is half built is not read');
+  await forms.reindex();
+  const built = contentPlane(() => service.model().manifest, service.engines, content, service.log);
+  await t.resolves(built.ready('notes', 'raw'));
+});

@@ -1,0 +1,71 @@
+import { test } from 'tap';
+import { fullView, governedView, resolve } from '../../../src/model/graph/index.js';
+import { MAX_MATCHES } from '../../../src/model/graph/resolve.js';
+import { parseManifest } from '../../../src/model/manifest/index.js';
+import { accessOf, MANIFEST, POLICY } from './world.js';
+
+const manifest = parseManifest(JSON.stringify(MANIFEST), 'manifest.yaml');
+const all = fullView(manifest);
+const reader = governedView(manifest, accessOf(manifest, POLICY, 'user:reader'));
+
+/** Term, then `fqn via` of the matches that must come first, in this order. */
+const FOUND: readonly (readonly [string, ...string[]])[] = [
+  ['book', 'osl.entities.book name', 'osl.metrics.books name'],
+  ['BOOK', 'osl.entities.book name'],
+  ['  Book ', 'osl.entities.book name'],
+  ['books', 'osl.metrics.books name', 'osl.entities.book name'],
+  ['copy', 'osl.entities.book lexicon'],
+  ['volumes', 'osl.entities.book lexicon'],
+  ['expense', 'osl.entities.book.price lexicon'],
+  ['author id', 'osl.entities.book.author_id name', 'osl.entities.loan.author_id name'],
+  ['authorId', 'osl.entities.book.author_id name'],
+  ['vendr', 'osl.entities.vendor name'],
+  ['what readers say', 'osl.facets.review description'],
+  ['mood', 'osl.entities.book.mood name'],
+  ['loan', 'osl.entities.loan name'],
+];
+
+for (const [term, ...expected] of FOUND) {
+  test(`\`${term}\``, async (t) => {
+    const { matches } = resolve(term, all);
+    t.strictSame(
+      matches.slice(0, expected.length).map((m) => `${m.fqn} ${m.via}`),
+      expected,
+    );
+    for (const [i, { score }] of matches.entries()) {
+      t.ok(score > 0 && score <= (matches[i - 1]?.score ?? 1), 'best first');
+    }
+  });
+}
+
+test('what means nothing here has no matches', async (t) => {
+  for (const term of ['zzz', '%', "'; drop table", '😀', 'the']) t.strictSame(resolve(term, all).matches, []);
+  t.strictSame(resolve('zzz', all), { term: 'zzz', matches: [] });
+});
+
+test('a caller finds what it may see, with the scores that everybody gets', async (t) => {
+  for (const term of ['vendor', 'supplier', 'price', 'cost', 'expense', 'spent', 'memo']) {
+    t.ok(resolve(term, all).matches.length > 0, term);
+    t.strictSame(resolve(term, reader).matches, [], `${term} is hidden`);
+  }
+  for (const [term] of FOUND) {
+    const seen = new Set(resolve(term, reader).matches.map((m) => m.fqn));
+    const same = resolve(term, all).matches.filter((m) => seen.has(m.fqn));
+    t.strictSame(resolve(term, reader).matches, same, term);
+  }
+});
+
+test('the list is bounded', async (t) => {
+  const columns = Array.from({ length: 60 }, (_, i) => `name_${i}`);
+  const wide = structuredClone(MANIFEST) as unknown as Record<string, Record<string, unknown>>; // to be widened
+  wide['connectors'] = {
+    db: {
+      kind: 'pglite',
+      tables: { 'lib.wide': { columns: Object.fromEntries(columns.map((c) => [c, { type: 'text' }])) } },
+    },
+  };
+  wide['entities'] = { wide: { source: 'db.lib.wide', primary_key: ['name_0'], columns } };
+  for (const part of ['relationships', 'bridges', 'facets', 'metrics', 'lexicon']) delete wide[part];
+  const view = fullView(parseManifest(JSON.stringify(wide), 'manifest.yaml'));
+  t.equal(resolve('name', view).matches.length, MAX_MATCHES);
+});

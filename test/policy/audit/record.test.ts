@@ -1,0 +1,104 @@
+import canonicalize from 'canonicalize';
+import fc from 'fast-check';
+import t from 'tap';
+import {
+  type AuditEntry,
+  encodeRecord,
+  encodeShortened,
+  MAX_RECORD_BYTES,
+} from '../../../policy/audit/record.js';
+import { entry } from './fixture.js';
+
+const place = { writer: 'w', epoch: 1, seq: 7 };
+const text = fc.string({ unit: 'binary' });
+const maybe = fc.option(text);
+
+const anyEntry: fc.Arbitrary<AuditEntry> = fc.record({
+  kind: fc.constantFrom('decision', 'outcome', 'event'),
+  request_id: text,
+  tenant: text,
+  surface: fc.constantFrom('rest', 'wire', 'mcp', 'cli', 'system'),
+  action: text,
+  ts: text,
+  subject: maybe,
+  chain: fc.array(text),
+  form: maybe,
+  objects: fc.array(text),
+  decision: fc.option(fc.constantFrom('allow', 'deny', 'error'), { nil: null }),
+  code: maybe,
+  versions: fc.option(fc.record({ manifest: maybe, policy: maybe }), { nil: null }),
+  statement_hmac: maybe,
+  rows: fc.option(fc.double({ noNaN: true, noDefaultInfinity: true }), { nil: null }),
+  duration_us: fc.option(fc.maxSafeNat(), { nil: null }),
+  outcome: fc.option(fc.constantFrom('ok', 'error', 'cancelled', 'truncated', 'unknown'), { nil: null }),
+});
+
+/** With what lineage adds, in one of four ways. */
+const anyWithLineage = fc
+  .tuple(anyEntry, fc.record({ plan: text, detail: text }, { requiredKeys: [] }))
+  .map(([entry, lineage]): AuditEntry => ({ ...entry, ...lineage }));
+
+t.test('a record is RFC 8785 canonical JSON', async (t) => {
+  fc.assert(
+    fc.property(anyWithLineage, (value) => {
+      const encoded = encodeRecord(value, place);
+      return canonicalize(JSON.parse(encoded)) === encoded;
+    }),
+    { numRuns: 2_000 },
+  );
+  t.pass();
+});
+
+t.test('what a caller leaves out is stored as null', async (t) => {
+  const encoded = encodeRecord(
+    {
+      kind: 'event',
+      request_id: 'r',
+      tenant: 't',
+      surface: 'cli',
+      action: 'http',
+      ts: '2026-01-02T03:04:05.678Z',
+    },
+    place,
+  );
+  t.equal(
+    encoded,
+    '{"action":"http","chain":[],"code":null,"decision":null,"duration_us":null,"epoch":1,"form":null,' +
+      '"kind":"event","objects":[],"objects_omitted":0,"outcome":null,"request_id":"r","rows":null,"seq":7,' +
+      '"statement_hmac":null,"subject":null,"surface":"cli","tenant":"t","ts":"2026-01-02T03:04:05.678Z",' +
+      '"versions":null,"writer":"w"}',
+  );
+});
+
+t.test('a missing ts is the clock, RFC 3339 UTC with milliseconds', async (t) => {
+  const { ts } = JSON.parse(encodeRecord(entry(0), place));
+  t.match(ts, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  t.ok(Math.abs(Date.parse(ts) - Date.now()) < 5_000);
+});
+
+t.test('a lone surrogate becomes U+FFFD; escaped text that looks like one stays', async (t) => {
+  for (const [given, stored] of [
+    ['a\ud800b', 'a\ufffdb'],
+    ['\udfff\ud800', '\ufffd\ufffd'],
+    ['\\ud800', '\\ud800'],
+    ['\\\ud800', '\\\ufffd'],
+    ['😀', '😀'],
+  ] as const) {
+    t.equal(JSON.parse(encodeRecord({ ...entry(0), action: given }, place)).action, stored);
+  }
+});
+
+t.test('a record that is too long loses trailing objects and says how many', async (t) => {
+  const objects = Array.from({ length: 9_000 }, (_, i) => `osl.entities.é${i}`);
+  const shortened = encodeShortened({ ...entry(0), objects }, place) ?? '';
+  const record = JSON.parse(shortened);
+  t.ok(Buffer.byteLength(shortened) <= MAX_RECORD_BYTES);
+  t.ok(Buffer.byteLength(shortened) > MAX_RECORD_BYTES - 40, 'no more than needed is lost');
+  t.same(record.objects, objects.slice(0, record.objects.length));
+  t.equal(record.objects.length + record.objects_omitted, 9_000);
+  t.equal(canonicalize(record), shortened);
+});
+
+t.test('a record that is too long without objects cannot be shortened', async (t) => {
+  t.equal(encodeShortened({ ...entry(0), action: 'x'.repeat(MAX_RECORD_BYTES) }, place), null);
+});

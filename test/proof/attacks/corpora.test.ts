@@ -1,0 +1,73 @@
+import t from 'tap';
+import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript, NOTES } from '../../language/forms/articles.js';
+import { type Forms, startForms } from '../../language/forms/fixture.js';
+import { type Caller, SURFACES, type SurfaceName } from '../../support/frontends.js';
+
+/** 42: hidden documents that shift a score, a rank, a cluster, a count or a plan. Twins answer alike on every surface. */
+t.setTimeout(180_000);
+
+const OPTIONS = {
+  manifest: ARTICLES_MANIFEST,
+  policy: ARTICLES_POLICY,
+  script: articleScript(NOTES),
+  schema: 'press',
+};
+/** Sees notes about articles of odd numbers. */
+const READER: Caller = { subject: 'user:eu', aclRoles: [] };
+const HIDDEN = NOTES.filter((n) => n.article % 2 === 0).map((n) => n.id);
+
+const from = (query: string, k: number): string =>
+  `from RETRIEVE(facet => 'notes', query => '${query}', top_k => ${k})`;
+const STATEMENTS = [
+  `select text, score, article_id ${from('report on the windmill', 5)}`,
+  `select text, rank(text) as rank, cluster(text, k => 3) as cluster, outlier(text, k => 2) as o, dedup(text) as d ${from('orchard', 20)}`,
+  `select count(*) as n, sum(score) as total ${from('windmill harbour ledger telescope', 50)}`,
+  `select a.id, r.text from osl.entities.article a join ${from('orchard', 10).slice(5)} r on a.id = r.article_id order by 1, 2`,
+  'select id, title, evidence from osl.entities.article where id in (1, 2, 3, 4)',
+];
+
+async function answers(forms: Forms, surface: SurfaceName): Promise<readonly string[]> {
+  const ceiling = forms.test.open.service.model().snapshot?.subjects.get(READER.subject)?.ceiling ?? [];
+  const asker = await forms.fronts.asker(surface, { ...READER, aclRoles: [...ceiling] });
+  const all: string[] = [];
+  for (const statement of STATEMENTS) {
+    forms.fronts.takeAudit();
+    const { outcome, types } = await asker.ask(statement);
+    const audited = forms.fronts
+      .takeAudit()
+      .map((e) => (e.kind === 'decision' ? [e.decision, e.code, e.objects] : [e.outcome, e.rows]));
+    all.push(JSON.stringify([outcome, types, audited]));
+  }
+  asker.end();
+  return all;
+}
+
+const original = await startForms(OPTIONS);
+const twin = await startForms(OPTIONS);
+t.teardown(() => Promise.all([original.close(), twin.close()]));
+const { system } = twin.test.engine;
+
+for (const [change, sql] of [
+  ['updated', `update press.note set body = 'windmill windmill orchard report' where id = any ($1)`],
+  ['removed', 'delete from press.note where id = any ($1)'],
+] as const) {
+  t.test(`hidden documents are ${change}`, async (t) => {
+    await system.query(sql, [HIDDEN]);
+    await twin.reindex();
+    for (const surface of SURFACES) {
+      const [before, after] = [await answers(original, surface), await answers(twin, surface)];
+      t.ok(
+        before.every((a) => a.includes('"kind":"rows"')),
+        `${surface}: all are answered`,
+      );
+      for (const [i, answer] of after.entries()) t.equal(answer, before[i], `${surface}: ${STATEMENTS[i]}`);
+    }
+  });
+}
+
+t.test('a visible document that changes is noticed', async (t) => {
+  const before = await answers(twin, 'REST');
+  await system.query(`update press.note set body = 'orchard orchard' where article_id = 1`);
+  await twin.reindex();
+  t.notSame(await answers(twin, 'REST'), before);
+});

@@ -1,0 +1,13 @@
+import { createRestServer } from '../../../src/surfaces/rest/index.js';
+import { startTestService } from '../../support/service.js';
+
+/** A gateway in a process of its own, to be killed. */
+const test = await startTestService();
+const rest = await createRestServer(test.service, {});
+const { port } = await rest.listen(0, '127.0.0.1');
+process.send?.({
+  port,
+  auditDir: test.auditDir,
+  policyFile: test.policyFile,
+  token: await test.token('user:ann'),
+});

@@ -1,0 +1,69 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { settingsFrom } from '../../../src/service/settings.js';
+import { Catalogs } from '../../../src/surfaces/catalog/index.js';
+import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
+import { createRestServer } from '../../../src/surfaces/rest/index.js';
+import { startTestService } from '../../support/service.js';
+import { mainThreadMs } from './main-thread.js';
+
+/**
+ * A gateway in a process of its own, which tells its parent how long the thread that serves everybody was held: the
+ * most time that this thread ran between two ticks of a timer. Time on a processor, not of a clock, so that what else
+ * runs on the machine does not count.
+ */
+
+const TICK_MS = 5;
+
+let last = mainThreadMs();
+let most = 0;
+const note = (): void => {
+  const now = mainThreadMs();
+  most = Math.max(most, now - last);
+  last = now;
+};
+setInterval(note, TICK_MS);
+
+/** Of the upstream, whose time is not what is measured. */
+const OSL_STATEMENT_TIMEOUT_MS = '3000';
+const { caps } = settingsFrom({ OSL_STATEMENT_TIMEOUT_MS }, process.cwd());
+const test = await startTestService({ settings: { caps } });
+const catalogs = new Catalogs({ dir: join(tmpdir(), 'osl-test-catalog') });
+const rest = await createRestServer(test.service, {});
+const wire = createPgFrontend(test.service, { catalogs });
+const { port: restPort } = await rest.listen(0, '127.0.0.1');
+const { port: wirePort } = await wire.listen(0, '127.0.0.1');
+
+// A parent that is gone asks no more.
+process.once('disconnect', () => process.exit(0));
+const tokens = async (): Promise<{ token: string; root: string }> => ({
+  token: await test.token('user:ann'),
+  root: await test.token('user:root', { roles: ['TENANT_ADMIN'] }),
+});
+
+process.on('message', (message: 'reset' | 'held' | 'tokens' | 'end') => {
+  if (message === 'end') {
+    void close();
+    return;
+  }
+  if (message === 'tokens') {
+    void tokens().then((fresh) => process.send?.(fresh));
+    return;
+  }
+  note();
+  if (message === 'held') process.send?.({ held: most });
+  else {
+    most = 0;
+    process.send?.({ held: 0 });
+  }
+});
+
+async function close(): Promise<void> {
+  await wire.stop();
+  await rest.close(1_000);
+  await catalogs.close();
+  await test.close();
+  process.exit(0);
+}
+
+process.send?.({ restPort, wirePort });

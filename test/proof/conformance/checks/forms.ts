@@ -1,0 +1,109 @@
+import { storeTable } from '../../../../src/content/index.js';
+import { at, authors, type Check, listAt, reviews } from './check.js';
+
+const OPERATORS = new Set(['select', 'union', 'scan', 'retrieve', 'traverse', 'hydrate', 'join']);
+
+/** The names of all steps of an explained plan. */
+function stepsOf(plan: unknown): readonly string[] {
+  const below = at(plan, 'steps') === undefined ? [] : listAt(plan, 'steps');
+  return [String(at(plan, 'step')), ...below.flatMap(stepsOf)];
+}
+
+export const FORM_CHECKS = {
+  'graph.7': async (t, world) => {
+    const { body } = await world.get('user:ann', '/osl/domain-map?governed=true');
+    const book = listAt(body, 'nodes').find((node) => at(node, 'id') === 'entity:book');
+    t.match(
+      listAt(book, 'attributes').find((a) => at(a, 'name') === 'topic'),
+      { role: 'derived' },
+    );
+    // Books 7 to 12 have no content that it could come from.
+    const text = 'select id, topic from osl.entities.book where id in (1, 2, 9) order by id';
+    const topics = (await world.osql('user:ann', text)).rows.map((r) => r['topic']);
+    t.match(topics, [/^(?:whales|stars)$/, /^(?:whales|stars)$/, null]);
+  },
+  'graph.9': async (t, world) => {
+    const path = '/osl/domain-map?governed=true';
+    const first = await world.get('user:ann', path);
+    const again = await world.get('user:ann', path);
+    const elsewhere = await (await world.withDefaults()).get('user:ann', path);
+    t.equal(first.status, 200);
+    t.equal(again.text, first.text);
+    t.equal(elsewhere.text, first.text, 'another service of the same manifest');
+  },
+  'osql.2': async (t, world) => {
+    const form = (text: string) => world.osql('user:ann', text, { explain: true });
+    for (const text of [
+      'select region, count(*) from book where pages > 100 group by region',
+      'select id from book union select id from author',
+      `select text from ${reviews()}`,
+      `select id from ${authors("('1')")}`,
+      'select id, evidence from book where id in (1)',
+      `select b.id from book b join ${reviews()} r on b.id = r.book_id`,
+    ]) {
+      const { body } = await form(text);
+      const strange = stepsOf(body['plan']).filter((step) => !OPERATORS.has(step));
+      t.same(strange, [], text);
+    }
+    const broken = await form('select id from book where');
+    t.match(broken, { status: 400, code: 'E0511', body: { position: { line: 1 } } });
+  },
+  'osql.3.3': async (t, world) => {
+    const { body } = await world.get('user:ann', '/osl/schema?governed=true');
+    const facet = listAt(body, 'facets').find((f) => at(f, 'name') === 'reviews');
+    t.type(at(facet, 'embedding_model') ?? at(facet, 'retrieval', 'embedding_model'), 'string');
+    const best = async (query: string) => {
+      const call = `RETRIEVE(facet => 'reviews', query => '${query}', top_k => 3)`;
+      return (await world.osql('user:ann', `select text from ${call}`)).rows.map((r) => String(r['text']));
+    };
+    t.ok((await best('whales')).every((text) => text.includes('whales')));
+    t.ok((await best('stars')).every((text) => text.includes('stars')));
+  },
+  'osql.3.5': async (t, world) => {
+    const languages = async (who: string, where: string, topK: number) =>
+      (await world.osql(who, `select lang, book_id from ${reviews(topK)} ${where}`)).rows;
+    // A third of the reviews is German: had the best two been taken first, fewer would be left of them.
+    const german = await languages('user:ann', "where lang = 'de'", 2);
+    t.same(
+      german.map((r) => r['lang']),
+      ['de', 'de'],
+    );
+    const eu = await languages('user:eu', '', 6);
+    t.equal(eu.length, 6, 'as many as there are, though half of the best are hidden');
+    t.ok(eu.every((r) => Number(r['book_id']) % 2 === 1));
+  },
+  'osql.3.7': async (t, world) => {
+    const { system } = world.rest.test.engine;
+    const [raw, masked] = [storeTable('reviews', 'raw'), storeTable('reviews', 'masked')];
+    const rows = async (who: string) => (await world.osql(who, `select reviewer from ${reviews(1)}`)).rows;
+    const without = async (store: string, act: () => Promise<unknown>) => {
+      await system.script(`alter table osl_content."${store}" rename to away`);
+      await act();
+      await system.script(`alter table osl_content.away rename to "${store}"`);
+    };
+    await without(raw, async () => t.same(await rows('user:ann'), [{ reviewer: '[redacted]' }]));
+    await without(masked, async () => t.same(await rows('user:ada'), [{ reviewer: 'Ira Critic' }]));
+    await without(masked, async () => t.same(await rows('user:ann'), [], 'nor does another stand in for it'));
+  },
+  'osql.3.10': async (t, world) => {
+    const ids = async (keys: string) =>
+      (await world.osql('user:ann', `select id from ${authors(keys)} order by id`)).rows.map((r) => r['id']);
+    t.same(await ids("('1')"), [1, 2]);
+    t.same(await ids("('2')"), [2]);
+    t.same(await ids("('4')"), [], 'a book that nobody wrote');
+    const joined = `select id from ${authors("('1')")} a join book b on a.id = b.id`;
+    t.match(await world.osql('user:ann', joined), { status: 400 });
+  },
+  'osql.3.20': async (t, world) => {
+    const join = (entity: string, facet: string, on: string) =>
+      `select x.${on.split(' ')[0]} from ${entity} x join ${facet} r on x.${on.replace('= ', '= r.')}`;
+    const eu = await world.osql('user:eu', join('book', reviews(20), 'id = book_id'));
+    t.equal(eu.rows.length, 6);
+    t.ok(eu.rows.every((r) => Number(r['id']) % 2 === 1));
+    const letters = "RETRIEVE(facet => 'letters', query => 'a letter on the roof', top_k => 3)";
+    t.match(await world.osql('user:ann', join('member', letters, 'code = member')), {
+      status: 403,
+      code: 'E0515',
+    });
+  },
+} satisfies Readonly<Record<string, Check>>;

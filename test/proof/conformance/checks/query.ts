@@ -1,0 +1,355 @@
+import { asJson, readArrow } from '../../../surfaces/rest/arrow/read.js';
+import { at, authors, type Check, listAt, refused, reviews } from './check.js';
+
+const LETTERS = "RETRIEVE(facet => 'letters', query => 'a letter on the roof', top_k => 3)";
+
+/** Constructs that are no part of the language, each of another kind. */
+const UNKNOWN = [
+  'select id, from book',
+  'select id from book tablesample system (10)',
+  'select pg_sleep(1)',
+  'select id::regclass from book',
+  'delete from book',
+  'select 1; select 2',
+  'select id from book for update',
+];
+
+export const QUERY_CHECKS = {
+  'service.4.5': async (t, world) => {
+    for (const body of [
+      { osql: 'select id, title, owner, pages from book order by id' },
+      { osql: `select text, score, cite, redacted_fields from ${reviews()} order by score desc` },
+      { osql: `select id, name, depth from ${authors("('1')")} order by id` },
+      { osql: 'select id, topic, evidence from osl.entities.book where id in (2, 9) order by id' },
+      {
+        osql: `select b.id, r.score from book b join ${reviews()} r on b.id = r.book_id order by r.score desc`,
+      },
+      { sql: 'select id, owner from lib.t_book order by id' },
+      { metrics: ['page_total'], group_by: ['book__region'], order_by: ['book__region'] },
+    ]) {
+      const { rows } = await world.post('user:ann', '/osl/query', body);
+      const headers = { accept: 'application/vnd.apache.arrow.stream' };
+      const reply = await world.rest.ask('user:ann', body, { headers });
+      t.equal(reply.headers['content-type'], headers.accept, JSON.stringify(body));
+      const stream = readArrow(reply.bytes);
+      t.ok(rows.length > 0);
+      t.same(asJson(stream), rows, 'in columns as in JSON');
+      t.match(stream.trailer, { request_id: reply.requestId, row_count: rows.length, truncated: false });
+    }
+  },
+  'query.1': async (t, world) => {
+    t.match(await world.post('user:ann', '/osl/query', {}), { status: 400, code: 'E0511' }, 'none');
+    const answered = await world.post('user:ann', '/osl/query', { osql: 'select id from book where id = 1' });
+    t.same(answered.rows, [{ id: 1 }]);
+  },
+  'query.2': async (t, world) => {
+    const shapes = { osql: 'select id from book', sql: 'select id from lib.t_book', metrics: ['page_total'] };
+    const { osql, sql, metrics } = shapes;
+    for (const body of [{ osql, sql }, { osql, metrics }, { sql, metrics }, shapes]) {
+      const names = Object.keys(body).join();
+      t.match(await world.post('user:ann', '/osl/query', body), { status: 400, code: 'E0513' }, names);
+    }
+    t.match(await world.post('user:ann', '/osl/query', { osql, group_by: [] }), { code: 'E0513' });
+  },
+  'query.3': async (t, world) => {
+    for (const body of [
+      { osql: 'select id from book' },
+      { sql: 'select id from lib.t_book' },
+      { metrics: ['nothing'] },
+    ]) {
+      const heard = await world.post('user:ann', '/osl/query', body);
+      t.equal(heard.body['request_id'], heard.requestId);
+      const records = await world.rest.test.records(heard.requestId);
+      t.match(records[0], { kind: 'decision', subject: 'user:ann', action: 'query' });
+      t.ok(records.every((r) => r.request_id === heard.requestId));
+    }
+  },
+  'query.osql': async (t, world) => {
+    const { rows } = await world.osql(
+      'user:eu',
+      'select id, title from osl.entities.book order by id limit 2',
+    );
+    t.same(rows, [
+      { id: 1, title: 'Book 1' },
+      { id: 3, title: 'Book 3' },
+    ]);
+  },
+  'query.sql': async (t, world) => {
+    const raw = (who: string, sql: string) => world.post(who, '/osl/query', { sql });
+    const ids = (await raw('user:eu', 'select id from lib.t_book order by id')).rows.map((r) => r['id']);
+    t.same(ids, [1, 3, 5, 7, 9, 11], 'its rows only');
+    t.same((await raw('user:ann', 'select owner from lib.t_book where id = 1')).rows, [
+      { owner: '[redacted]' },
+    ]);
+    t.match(await raw('user:ann', 'select id from lib.t_author'), { status: 403, code: 'E0512' });
+    t.match(await raw('user:ann', 'delete from lib.t_book'), { status: 400, code: 'E0511' });
+    t.match(await raw('user:ann', ''), { status: 400, code: 'E0246' });
+  },
+  'query.metrics': async (t, world) => {
+    const body = { metrics: ['page_total'], group_by: ['book__region'] };
+    const { rows } = await world.post('user:ann', '/osl/query', body);
+    t.same(rows.map((r) => r['page_total']).sort(), ['3600', '4200'], 'one sum a region');
+  },
+  'query.4': async (t, world) => {
+    const { body, text } = await world.osql('user:ann', 'select title from book', { explain: true });
+    t.match(body, { form: 'structured', objects: ['osl.entities.book'], plan: { step: 'select' } });
+    t.notOk('rows' in body || text.includes('Book 1'));
+    t.match(await world.osql('user:ann', 'select nope from book', { explain: true }), { code: 'E0512' });
+  },
+  'osql.1': async (t, world) => {
+    const { rows } = await world.osql('user:ann', 'select title from osl.entities.book where id = 3');
+    t.same(rows, [{ title: 'Book 3' }]);
+    t.match(await world.osql('user:ann', 'select nope from osl.entities.book'), { code: 'E0512' });
+  },
+  'osql.1.2': async (t, world) => {
+    for (const text of ['select id from lib.t_book', 'select id from t_book', 'select body from t_review']) {
+      t.match(await world.osql('user:ann', text), { status: 400, code: 'E0512' }, text);
+    }
+  },
+  'osql.2.2': async (t, world) => {
+    for (const text of UNKNOWN) {
+      t.match(await world.osql('user:ann', text), { status: 400, code: 'E0511' }, text);
+    }
+  },
+  'osql.3': async (t, world) => {
+    const two = `select a.text from ${reviews()} a join ${reviews()} b on a.book_id = b.book_id`;
+    t.match(await world.osql('user:ann', two), { status: 400, code: 'E0511' });
+    const forms = await Promise.all(
+      [
+        'select id from book',
+        `select text from ${reviews()}`,
+        `select id from ${authors("('1')")}`,
+        'select id, evidence from book where id in (1)',
+        `select b.id from book b join ${reviews()} r on b.id = r.book_id`,
+      ].map(async (text) => (await world.osql('user:ann', text)).body['form']),
+    );
+    t.same(forms, ['structured', 'retrieve', 'traverse', 'joint', 'cross_modal']);
+  },
+  'osql.3.structured': async (t, world) => {
+    const { rows } = await world.osql(
+      'user:ann',
+      `select region, count(*) as n, sum(pages) as pages from osl.entities.book where id <= 4
+       group by region order by region limit 2`,
+    );
+    t.same(rows, [
+      { region: 'eu', n: '2', pages: '400' },
+      { region: 'us', n: '2', pages: '600' },
+    ]);
+    const joined = await world.osql(
+      'user:ann',
+      'select a.name from book b join wrote w on w.book = b.id join author a on a.id = w.author where b.id = 2',
+    );
+    t.same(joined.rows, [{ name: 'Yves' }]);
+  },
+  'osql.3.retrieve': async (t, world) => {
+    const { rows } = await world.osql('user:ann', `select lang, similarity(text) as s from ${reviews()}`);
+    t.equal(rows.length, 5);
+    for (const row of rows) {
+      t.match(row['lang'], /^(?:de|en)$/, 'a bare column passes through');
+      t.type(row['s'], 'number');
+    }
+  },
+  'osql.3.traverse': async (t, world) => {
+    const { rows } = await world.osql('user:ann', `select id, depth from ${authors("('1')")} order by id`);
+    t.same(rows, [
+      { id: 1, depth: 1 },
+      { id: 2, depth: 1 },
+    ]);
+  },
+  'osql.3.joint': async (t, world) => {
+    const { rows } = await world.osql(
+      'user:ann',
+      'select id, title, topic, evidence from osl.entities.book where id in (2, 9) order by id',
+    );
+    t.match(rows, [
+      { id: 2, title: 'Book 2', topic: /^(?:whales|stars)$/ },
+      { id: 9, title: 'Book 9', topic: null, evidence: null },
+    ]);
+    t.same(
+      listAt(rows, 0, 'evidence').map((e) => at(e, 'cite', 'doc_id')),
+      ['r1', 'r7'],
+    );
+  },
+  'osql.3.cross-modal-equijoin': async (t, world) => {
+    const { rows } = await world.osql(
+      'user:ann',
+      `select b.id, b.title, r.book_id, r.text from osl.entities.book b join ${reviews()} r on b.id = r.book_id`,
+    );
+    t.equal(rows.length, 5);
+    for (const r of rows) t.same([r['id'], r['title']], [r['book_id'], `Book ${r['id']}`]);
+  },
+  'osql.3.2': refused('user:ann', `select text from ${reviews(5, 'nope')}`, 400, 'E0241'),
+  'osql.3.4': async (t, world) => {
+    t.match(await world.osql('user:ann', `select text from ${reviews(21)}`), { status: 400, code: 'E0511' });
+    t.equal((await world.osql('user:ann', `select text from ${reviews(20)}`)).rows.length, 12);
+  },
+  'osql.3.6': async (t, world) => {
+    const served = async (who: string) =>
+      (await world.osql(who, `select reviewer, cite from ${reviews(1)}`)).rows.map((r) => [
+        r['reviewer'],
+        at(r, 'cite', 'version'),
+      ]);
+    t.same(await served('user:ann'), [['[redacted]', 'masked']]);
+    t.same(await served('user:ada'), [['Ira Critic', 'raw']]);
+  },
+  'osql.3.8': async (t, world) => {
+    const few = await world.osql('user:few', `select text from ${reviews()}`);
+    t.same([few.status, few.rows], [200, []]);
+    // Neither has one who has no grant at all.
+    const nil = await world.osql('user:nil', `select text, score, cite from ${reviews()} where score > 1`);
+    t.same([nil.status, nil.rows], [200, []]);
+    const ranked = await world.osql('user:nil', `select similarity(text) from ${reviews()} order by 1`);
+    t.same([ranked.status, ranked.rows], [200, []]);
+    const undeclared = "select text from RETRIEVE(facet => 'nope', query => 'x', top_k => 1)";
+    t.match(await world.osql('user:nil', undeclared), { status: 400, code: 'E0241' });
+    for (const beyond of [
+      'select 1',
+      'select id from book',
+      `select b.id from book b join ${reviews()} r on b.id = r.book_id`,
+      `select text from ${reviews()} union all select title from book`,
+      `select nothing from ${reviews()}`,
+    ]) {
+      t.match(await world.osql('user:nil', beyond), { status: 403, code: 'E2102' }, beyond);
+    }
+  },
+  'osql.3.9': async (t, world) => {
+    const { rows } = await world.osql('user:ann', `select * from ${reviews(20)}`);
+    t.equal(rows.length, 12);
+    for (const row of rows) {
+      const n = Number(String(at(row, 'cite', 'doc_id')).slice(1));
+      t.equal(row['book_id'], String(1 + (n % 6)), 'the key is that of the cited review');
+    }
+  },
+  'osql.3.11': async (t, world) => {
+    const capped = await world.osql('user:ann', `select id from ${authors("('1')", ', per_hop => 1')}`);
+    t.same([capped.rows.length, capped.body['truncated']], [1, true]);
+    const counted = await world.osql(
+      'user:ann',
+      `select count(*) as n from ${authors("('12')", ', per_hop => 1000')}`,
+    );
+    t.match(counted, { status: 400, code: 'E0519', rows: [] }, 'no figure of 1000 rows out of 1001');
+    const most = await world.osql('user:ann', `select id from ${authors("('1')", ', per_hop => 100001')}`);
+    t.match(most, { status: 400, code: 'E0511' }, 'the cap that is always there');
+  },
+  'osql.3.12': async (t, world) => {
+    const { rows } = await world.osql('user:ann', `select id from ${authors("('1', '2', '3')")} order by id`);
+    t.same(rows, [{ id: 1 }, { id: 2 }], 'either is reached twice');
+  },
+  'osql.3.13': async (t, world) => {
+    const texts = new Set<string>();
+    for (const keys of ["('1', '2', '3')", "('3', '2', '1')", "('2', '1', '3')"]) {
+      texts.add(JSON.stringify((await world.osql('user:ann', `select * from ${authors(keys)}`)).rows));
+    }
+    t.equal(texts.size, 1);
+  },
+  'osql.3.14': async (t, world) => {
+    const keys = "('1', '2', '3')";
+    const back = keys.replace('3', '2');
+    const walk = `select id from TRAVERSE(anchor => 'author', target => 'book', keys => ${back}) order by id`;
+    t.same((await world.osql('user:ann', walk)).rows, [{ id: 1 }, { id: 2 }, { id: 3 }]);
+    t.same((await world.osql('user:eu', walk)).rows, [{ id: 1 }, { id: 3 }]);
+  },
+  'osql.3.16': refused(
+    'user:ann',
+    `select b.id from book b join ${reviews()} r on b.title = r.lang`,
+    400,
+    'E0514',
+  ),
+  'osql.3.17': refused(
+    'user:ann',
+    `select b.id from book b join ${reviews()} r on b.id = r.reviewer`,
+    400,
+    'E0514',
+  ),
+  'osql.3.18': async (t, world) => {
+    for (const on of ['a.title = b.title', 'a.id > b.id', 'a.pages = b.pages', 'true', 'a.id = b.id + 0']) {
+      const heard = await world.osql('user:ann', `select a.id from book a join book b on ${on}`);
+      t.match(heard, { status: 400, code: 'E0514' }, on);
+    }
+  },
+  'osql.3.19': async (t, world) => {
+    for (const call of [
+      'similarity(text, (select title from book limit 1))',
+      'similarity(text, lang)',
+      'summarize((select text from book))',
+    ]) {
+      t.match(
+        await world.osql('user:ann', `select ${call} from ${reviews()}`),
+        { status: 400, code: 'E0511' },
+        call,
+      );
+    }
+  },
+  'osql.3.encoder': async (t, world) => {
+    const { rows } = await world.osql(
+      'user:ann',
+      `select similarity(text) as a, classify(text, ARRAY['whales', 'stars']) as b, tag(text, ARRAY['whales', 'stars'], threshold => -1) as c,
+         rank(text) as d, dedup(text) as e, outlier(text) as f, cluster(text, k => 2) as g from ${reviews()}`,
+    );
+    t.equal(rows.length, 5);
+    t.same(Object.keys(rows[0] ?? {}), ['a', 'b', 'c', 'd', 'e', 'f', 'g']);
+    t.same(rows.map((r) => Number(r['d'])).sort(), [1, 2, 3, 4, 5], 'RANK gives places');
+    for (const operator of ['SIMILARITY', 'CLASSIFY', 'TAG', 'RANK', 'DEDUP', 'OUTLIER', 'CLUSTER']) {
+      const bare = await world.osql('user:ann', `select ${operator}(text) as a from ${reviews()}`);
+      t.same([bare.status, bare.rows.length], [200, 5], `${operator}(text)`);
+    }
+  },
+  'osql.3.decoder': async (t, world) => {
+    for (const call of [
+      `extract(text, '{"type": "object", "properties": {"a": {"type": "string"}}}')`,
+      'summarize(text)',
+      "score(text, 'useful')",
+      "generate(text, 'a title')",
+      "complete(text, 'Title of {text}')",
+      'extract(text)',
+      'score(text)',
+      'generate(text)',
+      'complete(text)',
+      'score(text, nothing => 1)',
+    ]) {
+      const heard = await world.osql('user:ann', `select ${call} from ${reviews()}`);
+      t.match(heard, { status: 503, code: 'E0521' }, call);
+    }
+  },
+  'passage.text': async (t, world) => {
+    const { rows } = await world.osql('user:ann', `select text from ${reviews(1)}`);
+    t.match(rows, [{ text: /^A review of whales, the number \d+\.$/ }]);
+  },
+  'passage.score': async (t, world) => {
+    const scores = (await world.osql('user:ann', `select score from ${reviews()}`)).rows.map(
+      (r) => r['score'],
+    );
+    t.ok(scores.every((s) => typeof s === 'number'));
+    t.same(
+      scores,
+      [...scores].sort((a, b) => Number(b) - Number(a)),
+    );
+  },
+  'passage.entity_key': async (t, world) => {
+    const joined = `select b.id, r.book_id from book b join ${reviews()} r on b.id = r.book_id`;
+    for (const accept of ['application/json', 'application/x-ndjson']) {
+      const reply = await world.rest.ask('user:ann', { osql: joined }, { headers: { accept } });
+      const pairs = [...reply.text.matchAll(/"id":(\d+),"book_id":"(\d+)"/g)].map(([, id, key]) => [id, key]);
+      t.equal(pairs.length, 5, accept);
+      t.ok(pairs.every(([id, key]) => id === key));
+    }
+    const { body } = await world.osql('user:ann', joined);
+    t.match(body, { columns: [{ type: 'int4' }, { type: 'text' }] });
+  },
+  'passage.cite': async (t, world) => {
+    const { rows } = await world.osql('user:ann', `select cite from ${reviews(1)}`);
+    t.match(rows, [{ cite: { source: 'db', doc_id: /^r\d+$/, chunk_id: /^r\d+#\d+$/ } }]);
+  },
+  'passage.redacted_fields': async (t, world) => {
+    const told = async (who: string) =>
+      (await world.osql(who, `select redacted_fields from ${reviews(1)}`)).rows;
+    t.same(await told('user:ann'), [{ redacted_fields: ['reviewer'] }]);
+    t.same(await told('user:ada'), [{ redacted_fields: [] }]);
+  },
+  'errors.E0515': refused(
+    'user:ann',
+    `select m.since from member m join ${LETTERS} r on m.code = r.member`,
+    403,
+    'E0515',
+  ),
+} satisfies Readonly<Record<string, Check>>;

@@ -1,0 +1,183 @@
+import { ACCESS_CHECKS } from './checks/access.js';
+import type { Check } from './checks/check.js';
+import { FORM_CHECKS } from './checks/forms.js';
+import { GRAPH_CHECKS } from './checks/graph.js';
+import { LIMIT_CHECKS } from './checks/limits.js';
+import { QUERY_CHECKS } from './checks/query.js';
+import { TOKEN_CHECKS } from './checks/tokens.js';
+import type { RuleId } from './contract.js';
+import { checked, type State, sameAs, tested, unmet, untestable } from './state.js';
+
+const CHECKED = {
+  ...GRAPH_CHECKS,
+  ...QUERY_CHECKS,
+  ...FORM_CHECKS,
+  ...ACCESS_CHECKS,
+  ...TOKEN_CHECKS,
+  ...LIMIT_CHECKS,
+};
+
+/** Checks by the rule that they show. */
+export const CHECKS: ReadonlyMap<string, Check> = new Map(Object.entries(CHECKED));
+
+const ABOUT_ITSELF = untestable('says how the contract is to be read');
+const HEADING = untestable('a heading');
+const NOT_SHOWN = untestable('the contract leaves it open');
+const SUPERSEDED = untestable('the contract itself says that it is superseded');
+const FUTURE = untestable('about a later version of the API');
+const NOT_EVERY_REQUEST = unmet(
+  'every request is on record, but not each in an entry of its own: those for /health, /ready, /metrics and /openapi.json are counted in one entry a minute and path, callers without a token in one entry a second once beyond their limit (decision 0008)',
+);
+
+const CONFIGURED = tested(
+  'a started `osl serve`',
+  'service/operations/reload',
+  'iss and aud are those of the settings, as the contract asks',
+);
+const LINEAGE = (title: string): State => tested('REST', 'service/lineage/events', title);
+const MCP = (title: string): State => tested('MCP over HTTP', 'surfaces/mcp/http', title);
+
+/** All rules without a check of their own. */
+const OTHERS: Readonly<Record<Exclude<RuleId, keyof typeof CHECKED>, State>> = {
+  'intro.1': ABOUT_ITSELF,
+  'intro.2': ABOUT_ITSELF,
+  'intro.3': ABOUT_ITSELF,
+  'service.1': unmet(
+    'every question over HTTP and MCP does, but the Postgres wire reads too, by the same spine, and `/osl/sample` shows rows',
+  ),
+  'service.1.2': sameAs('osql.3'),
+  'service.1.3': ABOUT_ITSELF,
+  'service.3': untestable('says what is no part of the contract'),
+  'service.3.2': tested(
+    'REST',
+    'model/graph/examples',
+    'every example that a caller is shown runs, as this caller',
+  ),
+  'service.3.3': untestable("about a consumer's model, which is not part of the service"),
+  'service.4': sameAs('service.0.2'),
+  'service.4.2': MCP('finds three tools, always in this order, none of which changes anything'),
+  'service.4.3': tested(
+    'the command `osl`',
+    'tools/cli/help',
+    'the help of every command is the golden text, and shows an example',
+  ),
+  'service.4.4': LINEAGE('all runs are counted, those of others and of other rights apart'),
+  'service.5': NOT_EVERY_REQUEST,
+  'service.6.2': sameAs('osql.3'),
+
+  'graph.1': HEADING,
+  'graph.5': HEADING,
+  'graph.8': HEADING,
+
+  'resource.1': NOT_SHOWN,
+  'resource.2': NOT_SHOWN,
+  'resource.3': NOT_SHOWN,
+  'states.1': sameAs('graph.node.state'),
+  'states.2': NOT_SHOWN,
+  'states.3': tested('REST', 'surfaces/rest/objects', 'goes through draft, validated and published'),
+  'states.4': NOT_SHOWN,
+
+  'endpoint.query': sameAs('query.osql'),
+  'endpoint.sample': sameAs('sample.1'),
+  'endpoint.domain-map': sameAs('map.2'),
+  'endpoint.schema': sameAs('schema.1'),
+  'endpoint.suggest': tested('REST', 'surfaces/rest/authoring', 'a draft compiles, and labels nothing'),
+  'endpoint.validate': tested(
+    'REST',
+    'surfaces/rest/authoring',
+    'who gains, who loses, and who sees something else',
+  ),
+  'endpoint.objects': tested(
+    'REST',
+    'surfaces/rest/objects',
+    'is a new version that serves at once, and says who gains',
+  ),
+  'endpoint.candidates': tested('REST', 'surfaces/rest/authoring', 'candidates are what nothing rests on'),
+
+  'query.5': NOT_SHOWN,
+  'query.6': NOT_SHOWN,
+
+  'osql.3.15': sameAs('osql.3.18'),
+  'osql.3.21': sameAs('osql.3.encoder'),
+
+  'sample.3': NOT_SHOWN,
+  'sample.4': unmet(
+    'data roles come from `acl_roles`, `roles` decide about admin operations only: the contract contradicts itself, and decision 0007 follows its Authentication part',
+  ),
+  'map.1': untestable('a GET; there is nothing to send'),
+  'schema.4': NOT_SHOWN,
+  'other.1': NOT_SHOWN,
+  'other.2': NOT_SHOWN,
+  'other.3': NOT_SHOWN,
+  'other.4': sameAs('endpoint.conformance'),
+  'other.5': sameAs('endpoint.health'),
+  'other.6': NOT_SHOWN,
+
+  'mcp.1': MCP('calls side by side, each as its own caller'),
+  'mcp.semantic_query': MCP('gets the answer of REST, and the records of both'),
+  'mcp.semantic_explain': MCP('explains without running'),
+  'mcp.semantic_schema': MCP('reads the schema by parts; all of it is an index'),
+  'mcp.2': MCP('hears a refusal as an error, with status and envelope'),
+  'mcp.3': SUPERSEDED,
+  'mcp.4': MCP('finds three tools, always in this order, none of which changes anything'),
+
+  'auth.1': sameAs('endpoint.1'),
+  'auth.1.3': tested('REST', 'surfaces/rest/identity', 'no other header says who asks, or what they may'),
+  'auth.2.2': tested(
+    'REST',
+    'surfaces/rest/identity',
+    'a forged signature',
+    'an expired token',
+    'no token at all',
+  ),
+  'auth.3': HEADING,
+  'auth.3.iss': CONFIGURED,
+  'auth.5.3': CONFIGURED,
+  'auth.6': SUPERSEDED,
+  'auth.6.2': ABOUT_ITSELF,
+  'auth.7': sameAs('map.3'),
+
+  'events.1': NOT_EVERY_REQUEST,
+  'events.2': LINEAGE('every request verifies under the new secret and under the old one'),
+  'events.2.2': NOT_SHOWN,
+  'events.3': NOT_SHOWN,
+
+  'errors.1': NOT_SHOWN,
+  'errors.E0513': sameAs('query.2'),
+  'errors.E0514': sameAs('osql.3.18'),
+  'errors.E0246': sameAs('query.sql'),
+  'errors.E3001': sameAs('auth.2.3'),
+  'errors.403-E0512': sameAs('query.sql'),
+  'errors.E2001': tested(
+    'a started `osl serve`',
+    'service/operations/reload',
+    'without a good policy every surface answers 503 E2001 until a reload brings one',
+    'OSL_POLICY_FAILURE=keep: the last good policy serves for its time and no longer',
+  ),
+  'errors.E0521': sameAs('osql.3.decoder'),
+
+  'limits.sample-limit-default': sameAs('sample.limit'),
+  'limits.traverse': sameAs('osql.3.11'),
+  'limits.retrieve-top_k': sameAs('osql.3.4'),
+  'limits.1': untestable('about the reference engine; here limits are enforced'),
+  'limits.2': untestable('about the reference engine; here limits are enforced'),
+  'limits.4': NOT_SHOWN,
+
+  'versioning.2': FUTURE,
+  'versioning.2.2': FUTURE,
+  'versioning.3': tested('REST', 'surfaces/rest/versioning', 'answers may get members'),
+  'versioning.3.2': tested('REST', 'surfaces/rest/client', 'passes over members that it does not know'),
+  'versioning.4': sameAs('auth.3.version'),
+  'versioning.4.2': sameAs('versioning.1'),
+};
+
+/** What a reader of the page should know beside the state. */
+export const NOTES: Readonly<Partial<Record<RuleId, string>>> = {
+  'query.metrics':
+    'the contract calls it unresolvable at present; here it is answered, and what cannot be is 422 E1001',
+};
+
+/** What is known of every rule. */
+export function stateOf(id: RuleId): State {
+  return CHECKS.has(id) ? checked : OTHERS[id as keyof typeof OTHERS]; // what has no check is in OTHERS: see its type
+}

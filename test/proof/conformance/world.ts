@@ -1,0 +1,273 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { indexContent } from '../../../src/service/index-content.js';
+import { settingsFrom } from '../../../src/service/settings.js';
+import { hmac, PUBLIC_PEM, type Signer, seal } from '../../policy/tokens.js';
+import type { TokenClaims } from '../../support/service.js';
+import { type Reply, type RestFixture, type Sent, startRest } from '../../surfaces/rest/fixture.js';
+
+/** A library: books with authors through a bridge, reviews of books, and members whose codes are secret. */
+const MANIFEST = `
+version: 1
+tenant: library
+connectors:
+  db:
+    kind: pglite
+    tables:
+      lib.t_book:
+        columns:
+          id: { type: int4 }
+          title: { type: text, nullable: false }
+          region: { type: text, nullable: false }
+          pages: { type: int4, nullable: false }
+          owner: { type: text, pii: true }
+          email: { type: text }
+          shelf: { type: text, sensitivity: locked }
+      lib.t_author:
+        columns: { id: { type: int4 }, name: { type: text, nullable: false } }
+      lib.t_wrote:
+        columns: { book: { type: int4 }, author: { type: int4 } }
+      lib.t_review:
+        columns:
+          id: { type: text }
+          book_id: { type: int4, nullable: false }
+          lang: { type: text, nullable: false }
+          reviewer: { type: text, sensitivity: person }
+          body: { type: text, nullable: false }
+      lib.t_member:
+        columns: { code: { type: text, sensitivity: secret }, since: { type: int4 } }
+      lib.t_letter:
+        columns: { id: { type: text }, member: { type: text }, body: { type: text } }
+entities:
+  book:
+    source: db.lib.t_book
+    primary_key: [id]
+    columns: [id, title, region, pages, owner, email, shelf]
+    legs: [reviews]
+    derived:
+      topic: { facet: reviews, operator: CLASSIFY, labels: [whales, stars], min_score: 0.01 }
+  author:
+    description: Who wrote a book.
+    source: db.lib.t_author
+    primary_key: [id]
+    columns: [id, name]
+  member: { source: db.lib.t_member, primary_key: [code], columns: [code, since] }
+bridges:
+  wrote:
+    source: db.lib.t_wrote
+    left: { entity: book, columns: [book] }
+    right: { entity: author, columns: [author] }
+    columns: [book, author]
+facets:
+  reviews:
+    source: db.lib.t_review
+    entity: book
+    entity_key: book_id
+    document_id: id
+    text: body
+    metadata: [lang, reviewer]
+    scalar_indexed: [book_id, lang]
+    versions: { raw: {}, masked: { redact: [pii, person] } }
+    retrieval: { max_top_k: 20 }
+  letters:
+    source: db.lib.t_letter
+    entity: member
+    entity_key: member
+    document_id: id
+    text: body
+    scalar_indexed: [member]
+    versions: { raw: {} }
+    retrieval: { max_top_k: 5 }
+metrics:
+  page_total: { entity: book, expression: sum(pages) }
+lexicon:
+  volume: { refers_to: book }
+raw_sql:
+  allow: [db.lib.t_book]
+`;
+
+/**
+ * `user:ann` masked · `user:ada` clear · `user:eu` books of the EU · `user:few` books only · `user:nil` nothing ·
+ * `user:root` as `user:ann`, and an admin where the token claims it
+ */
+const POLICY = `
+version: 1
+tenant: library
+subjects:
+  user:ann: { ceiling: [reader] }
+  user:ada: { ceiling: [clear] }
+  user:eu: { ceiling: [regional], attributes: { region: eu } }
+  user:few: { ceiling: [few] }
+  user:nil: { ceiling: [] }
+  user:root: { ceiling: [reader], admin: [TENANT_ADMIN] }
+roles:
+  reader:
+    grants:
+      - { on: book, columns: "*" }
+      - { on: author, columns: "*" }
+      - { on: wrote, columns: "*" }
+      - { on: reviews, columns: "*" }
+      - { on: member, columns: "*" }
+      - { on: letters, columns: "*" }
+  clear:
+    grants:
+      - { on: book, columns: "*", unmask: [pii] }
+      - { on: reviews, columns: "*", unmask: [pii, person] }
+  regional:
+    grants:
+      - { on: book, columns: [id, title, region], rows: "region = attribute('region')" }
+      - { on: author, columns: "*" }
+      - { on: wrote, columns: "*" }
+      - { on: reviews, columns: "*" }
+  few:
+    grants:
+      - { on: book, columns: [id, title] }
+masks: { pii: redact, person: redact, secret: redact, locked: deny }
+limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
+`;
+
+const SCRIPT = `
+CREATE SCHEMA lib;
+CREATE TABLE lib.t_book (id int4 PRIMARY KEY, title text NOT NULL, region text NOT NULL, pages int4 NOT NULL,
+  owner text, email text, shelf text);
+CREATE TABLE lib.t_author (id int4 PRIMARY KEY, name text NOT NULL);
+CREATE TABLE lib.t_wrote (book int4, author int4, PRIMARY KEY (book, author));
+CREATE TABLE lib.t_review (id text PRIMARY KEY, book_id int4 NOT NULL, lang text NOT NULL, reviewer text,
+  body text NOT NULL);
+CREATE TABLE lib.t_member (code text PRIMARY KEY, since int4);
+CREATE TABLE lib.t_letter (id text PRIMARY KEY, member text, body text);
+CREATE TABLE lib.t_loan (id int4 PRIMARY KEY, book_id int4 NOT NULL REFERENCES lib.t_book, until date);
+INSERT INTO lib.t_book SELECT n, 'Book ' || n, CASE WHEN n % 2 = 1 THEN 'eu' ELSE 'us' END, 100 * n,
+  'Owner Quux ' || n, 'box' || n, 'hidden shelf' FROM generate_series(1, 12) AS n;
+INSERT INTO lib.t_author VALUES (1, 'Zora'), (2, 'Yves'), (3, 'Xiu');
+INSERT INTO lib.t_author SELECT n, 'Author ' || n FROM generate_series(101, 1101) AS n;
+INSERT INTO lib.t_wrote VALUES (1, 1), (1, 2), (2, 2), (3, 1);
+INSERT INTO lib.t_wrote SELECT 12, n FROM generate_series(101, 1101) AS n;
+INSERT INTO lib.t_review SELECT 'r' || n, 1 + n % 6, CASE WHEN n % 3 = 0 THEN 'de' ELSE 'en' END, 'Ira Critic',
+  'A review of ' || CASE WHEN n % 2 = 0 THEN 'whales' ELSE 'stars' END || ', the number ' || n || '.'
+  FROM generate_series(1, 12) AS n;
+INSERT INTO lib.t_member VALUES ('m-1', 1999), ('m-2', 2001);
+INSERT INTO lib.t_letter VALUES ('l1', 'm-1', 'A letter on the roof.');
+`;
+
+/** An answer of the service, with what the checks read of it. */
+export interface Heard extends Reply {
+  readonly code: string;
+  readonly rows: readonly Readonly<Record<string, unknown>>[];
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** A request that a check made, and what came back. */
+export interface Exchange {
+  readonly request: string;
+  readonly answer: string;
+}
+
+/** Who asks what. */
+interface Server {
+  post(subject: string, path: string, body: unknown, claims?: TokenClaims): Promise<Heard>;
+  /** `known`: the entity tag of an answer that the caller has. */
+  get(subject: string, path: string, claims?: TokenClaims, known?: string): Promise<Heard>;
+  send(path: string, sent?: Sent): Promise<Heard>;
+}
+
+/** One running service that all checks ask, over HTTP. */
+export interface World extends Server {
+  readonly rest: RestFixture;
+  /** What was asked since it was last told. */
+  exchanges(): readonly Exchange[];
+  /** `POST /osl/query`. */
+  osql(subject: string, osql: string, more?: Readonly<Record<string, unknown>>): Promise<Heard>;
+  /** A token of exactly these members, signed with the tenant's secret unless told. */
+  seal(header: object, claims: object, signer?: Signer): string;
+  /** A second service of the same model, whose policy says nothing of limits. */
+  withDefaults(): Promise<Server>;
+  close(): Promise<void>;
+}
+
+export async function openWorld(): Promise<World> {
+  const dir = mkdtempSync(join(tmpdir(), 'osl-conformance-'));
+  const issuer = join(dir, 'issuer.pem');
+  writeFileSync(issuer, PUBLIC_PEM);
+  const open = (policy: string): Promise<RestFixture> =>
+    startRest({
+      manifest: MANIFEST,
+      policy,
+      script: SCRIPT,
+      schema: 'lib',
+      settings: { publicKeyFiles: [{ kid: null, file: issuer }] },
+    });
+  const rest = await open(POLICY);
+  const others: RestFixture[] = [];
+  const { service } = rest.test;
+  const { content } = settingsFrom({}, '/');
+  await indexContent(service.model().manifest, service.engines, content, [], () => undefined);
+  const asked: Exchange[] = [];
+  const server = serverOf(rest, asked);
+  return {
+    rest,
+    ...server,
+    exchanges: () => asked.splice(0),
+    osql: (subject, osql, more = {}) => server.post(subject, '/osl/query', { osql, ...more }),
+    seal: (header, claims, signer = hmac(rest.test.open.keys.signing)) =>
+      seal(JSON.stringify(header), JSON.stringify(claims), signer),
+    withDefaults: async () => {
+      const [first = await open(POLICY.replace(/^limits: .*$/m, ''))] = others;
+      others[0] = first;
+      return serverOf(first, asked);
+    },
+    close: async () => {
+      for (const { close } of [rest, ...others]) await close();
+      rmSync(dir, { recursive: true });
+    },
+  };
+}
+
+function serverOf(rest: RestFixture, asked: Exchange[]): Server {
+  const told = async (path: string, sent: Sent, who: string, claims: TokenClaims = {}): Promise<Heard> => {
+    const exchange = { request: requestLine(path, sent, who, claims), answer: '' };
+    asked.push(exchange); // in the order of the requests, whatever is answered first
+    const answer = heard(await rest.send(path, sent));
+    exchange.answer = `${answer.status}${answer.code === '' ? '' : ` ${answer.code}`}`;
+    return answer;
+  };
+  const bearer = async (subject: string, claims: TokenClaims) => ({
+    authorization: `Bearer ${await rest.test.token(subject, claims)}`,
+  });
+  return {
+    send: (path, sent = {}) => told(path, sent, ''),
+    post: async (subject, path, body, claims = {}) => {
+      const headers = { ...(await bearer(subject, claims)), 'content-type': 'application/json' };
+      return told(path, { method: 'POST', headers, body }, subject, claims);
+    },
+    get: async (subject, path, claims = {}, known = '') => {
+      const headers = await bearer(subject, claims);
+      return told(
+        path,
+        { headers: known === '' ? headers : { ...headers, 'if-none-match': known } },
+        subject,
+      );
+    },
+  };
+}
+
+/** Who asks what, without what differs from run to run. */
+function requestLine(path: string, { method = 'GET', body }: Sent, who: string, claims: TokenClaims): string {
+  const said = body === undefined ? '' : ` ${typeof body === 'string' ? body : JSON.stringify(body)}`;
+  const chain = claims.chain?.join(' → ') ?? who;
+  return `${chain === '' ? '' : `${chain}: `}${method} ${path}${said}`.replace(/\s+/g, ' ');
+}
+
+function heard(reply: Reply): Heard {
+  const isJson = /json/.test(String(reply.headers['content-type'])) && reply.text !== '';
+  const parsed: unknown = isJson ? JSON.parse(reply.text) : {};
+  const body = parsed as Readonly<Record<string, unknown>>; // every JSON answer but the levels is an object
+  const rows = body['rows'];
+  return {
+    ...reply,
+    body,
+    code: String(body['code'] ?? ''),
+    rows: Array.isArray(rows) ? rows : [],
+  };
+}

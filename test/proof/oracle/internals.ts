@@ -1,0 +1,29 @@
+import type * as EmitQuery from '../../../compiler/src/emit/query.js';
+import type * as Writer from '../../../compiler/src/emit/writer.js';
+import type * as Minimum from '../../../compiler/src/govern/verify-minimum.js';
+import type { Query, Slot } from '../../../compiler/src/plan.js';
+import type * as Walk from '../../../compiler/src/walk.js';
+
+export type { Expr, FromItem, GovernedScan, Query, Select, Slot } from '../../../compiler/src/plan.js';
+
+export async function compiled(file: string): Promise<unknown> {
+  return import(new URL(`../../../../compiler/dist/${file}`, import.meta.url).href);
+}
+
+// Parts of the compiler that its package does not export: loaded by path, as tsc built them.
+export const walk = (await compiled('walk.js')) as typeof Walk;
+export const { verifyMinima } = (await compiled('govern/verify-minimum.js')) as typeof Minimum;
+const query = (await compiled('emit/query.js')) as typeof EmitQuery;
+const writer = (await compiled('emit/writer.js')) as typeof Writer;
+
+/** SQL of a query that `govern` did not vouch for. Only tests can do this: the service has no such door. */
+export function emitUngoverned(root: Query, slots: readonly Slot[]) {
+  const w = new writer.Writer(slots);
+  query.emitQuery(root, w);
+  const used = w.slotsUsed().map((i) => {
+    const slot = slots[i];
+    if (slot === undefined) throw new Error(`parameter ${i} has no slot`);
+    return slot;
+  });
+  return { sql: w.text(), slots: used };
+}

@@ -1,0 +1,358 @@
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import type * as Compiler from 'osl-compiler';
+import t from 'tap';
+import { openEngine } from '../golden/engine.js';
+import { givenFor, PROBES, type Probe, SCRIPT, worldOf } from './probes.js';
+
+/**
+ * Each rule of the barrier and of the minimum group size, switched off by itself: what then gets through must be
+ * refused by the verifier, or be seen in an answer. And with the verifier silent too: then most must be seen.
+ */
+t.setTimeout(300_000);
+
+/** One rule switched off: this text of a file of the compiler, as tsc built it, is that one instead. */
+interface Mutant {
+  readonly rule: string;
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+const mutant = (rule: string, file: string, from: string, to: string): Mutant => ({ rule, file, from, to });
+
+const MUTANTS: readonly Mutant[] = [
+  mutant(
+    'a pattern is looked at',
+    'harmless',
+    'return false;\n        if (pattern[i] === ',
+    'return true;\n        if (pattern[i] === ',
+  ),
+  mutant('operators are listed', 'harmless', 'return OPERATORS.has(key);', 'return true;'),
+  mutant('functions are listed', 'harmless', 'return CALLS.has(callKey(e)) || isInUtc(e);', 'return true;'),
+  mutant('casts are listed', 'harmless', 'CASTS.has(`', 'true || CASTS.has(`'),
+  mutant(
+    'a scalar query may have two rows',
+    'harmless',
+    "case 'exists':\n            return true;",
+    "case 'exists':\n        case 'scalar_query':\n            return true;",
+  ),
+  mutant('a limit may be negative', 'harmless', 'query.limit === null && query.offset === null', 'true'),
+  mutant('a sum may be too large', 'harmless', 'COUNTING.has(call.definition.name)', 'true'),
+  mutant(
+    'what a query reads from runs with it',
+    'harmless',
+    'q !== null && isHarmlessQuery(q, grounds)',
+    'true',
+  ),
+  mutant(
+    'arguments are looked at',
+    'harmless',
+    'return childrenOf(expr).every((e) => isHarmless(e, grounds));',
+    'return true;',
+  ),
+  mutant('a constant is of our time', 'constants', 'BOUNDED.some((form) => form.test(text))', 'true'),
+  mutant('a text is no moment', 'constants', 'MOMENTS.has(expr.arg.type) &&', ''),
+  mutant('constants take few steps', 'constants', 'budget.steps-- > 0 &&', ''),
+  mutant(
+    'derived columns are looked through',
+    'reach',
+    'this.#definitionsOf(ref).every((e) => this.isHarmless(e))',
+    'true',
+  ),
+  mutant('masks are looked at', 'reach', 'this.isHarmless(column.expr)', 'true'),
+  mutant('what queries read from outside reaches', 'reach', 'found.push(...this.outerRefs(inner));', ''),
+  mutant('WHERE is judged', 'barrier', 'for (const c of query.where)', 'for (const c of [])'),
+  mutant('HAVING is judged', 'barrier', 'for (const c of query.having)', 'for (const c of [])'),
+  mutant('ON is judged', 'barrier', 'this.#lookAtJoins(query.from);', ''),
+  mutant('what IN compares with is judged', 'barrier', 'this.sealed.add(expr.query);', 'void expr;'),
+  mutant('what IN looks for is judged', 'barrier', 'this.#fenceUnlessHarmless(arg);', ''),
+  mutant(
+    'an equality of tables fences',
+    'barrier',
+    'this.fenced = true;\n        else if',
+    ';\n        else if',
+  ),
+  mutant(
+    'a FULL JOIN fences',
+    'barrier',
+    'if (!this.reach.isHarmless(condition))\n            this.fenced = true;',
+    '',
+  ),
+  mutant('NOT IN is no join', 'barrier', 'if (negated || named.length === 0', 'if (named.length === 0'),
+  mutant('a correlated IN is no join', 'barrier', ' || this.reach.outerRefs(query).length > 0', ''),
+  mutant('EXISTS of groups is no join', 'barrier', 'query.grouped || query.having.length > 0 || ', ''),
+  mutant('EXISTS without correlation is no join', 'barrier', 'correlated.length === 0 || ', ''),
+  mutant(
+    'EXISTS joins from WHERE alone',
+    'barrier',
+    'return this.reach.outerRefs(bare).length === 0;',
+    'return true;',
+  ),
+  mutant(
+    'only aggregates hold HAVING back',
+    'barrier',
+    "e.kind === 'aggregate' || childrenOf(e).some(visit)",
+    'true',
+  ),
+  mutant(
+    'every touched scan is asked about',
+    'guard',
+    'return this.#asking(after, allOf(this.#guards.reach.reached(condition).map((r) => this.#shown(r.source, r.scan))));',
+    'return this.#asking(after, allOf(this.#guards.reach.reached(condition).map((r) => this.#shown(r.source, r.scan)).slice(0, 1)));',
+  ),
+  mutant(
+    'the question is the row filter',
+    'guard',
+    "arg: filter,\n        test: 'true'",
+    "arg: TRUE,\n        test: 'true'",
+  ),
+  mutant(
+    'every FROM item carries the answer up',
+    'guard',
+    'allOf(leaves.map((leaf) => this.#shown(leaf, scan)))',
+    'TRUE',
+  ),
+  mutant('the fence is put up', 'guard', 'fenced: this.#guards.fenced,', 'fenced: false,'),
+  mutant(
+    'IN has its query work it out',
+    'guard',
+    "return Object.freeze({ ...after, offset: this.#slots.literal('0', 'int8') });",
+    'return after;',
+  ),
+  mutant('only harmless conjuncts go inside a fence', 'push', '!isHarmless(c)', 'false'),
+  mutant('a shown column weighs', 'groups', 'if (weight !== null)', 'if (false)'),
+  mutant(
+    'a shown column of a joined entity weighs',
+    'groups',
+    'if (!counts && scans.some',
+    'if (false && scans.some',
+  ),
+  mutant('a join beside shown rows weighs', 'groups', 'if (repeated && besideRows && !ofOwn)', 'if (false)'),
+  mutant('a join that repeats rows weighs', 'groups', 'if (repeated && !call.distinct &&', 'if (false &&'),
+  mutant('only summaries', 'groups', 'if (!SUMMARIES.has(name))', 'if (false)'),
+  mutant(
+    'columns as they are',
+    'groups',
+    'if (call.metric === null && !call.args',
+    'if (false && !call.args',
+  ),
+  mutant('sums of intervals', 'groups', 'if (!canBeSummed(call))', 'if (false)'),
+  mutant('grouped where they are read', 'groups', 'if (!block.grouped)', 'if (false)'),
+  mutant('rows are judged', 'groups', 'if (!isSound || ', 'if (false && '),
+  mutant('the optional side', 'groups', 'if (mayBeMissing(scan.id, block.from))', 'if (false)'),
+  mutant('passages of hidden entities are hidden', 'stores', '[this.#visible()]', '[]'),
+  mutant(
+    'a facet has a row filter',
+    'stores',
+    'filter: rowFilter(this.#allowed, this.#slots)',
+    'filter: null',
+  ),
+  mutant(
+    'filters of passages are told apart',
+    'stores',
+    '{ harmless: filters.filter(isSafe), others: filters.filter((e) => !isSafe(e)) }',
+    '{ harmless: filters, others: [] }',
+  ),
+  mutant('words behind a fence go one by one', 'stores', 'if (read.from !== scan)', 'if (false)'),
+  mutant('what is derived rests on what is shown', 'stores', 'where: passages.where,', 'where: [],'),
+  mutant(
+    'passages run through what hides them',
+    'passages',
+    '{ from: scan, where: visible, ref: own }',
+    '{ from: scan, where: [], ref: own }',
+  ),
+  mutant('so they do behind a fence', 'passages', 'where: visible, outputs', 'where: [], outputs'),
+  mutant('filters of passages are fenced', 'passages', 'offset: zero', 'offset: null'),
+  mutant(
+    'and ask whether the passage is shown',
+    'passages',
+    'asked(above(f, scan.id, ref), ref(SHOWN))',
+    'above(f, scan.id, ref)',
+  ),
+  mutant(
+    'absurd values are bounded',
+    'minimum',
+    'new Block(withBounds(q, slots), slots)',
+    'new Block(q, slots)',
+  ),
+  mutant(
+    'figures are sized',
+    'bounds',
+    'return choice(beyond, slots.literal(',
+    'return value; return choice(beyond, slots.literal(',
+  ),
+];
+
+/** Second lines: no question gets as far as to need them. Nobody notices that one is gone, or it is no such line. */
+const BEHIND: ReadonlyMap<string, string> = new Map([
+  ['what IN looks for is judged', 'IN over a query takes columns only'],
+  ['a FULL JOIN fences', 'a FULL JOIN takes equalities of columns only'],
+  ['NOT IN is no join', 'NOT stands around IN, and is looked at first'],
+  ['a correlated IN is no join', 'IN takes no columns from outside of its query'],
+  ['EXISTS without correlation is no join', 'EXISTS is correlated on keys'],
+  ['EXISTS joins from WHERE alone', 'EXISTS is correlated in its WHERE'],
+  [
+    'and ask whether the passage is shown',
+    "the fence is there; this is for the values of the planner's statistics",
+  ],
+  ['only harmless conjuncts go inside a fence', 'what can fail asks first inside as well'],
+]);
+
+const DIST = fileURLToPath(new URL('../../../../compiler/dist', import.meta.url));
+const MODULES = fileURLToPath(new URL('../../../../node_modules', import.meta.url));
+const SILENT: readonly Mutant[] = [
+  mutant('', 'verify-barrier', 'if (this.#hides)\n            this.#level(this.#root);', ''),
+  mutant('', 'verify-barrier', 'const rows = [...block.where,', 'return; const rows = [...block.where,'),
+];
+
+const root = mkdtempSync(join(tmpdir(), 'osl-mutants-'));
+symlinkSync(MODULES, join(root, 'node_modules'));
+t.teardown(() => rmSync(root, { recursive: true, force: true }));
+let built = 0;
+/** The compiler's modules, by their paths in it, each read once: a folder that is copied whole takes a second. */
+const SOURCES: ReadonlyMap<string, string> = new Map(
+  readdirSync(DIST, { encoding: 'utf8', recursive: true })
+    .filter((file) => file.endsWith('.js'))
+    .map((file) => [file, readFileSync(join(DIST, file), 'utf8')]),
+);
+
+/** The compiler with these rules switched off. */
+async function compilerWith(mutants: readonly Mutant[]): Promise<typeof Compiler> {
+  const dir = join(root, `m${built++}`);
+  const texts = new Map(SOURCES);
+  for (const { rule, file, from, to } of mutants) {
+    const path = join('govern', `${file}.js`);
+    const text = texts.get(path) ?? '';
+    if (text.split(from).length !== 2)
+      throw new Error(`${rule || file}: its text stands ${text.split(from).length - 1} times`);
+    texts.set(
+      path,
+      text.replace(from, () => to),
+    );
+  }
+  for (const folder of new Set([...texts.keys()].map(dirname)))
+    mkdirSync(join(dir, folder), { recursive: true });
+  for (const [file, text] of texts) writeFileSync(join(dir, file), text);
+  const compiler = (await import(pathToFileURL(join(dir, 'index.js')).href)) as typeof Compiler;
+  await compiler.ready();
+  return compiler;
+}
+
+const engine = await openEngine(['hr'], true);
+t.teardown(() => engine.close());
+await engine.setUp(SCRIPT);
+
+/** Most mutants say to most probes what the honest compiler says: each statement is asked once. */
+const asked = new Map<string, Promise<string>>();
+
+function ask(sql: string, values: readonly (string | null)[]): Promise<string> {
+  const key = JSON.stringify([sql, values]);
+  const known = asked.get(key);
+  if (known !== undefined) return known;
+  const told = engine
+    .ask(sql, values)
+    .then(({ sqlstate, rows }) => sqlstate ?? JSON.stringify(rows.map((r) => JSON.stringify(r)).sort()));
+  asked.set(key, told);
+  return told;
+}
+
+/** The plans that are run for a probe. */
+function plansOf(plan: Compiler.GovernedPlan, probe: Probe): readonly Compiler.GovernedPlan[] {
+  if (probe.stores !== true) return [plan];
+  return plan.runtime.flatMap((step) => {
+    const stores = step.kind === 'retrieval' ? [step.store] : step.kind === 'hydration' ? step.stores : [];
+    return stores.flatMap((s) =>
+      s === null
+        ? []
+        : [s.passages, s.counts?.all, s.counts?.ofTerms.plan, s.derived].filter((p) => p != null),
+    );
+  });
+}
+
+/** What becomes of a probe: its answers for a hidden key and for nobody's, a refusal, or the verifier's alarm. */
+async function outcome(compiler: typeof Compiler, probe: Probe): Promise<string> {
+  const { catalog, access } = worldOf(compiler, probe.caller);
+  const told: string[] = [];
+  for (const key of probe.keys) {
+    const text = probe.text.replaceAll('$1', key);
+    try {
+      const semantic = probe.entities === true || probe.stores === true;
+      const plan = compiler.compile(text, catalog, access, semantic ? {} : { world: 'physical' });
+      const answers: string[] = [];
+      for (const { sql, slots } of plansOf(plan, probe).map(compiler.emit)) {
+        const values = compiler.valuesOf<string | null>(slots, {
+          text: (v) => v,
+          client: () => null,
+          attribute: () => ['eu'],
+          pad: () => '\\x00',
+          runtime: () => '[]',
+          given: givenFor,
+        });
+        answers.push(await ask(sql, values));
+      }
+      told.push(answers.join(' & '));
+    } catch (error) {
+      if (error instanceof compiler.InternalError) return 'alarm';
+      if (!(error instanceof compiler.QueryError)) throw error;
+      told.push(error.code);
+    }
+  }
+  return told.join(' | ');
+}
+
+/** What becomes of the probes in their order, as far as the first of which `enough` holds. */
+async function outcomes(
+  compiler: typeof Compiler,
+  enough: (said: string, i: number) => boolean = () => false,
+): Promise<readonly string[]> {
+  const all: string[] = [];
+  for (const [i, probe] of PROBES.entries()) {
+    const said = await outcome(compiler, probe);
+    all.push(said);
+    if (enough(said, i)) break;
+  }
+  return all;
+}
+
+t.test('every rule that is switched off is caught', async (t) => {
+  const honest = await outcomes(await compilerWith([]));
+  for (const [i, said] of honest.entries()) {
+    const [hidden, nobody] = said.split(' | ');
+    t.equal(hidden, nobody, `${PROBES[i]?.text}: ${said}`);
+    t.not(said, 'alarm', PROBES[i]?.text ?? '');
+  }
+  const counts = { alarms: 0, seen: 0 };
+  for (const m of MUTANTS) {
+    const said = await outcomes(await compilerWith([m]), (s) => s === 'alarm');
+    const alarm = said.indexOf('alarm');
+    const changed = said.findIndex((s, i) => s !== honest[i]);
+    if (alarm >= 0) counts.alarms++;
+    const behind = BEHIND.get(m.rule);
+    if (behind !== undefined) {
+      t.equal(changed, -1, `${m.rule}: not needed, since ${behind}`);
+      continue;
+    }
+    t.ok(
+      changed >= 0,
+      `${m.rule}: ${changed < 0 ? 'nobody notices' : `${said[changed]?.slice(0, 40)} for ${PROBES[changed]?.text}`}`,
+    );
+    if (alarm < 0) continue;
+    const differs = (said: string, i: number): boolean => said !== honest[i];
+    const silent = await outcomes(await compilerWith([m, ...SILENT]), differs);
+    if (silent.some(differs)) counts.seen++;
+    else t.comment(`only the verifier notices: ${m.rule}`);
+  }
+  t.comment(JSON.stringify({ mutants: MUTANTS.length, ...counts }));
+  t.ok(counts.alarms > MUTANTS.length / 2, 'the verifier notices most by itself');
+});

@@ -1,0 +1,119 @@
+import {
+  compile,
+  compileTemplate,
+  type Emitted,
+  emit,
+  type GovernedPlan,
+  oidOf,
+  QueryError,
+  shapeOf,
+  valuesOf,
+} from 'osl-compiler';
+import { withOtherLiterals } from '../../language/compiler/tokens.js';
+import { type Answer, type Engine, openEngine } from '../golden/engine.js';
+import { padOf } from '../golden/outcome.js';
+import { allClear, copiesSql, copyCatalog, tablesSql } from './copies.js';
+import { diceFrom } from './dice.js';
+import { asAsked, asCopied, type Question } from './questions.js';
+import { accessOf, catalogOf, type World } from './world.js';
+
+/** A world whose tables and copies stand in an engine. */
+export interface Stage {
+  readonly world: World;
+  /** The caller's plan; null where policy refuses the key that the question joins on. */
+  readonly governed: (question: Question) => GovernedPlan | null;
+  /** What the caller is answered. */
+  readonly answer: (emitted: Emitted) => Promise<Answer>;
+  /** What the copies say to the same question. */
+  readonly truth: (question: Question) => Promise<Answer>;
+}
+
+export const SCHEMAS = ['whole', 'copies', 'twin', 'twincopies'];
+
+export function openOracle(): Promise<Engine> {
+  return openEngine(SCHEMAS);
+}
+
+export async function stage(world: World, engine: Engine): Promise<Stage> {
+  await engine.setUp(`begin; ${tablesSql(world, 'whole')} ${copiesSql(world, 'whole', 'copies')} commit`);
+  const [catalog, access] = [catalogOf(world, 'whole'), accessOf(world)];
+  const copied = copyCatalog(world, 'copies');
+  const clear = allClear(copied);
+  return {
+    world,
+    governed: (question) => planOrRefusal(asAsked(question), catalog, access),
+    answer: ({ sql, slots }) => engine.ask(sql, valuesFor(slots, world)),
+    truth: (question) => {
+      const { sql, slots } = emit(compile(asCopied(question, world), copied, clear));
+      return engine.ask(sql, valuesFor(slots, world));
+    },
+  };
+}
+
+/** How many plans came from the template of a text with other literals, as the service's cache has them. */
+export const templates = { asked: 0, filled: 0 };
+
+/** The plan, by way of the same question with other literals; null where that one has another plan, or none. */
+function fromTemplate(
+  text: string,
+  catalog: Parameters<typeof compile>[1],
+  access: Parameters<typeof compile>[2],
+): GovernedPlan | null {
+  const shaped = shapeOf(text);
+  const other = withOtherLiterals(text, diceFrom(text.length));
+  if (shaped === null || other === text) return null;
+  const reshaped = shapeOf(other);
+  if (reshaped?.shape !== shaped.shape) return null;
+  templates.asked++;
+  try {
+    const { template } = compileTemplate(other, reshaped, catalog, access);
+    const plan = template?.fill(shaped.literals) ?? null;
+    if (plan !== null) templates.filled++;
+    return plan;
+  } catch (error) {
+    if (error instanceof QueryError) return null;
+    throw error;
+  }
+}
+
+export function planOrRefusal(
+  text: string,
+  catalog: Parameters<typeof compile>[1],
+  access: Parameters<typeof compile>[2],
+): GovernedPlan | null {
+  try {
+    return fromTemplate(text, catalog, access) ?? compile(text, catalog, access);
+  } catch (error) {
+    if (error instanceof QueryError && error.entry === 'keyNotClear') return null;
+    if (error instanceof QueryError) throw new Error(`${error.code} ${error.message}: ${text}`);
+    throw new Error(`${error instanceof Error ? error.stack : String(error)}: ${text}`);
+  }
+}
+
+export function valuesFor(slots: Emitted['slots'], world: World): readonly (string | null)[] {
+  return valuesOf<string | null>(slots, {
+    text: (value) => value,
+    client: () => null,
+    attribute: (subject, name) => {
+      const values = world.subjects[subject]?.get(name) ?? [];
+      return values === 'any' ? [] : values;
+    },
+    pad: (pad, domain) => padOf(pad, domain).toString('hex'),
+    runtime: () => '[]',
+    given: () => '',
+  });
+}
+
+/** An answer as text that is equal for equal answers, whatever the order of their rows. */
+export function asBytes(answer: Answer): string {
+  if (answer.sqlstate !== null) return answer.sqlstate;
+  const rows = answer.rows.map((r) => JSON.stringify(r.map((v, i) => plainNumber(v, answer.oids[i]))));
+  return [JSON.stringify(answer.oids), ...rows.sort()].join('\n');
+}
+
+const NUMERIC = oidOf('numeric');
+
+/** Of two equal numerics that differ in scale, which one GROUP BY or INTERSECT keeps is the engine's choice. */
+function plainNumber(value: string | null, oid: number | undefined): string | null {
+  return value === null || oid !== NUMERIC || !value.includes('.') ? value : value.replace(/\.?0+$/, '');
+}

@@ -1,0 +1,440 @@
+import { existsSync, mkdtempSync, rmSync, statSync, truncateSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { type AuditLog, openAuditLog } from '../../../policy/index.js';
+import type { Endpoint } from '../../../src/service/lineage/config/load.js';
+import { ATTEMPTS } from '../../../src/service/lineage/delivery/schedule.js';
+import { Emitter, type EmitterSettings, journalIn } from '../../../src/service/lineage/emitter.js';
+import { openJournal, readJournal } from '../../../src/service/lineage/outbox/journal.js';
+import { type Entry, endOf, OutboxState } from '../../../src/service/lineage/outbox/state.js';
+import { leaveRequest } from '../../../src/service/lineage/requests.js';
+import { endpointAt, SECRET } from './endpoint.js';
+import { memberIn } from './openlineage-schema.js';
+import { answering, type Receiver, runsIn, startReceiver, verifiedWith } from './receiver.js';
+import { type ShiftedClock, shiftedClock } from './shifted-clock.js';
+
+/** The outbox and its deliveries over a real audit log and real receivers; only time is put forward. */
+
+t.setTimeout(120_000);
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+interface World {
+  readonly audit: AuditLog;
+  readonly clock: ShiftedClock;
+  readonly warnings: string[];
+  readonly dir: string;
+  emitter: Emitter;
+  /** Runs of a statement, recorded as the service does. */
+  record(plan: string, count: number): Promise<void>;
+  /** The same, and read. */
+  runs(plan: string, count: number): Promise<void>;
+  /** Waits until the emitter has read what there is, or two seconds: a closed one never does. */
+  caughtUp(): Promise<void>;
+  /** Lets the window end, and its events come into the outbox. */
+  endWindow(): Promise<void>;
+  /** Stops the emitter and starts another on what it left; `killed` leaves it as a crash would. */
+  restart(killed?: boolean): Promise<void>;
+}
+
+function endpointOf(receiver: Receiver, name: string): Endpoint {
+  return { ...endpointAt(receiver.url, name), timeoutMs: 500 };
+}
+
+async function openWorld(
+  t: Test,
+  endpoints: readonly Endpoint[],
+  more: Partial<EmitterSettings> = {},
+): Promise<World> {
+  const dir = mkdtempSync(join(tmpdir(), 'osl-emitter-'));
+  const clock = shiftedClock();
+  const warnings: string[] = [];
+  const audit = await openAuditLog({ dir: join(dir, 'audit'), tenant: 'x', segmentBytes: 1_048_576 });
+  const settings: EmitterSettings = {
+    auditDir: join(dir, 'audit'),
+    dir: join(dir, 'lineage'),
+    start: endOf(audit),
+    voice: { producer: 'urn:test', namespace: 'osl-gateway://x' },
+    agent: 'test',
+    windowMs: MINUTE,
+    outboxBytes: 1_048_576,
+    endpoints,
+    pollMs: 10,
+    ...more,
+  };
+  const open = async (): Promise<Emitter> => {
+    const emitter = await Emitter.open(
+      { ...settings, start: endOf(audit) },
+      clock,
+      (message) => warnings.push(message),
+      () => 0,
+    );
+    emitter.start();
+    return emitter;
+  };
+  const world: World = {
+    audit,
+    clock,
+    warnings,
+    dir: settings.dir,
+    emitter: await open(),
+    runs: async (plan, count) => {
+      await world.record(plan, count);
+      await world.caughtUp();
+    },
+    record: async (plan, count) => {
+      const detail = JSON.stringify({
+        form: 'structured',
+        objects: ['osl.entities.a'],
+        masked: [],
+        columns: null,
+      });
+      const base = { tenant: 'x', surface: 'rest', versions: { manifest: 'm', policy: 'p' }, plan } as const;
+      const ts = new Date(clock.now()).toISOString();
+      const appended: Promise<number>[] = [];
+      for (let i = 0; i < count; i++) {
+        const request = { ...base, request_id: `${plan}-${i}`, ts };
+        if (i === 0)
+          appended.push(audit.append({ ...request, kind: 'event', action: 'lineage.plan', detail }));
+        appended.push(audit.append({ ...request, kind: 'decision', action: 'query', decision: 'allow' }));
+        appended.push(audit.append({ ...request, kind: 'outcome', action: 'query', outcome: 'ok', rows: 2 }));
+      }
+      await Promise.all(appended);
+    },
+    caughtUp: async () => {
+      const { records: written } = audit.stats();
+      for (let i = 0; i < 200 && world.emitter.seen < written; i++) await sleep(10);
+    },
+    endWindow: async () => {
+      clock.advance(MINUTE + 1);
+      await sleep(120);
+    },
+    restart: async (killed = false) => {
+      if (!killed) await world.emitter.close();
+      world.emitter = await open();
+    },
+  };
+  t.teardown(async () => {
+    await world.emitter.close();
+    await audit.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+  return world;
+}
+
+function count(receiver: Receiver): number {
+  return receiver.received.map((r) => runsIn(r.body)).reduce((a, b) => a + b, 0);
+}
+
+t.test('an event is tried at 0, 5 s, 5 m, 30 m, 2 h, 5 h and 10 h, and then is a dead letter', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  receiver.behave(answering(500));
+  const world = await openWorld(t, [endpointOf(receiver, 'a')]);
+  await world.runs('p1', 3);
+  await world.endWindow();
+  await receiver.until(1);
+  for (const [i, pause] of [5_000, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 5 * HOUR, 10 * HOUR].entries()) {
+    await sleep(60);
+    world.clock.advance(pause - 2_000);
+    await sleep(60);
+    t.equal(receiver.received.length, i + 1, `not before ${pause} ms`);
+    world.clock.advance(2_001);
+    await receiver.until(i + 2);
+  }
+  await sleep(60);
+  t.equal(receiver.received.length, ATTEMPTS);
+  t.match(world.emitter.stats().endpoints['a'], { pending: 0, dead: 1, failed: ATTEMPTS });
+  t.ok(world.warnings.includes('a lineage event is a dead letter'));
+  t.equal(new Set(receiver.received.map((r) => r.headers['webhook-id'])).size, 1, 'under one id');
+  t.equal(new Set(receiver.received.map((r) => r.body)).size, 1, 'with one body');
+  const times = new Set(receiver.received.map((r) => r.headers['webhook-timestamp']));
+  t.equal(times.size, ATTEMPTS, 'each attempt signed for its own time');
+
+  receiver.behave(answering(200));
+  await world.restart();
+  await leaveRequest(world.dir, { id: null, endpoint: null });
+  await receiver.until(ATTEMPTS + 1);
+  await sleep(80);
+  t.equal(
+    new Set(receiver.received.map((r) => r.headers['webhook-id'])).size,
+    1,
+    'replayed under the same id',
+  );
+  t.match(world.emitter.stats().endpoints['a'], { pending: 0, dead: 0, delivered: 1 });
+  const last = receiver.received.at(-1);
+  t.ok(last !== undefined && verifiedWith(last, [SECRET], world.clock.now()));
+});
+
+t.test('Retry-After puts an attempt off', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  receiver.behave(answering(429, { 'retry-after': '3600' }));
+  const world = await openWorld(t, [endpointOf(receiver, 'a')]);
+  await world.runs('p1', 1);
+  await world.endWindow();
+  await receiver.until(1);
+  await sleep(60);
+  world.clock.advance(59 * MINUTE);
+  await sleep(80);
+  t.equal(receiver.received.length, 1);
+  world.clock.advance(2 * MINUTE);
+  await receiver.until(2);
+});
+
+t.test('410 turns an endpoint off, and replay turns it on', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  receiver.behave(answering(410));
+  const world = await openWorld(t, [endpointOf(receiver, 'a')]);
+  await world.runs('p1', 1);
+  await world.endWindow();
+  await receiver.until(1);
+  await sleep(60);
+  await world.runs('p2', 1);
+  await world.endWindow();
+  await world.restart();
+  world.clock.advance(24 * HOUR);
+  await sleep(100);
+  t.equal(receiver.received.length, 1, 'nothing more is sent, also not after a restart');
+  t.match(world.emitter.stats().endpoints['a'], { pending: 0, dead: 2, disabled: true });
+  receiver.behave(answering(200));
+  await leaveRequest(world.dir, { id: null, endpoint: 'a' });
+  await receiver.until(3);
+  await sleep(60);
+  t.match(world.emitter.stats().endpoints['a'], { pending: 0, dead: 0, disabled: false });
+});
+
+t.test('one receiver that hangs does not hold up another', async (t) => {
+  const [good, bad] = [await startReceiver(), await startReceiver()];
+  t.teardown(() => Promise.all([good.close(), bad.close()]));
+  bad.behave(() => undefined);
+  const world = await openWorld(t, [endpointOf(bad, 'bad'), endpointOf(good, 'good')]);
+  for (let i = 0; i < 30; i++) await world.runs(`p${i}`, 1);
+  const started = Date.now();
+  await world.endWindow();
+  await good.until(30, 3_000);
+  t.ok(Date.now() - started < 3_000);
+  t.match(world.emitter.stats().endpoints['bad'], { delivered: 0 });
+});
+
+t.test('a restart loses nothing and counts nothing twice', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  const world = await openWorld(t, [endpointOf(receiver, 'a')]);
+  await world.runs('p1', 5);
+  await world.restart();
+  await receiver.until(1);
+  await world.runs('p1', 7);
+  receiver.behave(answering(503));
+  await world.endWindow();
+  await receiver.until(2);
+  await sleep(60);
+  await world.restart();
+  receiver.behave(answering(200));
+  world.clock.advance(6_000);
+  await receiver.until(3);
+  await sleep(60);
+  t.equal(receiver.received[1]?.headers['webhook-id'], receiver.received[2]?.headers['webhook-id']);
+  const bodies = new Map(receiver.received.map((r) => [r.headers['webhook-id'], r.body]));
+  t.strictSame([...bodies.values()].map(runsIn).sort(), [5, 7]);
+});
+
+t.test('descriptions are found again, though the log has gone on to other segments', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  const world = await openWorld(t, [endpointOf(receiver, 'a')]);
+  await world.runs('p1', 1_000);
+  await world.restart();
+  t.ok(world.audit.stats().segment >= 1);
+  // As `PlanRecorder` has it: described in this segment already, so only decisions come.
+  const request = {
+    tenant: 'x',
+    surface: 'rest',
+    versions: { manifest: 'm', policy: 'p' },
+    plan: 'p1',
+  } as const;
+  const ts = new Date(world.clock.now()).toISOString();
+  await world.audit.append({
+    ...request,
+    ts,
+    kind: 'decision',
+    request_id: 'late',
+    action: 'query',
+    decision: 'allow',
+  });
+  await world.caughtUp();
+  await world.endWindow();
+  await receiver.until(2);
+  t.strictSame(
+    memberIn(
+      JSON.parse(receiver.received[1]?.body ?? ''),
+      'run',
+      'facets',
+      'osl_governance',
+      'maskedColumns',
+    ),
+    [],
+  );
+});
+
+t.test('a full outbox gives up its oldest dead letters, then what is new, and says so', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  receiver.behave(answering(500));
+  const world = await openWorld(t, [endpointOf(receiver, 'a')], { outboxBytes: 8_000 });
+  for (let i = 0; i < 20; i++) await world.runs(`p${i}`, 1);
+  await world.endWindow();
+  const { pending = 0, dropped = 0 } = world.emitter.stats().endpoints['a'] ?? {};
+  t.ok(pending > 2 && pending < 10, `${pending} fit`);
+  t.equal(pending + dropped, 20);
+  t.ok(world.warnings.includes('lineage events are given up: the outbox is full'));
+  for (let i = 0; i < ATTEMPTS; i++) {
+    await sleep(100);
+    world.clock.advance(12 * HOUR);
+  }
+  for (let i = 0; i < 100 && world.emitter.stats().endpoints['a']?.dead !== pending; i++) await sleep(20);
+  t.equal(world.emitter.stats().endpoints['a']?.dead, pending);
+  await world.runs('later', 1);
+  await world.endWindow();
+  t.match(world.emitter.stats().endpoints['a'], { dead: pending - 1, pending: 1, dropped: dropped + 1 });
+  t.ok(world.warnings.includes('dead letters are given up: the outbox is full'));
+  await world.restart();
+  t.match(
+    world.emitter.stats().endpoints['a'],
+    { dead: pending - 1, dropped: dropped + 1 },
+    'and the count is kept',
+  );
+});
+
+t.test('a torn end of the journal is cut off, and what it lacks is read again', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  receiver.behave(answering(500));
+  const world = await openWorld(t, [endpointOf(receiver, 'a')]);
+  const file = journalIn(world.dir);
+  const before = statSync(file).size;
+  await world.runs('p1', 4);
+  await world.emitter.close();
+  const whole = statSync(file).size;
+  const ids = new Set<string>();
+  for (const cut of [1, 20, 200, Math.floor((whole - before) / 2)]) {
+    if (whole - cut <= before) continue;
+    truncateSync(file, statSync(file).size - cut);
+    await world.restart(true);
+    await world.caughtUp();
+    await world.emitter.close();
+    const state = OutboxState.of(await readJournal<Entry>(file));
+    for (const { body, id } of state.messages.values()) {
+      ids.add(id);
+      t.equal(runsIn(body), 4, `cut by ${cut}`);
+    }
+    t.equal(state.messages.size, 1);
+  }
+  t.equal(ids.size, 1, 'the event made again has the same id');
+  await world.restart(true);
+});
+
+t.test('a journal does not grow with what was delivered', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  const world = await openWorld(t, [endpointOf(receiver, 'a')], { outboxBytes: 16 * 1_048_576 });
+  const dataset = (n: number, version: number) => ({
+    name: `osl.entities.e${n}`,
+    description: `${version} ${'x'.repeat(5_000)}`,
+    fields: [],
+    columns: [],
+  });
+  const biggest: number[] = [];
+  for (let version = 0; version < 6; version++) {
+    const datasets = Array.from({ length: 200 }, (_, n) => dataset(n, version));
+    await world.emitter.announce(`v${version}`, datasets);
+    await receiver.until(200 * (version + 1), 30_000);
+    biggest.push(statSync(journalIn(world.dir)).size);
+  }
+  t.ok(Math.max(...biggest) < 6 * 1_048_576, `${Math.max(...biggest)} bytes at most for ${6 * 200} events`);
+  await world.emitter.announce('v5', [dataset(0, 99)]);
+  t.equal(receiver.received.length, 1_200, 'the same version again is not announced again');
+  t.notOk(existsSync(`${journalIn(world.dir)}.new`));
+});
+
+t.test('runs of catching up are windows of their own time', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  const world = await openWorld(t, [endpointOf(receiver, 'a')]);
+  await world.emitter.close();
+  for (let i = 0; i < 3; i++) {
+    await world.record('p1', 10);
+    world.clock.advance(5 * MINUTE);
+  }
+  await world.restart(true);
+  await world.endWindow();
+  await receiver.until(3);
+  t.equal(count(receiver), 30);
+});
+
+t.test('a version that serves again is told of again, and the same one is not', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  const world = await openWorld(t, [endpointOf(receiver, 'a')]);
+  const dataset = (description: string) => ({ name: 'osl.entities.e', description, fields: [], columns: [] });
+  for (const [version, description] of [
+    ['v1', 'one'],
+    ['v2', 'two'],
+    ['v2', 'two'],
+    ['v1', 'one'],
+  ] as const) {
+    await world.emitter.announce(version, [dataset(description)]);
+    world.clock.advance(10);
+  }
+  await receiver.until(3);
+  await sleep(60);
+  t.equal(new Set(receiver.received.map((r) => r.headers['webhook-id'])).size, 3);
+});
+
+t.test('another audit log is read from its beginning, and one that lost its end from there', async (t) => {
+  const receiver = await startReceiver();
+  t.teardown(() => receiver.close());
+  const world = await openWorld(t, [endpointOf(receiver, 'a')]);
+  await world.runs('p1', 4);
+  await world.emitter.close();
+  const { journal, entries } = await openJournal<Entry>(journalIn(world.dir));
+  const cursor = OutboxState.of(entries).cursor;
+  await journal.append([{ t: 'cursor', writer: 'another', seq: 5_000, segment: 3 }], true);
+  await world.restart(true);
+  await world.caughtUp();
+  await world.endWindow();
+  await receiver.until(2);
+  t.equal(count(receiver), 4 + 4, 'all of it is new to the log of another writer');
+  await world.emitter.close();
+  await journal.append([{ t: 'cursor', writer: cursor?.writer ?? '', seq: 5_000, segment: 3 }], true);
+  await journal.close();
+  await world.restart(true);
+  await world.runs('p2', 3);
+  await world.endWindow();
+  await receiver.until(3);
+  t.equal(count(receiver), 4 + 4 + 3);
+  t.equal(world.warnings.filter((w) => w.includes('audit log')).length, 2);
+});
+
+t.test(
+  'how far the log was read is noted, though nothing ran; announcements come one after another',
+  async (t) => {
+    const receiver = await startReceiver();
+    t.teardown(() => receiver.close());
+    const world = await openWorld(t, [endpointOf(receiver, 'a')]);
+    const request = { tenant: 'x', surface: 'rest', request_id: 'r', action: 'explain' } as const;
+    const seq = await world.audit.append({ ...request, kind: 'decision', decision: 'allow' });
+    await world.caughtUp();
+    await world.endWindow();
+    t.equal(world.emitter.stats().read, seq + 1);
+    const dataset = { name: 'osl.entities.e', description: null, fields: [], columns: [] };
+    await Promise.all([world.emitter.announce('v1', [dataset]), world.emitter.announce('v1', [dataset])]);
+    await receiver.until(1);
+    await sleep(100);
+    t.equal(receiver.received.length, 1);
+  },
+);

@@ -1,0 +1,174 @@
+import { writeFileSync } from 'node:fs';
+import { connect, createServer, type Server as NetServer, type Socket } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import t from 'tap';
+import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
+import { osl, type Server, temporary } from '../../tools/cli/support.js';
+import { asked, logged, served } from './support.js';
+
+/** A way to a database that can be blocked, so that nobody hears anything, or cut. */
+class Gate {
+  readonly #target: URL;
+  readonly #sockets = new Set<Socket>();
+  #server: NetServer | null = null;
+  #blocked = false;
+  #port = 0;
+
+  constructor(target: string) {
+    this.#target = new URL(target);
+  }
+
+  /** Opens it where it was; the URL that leads through it. */
+  async open(): Promise<string> {
+    this.#blocked = false;
+    for (const socket of this.#sockets) socket.resume();
+    if (this.#server === null) {
+      const server = createServer((near) => this.#pass(near));
+      await new Promise<void>((resolve) => server.listen(this.#port, '127.0.0.1', resolve));
+      const address = server.address();
+      this.#port = typeof address === 'object' && address !== null ? address.port : 0;
+      this.#server = server;
+    }
+    const url = new URL(this.#target);
+    url.host = `127.0.0.1:${this.#port}`;
+    return url.href;
+  }
+
+  block(): void {
+    this.#blocked = true;
+    for (const socket of this.#sockets) socket.pause();
+  }
+
+  cut(): void {
+    this.#server?.close();
+    this.#server = null;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #pass(near: Socket): void {
+    const far = connect(Number(this.#target.port), this.#target.hostname);
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      this.#sockets.add(from);
+      from.on('data', (bytes) => to.write(bytes));
+      from.on('error', () => to.destroy());
+      from.on('close', () => {
+        this.#sockets.delete(from);
+        to.destroy();
+      });
+      if (this.#blocked) from.pause();
+    }
+  }
+}
+
+const DOWN = 'the database does not answer';
+const BACK = 'the database answers again';
+
+function states(server: Server): readonly unknown[] {
+  return logged(server)
+    .filter(({ msg }) => msg === DOWN || msg === BACK)
+    .map(({ msg, cause }) => (msg === DOWN ? cause : 'back'));
+}
+
+async function until(server: Server, count: number): Promise<void> {
+  for (let n = 0; states(server).length < count; n += 1) {
+    if (n > 600) throw new Error(`only ${JSON.stringify(states(server))}: ${server.stderr}`);
+    await sleep(100);
+  }
+}
+
+const native = await startNativePostgres();
+
+t.test(
+  'outages of the database, and credentials that change',
+  { skip: native === null ? NO_NATIVE : false },
+  async (t) => {
+    if (native === null) return;
+    t.teardown(() => native.stop());
+    const admin = new pg.Client({ connectionString: native.url });
+    await admin.connect();
+    await admin.query(
+      'create table customer (id int primary key, name text); grant select on customer to osl_reader',
+    );
+    await admin.end();
+    const gate = new Gate(native.readerUrl);
+    t.teardown(() => gate.cut());
+    const url = await gate.open();
+    const dir = temporary();
+    const file = join(dir, 'url');
+    writeFileSync(file, url);
+    t.match(await osl(['init', dir, '--yes', '--subject', 'user:me'], { env: { DATABASE_URL: url } }), {
+      code: 0,
+    });
+    const [own] = Object.values(networkInterfaces())
+      .flatMap((addresses) => addresses ?? [])
+      .filter(({ family, internal }) => family === 'IPv4' && !internal);
+    const where = {
+      dataDir: join(dir, '.osl'),
+      manifest: join(dir, 'manifest.yaml'),
+      policy: join(dir, 'policy.yaml'),
+    };
+    const server = await served(t, where, {
+      DATABASE_URL_FILE: file,
+      ...(own === undefined ? {} : { OSL_HOST: '0.0.0.0', OSL_METRICS_FROM: `${own.address}/32` }),
+    });
+
+    await t.test(
+      'a stall and a cut leave one line each, with the cause, and one when it is over',
+      async (t) => {
+        gate.block();
+        await until(server, 1);
+        await sleep(1_000);
+        await gate.open();
+        await until(server, 2);
+        gate.cut();
+        await until(server, 3);
+        await gate.open();
+        await until(server, 4);
+        t.match(states(server), [
+          'no answer in time',
+          'back',
+          // A pool that cannot grow waits, so the question may end first; why it cannot is a line of its own.
+          /no answer in time|it cannot be reached, or cut the session/,
+          'back',
+        ]);
+        t.ok(logged(server).some(({ cause }) => cause === 'nothing listens there'));
+      },
+    );
+
+    await t.test('SIGHUP takes up another login, and names another database', async (t) => {
+      const login = new URL(url);
+      login.password = 'another';
+      const other = new URL(url);
+      other.pathname = '/elsewhere';
+      for (const [next, words] of [
+        [login, /reloaded: .*; connector \w+ by its URL of now/],
+        [other, /not reloaded: connector \w+ names another database: restart to change it/],
+      ] as const) {
+        writeFileSync(file, next.href);
+        server.hangUp();
+        while (!words.test(server.stderr)) await sleep(50);
+        t.match(server.stderr, words);
+      }
+      t.notMatch(server.stderr, /another@|:another/, 'no password in the log');
+    });
+
+    await t.test(
+      'metrics may be read from where the setting says',
+      { skip: own === undefined && 'one address only' },
+      async (t) => {
+        t.equal((await asked(server, '/metrics', null, {}, own?.address)).status, 200);
+        t.equal(
+          (await asked(server, '/metrics', null, { 'x-forwarded-for': own?.address ?? '' }, own?.address))
+            .status,
+          404,
+        );
+      },
+    );
+  },
+);

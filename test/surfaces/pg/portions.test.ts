@@ -1,0 +1,90 @@
+import pg from 'pg';
+import tap, { test } from 'tap';
+import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
+import { startTestService } from '../../support/service.js';
+import { startBoth } from './support.js';
+
+const ROWS = 120_000;
+const FILL = `INSERT INTO shop.orders
+  SELECT n, 1, 'eu', 1, 1, now(), repeat('x', 600) FROM generate_series(1001, ${1000 + ROWS}) AS n`;
+const BIG = 'select id, note from "order" where id > 1000';
+
+const both = await startBoth();
+tap.teardown(() => both?.close());
+const skip = both === null ? 'no native Postgres' : false;
+if (both !== null) await both.shop.engine.system.script(FILL);
+
+async function connect(env: NodeJS.ProcessEnv): Promise<pg.Client> {
+  const { PGHOST = '', PGPORT, PGUSER = '', PGPASSWORD = '', PGDATABASE = '' } = env;
+  const client = new pg.Client({
+    host: PGHOST,
+    port: Number(PGPORT),
+    user: PGUSER,
+    password: PGPASSWORD,
+    database: PGDATABASE,
+  });
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
+}
+
+test('a result larger than what a portal holds comes in portions', { skip }, async (t) => {
+  if (both === null) return;
+  const client = await connect(await both.gateway('user:ada'));
+  t.teardown(() => client.end());
+  await client.query('begin');
+  await client.query(`declare c cursor for ${BIG}`);
+  let seen = 0;
+  for (;;) {
+    const { rows } = await client.query('fetch 20000 from c');
+    if (rows.length === 0) break;
+    t.equal(rows[0].note.length, 600);
+    seen += rows.length;
+  }
+  t.equal(seen, ROWS);
+  await client.query('commit');
+});
+
+test('who leaves in the middle, or cancels, frees the session of the upstream', { skip }, async (t) => {
+  if (both === null) return;
+  for (let i = 0; i < 30; i++) {
+    const client = await connect(await both.gateway('user:ada'));
+    await client.query('begin');
+    await client.query(`declare c cursor for ${BIG}`);
+    t.equal((await client.query('fetch 10 from c')).rows.length, 10);
+    if (i % 3 === 0) await client.query('close c');
+    else if (i % 3 === 1) await client.query('rollback');
+    await client.end();
+  }
+  const client = await connect(await both.gateway('user:ada'));
+  t.teardown(() => client.end());
+  t.same((await client.query('select count(*)::int as n from "order" where id > 1000')).rows, [{ n: ROWS }]);
+});
+
+test('the embedded engine has one session, so there a portal that large is refused', async (t) => {
+  const shop = await startTestService();
+  await shop.engine.system.script(FILL);
+  const frontend = createPgFrontend(shop.service, {});
+  const { port } = await frontend.listen(0, '127.0.0.1');
+  t.teardown(async () => {
+    await frontend.stop();
+    await shop.close();
+  });
+  const user = 'user:ada';
+  const client = await connect({
+    PGHOST: '127.0.0.1',
+    PGPORT: String(port),
+    PGUSER: user,
+    PGPASSWORD: await shop.token(user),
+    PGDATABASE: 'osl',
+  });
+  t.teardown(() => client.end());
+  await client.query('begin');
+  await client.query(`declare c cursor for ${BIG}`);
+  const all = async (): Promise<void> => {
+    for (let i = 0; i < ROWS / 10_000 + 1; i++) await client.query('fetch 10000 from c');
+  };
+  await t.rejects(all(), { code: '54000' });
+  await client.query('rollback');
+  t.same((await client.query('select 1 as one')).rows, [{ one: 1 }]);
+});

@@ -1,0 +1,104 @@
+import { execFile } from 'node:child_process';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { AuditRecord } from '../../../policy/index.js';
+import { Catalogs } from '../../../src/surfaces/catalog/index.js';
+import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
+import { type NativePostgres, startNativePostgres } from '../../support/native-postgres.js';
+import { startTestService, type TestService, type TestServiceOptions } from '../../support/service.js';
+
+/** The shop behind the gateway, and the same tables as an auditor sees them straight from Postgres. */
+export interface Both {
+  readonly shop: TestService;
+  readonly port: number;
+  /** Environment for clients of the gateway. */
+  gateway(user: string): Promise<NodeJS.ProcessEnv>;
+  /** Environment for clients of Postgres itself, with views named as the entities. */
+  readonly direct: NodeJS.ProcessEnv;
+  close(): Promise<void>;
+}
+
+const VIEWS = `
+CREATE SCHEMA entities;
+CREATE VIEW entities.customer AS SELECT * FROM shop.customers;
+CREATE VIEW entities."order" AS SELECT * FROM shop.orders;
+CREATE VIEW entities.product AS SELECT * FROM shop.products;
+CREATE VIEW entities.sample AS SELECT * FROM shop.samples;`;
+
+/** Other tables than the shop's, and views of them under the names of the entities. */
+export interface Tables extends Pick<TestServiceOptions, 'manifest' | 'policy' | 'script' | 'schema'> {
+  readonly views: string;
+}
+
+/** Null where there is no native Postgres to compare with. */
+export async function startBoth(tables: Tables = { views: VIEWS }): Promise<Both | null> {
+  const postgres = await startNativePostgres();
+  if (postgres === null) return null;
+  const { views, ...options } = tables;
+  const shop = await startTestService({ postgres, ...options });
+  await shop.engine.system.script(views);
+  const catalogs = new Catalogs({ dir: join(tmpdir(), 'osl-test-catalog') });
+  await catalogs.warm();
+  const frontend = createPgFrontend(shop.service, { catalogs });
+  const { port } = await frontend.listen(0, '127.0.0.1');
+  return {
+    shop,
+    port,
+    gateway: async (user) => ({
+      ...process.env,
+      PGHOST: '127.0.0.1',
+      PGPORT: String(port),
+      PGUSER: user,
+      PGPASSWORD: await shop.token(user),
+      PGDATABASE: 'osl',
+    }),
+    direct: directly(postgres),
+    async close() {
+      await frontend.stop();
+      await catalogs.close();
+      await shop.close();
+      await postgres.stop();
+    },
+  };
+}
+
+function directly(postgres: NativePostgres): NodeJS.ProcessEnv {
+  const url = new URL(postgres.url);
+  return {
+    ...process.env,
+    PGHOST: url.hostname,
+    PGPORT: url.port,
+    PGUSER: url.username,
+    PGPASSWORD: url.password,
+    PGDATABASE: url.pathname.slice(1),
+    PGOPTIONS: '-c search_path=entities -c default_transaction_read_only=on -c TimeZone=UTC',
+  };
+}
+
+/** The decisions beyond the first `known` records, once there are `count`, or a second later: clients are told first. */
+export async function decisionsAfter(
+  shop: TestService,
+  known: number,
+  count: number,
+): Promise<readonly AuditRecord[]> {
+  for (let i = 0; ; i++) {
+    const fresh = (await shop.records()).slice(known).filter((r) => r.kind === 'decision');
+    if (fresh.length >= count || i === 100) return fresh;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** What psql prints for a script: rows, command tags, and of an error its SQLSTATE. */
+export function psqlScript(env: NodeJS.ProcessEnv, script: string): Promise<string> {
+  const args = ['-X', '-A', '-t', '-e', '-v', 'VERBOSITY=sqlstate', '-f', '-'];
+  return new Promise((resolve, reject) => {
+    const child = execFile(
+      'psql',
+      args,
+      { env, timeout: 60_000, encoding: 'latin1', maxBuffer: 1 << 26 },
+      (error, out, err) =>
+        error === null ? resolve(out + err) : reject(new Error(`${error.message} ${err}`)),
+    );
+    child.stdin?.end(script);
+  });
+}

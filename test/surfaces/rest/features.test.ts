@@ -1,0 +1,100 @@
+import { Client } from 'pg';
+import t, { test } from 'tap';
+import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
+import { SHOP_MANIFEST } from '../../support/shop.js';
+import { startRest } from './fixture.js';
+
+// A loaded machine may take longer than tap's half minute.
+t.setTimeout(180_000);
+
+/** A tenant that has switched set operations and subqueries off, asked through REST and the wire. */
+
+const OFF = 'features: { set_operations: false, subqueries: false }';
+
+const rest = await startRest({ manifest: `${SHOP_MANIFEST}${OFF}\n` });
+const wire = createPgFrontend(rest.test.service);
+const { port } = await wire.listen(0, '127.0.0.1');
+
+const SETS = /^a set operation is switched off here, by `features\.set_operations` of the manifest$/;
+const SUBQUERIES = /^a subquery as a value is switched off here, by `features\.subqueries` of the manifest$/;
+
+const REFUSED: readonly (readonly [body: Readonly<Record<string, unknown>>, told: RegExp])[] = [
+  [{ osql: 'select id from customer union select id from "order"' }, SETS],
+  [{ osql: 'select id from customer union select id from "order"', explain: true }, SETS],
+  [{ sql: 'select id from shop.customers except select id from shop.orders' }, SETS],
+  [{ osql: 'select id, (select count(*) from "order") from customer' }, SUBQUERIES],
+  [{ osql: 'select id from customer where id in (select customer_id from "order")' }, SUBQUERIES],
+  [
+    {
+      osql: 'select id from customer c where exists (select 1 from "order" o where o.customer_id = c.id)',
+      explain: true,
+    },
+    SUBQUERIES,
+  ],
+  [
+    {
+      sql: 'select id from shop.customers c where exists (select 1 from shop.orders o where o.customer_id = c.id)',
+    },
+    SUBQUERIES,
+  ],
+];
+
+test('what the tenant has switched off', async (t) => {
+  t.teardown(async () => {
+    await wire.stop(1_000);
+    await rest.close();
+  });
+
+  await t.test(
+    'is refused with the name of its switch and a hint, recorded, and kept in no cache',
+    async (t) => {
+      for (const [body, told] of [...REFUSED, ...REFUSED]) {
+        const reply = await rest.ask('user:ann', body);
+        t.match(reply.json(), { status: 400, code: 'E0511', detail: told, hint: /./ }, JSON.stringify(body));
+        t.match(await rest.trail(reply.requestId), [{ kind: 'decision', decision: 'error', code: 'E0511' }]);
+      }
+    },
+  );
+
+  await t.test('is refused on the wire', async (t) => {
+    const password = await rest.test.token('user:ann');
+    const ann = new Client({ host: '127.0.0.1', port, user: 'user:ann', password, database: 'osl' });
+    await ann.connect();
+    t.teardown(() => ann.end());
+    for (const [body, told] of REFUSED) {
+      const text = String(body['osql'] ?? body['sql']);
+      await t.rejects(ann.query(text), { code: '0A000', message: told }, text);
+      await t.rejects(ann.query({ text, name: `s${text.length}` }), { code: '0A000', message: told }, text);
+    }
+  });
+
+  await t.test('is told by the schema, and the rest answers', async (t) => {
+    const headers = { authorization: `Bearer ${await rest.test.token('user:ann')}` };
+    const schema = await rest.send('/osl/schema?governed=true', { headers });
+    t.match(schema.json(), { features: { set_operations: false, subqueries: false } });
+    t.notMatch(schema.text, 'set operations');
+    const osql =
+      'with t as (select id from customer where id in (1, 2)) select id from (select id from t) d order by 1';
+    t.match((await rest.ask('user:ann', { osql })).json(), { rows: [{ id: 1 }, { id: 2 }] });
+    t.match((await rest.ask('user:ann', { metrics: ['revenue'] })).json(), { code: undefined });
+  });
+
+  await t.test('is not switched by publishing', async (t) => {
+    const headers = {
+      'content-type': 'application/json',
+      authorization: `Bearer ${await rest.test.token('user:root', { roles: ['TENANT_ADMIN'] })}`,
+    };
+    const body = {
+      fragment: 'features: { set_operations: false, subqueries: true }',
+      base_version: rest.test.service.model().manifest.version,
+    };
+    const published = await rest.send('/osl/objects', { method: 'POST', headers, body });
+    t.match(published.json(), { status: 403, code: 'E2101' });
+    const { base_version: _, ...fragment } = body;
+    const validated = await rest.send('/osl/validate', { method: 'POST', headers, body: fragment });
+    t.match(validated.json(), {
+      ok: true,
+      diff: { changes: [{ change: 'changed', kind: 'feature', name: 'subqueries', what: ['on'] }] },
+    });
+  });
+});

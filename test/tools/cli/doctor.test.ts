@@ -1,0 +1,185 @@
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import t, { test } from 'tap';
+import { startNativePostgres } from '../../support/native-postgres.js';
+import { systemRoleScript } from '../../support/system-role.js';
+import { EXAMPLE, type Finished, osl, temporary } from './support.js';
+
+t.setTimeout(120_000);
+
+interface Finding {
+  readonly about: string;
+  readonly state: string;
+  readonly message: string;
+  readonly hint: string | null;
+}
+
+function findingsOf(run: Finished): readonly Finding[] {
+  const report: { readonly findings: readonly Finding[] } = JSON.parse(run.stdout);
+  return report.findings;
+}
+
+const EXAMPLES = ['--manifest', join(EXAMPLE, 'manifest.yaml'), '--policy', join(EXAMPLE, 'policy.yaml')];
+const FREE = ['--http-port', '0', '--pg-port', '0'];
+
+test('a folder without anything, and the demo', async (t) => {
+  const dir = temporary();
+  const nothing = await osl(['doctor', ...FREE], { cwd: dir });
+  t.equal(nothing.code, 1);
+  t.match(
+    nothing.stdout,
+    /^FAIL {2}files: .*manifest\.yaml.*does not exist\n {6}hint: `osl init` makes both files/m,
+  );
+  t.match(nothing.stdout, /\n1 failure, 0 warnings\n$/);
+  const demo = await osl(['doctor', ...EXAMPLES, ...FREE, '--data-dir', join(dir, 'data')]);
+  t.equal(demo.code, 0, demo.stdout);
+  t.match(demo.stdout, /^- {5}database demo: embedded/m);
+});
+
+test('each fault of a file is a finding of its own, with its own hint under it', async (t) => {
+  const dir = temporary();
+  const text = readFileSync(join(EXAMPLE, 'manifest.yaml'), 'utf8');
+  writeFileSync(
+    join(dir, 'manifest.yaml'),
+    text
+      .replace('path: { type: text }', 'path: { type: txt }')
+      .replace('email: { type: text', 'email: { type: uuidd'),
+  );
+  writeFileSync(join(dir, 'policy.yaml'), readFileSync(join(EXAMPLE, 'policy.yaml')));
+  const { code, stdout } = await osl(['doctor', ...FREE], { cwd: dir });
+  t.equal(code, 1);
+  t.match(
+    stdout,
+    /^FAIL {2}files: \S+manifest\.yaml:\d+:\d+: M2004 .*`txt`.*\n {6}hint: perhaps you meant `text`\nFAIL {2}files: \S+ M2004 .*`uuidd`.*\n {6}hint: perhaps you meant `uuid`\n/m,
+  );
+  t.match(stdout, /\n2 failures, 0 warnings\n$/);
+});
+
+test('the machine: data directory, keys that others may read, ports, certificates, issuers', async (t) => {
+  const dir = temporary();
+  mkdirSync(join(dir, 'keys'));
+  chmodSync(join(dir, 'keys'), 0o755);
+  const pem = join(dir, 'not.pem');
+  writeFileSync(pem, 'nothing');
+  const run = await osl(
+    [
+      'doctor',
+      ...EXAMPLES,
+      '--json',
+      '--host',
+      '0.0.0.0',
+      '--data-dir',
+      dir,
+      '--http-port',
+      '7',
+      '--pg-port',
+      '7',
+    ],
+    {
+      env: { OSL_PUBLIC_KEYS: pem },
+    },
+  );
+  t.equal(run.code, 1);
+  const states = findingsOf(run)
+    .map((f) => `${f.state} ${f.about}: ${f.message}`)
+    .join('\n');
+  t.match(states, /^warn data directory: others on this machine may look into /m);
+  t.match(states, /^fail ports: REST and wire cannot share port 7/m);
+  t.match(states, /^fail TLS: the wire refuses clients/m);
+  t.match(states, /^warn TLS: REST has no TLS of its own/m);
+  t.match(states, /^fail issuers: .*holds no public key/m);
+});
+
+const native = await startNativePostgres();
+t.teardown(() => native?.stop());
+
+test('a Postgres', { skip: native === null && 'no native Postgres is installed here' }, async (t) => {
+  if (native === null) throw new Error('it is skipped then');
+  const client = new Client({ connectionString: native.url });
+  await client.connect();
+  t.teardown(() => client.end());
+  await client.query(
+    'CREATE SCHEMA doc; CREATE TABLE doc.t (id int PRIMARY KEY, v text, w int); GRANT USAGE ON SCHEMA doc TO osl_reader; GRANT SELECT ON doc.t TO osl_reader',
+  );
+  const dir = temporary();
+  const made = await osl(['init', dir, '--yes', '--schemas', 'doc', '--url', native.readerUrl]);
+  t.equal(made.code, 0, made.stderr);
+  const doctor = async (url: string): Promise<readonly Finding[]> =>
+    findingsOf(
+      await osl(['doctor', '--json', ...FREE], { cwd: dir, env: url === '' ? {} : { DATABASE_URL: url } }),
+    );
+  const on = async (url: string): Promise<string> =>
+    (await doctor(url))
+      .filter((f) => f.about === 'database db')
+      .map((f) => `${f.state} ${f.message}`)
+      .join('\n');
+
+  t.match(await on(''), /^fail DATABASE_URL is not set$/);
+  t.match(await on('postgres://x@127.0.0.1:1/x'), /^fail .*nothing listens there$/);
+  t.match(await on(native.url), /^fail the gateway refuses role "postgres": role "postgres" is superuser$/m);
+
+  await client.query('ALTER ROLE osl_reader SET log_parameter_max_length = -1');
+  const good = await on(native.readerUrl);
+  t.match(good, /^ok .* is neither superuser/m);
+  t.match(good, /^ok as the manifest declares it: 1 table$/m);
+  t.match(good, /^warn were it to log statements.*log_parameter_max_length is not 0$/m);
+  await client.query('ALTER ROLE osl_reader SET log_parameter_max_length = 0');
+  t.match(await on(native.readerUrl), /^ok its log keeps no parameters$/m);
+  await client.query('ALTER ROLE osl_reader SET log_parameter_max_length_on_error = -1');
+  t.match(await on(native.readerUrl), /^fail it logs parameters of statements that fail$/m);
+
+  await client.query(
+    'ALTER TABLE doc.t ALTER w TYPE text, DROP COLUMN v; GRANT CREATE ON SCHEMA doc TO osl_reader',
+  );
+  const drifted = await on(native.readerUrl);
+  t.match(drifted, /^fail there is no column doc\.t\.v$/m);
+  t.match(drifted, /^fail doc\.t\.w is text, not int4$/m);
+  const hints = new Map((await doctor(native.readerUrl)).map((f) => [f.message, f.hint]));
+  t.match(hints.get('there is no column doc.t.v'), /^take it out of the manifest/);
+  t.match(hints.get('doc.t.w is text, not int4'), /`type: text`/);
+  t.match(drifted, /^warn role "osl_reader" can create objects in schema "doc"$/m);
+  await client.query('REVOKE SELECT ON doc.t FROM osl_reader');
+  const unread = (await doctor(native.readerUrl)).find((f) => f.message.includes('may not be read'));
+  t.match(unread, {
+    message: "doc.t.id may not be read by the gateway's role",
+    hint: 'GRANT SELECT ("id") ON "doc"."t" TO "osl_reader"',
+  });
+
+  t.match(good, /^skipped DATABASE_URL_SYSTEM is not set: text facets/m);
+
+  const facets = readFileSync(join(EXAMPLE, 'manifest.yaml'), 'utf8').replace(
+    'kind: pglite',
+    'kind: postgres\n    url_env: DATABASE_URL',
+  );
+  writeFileSync(join(dir, 'manifest.yaml'), facets);
+  writeFileSync(join(dir, 'policy.yaml'), readFileSync(join(EXAMPLE, 'policy.yaml')));
+  const withSystem = async (system: string | null): Promise<string> => {
+    const env = { DATABASE_URL: native.readerUrl, ...(system !== null && { DATABASE_URL_SYSTEM: system }) };
+    return findingsOf(await osl(['doctor', '--json', ...FREE], { cwd: dir, env }))
+      .map((f) => f.message)
+      .join('\n');
+  };
+  const words = await withSystem(null);
+  t.match(words, /^DATABASE_URL_SYSTEM is not set, and facet readme, changelog needs it$/m);
+  const index = await osl(['index'], { cwd: dir, env: { DATABASE_URL: native.readerUrl } });
+  t.match(index, {
+    code: 2,
+    stderr: /has no system credentials: set DATABASE_URL_SYSTEM to the URL of a role/,
+  });
+
+  // No pgvector is asked of the server here; test/content/index-facet.test.ts indexes as the role.
+  const script = systemRoleScript()
+    .replace(/^CREATE EXTENSION.*$/m, '')
+    .replaceAll('osl_system', 'osl_system_of_doctor')
+    .replaceAll('SCHEMA shop', 'SCHEMA doc');
+  await client.query(script);
+  t.teardown(() => client.query('DROP OWNED BY osl_system_of_doctor; DROP ROLE osl_system_of_doctor'));
+  const system = new URL(native.url);
+  system.username = 'osl_system_of_doctor';
+  system.password = encodeURIComponent('choose one');
+  t.match(await withSystem(system.href), /osl_system_of_doctor@.*: may keep the stores of facets$/m);
+  t.match(words, /^facet readme, changelog needs pgvector$/m);
+  t.match(words, /^there is no table supply\.package$/m);
+  await client.query('DROP SCHEMA doc CASCADE; ALTER ROLE osl_reader RESET ALL');
+});

@@ -1,0 +1,126 @@
+import { execFile } from 'node:child_process';
+import { setTimeout } from 'node:timers/promises';
+import pg from 'pg';
+import tap, { test } from 'tap';
+import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
+import { type LocalProxy, listenProxy } from '../../../src/tools/cli/proxy/listen.js';
+import { subjectOf, tokensOfCommand } from '../../../src/tools/cli/proxy/tokens.js';
+import { startTestService } from '../../support/service.js';
+
+const shop = await startTestService();
+const frontend = createPgFrontend(shop.service, {});
+const { port } = await frontend.listen(0, '127.0.0.1');
+tap.teardown(async () => {
+  await frontend.stop();
+  await shop.close();
+});
+
+const said: string[] = [];
+
+function proxyOf(tokens: () => Promise<string>, renewMs = 120_000): Promise<LocalProxy> {
+  return listenProxy(0, {
+    target: { host: '127.0.0.1', port, tls: 'off' },
+    tokens: async () => {
+      const token = await tokens();
+      return { token, subject: subjectOf(token) };
+    },
+    renewMs,
+    said: (text) => said.push(text),
+  });
+}
+
+async function connect(to: number, user = 'anybody'): Promise<pg.Client> {
+  const client = new pg.Client({ host: '127.0.0.1', port: to, user, database: 'osl', password: '' });
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
+}
+
+test('a client without a password asks as the subject of the token', async (t) => {
+  const proxy = await proxyOf(() => shop.token('user:eu'));
+  t.teardown(() => proxy.close());
+  const client = await connect(proxy.port);
+  t.teardown(() => client.end());
+  t.same((await client.query('select id from customer where id > $1 order by id', [0])).rows, [
+    { id: 1 },
+    { id: 2 },
+  ]);
+  await t.rejects(client.query('select nothing from customer'), { code: '42703' });
+  t.same((await client.query('select 1 as one')).rows, [{ one: 1 }]);
+});
+
+test('a session outlives its tokens, and its client notices nothing', async (t) => {
+  let minted = 0;
+  const nearlyOver = () => Math.floor(Date.now() / 1000) - 326; // each is good for 4 more seconds
+  const proxy = await proxyOf(() => {
+    minted += 1;
+    return shop.token('user:eu', { issuedAt: nearlyOver() });
+  }, 300);
+  t.teardown(() => proxy.close());
+  const client = await connect(proxy.port);
+  t.teardown(() => client.end());
+  const end = Date.now() + 5_500;
+  let answers = 0;
+  while (Date.now() < end) {
+    const both = await Promise.all([
+      client.query('select count(*)::int as n from customer'),
+      client.query('select $1::int as n', [answers]),
+    ]);
+    t.same([both[0].rows, both[1].rows], [[{ n: 2 }], [{ n: answers }]]);
+    answers += 1;
+    await setTimeout(20);
+  }
+  t.ok(minted > 5, `${minted} tokens, ${answers} answers`);
+  await client.query('begin');
+  await t.rejects(client.query('select 1/0'));
+  await setTimeout(400);
+  await client.query('rollback');
+  t.same((await client.query('select 1 as one')).rows, [{ one: 1 }], 'also after a block that failed');
+});
+
+test('psql works through it, and Ctrl-C reaches the server', async (t) => {
+  const proxy = await proxyOf(() => shop.token('user:ada'));
+  t.teardown(() => proxy.close());
+  const env = {
+    ...process.env,
+    PGHOST: '127.0.0.1',
+    PGPORT: String(proxy.port),
+    PGUSER: 'me',
+    PGDATABASE: 'osl',
+  };
+  const out = await new Promise((resolve) =>
+    execFile('psql', ['-X', '-At', '-c', 'select name from customer where id = 1'], { env }, (_, printed) =>
+      resolve(printed),
+    ),
+  );
+  t.equal(out, 'Ada\n');
+});
+
+test('what goes wrong is said to the client and to the person at the proxy', async (t) => {
+  const broken = await listenProxy(0, {
+    target: { host: '127.0.0.1', port, tls: 'off' },
+    tokens: tokensOfCommand('echo no luck >&2; exit 3'),
+    renewMs: 120_000,
+    said: (text) => said.push(text),
+  });
+  t.teardown(() => broken.close());
+  await t.rejects(connect(broken.port), { code: '08006', message: /the token command failed: no luck/ });
+  t.ok(said.some((text) => text.includes('no luck')));
+  const refused = await proxyOf(() => shop.token('user:eu', { tenant: 'elsewhere' }));
+  t.teardown(() => refused.close());
+  await t.rejects(connect(refused.port), { code: '28000' }, "the server's own words pass");
+  const nowhere = await listenProxy(0, {
+    target: { host: '127.0.0.1', port: 1, tls: 'off' },
+    tokens: async () => ({ token: '', subject: '' }),
+    renewMs: 120_000,
+    said: () => undefined,
+  });
+  t.teardown(() => nowhere.close());
+  await t.rejects(connect(nowhere.port), { code: '08006', message: /cannot be reached/ });
+});
+
+test('a token command prints a token', async (t) => {
+  const token = await shop.token('user:eu');
+  t.same(await tokensOfCommand(`echo ${token}`)(), { token, subject: 'user:eu' });
+  await t.rejects(tokensOfCommand('echo hello')(), /printed no actor token/);
+});

@@ -1,0 +1,63 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import t from 'tap';
+import { startRest } from '../../surfaces/rest/fixture.js';
+import { osl, temporary } from './support.js';
+
+/** A command starts with what it needs: to load everything takes ten times as long as a question does. */
+
+const rest = await startRest();
+t.teardown(() => rest.close());
+const { auditDir, policyFile } = rest.test;
+const server = ['--server', `http://127.0.0.1:${rest.port}`];
+const minting = ['--data-dir', dirname(auditDir), '--policy', policyFile, '--subject', 'user:ann'];
+
+const HOOKS = new URL('./loaded-modules.js', import.meta.url).href;
+const REGISTER = `import { register } from 'node:module'; register(${JSON.stringify(HOOKS)});`;
+const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(REGISTER)}`;
+
+/** The modules that a command loads, as paths: `node_modules/commander/index.js`. */
+async function loadedBy(t: Tap, args: readonly string[]): Promise<readonly string[]> {
+  const file = join(temporary(), 'loaded');
+  const run = await osl(args, { env: { NODE_OPTIONS, OSL_TEST_LOADED: file } });
+  t.equal(run.code, 0, run.stderr);
+  const urls = readFileSync(file, 'utf8').trim().split('\n');
+  return urls.filter((url) => url.startsWith('file:')).map((url) => url.slice(url.indexOf('/', 8)));
+}
+
+type Tap = typeof t;
+
+const packagesOf = (files: readonly string[]): string[] => [
+  ...new Set(files.flatMap((file) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1] ?? [])),
+];
+
+t.test('a question to a server loads no library but that of the command line', async (t) => {
+  const token = await rest.test.token('user:ann');
+  for (const who of [['--token', token], minting]) {
+    for (const command of [['query'], ['query', '--json'], ['query', '--format', 'csv'], ['explain']]) {
+      const loaded = await loadedBy(t as Tap, [...command, ...server, ...who, 'select 1 as one']);
+      t.strictSame(packagesOf(loaded), ['commander']);
+      t.ok(loaded.length > 10 && loaded.length < 60, `${loaded.length} modules`);
+      t.notOk(
+        loaded.some((file) => /\/(manifest\/index|policy\/index|compiler\/dist\/index)\.js$/.test(file)),
+      );
+    }
+  }
+});
+
+t.test('osl token loads no more', async (t) => {
+  t.strictSame(packagesOf(await loadedBy(t as Tap, ['token', ...minting])), ['commander']);
+});
+
+t.test('a policy that is not plain YAML mints as well, and one with a fault is told of', async (t) => {
+  const policy = join(temporary(), 'policy.yaml');
+  const as = ['token', '--data-dir', dirname(auditDir), '--policy', policy];
+  writeFileSync(policy, readFileSync(policyFile, 'utf8').replace('user:ann:', '"user:\\u0061nn":'));
+  t.match(await osl([...as, '--subject', 'user:ann']), { code: 0, stdout: /^ey/ });
+  writeFileSync(policy, readFileSync(policyFile, 'utf8').replace('roles:\n', 'rolls:\n'));
+  t.match(await osl([...as, '--subject', 'user:ann']), { code: 2, stderr: /rolls/ });
+});
+
+t.test('an unknown command is answered as if all were loaded', async (t) => {
+  t.match(await osl(['quary']), { code: 2, stderr: /unknown command 'quary'[\s\S]*query/ });
+});

@@ -1,0 +1,189 @@
+import t, { test } from 'tap';
+import { manifestText, policyText } from '../../../src/tools/interchange/index.js';
+import { startRest } from '../../surfaces/rest/fixture.js';
+import { SHOP_SQL } from './shop.js';
+import { imported, reportOf } from './support.js';
+
+t.setTimeout(120_000);
+
+/** The sales of the shop under an access policy; measures are such that every column of theirs is a dimension. */
+function cube(policies: string, measures = '[{ name: takings, type: sum, sql: "{total}" }]'): string {
+  return `
+cubes:
+  - name: sale
+    sql_table: shop.sales
+    dimensions:
+      - { name: sale_no, sql: sale_no, type: number, primary_key: true, public: true }
+      - { name: state, sql: state, type: string }
+      - { name: total, sql: total, type: number }
+      - { name: sold_on, sql: sold_on, type: time }
+      - { name: pieces, sql: pieces, type: number, public: false }
+    measures: ${measures}
+    access_policy:
+${policies.replace(/^/gm, '      ')}
+`;
+}
+
+function rolesOf(text: string): unknown {
+  return JSON.parse(JSON.stringify(imported('cube', text).policy.roles));
+}
+
+const ALL = ['sale_no', 'state', 'total', 'sold_on'];
+
+test('what a grant can say exactly becomes a role that nobody has', async (t) => {
+  const text = cube(`- { group: books, member_level: { includes: "*" } }
+- groups: [north, south]
+  member_level: { excludes: [total, takings] }
+  row_level:
+    filters:
+      - { member: state, operator: equals, values: [paid, "it's open"] }
+      - or:
+          - { member: "{CUBE.sale_no}", operator: gte, values: [12] }
+          - { member: sale.total, operator: notSet }
+- { role: own, row_level: { filters: [{ member: state, operator: equals, values: ["{ userAttributes.state }"] }] } }
+- { group: other, row_level: { filters: [{ member: state, operator: notEquals, values: [void] }] } }
+- { group: everything, row_level: { allow_all: true } }`);
+  const rows = "(state in ('paid', 'it''s open')) and ((sale_no >= 12) or (total is null))";
+  t.same(rolesOf(text), {
+    books: { grants: [{ on: 'sale', columns: ALL }] },
+    north: { grants: [{ on: 'sale', columns: ['sale_no', 'state', 'sold_on'], rows }] },
+    south: { grants: [{ on: 'sale', columns: ['sale_no', 'state', 'sold_on'], rows }] },
+    own: { grants: [{ on: 'sale', columns: ALL, rows: "state = attribute('state')" }] },
+    other: { grants: [{ on: 'sale', columns: ALL, rows: "state not in ('void') or state is null" }] },
+    everything: { grants: [{ on: 'sale', columns: ALL }] },
+  });
+  t.same(imported('cube', text).policy.subjects, {});
+});
+
+/** Policies that a grant cannot say: each must give nobody anything, and be reported as being about access. */
+const REFUSED: readonly (readonly [string, string, RegExp])[] = [
+  ['everybody', '- { group: "*" }', /for everybody/],
+  ['no group', '- { member_level: { includes: "*" } }', /names no group/],
+  ['conditions', '- { group: g, conditions: [{ if: "{ userAttributes.ok }" }] }', /under conditions/],
+  ['masked members', '- { group: g, member_masking: { includes: [total] } }', /masks members/],
+  [
+    'a key that is not known',
+    '- { group: g, member_level: { includes_members: [total] } }',
+    /no counterpart/,
+  ],
+  ['no rows', '- { group: g, row_level: { allow_all: false } }', /no rows/],
+  ['an empty row level', '- { group: g, row_level: {} }', /says nothing/],
+  ['an empty list of filters', '- { group: g, row_level: { filters: [] } }', /empty/],
+  [
+    'all rows and filters',
+    '- { group: g, row_level: { allow_all: true, filters: [{ member: state, operator: set }] } }',
+    /filters them too/,
+  ],
+  [
+    'an unknown row level',
+    '- { group: g, row_level: { allow_all: true, sql: "1 = 1" } }',
+    /does not|no counterpart/,
+  ],
+  [
+    'text search',
+    '- { group: g, row_level: { filters: [{ member: state, operator: contains, values: [p] }] } }',
+    /cannot be said exactly/,
+  ],
+  [
+    'times',
+    '- { group: g, row_level: { filters: [{ member: sold_on, operator: afterDate, values: ["2026-01-01"] }] } }',
+    /cannot be said exactly/,
+  ],
+  [
+    'an evaluated value',
+    '- { group: g, row_level: { filters: [{ member: state, operator: equals, values: ["{ fn() }"] }] } }',
+    /evaluated/,
+  ],
+  [
+    'an attribute among values',
+    '- { group: g, row_level: { filters: [{ member: state, operator: equals, values: [a, "{ userAttributes.s }"] }] } }',
+    /attribute/,
+  ],
+  [
+    'a negated attribute',
+    '- { group: g, row_level: { filters: [{ member: state, operator: notEquals, values: ["{ userAttributes.s }"] }] } }',
+    /attribute/,
+  ],
+  [
+    'a number that is none',
+    '- { group: g, row_level: { filters: [{ member: total, operator: equals, values: ["1 or true"] }] } }',
+    /is no number/,
+  ],
+  [
+    'a member of another cube',
+    '- { group: g, row_level: { filters: [{ member: client.area, operator: set }] } }',
+    /no dimension/,
+  ],
+  [
+    'a hidden dimension',
+    '- { group: g, row_level: { filters: [{ member: pieces, operator: set }] } }',
+    /no column here/,
+  ],
+  [
+    'a measure without its columns',
+    '- { group: g, member_level: { includes: [state, takings] } }',
+    /without the columns/,
+  ],
+  [
+    'columns without a measure over them',
+    '- { group: g, member_level: { includes: [state, total] } }',
+    /is not granted/,
+  ],
+  ['no column', '- { group: g, member_level: { includes: [] } }', /no column/],
+];
+
+for (const [name, policy, reason] of REFUSED) {
+  test(`an access policy that a grant cannot say gives nothing: ${name}`, async (t) => {
+    const text = cube(policy);
+    t.same(rolesOf(text), {});
+    t.ok(
+      reportOf(imported('cube', text)).some((l) => /lost!: .*grants nobody/.test(l) && reason.test(l)),
+      reportOf(imported('cube', text)).join('\n'),
+    );
+  });
+}
+
+test('a measure over a column that is no dimension is never granted by granting the column', async (t) => {
+  const text = cube('- { group: g }', '[{ name: most, type: max, sql: "{CUBE}.pieces" }]');
+  t.same(rolesOf(text), {});
+  t.match(reportOf(imported('cube', text)).join('\n'), /granted without the columns/);
+});
+
+test('policies of views, of cubes that are lost and of those without a key are reported', async (t) => {
+  const text = `
+cubes:
+  - { name: a, sql: "select 1", access_policy: [{ group: g }] }
+  - { name: b, extends: a, access_policy: [{ group: g }] }
+  - { name: c, sql_table: s.c, dimensions: [{ name: x, sql: x, type: string }], access_policy: [{ group: g }] }
+views:
+  - { name: v, cubes: [], access_policy: [{ group: g, member_level: { includes: "*" } }] }
+`;
+  t.same(rolesOf(text), {});
+  t.same(reportOf(imported('cube', text)).filter((l) => / lost!: /.test(l)).length, 4);
+});
+
+test('on the real engine a role sees what its group saw there, and no more', async (t) => {
+  const model = imported(
+    'cube',
+    cube(`- group: paid
+  member_level: { excludes: [sold_on] }
+  row_level: { filters: [{ member: state, operator: equals, values: [paid] }] }`),
+    { kind: 'pglite', tenant: 'shop' },
+  );
+  const policy = {
+    ...model.policy,
+    subjects: { 'user:paid': { ceiling: ['paid'] }, 'user:none': { ceiling: [] } },
+  };
+  const rest = await startRest({
+    manifest: manifestText(model.document),
+    policy: policyText(policy),
+    script: SHOP_SQL,
+  });
+  t.teardown(() => rest.close());
+  const rows = await rest.ask('user:paid', { metrics: ['takings'] });
+  t.match(rows.json()['rows'], [{ takings: '170.75' }], rows.text);
+  const hidden = await rest.ask('user:paid', { osql: 'select sold_on from osl.entities.sale' });
+  t.match(hidden.json(), { code: 'E0512' });
+  const none = await rest.ask('user:none', { metrics: ['takings'] });
+  t.not(none.status, 200);
+});

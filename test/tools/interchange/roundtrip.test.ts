@@ -1,0 +1,275 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import t, { test } from 'tap';
+import { parse } from 'yaml';
+import { parseManifest, parsePolicyDocument } from '../../../src/model/manifest/index.js';
+import {
+  DEFAULT_OPTIONS,
+  exportModel,
+  type Imported,
+  importModel,
+  manifestText,
+  ossieText,
+} from '../../../src/tools/interchange/index.js';
+import { METRICS_MANIFEST } from '../../language/metrics/shop.js';
+import { SHOP_MANIFEST } from '../../support/shop.js';
+import { EXAMPLE } from '../cli/support.js';
+import { RICH_OSSIE } from './rich.js';
+import { SHOP_CUBE, SHOP_DBT, SHOP_OSSIE } from './shop.js';
+import { imported, reportOf } from './support.js';
+import { manifests } from './worlds.js';
+
+t.setTimeout(240_000);
+
+function exported(manifest: string): string {
+  return ossieText(exportModel({ file: 'manifest.yaml', text: manifest }, null).ossie);
+}
+
+function reimported(ossie: string): Imported {
+  return importModel('ossie', [{ file: 'model.yaml', text: ossie }], DEFAULT_OPTIONS);
+}
+
+const MANIFESTS: readonly (readonly [string, string])[] = [
+  ['the example and demo', readFileSync(join(EXAMPLE, 'manifest.yaml'), 'utf8')],
+  ['the shop of the metrics', METRICS_MANIFEST],
+  ['the shop of the service', SHOP_MANIFEST],
+];
+
+for (const [name, text] of MANIFESTS) {
+  test(`export and import give back the manifest: ${name}`, async (t) => {
+    const before = parseManifest(text, 'manifest.yaml');
+    const after = reimported(exported(text));
+    t.equal(
+      after.manifest.version,
+      before.version,
+      'whose version is a hash of all it says, also of the order',
+    );
+    t.same(reportOf(after), []);
+    t.same(after.policy.subjects, {});
+  });
+}
+
+test('export and import give back any manifest', async () => {
+  fc.assert(
+    fc.property(manifests, (document) => {
+      const text = JSON.stringify(document);
+      const before = parseManifest(text, 'manifest.yaml');
+      const after = reimported(exported(text));
+      return after.manifest.version === before.version && after.losses.length === 0;
+    }),
+    { numRuns: 60, seed: 20261121 },
+  );
+});
+
+test('the core alone keeps entities, columns, keys, links and what simple metrics add up', async (t) => {
+  fc.assert(
+    fc.property(manifests, (document) => {
+      const text = JSON.stringify(document);
+      const before = parseManifest(text, 'manifest.yaml');
+      const bare = parse(exported(text)) as { semantic_model: Record<string, unknown>[] };
+      for (const model of bare.semantic_model) delete model['custom_extensions'];
+      const after = reimported(JSON.stringify(bare)).manifest;
+      for (const relation of before.catalog.relations.values()) {
+        if (relation.kind === 'facet') continue;
+        const now = after.catalog.relations.get(relation.name);
+        const shape = (r: typeof relation | undefined): unknown =>
+          r?.columns.map((c) => [c.name, c.physical, c.type, c.sensitivity, c.nullable, c.description]);
+        t.same(shape(now), shape(relation));
+        t.same(now?.primaryKey, relation.primaryKey);
+        t.same(
+          [now?.connector, now?.schema, now?.table, now?.timeDimension],
+          [relation.connector, relation.schema, relation.table, relation.timeDimension],
+        );
+      }
+      for (const link of before.relationships.values()) {
+        const now = after.relationships.get(link.name);
+        t.same([now?.from, now?.to], [link.from, link.to]);
+      }
+      for (const metric of before.catalog.metrics.values())
+        if (metric.type === 'simple') t.equal(after.catalog.metrics.get(metric.name)?.entity, metric.entity);
+      return true;
+    }),
+    { numRuns: 20, seed: 7 },
+  );
+});
+
+test('what was imported stays the same over export and import', async (t) => {
+  const sources = [
+    ['dbt', SHOP_DBT],
+    ['cube', SHOP_CUBE],
+    ['ossie', SHOP_OSSIE],
+    ['ossie', RICH_OSSIE],
+  ] as const;
+  for (const [format, text] of sources) {
+    const first = imported(format, text);
+    const once = exported(manifestText(first.document));
+    const second = reimported(once);
+    t.equal(second.manifest.version, first.manifest.version);
+    t.equal(exported(manifestText(second.document)), once, 'byte for byte');
+  }
+});
+
+const BASE = `
+version: 1
+connectors:
+  db:
+    kind: pglite
+    tables:
+      s.orders: { columns: { id: { type: int4 }, buyer: { type: int4 }, amount: { type: numeric }, mail: { type: text, pii: true }, at: { type: date }, note: { type: text } } }
+      s.buyers: { columns: { id: { type: int4 }, name: { type: text } } }
+      s.seen: { columns: { order_id: { type: int4 }, buyer_id: { type: int4 } } }
+entities:
+  orders:
+    source: db.s.orders
+    primary_key: [id]
+    entity_key_columns: [id, buyer]
+    columns: { id: , buyer: , amount: , mail: , when: { column: at } }
+    time_dimension: when
+  buyers: { source: db.s.buyers, primary_key: [id], columns: [id, name] }
+relationships: { buyer_of: { from: orders.buyer, to: buyers.id, kind: many_to_one } }
+bridges:
+  seen: { source: db.s.seen, left: { entity: orders, columns: [order_id] }, right: { entity: buyers, columns: [buyer_id] }, columns: [order_id, buyer_id] }
+metrics:
+  revenue: { entity: orders, expression: sum(amount) }
+  orders_count: { entity: orders, expression: count(*), filter: amount > 0 }
+  so_far: { type: cumulative, metric: revenue }
+  share: { type: ratio, numerator: orders_count, denominator: { metric: orders_count, filter: buyer is not null } }
+lexicon: { takings: { refers_to: revenue }, clients: { refers_to: buyers } }
+raw_sql: { allow: [db.s.orders, db.s.buyers] }
+`;
+
+/** The exported base after somebody else's tool has worked on it. */
+function edited(edit: (model: Edited) => void): Imported {
+  const file = parse(exported(BASE)) as { semantic_model: [Edited] };
+  edit(file.semantic_model[0]);
+  return reimported(JSON.stringify(file));
+}
+
+interface Edited {
+  name: string;
+  datasets: {
+    name: string;
+    description?: string;
+    fields: { name: string; expression: unknown }[];
+    custom_extensions?: unknown[];
+  }[];
+  relationships: { name: string }[];
+  metrics: { name: string; expression: unknown }[];
+}
+
+const ansi = (expression: string): unknown => ({ dialects: [{ dialect: 'ANSI_SQL', expression }] });
+
+test('what was changed in an exported file counts, and the rest stays whole', async (t) => {
+  const described = edited((m) => {
+    m.datasets[0] = { ...m.datasets[0], description: 'Sold.' } as Edited['datasets'][number];
+  });
+  const { entities, connectors, metrics, bridges } = described.document;
+  t.equal(entities['orders']?.description, 'Sold.');
+  t.same(connectors['db']?.tables['s.orders']?.columns['mail'], { type: 'text', pii: true }, 'labels stay');
+  t.equal(entities['orders']?.time_dimension, 'when');
+  t.ok(bridges?.['seen'], 'so does the bridge');
+  t.match(metrics, { so_far: { type: 'cumulative' }, share: { type: 'ratio' } });
+
+  const grown = edited((m) => {
+    m.metrics.push({ name: 'biggest', expression: ansi('MAX(orders.amount)') });
+    m.datasets[0]?.fields.push({ name: 'remark', expression: ansi('note') });
+  });
+  t.match(grown.document.metrics?.['biggest'], { entity: 'orders', expression: 'max(amount)' });
+  t.ok(Object.keys(grown.document.entities['orders']?.columns ?? {}).includes('remark'));
+
+  const other = edited((m) => {
+    const metric = m.metrics.find((x) => x.name === 'revenue');
+    if (metric !== undefined) metric.expression = ansi('SUM(orders.amount * 2)');
+  });
+  t.equal(other.document.metrics?.['revenue']?.expression, 'sum(amount * 2)', 'never the older meaning');
+  t.notOk(other.document.lexicon?.['takings']?.synonyms);
+
+  const less = edited((m) => {
+    m.datasets = m.datasets.filter((d) => d.name !== 'buyers');
+  });
+  t.same(Object.keys(less.document.entities), ['orders']);
+  t.match(reportOf(less).join('\n'), /buyers/);
+  t.same(less.document.raw_sql, { allow: ['db.s.orders'] });
+
+  const foreign = edited((m) => {
+    const [first] = m.datasets;
+    if (first !== undefined)
+      first.custom_extensions = [...(first.custom_extensions ?? []), { vendor_name: 'DBT', data: '{}' }];
+  });
+  t.equal(foreign.manifest.version, parseManifest(BASE, 'base').version, 'other vendors change nothing');
+  t.match(reportOf(foreign).join('\n'), /extension of `DBT`/);
+});
+
+test('a label of a column travels with its field, also without the extension of the model', async (t) => {
+  const file = parse(exported(BASE)) as { semantic_model: Record<string, unknown>[] };
+  for (const model of file.semantic_model) delete model['custom_extensions'];
+  const { document } = reimported(JSON.stringify(file));
+  t.match(document.connectors['db']?.tables['s.orders']?.columns['mail'], {
+    type: 'text',
+    sensitivity: 'pii',
+  });
+});
+
+const POLICY = `
+version: 1
+tenant: base
+subjects: { user:ann: { ceiling: [all], attributes: { team: red } } }
+roles: { all: { grants: [{ on: buyers, columns: "*" }] } }
+masks: { pii: redact }
+service_accounts:
+  tool: { subject: "user:ann", scram: "SCRAM-SHA-256$4096:c2FsdHNhbHRzYWx0c2E=$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=" }
+`;
+
+test('a policy leaves only when it is asked for, and is taken only when it is asked for', async (t) => {
+  const { document } = parsePolicyDocument(POLICY, 'policy.yaml');
+  t.notMatch(exported(BASE), /user:ann/);
+  const { ossie } = exportModel({ file: 'base', text: BASE }, document);
+  const text = ossieText(ossie);
+  t.match(text, /user:ann/);
+  t.notMatch(text, /SCRAM/, 'verifiers never leave');
+  const without = reimported(text);
+  t.same(without.policy.subjects, {});
+  t.match(reportOf(without).join('\n'), /lost!: the file carries a policy, which was left out/);
+  const file = [{ file: 'model.yaml', text }];
+  const taken = importModel('ossie', file, { ...DEFAULT_OPTIONS, withPolicy: true });
+  t.match(taken.policy.subjects, { 'user:ann': { ceiling: ['all'] } });
+  const model = parse(text) as { semantic_model: { custom_extensions: { data: string }[] }[] };
+  for (const extension of model.semantic_model.flatMap((m) => m.custom_extensions)) {
+    const held = JSON.parse(extension.data);
+    extension.data = JSON.stringify({
+      ...held,
+      policy: { ...held.policy, service_accounts: document.service_accounts },
+    });
+  }
+  const forged = [{ file: 'model.yaml', text: JSON.stringify(model) }];
+  const { policy } = importModel('ossie', forged, { ...DEFAULT_OPTIONS, withPolicy: true });
+  t.match(policy.subjects, { 'user:ann': { ceiling: ['all'] } });
+  t.notOk('service_accounts' in policy, 'nor is one taken from a file that has it');
+  const misfit = text
+    .replaceAll('\\"on\\":\\"buyers\\"', '\\"on\\":\\"nobody\\"')
+    .replaceAll('"on":"buyers"', '"on":"nobody"');
+  t.not(misfit, text);
+  const refused = importModel('ossie', [{ file: 'model.yaml', text: misfit }], {
+    ...DEFAULT_OPTIONS,
+    withPolicy: true,
+  });
+  t.same(refused.policy.subjects, {}, 'one that does not fit grants nothing');
+  t.match(reportOf(refused).join('\n'), /lost!: the policy that the file carries does not fit/);
+});
+
+test('an extension that is no manifest is reported, and the core is read', async (t) => {
+  for (const data of [
+    '{',
+    '[]',
+    '{"format":2}',
+    '{"format":1,"manifest":{"version":1,"__proto__":{}}}',
+    `{"format":1,"manifest":${'['.repeat(5000)}${']'.repeat(5000)}}`,
+  ]) {
+    const file = parse(exported(BASE)) as { semantic_model: Record<string, unknown>[] };
+    for (const model of file.semantic_model) model['custom_extensions'] = [{ vendor_name: 'OSL', data }];
+    const model = reimported(JSON.stringify(file));
+    t.same(Object.keys(model.document.entities), ['orders', 'buyers', 'seen']);
+    t.match(reportOf(model).join('\n'), /holds no manifest that loads/);
+  }
+});

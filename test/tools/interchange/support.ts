@@ -1,0 +1,36 @@
+import { ready } from 'osl-compiler';
+import { ManifestProblems } from '../../../src/model/manifest/index.js';
+import {
+  DEFAULT_OPTIONS,
+  type Format,
+  type Imported,
+  type ImportOptions,
+  importModel,
+} from '../../../src/tools/interchange/index.js';
+
+await ready();
+
+/** One text of `format`, imported. */
+export function imported(format: Format, text: string, options: Partial<ImportOptions> = {}): Imported {
+  return importModel(format, [{ file: `${format}.yml`, text }], { ...DEFAULT_OPTIONS, ...options });
+}
+
+/** The report as `line: kind: reason`, `!` after the kind where it is about access. */
+export function reportOf({ losses }: Imported): readonly string[] {
+  return losses.map(
+    (l) => `${l.range.start.line}: ${l.kind}${l.severity === 'high' ? '!' : ''}: ${l.reason}`,
+  );
+}
+
+/** What a text is refused with: `line:column CODE message`; nothing where it is imported. */
+export function refusal(format: Format, text: string): readonly string[] {
+  try {
+    imported(format, text);
+    return [];
+  } catch (error) {
+    if (!(error instanceof ManifestProblems)) throw error;
+    return error.diagnostics.map(
+      (d) => `${d.range.start.line}:${d.range.start.column} ${d.code} ${d.message}`,
+    );
+  }
+}

