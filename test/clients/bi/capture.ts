@@ -105,7 +105,10 @@ for (const [name, look] of Object.entries(CLIENTS)) {
   const err = await look();
   const statements = kept(listener.take());
   console.log(name, statements.length, err.trim().slice(0, 2_000));
-  writeFileSync(join('test', 'clients', 'bi', 'captured', `${name}.json`), `${JSON.stringify(statements, null, 2)}\n`);
+  writeFileSync(
+    join('test', 'clients', 'bi', 'captured', `${name}.json`),
+    `${JSON.stringify(statements, null, 2)}\n`,
+  );
 }
 listener.close();
 await world.close();
