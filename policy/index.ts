@@ -1,9 +1,8 @@
-/** Who may do what: token verification, policy snapshot, effective access, rate limits, audit log. */
+/** Who may do what: token verification, policy snapshot, effective access, rate limits. */
 
 export { attributeValues, type EffectiveAccess, effectiveAccess, isEmpty, roleAccess } from './access.js';
 export { addressGroup } from './address.js';
 export { attributesOf } from './attributes.js';
-export * from './audit/index.js';
 export { type ClaimRules, type Claims, checkTime, isExpired, readClaims, type Validity } from './claims.js';
 export type * from './document.js';
 export { createGuesses, type Guesses, type GuessOptions } from './guesses.js';

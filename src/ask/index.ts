@@ -15,9 +15,8 @@ import {
   QueryError,
   queryError,
 } from 'osl-compiler';
+import { type AuditSurface, AuditUnavailable } from '../../policy/audit/index.js';
 import {
-  type AuditSurface,
-  AuditUnavailable,
   type EffectiveAccess,
   effectiveAccess,
   type Identity,

@@ -7,8 +7,9 @@ import {
   mentionedIn,
   QueryError,
 } from 'osl-compiler';
-import type { AuditEntry, AuditOutcome, Identity } from '../../policy/index.js';
-import { AuditUnavailable } from '../../policy/index.js';
+import type { AuditEntry, AuditOutcome } from '../../policy/audit/index.js';
+import { AuditUnavailable } from '../../policy/audit/index.js';
+import type { Identity } from '../../policy/index.js';
 import type { Model, Service } from '../service/service.js';
 import type { Mark } from './parsing/marks.js';
 import type { Body, Call } from './question.js';

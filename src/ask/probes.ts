@@ -1,4 +1,4 @@
-import type { AuditLog, AuditSurface } from '../../policy/index.js';
+import type { AuditLog, AuditSurface } from '../../policy/audit/index.js';
 import type { ServiceLog } from '../service/service.js';
 import type { Call } from './question.js';
 

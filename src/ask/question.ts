@@ -1,5 +1,6 @@
 import type { GovernedPlan, MetricsRequest } from 'osl-compiler';
-import type { AuditSurface, Identity } from '../../policy/index.js';
+import type { AuditSurface } from '../../policy/audit/index.js';
+import type { Identity } from '../../policy/index.js';
 import type { BoundValue, RowSink, StatementSettings } from '../engine/index.js';
 import type { Payment } from './payment.js';
 import type { Snapshots } from './snapshots.js';

@@ -6,7 +6,7 @@ import {
   type AuditUnavailable,
   causeOf,
   openAuditLog,
-} from '../../policy/index.js';
+} from '../../policy/audit/index.js';
 import type { ServiceLog } from './service.js';
 import type { Settings } from './settings.js';
 

@@ -1,4 +1,4 @@
-import type { AuditLog } from '../../policy/index.js';
+import type { AuditLog } from '../../policy/audit/index.js';
 import { version } from '../base/package-root.js';
 import { connectorUrl } from './connector-url.js';
 import { loadLineageConfig } from './lineage/config/load.js';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { ready } from 'osl-compiler';
+import type { AuditLog } from '../../policy/audit/index.js';
 import {
-  type AuditLog,
   configuredKeys,
   createLimiter,
   createVerifier,

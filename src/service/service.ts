@@ -1,4 +1,5 @@
-import type { AuditLog, Limiter, PolicySnapshot, TokenVerifier } from '../../policy/index.js';
+import type { AuditLog } from '../../policy/audit/index.js';
+import type { Limiter, PolicySnapshot, TokenVerifier } from '../../policy/index.js';
 import type { ContentPlane } from '../ask/content-plane.js';
 import type { MaskKeys } from '../ask/mask-keys.js';
 import type { Parsing } from '../ask/parsing/index.js';

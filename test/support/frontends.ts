@@ -1,7 +1,8 @@
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { emit } from 'osl-compiler';
-import { type AuditEntry, type AuditUnavailable, mintToken } from '../../policy/index.js';
+import type { AuditEntry, AuditUnavailable } from '../../policy/audit/index.js';
+import { mintToken } from '../../policy/index.js';
 import type { Engine } from '../../src/engine/engine.js';
 import type { OpenService } from '../../src/service/open.js';
 import type { Service } from '../../src/service/service.js';

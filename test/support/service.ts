@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import {
   type AuditRecord,
   type AuditVerdict,
-  mintToken,
   readRecords,
   verifyAuditLog,
-} from '../../policy/index.js';
+} from '../../policy/audit/index.js';
+import { mintToken } from '../../policy/index.js';
 import type { Engine } from '../../src/engine/index.js';
 import { type OpenService, openService } from '../../src/service/open.js';
 import type { Service, ServiceLog } from '../../src/service/service.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AuditEntry, AuditSurface } from '../../../policy/index.js';
+import type { AuditEntry, AuditSurface } from '../../../policy/audit/index.js';
 import { namesIn } from '../../base/files.js';
 
 /** What a long text that is being compiled is known by; as in the audit log, never the text itself. */

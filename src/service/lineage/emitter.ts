@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { readFrames } from '../../../policy/index.js';
+import { readFrames } from '../../../policy/audit/index.js';
 import type { Clock } from './clock.js';
 import type { Endpoint } from './config/load.js';
 import { type DatasetDescription, datasetFingerprint } from './datasets.js';

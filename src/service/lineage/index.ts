@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { GovernedPlan } from 'osl-compiler';
-import type { AuditLog } from '../../../policy/index.js';
+import type { AuditLog } from '../../../policy/audit/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import type { ServiceLog } from '../service.js';
 import { StartProblem } from '../settings.js';

@@ -1,5 +1,5 @@
 import type { GovernedPlan } from 'osl-compiler';
-import type { AuditLog } from '../../../policy/index.js';
+import type { AuditLog } from '../../../policy/audit/index.js';
 import type { ServiceLog } from '../service.js';
 import { describePlan, planFingerprint } from './description.js';
 

@@ -1,4 +1,4 @@
-import { type AuditRecord, leafHash, recordIn, type StoredFrame } from '../../../policy/index.js';
+import { type AuditRecord, leafHash, recordIn, type StoredFrame } from '../../../policy/audit/index.js';
 import type { PlanDescription } from './description.js';
 import { PLAN_EVENT } from './recorder.js';
 

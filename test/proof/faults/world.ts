@@ -1,5 +1,6 @@
 import { Client } from 'pg';
-import { type AuditEntry, type AuditLog, createGuesses } from '../../../policy/index.js';
+import type { AuditEntry, AuditLog } from '../../../policy/audit/index.js';
+import { createGuesses } from '../../../policy/index.js';
 import { type Engine, openEngine } from '../../../src/engine/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { makeScramVerifier } from '../../../wire/index.js';

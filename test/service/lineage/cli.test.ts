@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { openAuditLog } from '../../../policy/index.js';
+import { openAuditLog } from '../../../policy/audit/index.js';
 import { Emitter, type EmitterSettings, journalIn } from '../../../src/service/lineage/emitter.js';
 import { lineageDir } from '../../../src/service/lineage/index.js';
 import { Outbox } from '../../../src/service/lineage/outbox/outbox.js';

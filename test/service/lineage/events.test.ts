@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import t from 'tap';
-import { readFrames } from '../../../policy/index.js';
+import { readFrames } from '../../../policy/audit/index.js';
 import { startFrontends } from '../../support/frontends.js';
 import { startTestService } from '../../support/service.js';
 import { SHOP_MANIFEST } from '../../support/shop.js';

@@ -6,7 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import pg from 'pg';
 import t from 'tap';
-import { mintToken, readRecords } from '../../../policy/index.js';
+import { readRecords } from '../../../policy/audit/index.js';
+import { mintToken } from '../../../policy/index.js';
 import { osl, type Server, temporary } from '../../tools/cli/support.js';
 import { asked, logged, place, served, tokenFor } from './support.js';
 

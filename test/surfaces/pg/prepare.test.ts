@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import tap, { type Test, test } from 'tap';
-import type { AuditRecord } from '../../../policy/index.js';
+import type { AuditRecord } from '../../../policy/audit/index.js';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { startTestService, type TestService } from '../../support/service.js';

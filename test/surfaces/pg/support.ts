@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { AuditRecord } from '../../../policy/index.js';
+import type { AuditRecord } from '../../../policy/audit/index.js';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { type NativePostgres, startNativePostgres } from '../../support/native-postgres.js';

@@ -1,5 +1,5 @@
 import { test } from 'tap';
-import { AuditUnavailable } from '../../../policy/index.js';
+import { AuditUnavailable } from '../../../policy/audit/index.js';
 import { freshAddress, startRest } from './fixture.js';
 
 const rest = await startRest();

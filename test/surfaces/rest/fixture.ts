@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
-import type { AuditRecord } from '../../../policy/index.js';
+import type { AuditRecord } from '../../../policy/audit/index.js';
 import type { Service } from '../../../src/service/service.js';
 import { createRestServer, type RestOptions, type RestServer } from '../../../src/surfaces/rest/index.js';
 import {

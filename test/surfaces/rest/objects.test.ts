@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import t, { test } from 'tap';
-import { type AuditEntry, AuditUnavailable } from '../../../policy/index.js';
+import { type AuditEntry, AuditUnavailable } from '../../../policy/audit/index.js';
 import { Drafts, Versions } from '../../../src/publishing/store/index.js';
 import type { TokenClaims } from '../../support/service.js';
 import { SHOP_POLICY } from '../../support/shop.js';

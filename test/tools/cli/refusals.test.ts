@@ -12,7 +12,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { segmentNumber } from '../../../policy/audit/format.js';
-import { openAuditLog } from '../../../policy/index.js';
+import { openAuditLog } from '../../../policy/audit/index.js';
 import { tenantKeys } from '../../../src/service/keys.js';
 import { ownProcess } from '../../../src/tools/cli/process-identity.js';
 import { EXAMPLE, type Finished, osl, temporary } from './support.js';

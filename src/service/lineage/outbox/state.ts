@@ -1,4 +1,4 @@
-import type { AuditLog } from '../../../../policy/index.js';
+import type { AuditLog } from '../../../../policy/audit/index.js';
 import type { EventKind } from '../config/load.js';
 
 /** Where the reading of the audit log goes on. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkProof, prove } from '../../../../policy/index.js';
+import { checkProof, prove } from '../../../../policy/audit/index.js';
 import { EXIT, Failure } from '../exit.js';
 import { note, print, printJson } from '../output.js';
 import { type AuditFlags, auditDirectory } from './directory.js';

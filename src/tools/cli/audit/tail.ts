@@ -1,4 +1,4 @@
-import { type AuditRecord, readRecords } from '../../../../policy/index.js';
+import { type AuditRecord, readRecords } from '../../../../policy/audit/index.js';
 import { note, print, visible } from '../output.js';
 import { type AuditFlags, auditDirectory } from './directory.js';
 

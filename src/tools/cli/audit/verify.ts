@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type AuditVerdict, verifyAuditLog } from '../../../../policy/index.js';
+import { type AuditVerdict, verifyAuditLog } from '../../../../policy/audit/index.js';
 import { EXIT } from '../exit.js';
 import { print, printJson } from '../output.js';
 import { type AuditFlags, auditDirectory } from './directory.js';
