@@ -21,7 +21,7 @@ export { GovernedPlan };
 
 /**
  * Applies policy to a bound plan: each scan becomes row filter, then masked projection, before anything else sees
- * it. Plans that read the store of a facet are made beside it, in `stores.ts`; nowhere else is a `GovernedPlan` made.
+ * it. Plans that read the store of a facet are made beside it, in `store/`; nowhere else is a `GovernedPlan` made.
  *
  * @param compileHop compiles the steps of a traversal, which are OSL-SQL, under the same access
  * @throws QueryError E0515 for a join on a key that is not clear, E2103 for rows that may only be aggregated

@@ -1,6 +1,5 @@
-import { InternalError } from '../errors.js';
 import type { FunctionDefinition } from '../functions/definition.js';
-import { resolveFunction, resolveOperator } from '../functions/index.js';
+import { neededFunction, neededOperator } from '../functions/index.js';
 import type { Expr } from '../plan.js';
 import type { TypeName } from '../types.js';
 
@@ -38,24 +37,18 @@ export function maskCall(name: string, args: readonly Expr[]): Expr {
       type: own.result as TypeName,
     }); // no private function is polymorphic
   }
-  const found = resolveFunction(
-    name,
-    args.map((a) => a.type),
-  );
-  if (found === 'none' || found === 'ambiguous')
-    throw new InternalError(`masks need ${name}, which the table lacks`);
-  return Object.freeze({
-    kind: 'call',
-    definition: found.definition,
-    args: Object.freeze([...args]),
-    type: found.result,
-  });
+  const types = args.map((a) => a.type);
+  const { definition, result } = neededFunction(name, types);
+  return Object.freeze({ kind: 'call', definition, args: Object.freeze([...args]), type: result });
 }
 
 /** `left || right`, both of `type`. */
 export function textConcat(type: 'text' | 'bytea', left: Expr, right: Expr): Expr {
-  const found = resolveOperator('||', type, type);
-  if (found === 'none' || found === 'ambiguous')
-    throw new InternalError(`masks need || of ${type}, which the table lacks`);
-  return Object.freeze({ kind: 'operation', definition: found.definition, left, right, type });
+  return Object.freeze({
+    kind: 'operation',
+    definition: neededOperator('||', type, type),
+    left,
+    right,
+    type,
+  });
 }

@@ -1,6 +1,6 @@
 import type { Relation } from '../catalog.js';
 import { InternalError } from '../errors.js';
-import { resolveFunction, resolveOperator } from '../functions/index.js';
+import { neededFunction, neededOperator } from '../functions/index.js';
 import {
   type Aggregate,
   type ColumnRef,
@@ -192,11 +192,9 @@ function conjunction(args: readonly Expr[]): Expr | null {
 }
 
 export function count(args: readonly Expr[], distinct: boolean, filter: Expr | null): Aggregate {
-  const found = resolveFunction('count', ['text']);
-  if (found === 'none' || found === 'ambiguous') throw new InternalError('the function table has no count');
   return Object.freeze({
     kind: 'aggregate',
-    definition: found.definition,
+    definition: neededFunction('count', ['text']).definition,
     args: Object.freeze([...args]),
     distinct,
     filter,
@@ -207,8 +205,6 @@ export function count(args: readonly Expr[], distinct: boolean, filter: Expr | n
 }
 
 export function comparison(name: '>' | '>=', left: Expr, right: Expr): Expr {
-  const found = resolveOperator(name, 'int8', 'int8');
-  if (found === 'none' || found === 'ambiguous')
-    throw new InternalError(`the operator table has no ${name} of int8`);
-  return Object.freeze({ kind: 'operation', definition: found.definition, left, right, type: 'bool' });
+  const definition = neededOperator(name, 'int8', 'int8');
+  return Object.freeze({ kind: 'operation', definition, left, right, type: 'bool' });
 }

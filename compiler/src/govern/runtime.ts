@@ -6,7 +6,7 @@ import type { Retrieval, RuntimeRelation } from '../runtime.js';
 import type { GovernedPlan, GovernedRuntime } from './governed-plan.js';
 import type { JoinKeys } from './keys.js';
 import type { GovernedSlots } from './slots.js';
-import { governedStore } from './stores.js';
+import { governedStore } from './store/governed-store.js';
 
 const NO_KEYS: ReadonlyMap<string, null> = new Map();
 

@@ -12,7 +12,7 @@ import { clearColumn, columnRule, type Masked, rowFilter, visibleColumn, visible
 import { clearKey } from './order.js';
 import { EMPTY } from './passages.js';
 import { GovernedSlots } from './slots.js';
-import { governedStore } from './stores.js';
+import { governedStore } from './store/governed-store.js';
 import { verify } from './verify.js';
 
 /** What is sampled: an entity, or the text of a facet. */

@@ -1,6 +1,6 @@
 import { assertNever } from '../errors.js';
 import type { GovernedPlan, GovernedRuntime, GovernedStore } from '../govern/governed-plan.js';
-import { stored } from '../govern/stores.js';
+import { stored } from '../govern/store/columns.js';
 import { EVIDENCE, ORDINAL } from '../runtime.js';
 import { atLeast, deciding, indirect, type Transformation } from './influence.js';
 import { widthOf } from './sources.js';

@@ -1,5 +1,4 @@
-import { InternalError } from '../../errors.js';
-import { resolveFunction } from '../../functions/index.js';
+import { neededFunction } from '../../functions/index.js';
 import type { CommonTable, Expr, FromItem, Query, Select } from '../../plan.js';
 import { columnsOf } from '../../walk.js';
 import { infix } from '../a-expr.js';
@@ -92,14 +91,20 @@ export function allRowsOf(queries: readonly [Query, ...Query[]]): Query {
 }
 
 export function call(name: string, args: readonly Expr[], ctx: BindContext): Expr {
-  const { definition, argumentTypes, result } = overload(name, args);
+  const { definition, argumentTypes, result } = neededFunction(
+    name,
+    args.map((a) => a.type),
+  );
   const converted = args.map((a, i) => coerce(a, argumentTypes[i] ?? a.type, ctx));
   return Object.freeze({ kind: 'call', definition, args: Object.freeze(converted), type: result });
 }
 
 /** `name(args)` as an aggregate, over the rows for which `filter` holds. */
 export function aggregate(name: string, args: readonly Expr[], filter: Expr | null, ctx: BindContext): Expr {
-  const { definition, argumentTypes, result } = overload(name, args);
+  const { definition, argumentTypes, result } = neededFunction(
+    name,
+    args.map((a) => a.type),
+  );
   const converted = args.map((a, i) => coerce(a, argumentTypes[i] ?? a.type, ctx));
   return Object.freeze({
     kind: 'aggregate',
@@ -111,13 +116,6 @@ export function aggregate(name: string, args: readonly Expr[], filter: Expr | nu
     metric: null,
     type: result,
   });
-}
-
-function overload(name: string, args: readonly Expr[]) {
-  const types = args.map((a) => a.type);
-  const found = resolveFunction(name, types);
-  if (typeof found === 'string') throw new InternalError(`${name}(${types.join(', ')}) is ${found}`);
-  return found;
 }
 
 export function operation(name: string, left: Expr, right: Expr, ctx: BindContext): Expr {

@@ -1,0 +1,109 @@
+import type { Column, FacetStore, FacetVersion, Relation } from '../../catalog.js';
+import type { OperatorDefinition } from '../../functions/definition.js';
+import type { Expr, GovernedColumn } from '../../plan.js';
+import type { TypeName } from '../../types.js';
+
+/** Columns of a passage in its store; metadata comes beside them. */
+export const STORED = [
+  ['chunk_id', 'text'],
+  ['doc_id', 'text'],
+  ['source', 'text'],
+  ['start_char', 'int4'],
+  ['end_char', 'int4'],
+  ['text', 'text'],
+  ['sha256', 'text'],
+  ['redacted_fields', 'text[]'],
+] as const satisfies readonly (readonly [string, TypeName])[];
+
+/** Columns of a derived attribute: one row for each passage that the value of one document rests on. */
+export const DERIVED = [
+  ['attribute', 'text'],
+  ['doc_id', 'text'],
+  ['value', 'jsonb'],
+  ['score', 'float8'],
+  ['support', 'int4'],
+  ['chunk_id', 'text'],
+] as const satisfies readonly (readonly [string, TypeName])[];
+
+/** The words of a passage, as the lexical lane numbers them. */
+export const TERMS: GovernedColumn = Object.freeze({
+  name: '#terms',
+  type: 'int4[]',
+  expr: Object.freeze({ kind: 'base', column: 'terms', type: 'int4[]' }),
+  masked: 'none',
+});
+
+/** Whether arrays of words share one. Over arrays of our own making this and HOLDS can neither fail nor tell, whatever `pg_proc` says of arrays at large. */
+export const SHARES: OperatorDefinition = Object.freeze({
+  name: '&&',
+  left: 'int4[]',
+  right: 'int4[]',
+  result: 'bool',
+  leakproof: true,
+});
+/** Whether the left array of words has all of the right one. */
+export const HOLDS: OperatorDefinition = Object.freeze({ ...SHARES, name: '@>' });
+
+/** The column of BM25 weights. */
+export const LEXICAL_VECTOR = 'lex';
+/** The columns of the vectors which encoder operators compare: of the lexical lane, and of a model. */
+export const NGRAM_VECTOR = 'dense';
+export const MODEL_VECTOR = 'embedding';
+
+/** What a store's plan yields of each passage, whatever its facet declares. */
+export type StoredName = (typeof STORED)[number][0] | (typeof DERIVED)[number][0] | 'distance' | 'vector';
+
+/** The output of a store's plan that holds `name`: apart from metadata, which may have the same name. */
+export function stored(name: StoredName): string {
+  return `#${name}`;
+}
+
+/** Whether an output is the store's own, no metadata. */
+export function isStored(output: string): boolean {
+  return output.startsWith('#');
+}
+
+/** The type and the value of the store's own column `name`; null of metadata. */
+export function ownColumn(name: string): Expr | null {
+  const own = STORED.find(([n]) => stored(n) === name);
+  return own === undefined ? null : { kind: 'base', column: own[0], type: own[1] };
+}
+
+/** The table of a version's passages: what the facet declares, and what every store has. */
+export function passageTable(relation: Relation, facet: FacetStore, version: FacetVersion): Relation {
+  const own = STORED.map(([name, type]) => storedColumn(stored(name), name, type));
+  const terms = storedColumn('#terms', 'terms', 'int4[]');
+  return Object.freeze({
+    ...relation,
+    schema: facet.schema,
+    table: version.table,
+    columns: Object.freeze([...relation.columns, ...own, terms]),
+  });
+}
+
+/** The narrow table beside that of the passages: the id, key, metadata and signs of each. */
+export function bitsTable(passages: Relation, version: FacetVersion): Relation {
+  return Object.freeze({ ...passages, table: version.bits });
+}
+
+/** The table of what is derived from a version's passages, and of its columns those that are no key. */
+export function derivedTable(
+  passages: Relation,
+  version: FacetVersion,
+): { readonly table: Relation; readonly own: readonly Column[] } {
+  const own = DERIVED.map(([name, type]) => storedColumn(stored(name), name, type));
+  const key = passages.columns.filter((c) => c.physical === 'entity_key');
+  return { table: { ...passages, table: version.derivedTable, columns: [...own, ...key] }, own };
+}
+
+function storedColumn(name: string, physical: string, type: TypeName): Column {
+  return Object.freeze({
+    name,
+    physical,
+    type,
+    description: null,
+    nullable: true,
+    sensitivity: null,
+    keyDomain: null,
+  });
+}

@@ -1,0 +1,73 @@
+import type { FacetVersion } from '../../catalog.js';
+import { InternalError } from '../../errors.js';
+import { neededOperator } from '../../functions/index.js';
+import type { ColumnRef, Expr, GovernedColumn, GovernedScan, Operation } from '../../plan.js';
+import type { GovernedPlan } from '../governed-plan.js';
+import { baseOf } from '../mask.js';
+import { EMPTY } from '../passages.js';
+import { DERIVED, derivedTable, stored } from './columns.js';
+import { storePlan } from './plan.js';
+import { isAbout, oneOf, SOURCES_BESIDE, type StoreView, scanStore, visiblePassages } from './scan.js';
+
+/**
+ * Derived attributes of named entities, joined to those of the passages they rest on that the caller may see; null
+ * where none is wanted.
+ */
+export function derivedPlan(view: StoreView, version: FacetVersion): GovernedPlan | null {
+  const { by, facet } = view.request;
+  if (by.kind !== 'named' || by.derived.length === 0) return null;
+  const scan = scanStore(view, [facet.entityKey, stored('chunk_id')], [], [isAbout(view, by.keys)]);
+  const passages = visiblePassages(view, scan);
+  const wanted = view.slots.literal(by.derived, 'text[]');
+  const derived = scanDerived(view, version, [
+    oneOf({ kind: 'base', column: 'attribute', type: 'text' }, wanted),
+    isAbout(view, by.keys),
+  ]);
+  const on: Operation = {
+    kind: 'operation',
+    definition: neededOperator('=', 'text', 'text'),
+    left: refTo(derived, stored('chunk_id')),
+    right: passages.ref(stored('chunk_id')),
+    type: 'bool',
+  };
+  const outputs = [
+    { name: facet.entityKey, expr: passages.ref(facet.entityKey) },
+    ...DERIVED.map(([name]) => ({ name: stored(name), expr: refTo(derived, stored(name)) })),
+  ];
+  return storePlan(view, {
+    ...EMPTY,
+    from: { kind: 'join', sealed: true, type: 'inner', left: derived, right: passages.from, on: [on] },
+    where: passages.where,
+    outputs,
+    orderBy: outputs.map(({ expr }) => ({ by: expr, descending: false, nullsFirst: false })),
+    limit: view.slots.given('limit', 'int8'),
+  });
+}
+
+/** What is derived from one version's passages: holds nothing but for the passages that it is joined to. */
+function scanDerived(
+  { request, store }: StoreView,
+  version: FacetVersion,
+  pushed: readonly Expr[],
+): GovernedScan {
+  const { table, own } = derivedTable(store, version);
+  return Object.freeze({
+    kind: 'governed',
+    id: request.source + SOURCES_BESIDE.derived,
+    relation: Object.freeze(table),
+    columns: own.map((c): GovernedColumn => {
+      const { name, type } = c;
+      return Object.freeze({ name, type, expr: baseOf(c), masked: 'none' });
+    }),
+    filter: null,
+    pushed,
+    fenced: false,
+    minimum: null,
+  });
+}
+
+function refTo(scan: GovernedScan, name: string): ColumnRef {
+  const column = scan.columns.find((c) => c.name === name);
+  if (column === undefined) throw new InternalError(`the store has no column ${name}`);
+  return { kind: 'column', source: scan.id, name, type: column.type };
+}

@@ -1,0 +1,37 @@
+import type { Select } from '../../plan.js';
+import { type GovernedPlan, mint, type OutputColumn } from '../governed-plan.js';
+import { verify } from '../verify.js';
+import type { StoreView } from './scan.js';
+
+/** The governed plan of a query on a store. */
+export function storePlan({ request, slots, access, catalog }: StoreView, query: Select): GovernedPlan {
+  const grounded = slots.finish();
+  verify(query, grounded, 'retrieve');
+  const { facet } = request;
+  return mint({
+    form: 'retrieve',
+    query,
+    runtime: [],
+    slots: grounded,
+    clientOids: [],
+    outputs: query.outputs.map(
+      (o): OutputColumn => ({
+        name: o.name,
+        type: o.expr.type,
+        source: null,
+        redacted: false,
+        passageKey: false,
+      }),
+    ),
+    objects: [`osl.facets.${facet.name}`],
+    redactedColumns: [],
+    maskedColumns: [],
+    passageFields: null,
+    partialColumns: [],
+    connector: facet.connector,
+    accessSignature: access.signature,
+    catalogVersion: catalog.version,
+    policyVersion: access.policyVersion,
+    grants: [],
+  });
+}

@@ -1,0 +1,202 @@
+import { type Access, accessTo, type RelationAccess } from '../../access.js';
+import type { LiteralSlots } from '../../bind/index.js';
+import type { Catalog, Column, FacetStore, Relation } from '../../catalog.js';
+import { InternalError } from '../../errors.js';
+import { neededOperator } from '../../functions/index.js';
+import type {
+  BaseColumn,
+  ColumnRef,
+  Distance,
+  Expr,
+  GovernedColumn,
+  GovernedScan,
+  Select,
+  SourceId,
+} from '../../plan.js';
+import { visitExpr } from '../../walk.js';
+import { type Grounds, isHarmless } from '../harmless.js';
+import { columnRule, maskedColumn, rowFilter, visibleColumn } from '../mask.js';
+import { EMPTY, type Passages, passagesOf } from '../passages.js';
+import { governScan } from '../scan.js';
+import type { GovernedSlots } from '../slots.js';
+import { ownColumn, stored } from './columns.js';
+
+/** What is wanted of a facet's store. */
+export interface StoreRequest {
+  readonly source: SourceId;
+  readonly facet: FacetStore;
+  /** Predicates over the facet's own columns. */
+  readonly filters: readonly Expr[];
+  /** Metadata columns that are used. */
+  readonly metadata: readonly string[];
+  /**
+   * `search`: the best for a vector; `named`: those of the entities in `keys`, with the attributes `derived`;
+   * `first`: any, by their keys.
+   */
+  readonly by:
+    | { readonly kind: 'search'; readonly vectors: boolean }
+    | { readonly kind: 'named'; readonly keys: Expr; readonly derived: readonly string[] }
+    | { readonly kind: 'first' };
+}
+
+/** The store of a facet in the version that this caller is due, and what its plans are made with. */
+export interface StoreView {
+  readonly request: StoreRequest;
+  readonly store: Relation;
+  /** What this caller's grants show of the facet in that version. */
+  readonly allowed: RelationAccess;
+  /** The facet's columns that this caller may know of and use, in declared order. */
+  readonly shown: readonly string[];
+  readonly entity: Relation;
+  readonly access: Access;
+  readonly catalog: Catalog;
+  readonly slots: GovernedSlots;
+  readonly literals: LiteralSlots;
+}
+
+/** Where the ids begin of what stands beside the stores' own scans; those of a statement stay far below. */
+export const SOURCES_BESIDE = Object.freeze({
+  entity: 1_000_000,
+  some: 2_000_000,
+  derived: 3_000_000,
+  word: 4_000_000,
+  fenced: 5_000_000,
+});
+
+/**
+ * A scan of the store: row filter, then masked projection.
+ *
+ * @param pushed conditions of our own on the table's columns
+ */
+export function scanStore(
+  view: StoreView,
+  names: readonly string[],
+  computed: readonly GovernedColumn[],
+  pushed: readonly Expr[],
+  table: Relation = view.store,
+): GovernedScan {
+  const needed = new Set([...names, ...view.request.filters.flatMap(columnNames)]);
+  const columns = [...needed].map((name) => columnFor(view, name));
+  return Object.freeze({
+    kind: 'governed',
+    id: view.request.source,
+    relation: table,
+    columns: Object.freeze([...columns, ...computed]),
+    filter: rowFilter(view.allowed, view.slots),
+    pushed: Object.freeze(pushed),
+    fenced: false,
+    minimum: null,
+  });
+}
+
+/** What is left of a scan: passages whose entity is visible, and that meet the caller's own filters. */
+export function visiblePassages(view: StoreView, scan: GovernedScan): Passages {
+  const visible = entityIsVisible(view);
+  const zero = view.slots.literal('0', 'int8');
+  return passagesOf(scan, [visible], callersFilters(view, scan), scan.id + SOURCES_BESIDE.fenced, zero);
+}
+
+/** The caller's filters, by whether they can fail on a passage of `scan`. */
+export function callersFilters(
+  view: StoreView,
+  scan: GovernedScan,
+): { readonly harmless: readonly Expr[]; readonly others: readonly Expr[] } {
+  const no = (): boolean => false;
+  const grounds: Grounds = {
+    literals: view.literals,
+    column: (ref) => {
+      const column = scan.columns.find((c) => c.name === ref.name);
+      return column !== undefined && isHarmless(column.expr, grounds);
+    },
+    call: no,
+    node: no,
+    queries: new WeakMap(),
+  };
+  const isSafe = (e: Expr): boolean => isHarmless(e, grounds);
+  const { filters } = view.request;
+  return { harmless: filters.filter(isSafe), others: filters.filter((e) => !isSafe(e)) };
+}
+
+/** How far a passage's vector is from the one in slot `vector`. */
+export function distanceTo(
+  view: StoreView,
+  operator: Distance['operator'],
+  vector: Distance['vector'],
+  column: string,
+): GovernedColumn {
+  const to = view.slots.given('vector', 'text');
+  const expr: Distance = { kind: 'distance', operator, vector, column, to, type: 'float8' };
+  return { name: stored('distance'), type: 'float8', masked: 'none', expr };
+}
+
+/** The passage is about one of the entities in `keys`. */
+export function isAbout(view: StoreView, keys: Expr): Expr {
+  const key = keyColumn(view);
+  return oneOf({ kind: 'base', column: key.physical, type: key.type }, keys);
+}
+
+/** `arg = ANY (array)`. */
+export function oneOf(arg: BaseColumn, array: Expr): Expr {
+  const definition = neededOperator('=', arg.type, arg.type);
+  return { kind: 'quantified', definition, quantifier: 'any', arg, array, type: 'bool' };
+}
+
+function columnFor(view: StoreView, name: string): GovernedColumn {
+  const { store, shown, allowed, slots } = view;
+  const own = ownColumn(name);
+  if (own !== null) return Object.freeze({ name, type: own.type, expr: own, masked: 'none' });
+  if (shown.includes(name)) return maskedColumn(columnRule(store, name, allowed), slots);
+  const type = store.columns.find((c) => c.name === name)?.type ?? 'text';
+  const nothing: Expr = { kind: 'null', type };
+  return Object.freeze({ name, type, expr: nothing, masked: 'all' });
+}
+
+/** For each field that policy masks in some rows only: whether it may be read in this one. */
+export function visibleFlags({ store, shown, allowed, slots }: StoreView): readonly GovernedColumn[] {
+  return shown
+    .map((name) => columnRule(store, name, allowed))
+    .filter((rule) => rule.masked === 'some')
+    .map((rule) => visibleColumn(rule, slots));
+}
+
+/** The column of the store that names the entity. */
+function keyColumn({ store, request }: StoreView): Column {
+  const key = store.columns.find((c) => c.name === request.facet.entityKey);
+  if (key === undefined) throw new InternalError('a facet without its key');
+  return key;
+}
+
+/** The entity that the passage is about is visible. */
+function entityIsVisible(view: StoreView): Expr {
+  const { facet, source } = view.request;
+  const { type } = keyColumn(view);
+  const id = source + SOURCES_BESIDE.entity;
+  const scan = governScan(
+    { kind: 'entity', id, relation: view.entity, columns: [facet.keyOfEntity] },
+    { access: accessTo(view.entity, view.access), minimum: null },
+    undefined,
+    view.slots,
+  );
+  const query: Select = {
+    ...EMPTY,
+    from: scan,
+    outputs: [{ name: 'key', expr: { kind: 'column', source: id, name: facet.keyOfEntity, type } }],
+  };
+  const arg: ColumnRef = { kind: 'column', source, name: facet.entityKey, type };
+  return {
+    kind: 'in_query',
+    equality: neededOperator('=', type, type),
+    arg,
+    query,
+    negated: false,
+    type: 'bool',
+  };
+}
+
+function columnNames(expr: Expr): readonly string[] {
+  const names: string[] = [];
+  visitExpr(expr, (e) => {
+    if (e.kind === 'column') names.push(e.name);
+  });
+  return names;
+}
