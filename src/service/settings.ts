@@ -1,6 +1,6 @@
 import { isAbsolute, resolve } from 'node:path';
 import { DEFAULT_ISSUER } from '../../policy/token-fault.js';
-import { networkOf } from '../surfaces/rest/networks.js';
+import { networkOf } from '../base/networks.js';
 import type { ContentSettings } from './content.js';
 import type { Caps } from './service.js';
 

@@ -3,7 +3,7 @@ import { columnsOf, describedColumn } from './columns.js';
 import type { JsonBytes } from './json-bytes.js';
 import { keyWriter, valueWriter, type WriteValue } from './values.js';
 
-/** How the rows of a plan become JSON, worked out once per plan. */
+/** How the rows of a plan become JSON. */
 export interface RowShape {
   /** The answer's `columns`, as JSON. */
   readonly columns: string;
@@ -16,10 +16,12 @@ interface Field {
   readonly write: WriteValue;
 }
 
-const SHAPES = new WeakMap<GovernedPlan, RowShape>();
+/** By the outputs of plans: plans that differ in values only are minted one by one, and share them. */
+const SHAPES = new WeakMap<GovernedPlan['outputs'], RowShape>();
 
+/** Worked out once for all plans of one template. */
 export function shapeOf(plan: GovernedPlan): RowShape {
-  const known = SHAPES.get(plan);
+  const known = SHAPES.get(plan.outputs);
   if (known !== undefined) return known;
   const columns = columnsOf(plan);
   const shape: RowShape = {
@@ -29,7 +31,7 @@ export function shapeOf(plan: GovernedPlan): RowShape {
       write: passageKey ? keyWriter(type) : valueWriter(type),
     })),
   };
-  SHAPES.set(plan, shape);
+  SHAPES.set(plan.outputs, shape);
   return shape;
 }
 

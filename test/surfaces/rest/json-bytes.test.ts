@@ -1,8 +1,10 @@
 import fc from 'fast-check';
-import { arrayText } from 'osl-compiler';
+import { arrayText, compileTemplate, shapeOf as shapeOfText } from 'osl-compiler';
 import { test } from 'tap';
 import { JsonBytes } from '../../../src/surfaces/rest/json-bytes.js';
+import { shapeOf } from '../../../src/surfaces/rest/rows.js';
 import { valueWriter } from '../../../src/surfaces/rest/values.js';
+import { CALLERS, CATALOG } from '../../proof/golden/catalog.js';
 
 type Nested = readonly (string | null | Nested)[];
 
@@ -71,4 +73,16 @@ test('what was taken is not written over', async (t) => {
   out.text('two');
   t.equal(first.toString(), 'one');
   t.equal(out.take().toString(), 'two');
+});
+
+test('how rows are written is worked out once for texts that differ in their values', async (t) => {
+  const access = CALLERS.get('owner')?.access;
+  const [one, other] = [1, 2].map((id) => shapeOfText(`select id from customer where id = ${id}`) ?? null);
+  if (access === undefined || one == null || other == null) throw new Error('no plain text of the owner');
+  const text = 'select id from customer where id = 1';
+  const { plan, template } = compileTemplate(text, one, CATALOG, access);
+  const filled = template?.fill(other.literals) ?? null;
+  if (filled === null) throw new Error('the template does not fit');
+  t.not(filled, plan);
+  t.equal(shapeOf(filled), shapeOf(plan));
 });

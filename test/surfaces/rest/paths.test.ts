@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 import { ERRORS } from 'osl-compiler';
 import { test } from 'tap';
+import { neighbours, networkOf } from '../../../src/base/networks.js';
 import { CONFORMANCE_LEVELS } from '../../../src/surfaces/rest/conformance-levels.js';
-import { neighbours, networkOf } from '../../../src/surfaces/rest/networks.js';
 import { hasTitle } from '../../../src/surfaces/rest/problem-titles.js';
 import { METHODS } from '../../../src/surfaces/rest/routes/unknown.js';
 import { freshAddress, sendRaw, startRest } from './fixture.js';

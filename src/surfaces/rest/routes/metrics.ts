@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { queryError } from 'osl-compiler';
 import { turnAway } from '../../../ask/visit.js';
+import { neighbours } from '../../../base/networks.js';
 import type { Service } from '../../../service/service.js';
-import { neighbours } from '../networks.js';
 import { HIDDEN_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
 import type { Telemetry } from '../telemetry.js';
