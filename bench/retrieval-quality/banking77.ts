@@ -1,11 +1,6 @@
-import type { Duplicate } from '../../src/content/index.js';
-import {
-  type ArgumentValues,
-  type EncoderName,
-  lexicalEmbedder,
-  type Passage,
-  runEncoder,
-} from '../../src/content/index.js';
+import type { EncoderName } from 'osl-compiler';
+import { type Duplicate, lexicalEmbedder, type Passage, runEncoder } from '../../src/content/index.js';
+import type { ArgumentValues } from '../../src/model/content/arguments.js';
 import { type Measure, measure } from '../report.js';
 import { plainBm25 } from './baselines.js';
 import { skipped } from './chunk-spans.js';

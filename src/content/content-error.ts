@@ -23,8 +23,6 @@ export const CONTENT_ERRORS = [
   'malformedAnswer',
   /** An optional package that the configuration asks for is not installed. */
   'notInstalled',
-  /** An argument of an operator; the message is for the caller. */
-  'argument',
 ] as const;
 
 export type ContentErrorName = (typeof CONTENT_ERRORS)[number];

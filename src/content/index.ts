@@ -22,24 +22,12 @@ export {
 } from './lexical/bm25.js';
 export { TERM_SPACE, type Terms, termsOf } from './lexical/terms.js';
 export { countCodePoints, sliceCodePoints } from './offsets.js';
-export { type ArgumentValues, checkArguments, type Label } from './operators/arguments.js';
 export type { Duplicate } from './operators/dedup.js';
 export { compareIds, cosine, type Passage } from './operators/passage.js';
 export { type EncoderContext, runEncoder } from './operators/run.js';
-export {
-  type ArgumentType,
-  type DecoderName,
-  type EncoderName,
-  OPERATORS,
-  type OperatorArgument,
-  type OperatorName,
-  type OperatorSignature,
-  operatorNamed,
-} from './operators/signatures.js';
 export { DETECTOR_NAMES, type DetectorName } from './redact/detectors.js';
 export { DEFAULT_MIN_LENGTH } from './redact/dictionary.js';
 export { MASK } from './redact/matcher.js';
 export { dropStore, openStore, prepareContent, type StoreState, storeState } from './store/control.js';
 export { type StoreColumn, storeColumns, VECTOR_SCHEMA } from './store/ddl.js';
-export { metadataColumn, STORE_SCHEMA, storeTable } from './store/names.js';
 export { parseVector, vectorText } from './store/vector-text.js';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { StartProblem } from './settings.js';
+import { StartProblem } from '../base/start-problem.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

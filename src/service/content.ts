@@ -1,16 +1,12 @@
-import { OPERATORS, type QueryError, queryError } from 'osl-compiler';
+import { type DecoderName, type EncoderName, OPERATORS, queryError } from 'osl-compiler';
 import type { ContentPlane, OperatorCall, OperatorResult, StoredPassage } from '../ask/content-plane.js';
 import {
-  type ArgumentValues,
   type ChatEndpoint,
   ContentError,
-  checkArguments,
   checkDecoder,
   DEFAULT_MIN_LENGTH,
-  type DecoderName,
   type Embedder,
   type EmbedderSettings,
-  type EncoderName,
   lexicalQuery,
   openEmbedder,
   openStore,
@@ -20,6 +16,7 @@ import {
   vectorText,
 } from '../content/index.js';
 import { type Engine, NoSystemCredentials, UpstreamFailure } from '../engine/index.js';
+import { type ArgumentValues, checkArguments, InvalidArgument } from '../model/content/arguments.js';
 import { type Facet, type Manifest, systemUrlVariable } from '../model/manifest/index.js';
 import type { ServiceLog } from './service.js';
 
@@ -100,7 +97,7 @@ export function contentPlane(
           checkDecoder(use.operator as DecoderName, argumentValues(values)); // its class says so
         else checkArguments(use.operator, argumentValues(values));
       } catch (error) {
-        throw error instanceof ContentError ? asQueryError(use.operator, error) : error;
+        throw asQueryError(use.operator, error);
       }
     },
     run: (
@@ -173,12 +170,14 @@ async function told<T>(facet: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    throw error instanceof ContentError ? asQueryError(facet, error) : error;
+    throw asQueryError(facet, error);
   }
 }
 
-function asQueryError(about: string, error: ContentError): QueryError {
-  if (error.code === 'argument')
-    return queryError('typeMismatch', { detail: error.message, hint: error.hint });
-  return queryError('contentUnavailable', { facet: about, reason: error.message });
+function asQueryError(about: string, error: unknown): unknown {
+  if (error instanceof InvalidArgument)
+    return queryError('typeMismatch', { detail: error.message, hint: null });
+  if (error instanceof ContentError)
+    return queryError('contentUnavailable', { facet: about, reason: error.message });
+  return error;
 }

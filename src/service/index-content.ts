@@ -1,14 +1,9 @@
-import {
-  type IndexProgress,
-  type IndexSummary,
-  indexFacet,
-  openEmbedder,
-  STORE_SCHEMA,
-} from '../content/index.js';
+import { StartProblem } from '../base/start-problem.js';
+import { type IndexProgress, type IndexSummary, indexFacet, openEmbedder } from '../content/index.js';
 import { type Engine, NoSystemCredentials } from '../engine/index.js';
+import { STORE_SCHEMA } from '../model/content/store-names.js';
 import { type Connector, type Manifest, systemUrlVariable } from '../model/manifest/index.js';
 import type { ContentSettings } from './content.js';
-import { StartProblem } from './settings.js';
 
 /**
  * Indexes facets, or brings their stores up to date: every version of every one, or of those that are named.

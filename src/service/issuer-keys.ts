@@ -1,7 +1,8 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import { isKeyId, type KeyConfiguration } from '../../policy/index.js';
+import { StartProblem } from '../base/start-problem.js';
 import { readText } from './read-text.js';
-import { type PublicKeyFile, StartProblem } from './settings.js';
+import type { PublicKeyFile } from './settings.js';
 
 type PublicKey = NonNullable<KeyConfiguration['publicKeys']>[number];
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { StartProblem } from './settings.js';
+import { StartProblem } from '../base/start-problem.js';
 
 /** The tenant's own secrets. */
 export interface TenantKeys {

@@ -18,6 +18,7 @@ import { createPlanCache } from '../ask/plan-cache.js';
 import { createProbes } from '../ask/probes.js';
 import { PermittedSets } from '../ask/runtime/permitted.js';
 import { createStrangers } from '../ask/strangers.js';
+import { StartProblem } from '../base/start-problem.js';
 import { type Engine, type EngineConfig, openEngine, type ReachChange, wordsOf } from '../engine/index.js';
 import { type Connector, type Manifest, systemUrlVariable, urlVariable } from '../model/manifest/index.js';
 import { createDrafting } from '../publishing/drafting/index.js';
@@ -38,7 +39,7 @@ import { readText } from './read-text.js';
 import { type Reloaded, type ReloadPart, reloadAll } from './reload.js';
 import { requireRowSecurity, rowRightsOf } from './row-security.js';
 import type { Model, Service, ServiceLog } from './service.js';
-import { type Settings, StartProblem } from './settings.js';
+import type { Settings } from './settings.js';
 import { watchEngines } from './watch.js';
 
 /** A service that is open: its parts run, nothing listens yet. */

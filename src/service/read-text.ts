@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { StartProblem } from './settings.js';
+import { StartProblem } from '../base/start-problem.js';
 
 /** The text of a file that the settings name, as `what`. @throws StartProblem */
 export function readText(file: string, what: string): string {

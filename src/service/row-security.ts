@@ -1,4 +1,5 @@
 import { InternalError } from 'osl-compiler';
+import { StartProblem } from '../base/start-problem.js';
 import { type Engine, surveyPostgres } from '../engine/index.js';
 import type { Connector } from '../model/manifest/index.js';
 import {
@@ -13,7 +14,6 @@ import {
 import { connectorUrl } from './connector-url.js';
 import type { TenantKeys } from './keys.js';
 import type { Model, ServiceLog } from './service.js';
-import { StartProblem } from './settings.js';
 
 /** Faults of one connector that are told; the first says enough. */
 const MOST_TOLD = 3;

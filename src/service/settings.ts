@@ -1,6 +1,7 @@
 import { isAbsolute, resolve } from 'node:path';
 import { DEFAULT_ISSUER } from '../../policy/token-fault.js';
 import { networkOf } from '../base/networks.js';
+import { StartProblem } from '../base/start-problem.js';
 import type { ContentSettings } from './content.js';
 import type { Caps } from './service.js';
 
@@ -76,14 +77,6 @@ export interface McpSettings {
   readonly hosts: readonly string[];
   readonly origins: readonly string[];
   readonly authorizationServers: readonly string[];
-}
-
-/** A fault that the operator can mend: one line on standard error, and exit status 2. */
-export class StartProblem extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'StartProblem';
-  }
 }
 
 export const DEFAULT_HTTP_PORT = 8642;

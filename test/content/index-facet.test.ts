@@ -4,13 +4,12 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { EncoderName } from 'osl-compiler';
 import tap, { test } from 'tap';
 import {
-  type ArgumentValues,
   ContentError,
   DEFAULT_MIN_LENGTH,
   dropStore,
-  type EncoderName,
   type IndexProgress,
   indexFacet,
   lexicalEmbedder,
@@ -23,6 +22,7 @@ import {
   termsOf,
 } from '../../src/content/index.js';
 import { openEngine, type SystemDoor, type SystemQueries } from '../../src/engine/index.js';
+import type { ArgumentValues } from '../../src/model/content/arguments.js';
 import { NO_NATIVE, nativeFixture } from '../engine/fixture.js';
 import { systemRoleScript } from '../support/system-role.js';
 import {

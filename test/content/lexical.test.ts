@@ -1,4 +1,6 @@
 import { test } from 'tap';
+import { stem } from '../../src/base/text/stem.js';
+import { termTexts } from '../../src/base/text/terms.js';
 import {
   cosine,
   inverseFrequency,
@@ -9,8 +11,6 @@ import {
 } from '../../src/content/index.js';
 import { averageLength, lexicalWeights } from '../../src/content/lexical/bm25.js';
 import { ngramVector } from '../../src/content/lexical/ngrams.js';
-import { stem } from '../../src/content/lexical/stem.js';
-import { termTexts } from '../../src/content/lexical/terms.js';
 
 test('stems are those of the published algorithm', async (t) => {
   const published =

@@ -1,14 +1,10 @@
 import fc from 'fast-check';
+import { type EncoderName, OPERATORS, operatorNamed } from 'osl-compiler';
 import { test } from 'tap';
 import {
-  type ArgumentValues,
-  checkArguments,
   checkDecoder,
   compareIds,
-  type EncoderName,
   lexicalEmbedder,
-  OPERATORS,
-  operatorNamed,
   type Passage,
   runEncoder,
 } from '../../src/content/index.js';
@@ -18,6 +14,7 @@ import { dedup } from '../../src/content/operators/dedup.js';
 import { outlier } from '../../src/content/operators/outlier.js';
 import { rank } from '../../src/content/operators/rank.js';
 import { similarity } from '../../src/content/operators/similarity.js';
+import { type ArgumentValues, checkArguments } from '../../src/model/content/arguments.js';
 
 const at = (chunkId: string, ...vector: number[]): Passage => ({
   chunkId,
@@ -135,7 +132,7 @@ test('property: results depend on the set of passages only, not on their order',
 
 test('bad arguments are told before anything runs', async (t) => {
   const refused = (name: keyof typeof OPERATORS, values: ArgumentValues, message: RegExp): void => {
-    t.throws(() => checkArguments(name, values), { code: 'argument', message });
+    t.throws(() => checkArguments(name, values), { name: 'InvalidArgument', message });
   };
   refused('CLASSIFY', {}, /needs `labels`/);
   refused('CLASSIFY', { labels: [] }, /list of labels/);
@@ -152,7 +149,7 @@ test('bad arguments are told before anything runs', async (t) => {
   refused('DEDUP', { treshold: 1 }, /no argument `treshold`/);
   refused('SCORE', { rubric: 'x', min: 1, max: 1 }, /below its `max`/);
   refused('COMPLETE', { prompt: 'no place' }, /\{text\}/);
-  t.throws(() => checkDecoder('EXTRACT', { schema: { type: 'string' } }), { code: 'argument' });
+  t.throws(() => checkDecoder('EXTRACT', { schema: { type: 'string' } }), { name: 'InvalidArgument' });
   for (const bad of [
     { pattern: '(a+)+$' },
     { $ref: 'http://x' },
@@ -160,7 +157,7 @@ test('bad arguments are told before anything runs', async (t) => {
     { type: 'nonsense' },
   ]) {
     const schema = { type: 'object', properties: { a: bad } };
-    t.throws(() => checkDecoder('EXTRACT', { schema }), { code: 'argument' }, JSON.stringify(bad));
+    t.throws(() => checkDecoder('EXTRACT', { schema }), { name: 'InvalidArgument' }, JSON.stringify(bad));
   }
   t.strictSame([...checkArguments('OUTLIER', {})], [['k', 5]]);
 });

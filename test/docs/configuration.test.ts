@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'tap';
-import { StartProblem, settingsFrom } from '../../src/service/settings.js';
+import { StartProblem } from '../../src/base/start-problem.js';
+import { settingsFrom } from '../../src/service/settings.js';
 import { program } from '../../src/tools/cli/program.js';
 import { SECTIONS, type Variable } from './configuration.js';
 

@@ -1,6 +1,6 @@
+import type { DecoderName } from 'osl-compiler';
+import { type CheckedArguments, number, text } from '../../model/content/arguments.js';
 import { countCodePoints } from '../offsets.js';
-import { type CheckedArguments, number, text } from '../operators/arguments.js';
-import type { DecoderName } from '../operators/signatures.js';
 import { type ChatQuestion, DecoderFailure } from './chat.js';
 import { systemPrompt, userPrompt } from './prompt.js';
 import { type JsonSchema, objectSchema } from './schema.js';

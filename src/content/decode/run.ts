@@ -1,5 +1,5 @@
-import { type ArgumentValues, checkArguments } from '../operators/arguments.js';
-import type { DecoderName } from '../operators/signatures.js';
+import type { DecoderName } from 'osl-compiler';
+import { type ArgumentValues, checkArguments } from '../../model/content/arguments.js';
 import { askChat, type ChatEndpoint, DecoderFailure, type DecoderFault } from './chat.js';
 import { type DecoderPassage, type DecoderTask, decoderTask } from './operators.js';
 
@@ -25,7 +25,7 @@ const DOWN_AFTER = 3;
 /**
  * Checks a decoder operator's arguments without asking anything, so that a bad call fails before retrieval.
  *
- * @throws ContentError `argument`
+ * @throws InvalidArgument
  */
 export function checkDecoder(operator: DecoderName, values: ArgumentValues): void {
   decoderTask(operator, checkArguments(operator, values));
@@ -35,7 +35,7 @@ export function checkDecoder(operator: DecoderName, values: ArgumentValues): voi
  * The column of one decoder operator, one passage a request. What fails for one passage is null there and an
  * error beside it.
  *
- * @throws ContentError `argument`; what `signal` aborts with
+ * @throws InvalidArgument; what `signal` aborts with
  */
 export async function runDecoder(
   operator: DecoderName,

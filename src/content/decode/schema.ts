@@ -1,5 +1,5 @@
 import { Ajv } from 'ajv';
-import { wrong } from '../operators/arguments.js';
+import { InvalidArgument } from '../../model/content/arguments.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -24,34 +24,34 @@ const MOST_PROPERTIES = 200;
 /**
  * The schema of an object, within what we take.
  *
- * @throws ContentError `argument`
+ * @throws InvalidArgument
  */
 export function objectSchema(operator: string, schema: JsonSchema): JsonSchema {
   checkSchema(operator, schema, 0);
   const { type, properties } = schema;
   if (type !== 'object' || !isObject(properties) || Object.keys(properties).length === 0) {
-    throw wrong(operator, 'needs the schema of an object with `properties`');
+    throw new InvalidArgument(operator, 'needs the schema of an object with `properties`');
   }
   try {
     compiledSchema(schema);
   } catch {
-    throw wrong(operator, 'got a schema that is not valid');
+    throw new InvalidArgument(operator, 'got a schema that is not valid');
   }
   return schema;
 }
 
 function checkSchema(operator: string, schema: unknown, depth: number): void {
-  if (!isObject(schema)) throw wrong(operator, 'got a schema that is not valid');
-  if (depth > DEEPEST) throw wrong(operator, `takes a schema of ${DEEPEST} levels at most`);
+  if (!isObject(schema)) throw new InvalidArgument(operator, 'got a schema that is not valid');
+  if (depth > DEEPEST) throw new InvalidArgument(operator, `takes a schema of ${DEEPEST} levels at most`);
   for (const keyword of Object.keys(schema)) {
-    if (!KEYWORDS.has(keyword)) throw wrong(operator, `takes no \`${keyword}\` in a schema`);
+    if (!KEYWORDS.has(keyword)) throw new InvalidArgument(operator, `takes no \`${keyword}\` in a schema`);
   }
   const { properties, items, anyOf, additionalProperties } = schema;
   if (properties !== undefined) {
-    if (!isObject(properties)) throw wrong(operator, 'got a schema that is not valid');
+    if (!isObject(properties)) throw new InvalidArgument(operator, 'got a schema that is not valid');
     const names = Object.keys(properties);
     if (names.length > MOST_PROPERTIES || names.includes('__proto__')) {
-      throw wrong(operator, 'got a schema with properties that it does not take');
+      throw new InvalidArgument(operator, 'got a schema with properties that it does not take');
     }
     for (const name of names) checkSchema(operator, properties[name], depth + 1);
   }

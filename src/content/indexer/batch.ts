@@ -1,10 +1,10 @@
 import type { SystemDoor, SystemQueries } from '../../engine/index.js';
+import { derivedTable, STORE_SCHEMA } from '../../model/content/store-names.js';
 import type { Facet } from '../../model/manifest/index.js';
 import type { Embedder } from '../embed/embedder.js';
 import type { RedactionCounts, Redactor } from '../redact/redactor.js';
 import type { Redactors } from '../redact/redactors.js';
 import { DERIVED_COLUMNS, fillBits, storeColumns, storeName, storeTables } from '../store/ddl.js';
-import { derivedTable, STORE_SCHEMA } from '../store/names.js';
 import { bumpEpoch, type Run } from '../store/run.js';
 import { type ChunkedDocument, chunkRows } from './chunks.js';
 import { type Derivation, derivedRows } from './derive.js';

@@ -1,6 +1,6 @@
+import { checkArguments, number } from '../../model/content/arguments.js';
 import type { Derived, Facet } from '../../model/manifest/index.js';
 import type { Embedder } from '../embed/embedder.js';
-import { checkArguments, number } from '../operators/arguments.js';
 import { atLeast, best, type Scored, scorer } from '../operators/classify.js';
 import { meanVector, round6 } from '../operators/passage.js';
 import { labelVectors } from '../operators/run.js';

@@ -1,4 +1,5 @@
 import type { SystemDoor, SystemQueries } from '../../engine/index.js';
+import { STORE_SCHEMA } from '../../model/content/store-names.js';
 import type { Facet, FacetVersion, Manifest } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
@@ -7,7 +8,6 @@ import type { Exception } from '../redact/matcher.js';
 import { openRedactors } from '../redact/redactors.js';
 import { prepareContent, settingsHash, versionNamed } from '../store/control.js';
 import { createIndexes, storeName, storeTables, WIDEST_INDEXED } from '../store/ddl.js';
-import { STORE_SCHEMA } from '../store/names.js';
 import { beginRun, bumpEpoch, type Run } from '../store/run.js';
 import { type IndexContext, indexBatch, removeDocuments } from './batch.js';
 import { derivationsOf } from './derive.js';

@@ -1,7 +1,7 @@
 import type { SystemQueries } from '../../engine/index.js';
+import { quoted } from '../../model/content/store-names.js';
 import type { Facet } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
-import { quoted } from '../store/names.js';
 
 /** A row of the facet's source; every value as Postgres writes it. */
 export interface SourceDocument {

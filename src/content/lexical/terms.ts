@@ -1,4 +1,4 @@
-import { stem } from './stem.js';
+import { termTexts } from '../../base/text/terms.js';
 
 /** Size of the hashed vocabulary: term ids are 1 … 2²⁰, the positions of a `sparsevec(1048576)`. */
 export const TERM_SPACE = 1_048_576;
@@ -12,19 +12,6 @@ export interface Terms {
   /** Occurrences of all terms. */
   readonly length: number;
 }
-
-/** Lucene's English list: words so frequent that they only cost. */
-const STOP_WORDS: ReadonlySet<string> = new Set(
-  (
-    'a an and are as at be but by for if in into is it no not of on or such that the their then there these ' +
-    'they this to was will with'
-  ).split(' '),
-);
-
-const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
-const HUMP = /\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|\p{N}+|[^\p{Lu}\p{Ll}\p{N}]+/gu;
-/** Scripts written without spaces: pairs of letters stand in for words. */
-const UNSPACED = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}]/u;
 
 /**
  * The terms of a text: words without case and inflection, and the parts of words written likeThis.
@@ -40,30 +27,6 @@ export function termsOf(text: string): Terms {
   }
   const ids = [...counts.keys()].sort((a, b) => a - b);
   return { ids, counts: ids.map((id) => counts.get(id) ?? 0), length };
-}
-
-/** Every term occurrence of `text` in its order, before hashing. */
-export function* termTexts(text: string): Generator<string> {
-  for (const [word] of text.normalize('NFKC').matchAll(WORD)) {
-    if (UNSPACED.test(word)) {
-      yield* pairsOf(word.toLowerCase());
-      continue;
-    }
-    const lower = word.toLowerCase();
-    if (!STOP_WORDS.has(lower)) yield stem(lower);
-    const parts = lower === word && !/\p{N}/u.test(word) ? [] : (word.match(HUMP) ?? []);
-    if (parts.length < 2) continue;
-    for (const part of parts) {
-      const small = part.toLowerCase();
-      if (small.length > 1 && !STOP_WORDS.has(small)) yield stem(small);
-    }
-  }
-}
-
-function* pairsOf(word: string): Generator<string> {
-  const letters = [...word];
-  if (letters.length === 1) yield word;
-  for (let i = 1; i < letters.length; i++) yield `${letters[i - 1]}${letters[i]}`;
 }
 
 /** 1 … 2²⁰. */

@@ -1,20 +1,20 @@
-import type { Embedder } from '../embed/embedder.js';
+import type { EncoderName } from 'osl-compiler';
 import {
   type ArgumentValues,
   type CheckedArguments,
   checkArguments,
+  InvalidArgument,
   labels,
   number,
   text,
-  wrong,
-} from './arguments.js';
+} from '../../model/content/arguments.js';
+import type { Embedder } from '../embed/embedder.js';
 import { classify, type LabelVectors, tag } from './classify.js';
 import { cluster } from './cluster.js';
 import { dedup } from './dedup.js';
 import { outlier } from './outlier.js';
 import type { Passage } from './passage.js';
 import { rank } from './rank.js';
-import type { EncoderName } from './signatures.js';
 import { similarity } from './similarity.js';
 
 /** What encoder operators need beside the passages. */
@@ -30,7 +30,7 @@ export interface EncoderContext {
  * The column of one encoder operator: a value for each passage, in the order of `passages`, of the
  * signature's result type.
  *
- * @throws ContentError `argument`, and those of the embedder
+ * @throws InvalidArgument; ContentError of the embedder
  */
 export async function runEncoder(
   operator: EncoderName,
@@ -67,7 +67,7 @@ async function queryVector(
   own: string | null,
 ): Promise<Float32Array> {
   const [vector] = await embedder.embed([own ?? query], 'query', signal);
-  if (vector === undefined) throw wrong('the operator', 'got no vector of its reference');
+  if (vector === undefined) throw new InvalidArgument('the operator', 'got no vector of its reference');
   return vector;
 }
 

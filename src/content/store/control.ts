@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { SystemDoor, SystemQueries } from '../../engine/index.js';
+import { STORE_SCHEMA } from '../../model/content/store-names.js';
 import type { Facet, FacetVersion } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
 import { CREATE_CONTROL, dropTables, VECTOR_SCHEMA } from './ddl.js';
-import { STORE_SCHEMA } from './names.js';
 
 /** Changes with the format of stores; older ones are built anew. */
 const FORMAT = 2;

@@ -1,7 +1,14 @@
+import {
+  bitsTable,
+  derivedTable,
+  metadataColumn,
+  quoted,
+  STORE_SCHEMA,
+  storeTable,
+} from '../../model/content/store-names.js';
 import type { Facet } from '../../model/manifest/index.js';
 import type { DenseLayout, VectorLayout } from '../embed/embedder.js';
 import { TERM_SPACE } from '../lexical/terms.js';
-import { bitsTable, derivedTable, metadataColumn, quoted, STORE_SCHEMA, storeTable } from './names.js';
 
 /** Idempotent; the advisory lock is because two processes may come at once. */
 export const CREATE_CONTROL = `

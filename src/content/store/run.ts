@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { SystemDoor, SystemQueries } from '../../engine/index.js';
+import { STORE_SCHEMA, storeTable } from '../../model/content/store-names.js';
 import type { Facet, FacetVersion } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
 import { createStore } from './ddl.js';
-import { STORE_SCHEMA, storeTable } from './names.js';
 
 /** One run of the indexer over one store: whoever begins later takes over. */
 export interface Run {

@@ -1,5 +1,5 @@
 import { nearest } from 'osl-compiler';
-import { termTexts } from '../../content/lexical/terms.js';
+import { termTexts } from '../../base/text/terms.js';
 import { columnName, entityName, facetName, metricName } from './names.js';
 import type { GraphView } from './view.js';
 

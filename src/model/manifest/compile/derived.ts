@@ -1,6 +1,5 @@
 import type { Relation } from 'osl-compiler';
-import { ContentError } from '../../../content/content-error.js';
-import { checkArguments } from '../../../content/operators/arguments.js';
+import { checkArguments, InvalidArgument } from '../../content/arguments.js';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { DerivedDocument, ManifestDocument } from '../document.js';
@@ -61,8 +60,8 @@ function attributeOf(name: string, d: DerivedDocument, path: Path, problems: Pro
   try {
     checkArguments(d.operator, values);
   } catch (error) {
-    if (!(error instanceof ContentError)) throw error;
-    problems.add(CODES.badExpression, path, error.message, error.hint);
+    if (!(error instanceof InvalidArgument)) throw error;
+    problems.add(CODES.badExpression, path, error.message);
   }
   return Object.freeze({
     name,

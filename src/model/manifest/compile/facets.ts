@@ -1,7 +1,5 @@
-import type { Column, Relation } from 'osl-compiler';
-import { columnOf } from 'osl-compiler';
-import { ContentError } from '../../../content/content-error.js';
-import { checkArguments } from '../../../content/operators/arguments.js';
+import { type Column, columnOf, type Relation } from 'osl-compiler';
+import { checkArguments, InvalidArgument } from '../../content/arguments.js';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { FacetDocument, ManifestDocument } from '../document.js';
@@ -48,8 +46,8 @@ function labelsOf({ labels = [] }: FacetDocument, path: Path, problems: Problems
   try {
     checkArguments('CLASSIFY', { labels });
   } catch (error) {
-    if (!(error instanceof ContentError)) throw error;
-    problems.add(CODES.badExpression, [...path, 'labels'], error.message, error.hint);
+    if (!(error instanceof InvalidArgument)) throw error;
+    problems.add(CODES.badExpression, [...path, 'labels'], error.message);
   }
   return Object.freeze([...labels]);
 }

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { StartProblem } from '../../../base/start-problem.js';
 import { shapeCheck } from '../../../model/manifest/schema/check.js';
 import { parseSource, raise, readText } from '../../../model/manifest/source.js';
-import { StartProblem } from '../../settings.js';
 import { networkOf } from '../delivery/address.js';
 import { LINEAGE_SCHEMA } from './schema.js';
 import { readSecret, signingKey } from './secret.js';

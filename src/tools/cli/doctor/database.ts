@@ -1,5 +1,5 @@
-import { STORE_SCHEMA } from '../../../content/index.js';
 import { quoteIdentifier, type Survey, surveyPostgres } from '../../../engine/index.js';
+import { STORE_SCHEMA } from '../../../model/content/store-names.js';
 import {
   modelType,
   readUpstream,
