@@ -6,8 +6,8 @@ import { mintToken } from '../../policy/index.js';
 import type { Engine } from '../../src/engine/engine.js';
 import type { OpenService } from '../../src/service/open.js';
 import type { Service } from '../../src/service/service.js';
+import { createHttpServer } from '../../src/surfaces/http/server.js';
 import { createPgFrontend } from '../../src/surfaces/pg/index.js';
-import { createRestServer } from '../../src/surfaces/rest/index.js';
 import * as wire from '../wire/support/bytes.js';
 import { watchedLog } from './watched-log.js';
 
@@ -93,7 +93,7 @@ export async function startFrontends(open: OpenService): Promise<Frontends> {
   const service: Service = { ...open.service, audit, limiter, engines };
   const pg = createPgFrontend(service);
   const { port: pgPort } = await pg.listen(0, '127.0.0.1');
-  const rest = await createRestServer(service);
+  const rest = await createHttpServer(service);
   const { port: httpPort } = await rest.listen(0, '127.0.0.1');
   const token = (caller: Caller, claims: { readonly issuedAt?: number } = {}): Promise<string> =>
     mintToken(

@@ -1,5 +1,5 @@
 import type { CallToolResult } from '@modelcontextprotocol/server';
-import { EngineRefusal } from './rest-client.js';
+import { EngineRefusal } from './engine.js';
 
 /** What every result says, whichever tool it is of. */
 export interface ResultHead {

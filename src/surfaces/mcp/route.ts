@@ -5,10 +5,10 @@ import { type Call, publicError } from '../../ask/index.js';
 import { admit, turnAway } from '../../ask/visit.js';
 import type { Service } from '../../service/service.js';
 import type { Inflight } from '../rest/inflight.js';
-import type { InnerCalls } from '../rest/inner-calls.js';
 import { ambiguityOf, requirePlain } from '../rest/json-body.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
 import { problemHeaders, problemOf } from '../rest/problem.js';
+import { LocalEngine } from './local-engine.js';
 import { type AllowedOrigins, isServed } from './origin.js';
 import { createSemanticServer } from './tools.js';
 
@@ -26,23 +26,19 @@ const METADATA = `/.well-known/oauth-protected-resource${PATH}`;
 
 /**
  * `POST /mcp`: MCP over streamable HTTP, without sessions. Each message is let in by the spine on its own token, and
- * recorded; what a tool then asks goes through the REST surface under the same token, and is recorded there as of this.
+ * recorded; what a tool then asks is a call of its own under the same token, and recorded as of this surface.
  */
 export function mcpRoute(
   app: FastifyInstance,
   service: Service,
   inflight: Inflight,
-  inner: InnerCalls,
   options: McpOptions,
 ): void {
   const handler = createMcpHandler(
     ({ authInfo }) => {
-      const url = authInfo?.extra?.['engine'];
-      if (authInfo === undefined || typeof url !== 'string') {
-        throw new InternalError('an MCP message was not let in');
-      }
-      const { token } = authInfo;
-      return createSemanticServer({ url, headers: inner.headers, token: async () => token }, options);
+      const engine = authInfo?.extra?.['engine'];
+      if (!(engine instanceof LocalEngine)) throw new InternalError('an MCP message was not let in');
+      return createSemanticServer(engine, options);
     },
     {
       maxSubscriptions: 0, // nothing here changes while a client listens
@@ -51,11 +47,12 @@ export function mcpRoute(
   );
   app.addHook('onClose', () => handler.close());
   app.post(PATH, { schema: HIDDEN_OPERATION }, async (request, reply) => {
-    const token = await enter(service, request, reply, options);
-    if (token === null) return reply;
+    const call = await enter(service, request, reply, options);
+    if (call === null) return reply;
+    const engine = new LocalEngine(service, inflight, call.credentials, reply.raw);
     return inflight.run(reply.raw, async (signal) => {
       const response = await handler.fetch(webRequest(request, signal), {
-        authInfo: { token, clientId: '', scopes: [], extra: { engine: engineUrl(request) } },
+        authInfo: { token: '', clientId: '', scopes: [], extra: { engine } }, // the engine has the token
       });
       reply.header('x-request-id', request.call.requestId).header('cache-control', 'no-store');
       return reply.send(response);
@@ -73,13 +70,13 @@ export function mcpRoute(
   });
 }
 
-/** The token of a message that is let in; null where it was refused and answered. */
+/** The call that a message is which is let in; null where it was refused and answered. */
 async function enter(
   service: Service,
   request: FastifyRequest,
   reply: FastifyReply,
   options: McpOptions,
-): Promise<string | null> {
+): Promise<Call | null> {
   const call: Call = { ...request.call, surface: 'mcp' };
   if (!isServed(request.headers, options)) {
     throw await turnAway(service, call, 'mcp', queryError('foreignOrigin', {}), 'anyone');
@@ -94,11 +91,7 @@ async function enter(
     challenge(reply, told, request, options);
     return null;
   }
-  const { credentials } = call;
-  if (credentials.kind !== 'bearer' || credentials.token === null) {
-    throw new InternalError('a call without a token was let in');
-  }
-  return credentials.token;
+  return call;
 }
 
 /** What is no JSON at all the protocol has an error of its own for. */
@@ -152,10 +145,4 @@ function webRequest(request: FastifyRequest, signal: AbortSignal): Request {
     body: body instanceof Buffer ? new Uint8Array(body) : '',
     signal,
   });
-}
-
-/** The address at which the message arrived: there the REST surface answers too. */
-function engineUrl({ socket }: FastifyRequest): string {
-  const address = (socket.localAddress ?? '127.0.0.1').replace(/^::ffff:(?=\d+\.)/, '');
-  return `http://${address.includes(':') ? `[${address}]` : address}:${socket.localPort ?? 0}`;
 }

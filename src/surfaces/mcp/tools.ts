@@ -1,9 +1,8 @@
 import { fromJsonSchema, McpServer, type ServerContext } from '@modelcontextprotocol/server';
 import { METRICS_MEMBERS } from '../rest/openapi/metrics-query.js';
+import { type Document, type Engine, objectIn, type Question, unreachable } from './engine.js';
 import { excerptOf, PARTS, type Part } from './excerpt.js';
-import { objectIn, type RestClient, send, unreachable } from './rest-client.js';
 import { refusedResult, resultOf } from './results.js';
-import { readAnswer } from './rows.js';
 
 export interface ToolOptions {
   readonly version: string;
@@ -17,9 +16,6 @@ const INSTRUCTIONS = `A governed semantic layer. Read semantic_schema first: it 
 examples that run as they are. Write OSL-SQL (PostgreSQL's SELECT over osl.entities.<name>, RETRIEVE and TRAVERSE),
 check it with semantic_explain, run it with semantic_query, which takes a metrics body too. A value that reads [redacted] is masked for this caller;
 asking in another way does not unmask it. Where a result says truncated, aggregate, filter or add LIMIT.`;
-
-/** A body of `POST /osl/query`; the engine says which members go together. */
-type Question = Readonly<Record<string, unknown>>;
 
 /** Of the metrics body, one spelling of each member. */
 const { metrics, group_by, where, order_by, limit, time_constraint } = METRICS_MEMBERS;
@@ -99,10 +95,10 @@ const SCHEMA = output({ schema: { type: 'object' } });
 const READ_ONLY = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
 
 /**
- * The three tools over the REST surface. They add nothing and hide nothing: the engine decides who may ask, limits,
+ * The three tools over an engine. They add nothing and hide nothing: the engine decides who may ask, limits,
  * masks and records, and what it refuses is an error here, with its status and envelope.
  */
-export function createSemanticServer(client: RestClient, options: ToolOptions): McpServer {
+export function createSemanticServer(engine: Engine, options: ToolOptions): McpServer {
   const server = new McpServer(
     { name: 'osl-gateway', version: options.version },
     { instructions: INSTRUCTIONS, capabilities: { tools: { listChanged: false } } },
@@ -118,7 +114,7 @@ export function createSemanticServer(client: RestClient, options: ToolOptions): 
       outputSchema: ROWS,
       annotations: READ_ONLY,
     },
-    (question, context) => answered(() => query(client, question, maxBytes, context)),
+    (question, context) => answered(() => query(engine, question, maxBytes, context)),
   );
   server.registerTool(
     'semantic_explain',
@@ -129,7 +125,7 @@ export function createSemanticServer(client: RestClient, options: ToolOptions): 
       outputSchema: PLAN,
       annotations: READ_ONLY,
     },
-    (question, context) => answered(() => explain(client, question, maxBytes, context)),
+    (question, context) => answered(() => explain(engine, question, maxBytes, context)),
   );
   server.registerTool(
     'semantic_schema',
@@ -141,7 +137,7 @@ export function createSemanticServer(client: RestClient, options: ToolOptions): 
       outputSchema: SCHEMA,
       annotations: READ_ONLY,
     },
-    (wish, context) => answered(() => schema(client, wish, maxBytes, context)),
+    (wish, context) => answered(() => schema(engine, wish, maxBytes, context)),
   );
   return server;
 }
@@ -154,15 +150,8 @@ async function answered(call: () => Promise<ReturnType<typeof resultOf>>) {
   }
 }
 
-async function query(client: RestClient, question: Question, maxBytes: number, context: ServerContext) {
-  const { signal } = context.mcpReq;
-  const response = await send(client, {
-    path: '/osl/query',
-    body: { ...question },
-    accept: 'application/x-ndjson',
-    signal,
-  });
-  const { rows, trailer } = await readAnswer(response, maxBytes);
+async function query(engine: Engine, question: Question, maxBytes: number, context: ServerContext) {
+  const { rows, trailer } = await engine.query(question, maxBytes, context.mcpReq.signal);
   const { request_id: id, row_count: available, truncated, ...rest } = trailer;
   const cut = typeof available === 'number' && rows.length < available;
   const held = truncated === true;
@@ -184,13 +173,10 @@ async function query(client: RestClient, question: Question, maxBytes: number, c
   });
 }
 
-async function explain(client: RestClient, question: Question, maxBytes: number, context: ServerContext) {
-  const { signal } = context.mcpReq;
-  const body = { ...question, explain: true };
-  const accept = 'application/json';
-  const response = await send(client, { path: '/osl/query', body, accept, signal });
-  const { text, fields } = await bodyOf(response);
-  const id = idOf(response);
+async function explain(engine: Engine, question: Question, maxBytes: number, context: ServerContext) {
+  const document = await engine.explain(question, context.mcpReq.signal);
+  const { text, requestId: id } = document;
+  const fields = fieldsIn(document);
   if (Buffer.byteLength(text) <= maxBytes) {
     return resultOf({ ...fields, request_id: id, row_count: 0, truncated: false });
   }
@@ -199,25 +185,15 @@ async function explain(client: RestClient, question: Question, maxBytes: number,
   return resultOf({ request_id: id, row_count: 0, truncated: true, hint, form, objects });
 }
 
-async function schema(client: RestClient, wish: SchemaWish, maxBytes: number, context: ServerContext) {
-  const { signal } = context.mcpReq;
-  const accept = 'application/json';
-  const response = await send(client, { path: '/osl/schema?governed=true', accept, signal });
-  const { fields } = await bodyOf(response);
-  const { schema: excerpt, truncated, hint } = excerptOf(fields, wish, maxBytes);
+async function schema(engine: Engine, wish: SchemaWish, maxBytes: number, context: ServerContext) {
+  const document = await engine.schema(context.mcpReq.signal);
+  const { schema: excerpt, truncated, hint } = excerptOf(fieldsIn(document), wish, maxBytes);
   const told = hint === null ? {} : { hint };
-  return resultOf({ request_id: idOf(response), row_count: 0, truncated, ...told, schema: excerpt });
+  return resultOf({ request_id: document.requestId, row_count: 0, truncated, ...told, schema: excerpt });
 }
 
-async function bodyOf(response: Response) {
-  const text = await response.text().catch(() => {
-    throw unreachable();
-  });
+function fieldsIn({ text }: Document) {
   const fields = objectIn(text);
   if (fields === null) throw unreachable();
-  return { text, fields };
-}
-
-function idOf(response: Response): string | null {
-  return response.headers.get('x-request-id');
+  return fields;
 }

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Call } from '../../ask/index.js';
 import { bearerToken } from './authorization.js';
-import type { InnerCalls } from './inner-calls.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -15,10 +14,10 @@ declare module 'fastify' {
  * The call that a request is. Its id is always our own: one that a client chose could be used twice. The address is
  * that of the socket, and of the headers only `Authorization` says who asks.
  */
-export function callOf(request: IncomingMessage, inner: InnerCalls): Call {
+export function callOf(request: IncomingMessage): Call {
   return {
     requestId: randomUUID(),
-    surface: inner.isOurs(request) ? 'mcp' : 'rest',
+    surface: 'rest',
     credentials: {
       kind: 'bearer',
       token: bearerToken(request.rawHeaders),

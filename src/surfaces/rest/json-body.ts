@@ -11,7 +11,7 @@ export type Fields = ReadonlyMap<string, unknown>;
 export function jsonFields(request: FastifyRequest): Fields {
   queryParameters(request, []);
   requireJson(request);
-  return objectOf(request.body);
+  return fieldsIn(request.body);
 }
 
 function requireJson(request: FastifyRequest): void {
@@ -21,7 +21,8 @@ function requireJson(request: FastifyRequest): void {
   if (!isJson || encoding.toLowerCase() !== 'identity') throw queryError('mediaType', {});
 }
 
-function objectOf(body: unknown): Fields {
+/** The members of the object that the bytes of a body hold. @throws QueryError E0511 */
+export function fieldsIn(body: unknown): Fields {
   const parsed = parseJson(body);
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
     throw malformed('the body must be a JSON object');

@@ -28,7 +28,11 @@ const WITH_ALL: ReadonlySet<string> = new Set(['explain', 'upstream', 'parameter
  * @throws QueryError E4150, E0511, E0513
  */
 export function readQueryRequest(request: FastifyRequest): QueryRequest {
-  const fields = jsonFields(request);
+  return queryRequestIn(jsonFields(request));
+}
+
+/** @throws QueryError E0511, E0513 */
+export function queryRequestIn(fields: Fields): QueryRequest {
   const shape = shapeOf(fields);
   const explain = fields.get('explain') ?? false;
   if (typeof explain !== 'boolean') throw malformed('`explain` must be true or false');

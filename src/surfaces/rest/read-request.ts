@@ -1,12 +1,12 @@
-import type { FastifyRequest } from 'fastify';
 import { QueryError } from 'osl-compiler';
+import type { Call } from '../../ask/index.js';
 import { turnAway } from '../../ask/visit.js';
 import type { Service } from '../../service/service.js';
 
-/** What `parse` makes of the request. What cannot be read is refused like anything else: once it is known who sent it. */
+/** What `parse` makes of the request of `call`. What cannot be read is refused like anything else: once it is known who sent it. */
 export async function readRequest<T>(
   service: Service,
-  request: FastifyRequest,
+  call: Call,
   action: string,
   parse: () => T,
 ): Promise<T> {
@@ -14,6 +14,6 @@ export async function readRequest<T>(
     return parse();
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
-    throw await turnAway(service, request.call, action, error, 'identified');
+    throw await turnAway(service, call, action, error, 'identified');
   }
 }

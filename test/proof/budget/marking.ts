@@ -1,9 +1,9 @@
-import { createRestServer } from '../../../src/surfaces/rest/index.js';
+import { createHttpServer } from '../../../src/surfaces/http/server.js';
 import { startTestService } from '../../support/service.js';
 
 /** A gateway in a process of its own, to be killed. */
 const test = await startTestService();
-const rest = await createRestServer(test.service, {});
+const rest = await createHttpServer(test.service, {});
 const { port } = await rest.listen(0, '127.0.0.1');
 process.send?.({
   port,

@@ -2,8 +2,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
+import { createHttpServer } from '../../../src/surfaces/http/server.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
-import { createRestServer } from '../../../src/surfaces/rest/index.js';
 import { startTestService } from '../../support/service.js';
 import { mainThreadMs } from './main-thread.js';
 
@@ -29,7 +29,7 @@ const OSL_STATEMENT_TIMEOUT_MS = '3000';
 const { caps } = settingsFrom({ OSL_STATEMENT_TIMEOUT_MS }, process.cwd());
 const test = await startTestService({ settings: { caps } });
 const catalogs = new Catalogs({ dir: join(tmpdir(), 'osl-test-catalog') });
-const rest = await createRestServer(test.service, {});
+const rest = await createHttpServer(test.service, {});
 const wire = createPgFrontend(test.service, { catalogs });
 const { port: restPort } = await rest.listen(0, '127.0.0.1');
 const { port: wirePort } = await wire.listen(0, '127.0.0.1');

@@ -79,16 +79,23 @@ test('MCP over HTTP', async (t) => {
         t.match(none, { isError: true, content: { problem: { code: 'E0511' } } }, 'no shape is no mixture');
       });
 
-      await t.test('is recorded as what it is, which nobody else can claim', async (t) => {
+      await t.test('is asked within the process, and recorded as what it is', async (t) => {
         const osql = 'select 1 as a';
-        const surfaceOf = async (id: unknown) =>
-          (await rest.test.records(String(id))).map((r) => `${r.surface} ${r.action}`);
-        const asked = await call(client, 'semantic_query', { osql });
-        t.strictSame(await surfaceOf(asked.content['request_id']), ['mcp query', 'mcp query']);
-        for (const mark of ['1', 'true', '0'.repeat(64), 'x'.repeat(64), '']) {
-          const reply = await rest.ask('user:ann', { osql }, { headers: { 'osl-inner-call': mark } });
-          t.strictSame(await surfaceOf(reply.requestId), ['rest query', 'rest query'], mark);
-        }
+        const answered = async () =>
+          /^osl_http_requests_total\{route="\/osl\/query".*\d$/m.exec(
+            (await rest.send('/metrics')).text,
+          )?.[0];
+        await rest.ask('user:ann', { osql });
+        const before = await answered();
+        const { content } = await call(client, 'semantic_query', { osql });
+        t.strictSame(content['rows'], [{ a: 1 }]);
+        t.match(before, /\/osl\/query/);
+        t.equal(await answered(), before, 'by no request of its own');
+        const records = await rest.test.records(String(content['request_id']));
+        t.strictSame(
+          records.map((r) => `${r.surface} ${r.action}`),
+          ['mcp query', 'mcp query'],
+        );
       });
 
       await t.test('sends values beside the text', async (t) => {

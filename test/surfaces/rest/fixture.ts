@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import type { AuditRecord } from '../../../policy/audit/index.js';
 import type { Service } from '../../../src/service/service.js';
-import { createRestServer, type RestOptions, type RestServer } from '../../../src/surfaces/rest/index.js';
+import { createHttpServer, type HttpOptions, type HttpServer } from '../../../src/surfaces/http/server.js';
 import {
   startTestService,
   type TestService,
@@ -31,7 +31,7 @@ export interface Sent {
 
 export interface RestFixture {
   readonly test: TestService;
-  readonly server: RestServer;
+  readonly server: HttpServer;
   readonly port: number;
   send(path: string, sent?: Sent): Promise<Reply>;
   /** `POST /osl/query` with a token of `subject`. */
@@ -45,14 +45,14 @@ export interface RestFixture {
   close(): Promise<void>;
 }
 
-interface RestFixtureOptions extends TestServiceOptions, RestOptions {
+interface RestFixtureOptions extends TestServiceOptions, HttpOptions {
   /** The service that is served, made of the real one. */
   readonly serve?: (service: Service) => Service;
 }
 
 export async function startRest(options: RestFixtureOptions = {}): Promise<RestFixture> {
   const test = await startTestService(options);
-  const server = await createRestServer(options.serve?.(test.service) ?? test.service, options);
+  const server = await createHttpServer(options.serve?.(test.service) ?? test.service, options);
   const { port } = await server.listen(0, '127.0.0.1');
   const send = (path: string, sent: Sent = {}): Promise<Reply> => sendTo(port, path, sent);
   return {

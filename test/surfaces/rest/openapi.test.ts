@@ -2,7 +2,7 @@ import { compileErrors, validate } from '@readme/openapi-parser';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { ERRORS } from 'osl-compiler';
 import t, { test } from 'tap';
-import { METHODS } from '../../../src/surfaces/rest/routes/unknown.js';
+import { METHODS } from '../../../src/surfaces/http/unknown.js';
 import { freshAddress, type Sent, startRest } from './fixture.js';
 
 t.setTimeout(120_000);

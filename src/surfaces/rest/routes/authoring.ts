@@ -11,15 +11,15 @@ import { sendAnswer } from '../send-json.js';
 /** `GET /osl/candidates`, `POST /osl/suggest`, `POST /osl/validate`: for those who write the manifest. Nothing is stored but a draft's state. */
 export function authoringRoutes(app: FastifyInstance, service: Service): void {
   app.get('/osl/candidates', { schema: CANDIDATES_OPERATION }, async (request, reply) => {
-    await readRequest(service, request, 'candidates', () => queryParameters(request, []));
+    await readRequest(service, request.call, 'candidates', () => queryParameters(request, []));
     return sendAnswer(request, reply, await candidates(service, request.call));
   });
   app.post('/osl/suggest', { schema: SUGGEST_OPERATION }, async (request, reply) => {
-    const wish = await readRequest(service, request, 'suggest', () => readWish(request));
+    const wish = await readRequest(service, request.call, 'suggest', () => readWish(request));
     return sendAnswer(request, reply, await suggest(service, request.call, wish));
   });
   app.post('/osl/validate', { schema: VALIDATE_OPERATION }, async (request, reply) => {
-    const proposal = await readRequest(service, request, 'validate', () => readProposal(request));
+    const proposal = await readRequest(service, request.call, 'validate', () => readProposal(request));
     const { call } = request;
     if (proposal.kind === 'draft')
       return sendAnswer(request, reply, await validateDraft(service, call, proposal.id));

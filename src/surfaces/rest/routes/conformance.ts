@@ -11,7 +11,7 @@ import { readRequest } from '../read-request.js';
 export function conformanceRoute(app: FastifyInstance, service: Service): void {
   app.get('/osl/conformance', { schema: CONFORMANCE_OPERATION }, async (request, reply) => {
     const { call } = request;
-    await readRequest(service, request, 'conformance', () => queryParameters(request, []));
+    await readRequest(service, request.call, 'conformance', () => queryParameters(request, []));
     await admit(service, call, 'conformance', 'query');
     return reply.headers(privateHeaders(call.requestId)).send(CONFORMANCE_LEVELS);
   });

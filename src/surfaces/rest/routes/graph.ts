@@ -17,7 +17,7 @@ export function graphRoutes(app: FastifyInstance, service: Service): void {
     described(service, request, reply, 'domain_map'),
   );
   app.get('/osl/schema/resolve', { schema: RESOLVE_OPERATION }, async (request, reply) => {
-    const term = await readRequest(service, request, 'resolve', () =>
+    const term = await readRequest(service, request.call, 'resolve', () =>
       termParameter(queryParameters(request, ['term']), 'term'),
     );
     const resolution = await resolveTerm(service, request.call, term);
@@ -31,7 +31,7 @@ async function described(
   reply: FastifyReply,
   document: Description['document'],
 ): Promise<FastifyReply> {
-  const governed = await readRequest(service, request, document, () =>
+  const governed = await readRequest(service, request.call, document, () =>
     flagParameter(queryParameters(request, ['governed']), 'governed'),
   );
   return send(request, reply, await describe(service, request.call, { document, governed }));

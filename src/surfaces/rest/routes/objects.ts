@@ -12,7 +12,7 @@ import { sendAnswer } from '../send-json.js';
 /** `POST /osl/objects`, `GET /osl/objects`, `GET /osl/objects/{id}`: what is published by API. */
 export function objectsRoutes(app: FastifyInstance, service: Service): void {
   app.post('/osl/objects', { schema: PUBLISH_OPERATION }, async (request, reply) => {
-    const asked = await readRequest(service, request, 'publish', () => readObjectsRequest(request));
+    const asked = await readRequest(service, request.call, 'publish', () => readObjectsRequest(request));
     if ('keep' in asked) {
       const draft = await keepDraft(service, request.call, asked.keep);
       return sendAnswer(request, reply, { state: draft.state, draft });
@@ -33,7 +33,7 @@ export function objectsRoutes(app: FastifyInstance, service: Service): void {
     return sendAnswer(request, reply, { state: kind, ...answer });
   });
   app.get('/osl/objects', { schema: OBJECTS_OPERATION }, async (request, reply) => {
-    await readRequest(service, request, 'objects', () => queryParameters(request, []));
+    await readRequest(service, request.call, 'objects', () => queryParameters(request, []));
     const found = await publications(service, request.call);
     return sendAnswer(request, reply.header('etag', `"${found.version}"`), found);
   });
@@ -41,7 +41,7 @@ export function objectsRoutes(app: FastifyInstance, service: Service): void {
     '/osl/objects/:id',
     { schema: OBJECT_OPERATION },
     async (request, reply) => {
-      await readRequest(service, request, 'objects', () => queryParameters(request, []));
+      await readRequest(service, request.call, 'objects', () => queryParameters(request, []));
       return sendAnswer(request, reply, await publication(service, request.call, request.params.id));
     },
   );

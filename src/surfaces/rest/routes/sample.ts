@@ -12,7 +12,7 @@ import { keyWriter, valueWriter } from '../values.js';
 /** `POST /osl/sample`: a few rows of an entity, or a few chunks of a facet. */
 export function sampleRoute(app: FastifyInstance, service: Service, inflight: Inflight): void {
   app.post('/osl/sample', { schema: SAMPLE_OPERATION }, async (request, reply) => {
-    const asked = await readRequest(service, request, 'sample', () => readSampleRequest(request));
+    const asked = await readRequest(service, request.call, 'sample', () => readSampleRequest(request));
     return inflight.run(reply.raw, async (signal) => {
       const answer = await sample(service, request.call, asked, signal).catch((error: unknown) => {
         throw inflight.reasonOf(error);

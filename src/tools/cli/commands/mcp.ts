@@ -30,19 +30,20 @@ export function addMcp(program: Command): void {
 }
 
 async function runMcp(flags: McpFlags): Promise<void> {
-  const [{ serveStdio }, { createSemanticServer }] = await Promise.all([
+  const [{ serveStdio }, { createSemanticServer }, { remoteEngine }] = await Promise.all([
     import('@modelcontextprotocol/server/stdio'),
     import('../../../surfaces/mcp/tools.js'),
+    import('../../../surfaces/mcp/remote-engine.js'),
   ]);
   const { StdioServerTransport } = await import('@modelcontextprotocol/server/stdio');
   const settings = settingsOf(flags);
-  const client = { url: serverUrl(flags.server, settings), token: await tokens(flags) };
+  const engine = remoteEngine({ url: serverUrl(flags.server, settings), token: await tokens(flags) });
   const options = {
     version: version(),
     ...(flags.maxBytes === undefined ? {} : { maxBytes: flags.maxBytes }),
   };
   const transport = new StdioServerTransport();
-  const handle = serveStdio(() => createSemanticServer(client, options), {
+  const handle = serveStdio(() => createSemanticServer(engine, options), {
     transport,
     maxSubscriptions: 0,
     onerror: (error) => note(`error: ${error.message}`),

@@ -2,7 +2,7 @@ import { identifier } from '../../../model/graph/identifier.js';
 import type { Manifest } from '../../../model/manifest/index.js';
 import { openService } from '../../../service/open.js';
 import type { Settings } from '../../../service/settings.js';
-import { createRestServer } from '../../../surfaces/rest/index.js';
+import { createHttpServer } from '../../../surfaces/http/server.js';
 import { answerOf } from '../answer.js';
 import { type AnswerBody, postQuery } from '../client.js';
 import { EXIT, Failure } from '../exit.js';
@@ -28,7 +28,7 @@ const MOST_COLUMNS = 5;
 export async function firstAnswer(settings: Settings, subject: string): Promise<FirstAnswer> {
   const open = await openService(settings, operatorLog());
   try {
-    const rest = await createRestServer(open.service);
+    const rest = await createHttpServer(open.service);
     try {
       const { port } = await rest.listen(0, '127.0.0.1');
       const { manifest, snapshot } = open.service.model();

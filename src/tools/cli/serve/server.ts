@@ -12,8 +12,8 @@ import type { Reloaded, ReloadPart } from '../../../service/reload.js';
 import type { Service, ServiceLog } from '../../../service/service.js';
 import type { Settings } from '../../../service/settings.js';
 import { Catalogs } from '../../../surfaces/catalog/index.js';
+import { createHttpServer } from '../../../surfaces/http/server.js';
 import { createPgFrontend } from '../../../surfaces/pg/index.js';
-import { createRestServer } from '../../../surfaces/rest/index.js';
 import { ensureDemo } from '../../demo/index.js';
 import { systemFault, usage } from '../exit.js';
 import type { Progress } from '../progress.js';
@@ -118,7 +118,7 @@ async function listen(
     catalogs,
     maxSubjectSessions: settings.subjectSessions,
   });
-  const rest = await createRestServer(service, {
+  const rest = await createHttpServer(service, {
     wireSessions: () => pg.connections,
     metricsFrom: settings.metricsFrom,
     corsOrigins: settings.corsOrigins,

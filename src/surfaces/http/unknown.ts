@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { queryError } from 'osl-compiler';
-import { turnAway } from '../../../ask/visit.js';
-import type { Service } from '../../../service/service.js';
-import { sendProblem } from '../problem.js';
+import { turnAway } from '../../ask/visit.js';
+import type { Service } from '../../service/service.js';
+import { sendProblem } from '../rest/problem.js';
 
 /** What each path answers; a test holds it to the routes. */
 export const METHODS: ReadonlyMap<string, string> = new Map([

@@ -4,8 +4,8 @@ import type { Socket } from 'node:net';
 import type { Call } from '../../ask/index.js';
 import { turnAway } from '../../ask/visit.js';
 import type { Service } from '../../service/service.js';
-import { httpFault } from './http-fault.js';
-import { rawProblem } from './problem.js';
+import { httpFault } from '../rest/http-fault.js';
+import { rawProblem } from '../rest/problem.js';
 
 /**
  * Answers what never became a request: no HTTP, a head that is too large, a request that took too long. Refused and

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { queryError } from 'osl-compiler';
-import { turnAway } from '../../../ask/visit.js';
-import { neighbours } from '../../../base/networks.js';
-import type { Service } from '../../../service/service.js';
-import { HIDDEN_OPERATION } from '../openapi/operations.js';
-import { privateHeaders } from '../problem.js';
-import type { Telemetry } from '../telemetry.js';
+import { turnAway } from '../../ask/visit.js';
+import { neighbours } from '../../base/networks.js';
+import type { Service } from '../../service/service.js';
+import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
+import { privateHeaders } from '../rest/problem.js';
+import type { Telemetry } from './telemetry.js';
 
 /**
  * `GET /metrics`, for Prometheus on this machine and in `networks`, and not by way of a proxy: its own address says

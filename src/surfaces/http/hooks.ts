@@ -1,0 +1,80 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { QueryError, queryError } from 'osl-compiler';
+import { publicError } from '../../ask/index.js';
+import { turnAway } from '../../ask/visit.js';
+import type { Service } from '../../service/service.js';
+import { callOf } from '../rest/call.js';
+import { httpFault } from '../rest/http-fault.js';
+import type { Inflight } from '../rest/inflight.js';
+import { sendProblem } from '../rest/problem.js';
+import type { ClientErrors } from './client-error.js';
+import { traceparentOf } from './traceparent.js';
+import { sendUnknown } from './unknown.js';
+
+/** What is done with every request, whichever route it is for. */
+export function addHooks(
+  app: FastifyInstance,
+  service: Service,
+  inflight: Inflight,
+  clientErrors: ClientErrors,
+): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    request.call = callOf(request.raw);
+    clientErrors.begins(request.raw.socket, reply.raw);
+    const traceparent = traceparentOf(request.headers['traceparent']);
+    if (traceparent !== null) {
+      reply.raw.setHeader('traceparent', traceparent);
+      service.log.info('traced request', { request_id: request.call.requestId, traceparent });
+    }
+    if (!inflight.draining || ALWAYS_ANSWERED.has(request.url)) done();
+    else turnAway(service, request.call, 'http', queryError('shuttingDown', {}), 'anyone').then(done, done);
+  });
+  app.addHook('onResponse', (_request, _reply, done) => {
+    if (inflight.draining) setImmediate(() => app.server.closeIdleConnections());
+    done();
+  });
+  app.setNotFoundHandler((request, reply) => sendUnknown(service, request, reply));
+  app.setErrorHandler((error, request, reply) => sendFault(service, error, request, reply));
+}
+
+const ALWAYS_ANSWERED: ReadonlySet<string> = new Set(['/health', '/ready']);
+
+/** INVARIANT: a QueryError that a handler throws was recorded by the spine; what Fastify finds is recorded here. */
+async function sendFault(
+  service: Service,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { call } = request;
+  if (error instanceof QueryError) return sendProblem(reply, error, call.requestId);
+  const fault = httpFault(error);
+  if (fault === null) return sendProblem(reply, publicError(service, call.requestId, error), call.requestId);
+  if (request.is404) return sendUnknown(service, request, reply);
+  return sendRefusal(service, request, reply, fault);
+}
+
+/** What the log calls the requests of each path that has bodies. */
+const ACTIONS: ReadonlyMap<string, string> = new Map([
+  ['/osl/query', 'query'],
+  ['/osl/sample', 'sample'],
+  ['/osl/suggest', 'suggest'],
+  ['/osl/validate', 'validate'],
+  ['/osl/objects', 'publish'],
+]);
+
+/** Refuses what is no proper request; a question's sender must say who it is before it hears what is wrong. */
+export async function sendRefusal(
+  service: Service,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  fault: QueryError,
+): Promise<FastifyReply> {
+  const { call } = request;
+  const action = ACTIONS.get(request.routeOptions.url ?? '');
+  const told =
+    action === undefined
+      ? await turnAway(service, call, 'http', fault, 'anyone')
+      : await turnAway(service, call, action, fault, 'identified');
+  return sendProblem(reply, told, call.requestId);
+}

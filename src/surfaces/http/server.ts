@@ -1,0 +1,119 @@
+import { setTimeout } from 'node:timers/promises';
+import { type FastifyInstance, fastify } from 'fastify';
+import { InternalError, queryError } from 'osl-compiler';
+import type { Service } from '../../service/service.js';
+import { type McpOptions, mcpRoute } from '../mcp/route.js';
+import { callOf } from '../rest/call.js';
+import { BODY_LIMIT, HEAD_LIMIT, httpFault } from '../rest/http-fault.js';
+import { Inflight } from '../rest/inflight.js';
+import { restRoutes } from '../rest/surface.js';
+import { ClientErrors } from './client-error.js';
+import { answerPreflights, shareWith } from './cors.js';
+import { addHooks, sendRefusal } from './hooks.js';
+import { metricsRoute } from './metrics-route.js';
+import { createTelemetry } from './telemetry.js';
+
+export interface HttpOptions {
+  /** Milliseconds for a whole request to arrive; 30,000 unless told. */
+  readonly requestTimeoutMs?: number;
+  /** Open sessions of the wire frontend, for `/metrics`. */
+  readonly wireSessions?: () => number;
+  /** Addresses and networks, beside this machine, that may read `/metrics`. */
+  readonly metricsFrom?: readonly string[];
+  /** Origins whose pages may call everything below `/osl`; none, unless told. */
+  readonly corsOrigins?: readonly string[];
+  /** Of the `/mcp` endpoint; this machine only, unless told. */
+  readonly mcp?: Partial<McpOptions>;
+}
+
+export interface HttpServer {
+  /** Port 0 lets the system choose. Rejects where the address is in use. */
+  listen(port: number, host: string): Promise<{ readonly port: number }>;
+  /**
+   * Takes nothing new (503 E5032), lets what runs end for `deadlineMs`, then stops it. Resolves when every answer
+   * has ended and its outcome is recorded.
+   */
+  close(deadlineMs: number): Promise<void>;
+}
+
+const LOCAL_MCP: McpOptions = {
+  publicUrl: null,
+  hosts: [],
+  origins: [],
+  authorizationServers: [],
+  version: '0',
+};
+const REQUEST_TIMEOUT_MS = 30_000;
+const CHECK_MS = 1_000;
+/** Beyond the longest execution: after so long without a byte a reader has gone. */
+const STALLED_MS = 60_000;
+
+/** One port for REST, MCP and `/metrics`. */
+export async function createHttpServer(service: Service, options: HttpOptions = {}): Promise<HttpServer> {
+  const inflight = new Inflight();
+  const clientErrors = new ClientErrors(service);
+  const requestTimeout = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
+  const app = fastify({
+    requestTimeout,
+    connectionTimeout: service.caps.timeoutMs + STALLED_MS,
+    bodyLimit: BODY_LIMIT,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false, // ours is a problem, and recorded
+    http: {
+      maxHeaderSize: HEAD_LIMIT,
+      headersTimeout: requestTimeout,
+      // How often Node looks for late requests; every 30 s unless told.
+      connectionsCheckingInterval: Math.min(requestTimeout, CHECK_MS),
+    },
+    clientErrorHandler: (error, socket) => clientErrors.handle(error, socket),
+    frameworkErrors: (error, request, reply) => {
+      request.call = callOf(request.raw);
+      sendRefusal(service, request, reply, httpFault(error) ?? queryError('notFound', {})).catch(() =>
+        request.raw.destroy(),
+      );
+    },
+  });
+  // Bodies are read as bytes: what is wrong with one is told only to those who have a token.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.decorateRequest('call');
+  shareWith(app, options.corsOrigins ?? []);
+  addHooks(app, service, inflight, clientErrors);
+  answerPreflights(app);
+  const telemetry = createTelemetry(app, service, options.wireSessions ?? (() => 0));
+  const mcp = { ...LOCAL_MCP, ...options.mcp };
+  await restRoutes(app, service, inflight, mcp.version);
+  mcpRoute(app, service, inflight, mcp);
+  metricsRoute(app, service, telemetry, options.metricsFrom ?? []);
+  await app.ready();
+  return Object.freeze({
+    listen: (port: number, host: string) => listen(app, port, host),
+    close: (deadlineMs: number) => close(app, inflight, deadlineMs),
+  });
+}
+
+async function listen(app: FastifyInstance, port: number, host: string): Promise<{ readonly port: number }> {
+  await app.listen({ port, host });
+  const address = app.server.address();
+  if (address === null || typeof address === 'string') throw new InternalError('the server has no port');
+  return { port: address.port };
+}
+
+/** Between the end of what was stopped and the end of its connections: time for the last answers to leave. */
+const FAREWELL_MS = 100;
+
+async function close(app: FastifyInstance, inflight: Inflight, deadlineMs: number): Promise<void> {
+  inflight.drain();
+  const stop = async (): Promise<void> => {
+    await inflight.stop();
+    await setTimeout(FAREWELL_MS);
+    app.server.closeAllConnections();
+  };
+  const closed = app.close();
+  const deadline = new AbortController();
+  const stopped = setTimeout(deadlineMs, undefined, { signal: deadline.signal }).then(stop, () => undefined);
+  await closed;
+  deadline.abort();
+  await stopped;
+  await inflight.ended();
+}

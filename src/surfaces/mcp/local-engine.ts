@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import { type QueryError, queryError } from 'osl-compiler';
+import { describe } from '../../ask/graph/describe.js';
+import { ask, type Call, type Credentials, publicError } from '../../ask/index.js';
+import { turnAway } from '../../ask/visit.js';
+import type { Service } from '../../service/service.js';
+import { explained } from '../rest/explained.js';
+import type { Inflight } from '../rest/inflight.js';
+import { NdjsonAnswer } from '../rest/json-answer.js';
+import { fieldsIn } from '../rest/json-body.js';
+import { problemOf } from '../rest/problem.js';
+import { queryRequestIn } from '../rest/query-body.js';
+import { readRequest } from '../rest/read-request.js';
+import { AnswerReader } from './answer-reader.js';
+import { type Document, type Engine, EngineRefusal, type Question } from './engine.js';
+
+/**
+ * The engine of this process, for the tools of one message. Each call is one of the message's sender, under a request
+ * id of its own, recorded as of this surface; its body is read as REST reads bodies, and its rows are written as REST
+ * writes them.
+ */
+export class LocalEngine implements Engine {
+  readonly #service: Service;
+  readonly #inflight: Inflight;
+  readonly #credentials: Credentials;
+  /** The answer to the message: when it breaks off, so does what was asked for it. */
+  readonly #response: ServerResponse;
+
+  constructor(service: Service, inflight: Inflight, credentials: Credentials, response: ServerResponse) {
+    this.#service = service;
+    this.#inflight = inflight;
+    this.#credentials = credentials;
+    this.#response = response;
+  }
+
+  query(question: Question, maxBytes: number, signal: AbortSignal) {
+    return this.#called(signal, async (call, ended) => {
+      const { body, parameters } = await this.#asked(call, question);
+      const reader = new AnswerReader(maxBytes);
+      const encoding = new NdjsonAnswer();
+      const read = () => reader.read(encoding.take().toString('utf8'));
+      const answer = await ask(
+        this.#service,
+        { ...call, body, parameterOids: [] },
+        {
+          parameters,
+          resultFormats: [encoding.rowFormat],
+          maxRows: 0,
+          signal: ended,
+          sink: (plan, versions) => {
+            encoding.begin({ requestId: call.requestId, plan, versions });
+            return {
+              write: (dataRows, count) => {
+                if (reader.full) return;
+                encoding.rows(dataRows, count);
+                read();
+              },
+            };
+          },
+        },
+      );
+      encoding.end(answer);
+      read();
+      return reader.end();
+    });
+  }
+
+  explain(question: Question, signal: AbortSignal): Promise<Document> {
+    return this.#called(signal, async (call, ended) => {
+      const { body, upstream } = await this.#asked(call, { ...question, explain: true });
+      const plan = await explained(this.#service, { ...call, body, parameterOids: [] }, upstream, ended);
+      return { text: JSON.stringify(plan), requestId: call.requestId };
+    });
+  }
+
+  schema(signal: AbortSignal): Promise<Document> {
+    return this.#called(signal, async (call) => {
+      const { body } = await describe(this.#service, call, { document: 'schema', governed: true });
+      return { text: body.toString(), requestId: call.requestId };
+    });
+  }
+
+  #asked(call: Call, question: Question) {
+    const bytes = Buffer.from(JSON.stringify(question));
+    return readRequest(this.#service, call, 'query', () => queryRequestIn(fieldsIn(bytes)));
+  }
+
+  /** Runs one call. @throws EngineRefusal with the problem that REST would have sent */
+  async #called<T>(signal: AbortSignal, run: (call: Call, ended: AbortSignal) => Promise<T>): Promise<T> {
+    const call: Call = { requestId: randomUUID(), surface: 'mcp', credentials: this.#credentials };
+    try {
+      if (this.#inflight.draining)
+        throw await turnAway(this.#service, call, 'http', queryError('shuttingDown', {}), 'anyone');
+      return await this.#inflight.run(this.#response, (left) => run(call, AbortSignal.any([signal, left])));
+    } catch (error) {
+      throw refusalOf(
+        publicError(this.#service, call.requestId, this.#inflight.reasonOf(error)),
+        call.requestId,
+      );
+    }
+  }
+}
+
+function refusalOf(error: QueryError, requestId: string): EngineRefusal {
+  return new EngineRefusal(error.http, { ...problemOf(error, requestId) }, requestId, error.message);
+}

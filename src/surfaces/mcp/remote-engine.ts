@@ -1,0 +1,107 @@
+import { AnswerReader } from './answer-reader.js';
+import { type Document, type Engine, EngineRefusal, objectIn, unreachable } from './engine.js';
+
+/** The REST surface of a server, asked with the caller's own token and nothing else. */
+export interface RestClient {
+  /** Where the service answers, without a `/` at its end. */
+  readonly url: string;
+  /** The bearer token of the next call. A rejection is told to the model as a failed call. */
+  token(): Promise<string>;
+}
+
+const QUERY = '/osl/query';
+const JSON_TYPE = 'application/json';
+
+/** The engine behind a REST surface. */
+export function remoteEngine(client: RestClient): Engine {
+  return {
+    query: async (question, maxBytes, signal) => {
+      const response = await send(client, {
+        path: QUERY,
+        body: question,
+        accept: 'application/x-ndjson',
+        signal,
+      });
+      return readAnswer(response, maxBytes);
+    },
+    explain: async (question, signal) => {
+      const body = { ...question, explain: true };
+      return documentOf(await send(client, { path: QUERY, body, accept: JSON_TYPE, signal }));
+    },
+    schema: async (signal) =>
+      documentOf(await send(client, { path: '/osl/schema?governed=true', accept: JSON_TYPE, signal })),
+  };
+}
+
+interface Sent {
+  readonly path: string;
+  /** Sent as JSON by POST; without it the call is a GET. */
+  readonly body?: Readonly<Record<string, unknown>>;
+  readonly accept: string;
+  readonly signal: AbortSignal;
+}
+
+/** @throws EngineRefusal for anything but a 2xx answer */
+async function send(client: RestClient, sent: Sent): Promise<Response> {
+  const token = await client.token();
+  const headers = { authorization: `Bearer ${token}`, accept: sent.accept };
+  const content =
+    sent.body === undefined
+      ? { headers }
+      : {
+          method: 'POST',
+          headers: { ...headers, 'content-type': JSON_TYPE },
+          body: JSON.stringify(sent.body),
+        };
+  let response: Response;
+  try {
+    // A redirect would carry the token elsewhere.
+    response = await fetch(`${client.url}${sent.path}`, {
+      ...content,
+      redirect: 'error',
+      signal: sent.signal,
+    });
+  } catch {
+    throw unreachable();
+  }
+  if (!response.ok) throw await refusalOf(response);
+  return response;
+}
+
+/** Bytes of an error's body that are read. */
+const MAX_PROBLEM_BYTES = 65_536;
+
+async function refusalOf(response: Response): Promise<EngineRefusal> {
+  const requestId = response.headers.get('x-request-id');
+  let envelope: Readonly<Record<string, unknown>> | null = null;
+  try {
+    const text = await response.text();
+    if (text.length <= MAX_PROBLEM_BYTES) envelope = objectIn(text);
+  } catch {
+    // The status is known; that must do.
+  }
+  const detail = envelope?.['detail'];
+  const said = typeof detail === 'string' ? detail : 'the engine refused without saying why';
+  return new EngineRefusal(response.status, envelope, requestId, said);
+}
+
+/** @throws EngineRefusal where the answer breaks off, or its trailer says that the execution failed */
+async function readAnswer(response: Response, maxBytes: number) {
+  const reader = new AnswerReader(maxBytes);
+  const decoder = new TextDecoder();
+  try {
+    // Node's streams can be iterated; the type of `fetch` does not say so.
+    for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>)
+      reader.read(decoder.decode(chunk, { stream: true }));
+  } catch {
+    throw unreachable();
+  }
+  return reader.end();
+}
+
+async function documentOf(response: Response): Promise<Document> {
+  const text = await response.text().catch(() => {
+    throw unreachable();
+  });
+  return { text, requestId: response.headers.get('x-request-id') };
+}

@@ -1,0 +1,31 @@
+import { emit, explain } from 'osl-compiler';
+import { explainPlan, type Upstream } from '../../ask/explain.js';
+import { type Question, versionsOf } from '../../ask/index.js';
+import type { Service } from '../../service/service.js';
+import { redactionsIn } from './answer-members.js';
+import { columnsOf, describedColumn } from './columns.js';
+import { deprecatedIn } from './deprecated.js';
+
+/** The plan of a question, as its answer has it. @throws QueryError */
+export async function explained(
+  service: Service,
+  question: Question,
+  wanted: Upstream | null,
+  signal: AbortSignal,
+): Promise<object> {
+  const { plan, caller, upstream } = await explainPlan(service, question, wanted, signal);
+  const mayReadSql = caller.access.adminRoles.size > 0;
+  return {
+    request_id: question.requestId,
+    form: plan.form,
+    plan: explain(plan),
+    objects: plan.objects,
+    grants: plan.grants,
+    columns: columnsOf(plan).map(describedColumn),
+    ...redactionsIn(plan),
+    ...deprecatedIn(plan.objects, caller.manifest),
+    ...(mayReadSql ? { sql: emit(plan).sql } : {}),
+    ...(upstream !== null ? { upstream } : {}),
+    versions: versionsOf(caller),
+  };
+}

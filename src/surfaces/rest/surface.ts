@@ -1,0 +1,32 @@
+import type { FastifyInstance } from 'fastify';
+import type { Service } from '../../service/service.js';
+import type { Inflight } from './inflight.js';
+import { documentRoute, documentRoutes } from './openapi/document.js';
+import { authoringRoutes } from './routes/authoring.js';
+import { conformanceRoute } from './routes/conformance.js';
+import { graphRoutes } from './routes/graph.js';
+import { healthRoutes } from './routes/health.js';
+import { objectsRoutes } from './routes/objects.js';
+import { queryRoute } from './routes/query.js';
+import { sampleRoute } from './routes/sample.js';
+
+/**
+ * The REST surface: everything below `/osl`, `/health`, `/ready`, and the document about them. It decides nothing: every
+ * call goes to the spine, every error comes from the catalogue. Requests have their `call` and their error handler.
+ */
+export async function restRoutes(
+  app: FastifyInstance,
+  service: Service,
+  inflight: Inflight,
+  version: string,
+): Promise<void> {
+  await documentRoutes(app, version);
+  queryRoute(app, service, inflight);
+  sampleRoute(app, service, inflight);
+  graphRoutes(app, service);
+  authoringRoutes(app, service);
+  objectsRoutes(app, service);
+  conformanceRoute(app, service);
+  healthRoutes(app, service, inflight);
+  documentRoute(app, service);
+}
