@@ -1,11 +1,11 @@
 import type { Access } from './access.js';
-import { type BoundPlan, bind } from './bind/index.js';
-import { bindMetrics } from './bind/metrics/index.js';
+import { type BoundPlan, bind, bindMetrics } from './bind/index.js';
 import type { Catalog, Features } from './catalog.js';
 import { declaredType } from './declared-types.js';
-import { emit } from './emit/index.js';
+import { emit } from './emit/emit.js';
 import { queryError } from './errors.js';
-import { type GovernedPlan, govern } from './govern/index.js';
+import { govern } from './govern/govern.js';
+import type { GovernedPlan } from './govern/governed-plan.js';
 import { PlanTemplate } from './govern/template.js';
 import type { MetricsRequest } from './metrics-request.js';
 import { type Parsed, parse } from './parse.js';

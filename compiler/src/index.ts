@@ -1,10 +1,6 @@
 /** The compiler of OSL-SQL: text, catalog and access in, governed SQL out. No I/O, no clock, no database. */
 export type { Access, GroupRule, MaskKind, RelationAccess, RelationGrant } from './access.js';
-export { bindPredicate } from './bind/index.js';
-export { metricColumns } from './bind/metric-columns.js';
-export { inputsOf } from './bind/metrics/inputs.js';
-export { metricFault, metricType } from './bind/metrics/readable.js';
-export { mostPerHop } from './bind/runtime-draft.js';
+export { bindPredicate, inputsOf, metricColumns, metricFault, metricType, mostPerHop } from './bind/index.js';
 export {
   type Catalog,
   type Column,
@@ -33,7 +29,7 @@ export {
   compiling,
 } from './compile.js';
 export { elementOid } from './declared-types.js';
-export { type Emitted, emit } from './emit/index.js';
+export { type Emitted, emit } from './emit/emit.js';
 export { type MatchedAttribute, predicateSql } from './emit/predicate.js';
 export {
   assertNever,
@@ -79,7 +75,7 @@ export {
   type IndirectKind,
   type Influence,
   type Transformation,
-} from './lineage/index.js';
+} from './lineage/column-lineage.js';
 export { type Mentioned, mentionedIn } from './mentioned.js';
 export type { MetricsRequest } from './metrics-request.js';
 export {

@@ -2,7 +2,6 @@ import type { Relation } from './catalog.js';
 import type { DeclaredType } from './declared-types.js';
 import type { FunctionDefinition, OperatorDefinition } from './functions/definition.js';
 import type { Grain } from './grain.js';
-import type { RuntimeRelation } from './runtime.js';
 import type { ArrayType, ScalarType, TypeName } from './types.js';
 
 /**
@@ -505,18 +504,6 @@ export type LiteralValue = string | readonly (string | null)[];
 
 /** The five forms of OSL-SQL; raw SQL and a metrics question have none of them. */
 export type Form = 'structured' | 'retrieve' | 'traverse' | 'joint' | 'cross_modal' | 'sql' | 'metrics';
-
-/** A bound query: what the caller asked, resolved, not yet governed. */
-export interface Plan {
-  readonly form: Form;
-  readonly query: Query;
-  readonly runtime: readonly RuntimeRelation[];
-  readonly slots: readonly Slot[];
-  /** Type OIDs of `$1 … $n`: those that the client declared, and for the others what their use says. */
-  readonly clientOids: readonly number[];
-  /** Names of the metrics that it computes. */
-  readonly metrics: readonly string[];
-}
 
 export type AllFields<T> = { [K in keyof Required<T>]: T[K & keyof T] };
 

@@ -1,14 +1,14 @@
 import type { A_Expr, Node } from '@pgsql/types';
 import type { OperatorDefinition } from '../functions/definition.js';
-import { resolveOperator } from '../functions/index.js';
 import type { PlainList } from '../lexical.js';
 import { type Expr, NO_MODIFIERS } from '../plan.js';
 import { arrayOf, isArray, type TypeName } from '../types.js';
-import { nameParts, placeOf } from './ast.js';
+import { type Location, nameParts, placeOf, required } from './ast.js';
 import { type Bound, coerce, commonType, elementTypeOf, listOf, typeOfBound } from './coerce.js';
-import type { BindContext, Location } from './context.js';
+import type { BindContext } from './context.js';
 import type { Environment } from './environment.js';
-import { bindExpression, required } from './expression.js';
+import { bindExpression } from './expression.js';
+import { infix, operatorFor, prefix } from './infix.js';
 import { quotient, remainder } from './metrics/division.js';
 import { attributeArgument, bindAttributeMatch } from './policy-attribute.js';
 
@@ -74,71 +74,6 @@ function bindOperator(name: string, node: A_Expr, env: Environment): Expr {
   if (env.guardedDivision === true && name === '/') return quotient(left, right, node.location, ctx);
   if (env.guardedDivision === true && name === '%') return remainder(left, right, node.location, ctx);
   return infix(name, left, right, node.location, ctx);
-}
-
-function prefix(name: string, right: Bound, location: Location, ctx: BindContext): Expr {
-  if (name === '+') return coerce(right, typeOfBound(right) ?? 'float8', ctx);
-  const found = resolveOperator(name, undefined, typeOfBound(right));
-  if (found === 'none' || found === 'ambiguous') {
-    throw ctx.error('unknownOperator', { signature: `${name} ${typeOfBound(right) ?? 'unknown'}` }, location);
-  }
-  const arg = coerce(right, found.argumentTypes[0] ?? 'text', ctx);
-  return ctx.at(
-    Object.freeze({
-      kind: 'operation',
-      definition: found.definition,
-      left: null,
-      right: arg,
-      type: found.result,
-    }),
-    location,
-  );
-}
-
-/** `left name right` with the overload that Postgres would take. */
-export function infix(name: string, left: Bound, right: Bound, location: Location, ctx: BindContext): Expr {
-  const found = operatorFor(name, typeOfBound(left), typeOfBound(right), location, ctx);
-  const [l, r] = found.argumentTypes;
-  return ctx.at(
-    Object.freeze({
-      kind: 'operation',
-      definition: found.definition,
-      left: coerce(left, l ?? 'text', ctx, location),
-      right: coerce(right, r ?? 'text', ctx, location),
-      type: found.result,
-    }),
-    location,
-  );
-}
-
-function operatorFor(
-  name: string,
-  left: TypeName | null,
-  right: TypeName | null,
-  location: Location,
-  ctx: BindContext,
-) {
-  const found = resolveOperator(name, left, right);
-  if (found === 'ambiguous') {
-    throw ctx.error(
-      'ambiguous',
-      { what: 'operator', name: `${left ?? 'unknown'} ${name} ${right ?? 'unknown'}` },
-      location,
-    );
-  }
-  if (found === 'none') {
-    throw ctx.error(
-      'unknownOperator',
-      { signature: `${left ?? 'unknown'} ${name} ${right ?? 'unknown'}` },
-      location,
-    );
-  }
-  return found;
-}
-
-/** The equality of two values of `type`. */
-export function equalityOf(type: TypeName, location: Location, ctx: BindContext): OperatorDefinition {
-  return operatorFor('=', type, type, location, ctx).definition;
 }
 
 /** IN lists of plain values become one array parameter, so that their length is not part of the plan. */

@@ -1,5 +1,7 @@
 import type { A_Const, Node } from '@pgsql/types';
-import type { Location } from './context.js';
+
+/** A place in the parsed text: a UTF-8 byte offset, or undefined where the parser gives none. */
+export type Location = number | undefined;
 
 /** The text of a `String` node; empty for any other. */
 export function stringOf(node: Node | undefined): string {
@@ -90,4 +92,9 @@ export function conjunctsOf(node: Node | undefined): readonly Node[] {
   if ('BoolExpr' in node && node.BoolExpr.boolop === 'AND_EXPR')
     return (node.BoolExpr.args ?? []).flatMap(conjunctsOf);
   return [node];
+}
+
+/** `node`, or NULL where the grammar has none. */
+export function required(node: Node | undefined): Node {
+  return node ?? { A_Const: { isnull: true } };
 }

@@ -3,9 +3,8 @@ import { castBetween, resolveFunction } from '../functions/index.js';
 import { type Expr, NO_MODIFIERS } from '../plan.js';
 import { nearest } from '../text.js';
 import { elementOf, isArray, TYPE_SPELLINGS, type TypeName, typeNamed } from '../types.js';
-import { integerOf, nameParts } from './ast.js';
+import { integerOf, type Location, nameParts } from './ast.js';
 import { type Bound, coerce } from './coerce.js';
-import type { Location } from './context.js';
 import type { Environment } from './environment.js';
 
 /** `CAST(bound AS type)`, `bound::type` and `type 'literal'`. */

@@ -2,7 +2,8 @@ import { castBetween, commonType as commonTypeOf } from '../functions/index.js';
 import type { PlainList } from '../lexical.js';
 import { type Expr, NO_MODIFIERS } from '../plan.js';
 import { arrayOf, elementOf, isArray, type ScalarType, type TypeName } from '../types.js';
-import type { BindContext, Location } from './context.js';
+import type { Location } from './ast.js';
+import type { BindContext } from './context.js';
 import { type LiteralTest, WrittenLiteral } from './literals.js';
 
 /** A quoted literal, NULL, or `$n` whose type only its surroundings decide. */

@@ -1,8 +1,8 @@
 import type { Node } from '@pgsql/types';
 import type { ColumnRef } from '../plan.js';
-import { placeOf, stringOf } from './ast.js';
-import type { BindContext, Location } from './context.js';
-import type { BoundFrom, BoundItem } from './from.js';
+import { type Location, placeOf, stringOf } from './ast.js';
+import type { BoundFrom, BoundItem } from './bound-from.js';
+import type { BindContext } from './context.js';
 import { joined, keyEquality, refuseTwice, sidesOf } from './join.js';
 import { innerScope, lookUp, referenceOf, resolveColumn, type ScopeItem } from './scope.js';
 import { sealedHint } from './subquery.js';

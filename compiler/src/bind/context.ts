@@ -15,11 +15,9 @@ import { placeOfWord } from '../parse.js';
 import type { Expr, LiteralValue, Parameter, Select, Slot } from '../plan.js';
 import { positionAt, type SourceText } from '../text.js';
 import { oidOf, type TypeName } from '../types.js';
+import type { Location } from './ast.js';
 import { type Carried, LiteralSlots, WrittenLiteral } from './literals.js';
 import type { RuntimeDraft } from './runtime-draft.js';
-
-/** A place in the parsed text: a UTF-8 byte offset, or undefined where the parser gives none. */
-export type Location = number | undefined;
 
 /**
  * What the names of a statement mean: entities and their columns, or tables and theirs. Either way policy holds for

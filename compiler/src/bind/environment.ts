@@ -1,7 +1,8 @@
 import type { WindowDef } from '@pgsql/types';
 import type { Expr } from '../plan.js';
+import type { Location } from './ast.js';
 import type { Bound } from './coerce.js';
-import type { BindContext, Location } from './context.js';
+import type { BindContext } from './context.js';
 import type { Scope } from './scope.js';
 
 /** What an expression may use where it stands. */

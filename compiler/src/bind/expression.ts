@@ -16,11 +16,10 @@ import { resolveFunction } from '../functions/index.js';
 import { type Expr, NO_MODIFIERS } from '../plan.js';
 import { type ArrayType, elementOf, isArray } from '../types.js';
 import { bindArithmetic } from './a-expr.js';
-import { constructOf, placeOf, stringOf } from './ast.js';
+import { constructOf, type Location, placeOf, required, stringOf } from './ast.js';
 import { bindCall } from './call.js';
 import { bindCast, converted, typeOfNode } from './cast.js';
 import { arrayTypeOf, type Bound, coerce, commonType, elementTypeOf } from './coerce.js';
-import type { Location } from './context.js';
 import type { Environment } from './environment.js';
 import { resolveColumn } from './scope.js';
 import { bindSubLink, outwardLook } from './subquery.js';
@@ -312,8 +311,4 @@ function bindValueFunction(node: SQLValueFunction, env: Environment): Expr {
     Object.freeze({ kind: 'cast', arg: call, type, modifiers: NO_MODIFIERS, leakproof: false }),
     node.location,
   );
-}
-
-export function required(node: Node | undefined): Node {
-  return node ?? { A_Const: { isnull: true } };
 }

@@ -1,41 +1,26 @@
 import type { Alias, FuncCall, Node, RangeFunction, RangeSubselect, RangeVar } from '@pgsql/types';
 import type { Relation } from '../catalog.js';
-import type { CommonTableRef, Derived, EntityScan, FromItem } from '../plan.js';
+import type { CommonTableRef, Derived, EntityScan } from '../plan.js';
 import { nearest } from '../text.js';
-import { constructOf, nameParts, placeOf, stringOf } from './ast.js';
+import { constructOf, type Location, nameParts, placeOf, stringOf } from './ast.js';
+import type { BoundFrom, BoundItem } from './bound-from.js';
 import { joinCommas } from './commas.js';
-import type { BindContext, Location } from './context.js';
+import type { BindContext } from './context.js';
 import { bindJoin, refuseTwice } from './join.js';
 import { withDeniedContent, withEvidence } from './joint.js';
 import { allowedTable, crossJoined, physicalColumnsFor } from './physical.js';
-import { type BoundColumn, bindQuery } from './query.js';
+import { bindQuery } from './query.js';
 import { bindRetrieve } from './retrieve.js';
 import {
+  type BoundColumn,
   type CommonTableEntry,
   columnsFor,
   innerScope,
   type Scope,
   type ScopeColumn,
-  type ScopeItem,
   TWICE,
-  type UsingColumn,
 } from './scope.js';
 import { bindTraverse } from './traverse.js';
-
-/** A FROM clause: its tree, and its items as names see them, left to right. */
-export interface BoundItem {
-  readonly item: FromItem;
-  readonly items: readonly ScopeItem[];
-  /** Columns that USING joined. */
-  readonly using?: readonly UsingColumn[];
-}
-
-/** A whole FROM clause. */
-export interface BoundFrom extends BoundItem {
-  readonly using: readonly UsingColumn[];
-  /** The conjuncts of WHERE that join what commas separate; they filter no more. */
-  readonly keys: ReadonlySet<Node>;
-}
 
 /** @param where the conjuncts of WHERE, which may hold the keys of a join by commas */
 export function bindFrom(

@@ -1,4 +1,4 @@
-import { fingerprint } from '../emit/fingerprint.js';
+import { fingerprint } from '../fingerprint.js';
 import type { Expr } from '../plan.js';
 import { allQueries, childrenOf, exprsOf, queryOf } from '../walk.js';
 import type { BindContext } from './context.js';

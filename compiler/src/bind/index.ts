@@ -1,111 +1,13 @@
-import type { Access } from '../access.js';
-import type { Catalog, Features } from '../catalog.js';
-import type { DeclaredType } from '../declared-types.js';
-import { type Position, queryError } from '../errors.js';
-import { firstWord, type Parsed, startOf } from '../parse.js';
-import type { Expr, Form, Plan, Query, SourceId } from '../plan.js';
-import type { RuntimeRelation } from '../runtime.js';
-import type { TypeName } from '../types.js';
-import { allQueries, leavesOf } from '../walk.js';
-import { kindOf } from './ast.js';
-import { BindContext, type World } from './context.js';
-import { requireExpandable } from './expanded.js';
-import type { LiteralSlots } from './literals.js';
-import { bindQuery, withUsedColumns } from './query.js';
-import { finishedRelation } from './runtime-draft.js';
-
+/** Binding: names, types and forms of what was asked, against what its caller may see. */
+export { bind } from './bind.js';
+export type { BoundPlan } from './bound-plan.js';
 export type { World } from './context.js';
-export {
-  type Carried,
-  carriedText,
-  type LiteralSlots,
-  type LiteralTest,
-  WrittenLiteral,
-} from './literals.js';
+export { fanOutOf } from './fan-out.js';
+export { type Carried, carriedText, LiteralSlots, type LiteralTest, WrittenLiteral } from './literals.js';
+export { metricColumns } from './metric-columns.js';
+export { bindMetrics } from './metrics/bind-metrics.js';
+export { inputsOf } from './metrics/inputs.js';
+export { metricFault, metricType } from './metrics/readable.js';
+export { mostPerHop } from './runtime-draft.js';
+export { columnsFor, visibleColumn } from './scope.js';
 export { bindPredicate } from './standalone.js';
-
-/** What a bound query is called to its reader. */
-export interface BoundPlan extends Plan {
-  readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
-  /** Where a bound expression stands in the caller's text. */
-  readonly positionOf: (expr: Expr) => Position | null;
-  readonly positionOfSource: (source: SourceId) => Position | null;
-  /** Where the literals among `slots` come from. */
-  readonly literals: LiteralSlots;
-}
-
-/**
- * Resolves names, types and forms against what this caller may see; nothing else exists for it.
- *
- * @throws QueryError E0511, E0512, E0513, E0514, E2101
- */
-export function bind(
-  parsed: Parsed,
-  catalog: Catalog,
-  access: Access,
-  features: Features,
-  declared: readonly (DeclaredType | null)[],
-  world: World = 'semantic',
-  hasDecoder = true,
-): BoundPlan {
-  if (!('SelectStmt' in parsed.node)) throw refuseStatement(parsed);
-  const { source, lists } = parsed;
-  const ctx = new BindContext(source, catalog, access, features, declared, world, lists, hasDecoder);
-  const { query, columns } = bindQuery(parsed.node.SelectStmt, ctx, null);
-  requireExpandable(query);
-  const complete = withUsedColumns(query, ctx);
-  const runtime = Object.freeze(ctx.drafts.map((d) => finishedRelation(d, query, ctx)));
-  return Object.freeze({
-    form: world === 'physical' ? 'sql' : formOf(runtime, complete),
-    query: complete,
-    runtime,
-    columns: Object.freeze(columns),
-    positionOf: (expr: Expr) => ctx.positionOf(expr),
-    positionOfSource: (source: SourceId) => ctx.positionOfSource(source),
-    ...ctx.finish(),
-  });
-}
-
-/** Which of the five forms the statement has. */
-function formOf(runtime: readonly RuntimeRelation[], query: Query): Form {
-  const [first] = runtime;
-  if (first === undefined) return 'structured';
-  if (first.kind === 'traversal') return 'traverse';
-  if (first.kind === 'hydration') return 'joint';
-  const joined = allQueries(query).some(
-    (q) => q.kind === 'select' && leavesOf(q.from).some((l) => l.kind === 'entity'),
-  );
-  return joined ? 'cross_modal' : 'retrieve';
-}
-
-/** Statements that are SQL but no question. */
-const QUESTIONS_OF_ANOTHER_KIND: ReadonlySet<string> = new Set([
-  'ExplainStmt',
-  'CallStmt',
-  'DoStmt',
-  'CopyStmt',
-  'VariableShowStmt',
-  'VariableSetStmt',
-  'TransactionStmt',
-  'PrepareStmt',
-  'ExecuteStmt',
-  'DeallocateStmt',
-  'DeclareCursorStmt',
-  'FetchStmt',
-  'ClosePortalStmt',
-  'DiscardStmt',
-]);
-
-function refuseStatement({ node, source }: Parsed) {
-  const kind = Object.keys(node)[0] ?? '';
-  const word = firstWord(source);
-  const command =
-    word === 'WITH'
-      ? kindOf(node)
-          .replace(/ stmt$/, '')
-          .toUpperCase()
-      : word;
-  return QUESTIONS_OF_ANOTHER_KIND.has(kind)
-    ? queryError('unsupported', { construct: command, hint: 'ask with SELECT' }, startOf(source))
-    : queryError('readOnly', { command }, startOf(source));
-}

@@ -1,10 +1,11 @@
 import type { JoinExpr, Node } from '@pgsql/types';
 import type { ColumnRef, Join, Operation } from '../plan.js';
-import { infix } from './a-expr.js';
-import { conjunctsOf, nameParts, placeOf, stringOf } from './ast.js';
-import type { BindContext, Location } from './context.js';
+import { conjunctsOf, type Location, nameParts, placeOf, stringOf } from './ast.js';
+import type { BoundItem } from './bound-from.js';
+import type { BindContext } from './context.js';
 import type { Environment } from './environment.js';
-import { type BoundItem, bindItem } from './from.js';
+import { bindItem } from './from.js';
+import { infix } from './infix.js';
 import { freeJoin } from './physical.js';
 import {
   innerScope,

@@ -3,8 +3,9 @@ import type { EntityScan, Expr, FromItem } from '../plan.js';
 import { EVIDENCE } from '../runtime.js';
 import { arrayOf, isArray, type TypeName } from '../types.js';
 import { queryOf, someExpr } from '../walk.js';
-import { infix } from './a-expr.js';
-import type { BindContext, Location } from './context.js';
+import type { Location } from './ast.js';
+import type { BindContext } from './context.js';
+import { infix } from './infix.js';
 import { draftScan, type HydrationDraft } from './runtime-draft.js';
 import type { ScopeColumn, ScopeItem } from './scope.js';
 

@@ -3,7 +3,7 @@ import type { Catalog, SimpleMetric } from '../catalog.js';
 import { InternalError } from '../errors.js';
 import { parse } from '../parse.js';
 import { allQueries, leavesOf } from '../walk.js';
-import { bind } from './index.js';
+import { bind } from './bind.js';
 
 /**
  * The columns of its entity that a metric reads.

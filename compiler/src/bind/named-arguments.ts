@@ -1,8 +1,8 @@
 import type { FuncCall, Node } from '@pgsql/types';
 import type { Expr } from '../plan.js';
 import { nearest } from '../text.js';
-import { integerOf, textOf } from './ast.js';
-import type { BindContext, Location } from './context.js';
+import { integerOf, type Location, textOf } from './ast.js';
+import type { BindContext } from './context.js';
 
 /** The arguments of a table function: all by name, each once. */
 export interface NamedArguments {

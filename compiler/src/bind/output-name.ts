@@ -1,7 +1,6 @@
 import type { Node, SubLink } from '@pgsql/types';
 import { plainName } from '../full-name.js';
-import { nameParts, stringOf, textOf } from './ast.js';
-import { required } from './expression.js';
+import { nameParts, required, stringOf, textOf } from './ast.js';
 
 /** The name that Postgres would give the column. */
 export function defaultName(node: Node): string {

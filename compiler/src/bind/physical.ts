@@ -5,11 +5,11 @@ import { InternalError } from '../errors.js';
 import type { Expr, FreeJoin } from '../plan.js';
 import { nearest } from '../text.js';
 import { queryOf, someExpr } from '../walk.js';
-import { conjunctsOf } from './ast.js';
-import type { BindContext, Location } from './context.js';
+import { conjunctsOf, type Location } from './ast.js';
+import type { BoundFrom, BoundItem } from './bound-from.js';
+import type { BindContext } from './context.js';
 import type { Environment } from './environment.js';
 import { bindPredicateNode } from './expression.js';
-import type { BoundFrom, BoundItem } from './from.js';
 import { type ScopeColumn, type ScopeItem, visibleColumn } from './scope.js';
 
 /** Raw SQL: tables and columns by their upstream names. Each stands for the entity that governs it. */

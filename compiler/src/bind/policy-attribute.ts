@@ -1,10 +1,9 @@
 import type { Node } from '@pgsql/types';
 import type { Expr } from '../plan.js';
-import { equalityOf } from './a-expr.js';
-import { nameParts, textOf } from './ast.js';
-import type { Location } from './context.js';
+import { type Location, nameParts, textOf } from './ast.js';
 import type { Environment } from './environment.js';
 import { bindValue } from './expression.js';
+import { equalityOf } from './infix.js';
 
 /** The name in `attribute('name')`, or null where `node` is something else or stands in a query. */
 export function attributeArgument(node: Node, env: Environment): string | null {

@@ -8,21 +8,14 @@ import { type Bound, coerce, commonType } from './coerce.js';
 import type { BindContext } from './context.js';
 import type { Environment } from './environment.js';
 import { bindExpression } from './expression.js';
-import { usedColumns } from './runtime-draft.js';
-import { type CommonTableEntry, innerScope, type Scope } from './scope.js';
+import { usedColumns } from './finish-runtime.js';
+import { type BoundColumn, type CommonTableEntry, innerScope, type Scope } from './scope.js';
 import { bindSelect } from './select.js';
 
 /** A bound query and what its columns are to the query around it. */
 export interface BoundQuery {
   readonly query: Query;
   readonly columns: readonly BoundColumn[];
-}
-
-export interface BoundColumn {
-  readonly name: string;
-  readonly type: TypeName;
-  /** A sealed key passed through unchanged. */
-  readonly sealed: boolean;
 }
 
 /** Binds a SELECT, VALUES or set operation; `outer` is the scope around it. */

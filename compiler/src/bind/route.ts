@@ -1,7 +1,8 @@
 import type { Edge } from '../catalog.js';
 import type { Hop } from '../runtime.js';
 import { nearest } from '../text.js';
-import type { BindContext, Location } from './context.js';
+import type { Location } from './ast.js';
+import type { BindContext } from './context.js';
 import { columnsFor } from './scope.js';
 
 export const MAX_HOPS = 16;

@@ -3,8 +3,8 @@ import { columnOf, type Relation } from '../catalog.js';
 import type { ColumnRef, CommonTable, FromItem } from '../plan.js';
 import { nearest } from '../text.js';
 import type { TypeName } from '../types.js';
-import type { BindContext, Location, World } from './context.js';
-import type { BoundColumn } from './query.js';
+import type { Location } from './ast.js';
+import type { BindContext, World } from './context.js';
 import type { HydrationDraft, RetrievalDraft } from './runtime-draft.js';
 
 /** One column that a FROM item offers, under the name that queries use for it. */
@@ -78,6 +78,14 @@ export interface Scope {
 export interface UsingColumn {
   readonly source: number;
   readonly name: string;
+}
+
+/** A column of a bound query, as the query around it sees it. */
+export interface BoundColumn {
+  readonly name: string;
+  readonly type: TypeName;
+  /** A sealed key passed through unchanged. */
+  readonly sealed: boolean;
 }
 
 export interface CommonTableEntry {

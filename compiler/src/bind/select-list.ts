@@ -1,4 +1,4 @@
-import { fingerprint } from '../emit/fingerprint.js';
+import { fingerprint } from '../fingerprint.js';
 import type { Expr, Output } from '../plan.js';
 
 /** The outputs of a SELECT as GROUP BY, ORDER BY and DISTINCT ON look for them, each list gone through once. */

@@ -2,10 +2,11 @@ import type { Node, SelectStmt, SubLink } from '@pgsql/types';
 import type { QueryError } from '../errors.js';
 import type { Expr, Operation, Query } from '../plan.js';
 import { conditionsOf, visitExpr } from '../walk.js';
-import { equalityOf, infix } from './a-expr.js';
-import type { BindContext, Location } from './context.js';
+import { type Location, required } from './ast.js';
+import type { BindContext } from './context.js';
 import type { Environment } from './environment.js';
-import { bindExpression, required } from './expression.js';
+import { bindExpression } from './expression.js';
+import { equalityOf, infix } from './infix.js';
 import { type BoundQuery, bindQuery } from './query.js';
 import { isNameable, resolveColumn } from './scope.js';
 

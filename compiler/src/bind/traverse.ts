@@ -4,11 +4,11 @@ import { plainName } from '../full-name.js';
 import type { EntityScan, Expr, FromItem, RuntimeScan } from '../plan.js';
 import { nearest } from '../text.js';
 import { arrayOf, isArray, type TypeName } from '../types.js';
-import { infix } from './a-expr.js';
 import { placeOf, textOf } from './ast.js';
 import { coerce } from './coerce.js';
 import type { BindContext } from './context.js';
 import { bindExpression } from './expression.js';
+import { infix } from './infix.js';
 import {
   countArgument,
   locationOf,

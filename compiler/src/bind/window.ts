@@ -3,11 +3,12 @@ import { functionsNamed } from '../functions/index.js';
 import type { Expr, Frame, FrameBound, SortKey } from '../plan.js';
 import type { TypeName } from '../types.js';
 import { someExpr } from '../walk.js';
+import { required } from './ast.js';
 import { aggregateOf, chosen, sortKey, unknownFunction } from './call.js';
 import { coerce } from './coerce.js';
 import type { BindContext } from './context.js';
 import { type Environment, insideCall } from './environment.js';
-import { bindExpression, bindPredicateNode, bindValue, required } from './expression.js';
+import { bindExpression, bindPredicateNode, bindValue } from './expression.js';
 
 /** `function(…) OVER (…)`. */
 export function bindWindow(name: string, node: FuncCall, env: Environment): Expr {

@@ -1,5 +1,5 @@
 import { type Access, rowAccess } from '../access.js';
-import { columnsFor } from '../bind/scope.js';
+import { columnsFor } from '../bind/index.js';
 import { type Catalog, columnOf, type FacetStore } from '../catalog.js';
 import { InternalError } from '../errors.js';
 import type { ColumnRef, SourceId } from '../plan.js';

@@ -3,9 +3,9 @@ import { type Position, type QueryError, queryError } from '../errors.js';
 import type { ColumnRef, Expr, Form, FromItem, Operation, Query, Select, SourceId } from '../plan.js';
 import { allQueries, conditionsOf, exprsOf, leavesOf, queryOf, visitExpr } from '../walk.js';
 import type { PassageField, PassageFields } from './facet-fields.js';
-import type { ScanAccesses } from './groups.js';
 import type { Lineage } from './lineage.js';
 import { type ColumnRule, columnRule, keyColumnName } from './mask.js';
+import type { ScanAccesses } from './scan-access.js';
 
 /** What a refusal of the question needs of it. */
 interface Asked {

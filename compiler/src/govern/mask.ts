@@ -1,7 +1,7 @@
 import type { MaskKind, RelationAccess, RelationGrant } from '../access.js';
 import { type Column, columnOf, type Relation } from '../catalog.js';
-import { fingerprint } from '../emit/fingerprint.js';
 import { assertNever, InternalError } from '../errors.js';
+import { fingerprint } from '../fingerprint.js';
 import { type Expr, type GovernedColumn, NO_MODIFIERS } from '../plan.js';
 import { maskCall, textConcat } from './mask-functions.js';
 import type { GovernedSlots } from './slots.js';

@@ -15,8 +15,8 @@ import {
 } from '../plan.js';
 import { changed, leavesOf, mapChildren, mapped, mapQuery, mapSort } from '../walk.js';
 import { boundedExpr } from './bounds.js';
-import type { Minimum } from './groups.js';
 import { anyOf, baseOf } from './mask.js';
+import type { Minimum } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
 
 /** The column that tells which entity a row is of, where the row may only be aggregated; see `GROUP_KEY`. */

@@ -1,11 +1,11 @@
 import type { RelationAccess } from '../access.js';
 import { columnOf, type Relation } from '../catalog.js';
-import { fingerprint } from '../emit/fingerprint.js';
+import { fingerprint } from '../fingerprint.js';
 import type { Aggregate, Expr, FromItem, Query, Select, SortKey, SourceId, WindowCall } from '../plan.js';
 import { ORDINAL } from '../runtime.js';
 import { allQueries, changed, columnsOf, leavesOf, mapChildren, mapped, mapQuery, mapSort } from '../walk.js';
-import type { ScanAccesses } from './groups.js';
 import { columnRule } from './mask.js';
+import type { ScanAccesses } from './scan-access.js';
 
 /** The columns that tell the rows of a FROM item apart, for this caller. */
 type KeysOf = (item: FromItem) => readonly Expr[];

@@ -1,6 +1,5 @@
 import { type Access, accessTo, rowAccess } from '../access.js';
-import { LiteralSlots } from '../bind/literals.js';
-import { columnsFor } from '../bind/scope.js';
+import { columnsFor, LiteralSlots } from '../bind/index.js';
 import { type Catalog, columnOf, type Relation } from '../catalog.js';
 import { InternalError, queryError } from '../errors.js';
 import type { GovernedColumn, GovernedScan, SortKey } from '../plan.js';

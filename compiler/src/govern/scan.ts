@@ -1,7 +1,7 @@
 import type { EntityScan, GovernedScan } from '../plan.js';
-import type { ScanAccess } from './groups.js';
 import { columnRule, keyColumn, maskedColumn, rowFilter } from './mask.js';
 import { groupKeyColumn, groupMinimum, hasKey } from './minimum.js';
+import type { ScanAccess } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
 
 /**

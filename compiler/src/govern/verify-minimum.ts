@@ -1,5 +1,5 @@
-import { fingerprint } from '../emit/fingerprint.js';
 import { InternalError } from '../errors.js';
+import { fingerprint } from '../fingerprint.js';
 import { type Aggregate, type Expr, GROUP_KEY, type Query, type Select, type Slot } from '../plan.js';
 import { allQueries, childrenOf, exprsOf, leavesOf } from '../walk.js';
 import { type CountedScan, countedScans } from './minimum.js';

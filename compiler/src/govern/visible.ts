@@ -1,5 +1,5 @@
 import { type Access, type RelationAccess, rowAccess } from '../access.js';
-import { columnsFor } from '../bind/scope.js';
+import { columnsFor } from '../bind/index.js';
 import { type Catalog, type Column, columnOf, type Relation } from '../catalog.js';
 import { InternalError } from '../errors.js';
 import { type FieldMask, fieldMask } from './facet-fields.js';

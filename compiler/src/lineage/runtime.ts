@@ -1,17 +1,28 @@
 import { assertNever } from '../errors.js';
 import type { GovernedPlan, GovernedRuntime, GovernedStore } from '../govern/governed-plan.js';
 import { stored } from '../govern/store/columns.js';
+import type { Query } from '../plan.js';
 import { EVIDENCE, ORDINAL } from '../runtime.js';
 import { atLeast, deciding, indirect, type Transformation } from './influence.js';
 import { widthOf } from './sources.js';
-import type { Trace } from './trace.js';
+
+/** Follows what a step of a runtime relation yields back to where it comes from. */
+export interface StepTrace {
+  /** The trace of the statement of a step that this one rests on. */
+  step(plan: GovernedPlan): StepTrace;
+  output(index: number, as: Transformation): void;
+  /** What the values of the output of that name are made of; nothing where there is none. */
+  named(name: string, as: Transformation): void;
+  /** What decides which rows `query` has. */
+  rows(query: Query): void;
+}
 
 /** What column `name` of rows that were worked out before is made of. */
 export function valueOfRuntime(
   runtime: GovernedRuntime | null,
   name: string,
   as: Transformation,
-  trace: Trace,
+  trace: StepTrace,
 ): void {
   switch (runtime?.kind) {
     case undefined:
@@ -32,7 +43,7 @@ export function valueOfRuntime(
 }
 
 /** What decides which of these rows there are. */
-export function rowsOfRuntime(runtime: GovernedRuntime | null, trace: Trace): void {
+export function rowsOfRuntime(runtime: GovernedRuntime | null, trace: StepTrace): void {
   switch (runtime?.kind) {
     case undefined:
       return;
@@ -65,7 +76,7 @@ const JOIN = indirect('JOIN');
 /** What `cite` is put together from. */
 const CITED = ['source', 'doc_id', 'chunk_id', 'start_char', 'end_char', 'sha256'] as const;
 
-function passage({ passages }: GovernedStore, name: string, as: Transformation, trace: Trace): void {
+function passage({ passages }: GovernedStore, name: string, as: Transformation, trace: StepTrace): void {
   const step = trace.step(passages);
   const changed = atLeast(as, 'TRANSFORMATION');
   switch (name) {
@@ -89,7 +100,7 @@ function passage({ passages }: GovernedStore, name: string, as: Transformation, 
   }
 }
 
-function hydrated(store: GovernedStore, name: string, as: Transformation, trace: Trace): void {
+function hydrated(store: GovernedStore, name: string, as: Transformation, trace: StepTrace): void {
   const { facet, passages, derived } = store;
   const changed = atLeast(as, 'TRANSFORMATION');
   const step = trace.step(passages);
@@ -102,7 +113,7 @@ function hydrated(store: GovernedStore, name: string, as: Transformation, trace:
   }
 }
 
-function all(plan: GovernedPlan, as: Transformation, trace: Trace): void {
+function all(plan: GovernedPlan, as: Transformation, trace: StepTrace): void {
   const step = trace.step(plan);
   for (let i = 0; i < widthOf(plan.query); i++) step.output(i, as);
 }

@@ -22,7 +22,7 @@ import {
   keyOf,
   type Transformation,
 } from './influence.js';
-import { rowsOfRuntime, valueOfRuntime } from './runtime.js';
+import { rowsOfRuntime, type StepTrace, valueOfRuntime } from './runtime.js';
 import { Sources, valuesAt, widthOf } from './sources.js';
 
 const IDENTITY: Transformation = Object.freeze({ type: 'DIRECT', subtype: 'IDENTITY', masking: false });
@@ -31,7 +31,7 @@ const IDENTITY: Transformation = Object.freeze({ type: 'DIRECT', subtype: 'IDENT
 const SUFFIX = /#\w+$/;
 
 /** Follows values and rows of one statement back to the columns they come from, and gathers them. */
-export class Trace {
+export class Trace implements StepTrace {
   readonly #plan: GovernedPlan;
   readonly #sources: Sources;
   readonly #found: Influences;
@@ -45,7 +45,7 @@ export class Trace {
     this.#found = found;
   }
 
-  /** The same gathering in the statement of a step that this one rests on. */
+  /** Follows the statement of a step that this one rests on, into the same gathering. */
   step(plan: GovernedPlan): Trace {
     return new Trace(plan, new Sources(plan.query), this.#found);
   }
@@ -55,7 +55,7 @@ export class Trace {
     for (const expr of valuesAt(this.#plan.query, index)) this.value(expr, as);
   }
 
-  /** The same for the output of that name, if there is one. */
+  /** What the values of the output of that name are made of, if there is one. */
   named(name: string, as: Transformation): void {
     const { query } = this.#plan;
     const index = query.kind === 'select' ? query.outputs.findIndex((o) => o.name === name) : -1;

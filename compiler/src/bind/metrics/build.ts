@@ -1,9 +1,9 @@
 import { neededFunction } from '../../functions/index.js';
 import type { CommonTable, Expr, FromItem, Query, Select } from '../../plan.js';
 import { columnsOf } from '../../walk.js';
-import { infix } from '../a-expr.js';
 import { coerce } from '../coerce.js';
 import type { BindContext } from '../context.js';
+import { infix } from '../infix.js';
 
 /** Pieces of the IR as metrics need them. */
 

@@ -1,8 +1,9 @@
 import type { Expr } from '../../plan.js';
 import type { TypeName } from '../../types.js';
-import { infix } from '../a-expr.js';
+import type { Location } from '../ast.js';
 import { type Bound, coerce } from '../coerce.js';
-import type { BindContext, Location } from '../context.js';
+import type { BindContext } from '../context.js';
+import { infix } from '../infix.js';
 
 const INTEGERS: ReadonlySet<TypeName> = new Set<TypeName>(['int2', 'int4', 'int8']);
 

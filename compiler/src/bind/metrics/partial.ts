@@ -1,4 +1,4 @@
-import { fingerprint } from '../../emit/fingerprint.js';
+import { fingerprint } from '../../fingerprint.js';
 import type { Aggregate, Expr } from '../../plan.js';
 import { mapChildren, someExpr, visitExpr } from '../../walk.js';
 import type { BindContext } from '../context.js';

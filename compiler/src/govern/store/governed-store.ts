@@ -1,6 +1,5 @@
 import { type Access, type RelationAccess, rowAccess } from '../../access.js';
-import type { LiteralSlots } from '../../bind/index.js';
-import { columnsFor } from '../../bind/scope.js';
+import { columnsFor, type LiteralSlots } from '../../bind/index.js';
 import type { Catalog, Relation } from '../../catalog.js';
 import { servedAccess, versionDue } from '../facet-version.js';
 import type { GovernedStore } from '../governed-plan.js';

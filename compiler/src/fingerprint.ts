@@ -1,5 +1,5 @@
-import type { FunctionDefinition, OperatorDefinition } from '../functions/definition.js';
-import type { Expr, SortKey } from '../plan.js';
+import type { FunctionDefinition, OperatorDefinition } from './functions/definition.js';
+import type { Expr, SortKey } from './plan.js';
 
 const known = new WeakMap<Expr, string>();
 

@@ -5,8 +5,8 @@ import type { Expr, FromItem, Operation, Query, Select, SourceId } from '../plan
 import { allQueries, leavesOf, mapQuery } from '../walk.js';
 import { behindBarrier } from './barrier.js';
 import { PassageFields } from './facet-fields.js';
-import { GovernedPlan, type GovernedRuntime, type GovernedStore, mint } from './governed-plan.js';
-import { type ScanAccesses, scanAccesses } from './groups.js';
+import { type GovernedPlan, type GovernedRuntime, type GovernedStore, mint } from './governed-plan.js';
+import { scanAccesses } from './groups.js';
 import { isKeyCondition, isKeyEquality, joinKeys, onKeys } from './keys.js';
 import { Lineage } from './lineage.js';
 import { keepMinima } from './minimum.js';
@@ -14,10 +14,9 @@ import { breakTies } from './order.js';
 import { describeOutputs } from './outputs.js';
 import { governRuntime } from './runtime.js';
 import { governScan } from './scan.js';
+import type { ScanAccesses } from './scan-access.js';
 import { GovernedSlots } from './slots.js';
 import { verify } from './verify.js';
-
-export { GovernedPlan };
 
 /**
  * Applies policy to a bound plan: each scan becomes row filter, then masked projection, before anything else sees

@@ -1,0 +1,90 @@
+import type { Access } from '../access.js';
+import type { Catalog, Features } from '../catalog.js';
+import type { DeclaredType } from '../declared-types.js';
+import { queryError } from '../errors.js';
+import { firstWord, type Parsed, startOf } from '../parse.js';
+import type { Expr, Form, Query, SourceId } from '../plan.js';
+import type { RuntimeRelation } from '../runtime.js';
+import { allQueries, leavesOf } from '../walk.js';
+import { kindOf } from './ast.js';
+import type { BoundPlan } from './bound-plan.js';
+import { BindContext, type World } from './context.js';
+import { requireExpandable } from './expanded.js';
+import { finishRelation } from './finish-runtime.js';
+import { bindQuery, withUsedColumns } from './query.js';
+
+/**
+ * Resolves names, types and forms against what this caller may see; nothing else exists for it.
+ *
+ * @throws QueryError E0511, E0512, E0513, E0514, E2101
+ */
+export function bind(
+  parsed: Parsed,
+  catalog: Catalog,
+  access: Access,
+  features: Features,
+  declared: readonly (DeclaredType | null)[],
+  world: World = 'semantic',
+  hasDecoder = true,
+): BoundPlan {
+  if (!('SelectStmt' in parsed.node)) throw refuseStatement(parsed);
+  const { source, lists } = parsed;
+  const ctx = new BindContext(source, catalog, access, features, declared, world, lists, hasDecoder);
+  const { query, columns } = bindQuery(parsed.node.SelectStmt, ctx, null);
+  requireExpandable(query);
+  const complete = withUsedColumns(query, ctx);
+  const runtime = Object.freeze(ctx.drafts.map((d) => finishRelation(d, query, ctx)));
+  return Object.freeze({
+    form: world === 'physical' ? 'sql' : formOf(runtime, complete),
+    query: complete,
+    runtime,
+    columns: Object.freeze(columns),
+    positionOf: (expr: Expr) => ctx.positionOf(expr),
+    positionOfSource: (source: SourceId) => ctx.positionOfSource(source),
+    ...ctx.finish(),
+  });
+}
+
+/** Which of the five forms the statement has. */
+function formOf(runtime: readonly RuntimeRelation[], query: Query): Form {
+  const [first] = runtime;
+  if (first === undefined) return 'structured';
+  if (first.kind === 'traversal') return 'traverse';
+  if (first.kind === 'hydration') return 'joint';
+  const joined = allQueries(query).some(
+    (q) => q.kind === 'select' && leavesOf(q.from).some((l) => l.kind === 'entity'),
+  );
+  return joined ? 'cross_modal' : 'retrieve';
+}
+
+/** Statements that are SQL but no question. */
+const QUESTIONS_OF_ANOTHER_KIND: ReadonlySet<string> = new Set([
+  'ExplainStmt',
+  'CallStmt',
+  'DoStmt',
+  'CopyStmt',
+  'VariableShowStmt',
+  'VariableSetStmt',
+  'TransactionStmt',
+  'PrepareStmt',
+  'ExecuteStmt',
+  'DeallocateStmt',
+  'DeclareCursorStmt',
+  'FetchStmt',
+  'ClosePortalStmt',
+  'DiscardStmt',
+]);
+
+function refuseStatement({ node, source }: Parsed) {
+  const kind = Object.keys(node)[0] ?? '';
+  const word = firstWord(source);
+  const command =
+    word === 'WITH'
+      ? kindOf(node)
+          .replace(/ stmt$/, '')
+          .toUpperCase()
+      : word;
+  return QUESTIONS_OF_ANOTHER_KIND.has(kind)
+    ? queryError('unsupported', { construct: command, hint: 'ask with SELECT' }, startOf(source))
+    : queryError('readOnly', { command }, startOf(source));
+}

@@ -1,0 +1,89 @@
+import type { Catalog, FacetStore } from '../catalog.js';
+import { InternalError } from '../errors.js';
+import type { Query } from '../plan.js';
+import { type Clipping, EVIDENCE, type RuntimeColumn, type RuntimeRelation } from '../runtime.js';
+import type { TypeName } from '../types.js';
+import { answersRowByRow, isOnlyShown } from './clipping.js';
+import type { BindContext } from './context.js';
+import { mostPerHop, type RuntimeDraft } from './runtime-draft.js';
+
+/** The relation, with the columns that the statement uses. */
+export function finishRelation(draft: RuntimeDraft, query: Query, ctx: BindContext): RuntimeRelation {
+  const columns = usedColumns(draft, ctx);
+  switch (draft.kind) {
+    case 'retrieval': {
+      const { kind, source, facet, query, topK, filters, operators } = draft;
+      return Object.freeze({
+        kind,
+        source,
+        facet,
+        query,
+        topK,
+        filters: Object.freeze([...filters]),
+        operators: Object.freeze([...operators]),
+        columns,
+      });
+    }
+    case 'traversal': {
+      const { kind, source, anchor, target, keys, hops, repeats, maxHops } = draft;
+      const plain = answersRowByRow(query, source, (select) => ctx.isInOwnOrder(select));
+      const clipping = plain ? 'told' : 'refused';
+      const perHop = draft.perHop ?? perHopUnlessTold(clipping, ctx.catalog);
+      return Object.freeze({
+        kind,
+        source,
+        anchor,
+        target,
+        keys,
+        hops,
+        repeats,
+        maxHops,
+        perHop,
+        clipping,
+        columns,
+      });
+    }
+    case 'hydration': {
+      const { kind, source, entity, facets } = draft;
+      const keys = draft.keys;
+      if (keys === null) throw new InternalError('content without keys was not refused');
+      const isUsed = (f: FacetStore): boolean =>
+        columns.some((c) => c.name === EVIDENCE || f.derived.some((d) => d.name === c.name));
+      return Object.freeze({
+        kind,
+        source,
+        entity,
+        keys,
+        facets: Object.freeze(facets.filter(isUsed)),
+        clipping: isOnlyShown(query, source, EVIDENCE) ? 'told' : 'refused',
+        columns,
+      });
+    }
+    default: {
+      const unknown: never = draft;
+      return unknown;
+    }
+  }
+}
+
+const DEFAULT_PER_HOP = 1_000;
+
+/** A figure wants all that there is; rows to be read, a number that can be. */
+function perHopUnlessTold(clipping: Clipping, catalog: Catalog): number {
+  return clipping === 'refused' ? mostPerHop(catalog) : Math.min(DEFAULT_PER_HOP, mostPerHop(catalog));
+}
+
+/** The columns of `draft` that the statement uses. */
+export function usedColumns(draft: RuntimeDraft, ctx: BindContext): readonly RuntimeColumn[] {
+  const operators = draft.kind === 'retrieval' ? draft.operators : [];
+  const types = new Map<string, TypeName>([
+    ...draft.offered,
+    ...operators.map((o) => [o.column, o.type] as const),
+  ]);
+  return Object.freeze(
+    ctx.usedOf(draft.source).flatMap((name) => {
+      const type = types.get(name);
+      return type === undefined ? [] : [Object.freeze({ name, type })];
+    }),
+  );
+}
