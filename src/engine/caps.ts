@@ -1,4 +1,5 @@
 import type { ExecuteOptions } from './engine.js';
+import { DataRowReader } from './protocol/data-row.js';
 
 /** What the caps of an execution still admit; infinite where there is none. */
 export interface Room {
@@ -17,11 +18,11 @@ export function roomIn(options: ExecuteOptions, rows: number, bytes: number): Ro
 /** How many of the `count` DataRow messages in `bytes` fit into `room`, and where the last of them ends. */
 export function fitting(bytes: Uint8Array, count: number, room: Room): Room {
   if (count <= room.rows && bytes.length <= room.bytes) return { rows: count, bytes: bytes.length };
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const messages = new DataRowReader(bytes);
   let rows = 0;
   let end = 0;
-  while (rows < count && rows < room.rows) {
-    const next = end + 1 + view.getInt32(end + 1);
+  while (rows < count && rows < room.rows && messages.next()) {
+    const next = messages.skip();
     if (next > room.bytes) break;
     end = next;
     rows += 1;

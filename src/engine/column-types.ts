@@ -16,15 +16,3 @@ export function sameOids(described: readonly number[], promised: readonly number
     described.every((oid, i) => oid === promised[i] || SAME_BYTES.get(oid) === promised[i])
   );
 }
-
-/** The type OIDs of a RowDescription body. */
-export function columnOidsOf(body: Buffer): number[] {
-  const oids: number[] = [];
-  let at = 2;
-  for (let n = body.readUInt16BE(0); n > 0; n--) {
-    at = body.indexOf(0, at) + 1;
-    oids.push(body.readUInt32BE(at + 6));
-    at += 18;
-  }
-  return oids;
-}

@@ -1,9 +1,10 @@
 import { queryError } from 'osl-compiler';
 import { fitting, type Room, roomIn } from './caps.js';
-import { columnOidsOf, sameOids } from './column-types.js';
+import { sameOids } from './column-types.js';
 import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamError } from './engine.js';
 import type { PreparedStatement, PreparedStatements } from './prepared.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
+import { describedColumns } from './protocol/row-description.js';
 import type { Job, Session } from './session.js';
 import { type Applied, applySettings, type SettingForm } from './statement-settings.js';
 import {
@@ -208,7 +209,7 @@ export class Execution implements Job {
     }
     switch (type) {
       case 0x54: // RowDescription
-        this.#described(columnOidsOf(body));
+        this.#described(describedColumns(body).map((column) => column.typeOid));
         break;
       case 0x6e: // NoData
         this.#described([]);

@@ -1,8 +1,9 @@
-import { InternalError } from 'osl-compiler';
 import { types } from 'pg';
 import type { CopyRows, CopyTarget, SystemDoor, SystemQueries, UpstreamError } from './engine.js';
 import { UpstreamFailure } from './engine.js';
+import { DataRowReader } from './protocol/data-row.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
+import { describedColumns } from './protocol/row-description.js';
 import type { Job, Session } from './session.js';
 import { inItsPlace, parseErrorResponse } from './upstream-error.js';
 import { copyBatches, quoteIdentifier, textValue } from './values.js';
@@ -69,9 +70,12 @@ async function query(
       out.sync();
     },
     columns: (body) => {
-      columns = columnsOf(body);
+      columns = describedColumns(body).map(({ name, typeOid }) => ({
+        name,
+        parse: types.getTypeParser(typeOid, 'text'),
+      }));
     },
-    rows: (bytes, count) => decodeRows(bytes, count, columns, rows),
+    rows: (bytes) => decodeRows(bytes, columns, rows),
   });
   return rows;
 }
@@ -101,7 +105,7 @@ async function copyIn(session: Session, target: CopyTarget, rows: CopyRows): Pro
 interface SystemJob {
   send(out: FrontendEncoder): void;
   columns?(body: Buffer): void;
-  rows?(bytes: Uint8Array, count: number): void;
+  rows?(bytes: Uint8Array): void;
 }
 
 /** Runs `job`; rejects with UpstreamFailure, or with what decoding throws. */
@@ -110,7 +114,7 @@ function submit(session: Session, job: SystemJob): Promise<void> {
     let failure: UpstreamError | null = null;
     const whole: Job = {
       send: (out) => job.send(out),
-      rows: (bytes, count) => job.rows?.(bytes, count),
+      rows: (bytes) => job.rows?.(bytes),
       message(type, body) {
         if (type === 0x54) job.columns?.(body);
         else if (type === 0x45) failure ??= parseErrorResponse(body);
@@ -129,36 +133,14 @@ interface Column {
   readonly parse: (text: string) => unknown;
 }
 
-function columnsOf(body: Buffer): Column[] {
-  const columns: Column[] = [];
-  let at = 2;
-  for (let n = body.readUInt16BE(0); n > 0; n--) {
-    const end = body.indexOf(0, at);
-    const oid = body.readUInt32BE(end + 7);
-    columns.push({ name: body.toString('utf8', at, end), parse: types.getTypeParser(oid, 'text') });
-    at = end + 19;
-  }
-  return columns;
-}
-
-function decodeRows(
-  bytes: Uint8Array,
-  count: number,
-  columns: readonly Column[],
-  rows: Record<string, unknown>[],
-): void {
-  const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  let at = 0;
-  for (let n = 0; n < count; n++) {
-    at += 7; // type, length, column count
+function decodeRows(bytes: Uint8Array, columns: readonly Column[], decoded: Record<string, unknown>[]): void {
+  const rows = new DataRowReader(bytes);
+  while (rows.next()) {
     const row: Record<string, unknown> = Object.create(null);
-    for (const column of columns) {
-      const length = data.readInt32BE(at);
-      at += 4;
-      row[column.name] = length < 0 ? null : column.parse(data.toString('utf8', at, at + length));
-      if (length > 0) at += length;
+    for (const { name, parse } of columns) {
+      const text = rows.text();
+      row[name] = text === null ? null : parse(text);
     }
-    rows.push(row);
+    decoded.push(row);
   }
-  if (at !== data.length) throw new InternalError('a DataRow does not have the described columns');
 }

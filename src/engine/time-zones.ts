@@ -34,7 +34,7 @@ async function asked(runner: Runner, text: string): Promise<string | null> {
   let zone: string | null = null;
   const sink = {
     write(rows: Uint8Array) {
-      zone = textValuesOf(Buffer.from(rows))[0] ?? null;
+      zone = textValuesOf(rows)[0] ?? null;
     },
   };
   const options = {

@@ -1,18 +1,12 @@
 import { QueryError, queryError } from 'osl-compiler';
 import type { UpstreamError } from './engine.js';
 import type { StatementReads } from './execution.js';
+import { reportFields } from './protocol/report-fields.js';
 import { RIGHTS_FAULTS } from './upstream-words.js';
 
-/** The fields of an ErrorResponse body. */
+/** What an ErrorResponse body says. */
 export function parseErrorResponse(body: Buffer): UpstreamError {
-  const fields = new Map<string, string>();
-  let at = 0;
-  while (at < body.length && body[at] !== 0) {
-    const end = body.indexOf(0, at + 1);
-    if (end < 0) break;
-    fields.set(String.fromCharCode(body[at] ?? 0), body.toString('utf8', at + 1, end));
-    at = end + 1;
-  }
+  const fields = reportFields(body);
   return {
     sqlstate: fields.get('C') ?? 'XX000',
     message: fields.get('M') ?? '',

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { DataRowReader, textValuesOf } from '../../src/engine/protocol/data-row.js';
 import { FrontendEncoder } from '../../src/engine/protocol/encoder.js';
 import { BackendSplitter } from '../../src/engine/protocol/splitter.js';
 import { Session } from '../../src/engine/session.js';
@@ -52,6 +53,18 @@ t.test('a length that no message can have is refused', async (t) => {
     splitter.push(header);
     t.throws(() => splitter.next(), { name: 'InternalError' }, `${length}`);
   }
+});
+
+t.test('rows of other columns than are read, and what is no row, are refused', async (t) => {
+  const rows = Buffer.concat([dataRow(['a', null]), dataRow(['bb', ''])]);
+  const read = (columns: number) => () => {
+    const reader = new DataRowReader(rows);
+    while (reader.next()) for (let column = 0; column < columns; column++) reader.text();
+  };
+  t.doesNotThrow(read(2));
+  for (const columns of [0, 1, 3]) t.throws(read(columns), Error, `${columns} columns of two`);
+  t.throws(() => new DataRowReader(COMPLETE).next(), { name: 'InternalError' });
+  t.same(textValuesOf(rows.subarray(dataRow(['a', null]).length)), ['bb', '']);
 });
 
 t.test('messages are encoded as the protocol says', async (t) => {

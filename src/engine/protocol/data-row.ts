@@ -1,24 +1,98 @@
+import { InternalError } from 'osl-compiler';
+
+const DATA_ROW = 0x44;
 /** Bytes of a DataRow message before its values: type `D`, length, number of columns. */
 const HEAD = 7;
 
-/** Takes a run of whole DataRow messages apart, without copying them. */
-export function* eachDataRow(messages: Uint8Array): Generator<Buffer> {
-  const bytes = Buffer.from(messages.buffer, messages.byteOffset, messages.byteLength);
-  for (let at = 0; at < bytes.length; ) {
-    const end = at + 1 + bytes.readInt32BE(at + 1);
-    yield bytes.subarray(at, end);
-    at = end;
+/**
+ * Reads a run of whole DataRow messages, without copying: `next` goes to a row, `value` to each of its values in turn.
+ * All values of a row must have been read, or the rest of it skipped, before the next row.
+ */
+export class DataRowReader {
+  readonly source: Buffer;
+  /** Where the value that `value` went to begins and ends in `source`. */
+  start = 0;
+  end = 0;
+  /** Where the row that `next` went to begins in `source`, its head included. */
+  rowStart = 0;
+  #rowEnd = 0;
+  #at = 0;
+
+  constructor(messages: Uint8Array) {
+    this.source = Buffer.from(messages.buffer, messages.byteOffset, messages.byteLength);
+  }
+
+  /** Goes to the next row; false behind the last. @throws InternalError where the row before has other columns */
+  next(): boolean {
+    const { source } = this;
+    const at = this.#at;
+    if (at !== this.#rowEnd) throw new InternalError('a DataRow does not have the described columns');
+    if (at === source.length) return false;
+    if (source[at] !== DATA_ROW) throw new InternalError('a DataRow message does not start where it should');
+    this.rowStart = at;
+    this.#rowEnd = at + 1 + source.readInt32BE(at + 1);
+    this.#at = at + HEAD;
+    return true;
+  }
+
+  /** Goes to the next value of the row; false where it is NULL. */
+  value(): boolean {
+    const length = this.source.readInt32BE(this.#at);
+    this.start = this.#at + 4;
+    this.end = length < 0 ? this.start : this.start + length;
+    this.#at = this.end;
+    return length >= 0;
+  }
+
+  /** The next value of the row, in text format. */
+  text(): string | null {
+    return this.value() ? this.source.toString('utf8', this.start, this.end) : null;
+  }
+
+  /** Whether the row has values that were not read. */
+  get more(): boolean {
+    return this.#at < this.#rowEnd;
+  }
+
+  /** Bytes of the row, its head included. */
+  get rowLength(): number {
+    return this.#rowEnd - this.rowStart;
+  }
+
+  /** Passes over the values of the row that were not read; gives where the row ends in `source`. */
+  skip(): number {
+    this.#at = this.#rowEnd;
+    return this.#at;
   }
 }
 
+/** Takes a run of whole DataRow messages apart, without copying them. */
+export function* eachDataRow(messages: Uint8Array): Generator<Buffer> {
+  const rows = new DataRowReader(messages);
+  while (rows.next()) yield rows.source.subarray(rows.rowStart, rows.skip());
+}
+
 /** The values of one whole DataRow message in text format, in the order of its columns. */
-export function textValuesOf(dataRow: Buffer): (string | null)[] {
+export function textValuesOf(dataRow: Uint8Array): (string | null)[] {
+  const row = new DataRowReader(dataRow);
   const values: (string | null)[] = [];
-  for (let at = HEAD; at < dataRow.length; ) {
-    const length = dataRow.readInt32BE(at);
-    const start = at + 4;
-    at = start + Math.max(length, 0);
-    values.push(length < 0 ? null : dataRow.toString('utf8', start, at));
-  }
+  row.next();
+  while (row.more) values.push(row.text());
   return values;
+}
+
+/** One DataRow message of values in text format. */
+export function dataRow(values: readonly (string | null)[]): Uint8Array {
+  const encoded = values.map((v) => (v === null ? null : Buffer.from(v, 'utf8')));
+  const size = HEAD + encoded.reduce((sum, v) => sum + 4 + (v?.length ?? 0), 0);
+  const row = Buffer.allocUnsafe(size);
+  row[0] = DATA_ROW;
+  row.writeInt32BE(size - 1, 1);
+  row.writeUInt16BE(values.length, 5);
+  let at = HEAD;
+  for (const value of encoded) {
+    at = row.writeInt32BE(value?.length ?? -1, at);
+    if (value !== null) at += value.copy(row, at);
+  }
+  return row;
 }

@@ -11,6 +11,6 @@ export { classify, type Lane } from './classify.js';
 export { CatalogFault } from './fault.js';
 export type { CatalogSettings, Described } from './instance.js';
 export { type CatalogModel, modelOf } from './model.js';
-export type { Reply, ReplyColumn, ReplyReport } from './reply.js';
+export type { Reply, ReplyReport } from './reply.js';
 export type { SettingChange } from './setting-changes.js';
 export { CATALOG_VERSION } from './version.js';

@@ -1,11 +1,12 @@
 import type { BoundValue } from '../../engine/index.js';
 import { textValuesOf } from '../../engine/protocol/data-row.js';
 import { FrontendEncoder } from '../../engine/protocol/encoder.js';
+import type { DescribedColumn } from '../../engine/protocol/row-description.js';
 import { identifier, literal } from './ddl.js';
 import { EngineEnded, type EngineThread } from './engine-thread.js';
 import { CatalogFault, fault } from './fault.js';
 import { cancelled, type Patience, Queue } from './queue.js';
-import { type Reply, type ReplyColumn, readReply } from './reply.js';
+import { type Reply, readReply } from './reply.js';
 import { FIRST_CALLER, OWNER_ROLE, roleNameOf } from './roles.js';
 
 /** Whom an engine takes a statement to come from. */
@@ -26,7 +27,7 @@ export interface CatalogSettings {
 /** What a statement takes and gives. */
 export interface Described {
   readonly parameterTypes: readonly number[];
-  readonly columns: readonly ReplyColumn[] | null;
+  readonly columns: readonly DescribedColumn[] | null;
 }
 
 export interface InstanceLimits {
@@ -278,7 +279,7 @@ const WHO = [
 ];
 
 function isCaller(reply: Reply, role: string): boolean {
-  const rows = reply.rows.map((row) => textValuesOf(Buffer.from(row.buffer, row.byteOffset, row.byteLength)));
+  const rows = reply.rows.map(textValuesOf);
   return JSON.stringify(rows) === JSON.stringify([[role, role, 'f'], ['off'], ['on']]);
 }
 

@@ -1,13 +1,7 @@
+import { reportFields } from '../../engine/protocol/report-fields.js';
+import { type DescribedColumn, describedColumns } from '../../engine/protocol/row-description.js';
 import { BackendSplitter } from '../../engine/protocol/splitter.js';
 import { type SettingChange, settingChange } from './setting-changes.js';
-
-/** A column of an answer, as RowDescription has it. */
-export interface ReplyColumn {
-  readonly name: string;
-  readonly typeOid: number;
-  readonly typeLength: number;
-  readonly typeModifier: number;
-}
 
 /** What the engine says is wrong, or worth knowing. It holds no data, so all of it may be shown. */
 export interface ReplyReport {
@@ -28,7 +22,7 @@ export interface Reply {
   readonly changes: readonly SettingChange[];
   readonly parameterTypes: readonly number[];
   /** Null where the statement gives no rows. */
-  readonly columns: readonly ReplyColumn[] | null;
+  readonly columns: readonly DescribedColumn[] | null;
   /** Runs of whole DataRow messages. */
   readonly rows: readonly Uint8Array[];
   readonly rowCount: number;
@@ -82,10 +76,10 @@ function take(draft: Draft, splitter: BackendSplitter): void {
       draft.parameterTypes = parameterTypes(splitter.body());
       return;
     case 0x54: // T
-      draft.columns = columns(splitter.body());
+      draft.columns = describedColumns(splitter.body());
       return;
     case 0x43: // C
-      draft.tag = cString(splitter.body(), 0);
+      draft.tag = splitter.body().toString('utf8', 0, splitter.body().indexOf(0));
       return;
     case 0x5a: // Z
       draft.idle = splitter.body()[0] === 0x49;
@@ -106,29 +100,8 @@ function parameterTypes(body: Buffer): readonly number[] {
   return Array.from({ length: body.readUInt16BE(0) }, (_, i) => body.readUInt32BE(2 + 4 * i));
 }
 
-function columns(body: Buffer): readonly ReplyColumn[] {
-  let at = 2;
-  return Array.from({ length: body.readUInt16BE(0) }, () => {
-    const name = cString(body, at);
-    const facts = at + Buffer.byteLength(name) + 1 + 6; // past the table's OID and attribute number
-    at = facts + 12;
-    return {
-      name,
-      typeOid: body.readUInt32BE(facts),
-      typeLength: body.readInt16BE(facts + 4),
-      typeModifier: body.readInt32BE(facts + 6),
-    };
-  });
-}
-
 function report(body: Buffer): ReplyReport {
-  const fields = new Map<string, string>();
-  let at = 0;
-  while (at < body.length && body[at] !== 0) {
-    const value = cString(body, at + 1);
-    fields.set(String.fromCharCode(body[at] ?? 0), value);
-    at += Buffer.byteLength(value) + 2;
-  }
+  const fields = reportFields(body);
   const position = fields.get('P');
   return {
     severity: fields.get('V') ?? 'ERROR',
@@ -138,8 +111,4 @@ function report(body: Buffer): ReplyReport {
     hint: fields.get('H') ?? null,
     position: position === undefined ? null : Number(position),
   };
-}
-
-function cString(body: Buffer, at: number): string {
-  return body.toString('utf8', at, body.indexOf(0, at));
 }

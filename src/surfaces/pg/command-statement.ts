@@ -1,5 +1,5 @@
 import type { ColumnDescription, Portal, Statement, WireNotice } from '../../../wire/index.js';
-import { dataRow } from './data-row.js';
+import { dataRow } from '../../engine/index.js';
 
 /** What a session command answers. */
 export interface CommandResult {

@@ -1,3 +1,4 @@
+import { DataRowReader } from '../../engine/index.js';
 import type { CopyOptions } from './copy-options.js';
 
 /** Makes whole DataRow messages, values in text format, to as many CopyData messages. */
@@ -5,8 +6,6 @@ export type CopyRows = (dataRows: Uint8Array) => Buffer;
 
 /** Type and length of a message. */
 const MESSAGE_HEAD = 5;
-/** Type, length and number of columns of a DataRow message. */
-const ROW_HEAD = 7;
 const COPY_DATA = 0x64;
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
@@ -15,9 +14,9 @@ const DOT = 0x2e;
 
 /** A row of binary COPY is a DataRow under another name. */
 export function binaryRows(dataRows: Uint8Array): Buffer {
-  const rows = Buffer.from(dataRows); // a copy
-  for (let at = 0; at < rows.length; at += 1 + rows.readInt32BE(at + 1)) rows[at] = COPY_DATA;
-  return rows;
+  const rows = new DataRowReader(Buffer.from(dataRows)); // a copy
+  for (; rows.next(); rows.skip()) rows.source[rows.rowStart] = COPY_DATA;
+  return rows.source;
 }
 
 /** `forced`: the columns whose values are quoted always. */
@@ -26,26 +25,17 @@ export function textRows(options: CopyOptions, forced: readonly boolean[]): Copy
   const delimiter = options.delimiter.charCodeAt(0);
   const missing = Buffer.from(options.null);
   return (dataRows) => {
-    const source = Buffer.from(dataRows.buffer, dataRows.byteOffset, dataRows.byteLength);
-    const out = new Growing(source.length);
-    for (let at = 0; at < source.length; ) {
-      const end = at + 1 + source.readInt32BE(at + 1);
+    const rows = new DataRowReader(dataRows);
+    const out = new Growing(dataRows.length);
+    while (rows.next()) {
       const message = out.begin();
-      at += ROW_HEAD;
       for (let column = 0; column < forced.length; column++) {
         if (column > 0) out.byte(delimiter);
-        const length = source.readInt32BE(at);
-        at += 4;
-        if (length < 0) {
-          out.bytes(missing);
-        } else {
-          value(source, at, at + length, column, out);
-          at += length;
-        }
+        if (rows.value()) value(rows.source, rows.start, rows.end, column, out);
+        else out.bytes(missing);
       }
       out.byte(NEWLINE);
       out.end(message);
-      at = end;
     }
     return out.written();
   };

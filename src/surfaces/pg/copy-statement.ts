@@ -6,9 +6,9 @@ import {
   type RowWriter,
   type Statement,
 } from '../../../wire/index.js';
+import { dataRow } from '../../engine/index.js';
 import type { CopyOptions } from './copy-options.js';
 import { binaryRows, textRows } from './copy-rows.js';
-import { dataRow } from './data-row.js';
 
 /** `COPY (question) TO STDOUT`: the rows of `inner` as CopyData, one message a row. @throws WireError */
 export function copyStatement(inner: Statement, options: CopyOptions): Statement {

@@ -30,8 +30,8 @@ export class AnswerStream {
     const encoding = this.#encoding;
     encoding.begin({ requestId: this.#requestId, plan, versions });
     return {
-      write: (dataRows, count) => {
-        encoding.rows(dataRows, count);
+      write: (dataRows) => {
+        encoding.rows(dataRows);
         const due = this.#started ? encoding.pending > 0 : encoding.pending >= HELD_BYTES;
         return due ? this.#flush() : undefined;
       },

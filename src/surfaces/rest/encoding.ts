@@ -10,8 +10,8 @@ export interface Encoding {
   /** Bytes written and not yet taken. */
   readonly pending: number;
   begin(head: AnswerHead): void;
-  /** `dataRows` are `count` whole DataRow messages. */
-  rows(dataRows: Uint8Array, count: number): void;
+  /** `dataRows` are whole DataRow messages. */
+  rows(dataRows: Uint8Array): void;
   end(answer: Answer): void;
   /**
    * Says what went wrong after a part of the answer has left. `cut`: the connection must break after that, so that

@@ -30,8 +30,8 @@ export class JsonAnswer implements Encoding {
     this.#out.text(`{${headOf(head)},"rows":[`);
   }
 
-  rows(dataRows: Uint8Array, count: number): void {
-    this.#rows?.write(dataRows, count, this.#out);
+  rows(dataRows: Uint8Array): void {
+    this.#rows?.write(dataRows, this.#out);
   }
 
   end(answer: Answer): void {
@@ -65,8 +65,8 @@ export class NdjsonAnswer implements Encoding {
     this.#rows = rowsOf(head, 'lines');
   }
 
-  rows(dataRows: Uint8Array, count: number): void {
-    this.#rows?.write(dataRows, count, this.#out);
+  rows(dataRows: Uint8Array): void {
+    this.#rows?.write(dataRows, this.#out);
   }
 
   end(answer: Answer): void {

@@ -1,4 +1,5 @@
-import { type GovernedPlan, InternalError } from 'osl-compiler';
+import type { GovernedPlan } from 'osl-compiler';
+import { DataRowReader } from '../../engine/index.js';
 import { columnsOf, describedColumn } from './columns.js';
 import type { JsonBytes } from './json-bytes.js';
 import { keyWriter, valueWriter, type WriteValue } from './values.js';
@@ -35,9 +36,6 @@ export function shapeOf(plan: GovernedPlan): RowShape {
   return shape;
 }
 
-const DATA_ROW = 0x44;
-/** Type, length and number of columns of a DataRow message. */
-const HEAD = 7;
 const COMMA = 0x2c;
 const NEWLINE = 0x0a;
 const OPEN = 0x7b;
@@ -58,36 +56,24 @@ export class RowWriter {
     this.#style = style;
   }
 
-  /** `dataRows` are `count` whole messages with values in text format. */
-  write(dataRows: Uint8Array, count: number, out: JsonBytes): void {
-    const source = Buffer.from(dataRows.buffer, dataRows.byteOffset, dataRows.byteLength);
-    let at = 0;
-    for (let n = 0; n < count; n++) {
-      if (source[at] !== DATA_ROW)
-        throw new InternalError('a DataRow message does not start where it should');
+  /** `dataRows` are whole messages with values in text format. */
+  write(dataRows: Uint8Array, out: JsonBytes): void {
+    const rows = new DataRowReader(dataRows);
+    while (rows.next()) {
       if (this.#style === 'elements' && !this.#first) out.byte(COMMA);
       this.#first = false;
-      at = this.#row(source, at + HEAD, out);
+      this.#row(rows, out);
       if (this.#style === 'lines') out.byte(NEWLINE);
     }
-    if (at !== source.length) throw new InternalError('DataRow messages do not have the columns of the plan');
   }
 
-  #row(source: Buffer, start: number, out: JsonBytes): number {
-    let at = start;
+  #row(row: DataRowReader, out: JsonBytes): void {
     for (const { lead, write } of this.#fields) {
       out.copy(lead, 0, lead.length);
-      const length = source.readInt32BE(at);
-      at += 4;
-      if (length < 0) {
-        out.copy(NULL, 0, NULL.length);
-      } else {
-        write(source, at, at + length, out);
-        at += length;
-      }
+      if (row.value()) write(row.source, row.start, row.end, out);
+      else out.copy(NULL, 0, NULL.length);
     }
     if (this.#fields.length === 0) out.byte(OPEN);
     out.byte(CLOSE);
-    return at;
   }
 }

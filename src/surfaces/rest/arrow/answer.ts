@@ -7,8 +7,8 @@ import {
   Schema,
   Struct,
 } from 'apache-arrow';
-import { InternalError } from 'osl-compiler';
 import type { Answer } from '../../../ask/index.js';
+import { DataRowReader } from '../../../engine/index.js';
 import { type AnswerHead, tailOf } from '../answer-members.js';
 import { columnsOf } from '../columns.js';
 import type { Encoding } from '../encoding.js';
@@ -20,10 +20,6 @@ import { columnOf, fieldOf } from './columns.js';
 /** A record batch ends at whichever comes first, so that memory does not grow with the answer. */
 const BATCH_ROWS = 8_192;
 const BATCH_BYTES = 1_048_576;
-
-const DATA_ROW = 0x44;
-/** Type, length and number of columns of a DataRow message. */
-const HEAD = 7;
 
 /**
  * An Arrow IPC stream: the schema, batches of rows, then a batch without rows whose metadata has the trailer. One that
@@ -59,19 +55,17 @@ export class ArrowAnswer implements Encoding {
     this.#collect();
   }
 
-  rows(dataRows: Uint8Array, count: number): void {
-    const source = Buffer.from(dataRows.buffer, dataRows.byteOffset, dataRows.byteLength);
-    let at = 0;
-    for (let n = 0; n < count; n++) {
-      if (source[at] !== DATA_ROW)
-        throw new InternalError('a DataRow message does not start where it should');
-      const end = this.#row(source, at + HEAD);
+  rows(dataRows: Uint8Array): void {
+    const rows = new DataRowReader(dataRows);
+    while (rows.next()) {
+      for (const column of this.#columns) {
+        if (rows.value()) column.value(rows.source, rows.start, rows.end);
+        else column.null();
+      }
       this.#rows += 1;
-      this.#bytes += end - at;
-      at = end;
+      this.#bytes += rows.rowLength;
       if (this.#rows >= BATCH_ROWS || this.#bytes >= BATCH_BYTES) this.#writeBatch();
     }
-    if (at !== source.length) throw new InternalError('DataRow messages do not have the columns of the plan');
   }
 
   end(answer: Answer): void {
@@ -94,21 +88,6 @@ export class ArrowAnswer implements Encoding {
     this.#taken = [];
     this.#pending = 0;
     return bytes;
-  }
-
-  #row(source: Buffer, start: number): number {
-    let at = start;
-    for (const column of this.#columns) {
-      const length = source.readInt32BE(at);
-      at += 4;
-      if (length < 0) {
-        column.null();
-      } else {
-        column.value(source, at, at + length);
-        at += length;
-      }
-    }
-    return at;
   }
 
   #writeBatch(metadata?: Map<string, string>): void {
