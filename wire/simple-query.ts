@@ -7,7 +7,8 @@ import { runPortal } from './run-portal.js';
 
 /**
  * Answers a Query up to, and without, ReadyForQuery: its statements in order, all results as text, stopping at
- * the first error. `requireAlive` throws where the session must not go on to another statement.
+ * the first error. `requireAlive` throws where the session must not go on to another statement; that it may go on to
+ * the first one is known.
  */
 export async function simpleQuery(
   body: Buffer,
@@ -19,8 +20,8 @@ export async function simpleQuery(
   const split = handler.split(text);
   const statements = split instanceof Promise ? await split : split;
   if (statements.length === 0) emptyQueryResponse(output.messages);
-  for (const statement of statements) {
-    requireAlive();
+  for (const [i, statement] of statements.entries()) {
+    if (i > 0) requireAlive();
     try {
       await answer(statement.text, handler, output);
     } catch (cause) {

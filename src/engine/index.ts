@@ -1,7 +1,4 @@
-import type { Engine, EngineEvents } from './engine.js';
-import { openPglite, type PgliteConfig } from './pglite/engine.js';
-import { openPostgres, type PostgresConfig } from './postgres/engine.js';
-
+/** The two doors to a database, governed and system, over a native Postgres or an embedded one. */
 export type {
   BoundValue,
   CopyRows,
@@ -24,6 +21,7 @@ export type {
 export { NoSystemCredentials, UpstreamFailure } from './engine.js';
 export type { Party } from './fair-share.js';
 export { FairShare } from './fair-share.js';
+export { type EngineConfig, openEngine } from './open.js';
 export type { PgliteConfig } from './pglite/engine.js';
 export type { PostgresConfig } from './postgres/engine.js';
 export { type Survey, surveyPostgres } from './postgres/survey.js';
@@ -33,14 +31,3 @@ export { SLICE_BYTES, turns } from './turns.js';
 export { objectsText, stopError } from './upstream-error.js';
 export { RIGHTS_FAULTS, type UpstreamWords, wordsOf } from './upstream-words.js';
 export { quoteIdentifier } from './values.js';
-
-export type EngineConfig = PgliteConfig | PostgresConfig;
-
-/** Opens a connector. Throws an Error, for the operator, that says why it cannot serve. */
-export async function openEngine(config: EngineConfig, events: Partial<EngineEvents> = {}): Promise<Engine> {
-  const ignored = (): void => undefined;
-  const heard = { onUpstreamError: ignored, onReach: ignored, ...events };
-  const opened =
-    config.kind === 'pglite' ? await openPglite(config, heard) : await openPostgres(config, heard);
-  return opened.engine;
-}

@@ -1,19 +1,22 @@
 import type { CatalogSettings } from '../catalog/index.js';
+import type { SessionParts } from './session-parts.js';
 import type { SessionSettings } from './settings.js';
 
 const IN_FORCE = ['TimeZone', 'DateStyle', 'IntervalStyle'] as const;
 
-/** What the catalog's statements find set, made once for each state of `settings`. `pid`: of the BackendKeyData. */
-export function catalogSettings(settings: SessionSettings, pid: () => number): () => CatalogSettings {
-  let known: { readonly of: object; readonly is: CatalogSettings } | null = null;
-  return () => {
-    const of = settings.version;
-    if (known?.of !== of) known = { of, is: made(settings, pid()) };
-    return known.is;
-  };
+const KNOWN = new WeakMap<object, CatalogSettings>();
+
+/** What the catalog's statements find set, made once for each state of the session's settings. */
+export function catalogSettings({ settings, processId }: SessionParts): CatalogSettings {
+  let known = KNOWN.get(settings.version);
+  if (known === undefined) {
+    known = describe(settings, processId());
+    KNOWN.set(settings.version, known);
+  }
+  return known;
 }
 
-function made(settings: SessionSettings, pid: number): CatalogSettings {
+function describe(settings: SessionSettings, pid: number): CatalogSettings {
   const byName = settings
     .all()
     .map((s) => [s.name.toLowerCase(), [s.value, s.kept, s.atStart, s.byDefault]] as const);

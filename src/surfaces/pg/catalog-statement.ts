@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { Identity } from '../../../policy/index.js';
 import {
   error,
   type FetchResult,
@@ -10,110 +9,89 @@ import {
   type WireNotice,
 } from '../../../wire/index.js';
 import { eachDataRow } from '../../engine/index.js';
-import type { Service } from '../../service/service.js';
 import {
   askCatalog,
+  type CatalogDelivery,
   CatalogFault,
   type CatalogQuestion,
-  type CatalogSettings,
   type Catalogs,
   describeCatalog,
   type Lane,
   type Reply,
   type ReplyReport,
   refuseLane,
-  type SettingChange,
 } from '../catalog/index.js';
+import { catalogSettings } from './catalog-settings.js';
 import { giveRows } from './give-rows.js';
+import { audible } from './notices.js';
 import { requireSameRights } from './rights.js';
-import type { Unrun } from './unrun.js';
-
-/** What a session lends to its catalog statements. */
-export interface CatalogSession {
-  readonly service: Service;
-  readonly catalogs: Catalogs;
-  /** Who asks now: a session may renew its token. */
-  identity(): Identity;
-  /** As whom the session logged in. */
-  user(): string;
-  /** What the catalog's statements find set. */
-  settings(): CatalogSettings;
-  /** Sets what a statement asked for by `set_config`. @throws WireError */
-  change(changes: readonly SettingChange[]): Promise<void>;
-  readonly unrun: Unrun;
-  /** What the session may see now, as text. */
-  rights(): string;
-  /** @throws WireError in a failed transaction block */
-  requireUsable(): void;
-  /** Says the spine's errors as the protocol does; a WireError passes, and counts as recorded. */
-  translated<T>(requestId: string, text: string, run: () => Promise<T>): Promise<T>;
-  cancellable<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T>;
-  /** Those of `notices` that the client wants to hear. */
-  audible(notices: readonly WireNotice[]): readonly WireNotice[];
-}
+import { changeSettings } from './session-command.js';
+import type { SessionParts } from './session-parts.js';
+import type { SessionRecords } from './session-records.js';
 
 /** A statement that the catalog answers, or that is refused since it asks for both. @throws WireError */
 export async function catalogStatement(
-  session: CatalogSession,
+  session: SessionParts,
+  catalogs: Catalogs,
   lane: Exclude<Lane, { readonly kind: 'data' }>,
   text: string,
   parameterTypes: readonly number[],
 ): Promise<Statement> {
-  const { service, catalogs } = session;
-  const question = (): CatalogQuestion => ({
-    requestId: randomUUID(),
-    identity: session.identity(),
+  const { service, caller, records, running } = session;
+  const question = (requestId: string = randomUUID()): CatalogQuestion => ({
+    requestId,
+    identity: caller.identity,
     text,
     parameterTypes,
-    user: session.user(),
-    session: session.settings(),
+    user: caller.user,
+    session: catalogSettings(session),
   });
   const first = question();
-  return translated(session, first, async () => {
+  return translate(records, first, async () => {
     if (lane.kind !== 'catalog') throw await refuseLane(service, first, lane);
-    const prepared = await session.cancellable((signal) => describeCatalog(service, catalogs, first, signal));
+    const prepared = await running.cancellable((signal) => describeCatalog(service, catalogs, first, signal));
     const { described, payment } = prepared;
-    const unrun = { record: () => session.translated(first.requestId, '', () => prepared.record()) };
-    session.unrun.hold(unrun);
+    const unrun = records.hold(first, () => prepared.record());
+    const run = (delivery: Omit<CatalogDelivery, 'signal'>): Promise<HeardReply> => {
+      session.state.block.requireUsable();
+      const next = { ...question(records.unrun.release(unrun) ? first.requestId : undefined), payment };
+      return running.cancellable((signal) =>
+        translate(records, next, async () => {
+          const reply = await askCatalog(service, catalogs, next, described, { ...delivery, signal });
+          await changeSettings(session, reply.changes);
+          return { ...reply, notices: audible(session.settings, reply.notices.map(notice)) };
+        }),
+      );
+    };
     return {
       ...described,
-      open: ({ parameterFormats, parameters, resultFormats }) => {
+      open: ({ parameterFormats, parameters, resultFormats: formats }) => {
         const values = parameters.map((bytes, i) => ({
           format: parameterFormats[i] ?? (0 as const),
           bytes: bytes === null ? null : Buffer.from(bytes), // a copy: the portal may run later
         }));
-        const rights = (): string => session.rights();
-        return new CatalogPortal(rights, () => {
-          session.requireUsable();
-          const own = session.unrun.runs(unrun) ? { requestId: first.requestId } : {};
-          const next = { ...question(), ...own, payment };
-          return session.cancellable((signal) =>
-            translated(session, next, async () => {
-              const delivery = { values, formats: resultFormats, signal };
-              const reply = await askCatalog(service, catalogs, next, described, delivery);
-              await session.change(reply.changes);
-              return { ...reply, notices: session.audible(reply.notices.map(notice)) };
-            }),
-          );
-        });
+        return new CatalogPortal(
+          () => caller.rights,
+          () => run({ values, formats }),
+        );
       },
     };
   });
 }
 
 /** An answer, with the notices that its client is to hear. */
-type Told = Omit<Reply, 'notices'> & { readonly notices: readonly WireNotice[] };
+type HeardReply = Omit<Reply, 'notices'> & { readonly notices: readonly WireNotice[] };
 
 /** One run of a catalog statement; its answer is small and already here when the first row is given. */
 class CatalogPortal implements Portal {
   readonly #rights: () => string;
-  readonly #run: () => Promise<Told>;
+  readonly #run: () => Promise<HeardReply>;
   #begun = '';
-  #reply: Told | null = null;
+  #reply: HeardReply | null = null;
   #rows: readonly Uint8Array[] = [];
   #taken = 0;
 
-  constructor(rights: () => string, run: () => Promise<Told>) {
+  constructor(rights: () => string, run: () => Promise<HeardReply>) {
     this.#rights = rights;
     this.#run = run;
   }
@@ -155,12 +133,8 @@ function notice({ severity, sqlstate, message, detail, hint }: ReplyReport): Wir
 
 const SEVERITIES: readonly WireNotice['severity'][] = ['NOTICE', 'WARNING', 'INFO', 'LOG', 'DEBUG'];
 
-function translated<T>(
-  session: CatalogSession,
-  question: CatalogQuestion,
-  run: () => Promise<T>,
-): Promise<T> {
-  return session.translated(question.requestId, question.text, async () => {
+function translate<T>(records: SessionRecords, question: CatalogQuestion, run: () => Promise<T>): Promise<T> {
+  return records.translate(question.requestId, question.text, async () => {
     try {
       return await run();
     } catch (failure) {

@@ -8,8 +8,9 @@ import {
   type WireNotice,
 } from '../../../wire/index.js';
 import { commandStatement } from './command-statement.js';
-import { type Cursors, type Declaration, rowsOf } from './cursor.js';
+import { type Declaration, rowsOf } from './cursor.js';
 import type { Motion } from './scroll.js';
+import type { SessionParts } from './session-parts.js';
 import { planChanged } from './wire-error.js';
 
 type Node = ReturnType<typeof parse>['node'];
@@ -60,24 +61,15 @@ function directionOf(direction: string | undefined): Motion['direction'] {
   }
 }
 
-/** What a session lends to its statements about cursors. */
-export interface CursorSession {
-  readonly cursors: Cursors;
-  inBlock(): boolean;
-  /** @throws WireError in a failed transaction block */
-  requireUsable(): void;
-  /** Records and counts a statement, or throws. */
-  admit(): Promise<void>;
-  /** The same for DECLARE, of which it may be enough to record that its question was prepared. */
-  declares(): Promise<void>;
-  /** Prepares the question that DECLARE holds. */
-  question(): Promise<Statement>;
-}
-
-export async function cursorStatement(session: CursorSession, command: CursorCommand): Promise<Statement> {
+/** `prepareQuestion` prepares the question that DECLARE holds. @throws WireError */
+export async function cursorStatement(
+  session: SessionParts,
+  command: CursorCommand,
+  prepareQuestion: () => Promise<Statement>,
+): Promise<Statement> {
   switch (command.kind) {
     case 'declare':
-      return declareStatement(session, command.declaration, await session.question());
+      return declareStatement(session, command.declaration, await prepareQuestion());
     case 'fetch':
     case 'move':
       return fetchStatement(session, command);
@@ -90,18 +82,23 @@ export async function cursorStatement(session: CursorSession, command: CursorCom
   }
 }
 
-function declareStatement(session: CursorSession, declaration: Declaration, question: Statement): Statement {
+function declareStatement(
+  { state, records, cursors }: SessionParts,
+  declaration: Declaration,
+  question: Statement,
+): Statement {
   return {
     parameterTypes: question.parameterTypes,
     columns: null,
     open: ({ parameterFormats, parameters }) => ({
       fetch: async () => {
-        session.requireUsable();
-        await session.declares();
-        const inBlock = session.inBlock();
+        state.block.requireUsable();
+        // It may be enough to record that its question was prepared.
+        await (records.unrun.record() ?? records.admit());
+        const { inBlock } = state;
         if (!inBlock && !declaration.hold)
           throw error('25P01', 'DECLARE CURSOR can only be used in transaction blocks');
-        session.cursors.declare(declaration, question, parameterFormats, parameters, inBlock);
+        cursors.declare(declaration, question, parameterFormats, parameters, inBlock);
         return { suspended: false, tag: 'DECLARE CURSOR' };
       },
       close: () => undefined,
@@ -109,10 +106,10 @@ function declareStatement(session: CursorSession, declaration: Declaration, ques
   };
 }
 
-function closeStatement({ cursors, requireUsable, admit }: CursorSession, name: string | null): Statement {
+function closeStatement({ cursors, state, records }: SessionParts, name: string | null): Statement {
   return commandStatement(null, async () => {
-    requireUsable();
-    await admit();
+    state.block.requireUsable();
+    await records.admit();
     if (name === null) await cursors.closeAll();
     else await cursors.close(name);
     return { tag: name === null ? 'CLOSE CURSOR ALL' : 'CLOSE CURSOR' };
@@ -120,7 +117,7 @@ function closeStatement({ cursors, requireUsable, admit }: CursorSession, name: 
 }
 
 function fetchStatement(
-  session: CursorSession,
+  session: SessionParts,
   command: Extract<CursorCommand, { kind: 'fetch' | 'move' }>,
 ): Statement {
   const { cursors } = session;
@@ -172,17 +169,17 @@ type Step = (
  * follow belong to it as those of a suspended portal do. Only a FETCH that brings none is a statement of its own.
  */
 function fetchPortal(
-  { requireUsable, admit }: CursorSession,
+  { state, records }: SessionParts,
   { count, tag }: { readonly count: number | 'all'; readonly tag: string },
   step: Step,
 ): Portal {
   let left = count;
   return {
     async fetch(maxRows, rows) {
-      requireUsable();
+      state.block.requireUsable();
       const portion = left === 'all' ? maxRows : maxRows === 0 ? left : Math.min(left, maxRows);
       const { given, suspended, ...rest } = left === 0 ? NO_ROWS : await step(portion, rows);
-      if (given === 0) await admit();
+      if (given === 0) await records.admit();
       if (left !== 'all') left -= given;
       const more = suspended && left !== 0 && maxRows > 0 && given === maxRows;
       return { ...rest, suspended: more, tag: `${tag} ${given}` };
@@ -193,21 +190,21 @@ function fetchPortal(
 
 const NO_ROWS = Object.freeze({ given: 0, suspended: false });
 
-/** The same for a cursor that goes both ways: its rows are kept, so that any motion is known whole at once. */
+/** FETCH and MOVE of a cursor that goes both ways: its rows are kept, so that any motion is known whole at once. */
 function scrollPortal(
-  { cursors, requireUsable, admit }: CursorSession,
+  { cursors, state, records }: SessionParts,
   { kind, name, motion }: Extract<CursorCommand, { kind: 'fetch' | 'move' }>,
   { format, columns }: { readonly format: Format; readonly columns: Statement['columns'] },
 ): Portal {
   let left: readonly Uint8Array[] | null = null;
   return {
     async fetch(maxRows, rows) {
-      requireUsable();
+      state.block.requireUsable();
       let notices: readonly WireNotice[] = [];
       if (left === null) {
         requireSameColumns(columns, cursors.columnsOf(name));
         const moved = await cursors.scroll(name, motion, format);
-        if (moved.rows.length === 0) await admit();
+        if (moved.rows.length === 0) await records.admit();
         left = moved.rows;
         notices = moved.notices;
         if (kind === 'move') return { suspended: false, tag: `MOVE ${left.length}`, notices };

@@ -9,9 +9,9 @@ import {
   type Statement,
   type WireNotice,
 } from '../../../wire/index.js';
-import type { CursorSession } from './cursor-statement.js';
 import { requireSameRights } from './rights.js';
 import { type Motion, ScrolledRows } from './scroll.js';
+import type { SessionParts } from './session-parts.js';
 
 /** A declared cursor. Its question runs at the first FETCH, in the format that FETCH asks for. */
 interface Cursor {
@@ -83,7 +83,7 @@ export class Cursors {
   }
 
   /** What the protocol runs under the name of a cursor; undefined where there is none. */
-  named(name: string, session: Pick<CursorSession, 'requireUsable' | 'admit'>): NamedPortal | undefined {
+  named(name: string, { state, records }: Pick<SessionParts, 'state' | 'records'>): NamedPortal | undefined {
     const cursor = this.#byName.get(name);
     if (cursor === undefined) return undefined;
     const { columns } = cursor.statement;
@@ -92,9 +92,9 @@ export class Cursors {
       columns,
       formats: (columns ?? []).map(() => format),
       fetch: async (maxRows, rows) => {
-        session.requireUsable();
+        state.block.requireUsable();
         const result = await this.fetch(name, maxRows, format, rows);
-        if (rowsOf(result) === 0) await session.admit();
+        if (rowsOf(result) === 0) await records.admit();
         return result;
       },
       close: () => this.close(name),

@@ -9,6 +9,8 @@ import { TransactionBlock } from './transaction.js';
 export class SessionState {
   readonly block = new TransactionBlock();
   readonly isolation: Isolation;
+  /** A simple query of several statements is a transaction, if not a block. */
+  several = false;
   readonly #settings: SessionSettings;
   readonly #control: SessionControl;
 

@@ -16,15 +16,15 @@ export class Unrun {
     this.#last = prepared;
   }
 
-  /** It runs: its run is what is recorded. False where it is on record already. */
-  runs(prepared: Prepared): boolean {
+  /** Lets go of what runs now: its run is what is recorded. False where it is on record already. */
+  release(prepared: Prepared): boolean {
     if (this.#last !== prepared) return false;
     this.#last = null;
     return true;
   }
 
-  /** Undefined where there is nothing to record. */
-  settle(): Promise<void> | undefined {
+  /** Records what is held; undefined where there is nothing. */
+  record(): Promise<void> | undefined {
     const last = this.#last;
     this.#last = null;
     return last?.record();

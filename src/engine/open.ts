@@ -1,0 +1,14 @@
+import type { Engine, EngineEvents } from './engine.js';
+import { openPglite, type PgliteConfig } from './pglite/engine.js';
+import { openPostgres, type PostgresConfig } from './postgres/engine.js';
+
+export type EngineConfig = PgliteConfig | PostgresConfig;
+
+/** Opens a connector. Throws an Error, for the operator, that says why it cannot serve. */
+export async function openEngine(config: EngineConfig, events: Partial<EngineEvents> = {}): Promise<Engine> {
+  const ignored = (): void => undefined;
+  const heard = { onUpstreamError: ignored, onReach: ignored, ...events };
+  const opened =
+    config.kind === 'pglite' ? await openPglite(config, heard) : await openPostgres(config, heard);
+  return opened.engine;
+}

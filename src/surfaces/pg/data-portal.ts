@@ -1,0 +1,162 @@
+import { type GovernedPlan, queryError } from 'osl-compiler';
+import type { Bind, FetchResult, Portal, RowWriter, WireNotice } from '../../../wire/index.js';
+import type { Answer, Delivery } from '../../ask/index.js';
+import type { RowSink } from '../../engine/index.js';
+import { giveRows } from './give-rows.js';
+import { PacedRows } from './paced-rows.js';
+import { requireSameRights } from './rights.js';
+
+/** What a data statement lends to its runs; it knows who asks and what. */
+export interface Run {
+  /** Decides and answers the question anew. */
+  ask(delivery: Delivery): Promise<Answer>;
+  /** While `work` is under way, a cancel of the session aborts its signal. */
+  cancellable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  /** The same with a `stop` of the statement's own, which outlives the work. */
+  while<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
+  /** What the session may see now, as text. */
+  rights(): string;
+  /** Those of `notices` that the client wants to hear. */
+  audible(notices: readonly WireNotice[]): readonly WireNotice[];
+}
+
+/** A query that runs in the background of the fetches. */
+interface Paced {
+  /** Under which it was begun. */
+  readonly rights: string;
+  readonly rows: PacedRows;
+  /** Null where it failed: `rows` throws the cause. */
+  readonly answer: Promise<Answer | null>;
+  readonly stop: AbortController;
+}
+
+/** One run of a data statement: rows go straight through where all are wanted, else at the client's pace. */
+export class DataPortal implements Portal {
+  readonly #described: GovernedPlan;
+  /** What runs; until then what was described. */
+  #plan: GovernedPlan;
+  readonly #bind: Bind;
+  readonly #run: Run;
+  readonly #mayPause: boolean;
+  #paced: Paced | null = null;
+
+  constructor(described: GovernedPlan, bind: Bind, run: Run, mayPause: boolean) {
+    this.#described = described;
+    this.#plan = described;
+    this.#bind = bind;
+    this.#run = run;
+    this.#mayPause = mayPause;
+  }
+
+  async fetch(maxRows: number, rows: RowWriter): Promise<FetchResult> {
+    if (this.#paced === null && maxRows === 0) {
+      const sink = { write: (bytes: Uint8Array) => rows.write(bytes) };
+      const answer = await this.#run.cancellable((signal) => this.#answer(sink, signal));
+      const notices = this.#run.audible([...maskNotices(answer.plan), ...endNotices(answer)]);
+      return { suspended: false, tag: `SELECT ${answer.rows}`, notices };
+    }
+    const first = this.#paced === null;
+    if (this.#paced !== null) requireSameRights(this.#paced.rights, this.#run.rights());
+    this.#paced ??= this.#start();
+    const { rows: queue, answer, stop } = this.#paced;
+    const given = await this.#run.while(stop, () => this.#portion(queue, answer, maxRows, rows));
+    const masks = first ? maskNotices(this.#plan) : NO_NOTICES;
+    return { ...given, notices: this.#run.audible([...masks, ...given.notices]) };
+  }
+
+  close(): void {
+    if (this.#paced === null) return;
+    this.#paced.rows.drop();
+    this.#paced.stop.abort();
+  }
+
+  async #portion(
+    queue: PacedRows,
+    answer: Promise<Answer | null>,
+    maxRows: number,
+    rows: RowWriter,
+  ): Promise<FetchResult & { readonly notices: readonly WireNotice[] }> {
+    let given = 0;
+    for (;;) {
+      const taken = await queue.take(maxRows === 0 ? 0 : maxRows - given);
+      await giveRows(taken.rows, rows);
+      given += taken.rows.length;
+      if (!taken.more) {
+        const whole = await answer;
+        const notices = whole === null ? NO_NOTICES : endNotices(whole);
+        return { suspended: false, tag: `SELECT ${given}`, notices };
+      }
+      if (maxRows > 0 && given === maxRows)
+        return { suspended: true, tag: `SELECT ${given}`, notices: NO_NOTICES };
+    }
+  }
+
+  /** `close` ends it. */
+  #start(): Paced {
+    const rights = this.#run.rights();
+    const rows = new PacedRows(this.#mayPause);
+    const stop = new AbortController();
+    const answer = this.#answer(rows, stop.signal).then(
+      (whole) => {
+        rows.end(null);
+        return whole;
+      },
+      (cause: unknown) => {
+        rows.end({ cause }); // thrown by the fetch that comes to it
+        return null;
+      },
+    );
+    return { rights, rows, answer, stop };
+  }
+
+  #answer(sink: RowSink, signal: AbortSignal): Promise<Answer> {
+    const { parameterFormats, parameters, resultFormats } = this.#bind;
+    const values = parameters.map((bytes, i) => ({ format: parameterFormats[i] ?? (0 as const), bytes }));
+    return this.#run.ask({
+      parameters: values,
+      resultFormats,
+      maxRows: 0,
+      // Tools pass over notices, and the protocol has no other way to say that rows are missing.
+      whole: true,
+      sink: (plan: GovernedPlan) => {
+        requireSame(this.#described, plan);
+        this.#plan = plan;
+        return sink;
+      },
+      signal,
+    });
+  }
+}
+
+/** A reload between Parse and Execute may change what `*` means; the client was told of other columns then. */
+function requireSame(described: GovernedPlan, plan: GovernedPlan): void {
+  if (plan === described || shapeOf(plan) === shapeOf(described)) return;
+  throw queryError('planChanged', {});
+}
+
+function shapeOf({ outputs, clientOids }: GovernedPlan): string {
+  return JSON.stringify([clientOids, outputs.map((o) => [o.name, o.type])]);
+}
+
+const NO_NOTICES: readonly WireNotice[] = Object.freeze([]);
+
+/** What masks do to an answer is said with its first rows, so that a reader of portions hears it in time. */
+function maskNotices({ maskedColumns, partialColumns }: GovernedPlan): readonly WireNotice[] {
+  if (maskedColumns.length === 0 && partialColumns.length === 0) return NO_NOTICES;
+  return [
+    ...(maskedColumns.length === 0 ? [] : [`masked for you: ${maskedColumns.join(', ')}`]),
+    ...(partialColumns.length === 0
+      ? []
+      : [`${partialColumns.join(', ')}: computed over values of which some are masked for you`]),
+  ].map(notice);
+}
+
+/** What went wrong on the way is known at the end. */
+function endNotices(answer: Answer): readonly WireNotice[] {
+  if (answer.errors.length === 0) return NO_NOTICES;
+  return answer.errors.map((e) => notice(`an operator failed for passage ${e.chunkId}: ${e.reason}`));
+}
+
+function notice(message: string): WireNotice {
+  return { severity: 'NOTICE', sqlstate: '01000', message };
+}

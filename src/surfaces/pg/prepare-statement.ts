@@ -1,0 +1,78 @@
+import { type Parsed, queryWithin } from 'osl-compiler';
+import type { Statement } from '../../../wire/index.js';
+import type { Lane } from '../catalog/index.js';
+import { catalogStatement } from './catalog-statement.js';
+import { commandOf } from './command.js';
+import { copyOptions, questionOf } from './copy-options.js';
+import { copyStatement } from './copy-statement.js';
+import { cursorCommandOf, cursorStatement } from './cursor-statement.js';
+import { dataStatement } from './data-statement.js';
+import { nodeOf, parseElsewhere } from './parse-of.js';
+import { sessionCommandStatement } from './session-command.js';
+import type { SessionParts } from './session-parts.js';
+
+/** Texts that can only be questions need no look at their syntax tree before they are compiled. */
+const QUESTION = /^\s*(?:select|with|values)\b/i;
+
+/**
+ * Finds out what a text is and prepares it: a question about data or the catalog, a command of the session, a statement
+ * about cursors, COPY; null where it holds no statement. @throws WireError
+ */
+export function prepareStatement(
+  session: SessionParts,
+  text: string,
+  parameterTypes: readonly number[],
+): Promise<Statement | null> {
+  if (!QUESTION.test(text)) return prepareOther(session, text, parameterTypes);
+  session.state.block.requireUsable();
+  return questionStatement(session, text, parameterTypes);
+}
+
+/** Prepares a text that is no question at first sight. */
+async function prepareOther(
+  session: SessionParts,
+  text: string,
+  parameterTypes: readonly number[],
+): Promise<Statement | null> {
+  if (text.trim() === '') return null;
+  const node = await nodeOf(session, text);
+  if (node === 'empty') return null;
+  const command = node === null ? null : commandOf(node);
+  if (command !== null) return sessionCommandStatement(session, command);
+  session.state.block.requireUsable();
+  if (node === null) return questionStatement(session, text, parameterTypes);
+  return prepareNode(session, node, text, parameterTypes);
+}
+
+async function prepareNode(
+  session: SessionParts,
+  node: Parsed['node'],
+  text: string,
+  parameterTypes: readonly number[],
+): Promise<Statement> {
+  const cursor = cursorCommandOf(node);
+  if (cursor !== null)
+    return cursorStatement(session, cursor, () =>
+      questionStatement(session, queryWithin(text) ?? text, parameterTypes),
+    );
+  if (!('CopyStmt' in node)) return questionStatement(session, text, parameterTypes);
+  const options = copyOptions(node.CopyStmt);
+  const question = questionOf(node.CopyStmt) ?? queryWithin(text) ?? text;
+  return copyStatement(await questionStatement(session, question, []), options);
+}
+
+/** A question goes to the caller's catalog or to the spine, as its text says. @throws WireError */
+function questionStatement(
+  session: SessionParts,
+  text: string,
+  parameterTypes: readonly number[],
+): Promise<Statement> {
+  const { catalogs } = session;
+  if (catalogs === null) return dataStatement(session, text, parameterTypes);
+  const lane = catalogs.laneOf(text, (long) => parseElsewhere(session, long));
+  const inLane = (judged: Lane): Promise<Statement> =>
+    judged.kind === 'data'
+      ? dataStatement(session, text, parameterTypes)
+      : catalogStatement(session, catalogs, judged, text, parameterTypes);
+  return lane instanceof Promise ? lane.then(inLane) : inLane(lane);
+}

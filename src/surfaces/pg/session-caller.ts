@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import { type Identity, isExpired } from '../../../policy/index.js';
+import { fatal, type WireError } from '../../../wire/index.js';
+import type { Call } from '../../ask/question.js';
+import { type AccountSession, accountNow, renewed, rightsNow } from '../../ask/session.js';
+import type { Service } from '../../service/service.js';
+
+/** Who asks in a session: the bearer of a token, which may be renewed, or a service account, which policy may change. */
+export class SessionCaller {
+  readonly #service: Service;
+  #identity: Identity;
+  #account: AccountSession | null;
+
+  /** `account`: the service account that proved its password, null where a token came. */
+  constructor(service: Service, identity: Identity, account: AccountSession | null) {
+    this.#service = service;
+    this.#identity = identity;
+    this.#account = account;
+  }
+
+  get identity(): Identity {
+    return this.#identity;
+  }
+
+  /** The subject, or the login of its service account. */
+  get user(): string {
+    return this.#account?.account.login ?? this.#identity.subject;
+  }
+
+  /** What the caller may see now, as text. */
+  get rights(): string {
+    return rightsNow(this.#service, this.#identity);
+  }
+
+  /** A request of the caller, under an id of its own. */
+  newCall(): Call {
+    return {
+      requestId: randomUUID(),
+      surface: 'wire',
+      credentials: { kind: 'session', identity: this.#identity },
+    };
+  }
+
+  /** Goes on under a newer token of the same caller. @throws QueryError */
+  async renew(call: Call, token: string): Promise<void> {
+    this.#identity = await renewed(this.#service, call, this.#identity, token);
+  }
+
+  /** Why the caller may ask no more, or null. */
+  expiry(): WireError | null {
+    const changed = this.#account === null ? null : this.#lookUp(this.#account);
+    if (changed !== null || !isExpired(this.#identity, Date.now())) return changed;
+    return fatal('28000', 'the token of this session has expired', {
+      hint: 'connect again with a new token',
+    });
+  }
+
+  /** A service account goes on while the policy knows it; what it may see is looked at for every question. */
+  #lookUp(held: AccountSession): WireError | null {
+    const now = accountNow(this.#service, held.account.login, held);
+    if (now === null) return fatal('28000', 'the service account of this session has changed');
+    if (now !== held) this.#identity = now.identity;
+    this.#account = now;
+    return null;
+  }
+}

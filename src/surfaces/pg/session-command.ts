@@ -1,0 +1,64 @@
+import { error, type Statement } from '../../../wire/index.js';
+import { sessionCommand } from '../../ask/session.js';
+import type { SettingChange } from '../catalog/index.js';
+import type { Command } from './command.js';
+import { type CommandResult, commandStatement } from './command-statement.js';
+import { audible } from './notices.js';
+import type { SessionParts } from './session-parts.js';
+import { withKnownZones } from './time-zone.js';
+
+const TOKEN = 'osl.token';
+const EVEN_WHEN_FAILED: ReadonlySet<Command['kind']> = new Set(['commit', 'rollback', 'rollback to']);
+
+/** SET, SHOW, BEGIN and their like: what changes the session and touches no data. @throws WireError */
+export function sessionCommandStatement(session: SessionParts, command: Command): Statement {
+  const { service, caller, records, state } = session;
+  const columns = command.kind === 'show' ? state.shownColumns(command.name) : null;
+  const call = caller.newCall();
+  const unrun = records.hold(call, () => sessionCommand(service, call, 'prepare'));
+  return commandStatement(columns, () => {
+    records.unrun.release(unrun);
+    return runCommand(session, command);
+  });
+}
+
+async function runCommand(session: SessionParts, command: Command): Promise<CommandResult> {
+  const { service, records, settings, state, cursors } = session;
+  if (!EVEN_WHEN_FAILED.has(command.kind)) state.block.requireUsable();
+  const token = tokenIn(command);
+  if (token !== null) return renewToken(session, token);
+  const result = state.run(await withKnownZones(service, command), state.several);
+  if (command.kind === 'commit' || command.kind === 'rollback')
+    await cursors.endBlock(result.tag !== 'ROLLBACK');
+  if (command.kind === 'discard' && command.what === 'all') await cursors.closeAll();
+  await records.admit();
+  return { ...result, notices: audible(settings, result.notices ?? []) };
+}
+
+/** `SET osl.token`: the same caller goes on under a newer token. The token is neither shown nor logged. */
+async function renewToken({ caller, records }: SessionParts, token: string): Promise<CommandResult> {
+  const call = caller.newCall();
+  await records.translate(call.requestId, '', () => caller.renew(call, token));
+  return { tag: 'SET' };
+}
+
+/** Makes the changes that `set_config` of a catalog statement asked for, as SET would. @throws WireError */
+export async function changeSettings(
+  { service, state }: SessionParts,
+  changes: readonly SettingChange[],
+): Promise<void> {
+  for (const { name, value, local } of changes) {
+    if (name.toLowerCase() === TOKEN) throw error('42501', `parameter "${name}" is for SET only`);
+    const assignments = [{ name, value }];
+    const set: Command = { kind: 'set', assignments, local: local ? 'SET LOCAL' : null };
+    state.run(await withKnownZones(service, set), true);
+  }
+}
+
+/** The token that `SET osl.token = '…'` names, or null for any other command. @throws WireError */
+function tokenIn(command: Command): string | null {
+  const named = command.kind === 'set' && command.assignments.find((a) => a.name === TOKEN);
+  if (!named) return null;
+  if (named.value === null) throw error('22023', `parameter "${TOKEN}" takes a token`);
+  return named.value;
+}

@@ -1,0 +1,23 @@
+import type { Service } from '../../service/service.js';
+import type { Catalogs } from '../catalog/index.js';
+import type { Cursors } from './cursor.js';
+import type { Running } from './running.js';
+import type { SessionCaller } from './session-caller.js';
+import type { SessionRecords } from './session-records.js';
+import type { SessionState } from './session-state.js';
+import type { SessionSettings } from './settings.js';
+
+/** What one session of the wire is made of; its statements are given all of it. */
+export interface SessionParts {
+  readonly service: Service;
+  readonly caller: SessionCaller;
+  readonly records: SessionRecords;
+  readonly settings: SessionSettings;
+  readonly state: SessionState;
+  readonly cursors: Cursors;
+  readonly running: Running;
+  /** Null: questions about the catalog are questions like any other, and refused. */
+  readonly catalogs: Catalogs | null;
+  /** As in BackendKeyData. */
+  readonly processId: () => number;
+}

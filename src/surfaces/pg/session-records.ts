@@ -1,0 +1,57 @@
+import { WireError } from '../../../wire/index.js';
+import type { Call } from '../../ask/question.js';
+import { refusedCommand, sessionCommand } from '../../ask/session.js';
+import type { Service } from '../../service/service.js';
+import type { SessionCaller } from './session-caller.js';
+import { type Prepared, Unrun } from './unrun.js';
+import { wireError } from './wire-error.js';
+
+/** What of a session is counted and put on record, beyond what the spine records of its questions. */
+export class SessionRecords {
+  readonly unrun = new Unrun();
+  readonly #service: Service;
+  readonly #caller: SessionCaller;
+  /** Errors whose refusal the spine has recorded. */
+  readonly #recorded = new WeakSet<WireError>();
+
+  constructor(service: Service, caller: SessionCaller) {
+    this.#service = service;
+    this.#caller = caller;
+  }
+
+  /** Runs what the spine does, and says its errors as the protocol does; they are on record then. */
+  async translate<T>(requestId: string, text: string, run: () => Promise<T>): Promise<T> {
+    try {
+      return await run();
+    } catch (failure) {
+      const said = wireError(failure, requestId, text);
+      if (said instanceof WireError) this.#recorded.add(said);
+      throw said;
+    }
+  }
+
+  /** Until it runs, a statement that was prepared is one that `record` has still to put on record. */
+  hold({ requestId }: Pick<Call, 'requestId'>, record: () => Promise<void>): Prepared {
+    const prepared = { record: () => this.translate(requestId, '', record) };
+    this.unrun.hold(prepared);
+    return prepared;
+  }
+
+  /** Counts and records a statement that the gateway answers itself. @throws WireError */
+  async admit(): Promise<void> {
+    const call = this.#caller.newCall();
+    await this.translate(call.requestId, '', () => sessionCommand(this.#service, call));
+  }
+
+  /** What the spine did not refuse, the surface or the protocol did: it is recorded here. */
+  recordFailure(failure: WireError): void {
+    if (this.#recorded.has(failure)) return;
+    const call = this.#caller.newCall();
+    refusedCommand(this.#service, call, failure.sqlstate).catch((cause: unknown) => {
+      this.#service.log.warn('a refusal was not recorded', {
+        request_id: call.requestId,
+        cause: String(cause),
+      });
+    });
+  }
+}
