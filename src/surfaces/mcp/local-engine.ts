@@ -51,9 +51,9 @@ export class LocalEngine implements Engine {
           sink: (plan, versions) => {
             encoding.begin({ requestId: call.requestId, plan, versions });
             return {
-              write: (dataRows, count) => {
+              write: (dataRows) => {
                 if (reader.full) return;
-                encoding.rows(dataRows, count);
+                encoding.rows(dataRows);
                 read();
               },
             };
