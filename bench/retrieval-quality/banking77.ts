@@ -1,6 +1,6 @@
 import type { EncoderName } from 'osl-compiler';
 import { type Duplicate, lexicalEmbedder, type Passage, runEncoder } from '../../src/content/index.js';
-import type { ArgumentValues } from '../../src/model/content/arguments.js';
+import type { ArgumentValues } from '../../src/model/facets/arguments.js';
 import { type Measure, measure } from '../report.js';
 import { plainBm25 } from './baselines.js';
 import { skipped } from './chunk-spans.js';

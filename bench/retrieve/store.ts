@@ -9,7 +9,7 @@ import {
 } from '../../src/content/store/ddl.js';
 import { beginRun } from '../../src/content/store/run.js';
 import type { SystemDoor } from '../../src/engine/index.js';
-import { STORE_SCHEMA, storeTable } from '../../src/model/content/store-names.js';
+import { STORE_SCHEMA, storeTable } from '../../src/model/facets/store-names.js';
 import { type Facet, parseManifest } from '../../src/model/manifest/index.js';
 import { CHUNKS_PER_ENTITY, type Corpus, type SyntheticChunk } from './corpus.js';
 import { manifestYaml } from './grants.js';

@@ -16,7 +16,7 @@ import {
   vectorText,
 } from '../content/index.js';
 import { type Engine, NoSystemCredentials, UpstreamFailure } from '../engine/index.js';
-import { type ArgumentValues, checkArguments, InvalidArgument } from '../model/content/arguments.js';
+import { type ArgumentValues, checkArguments, InvalidArgument } from '../model/facets/arguments.js';
 import { type Facet, type Manifest, systemUrlVariable } from '../model/manifest/index.js';
 import type { ServiceLog } from './service.js';
 

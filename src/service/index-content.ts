@@ -1,7 +1,7 @@
 import { StartProblem } from '../base/start-problem.js';
 import { type IndexProgress, type IndexSummary, indexFacet, openEmbedder } from '../content/index.js';
 import { type Engine, NoSystemCredentials } from '../engine/index.js';
-import { STORE_SCHEMA } from '../model/content/store-names.js';
+import { STORE_SCHEMA } from '../model/facets/store-names.js';
 import { type Connector, type Manifest, systemUrlVariable } from '../model/manifest/index.js';
 import type { ContentSettings } from './content.js';
 

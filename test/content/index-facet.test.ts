@@ -22,7 +22,7 @@ import {
   termsOf,
 } from '../../src/content/index.js';
 import { openEngine, type SystemDoor, type SystemQueries } from '../../src/engine/index.js';
-import type { ArgumentValues } from '../../src/model/content/arguments.js';
+import type { ArgumentValues } from '../../src/model/facets/arguments.js';
 import { NO_NATIVE, nativeFixture } from '../engine/fixture.js';
 import { systemRoleScript } from '../support/system-role.js';
 import {

@@ -14,7 +14,7 @@ import { dedup } from '../../src/content/operators/dedup.js';
 import { outlier } from '../../src/content/operators/outlier.js';
 import { rank } from '../../src/content/operators/rank.js';
 import { similarity } from '../../src/content/operators/similarity.js';
-import { type ArgumentValues, checkArguments } from '../../src/model/content/arguments.js';
+import { type ArgumentValues, checkArguments } from '../../src/model/facets/arguments.js';
 
 const at = (chunkId: string, ...vector: number[]): Passage => ({
   chunkId,

@@ -1,5 +1,5 @@
 import type { DecoderName } from 'osl-compiler';
-import { type CheckedArguments, number, text } from '../../model/content/arguments.js';
+import { type CheckedArguments, number, text } from '../../model/facets/arguments.js';
 import { countCodePoints } from '../offsets.js';
 import { type ChatQuestion, DecoderFailure } from './chat.js';
 import { systemPrompt, userPrompt } from './prompt.js';

@@ -1,5 +1,5 @@
 import type { DecoderName } from 'osl-compiler';
-import { type ArgumentValues, checkArguments } from '../../model/content/arguments.js';
+import { type ArgumentValues, checkArguments } from '../../model/facets/arguments.js';
 import { askChat, type ChatEndpoint, DecoderFailure, type DecoderFault } from './chat.js';
 import { type DecoderPassage, type DecoderTask, decoderTask } from './operators.js';
 

@@ -1,5 +1,5 @@
 import { Ajv } from 'ajv';
-import { InvalidArgument } from '../../model/content/arguments.js';
+import { InvalidArgument } from '../../model/facets/arguments.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
 import type { SystemDoor, SystemQueries } from '../../engine/index.js';
-import { derivedTable, STORE_SCHEMA } from '../../model/content/store-names.js';
+import { derivedTable, STORE_SCHEMA } from '../../model/facets/store-names.js';
 import type { Facet } from '../../model/manifest/index.js';
 import type { Embedder } from '../embed/embedder.js';
 import type { RedactionCounts, Redactor } from '../redact/redactor.js';

@@ -1,4 +1,4 @@
-import { checkArguments, number } from '../../model/content/arguments.js';
+import { checkArguments, number } from '../../model/facets/arguments.js';
 import type { Derived, Facet } from '../../model/manifest/index.js';
 import type { Embedder } from '../embed/embedder.js';
 import { atLeast, best, type Scored, scorer } from '../operators/classify.js';

@@ -1,5 +1,5 @@
 import type { SystemDoor, SystemQueries } from '../../engine/index.js';
-import { STORE_SCHEMA } from '../../model/content/store-names.js';
+import { STORE_SCHEMA } from '../../model/facets/store-names.js';
 import type { Facet, FacetVersion, Manifest } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';

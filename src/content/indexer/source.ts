@@ -1,5 +1,5 @@
 import type { SystemQueries } from '../../engine/index.js';
-import { quoted } from '../../model/content/store-names.js';
+import { quoted } from '../../model/facets/store-names.js';
 import type { Facet } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 

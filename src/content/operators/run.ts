@@ -7,7 +7,7 @@ import {
   labels,
   number,
   text,
-} from '../../model/content/arguments.js';
+} from '../../model/facets/arguments.js';
 import type { Embedder } from '../embed/embedder.js';
 import { classify, type LabelVectors, tag } from './classify.js';
 import { cluster } from './cluster.js';

@@ -1,6 +1,6 @@
 import { isArray, type TypeName } from 'osl-compiler';
 import type { SystemQueries } from '../../engine/index.js';
-import { quoted } from '../../model/content/store-names.js';
+import { quoted } from '../../model/facets/store-names.js';
 import type { Connector, FacetVersion, Table, TableColumn } from '../../model/manifest/index.js';
 import type { DeclaredValue } from './matcher.js';
 import { type Redactor, redactorOf } from './redactor.js';

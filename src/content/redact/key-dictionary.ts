@@ -1,6 +1,6 @@
 import type { Relation } from 'osl-compiler';
 import type { SystemQueries } from '../../engine/index.js';
-import { quoted } from '../../model/content/store-names.js';
+import { quoted } from '../../model/facets/store-names.js';
 import type { Facet, FacetVersion, Manifest, TableColumn } from '../../model/manifest/index.js';
 import { valueIn } from './dictionary.js';
 import type { DeclaredValue } from './matcher.js';

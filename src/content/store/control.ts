@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { SystemDoor, SystemQueries } from '../../engine/index.js';
-import { STORE_SCHEMA } from '../../model/content/store-names.js';
+import { STORE_SCHEMA } from '../../model/facets/store-names.js';
 import type { Facet, FacetVersion } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';

@@ -5,7 +5,7 @@ import {
   quoted,
   STORE_SCHEMA,
   storeTable,
-} from '../../model/content/store-names.js';
+} from '../../model/facets/store-names.js';
 import type { Facet } from '../../model/manifest/index.js';
 import type { DenseLayout, VectorLayout } from '../embed/embedder.js';
 import { TERM_SPACE } from '../lexical/terms.js';

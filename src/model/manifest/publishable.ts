@@ -1,4 +1,4 @@
-import { STORE_SCHEMA } from '../content/store-names.js';
+import { STORE_SCHEMA } from '../facets/store-names.js';
 import type { ManifestDocument } from './document.js';
 import { type FragmentDocument, isObject } from './fragment.js';
 import { otherColumns, PUBLISHED_SECTIONS } from './overlay.js';

@@ -5,7 +5,7 @@ import {
   metadataColumn,
   STORE_SCHEMA,
   storeTable,
-} from '../../content/store-names.js';
+} from '../../facets/store-names.js';
 import { CODES } from '../codes.js';
 import type { Bridge, Facet, Relationship } from '../manifest.js';
 import type { Problems } from './scope.js';

@@ -1,5 +1,5 @@
 import { type Column, columnOf, type Relation } from 'osl-compiler';
-import { checkArguments, InvalidArgument } from '../../content/arguments.js';
+import { checkArguments, InvalidArgument } from '../../facets/arguments.js';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { FacetDocument, ManifestDocument } from '../document.js';

@@ -1,11 +1,11 @@
 import { quoteIdentifier, type Survey, surveyPostgres } from '../../../engine/index.js';
-import { STORE_SCHEMA } from '../../../model/content/store-names.js';
 import {
   modelType,
   readUpstream,
   type UpstreamRelation,
   type UpstreamSchema,
 } from '../../../model/discovery/index.js';
+import { STORE_SCHEMA } from '../../../model/facets/store-names.js';
 import {
   type Connector,
   type Manifest,

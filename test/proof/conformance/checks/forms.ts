@@ -1,4 +1,4 @@
-import { storeTable } from '../../../../src/model/content/store-names.js';
+import { storeTable } from '../../../../src/model/facets/store-names.js';
 import { at, authors, type Check, listAt, reviews } from './check.js';
 
 const OPERATORS = new Set(['select', 'union', 'scan', 'retrieve', 'traverse', 'hydrate', 'join']);

@@ -1,0 +1,90 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { test } from 'tap';
+import { ROOT } from '../tools/cli/support.js';
+import { importsOf, overridesOf, readHouse } from './house.js';
+
+const house = readHouse();
+const imports = importsOf(house);
+const BIOME_BIN = join(ROOT, 'node_modules', '.bin', 'biome');
+const BIOME = join(ROOT, 'biome.house.json');
+
+function mayImport(from: string, to: string): boolean {
+  return (
+    house.allowed.get(from)?.includes(to) === true ||
+    house.borne.some((arrow) => arrow.from === from && arrow.to === to)
+  );
+}
+
+test('what a room may import stands above it in the table of docs/architecture.md, so that there is no circle', (t) => {
+  t.ok(house.rooms.length > 20, `${house.rooms.length} rooms`);
+  for (const [i, room] of house.rooms.entries()) {
+    const above = house.rooms.slice(0, i);
+    t.strictSame(
+      house.allowed.get(room)?.filter((other) => !above.includes(other)),
+      [],
+      room,
+    );
+  }
+  t.end();
+});
+
+test('every import of the sources goes along an arrow of the table', (t) => {
+  t.strictSame(
+    imports.filter(({ from, to }) => !mayImport(from, to)),
+    [],
+  );
+  const used = new Set(imports.map(({ from, to }) => `${from} ${to}`));
+  const idle = house.borne.filter(({ from, to }) => !used.has(`${from} ${to}`));
+  t.strictSame(idle, [], 'an arrow that nobody needs any more is not borne');
+  t.end();
+});
+
+test('biome refuses what the table does not allow', (t) => {
+  // One line a room: written here, and not formatted.
+  const lines = overridesOf(house).map((override) => JSON.stringify(override));
+  const text = `{"root":false,"overrides":[\n${lines.join(',\n')}\n]}\n`;
+  if (process.env['OSL_WRITE_DOCS'] === '1') writeFileSync(BIOME, text);
+  t.equal(readFileSync(BIOME, 'utf8'), text, 'OSL_WRITE_DOCS=1 node dist/test/docs/house.test.js writes it');
+  t.end();
+});
+
+test('at every depth of every room biome refuses an import of each room that is not allowed, and no other', (t) => {
+  const dir = t.testdir();
+  for (const file of ['biome.json', 'biome.house.json']) cpSync(join(ROOT, file), join(dir, file));
+  const expected: string[] = [];
+  for (const room of house.rooms) {
+    for (const inner of ['', 'aa/', 'aa/bb/']) {
+      const file = `${room}${inner}probe.ts`;
+      const others = house.rooms.filter((other) => other !== room);
+      const ways = [
+        ...others.map((other) => specifierOf(file, other)),
+        inner === '' ? './own.js' : '../own.js',
+      ];
+      mkdirSync(dirname(join(dir, file)), { recursive: true });
+      writeFileSync(join(dir, file), ways.map((way) => `import type {} from '${way}';\n`).join(''));
+      expected.push(
+        ...others.flatMap((other, i) => (mayImport(room, other) ? [] : [`${file}:${i + 1} ${other}`])),
+      );
+    }
+  }
+  const args = ['lint', '--only=style/noRestrictedImports', '--reporter=github', '--max-diagnostics=none'];
+  const { stdout } = spawnSync(BIOME_BIN, args, { cwd: dir, encoding: 'utf8' });
+  const refused = new Set(
+    [...stdout.matchAll(/file=([^,]+),line=(\d+)/g)].map(
+      ([, file, line]) => `${relative(dir, file ?? '')}:${line}`,
+    ),
+  );
+  const missed = expected.filter((place) => !refused.delete(place.split(' ')[0] ?? ''));
+  t.ok(expected.length > 500, `${expected.length} arrows`);
+  t.strictSame(missed, []);
+  t.strictSame([...refused], []);
+  t.end();
+});
+
+function specifierOf(file: string, room: string): string {
+  if (room === 'compiler/') return 'osl-compiler';
+  const path = relative(dirname(file), `${room}index.js`);
+  return path.startsWith('.') ? path : `./${path}`;
+}

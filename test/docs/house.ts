@@ -1,0 +1,159 @@
+/** The rooms of the sources, and who may import whom: read from the tables of docs/architecture.md. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { ROOT } from '../tools/cli/support.js';
+
+const SOURCES = ['compiler/src', 'policy', 'wire', 'src'];
+const DATABASES = ['pg', '@electric-sql/pglite', '@electric-sql/pglite-pgvector'];
+/** The rooms that open databases themselves, and with what. */
+const OPENS: Readonly<Record<string, readonly string[]>> = {
+  'src/engine/': DATABASES,
+  'src/surfaces/catalog/': ['@electric-sql/pglite'],
+};
+
+export interface House {
+  /** From bottom to top: folders, each with a slash at its end. */
+  readonly rooms: readonly string[];
+  readonly allowed: ReadonlyMap<string, readonly string[]>;
+  /** Arrows that run against the order, and are borne for now. */
+  readonly borne: readonly Arrow[];
+}
+
+export interface Arrow {
+  readonly from: string;
+  readonly to: string;
+}
+
+export function readHouse(): House {
+  const page = readFileSync(join(ROOT, 'docs', 'architecture.md'), 'utf8');
+  const [table = [], borne = []] = [...page.matchAll(/(?:^\|.*\n)+/gm)].map(([text]) => rowsOf(text));
+  const rooms = table.map(([room]) => namesIn(room)[0] ?? '');
+  const allowed = table.map(([room, , cell], i) => {
+    const names = cell === 'everything above' ? rooms.slice(0, i) : namesIn(cell);
+    return [namesIn(room)[0] ?? '', names] as const;
+  });
+  return {
+    rooms,
+    allowed: new Map(allowed),
+    borne: borne.map(([from, to]) => ({ from: namesIn(from)[0] ?? '', to: namesIn(to)[0] ?? '' })),
+  };
+}
+
+function rowsOf(table: string): readonly (readonly string[])[] {
+  const lines = table.trim().split('\n').slice(2);
+  return lines.map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+}
+
+function namesIn(cell = ''): readonly string[] {
+  return [...cell.matchAll(/`([^`]+\/)`/g)].map(([, name = '']) => name);
+}
+
+export interface Import extends Arrow {
+  readonly file: string;
+}
+
+/** Every import, of a type or a value, that leaves the room of its file. */
+export function importsOf({ rooms }: House): readonly Import[] {
+  return SOURCES.flatMap((folder) => sourcesIn(folder)).flatMap((file) => {
+    const from = roomOf(file, rooms);
+    const text = readFileSync(join(ROOT, file), 'utf8');
+    const specifiers = [...text.matchAll(/(?:\bfrom|\bimport\(|^import)\s*'([^']+)'/gm)];
+    return specifiers.flatMap(([, specifier = '']) => {
+      const to = targetOf(specifier, file, rooms);
+      return to === null || to === from ? [] : [{ file, from, to }];
+    });
+  });
+}
+
+function sourcesIn(folder: string): readonly string[] {
+  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return sourcesIn(path);
+    return entry.name.endsWith('.ts') ? [path] : [];
+  });
+}
+
+/** The innermost room; a file of none is in a room of its own name, which nobody may import. */
+function roomOf(path: string, rooms: readonly string[]): string {
+  const around = rooms.filter((room) => path.startsWith(room));
+  return around.sort((a, b) => b.length - a.length)[0] ?? path;
+}
+
+function targetOf(specifier: string, file: string, rooms: readonly string[]): string | null {
+  if (specifier === 'osl-compiler') return 'compiler/';
+  return specifier.startsWith('.') ? roomOf(join(dirname(file), specifier), rooms) : null;
+}
+
+/** What biome.json says of imports: one override a room, or one for each depth of its folders. */
+export function overridesOf(house: House): readonly unknown[] {
+  return house.rooms.flatMap((room) => {
+    const { rooms, allowed, borne } = house;
+    const may = [
+      ...(allowed.get(room) ?? []),
+      ...borne.filter(({ from }) => from === room).map(({ to }) => to),
+    ];
+    const denied = rooms.filter((other) => other !== room && !may.includes(other));
+    const inner = rooms.filter((other) => other !== room && other.startsWith(room));
+    const outer = denied.find((other) => room.startsWith(other));
+    const depths = outer === undefined ? ['**'] : ['*.ts', '*/*.ts', '*/*/*.ts'];
+    const message = `${room} may import ${may.length === 0 ? 'nothing of ours' : may.join(', ')}: docs/architecture.md`;
+    return depths.map((files, depth) => ({
+      includes: [`${room}${files}`, ...inner.map((other) => `!${other}**`)],
+      linter: { rules: { style: { noRestrictedImports: restricted(room, depth, denied, rooms, message) } } },
+    }));
+  });
+}
+
+function restricted(
+  room: string,
+  depth: number,
+  denied: readonly string[],
+  rooms: readonly string[],
+  message: string,
+): unknown {
+  const outside = DATABASES.filter((name) => !OPENS[room]?.includes(name));
+  const paths = Object.fromEntries(
+    outside.map((name) => [name, 'databases are reached through the two doors of src/engine']),
+  );
+  const groups = [...new Set(denied.flatMap((other) => globsOf(room, depth, other, rooms, denied)))];
+  const pure =
+    room === 'compiler/'
+      ? [{ group: ['node:*', 'fastify', 'jose'], message: 'the compiler is pure: no I/O' }]
+      : [];
+  const ours = groups.length === 0 ? [] : [{ group: groups, message }];
+  return {
+    level: 'error',
+    options: { ...(groups.length + pure.length > 0 && { patterns: [...ours, ...pure] }), paths },
+  };
+}
+
+/** What a specifier in `room`, `depth` folders down, looks like if it names a file of `other`. */
+function globsOf(
+  room: string,
+  depth: number,
+  other: string,
+  rooms: readonly string[],
+  denied: readonly string[],
+): readonly string[] {
+  if (other === 'compiler/') return ['osl-compiler', '**/compiler/**'];
+  if (room.startsWith(other)) {
+    const up = room.slice(other.length).split('/').length - 1 + depth;
+    return [`${'../'.repeat(up)}*`];
+  }
+  // The outermost folder that holds nothing but what is denied, and not the room itself, stands for all in it.
+  const parts = other.split('/').slice(0, -1);
+  const folders = parts.map((_, i) => `${parts.slice(0, i + 1).join('/')}/`);
+  const whole = folders.find(
+    (folder) => !room.startsWith(folder) && rooms.every((r) => !r.startsWith(folder) || denied.includes(r)),
+  );
+  const folder = whole ?? other;
+  const [root = '', parent = ''] = folder.split('/');
+  const common = [`${root}/${parent}/`, `${root}/`].find((p) => p !== folder && room.startsWith(p));
+  const path = folder.slice((common ?? (folder === 'src/' ? '' : root === 'src' ? 'src/' : '')).length);
+  return [`**/${path}${whole === undefined ? '*' : '**'}`];
+}
