@@ -9,15 +9,15 @@ import { decodePassword, encodePassword } from './messages/password.js';
 import { type ChannelBinding, checkScramFinal, checkScramFirst } from './messages/scram.js';
 import { backendKeyData, parameterStatus, type StartupMessage } from './messages/startup.js';
 import { Frontend, passwordOnly } from './messages/types.js';
-import type { Settings } from './options.js';
+import type { WireSettings } from './options.js';
 import { Output } from './output.js';
 import { exchangePassword, exchangeScram, type ScramSteps } from './password-exchange.js';
-import { Session } from './session.js';
+import { WireSession } from './session.js';
 import { identityOf, type StartupIdentity } from './startup-parameters.js';
 
 /** What the connections of one server share. */
 export interface Host {
-  readonly settings: Settings;
+  readonly settings: WireSettings;
   readonly handler: Handler;
   readonly cancelKeys: CancelKeys;
   readonly tls: TlsSettings | null;
@@ -31,7 +31,7 @@ export class Connection implements HandshakeSide {
   readonly #host: Host;
   #socket: Socket;
   #encrypted = false;
-  #session: Session | null = null;
+  #session: WireSession | null = null;
   #processId = 0;
   #user: string | null = null;
   /** What it counts as if it fails now. */
@@ -260,7 +260,7 @@ export class Connection implements HandshakeSide {
 
   async #runSession(handler: SessionHandler, startup: StartupMessage): Promise<void> {
     const { settings, cancelKeys } = this.#host;
-    const session = new Session(this.input, this.output, handler, settings);
+    const session = new WireSession(this.input, this.output, handler, settings);
     const { processId, key } = cancelKeys.issue(startup.minor >= 2 ? 32 : 4, () => session.cancel());
     const out = this.output.messages;
     for (const [name, value] of handler.parameters) parameterStatus(out, name, value);

@@ -1,6 +1,6 @@
 import { fitBind } from './bind.js';
 import { error } from './errors.js';
-import type { Awaitable, NamedPortal, Portal, SessionHandler, Statement } from './handler.js';
+import type { Awaitable, NamedPortal, Portal, SessionHandler, WireStatement } from './handler.js';
 import * as messages from './messages/extended.js';
 import {
   commandComplete,
@@ -10,17 +10,17 @@ import {
   rowDescription,
 } from './messages/results.js';
 import type { Output } from './output.js';
-import { cannotRun, type OpenPortal, type Portals, type Statements } from './prepared.js';
+import { cannotRun, type NamedStatements, type OpenPortal, type Portals } from './prepared.js';
 import { runPortal } from './run-portal.js';
 
 /** Parse, Bind, Describe, Execute and Close. Each answers its message or throws `WireError`. */
 export class ExtendedQuery {
   readonly #handler: SessionHandler;
   readonly #output: Output;
-  readonly #statements: Statements;
+  readonly #statements: NamedStatements;
   readonly #portals: Portals;
 
-  constructor(handler: SessionHandler, output: Output, statements: Statements, portals: Portals) {
+  constructor(handler: SessionHandler, output: Output, statements: NamedStatements, portals: Portals) {
     this.#handler = handler;
     this.#output = output;
     this.#statements = statements;
@@ -94,7 +94,7 @@ export class ExtendedQuery {
     return name === '' ? undefined : this.#handler.cursor?.(name);
   }
 
-  async #run(statement: Statement | null, fetch: Portal['fetch'], maxRows: number): Promise<void> {
+  async #run(statement: WireStatement | null, fetch: Portal['fetch'], maxRows: number): Promise<void> {
     const out = this.#output.messages;
     const { suspended, tag } = await runPortal(statement?.copy ?? null, fetch, maxRows, this.#output);
     if (suspended) portalSuspended(out);

@@ -95,7 +95,7 @@ export interface SessionHandler {
    * One statement; null if the text holds none. `parameterTypes` are the OIDs that the client declared, 0 where
    * it left the choice to us. Throws `WireError`, also 42601 for a text with several statements.
    */
-  prepare(text: string, parameterTypes: readonly number[]): Awaitable<Statement | null>;
+  prepare(text: string, parameterTypes: readonly number[]): Awaitable<WireStatement | null>;
   /** The SQL cursor of this name: clients describe, run and close one as a portal. */
   cursor?(name: string): NamedPortal | undefined;
   /**
@@ -117,7 +117,7 @@ export interface SimpleStatement {
   readonly start: number;
 }
 
-export interface Statement {
+export interface WireStatement {
   /** OIDs. */
   readonly parameterTypes: readonly number[];
   /** Null for a statement that returns no rows. */

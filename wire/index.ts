@@ -19,9 +19,9 @@ export type {
   SessionControl,
   SessionHandler,
   SimpleStatement,
-  Statement,
   TransactionStatus,
   WireNotice,
+  WireStatement,
 } from './handler.js';
 export type { WireOptions, WireTls } from './options.js';
 export { makeScramVerifier, readScramVerifier } from './scram-verifier.js';

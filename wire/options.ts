@@ -33,7 +33,7 @@ export interface WireTls extends SecureContextOptions {
 }
 
 /** Options with every default filled in. Times are milliseconds. */
-export type Settings = {
+export type WireSettings = {
   readonly [K in Exclude<keyof WireOptions, 'tls'>]-?: NonNullable<WireOptions[K]>;
 };
 
@@ -47,7 +47,7 @@ const USUAL_PARAMETERS: readonly string[] = [
   'TimeZone',
 ];
 
-export function settingsOf(options: WireOptions): Settings {
+export function settingsOf(options: WireOptions): WireSettings {
   return {
     authenticationTimeoutMs: options.authenticationTimeoutMs ?? 60_000,
     idleTimeoutMs: options.idleTimeoutMs ?? 0,

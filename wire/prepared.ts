@@ -1,5 +1,5 @@
 import { error } from './errors.js';
-import type { FetchResult, Format, NamedPortal, Portal, RowWriter, Statement } from './handler.js';
+import type { FetchResult, Format, NamedPortal, Portal, RowWriter, WireStatement } from './handler.js';
 
 interface Sized {
   readonly bytes: number;
@@ -36,13 +36,13 @@ class Budget {
 }
 
 /** `statement` is null for a text that holds none. */
-export interface PreparedStatement extends Sized {
-  readonly statement: Statement | null;
+export interface NamedStatement extends Sized {
+  readonly statement: WireStatement | null;
 }
 
 /** The prepared statements of one session by name, `''` being the unnamed one. */
-export class Statements {
-  readonly #byName = new Map<string, PreparedStatement>();
+export class NamedStatements {
+  readonly #byName = new Map<string, NamedStatement>();
   readonly #budget: Budget;
 
   constructor(maxCount: number, maxBytes: number) {
@@ -56,14 +56,14 @@ export class Statements {
     this.#budget.require(this.#byName.size, bytes);
   }
 
-  add(name: string, entry: PreparedStatement): void {
+  add(name: string, entry: NamedStatement): void {
     this.delete(name);
     this.#byName.set(name, entry);
     this.#budget.add(entry);
   }
 
   /** 26000 if there is none. */
-  get(name: string): PreparedStatement {
+  get(name: string): NamedStatement {
     const entry = this.#byName.get(name);
     if (entry !== undefined) return entry;
     const what = name === '' ? 'unnamed prepared statement' : `prepared statement "${name}"`;
@@ -83,7 +83,7 @@ export class Statements {
 }
 
 export interface OpenPortal extends Sized {
-  readonly statement: Statement | null;
+  readonly statement: WireStatement | null;
   readonly portal: Portal | null;
   readonly resultFormats: readonly Format[];
   /** The tag it completed with; null while it has rows to give. */

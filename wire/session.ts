@@ -8,9 +8,9 @@ import { decodeEmpty } from './messages/extended.js';
 import { readyForQuery } from './messages/query.js';
 import { parameterStatus } from './messages/startup.js';
 import { Frontend, sessionLimits } from './messages/types.js';
-import type { Settings } from './options.js';
+import type { WireSettings } from './options.js';
 import type { Output } from './output.js';
-import { Portals, Statements } from './prepared.js';
+import { NamedStatements, Portals } from './prepared.js';
 import { simpleQuery } from './simple-query.js';
 
 /**
@@ -23,11 +23,11 @@ import { simpleQuery } from './simple-query.js';
 type State = 'Idle' | 'Simple' | 'Extended' | 'AwaitingSync' | 'Ended';
 
 /** What the messages of one authenticated connection do. They are served strictly one after the other. */
-export class Session implements Omit<SessionControl, 'processId'> {
+export class WireSession implements Omit<SessionControl, 'processId'> {
   readonly #input: Input;
   readonly #output: Output;
-  readonly #settings: Settings;
-  readonly #statements: Statements;
+  readonly #settings: WireSettings;
+  readonly #statements: NamedStatements;
   readonly #portals: Portals;
   readonly #handler: SessionHandler;
   readonly #extended: ExtendedQuery;
@@ -40,12 +40,12 @@ export class Session implements Omit<SessionControl, 'processId'> {
   #draining: WireError | null = null;
   #idleTimer: NodeJS.Timeout | null = null;
 
-  constructor(input: Input, output: Output, handler: SessionHandler, settings: Settings) {
+  constructor(input: Input, output: Output, handler: SessionHandler, settings: WireSettings) {
     this.#input = input;
     this.#output = output;
     this.#handler = handler;
     this.#settings = settings;
-    this.#statements = new Statements(settings.maxStatements, settings.maxStatementBytes);
+    this.#statements = new NamedStatements(settings.maxStatements, settings.maxStatementBytes);
     this.#portals = new Portals(settings.maxPortals, settings.maxPortalBytes);
     this.#extended = new ExtendedQuery(handler, output, this.#statements, this.#portals);
   }

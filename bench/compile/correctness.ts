@@ -3,7 +3,7 @@ import type { NativePostgres } from '../../test/support/native-postgres.js';
 import type { Table } from '../report.js';
 import { type Gateway, SUBJECT, startGateway } from '../support/gateway.js';
 import { withClient, withPostgres } from '../support/postgres.js';
-import type { Form, Peer, Statement } from './peers.js';
+import type { Form, Peer, PeerStatement } from './peers.js';
 import { ORACLE, type Row, SHOP } from './shop.js';
 
 /** Two questions at which semantic layers differ; what each engine's SQL says on a real Postgres. */
@@ -81,7 +81,7 @@ async function ours(postgres: NativePostgres): Promise<string[][]> {
     return await withClient(await wireUrl(gateway), async (client) => {
       const rows: string[][] = [];
       for (const asked of OURS) {
-        const statement = async (): Promise<Statement> => ({ sql: asked.sql, params: [] });
+        const statement = async (): Promise<PeerStatement> => ({ sql: asked.sql, params: [] });
         rows.push([
           asked.question,
           'OSL Gateway',
@@ -104,7 +104,7 @@ async function wireUrl(gateway: Gateway): Promise<string> {
 // ---- verdicts -----------------------------------------------------------------------------------------------------
 
 async function verdict(client: Client, form: Form): Promise<string> {
-  let statement: Statement;
+  let statement: PeerStatement;
   try {
     statement = await form.statement();
   } catch (error) {

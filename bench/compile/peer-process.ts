@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 import { median } from '../report.js';
-import type { Statement } from './peers.js';
+import type { PeerStatement } from './peers.js';
 
 /** What each adapter in `bench/peers/` exports. */
 interface Adapter {
@@ -11,7 +11,7 @@ interface Adapter {
   readonly forms: readonly {
     readonly question: 'fan-out' | 'left join';
     readonly form: string;
-    statement(): Promise<Statement>;
+    statement(): Promise<PeerStatement>;
   }[];
 }
 

@@ -6,7 +6,7 @@ import { type Measure, median, paired } from '../report.js';
 import type { Order, Reply } from './peer-process.js';
 
 /** SQL of a question, and the values of its parameters. */
-export interface Statement {
+export interface PeerStatement {
   readonly sql: string;
   readonly params: readonly unknown[];
 }
@@ -17,7 +17,7 @@ export interface Form {
   /** How it is asked, for the table. */
   readonly form: string;
   /** Rejects where it cannot be expressed so. */
-  statement(): Promise<Statement>;
+  statement(): Promise<PeerStatement>;
 }
 
 /** Another engine, running in a process of its own. */
@@ -106,7 +106,7 @@ async function begun(file: string): Promise<Peer> {
     time: (from, size) => line.ask<number>({ kind: 'time', from, size }),
     forms: introduced.forms.map((form, index) => ({
       ...form,
-      statement: () => line.ask<Statement>({ kind: 'form', index }),
+      statement: () => line.ask<PeerStatement>({ kind: 'form', index }),
     })),
     stop: () => void child.kill(),
   };

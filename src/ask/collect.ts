@@ -3,8 +3,8 @@ import {
   type BoundValue,
   type Engine,
   eachDataRow,
-  type Snapshot,
   type StatementSettings,
+  type TransactionSnapshot,
   textValuesOf,
 } from '../engine/index.js';
 import { slices } from './slices.js';
@@ -19,7 +19,7 @@ export interface CollectLimits {
   readonly timeoutMs: number;
   readonly signal: AbortSignal | null;
   readonly settings?: StatementSettings | undefined;
-  readonly snapshot?: Snapshot | null;
+  readonly snapshot?: TransactionSnapshot | null;
 }
 
 /** Runs a governed plan and keeps its rows: for the steps before a statement, which are bounded. */

@@ -1,11 +1,11 @@
 import { queryError } from 'osl-compiler';
-import type { Engine, IsolationLevel, Snapshot } from '../engine/index.js';
+import type { Engine, IsolationLevel, TransactionSnapshot } from '../engine/index.js';
 
 /** The snapshots of one transaction of a caller: one of each connector that it asks. */
 export class Snapshots {
   readonly #level: IsolationLevel;
   readonly #subject: string;
-  readonly #byEngine = new Map<Engine, Snapshot>();
+  readonly #byEngine = new Map<Engine, TransactionSnapshot>();
 
   constructor(level: IsolationLevel, subject: string) {
     this.#level = level;
@@ -13,7 +13,7 @@ export class Snapshots {
   }
 
   /** @throws QueryError E0511 where the engine keeps none */
-  of(engine: Engine): Snapshot {
+  of(engine: Engine): TransactionSnapshot {
     const known = this.#byEngine.get(engine);
     if (known !== undefined) return known;
     const begun = engine.governed.snapshot(this.#level, this.#subject);

@@ -33,7 +33,7 @@ export type StatementSettings = readonly (readonly [
 export type IsolationLevel = 'REPEATABLE READ' | 'SERIALIZABLE';
 
 /** A transaction of the upstream that several statements run in. */
-export interface Snapshot {
+export interface TransactionSnapshot {
   end(): void;
 }
 
@@ -52,7 +52,7 @@ export interface ExecuteOptions {
   /** In force for this statement alone; absent or empty: the session's own. */
   readonly settings?: StatementSettings | undefined;
   /** Absent or null: what is committed when the statement begins. */
-  readonly snapshot?: Snapshot | null;
+  readonly snapshot?: TransactionSnapshot | null;
 }
 
 export interface RowSink {
@@ -100,7 +100,7 @@ export interface GovernedDoor {
    * A snapshot for the statements of one subject, who must end it; null where the engine keeps none. It holds nothing
    * before its first statement, which fails with `overloaded` where too many are held.
    */
-  snapshot(level: IsolationLevel, subject: string | null): Snapshot | null;
+  snapshot(level: IsolationLevel, subject: string | null): TransactionSnapshot | null;
 }
 
 /** What `SystemDoor` and its transactions share. */

@@ -5,7 +5,6 @@ import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamError 
 import type { PreparedStatement, PreparedStatements } from './prepared.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import { describedColumns } from './protocol/row-description.js';
-import type { Job, Session } from './session.js';
 import { type Applied, applySettings, type SettingForm } from './statement-settings.js';
 import {
   changedColumn,
@@ -16,9 +15,10 @@ import {
   stopError,
   unknownSetting,
 } from './upstream-error.js';
+import type { Job, UpstreamSession } from './upstream-session.js';
 
 /** What is sent upstream for one governed plan. */
-export interface Statement {
+export interface UpstreamStatement {
   readonly sql: string;
   /**
    * `plan`: not its rows but, a line a row, how the database would work them out whatever the values: with none of
@@ -58,7 +58,7 @@ export interface ExecutionHost {
   readonly backstopSeconds: number;
   readonly onUpstreamError: TellUpstreamError;
   /** The session has answered `execution` in full, or is lost. */
-  ended(execution: Execution, session: Session): void;
+  ended(execution: Execution, session: UpstreamSession): void;
 }
 
 /** `alone`: streams to the sink. `shared`: other callers' statements are behind it, so it must be small. */
@@ -70,7 +70,7 @@ const SHARED_BYTES = 65_536;
 
 /** One execution of one statement, from the call to its settled promise. */
 export class Execution implements Job {
-  readonly statement: Statement;
+  readonly statement: UpstreamStatement;
   /** Whose share of the sessions it takes. */
   readonly subject: string | null;
   /** Set after `ended` when the execution must be sent again: on the same session, or alone. */
@@ -89,7 +89,7 @@ export class Execution implements Job {
   readonly #reject: (error: unknown) => void;
   readonly #timer: NodeJS.Timeout | null;
   readonly #onAbort: (() => void) | null;
-  #session: Session | null = null;
+  #session: UpstreamSession | null = null;
   #prepared: PreparedStatement | null = null;
   #reused = false;
   #applied: Applied | null = null;
@@ -105,7 +105,7 @@ export class Execution implements Job {
 
   constructor(
     request: {
-      readonly statement: Statement;
+      readonly statement: UpstreamStatement;
       readonly values: readonly BoundValue[];
       readonly options: ExecuteOptions;
       readonly sink: RowSink;
@@ -135,7 +135,7 @@ export class Execution implements Job {
   }
 
   /** Sends the statement to `session`, for the first time or again. */
-  start(session: Session, lane: Lane): void {
+  start(session: UpstreamSession, lane: Lane): void {
     this.again = null;
     this.lane = lane;
     this.startedAt = performance.now();
@@ -247,7 +247,7 @@ export class Execution implements Job {
     if (session !== null) this.#host.ended(this, session);
   }
 
-  #conclude(session: Session | null): void {
+  #conclude(session: UpstreamSession | null): void {
     const error = this.#error;
     if (error !== null && this.#prepared?.columnOids === null && session !== null) {
       session.prepared.forget(this.statement.sql, this.#prepared);

@@ -1,6 +1,6 @@
 import { emit, GovernedPlan, InternalError, oidOf, relationsRead, type Slot } from 'osl-compiler';
 import type { GovernedDoor } from './engine.js';
-import type { Statement, StatementReads } from './execution.js';
+import type { StatementReads, UpstreamStatement } from './execution.js';
 import type { OutOfService } from './out-of-service.js';
 import type { Runner } from './runner.js';
 
@@ -26,7 +26,7 @@ export function governedDoor(
     },
     explain(plan, options, sink) {
       try {
-        const statement: Statement = { ...statementOf(plan), asks: 'plan' };
+        const statement: UpstreamStatement = { ...statementOf(plan), asks: 'plan' };
         const settings = [...(options.settings ?? []), WHATEVER_THE_VALUES];
         return runner.runStatement(statement, [], { ...options, resultFormats: [], settings }, sink);
       } catch (error) {
@@ -42,7 +42,7 @@ const WHATEVER_THE_VALUES = ['plan_cache_mode', 'force_generic_plan'] as const;
 /** By query: plans that differ in values alone, as those of one shape, have one statement. */
 const STATEMENTS = new WeakMap<GovernedPlan['query'], GovernedStatement>();
 
-type GovernedStatement = Statement & { readonly reads: StatementReads };
+type GovernedStatement = UpstreamStatement & { readonly reads: StatementReads };
 
 /** A client's value comes as the type that it declared. */
 function oidOfSlot(slot: Slot): number {

@@ -1,5 +1,5 @@
 import { QueryError } from 'osl-compiler';
-import type { Statement } from './execution.js';
+import type { UpstreamStatement } from './execution.js';
 import type { Runner } from './runner.js';
 
 const HEALTHY_MS = 2_000;
@@ -13,7 +13,7 @@ export type Ailment =
 
 /** Null where a governed session answers. */
 export async function ailmentOf(runner: Runner): Promise<Ailment | null> {
-  const statement: Statement = {
+  const statement: UpstreamStatement = {
     sql: 'SELECT 1::pg_catalog.int4',
     asks: 'rows',
     parameterOids: [],

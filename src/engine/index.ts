@@ -12,10 +12,10 @@ export type {
   OutputSetting,
   RightsSetting,
   RowSink,
-  Snapshot,
   StatementSettings,
   SystemDoor,
   SystemQueries,
+  TransactionSnapshot,
   UpstreamError,
 } from './engine.js';
 export { NoSystemCredentials, UpstreamFailure } from './engine.js';

@@ -1,6 +1,6 @@
 import type { Execution } from './execution.js';
 import { SHARED_ROWS } from './execution.js';
-import type { Session } from './session.js';
+import type { UpstreamSession } from './upstream-session.js';
 
 /**
  * An answer that comes within this, and within `SHARED_ROWS` rows, speaks for its statement. Of one that takes longer,
@@ -29,21 +29,21 @@ const SILENT_MS = 10_000;
  * and one that hits it is run again alone and loses its proof.
  */
 export class Lanes {
-  readonly #connect: () => Promise<Session>;
-  readonly #sessions: (Session | null)[];
+  readonly #connect: () => Promise<UpstreamSession>;
+  readonly #sessions: (UpstreamSession | null)[];
   readonly #proofs = new Map<string, number>();
   #retryAt = 0;
   #closed = false;
 
-  constructor(count: number, connect: () => Promise<Session>) {
+  constructor(count: number, connect: () => Promise<UpstreamSession>) {
     this.#connect = connect;
-    this.#sessions = new Array<Session | null>(count).fill(null);
+    this.#sessions = new Array<UpstreamSession | null>(count).fill(null);
   }
 
   /** The least loaded shared session, where `sql` has proved short; null means: run it alone. */
-  pick(sql: string): Session | null {
+  pick(sql: string): UpstreamSession | null {
     if ((this.#proofs.get(sql) ?? 0) < PROOF) return null;
-    let best: Session | null = null;
+    let best: UpstreamSession | null = null;
     for (const [i, session] of this.#sessions.entries()) {
       if (session !== null && session.silentMs > SILENT_MS) session.destroy();
       if (session === null || session.closed || session.tainted) this.#replace(i, session);
@@ -72,7 +72,7 @@ export class Lanes {
     for (const session of this.#sessions) session?.destroy();
   }
 
-  #replace(i: number, old: Session | null): void {
+  #replace(i: number, old: UpstreamSession | null): void {
     if (this.#closed || performance.now() < this.#retryAt) return;
     if (old !== null && !old.closed && old.load > 0) return; // tainted: let its last answers arrive
     old?.destroy();

@@ -1,8 +1,8 @@
 import { queryError } from 'osl-compiler';
 import { FairShare, type Party } from './fair-share.js';
 import type { Reach } from './reach.js';
-import type { Session } from './session.js';
 import { connectionLost } from './upstream-error.js';
+import type { UpstreamSession } from './upstream-session.js';
 
 export interface PoolOptions {
   readonly size: number;
@@ -13,11 +13,11 @@ export interface PoolOptions {
   /** How many requests may wait, and of one party half as many; the next is refused at once. */
   readonly maxWaiting: number;
   readonly reach: Reach;
-  readonly connect: () => Promise<Session>;
+  readonly connect: () => Promise<UpstreamSession>;
 }
 
 interface Waiter {
-  readonly give: (session: Session) => void;
+  readonly give: (session: UpstreamSession) => void;
   readonly refuse: (error: Error) => void;
   readonly timer: NodeJS.Timeout;
 }
@@ -31,9 +31,9 @@ interface Waiter {
 export class Pool {
   readonly #options: PoolOptions;
   readonly #share: FairShare<Waiter>;
-  readonly #idle: Session[] = [];
-  readonly #all = new Set<Session>();
-  readonly #lent = new Map<Session, Party>();
+  readonly #idle: UpstreamSession[] = [];
+  readonly #all = new Set<UpstreamSession>();
+  readonly #lent = new Map<UpstreamSession, Party>();
   #connecting = 0;
   #retry: NodeJS.Timeout | null = null;
   #closed = false;
@@ -44,13 +44,13 @@ export class Pool {
   }
 
   /** An idle session that `party` may have at once, or null. */
-  take(party: Party): Session | null {
+  take(party: Party): UpstreamSession | null {
     if (this.#closed || this.#idle.length === 0 || this.#share.waitingOf(party) > 0) return null;
     return this.#share.admits(party, this.#free, this.#places) ? this.#lend(party) : null;
   }
 
   /** The next session that is free for `party`. Rejects with QueryError `overloaded`, `execution` or `shuttingDown`. */
-  acquire(party: Party): Promise<Session> {
+  acquire(party: Party): Promise<UpstreamSession> {
     if (this.#closed) return Promise.reject(queryError('shuttingDown', {}));
     const idle = this.take(party);
     if (idle !== null) return Promise.resolve(idle);
@@ -69,7 +69,7 @@ export class Pool {
   }
 
   /** Gives a session back. One that is closed, tainted or still being cancelled is not lent again. */
-  release(session: Session): void {
+  release(session: UpstreamSession): void {
     if (session.closed) return; // its death was noticed already
     if (session.tainted || this.#closed) {
       session.destroy();
@@ -108,7 +108,7 @@ export class Pool {
     return this.#places - this.#lent.size;
   }
 
-  #lend(party: Party): Session | null {
+  #lend(party: Party): UpstreamSession | null {
     const session = this.#idle.pop();
     if (session === undefined) return null;
     this.#lent.set(session, party);
@@ -116,7 +116,7 @@ export class Pool {
     return session;
   }
 
-  #takeBack(session: Session): void {
+  #takeBack(session: UpstreamSession): void {
     const party = this.#lent.get(session);
     if (party === undefined) return;
     this.#lent.delete(session);
@@ -166,7 +166,7 @@ export class Pool {
     }, ms);
   }
 
-  #joined(session: Session): void {
+  #joined(session: UpstreamSession): void {
     this.#connecting -= 1;
     if (session.closed || this.#closed) {
       session.destroy();
@@ -178,7 +178,7 @@ export class Pool {
     this.#serve();
   }
 
-  #left(session: Session): void {
+  #left(session: UpstreamSession): void {
     this.#all.delete(session);
     this.#takeBack(session);
     const at = this.#idle.indexOf(session);

@@ -1,11 +1,16 @@
 import { InternalError } from 'osl-compiler';
 import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink } from './engine.js';
-import { Execution, type ExecutionHost, type Statement, type TellUpstreamError } from './execution.js';
+import {
+  Execution,
+  type ExecutionHost,
+  type TellUpstreamError,
+  type UpstreamStatement,
+} from './execution.js';
 import type { Lanes } from './lanes.js';
 import type { Pool } from './pool.js';
-import type { Session } from './session.js';
 import { PinnedSnapshot } from './snapshot.js';
 import type { SettingForm } from './statement-settings.js';
+import type { UpstreamSession } from './upstream-session.js';
 
 export interface RunnerOptions {
   readonly pool: Pool;
@@ -15,7 +20,7 @@ export interface RunnerOptions {
   readonly backstopSeconds: number;
   readonly onUpstreamError: TellUpstreamError;
   /** Puts a session into its governed state; null when it is there. */
-  readonly govern: (session: Session) => Promise<void> | null;
+  readonly govern: (session: UpstreamSession) => Promise<void> | null;
 }
 
 /** Finds a session for each statement, sends it there, and again where it must be. */
@@ -37,7 +42,7 @@ export class Runner implements ExecutionHost {
 
   /** The seam under the governed door; exported from no index. */
   runStatement(
-    statement: Statement,
+    statement: UpstreamStatement,
     values: readonly BoundValue[],
     options: ExecuteOptions,
     sink: RowSink,
@@ -54,7 +59,7 @@ export class Runner implements ExecutionHost {
     });
   }
 
-  ended(execution: Execution, session: Session): void {
+  ended(execution: Execution, session: UpstreamSession): void {
     if (execution.again !== 'here' && execution.statement.asks === 'rows')
       this.#options.lanes?.observe(execution);
     if (execution.again === 'here' && !execution.settled && !session.closed && session.quiet() === null) {
@@ -84,7 +89,7 @@ export class Runner implements ExecutionHost {
     );
   }
 
-  #begin(execution: Execution, session: Session): void {
+  #begin(execution: Execution, session: UpstreamSession): void {
     if (execution.settled) {
       this.#options.pool.release(session);
       return;

@@ -1,9 +1,9 @@
 import { queryError } from 'osl-compiler';
-import type { IsolationLevel, Snapshot } from './engine.js';
+import type { IsolationLevel, TransactionSnapshot } from './engine.js';
 import type { Execution, ExecutionHost, TellUpstreamError } from './execution.js';
 import type { Pool } from './pool.js';
-import { run, type Session } from './session.js';
 import { connectionLost } from './upstream-error.js';
+import { run, type UpstreamSession } from './upstream-session.js';
 
 /**
  * How many sessions of a pool may be kept for transactions at a time, and by one subject half as many: clients that
@@ -51,12 +51,12 @@ export interface SnapshotOptions {
  *
  * INVARIANT: once the session is lost, so is the snapshot: no statement is answered from a later one.
  */
-export class PinnedSnapshot implements Snapshot, ExecutionHost {
+export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
   readonly limitRows = false;
   readonly settingForm = 'function';
   readonly inTransaction = true;
   readonly #options: SnapshotOptions;
-  #session: Session | null = null;
+  #session: UpstreamSession | null = null;
   #state: 'new' | 'open' | 'lost' | 'ended' = 'new';
   #tail: Promise<void> = Promise.resolve();
   #answered: () => void = () => undefined;
@@ -107,7 +107,7 @@ export class PinnedSnapshot implements Snapshot, ExecutionHost {
     }
   }
 
-  async #pinned(): Promise<Session> {
+  async #pinned(): Promise<UpstreamSession> {
     if (this.#session !== null && !this.#session.closed && this.#state === 'open') return this.#session;
     if (this.#state !== 'new') throw connectionLost();
     const { level, subject, pool, places } = this.#options;
@@ -153,7 +153,7 @@ const IDLE = 0x49;
 const IN_TRANSACTION = 0x54;
 
 /** Runs `sql`, after which the session must be in state `status`. @throws QueryError E0523 where it is not */
-async function command(session: Session, sql: string, status: number): Promise<void> {
+async function command(session: UpstreamSession, sql: string, status: number): Promise<void> {
   const left = await run(session, (out) => out.query(sql)).catch(() => null);
   if (left !== status) throw connectionLost();
 }

@@ -4,12 +4,12 @@ import { UpstreamFailure } from './engine.js';
 import { DataRowReader } from './protocol/data-row.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import { describedColumns } from './protocol/row-description.js';
-import type { Job, Session } from './session.js';
 import { inItsPlace, parseErrorResponse } from './upstream-error.js';
+import type { Job, UpstreamSession } from './upstream-session.js';
 import { copyBatches, quoteIdentifier, textValue } from './values.js';
 
 /** Lends a session in its system state to `work`, and takes it back whatever happens. */
-export type WithSession = <T>(work: (session: Session) => Promise<T>) => Promise<T>;
+export type WithSession = <T>(work: (session: UpstreamSession) => Promise<T>) => Promise<T>;
 
 /** The system door over whatever `withSession` lends. `reader` is the role that governed statements run as. */
 export function systemDoor(withSession: WithSession, reader: string): SystemDoor {
@@ -34,7 +34,7 @@ export function systemDoor(withSession: WithSession, reader: string): SystemDoor
 }
 
 /** The system statements of one session, in whatever state it is. */
-export function queriesOn(session: Session): SystemQueries {
+export function queriesOn(session: UpstreamSession): SystemQueries {
   return {
     query: (sql, params) => query(session, sql, params),
     script: (ddl) => script(session, ddl),
@@ -42,7 +42,7 @@ export function queriesOn(session: Session): SystemQueries {
   };
 }
 
-async function inTransaction<T>(session: Session, work: () => Promise<T>): Promise<T> {
+async function inTransaction<T>(session: UpstreamSession, work: () => Promise<T>): Promise<T> {
   await script(session, 'BEGIN');
   try {
     const result = await work();
@@ -55,7 +55,7 @@ async function inTransaction<T>(session: Session, work: () => Promise<T>): Promi
 }
 
 async function query(
-  session: Session,
+  session: UpstreamSession,
   sql: string,
   params: readonly unknown[] = [],
 ): Promise<Record<string, unknown>[]> {
@@ -80,11 +80,11 @@ async function query(
   return rows;
 }
 
-function script(session: Session, sql: string): Promise<void> {
+function script(session: UpstreamSession, sql: string): Promise<void> {
   return submit(session, { send: (out) => out.query(sql) });
 }
 
-async function copyIn(session: Session, target: CopyTarget, rows: CopyRows): Promise<number> {
+async function copyIn(session: UpstreamSession, target: CopyTarget, rows: CopyRows): Promise<number> {
   const table = `${quoteIdentifier(target.schema)}.${quoteIdentifier(target.table)}`;
   const sql = `COPY ${table} (${target.columns.map(quoteIdentifier).join(', ')}) FROM STDIN`;
   let count = 0;
@@ -109,7 +109,7 @@ interface SystemJob {
 }
 
 /** Runs `job`; rejects with UpstreamFailure, or with what decoding throws. */
-function submit(session: Session, job: SystemJob): Promise<void> {
+function submit(session: UpstreamSession, job: SystemJob): Promise<void> {
   return new Promise((resolve, reject) => {
     let failure: UpstreamError | null = null;
     const whole: Job = {

@@ -1,6 +1,6 @@
 import { QueryError } from 'osl-compiler';
 import type { Engine } from './engine.js';
-import type { Statement } from './execution.js';
+import type { UpstreamStatement } from './execution.js';
 import { textValuesOf } from './protocol/data-row.js';
 import type { Runner } from './runner.js';
 
@@ -9,7 +9,7 @@ const REMEMBERED = 1_000;
 /** UTF-16 units; Postgres knows none that is longer. */
 const LONGEST = 255;
 const ASK_MS = 5_000;
-const SHOW: Statement = {
+const SHOW: UpstreamStatement = {
   sql: `SELECT pg_catalog.current_setting('TimeZone')`,
   parameterOids: [],
   asks: 'rows',

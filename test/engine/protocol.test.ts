@@ -2,7 +2,7 @@ import t from 'tap';
 import { DataRowReader, textValuesOf } from '../../src/engine/protocol/data-row.js';
 import { FrontendEncoder } from '../../src/engine/protocol/encoder.js';
 import { BackendSplitter } from '../../src/engine/protocol/splitter.js';
-import { Session } from '../../src/engine/session.js';
+import { UpstreamSession } from '../../src/engine/upstream-session.js';
 import { dataRow } from './fixture.js';
 
 const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
@@ -123,7 +123,7 @@ t.test('a message that cannot be written leaves nothing behind', async (t) => {
 
 t.test('a job that cannot be sent ends alone, and nothing of it is sent', async (t) => {
   const sent: string[] = [];
-  const session = new Session({
+  const session = new UpstreamSession({
     graceMs: 0,
     attach: () => undefined,
     write: (bytes) => sent.push(Buffer.from(bytes).toString('latin1')) > 0,

@@ -1,6 +1,6 @@
 import { test } from 'tap';
-import { Session, type Transport } from '../../src/engine/session.js';
 import { type Clock, SLICE_BYTES, type Stream, Turns } from '../../src/engine/turns.js';
+import { type Transport, UpstreamSession } from '../../src/engine/upstream-session.js';
 import { dataRow } from './fixture.js';
 
 /** An event loop whose turns and time are the test's. */
@@ -117,7 +117,7 @@ const CHUNK = Buffer.concat(Array.from({ length: 65_536 / ROW.length }, () => RO
 /** A session in front of a torrent, and the bytes that it has passed on. */
 function running(wait: () => void | Promise<void> = () => undefined) {
   const torrent = new Torrent();
-  const session = new Session(torrent);
+  const session = new UpstreamSession(torrent);
   const passed = { bytes: 0 };
   session.submit({
     send: (out) => out.sync(),

@@ -57,7 +57,7 @@ export interface Caller {
 }
 
 /** A governed statement as an engine received it. */
-export interface Statement {
+export interface ReceivedStatement {
   readonly sql: string;
   readonly values: readonly Cell[];
 }
@@ -69,7 +69,7 @@ export interface Frontends {
   /** Everything that was appended since the last `takeAudit`, in order. */
   takeAudit(): AuditEntry[];
   /** What reached a database since the last call. */
-  takeStatements(): Statement[];
+  takeStatements(): ReceivedStatement[];
   /** While set, nothing can be recorded. */
   breakAudit(error: AuditUnavailable | null): void;
   token(caller: Caller, claims?: { readonly issuedAt?: number }): Promise<string>;
@@ -88,7 +88,7 @@ export async function startFrontends(open: OpenService): Promise<Frontends> {
     () => failure,
   );
   const limiter = { ...open.service.limiter, takeAddress: () => Promise.resolve({ ok: true as const }) };
-  const statements: Statement[] = [];
+  const statements: ReceivedStatement[] = [];
   const engines = new Map([...open.service.engines].map(([name, e]) => [name, watched(e, statements)]));
   const service: Service = { ...open.service, audit, limiter, engines };
   const pg = createPgFrontend(service);
@@ -130,7 +130,7 @@ export async function startFrontends(open: OpenService): Promise<Frontends> {
 }
 
 /** `engine`, with a note of what goes through its governed door. */
-function watched(engine: Engine, statements: Statement[]): Engine {
+function watched(engine: Engine, statements: ReceivedStatement[]): Engine {
   return {
     kind: engine.kind,
     outOfService: engine.outOfService,

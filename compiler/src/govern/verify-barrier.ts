@@ -29,7 +29,7 @@ import {
  * @throws InternalError; a caller's mistake cannot cause one
  */
 export function verifyBarrier(root: Query, slots: readonly Slot[]): readonly Reliance[] {
-  return new Statement(root, slots).checked();
+  return new BarrierCheck(root, slots).checked();
 }
 
 /** A row of a scan as it comes through a FROM item: `source scan`. */
@@ -55,7 +55,7 @@ interface Place {
   readonly inside: boolean;
 }
 
-class Statement {
+class BarrierCheck {
   readonly #root: Query;
   readonly #slots: readonly Slot[];
   readonly #behind = new Map<SourceId, Behind>();

@@ -8,9 +8,9 @@ import { OutOfService } from '../out-of-service.js';
 import { Pool } from '../pool.js';
 import { Reach } from '../reach.js';
 import { Runner } from '../runner.js';
-import { Session } from '../session.js';
 import { systemDoor, type WithSession } from '../system.js';
 import { timeZones } from '../time-zones.js';
+import { UpstreamSession } from '../upstream-session.js';
 import { checkMajor, lockDataDir } from './lock.js';
 import { Modes, READER } from './modes.js';
 import { WorkerTransport } from './transport.js';
@@ -91,11 +91,11 @@ class Servers {
     this.#dataDir = dataDir;
   }
 
-  async start(): Promise<Session> {
+  async start(): Promise<UpstreamSession> {
     await this.#last?.exited;
     const transport = await WorkerTransport.start(this.#dataDir);
     this.#last = transport;
-    const session = new Session(transport);
+    const session = new UpstreamSession(transport);
     await this.modes.prepare(session);
     return session;
   }
@@ -119,7 +119,10 @@ function after(ms: number): Promise<null> {
   return new Promise((done) => setTimeout(() => done(null), ms).unref());
 }
 
-function firstThen(first: Session, next: () => Promise<Session>): () => Promise<Session> {
+function firstThen(
+  first: UpstreamSession,
+  next: () => Promise<UpstreamSession>,
+): () => Promise<UpstreamSession> {
   let given = false;
   return () => {
     if (given) return next();

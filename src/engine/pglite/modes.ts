@@ -1,7 +1,7 @@
 import { InternalError } from 'osl-compiler';
-import type { Session } from '../session.js';
 import { governedSettings } from '../settings.js';
 import { queriesOn } from '../system.js';
+import type { UpstreamSession } from '../upstream-session.js';
 
 /** The unprivileged role of governed statements in the embedded server. */
 export const READER = 'osl_reader';
@@ -35,25 +35,30 @@ const WHO = `
 
 /** Which of the two planes each session of the embedded server is in. */
 export class Modes {
-  readonly #governed = new WeakSet<Session>();
-  readonly #system = new WeakSet<Session>();
+  readonly #governed = new WeakSet<UpstreamSession>();
+  readonly #system = new WeakSet<UpstreamSession>();
 
   /** Readies a new server. */
-  async prepare(session: Session): Promise<void> {
+  async prepare(session: UpstreamSession): Promise<void> {
     await queriesOn(session).script(PREPARE);
     this.#system.add(session);
   }
 
   /** Null when `session` is governed already. Rejects when it cannot be shown to be. */
-  toGoverned(session: Session): Promise<void> | null {
+  toGoverned(session: UpstreamSession): Promise<void> | null {
     return this.#governed.has(session) ? null : this.#switch(session, TO_GOVERNED, this.#governed, READER);
   }
 
-  toSystem(session: Session): Promise<void> | null {
+  toSystem(session: UpstreamSession): Promise<void> | null {
     return this.#system.has(session) ? null : this.#switch(session, TO_SYSTEM, this.#system, OWNER);
   }
 
-  async #switch(session: Session, script: string, target: WeakSet<Session>, role: string): Promise<void> {
+  async #switch(
+    session: UpstreamSession,
+    script: string,
+    target: WeakSet<UpstreamSession>,
+    role: string,
+  ): Promise<void> {
     // INVARIANT: between the two planes a session is in neither, so a failed switch leaves it in neither.
     this.#governed.delete(session);
     this.#system.delete(session);

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { Transport } from '../session.js';
+import type { Transport } from '../upstream-session.js';
 import type { FromWorker, ToWorker, WorkerStart } from './messages.js';
 
 const CLOSE_MS = 10_000;

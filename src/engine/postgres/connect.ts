@@ -2,7 +2,7 @@ import { createConnection, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { Client } from 'pg';
-import type { Transport } from '../session.js';
+import type { Transport } from '../upstream-session.js';
 
 const CONNECT_MS = 10_000;
 const CANCEL_MS = 5_000;

@@ -6,11 +6,11 @@ import { OutOfService } from '../out-of-service.js';
 import { Pool } from '../pool.js';
 import { Reach } from '../reach.js';
 import { Runner } from '../runner.js';
-import { Session } from '../session.js';
 import { governedSettings, type Timeouts } from '../settings.js';
 import { PinnedSnapshot, SnapshotPlaces } from '../snapshot.js';
 import { systemDoor, type WithSession } from '../system.js';
 import { timeZones } from '../time-zones.js';
+import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
 import { inspectRole, type RoleReport } from './role.js';
 
@@ -49,7 +49,7 @@ export async function openPostgres(
   const [first, report] = await connectGoverned(config.url, timeouts(statementMs));
   first.destroy();
   let { url, systemUrl } = config;
-  const connect = (ms: number): Promise<Session> =>
+  const connect = (ms: number): Promise<UpstreamSession> =>
     connectGoverned(url, timeouts(ms)).then(([session]) => session);
   const shared = config.sharedSessions ?? 2;
   const reach = new Reach(onReach);
@@ -105,7 +105,7 @@ function timeouts(statementMs: number): Timeouts {
 }
 
 /** INVARIANT: the role is looked at on every connection, as its rights may have grown since the last. */
-async function connectGoverned(url: string, limits: Timeouts): Promise<[Session, RoleReport]> {
+async function connectGoverned(url: string, limits: Timeouts): Promise<[UpstreamSession, RoleReport]> {
   const reports: RoleReport[] = [];
   const transport = await connectTransport(url, 'osl-gateway', async (query) => {
     reports.push(await inspectRole(query));
@@ -113,7 +113,7 @@ async function connectGoverned(url: string, limits: Timeouts): Promise<[Session,
   });
   const [report] = reports;
   if (report === undefined) throw new Error('the governed role was not inspected');
-  return [new Session(transport), report];
+  return [new UpstreamSession(transport), report];
 }
 
 function systemPool(urlOf: () => string | null, onReach: EngineEvents['onReach']): Pool {
@@ -127,7 +127,7 @@ function systemPool(urlOf: () => string | null, onReach: EngineEvents['onReach']
       const setup = async (): Promise<void> => undefined;
       const url = urlOf();
       if (url === null) throw new NoSystemCredentials();
-      return new Session(await connectTransport(url, 'osl-gateway system', setup));
+      return new UpstreamSession(await connectTransport(url, 'osl-gateway system', setup));
     },
   });
 }

@@ -1,6 +1,6 @@
 import type { SystemDoor } from '../engine.js';
-import { Session } from '../session.js';
 import { systemDoor } from '../system.js';
+import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
 import { examineRole, type RoleReport } from './role.js';
 
@@ -20,7 +20,7 @@ export async function surveyPostgres(url: string): Promise<Survey> {
   });
   const [report] = reports;
   if (report === undefined) throw new Error('the role was not looked at');
-  const session = new Session(transport);
+  const session = new UpstreamSession(transport);
   const system = systemDoor((work) => work(session), report.role);
   return { system, report, close: () => session.destroy() };
 }

@@ -4,9 +4,9 @@ import {
   type FetchResult,
   type Portal,
   type RowWriter,
-  type Statement,
   type WireError,
   type WireNotice,
+  type WireStatement,
 } from '../../../wire/index.js';
 import { eachDataRow } from '../../engine/index.js';
 import {
@@ -36,7 +36,7 @@ export async function catalogStatement(
   lane: Exclude<Lane, { readonly kind: 'data' }>,
   text: string,
   parameterTypes: readonly number[],
-): Promise<Statement> {
+): Promise<WireStatement> {
   const { service, caller, records, running } = session;
   const question = (requestId: string = randomUUID()): CatalogQuestion => ({
     requestId,

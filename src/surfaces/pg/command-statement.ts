@@ -1,4 +1,4 @@
-import type { ColumnDescription, Portal, Statement, WireNotice } from '../../../wire/index.js';
+import type { ColumnDescription, Portal, WireNotice, WireStatement } from '../../../wire/index.js';
 import { dataRow } from '../../engine/index.js';
 
 /** What a session command answers. */
@@ -14,7 +14,7 @@ const TEXT = { typeOid: 25, typeLength: -1, typeModifier: -1 };
 export function commandStatement(
   columns: readonly string[] | null,
   run: () => Promise<CommandResult>,
-): Statement {
+): WireStatement {
   return {
     parameterTypes: [],
     columns: columns === null ? null : columns.map((name): ColumnDescription => ({ name, ...TEXT })),

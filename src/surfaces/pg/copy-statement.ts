@@ -4,14 +4,14 @@ import {
   type FetchResult,
   type Portal,
   type RowWriter,
-  type Statement,
+  type WireStatement,
 } from '../../../wire/index.js';
 import { dataRow } from '../../engine/index.js';
 import type { CopyOptions } from './copy-options.js';
 import { binaryRows, textRows } from './copy-rows.js';
 
 /** `COPY (question) TO STDOUT`: the rows of `inner` as CopyData, one message a row. @throws WireError */
-export function copyStatement(inner: Statement, options: CopyOptions): Statement {
+export function copyStatement(inner: WireStatement, options: CopyOptions): WireStatement {
   const columns = inner.columns ?? [];
   if (inner.parameterTypes.length > 0) throw error('42P02', 'COPY takes no parameters');
   requireColumns(options, columns);

@@ -4,8 +4,8 @@ import {
   type Format,
   type Portal,
   type RowWriter,
-  type Statement,
   type WireNotice,
+  type WireStatement,
 } from '../../../wire/index.js';
 import { commandStatement } from './command-statement.js';
 import { type Declaration, rowsOf } from './cursor.js';
@@ -65,8 +65,8 @@ function directionOf(direction: string | undefined): Motion['direction'] {
 export async function cursorStatement(
   session: SessionParts,
   command: CursorCommand,
-  prepareQuestion: () => Promise<Statement>,
-): Promise<Statement> {
+  prepareQuestion: () => Promise<WireStatement>,
+): Promise<WireStatement> {
   switch (command.kind) {
     case 'declare':
       return declareStatement(session, command.declaration, await prepareQuestion());
@@ -85,8 +85,8 @@ export async function cursorStatement(
 function declareStatement(
   { state, records, cursors }: SessionParts,
   declaration: Declaration,
-  question: Statement,
-): Statement {
+  question: WireStatement,
+): WireStatement {
   return {
     parameterTypes: question.parameterTypes,
     columns: null,
@@ -106,7 +106,7 @@ function declareStatement(
   };
 }
 
-function closeStatement({ cursors, state, records }: SessionParts, name: string | null): Statement {
+function closeStatement({ cursors, state, records }: SessionParts, name: string | null): WireStatement {
   return commandStatement(null, async () => {
     state.block.requireUsable();
     await records.admit();
@@ -119,7 +119,7 @@ function closeStatement({ cursors, state, records }: SessionParts, name: string 
 function fetchStatement(
   session: SessionParts,
   command: Extract<CursorCommand, { kind: 'fetch' | 'move' }>,
-): Statement {
+): WireStatement {
   const { cursors } = session;
   const { kind, name, motion } = command;
   const { count } = motion;
@@ -154,7 +154,7 @@ function fetchStatement(
 const NOWHERE: RowWriter = { write: () => undefined };
 
 /** The name may be that of another cursor by now than of the one that the client was told of. @throws WireError 0A000 */
-function requireSameColumns(told: Statement['columns'], now: Statement['columns']): void {
+function requireSameColumns(told: WireStatement['columns'], now: WireStatement['columns']): void {
   if (told === now || JSON.stringify(told) === JSON.stringify(now)) return;
   throw planChanged();
 }
@@ -194,7 +194,7 @@ const NO_ROWS = Object.freeze({ given: 0, suspended: false });
 function scrollPortal(
   { cursors, state, records }: SessionParts,
   { kind, name, motion }: Extract<CursorCommand, { kind: 'fetch' | 'move' }>,
-  { format, columns }: { readonly format: Format; readonly columns: Statement['columns'] },
+  { format, columns }: { readonly format: Format; readonly columns: WireStatement['columns'] },
 ): Portal {
   let left: readonly Uint8Array[] | null = null;
   return {

@@ -6,8 +6,8 @@ import {
   type Portal,
   type RowWriter,
   type SessionControl,
-  type Statement,
   type WireNotice,
+  type WireStatement,
 } from '../../../wire/index.js';
 import { requireSameRights } from './rights.js';
 import { type Motion, ScrolledRows } from './scroll.js';
@@ -15,7 +15,7 @@ import type { SessionParts } from './session-parts.js';
 
 /** A declared cursor. Its question runs at the first FETCH, in the format that FETCH asks for. */
 interface Cursor {
-  readonly statement: Statement;
+  readonly statement: WireStatement;
   readonly parameterFormats: readonly Format[];
   readonly parameters: readonly (Uint8Array | null)[];
   /** DECLARE … BINARY: values are binary whatever FETCH says. */
@@ -64,7 +64,7 @@ export class Cursors {
   /** @throws WireError 42P03, 53400 */
   declare(
     { name, ...how }: Declaration,
-    statement: Statement,
+    statement: WireStatement,
     parameterFormats: readonly Format[],
     parameters: readonly (Uint8Array | null)[],
     inBlock: boolean,
@@ -78,7 +78,7 @@ export class Cursors {
   }
 
   /** @throws WireError 34000 */
-  columnsOf(name: string): Statement['columns'] {
+  columnsOf(name: string): WireStatement['columns'] {
     return this.#portal(name)?.columns ?? this.#cursor(name).statement.columns;
   }
 

@@ -1,5 +1,5 @@
 import { type GovernedPlan, lengthOf, oidOf, queryError } from 'osl-compiler';
-import type { ColumnDescription, Statement } from '../../../wire/index.js';
+import type { ColumnDescription, WireStatement } from '../../../wire/index.js';
 import { type Answer, ask, type Delivery, prepare, type Question } from '../../ask/index.js';
 import type { Body } from '../../ask/question.js';
 import { engineOf } from '../../ask/runtime/index.js';
@@ -13,7 +13,7 @@ export async function dataStatement(
   session: SessionParts,
   text: string,
   parameterOids: readonly number[],
-): Promise<Statement> {
+): Promise<WireStatement> {
   const { service, caller, records, settings, state, running } = session;
   const body: Body = { kind: 'wire', text };
   const first: Question = { ...caller.newCall(), body, parameterOids };

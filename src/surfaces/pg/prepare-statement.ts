@@ -1,5 +1,5 @@
 import { type Parsed, queryWithin } from 'osl-compiler';
-import type { Statement } from '../../../wire/index.js';
+import type { WireStatement } from '../../../wire/index.js';
 import type { Lane } from '../catalog/index.js';
 import { catalogStatement } from './catalog-statement.js';
 import { commandOf } from './command.js';
@@ -22,7 +22,7 @@ export function prepareStatement(
   session: SessionParts,
   text: string,
   parameterTypes: readonly number[],
-): Promise<Statement | null> {
+): Promise<WireStatement | null> {
   if (!QUESTION.test(text)) return prepareOther(session, text, parameterTypes);
   session.state.block.requireUsable();
   return questionStatement(session, text, parameterTypes);
@@ -33,7 +33,7 @@ async function prepareOther(
   session: SessionParts,
   text: string,
   parameterTypes: readonly number[],
-): Promise<Statement | null> {
+): Promise<WireStatement | null> {
   if (text.trim() === '') return null;
   const node = await nodeOf(session, text);
   if (node === 'empty') return null;
@@ -49,7 +49,7 @@ async function prepareNode(
   node: Parsed['node'],
   text: string,
   parameterTypes: readonly number[],
-): Promise<Statement> {
+): Promise<WireStatement> {
   const cursor = cursorCommandOf(node);
   if (cursor !== null)
     return cursorStatement(session, cursor, () =>
@@ -66,11 +66,11 @@ function questionStatement(
   session: SessionParts,
   text: string,
   parameterTypes: readonly number[],
-): Promise<Statement> {
+): Promise<WireStatement> {
   const { catalogs } = session;
   if (catalogs === null) return dataStatement(session, text, parameterTypes);
   const lane = catalogs.laneOf(text, (long) => parseElsewhere(session, long));
-  const inLane = (judged: Lane): Promise<Statement> =>
+  const inLane = (judged: Lane): Promise<WireStatement> =>
     judged.kind === 'data'
       ? dataStatement(session, text, parameterTypes)
       : catalogStatement(session, catalogs, judged, text, parameterTypes);

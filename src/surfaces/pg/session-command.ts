@@ -1,4 +1,4 @@
-import { error, type Statement } from '../../../wire/index.js';
+import { error, type WireStatement } from '../../../wire/index.js';
 import { sessionCommand } from '../../ask/session.js';
 import type { SettingChange } from '../catalog/index.js';
 import type { Command } from './command.js';
@@ -11,7 +11,7 @@ const TOKEN = 'osl.token';
 const EVEN_WHEN_FAILED: ReadonlySet<Command['kind']> = new Set(['commit', 'rollback', 'rollback to']);
 
 /** SET, SHOW, BEGIN and their like: what changes the session and touches no data. @throws WireError */
-export function sessionCommandStatement(session: SessionParts, command: Command): Statement {
+export function sessionCommandStatement(session: SessionParts, command: Command): WireStatement {
   const { service, caller, records, state } = session;
   const columns = command.kind === 'show' ? state.shownColumns(command.name) : null;
   const call = caller.newCall();

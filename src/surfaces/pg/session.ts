@@ -6,9 +6,9 @@ import type {
   SessionControl,
   SessionHandler,
   SimpleStatement,
-  Statement,
   TransactionStatus,
   WireError,
+  WireStatement,
 } from '../../../wire/index.js';
 import type { AccountSession } from '../../ask/session.js';
 import type { Service } from '../../service/service.js';
@@ -90,7 +90,7 @@ export class PgSession implements SessionHandler {
     return statements instanceof Promise ? statements.then(count) : count(statements);
   }
 
-  prepare(text: string, parameterTypes: readonly number[]): Promise<Statement | null> {
+  prepare(text: string, parameterTypes: readonly number[]): Promise<WireStatement | null> {
     const recording = this.#parts.records.unrun.record();
     const prepare = () => prepareStatement(this.#parts, text, parameterTypes);
     return recording === undefined ? prepare() : recording.then(prepare);

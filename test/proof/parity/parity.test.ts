@@ -5,7 +5,7 @@ import {
   type Caller,
   type Outcome,
   postQuery,
-  type Statement,
+  type ReceivedStatement,
   SURFACES,
   type SurfaceName,
   startFrontends,
@@ -102,7 +102,7 @@ t.teardown(async () => {
 interface Observed {
   readonly outcome: Outcome;
   readonly types: readonly string[];
-  readonly statements: readonly Statement[];
+  readonly statements: readonly ReceivedStatement[];
   readonly records: readonly object[];
 }
 

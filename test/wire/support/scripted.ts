@@ -11,10 +11,10 @@ import {
   type SessionControl,
   type SessionHandler,
   type SimpleStatement,
-  type Statement,
   type TransactionStatus,
   WireError,
   type WireOptions,
+  type WireStatement,
 } from '../../../wire/index.js';
 import { int16, int32, join, message } from './bytes.js';
 
@@ -84,7 +84,7 @@ export class ScriptedSession implements SessionHandler {
     return statements;
   }
 
-  prepare(text: string, types: readonly number[]): Statement | null {
+  prepare(text: string, types: readonly number[]): WireStatement | null {
     const words = text.trim().split(/\s+/);
     const [verb = ''] = words;
     this.#handler.log.push(`prepare ${text.trim()}`);

@@ -44,7 +44,7 @@ const CANCEL_AGAIN_MS = 250;
 const AT_ONCE_BYTES = 2 * SLICE_BYTES;
 
 /** One upstream session: jobs in, answers out, in order. */
-export class Session implements Stream {
+export class UpstreamSession implements Stream {
   readonly prepared = new PreparedStatements(PREPARED_LIMIT);
   /** Set when something may have outlived its statement; the session must not be used again. */
   tainted = false;
@@ -315,7 +315,7 @@ function fence(out: FrontendEncoder): void {
  * Runs the messages of `send` and ignores what they answer, but for the status that they leave: `I`, `T` or `E`, as in
  * `ready`. Rejects when the session is lost.
  */
-export function run(session: Session, send: (out: FrontendEncoder) => void): Promise<number> {
+export function run(session: UpstreamSession, send: (out: FrontendEncoder) => void): Promise<number> {
   return new Promise((resolve, reject) => {
     session.submit({
       send,
