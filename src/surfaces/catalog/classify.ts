@@ -1,4 +1,4 @@
-import { oneStatement, type ParsedText, parseText, QueryError, typeNamed } from 'osl-compiler';
+import { oneStatement, type ParsedText, parseText, QueryError, shapeOf, typeNamed } from 'osl-compiler';
 import { isShort } from '../../ask/parsing/index.js';
 import { isTree, namesOf, referencesOf, type Tree } from './syntax.js';
 import { SYSTEM_RELATIONS } from './system-relations.js';
@@ -19,14 +19,15 @@ const MIXED: Lane = Object.freeze({ kind: 'mixed' });
 
 /** Judges one statement by its syntax tree. What cannot be parsed, or is too deep to walk, is the compiler's to refuse. */
 export function classify(text: string): Lane {
-  return judged(() => parseText(text));
+  return judge(() => parseText(text)) ?? DATA;
 }
 
-function judged(parse: () => ParsedText): Lane {
+/** Null where there is no tree, or one too deep to walk. */
+function judge(parse: () => ParsedText): Lane | null {
   try {
     return laneOf(oneStatement(parse()).node as unknown as Tree); // the tree is plain data
   } catch (error) {
-    if (error instanceof QueryError || error instanceof RangeError) return DATA;
+    if (error instanceof QueryError || error instanceof RangeError) return null;
     throw error;
   }
 }
@@ -76,24 +77,43 @@ const CACHED = 2_000;
 /** UTF-16 units; longer texts are judged anew each time. */
 const CACHED_LENGTH = 16_384;
 
-/** Remembers the lanes of the texts that come again and again. */
+/**
+ * Remembers the lanes of what comes again and again: by its shape, so that texts which differ in literals alone are
+ * parsed once.
+ *
+ * INVARIANT: a lane that is shared was read from a tree, and none of what `laneOf` looks at is the value of a literal:
+ * it asks for names, which no literal is, and whether a constant is one.
+ */
 export class Classifier {
   readonly #lanes = new Map<string, Lane>();
 
   /** `parse` parses a text that is too long to be parsed here. */
   laneOf(text: string, parse: (text: string) => Promise<ParsedText>): Lane | Promise<Lane> {
     if (!MAY_BE_CATALOG.test(text)) return DATA;
-    const known = this.#lanes.get(text);
+    const shape = JUDGES_LITERALS.test(text) ? null : (shapeOf(text)?.shape ?? null);
+    const known =
+      (shape === null ? undefined : this.#lanes.get(shapeKey(shape))) ?? this.#lanes.get(textKey(text));
     if (known !== undefined) return known;
-    return isShort(text) ? this.#remembered(text, classify(text)) : this.#longLane(text, parse);
+    if (isShort(text))
+      return this.#remember(
+        text,
+        shape,
+        judge(() => parseText(text)),
+      );
+    return this.#longLane(text, shape, parse);
   }
 
-  async #longLane(text: string, parse: (text: string) => Promise<ParsedText>): Promise<Lane> {
+  async #longLane(
+    text: string,
+    shape: string | null,
+    parse: (text: string) => Promise<ParsedText>,
+  ): Promise<Lane> {
     try {
       const parsed = await parse(text);
-      return this.#remembered(
+      return this.#remember(
         text,
-        judged(() => parsed),
+        shape,
+        judge(() => parsed),
       );
     } catch (error) {
       if (error instanceof QueryError) return DATA; // the spine meets the same fault, and records it
@@ -101,22 +121,32 @@ export class Classifier {
     }
   }
 
-  #remembered(text: string, lane: Lane): Lane {
-    if (text.length <= CACHED_LENGTH) this.#remember(text, lane);
-    return lane;
-  }
-
-  #remember(text: string, lane: Lane): void {
-    this.#lanes.set(text, lane);
-    if (this.#lanes.size <= CACHED) return;
+  /** Of what could not be judged, this very text is known to be nobody's but the compiler's, and no other. */
+  #remember(text: string, shape: string | null, judged: Lane | null): Lane {
+    const lane = judged ?? DATA;
+    if (text.length > CACHED_LENGTH) return lane;
+    this.#lanes.set(shape === null || judged === null ? textKey(text) : shapeKey(shape), lane);
     const [oldest] = this.#lanes.keys();
-    if (oldest !== undefined) this.#lanes.delete(oldest);
+    if (this.#lanes.size > CACHED && oldest !== undefined) this.#lanes.delete(oldest);
+    return lane;
   }
 }
 
+// A text that has no shape can be, character for character, the shape of another; they are never the same key.
+function textKey(text: string): string {
+  return `t ${text}`;
+}
+
+function shapeKey(shape: string): string {
+  return `s ${shape}`;
+}
+
+/** `float(n)`: the one form whose grammar judges the value of a literal, so that one text parses and its like does not. */
+const JUDGES_LITERALS = /\bfloat\b/i;
+
 /**
- * Spares questions about data a second look at their syntax tree: they have a FROM, name nothing of the system,
- * escape no identifier, and call nothing in FROM. What slips through is refused by the compiler.
+ * Spares questions about data a second look at their syntax tree: they have a FROM outside of strings, name nothing of
+ * the system, escape no identifier, and call nothing in FROM. What slips through is refused by the compiler.
  */
 const MAY_BE_CATALOG =
-  /^\s*with\b|pg_|information_schema|u&"|\bfrom\s*\(|(?:\bfrom|\bjoin|,|\blateral)\s+[\w."]+\s*\(|^(?!.*\bfrom\b)/is;
+  /^\s*with\b|pg_|information_schema|u&"|\bfrom\s*\(|(?:\bfrom|\bjoin|,|\blateral)\s+[\w."]+\s*\(|'[^']*\bfrom\b|^(?!.*\bfrom\b)/is;

@@ -100,6 +100,78 @@ test('the quick look never calls a catalog statement data', async (t) => {
   for (const text of DATA) t.same(classifier.laneOf(text, never), { kind: 'data' }, text);
 });
 
+/** `?` is where a literal stands. */
+const SHAPES = [
+  `select * from pg_class where relname = ?`,
+  `select * from pg_class where relname = ? for update`,
+  `select oid, ? from information_schema.tables limit ?`,
+  `select current_user, ?`,
+  `select ?::text, ?`,
+  `select ?::regclass`,
+  `select set_config(?, ?, false)`,
+  `select * from (select ? as a) x`,
+  `with x as (select ? as a) select * from x where a = ?`,
+  `with x as (select * from person where name = ?) select * from x`,
+  `select * from generate_series(1, ?) g where g = ?`,
+  `select * from person where name = ?`,
+  `select name, ? as c from person where name in (?, ?)`,
+  `select ?, name from person p join city c on c.name = ? where p.id = ?`,
+  `select * from retrieve(facet => ?, query => ?, top_k => ?)`,
+  `select * from retrieve(facet => ?, query => 'q', top_k => 3) r, pg_class`,
+  `select * from person where id in (select oid::int from pg_class where relname = ?)`,
+  `explain select * from pg_class where relname like ?`,
+  `with d as (delete from pg_class where relname = ? returning *) select * from d`,
+  `insert into pg_class values (?)`,
+  `select ? from`,
+  `select pg_typeof(1::float(?)) from pg_class`,
+  `select interval ?, date ?, numeric(5, 2) ? from pg_class`,
+];
+
+const LITERALS = [
+  ...[
+    `'x'`,
+    `''`,
+    `'it''s'`,
+    `'pg_class'`,
+    `'information_schema.tables'`,
+    `' from person'`,
+    `'select * from ('`,
+  ],
+  ...[`'with'`, `'RETRIEVE('`, `'for update'`, `'é; delete from t'`, `'u&"'`],
+  ...[`0`, `7`, `54`, `-1`, `2147483648`, `9223372036854775808`, `1e400`, `.5`],
+];
+
+test('texts of one shape have the lane that each has by itself, whichever came first', async (t) => {
+  await ready();
+  const alone = new Map<string, string>();
+  for (const shape of SHAPES) {
+    const texts = LITERALS.map((literal) => shape.replaceAll('?', () => literal));
+    for (const text of texts) alone.set(text, JSON.stringify(classify(text)));
+    const wrong: string[] = [];
+    for (const first of texts) {
+      const classifier = new Classifier();
+      for (const text of [first, ...texts]) {
+        if (JSON.stringify(classifier.laneOf(text, never)) !== alone.get(text))
+          wrong.push(`${text} after ${first}`);
+      }
+    }
+    t.same(wrong, [], shape);
+  }
+});
+
+test('a text whose shape is known is not judged again, and a shape is no text', async (t) => {
+  await ready();
+  const classifier = new Classifier();
+  const locking = (name: string) => `select * from pg_class where relname = ${name} for update`;
+  const first = classifier.laneOf(locking(`'a'`), never);
+  t.same(first, { kind: 'writes', command: 'SELECT FOR UPDATE' });
+  t.equal(classifier.laneOf(locking(`'pg_b'`), never), first, 'the very lane of the first');
+  t.not(classifier.laneOf(locking('1'), never), first, 'another class of literal is another shape');
+  const shape = locking('\u0001s');
+  t.same(classifier.laneOf(shape, never), classify(shape));
+  t.same(classify(shape), { kind: 'data' });
+});
+
 test('what is too deep to walk is the compiler’s to refuse', async (t) => {
   await ready();
   const deep = `${'select * from ('.repeat(400)}select 1 from pg_class${') x'.repeat(400)}`;
