@@ -1,249 +1,166 @@
-import {
-  type Access,
-  bindPredicate,
-  type Catalog,
-  type Column,
-  compile,
-  emit,
-  type Relation,
-  ready,
-  type TypeName,
-} from 'osl-compiler';
+import { ready } from 'osl-compiler';
 import type { Client } from 'pg';
-import { type Findings, type Measure, paired, type Table } from '../report.js';
+import { type Findings, type Measure, median, paired, type Table } from '../report.js';
 import { withClient, withPostgres } from '../support/postgres.js';
+import { accessWith, CATALOG, ROW_SECURITY, tables } from './data.js';
+import { QUESTIONS, type Question } from './questions.js';
+import { microseconds, type Prepared, preparedFor, scansOf } from './statements.js';
 
 /**
- * What the barrier costs: the same question with a row filter and without any policy, as prepared statements on one
- * connection. A predicate that is harmless stays bare and keeps its index; one that is not asks about its rows first,
- * which leaves every other index to be used.
+ * What a policy costs: the same question with a row filter, without any policy, and under row security of Postgres
+ * itself, as prepared statements on the same tables. A predicate that is harmless stays bare and keeps its index; one
+ * that is not asks about its rows first, which leaves every other index to be used.
  */
 export async function barrierBench(quick: boolean): Promise<Findings> {
   await ready();
-  const plan = quick ? { rows: 20_000, rounds: 3, asks: 20 } : { rows: 500_000, rounds: 9, asks: 60 };
-  return withPostgres(tables(plan.rows), (postgres) =>
-    withClient(postgres.readerUrl, async (client) => {
-      const measures: Measure[] = [];
-      const rows: string[][] = [];
-      for (const question of QUESTIONS) {
-        const both = statements(question, plan);
-        measures.push(await compared(client, question, both, plan.rounds));
-        rows.push(await planned(client, question, both));
-      }
-      return { measures, tables: [{ ...PLANS, rows }] };
-    }),
+  const plan = quick
+    ? { rows: 20_000, rounds: 3, asks: 20, millis: 10 }
+    : { rows: 500_000, rounds: 9, asks: 60, millis: 60 };
+  return withPostgres([...tables(plan.rows), ROW_SECURITY], (postgres) =>
+    // The owner of the tables is above their row security, the reader is under it.
+    withClient(postgres.url, (owner) =>
+      withClient(postgres.readerUrl, async (reader) => {
+        const measures: Measure[] = [];
+        const rows: string[][] = [];
+        for (const question of QUESTIONS) {
+          const contest = contestOf(question, plan, owner, reader);
+          await agree(question, contest);
+          const times = await timed(contest, plan);
+          measures.push(...measuresOf(question, times));
+          rows.push([...rowOf(question, times), ...(await plansOf(contest))]);
+        }
+        return { measures, tables: [{ ...TABLE, rows }] };
+      }),
+    ),
   );
 }
 
-const PLANS: Omit<Table, 'rows'> = {
-  name: 'barrier: what is planned',
+const TABLE: Omit<Table, 'rows'> = {
+  name: 'barrier: with policy, without, and row security',
   about:
-    'One row in ten is hidden by a row filter on `region`. `asks`: some predicate could tell what is in a hidden row, ' +
-    'so it asks first whether the row is shown; the others stay bare. Then how Postgres reads the first table.',
-  head: ['question', 'predicate', 'asks', 'with policy', 'without'],
+    'One row in ten is hidden by a row filter on `region`. Medians of the mean time of one execution, in µs. ' +
+    '`asks`: some predicate could fail on a hidden row, so it asks first whether the row is shown; the others stay ' +
+    "bare. Row security: the statement without policy, for a role under `create policy … using (region = 'eu')` on " +
+    'the same tables. Then how Postgres reads the tables, by EXPLAIN.',
+  head: [
+    'question',
+    'predicate',
+    'asks',
+    'with policy',
+    'without',
+    'cost',
+    'row security',
+    'beside ours',
+    'plan with policy',
+    'plan without',
+    'plan of row security',
+  ],
 };
 
-export interface Question {
-  readonly id: string;
-  readonly predicate: string;
-  /** The text for the `i`th time, of `rows` rows. */
-  readonly text: (i: number, rows: number) => string;
+/** A statement and the client that it is asked by. */
+interface Contestant {
+  readonly client: Client;
+  readonly statement: Prepared;
 }
 
-export const QUESTIONS: readonly Question[] = [
-  {
-    id: 'barrier.point',
-    predicate: '`id = 17`',
-    text: (i, rows) => `select owner from account where id = ${1 + ((i * 7919) % rows)}`,
-  },
-  {
-    id: 'barrier.date_range',
-    predicate: '`opened between …`',
-    text: (i) => `select count(*) from account where opened between '${day(i)}' and '${day(i + 1)}'`,
-  },
-  {
-    id: 'barrier.numeric_range',
-    predicate: '`balance between …`, numeric, harmless',
-    text: (i) => `select count(*) from account where balance between ${i * 10}.0 and ${i * 10 + 5}.0`,
-  },
-  {
-    id: 'barrier.like',
-    predicate: '`owner like …`, a pattern that was looked at',
-    text: (i) => `select count(*) from account where owner like 'owner ${100 + (i % 900)}%'`,
-  },
-  {
-    id: 'barrier.point_and_like',
-    predicate: '`id = 17 and owner like …`',
-    text: (i, rows) =>
-      `select owner from account where id = ${1 + ((i * 7919) % rows)} and owner like 'owner%'`,
-  },
-  {
-    id: 'barrier.point_and_lower',
-    predicate: '`id = 17 and lower(owner) = …`, which asks',
-    text: (i, rows) =>
-      `select owner from account where id = ${1 + ((i * 7919) % rows)} and lower(owner) <> 'nobody'`,
-  },
-  {
-    id: 'barrier.asked_join',
-    predicate: 'the keyed join with `lower(…) like …` on both sides, which asks',
-    text: (i, rows) =>
-      'select count(*) from account a join transfer t on t.account_id = a.id ' +
-      `where a.id = ${1 + ((i * 7919) % rows)} and lower(a.owner) like 'owner%' and lower(t.memo) like 'memo%'`,
-  },
-  {
-    id: 'barrier.keyed_join',
-    predicate: 'two filtered tables joined by key, one named by key',
-    text: (i, rows) =>
-      'select count(*) from account a join transfer t on t.account_id = a.id ' +
-      `where a.id = ${1 + ((i * 7919) % rows)} and a.owner like 'owner%' and t.memo like 'memo%'`,
-  },
-];
-
-function day(i: number): string {
-  return new Date(Date.UTC(2020, 0, 1 + (i % 1_900))).toISOString().slice(0, 10);
+interface Contest {
+  readonly governed: Contestant;
+  readonly open: Contestant;
+  readonly guardedByPostgres: Contestant;
 }
 
-// ---------------------------------------------------------------- the data and who may see it
-
-export function tables(rows: number): readonly string[] {
-  const script = `
-    create schema bench;
-    create table bench.account (
-      id int8 primary key, region text not null, owner text not null, balance numeric not null, opened date not null
-    );
-    insert into bench.account
-      select i, case when i % 10 = 0 then 'us' else 'eu' end, 'owner ' || i, i % 10000, date '2020-01-01' + (i % 2000)::int
-      from generate_series(1, ${rows}) as i;
-    create index on bench.account (balance);
-    create index on bench.account (opened);
-    create index on bench.account (owner text_pattern_ops);
-    create table bench.transfer (id int8 primary key, account_id int8 not null, region text not null, memo text not null);
-    insert into bench.transfer
-      select i, i, case when i % 10 = 0 then 'us' else 'eu' end, 'memo ' || i from generate_series(1, ${rows}) as i;
-    create index on bench.transfer (account_id);
-    grant usage on schema bench to osl_reader;
-    grant select on all tables in schema bench to osl_reader;
-  `;
-  return [script, 'vacuum analyze'];
-}
-
-function relation(name: string, columns: Readonly<Record<string, TypeName>>): Relation {
+function contestOf(
+  question: Question,
+  plan: { readonly rows: number; readonly asks: number },
+  owner: Client,
+  reader: Client,
+): Contest {
+  const of = (name: string, rows: string | null): Prepared =>
+    preparedFor(question, plan, { name, catalog: CATALOG, access: accessWith(rows) });
+  const open = of('open', null);
   return {
-    kind: 'entity',
-    name,
-    description: null,
-    connector: 'main',
-    schema: 'bench',
-    table: name,
-    columns: Object.entries(columns).map(
-      ([of, type]): Column => ({
-        name: of,
-        physical: of,
-        type,
-        description: null,
-        nullable: false,
-        sensitivity: null,
-        keyDomain: null,
-      }),
-    ),
-    primaryKey: ['id'],
-    sealedKeys: ['id', 'account_id'],
+    governed: { client: owner, statement: of('governed', "region = 'eu'") },
+    open: { client: owner, statement: open },
+    guardedByPostgres: { client: reader, statement: open },
   };
 }
 
-const RELATIONS = [
-  relation('account', { id: 'int8', region: 'text', owner: 'text', balance: 'numeric', opened: 'date' }),
-  relation('transfer', { id: 'int8', account_id: 'int8', region: 'text', memo: 'text' }),
-];
-
-export const CATALOG: Catalog = {
-  version: 'bench',
-  relations: new Map(RELATIONS.map((r) => [r.name, r])),
-  metrics: new Map(),
-  facets: new Map(),
-  edges: [],
-};
-
-function accessWith(rows: string | null): Access {
-  const rights = (r: Relation) => ({
-    grants: [
-      {
-        id: 'g',
-        columns: new Set(r.columns.map((c) => c.name)),
-        unmask: new Set<string>(),
-        filter: rows === null ? null : bindPredicate(rows, r),
-      },
-    ],
-    masks: new Map(),
-    denied: new Set<string>(),
-  });
-  const relations = new Map(RELATIONS.map((r) => [r.name, rights(r)]));
-  return { signature: rows ?? 'all', policyVersion: 'bench', chainLength: 1, relations };
+/** @throws Error where row security shows other rows than the filter, so that the two are no match */
+async function agree({ id }: Question, { governed, guardedByPostgres }: Contest): Promise<void> {
+  const [ours, theirs] = [await firstAnswer(governed), await firstAnswer(guardedByPostgres)];
+  if (ours !== theirs) throw new Error(`${id}: row security has another answer`);
 }
 
-// ---------------------------------------------------------------- statements and their times
-
-/** One prepared statement and the values for each time that it is asked. */
-export interface Prepared {
-  readonly name: string;
-  readonly text: string;
-  readonly values: readonly (readonly (string | null)[])[];
+async function firstAnswer({ client, statement }: Contestant): Promise<string> {
+  const { text, values } = statement;
+  const { rows } = await client.query({ text, values: [...(values[0] ?? [])], rowMode: 'array' });
+  return JSON.stringify(rows.map((row) => JSON.stringify(row)).sort());
 }
 
-interface Both {
-  readonly governed: Prepared;
-  readonly open: Prepared;
+interface Times {
+  readonly governed: readonly number[];
+  readonly open: readonly number[];
+  readonly guardedByPostgres: readonly number[];
+  readonly asks: boolean;
 }
 
-function statements(question: Question, plan: { rows: number; asks: number }): Both {
-  const of = (rows: string | null): Prepared => {
-    const access = accessWith(rows);
-    const all = Array.from({ length: plan.asks }, (_, i) =>
-      emit(compile(question.text(i, plan.rows), CATALOG, access)),
-    );
-    const [first] = all;
-    if (first === undefined || all.some((e) => e.sql !== first.sql))
-      throw new Error(`the texts of ${question.id} are not one statement`);
-    const values = all.map((e) =>
-      e.slots.map((s) => (s.kind === 'literal' && typeof s.value === 'string' ? s.value : null)),
-    );
-    return { name: `${question.id}.${rows === null ? 'open' : 'governed'}`, text: first.sql, values };
-  };
-  return { governed: of("region = 'eu'"), open: of(null) };
-}
-
-async function compared(client: Client, question: Question, both: Both, rounds: number): Promise<Measure> {
-  const ours: number[] = [];
-  const theirs: number[] = [];
-  await microseconds(client, both.open);
-  await microseconds(client, both.governed);
-  for (let round = 0; round < rounds; round++) {
-    theirs.push(await microseconds(client, both.open));
-    ours.push(await microseconds(client, both.governed));
+/** Times of each round in turn, each of at most so many milliseconds. */
+async function timed(
+  { governed, open, guardedByPostgres }: Contest,
+  plan: { readonly rounds: number; readonly millis: number },
+): Promise<Times> {
+  const turns = [open, governed, guardedByPostgres];
+  const asks: number[] = [];
+  // Postgres decides on the plan of a prepared statement in its first six executions.
+  for (const { client, statement } of turns) {
+    const one = await microseconds(client, statement, 6);
+    asks.push(Math.max(1, Math.round((plan.millis * 1_000) / one)));
   }
-  return paired(`${question.id}.vs_no_policy`, 'µs', 'less', ours, theirs, 'the same without policy');
+  const times: number[][] = turns.map(() => []);
+  for (let round = 0; round < plan.rounds; round++) {
+    // Each is first in some rounds, and last in others.
+    for (let turn = 0; turn < turns.length; turn++) {
+      const i = (round + turn) % turns.length;
+      const next = turns[i];
+      if (next !== undefined) times[i]?.push(await microseconds(next.client, next.statement, asks[i]));
+    }
+  }
+  const [without = [], ours = [], theirs = []] = times;
+  return {
+    governed: ours,
+    open: without,
+    guardedByPostgres: theirs,
+    asks: governed.statement.text.includes('#shown'),
+  };
 }
 
-/** The mean time of one execution. */
-export async function microseconds(client: Client, { name, text, values }: Prepared): Promise<number> {
-  const started = process.hrtime.bigint();
-  for (const given of values) await client.query({ name, text, values: [...given] });
-  return Number(process.hrtime.bigint() - started) / 1_000 / values.length;
+function measuresOf({ id }: Question, { governed, open, guardedByPostgres }: Times): readonly Measure[] {
+  return [
+    paired(`${id}.vs_no_policy`, 'µs', 'less', governed, open, 'the same without policy'),
+    paired(`${id}.vs_row_security`, 'µs', 'less', governed, guardedByPostgres, 'row security of Postgres'),
+  ];
 }
 
-async function planned(client: Client, question: Question, both: Both): Promise<string[]> {
-  const asks = both.governed.text.includes('#shown');
-  const [policy, open] = [await scanOf(client, both.governed), await scanOf(client, both.open)];
-  return [question.id, question.predicate, asks ? 'yes' : 'no', policy, open];
+function rowOf({ id, predicate }: Question, { governed, open, guardedByPostgres, asks }: Times): string[] {
+  const [ours, without, theirs] = [median(governed), median(open), median(guardedByPostgres)];
+  const ratios = (others: readonly number[]): number =>
+    median(governed.map((mine, i) => mine / (others[i] ?? Number.NaN)));
+  const times = (ratio: number): string => `${ratio.toPrecision(3)}×`;
+  return [
+    id.replace('barrier.', ''),
+    predicate,
+    asks ? 'yes' : 'no',
+    ours.toFixed(0),
+    without.toFixed(0),
+    times(ratios(open)),
+    theirs.toFixed(0),
+    times(1 / ratios(guardedByPostgres)),
+  ];
 }
 
-/** How the table `account` is read, by EXPLAIN. */
-export async function scanOf(client: Client, { text, values }: Prepared): Promise<string> {
-  const { rows } = await client.query<{ 'QUERY PLAN': string }>({
-    text: `explain (costs off) ${text}`,
-    values: [...(values[0] ?? [])],
-  });
-  const lines = rows.map((r) => r['QUERY PLAN']);
-  const scan = lines.find((line) => /Scan.* on (account|transfer)/.test(line)) ?? lines[0] ?? '';
-  return scan.replace(/^[\s>-]+/, '').replace(/ t(_\d+)?$/, '');
+async function plansOf({ governed, open, guardedByPostgres }: Contest): Promise<string[]> {
+  const plans: string[] = [];
+  for (const { client, statement } of [governed, open, guardedByPostgres])
+    plans.push(await scansOf(client, statement));
+  return plans;
 }

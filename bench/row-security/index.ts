@@ -3,20 +3,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { compile, emit, type Relation, ready } from 'osl-compiler';
+import { ready } from 'osl-compiler';
 import type { Client } from 'pg';
 import { compileSnapshot, effectiveAccess, type Identity, sessionRights } from '../../policy/index.js';
 import { rowSecurityOf, rowSecurityScript, signedRights } from '../../src/row-security/index.js';
 import type { NativePostgres } from '../../test/support/native-postgres.js';
-import {
-  CATALOG,
-  microseconds,
-  type Prepared,
-  QUESTIONS,
-  type Question,
-  scanOf,
-  tables,
-} from '../barrier/index.js';
+import { catalogOf, tables } from '../barrier/data.js';
+import { QUESTIONS, type Question } from '../barrier/questions.js';
+import { literalOf, microseconds, type Prepared, preparedFor, scansOf } from '../barrier/statements.js';
 import { type Findings, type Measure, paired, type Table } from '../report.js';
 import { ROLE, SUBJECT, startGateway, TENANT } from '../support/gateway.js';
 import { pgbench } from '../support/pgbench.js';
@@ -72,7 +66,7 @@ function statementFindings(plan: Plan): Promise<Findings> {
       for (const question of [...QUESTIONS, WHOLE]) {
         const [alone, both] = [prepared(question, plan, 'bench'), prepared(question, plan, 'guarded')];
         measures.push(await compared(client, question, alone, both, plan.rounds));
-        const scans = [await scanOf(client, alone), await scanOf(client, both)];
+        const scans = [await scansOf(client, alone), await scansOf(client, both)];
         rows.push([idOf(question), question.predicate, ...scans]);
       }
       return { measures, tables: [{ ...PLANS, rows }] };
@@ -81,12 +75,8 @@ function statementFindings(plan: Plan): Promise<Findings> {
 }
 
 const SNAPSHOT_OF = (schema: string) => {
-  const relations = [...CATALOG.relations.values()].map((r): [string, Relation] => [
-    r.name,
-    { ...r, schema },
-  ]);
-  const catalog = { ...CATALOG, relations: new Map(relations) };
-  const grants = relations.map(([on]) => ({
+  const catalog = catalogOf(schema);
+  const grants = [...catalog.relations.keys()].map((on) => ({
     on,
     columns: '*' as const,
     rows: "region = attribute('region')",
@@ -128,18 +118,13 @@ function secondLine() {
 function prepared(question: Question, plan: Plan, schema: string): Prepared {
   const { catalog, snapshot } = SNAPSHOT_OF(schema);
   const access = effectiveAccess(CALLER, snapshot, catalog);
-  const all = Array.from({ length: plan.asks }, (_, i) =>
-    emit(compile(question.text(i, plan.rows), catalog, access)),
+  const asked = {
+    ...question,
+    text: (i: number, rows: number) => question.text(i, rows).replaceAll('bench.', `${schema}.`),
+  };
+  return preparedFor(asked, plan, { name: schema, catalog, access }, (slot) =>
+    slot.kind === 'attribute' ? '{eu}' : literalOf(slot),
   );
-  const [first] = all;
-  if (first === undefined || all.some((e) => e.sql !== first.sql))
-    throw new Error(`the texts of ${question.id} are not one statement`);
-  const values = all.map((e) =>
-    e.slots.map((s) =>
-      s.kind === 'attribute' ? '{eu}' : s.kind === 'literal' && typeof s.value === 'string' ? s.value : null,
-    ),
-  );
-  return { name: `${question.id}.${schema}`, text: first.sql, values };
 }
 
 function idOf({ id }: Question): string {

@@ -1,6 +1,15 @@
 import type { LiteralSlots } from '../bind/index.js';
-import type { Expr, FromItem, Query, Select } from '../plan.js';
-import { allQueries, childrenOf, exprsOf, leavesOf, queryOf, someExpr, visitExpr } from '../walk.js';
+import type { Expr, FromItem, Query, Select, SourceId } from '../plan.js';
+import {
+  allQueries,
+  childrenOf,
+  conditionsOf,
+  exprsOf,
+  leavesOf,
+  queryOf,
+  someExpr,
+  visitExpr,
+} from '../walk.js';
 import { type Guards, guarded } from './guard.js';
 import { outputsAt } from './lineage.js';
 import { pushPredicates } from './push.js';
@@ -42,9 +51,10 @@ class Findings implements Guards {
   look(query: Query): void {
     for (const expr of exprsOf(query)) visitExpr(expr, (e) => this.#lookAtOutput(e));
     if (query.kind !== 'select') return;
-    for (const c of query.where) if (!this.#becomesJoin(c, query)) this.#judge(c);
-    for (const c of query.having) if (!isOfGroups(c)) this.#judge(c);
-    this.#lookAtJoins(query.from);
+    const links = new Links(query, this.reach);
+    for (const c of query.where) if (!this.#becomesJoin(c, query)) this.#judge(c, links);
+    for (const c of query.having) if (!isOfGroups(c)) this.#judge(c, links);
+    this.#lookAtJoins(query.from, links);
   }
 
   /** What IN compares with is a condition too, on rows of the query inside: unless it is worked out there. */
@@ -53,20 +63,20 @@ class Findings implements Guards {
     if (!outputsAt(expr.query, 0).every((e) => this.reach.isHarmless(e))) this.sealed.add(expr.query);
   }
 
-  #lookAtJoins(item: FromItem | null): void {
+  #lookAtJoins(item: FromItem | null, links: Links): void {
     if (item?.kind !== 'join') return;
-    this.#lookAtJoins(item.left);
-    this.#lookAtJoins(item.right);
+    this.#lookAtJoins(item.left, links);
+    this.#lookAtJoins(item.right, links);
     for (const c of item.on) {
       // A sealed join keeps its form, and a FULL JOIN can be made on equalities only.
       if (item.sealed || item.type === 'full') this.#fenceUnlessHarmless(c);
-      else this.#judge(c);
+      else this.#judge(c, links);
     }
   }
 
-  #judge(condition: Expr): void {
+  #judge(condition: Expr, links: Links): void {
     if (this.reach.isHarmless(condition)) return;
-    if (this.#equates(condition)) this.fenced = true;
+    if (this.#equates(condition, links)) this.fenced = true;
     else if (this.reach.reached(condition).length > 0) this.conditions.add(condition);
   }
 
@@ -76,14 +86,16 @@ class Findings implements Guards {
 
   /**
    * Whether a condition equates values of two FROM items, or of one that has no filter to ask about. Joins need it in
-   * that form, and the planner may put either side in the place of whatever else equals it, in any scan.
+   * that form, and the planner may put either side in the place of whatever else equals it, in any scan. Items that
+   * are joined by something harmless already do not need it.
    */
-  #equates(condition: Expr): boolean {
+  #equates(condition: Expr, links: Links): boolean {
     if (condition.kind !== 'operation' || condition.definition.name !== '=' || condition.left === null)
       return false;
     const [left, right] = [this.reach.sources(condition.left), this.reach.sources(condition.right)];
     if (left.size === 0 || right.size === 0) return false;
-    return new Set([...left, ...right]).size > 1 || this.reach.reached(condition).length === 0;
+    const items = new Set([...left, ...right]);
+    return (items.size > 1 && !links.join(items)) || this.reach.reached(condition).length === 0;
   }
 
   /**
@@ -116,6 +128,44 @@ class Findings implements Guards {
     // The rest of the query must stand by itself.
     const bare: Select = { ...query, where: [], outputs: [], distinctOn: [], orderBy: [] };
     return this.reach.outerRefs(bare).length === 0;
+  }
+}
+
+/** The FROM items of a level that harmless equalities join: hash and merge joins can be made on those. */
+class Links {
+  readonly #query: Select;
+  readonly #reach: Reach;
+  #group: ((item: SourceId) => SourceId) | null = null;
+
+  constructor(query: Select, reach: Reach) {
+    this.#query = query;
+    this.#reach = reach;
+  }
+
+  /** Whether they join all of `items` with each other. */
+  join(items: Iterable<SourceId>): boolean {
+    this.#group ??= this.#grouped();
+    return new Set([...items].map(this.#group)).size === 1;
+  }
+
+  #grouped(): (item: SourceId) => SourceId {
+    const above = new Map<SourceId, SourceId>();
+    const group = (item: SourceId): SourceId => {
+      let found = item;
+      for (let next = above.get(found); next !== undefined; next = above.get(found)) found = next;
+      if (found !== item) above.set(item, found);
+      return found;
+    };
+    for (const c of [...this.#query.where, ...conditionsOf(this.#query.from)]) {
+      if (c.kind !== 'operation' || c.definition.name !== '=' || c.left === null) continue;
+      if (!this.#reach.isHarmless(c)) continue;
+      const [left, right] = [[...this.#reach.sources(c.left)], [...this.#reach.sources(c.right)]];
+      const [one, other] = [left[0], right[0]];
+      if (left.length !== 1 || right.length !== 1 || one === undefined || other === undefined) continue;
+      const [from, to] = [group(one), group(other)];
+      if (from !== to) above.set(from, to);
+    }
+    return group;
   }
 }
 

@@ -39,7 +39,8 @@ export class Reach {
       column: (ref) => this.#isHarmlessColumn(ref),
       // What an aggregate or window call yields exists only after every filter.
       call: () => true,
-      node: () => false,
+      // Of several rows one value cannot be made; a figure of them all is one row.
+      node: (e) => e.kind === 'scalar_query' && isOneFigure(e.query),
       queries: new WeakMap(),
     };
   }
@@ -153,4 +154,9 @@ export function isSealedLevel(query: Query): boolean {
   return (
     query.kind === 'select' && leavesOf(query.from).some((l) => l.kind === 'governed' && l.minimum !== null)
   );
+}
+
+/** Whether a query yields one row, whatever it reads: it aggregates all rows as one group. */
+function isOneFigure(query: Query): boolean {
+  return query.kind === 'select' && query.grouped && query.groupBy.length === 0 && query.having.length === 0;
 }

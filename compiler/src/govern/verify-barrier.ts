@@ -173,7 +173,7 @@ class BarrierCheck {
       if (!this.#isSoundColumn(e)) this.#fails(e, place);
       return;
     }
-    if (!isTotalNode(e, this.#slots, (r) => this.#reliances.push(r))) this.#fails(e, place);
+    if (!this.#isTotal(e)) this.#fails(e, place);
     const estimated =
       place.estimated && (e.kind === 'and' || e.kind === 'or' || e.kind === 'not' || e.kind === 'truth_test');
     for (const child of below(e)) this.#value(child, { ...place, estimated });
@@ -203,10 +203,18 @@ class BarrierCheck {
     if (isNear(e, this.#slots, (r) => this.#reliances.push(r))) return true;
     if (e.kind === 'column') return this.#isSoundColumn(e);
     return (
-      isTotalNode(e, this.#slots, (r) => this.#reliances.push(r)) &&
+      this.#isTotal(e) &&
       ownQueries(e).every((q) => this.#isSoundQuery(q)) &&
       below(e).every((c) => this.#isSound(c, inside))
     );
+  }
+
+  /** Whether the node itself yields a value: of a query in it, one row at most. */
+  #isTotal(e: Expr): boolean {
+    if (e.kind !== 'scalar_query') return isTotalNode(e, this.#slots, (r) => this.#reliances.push(r));
+    const { query } = e;
+    const aggregates = query.kind === 'select' && query.outputs.some((o) => hasAggregate(o.expr));
+    return aggregates && query.groupBy.length === 0;
   }
 
   #isSoundQuery(query: Query): boolean {

@@ -70,11 +70,17 @@ const MUTANTS: readonly Mutant[] = [
     'this.#definitionsOf(ref).every((e) => this.isHarmless(e))',
     'true',
   ),
+  mutant(
+    'one figure is made of all rows',
+    'reach',
+    "e.kind === 'scalar_query' && isOneFigure(e.query)",
+    "e.kind === 'scalar_query'",
+  ),
   mutant('masks are looked at', 'reach', 'this.isHarmless(column.expr)', 'true'),
   mutant('what queries read from outside reaches', 'reach', 'found.push(...this.outerRefs(inner));', ''),
   mutant('WHERE is judged', 'barrier', 'for (const c of query.where)', 'for (const c of [])'),
   mutant('HAVING is judged', 'barrier', 'for (const c of query.having)', 'for (const c of [])'),
-  mutant('ON is judged', 'barrier', 'this.#lookAtJoins(query.from);', ''),
+  mutant('ON is judged', 'barrier', 'this.#lookAtJoins(query.from, links);', ''),
   mutant('what IN compares with is judged', 'barrier', 'this.sealed.add(expr.query);', 'void expr;'),
   mutant('what IN looks for is judged', 'barrier', 'this.#fenceUnlessHarmless(arg);', ''),
   mutant(

@@ -1,0 +1,144 @@
+import {
+  type Access,
+  bindPredicate,
+  type Catalog,
+  type Column,
+  type Relation,
+  type TypeName,
+} from 'osl-compiler';
+
+/** Accounts, transfers of theirs and the entries of these, and events in partitions of a month. */
+export function tables(rows: number): readonly string[] {
+  const hidden = "case when i % 10 = 0 then 'us' else 'eu' end";
+  const script = `
+    create schema bench;
+    create table bench.account (
+      id int8 primary key, code numeric not null unique, region text not null, owner text not null,
+      balance numeric not null, opened date not null, words text[] not null
+    );
+    insert into bench.account
+      select i, i, ${hidden}, 'owner ' || i, i % 10000, date '2020-01-01' + (i % 2000)::int, array['w' || i % 5000, 'v' || i % 7]
+      from generate_series(1, ${rows}) as i;
+    create index on bench.account (balance, id);
+    create index on bench.account (opened);
+    create index on bench.account (owner text_pattern_ops);
+    create index on bench.account using gin (words);
+    create table bench.transfer (
+      id int8 primary key, account_id int8 not null, account_code numeric not null, region text not null,
+      amount numeric not null, memo text not null
+    );
+    insert into bench.transfer
+      select i, i, i, ${hidden}, i % 2000, 'memo ' || i from generate_series(1, ${rows}) as i;
+    create index on bench.transfer (account_id);
+    create index on bench.transfer (account_code);
+    create index on bench.transfer (amount) include (region);
+    create table bench.entry (id int8 primary key, transfer_id int8 not null, region text not null, note text not null);
+    insert into bench.entry select i, i, ${hidden}, 'note ' || i from generate_series(1, ${rows}) as i;
+    create index on bench.entry (transfer_id);
+    create table bench.event (
+      id int8 not null, day date not null, account_id int8 not null, region text not null, cost numeric not null
+    ) partition by range (day);
+    ${MONTHS.map(
+      (month, i) => `create table bench.event_${i} partition of bench.event
+        for values from ('${month}') to ('${MONTHS[i + 1] ?? '2021-01-01'}');`,
+    ).join('\n')}
+    insert into bench.event
+      select i, date '2020-01-01' + (i % 366)::int, i, ${hidden}, i % 1000 from generate_series(1, ${rows}) as i;
+    create index on bench.event (cost);
+    grant usage on schema bench to osl_reader;
+    grant select on all tables in schema bench to osl_reader;
+  `;
+  return [script, 'vacuum analyze'];
+}
+
+const MONTHS: readonly string[] = Array.from(
+  { length: 12 },
+  (_, i) => `2020-${String(i + 1).padStart(2, '0')}-01`,
+);
+
+/** The same rows by row security of Postgres for the reader; the owner of the tables sees them all. */
+export const ROW_SECURITY = ['account', 'transfer', 'entry', 'event']
+  .map(
+    (name) => `alter table bench.${name} enable row level security;
+      create policy rows on bench.${name} for select to osl_reader using (region = 'eu');`,
+  )
+  .join('\n');
+
+function relation(name: string, columns: Readonly<Record<string, TypeName>>): Relation {
+  return {
+    kind: 'entity',
+    name,
+    description: null,
+    connector: 'main',
+    schema: 'bench',
+    table: name,
+    columns: Object.entries(columns).map(
+      ([of, type]): Column => ({
+        name: of,
+        physical: of,
+        type,
+        description: null,
+        nullable: false,
+        sensitivity: null,
+        keyDomain: null,
+      }),
+    ),
+    primaryKey: ['id'],
+    sealedKeys: ['id', 'code', 'account_id', 'account_code', 'transfer_id'].filter((key) => key in columns),
+  };
+}
+
+const RELATIONS = [
+  relation('account', {
+    id: 'int8',
+    code: 'numeric',
+    region: 'text',
+    owner: 'text',
+    balance: 'numeric',
+    opened: 'date',
+    words: 'text[]',
+  }),
+  relation('transfer', {
+    id: 'int8',
+    account_id: 'int8',
+    account_code: 'numeric',
+    region: 'text',
+    amount: 'numeric',
+    memo: 'text',
+  }),
+  relation('entry', { id: 'int8', transfer_id: 'int8', region: 'text', note: 'text' }),
+  relation('event', { id: 'int8', day: 'date', account_id: 'int8', region: 'text', cost: 'numeric' }),
+];
+
+/** The tables as they stand in `schema`. */
+export function catalogOf(schema: string): Catalog {
+  const relations = RELATIONS.map((r): Relation => ({ ...r, schema }));
+  return {
+    version: 'bench',
+    relations: new Map(relations.map((r) => [r.name, r])),
+    rawTables: new Map(relations.map((r) => [`${schema}.${r.table}`, r])),
+    metrics: new Map(),
+    facets: new Map(),
+    edges: [],
+  };
+}
+
+export const CATALOG = catalogOf('bench');
+
+/** Every column of every relation, of the rows that `rows` holds for. */
+export function accessWith(rows: string | null): Access {
+  const rights = (r: Relation) => ({
+    grants: [
+      {
+        id: 'g',
+        columns: new Set(r.columns.map((c) => c.name)),
+        unmask: new Set<string>(),
+        filter: rows === null ? null : bindPredicate(rows, r),
+      },
+    ],
+    masks: new Map(),
+    denied: new Set<string>(),
+  });
+  const relations = new Map(RELATIONS.map((r) => [r.name, rights(r)]));
+  return { signature: rows ?? 'all', policyVersion: 'bench', chainLength: 1, relations };
+}
