@@ -118,6 +118,7 @@ export {
   type Traversal,
 } from './runtime.js';
 export { type PlainLiteral, type ShapedText, shapeOf } from './shape/scan.js';
+export { arrayElements, arrayText, identifier, quoteIdentifier, quoteLiteral } from './sql-text.js';
 export { hintOn, type Surface, WAYS } from './surface-hints.js';
 export { charactersBefore, nearest, positionOfIndex } from './text.js';
 export {
@@ -133,5 +134,5 @@ export {
   typeNamed,
   typeOfOid,
 } from './types.js';
-export { arrayText, type ValueSources, valuesOf } from './values.js';
+export { literalText, type ValueSources, valuesOf } from './values.js';
 export type { AskedWorld } from './world.js';

@@ -1,5 +1,6 @@
 import { InternalError, queryError } from './errors.js';
 import type { LiteralValue, Slot } from './plan.js';
+import { arrayText } from './sql-text.js';
 
 /** Where the values of a statement's slots come from. */
 export interface ValueSources<V> {
@@ -22,7 +23,7 @@ export function valuesOf<V>(slots: readonly Slot[], sources: ValueSources<V>): r
   return slots.map((slot) => {
     switch (slot.kind) {
       case 'literal':
-        return sources.text(textOf(slot.value));
+        return sources.text(literalText(slot.value));
       case 'client': {
         const value = sources.client(slot.index);
         if (value === undefined)
@@ -45,14 +46,7 @@ export function valuesOf<V>(slots: readonly Slot[], sources: ValueSources<V>): r
   });
 }
 
-function textOf(value: LiteralValue): string {
+/** A literal in Postgres' text format. */
+export function literalText(value: LiteralValue): string {
   return typeof value === 'string' ? value : arrayText(value);
-}
-
-/** An array in Postgres' text format, every element quoted. */
-export function arrayText(items: readonly (string | null)[]): string {
-  const quoted = items.map((i) =>
-    i === null ? 'NULL' : `"${i.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`,
-  );
-  return `{${quoted.join(',')}}`;
 }

@@ -1,5 +1,6 @@
 import type { Edge } from '../catalog.js';
 import type { Hop } from '../runtime.js';
+import { quoteIdentifier } from '../sql-text.js';
 import { nearest } from '../text.js';
 import type { Location } from './ast.js';
 import type { BindContext } from './context.js';
@@ -171,20 +172,17 @@ function wayText(step: Step, way: 'out' | 'in', ctx: BindContext): string {
   const near = out ? edge.fromColumns : edge.toColumns;
   const far = out ? edge.toColumns : edge.fromColumns;
   const both = (left: string, a: readonly string[], right: string, b: readonly string[]): string =>
-    a.map((column, i) => `${left}.${quoted(column)} = ${right}.${quoted(b[i] ?? '')}`).join(' and ');
-  const key = (name: string): string => quoted(ctx.catalog.relations.get(name)?.primaryKey[0] ?? '');
-  const x = `osl.entities.${quoted(step.from)} x`;
-  const y = `osl.entities.${quoted(step.to)} y`;
+    a
+      .map((column, i) => `${left}.${quoteIdentifier(column)} = ${right}.${quoteIdentifier(b[i] ?? '')}`)
+      .join(' and ');
+  const key = (name: string): string => quoteIdentifier(ctx.catalog.relations.get(name)?.primaryKey[0] ?? '');
+  const x = `osl.entities.${quoteIdentifier(step.from)} x`;
+  const y = `osl.entities.${quoteIdentifier(step.to)} y`;
   const bridge = edge.bridge;
   const joined =
     bridge === null
       ? `${x} join ${y} on ${both('x', near, 'y', far)}`
-      : `${x} join osl.entities.${quoted(bridge.name)} b on ${both('x', near, 'b', out ? bridge.fromColumns : bridge.toColumns)} ` +
+      : `${x} join osl.entities.${quoteIdentifier(bridge.name)} b on ${both('x', near, 'b', out ? bridge.fromColumns : bridge.toColumns)} ` +
         `join ${y} on ${both('b', out ? bridge.toColumns : bridge.fromColumns, 'y', far)}`;
   return `select distinct x.${key(step.from)} as source, y.${key(step.to)} as target from ${joined} where x.${key(step.from)} = any ($1)`;
-}
-
-/** Names come from the manifest. */
-function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }

@@ -11,8 +11,9 @@ import type {
   SortKey,
   WindowCall,
 } from '../plan.js';
+import { identifier } from '../sql-text.js';
 import { emitQuery } from './query.js';
-import { identifier, quoted, type Writer } from './writer.js';
+import { quoted, type Writer } from './writer.js';
 
 /** Writes `expr`, in parentheses where it could bind otherwise than it should. */
 export function emitExpr(expr: Expr, w: Writer): void {

@@ -1,9 +1,10 @@
 import { InternalError } from '../errors.js';
 import type { AttributeMatch, Expr, Literal } from '../plan.js';
+import { identifier, quoteLiteral } from '../sql-text.js';
 import { type ArrayType, arrayOf, isArray } from '../types.js';
-import { arrayText } from '../values.js';
+import { literalText } from '../values.js';
 import { emitExpr } from './expression.js';
-import { identifier, Writer } from './writer.js';
+import { Writer } from './writer.js';
 
 /** `arg` compared with each value of an attribute of the caller. */
 export interface MatchedAttribute {
@@ -54,7 +55,5 @@ class PredicateWriter extends Writer {
 
 /** INVARIANT: read under `standard_conforming_strings`, where a backslash is a character like any other. */
 function literalSql({ value, type }: Literal): string {
-  const text = typeof value === 'string' ? value : arrayText(value);
-  if (text.includes('\0')) throw new InternalError('a literal holds a NUL');
-  return `'${text.replaceAll("'", "''")}'::${type}`;
+  return `${quoteLiteral(literalText(value))}::${type}`;
 }

@@ -13,8 +13,9 @@ import type {
   Spine,
   Values,
 } from '../plan.js';
+import { identifier } from '../sql-text.js';
 import { emitExpr, emitSortKeys } from './expression.js';
-import { identifier, type Writer } from './writer.js';
+import type { Writer } from './writer.js';
 
 export function emitQuery(query: Query, w: Writer): void {
   switch (query.kind) {
