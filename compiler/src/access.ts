@@ -117,12 +117,12 @@ export function forMetric(access: RelationAccess, metric: string): RelationAcces
   if (access.grants.every((g) => g.groups?.metrics?.has(metric) !== true)) return access;
   const known = metricAccesses.get(access) ?? new Map<string, RelationAccess>();
   metricAccesses.set(access, known);
-  const found = known.get(metric) ?? measured(access, metric);
+  const found = known.get(metric) ?? withMetric(access, metric);
   known.set(metric, found);
   return found;
 }
 
-function measured(access: RelationAccess, metric: string): RelationAccess {
+function withMetric(access: RelationAccess, metric: string): RelationAccess {
   const grants = access.grants.map((g) => {
     const read = g.groups?.metrics?.get(metric);
     return read === undefined ? g : Object.freeze({ ...g, columns: new Set([...g.columns, ...read]) });

@@ -85,7 +85,7 @@ export function compileTemplate(
 }
 
 /**
- * The same in steps, between which the caller of `next` may do something else: for texts so long that all of them at
+ * Compiles in steps, between which the caller of `next` may do something else: for texts so long that all of them at
  * once would take too long.
  */
 export function* compiling(

@@ -48,7 +48,7 @@ function retrieval(
     object: `osl.facets.${facet.name}`,
     version: store?.version ?? 'none is due: no passages',
     lane: laneOf(relation, store),
-    top_k: stated(topK, slots),
+    top_k: statedNumber(topK, slots),
     max_top_k: facet.maxTopK,
     // They hold in the store, before the best are taken.
     metadata_filters: filters.length,
@@ -71,7 +71,7 @@ function laneOf({ facet }: Retrieval['relation'], store: GovernedStore | null): 
 }
 
 /** A number that the text states; one that comes beside it is not known yet. */
-function stated(expr: Expr, slots: readonly Slot[]): unknown {
+function statedNumber(expr: Expr, slots: readonly Slot[]): unknown {
   const slot = expr.kind === 'parameter' ? slots[expr.slot] : undefined;
   return slot?.kind === 'literal' ? Number(slot.value) : 'a parameter';
 }

@@ -12,13 +12,13 @@ export function fingerprint(expr: Expr): string {
     return `${expr.source}.${PLAIN.test(expr.name) ? expr.name : JSON.stringify(expr.name)}`;
   const before = known.get(expr);
   if (before !== undefined) return before;
-  const text = textOf(expr);
+  const text = describe(expr);
   known.set(expr, text);
   return text;
 }
 
 /** The kinds that make up most questions by hand; JSON says the same of all others, their definitions written out. */
-function textOf(expr: Expr): string {
+function describe(expr: Expr): string {
   switch (expr.kind) {
     case 'parameter':
       return `$${expr.slot}:${expr.type}`;

@@ -24,6 +24,6 @@ export const LIMITS = Object.freeze({
   fromItems: 250,
   /** Values that are bound, with what `*`, BETWEEN, CASE and a metric's name stand for written out. */
   nodes: 16_000,
-  /** The same with every derived column written out as what it is computed from, as a planner does. */
+  /** Values that are bound, with every derived column written out as what it is computed from, as a planner does. */
   expanded: 100_000,
 });

@@ -84,7 +84,7 @@ class Found {
     if (name !== 'retrieve' && name !== 'traverse') return;
     for (const arg of call.args ?? []) {
       if (!('NamedArgExpr' in arg)) continue;
-      const value = textOf(arg.NamedArgExpr.arg);
+      const value = constantText(arg.NamedArgExpr.arg);
       if (value === null) continue;
       const { name: argument } = arg.NamedArgExpr;
       if (argument === 'facet') this.#facet(plainName('facets', value));
@@ -124,6 +124,6 @@ function columnName(node: Node | undefined): string | null {
   return last === '' ? null : last;
 }
 
-function textOf(node: Node | undefined): string | null {
+function constantText(node: Node | undefined): string | null {
   return node !== undefined && 'A_Const' in node ? (node.A_Const.sval?.sval ?? null) : null;
 }

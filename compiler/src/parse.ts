@@ -58,7 +58,7 @@ export function prepareText(text: string): Prepared {
   const nul = text.indexOf('\0');
   if (nul >= 0)
     throw queryError('syntax', { detail: 'the text holds a NUL character' }, positionOfIndex(text, nul));
-  return edited(text, measure(text));
+  return editForGrammar(text, measure(text));
 }
 
 /** The grammar itself. The costly step, and the one that cannot be stopped: for a long text a thread's work. */
@@ -166,7 +166,7 @@ type Edit =
   | { readonly kind: 'list'; readonly start: number; readonly end: number; readonly list: PlainList };
 
 /** What the grammar reads. Lists become as many bytes of white space, so that no offset moves but by quotes. */
-function edited(text: string, lexical: Lexical): Prepared {
+function editForGrammar(text: string, lexical: Lexical): Prepared {
   const edits = editsOf(text, lexical);
   const quoted: number[] = [];
   const lists = new Map<number, PlainList>();

@@ -139,7 +139,7 @@ function bindIn(negated: boolean, node: A_Expr, env: Environment): Expr {
   );
 }
 
-/** The same of a list that the parser has read as its first item: plain values, so always one array parameter. */
+/** `arg IN (…)` of a long list, which the parser has read as its first item: plain values, so always one array parameter. */
 function bindLongIn(
   arg: Bound,
   { type, items }: PlainList,

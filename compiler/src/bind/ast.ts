@@ -63,7 +63,7 @@ export function integerOf(node: Node | undefined): number | null {
 }
 
 /** The text that a constant node holds between quotes, or null. */
-export function textOf(node: Node): string | null {
+export function constantText(node: Node): string | null {
   if (!('A_Const' in node)) return null;
   READ.add(node.A_Const);
   return node.A_Const.sval === undefined ? null : (node.A_Const.sval.sval ?? '');

@@ -61,12 +61,12 @@ function bindScalar(name: string, node: FuncCall, env: Environment): Expr {
     throw ctx.error('grouping', { detail: `\`${name}\` is no aggregate` }, node.location);
   }
   const bounds = (node.args ?? []).map((a) => bindExpression(a, env));
-  const { definition, args, type } = chosen(name, bounds, node.location, ctx);
+  const { definition, args, type } = chooseOverload(name, bounds, node.location, ctx);
   return ctx.at(Object.freeze({ kind: 'call', definition, args, type }), node.location);
 }
 
 /** Resolves the overload and converts the arguments; structural ones become part of the plan's shape. */
-export function chosen(
+export function chooseOverload(
   name: string,
   bounds: readonly Bound[],
   location: Location,
@@ -170,7 +170,7 @@ function settle(bound: Bound | undefined, ctx: BindContext): Expr | null {
 }
 
 export function aggregateOf(name: string, node: FuncCall, bounds: readonly Bound[], ctx: BindContext) {
-  if (node.agg_star !== true) return chosen(name, bounds, node.location, ctx);
+  if (node.agg_star !== true) return chooseOverload(name, bounds, node.location, ctx);
   const definition = functionsNamed(name).find((d) => d.arguments.length === 1 && d.arguments[0] === 'any');
   if (definition === undefined) throw unknownFunction(`${name}(*)`, [], node.location, ctx);
   return { definition, args: Object.freeze([]), type: 'int8' as const };

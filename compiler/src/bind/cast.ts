@@ -14,11 +14,11 @@ export function bindCast(bound: Bound, node: TypeNode, location: Location, env: 
   const modifiers = (node.typmods ?? []).map((m) => integerOf(m) ?? -1);
   if (type === 'interval' && modifiers.length > 0) return bindIntervalCast(bound, modifiers, location, env);
   if (type === 'text' && modifiers.length > 0)
-    return truncated(converted(bound, type, location, env), modifiers, location, env);
+    return truncateText(convert(bound, type, location, env), modifiers, location, env);
   const value =
     bound.kind === 'untyped' && modifiers.length === 0
       ? coerce(bound, type, ctx)
-      : converted(bound, type, location, env);
+      : convert(bound, type, location, env);
   if (modifiers.length === 0) return value;
   const least = type === 'bpchar' ? 1 : 0;
   if (!MODIFIABLE.has(type) || modifiers.some((m) => m < least)) {
@@ -68,7 +68,7 @@ export function typeOfNode(node: TypeNode, env: Environment): TypeName {
 }
 
 /** The value in `type`, by an explicit cast. */
-export function converted(bound: Bound, type: TypeName, location: Location, env: Environment): Expr {
+export function convert(bound: Bound, type: TypeName, location: Location, env: Environment): Expr {
   const { ctx } = env;
   if (bound.kind === 'untyped') return coerce(bound, type, ctx);
   if (bound.type === type) return bound;
@@ -95,7 +95,7 @@ function castLeakproof(from: TypeName, to: TypeName): boolean | null {
 }
 
 /** `varchar(n)`: the first n characters, which is what an explicit cast to it yields. */
-function truncated(value: Expr, modifiers: readonly number[], location: Location, env: Environment): Expr {
+function truncateText(value: Expr, modifiers: readonly number[], location: Location, env: Environment): Expr {
   const { ctx } = env;
   const length = modifiers[0] ?? -1;
   const left = resolveFunction('left', ['text', 'int4']);

@@ -26,7 +26,7 @@ export function typeOfBound(bound: Bound): TypeName | null {
  * @throws QueryError E0511 where there is no implicit way.
  */
 export function coerce(bound: Bound, type: TypeName, ctx: BindContext, location?: Location): Expr {
-  if (bound.kind === 'untyped') return typed(bound, type, ctx);
+  if (bound.kind === 'untyped') return typeLiteral(bound, type, ctx);
   if (bound.type === type) return bound;
   const cast = castBetween(bound.type, type);
   if (cast === null || cast.context !== 'implicit') {
@@ -55,7 +55,7 @@ const NUMERIC: ReadonlySet<TypeName> = new Set<TypeName>([
   'float8',
 ]);
 
-function typed(untyped: Untyped, type: TypeName, ctx: BindContext): Expr {
+function typeLiteral(untyped: Untyped, type: TypeName, ctx: BindContext): Expr {
   const { value, location } = untyped;
   if (value === null) return ctx.at(Object.freeze({ kind: 'null', type }), location);
   if ('literal' in value)

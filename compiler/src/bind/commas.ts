@@ -3,7 +3,7 @@ import type { ColumnRef } from '../plan.js';
 import { type Location, placeOf, stringOf } from './ast.js';
 import type { BoundFrom, BoundItem } from './bound-from.js';
 import type { BindContext } from './context.js';
-import { joined, keyEquality, refuseTwice, sidesOf } from './join.js';
+import { joinItems, keyEquality, refuseTwice, sidesOf } from './join.js';
 import { innerScope, lookUp, referenceOf, resolveColumn, type ScopeItem } from './scope.js';
 import { sealedHint } from './subquery.js';
 
@@ -51,7 +51,7 @@ export function joinCommas(placed: readonly Placed[], where: readonly Node[], ct
     for (const { node } of used) keys.add(node);
     const on = used.map(({ node, sides }) => keyEquality(...sides, items, ctx, placeOf(node)));
     whole = {
-      item: joined(before, next.p.bound, 'inner', on, ctx),
+      item: joinItems(before, next.p.bound, 'inner', on, ctx),
       items: [...before.items, ...next.p.bound.items],
     };
   }

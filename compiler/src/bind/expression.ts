@@ -18,7 +18,7 @@ import { type ArrayType, elementOf, isArray } from '../types.js';
 import { bindArithmetic } from './a-expr.js';
 import { constructOf, type Location, placeOf, required, stringOf } from './ast.js';
 import { bindCall } from './call.js';
-import { bindCast, converted, typeOfNode } from './cast.js';
+import { bindCast, convert, typeOfNode } from './cast.js';
 import { arrayTypeOf, type Bound, coerce, commonType, elementTypeOf } from './coerce.js';
 import type { Environment } from './environment.js';
 import { resolveColumn } from './scope.js';
@@ -257,7 +257,7 @@ function bindArray(nodes: readonly Node[], location: number | undefined, env: En
 /** `array[…]::type[]`: as in Postgres each item is cast, so that an item without a type has the array's. */
 function bindTypedArray(nodes: readonly Node[], type: ArrayType, at: Location, env: Environment): Expr {
   const element = elementOf(type);
-  const items = Object.freeze(nodes.map((n) => converted(bindExpression(n, env), element, placeOf(n), env)));
+  const items = Object.freeze(nodes.map((n) => convert(bindExpression(n, env), element, placeOf(n), env)));
   return env.ctx.at(Object.freeze({ kind: 'array', items, type }), at);
 }
 

@@ -134,7 +134,7 @@ function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables'])
   const columns = physical ? physicalColumnsFor(relation, access) : columnsFor(relation, access);
   const alias = node.alias?.aliasname ?? (physical ? relation.table : relation.name);
   const item: EntityScan = Object.freeze({ kind: 'entity', id, relation, columns: [] });
-  const plain = renamed(columns, node.alias, node.location, ctx);
+  const plain = withoutAliases(columns, node.alias, node.location, ctx);
   const content = withEvidence(item, plain, ctx);
   const schema = physical ? relation.schema : 'entities';
   const named = {
@@ -150,7 +150,7 @@ function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables'])
 }
 
 /** Column aliases rename by position, which would let a caller name a column by counting; they have no node. */
-function renamed(
+function withoutAliases(
   columns: ReadonlyMap<string, ScopeColumn>,
   alias: Alias | undefined,
   location: Location,

@@ -51,7 +51,7 @@ export function bindJoin(
     return { item: freeJoin(node.quals, type, left, right, env, at), items, using: usingOf(left, right) };
   }
   const on = bindCondition(node.quals, left.items, right.items, ctx, tables);
-  return { item: joined(left, right, type, on, ctx), items, using: usingOf(left, right) };
+  return { item: joinItems(left, right, type, on, ctx), items, using: usingOf(left, right) };
 }
 
 /** What NATURAL joins on would hang on what the caller may see; a column of a FULL USING is of neither side. */
@@ -90,7 +90,7 @@ function joinType(node: JoinExpr, ctx: BindContext, at: Location): JoinType {
 }
 
 /** A RIGHT JOIN is a LEFT JOIN with its sides swapped. */
-export function joined(
+export function joinItems(
   left: BoundItem,
   right: BoundItem,
   type: JoinType,
@@ -246,7 +246,7 @@ function joinByName(
     return more === undefined ? item : { ...item, joined: new Set([...(item.joined ?? []), ...more]) };
   });
   const kept = pairs.map(({ name, a, b }) => ({ source: (type === 'right' ? b : a).item.source, name }));
-  return { item: joined(left, right, type, on, ctx), items, using: [...kept, ...usingOf(left, right)] };
+  return { item: joinItems(left, right, type, on, ctx), items, using: [...kept, ...usingOf(left, right)] };
 }
 
 function keyNamed(name: string, items: readonly ScopeItem[], ctx: BindContext, at: Location) {

@@ -74,7 +74,7 @@ export function withDeniedContent(
  *
  * @throws QueryError E0511 where no conjunct gives the keys
  */
-export function hydrated(
+export function joinContent(
   from: FromItem | null,
   where: readonly Expr[],
   items: readonly ScopeItem[],

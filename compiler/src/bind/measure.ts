@@ -5,14 +5,20 @@ import { plainName } from '../full-name.js';
 import type { Expr } from '../plan.js';
 import { nearest } from '../text.js';
 import { mapChildren } from '../walk.js';
-import { type Location, nameParts, stringOf, textOf } from './ast.js';
+import { constantText, type Location, nameParts, stringOf } from './ast.js';
 import { aggregateHint } from './call.js';
 import { type Environment, insideCall } from './environment.js';
 import { bindPredicateNode } from './expression.js';
 import { fanOutOf } from './fan-out.js';
 import { leafUses, metricAndInputs } from './metrics/inputs.js';
 import { isDenied, isReadable, readableMetrics } from './metrics/readable.js';
-import { aggregateOverItem, filtered, type LeafMetric, metricValue, parsedOnce } from './metrics/value.js';
+import {
+  aggregateOverItem,
+  filterAggregates,
+  type LeafMetric,
+  metricValue,
+  parsedOnce,
+} from './metrics/value.js';
 import { isMeant, lookUp, referenceOf, type ScopeItem } from './scope.js';
 
 /** `MEASURE(metric) [FILTER (WHERE …)]`: the metric's own aggregate over the entities that the query names. */
@@ -22,7 +28,7 @@ export function bindMeasure(node: FuncCall, env: Environment): Expr {
     throw env.ctx.error('unsupported', { construct: 'MEASURE inside of a metric', hint }, node.location);
   }
   refuseOddities(node, env);
-  return measured(metricName(node, env), node, env);
+  return bindMeasured(metricName(node, env), node, env);
 }
 
 /**
@@ -36,7 +42,7 @@ export function bindMetricAggregate(name: string, node: FuncCall, env: Environme
   if (metric === null) return null;
   if (isOwnAggregate(name, node, metric)) {
     refuseOddities({ ...node, agg_distinct: false }, env);
-    return measured(metric.name, node, env);
+    return bindMeasured(metric.name, node, env);
   }
   const hint = `the metric says itself how it is aggregated: MEASURE(${metric.name})`;
   throw env.ctx.error(
@@ -79,7 +85,7 @@ function isOwnAggregate(name: string, node: FuncCall, metric: Metric): boolean {
   return nameParts(funcname).join('.') === name && (agg_distinct === true) === distinct;
 }
 
-function measured(name: string, node: FuncCall, env: Environment): Expr {
+function bindMeasured(name: string, node: FuncCall, env: Environment): Expr {
   const { ctx } = env;
   if (!env.aggregates)
     throw ctx.error(
@@ -99,7 +105,7 @@ function measured(name: string, node: FuncCall, env: Environment): Expr {
   for (const name of metricAndInputs(metric, ctx.catalog)) ctx.measures(name);
   if (node.agg_filter === undefined) return ctx.at(value, node.location);
   const filter = bindPredicateNode(node.agg_filter, insideCall(env, 'FILTER', false));
-  return ctx.at(ofCaller(filtered(value, filter)), node.location);
+  return ctx.at(ofCaller(filterAggregates(value, filter)), node.location);
 }
 
 /** What a metric counts for, beside the values that it is written out to: it is looked at from many sides. */
@@ -122,13 +128,13 @@ function itemOf(leaf: LeafMetric, env: Environment): ScopeItem | undefined {
 
 /** A metric is never a wrong number: where FROM lacks rows that it takes, or repeats them, it has no answer. */
 function refuseMisplaced(metric: Metric, leaf: LeafMetric, env: Environment, location: Location): void {
-  const fault = misplaced(leaf, env);
+  const fault = misplacement(leaf, env);
   if (fault === null) return;
   const detail = `metric \`${metric.name}\` ${fault.detail}`;
   throw env.ctx.error('unresolvable', { detail, hint: fault.hint }, location);
 }
 
-function misplaced(leaf: LeafMetric, env: Environment): { detail: string; hint: string } | null {
+function misplacement(leaf: LeafMetric, env: Environment): { detail: string; hint: string } | null {
   const body = 'ask with a metrics body';
   if (leaf.type === 'cumulative')
     return { detail: 'is cumulative, which needs a row for every period', hint: body };
@@ -163,7 +169,8 @@ function unknownMetric(name: string, node: FuncCall, env: Environment) {
 function metricName(node: FuncCall, env: Environment): string {
   const arg = node.args?.[0];
   if (arg !== undefined && node.args?.length === 1) {
-    const written = 'ColumnRef' in arg ? (arg.ColumnRef.fields ?? []).map(stringOf).join('.') : textOf(arg);
+    const written =
+      'ColumnRef' in arg ? (arg.ColumnRef.fields ?? []).map(stringOf).join('.') : constantText(arg);
     const name = written === null ? null : plainName('metrics', written);
     if (name !== null && !name.includes('.')) return name;
   }

@@ -1,7 +1,7 @@
 import type { FuncCall, Node } from '@pgsql/types';
 import type { Expr } from '../plan.js';
 import { nearest } from '../text.js';
-import { integerOf, type Location, textOf } from './ast.js';
+import { constantText, integerOf, type Location } from './ast.js';
 import type { BindContext } from './context.js';
 
 /** The arguments of a table function: all by name, each once. */
@@ -59,7 +59,7 @@ export function requiredArgument(args: NamedArguments, name: string, ctx: BindCo
 /** A quoted name that must be known when the statement is compiled. */
 export function nameArgument(args: NamedArguments, name: string, ctx: BindContext): string {
   const node = requiredArgument(args, name, ctx);
-  const text = textOf(node);
+  const text = constantText(node);
   if (text === null) {
     throw ctx.error(
       'typeMismatch',

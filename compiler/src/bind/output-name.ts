@@ -1,6 +1,6 @@
 import type { Node, SubLink } from '@pgsql/types';
 import { plainName } from '../full-name.js';
-import { nameParts, required, stringOf, textOf } from './ast.js';
+import { constantText, nameParts, required, stringOf } from './ast.js';
 
 /** The name that Postgres would give the column. */
 export function defaultName(node: Node): string {
@@ -42,5 +42,5 @@ function subqueryName(node: SubLink): string {
 
 function measureName(arg: Node): string {
   if ('ColumnRef' in arg) return stringOf(arg.ColumnRef.fields?.at(-1));
-  return plainName('metrics', textOf(arg) ?? 'measure');
+  return plainName('metrics', constantText(arg) ?? 'measure');
 }

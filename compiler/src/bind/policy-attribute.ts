@@ -1,6 +1,6 @@
 import type { Node } from '@pgsql/types';
 import type { Expr } from '../plan.js';
-import { type Location, nameParts, textOf } from './ast.js';
+import { constantText, type Location, nameParts } from './ast.js';
 import type { Environment } from './environment.js';
 import { bindValue } from './expression.js';
 import { equalityOf } from './infix.js';
@@ -11,7 +11,7 @@ export function attributeArgument(node: Node, env: Environment): string | null {
   const call = node.FuncCall;
   if (nameParts(call.funcname).join('.') !== 'attribute') return null;
   const arg = call.args?.[0];
-  const name = arg === undefined || call.args?.length !== 1 ? null : textOf(arg);
+  const name = arg === undefined || call.args?.length !== 1 ? null : constantText(arg);
   if (name === null) {
     throw env.ctx.error(
       'typeMismatch',

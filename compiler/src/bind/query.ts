@@ -145,8 +145,8 @@ function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): Bou
     with: Object.freeze([]),
     operator: stmt.op === 'SETOP_INTERSECT' ? 'intersect' : stmt.op === 'SETOP_EXCEPT' ? 'except' : 'union',
     all: stmt.all === true,
-    left: retyped(left.query, types, ctx),
-    right: retyped(right.query, types, ctx),
+    left: retypeOutputs(left.query, types, ctx),
+    right: retypeOutputs(right.query, types, ctx),
     columns: Object.freeze(columns.map(({ name, type }) => Object.freeze({ name, type }))),
     orderBy: Object.freeze((stmt.sortClause ?? []).map((s) => ordinalKey(s, columns, ctx))),
     ...bindLimit(stmt, ctx, scope),
@@ -163,7 +163,7 @@ function operandColumns({ query, columns }: BoundQuery): readonly Bound[] {
 }
 
 /** `query` with its outputs in `types`; both sides of a set operation must agree. */
-function retyped(query: Query, types: readonly TypeName[], ctx: BindContext): Query {
+function retypeOutputs(query: Query, types: readonly TypeName[], ctx: BindContext): Query {
   const columns = columnsOf(query);
   if (columns.every((c, i) => c.type === types[i])) return query;
   const inType = (expr: Expr, i: number): Expr => {

@@ -7,7 +7,7 @@ import { ORDINAL, PASSAGE_COLUMNS } from '../runtime.js';
 import { nearest } from '../text.js';
 import type { TypeName } from '../types.js';
 import { visitExpr } from '../walk.js';
-import { integerOf, textOf } from './ast.js';
+import { constantText, integerOf } from './ast.js';
 import { coerce } from './coerce.js';
 import type { BindContext } from './context.js';
 import type { Environment } from './environment.js';
@@ -113,7 +113,7 @@ export function constantArgument(args: Arguments, name: string, type: TypeName, 
 
 function queryArgument(args: Arguments, ctx: BindContext): Expr {
   const node = requiredArgument(args, 'query', ctx);
-  if (textOf(node)?.trim() === '') {
+  if (constantText(node)?.trim() === '') {
     throw ctx.error(
       'typeMismatch',
       { detail: '`query` is empty', hint: 'say what to look for' },

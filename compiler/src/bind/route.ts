@@ -129,14 +129,14 @@ function shortestRoutes(
     const ways = new Map<string, number>();
     frontier = frontier.flatMap((route) =>
       stepsFrom(route.at(-1)?.to ?? from, edges, direction)
-        .filter((s) => !seen.has(s.to) && counted(ways, s.to) <= MOST_WAYS)
+        .filter((s) => !seen.has(s.to) && countUp(ways, s.to) <= MOST_WAYS)
         .map((s) => [...route, s]),
     );
   }
   return [];
 }
 
-function counted(counts: Map<string, number>, name: string): number {
+function countUp(counts: Map<string, number>, name: string): number {
   const count = (counts.get(name) ?? 0) + 1;
   counts.set(name, count);
   return count;

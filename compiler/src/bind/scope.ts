@@ -155,7 +155,7 @@ export function resolveColumn(
   const found = reference === null ? null : lookUp(scope, reference, ctx, location);
   if (found === null) throw unknownColumn(scope, alias, name, ctx, location);
   const { item, column, level } = found;
-  if (column.denied) throw ctx.error('denied', { object: qualified(item, name, ctx) }, location);
+  if (column.denied) throw ctx.error('denied', { object: qualifiedName(item, name, ctx) }, location);
   const source = column.source ?? item.source;
   ctx.use(source, column.name, location);
   const ref: ColumnRef = Object.freeze({ kind: 'column', source, name: column.name, type: column.type });
@@ -250,7 +250,7 @@ function unknownColumn(
   return ctx.error('unknownColumn', { column, near: nearest(name, candidates) }, location);
 }
 
-function qualified({ relation }: ScopeItem, name: string, ctx: BindContext): string {
+function qualifiedName({ relation }: ScopeItem, name: string, ctx: BindContext): string {
   if (relation === null) return name;
   const table = ctx.world === 'physical' ? `${relation.schema}.${relation.table}` : relation.name;
   return `${table}.${name}`;

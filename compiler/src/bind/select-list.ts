@@ -22,7 +22,7 @@ export class SelectList {
   }
 
   named(name: string): readonly Output[] {
-    this.#byName ??= grouped(this.#outputs);
+    this.#byName ??= groupByName(this.#outputs);
     return this.#byName.get(name) ?? [];
   }
 
@@ -49,7 +49,7 @@ export class SelectList {
   }
 }
 
-function grouped(outputs: readonly Output[]): ReadonlyMap<string, readonly Output[]> {
+function groupByName(outputs: readonly Output[]): ReadonlyMap<string, readonly Output[]> {
   const names = new Map<string, Output[]>();
   for (const output of outputs) {
     const same = names.get(output.name);

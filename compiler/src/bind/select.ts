@@ -11,7 +11,7 @@ import type { Environment } from './environment.js';
 import { bindPredicateNode, bindValue } from './expression.js';
 import { bindFrom } from './from.js';
 import { checkGrouping } from './grouping.js';
-import { hydrated } from './joint.js';
+import { joinContent } from './joint.js';
 import { defaultName } from './output-name.js';
 import { type BoundQuery, bindLimit } from './query.js';
 import { takeStoreFilters } from './retrieve.js';
@@ -79,7 +79,7 @@ export function bindSelect(
   const query: Select = Object.freeze({
     kind: 'select',
     with: Object.freeze([]),
-    from: hydrated(from?.item ?? null, where, scope.items, ctx),
+    from: joinContent(from?.item ?? null, where, scope.items, ctx),
     where: Object.freeze(where),
     grouped,
     groupBy: Object.freeze(groupBy),

@@ -23,7 +23,7 @@ export interface LiteralForm {
  */
 export function settingsFree(expr: Expr, literals: LiteralForm): Expr {
   const free = (e: Expr): Expr =>
-    freed(
+    freeNode(
       mapChildren(e, free, (q) => q),
       literals,
     );
@@ -31,7 +31,7 @@ export function settingsFree(expr: Expr, literals: LiteralForm): Expr {
 }
 
 /** `expr`, below which everything is free of settings already. */
-function freed(expr: Expr, literals: LiteralForm): Expr {
+function freeNode(expr: Expr, literals: LiteralForm): Expr {
   switch (expr.kind) {
     case 'literal':
     case 'parameter':
@@ -54,13 +54,13 @@ function freed(expr: Expr, literals: LiteralForm): Expr {
     case 'conditional':
       return ofOneClock(expr, expr.args);
     case 'attribute_match':
-      if (SETTING_READ.has(expr.arg.type)) throw refused(`an attribute as ${expr.arg.type}`, AS_TEXT);
+      if (SETTING_READ.has(expr.arg.type)) throw refusal(`an attribute as ${expr.arg.type}`, AS_TEXT);
       return expr;
     case 'window':
     case 'scalar_query':
     case 'exists':
     case 'in_query':
-      throw refused('a query or a window function', null);
+      throw refusal('a query or a window function', null);
     case 'column':
     case 'base':
     case 'null':
@@ -92,7 +92,7 @@ const SETTING_READ: ReadonlySet<TypeName> = new Set<TypeName>([
 const AS_TEXT = "compare the texts: to_char(at time zone 'UTC', 'YYYY-MM-DD')";
 const AT_UTC = "say which clock: … at time zone 'UTC'";
 
-function refused(what: string, hint: string | null): QueryError {
+function refusal(what: string, hint: string | null): QueryError {
   const detail = `${what} depends on the settings of the session, which policy and metrics must not`;
   return queryError('typeMismatch', { detail, hint });
 }
@@ -108,7 +108,7 @@ function hasText(type: TypeName): boolean {
 /** Refuses what would write one of `args` as text the way the session's settings say. */
 function requireNoText(args: readonly Expr[], name: string): void {
   const bad = args.find((a) => hasText(a.type));
-  if (bad !== undefined) throw refused(`${name} of ${bad.type}`, "use to_char(… at time zone 'UTC', '…')");
+  if (bad !== undefined) throw refusal(`${name} of ${bad.type}`, "use to_char(… at time zone 'UTC', '…')");
 }
 
 function freeLiteral(expr: Expr, literals: LiteralForm): Expr {
@@ -117,7 +117,7 @@ function freeLiteral(expr: Expr, literals: LiteralForm): Expr {
   if (value === null || (!SETTING_READ.has(element) && element !== 'time')) return expr;
   const items = typeof value === 'string' ? [value] : value;
   const bad = items.find((text) => text !== null && !isSettingsFree(text, element));
-  if (bad !== undefined) throw refused(`\`${bad}\` as ${element}`, "write it as '2026-01-31 15:00:00+00'");
+  if (bad !== undefined) throw refusal(`\`${bad}\` as ${element}`, "write it as '2026-01-31 15:00:00+00'");
   if (element !== 'timestamptz' || isArray(expr.type) !== (typeof value !== 'string')) return expr;
   const fixed =
     typeof value === 'string' ? withOffset(value) : value.map((v) => (v === null ? null : withOffset(v)));
@@ -134,15 +134,15 @@ function freeCast(expr: Cast): Expr {
     (from === 'timestamptz' && (CLOCKED.has(to) || to === 'time')) ||
     (to === 'timestamptz' && CLOCKED.has(from));
   if (crosses) {
-    if (isArray(type)) throw refused(`${arg.type} as ${type}`, null);
+    if (isArray(type)) throw refusal(`${arg.type} as ${type}`, null);
     const moved = to === 'timestamptz' ? inUtc(castTo(arg, 'timestamp')) : inUtc(arg);
     return moved.type === type && expr.modifiers.length === 0
       ? moved
       : Object.freeze({ ...expr, arg: moved, leakproof: false });
   }
-  if (to === 'text' && SETTING_READ.has(from)) throw refused(`${arg.type} as text`, 'use to_char');
+  if (to === 'text' && SETTING_READ.has(from)) throw refusal(`${arg.type} as text`, 'use to_char');
   if (from === 'text' && (SETTING_READ.has(to) || to === 'time'))
-    throw refused(`a text as ${type}`, "use to_date(…, 'YYYY-MM-DD')");
+    throw refusal(`a text as ${type}`, "use to_date(…, 'YYYY-MM-DD')");
   return expr;
 }
 
@@ -161,11 +161,11 @@ function inUtc(time: Expr): Expr {
 function callOf(name: string, args: readonly Expr[]): Expr {
   const types = args.map((a) => a.type);
   const found = resolveFunction(name, types);
-  if (found === 'none' || found === 'ambiguous') throw refused(`${name}(${types.join(', ')})`, AT_UTC);
+  if (found === 'none' || found === 'ambiguous') throw refusal(`${name}(${types.join(', ')})`, AT_UTC);
   const [unit] = args;
   const units = found.definition.structural.get(0);
   if (units !== undefined && (unit?.kind !== 'structural' || !units.has(unit.text.toLowerCase())))
-    throw refused(`this field of ${name}`, AT_UTC);
+    throw refusal(`this field of ${name}`, AT_UTC);
   return Object.freeze({
     kind: 'call',
     definition: found.definition,
@@ -193,7 +193,7 @@ function freeOperation(expr: Operation): Expr {
 
 function operationOf(name: string, left: Expr, right: Expr): Expr {
   const found = resolveOperator(name, left.type, right.type);
-  if (found === 'none' || found === 'ambiguous') throw refused(`${left.type} ${name} ${right.type}`, AT_UTC);
+  if (found === 'none' || found === 'ambiguous') throw refusal(`${left.type} ${name} ${right.type}`, AT_UTC);
   return Object.freeze({ kind: 'operation', definition: found.definition, left, right, type: found.result });
 }
 
@@ -201,7 +201,7 @@ function operationOf(name: string, left: Expr, right: Expr): Expr {
 function ofOneClock<E extends Expr>(expr: E, args: readonly Expr[]): E {
   const types = args.map((a) => elementType(a.type));
   if (types.includes('timestamptz') && types.some((t) => CLOCKED.has(t)))
-    throw refused('comparing a timestamptz with a date or timestamp', AT_UTC);
+    throw refusal('comparing a timestamptz with a date or timestamp', AT_UTC);
   return expr;
 }
 
@@ -232,7 +232,7 @@ function freeCall(expr: Call, literals: LiteralForm): Expr {
   const ofMoments = args.some((a) => a.type === 'timestamptz');
   if (ON_A_CLOCK.has(name) && ofMoments && !(name === 'date_trunc' && args.length === 3)) {
     if (name === 'to_char') requireNoZoneIn(args[1], literals);
-    if (name === 'age' && args.length === 1) throw refused('age of one argument', 'write age(now(), …)');
+    if (name === 'age' && args.length === 1) throw refusal('age of one argument', 'write age(now(), …)');
     const moved = callOf(
       name,
       args.map((a) => (a.type === 'timestamptz' ? inUtc(a) : a)),
@@ -249,12 +249,12 @@ function freeCall(expr: Call, literals: LiteralForm): Expr {
     FREE_OF_TYPES.has(name) ||
     (name === 'date_trunc' && args.length === 3) ||
     (name === 'make_timestamptz' && args.length === 7);
-  if (!known) throw refused(`${name}(${args.map((a) => a.type).join(', ')})`, AT_UTC);
+  if (!known) throw refusal(`${name}(${args.map((a) => a.type).join(', ')})`, AT_UTC);
   return expr;
 }
 
 /** A template that shows the zone would say that of the session. */
 function requireNoZoneIn(template: Expr | undefined, literals: LiteralForm): void {
   const text = template === undefined ? null : literals.valueOf(template);
-  if (typeof text !== 'string' || /tz|of/i.test(text)) throw refused('to_char with this template', AT_UTC);
+  if (typeof text !== 'string' || /tz|of/i.test(text)) throw refusal('to_char with this template', AT_UTC);
 }

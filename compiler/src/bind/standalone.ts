@@ -54,7 +54,7 @@ export function bindPredicate(text: string, relation: Relation): Expr {
   try {
     return bindOver(text, relation);
   } catch (error) {
-    throw error instanceof QueryError ? shifted(error, text) : error;
+    throw error instanceof QueryError ? shiftPosition(error, text) : error;
   }
 }
 
@@ -106,7 +106,7 @@ const IN_THE_TREE: LiteralForm = {
   make: (value, type) => Object.freeze({ kind: 'literal', value, type }),
 };
 
-function shifted(error: QueryError, text: string): QueryError {
+function shiftPosition(error: QueryError, text: string): QueryError {
   if (error.position === null) return error;
   const index = Math.max(0, error.position.offset - PREFIX.length);
   return new QueryError(error.entry, error.message, { ...error, position: positionOfIndex(text, index) });

@@ -23,13 +23,13 @@ export function expandStar(
   const { scope } = env;
   if (qualifier.length > 0) {
     const item = qualifiedItem(qualifier, target, env);
-    return starred(item).map(([shown, c]) => starOutput(item, shown, c, target, env));
+    return starredColumns(item).map(([shown, c]) => starOutput(item, shown, c, target, env));
   }
   if (scope.items.length === 0) {
     throw env.ctx.error('syntax', { detail: 'SELECT * with no FROM has nothing to list' }, target.location);
   }
   const all = scope.items.flatMap((item) =>
-    starred(item)
+    starredColumns(item)
       .filter(([shown]) => item.joined?.has(shown) !== true)
       .map(([shown, c]) => ({ item, shown, c, rank: usingRank(item, shown, scope) })),
   );
@@ -38,7 +38,7 @@ export function expandStar(
     .map(({ item, shown, c }) => starOutput(item, shown, c, target, env));
 }
 
-function starred(item: ScopeItem): readonly (readonly [string, ScopeColumn])[] {
+function starredColumns(item: ScopeItem): readonly (readonly [string, ScopeColumn])[] {
   return [...item.columns].filter(([, c]) => c.starred);
 }
 

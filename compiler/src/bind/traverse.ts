@@ -4,7 +4,7 @@ import { plainName } from '../full-name.js';
 import type { EntityScan, Expr, FromItem, RuntimeScan } from '../plan.js';
 import { nearest } from '../text.js';
 import { arrayOf, isArray, type TypeName } from '../types.js';
-import { placeOf, textOf } from './ast.js';
+import { constantText, placeOf } from './ast.js';
 import { coerce } from './coerce.js';
 import type { BindContext } from './context.js';
 import { bindExpression } from './expression.js';
@@ -181,7 +181,7 @@ function viaArgument(args: NamedArguments, ctx: BindContext): readonly string[] 
   if (node === undefined) return null;
   const nodes = 'RowExpr' in node ? (node.RowExpr.args ?? []) : [node];
   return nodes.map((n) => {
-    const text = textOf(n);
+    const text = constantText(n);
     if (text === null)
       throw ctx.error(
         'typeMismatch',
@@ -195,7 +195,7 @@ function viaArgument(args: NamedArguments, ctx: BindContext): readonly string[] 
 function directionArgument(args: NamedArguments, ctx: BindContext): Direction | null {
   const node = args.byName.get('direction');
   if (node === undefined) return null;
-  const text = textOf(node);
+  const text = constantText(node);
   if (text !== 'in' && text !== 'out' && text !== 'both') {
     throw ctx.error(
       'typeMismatch',

@@ -4,7 +4,7 @@ import type { Expr, Frame, FrameBound, SortKey } from '../plan.js';
 import type { TypeName } from '../types.js';
 import { someExpr } from '../walk.js';
 import { required } from './ast.js';
-import { aggregateOf, chosen, sortKey, unknownFunction } from './call.js';
+import { aggregateOf, chooseOverload, sortKey, unknownFunction } from './call.js';
 import { coerce } from './coerce.js';
 import type { BindContext } from './context.js';
 import { type Environment, insideCall } from './environment.js';
@@ -44,7 +44,9 @@ export function bindWindow(name: string, node: FuncCall, env: Environment): Expr
   const inner = insideCall(env, 'a window call', env.aggregates);
   const bounds = (node.args ?? []).map((a) => bindExpression(a, inner));
   const { definition, args, type } =
-    kind === 'aggregate' ? aggregateOf(name, node, bounds, ctx) : chosen(name, bounds, node.location, ctx);
+    kind === 'aggregate'
+      ? aggregateOf(name, node, bounds, ctx)
+      : chooseOverload(name, bounds, node.location, ctx);
   const window = windowOf(node.over, env);
   const orderBy = (window.orderClause ?? []).map((s) => {
     const sort = 'SortBy' in s ? s.SortBy : {};

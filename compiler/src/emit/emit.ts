@@ -23,12 +23,12 @@ const texts = new WeakMap<Query, Text>();
 /** The SQL of a governed plan, the same text each time. Nothing that a caller wrote is in it. */
 export function emit(plan: GovernedPlan): Emitted {
   if (!GovernedPlan.is(plan)) throw new InternalError('only a GovernedPlan can be emitted');
-  const { sql, order } = textOf(plan);
+  const { sql, order } = sqlOf(plan);
   return { sql, slots: order.map((i) => slotAt(plan, i)) };
 }
 
 /** Plans that share a query differ in the values of literals alone, which the text does not tell. */
-function textOf({ query, slots }: GovernedPlan): Text {
+function sqlOf({ query, slots }: GovernedPlan): Text {
   const before = texts.get(query);
   if (before !== undefined) return before;
   const writer = new Writer(slots);

@@ -13,7 +13,7 @@ import type {
 } from '../plan.js';
 import { identifier } from '../sql-text.js';
 import { emitQuery } from './query.js';
-import { quoted, type Writer } from './writer.js';
+import { quoteStructural, type Writer } from './writer.js';
 
 /** Writes `expr`, in parentheses where it could bind otherwise than it should. */
 export function emitExpr(expr: Expr, w: Writer): void {
@@ -34,7 +34,7 @@ export function emitExpr(expr: Expr, w: Writer): void {
       w.write(String(expr.value));
       break;
     case 'structural':
-      w.write(`${quoted(expr.text)}::text`);
+      w.write(`${quoteStructural(expr.text)}::text`);
       break;
     case 'call':
       emitCall(expr, w);
@@ -47,22 +47,22 @@ export function emitExpr(expr: Expr, w: Writer): void {
       break;
     case 'and':
     case 'or':
-      parenthesised(w, () => w.list(expr.args, ` ${expr.kind} `, (e) => emitExpr(e, w)));
+      writeParenthesised(w, () => w.list(expr.args, ` ${expr.kind} `, (e) => emitExpr(e, w)));
       break;
     case 'not':
-      parenthesised(w, () => {
+      writeParenthesised(w, () => {
         w.write('not ');
         emitExpr(expr.arg, w);
       });
       break;
     case 'null_test':
-      suffixed(expr.arg, expr.negated ? 'is not null' : 'is null', w);
+      writeSuffixed(expr.arg, expr.negated ? 'is not null' : 'is null', w);
       break;
     case 'truth_test':
-      suffixed(expr.arg, `is ${expr.negated ? 'not ' : ''}${expr.test}`, w);
+      writeSuffixed(expr.arg, `is ${expr.negated ? 'not ' : ''}${expr.test}`, w);
       break;
     case 'distinct_test':
-      between(expr.left, expr.negated ? 'is not distinct from' : 'is distinct from', expr.right, w);
+      writeInfix(expr.left, expr.negated ? 'is not distinct from' : 'is distinct from', expr.right, w);
       break;
     case 'quantified':
       emitQuantified(expr.arg, expr.definition, expr.quantifier, expr.array, w);
@@ -84,8 +84,8 @@ export function emitExpr(expr: Expr, w: Writer): void {
       w.write(`]::${expr.type}`);
       break;
     case 'subscript':
-      parenthesised(w, () => {
-        parenthesised(w, () => emitExpr(expr.arg, w));
+      writeParenthesised(w, () => {
+        writeParenthesised(w, () => emitExpr(expr.arg, w));
         w.write('[');
         emitExpr(expr.index, w);
         w.write(']');
@@ -98,14 +98,14 @@ export function emitExpr(expr: Expr, w: Writer): void {
       emitWindow(expr, w);
       break;
     case 'scalar_query':
-      parenthesised(w, () => emitQuery(expr.query, w));
+      writeParenthesised(w, () => emitQuery(expr.query, w));
       break;
     case 'exists':
       w.write('exists ');
-      parenthesised(w, () => emitQuery(expr.query, w));
+      writeParenthesised(w, () => emitQuery(expr.query, w));
       break;
     case 'in_query':
-      parenthesised(w, () => {
+      writeParenthesised(w, () => {
         emitExpr(expr.arg, w);
         w.write(expr.negated ? ' not in (' : ' in (');
         emitQuery(expr.query, w);
@@ -127,21 +127,21 @@ export function emitExpr(expr: Expr, w: Writer): void {
   }
 }
 
-function parenthesised(w: Writer, inner: () => void): void {
+function writeParenthesised(w: Writer, inner: () => void): void {
   w.write('(');
   inner();
   w.write(')');
 }
 
-function suffixed(arg: Expr, suffix: string, w: Writer): void {
-  parenthesised(w, () => {
+function writeSuffixed(arg: Expr, suffix: string, w: Writer): void {
+  writeParenthesised(w, () => {
     emitExpr(arg, w);
     w.write(` ${suffix}`);
   });
 }
 
-function between(left: Expr, operator: string, right: Expr, w: Writer): void {
-  parenthesised(w, () => {
+function writeInfix(left: Expr, operator: string, right: Expr, w: Writer): void {
+  writeParenthesised(w, () => {
     emitExpr(left, w);
     w.write(` ${operator} `);
     emitExpr(right, w);
@@ -170,7 +170,7 @@ const PATTERNS: ReadonlySet<string> = new Set(['~~', '!~~', '^@']);
 // The session's search_path is pg_catalog and nothing else that could have operators, so bare names are safe.
 function emitOperation(operation: Operation, w: Writer): void {
   const { left, definition, right } = operation;
-  parenthesised(w, () => {
+  writeParenthesised(w, () => {
     if (left !== null) emitExpr(left, w);
     w.write(left === null ? `${definition.name} ` : ` ${definition.name} `);
     emitExpr(right, w);
@@ -191,7 +191,7 @@ function emitQuantified(
   array: Expr,
   w: Writer,
 ): void {
-  parenthesised(w, () => {
+  writeParenthesised(w, () => {
     emitExpr(arg, w);
     w.write(` ${definition.name} ${quantifier} (`);
     emitExpr(array, w);
@@ -200,7 +200,7 @@ function emitQuantified(
 }
 
 function emitMembership(expr: Extract<Expr, { kind: 'membership' }>, w: Writer): void {
-  parenthesised(w, () => {
+  writeParenthesised(w, () => {
     emitExpr(expr.arg, w);
     w.write(expr.negated ? ' not in (' : ' in (');
     w.list(expr.items, ', ', (e) => emitExpr(e, w));

@@ -42,10 +42,10 @@ class PredicateWriter extends Writer {
   }
 
   override ofPolicy(expr: Literal | AttributeMatch): void {
-    this.write(expr.kind === 'literal' ? literalSql(expr) : this.#matched(expr));
+    this.write(expr.kind === 'literal' ? literalSql(expr) : this.#writeMatch(expr));
   }
 
-  #matched({ arg, attribute, equality }: AttributeMatch): string {
+  #writeMatch({ arg, attribute, equality }: AttributeMatch): string {
     if (isArray(arg.type)) throw new InternalError('an attribute has elements that are arrays');
     const inner = new PredicateWriter(this.#match);
     emitExpr(arg, inner);

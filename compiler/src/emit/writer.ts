@@ -54,7 +54,7 @@ export class Writer {
 }
 
 /** A quoted literal; only texts of closed sets and masks get here. */
-export function quoted(text: string): string {
+export function quoteStructural(text: string): string {
   if (!/^[\w \-:.+/[\]*,]*$/.test(text))
     throw new InternalError('a structural literal has an unexpected character');
   return `'${text}'`;

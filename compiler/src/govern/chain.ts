@@ -12,7 +12,7 @@ export type AttributePattern = ReadonlyMap<string, 'any' | 'values'>;
 export function forChain(filter: Expr, chain: readonly AttributePattern[]): Expr {
   if (!mentionsAttribute(filter)) return filter;
   const each = chain.map((pattern, subject) =>
-    lacksAttribute(filter, pattern) ? FALSE : tied(filter, pattern, subject),
+    lacksAttribute(filter, pattern) ? FALSE : tieToSubject(filter, pattern, subject),
   );
   const [only] = each;
   if (only === undefined) return FALSE;
@@ -30,11 +30,11 @@ function lacksAttribute(filter: Expr, pattern: AttributePattern): boolean {
   return someExpr(filter, (e) => e.kind === 'attribute_match' && !pattern.has(e.attribute));
 }
 
-function tied(expr: Expr, pattern: AttributePattern, subject: number): Expr {
+function tieToSubject(expr: Expr, pattern: AttributePattern, subject: number): Expr {
   if (expr.kind !== 'attribute_match') {
     return mapChildren(
       expr,
-      (e) => tied(e, pattern, subject),
+      (e) => tieToSubject(e, pattern, subject),
       (q) => q,
     );
   }

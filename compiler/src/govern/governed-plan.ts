@@ -29,7 +29,7 @@ export interface GovernedPlanFields {
   readonly objects: readonly string[];
   /** `<entity>.<column>` of everything masked that is in the outputs, sorted. */
   readonly redactedColumns: readonly string[];
-  /** The same of everything masked that the query uses: in the outputs, or in what decides of them. */
+  /** `<entity>.<column>` of everything masked that the query uses: in the outputs, or in what decides of them. */
   readonly maskedColumns: readonly string[];
   /** Fields of passages that are in the outputs; null for all, where the outputs have what lists them. */
   readonly passageFields: ReadonlySet<string> | null;
@@ -86,7 +86,7 @@ export interface GovernedStore {
     readonly some: GovernedPlan;
     /** Ids of the nearest passages by the signs of their vectors, and how many signs differ. Slots `vector`, `limit`. */
     readonly bySigns: GovernedPlan;
-    /** The same by an approximate index; null where the facet does not allow it, or the filters rule it out. */
+    /** Ids of the nearest passages by an approximate index, and how far they are; null where the facet does not allow it, or the filters rule it out. */
     readonly byIndex: GovernedPlan | null;
     /** As `passages`, of the chunks of slot `chunks` (text[]). */
     readonly among: GovernedPlan;

@@ -61,7 +61,7 @@ function scanAccess(
   if (all.grants.every(showsRows)) return { access: all, minimum: null };
   const showing = all.grants.filter(showsRows);
   const measured = metricsIn(block);
-  const applicable = all.grants.flatMap((g) => applied(g, scan, block, measured));
+  const applicable = all.grants.flatMap((g) => applicableGrants(g, scan, block, measured));
   const some = [...showing, ...applicable];
   const plain: ScanAccess = { access: withGrants(all, showing), minimum: null };
   if (showsAll(scan, showing, some)) return plain;
@@ -98,7 +98,7 @@ function metricsIn(block: Select): ReadonlySet<string | null> {
  * `grant` as it applies to the scan: with the columns of the metrics that the block uses. Nothing where the block
  * uses another aggregate than the grant allows, or names a column that only metrics may read.
  */
-function applied(
+function applicableGrants(
   grant: RelationGrant,
   scan: EntityScan,
   block: Select,

@@ -81,7 +81,7 @@ export class Lineage {
     return [...this.#under(expr).values()].map((c) => ({ ...c, direct: c === direct }));
   }
 
-  /** The same by column, worked out once for each node and each derived column. */
+  /** The columns under `expr`, by column, worked out once for each node and each derived column. */
   #under(expr: Expr): Under {
     const known = this.#known.get(expr);
     if (known !== undefined) return known;

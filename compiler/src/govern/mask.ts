@@ -115,7 +115,7 @@ export function sameRows(grants: readonly RelationGrant[], all: readonly Relatio
 
 /** The column as its reader sees it. */
 export function maskedColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
-  return governedColumn(rule, rule.column.name, masking(rule, redacted(rule.column), slots), slots);
+  return governedColumn(rule, rule.column.name, masking(rule, redact(rule.column), slots), slots);
 }
 
 /** The column as joins see it: NULL instead of a mask, except a keyed hash, which equals itself. */
@@ -185,11 +185,11 @@ function masking(rule: ColumnRule, plain: Expr, slots: GovernedSlots): Expr {
 function maskOf(kind: MaskKind, column: Column, slots: GovernedSlots): Expr {
   switch (kind) {
     case 'redact':
-      return redacted(column);
+      return redact(column);
     case 'null':
       return Object.freeze({ kind: 'null', type: column.type });
     case 'hash':
-      return hashed(column, slots);
+      return hash(column, slots);
     case 'partial':
       return partial(column, slots);
     case 'year':
@@ -201,23 +201,23 @@ function maskOf(kind: MaskKind, column: Column, slots: GovernedSlots): Expr {
   }
 }
 
-function redacted(column: Column): Expr {
+function redact(column: Column): Expr {
   return isTextual(column)
     ? inTypeOf(column, structuralText(REDACTED))
     : Object.freeze({ kind: 'null', type: column.type });
 }
 
 /** The value as text: blanks at the end of a `char(n)` are none of it. */
-function textOf(column: Column): Expr {
+function asText(column: Column): Expr {
   const arg = baseOf(column);
   if (column.type === 'text') return arg;
   return Object.freeze({ kind: 'cast', arg, type: 'text', modifiers: NO_MODIFIERS, leakproof: false });
 }
 
 /** HMAC-SHA-256 in hex of the text, over pads that are sent as parameters: core Postgres has no hmac(). */
-function hashed(column: Column, slots: GovernedSlots): Expr {
+function hash(column: Column, slots: GovernedSlots): Expr {
   const domain = column.keyDomain ?? column.sensitivity ?? column.name;
-  const bytes = maskCall('convert_to', [textOf(column), structuralText('UTF8')]);
+  const bytes = maskCall('convert_to', [asText(column), structuralText('UTF8')]);
   const inner = maskCall('sha256', [textConcat('bytea', slots.pad('inner', domain), bytes)]);
   const outer = maskCall('sha256', [textConcat('bytea', slots.pad('outer', domain), inner)]);
   return inTypeOf(column, maskCall('encode', [outer, structuralText('hex')]));
@@ -225,7 +225,7 @@ function hashed(column: Column, slots: GovernedSlots): Expr {
 
 /** The first character and three stars. */
 function partial(column: Column, slots: GovernedSlots): Expr {
-  const first = maskCall('left', [textOf(column), slots.literal('1', 'int4')]);
+  const first = maskCall('left', [asText(column), slots.literal('1', 'int4')]);
   return inTypeOf(column, textConcat('text', first, structuralText('***')));
 }
 

@@ -73,7 +73,7 @@ function allOf(conditions: readonly (readonly Expr[])[], slots: GovernedSlots): 
  */
 export function keepMinima(root: Query, slots: GovernedSlots): Query {
   return mapQuery(root, {
-    query: (q) => (q.kind === 'select' ? new Block(withBounds(q, slots), slots).kept() : q),
+    query: (q) => (q.kind === 'select' ? new Block(withBounds(q, slots), slots).keepMinimum() : q),
   });
 }
 
@@ -111,7 +111,7 @@ class Block {
     this.#scans = countedScans(block);
   }
 
-  kept(): Select {
+  keepMinimum(): Select {
     const block = this.#block;
     if (this.#scans.length === 0) return block;
     const deep = (e: Expr): Expr =>

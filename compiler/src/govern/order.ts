@@ -78,12 +78,14 @@ function completedQuery(query: Query, keysOf: KeysOf, always: boolean): Query {
   if (query.kind === 'values') return query;
   const picks = always || query.limit !== null || query.offset !== null;
   if (query.kind === 'set_operation') {
-    return picks ? Object.freeze({ ...query, orderBy: completed(query.orderBy, ordinals(query)) }) : query;
+    return picks
+      ? Object.freeze({ ...query, orderBy: completeOrder(query.orderBy, ordinals(query)) })
+      : query;
   }
   const select = withOrderedCalls(query, keysOf);
   if (!picks && select.distinctOn.length === 0) return select;
   const keys = [...select.distinctOn, ...tieBreakers(select, keysOf)].map((k) => ordinalOf(k, select) ?? k);
-  return Object.freeze({ ...select, orderBy: completed(select.orderBy, keys) });
+  return Object.freeze({ ...select, orderBy: completeOrder(select.orderBy, keys) });
 }
 
 function tieBreakers(query: Select, keysOf: KeysOf): readonly (Expr | number)[] {
@@ -103,7 +105,7 @@ function ordinalOf(key: Expr | number, query: Select): number | null {
 }
 
 /** `orderBy` with those of `more` that it lacks. */
-function completed(orderBy: readonly SortKey[], more: readonly (Expr | number)[]): readonly SortKey[] {
+function completeOrder(orderBy: readonly SortKey[], more: readonly (Expr | number)[]): readonly SortKey[] {
   const text = (by: Expr | number): string | number => (typeof by === 'number' ? by : fingerprint(by));
   const known = new Set(orderBy.map((k) => text(k.by)));
   const added: SortKey[] = [];
@@ -132,7 +134,7 @@ function withOrderedCalls(query: Select, keysOf: KeysOf): Select {
     const below = mapChildren(e, deep, (q) => q);
     const keys = keysFor(below);
     if (keys === null || (below.kind !== 'aggregate' && below.kind !== 'window')) return below;
-    return Object.freeze({ ...below, orderBy: completed(below.orderBy, keys) });
+    return Object.freeze({ ...below, orderBy: completeOrder(below.orderBy, keys) });
   };
   return changed(query, {
     having: mapped(query.having, deep),

@@ -68,7 +68,7 @@ export function passagesOf(
     if (output === undefined) throw new InternalError(`the store has no column ${name}`);
     return { kind: 'column', source: id, name: `c${index + 1}`, type: output.expr.type };
   };
-  return { from, where: filters.others.map((f) => asked(above(f, scan.id, ref), ref(SHOWN))), ref };
+  return { from, where: filters.others.map((f) => whereShown(above(f, scan.id, ref), ref(SHOWN))), ref };
 }
 
 /** `expr` over the columns of the level that is fenced. */
@@ -82,7 +82,7 @@ function above(expr: Expr, source: SourceId, ref: (column: string) => ColumnRef)
 }
 
 /** The fence does not keep the planner from trying a condition on the values of its statistics; a CASE does. */
-function asked(condition: Expr, shown: Expr): Expr {
+function whereShown(condition: Expr, shown: Expr): Expr {
   return {
     kind: 'case',
     arms: [{ when: shown, result: condition }],

@@ -91,7 +91,7 @@ function sampleTable(name: string, catalog: Catalog, access: Access): GovernedSa
     form: 'structured',
     objects: plan.objects,
     source: Object.freeze({ kind: 'table', plan }),
-    columns: Object.freeze(rules.map((r) => sampled(r.column.name, r.column.type, r.masked))),
+    columns: Object.freeze(rules.map((r) => sampledColumn(r.column.name, r.column.type, r.masked))),
   });
 }
 
@@ -107,7 +107,7 @@ function readable(relation: Relation, access: Access): readonly string[] {
     .map((c) => c.name);
 }
 
-function sampled(name: string, type: TypeName, masked: Masked): SampledColumn {
+function sampledColumn(name: string, type: TypeName, masked: Masked): SampledColumn {
   return Object.freeze({ name, type, visible: masked === 'none' ? null : visibleColumnName(name) });
 }
 
@@ -181,7 +181,7 @@ function sampleFacet(name: string, catalog: Catalog, access: Access): GovernedSa
   const store = governedStore(request, catalog, access, new GovernedSlots([]), new LiteralSlots([]));
   const types = new Map(relation.columns.map((c) => [c.name, c.type]));
   const columns =
-    store === null ? [] : names.map((column) => sampled(column, types.get(column) ?? 'text', 'none'));
+    store === null ? [] : names.map((column) => sampledColumn(column, types.get(column) ?? 'text', 'none'));
   return Object.freeze({
     form: 'retrieve',
     objects: Object.freeze([`osl.facets.${name}`]),

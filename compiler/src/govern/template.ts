@@ -83,7 +83,7 @@ export class PlanTemplate {
     const slots = [...this.plan.slots];
     const used = new Set<string>();
     for (const { slot, recipes } of this.#fillings) {
-      const filled = this.#filled(slot, recipes, literals, used);
+      const filled = this.#fill(slot, recipes, literals, used);
       if (filled === null) return null;
       slots[slot] = filled;
     }
@@ -92,7 +92,7 @@ export class PlanTemplate {
   }
 
   /** Slot `index` with its value of `literals`; null where a fresh compilation would share or split slots otherwise. */
-  #filled(
+  #fill(
     index: number,
     recipes: readonly Recipe[],
     literals: readonly PlainLiteral[],
@@ -100,7 +100,7 @@ export class PlanTemplate {
   ): Slot | null {
     const before = this.plan.slots[index];
     if (before?.kind !== 'literal') return null;
-    const [value, ...others] = recipes.map((r) => followed(r, literals));
+    const [value, ...others] = recipes.map((r) => valueOfRecipe(r, literals));
     if (value === undefined) return null;
     const key = keyOf(before.type, value);
     if (this.#taken.has(key) || used.has(key)) return null;
@@ -118,7 +118,7 @@ function keyOfSlot(slot: Slot | undefined): string {
   return slot?.kind === 'literal' ? keyOf(slot.type, slot.value) : '';
 }
 
-function followed(recipe: Recipe, literals: readonly PlainLiteral[]): LiteralValue {
+function valueOfRecipe(recipe: Recipe, literals: readonly PlainLiteral[]): LiteralValue {
   if (typeof recipe === 'string') return recipe;
   if ('literal' in recipe) return holeText(recipe, literals);
   return Object.freeze(
@@ -128,11 +128,11 @@ function followed(recipe: Recipe, literals: readonly PlainLiteral[]): LiteralVal
 
 function holeText(hole: Hole, literals: readonly PlainLiteral[]): string {
   const value = literals[hole.literal]?.value ?? '';
-  return hole.negated ? negated(value) : value;
+  return hole.negated ? negate(value) : value;
 }
 
 /** As the grammar does it: there is no minus zero among the integers. */
-function negated(value: string): string {
+function negate(value: string): string {
   return value === '0' ? '0' : `-${value}`;
 }
 

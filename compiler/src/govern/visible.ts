@@ -43,10 +43,15 @@ export function visibleColumns(
 function field(relation: Relation, name: string, sealed: boolean, mask: FieldMask): VisibleColumn {
   const masked = mask === 'searched' ? 'some' : mask;
   const isClear = mask === 'none' || mask === 'searched';
-  return Object.freeze({ column: declared(relation, name), masked, rows: true, joinable: sealed && isClear });
+  return Object.freeze({
+    column: declaredColumn(relation, name),
+    masked,
+    rows: true,
+    joinable: sealed && isClear,
+  });
 }
 
-function declared(relation: Relation, name: string): Column {
+function declaredColumn(relation: Relation, name: string): Column {
   const column = columnOf(relation, name);
   if (column === null) throw new InternalError(`relation ${relation.name} has no column ${name}`);
   return column;
@@ -59,7 +64,7 @@ function visible(
   rows: boolean,
   rights: RelationAccess,
 ): VisibleColumn {
-  const column = declared(relation, name);
+  const column = declaredColumn(relation, name);
   const { masked, mask } = columnRule(relation, name, rights);
   return Object.freeze({
     column,

@@ -28,14 +28,14 @@ export function valueOfRuntime(
     case undefined:
       return; // rows of our own making, such as words to look up
     case 'retrieval':
-      if (runtime.store !== null) passage(runtime.store, name, as, trace);
+      if (runtime.store !== null) passageValue(runtime.store, name, as, trace);
       return;
     case 'traversal':
       // A key is reported with how far it is, which every hop decides.
       for (const hop of runtime.hops) all(hop, atLeast(as, 'TRANSFORMATION'), trace);
       return;
     case 'hydration':
-      for (const store of runtime.stores) hydrated(store, name, as, trace);
+      for (const store of runtime.stores) hydratedValue(store, name, as, trace);
       return;
     default:
       assertNever(runtime);
@@ -76,7 +76,7 @@ const JOIN = indirect('JOIN');
 /** What `cite` is put together from. */
 const CITED = ['source', 'doc_id', 'chunk_id', 'start_char', 'end_char', 'sha256'] as const;
 
-function passage({ passages }: GovernedStore, name: string, as: Transformation, trace: StepTrace): void {
+function passageValue({ passages }: GovernedStore, name: string, as: Transformation, trace: StepTrace): void {
   const step = trace.step(passages);
   const changed = atLeast(as, 'TRANSFORMATION');
   switch (name) {
@@ -100,7 +100,7 @@ function passage({ passages }: GovernedStore, name: string, as: Transformation, 
   }
 }
 
-function hydrated(store: GovernedStore, name: string, as: Transformation, trace: StepTrace): void {
+function hydratedValue(store: GovernedStore, name: string, as: Transformation, trace: StepTrace): void {
   const { facet, passages, derived } = store;
   const changed = atLeast(as, 'TRANSFORMATION');
   const step = trace.step(passages);

@@ -140,17 +140,20 @@ export class Trace implements StepTrace {
 
   #aggregate(call: Aggregate, as: Transformation, scan: GovernedScan | null): void {
     const { args, definition, filter, orderBy } = call;
-    for (const arg of args) this.value(arg, aggregated(as, definition), scan);
+    for (const arg of args) this.value(arg, aggregateTransformation(as, definition), scan);
     // Under an ordered-set aggregate the order is what is aggregated.
     if (definition.kind === 'ordered_set')
-      for (const key of sortExprs(orderBy)) this.value(key, aggregated(as, definition), scan);
+      for (const key of sortExprs(orderBy)) this.value(key, aggregateTransformation(as, definition), scan);
     else this.#deciding(sortExprs(orderBy), 'SORT', as, scan);
     this.#deciding(filter === null ? [] : [filter], 'FILTER', as, scan);
   }
 
   #window(call: WindowCall, as: Transformation, scan: GovernedScan | null): void {
     const { args, definition, filter, partitionBy, orderBy, frame } = call;
-    const how = definition.kind === 'aggregate' ? aggregated(as, definition) : atLeast(as, 'TRANSFORMATION');
+    const how =
+      definition.kind === 'aggregate'
+        ? aggregateTransformation(as, definition)
+        : atLeast(as, 'TRANSFORMATION');
     for (const arg of args) this.value(arg, how, scan);
     this.#deciding(filter === null ? [] : [filter], 'FILTER', as, scan);
     const offsets = frame === null ? [] : [frame.start, frame.end].flatMap(boundExprs);
@@ -238,7 +241,7 @@ export class Trace implements StepTrace {
     const origin = this.#sources.origin(ref.source);
     switch (origin.kind) {
       case 'scan':
-        this.#scanned(origin.scan, ref.name, as);
+        this.#scannedColumn(origin.scan, ref.name, as);
         return;
       case 'query':
         for (const value of valuesAt(origin.query, Number(ref.name.slice(1)) - 1)) this.value(value, as);
@@ -251,7 +254,7 @@ export class Trace implements StepTrace {
     }
   }
 
-  #scanned(scan: GovernedScan, name: string, as: Transformation): void {
+  #scannedColumn(scan: GovernedScan, name: string, as: Transformation): void {
     const column = scan.columns.find((c) => c.name === name);
     if (column === undefined) throw new InternalError(`scan of ${scan.relation.name} has no column ${name}`);
     // Policy asks by it, wherever it stands, and by nothing but the row filter.
@@ -292,6 +295,6 @@ function policyIn(transformation: Transformation, scan: GovernedScan | null): Tr
 }
 
 /** How many there are says little of what they are; OpenLineage calls a count a mask. */
-function aggregated(as: Transformation, { name }: FunctionDefinition): Transformation {
+function aggregateTransformation(as: Transformation, { name }: FunctionDefinition): Transformation {
   return atLeast(as, 'AGGREGATION', name === 'count');
 }

@@ -193,7 +193,7 @@ const MUTANTS: readonly Mutant[] = [
   mutant(
     'and ask whether the passage is shown',
     'passages',
-    'asked(above(f, scan.id, ref), ref(SHOWN))',
+    'whereShown(above(f, scan.id, ref), ref(SHOWN))',
     'above(f, scan.id, ref)',
   ),
   mutant(

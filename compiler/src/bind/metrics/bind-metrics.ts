@@ -6,7 +6,7 @@ import type { Expr, Query, SortKey } from '../../plan.js';
 import type { BoundPlan } from '../bound-plan.js';
 import { BindContext } from '../context.js';
 import { withUsedColumns } from '../query.js';
-import { type Answer, combined } from './combine.js';
+import { type Answer, combineParts } from './combine.js';
 import { cumulativePart } from './cumulative.js';
 import { type Key, keyOf, sameKey } from './dimensions.js';
 import { metricAndInputs } from './inputs.js';
@@ -39,7 +39,7 @@ export function bindMetrics(request: MetricsRequest, catalog: Catalog, access: A
   const keys = request.groupBy.map((g) => keyOf(dimensionNamed(g.name, ctx), g.grain, fallback, ctx));
   const { timeConstraint } = request;
   const onRows = conditions.filter((c) => !isOnGroups(c));
-  const answer = combined(partsOf(metrics, { keys, conditions: onRows, timeConstraint }, ctx), ctx);
+  const answer = combineParts(partsOf(metrics, { keys, conditions: onRows, timeConstraint }, ctx), ctx);
   const outputs: readonly Shown[] = [
     ...answer.keys.map((expr, i) => shownKey(expr, keys[i])),
     ...asked.map(({ metric, name }) => ({
@@ -56,7 +56,7 @@ export function bindMetrics(request: MetricsRequest, catalog: Catalog, access: A
     limit: request.limit === null ? null : ctx.constant(String(request.limit), 'int8'),
   });
   for (const name of metrics.flatMap((m) => metricAndInputs(m, catalog))) ctx.measures(name);
-  return finished(query, outputs, ctx);
+  return finishPlan(query, outputs, ctx);
 }
 
 /** An output, with what `order_by` may call it. */
@@ -161,7 +161,7 @@ function orderOf(
   );
 }
 
-function finished(query: Query, outputs: readonly Shown[], ctx: BindContext): BoundPlan {
+function finishPlan(query: Query, outputs: readonly Shown[], ctx: BindContext): BoundPlan {
   const complete = withUsedColumns(query, ctx);
   const columns = outputs.map(({ name, expr }) => Object.freeze({ name, type: expr.type }));
   const rest = ctx.finish();

@@ -29,7 +29,7 @@ export function select(parts: Partial<Omit<Select, 'kind'>> & Pick<Select, 'outp
 }
 
 /** Outputs that nothing names: only their positions count. */
-export function unnamed(exprs: readonly Expr[]): Select['outputs'] {
+export function unnamedOutputs(exprs: readonly Expr[]): Select['outputs'] {
   return Object.freeze(exprs.map((expr, i) => Object.freeze({ name: `c${i + 1}`, expr })));
 }
 
@@ -39,7 +39,7 @@ export interface Rows {
   readonly columns: readonly Expr[];
 }
 
-export function derived(query: Query, ctx: BindContext): Rows {
+export function derivedRows(query: Query, ctx: BindContext): Rows {
   const id = ctx.nextSource();
   return { item: Object.freeze({ kind: 'derived', id, query }), columns: references(id, query) };
 }

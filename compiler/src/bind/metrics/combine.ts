@@ -3,7 +3,7 @@ import { resolveFunction } from '../../functions/index.js';
 import type { Expr, Query, Select } from '../../plan.js';
 import { isArray, type TypeName } from '../../types.js';
 import type { BindContext } from '../context.js';
-import { aggregate, allRowsOf, cast, derived, select, unnamed } from './build.js';
+import { aggregate, allRowsOf, cast, derivedRows, select, unnamedOutputs } from './build.js';
 
 /** What the outermost SELECT has beside its rows. */
 export type Outermost = Pick<Select, 'outputs'> & Partial<Pick<Select, 'having' | 'orderBy' | 'limit'>>;
@@ -19,17 +19,17 @@ export interface Answer {
  * One answer of several parts: their results one below the other, then grouped by the keys again, where each figure
  * has at most one row. NULL is a key like any other, so nothing is lost and nothing is counted twice.
  */
-export function combined(parts: readonly [Answer, ...Answer[]], ctx: BindContext): Answer {
+export function combineParts(parts: readonly [Answer, ...Answer[]], ctx: BindContext): Answer {
   const [first, ...rest] = parts;
   if (rest.length === 0) return first;
   const leaves = parts.flatMap((p) => [...p.values].map(([key, { type }]) => ({ key, type })));
   const queries = parts.map((part) => {
     const values = leaves.map(({ key, type }) => part.values.get(key) ?? nothing(type));
-    return part.query({ outputs: unnamed([...part.keys, ...values]) });
+    return part.query({ outputs: unnamedOutputs([...part.keys, ...values]) });
   });
   const [query, ...others] = queries;
   if (query === undefined) throw new InternalError('an answer has a part');
-  const rows = derived(allRowsOf([query, ...others]), ctx);
+  const rows = derivedRows(allRowsOf([query, ...others]), ctx);
   const width = first.keys.length;
   const keys = rows.columns.slice(0, width);
   const values = leaves.map(({ key }, i): [string, Expr] => [key, onlyOne(rows.columns[width + i], ctx)]);

@@ -6,21 +6,21 @@ import {
   aggregate,
   allRowsOf,
   call,
-  derived,
+  derivedRows,
   joinedOn,
   operation,
   type Rows,
   select,
   tableRows,
-  unnamed,
+  unnamedOutputs,
 } from './build.js';
 import { type Key, timeOf, valueOfKey } from './dimensions.js';
 import { type Leaf, unknownMetric } from './leaves.js';
 import { type Asked, asUnknown, type Part, rowConditions, sourceOf } from './part.js';
-import { type Deferred, deferred } from './partial.js';
+import { type Deferred, deferAggregates } from './partial.js';
 import { aggregating } from './readable.js';
 import type { Source } from './source.js';
-import { interval, inUtc, notAfter, shownPeriod, truncated } from './time.js';
+import { interval, inUtc, notAfter, shownPeriod, truncateTime } from './time.js';
 import { aggregateOverItem, metricNamed, metricValue } from './value.js';
 
 /**
@@ -33,14 +33,14 @@ export function cumulativePart(leaf: Leaf, asked: Asked, ctx: BindContext): Part
   const grain = grainOf(leaf, asked, ctx);
   const source = sourceOf(metric.entity, leaf.asked, ctx);
   const time = asUnknown(leaf.asked, ctx, () => timeOf(source, leaf.asked, ctx));
-  const base = deferred(
+  const base = deferAggregates(
     asUnknown(leaf.asked, ctx, () => baseValue(leaf, metric, source, ctx)),
     ctx,
   );
   const others = asked.keys.filter((k) => k.dimension.kind !== 'metric_time');
   const facts = table(factsQuery(base, time, others, grain, leaf, asked, source, ctx), ctx);
   const periods = table(periodsQuery(facts, grain, asked, ctx), ctx);
-  const rows = derived(
+  const rows = derivedRows(
     allRowsOf([
       everyPeriod(periods, facts, others.length, base.inputs, ctx),
       factsOfPeriods(periods, facts, metric.span, grain, ctx),
@@ -127,7 +127,7 @@ function factsQuery(
 ): Query {
   const { metric } = leaf;
   const unit = metric.type === 'cumulative' ? unitOf(metric.span, grain) : grain;
-  const at = base.grouped ? truncated(inUtc(time, ctx), unit, ctx) : inUtc(time, ctx);
+  const at = base.grouped ? truncateTime(inUtc(time, ctx), unit, ctx) : inUtc(time, ctx);
   const keys = others.map((k) => valueOfKey(k, source, leaf.asked, ctx));
   const end = asked.timeConstraint?.end ?? null;
   const where = [
@@ -140,7 +140,7 @@ function factsQuery(
     where: Object.freeze(where),
     grouped: base.grouped,
     groupBy: base.grouped ? Object.freeze([at, ...keys]) : Object.freeze([]),
-    outputs: unnamed([at, ...keys, ...base.inputs]),
+    outputs: unnamedOutputs([at, ...keys, ...base.inputs]),
   });
 }
 
@@ -160,14 +160,14 @@ function periodsQuery(facts: CommonTable, grain: Grain, asked: Asked, ctx: BindC
   const { start, end } = asked.timeConstraint ?? { start: null, end: null };
   const first = start === null ? aggregate('min', [at], null, ctx) : ctx.constant(start.text, 'timestamp');
   const last = end === null ? aggregate('max', [at], null, ctx) : ctx.constant(end.text, 'timestamp');
-  const outputs = unnamed([first, last].map((t) => truncated(t, grain, ctx)));
+  const outputs = unnamedOutputs([first, last].map((t) => truncateTime(t, grain, ctx)));
   // Without an aggregate there would be a row of bounds, and so a spine, for every fact.
   const known = start !== null && end !== null;
   const bounds = known ? select({ outputs }) : select({ from: item, grouped: true, outputs });
   const id = ctx.nextSource();
   const spine: FromItem = Object.freeze({ kind: 'spine', id, bounds, grain });
   const period: Expr = Object.freeze({ kind: 'column', source: id, name: 'c1', type: 'timestamp' });
-  return select({ from: spine, outputs: unnamed([period]) });
+  return select({ from: spine, outputs: unnamedOutputs([period]) });
 }
 
 /** Each period with each combination of the other keys, though nothing happened in it. */
@@ -183,13 +183,13 @@ function everyPeriod(
   const combinations = select({
     from: known.item,
     distinct: true,
-    outputs: unnamed(known.columns.slice(1, 1 + others)),
+    outputs: unnamedOutputs(known.columns.slice(1, 1 + others)),
   });
-  const keys: Rows | null = others === 0 ? null : derived(combinations, ctx);
+  const keys: Rows | null = others === 0 ? null : derivedRows(combinations, ctx);
   const nothing = inputs.map(({ type }): Expr => Object.freeze({ kind: 'null', type }));
   return select({
     from: keys === null ? period.item : joinedOn(period.item, keys.item, []),
-    outputs: unnamed([...period.columns, ...(keys?.columns ?? []), ...nothing, truth(false)]),
+    outputs: unnamedOutputs([...period.columns, ...(keys?.columns ?? []), ...nothing, truth(false)]),
   });
 }
 
@@ -211,7 +211,7 @@ function factsOfPeriods(
   const on = [operation('<', at, end, ctx), ...(from === null ? [] : [operation('>=', at, from, ctx)])];
   return select({
     from: joinedOn(period.item, fact.item, on),
-    outputs: unnamed([begin, ...rest, truth(true)]),
+    outputs: unnamedOutputs([begin, ...rest, truth(true)]),
   });
 }
 
@@ -224,7 +224,7 @@ function beginOfSpan(span: Span, end: Expr, ctx: BindContext): Expr | null {
     case 'to_date': {
       // The last moment of the period decides which month, say, a week is of.
       const last = operation('-', end, ctx.constant('1 microsecond', 'interval'), ctx);
-      return truncated(last, span.grain, ctx);
+      return truncateTime(last, span.grain, ctx);
     }
     default: {
       const unknown: never = span;

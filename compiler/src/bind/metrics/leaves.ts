@@ -48,7 +48,7 @@ export function metricCalled(name: string, ctx: BindContext): Metric {
   return metric;
 }
 
-/** The same for a metric that does not exist and one that the caller may not read. */
+/** The error for a name that is no metric: whether there is none, or the caller may not read it, it says the same. */
 export function unknownMetric(name: string, ctx: BindContext) {
   const near = nearest(
     name,

@@ -43,7 +43,7 @@ export function dimensionNamed(name: string, ctx: BindContext): NamedDimension {
     if (words.length === 1 || grain !== null)
       return { dimension: { kind: 'metric_time', shown: METRIC_TIME }, grain };
   }
-  const found = resolved(words, [], null, ctx);
+  const found = resolveWords(words, [], null, ctx);
   if (found === null) {
     refuseDenied(words, ctx);
     throw unknownDimension(name, words, ctx);
@@ -52,7 +52,7 @@ export function dimensionNamed(name: string, ctx: BindContext): NamedDimension {
 }
 
 /** Tries `words` as a column of `at`, then as a further link. A name may hold `__` itself, so all cuts are tried. */
-function resolved(
+function resolveWords(
   words: readonly string[],
   links: readonly Link[],
   at: Relation | null,
@@ -66,7 +66,7 @@ function resolved(
     const rest = words.slice(cut);
     for (const { link, relation } of linksNamed(head, at, ctx)) {
       const way = [...links, link];
-      const found = rest.length === 0 ? asKey(way, relation, ctx) : resolved(rest, way, relation, ctx);
+      const found = rest.length === 0 ? asKey(way, relation, ctx) : resolveWords(rest, way, relation, ctx);
       if (found !== null) return found;
     }
   }

@@ -28,7 +28,7 @@ const TOGETHER: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Takes `value` apart so that its rows may be grouped first, where every aggregate in it allows that. */
-export function deferred(value: Expr, ctx: BindContext): Deferred {
+export function deferAggregates(value: Expr, ctx: BindContext): Deferred {
   const aggregates = new Map<string, Aggregate>();
   visitExpr(value, (e) => {
     if (e.kind === 'aggregate') aggregates.set(fingerprint(e), e);

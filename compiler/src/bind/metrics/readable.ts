@@ -44,7 +44,7 @@ export function metricFault(
   access: Access,
 ): QueryError | null {
   try {
-    tried(metric, filters, trialOf(catalog, access));
+    tryMetric(metric, filters, trialOf(catalog, access));
     return null;
   } catch (error) {
     if (error instanceof QueryError) return error;
@@ -58,7 +58,7 @@ function trialOf(catalog: Catalog, access: Access): BindContext {
   return new BindContext({ original: '', quoted: [] }, catalog, access, features, []);
 }
 
-function tried(metric: Metric, filters: readonly string[], ctx: BindContext): Expr {
+function tryMetric(metric: Metric, filters: readonly string[], ctx: BindContext): Expr {
   const value = (m: Metric, more: readonly string[]): Expr =>
     metricValue(
       m,
@@ -78,7 +78,7 @@ function tried(metric: Metric, filters: readonly string[], ctx: BindContext): Ex
 /** The type of the metric's value; null for somebody with `access` who may not read all of it. */
 export function metricType(metric: Metric, catalog: Catalog, access: Access): TypeName | null {
   const fault = metricFault(metric, [], catalog, access);
-  return fault === null ? tried(metric, [], trialOf(catalog, access)).type : null;
+  return fault === null ? tryMetric(metric, [], trialOf(catalog, access)).type : null;
 }
 
 /** The metrics that exist for this caller. */

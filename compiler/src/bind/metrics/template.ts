@@ -34,7 +34,7 @@ export function parseTemplate(text: string): Template {
     BUILDER.lastIndex = open;
     const match = BUILDER.exec(text);
     const builder = match === null ? null : builderOf(match);
-    if (builder === null) throw malformed();
+    if (builder === null) throw malformedTemplate();
     sql += `${text.slice(at, open)}"{{${builders.length}}}"`;
     builders.push(builder);
     at = BUILDER.lastIndex;
@@ -61,7 +61,7 @@ function builderOf(match: RegExpExecArray): Builder | null {
   return { kind: KINDS[word], name };
 }
 
-function malformed() {
+function malformedTemplate() {
   return queryError('unsupported', {
     construct: 'what stands between `{{` and `}}`',
     hint: "write {{ Dimension('…') }}, {{ TimeDimension('…', 'day') }}, {{ Entity('…') }} or {{ Metric('…') }}",

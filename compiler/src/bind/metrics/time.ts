@@ -21,7 +21,7 @@ export function inUtc(time: Expr, ctx: BindContext): Expr {
 /** The beginning of the period that `time` is in: a date for days and longer, else a timestamp of UTC. */
 export function bucket(time: Expr, grain: Grain, ctx: BindContext): Expr {
   if (time.type === 'date' && grain === 'day') return time;
-  return shownPeriod(truncated(inUtc(time, ctx), grain, ctx), grain);
+  return shownPeriod(truncateTime(inUtc(time, ctx), grain, ctx), grain);
 }
 
 /** A period's beginning as answers show it. */
@@ -29,7 +29,7 @@ export function shownPeriod(begin: Expr, grain: Grain): Expr {
   return isOfDays(grain) ? cast(begin, 'date') : begin;
 }
 
-export function truncated(timestamp: Expr, grain: Grain, ctx: BindContext): Expr {
+export function truncateTime(timestamp: Expr, grain: Grain, ctx: BindContext): Expr {
   return call('date_trunc', [structural(grain), timestamp], ctx);
 }
 

@@ -42,7 +42,7 @@ export function metricValue(
       return quotient(above, below, undefined, env.ctx);
     }
     case 'derived':
-      return derived(metric.expression, leaf, env, filters);
+      return bindDerived(metric.expression, leaf, env, filters);
     default: {
       const unknown: never = metric;
       return unknown;
@@ -51,7 +51,7 @@ export function metricValue(
 }
 
 /** The names in a derived metric are metrics, its divisions are those of metrics, and it has no aggregate of its own. */
-function derived(text: string, leaf: ValueOfLeaf, env: Environment, filters: readonly string[]): Expr {
+function bindDerived(text: string, leaf: ValueOfLeaf, env: Environment, filters: readonly string[]): Expr {
   const { ctx } = env;
   const inner: Environment = {
     ...env,
@@ -90,11 +90,11 @@ export function aggregateOverItem(
   const scope = { ...env.scope, items: [withMetricColumns(metric, item, env)], parent: null };
   const clause = `metric \`${metric.name}\``;
   const inner: Environment = { ...env, scope, clause, aggregates: true, withinMetric: true };
-  const value = tagged(bindValue(parsedOnce(metric.expression), inner), metric.name);
+  const value = tagAggregates(bindValue(parsedOnce(metric.expression), inner), metric.name);
   const rows: Environment = { ...inner, aggregates: false, windows: false };
   const whole = [...(metric.filter === null ? [] : [metric.filter]), ...more]
     .map((text) => bindPredicateNode(parsedOnce(text), rows))
-    .reduce(filtered, value);
+    .reduce(filterAggregates, value);
   return ofManifest(whole, env);
 }
 
@@ -122,20 +122,20 @@ function withMetricColumns(metric: SimpleMetric, item: ScopeItem, env: Environme
 }
 
 /** Says of each aggregate in a metric's value which metric it is of. */
-function tagged(expr: Expr, metric: string): Expr {
+function tagAggregates(expr: Expr, metric: string): Expr {
   const below = mapChildren(
     expr,
-    (e) => tagged(e, metric),
+    (e) => tagAggregates(e, metric),
     (q) => q,
   );
   return below.kind === 'aggregate' ? Object.freeze({ ...below, metric } satisfies Aggregate) : below;
 }
 
 /** `expr` with `filter` on every aggregate in it. */
-export function filtered(expr: Expr, filter: Expr): Expr {
+export function filterAggregates(expr: Expr, filter: Expr): Expr {
   const below = mapChildren(
     expr,
-    (e) => filtered(e, filter),
+    (e) => filterAggregates(e, filter),
     (q) => q,
   );
   if (below.kind !== 'aggregate') return below;

@@ -32,7 +32,7 @@ import {
  */
 export function passagePlan(view: StoreView, among = false): GovernedPlan {
   const { by, facet, metadata } = view.request;
-  const computed = [...(by.kind === 'search' ? searched(view, by.vectors) : []), ...visibleFlags(view)];
+  const computed = [...(by.kind === 'search' ? searchColumns(view, by.vectors) : []), ...visibleFlags(view)];
   const wanted =
     by.kind === 'search' ? sharesWords(view) : by.kind === 'named' ? [isAbout(view, by.keys)] : [];
   const id: BaseColumn = { kind: 'base', column: 'chunk_id', type: 'text' };
@@ -106,7 +106,7 @@ function bestPassages(view: StoreView, wanted: Wanted): GovernedPlan {
 }
 
 /** What a search computes of each passage: how far it is, and where operators compare it, its vector. */
-function searched(view: StoreView, vectors: boolean): readonly GovernedColumn[] {
+function searchColumns(view: StoreView, vectors: boolean): readonly GovernedColumn[] {
   const lexical = view.request.facet.lane === 'lexical';
   // INVARIANT: an index for `<#>` cannot serve `<=>`, so what is ordered by `<=>` is exact, whatever indexes there are.
   const distance = lexical
