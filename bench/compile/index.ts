@@ -1,5 +1,5 @@
 import { compile, compileTemplate, type Emitted, emit, ready } from 'osl-compiler';
-import { createPlanCache } from '../../src/ask/plan-cache.js';
+import { createPlanCache } from '../../src/ask/data/plan-cache.js';
 import { type Findings, type Measure, measure, median, quantile, type Table } from '../report.js';
 import { correctness } from './correctness.js';
 import { timeMetrics } from './metrics.js';

@@ -22,6 +22,7 @@ export { NoSystemCredentials, UpstreamFailure } from './engine.js';
 export type { Party } from './fair-share.js';
 export { FairShare } from './fair-share.js';
 export { type EngineConfig, openEngine } from './open.js';
+export { objectsOutOfService } from './out-of-service.js';
 export type { PgliteConfig } from './pglite/engine.js';
 export type { PostgresConfig } from './postgres/engine.js';
 export { type Survey, surveyPostgres } from './postgres/survey.js';

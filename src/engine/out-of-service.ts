@@ -22,3 +22,10 @@ export class OutOfService {
       throw queryError('sourceGone', { objects: objectsText(objects) });
   }
 }
+
+/** How many entities and bridges no question reaches, as what they rest on is gone from the database. */
+export function objectsOutOfService(
+  engines: ReadonlyMap<string, { readonly outOfService: OutOfService }>,
+): number {
+  return [...engines.values()].reduce((sum, engine) => sum + engine.outOfService.relations.size, 0);
+}

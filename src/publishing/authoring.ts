@@ -2,9 +2,16 @@ import { setImmediate } from 'node:timers/promises';
 import { queryError, WAYS } from 'osl-compiler';
 import type { PolicySnapshot } from '../../policy/index.js';
 import { type Unread, upstreamOf, upstreamsOf } from '../ask/graph/upstream.js';
-import { answered, type Caller, counted, refuse, type Versions, versionsOf } from '../ask/index.js';
-import { Ledger } from '../ask/ledger.js';
-import type { Call } from '../ask/question.js';
+import {
+  type Call,
+  type Caller,
+  type Decision,
+  type RequestParts,
+  type RunningParts,
+  respond,
+  type Versions,
+  versionsOf,
+} from '../ask/index.js';
 import {
   type Candidate,
   candidateFor,
@@ -13,9 +20,15 @@ import {
   type UpstreamSchema,
 } from '../model/discovery/index.js';
 import { EMPTY_OVERLAY, type Manifest } from '../model/manifest/index.js';
-import type { Service } from '../service/service.js';
 import { type Judgement, type Proposal, type Suggestion, shortName } from './authoring/index.js';
-import type { Served } from './drafting/index.js';
+import type { Drafting, Served } from './drafting/index.js';
+import type { Publishing } from './store/index.js';
+
+/** What answers authors, beside what every request needs. */
+export interface PublishingParts extends RequestParts, Pick<RunningParts, 'engines' | 'rowRights'> {
+  readonly publishing: Publishing;
+  readonly drafting: Drafting;
+}
 
 /** What the databases hold beyond the manifest. */
 export interface Candidates {
@@ -36,10 +49,9 @@ export interface Wish {
 }
 
 /** Lists what is not adopted. @throws QueryError E2101 for who is no admin, and what `ask` throws before it compiles */
-export async function candidates(service: Service, call: Call): Promise<Candidates> {
-  const ledger = new Ledger(service, call, 'candidates');
-  return authored(service, call, ledger, async (caller) => {
-    const { read, unread, truncated } = await upstreamsOf(service, call.requestId);
+export async function candidates(parts: PublishingParts, call: Call): Promise<Candidates> {
+  return authored(parts, call, 'candidates', null, async (caller) => {
+    const { read, unread, truncated } = await upstreamsOf(parts, call.requestId);
     const found = [...read].flatMap(([connector, schema]) =>
       candidatesIn(schema, connector, caller.manifest),
     );
@@ -48,38 +60,40 @@ export async function candidates(service: Service, call: Call): Promise<Candidat
 }
 
 /** Drafts a fragment and stores nothing. @throws QueryError E1001 where there is nothing to draft, and as `candidates` */
-export async function suggest(service: Service, call: Call, wish: Wish): Promise<Judged<Suggestion>> {
-  const ledger = new Ledger(service, call, 'suggest', { kind: 'draft', text: JSON.stringify(wish) });
-  return authored(service, call, ledger, async ({ identity: { subject } }) => {
-    const served = await servedNow(service);
-    return { ...(await suggestion(service, call, served, subject, wish)), versions: versionsOf(served) };
+export async function suggest(parts: PublishingParts, call: Call, wish: Wish): Promise<Judged<Suggestion>> {
+  return authored(parts, call, 'suggest', JSON.stringify(wish), async ({ identity: { subject } }) => {
+    const served = await servedNow(parts);
+    return { ...(await suggestion(parts, call, served, subject, wish)), versions: versionsOf(served) };
   });
 }
 
 /** Judges a fragment or a manifest, and stores nothing. Throws as `candidates`; what is wrong with it is an answer. */
-export async function validate(service: Service, call: Call, proposal: Proposal): Promise<Judged<Judgement>> {
-  const ledger = new Ledger(service, call, 'validate', { kind: 'draft', text: proposal.text });
-  return authored(service, call, ledger, async ({ identity: { subject } }) => {
-    const served = await servedNow(service);
-    const judgement = await service.drafting.judge(proposal, served, subject);
+export async function validate(
+  parts: PublishingParts,
+  call: Call,
+  proposal: Proposal,
+): Promise<Judged<Judgement>> {
+  return authored(parts, call, 'validate', proposal.text, async ({ identity: { subject } }) => {
+    const served = await servedNow(parts);
+    const judgement = await parts.drafting.judge(proposal, served, subject);
     return { ...judgement, versions: versionsOf(served) };
   });
 }
 
 /** What a draft is judged against: what serves when it is its turn. @throws QueryError E2001 */
-async function servedNow(service: Service): Promise<Standing> {
+async function servedNow(parts: PublishingParts): Promise<Standing> {
   // A turn of its own: what is published, and what serves of that, change together, but not in one step.
   await setImmediate();
-  const { manifest, snapshot } = service.model();
+  const { manifest, snapshot } = parts.model();
   if (snapshot === null) throw queryError('noSnapshot', {});
-  return groundOf(service, { manifest, snapshot });
+  return groundOf(parts, { manifest, snapshot });
 }
 
 /** What serves, with what it is made of. */
 export type Standing = Served & { readonly snapshot: PolicySnapshot };
 
 export function groundOf(
-  { publishing }: Service,
+  { publishing }: Pick<PublishingParts, 'publishing'>,
   { manifest, snapshot }: Pick<Standing, 'manifest' | 'snapshot'>,
 ): Standing {
   const { objects } = publishing.versions.head ?? EMPTY_OVERLAY;
@@ -87,22 +101,22 @@ export function groundOf(
 }
 
 async function suggestion(
-  service: Service,
+  parts: PublishingParts,
   call: Call,
   served: Standing,
   author: string,
   wish: Wish,
 ): Promise<Suggestion> {
   if (wish.kind === 'term')
-    return (await service.drafting.suggestTerm(shortName(wish.name), served, author)) ?? nothingFor(wish);
-  const connector = [...service.engines.keys()].find((name) => wish.name.startsWith(`${name}.`));
+    return (await parts.drafting.suggestTerm(shortName(wish.name), served, author)) ?? nothingFor(wish);
+  const connector = [...parts.engines.keys()].find((name) => wish.name.startsWith(`${name}.`));
   if (connector === undefined) return nothingFor(wish);
-  const read = await upstreamOf(service, call.requestId, connector);
+  const read = await upstreamOf(parts, call.requestId, connector);
   if (typeof read === 'string')
     throw queryError('unresolvable', { detail: `connector \`${connector}\`: ${read}`, hint: null });
   const found = wanted(wish, read, connector, served.manifest);
   if (found === undefined) return nothingFor(wish);
-  return service.drafting.suggestRelation(found, served, author);
+  return parts.drafting.suggestRelation(found, served, author);
 }
 
 /** A candidate has the name that the list gives it; a table may be adopted already. */
@@ -125,28 +139,31 @@ function nothingFor({ kind, name }: Wish): never {
   throw queryError('unresolvable', { detail: `\`${name}\` ${what}`, hint });
 }
 
-/** The caller, counted, who is an admin over its whole chain; anybody else is refused, and recorded. @throws QueryError */
-export async function adminOf(service: Service, call: Call, ledger: Ledger): Promise<Caller> {
-  try {
-    return mustBeAdmin(await counted(service, call, ledger, 'authoring'));
-  } catch (error) {
-    throw await refuse(service, call, ledger, error);
-  }
-}
+/** Of a request of authors: counted in their own bucket, and refused to whoever is no admin over its whole chain. */
+export const AUTHORING = {
+  bucket: 'authoring',
+  permits: ({ access }: Caller): void => {
+    if (access.adminRoles.size === 0) throw queryError('authorsOnly', {});
+  },
+} as const satisfies Partial<Decision<unknown>>;
 
-/** @throws QueryError E2101 */
-export function mustBeAdmin(caller: Caller): Caller {
-  if (caller.access.adminRoles.size === 0) throw queryError('authorsOnly', {});
-  return caller;
-}
-
-/** identify → access → limit → admin → audit the decision → answer → audit the outcome */
-export async function authored<T>(
-  service: Service,
+/**
+ * Answers an author; `text` is what is asked, for its fingerprint in the log.
+ *
+ * @throws QueryError E2101 for who is no admin, and as `respond`
+ */
+export function authored<T>(
+  parts: RequestParts,
   call: Call,
-  ledger: Ledger,
+  action: string,
+  text: string | null,
   answer: (caller: Caller) => T | Promise<T>,
 ): Promise<T> {
-  const caller = await adminOf(service, call, ledger);
-  return answered(service, call, ledger, () => answer(caller));
+  return respond<Caller, T>(parts, call, {
+    action,
+    ...(text !== null && { asked: { kind: 'draft', text } }),
+    ...AUTHORING,
+    decide: (caller) => caller,
+    answer,
+  });
 }

@@ -1,11 +1,8 @@
 import { queryError } from 'osl-compiler';
-import { type Caller, versionsOf } from '../ask/index.js';
-import { Ledger } from '../ask/ledger.js';
-import type { Call } from '../ask/question.js';
+import { type Call, type Caller, versionsOf } from '../ask/index.js';
 import { memberAt, pathsIn } from '../model/manifest/index.js';
-import type { Service } from '../service/service.js';
 import type { Judgement } from './authoring/index.js';
-import { authored, groundOf, type Judged } from './authoring.js';
+import { authored, groundOf, type Judged, type PublishingParts } from './authoring.js';
 import { draftNamed } from './publish.js';
 import { type Draft, draftId, MAX_DRAFTS, type Version, type VersionSummary } from './store/index.js';
 
@@ -44,13 +41,12 @@ const LISTED = 200;
 
 /** Keeps a fragment, whatever it is worth; the same text is the same draft. @throws QueryError as `candidates`, E0511 */
 export async function keepDraft(
-  service: Service,
+  parts: PublishingParts,
   call: Call,
   fragment: { readonly text: string; readonly placed: boolean },
 ): Promise<ToldDraft> {
-  const { drafts, exclusively } = service.publishing;
-  const ledger = new Ledger(service, call, 'draft', { kind: 'draft', text: fragment.text });
-  return authored(service, call, ledger, ({ identity: { subject, chain } }) =>
+  const { drafts, exclusively } = parts.publishing;
+  return authored(parts, call, 'draft', fragment.text, ({ identity: { subject, chain } }) =>
     exclusively(async () => {
       const id = draftId(fragment.text);
       const at = new Date().toISOString();
@@ -60,59 +56,56 @@ export async function keepDraft(
           throw queryError('tooLarge', { what: 'the number of drafts', limit: MAX_DRAFTS });
         await drafts.put(draft);
       }
-      return told(service, draft);
+      return toldOf(parts, draft);
     }),
   );
 }
 
 /** Drops a draft. What was published of it stays. @throws QueryError as `candidates`, E1001 */
-export async function discardDraft(service: Service, call: Call, id: string): Promise<ToldDraft> {
-  const ledger = new Ledger(service, call, 'discard', { kind: 'draft', text: id });
-  return authored(service, call, ledger, () =>
-    service.publishing.exclusively(async () => {
-      const draft = draftNamed(service, id);
-      await service.publishing.drafts.discard(draft.id);
-      return told(service, draft);
+export async function discardDraft(parts: PublishingParts, call: Call, id: string): Promise<ToldDraft> {
+  return authored(parts, call, 'discard', id, () =>
+    parts.publishing.exclusively(async () => {
+      const draft = draftNamed(parts, id);
+      await parts.publishing.drafts.discard(draft.id);
+      return toldOf(parts, draft);
     }),
   );
 }
 
 /** Judges a draft as publishing it would, and marks it as validated where it could be. Throws as `discardDraft`, E2101 */
 export async function validateDraft(
-  service: Service,
+  parts: PublishingParts,
   call: Call,
   id: string,
 ): Promise<Judged<Judgement & { readonly draft: ToldDraft }>> {
-  const ledger = new Ledger(service, call, 'validate', { kind: 'draft', text: id });
-  return authored(service, call, ledger, (caller) =>
-    service.publishing.exclusively(() => judged(service, caller, id)),
+  return authored(parts, call, 'validate', id, (caller) =>
+    parts.publishing.exclusively(() => judged(parts, caller, id)),
   );
 }
 
-async function judged(service: Service, { identity }: Caller, id: string) {
-  const { manifest, snapshot } = service.model();
+async function judged(parts: PublishingParts, { identity }: Caller, id: string) {
+  const { manifest, snapshot } = parts.model();
   if (snapshot === null) throw queryError('noSnapshot', {});
-  const draft = draftNamed(service, id);
+  const draft = draftNamed(parts, id);
   const step = { action: 'publish', text: draft.text, placed: draft.placed } as const;
-  const ground = groundOf(service, { manifest, snapshot });
-  const worked = await service.drafting.workOut(step, ground, identity.subject);
+  const ground = groundOf(parts, { manifest, snapshot });
+  const worked = await parts.drafting.workOut(step, ground, identity.subject);
   const versions = versionsOf({ manifest, snapshot });
   const validated = worked.ok ? { at: new Date().toISOString(), by: identity.subject, ...versions } : null;
-  await service.publishing.drafts.put({ ...draft, validated });
+  await parts.publishing.drafts.put({ ...draft, validated });
   return {
     ok: worked.ok,
     diagnostics: worked.ok ? [] : worked.findings,
     diff: worked.ok ? worked.diff : null,
-    draft: told(service, draftNamed(service, id)),
+    draft: toldOf(parts, draftNamed(parts, id)),
     versions,
   };
 }
 
 /** Lists what is published, the newest versions, and all drafts. Throws as `candidates`. */
-export async function publications(service: Service, call: Call): Promise<Publications> {
-  const ledger = new Ledger(service, call, 'objects');
-  return authored(service, call, ledger, ({ manifest }) => {
-    const { versions, drafts, file } = service.publishing;
+export async function publications(parts: PublishingParts, call: Call): Promise<Publications> {
+  return authored(parts, call, 'objects', null, ({ manifest }) => {
+    const { versions, drafts, file } = parts.publishing;
     const objects = pathsIn(versions.head?.objects ?? {}).map((name): PublishedObject => {
       const over_file = memberAt(file().document, name) !== undefined;
       return { name, state: manifest.deprecated.has(name) ? 'deprecated' : 'published', over_file };
@@ -122,7 +115,7 @@ export async function publications(service: Service, call: Call): Promise<Public
       base: file().version,
       objects,
       history: versions.history.slice(-LISTED).reverse(),
-      drafts: drafts.all().map((draft) => told(service, draft)),
+      drafts: drafts.all().map((draft) => toldOf(parts, draft)),
       truncated: versions.history.length > LISTED,
     };
   });
@@ -133,19 +126,21 @@ export type Found =
   | { readonly kind: 'draft'; readonly draft: ToldDraft & Pick<Draft, 'text'> };
 
 /** One version with its objects, by number or id, or one draft with its text. Throws as `candidates`, E4040 */
-export async function publication(service: Service, call: Call, id: string): Promise<Found> {
-  const ledger = new Ledger(service, call, 'objects', { kind: 'term', text: id });
-  const { versions, drafts } = service.publishing;
-  return authored(service, call, ledger, async (): Promise<Found> => {
+export async function publication(parts: PublishingParts, call: Call, id: string): Promise<Found> {
+  const { versions, drafts } = parts.publishing;
+  return authored(parts, call, 'objects', id, async (): Promise<Found> => {
     const draft = drafts.get(id);
-    if (draft !== null) return { kind: 'draft', draft: { ...told(service, draft), text: draft.text } };
+    if (draft !== null) return { kind: 'draft', draft: { ...toldOf(parts, draft), text: draft.text } };
     const version = await versions.find((v) => v.id === id || String(v.number) === id);
     if (version === null) throw queryError('notFound', {});
     return { kind: 'version', version };
   });
 }
 
-function told({ publishing }: Service, { text: _, placed: __, ...draft }: Draft): ToldDraft {
+function toldOf(
+  { publishing }: Pick<PublishingParts, 'publishing'>,
+  { text: _, placed: __, ...draft }: Draft,
+): ToldDraft {
   const version = publishing.versions.history.findLast((v) => v.draft === draft.id);
   const state = version !== undefined ? 'published' : draft.validated === null ? 'draft' : 'validated';
   return { ...draft, state, published_as: version?.id ?? null };

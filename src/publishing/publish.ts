@@ -1,14 +1,11 @@
-import { type QueryError, queryError, WAYS } from 'osl-compiler';
-import { compilingSnapshot, type Identity, type PolicySnapshot } from '../../policy/index.js';
-import { type Caller, callerAs, publicError, refuse, settled, versionsOf } from '../ask/index.js';
-import { Ledger } from '../ask/ledger.js';
-import type { Call } from '../ask/question.js';
-import { inTurns } from '../ask/slices.js';
+import { QueryError, queryError, WAYS } from 'osl-compiler';
+import { compilingSnapshot, type PolicySnapshot } from '../../policy/index.js';
+import { inTurns } from '../ask/data/slices.js';
+import { type Call, type Caller, respond, versionsOf } from '../ask/index.js';
 import { entityName, facetName, metricName } from '../model/graph/index.js';
 import type { Manifest } from '../model/manifest/index.js';
-import type { Service } from '../service/service.js';
 import type { Difference, Finding, Step } from './authoring/index.js';
-import { adminOf, groundOf, type Judged, mustBeAdmin } from './authoring.js';
+import { AUTHORING, groundOf, type Judged, type PublishingParts } from './authoring.js';
 import type { Stepped } from './drafting/index.js';
 import type { Draft, NewVersion, Sealed, Version, VersionSummary } from './store/index.js';
 import { ungranted } from './ungranted.js';
@@ -48,83 +45,89 @@ export type Published =
  *
  * @throws QueryError E4280, E4120, E4090, E2101, E1001, and what `ask` throws before it compiles
  */
-export async function publish(service: Service, call: Call, request: ChangeRequest): Promise<Published> {
-  const ledger = new Ledger(service, call, request.change.action, { kind: 'draft', text: request.text });
-  const { identity } = await adminOf(service, call, ledger);
-  return service.publishing.exclusively(() => changed(service, call, ledger, identity, request));
-}
-
-async function changed(
-  service: Service,
+export async function publish(
+  parts: PublishingParts,
   call: Call,
-  ledger: Ledger,
-  identity: Identity,
   request: ChangeRequest,
 ): Promise<Published> {
-  let caller: Caller;
-  let stepped: Stepped | null = null;
-  let worked: Workable;
-  let made: Made | null = null;
+  let findings: readonly Finding[] | null = null;
   try {
-    // While it waited for its turn, what is served may have changed.
-    caller = mustBeAdmin(callerAs(service, identity, ledger));
-    const { step, draft, restores } = await stepOf(service, request);
-    stepped = await service.drafting.workOut(step, groundOf(service, caller), identity.subject);
-    // What is asked for a second time, as after a lost answer, is there; then it matters to nobody what it was made for.
-    if (!stepped.ok || !stepped.published) {
-      mustBeFor(request.base, caller);
-      made = { action: step.action, draft, restores };
-    }
-    if (!stepped.ok) throw notServable(stepped.findings);
-    const { manifest } = stepped;
-    const snapshot = await inTurns(
-      compilingSnapshot(caller.snapshot.document, manifest.catalog, manifest.tenant),
-    );
-    worked = { ...stepped, snapshot };
-    if (made !== null) mustStand(service, caller, worked);
-    ledger.touches({ form: null, objects: objectsOf(worked.diff, worked.manifest) });
+    return await respond<Decided, Published>(parts, call, {
+      action: request.change.action,
+      asked: { kind: 'draft', text: request.text },
+      ...AUTHORING,
+      // While it waited for its turn, what is served may have changed.
+      inTurn: (work) => parts.publishing.exclusively(work),
+      decide: async (caller, record) => {
+        const { stepped, made } = await workedOut(parts, caller, request);
+        if (!stepped.ok) {
+          ({ findings } = stepped);
+          throw notServable(findings);
+        }
+        const { manifest, diff } = stepped;
+        const { document } = caller.snapshot;
+        const snapshot = await inTurns(compilingSnapshot(document, manifest.catalog, manifest.tenant));
+        const worked = { ...stepped, snapshot };
+        if (made !== null) mustStand(parts, caller, worked);
+        record.touches({ form: null, objects: objectsOf(diff, manifest) });
+        return { worked, made };
+      },
+      answer: async ({ worked, made }, caller) => ({
+        kind: 'published',
+        changed: made !== null,
+        version:
+          made === null
+            ? (parts.publishing.versions.history.at(-1) ?? null)
+            : await commit(parts, call, caller, worked, made),
+        diff: worked.diff,
+        notes: ungranted(worked),
+        versions: versionsOf(worked),
+      }),
+    });
   } catch (error) {
-    const told = await refuse(service, call, ledger, error);
-    if (told.entry !== 'notServable' || stepped?.ok !== false) throw told;
-    return { kind: 'refused', error: told, diagnostics: stepped.findings };
+    const isRefused = error instanceof QueryError && error.entry === 'notServable';
+    if (!isRefused || findings === null) throw error;
+    return { kind: 'refused', error, diagnostics: findings };
   }
-  const answer = { kind: 'published', diff: worked.diff, notes: ungranted(worked) } as const;
-  const versions = versionsOf(worked);
-  if (made === null) {
-    await settled(service, call, ledger);
-    return {
-      ...answer,
-      changed: false,
-      version: service.publishing.versions.history.at(-1) ?? null,
-      versions,
-    };
-  }
-  return {
-    ...answer,
-    changed: true,
-    version: await committed(service, call, ledger, caller, worked, made),
-    versions,
-  };
+}
+
+interface Decided {
+  readonly worked: Workable;
+  /** Null where nothing is to be written. */
+  readonly made: Made | null;
 }
 
 type Workable = Extract<Stepped, { ok: true }> & { readonly snapshot: PolicySnapshot };
 type Made = Pick<NewVersion, 'action' | 'draft' | 'restores'>;
 
+/** What would serve after the change, and of what version it would be. @throws QueryError E4280, E4090, E1001 */
+async function workedOut(
+  parts: PublishingParts,
+  caller: Caller,
+  request: ChangeRequest,
+): Promise<{ readonly stepped: Stepped; readonly made: Made | null }> {
+  const { step, draft, restores } = await stepOf(parts, request);
+  const stepped = await parts.drafting.workOut(step, groundOf(parts, caller), caller.identity.subject);
+  // What is asked for a second time, as after a lost answer, is there; then it matters to nobody what it was made for.
+  if (stepped.ok && stepped.published) return { stepped, made: null };
+  mustBeFor(request.base, caller);
+  return { stepped, made: { action: step.action, draft, restores } };
+}
+
 /** INVARIANT: the decision is durable before the version is, and the version before anybody is served by it. */
-async function committed(
-  service: Service,
-  call: Call,
-  ledger: Ledger,
+async function commit(
+  { publishing, log }: PublishingParts,
+  { requestId }: Call,
   { identity }: Caller,
   worked: Workable,
   made: Made,
 ): Promise<VersionSummary> {
   const { objects, over, manifest, snapshot, diff } = worked;
-  const { versions, file, serve } = service.publishing;
+  const { versions, file, serve } = publishing;
   const next: Sealed = versions.next({
     at: new Date().toISOString(),
     author: { subject: identity.subject, chain: identity.chain },
-    request_id: call.requestId,
+    request_id: requestId,
     ...made,
     base: file().version,
     manifest: manifest.version,
@@ -134,24 +137,10 @@ async function committed(
     objects,
     over,
   });
-  let summary: VersionSummary;
-  try {
-    await ledger.allow();
-    summary = await versions.append(next);
-  } catch (error) {
-    const told = publicError(service, call.requestId, error);
-    ledger.outcome('error', 0, told);
-    throw told;
-  }
+  const summary = await versions.append(next);
   await serve({ manifest, snapshot });
-  ledger.outcome('ok', 0);
   const { id, number } = next.version;
-  service.log.info('published', {
-    request_id: call.requestId,
-    version: id,
-    number,
-    manifest: manifest.version,
-  });
+  log.info('published', { request_id: requestId, version: id, number, manifest: manifest.version });
   return summary;
 }
 
@@ -167,10 +156,10 @@ function mustBeFor(base: string | null, { manifest }: Caller): void {
  *
  * @throws QueryError E1002
  */
-function mustStand(service: Service, served: Caller, next: Workable): void {
+function mustStand(parts: PublishingParts, served: Caller, next: Workable): void {
   for (const { name, rowSecurity } of next.manifest.connectors.values()) {
     if (!rowSecurity) continue;
-    const signer = service.rowRights(name);
+    const signer = parts.rowRights(name);
     if (signer.version(next) === signer.version(served)) continue;
     const why = 'make it in the manifest file, then `osl row-security --write` and a reload';
     throw queryError('notServable', {
@@ -228,16 +217,16 @@ interface Asked {
   readonly restores: number | null;
 }
 
-async function stepOf(service: Service, { change }: ChangeRequest): Promise<Asked> {
+async function stepOf(parts: PublishingParts, { change }: ChangeRequest): Promise<Asked> {
   const own = { draft: null, restores: null };
   switch (change.action) {
     case 'publish':
-      return 'draft' in change ? draftStep(service, change.draft) : { step: change, ...own };
+      return 'draft' in change ? draftStep(parts, change.draft) : { step: change, ...own };
     case 'deprecate':
     case 'withdraw':
       return { step: change, ...own };
     case 'rollback': {
-      const to = await versionFor(service, change.to);
+      const to = await versionFor(parts, change.to);
       const step = { action: 'rollback', to: to ?? { objects: {}, over: {} } } as const;
       return { step, draft: null, restores: to?.number ?? 0 };
     }
@@ -248,8 +237,8 @@ async function stepOf(service: Service, { change }: ChangeRequest): Promise<Aske
   }
 }
 
-function draftStep(service: Service, id: string): Asked {
-  const draft = draftNamed(service, id);
+function draftStep(parts: PublishingParts, id: string): Asked {
+  const draft = draftNamed(parts, id);
   if (draft.validated === null) {
     throw queryError('wrongState', {
       detail: `\`${id}\` has not been validated`,
@@ -261,7 +250,7 @@ function draftStep(service: Service, id: string): Asked {
 
 /** Null for the manifest file alone. */
 async function versionFor(
-  { publishing: { versions } }: Service,
+  { publishing: { versions } }: PublishingParts,
   to: number | string,
 ): Promise<Version | null> {
   if (to === 0) return null;
@@ -271,7 +260,7 @@ async function versionFor(
 }
 
 /** @throws QueryError E1001 */
-export function draftNamed({ publishing }: Service, id: string): Draft {
+export function draftNamed({ publishing }: PublishingParts, id: string): Draft {
   const draft = publishing.drafts.get(id);
   if (draft === null) throw unknownVersion('draft', id);
   return draft;

@@ -7,7 +7,7 @@ import {
   causeOf,
   openAuditLog,
 } from '../../policy/audit/index.js';
-import type { ServiceLog } from './service.js';
+import type { ServiceLog } from '../base/log.js';
 import type { Settings } from './settings.js';
 
 export interface OpenAudit {

@@ -1,5 +1,6 @@
 import { type DecoderName, type EncoderName, OPERATORS, queryError } from 'osl-compiler';
-import type { ContentPlane, OperatorCall, OperatorResult, StoredPassage } from '../ask/content-plane.js';
+import type { ContentPlane, OperatorCall, OperatorResult, StoredPassage } from '../ask/data/content-plane.js';
+import type { ServiceLog } from '../base/log.js';
 import {
   type ChatEndpoint,
   ContentError,
@@ -18,7 +19,6 @@ import {
 import { type Engine, NoSystemCredentials, UpstreamFailure } from '../engine/index.js';
 import { type ArgumentValues, checkArguments, InvalidArgument } from '../model/facets/arguments.js';
 import { type Facet, type Manifest, systemUrlVariable } from '../model/manifest/index.js';
-import type { ServiceLog } from './service.js';
 
 /** What content rests on: which model embeds, and which one answers. */
 export interface ContentSettings {

@@ -1,9 +1,10 @@
 import type { AuditLog } from '../../policy/audit/index.js';
+import type { ServiceLog } from '../base/log.js';
 import { version } from '../base/package-root.js';
+import type { Model } from '../model/model.js';
 import { connectorUrl } from './connector-url.js';
 import { loadLineageConfig } from './lineage/config/load.js';
 import { type Lineage, openLineage } from './lineage/index.js';
-import type { Model, ServiceLog } from './service.js';
 import type { Settings } from './settings.js';
 
 /**

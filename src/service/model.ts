@@ -9,8 +9,8 @@ import {
   type Overlay,
   type PolicyFile,
 } from '../model/manifest/index.js';
+import type { Model } from '../model/model.js';
 import type { FileLayer } from '../publishing/store/index.js';
-import type { Model } from './service.js';
 
 /** What serves, and the manifest file's own part of it. */
 export interface LoadedModel extends Model {

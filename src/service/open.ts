@@ -11,16 +11,18 @@ import {
   type KeySource,
   keyRing,
 } from '../../policy/index.js';
-import { maskKeys } from '../ask/mask-keys.js';
+import { maskKeys } from '../ask/data/mask-keys.js';
+import { createPlanCache } from '../ask/data/plan-cache.js';
+import { PermittedSets } from '../ask/data/runtime/permitted.js';
 import { createParsing } from '../ask/parsing/index.js';
 import { Marks, unfinishedEntry } from '../ask/parsing/marks.js';
-import { createPlanCache } from '../ask/plan-cache.js';
-import { createProbes } from '../ask/probes.js';
-import { PermittedSets } from '../ask/runtime/permitted.js';
-import { createStrangers } from '../ask/strangers.js';
+import { createProbes } from '../ask/request/probes.js';
+import { createStrangers } from '../ask/request/strangers.js';
+import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
 import { type Engine, type EngineConfig, openEngine, type ReachChange, wordsOf } from '../engine/index.js';
 import { type Connector, type Manifest, systemUrlVariable, urlVariable } from '../model/manifest/index.js';
+import type { Model } from '../model/model.js';
 import { createDrafting } from '../publishing/drafting/index.js';
 import { createPublishing, headIn } from '../publishing/store/index.js';
 import { openAudit } from './audit.js';
@@ -38,7 +40,7 @@ import { PolicyStanding, type PolicyState } from './policy-standing.js';
 import { readText } from './read-text.js';
 import { type Reloaded, type ReloadPart, reloadAll } from './reload.js';
 import { requireRowSecurity, rowRightsOf } from './row-security.js';
-import type { Model, Service, ServiceLog } from './service.js';
+import type { Service } from './service.js';
 import type { Settings } from './settings.js';
 import { watchEngines } from './watch.js';
 
@@ -205,7 +207,7 @@ async function serviceOf(
     },
   });
   const limiter = createLimiter({ limits: first.snapshot?.limits ?? DEFAULT_LIMITS });
-  const strangers = createStrangers();
+  const strangers = createStrangers({ tenant: first.tenant, audit: parts.audit, log });
   const { probeWindowMs: windowMs } = settings.audit;
   const probes = createProbes({ tenant: first.tenant, audit: parts.audit, log, windowMs });
   const ring = keyRing(readKeys(keyConfiguration(settings, keys.signing)));

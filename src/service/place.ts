@@ -3,7 +3,7 @@ import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AuditLog } from '../../policy/audit/index.js';
 import { writeWhole } from '../base/files.js';
-import type { ServiceLog } from './service.js';
+import type { ServiceLog } from '../base/log.js';
 
 const NAME = 'place.json';
 

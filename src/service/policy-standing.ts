@@ -1,5 +1,6 @@
+import type { ServiceLog } from '../base/log.js';
+import type { KeptPolicy } from '../model/model.js';
 import type { PolicyFault } from './model.js';
-import type { KeptPolicy, ServiceLog } from './service.js';
 import type { PolicyFailureSettings } from './settings.js';
 
 /** What of it is recorded. */

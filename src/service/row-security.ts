@@ -1,7 +1,9 @@
 import { InternalError } from 'osl-compiler';
+import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
 import { type Engine, surveyPostgres } from '../engine/index.js';
 import type { Connector } from '../model/manifest/index.js';
+import type { Model } from '../model/model.js';
 import {
   RightsSigner,
   type RightsSource,
@@ -13,7 +15,6 @@ import {
 } from '../row-security/index.js';
 import { connectorUrl } from './connector-url.js';
 import type { TenantKeys } from './keys.js';
-import type { Model, ServiceLog } from './service.js';
 
 /** Faults of one connector that are told; the first says enough. */
 const MOST_TOLD = 3;

@@ -1,9 +1,9 @@
 import { isAbsolute, resolve } from 'node:path';
 import { DEFAULT_ISSUER } from '../../policy/token-fault.js';
+import type { Caps } from '../ask/data/parts.js';
 import { networkOf } from '../base/networks.js';
 import { StartProblem } from '../base/start-problem.js';
 import type { ContentSettings } from './content.js';
-import type { Caps } from './service.js';
 
 /** What one process is told at start, from its environment and flags. Paths are absolute. */
 export interface Settings {

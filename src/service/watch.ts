@@ -1,5 +1,5 @@
+import type { ServiceLog } from '../base/log.js';
 import type { Engine } from '../engine/index.js';
-import type { ServiceLog } from './service.js';
 
 const EVERY_MS = 5_000;
 

@@ -1,4 +1,4 @@
-/** The rooms of the sources, and who may import whom: read from the tables of docs/architecture.md. */
+/** The rooms of the sources, and who may import whom: read from the first table of docs/architecture.md. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ROOT } from '../tools/cli/support.js';
@@ -15,8 +15,6 @@ export interface House {
   /** From bottom to top: folders, each with a slash at its end. */
   readonly rooms: readonly string[];
   readonly allowed: ReadonlyMap<string, readonly string[]>;
-  /** Arrows that run against the order, and are borne for now. */
-  readonly borne: readonly Arrow[];
 }
 
 export interface Arrow {
@@ -26,17 +24,13 @@ export interface Arrow {
 
 export function readHouse(): House {
   const page = readFileSync(join(ROOT, 'docs', 'architecture.md'), 'utf8');
-  const [table = [], borne = []] = [...page.matchAll(/(?:^\|.*\n)+/gm)].map(([text]) => rowsOf(text));
+  const table = rowsOf(/(?:^\|.*\n)+/m.exec(page)?.[0] ?? '');
   const rooms = table.map(([room]) => namesIn(room)[0] ?? '');
   const allowed = table.map(([room, , cell], i) => {
     const names = cell === 'everything above' ? rooms.slice(0, i) : namesIn(cell);
     return [namesIn(room)[0] ?? '', names] as const;
   });
-  return {
-    rooms,
-    allowed: new Map(allowed),
-    borne: borne.map(([from, to]) => ({ from: namesIn(from)[0] ?? '', to: namesIn(to)[0] ?? '' })),
-  };
+  return { rooms, allowed: new Map(allowed) };
 }
 
 function rowsOf(table: string): readonly (readonly string[])[] {
@@ -92,11 +86,8 @@ function targetOf(specifier: string, file: string, rooms: readonly string[]): st
 /** What biome.json says of imports: one override a room, or one for each depth of its folders. */
 export function overridesOf(house: House): readonly unknown[] {
   return house.rooms.flatMap((room) => {
-    const { rooms, allowed, borne } = house;
-    const may = [
-      ...(allowed.get(room) ?? []),
-      ...borne.filter(({ from }) => from === room).map(({ to }) => to),
-    ];
+    const { rooms, allowed } = house;
+    const may = allowed.get(room) ?? [];
     const denied = rooms.filter((other) => other !== room && !may.includes(other));
     const inner = rooms.filter((other) => other !== room && other.startsWith(room));
     const outer = denied.find((other) => room.startsWith(other));

@@ -8,9 +8,10 @@ import {
   verifyAuditLog,
 } from '../../policy/audit/index.js';
 import { mintToken } from '../../policy/index.js';
+import type { ServiceLog } from '../../src/base/log.js';
 import type { Engine } from '../../src/engine/index.js';
 import { type OpenService, openService } from '../../src/service/open.js';
-import type { Service, ServiceLog } from '../../src/service/service.js';
+import type { Service } from '../../src/service/service.js';
 import { type Settings, settingsFrom } from '../../src/service/settings.js';
 import { emptyDatabases } from './embedded-data.js';
 import { type NativePostgres, startNativePostgres } from './native-postgres.js';

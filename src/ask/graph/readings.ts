@@ -8,7 +8,7 @@ import {
   schemaOf,
 } from '../../model/graph/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
-import type { Caller } from '../index.js';
+import type { Caller } from '../request/caller.js';
 
 /** A document about the graph as it is sent. */
 export interface Reading {

@@ -1,25 +1,32 @@
 import { NoSystemCredentials, UpstreamFailure } from '../../engine/index.js';
 import { readUpstream, type UpstreamSchema } from '../../model/discovery/index.js';
 import { systemUrlVariable } from '../../model/manifest/index.js';
-import type { Service } from '../../service/service.js';
+import type { RunningParts } from '../data/parts.js';
+import type { DecidingParts, RecordingParts } from '../request/parts.js';
+
+/** What reads what the databases themselves declare. */
+export interface UpstreamParts
+  extends Pick<RunningParts, 'engines'>,
+    Pick<DecidingParts, 'model'>,
+    Pick<RecordingParts, 'log'> {}
 
 /** What a connector's database declares, or in words why that could not be read; the operator hears the rest. */
 export async function upstreamOf(
-  service: Service,
+  parts: UpstreamParts,
   requestId: string,
   connector: string,
 ): Promise<UpstreamSchema | string> {
-  const engine = service.engines.get(connector);
+  const engine = parts.engines.get(connector);
   if (engine === undefined) return 'it is not open';
   try {
     return await readUpstream(engine.system);
   } catch (error) {
-    service.log.warn('catalog not read', {
+    parts.log.warn('catalog not read', {
       connector,
       request_id: requestId,
       error: error instanceof Error ? error.message : String(error),
     });
-    const declared = service.model().manifest.connectors.get(connector);
+    const declared = parts.model().manifest.connectors.get(connector);
     // Who asks is an admin, to whom the manifest names the variable beside this one.
     if (error instanceof NoSystemCredentials && declared !== undefined)
       return `it has no system credentials: ${systemUrlVariable(declared)} is not set`;
@@ -35,7 +42,7 @@ export interface Unread {
   readonly reason: string;
 }
 
-/** The same of every connector. */
+/** What the databases of all connectors declare, as far as they could be read. */
 export interface Upstreams {
   readonly read: ReadonlyMap<string, UpstreamSchema>;
   readonly unread: readonly Unread[];
@@ -44,11 +51,11 @@ export interface Upstreams {
 }
 
 /** What the databases declare, one after the other. */
-export async function upstreamsOf(service: Service, requestId: string): Promise<Upstreams> {
+export async function upstreamsOf(parts: UpstreamParts, requestId: string): Promise<Upstreams> {
   const read = new Map<string, UpstreamSchema>();
   const unread: Unread[] = [];
-  for (const connector of service.engines.keys()) {
-    const found = await upstreamOf(service, requestId, connector);
+  for (const connector of parts.engines.keys()) {
+    const found = await upstreamOf(parts, requestId, connector);
     if (typeof found === 'string') unread.push({ connector, reason: found });
     else read.set(connector, found);
   }

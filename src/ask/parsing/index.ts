@@ -1,6 +1,6 @@
 import { type ParsedText, prepareText, queryError } from 'osl-compiler';
+import type { ServiceLog } from '../../base/log.js';
 import { Turns } from '../../base/threads/turns.js';
-import type { ServiceLog } from '../../service/service.js';
 import { ParserEnded, ParserThread } from './parser-thread.js';
 
 /** UTF-16 units of a text that is parsed where it is asked: at worst some milliseconds. */

@@ -14,7 +14,7 @@ import {
   type Range,
   type Severity,
 } from '../../model/manifest/index.js';
-import type { Model } from '../../service/service.js';
+import type { Model } from '../../model/model.js';
 
 /** What somebody would have the gateway serve: YAML (or JSON, which is YAML), whole or in part. */
 export interface Proposal {

@@ -6,7 +6,7 @@ import {
   type PolicyFile,
   parsePolicyDocument,
 } from '../../model/manifest/index.js';
-import type { Model } from '../../service/service.js';
+import type { Model } from '../../model/model.js';
 import { type AccessChange, accessBetween, type RoleChange } from './access.js';
 import { type Finding, findingsIn } from './check.js';
 

@@ -2,7 +2,7 @@ import { stringify } from 'yaml';
 import { type Candidate, draftOf } from '../../model/discovery/index.js';
 import { fullView, type Match, resolve } from '../../model/graph/index.js';
 import type { FragmentDocument } from '../../model/manifest/index.js';
-import type { Model } from '../../service/service.js';
+import type { Model } from '../../model/model.js';
 import { check, type Finding } from './check.js';
 
 /** A draft. It is stored nowhere: whoever wants it changes it, checks it, and publishes it. */

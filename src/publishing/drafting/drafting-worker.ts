@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import { QueryError, queryError, ready } from 'osl-compiler';
 import { compileSnapshot } from '../../../policy/index.js';
 import { compilePublishable, overOf } from '../../model/manifest/index.js';
-import type { Model } from '../../service/service.js';
+import type { Model } from '../../model/model.js';
 import {
   type Difference,
   judge,

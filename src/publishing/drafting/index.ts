@@ -1,9 +1,10 @@
 /** Drafts are read, compiled and judged in a thread of their own: see decision 47. */
 import { type ErrorName, InternalError, QueryError, queryError } from 'osl-compiler';
+import type { ServiceLog } from '../../base/log.js';
 import { Turns } from '../../base/threads/turns.js';
 import type { Candidate } from '../../model/discovery/index.js';
 import type { FragmentDocument, ManifestDocument } from '../../model/manifest/index.js';
-import type { Model, ServiceLog } from '../../service/service.js';
+import type { Model } from '../../model/model.js';
 import type { Judgement, Proposal, Step, Suggestion } from '../authoring/index.js';
 import { DraftingEnded, DraftingThread } from './drafting-thread.js';
 import type { Ground, Results, Stepped, Task, Told } from './messages.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { ManifestDocument } from '../../model/manifest/index.js';
-import type { Model } from '../../service/service.js';
+import type { Model } from '../../model/model.js';
 import { Drafts } from './drafts.js';
 import { Versions } from './versions.js';
 

@@ -1,6 +1,6 @@
 import type { GovernedPlan } from 'osl-compiler';
 import type { AuditLog } from '../../../policy/audit/index.js';
-import type { ServiceLog } from '../service.js';
+import type { ServiceLog } from '../../base/log.js';
 import { describePlan, planFingerprint } from './description.js';
 
 /** The action of the audit event that says what a plan reads. */

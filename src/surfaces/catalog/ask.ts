@@ -1,13 +1,10 @@
-import { type QueryError, queryError } from 'osl-compiler';
+import { queryError } from 'osl-compiler';
 import { type Identity, isEmpty } from '../../../policy/index.js';
-import { callerOf, limit, publicError, type Question, refuse, settled } from '../../ask/index.js';
-import { Ledger } from '../../ask/ledger.js';
-import { Payment } from '../../ask/payment.js';
+import { type Caller, consider, type Question, type RequestParts, respond } from '../../ask/index.js';
+import { Payment } from '../../ask/request/payment.js';
 import type { BoundValue } from '../../engine/index.js';
-import type { Service } from '../../service/service.js';
 import type { Catalogs } from './catalogs.js';
 import type { Lane } from './classify.js';
-import { CatalogFault } from './fault.js';
 import type { CatalogCaller, CatalogSettings, Described } from './instance.js';
 import { type CatalogModel, modelOf } from './model.js';
 import { MAX_CHANGES, type Reply } from './reply.js';
@@ -46,87 +43,80 @@ export interface PreparedCatalog {
  * @throws QueryError, CatalogFault
  */
 export async function describeCatalog(
-  service: Service,
+  parts: RequestParts,
   catalogs: Catalogs,
   question: CatalogQuestion,
   signal: AbortSignal | null,
 ): Promise<PreparedCatalog> {
+  const { text, parameterTypes, identity } = question;
   const call = callOf(question);
-  const ledger = new Ledger(service, call, 'prepare', call.body);
-  try {
-    const model = await visibleTo(service, question, ledger);
-    await limit(service, question.identity, 'catalog', 'wire');
-    const payment = new Payment();
-    const { text, parameterTypes } = question;
-    const caller = callerIn(question);
-    const described =
-      catalogs.knows(model, text, parameterTypes) ??
-      (await catalogs.use(model, question.identity.subject, signal, (instance) =>
-        instance.describe(caller, text, parameterTypes, signal),
-      ));
-    ledger.done();
-    return Object.freeze({ described, payment, record: () => settled(service, call, ledger) });
-  } catch (error) {
-    throw await refused(service, call, ledger, error);
-  }
+  const considered = await consider<Described>(parts, call, {
+    action: 'prepare',
+    asked: call.body,
+    bucket: 'catalog',
+    decide: async (caller) => {
+      const model = visibleTo(caller);
+      return (
+        catalogs.knows(model, text, parameterTypes) ??
+        (await catalogs.use(model, identity.subject, signal, (instance) =>
+          instance.describe(callerIn(question), text, parameterTypes, signal),
+        ))
+      );
+    },
+  });
+  considered.rest();
+  const { decided: described } = considered;
+  return Object.freeze({ described, payment: new Payment(), record: () => considered.settle() });
 }
 
 /**
- * Answers a catalog statement: identify → access → limit → audit the decision → execute → audit the outcome, under
- * the policy of this moment.
+ * Answers a catalog statement, by the one way of every request, under the policy of this moment.
  *
  * @throws QueryError, CatalogFault
  */
-export async function askCatalog(
-  service: Service,
+export function askCatalog(
+  parts: RequestParts,
   catalogs: Catalogs,
   question: CatalogQuestion,
   expected: Described,
   delivery: CatalogDelivery,
 ): Promise<Reply> {
   const call = callOf(question);
-  const ledger = new Ledger(service, call, 'catalog', call.body);
-  let model: CatalogModel;
-  try {
-    model = await visibleTo(service, question, ledger);
-    if (question.payment?.take() !== true) await limit(service, question.identity, 'catalog', 'wire');
-  } catch (error) {
-    throw await refused(service, call, ledger, error);
-  }
-  try {
-    await ledger.allow();
-    const reply = await run(catalogs, model, question, expected, delivery);
-    ledger.outcome('ok', reply.rowCount);
-    return reply;
-  } catch (error) {
-    const told = error instanceof CatalogFault ? error : publicError(service, call.requestId, error);
-    ledger.outcome(delivery.signal?.aborted === true ? 'cancelled' : 'error', 0, auditable(told));
-    throw told;
-  }
+  return respond<CatalogModel, Reply>(parts, call, {
+    action: 'catalog',
+    asked: call.body,
+    bucket: 'catalog',
+    payment: question.payment,
+    decide: visibleTo,
+    signal: delivery.signal,
+    counts: ({ rowCount }) => ({ rows: rowCount, truncated: false }),
+    answer: (model) => run(catalogs, model, question, expected, delivery),
+  });
 }
 
-/** Refuses, and records, a statement that mixes catalog and data or wants to write. Gives what the caller is told. */
+/** Refuses, and records, a statement that mixes catalog and data or wants to write. @throws QueryError */
 export async function refuseLane(
-  service: Service,
+  parts: RequestParts,
   question: CatalogQuestion,
   lane: Extract<Lane, { kind: 'mixed' | 'writes' }>,
-): Promise<QueryError> {
+): Promise<never> {
   const call = callOf(question);
-  const ledger = new Ledger(service, call, 'prepare', call.body);
-  const reason =
-    lane.kind === 'writes'
+  const refuse = (caller: Caller): never => {
+    visibleTo(caller);
+    throw lane.kind === 'writes'
       ? queryError('readOnly', { command: lane.command })
       : queryError('unsupported', {
           construct: 'a statement that reads both the catalog and data',
           hint: 'catalog and data statements never mix: ask them apart',
         });
-  try {
-    await visibleTo(service, question, ledger);
-    await limit(service, question.identity, 'catalog', 'wire');
-  } catch (error) {
-    return refuse(service, call, ledger, error);
-  }
-  return refuse(service, call, ledger, reason);
+  };
+  return respond<never, never>(parts, call, {
+    action: 'prepare',
+    asked: call.body,
+    bucket: 'catalog',
+    decide: refuse,
+    answer: (refused) => refused,
+  });
 }
 
 async function run(
@@ -150,13 +140,8 @@ async function run(
   });
 }
 
-/** The catalog of the question's caller, under the policy of this moment. */
-async function visibleTo(
-  service: Service,
-  { identity }: CatalogQuestion,
-  ledger: Ledger,
-): Promise<CatalogModel> {
-  const { access, manifest } = await callerOf(service, { kind: 'session', identity }, ledger);
+/** The catalog that `caller` sees. @throws QueryError E2102 */
+function visibleTo({ access, manifest }: Caller): CatalogModel {
   if (isEmpty(access)) throw queryError('noAccess', {});
   return modelOf(manifest, access);
 }
@@ -173,21 +158,4 @@ function callOf({ requestId, identity, text, parameterTypes }: CatalogQuestion):
 
 function callerIn({ user, session }: CatalogQuestion): CatalogCaller {
   return { user, session };
-}
-
-async function refused(service: Service, call: Question, ledger: Ledger, error: unknown): Promise<Error> {
-  if (!(error instanceof CatalogFault)) return refuse(service, call, ledger, error);
-  try {
-    await ledger.refuse(error.report.sqlstate);
-    return error;
-  } catch (unrecorded) {
-    return publicError(service, call.requestId, unrecorded);
-  }
-}
-
-/** The log has our codes, and no words of a statement, which an engine's message may quote. */
-function auditable(error: CatalogFault | QueryError): QueryError {
-  if (!(error instanceof CatalogFault)) return error;
-  const { sqlstate } = error.report;
-  return sqlstate === '57014' ? queryError('cancelled', {}) : queryError('execution', { sqlstate });
 }

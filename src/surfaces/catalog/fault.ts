@@ -1,13 +1,18 @@
+import { ForeignFault } from '../../ask/index.js';
 import type { ReplyReport } from './reply.js';
 
 /** A catalog statement failed in a way that its sender may be told whole. */
-export class CatalogFault extends Error {
+export class CatalogFault extends ForeignFault {
   override readonly name = 'CatalogFault';
   readonly report: ReplyReport;
 
   constructor(report: ReplyReport) {
     super(report.message);
     this.report = report;
+  }
+
+  get code(): string {
+    return this.report.sqlstate;
   }
 }
 

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Call } from '../../ask/index.js';
-import { turnAway } from '../../ask/visit.js';
-import type { Service } from '../../service/service.js';
+import type { Call, RequestParts } from '../../ask/index.js';
+import { turnAway } from '../../ask/request/visit.js';
 import { httpFault } from '../rest/http-fault.js';
 import { rawProblem } from '../rest/problem.js';
 
@@ -12,10 +11,10 @@ import { rawProblem } from '../rest/problem.js';
  * recorded like the rest, from nobody, since nothing of it can be trusted.
  */
 export class ClientErrors {
-  readonly #service: Service;
+  readonly #service: RequestParts;
   readonly #current = new WeakMap<Socket, ServerResponse>();
 
-  constructor(service: Service) {
+  constructor(service: RequestParts) {
     this.#service = service;
   }
 

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { QueryError, queryError } from 'osl-compiler';
+import type { RequestParts } from '../../ask/index.js';
 import { publicError } from '../../ask/index.js';
-import { turnAway } from '../../ask/visit.js';
-import type { Service } from '../../service/service.js';
+import { turnAway } from '../../ask/request/visit.js';
 import { callOf } from '../rest/call.js';
 import { httpFault } from '../rest/http-fault.js';
 import type { Inflight } from '../rest/inflight.js';
@@ -14,7 +14,7 @@ import { sendUnknown } from './unknown.js';
 /** What is done with every request, whichever route it is for. */
 export function addHooks(
   app: FastifyInstance,
-  service: Service,
+  service: RequestParts,
   inflight: Inflight,
   clientErrors: ClientErrors,
 ): void {
@@ -41,7 +41,7 @@ const ALWAYS_ANSWERED: ReadonlySet<string> = new Set(['/health', '/ready']);
 
 /** INVARIANT: a QueryError that a handler throws was recorded by the spine; what Fastify finds is recorded here. */
 async function sendFault(
-  service: Service,
+  service: RequestParts,
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -65,7 +65,7 @@ const ACTIONS: ReadonlyMap<string, string> = new Map([
 
 /** Refuses what is no proper request; a question's sender must say who it is before it hears what is wrong. */
 export async function sendRefusal(
-  service: Service,
+  service: RequestParts,
   request: FastifyRequest,
   reply: FastifyReply,
   fault: QueryError,

@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { queryError } from 'osl-compiler';
-import { turnAway } from '../../ask/visit.js';
+import type { RequestParts } from '../../ask/index.js';
+import { turnAway } from '../../ask/request/visit.js';
 import { neighbours } from '../../base/networks.js';
-import type { Service } from '../../service/service.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
+import type { StandingParts } from '../rest/parts.js';
 import { privateHeaders } from '../rest/problem.js';
 import type { Telemetry } from './telemetry.js';
 
@@ -13,7 +14,7 @@ import type { Telemetry } from './telemetry.js';
  */
 export function metricsRoute(
   app: FastifyInstance,
-  service: Service,
+  service: RequestParts & StandingParts,
   telemetry: Telemetry,
   networks: readonly string[],
 ): void {

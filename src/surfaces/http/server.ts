@@ -1,7 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
 import { InternalError, queryError } from 'osl-compiler';
-import type { Service } from '../../service/service.js';
 import { type McpOptions, mcpRoute } from '../mcp/route.js';
 import { callOf } from '../rest/call.js';
 import { BODY_LIMIT, HEAD_LIMIT, httpFault } from '../rest/http-fault.js';
@@ -11,6 +10,7 @@ import { ClientErrors } from './client-error.js';
 import { answerPreflights, shareWith } from './cors.js';
 import { addHooks, sendRefusal } from './hooks.js';
 import { metricsRoute } from './metrics-route.js';
+import type { HttpParts } from './parts.js';
 import { createTelemetry } from './telemetry.js';
 
 export interface HttpOptions {
@@ -49,7 +49,7 @@ const CHECK_MS = 1_000;
 const STALLED_MS = 60_000;
 
 /** One port for REST, MCP and `/metrics`. */
-export async function createHttpServer(service: Service, options: HttpOptions = {}): Promise<HttpServer> {
+export async function createHttpServer(service: HttpParts, options: HttpOptions = {}): Promise<HttpServer> {
   const inflight = new Inflight();
   const clientErrors = new ClientErrors(service);
   const requestTimeout = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { EndpointStats, Lineage } from '../../service/lineage/index.js';
-import { objectsOutOfService, type Service } from '../../service/service.js';
+import { objectsOutOfService } from '../../engine/index.js';
+import type { DeliveryStats, HttpParts } from './parts.js';
 
 /** Prometheus metrics of one server. */
 export interface Telemetry {
@@ -14,7 +14,7 @@ const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 /** Counts what `app` answers, by route as it is declared: what clients write is never a label. */
 export function createTelemetry(
   app: FastifyInstance,
-  service: Service,
+  service: HttpParts,
   wireSessions: () => number,
 ): Telemetry {
   const registry = new Registry();
@@ -44,7 +44,7 @@ export function createTelemetry(
 
 type AddGauge = (name: string, help: string, read: () => number) => void;
 
-function serviceGauges(registry: Registry, service: Service, wireSessions: () => number): void {
+function serviceGauges(registry: Registry, service: HttpParts, wireSessions: () => number): void {
   const gauge: AddGauge = (name, help, read) => {
     new Gauge({
       name,
@@ -85,7 +85,7 @@ function serviceGauges(registry: Registry, service: Service, wireSessions: () =>
   gauge(
     'osl_objects_out_of_service',
     'Entities and bridges whose table or column is gone from the database',
-    () => objectsOutOfService(service),
+    () => objectsOutOfService(service.engines),
   );
   gauge('osl_wire_sessions', 'Open sessions of the Postgres wire', wireSessions);
   if (service.lineage !== null) lineageGauges(registry, gauge, service.lineage, service);
@@ -98,9 +98,14 @@ const LINEAGE = {
   failed: 'Attempts that failed since the start',
   dropped: 'Events given up for want of room',
   disabled: '1 where the endpoint answered 410',
-} as const satisfies Record<keyof EndpointStats, string>;
+} as const;
 
-function lineageGauges(registry: Registry, gauge: AddGauge, lineage: Lineage, { audit }: Service): void {
+function lineageGauges(
+  registry: Registry,
+  gauge: AddGauge,
+  lineage: DeliveryStats,
+  { audit }: HttpParts,
+): void {
   for (const [key, help] of Object.entries(LINEAGE)) {
     new Gauge({
       name: `osl_lineage_${key}`,

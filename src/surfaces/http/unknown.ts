@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { queryError } from 'osl-compiler';
-import { turnAway } from '../../ask/visit.js';
-import type { Service } from '../../service/service.js';
+import type { RequestParts } from '../../ask/index.js';
+import { turnAway } from '../../ask/request/visit.js';
 import { sendProblem } from '../rest/problem.js';
 
 /** What each path answers; a test holds it to the routes. */
@@ -30,7 +30,7 @@ export const METHODS: ReadonlyMap<string, string> = new Map([
  * is told only to those who have a valid token.
  */
 export async function sendUnknown(
-  service: Service,
+  service: RequestParts,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {

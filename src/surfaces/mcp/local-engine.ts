@@ -3,12 +3,12 @@ import type { ServerResponse } from 'node:http';
 import { type QueryError, queryError } from 'osl-compiler';
 import { describe } from '../../ask/graph/describe.js';
 import { ask, type Call, type Credentials, publicError } from '../../ask/index.js';
-import { turnAway } from '../../ask/visit.js';
-import type { Service } from '../../service/service.js';
+import { turnAway } from '../../ask/request/visit.js';
 import { explained } from '../rest/explained.js';
 import type { Inflight } from '../rest/inflight.js';
 import { NdjsonAnswer } from '../rest/json-answer.js';
 import { fieldsIn } from '../rest/json-body.js';
+import type { RestParts } from '../rest/parts.js';
 import { problemOf } from '../rest/problem.js';
 import { queryRequestIn } from '../rest/query-body.js';
 import { readRequest } from '../rest/read-request.js';
@@ -21,13 +21,13 @@ import { type Document, type Engine, EngineRefusal, type Question } from './engi
  * writes them.
  */
 export class LocalEngine implements Engine {
-  readonly #service: Service;
+  readonly #service: RestParts;
   readonly #inflight: Inflight;
   readonly #credentials: Credentials;
   /** The answer to the message: when it breaks off, so does what was asked for it. */
   readonly #response: ServerResponse;
 
-  constructor(service: Service, inflight: Inflight, credentials: Credentials, response: ServerResponse) {
+  constructor(service: RestParts, inflight: Inflight, credentials: Credentials, response: ServerResponse) {
     this.#service = service;
     this.#inflight = inflight;
     this.#credentials = credentials;

@@ -2,11 +2,11 @@ import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InternalError, QueryError, queryError } from 'osl-compiler';
 import { type Call, publicError } from '../../ask/index.js';
-import { admit, turnAway } from '../../ask/visit.js';
-import type { Service } from '../../service/service.js';
+import { admit, turnAway } from '../../ask/request/visit.js';
 import type { Inflight } from '../rest/inflight.js';
 import { ambiguityOf, requirePlain } from '../rest/json-body.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
+import type { RestParts } from '../rest/parts.js';
 import { problemHeaders, problemOf } from '../rest/problem.js';
 import { LocalEngine } from './local-engine.js';
 import { type AllowedOrigins, isServed } from './origin.js';
@@ -30,7 +30,7 @@ const METADATA = `/.well-known/oauth-protected-resource${PATH}`;
  */
 export function mcpRoute(
   app: FastifyInstance,
-  service: Service,
+  service: RestParts,
   inflight: Inflight,
   options: McpOptions,
 ): void {
@@ -72,7 +72,7 @@ export function mcpRoute(
 
 /** The call that a message is which is let in; null where it was refused and answered. */
 async function enter(
-  service: Service,
+  service: RestParts,
   request: FastifyRequest,
   reply: FastifyReply,
   options: McpOptions,

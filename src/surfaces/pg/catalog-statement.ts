@@ -48,7 +48,7 @@ export async function catalogStatement(
   });
   const first = question();
   return translate(records, first, async () => {
-    if (lane.kind !== 'catalog') throw await refuseLane(service, first, lane);
+    if (lane.kind !== 'catalog') return refuseLane(service, first, lane);
     const prepared = await running.cancellable((signal) => describeCatalog(service, catalogs, first, signal));
     const { described, payment } = prepared;
     const unrun = records.hold(first, () => prepared.record());

@@ -1,9 +1,9 @@
 import { type GovernedPlan, lengthOf, oidOf, queryError } from 'osl-compiler';
 import type { ColumnDescription, WireStatement } from '../../../wire/index.js';
+import { engineOf } from '../../ask/data/runtime/step.js';
+import type { Snapshots } from '../../ask/data/snapshots.js';
 import { type Answer, ask, type Delivery, prepare, type Question } from '../../ask/index.js';
-import type { Body } from '../../ask/question.js';
-import { engineOf } from '../../ask/runtime/index.js';
-import type { Snapshots } from '../../ask/snapshots.js';
+import type { Body } from '../../ask/request/asked.js';
 import { DataPortal, type Run } from './data-portal.js';
 import { audible } from './notices.js';
 import type { SessionParts } from './session-parts.js';

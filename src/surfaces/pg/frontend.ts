@@ -11,9 +11,15 @@ import {
   type WireServer,
   wrongPassword,
 } from '../../../wire/index.js';
-import type { Call } from '../../ask/question.js';
-import { accountLogin, login, refusedCommand, refusedConnection, TooManyGuesses } from '../../ask/session.js';
-import type { Service } from '../../service/service.js';
+import type { AnswerParts } from '../../ask/index.js';
+import type { Call } from '../../ask/request/call.js';
+import {
+  accountLogin,
+  login,
+  refusedCommand,
+  refusedConnection,
+  TooManyGuesses,
+} from '../../ask/request/session.js';
 import type { Catalogs } from '../catalog/index.js';
 import { OpenSessions } from './open-sessions.js';
 import { PgSession } from './session.js';
@@ -34,7 +40,7 @@ export interface PgOptions extends Omit<WireOptions, 'onInternalError' | 'startu
 const MAX_SUBJECT_SESSIONS = 1_000;
 
 /** The Postgres frontend: the protocol of `wire/` in front of the spine. */
-export function createPgFrontend(service: Service, options: PgOptions = {}): WireServer {
+export function createPgFrontend(service: AnswerParts, options: PgOptions = {}): WireServer {
   const { catalogs = null, maxSubjectSessions = MAX_SUBJECT_SESSIONS, ...wire } = options;
   const sessions = new OpenSessions(maxSubjectSessions);
   return createWireServer(
@@ -50,7 +56,7 @@ export function createPgFrontend(service: Service, options: PgOptions = {}): Wir
   );
 }
 
-function handlerOf(service: Service, catalogs: Catalogs | null, sessions: OpenSessions): Handler {
+function handlerOf(service: AnswerParts, catalogs: Catalogs | null, sessions: OpenSessions): Handler {
   return {
     scram: (user) => {
       const { snapshot } = service.model();
@@ -91,7 +97,7 @@ function withoutPolicy(): WireError {
 }
 
 /** Recorded as a refusal of its own: the login itself was right. */
-async function tooMany(service: Service, { requestId }: Call, identity: Identity): Promise<WireError> {
+async function tooMany(service: AnswerParts, { requestId }: Call, identity: Identity): Promise<WireError> {
   const call: Call = { requestId, surface: 'wire', credentials: { kind: 'session', identity } };
   await refusedCommand(service, call, '53300');
   return fatal('53300', `too many connections for "${identity.subject}"`, {

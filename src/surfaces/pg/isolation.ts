@@ -1,6 +1,6 @@
 import { error } from '../../../wire/index.js';
-import { Snapshots } from '../../ask/snapshots.js';
-import type { Service } from '../../service/service.js';
+import { Snapshots } from '../../ask/data/snapshots.js';
+import type { RunningParts } from '../../ask/index.js';
 import type { SessionSettings } from './settings.js';
 
 const LEVEL = 'transaction_isolation';
@@ -12,7 +12,7 @@ const KEPT = new Map([
 
 /** Which state of the data the statements of one session see: in a block of a higher level all see the same. */
 export class Isolation {
-  readonly #service: Service;
+  readonly #service: Pick<RunningParts, 'engines'>;
   readonly #settings: SessionSettings;
   #snapshots: Snapshots | null = null;
   /** Whether the block has asked for data. */
@@ -20,7 +20,7 @@ export class Isolation {
   /** Of the block, which keeps it when it fails, though its settings are taken back. */
   #level: string | null = null;
 
-  constructor(service: Service, settings: SessionSettings) {
+  constructor(service: Pick<RunningParts, 'engines'>, settings: SessionSettings) {
     this.#service = service;
     this.#settings = settings;
   }

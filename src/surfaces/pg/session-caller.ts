@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { type Identity, isExpired } from '../../../policy/index.js';
 import { fatal, type WireError } from '../../../wire/index.js';
-import type { Call } from '../../ask/question.js';
-import { type AccountSession, accountNow, renewed, rightsNow } from '../../ask/session.js';
-import type { Service } from '../../service/service.js';
+import type { RequestParts } from '../../ask/index.js';
+import type { Call } from '../../ask/request/call.js';
+import { type AccountSession, accountNow, renew, rightsNow } from '../../ask/request/session.js';
 
 /** Who asks in a session: the bearer of a token, which may be renewed, or a service account, which policy may change. */
 export class SessionCaller {
-  readonly #service: Service;
+  readonly #service: RequestParts;
   #identity: Identity;
   #account: AccountSession | null;
 
   /** `account`: the service account that proved its password, null where a token came. */
-  constructor(service: Service, identity: Identity, account: AccountSession | null) {
+  constructor(service: RequestParts, identity: Identity, account: AccountSession | null) {
     this.#service = service;
     this.#identity = identity;
     this.#account = account;
@@ -43,7 +43,7 @@ export class SessionCaller {
 
   /** Goes on under a newer token of the same caller. @throws QueryError */
   async renew(call: Call, token: string): Promise<void> {
-    this.#identity = await renewed(this.#service, call, this.#identity, token);
+    this.#identity = await renew(this.#service, call, this.#identity, token);
   }
 
   /** Why the caller may ask no more, or null. */

@@ -1,5 +1,5 @@
 import { error, type WireStatement } from '../../../wire/index.js';
-import { sessionCommand } from '../../ask/session.js';
+import { sessionCommand } from '../../ask/request/session.js';
 import type { SettingChange } from '../catalog/index.js';
 import type { Command } from './command.js';
 import { type CommandResult, commandStatement } from './command-statement.js';

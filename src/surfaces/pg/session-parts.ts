@@ -1,4 +1,4 @@
-import type { Service } from '../../service/service.js';
+import type { AnswerParts } from '../../ask/index.js';
 import type { Catalogs } from '../catalog/index.js';
 import type { Cursors } from './cursor.js';
 import type { Running } from './running.js';
@@ -9,7 +9,7 @@ import type { SessionSettings } from './settings.js';
 
 /** What one session of the wire is made of; its statements are given all of it. */
 export interface SessionParts {
-  readonly service: Service;
+  readonly service: AnswerParts;
   readonly caller: SessionCaller;
   readonly records: SessionRecords;
   readonly settings: SessionSettings;

@@ -1,7 +1,7 @@
 import { WireError } from '../../../wire/index.js';
-import type { Call } from '../../ask/question.js';
-import { refusedCommand, sessionCommand } from '../../ask/session.js';
-import type { Service } from '../../service/service.js';
+import type { RequestParts } from '../../ask/index.js';
+import type { Call } from '../../ask/request/call.js';
+import { refusedCommand, sessionCommand } from '../../ask/request/session.js';
 import type { SessionCaller } from './session-caller.js';
 import { type Prepared, Unrun } from './unrun.js';
 import { wireError } from './wire-error.js';
@@ -9,12 +9,12 @@ import { wireError } from './wire-error.js';
 /** What of a session is counted and put on record, beyond what the spine records of its questions. */
 export class SessionRecords {
   readonly unrun = new Unrun();
-  readonly #service: Service;
+  readonly #service: RequestParts;
   readonly #caller: SessionCaller;
   /** Errors whose refusal the spine has recorded. */
   readonly #recorded = new WeakSet<WireError>();
 
-  constructor(service: Service, caller: SessionCaller) {
+  constructor(service: RequestParts, caller: SessionCaller) {
     this.#service = service;
     this.#caller = caller;
   }

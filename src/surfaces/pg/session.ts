@@ -10,8 +10,8 @@ import type {
   WireError,
   WireStatement,
 } from '../../../wire/index.js';
-import type { AccountSession } from '../../ask/session.js';
-import type { Service } from '../../service/service.js';
+import type { AnswerParts } from '../../ask/index.js';
+import type { AccountSession } from '../../ask/request/session.js';
 import type { Catalogs } from '../catalog/index.js';
 import { Cursors } from './cursor.js';
 import { Isolation } from './isolation.js';
@@ -39,7 +39,7 @@ export class PgSession implements SessionHandler {
   readonly #ended: () => void;
 
   constructor(
-    service: Service,
+    service: AnswerParts,
     { identity, account, ended }: SessionOwner,
     settings: SessionSettings,
     control: SessionControl,

@@ -1,12 +1,15 @@
-import { timeZoneNamed } from '../../ask/session.js';
-import type { Service } from '../../service/service.js';
+import { timeZoneNamed } from '../../ask/data/time-zone.js';
+import type { RunningParts } from '../../ask/index.js';
 import type { Command } from './command.js';
 import { invalid } from './settings.js';
 
 const TIME_ZONE = 'timezone';
 
 /** `command` with the time zones in it as Postgres shows them. @throws WireError 22023, QueryError E0510, E0523 */
-export async function withKnownZones(service: Service, command: Command): Promise<Command> {
+export async function withKnownZones(
+  service: Pick<RunningParts, 'engines' | 'defaultConnector'>,
+  command: Command,
+): Promise<Command> {
   if (command.kind !== 'set' || !command.assignments.some((a) => isZone(a.name))) return command;
   const assignments = [];
   for (const { name, value } of command.assignments) {
@@ -18,7 +21,7 @@ export async function withKnownZones(service: Service, command: Command): Promis
 
 /** Startup parameters, likewise. */
 export async function withKnownZone(
-  service: Service,
+  service: Pick<RunningParts, 'engines' | 'defaultConnector'>,
   startup: ReadonlyMap<string, string>,
 ): Promise<ReadonlyMap<string, string>> {
   const value = startup.get('TimeZone');
@@ -36,7 +39,10 @@ const OURS: ReadonlyMap<string, string> = new Map([
   ['etc/utc', 'Etc/UTC'],
 ]);
 
-async function knownZone(service: Service, text: string): Promise<string> {
+async function knownZone(
+  service: Pick<RunningParts, 'engines' | 'defaultConnector'>,
+  text: string,
+): Promise<string> {
   const zone = OURS.get(text.toLowerCase()) ?? (await timeZoneNamed(service, text));
   if (zone === null) throw invalid('TimeZone', text);
   return zone;

@@ -1,14 +1,14 @@
 import { emit, explain } from 'osl-compiler';
-import { explainPlan, type Upstream } from '../../ask/explain.js';
+import { explainPlan, type Upstream } from '../../ask/data/explain.js';
+import type { AnswerParts } from '../../ask/index.js';
 import { type Question, versionsOf } from '../../ask/index.js';
-import type { Service } from '../../service/service.js';
 import { redactionsIn } from './answer-members.js';
 import { columnsOf, describedColumn } from './columns.js';
 import { deprecatedIn } from './deprecated.js';
 
 /** The plan of a question, as its answer has it. @throws QueryError */
 export async function explained(
-  service: Service,
+  service: AnswerParts,
   question: Question,
   wanted: Upstream | null,
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { queryError } from 'osl-compiler';
-import type { Upstream } from '../../ask/explain.js';
+import type { Upstream } from '../../ask/data/explain.js';
 import type { Body } from '../../ask/index.js';
 import type { BoundValue } from '../../engine/index.js';
 import { type Fields, jsonFields, malformed, noField } from './json-body.js';

@@ -1,11 +1,10 @@
 import { QueryError } from 'osl-compiler';
-import type { Call } from '../../ask/index.js';
-import { turnAway } from '../../ask/visit.js';
-import type { Service } from '../../service/service.js';
+import type { Call, RequestParts } from '../../ask/index.js';
+import { turnAway } from '../../ask/request/visit.js';
 
 /** What `parse` makes of the request of `call`. What cannot be read is refused like anything else: once it is known who sent it. */
 export async function readRequest<T>(
-  service: Service,
+  service: RequestParts,
   call: Call,
   action: string,
   parse: () => T,

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { plainName } from 'osl-compiler';
-import type { SampleRequest } from '../../ask/sample.js';
+import type { SampleRequest } from '../../ask/data/sample.js';
 import { jsonFields, malformed, noField } from './json-body.js';
 
 /** Rows where the body does not say: the contract's. */

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import type { Service } from '../../service/service.js';
 import type { Inflight } from './inflight.js';
 import { documentRoute, documentRoutes } from './openapi/document.js';
+import type { RestParts } from './parts.js';
 import { authoringRoutes } from './routes/authoring.js';
 import { conformanceRoute } from './routes/conformance.js';
 import { graphRoutes } from './routes/graph.js';
@@ -16,7 +16,7 @@ import { sampleRoute } from './routes/sample.js';
  */
 export async function restRoutes(
   app: FastifyInstance,
-  service: Service,
+  service: RestParts,
   inflight: Inflight,
   version: string,
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import type { ServiceLog } from '../../service/service.js';
+import type { ServiceLog } from '../../base/log.js';
 import { usage } from './exit.js';
 import { visible } from './output.js';
 

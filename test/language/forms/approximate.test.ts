@@ -1,6 +1,6 @@
 import { emit } from 'osl-compiler';
 import t from 'tap';
-import { PermittedSets } from '../../../src/ask/runtime/permitted.js';
+import { PermittedSets } from '../../../src/ask/data/runtime/permitted.js';
 import type { Service } from '../../../src/service/service.js';
 import { at, startForms } from './fixture.js';
 import {

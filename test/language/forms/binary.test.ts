@@ -1,6 +1,6 @@
 import { oidOf, QueryError, type TypeName } from 'osl-compiler';
 import t from 'tap';
-import { textOfBinary } from '../../../src/ask/runtime/binary.js';
+import { textOfBinary } from '../../../src/ask/data/runtime/binary.js';
 import { startFrontends, WireClient } from '../../support/frontends.js';
 import { startTestService } from '../../support/service.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript } from './articles.js';

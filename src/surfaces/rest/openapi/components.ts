@@ -1,5 +1,5 @@
 import { ERRORS } from 'osl-compiler';
-import { ORIGINS } from '../../../ask/explain.js';
+import { ORIGINS } from '../../../ask/data/explain.js';
 import { AUTHORING } from './authoring-components.js';
 import { METRICS_QUERY } from './metrics-query.js';
 import { PUBLISHING } from './publishing-components.js';

@@ -1,6 +1,6 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
-import type { Service } from '../../../service/service.js';
+import type { StandingParts } from '../parts.js';
 import { COMPONENTS } from './components.js';
 import { HIDDEN_OPERATION } from './operations.js';
 
@@ -45,7 +45,7 @@ export async function documentRoutes(app: FastifyInstance, version: string): Pro
  * `GET /openapi.json`: what the REST surface takes and answers. It names nothing of the tenant's, so anyone may read
  * it, and it is counted in the log, as `/health` is.
  */
-export function documentRoute(app: FastifyInstance, service: Service): void {
+export function documentRoute(app: FastifyInstance, service: Pick<StandingParts, 'probes'>): void {
   let bytes: Buffer | null = null;
   app.get(PATH, { schema: HIDDEN_OPERATION }, async ({ call }, reply) => {
     service.probes.count('openapi', PATH, 200, call);

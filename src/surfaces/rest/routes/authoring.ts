@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
+import type { PublishingParts } from '../../../publishing/authoring.js';
 import { candidates, suggest, validate } from '../../../publishing/authoring.js';
 import { validateDraft } from '../../../publishing/drafts.js';
-import type { Service } from '../../../service/service.js';
 import { readProposal, readWish } from '../authoring-body.js';
 import { CANDIDATES_OPERATION, SUGGEST_OPERATION, VALIDATE_OPERATION } from '../openapi/operations.js';
 import { queryParameters } from '../query-string.js';
@@ -9,7 +9,7 @@ import { readRequest } from '../read-request.js';
 import { sendAnswer } from '../send-json.js';
 
 /** `GET /osl/candidates`, `POST /osl/suggest`, `POST /osl/validate`: for those who write the manifest. Nothing is stored but a draft's state. */
-export function authoringRoutes(app: FastifyInstance, service: Service): void {
+export function authoringRoutes(app: FastifyInstance, service: PublishingParts): void {
   app.get('/osl/candidates', { schema: CANDIDATES_OPERATION }, async (request, reply) => {
     await readRequest(service, request.call, 'candidates', () => queryParameters(request, []));
     return sendAnswer(request, reply, await candidates(service, request.call));

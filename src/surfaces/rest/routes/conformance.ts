@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { admit } from '../../../ask/visit.js';
-import type { Service } from '../../../service/service.js';
+import type { RequestParts } from '../../../ask/index.js';
+import { admit } from '../../../ask/request/visit.js';
 import { CONFORMANCE_LEVELS } from '../conformance-levels.js';
 import { CONFORMANCE_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
@@ -8,7 +8,7 @@ import { queryParameters } from '../query-string.js';
 import { readRequest } from '../read-request.js';
 
 /** `GET /osl/conformance`: the levels of the contract that are met in full. For any valid token. */
-export function conformanceRoute(app: FastifyInstance, service: Service): void {
+export function conformanceRoute(app: FastifyInstance, service: RequestParts): void {
   app.get('/osl/conformance', { schema: CONFORMANCE_OPERATION }, async (request, reply) => {
     const { call } = request;
     await readRequest(service, request.call, 'conformance', () => queryParameters(request, []));

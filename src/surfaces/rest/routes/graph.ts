@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { GraphParts } from '../../../ask/graph/describe.js';
 import { type Description, describe, resolveTerm } from '../../../ask/graph/describe.js';
 import type { Reading } from '../../../ask/graph/readings.js';
-import type { Service } from '../../../service/service.js';
 import { MAP_OPERATION, RESOLVE_OPERATION, SCHEMA_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
 import { flagParameter, queryParameters, termParameter } from '../query-string.js';
@@ -9,7 +9,7 @@ import { readRequest } from '../read-request.js';
 import { sendJson } from '../send-json.js';
 
 /** `GET /osl/schema`, `GET /osl/domain-map`, `GET /osl/schema/resolve`: what there is to ask about. */
-export function graphRoutes(app: FastifyInstance, service: Service): void {
+export function graphRoutes(app: FastifyInstance, service: GraphParts): void {
   app.get('/osl/schema', { schema: SCHEMA_OPERATION }, (request, reply) =>
     described(service, request, reply, 'schema'),
   );
@@ -26,7 +26,7 @@ export function graphRoutes(app: FastifyInstance, service: Service): void {
 }
 
 async function described(
-  service: Service,
+  service: GraphParts,
   request: FastifyRequest,
   reply: FastifyReply,
   document: Description['document'],

@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import { objectsOutOfService, type Service } from '../../../service/service.js';
+import { objectsOutOfService } from '../../../engine/index.js';
 import type { Inflight } from '../inflight.js';
 import { HEALTH_OPERATION, READY_OPERATION } from '../openapi/operations.js';
+import type { StandingParts } from '../parts.js';
 import { privateHeaders } from '../problem.js';
 
 /** What must hold before requests should be sent here. It names no connector: anyone may ask. */
@@ -19,7 +20,7 @@ const LOOK_MS = 1_000;
  * `GET /health`: the process answers, and can record what it answers. `GET /ready`: it can serve. Neither needs a token,
  * and both are counted in the log.
  */
-export function healthRoutes(app: FastifyInstance, service: Service, inflight: Inflight): void {
+export function healthRoutes(app: FastifyInstance, service: StandingParts, inflight: Inflight): void {
   const enginesAnswer = seldom(LOOK_MS, async () => {
     const answers = await Promise.all([...service.engines.values()].map((engine) => engine.ailment()));
     return answers.every((ailment) => ailment === null);
@@ -41,7 +42,7 @@ export function healthRoutes(app: FastifyInstance, service: Service, inflight: I
       accepting: !inflight.draining,
     };
     const kept = service.keptPolicy();
-    const outOfService = objectsOutOfService(service);
+    const outOfService = objectsOutOfService(service.engines);
     const ready = Object.values(checks).every((holds) => holds);
     const status = ready ? 200 : 503;
     service.probes.count('ready', '/ready', status, call);

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
+import type { PublishingParts } from '../../../publishing/authoring.js';
 import { discardDraft, keepDraft, publication, publications } from '../../../publishing/drafts.js';
 import { publish } from '../../../publishing/publish.js';
-import type { Service } from '../../../service/service.js';
 import { readObjectsRequest } from '../objects-body.js';
 import { OBJECT_OPERATION, OBJECTS_OPERATION, PUBLISH_OPERATION } from '../openapi/publishing-operations.js';
 import { sendProblem } from '../problem.js';
@@ -10,7 +10,7 @@ import { readRequest } from '../read-request.js';
 import { sendAnswer } from '../send-json.js';
 
 /** `POST /osl/objects`, `GET /osl/objects`, `GET /osl/objects/{id}`: what is published by API. */
-export function objectsRoutes(app: FastifyInstance, service: Service): void {
+export function objectsRoutes(app: FastifyInstance, service: PublishingParts): void {
   app.post('/osl/objects', { schema: PUBLISH_OPERATION }, async (request, reply) => {
     const asked = await readRequest(service, request.call, 'publish', () => readObjectsRequest(request));
     if ('keep' in asked) {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InternalError, QueryError } from 'osl-compiler';
+import type { AnswerParts } from '../../../ask/index.js';
 import { ask, type Question } from '../../../ask/index.js';
-import type { Service } from '../../../service/service.js';
 import { AnswerStream } from '../answer-stream.js';
 import type { Encoding } from '../encoding.js';
 import { explained } from '../explained.js';
@@ -14,7 +14,7 @@ import { readRequest } from '../read-request.js';
 import { sendJson } from '../send-json.js';
 
 /** `POST /osl/query`: questions, and with `explain: true` their plans. */
-export function queryRoute(app: FastifyInstance, service: Service, inflight: Inflight): void {
+export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight: Inflight): void {
   app.post('/osl/query', { schema: QUERY_OPERATION }, async (request, reply) => {
     const asked = await readRequest(service, request.call, 'query', () => readQueryRequest(request));
     const question: Question = { ...request.call, body: asked.body, parameterOids: [] };
@@ -26,7 +26,7 @@ export function queryRoute(app: FastifyInstance, service: Service, inflight: Inf
 }
 
 async function answered(
-  service: Service,
+  service: AnswerParts,
   question: Question,
   asked: QueryRequest,
   request: FastifyRequest,

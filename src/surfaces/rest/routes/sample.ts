@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { type Sample, type SampleCell, type SampleRequest, sample } from '../../../ask/sample.js';
-import type { Service } from '../../../service/service.js';
+import { type Sample, type SampleCell, type SampleRequest, sample } from '../../../ask/data/sample.js';
+import type { AnswerParts } from '../../../ask/index.js';
 import type { Inflight } from '../inflight.js';
 import { JsonBytes } from '../json-bytes.js';
 import { SAMPLE_OPERATION } from '../openapi/operations.js';
@@ -10,7 +10,7 @@ import { readSampleRequest } from '../sample-body.js';
 import { keyWriter, valueWriter } from '../values.js';
 
 /** `POST /osl/sample`: a few rows of an entity, or a few chunks of a facet. */
-export function sampleRoute(app: FastifyInstance, service: Service, inflight: Inflight): void {
+export function sampleRoute(app: FastifyInstance, service: AnswerParts, inflight: Inflight): void {
   app.post('/osl/sample', { schema: SAMPLE_OPERATION }, async (request, reply) => {
     const asked = await readRequest(service, request.call, 'sample', () => readSampleRequest(request));
     return inflight.run(reply.raw, async (signal) => {

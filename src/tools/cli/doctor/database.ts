@@ -12,9 +12,9 @@ import {
   systemUrlVariable,
   urlVariable,
 } from '../../../model/manifest/index.js';
+import type { Model } from '../../../model/model.js';
 import { connectFault, withoutPassword } from '../../../service/connect-fault.js';
 import { connectorUrl } from '../../../service/connector-url.js';
-import type { Model } from '../../../service/service.js';
 import type { Settings } from '../../../service/settings.js';
 import { counted } from '../output.js';
 import { type Finding, fail, failed, ok, skipped, warn } from './finding.js';

@@ -1,9 +1,9 @@
 import type { Survey } from '../../../engine/index.js';
 import type { Connector } from '../../../model/manifest/index.js';
+import type { Model } from '../../../model/model.js';
 import { SCHEMA, standingOf } from '../../../row-security/index.js';
 import { keysThere } from '../../../service/keys.js';
 import { rowSecurityDesign, rowSecurityKey } from '../../../service/row-security.js';
-import type { Model } from '../../../service/service.js';
 import type { Settings } from '../../../service/settings.js';
 import { counted } from '../output.js';
 import { type Finding, fail, ok, warn } from './finding.js';

@@ -1,6 +1,7 @@
 import { ready } from 'osl-compiler';
 import { surveyPostgres, UpstreamFailure } from '../../../engine/index.js';
 import type { Connector } from '../../../model/manifest/index.js';
+import type { Model } from '../../../model/model.js';
 import {
   CannotWrite,
   clearingScript,
@@ -15,7 +16,6 @@ import { connectorUrl, urlInFile } from '../../../service/connector-url.js';
 import { tenantKeys } from '../../../service/keys.js';
 import { loadServed } from '../../../service/open.js';
 import { rowSecurityDesign, rowSecurityKey } from '../../../service/row-security.js';
-import type { Model } from '../../../service/service.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { type ServerFlags, settingsOf } from '../flags.js';
 import { counted, note, print, printJson, visible } from '../output.js';

@@ -1,4 +1,4 @@
-import type { Model } from '../../../service/service.js';
+import type { Model } from '../../../model/model.js';
 import { addressOf, type ServerRecord, urlHost } from '../server-file.js';
 import { DEMO_EXAMPLES, type Example, genericExamples } from './examples.js';
 import { commandName, dataDirFlag, quoted, shellText, singleQuoted } from './invocation.js';

@@ -1,12 +1,12 @@
 import type { ErrorParameters, GovernedPlan } from 'osl-compiler';
-import type { BoundValue } from '../../engine/index.js';
-import type { Service } from '../../service/service.js';
-import type { Caller } from '../index.js';
+import type { BoundValue } from '../../../engine/index.js';
+import type { Caller } from '../../request/caller.js';
+import type { RunningParts } from '../parts.js';
 import type { Snapshots } from '../snapshots.js';
 
 /** What one statement's runtime relations need beside their plans. */
 export interface RuntimeInput {
-  readonly service: Service;
+  readonly parts: RunningParts;
   readonly caller: Caller;
   readonly plan: GovernedPlan;
   /** Values of the caller's `$1 …`. */

@@ -1,8 +1,9 @@
 import { arrayText, emit, type GovernedPlan, InternalError, queryError, type Slot } from 'osl-compiler';
-import { eachDataRow, textValuesOf } from '../engine/index.js';
-import type { Service } from '../service/service.js';
-import { answered, type Caller, decide, settled } from './index.js';
-import { Ledger } from './ledger.js';
+import { eachDataRow, textValuesOf } from '../../engine/index.js';
+import type { Caller } from '../request/caller.js';
+import { respond } from '../request/respond.js';
+import { decisionOf } from './ask.js';
+import type { AnswerParts } from './parts.js';
 import type { Question } from './question.js';
 import { settingsFor } from './row-rights.js';
 import { engineOf } from './runtime/index.js';
@@ -44,25 +45,22 @@ export interface Explained {
  *
  * @throws QueryError E2101 where `wanted` and the asker is no admin, and what `ask` throws before it executes
  */
-export async function explainPlan(
-  service: Service,
+export function explainPlan(
+  parts: AnswerParts,
   question: Question,
   wanted: Upstream | null,
   signal: AbortSignal,
 ): Promise<Explained> {
   const action = wanted === 'plan' ? 'explain_plan' : 'explain';
-  const ledger = new Ledger(service, question, action, question.body);
-  const permits = wanted === null ? undefined : adminsOnly;
-  const { caller, plan } = await decide(service, question, ledger, 'query', permits);
-  if (wanted === 'plan') {
-    const upstream = await answered(service, question, ledger, async () => ({
-      ...statementOf(plan),
-      ...(await planOf(service, caller, plan, signal)),
-    }));
-    return { plan, caller, upstream };
-  }
-  await settled(service, question, ledger);
-  return { plan, caller, upstream: wanted === null ? null : statementOf(plan) };
+  return respond<GovernedPlan, Explained>(parts, question, {
+    ...decisionOf(parts, question, action),
+    ...(wanted !== null && { permits: adminsOnly }),
+    answer: async (plan, caller) => {
+      const statement = wanted === null ? null : statementOf(plan);
+      const explained = wanted === 'plan' ? await upstreamPlan(parts, caller, plan, signal) : {};
+      return { plan, caller, upstream: statement === null ? null : { ...statement, ...explained } };
+    },
+  });
 }
 
 function adminsOnly({ access }: Caller): void {
@@ -99,13 +97,13 @@ function parameterOf(slot: Slot): UpstreamParameter {
   }
 }
 
-async function planOf(
-  service: Service,
+async function upstreamPlan(
+  parts: AnswerParts,
   caller: Caller,
   plan: GovernedPlan,
   signal: AbortSignal,
 ): Promise<Pick<UpstreamView, 'plan' | 'truncated'>> {
-  const { rows, bytes, timeoutMs } = service.caps;
+  const { rows, bytes, timeoutMs } = parts.caps;
   const lines: string[] = [];
   const sink = {
     write: (messages: Uint8Array): void => {
@@ -118,8 +116,8 @@ async function planOf(
     maxBytes: bytes,
     timeoutMs,
     signal,
-    settings: settingsFor(service, caller, plan, undefined),
+    settings: settingsFor(parts, caller, plan, undefined),
   };
-  const { truncated } = await engineOf(service, plan).governed.explain(plan, options, sink);
+  const { truncated } = await engineOf(parts, plan).governed.explain(plan, options, sink);
   return { plan: lines.join('\n'), ...(truncated && { truncated: true }) };
 }

@@ -1,7 +1,7 @@
 import { emit, type GovernedPlan, InternalError, queryError } from 'osl-compiler';
-import type { Engine } from '../../engine/index.js';
-import type { Service } from '../../service/service.js';
+import type { Engine } from '../../../engine/index.js';
 import { type CollectLimits, collect } from '../collect.js';
+import type { RunningParts } from '../parts.js';
 import { settingsFor } from '../row-rights.js';
 import { slotValues } from './slot-values.js';
 import type { RuntimeInput } from './types.js';
@@ -9,7 +9,7 @@ import type { RuntimeInput } from './types.js';
 /**
  * Runs one step under the caller's rights, with the values that earlier steps give: all its rows, or none.
  *
- * @throws QueryError E0511 where the service's caps hold some of them back, which no step could know by itself
+ * @throws QueryError E0511 where the parts's caps hold some of them back, which no step could know by itself
  */
 export async function step(
   plan: GovernedPlan,
@@ -17,15 +17,15 @@ export async function step(
   input: RuntimeInput,
   maxRows: number,
 ) {
-  const { service, caller, signal, snapshots } = input;
-  const engine = engineOf(service, plan);
+  const { parts, caller, signal, snapshots } = input;
+  const engine = engineOf(parts, plan);
   const limits: CollectLimits = {
     subject: caller.identity.subject,
     maxRows,
-    maxBytes: service.caps.bytes,
-    timeoutMs: service.caps.timeoutMs,
+    maxBytes: parts.caps.bytes,
+    timeoutMs: parts.caps.timeoutMs,
     signal,
-    settings: settingsFor(service, caller, plan, undefined),
+    settings: settingsFor(parts, caller, plan, undefined),
     snapshot: snapshots?.of(engine) ?? null,
   };
   const { rows, truncated } = await collect(engine, plan, slotValues(emit(plan).slots, given, input), limits);
@@ -34,9 +34,12 @@ export async function step(
   return { rows };
 }
 
-export function engineOf(service: Service, plan: GovernedPlan): Engine {
-  const name = plan.connector ?? service.defaultConnector;
-  const engine = service.engines.get(name);
+export function engineOf(
+  parts: Pick<RunningParts, 'engines' | 'defaultConnector'>,
+  plan: GovernedPlan,
+): Engine {
+  const name = plan.connector ?? parts.defaultConnector;
+  const engine = parts.engines.get(name);
   if (engine === undefined) throw new InternalError(`connector ${name} is not open`);
   return engine;
 }

@@ -26,7 +26,7 @@ export async function retrieve(
   { relation, store, checkedKeys }: Extract<GovernedRuntime, { kind: 'retrieval' }>,
   input: RuntimeInput,
 ): Promise<RuntimeRows> {
-  const { content } = input.service;
+  const { content } = input.parts;
   const query = textValue(relation.query, input);
   const topK = wholeNumber(textValue(relation.topK, input));
   if (query === null || query.trim() === '')
@@ -65,7 +65,7 @@ async function best(
   epoch: string,
   input: RuntimeInput,
 ): Promise<readonly StoredPassage[]> {
-  const { content } = input.service;
+  const { content } = input.parts;
   const limit = String(topK);
   if (store.counts === null) {
     const vector = await unlessStopped(content.embedQuery(store.facet.name, query), input.signal);
@@ -127,7 +127,7 @@ async function passageRows(
   const errors: { chunkId: string; reason: string }[] = [];
   const sorted = [...passages].sort((a, b) => (a.chunkId < b.chunkId ? -1 : a.chunkId > b.chunkId ? 1 : 0));
   for (const call of calls) {
-    const result = await input.service.content.run(relation.facet.name, call, query, sorted, input.signal);
+    const result = await input.parts.content.run(relation.facet.name, call, query, sorted, input.signal);
     results.set(call.use.column, new Map(sorted.map((p, i) => [p.chunkId, result.values[i] ?? null])));
     errors.push(...result.errors);
   }

@@ -7,13 +7,13 @@ import {
   queryError,
   type TypeName,
 } from 'osl-compiler';
-import { isEmpty } from '../../policy/index.js';
-import type { Service } from '../service/service.js';
+import { isEmpty } from '../../../policy/index.js';
+import type { Call } from '../request/call.js';
+import type { Caller } from '../request/caller.js';
+import { respond } from '../request/respond.js';
 import type { TextRow } from './collect.js';
 import type { StoredPassage } from './content-plane.js';
-import { type Caller, counted, publicError, refuse } from './index.js';
-import { Ledger } from './ledger.js';
-import type { Call } from './question.js';
+import type { AnswerParts } from './parts.js';
 import { citeOf, passageOf } from './runtime/passage.js';
 import { step } from './runtime/step.js';
 import type { RuntimeInput } from './runtime/types.js';
@@ -55,45 +55,37 @@ const REDACTED: SampleCell = Object.freeze({ redacted: true });
  *
  * @throws QueryError E0241, E0254, E2101 and what `ask` throws
  */
-export async function sample(
-  service: Service,
+export function sample(
+  parts: AnswerParts,
   call: Call,
   request: SampleRequest,
   signal: AbortSignal | null,
 ): Promise<Sample> {
-  const ledger = new Ledger(service, call, 'sample', request);
-  const { caller, governed } = await decide(service, call, request, ledger);
-  try {
-    const plan = readBy(governed);
-    if (plan !== null) ledger.reads(plan);
-    await ledger.allow();
-    const rows = await rowsOf(service, caller, governed, request.limit, signal);
-    ledger.outcome('ok', rows.rows.length);
-    return Object.freeze({ requestId: call.requestId, ...rows });
-  } catch (error) {
-    const told = publicError(service, call.requestId, error);
-    ledger.outcome(signal?.aborted === true ? 'cancelled' : 'error', 0, told);
-    throw told;
-  }
-}
-
-async function decide(service: Service, call: Call, request: SampleRequest, ledger: Ledger) {
-  try {
-    const caller = await counted(service, call, ledger, 'sample');
-    // Of a facet such a caller has zero passages, and hears where none is declared, as the contract says.
-    if (isEmpty(caller.access) && request.kind === 'table') throw queryError('noAccess', {});
-    const governed = governSample(request.kind, request.name, caller.manifest.catalog, caller.access);
-    ledger.touches(governed);
-    return { caller, governed };
-  } catch (error) {
-    throw await refuse(service, call, ledger, error);
-  }
+  return respond<GovernedSample, Sample>(parts, call, {
+    action: 'sample',
+    asked: request,
+    bucket: 'sample',
+    decide: ({ access, manifest }, record) => {
+      // Of a facet such a caller has zero passages, and hears where none is declared, as the contract says.
+      if (isEmpty(access) && request.kind === 'table') throw queryError('noAccess', {});
+      const governed = governSample(request.kind, request.name, manifest.catalog, access);
+      record.touches(governed);
+      return governed;
+    },
+    signal,
+    reads: readBy,
+    counts: ({ rows }) => ({ rows: rows.length, truncated: false }),
+    answer: async (governed, caller) => {
+      const rows = await rowsOf(parts, caller, governed, request.limit, signal);
+      return Object.freeze({ requestId: call.requestId, ...rows });
+    },
+  });
 }
 
 type Rows = Omit<Sample, 'requestId'>;
 
 async function rowsOf(
-  service: Service,
+  parts: AnswerParts,
   caller: Caller,
   governed: GovernedSample,
   limit: number,
@@ -103,8 +95,8 @@ async function rowsOf(
   const plan = readBy(governed);
   if (plan === null) return NOTHING;
   if (source.kind === 'facet' && source.store !== null)
-    await service.content.ready(source.store.facet.name, source.store.version);
-  const input: RuntimeInput = { service, caller, plan, parameters: [], signal, snapshots: null, whole: true };
+    await parts.content.ready(source.store.facet.name, source.store.version);
+  const input: RuntimeInput = { parts, caller, plan, parameters: [], signal, snapshots: null, whole: true };
   const given = new Map([['limit', `${limit}`]]);
   const { rows } = await step(plan, given, input, limit + 1);
   return source.kind === 'facet' && source.store !== null

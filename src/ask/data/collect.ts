@@ -6,7 +6,7 @@ import {
   type StatementSettings,
   type TransactionSnapshot,
   textValuesOf,
-} from '../engine/index.js';
+} from '../../engine/index.js';
 import { slices } from './slices.js';
 
 /** A row's values in Postgres' text format, by output name. */

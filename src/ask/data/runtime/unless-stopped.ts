@@ -1,4 +1,4 @@
-import { stopError } from '../../engine/index.js';
+import { stopError } from '../../../engine/index.js';
 
 /** What `work` gives, unless `signal` stops the statement before: then it is not waited for. It must have no effect. */
 export function unlessStopped<T>(work: Promise<T>, signal: AbortSignal | null): Promise<T> {

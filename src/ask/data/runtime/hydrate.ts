@@ -28,7 +28,7 @@ export async function hydrate(
   const redacted = new Set<string>();
   let truncated = false;
   for (const store of stores) {
-    await unlessStopped(input.service.content.ready(store.facet.name, store.version), input.signal);
+    await unlessStopped(input.parts.content.ready(store.facet.name, store.version), input.signal);
     const attributes = await derivedAttributes(store, input);
     for (const [key, values] of attributes) {
       for (const [name, { value }] of values) rowOf(key)[name] = value;
@@ -48,8 +48,8 @@ export async function hydrate(
   };
 }
 
-function evidenceClip({ service }: RuntimeInput): Clip {
-  const limit = service.caps.evidence;
+function evidenceClip({ parts }: RuntimeInput): Clip {
+  const limit = parts.caps.evidence;
   return { what: 'the evidence of these keys', limit, unit: 'passages of a facet', hint: 'name fewer keys' };
 }
 
@@ -64,7 +64,7 @@ async function derivedAttributes({ derived, facet }: GovernedStore, input: Runti
 }
 
 async function passages(store: GovernedStore, attributes: ByKey, input: RuntimeInput) {
-  const most = input.service.caps.evidence;
+  const most = input.parts.caps.evidence;
   const given = new Map([['limit', `${most + 1}`]]);
   const { rows } = await step(store.passages, given, input, most + 1);
   const byKey = new Map<string, unknown[]>();

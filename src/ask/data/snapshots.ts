@@ -1,5 +1,5 @@
 import { queryError } from 'osl-compiler';
-import type { Engine, IsolationLevel, TransactionSnapshot } from '../engine/index.js';
+import type { Engine, IsolationLevel, TransactionSnapshot } from '../../engine/index.js';
 
 /** The snapshots of one transaction of a caller: one of each connector that it asks. */
 export class Snapshots {

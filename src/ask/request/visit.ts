@@ -1,26 +1,18 @@
-import type { QueryError } from 'osl-compiler';
-import type { LimitBucket } from '../../policy/index.js';
-import type { Service } from '../service/service.js';
-import { type Caller, counted, refuse, settled } from './index.js';
-import { Ledger } from './ledger.js';
-import type { Call } from './question.js';
+import { QueryError } from 'osl-compiler';
+import type { LimitBucket } from '../../../policy/index.js';
+import type { Call } from './call.js';
+import type { Caller } from './caller.js';
+import type { RequestParts } from './parts.js';
+import { respond, turnAwayStranger } from './respond.js';
 
 /** Lets in a call that asks for no data, on any valid token. @throws QueryError */
-export async function admit(
-  service: Service,
-  call: Call,
-  action: string,
-  bucket: LimitBucket,
-): Promise<Caller> {
-  const ledger = new Ledger(service, call, action);
-  let caller: Caller;
-  try {
-    caller = await counted(service, call, ledger, bucket);
-  } catch (error) {
-    throw await refuse(service, call, ledger, error);
-  }
-  await settled(service, call, ledger);
-  return caller;
+export function admit(parts: RequestParts, call: Call, action: string, bucket: LimitBucket): Promise<Caller> {
+  return respond<Caller, Caller>(parts, call, {
+    action,
+    bucket,
+    decide: (caller) => caller,
+    answer: (caller) => caller,
+  });
 }
 
 /** What a call that cannot be read is counted as, where that is no question. */
@@ -43,21 +35,23 @@ export type TurnedAway = 'anyone' | 'identified';
  * what the caller is told. A broken token is told of in any case: it is never downgraded to none.
  */
 export async function turnAway(
-  service: Service,
+  parts: RequestParts,
   call: Call,
   action: string,
   reason: QueryError,
   who: TurnedAway,
 ): Promise<QueryError> {
-  const ledger = new Ledger(service, call, action);
   const { credentials } = call;
   const anonymous = credentials.kind === 'bearer' && credentials.token === null;
-  if (!anonymous || who === 'identified') {
-    try {
-      await counted(service, call, ledger, BUCKETS.get(action) ?? 'query');
-    } catch (error) {
-      return refuse(service, call, ledger, error);
-    }
+  if (anonymous && who === 'anyone') return turnAwayStranger(parts, call, action, reason);
+  const decide = (): never => {
+    throw reason;
+  };
+  const bucket = BUCKETS.get(action) ?? 'query';
+  try {
+    return await respond<never, never>(parts, call, { action, bucket, decide, answer: decide });
+  } catch (error) {
+    if (error instanceof QueryError) return error;
+    throw error;
   }
-  return refuse(service, call, ledger, reason);
 }

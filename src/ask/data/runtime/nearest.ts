@@ -21,7 +21,7 @@ export async function nearest(
 ): Promise<readonly TextRow[]> {
   const search = new Search(vector, input);
   const steps = store.nearest;
-  if (steps !== null && (await input.service.permitted.areMany(steps.some, epoch, input))) {
+  if (steps !== null && (await input.parts.permitted.areMany(steps.some, epoch, input))) {
     const found =
       (await search.byIndex(steps.byIndex, steps.among, k)) ??
       (await search.bySigns(steps.bySigns, steps.among, k));

@@ -1,6 +1,6 @@
-import type { AuditLog, AuditSurface } from '../../policy/audit/index.js';
-import type { ServiceLog } from '../service/service.js';
-import type { Call } from './question.js';
+import type { AuditLog, AuditSurface } from '../../../policy/audit/index.js';
+import type { ServiceLog } from '../../base/log.js';
+import type { Call } from './call.js';
 
 /** What answers anyone, asks nothing of the data, and is asked often: one entry of the log stands for many. */
 export type ProbeAction = 'health' | 'ready' | 'metrics' | 'openapi' | 'mcp_metadata';

@@ -1,29 +1,11 @@
-import type { GovernedPlan, MetricsRequest } from 'osl-compiler';
-import type { AuditSurface } from '../../policy/audit/index.js';
-import type { Identity } from '../../policy/index.js';
-import type { BoundValue, RowSink, StatementSettings } from '../engine/index.js';
-import type { Payment } from './payment.js';
+import type { GovernedPlan } from 'osl-compiler';
+import type { BoundValue, RowSink, StatementSettings } from '../../engine/index.js';
+import type { Body } from '../request/asked.js';
+import type { Call } from '../request/call.js';
+import type { Versions } from '../request/caller.js';
+import type { Payment } from '../request/payment.js';
+import type { Considered } from '../request/respond.js';
 import type { Snapshots } from './snapshots.js';
-
-/** Who claims to ask. A session was identified once; its token's end is checked again for every question. */
-export type Credentials =
-  | { readonly kind: 'bearer'; readonly token: string | null; readonly address: string }
-  | { readonly kind: 'session'; readonly identity: Identity };
-
-/** The three shapes of the contract's query body, and a statement of the wire, which may be OSL-SQL or raw SQL. */
-export type Body =
-  | { readonly kind: 'osql'; readonly text: string }
-  | { readonly kind: 'sql'; readonly text: string }
-  | { readonly kind: 'wire'; readonly text: string }
-  | { readonly kind: 'metrics'; readonly request: MetricsRequest };
-
-/** One call of one caller, from whatever surface. */
-export interface Call {
-  /** Unique; joins the audit records, the answer and the log. */
-  readonly requestId: string;
-  readonly surface: AuditSurface;
-  readonly credentials: Credentials;
-}
 
 /** A call that asks for data. */
 export interface Question extends Call {
@@ -39,16 +21,12 @@ export interface Prepared {
   readonly body: Body;
   readonly parameterOids: readonly number[];
   readonly plan: GovernedPlan;
+  /** The request as it was let in, which goes on where its run follows at once. */
+  readonly considered: Considered<GovernedPlan>;
   /** Compiling was counted against the limit; the first run, if it comes at once, is not counted again. */
   readonly payment: Payment;
   /** Puts on record that it was compiled, where no run does so. @throws QueryError E5030 */
   record(): Promise<void>;
-}
-
-/** What an answer rests on. */
-export interface Versions {
-  readonly manifest: string;
-  readonly policy: string;
 }
 
 /** How an answer is to be delivered. */

@@ -1,5 +1,5 @@
 import { type Clipping, type GovernedRuntime, InternalError, QueryError, queryError } from 'osl-compiler';
-import { objectsText } from '../../engine/index.js';
+import { objectsText } from '../../../engine/index.js';
 import { hydrate } from './hydrate.js';
 import { retrieve } from './retrieve.js';
 import { traverse } from './traverse.js';

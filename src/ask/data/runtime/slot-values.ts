@@ -1,19 +1,19 @@
 import { InternalError, type Slot, valuesOf } from 'osl-compiler';
-import type { BoundValue } from '../../engine/index.js';
+import type { BoundValue } from '../../../engine/index.js';
 import type { RuntimeInput, RuntimeRows } from './types.js';
 
 /** Values of `slots`, in order: the caller's, policy's, and what earlier steps give. */
 export function slotValues(
   slots: readonly Slot[],
   given: ReadonlyMap<string, string>,
-  { service, caller, parameters }: RuntimeInput,
+  { parts, caller, parameters }: RuntimeInput,
   runtime: readonly RuntimeRows[] = [],
 ): readonly BoundValue[] {
   return valuesOf<BoundValue>(slots, {
     text: textParameter,
     client: (index) => parameters[index],
     attribute: (subject, name) => caller.access.attributeValues(subject, name),
-    pad: (pad, domain) => service.maskKeys.pad(pad, domain),
+    pad: (pad, domain) => parts.maskKeys.pad(pad, domain),
     given: (name) => {
       const value = given.get(name);
       if (value === undefined) throw new InternalError(`no step gives \`${name}\``);

@@ -1,6 +1,6 @@
-import { addressGroup } from '../../policy/index.js';
-import type { Service } from '../service/service.js';
-import type { Call } from './question.js';
+import { addressGroup } from '../../../policy/index.js';
+import type { Call } from './call.js';
+import type { RecordingParts } from './parts.js';
 
 /**
  * What callers without a valid token cost the audit log once they are over the limit of their address: of one second
@@ -8,13 +8,15 @@ import type { Call } from './question.js';
  */
 export interface Strangers {
   /** Counts one refused call. Whether it is the first, and so to be recorded; the others are only counted. */
-  isFirst(service: Service, call: Call, address: string): boolean;
+  isFirst(call: Call, address: string): boolean;
   /** Records at once what has only been counted so far. */
   settle(): void;
 }
 
+/** What keeps the counts. */
+export type StrangersParts = Pick<RecordingParts, 'tenant' | 'audit' | 'log'>;
+
 interface Window {
-  readonly service: Service;
   readonly call: Call;
   readonly address: string;
   readonly timer: NodeJS.Timeout;
@@ -26,17 +28,17 @@ const WINDOW_MS = 1_000;
 const MAX_WINDOWS = 1_024;
 const SURPLUS = 'surplus';
 
-export function createStrangers(): Strangers {
+export function createStrangers(parts: StrangersParts): Strangers {
   const windows = new Map<string, Window>();
   const end = (key: string): void => {
     const window = windows.get(key);
     if (window === undefined) return;
     windows.delete(key);
     clearTimeout(window.timer);
-    if (window.others > 0) record(window);
+    if (window.others > 0) record(parts, window);
   };
   return Object.freeze({
-    isFirst(service: Service, call: Call, address: string) {
+    isFirst(call: Call, address: string) {
       const group = addressGroup(address);
       const key = windows.has(group) || windows.size < MAX_WINDOWS ? group : SURPLUS;
       const window = windows.get(key);
@@ -45,7 +47,7 @@ export function createStrangers(): Strangers {
         return false;
       }
       const timer = setTimeout(end, WINDOW_MS, key).unref();
-      windows.set(key, { service, call, address: key, timer, others: 0 });
+      windows.set(key, { call, address: key, timer, others: 0 });
       return true;
     },
     settle() {
@@ -54,8 +56,7 @@ export function createStrangers(): Strangers {
   });
 }
 
-function record({ service, call, address, others }: Window): void {
-  const { audit, log, tenant } = service;
+function record({ audit, log, tenant }: StrangersParts, { call, address, others }: Window): void {
   log.warn('refusals without a valid token were only counted', { address, count: others });
   const entry = {
     kind: 'event',

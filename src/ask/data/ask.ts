@@ -1,0 +1,167 @@
+import { emit, type GovernedPlan, queryError } from 'osl-compiler';
+import type { ExecuteResult, RowSink } from '../../engine/index.js';
+import type { Versions } from '../request/caller.js';
+import { type Caller, versionsOf } from '../request/caller.js';
+import type { DecisionRecord } from '../request/ledger.js';
+import type { RequestParts } from '../request/parts.js';
+import { Payment } from '../request/payment.js';
+import { type Answering, consider, type Decision, respond } from '../request/respond.js';
+import { asksModel, mayAskModel } from './decoders.js';
+import type { AnswerParts, PlanningParts } from './parts.js';
+import { planOf } from './planning.js';
+import type { Delivery, Prepared, Question } from './question.js';
+import { settingsFor } from './row-rights.js';
+import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
+
+/** What an answer says beside its rows. */
+export interface Answer {
+  readonly requestId: string;
+  readonly plan: GovernedPlan;
+  readonly caller: Caller;
+  readonly versions: Versions;
+  readonly rows: number;
+  /** A cap on the answer held rows back. */
+  readonly truncated: boolean;
+  /** A cap on a step held rows back, and the rest are rows that stand for themselves. */
+  readonly clipped: boolean;
+  /** Fields of the answer that are redacted in passages which it rests on. */
+  readonly redactedFields: readonly string[];
+  /** Passages for which a decoder operator failed; their value is NULL. */
+  readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
+}
+
+/**
+ * Answers one question: it is compiled into a governed plan, which is the decision, and the plan is run. The query may
+ * start while the record is being synced, since it has no effect; no row leaves before.
+ *
+ * @throws QueryError, as `respond`
+ */
+export function ask(parts: AnswerParts, question: Question, delivery: Delivery): Promise<Answer> {
+  const answering = answeringOf(parts, question, delivery);
+  const { prepared } = question;
+  if (prepared?.considered.isOf(question) === true && prepared.payment.take()) {
+    const { considered } = prepared;
+    return considered.as('query').answer(answering);
+  }
+  const decision = decisionOf(parts, question, 'query', prepared?.payment);
+  return respond(parts, question, { ...decision, ...answering });
+}
+
+/**
+ * Compiles a question for a client that will run it later, as the wire's Parse does. Compiling is work, so it counts
+ * against the limit as a run does; a refusal is recorded here. Where the run follows at once the request goes on with
+ * it; any later run decides again, under the policy of its own time, and is what is recorded; where none comes, the
+ * caller has `record` called. Until then the plan only describes; it is given back as `prepared` of the question that
+ * runs.
+ *
+ * @throws QueryError
+ */
+export async function prepare(parts: PlanningParts & RequestParts, question: Question): Promise<Prepared> {
+  const considered = await consider(parts, question, decisionOf(parts, question, 'prepare'));
+  considered.rest();
+  const { body, parameterOids } = question;
+  const { decided: plan } = considered;
+  const record = (): Promise<void> => considered.settle();
+  return Object.freeze({ body, parameterOids, plan, considered, payment: new Payment(), record });
+}
+/** What is decided about a question: its plan, and that a model may be asked where it asks one. */
+export function decisionOf(
+  parts: PlanningParts,
+  question: Question,
+  action: string,
+  payment?: Payment,
+): Decision<GovernedPlan> {
+  const decide = (caller: Caller, record: DecisionRecord): GovernedPlan | Promise<GovernedPlan> => {
+    const planned = planOf(parts, caller, question, record);
+    return planned instanceof Promise
+      ? planned.then((plan) => judged(plan, record))
+      : judged(planned, record);
+  };
+  return { action, asked: question.body, bucket: 'query', payment, decide };
+}
+
+/** @throws QueryError E2101 */
+function judged(plan: GovernedPlan, record: DecisionRecord): GovernedPlan {
+  record.touches(plan);
+  mayAskModel(plan);
+  return plan;
+}
+
+function answeringOf(
+  parts: AnswerParts,
+  { requestId }: Question,
+  delivery: Delivery,
+): Answering<GovernedPlan, Answer> {
+  return {
+    overlaps: true,
+    signal: delivery.signal,
+    counts: (answer) => answer,
+    reads: (plan) => plan,
+    answer: async (plan, caller, recorded) => {
+      // A decoder sends passages to a model, which cannot be undone: there the record comes first.
+      if (asksModel(plan)) await recorded;
+      const versions = versionsOf(caller);
+      const sink = typeof delivery.sink === 'function' ? delivery.sink(plan, versions) : delivery.sink;
+      const result = await execute(parts, caller, plan, delivery, afterwards(recorded, sink));
+      return Object.freeze({
+        requestId,
+        plan,
+        caller,
+        versions,
+        rows: result.rows,
+        truncated: result.truncated,
+        clipped: result.runtime.some((r) => r.clip !== null),
+        redactedFields: redactedIn(plan, result.runtime),
+        errors: result.runtime.flatMap((r) => r.errors),
+      });
+    },
+  };
+}
+
+function redactedIn({ passageFields }: GovernedPlan, runtime: readonly RuntimeRows[]): readonly string[] {
+  const all = new Set(runtime.flatMap((r) => r.redactedFields));
+  return [...all].filter((name) => passageFields?.has(name) !== false).sort();
+}
+
+/** Runs the plan: first the steps that it rests on, then the statement itself. */
+async function execute(
+  parts: AnswerParts,
+  caller: Caller,
+  plan: GovernedPlan,
+  delivery: Delivery,
+  sink: RowSink,
+): Promise<Executed> {
+  const { parameters, resultFormats, signal, snapshots, whole = false } = delivery;
+  if (parameters.length !== plan.clientOids.length) {
+    throw queryError('parameterCount', { given: parameters.length, needed: plan.clientOids.length });
+  }
+  const engine = engineOf(parts, plan);
+  const input = { parts, caller, plan, parameters, signal, snapshots: snapshots ?? null, whole };
+  const runtime = plan.runtime.length === 0 ? [] : await runtimeRows(input);
+  const { rows, bytes, timeoutMs } = parts.caps;
+  const snapshot = snapshots?.of(engine) ?? null;
+  const maxRows = delivery.maxRows === 0 ? rows : Math.min(rows, delivery.maxRows);
+  const values = slotValues(emit(plan).slots, new Map(), input, runtime);
+  const settings = settingsFor(parts, caller, plan, delivery.settings);
+  const { subject } = caller.identity;
+  const options = { subject, resultFormats, maxRows, maxBytes: bytes, timeoutMs, signal, settings, snapshot };
+  const result = await engine.governed.execute(plan, values, options, sink);
+  return { ...result, runtime };
+}
+
+interface Executed extends ExecuteResult {
+  readonly runtime: readonly RuntimeRows[];
+}
+
+/** Rows wait for the decision to be durable; the query itself need not, since it has no effect. */
+function afterwards(decided: Promise<void>, sink: RowSink): RowSink {
+  let durable = false;
+  const settled = decided.then(() => {
+    durable = true;
+  });
+  settled.catch(() => undefined); // awaited by whoever writes, and by `ask`
+  return {
+    write: (dataRows, rows) =>
+      durable ? sink.write(dataRows, rows) : settled.then(() => sink.write(dataRows, rows)),
+  };
+}

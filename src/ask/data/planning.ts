@@ -1,0 +1,156 @@
+import { setImmediate } from 'node:timers/promises';
+import {
+  type AskedWorld,
+  type CompileOptions,
+  compileMetrics,
+  compileTemplate,
+  compiling,
+  GovernedPlan,
+  InternalError,
+  type MetricsRequest,
+  oneStatement,
+  parse,
+  QueryError,
+  queryError,
+} from 'osl-compiler';
+import { isEmpty } from '../../../policy/index.js';
+import { isShort } from '../parsing/index.js';
+import type { Body } from '../request/asked.js';
+import type { Caller } from '../request/caller.js';
+import type { DecisionRecord } from '../request/ledger.js';
+import type { PlanningParts } from './parts.js';
+import type { Question } from './question.js';
+import { inTurns } from './slices.js';
+
+/** The governed plan of a question, from the cache where the same, or its like, was asked under the same rights. */
+export function planOf(
+  parts: PlanningParts,
+  caller: Caller,
+  question: Question,
+  record: DecisionRecord,
+): GovernedPlan | Promise<GovernedPlan> {
+  if (question.body.kind === 'metrics') return metricsPlan(parts, caller, question.body.request);
+  const { access, manifest } = caller;
+  const known = preparedPlan(question);
+  // INVARIANT: equal versions and signature mean equal plans; under any others the question is compiled anew.
+  if (known?.catalogVersion === manifest.catalog.version && known.accessSignature === access.signature)
+    return known;
+  const { text, world } = statementOf(question.body);
+  const { parameterOids } = question;
+  const rights = `${manifest.catalog.version} ${access.signature} ${world} ${parameterOids.join(',')}`;
+  const { hasDecoder } = parts.content;
+  const options = { parameterOids, world, hasDecoder };
+  if (!isShort(text))
+    return longPlan(parts, caller, rights, text, options, record).catch((error: unknown) => {
+      throw emptySqlOr(error, question.body);
+    });
+  return parts.plans.planOf(rights, text, (shaped) => {
+    try {
+      const compile = (): Compiled => compileTemplate(text, shaped, manifest.catalog, access, options);
+      return isEmpty(access) ? facetsOnly(text, compile) : compile();
+    } catch (error) {
+      throw emptySqlOr(error, question.body);
+    }
+  });
+}
+
+/**
+ * The plan of a text that would hold up everybody else: another thread parses it, and what is left is done in steps.
+ * That it is being compiled is on disk before, so that what a crash was about can be told.
+ */
+async function longPlan(
+  parts: PlanningParts,
+  { access, manifest, identity }: Caller,
+  rights: string,
+  text: string,
+  options: CompileOptions,
+  record: DecisionRecord,
+): Promise<GovernedPlan> {
+  const known = parts.plans.look(rights, text);
+  if (known instanceof GovernedPlan) return known;
+  return parts.marks.during(record.mark(text), async () => {
+    const parsed = oneStatement(await parts.parsing.parse(text, identity.subject));
+    const steps = compiling(text, known.shaped, manifest.catalog, access, { ...options, parsed });
+    const compiled = await inTurns(steps).catch((error: unknown) => {
+      throw isEmpty(access) ? withoutAccess(error) : error;
+    });
+    if (isEmpty(access)) requireFacetsOnly(compiled);
+    await setImmediate();
+    parts.plans.keep(rights, text, known.shaped, compiled);
+    return compiled.plan;
+  });
+}
+
+type Compiled = ReturnType<typeof compileTemplate>;
+
+/**
+ * What a caller without any grant is answered: zero passages of a declared facet, as the contract has it, and E2102 for
+ * everything else, whatever else is wrong with it.
+ *
+ * @throws QueryError E0511 for what is no SQL, E0241, E0521, E2102
+ */
+function facetsOnly(text: string, compile: () => Compiled): Compiled {
+  parse(text);
+  try {
+    return requireFacetsOnly(compile());
+  } catch (error) {
+    throw withoutAccess(error);
+  }
+}
+
+/** What a caller without any grant is told of a fault in the question. */
+function withoutAccess(error: unknown): unknown {
+  const isTold =
+    error instanceof QueryError && (error.entry === 'unknownFacet' || error.entry === 'noDecoder');
+  return error instanceof QueryError && !isTold ? queryError('noAccess', {}) : error;
+}
+
+/** @throws QueryError E2102 */
+function requireFacetsOnly(compiled: Compiled): Compiled {
+  const { runtime, form } = compiled.plan;
+  if (form !== 'retrieve' || !runtime.every((r) => r.kind === 'retrieval')) throw queryError('noAccess', {});
+  return compiled;
+}
+
+/** Nothing but comments and semicolons is nothing: the contract's E0246 where `sql` was to hold a statement. */
+function emptySqlOr(error: unknown, body: Body): unknown {
+  const isEmptySql = body.kind === 'sql' && error instanceof QueryError && error.entry === 'noStatement';
+  return isEmptySql ? queryError('emptySql', {}) : error;
+}
+
+/** The plan that was prepared for this very question, whatever the rights. */
+function preparedPlan({ prepared, body, parameterOids }: Question): GovernedPlan | null {
+  return prepared?.body === body && prepared.parameterOids === parameterOids ? prepared.plan : null;
+}
+
+/** The plan of a metrics question. Its canonical text is no statement, so that it must share no key with one. */
+function metricsPlan(
+  parts: PlanningParts,
+  { access, manifest }: Caller,
+  request: MetricsRequest,
+): GovernedPlan {
+  const rights = `${manifest.catalog.version} ${access.signature} metrics`;
+  return parts.plans.planOf(rights, JSON.stringify(request), () => {
+    if (isEmpty(access)) throw queryError('noAccess', {});
+    return { plan: compileMetrics(request, manifest.catalog, access), template: null };
+  });
+}
+
+/** What is compiled, and what its names mean. */
+function statementOf(body: Exclude<Body, { kind: 'metrics' }>): {
+  readonly text: string;
+  readonly world: AskedWorld;
+} {
+  switch (body.kind) {
+    case 'osql':
+      return { text: body.text, world: 'semantic' };
+    case 'sql':
+      return { text: body.text, world: 'physical' };
+    case 'wire':
+      return { text: body.text, world: 'either' };
+    default: {
+      const unknown: never = body;
+      throw new InternalError(`unexpected body ${String(unknown)}`);
+    }
+  }
+}

@@ -1,0 +1,101 @@
+import {
+  type Catalog,
+  type ErrorName,
+  type Mentioned,
+  type MetricsRequest,
+  mentionedIn,
+  QueryError,
+} from 'osl-compiler';
+
+/** The three shapes of the contract's query body, and a statement of the wire, which may be OSL-SQL or raw SQL. */
+export type Body =
+  | { readonly kind: 'osql'; readonly text: string }
+  | { readonly kind: 'sql'; readonly text: string }
+  | { readonly kind: 'wire'; readonly text: string }
+  | { readonly kind: 'metrics'; readonly request: MetricsRequest };
+
+/** What a request asks, as far as the log is to know of it. */
+export type Asked = Body | NamedObject | Term;
+
+/** An entity or a facet of which a little is shown. */
+interface NamedObject {
+  readonly kind: 'table' | 'facet';
+  /** As the manifest declares it. */
+  readonly name: string;
+}
+
+/** A word that is looked up, a draft that is judged; recorded as statements are, by its fingerprint. */
+interface Term {
+  readonly kind: 'term' | 'draft';
+  readonly text: string;
+}
+
+/** Whether what was asked was looked at for its names before it was refused with `error`. */
+export function wasRead(error: unknown): boolean {
+  return !(error instanceof QueryError && UNREAD.has(error.entry));
+}
+
+/** Refusals of what was not, or not wholly, read. */
+const UNREAD: ReadonlySet<ErrorName> = new Set<ErrorName>([
+  'rateLimited',
+  'tooLarge',
+  'tooDeep',
+  'noSnapshot',
+]);
+
+/** UTF-16 units of the longest refused text that is read once more for its names. */
+const LONGEST_READ = 65_536;
+
+/** The objects that `asked` names: declared ones by their full names. */
+export function mentionedBy(asked: Asked, catalog: Catalog): Mentioned {
+  if ('text' in asked && asked.text.length > LONGEST_READ) return { declared: [], undeclared: [] };
+  switch (asked.kind) {
+    case 'osql':
+      return mentionedIn(asked.text, 'semantic', catalog);
+    case 'sql':
+      return mentionedIn(asked.text, 'physical', catalog);
+    case 'wire':
+      return mentionedIn(asked.text, 'either', catalog);
+    case 'metrics':
+      return sorted(asked.request.metrics.map((m) => [m.name, catalog.metrics.has(m.name), 'metrics']));
+    case 'table':
+      return sorted([[asked.name, catalog.relations.has(asked.name), 'entities']]);
+    case 'facet':
+      return sorted([[asked.name, catalog.facets.has(asked.name), 'facets']]);
+    case 'term':
+    case 'draft':
+      return { declared: [], undeclared: [] };
+    default: {
+      const unknown: never = asked;
+      return unknown;
+    }
+  }
+}
+
+function sorted(names: readonly (readonly [name: string, declared: boolean, room: string])[]): Mentioned {
+  return {
+    declared: names.flatMap(([name, is, room]) => (is ? [`osl.${room}.${name}`] : [])).sort(),
+    undeclared: names.flatMap(([name, is]) => (is ? [] : [name])).sort(),
+  };
+}
+
+/** `asked` as one text, for its fingerprint. */
+export function statementOf(asked: Asked): string {
+  switch (asked.kind) {
+    case 'osql':
+    case 'sql':
+    case 'term':
+    case 'draft':
+    case 'wire':
+      return asked.text;
+    case 'metrics':
+      return JSON.stringify(asked.request);
+    case 'table':
+    case 'facet':
+      return JSON.stringify([asked.kind, asked.name]);
+    default: {
+      const unknown: never = asked;
+      return unknown;
+    }
+  }
+}

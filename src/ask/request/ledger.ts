@@ -1,0 +1,181 @@
+import { type Form, type GovernedPlan, QueryError, queryError } from 'osl-compiler';
+import type { AuditEntry, AuditOutcome } from '../../../policy/audit/index.js';
+import type { Identity } from '../../../policy/index.js';
+import type { Model } from '../../model/model.js';
+import type { Mark } from '../parsing/marks.js';
+import { type Asked, mentionedBy, statementOf, wasRead } from './asked.js';
+import type { Call } from './call.js';
+import type { RecordingParts } from './parts.js';
+import type { ForeignFault } from './told.js';
+
+/** What a call reads: of a question its plan says so. */
+export interface Touched {
+  /** Null where no query was asked. */
+  readonly form: Form | null;
+  readonly objects: readonly string[];
+}
+
+/** What the decision about a request is to say, beside who asked. */
+export interface DecisionRecord {
+  touches(touched: Touched): void;
+  /** What the call is known by while `text`, which it asks, is compiled. */
+  mark(text: string): Mark;
+}
+
+/**
+ * Writes the two records of one request. The decision is durable before a byte of an answer leaves. Made by the one way
+ * of every request alone (`request.ts`).
+ */
+export class Ledger implements DecisionRecord {
+  readonly #parts: RecordingParts;
+  readonly #call: Call;
+  #action: string;
+  #started = performance.now();
+  #ended: number | null = null;
+  readonly #asked: Asked | null;
+  readonly #statement: string | null;
+  #fingerprint: string | null = null;
+  #identity: Identity | null = null;
+  #model: Model | null = null;
+  #touched: Touched | null = null;
+  #plan: string | null = null;
+  /** The decision is not in the log, so an outcome would be of nothing. */
+  #unrecorded = false;
+
+  /** `asked` is what the call asks, where it asks something. */
+  constructor(parts: RecordingParts, call: Call, action: string, asked: Asked | null) {
+    this.#parts = parts;
+    this.#call = call;
+    this.#action = action;
+    this.#asked = asked;
+    this.#statement = asked === null ? null : statementOf(asked);
+  }
+
+  /** Whether the caller has proved who it is. */
+  get identified(): boolean {
+    return this.#identity !== null;
+  }
+
+  knows(identity: Identity, model: Model): void {
+    this.#identity = identity;
+    this.#model = model;
+  }
+
+  touches(touched: Touched): void {
+    this.#touched = touched;
+  }
+
+  mark(text: string): Mark {
+    const { requestId: request_id, surface } = this.#call;
+    return {
+      request_id,
+      surface,
+      action: this.#action,
+      subject: this.#identity?.subject ?? null,
+      chain: this.#identity?.chain ?? [],
+      statement_hmac: this.#statementHmac(),
+      size: text.length,
+    };
+  }
+
+  /** Says that `plan` is going to run; `allow` follows at once, so that both are on disk together. */
+  reads(plan: GovernedPlan): void {
+    this.#plan = this.#parts.lineage?.note(plan, this.#call.requestId) ?? null;
+  }
+
+  /** What was prepared goes on as `action`, from now. */
+  resumes(action: string): void {
+    this.#action = action;
+    this.#started = performance.now();
+    this.#ended = null;
+  }
+
+  /** The work is done, whenever that is recorded. */
+  done(): void {
+    this.#ended = performance.now();
+  }
+
+  /** Records that the question is answered. @throws AuditUnavailable */
+  async allow(): Promise<void> {
+    try {
+      await this.#parts.audit.append(this.#entry('decision', { decision: 'allow' }));
+    } catch (error) {
+      this.#unrecorded = true;
+      throw error;
+    }
+  }
+
+  /** Records a refusal. @throws AuditUnavailable */
+  async refuse(error: QueryError | ForeignFault): Promise<void> {
+    const denied = error instanceof QueryError && (error.http === 401 || error.http === 403);
+    const decision = denied ? 'deny' : 'error';
+    this.#touched ??= this.#named(error);
+    await this.#parts.audit.append(this.#entry('decision', { decision, code: error.code }));
+  }
+
+  /**
+   * What a refused call asked for, so that the log answers who tried to read what: declared objects by their names,
+   * all else as a keyed fingerprint, so that no slip of a hand or a pasted secret stands in the log. Nothing of
+   * strangers, and of calls that were refused before their text was looked at.
+   */
+  #named(error: unknown): Touched | null {
+    if (this.#identity === null || this.#model === null || this.#asked === null || !wasRead(error))
+      return null;
+    const { declared, undeclared } = mentionedBy(this.#asked, this.#model.manifest.catalog);
+    const hidden = undeclared.map((name) => `undeclared:${this.#parts.audit.fingerprint(name)}`);
+    return { form: null, objects: [...declared, ...hidden] };
+  }
+
+  /** Records how it ended. While the disk fails the log keeps it, and refuses everything else. */
+  outcome(outcome: AuditOutcome, rows: number, error: QueryError | ForeignFault | null = null): void {
+    if (this.#unrecorded) return;
+    const duration = Math.round(1_000 * ((this.#ended ?? performance.now()) - this.#started));
+    const entry = this.#entry('outcome', {
+      outcome,
+      rows,
+      duration_us: duration,
+      code: error === null ? null : codeOf(error),
+    });
+    this.#parts.audit.append(entry, (failure) => {
+      if (failure !== null) this.#parts.log.error('audit outcome lost', { request_id: entry.request_id });
+    });
+  }
+
+  #entry(kind: 'decision' | 'outcome', fields: Partial<AuditEntry>): AuditEntry {
+    const { requestId, surface } = this.#call;
+    const model = this.#model;
+    return {
+      kind,
+      request_id: requestId,
+      tenant: this.#parts.tenant,
+      surface,
+      action: this.#action,
+      subject: this.#identity?.subject ?? null,
+      chain: this.#identity?.chain ?? [],
+      form: this.#touched?.form ?? null,
+      objects: this.#touched?.objects ?? [],
+      versions:
+        model === null ? null : { manifest: model.manifest.version, policy: model.snapshot?.version ?? null },
+      statement_hmac: this.#statementHmac(),
+      ...(this.#plan !== null && { plan: this.#plan }),
+      ...fields,
+    };
+  }
+
+  /** One for both records, though a segment may end in between. */
+  #statementHmac(): string | null {
+    if (this.#statement === null) return null;
+    this.#fingerprint ??= this.#parts.audit.fingerprint(this.#statement);
+    return this.#fingerprint;
+  }
+}
+
+/** In the outcome a foreign fault has the code of the catalogue that it comes under. */
+function codeOf(error: QueryError | ForeignFault): string {
+  if (error instanceof QueryError) return error.code;
+  const { code } = error;
+  return (code === CANCELLED ? queryError('cancelled', {}) : queryError('execution', { sqlstate: code }))
+    .code;
+}
+
+const CANCELLED = '57014';

@@ -1,0 +1,33 @@
+import type { GovernedPlan } from 'osl-compiler';
+import type { AuditLog } from '../../../policy/audit/index.js';
+import type { Limiter, TokenVerifier } from '../../../policy/index.js';
+import type { ServiceLog } from '../../base/log.js';
+import type { Model } from '../../model/model.js';
+import type { Strangers } from './strangers.js';
+
+/** What tells who calls, and whether it may call once more. */
+export interface DecidingParts {
+  readonly tenant: string;
+  /** Read once per request, so that a reload never shows half of itself. */
+  model(): Model;
+  readonly verifier: Pick<TokenVerifier, 'verify'>;
+  readonly limiter: Pick<Limiter, 'take' | 'takeAddress' | 'guesses'>;
+  readonly strangers: Pick<Strangers, 'isFirst'>;
+}
+
+/** What keeps the records of a request. */
+export interface RecordingParts {
+  readonly tenant: string;
+  readonly audit: Pick<AuditLog, 'append' | 'fingerprint'>;
+  /** Null where nobody is told of lineage. */
+  readonly lineage: PlanNotes | null;
+  readonly log: ServiceLog;
+}
+
+/** Takes note of a plan that is about to run, for lineage; gives what the record refers to it by. */
+export interface PlanNotes {
+  note(plan: GovernedPlan, requestId: string): string | null;
+}
+
+/** What every request goes through: see `respond`. */
+export interface RequestParts extends DecidingParts, RecordingParts {}

@@ -1,0 +1,151 @@
+import { queryError } from 'osl-compiler';
+import {
+  accountIdentity,
+  effectiveAccess,
+  type Identity,
+  isExpired,
+  type ServiceAccount,
+} from '../../../policy/index.js';
+import type { Call } from './call.js';
+import type { DecidingParts, RequestParts } from './parts.js';
+import { recordBrokenConnection, respond, turnAwayStranger } from './respond.js';
+import { ForeignFault } from './told.js';
+
+/**
+ * Opens a session: the token is verified, belongs to `user`, and a policy is loaded. Recorded either way.
+ *
+ * @throws QueryError E2102, E3001, E2001, E4290, E5030
+ */
+export function login(parts: RequestParts, call: Call, user: string): Promise<Identity> {
+  return respond<Identity, Identity>(parts, call, {
+    action: 'login',
+    bucket: null,
+    decide: ({ identity }) => {
+      if (identity.subject !== user)
+        throw queryError('invalidToken', { reason: 'its subject is not the user that logs in' });
+      return identity;
+    },
+    answer: (identity) => identity,
+  });
+}
+
+/** A right password that is refused as if it were wrong. */
+export class TooManyGuesses extends Error {}
+
+/**
+ * Opens a session of a service account, whose password the wire has seen proved. Recorded either way.
+ *
+ * @throws QueryError E2001, E3001, E5030; TooManyGuesses
+ */
+export async function accountLogin(parts: RequestParts, call: Call, user: string): Promise<AccountSession> {
+  const { credentials } = call;
+  if (credentials.kind === 'bearer' && !(await parts.limiter.guesses.right(user, credentials.address))) {
+    // Not waited for, as the record of a wrong password is not: how long it takes must not tell them apart.
+    void refusedConnection(parts, call, 'login', 'E4290');
+    throw new TooManyGuesses();
+  }
+  const session = accountNow(parts, user, null);
+  if (session === null) {
+    const reason = queryError('invalidToken', { reason: 'there is no such service account' });
+    throw await turnAwayStranger(parts, call, 'login', reason);
+  }
+  const known: Call = { ...call, credentials: { kind: 'session', identity: session.identity } };
+  await respond(parts, known, { action: 'login', bucket: null, ...NOTHING_TO_ANSWER });
+  return session;
+}
+
+/** Of a call that is let in or not, and asks nothing. */
+const NOTHING_TO_ANSWER = { decide: () => undefined, answer: () => undefined };
+
+/** A session of a service account: who it is, and as what the policy knew it then. */
+export interface AccountSession {
+  readonly account: ServiceAccount;
+  readonly identity: Identity;
+}
+
+/**
+ * The session as the policy of now has it: `held` itself while nothing changed and its identity is good, a new one
+ * where only rights or time did, null where the account is gone or has another password.
+ */
+export function accountNow(
+  parts: Pick<DecidingParts, 'model' | 'tenant'>,
+  login: string,
+  held: AccountSession | null,
+): AccountSession | null {
+  const { snapshot } = parts.model();
+  // Without a policy a session goes on to hear so at its next question.
+  const account = snapshot === null ? held?.account : snapshot.serviceAccounts.get(login);
+  if (account === undefined || (held !== null && held.account.scram !== account.scram)) return null;
+  if (held?.account === account && !isExpired(held.identity, Date.now())) return held;
+  return Object.freeze({ account, identity: accountIdentity(account, parts.tenant, Date.now()) });
+}
+
+/**
+ * A newer token for a session that is open: same tenant, same chain. Recorded either way.
+ *
+ * @throws QueryError E3001, E2001, E4290, E5030
+ */
+export function renew(parts: RequestParts, call: Call, current: Identity, token: string): Promise<Identity> {
+  return respond<Identity, Identity>(parts, call, {
+    action: 'renew',
+    bucket: 'catalog',
+    decide: async () => {
+      const next = await parts.verifier.verify(token);
+      if (next.tenant !== current.tenant || next.chain.join('\n') !== current.chain.join('\n'))
+        throw queryError('invalidToken', { reason: "it is not a token of this session's caller" });
+      return next;
+    },
+    answer: (next) => next,
+  });
+}
+
+/** The rights of `identity` as the policy and the manifest of now give them: equal texts, equal rights. */
+export function rightsNow(parts: Pick<DecidingParts, 'model'>, identity: Identity): string {
+  const { manifest, snapshot } = parts.model();
+  if (snapshot === null) return '';
+  return `${manifest.catalog.version} ${effectiveAccess(identity, snapshot, manifest.catalog).signature}`;
+}
+
+/**
+ * Records, and counts against the limits, a statement that touches no data: SET, SHOW, BEGIN and their like, and
+ * questions about the catalog.
+ *
+ * @throws QueryError E4290, E5030
+ */
+export async function sessionCommand(parts: RequestParts, call: Call, action = 'session'): Promise<void> {
+  await respond(parts, call, { action, bucket: 'catalog', ...NOTHING_TO_ANSWER });
+}
+
+/** Records and counts a statement that the surface itself refuses with this SQLSTATE. @throws QueryError E4290, E5030 */
+export async function refusedCommand(parts: RequestParts, call: Call, sqlstate: string): Promise<void> {
+  const refusal = new SurfaceFault(sqlstate);
+  const decide = (): never => {
+    throw refusal;
+  };
+  try {
+    await respond(parts, call, { action: 'session', bucket: 'catalog', decide, answer: () => undefined });
+  } catch (error) {
+    if (error !== refusal) throw error;
+  }
+}
+
+/** Records what failed before there was a session; null is a password that is wrong. */
+export function refusedConnection(
+  parts: RequestParts,
+  call: Call,
+  action: string,
+  sqlstate: string | null,
+): Promise<void> {
+  return recordBrokenConnection(parts, call, action, new SurfaceFault(sqlstate ?? 'E3001'));
+}
+
+/** What a surface refuses in words of its protocol, which it has said itself. */
+class SurfaceFault extends ForeignFault {
+  override readonly name = 'SurfaceFault';
+  readonly code: string;
+
+  constructor(code: string) {
+    super(code);
+    this.code = code;
+  }
+}

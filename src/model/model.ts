@@ -1,0 +1,16 @@
+import type { PolicySnapshot } from '../../policy/index.js';
+import type { Manifest } from './manifest/index.js';
+
+/** The versions that serve together. A reload replaces the pair whole or not at all. */
+export interface Model {
+  readonly manifest: Manifest;
+  /** Null while no policy is loaded: then everything is refused. */
+  readonly snapshot: PolicySnapshot | null;
+}
+
+/** The policy file is missing or broken, and the last good policy serves meanwhile. Times are ms since 1970. */
+export interface KeptPolicy {
+  readonly since: number;
+  /** From then on nothing serves. */
+  readonly until: number;
+}

@@ -1,0 +1,18 @@
+import type { AuditLog } from '../../../policy/audit/index.js';
+import type { AnswerParts, DecidingParts, RecordingParts, RunningParts } from '../../ask/index.js';
+import type { Probes } from '../../ask/request/probes.js';
+import type { KeptPolicy } from '../../model/model.js';
+import type { PublishingParts } from '../../publishing/authoring.js';
+
+/** What tells how the service stands, to whoever may know. */
+export interface StandingParts extends Pick<DecidingParts, 'model'>, Pick<RunningParts, 'engines'> {
+  /** Null while the policy that serves, if any does, is that of the file. */
+  keptPolicy(): KeptPolicy | null;
+  readonly audit: Pick<AuditLog, 'stats'>;
+  readonly probes: Pick<Probes, 'count'>;
+}
+
+/** What answers over HTTP: questions, the graph, authors, and how the service stands. */
+export interface RestParts extends AnswerParts, PublishingParts, Omit<StandingParts, 'audit'> {
+  readonly audit: RecordingParts['audit'] & StandingParts['audit'];
+}

@@ -1,0 +1,73 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+
+/**
+ * Every request takes one way, `respond` in `src/ask/request/respond.ts`: it alone writes the records of a request and counts it.
+ * What else may touch the log or the limits is named here, with why.
+ */
+const WRITES_RECORDS: Readonly<Record<string, string>> = {
+  'src/ask/request/ledger.ts': 'decision and outcome of a request',
+  'src/ask/request/strangers.ts': 'the count of refusals without a valid token, beyond the first',
+  'src/ask/request/probes.ts': 'the count of what is asked of the process itself',
+  'src/service/open.ts': 'events of the service: its start, its reloads, a text that it died of',
+  'src/service/place.ts': 'event of the service: the place of its data was settled',
+  'src/service/lineage/recorder.ts': 'event of lineage: what was delivered, or given up',
+};
+const COUNTS: Readonly<Record<string, string>> = {
+  'src/ask/request/limit.ts': 'a request against the bucket of its kind',
+  'src/ask/request/respond.ts': 'a refusal without a valid token, by its address',
+  'src/ask/request/session.ts': 'a password, before it is a login',
+  'src/surfaces/pg/frontend.ts': 'a wrong password',
+};
+const MAKES_LEDGERS = ['src/ask/request/respond.ts'];
+
+const sources: ReadonlyMap<string, string> = new Map(
+  readdirSync('src', { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => join('src', file))
+    .map((file) => [file, withoutComments(readFileSync(file, 'utf8'))]),
+);
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '');
+}
+
+function filesWith(pattern: RegExp): readonly string[] {
+  return [...sources].flatMap(([file, text]) => (pattern.test(text) ? [file] : [])).toSorted();
+}
+
+t.test('records are written by those that are named, and by nobody else', async (t) => {
+  t.strictSame(filesWith(/\baudit\??\.append\b/), Object.keys(WRITES_RECORDS).toSorted());
+  t.strictSame(
+    filesWith(/\bappend\s*(?:,[^=]*|:\s*\w+[^=]*)?\}\s*=[^=]*audit/),
+    [],
+    'not by another name either',
+  );
+});
+
+t.test('requests are counted by those that are named, and by nobody else', async (t) => {
+  t.strictSame(filesWith(/\blimiter\??\.(?:take|takeAddress|guesses)\b/), Object.keys(COUNTS).toSorted());
+  t.strictSame(
+    filesWith(/\{[^}]*\b(?:take|takeAddress|guesses)\b[^}]*\}\s*=[^=]*limiter/),
+    [],
+    'not by another name either',
+  );
+});
+
+t.test('a ledger is made on the way of every request alone', async (t) => {
+  t.strictSame(filesWith(/\bnew Ledger\b/), MAKES_LEDGERS);
+  const users = [...sources].flatMap(([file, text]) =>
+    /import \{[^}]*\bLedger\b[^}]*\} from/.test(text) ? [file] : [],
+  );
+  t.strictSame(
+    users.filter((file) => !MAKES_LEDGERS.includes(file)),
+    [],
+    'nobody else imports it as a value',
+  );
+});
+
+t.test('the patterns find what they are to find', async (t) => {
+  t.match('await this.#parts.audit.append(entry)', /\baudit\??\.append\b/);
+  t.notMatch(withoutComments('/** audit.append */ // audit.append'), /append/);
+});
