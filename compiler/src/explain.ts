@@ -1,4 +1,4 @@
-import { InternalError } from './errors.js';
+import { assertNever, InternalError } from './errors.js';
 import { explainRuntime } from './explain-runtime.js';
 import type { GovernedPlan } from './govern/governed-plan.js';
 import { type FromItem, GROUP_KEY, type Query, type RuntimeScan, SHOWN } from './plan.js';
@@ -46,10 +46,8 @@ function explainQuery(query: Query, plan: GovernedPlan): Explanation {
           ...(query.from === null ? [] : [explainFrom(query.from, plan)]),
         ],
       );
-    default: {
-      const unknown: never = query;
-      return unknown;
-    }
+    default:
+      return assertNever(query);
   }
 }
 
@@ -86,10 +84,8 @@ function explainFrom(item: FromItem, plan: GovernedPlan): Explanation {
         item.sealed ? { keys: item.on.length } : { predicates: item.on.length },
         [explainFrom(item.left, plan), explainFrom(item.right, plan)],
       );
-    default: {
-      const unknown: never = item;
-      return unknown;
-    }
+    default:
+      return assertNever(item);
   }
 }
 

@@ -1,4 +1,4 @@
-import { InternalError, queryError } from './errors.js';
+import { assertNever, queryError } from './errors.js';
 import type { LiteralValue, Slot } from './plan.js';
 import { arrayText } from './sql-text.js';
 
@@ -38,10 +38,8 @@ export function valuesOf<V>(slots: readonly Slot[], sources: ValueSources<V>): r
         return sources.text(sources.given(slot.name));
       case 'pad':
         return sources.text(`\\x${sources.pad(slot.pad, slot.domain)}`);
-      default: {
-        const unknown: never = slot;
-        throw new InternalError(`unexpected slot ${String(unknown)}`);
-      }
+      default:
+        return assertNever(slot);
     }
   });
 }

@@ -1,7 +1,8 @@
 import type { A_Expr, Node } from '@pgsql/types';
 import type { OperatorDefinition } from '../functions/definition.js';
 import type { PlainList } from '../lexical.js';
-import { type Expr, NO_MODIFIERS } from '../plan.js';
+import { allOf, anyOf, inType } from '../nodes.js';
+import type { Expr } from '../plan.js';
 import { arrayOf, isArray, type TypeName } from '../types.js';
 import { type Location, nameParts, placeOf, required } from './ast.js';
 import { type Bound, coerce, commonType, elementTypeOf, listOf, typeOfBound } from './coerce.js';
@@ -187,17 +188,11 @@ function bindBetween(node: A_Expr, env: Environment): Expr {
       at,
       ctx,
     );
-    return Object.freeze({ kind: 'and', args: Object.freeze([from, to]), type: 'bool' });
+    return allOf([from, to]);
   };
   const straight = within(bounds[0], bounds[1]);
   const symmetric = node.kind === 'AEXPR_BETWEEN_SYM' || node.kind === 'AEXPR_NOT_BETWEEN_SYM';
-  const inside: Expr = symmetric
-    ? Object.freeze({
-        kind: 'or',
-        args: Object.freeze([straight, within(bounds[1], bounds[0])]),
-        type: 'bool',
-      })
-    : straight;
+  const inside = symmetric ? anyOf([straight, within(bounds[1], bounds[0])]) : straight;
   const negated = node.kind === 'AEXPR_NOT_BETWEEN' || node.kind === 'AEXPR_NOT_BETWEEN_SYM';
   return ctx.at(negated ? Object.freeze({ kind: 'not', arg: inside, type: 'bool' }) : inside, at);
 }
@@ -277,6 +272,5 @@ function castElements(array: Expr, element: TypeName, location: Location, ctx: B
   if (isArray(element))
     throw ctx.error('unsupported', { construct: 'an array of arrays', hint: null }, location);
   const type = arrayOf(element);
-  if (array.type === type) return array;
-  return Object.freeze({ kind: 'cast', arg: array, type, modifiers: NO_MODIFIERS, leakproof: false });
+  return inType(array, type);
 }

@@ -2,6 +2,7 @@ import type { FuncCall, Node, SortBy } from '@pgsql/types';
 import type { FunctionDefinition } from '../functions/definition.js';
 import { FUNCTIONS, functionsNamed, resolveFunction } from '../functions/index.js';
 import { UNIT_NAMES } from '../functions/units.js';
+import { callNode } from '../nodes.js';
 import { OPERATORS } from '../operators.js';
 import type { Expr, SortKey } from '../plan.js';
 import { nearest } from '../text.js';
@@ -62,7 +63,7 @@ function bindScalar(name: string, node: FuncCall, env: Environment): Expr {
   }
   const bounds = (node.args ?? []).map((a) => bindExpression(a, env));
   const { definition, args, type } = chooseOverload(name, bounds, node.location, ctx);
-  return ctx.at(Object.freeze({ kind: 'call', definition, args, type }), node.location);
+  return ctx.at(callNode(definition, args, type), node.location);
 }
 
 /** Resolves the overload and converts the arguments; structural ones become part of the plan's shape. */

@@ -1,6 +1,7 @@
 import type { TypeName as TypeNode } from '@pgsql/types';
 import { castBetween, resolveFunction } from '../functions/index.js';
-import { type Expr, NO_MODIFIERS } from '../plan.js';
+import { callNode, castTo } from '../nodes.js';
+import type { Expr } from '../plan.js';
 import { nearest } from '../text.js';
 import { elementOf, isArray, TYPE_SPELLINGS, type TypeName, typeNamed } from '../types.js';
 import { integerOf, type Location, nameParts } from './ast.js';
@@ -80,10 +81,7 @@ export function convert(bound: Bound, type: TypeName, location: Location, env: E
       location,
     );
   }
-  return ctx.at(
-    Object.freeze({ kind: 'cast', arg: bound, type, modifiers: NO_MODIFIERS, leakproof }),
-    location,
-  );
+  return ctx.at(castTo(bound, type, leakproof), location);
 }
 
 /** Whether the cast is leakproof; null where there is none. Arrays convert as their elements do. */
@@ -102,8 +100,8 @@ function truncateText(value: Expr, modifiers: readonly number[], location: Locat
   if (modifiers.length !== 1 || length < 1 || left === 'none' || left === 'ambiguous') {
     throw ctx.error('unsupported', { construct: 'this length of a text type', hint: null }, location);
   }
-  const args = Object.freeze([value, ctx.constant(String(length), 'int4')]);
-  return ctx.at(Object.freeze({ kind: 'call', definition: left.definition, args, type: 'text' }), location);
+  const args = [value, ctx.constant(String(length), 'int4')];
+  return ctx.at(callNode(left.definition, args, 'text'), location);
 }
 
 /** Postgres' bit masks of `INTERVAL '…' <field>`. */

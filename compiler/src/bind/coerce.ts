@@ -1,6 +1,7 @@
 import { castBetween, commonType as commonTypeOf } from '../functions/index.js';
 import type { PlainList } from '../lexical.js';
-import { type Expr, NO_MODIFIERS } from '../plan.js';
+import { castTo } from '../nodes.js';
+import type { Expr } from '../plan.js';
 import { arrayOf, elementOf, isArray, type ScalarType, type TypeName } from '../types.js';
 import type { Location } from './ast.js';
 import type { BindContext } from './context.js';
@@ -40,10 +41,7 @@ export function coerce(bound: Bound, type: TypeName, ctx: BindContext, location?
   const literal = ctx.literalIn(bound);
   if (literal !== null && NUMERIC.has(type) && NUMERIC.has(bound.type))
     return ctx.at(ctx.literal(literal, type), location);
-  return ctx.at(
-    Object.freeze({ kind: 'cast', arg: bound, type, modifiers: NO_MODIFIERS, leakproof: cast.leakproof }),
-    location,
-  );
+  return ctx.at(castTo(bound, type, cast.leakproof), location);
 }
 
 const NUMERIC: ReadonlySet<TypeName> = new Set<TypeName>([

@@ -1,4 +1,4 @@
-import { queryError } from '../errors.js';
+import { assertNever, queryError } from '../errors.js';
 import { LIMITS } from '../limits.js';
 import type { Expr, Query, SourceId } from '../plan.js';
 import { allQueries, childrenOf, exprsOf, leavesOf, queryOf } from '../walk.js';
@@ -79,10 +79,8 @@ class Sizes {
         return this.#output(query.left, index) + this.#output(query.right, index);
       case 'values':
         return query.rows.reduce((sum, row) => sum + (row[index] === undefined ? 0 : this.of(row[index])), 0);
-      default: {
-        const unknown: never = query;
-        return unknown;
-      }
+      default:
+        return assertNever(query);
     }
   }
 }

@@ -13,7 +13,8 @@ import type {
   TypeName as TypeNode,
 } from '@pgsql/types';
 import { resolveFunction } from '../functions/index.js';
-import { type Expr, NO_MODIFIERS } from '../plan.js';
+import { callNode, inType } from '../nodes.js';
+import type { Expr } from '../plan.js';
 import { type ArrayType, elementOf, isArray } from '../types.js';
 import { bindArithmetic } from './a-expr.js';
 import { constructOf, type Location, placeOf, required, stringOf } from './ast.js';
@@ -300,15 +301,6 @@ function bindValueFunction(node: SQLValueFunction, env: Environment): Expr {
     const construct = (node.op ?? '').replace('SVFOP_', '').replace(/_N$/, ' with a precision');
     throw ctx.error('unsupported', { construct, hint: null }, node.location);
   }
-  const call: Expr = Object.freeze({
-    kind: 'call',
-    definition: now.definition,
-    args: Object.freeze([]),
-    type: 'timestamptz',
-  });
-  if (type === 'timestamptz') return ctx.at(call, node.location);
-  return ctx.at(
-    Object.freeze({ kind: 'cast', arg: call, type, modifiers: NO_MODIFIERS, leakproof: false }),
-    node.location,
-  );
+  const call = callNode(now.definition, [], 'timestamptz');
+  return ctx.at(inType(call, type), node.location);
 }

@@ -1,5 +1,5 @@
 import type { Catalog, FacetStore } from '../catalog.js';
-import { InternalError } from '../errors.js';
+import { assertNever, InternalError } from '../errors.js';
 import type { Query } from '../plan.js';
 import { type Clipping, EVIDENCE, type RuntimeColumn, type RuntimeRelation } from '../runtime.js';
 import type { TypeName } from '../types.js';
@@ -59,10 +59,8 @@ export function finishRelation(draft: RuntimeDraft, query: Query, ctx: BindConte
         columns,
       });
     }
-    default: {
-      const unknown: never = draft;
-      return unknown;
-    }
+    default:
+      return assertNever(draft);
   }
 }
 

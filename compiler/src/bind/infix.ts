@@ -1,5 +1,6 @@
 import type { OperatorDefinition } from '../functions/definition.js';
 import { resolveOperator } from '../functions/index.js';
+import { operationNode } from '../nodes.js';
 import type { Expr } from '../plan.js';
 import type { TypeName } from '../types.js';
 import type { Location } from './ast.js';
@@ -14,32 +15,15 @@ export function prefix(name: string, right: Bound, location: Location, ctx: Bind
     throw ctx.error('unknownOperator', { signature: `${name} ${typeOfBound(right) ?? 'unknown'}` }, location);
   }
   const arg = coerce(right, found.argumentTypes[0] ?? 'text', ctx);
-  return ctx.at(
-    Object.freeze({
-      kind: 'operation',
-      definition: found.definition,
-      left: null,
-      right: arg,
-      type: found.result,
-    }),
-    location,
-  );
+  return ctx.at(operationNode(found.definition, null, arg, found.result), location);
 }
 
 /** `left name right` with the overload that Postgres would take. */
 export function infix(name: string, left: Bound, right: Bound, location: Location, ctx: BindContext): Expr {
   const found = operatorFor(name, typeOfBound(left), typeOfBound(right), location, ctx);
-  const [l, r] = found.argumentTypes;
-  return ctx.at(
-    Object.freeze({
-      kind: 'operation',
-      definition: found.definition,
-      left: coerce(left, l ?? 'text', ctx, location),
-      right: coerce(right, r ?? 'text', ctx, location),
-      type: found.result,
-    }),
-    location,
-  );
+  const [leftType = 'text', rightType = 'text'] = found.argumentTypes;
+  const sides = [coerce(left, leftType, ctx, location), coerce(right, rightType, ctx, location)] as const;
+  return ctx.at(operationNode(found.definition, ...sides, found.result), location);
 }
 
 /** The operator `name` that Postgres would take for these types; null is a literal without a type. */

@@ -1,4 +1,5 @@
 import type { Relation } from '../catalog.js';
+import { columnRef } from '../nodes.js';
 import type { EntityScan, Expr, FromItem } from '../plan.js';
 import { EVIDENCE } from '../runtime.js';
 import { arrayOf, isArray, type TypeName } from '../types.js';
@@ -109,13 +110,7 @@ function withContent(
   const type = relation.columns.find((c) => c.name === key)?.type ?? 'text';
   ctx.use(source, key);
   ctx.use(draft.source, 'key');
-  const on = infix(
-    '=',
-    Object.freeze({ kind: 'column', source, name: key, type }),
-    Object.freeze({ kind: 'column', source: draft.source, name: 'key', type }),
-    undefined,
-    ctx,
-  );
+  const on = infix('=', columnRef(source, key, type), columnRef(draft.source, 'key', type), undefined, ctx);
   if (on.kind !== 'operation')
     throw ctx.error(
       'unsupported',

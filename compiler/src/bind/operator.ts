@@ -1,4 +1,5 @@
 import type { FuncCall, Node } from '@pgsql/types';
+import { columnRef } from '../nodes.js';
 import { OPERATORS, type OperatorArgument, type OperatorName, operatorNamed } from '../operators.js';
 import type { Expr } from '../plan.js';
 import type { TypeName } from '../types.js';
@@ -44,10 +45,7 @@ export function bindOperatorCall(node: FuncCall, env: Environment): Expr | null 
     draft.operators.push(Object.freeze({ operator: name, column: columnName, type, arguments: given }));
   }
   ctx.use(draft.source, columnName);
-  return ctx.at(
-    Object.freeze({ kind: 'column', source: draft.source, name: columnName, type }),
-    node.location,
-  );
+  return ctx.at(columnRef(draft.source, columnName, type), node.location);
 }
 
 /** What `name` takes, as a call. */

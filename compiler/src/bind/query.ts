@@ -1,4 +1,5 @@
 import type { Node, SelectStmt, WithClause } from '@pgsql/types';
+import { columnRef } from '../nodes.js';
 import type { Derived, Expr, Query, Select, SetOperation, SortKey, Values } from '../plan.js';
 import type { TypeName } from '../types.js';
 import { columnsOf, mapQuery } from '../walk.js';
@@ -177,7 +178,7 @@ function retypeOutputs(query: Query, types: readonly TypeName[], ctx: BindContex
   // What is compared or sorted keeps its own type, so the conversion stands around it.
   const from: Derived = Object.freeze({ kind: 'derived', id: ctx.nextSource(), query });
   const outputs = columns.map(({ name, type }, i) => {
-    const expr: Expr = Object.freeze({ kind: 'column', source: from.id, name: `c${i + 1}`, type });
+    const expr: Expr = columnRef(from.id, `c${i + 1}`, type);
     return Object.freeze({ name, expr: inType(expr, i) });
   });
   return Object.freeze({ ...EMPTY_SELECT, from, outputs: Object.freeze(outputs) });

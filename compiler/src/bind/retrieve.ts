@@ -2,7 +2,8 @@ import type { FuncCall } from '@pgsql/types';
 import type { RelationAccess } from '../access.js';
 import type { FacetStore, Relation } from '../catalog.js';
 import { plainName } from '../full-name.js';
-import { type ColumnRef, type Expr, NO_MODIFIERS, type RuntimeScan } from '../plan.js';
+import { castTo, columnRef } from '../nodes.js';
+import type { ColumnRef, Expr, RuntimeScan } from '../plan.js';
 import { ORDINAL, PASSAGE_COLUMNS } from '../runtime.js';
 import { nearest } from '../text.js';
 import type { TypeName } from '../types.js';
@@ -56,12 +57,7 @@ export function bindRetrieve(
     offered: new Map([...PASSAGE_COLUMNS, ...metadata, [ORDINAL, 'int4']]),
   };
   ctx.use(draft.source, ORDINAL);
-  const order: ColumnRef = Object.freeze({
-    kind: 'column',
-    source: draft.source,
-    name: ORDINAL,
-    type: 'int4',
-  });
+  const order: ColumnRef = columnRef(draft.source, ORDINAL, 'int4');
   const item = draftScan(draft, ctx.runtime(draft, call.location));
   const shown = [...draft.offered].filter(([column]) => column !== ORDINAL);
   const isListed = (column: string): boolean =>
@@ -140,7 +136,7 @@ function countParameter(args: Arguments, ctx: BindContext): Expr {
   const bound = bindExpression(node, constantEnvironment(ctx));
   if (bound.kind === 'untyped' || (bound.type !== 'int2' && bound.type !== 'int8'))
     return constantArgument(args, 'top_k', 'int4', ctx);
-  return Object.freeze({ kind: 'cast', arg: bound, type: 'int4', modifiers: NO_MODIFIERS, leakproof: false });
+  return castTo(bound, 'int4');
 }
 
 /**

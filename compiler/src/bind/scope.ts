@@ -1,5 +1,6 @@
 import type { RelationAccess } from '../access.js';
 import { columnOf, type Relation } from '../catalog.js';
+import { columnRef } from '../nodes.js';
 import type { ColumnRef, CommonTable, FromItem } from '../plan.js';
 import { nearest } from '../text.js';
 import type { TypeName } from '../types.js';
@@ -158,7 +159,7 @@ export function resolveColumn(
   if (column.denied) throw ctx.error('denied', { object: qualifiedName(item, name, ctx) }, location);
   const source = column.source ?? item.source;
   ctx.use(source, column.name, location);
-  const ref: ColumnRef = Object.freeze({ kind: 'column', source, name: column.name, type: column.type });
+  const ref: ColumnRef = columnRef(source, column.name, column.type);
   return { ref: ctx.at(ref, location), column, item, level };
 }
 

@@ -1,6 +1,7 @@
 import { assertNever, type QueryError, queryError } from '../errors.js';
 import { resolveFunction, resolveOperator } from '../functions/index.js';
-import { type Call, type Cast, type Expr, type LiteralValue, NO_MODIFIERS, type Operation } from '../plan.js';
+import { callNode, inType, operationNode } from '../nodes.js';
+import type { Call, Cast, Expr, LiteralValue, Operation } from '../plan.js';
 import { elementOf, isArray, type ScalarType, type TypeName } from '../types.js';
 import { mapChildren } from '../walk.js';
 import { isSettingsFree, withOffset } from './temporal-literals.js';
@@ -135,7 +136,7 @@ function freeCast(expr: Cast): Expr {
     (to === 'timestamptz' && CLOCKED.has(from));
   if (crosses) {
     if (isArray(type)) throw refusal(`${arg.type} as ${type}`, null);
-    const moved = to === 'timestamptz' ? inUtc(castTo(arg, 'timestamp')) : inUtc(arg);
+    const moved = to === 'timestamptz' ? inUtc(inType(arg, 'timestamp')) : inUtc(arg);
     return moved.type === type && expr.modifiers.length === 0
       ? moved
       : Object.freeze({ ...expr, arg: moved, leakproof: false });
@@ -144,11 +145,6 @@ function freeCast(expr: Cast): Expr {
   if (from === 'text' && (SETTING_READ.has(to) || to === 'time'))
     throw refusal(`a text as ${type}`, "use to_date(…, 'YYYY-MM-DD')");
   return expr;
-}
-
-function castTo(arg: Expr, type: TypeName): Expr {
-  if (arg.type === type) return arg;
-  return Object.freeze({ kind: 'cast', arg, type, modifiers: NO_MODIFIERS, leakproof: false });
 }
 
 const UTC: Expr = Object.freeze({ kind: 'structural', text: 'UTC', type: 'text' });
@@ -166,12 +162,7 @@ function callOf(name: string, args: readonly Expr[]): Expr {
   const units = found.definition.structural.get(0);
   if (units !== undefined && (unit?.kind !== 'structural' || !units.has(unit.text.toLowerCase())))
     throw refusal(`this field of ${name}`, AT_UTC);
-  return Object.freeze({
-    kind: 'call',
-    definition: found.definition,
-    args: Object.freeze([...args]),
-    type: found.result,
-  });
+  return callNode(found.definition, args, found.result);
 }
 
 function freeOperation(expr: Operation): Expr {
@@ -183,7 +174,7 @@ function freeOperation(expr: Operation): Expr {
     return inUtc(operationOf(definition.name, clock(left), clock(right)));
   }
   if (types.includes('timestamptz') && types.some((t) => CLOCKED.has(t))) {
-    const moment = (e: Expr): Expr => (e.type === 'timestamptz' ? e : inUtc(castTo(e, 'timestamp')));
+    const moment = (e: Expr): Expr => (e.type === 'timestamptz' ? e : inUtc(inType(e, 'timestamp')));
     return operationOf(definition.name, moment(left), moment(right));
   }
   if (definition.name === '||' && (left.type === 'text') !== (right.type === 'text'))
@@ -194,7 +185,7 @@ function freeOperation(expr: Operation): Expr {
 function operationOf(name: string, left: Expr, right: Expr): Expr {
   const found = resolveOperator(name, left.type, right.type);
   if (found === 'none' || found === 'ambiguous') throw refusal(`${left.type} ${name} ${right.type}`, AT_UTC);
-  return Object.freeze({ kind: 'operation', definition: found.definition, left, right, type: found.result });
+  return operationNode(found.definition, left, right, found.result);
 }
 
 /** Refuses what would turn a date or a timestamp into a moment, or back, without saying so. */

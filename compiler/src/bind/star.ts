@@ -1,4 +1,5 @@
 import type { ResTarget } from '@pgsql/types';
+import { columnRef } from '../nodes.js';
 import type { Expr, Output } from '../plan.js';
 import { nearest } from '../text.js';
 import { stringOf } from './ast.js';
@@ -69,9 +70,6 @@ function starOutput(
   const source = column.source ?? item.source;
   ctx.spend(target.location);
   ctx.use(source, column.name);
-  const expr: Expr = ctx.at(
-    Object.freeze({ kind: 'column', source, name: column.name, type: column.type }),
-    target.location,
-  );
+  const expr: Expr = ctx.at(columnRef(source, column.name, column.type), target.location);
   return { name: shown.split(TWICE)[0] ?? shown, expr };
 }

@@ -1,6 +1,7 @@
 import type { FuncCall, Node } from '@pgsql/types';
 import type { Relation } from '../catalog.js';
 import { plainName } from '../full-name.js';
+import { columnRef } from '../nodes.js';
 import type { EntityScan, Expr, FromItem, RuntimeScan } from '../plan.js';
 import { nearest } from '../text.js';
 import { arrayOf, isArray, type TypeName } from '../types.js';
@@ -84,8 +85,8 @@ function joinedTarget(
   ctx.use(id, key);
   ctx.use(draft.source, 'key');
   ctx.use(draft.source, 'depth');
-  const left = Object.freeze({ kind: 'column', source: id, name: key, type: keyType } as const);
-  const right = Object.freeze({ kind: 'column', source: draft.source, name: 'key', type: keyType } as const);
+  const left = columnRef(id, key, keyType);
+  const right = columnRef(draft.source, 'key', keyType);
   const on = infix('=', left, right, undefined, ctx);
   const access = ctx.access.relations.get(target.name);
   if (on.kind !== 'operation' || access === undefined)
@@ -107,10 +108,7 @@ function joinedTarget(
     right: runtime,
     on: Object.freeze([on]),
   });
-  const order = Object.freeze([
-    Object.freeze({ kind: 'column', source: draft.source, name: 'depth', type: 'int4' } as const),
-    left,
-  ]);
+  const order = Object.freeze([columnRef(draft.source, 'depth', 'int4'), left]);
   return { item, items: [{ source: id, alias: alias ?? 'traverse', columns, relation: target, order }] };
 }
 

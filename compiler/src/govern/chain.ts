@@ -1,3 +1,4 @@
+import { allOf, FALSE, TRUE } from '../nodes.js';
 import type { Expr } from '../plan.js';
 import { mapChildren, someExpr } from '../walk.js';
 
@@ -14,13 +15,8 @@ export function forChain(filter: Expr, chain: readonly AttributePattern[]): Expr
   const each = chain.map((pattern, subject) =>
     lacksAttribute(filter, pattern) ? FALSE : tieToSubject(filter, pattern, subject),
   );
-  const [only] = each;
-  if (only === undefined) return FALSE;
-  if (each.length === 1) return only;
-  return Object.freeze({ kind: 'and', args: Object.freeze(each), type: 'bool' });
+  return each.length === 0 ? FALSE : allOf(each);
 }
-
-const FALSE: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
 
 function mentionsAttribute(filter: Expr): boolean {
   return someExpr(filter, (e) => e.kind === 'attribute_match');
@@ -39,5 +35,5 @@ function tieToSubject(expr: Expr, pattern: AttributePattern, subject: number): E
     );
   }
   if (pattern.get(expr.attribute) === 'values') return Object.freeze({ ...expr, subject });
-  return Object.freeze({ kind: 'boolean', value: true, type: 'bool' });
+  return TRUE;
 }

@@ -1,6 +1,7 @@
 import { type Access, rowAccess } from '../access.js';
 import type { BoundPlan } from '../bind/index.js';
 import type { Catalog } from '../catalog.js';
+import { assertNever } from '../errors.js';
 import type { Expr, FromItem, Operation, Query, Select, SourceId } from '../plan.js';
 import { allQueries, leavesOf, mapQuery } from '../walk.js';
 import { behindBarrier } from './barrier.js';
@@ -128,9 +129,7 @@ function grantsOfSteps(runtime: GovernedRuntime, access: Access): readonly strin
       return runtime.hops.flatMap((h) => h.grants);
     case 'hydration':
       return runtime.stores.flatMap(ofStore);
-    default: {
-      const unknown: never = runtime;
-      return unknown;
-    }
+    default:
+      return assertNever(runtime);
   }
 }

@@ -1,4 +1,4 @@
-import { InternalError } from '../errors.js';
+import { assertNever, InternalError } from '../errors.js';
 import type { ColumnRef, EntityScan, Expr, FromItem, GovernedScan, Query, SourceId } from '../plan.js';
 import { allQueries, childrenOf, leavesOf, visitExpr } from '../walk.js';
 
@@ -174,9 +174,7 @@ export function outputsAt(query: Query, index: number): readonly Expr[] {
       return [...outputsAt(query.left, index), ...outputsAt(query.right, index)];
     case 'values':
       return query.rows.flatMap((r) => r[index] ?? []);
-    default: {
-      const unknown: never = query;
-      throw new InternalError(`unexpected query ${String(unknown)}`);
-    }
+    default:
+      return assertNever(query);
   }
 }

@@ -1,5 +1,6 @@
 import type { FunctionDefinition } from '../functions/definition.js';
 import { neededFunction, neededOperator } from '../functions/index.js';
+import { callNode, operationNode } from '../nodes.js';
 import type { Expr } from '../plan.js';
 import type { TypeName } from '../types.js';
 
@@ -29,26 +30,13 @@ const PRIVATE: ReadonlyMap<string, FunctionDefinition> = new Map(
 /** A call that a mask makes; `name` must take exactly these types. */
 export function maskCall(name: string, args: readonly Expr[]): Expr {
   const own = PRIVATE.get(name);
-  if (own !== undefined) {
-    return Object.freeze({
-      kind: 'call',
-      definition: own,
-      args: Object.freeze([...args]),
-      type: own.result as TypeName,
-    }); // no private function is polymorphic
-  }
+  if (own !== undefined) return callNode(own, args, own.result as TypeName); // no private function is polymorphic
   const types = args.map((a) => a.type);
   const { definition, result } = neededFunction(name, types);
-  return Object.freeze({ kind: 'call', definition, args: Object.freeze([...args]), type: result });
+  return callNode(definition, args, result);
 }
 
 /** `left || right`, both of `type`. */
 export function textConcat(type: 'text' | 'bytea', left: Expr, right: Expr): Expr {
-  return Object.freeze({
-    kind: 'operation',
-    definition: neededOperator('||', type, type),
-    left,
-    right,
-    type,
-  });
+  return operationNode(neededOperator('||', type, type), left, right, type);
 }

@@ -2,7 +2,8 @@ import type { MaskKind, RelationAccess, RelationGrant } from '../access.js';
 import { type Column, columnOf, type Relation } from '../catalog.js';
 import { assertNever, InternalError } from '../errors.js';
 import { fingerprint } from '../fingerprint.js';
-import { type Expr, type GovernedColumn, NO_MODIFIERS } from '../plan.js';
+import { anyOf, castTo, FALSE, inType, TRUE } from '../nodes.js';
+import type { Expr, GovernedColumn } from '../plan.js';
 import { maskCall, textConcat } from './mask-functions.js';
 import type { GovernedSlots } from './slots.js';
 
@@ -85,14 +86,7 @@ function isTextual({ type }: Column): boolean {
 
 /** A mask's text in the type of the column that it stands for. */
 function inTypeOf(column: Column, text: Expr): Expr {
-  if (column.type === text.type) return text;
-  return Object.freeze({
-    kind: 'cast',
-    arg: text,
-    type: column.type,
-    modifiers: NO_MODIFIERS,
-    leakproof: true,
-  });
+  return inType(text, column.type, true);
 }
 
 const DATED: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz']);
@@ -149,14 +143,12 @@ export function clearColumn(rule: ColumnRule, slots: GovernedSlots): GovernedCol
 
 /** True where the cell may be read in the clear, else false, whatever is in it: NULL tells nothing of either. */
 export function visibleColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
-  const yes: Expr = Object.freeze({ kind: 'boolean', value: true, type: 'bool' });
-  const no: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
   const expr =
     rule.masked === 'none'
-      ? yes
+      ? TRUE
       : rule.masked === 'all'
-        ? no
-        : choose([{ when: slots.ground(anyOf(rule.clear)), result: yes }], no);
+        ? FALSE
+        : choose([{ when: slots.ground(anyOf(rule.clear)), result: TRUE }], FALSE);
   return Object.freeze({ name: visibleColumnName(rule.column.name), type: 'bool', expr, masked: 'none' });
 }
 
@@ -209,9 +201,7 @@ function redact(column: Column): Expr {
 
 /** The value as text: blanks at the end of a `char(n)` are none of it. */
 function asText(column: Column): Expr {
-  const arg = baseOf(column);
-  if (column.type === 'text') return arg;
-  return Object.freeze({ kind: 'cast', arg, type: 'text', modifiers: NO_MODIFIERS, leakproof: false });
+  return inType(baseOf(column), 'text');
 }
 
 /** HMAC-SHA-256 in hex of the text, over pads that are sent as parameters: core Postgres has no hmac(). */
@@ -235,20 +225,8 @@ function yearOnly(column: Column, slots: GovernedSlots): Expr {
   if (column.type === 'timestamp') return maskCall('date_trunc', [year, base]);
   if (column.type === 'timestamptz')
     return maskCall('date_trunc', [year, base, slots.literal('UTC', 'text')]);
-  const stamp: Expr = Object.freeze({
-    kind: 'cast',
-    arg: base,
-    type: 'timestamp',
-    modifiers: NO_MODIFIERS,
-    leakproof: false,
-  });
-  return Object.freeze({
-    kind: 'cast',
-    arg: maskCall('date_trunc', [year, stamp]),
-    type: 'date',
-    modifiers: NO_MODIFIERS,
-    leakproof: false,
-  });
+  const stamp: Expr = castTo(base, 'timestamp');
+  return castTo(maskCall('date_trunc', [year, stamp]), 'date');
 }
 
 function structuralText(text: string): Expr {
@@ -266,10 +244,4 @@ function choose(arms: readonly { readonly when: Expr; readonly result: Expr }[],
     otherwise,
     type: otherwise.type,
   });
-}
-
-export function anyOf(filters: readonly Expr[]): Expr {
-  const [only] = filters;
-  if (only !== undefined && filters.length === 1) return only;
-  return Object.freeze({ kind: 'or', args: Object.freeze([...filters]), type: 'bool' });
 }

@@ -1,6 +1,7 @@
 import type { Relation } from '../catalog.js';
 import { InternalError } from '../errors.js';
 import { neededFunction, neededOperator } from '../functions/index.js';
+import { allOf, anyOf, columnRef, FALSE, inType, isNotNull, operationNode } from '../nodes.js';
 import {
   type Aggregate,
   type ColumnRef,
@@ -15,7 +16,7 @@ import {
 } from '../plan.js';
 import { changed, leavesOf, mapChildren, mapped, mapQuery, mapSort } from '../walk.js';
 import { boundedExpr } from './bounds.js';
-import { anyOf, baseOf } from './mask.js';
+import { baseOf } from './mask.js';
 import type { Minimum } from './scan-access.js';
 import type { GovernedSlots } from './slots.js';
 
@@ -28,7 +29,12 @@ export function groupKeyColumn(relation: Relation, minimum: Minimum, slots: Gove
       ? key
       : Object.freeze({
           kind: 'case',
-          arms: Object.freeze([Object.freeze({ when: allOf(minimum.plain, slots), result: nothing })]),
+          arms: Object.freeze([
+            Object.freeze({
+              when: allOf(minimum.plain.map((filters) => slots.ground(anyOf(filters)))),
+              result: nothing,
+            }),
+          ]),
           otherwise: key,
           type: key.type,
         });
@@ -43,7 +49,7 @@ export function groupMinimum(minimum: Minimum): GroupMinimum {
 export function hasKey(relation: Relation): readonly Expr[] {
   const key = keyOf(relation);
   if (key.kind !== 'base') return [];
-  return [Object.freeze({ kind: 'null_test', arg: key, negated: true, type: 'bool' })];
+  return [isNotNull(key)];
 }
 
 function keyOf(relation: Relation): Expr {
@@ -51,20 +57,8 @@ function keyOf(relation: Relation): Expr {
   const [only] = columns;
   if (only === undefined) throw new InternalError(`${relation.name} has no primary key to count by`);
   if (columns.length === 1) return baseOf(only);
-  const texts = columns.map((c): Expr => {
-    const arg = baseOf(c);
-    return c.type === 'text'
-      ? arg
-      : Object.freeze({ kind: 'cast', arg, type: 'text', modifiers: Object.freeze([]), leakproof: false });
-  });
+  const texts = columns.map((c) => inType(baseOf(c), 'text'));
   return Object.freeze({ kind: 'array', items: Object.freeze(texts), type: 'text[]' });
-}
-
-function allOf(conditions: readonly (readonly Expr[])[], slots: GovernedSlots): Expr {
-  const args = conditions.map((filters) => slots.ground(anyOf(filters)));
-  const [only] = args;
-  if (only === undefined) return Object.freeze({ kind: 'boolean', value: true, type: 'bool' });
-  return args.length === 1 ? only : Object.freeze({ kind: 'and', args: Object.freeze(args), type: 'bool' });
 }
 
 /**
@@ -131,7 +125,7 @@ class Block {
 
   /** An aggregate over the rows that count: all of them, or those that other grants show. */
   #value(call: Aggregate): Expr {
-    const given = call.args.filter((a) => a.kind !== 'parameter').map(isGiven);
+    const given = call.args.filter((a) => a.kind !== 'parameter').map(isNotNull);
     const when = this.#isEnough(conjunction([...optional(call.filter), ...given]));
     const otherwise: Expr = this.#hasPlainRows
       ? Object.freeze({ ...call, filter: conjunction([...optional(call.filter), ...this.#isPlain()]) })
@@ -146,7 +140,7 @@ class Block {
     if (!this.#hasPlainRows) return enough;
     const rows = count([], false, conjunction(this.#isPlain()));
     const some = comparison('>', rows, this.#slots.literal('0', 'int8'));
-    return Object.freeze({ kind: 'or', args: Object.freeze([enough, some]), type: 'bool' });
+    return anyOf([enough, some]);
   }
 
   #isEnough(filter: Expr | null): Expr {
@@ -167,28 +161,19 @@ class Block {
   }
 }
 
-const FALSE: Expr = Object.freeze({ kind: 'boolean', value: false, type: 'bool' });
-
 export function keyRef(scan: GovernedScan): ColumnRef {
   const column = scan.columns.find((c) => c.name === GROUP_KEY);
   if (column === undefined) throw new InternalError(`scan of ${scan.relation.name} has no key to count by`);
-  return Object.freeze({ kind: 'column', source: scan.id, name: GROUP_KEY, type: column.type });
-}
-
-function isGiven(arg: Expr): Expr {
-  return Object.freeze({ kind: 'null_test', arg, negated: true, type: 'bool' });
+  return columnRef(scan.id, GROUP_KEY, column.type);
 }
 
 function optional(expr: Expr | null): readonly Expr[] {
   return expr === null ? [] : [expr];
 }
 
+/** The conditions as one; null of none. */
 function conjunction(args: readonly Expr[]): Expr | null {
-  const [only] = args;
-  if (only === undefined) return null;
-  return args.length === 1
-    ? only
-    : Object.freeze({ kind: 'and', args: Object.freeze([...args]), type: 'bool' });
+  return args.length === 0 ? null : allOf(args);
 }
 
 export function count(args: readonly Expr[], distinct: boolean, filter: Expr | null): Aggregate {
@@ -206,5 +191,5 @@ export function count(args: readonly Expr[], distinct: boolean, filter: Expr | n
 
 export function comparison(name: '>' | '>=', left: Expr, right: Expr): Expr {
   const definition = neededOperator(name, 'int8', 'int8');
-  return Object.freeze({ kind: 'operation', definition, left, right, type: 'bool' });
+  return operationNode(definition, left, right);
 }

@@ -1,6 +1,7 @@
 import type { RelationAccess } from '../access.js';
 import { columnOf, type Relation } from '../catalog.js';
 import { fingerprint } from '../fingerprint.js';
+import { columnRef } from '../nodes.js';
 import type { Aggregate, Expr, FromItem, Query, Select, SortKey, SourceId, WindowCall } from '../plan.js';
 import { ORDINAL } from '../runtime.js';
 import { allQueries, changed, columnsOf, leavesOf, mapChildren, mapped, mapQuery, mapSort } from '../walk.js';
@@ -37,7 +38,7 @@ export function breakTies(root: Query, accesses: ScanAccesses): Query {
     read.set(item.id, new Set([...(read.get(item.id) ?? item.columns), ...names]));
     return names.map((name) => {
       const type = columnOf(item.relation, name)?.type ?? 'text';
-      return Object.freeze({ kind: 'column', source: item.id, name, type });
+      return columnRef(item.id, name, type);
     });
   };
   const completed = mapQuery(root, { query: (q) => completedQuery(q, keysOf, false) });
@@ -71,7 +72,7 @@ export function clearKey(relation: Relation, allowed: RelationAccess): readonly 
 
 function everyColumn(source: SourceId, query: Query | undefined): readonly Expr[] {
   const columns = query === undefined ? [] : columnsOf(query);
-  return columns.map(({ type }, i) => Object.freeze({ kind: 'column', source, name: `c${i + 1}`, type }));
+  return columns.map(({ type }, i) => columnRef(source, `c${i + 1}`, type));
 }
 
 function completedQuery(query: Query, keysOf: KeysOf, always: boolean): Query {

@@ -1,6 +1,6 @@
 import type { BoundPlan } from '../bind/index.js';
 import { columnOf } from '../catalog.js';
-import { queryError } from '../errors.js';
+import { assertNever, queryError } from '../errors.js';
 import { fullName } from '../full-name.js';
 import type { ColumnRef, EntityScan, Expr, GovernedScan, Query } from '../plan.js';
 import { EVIDENCE, REDACTED_FIELDS } from '../runtime.js';
@@ -53,10 +53,8 @@ function objectsOf(runtime: GovernedRuntime): readonly string[] {
       return runtime.hops.flatMap((h) => h.objects);
     case 'hydration':
       return runtime.stores.map((s) => fullName('facets', s.facet.name));
-    default: {
-      const unknown: never = runtime;
-      return unknown;
-    }
+    default:
+      return assertNever(runtime);
   }
 }
 

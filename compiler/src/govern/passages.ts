@@ -1,4 +1,5 @@
 import { InternalError } from '../errors.js';
+import { columnRef, FALSE, TRUE } from '../nodes.js';
 import {
   type ColumnRef,
   type Derived,
@@ -53,12 +54,12 @@ export function passagesOf(
   const own = (name: string): ColumnRef => {
     const column = scan.columns.find((c) => c.name === name);
     if (column === undefined) throw new InternalError(`the store has no column ${name}`);
-    return { kind: 'column', source: scan.id, name, type: column.type };
+    return columnRef(scan.id, name, column.type);
   };
   const visible = [...filters.harmless, ...where];
   if (filters.others.length === 0) return { from: scan, where: visible, ref: own };
 
-  const shown: Output = { name: SHOWN, expr: { kind: 'boolean', value: true, type: 'bool' } };
+  const shown: Output = { name: SHOWN, expr: TRUE };
   const outputs = [...scan.columns.map(({ name }): Output => ({ name, expr: own(name) })), shown];
   const query: Select = { ...EMPTY, from: scan, where: visible, outputs, offset: zero };
   const from: Derived = { kind: 'derived', id, query };
@@ -66,7 +67,7 @@ export function passagesOf(
     const index = outputs.findIndex((o) => o.name === name);
     const output = outputs[index];
     if (output === undefined) throw new InternalError(`the store has no column ${name}`);
-    return { kind: 'column', source: id, name: `c${index + 1}`, type: output.expr.type };
+    return columnRef(id, `c${index + 1}`, output.expr.type);
   };
   return { from, where: filters.others.map((f) => whereShown(above(f, scan.id, ref), ref(SHOWN))), ref };
 }
@@ -86,7 +87,7 @@ function whereShown(condition: Expr, shown: Expr): Expr {
   return {
     kind: 'case',
     arms: [{ when: shown, result: condition }],
-    otherwise: { kind: 'boolean', value: false, type: 'bool' },
+    otherwise: FALSE,
     type: 'bool',
   };
 }

@@ -1,6 +1,7 @@
 import type { Access } from '../access.js';
 import type { LiteralSlots } from '../bind/index.js';
 import type { Catalog } from '../catalog.js';
+import { assertNever } from '../errors.js';
 import { OPERATORS } from '../operators.js';
 import type { Retrieval, RuntimeRelation } from '../runtime.js';
 import type { GovernedPlan, GovernedRuntime } from './governed-plan.js';
@@ -50,10 +51,8 @@ export function governRuntime(
             stores: Object.freeze(stores.filter((s) => s !== null)),
           });
         }
-        default: {
-          const unknown: never = relation;
-          return unknown;
-        }
+        default:
+          return assertNever(relation);
       }
     }),
   );

@@ -2,6 +2,7 @@ import { type Access, accessTo, rowAccess } from '../access.js';
 import { columnsFor, LiteralSlots } from '../bind/index.js';
 import { type Catalog, columnOf, type Relation } from '../catalog.js';
 import { InternalError, queryError } from '../errors.js';
+import { columnRef } from '../nodes.js';
 import type { GovernedColumn, GovernedScan, SortKey } from '../plan.js';
 import { PASSAGE_COLUMNS } from '../runtime.js';
 import { nearest } from '../text.js';
@@ -119,8 +120,7 @@ function planOf(
   access: Access,
 ): GovernedPlan {
   const { relation, columns } = scan;
-  const ref = ({ name, type }: GovernedColumn) =>
-    Object.freeze({ kind: 'column' as const, source: SOURCE, name, type });
+  const ref = ({ name, type }: GovernedColumn) => columnRef(SOURCE, name, type);
   const orderBy = order.map((name): SortKey => {
     const column = columns.find((c) => c.name === name);
     if (column === undefined) throw new InternalError(`the sample has no column ${name}`);

@@ -1,4 +1,5 @@
 import { neededFunction } from '../../functions/index.js';
+import { callNode, columnRef } from '../../nodes.js';
 import type { CommonTable, Expr, FromItem, Query, Select } from '../../plan.js';
 import { columnsOf } from '../../walk.js';
 import { coerce } from '../coerce.js';
@@ -52,9 +53,7 @@ export function tableRows(table: CommonTable, ctx: BindContext): Rows {
 }
 
 function references(source: number, query: Query): readonly Expr[] {
-  return columnsOf(query).map(({ type }, i) =>
-    Object.freeze({ kind: 'column', source, name: `c${i + 1}`, type }),
-  );
+  return columnsOf(query).map(({ type }, i) => columnRef(source, `c${i + 1}`, type));
 }
 
 /** Both sides of each pair of rows for which `on` holds. */
@@ -96,7 +95,7 @@ export function call(name: string, args: readonly Expr[], ctx: BindContext): Exp
     args.map((a) => a.type),
   );
   const converted = args.map((a, i) => coerce(a, argumentTypes[i] ?? a.type, ctx));
-  return Object.freeze({ kind: 'call', definition, args: Object.freeze(converted), type: result });
+  return callNode(definition, converted, result);
 }
 
 /** `name(args)` as an aggregate, over the rows for which `filter` holds. */
@@ -122,18 +121,7 @@ export function operation(name: string, left: Expr, right: Expr, ctx: BindContex
   return infix(name, left, right, undefined, ctx);
 }
 
-export function cast(arg: Expr, type: Expr['type']): Expr {
-  if (arg.type === type) return arg;
-  return Object.freeze({ kind: 'cast', arg, type, modifiers: NONE, leakproof: false });
-}
-
 /** A literal that is part of the plan's shape. */
 export function structural(text: string): Expr {
   return Object.freeze({ kind: 'structural', text, type: 'text' });
-}
-
-export function both(left: Expr, right: Expr | null): Expr {
-  return right === null
-    ? left
-    : Object.freeze({ kind: 'and', args: Object.freeze([left, right]), type: 'bool' });
 }

@@ -1,9 +1,10 @@
 import { InternalError } from '../../errors.js';
 import { resolveFunction } from '../../functions/index.js';
+import { inType, isNotNull } from '../../nodes.js';
 import type { Expr, Query, Select } from '../../plan.js';
 import { isArray, type TypeName } from '../../types.js';
 import type { BindContext } from '../context.js';
-import { aggregate, allRowsOf, cast, derivedRows, select, unnamedOutputs } from './build.js';
+import { aggregate, allRowsOf, derivedRows, select, unnamedOutputs } from './build.js';
 
 /** What the outermost SELECT has beside its rows. */
 export type Outermost = Pick<Select, 'outputs'> & Partial<Pick<Select, 'having' | 'orderBy' | 'limit'>>;
@@ -48,10 +49,9 @@ function nothing(type: TypeName): Expr {
 function onlyOne(column: Expr | undefined, ctx: BindContext): Expr {
   if (column === undefined) throw new InternalError('a figure has a column');
   if (typeof resolveFunction('max', [column.type]) !== 'string')
-    return cast(aggregate('max', [column], null, ctx), column.type);
+    return inType(aggregate('max', [column], null, ctx), column.type);
   if (column.type === 'bool') return aggregate('bool_or', [column], null, ctx);
-  const present: Expr = Object.freeze({ kind: 'null_test', arg: column, negated: true, type: 'bool' });
-  const all = aggregate('array_agg', [column], present, ctx);
+  const all = aggregate('array_agg', [column], isNotNull(column), ctx);
   const index = ctx.constant('1', 'int4');
   if (isArray(column.type)) throw new InternalError(`a figure of type ${column.type}`);
   return Object.freeze({ kind: 'subscript', arg: all, index, type: column.type });

@@ -1,5 +1,7 @@
 import type { CumulativeMetric } from '../../catalog.js';
+import { assertNever } from '../../errors.js';
 import { GRAINS, type Grain, isOfDays, type Span } from '../../grain.js';
+import { columnRef, FALSE, TRUE } from '../../nodes.js';
 import type { CommonTable, Expr, FromItem, Query } from '../../plan.js';
 import type { BindContext } from '../context.js';
 import {
@@ -166,7 +168,7 @@ function periodsQuery(facts: CommonTable, grain: Grain, asked: Asked, ctx: BindC
   const bounds = known ? select({ outputs }) : select({ from: item, grouped: true, outputs });
   const id = ctx.nextSource();
   const spine: FromItem = Object.freeze({ kind: 'spine', id, bounds, grain });
-  const period: Expr = Object.freeze({ kind: 'column', source: id, name: 'c1', type: 'timestamp' });
+  const period = columnRef(id, 'c1', 'timestamp');
   return select({ from: spine, outputs: unnamedOutputs([period]) });
 }
 
@@ -189,7 +191,7 @@ function everyPeriod(
   const nothing = inputs.map(({ type }): Expr => Object.freeze({ kind: 'null', type }));
   return select({
     from: keys === null ? period.item : joinedOn(period.item, keys.item, []),
-    outputs: unnamedOutputs([...period.columns, ...(keys?.columns ?? []), ...nothing, truth(false)]),
+    outputs: unnamedOutputs([...period.columns, ...(keys?.columns ?? []), ...nothing, FALSE]),
   });
 }
 
@@ -211,7 +213,7 @@ function factsOfPeriods(
   const on = [operation('<', at, end, ctx), ...(from === null ? [] : [operation('>=', at, from, ctx)])];
   return select({
     from: joinedOn(period.item, fact.item, on),
-    outputs: unnamedOutputs([begin, ...rest, truth(true)]),
+    outputs: unnamedOutputs([begin, ...rest, TRUE]),
   });
 }
 
@@ -226,13 +228,7 @@ function beginOfSpan(span: Span, end: Expr, ctx: BindContext): Expr | null {
       const last = operation('-', end, ctx.constant('1 microsecond', 'interval'), ctx);
       return truncateTime(last, span.grain, ctx);
     }
-    default: {
-      const unknown: never = span;
-      return unknown;
-    }
+    default:
+      return assertNever(span);
   }
-}
-
-function truth(value: boolean): Expr {
-  return Object.freeze({ kind: 'boolean', value, type: 'bool' });
 }

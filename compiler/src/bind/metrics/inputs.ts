@@ -1,4 +1,5 @@
 import type { Catalog, Metric } from '../../catalog.js';
+import { assertNever } from '../../errors.js';
 import { namesIn } from './tree.js';
 import { type LeafMetric, metricNamed, parsedOnce } from './value.js';
 
@@ -17,10 +18,8 @@ export function inputsOf(metric: Metric): readonly string[] {
       return [metric.numerator.metric, metric.denominator.metric];
     case 'derived':
       return namesIn(parsedOnce(metric.expression));
-    default: {
-      const unknown: never = metric;
-      return unknown;
-    }
+    default:
+      return assertNever(metric);
   }
 }
 

@@ -1,8 +1,9 @@
 import { fingerprint } from '../../fingerprint.js';
+import { allOf, inType } from '../../nodes.js';
 import type { Aggregate, Expr } from '../../plan.js';
 import { mapChildren, someExpr, visitExpr } from '../../walk.js';
 import type { BindContext } from '../context.js';
-import { aggregate, both, cast } from './build.js';
+import { aggregate } from './build.js';
 
 /**
  * A value made of aggregates, taken apart: `inputs` are computed where the rows are, and `value` makes the same of
@@ -59,7 +60,7 @@ function ofParts(value: Expr, aggregates: readonly Aggregate[], ctx: BindContext
 
 function together(call: Aggregate, column: Expr, taken: Expr, ctx: BindContext): Expr {
   const name = TOGETHER.get(call.definition.name) ?? call.definition.name;
-  const whole = cast(aggregate(name, [column], taken, ctx), call.type);
+  const whole = inType(aggregate(name, [column], taken, ctx), call.type);
   if (call.definition.name !== 'count') return whole;
   const args = Object.freeze([whole, ctx.constant('0', 'int8')]);
   return Object.freeze({ kind: 'conditional', form: 'coalesce', args, type: call.type });
@@ -86,7 +87,7 @@ function ofRows(value: Expr, aggregates: readonly Aggregate[]): Deferred {
           orderBy: Object.freeze(
             e.orderBy.map((k) => (typeof k.by === 'number' ? k : Object.freeze({ ...k, by: input(k.by) }))),
           ),
-          filter: both(taken, e.filter === null ? null : input(e.filter)),
+          filter: e.filter === null ? taken : allOf([taken, input(e.filter)]),
         });
       };
       return outer(value);

@@ -1,9 +1,10 @@
 import { type Grain, isOfDays } from '../../grain.js';
 import { dayAfter, type Instant } from '../../instant.js';
+import { inType } from '../../nodes.js';
 import type { Expr } from '../../plan.js';
 import type { TypeName } from '../../types.js';
 import type { BindContext } from '../context.js';
-import { call, cast, operation, structural } from './build.js';
+import { call, operation, structural } from './build.js';
 
 const TIMES: ReadonlySet<TypeName> = new Set<TypeName>(['date', 'timestamp', 'timestamptz']);
 
@@ -15,7 +16,7 @@ export function isTime(type: TypeName): boolean {
 export function inUtc(time: Expr, ctx: BindContext): Expr {
   return time.type === 'timestamptz'
     ? call('timezone', [structural('UTC'), time], ctx)
-    : cast(time, 'timestamp');
+    : inType(time, 'timestamp');
 }
 
 /** The beginning of the period that `time` is in: a date for days and longer, else a timestamp of UTC. */
@@ -26,7 +27,7 @@ export function bucket(time: Expr, grain: Grain, ctx: BindContext): Expr {
 
 /** A period's beginning as answers show it. */
 export function shownPeriod(begin: Expr, grain: Grain): Expr {
-  return isOfDays(grain) ? cast(begin, 'date') : begin;
+  return isOfDays(grain) ? inType(begin, 'date') : begin;
 }
 
 export function truncateTime(timestamp: Expr, grain: Grain, ctx: BindContext): Expr {

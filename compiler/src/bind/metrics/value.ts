@@ -1,7 +1,8 @@
 import type { Node } from '@pgsql/types';
 import { forMetric } from '../../access.js';
 import type { Catalog, CumulativeMetric, Metric, SimpleMetric } from '../../catalog.js';
-import { queryError } from '../../errors.js';
+import { assertNever, queryError } from '../../errors.js';
+import { allOf } from '../../nodes.js';
 import type { Aggregate, Expr } from '../../plan.js';
 import { mapChildren, someExpr } from '../../walk.js';
 import type { Environment } from '../environment.js';
@@ -43,10 +44,8 @@ export function metricValue(
     }
     case 'derived':
       return bindDerived(metric.expression, leaf, env, filters);
-    default: {
-      const unknown: never = metric;
-      return unknown;
-    }
+    default:
+      return assertNever(metric);
   }
 }
 
@@ -139,10 +138,7 @@ export function filterAggregates(expr: Expr, filter: Expr): Expr {
     (q) => q,
   );
   if (below.kind !== 'aggregate') return below;
-  const both: Expr =
-    below.filter === null
-      ? filter
-      : Object.freeze({ kind: 'and', args: Object.freeze([below.filter, filter]), type: 'bool' });
+  const both = below.filter === null ? filter : allOf([below.filter, filter]);
   return Object.freeze({ ...below, filter: both } satisfies Aggregate);
 }
 

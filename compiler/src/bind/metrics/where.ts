@@ -1,5 +1,5 @@
 import type { Node } from '@pgsql/types';
-import { QueryError } from '../../errors.js';
+import { assertNever, QueryError } from '../../errors.js';
 import type { Grain } from '../../grain.js';
 import type { Expr } from '../../plan.js';
 import { someExpr } from '../../walk.js';
@@ -78,10 +78,8 @@ function termOf(builder: Builder, fallback: Grain, ctx: BindContext): Term {
       if (grain !== null) return { kind: 'key', key: keyOf({ dimension, grain }, null, fallback, ctx) };
       return { kind: 'key', key: { name: dimension.shown, dimension, grain: null } };
     }
-    default: {
-      const unknown: never = builder;
-      return unknown;
-    }
+    default:
+      return assertNever(builder);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Relation } from '../../catalog.js';
+import { columnRef, operationNode } from '../../nodes.js';
 import type { ColumnRef, Expr, Output, Select } from '../../plan.js';
 import type { GovernedPlan, GovernedStore } from '../governed-plan.js';
 import { count } from '../minimum.js';
@@ -42,7 +43,7 @@ function countOfTerms(view: StoreView): NonNullable<GovernedStore['counts']>['of
     return Object.freeze({ asked: 'one by one', plan: countAll(view, pushed) });
   }
   const id = source + SOURCES_BESIDE.word;
-  const word: ColumnRef = { kind: 'column', source: id, name: 'term', type: 'int4[]' };
+  const word: ColumnRef = columnRef(id, 'term', 'int4[]');
   const query = counting({ from: scan, where: [...read.where, holds(read.ref(TERMS.name), word)] });
   const { slot } = view.slots.given('words', 'jsonb');
   const plan = storePlan(view, {
@@ -63,5 +64,5 @@ function counting({ from, where }: Pick<Passages, 'from' | 'where'>): Select {
 }
 
 function holds(terms: Expr, word: Expr): Expr {
-  return { kind: 'operation', definition: HOLDS, left: terms, right: word, type: 'bool' };
+  return operationNode(HOLDS, terms, word);
 }

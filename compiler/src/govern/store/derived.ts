@@ -1,7 +1,8 @@
 import type { FacetVersion } from '../../catalog.js';
 import { InternalError } from '../../errors.js';
 import { neededOperator } from '../../functions/index.js';
-import type { ColumnRef, Expr, GovernedColumn, GovernedScan, Operation } from '../../plan.js';
+import { columnRef, operationNode } from '../../nodes.js';
+import type { ColumnRef, Expr, GovernedColumn, GovernedScan } from '../../plan.js';
 import type { GovernedPlan } from '../governed-plan.js';
 import { baseOf } from '../mask.js';
 import { EMPTY } from '../passages.js';
@@ -23,13 +24,11 @@ export function derivedPlan(view: StoreView, version: FacetVersion): GovernedPla
     oneOf({ kind: 'base', column: 'attribute', type: 'text' }, wanted),
     isAbout(view, by.keys),
   ]);
-  const on: Operation = {
-    kind: 'operation',
-    definition: neededOperator('=', 'text', 'text'),
-    left: refTo(derived, stored('chunk_id')),
-    right: passages.ref(stored('chunk_id')),
-    type: 'bool',
-  };
+  const on = operationNode(
+    neededOperator('=', 'text', 'text'),
+    refTo(derived, stored('chunk_id')),
+    passages.ref(stored('chunk_id')),
+  );
   const outputs = [
     { name: facet.entityKey, expr: passages.ref(facet.entityKey) },
     ...DERIVED.map(([name]) => ({ name: stored(name), expr: refTo(derived, stored(name)) })),
@@ -69,5 +68,5 @@ function scanDerived(
 function refTo(scan: GovernedScan, name: string): ColumnRef {
   const column = scan.columns.find((c) => c.name === name);
   if (column === undefined) throw new InternalError(`the store has no column ${name}`);
-  return { kind: 'column', source: scan.id, name, type: column.type };
+  return columnRef(scan.id, name, column.type);
 }

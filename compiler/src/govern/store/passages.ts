@@ -1,4 +1,5 @@
 import type { FacetVersion, Relation } from '../../catalog.js';
+import { operationNode } from '../../nodes.js';
 import type { BaseColumn, Expr, GovernedColumn, Output, SortKey } from '../../plan.js';
 import type { GovernedPlan, GovernedStore } from '../governed-plan.js';
 import { EMPTY } from '../passages.js';
@@ -125,5 +126,5 @@ function searchColumns(view: StoreView, vectors: boolean): readonly GovernedColu
 function sharesWords({ request, slots }: StoreView): readonly Expr[] {
   if (request.facet.lane !== 'lexical') return [];
   const right = slots.given('terms', 'int4[]');
-  return [{ kind: 'operation', definition: SHARES, left: TERMS.expr, right, type: 'bool' }];
+  return [operationNode(SHARES, TERMS.expr, right)];
 }

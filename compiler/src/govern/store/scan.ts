@@ -3,6 +3,7 @@ import type { LiteralSlots } from '../../bind/index.js';
 import type { Catalog, Column, FacetStore, Relation } from '../../catalog.js';
 import { InternalError } from '../../errors.js';
 import { neededOperator } from '../../functions/index.js';
+import { columnRef } from '../../nodes.js';
 import type {
   BaseColumn,
   ColumnRef,
@@ -180,9 +181,9 @@ function entityIsVisible(view: StoreView): Expr {
   const query: Select = {
     ...EMPTY,
     from: scan,
-    outputs: [{ name: 'key', expr: { kind: 'column', source: id, name: facet.keyOfEntity, type } }],
+    outputs: [{ name: 'key', expr: columnRef(id, facet.keyOfEntity, type) }],
   };
-  const arg: ColumnRef = { kind: 'column', source, name: facet.entityKey, type };
+  const arg: ColumnRef = columnRef(source, facet.entityKey, type);
   return {
     kind: 'in_query',
     equality: neededOperator('=', type, type),
