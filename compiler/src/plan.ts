@@ -489,6 +489,8 @@ export type Slot =
   | { readonly kind: 'attribute'; readonly type: ArrayType; readonly subject: number; readonly name: string }
   /** The rows of runtime relation `index`. */
   | { readonly kind: 'runtime'; readonly type: 'jsonb'; readonly index: number }
+  /** The values of one column of these rows, as an array. */
+  | { readonly kind: 'keys'; readonly type: ArrayType; readonly index: number; readonly column: string }
   /** What a step of a runtime relation is given by the step before it. */
   | { readonly kind: 'given'; readonly type: TypeName; readonly name: string }
   /** The inner or outer pad of the tenant's mask key for one key domain; 64 bytes. */

@@ -12,6 +12,8 @@ export interface ValueSources<V> {
   readonly attribute: (subject: number, name: string) => readonly string[];
   /** The rows of runtime relation `index`, as a JSON array of objects. */
   readonly runtime: (index: number) => string;
+  /** The values of a column of these rows, each in text format. */
+  readonly keys: (index: number, column: string) => readonly (string | null)[];
   /** What a step of a runtime relation is given, in text format. */
   readonly given: (name: string) => string;
   /** The HMAC pad of a key domain: 64 bytes, in hex. */
@@ -34,6 +36,8 @@ export function valuesOf<V>(slots: readonly Slot[], sources: ValueSources<V>): r
         return sources.text(arrayText(sources.attribute(slot.subject, slot.name)));
       case 'runtime':
         return sources.text(sources.runtime(slot.index));
+      case 'keys':
+        return sources.text(arrayText(sources.keys(slot.index, slot.column)));
       case 'given':
         return sources.text(sources.given(slot.name));
       case 'pad':

@@ -16,6 +16,7 @@ import { describeOutputs } from './outputs.js';
 import { governRuntime } from './runtime.js';
 import { governScan } from './scan.js';
 import type { ScanAccesses } from './scan-access.js';
+import { sendKeys } from './sent-keys.js';
 import { GovernedSlots } from './slots.js';
 import { verify } from './verify.js';
 
@@ -42,7 +43,7 @@ export function govern(
     item: (i) => (i.kind === 'entity' ? governScan(i, accesses.of(i), keys.get(i.id), slots) : i),
   });
   const keyed = keys.size === 0 ? scanned : joinedOnKeys(scanned, keys);
-  const query = behindBarrier(keepMinima(keyed, slots), plan.literals, slots);
+  const query = behindBarrier(sendKeys(keepMinima(keyed, slots), slots), plan.literals, slots);
   const runtime = governRuntime(plan.runtime, slots, plan.literals, access, catalog, checked, compileHop);
   const grounded = slots.finish();
   verify(query, grounded, plan.form);

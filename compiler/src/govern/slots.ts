@@ -36,6 +36,19 @@ export class GovernedSlots {
     return this.#parameter(`given ${type} ${name}`, { kind: 'given', type, name });
   }
 
+  /** The values of a column of the rows that slot `rows` brings. */
+  keys(rows: number, column: string, element: TypeName): Parameter {
+    const slot = this.#slots[rows];
+    if (slot?.kind !== 'runtime' || isArray(element)) throw new InternalError(`slot ${rows} brings no keys`);
+    const { index } = slot;
+    return this.#parameter(`keys ${index} ${element} ${column}`, {
+      kind: 'keys',
+      type: arrayOf(element),
+      index,
+      column,
+    });
+  }
+
   pad(pad: 'inner' | 'outer', domain: string): Parameter {
     return this.#parameter(`pad ${pad} ${domain}`, { kind: 'pad', type: 'bytea', pad, domain });
   }

@@ -86,6 +86,7 @@ function parameterOf(slot: Slot): UpstreamParameter {
     case 'attribute':
       return { type, from: 'attribute' };
     case 'runtime':
+    case 'keys':
     case 'given':
       return { type, from: 'step' };
     case 'pad':

@@ -368,6 +368,36 @@ t.test('entities join the passages about them', async (t) => {
   t.same((await ask('user:ann', `select text from ${memos()}`)).rows, [], 'no passage without a clear key');
 });
 
+t.test('the scan of an entity is given the keys of the passages that it is joined with', async (t) => {
+  const scanOf = async (who: string, text: string): Promise<string> => {
+    fronts.takeStatements();
+    t.equal((await ask(who, text)).status, 200, text);
+    const joined = statements().at(-1);
+    return /from press\.article as t(?: where (.*?))?\) as r\d/.exec(joined ?? '')?.[1] ?? 'all of it';
+  };
+  const on = `${notes(3)} r on a.id = r.article_id`;
+  const among = /^\(?t\.id = any \(\$\d+::\w+\[\]\)\)?$/;
+  t.match(await scanOf('user:ann', `select a.title from osl.entities.article a join ${on}`), among);
+  t.match(
+    await scanOf('user:eu', `select a.title from osl.entities.article a join ${on}`),
+    /t\.region = any .* and \(t\.id = any /,
+    'beside the row filter',
+  );
+  t.equal(
+    await scanOf('user:ann', `select a.title from osl.entities.article a left join ${on}`),
+    'all of it',
+    'LEFT keeps those without a passage',
+  );
+  t.match(
+    await scanOf(
+      'user:ann',
+      `select a.title from ${notes(3)} r left join osl.entities.article a on a.id = r.article_id`,
+    ),
+    among,
+    'and the passages without an article',
+  );
+});
+
 function cited(answer: Answer, field: string): string[] {
   return answer.rows.flatMap((r) => {
     const evidence = r['evidence'];

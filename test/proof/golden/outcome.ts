@@ -58,6 +58,7 @@ export function valuesFor(slots: readonly Slot[], caller: Caller, values: readon
     attribute: (subject, name) => caller.attributes[subject]?.get(name) ?? [],
     pad: (pad, domain) => padOf(pad, domain).toString('hex'),
     runtime: () => '[]',
+    keys: () => [],
     given: () => '',
   });
 }
@@ -122,6 +123,8 @@ function describeSlot(slot: Slot): string {
       return `attribute ${slot.name} of subject ${slot.subject} ${slot.type}`;
     case 'runtime':
       return `rows of runtime relation ${slot.index}`;
+    case 'keys':
+      return `${slot.column} of runtime relation ${slot.index} ${slot.type}`;
     case 'given':
       return `given ${slot.name} ${slot.type}`;
     case 'pad':

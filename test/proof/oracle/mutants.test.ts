@@ -313,6 +313,7 @@ async function outcome(compiler: typeof Compiler, probe: Probe): Promise<string>
           attribute: () => ['eu'],
           pad: () => '\\x00',
           runtime: () => '[]',
+          keys: () => [],
           given: givenFor,
         });
         answers.push(await ask(sql, values));

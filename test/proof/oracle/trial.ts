@@ -100,6 +100,7 @@ export function valuesFor(slots: Emitted['slots'], world: World): readonly (stri
     },
     pad: (pad, domain) => padOf(pad, domain).toString('hex'),
     runtime: () => '[]',
+    keys: () => [],
     given: () => '',
   });
 }

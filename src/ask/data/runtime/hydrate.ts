@@ -42,6 +42,7 @@ export async function hydrate(
   for (const [key, list] of evidence) rowOf(key)[EVIDENCE] = list;
   return {
     json: JSON.stringify([...rows.values()]),
+    keys: () => [...rows.keys()],
     clip: truncated ? evidenceClip(input) : null,
     redactedFields: [...redacted].sort(),
     errors: [],

@@ -144,6 +144,7 @@ async function passageRows(
   }));
   return {
     json: JSON.stringify(rows),
+    keys: (column) => [...new Set(passages.map((p) => p.fields.get(column) ?? null))],
     clip: null,
     redactedFields: [...new Set(passages.flatMap((p) => p.redactedFields))].sort(),
     errors,

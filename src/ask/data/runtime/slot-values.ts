@@ -9,6 +9,11 @@ export function slotValues(
   { parts, caller, parameters }: RuntimeInput,
   runtime: readonly RuntimeRows[] = [],
 ): readonly BoundValue[] {
+  const rowsAt = (index: number): RuntimeRows => {
+    const rows = runtime[index];
+    if (rows === undefined) throw new InternalError(`runtime relation ${index} was not worked out`);
+    return rows;
+  };
   return valuesOf<BoundValue>(slots, {
     text: textParameter,
     client: (index) => parameters[index],
@@ -19,11 +24,8 @@ export function slotValues(
       if (value === undefined) throw new InternalError(`no step gives \`${name}\``);
       return value;
     },
-    runtime: (index) => {
-      const rows = runtime[index];
-      if (rows === undefined) throw new InternalError(`runtime relation ${index} was not worked out`);
-      return rows.json;
-    },
+    runtime: (index) => rowsAt(index).json,
+    keys: (index, column) => rowsAt(index).keys(column),
   });
 }
 

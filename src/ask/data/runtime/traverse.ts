@@ -38,7 +38,12 @@ export async function traverse(
   const parts: string[] = [];
   for await (const part of slices([...found]))
     parts.push(part.map(([key, depth]) => JSON.stringify({ key: jsonValue(key, type), depth })).join());
-  return { ...NOTHING, json: `[${parts.join()}]`, clip: clipped ? clipOf(relation, input) : null };
+  return {
+    ...NOTHING,
+    json: `[${parts.join()}]`,
+    keys: () => [...found.keys()],
+    clip: clipped ? clipOf(relation, input) : null,
+  };
 }
 
 function clipOf({ perHop }: TraversalRuntime['relation'], { caller }: RuntimeInput): Clip {

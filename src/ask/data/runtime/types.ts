@@ -24,6 +24,8 @@ export type Clip = ErrorParameters<'stepCap'>;
 export interface RuntimeRows {
   /** A JSON array of objects. */
   readonly json: string;
+  /** The values of the columns that a statement may join on, each in text format. */
+  readonly keys: (column: string) => readonly (string | null)[];
   /** What a cap held back; null where these are all. */
   readonly clip: Clip | null;
   readonly redactedFields: readonly string[];
@@ -33,6 +35,7 @@ export interface RuntimeRows {
 
 export const NOTHING: RuntimeRows = Object.freeze({
   json: '[]',
+  keys: () => [],
   clip: null,
   redactedFields: [],
   errors: [],
