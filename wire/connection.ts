@@ -69,13 +69,13 @@ export class Connection implements HandshakeSide {
   /** Serves the connection to its end. `onAuthenticated` is called when the session begins. Never throws. */
   async run(onAuthenticated: () => void): Promise<void> {
     this.input.attach(this.#socket);
-    const timer = setTimeout(() => this.#timeOut(), this.#host.settings.authenticationTimeoutMs);
+    const timer = setTimeout(() => this.#refuseLate(), this.#host.settings.authenticationTimeoutMs);
     try {
       await this.#serve(() => {
         clearTimeout(timer);
         onAuthenticated();
       });
-      if (this.#session === null) this.#abandoned();
+      if (this.#session === null) this.#recordAbandoned();
     } catch (cause) {
       if (!(cause instanceof WireError)) this.#host.settings.onInternalError(cause);
       this.refuse(this.#phase, cause instanceof WireError ? cause : internalError('FATAL'));
@@ -96,7 +96,7 @@ export class Connection implements HandshakeSide {
     this.#record(kind, told ? reason.sqlstate : null, reason.message);
   }
 
-  awaitsPacket(yes: boolean): void {
+  awaitPacket(yes: boolean): void {
     this.#awaitsPacket = yes;
   }
 
@@ -114,7 +114,7 @@ export class Connection implements HandshakeSide {
     this.#socket.destroy();
   }
 
-  secured(socket: TLSSocket): void {
+  useTls(socket: TLSSocket): void {
     this.#phase = 'tls';
     this.#socket = socket;
     socket.on('error', () => {});
@@ -126,7 +126,7 @@ export class Connection implements HandshakeSide {
     this.output.attach(socket);
   }
 
-  wrongCancelKey(): void {
+  recordWrongCancelKey(): void {
     this.#record('cancel', null, 'cancel request with a wrong key');
   }
 
@@ -169,7 +169,7 @@ export class Connection implements HandshakeSide {
     let wrong = false;
     const disproved = (): void => {
       wrong = true;
-      this.#wrongPassword(user);
+      this.#noteWrongPassword(user);
     };
     const ok =
       verifier === null
@@ -189,9 +189,9 @@ export class Connection implements HandshakeSide {
     return handler;
   }
 
-  #wrongPassword(user: string): void {
+  #noteWrongPassword(user: string): void {
     try {
-      this.#host.handler.wrongPassword?.(user, this.remoteAddress);
+      this.#host.handler.noteWrongPassword?.(user, this.remoteAddress);
     } catch (cause) {
       this.#host.settings.onInternalError(cause);
     }
@@ -275,7 +275,7 @@ export class Connection implements HandshakeSide {
     }
   }
 
-  #timeOut(): void {
+  #refuseLate(): void {
     this.refuse(
       this.#phase === 'tls' ? 'tls' : 'timeout',
       fatal('57014', 'canceling authentication due to timeout'),
@@ -283,7 +283,7 @@ export class Connection implements HandshakeSide {
   }
 
   /** The client left before it was refused. A port probe that sent nothing is not worth a record. */
-  #abandoned(): void {
+  #recordAbandoned(): void {
     if (this.output.closed || !this.input.ended || this.input.received === 0) return;
     this.#record('abandoned', null, 'connection closed by the client before it was authenticated');
   }
@@ -291,7 +291,7 @@ export class Connection implements HandshakeSide {
   #record(kind: RefusedEvent['kind'], sqlstate: string | null, reason: string): void {
     const { remoteAddress } = this;
     try {
-      this.#host.handler.refused({ kind, sqlstate, reason, user: this.#user, remoteAddress });
+      this.#host.handler.recordRefusal({ kind, sqlstate, reason, user: this.#user, remoteAddress });
     } catch (cause) {
       this.#host.settings.onInternalError(cause);
     }

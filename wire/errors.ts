@@ -43,14 +43,14 @@ export class WireError extends Error {
     this.origin = origin ?? this;
   }
 
-  /** The same error with another severity. */
+  /** This error with another severity. */
   as(severity: Severity): WireError {
     return severity === this.severity
       ? this
       : new WireError(severity, this.sqlstate, this.message, this, this.origin);
   }
 
-  /** The same error with its position moved `characters` to the right, for a statement inside a longer text. */
+  /** This error with its position moved `characters` to the right, for a statement inside a longer text. */
   shifted(characters: number): WireError {
     if (this.position === undefined || characters === 0) return this;
     const position = this.position + characters;

@@ -102,7 +102,7 @@ export class ExtendedQuery {
   }
 }
 
-/** As in Postgres: a query that gave all its rows gives none again; a command cannot be run twice. */
+/** What running a finished portal again answers, as in Postgres: a query that gave all its rows gives none again; a command cannot be run twice. */
 function tagOfFinished(open: OpenPortal, tag: string, name: string): string {
   if (open.statement?.columns === null) throw cannotRun(name);
   return tag.replace(/^(SELECT|FETCH) \d+$/, '$1 0');

@@ -76,7 +76,7 @@ export class FrameDecoder {
     return this.#take(length + 1);
   }
 
-  /** The same, taken apart. */
+  /** The next typed message, taken apart into type and body; null until it is whole. FATAL 08P01. */
   next(limit: LengthLimit): Frame | null {
     const message = this.message(limit);
     return message === null ? null : { type: message.readUInt8(0), body: message.subarray(HEADER) };

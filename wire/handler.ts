@@ -11,14 +11,14 @@ export interface Handler {
    */
   scram?(user: string): ScramVerifier | null;
   /** A client answered SCRAM with a wrong password. Told at once, whether or not the client waits to hear so. */
-  wrongPassword?(user: string, remoteAddress: string): void;
+  noteWrongPassword?(user: string, remoteAddress: string): void;
   /**
    * Called once per connection, after the password arrived. Throws `WireError` to refuse (sent as FATAL).
    * If the client has gone by the time this resolves, the session is closed without having been used.
    */
   authenticate(login: Login, control: SessionControl): Promise<SessionHandler>;
   /** Something failed before there was a session; for the audit log. What `authenticate` threw is not repeated. */
-  refused(event: RefusedEvent): void;
+  recordRefusal(event: RefusedEvent): void;
 }
 
 /** What a server keeps of a SCRAM-SHA-256 password (RFC 5802). Salt and keys are base64. */
@@ -86,9 +86,9 @@ export interface SessionHandler {
   /** Read for every ReadyForQuery. */
   readonly transactionStatus: TransactionStatus;
   /** A series of messages has ended. What is given goes out as ParameterStatus before ReadyForQuery. */
-  ready?(): Awaitable<readonly (readonly [name: string, value: string])[]>;
+  endSeries?(): Awaitable<readonly (readonly [name: string, value: string])[]>;
   /** Asked when the session begins to wait for its client: how long it may, or null for as long as the server lets it. */
-  resting?(): Resting | null;
+  idleLimit?(): Resting | null;
   /** Splits the text of a simple query. None: EmptyQueryResponse. Throws `WireError`. */
   split(text: string): Awaitable<readonly SimpleStatement[]>;
   /**
@@ -102,7 +102,7 @@ export interface SessionHandler {
    * `error` was reported to the client: a transaction block is now failed. The protocol's own errors come here too, and
    * what ends the session with FATAL, just before `close`.
    */
-  failed(error: WireError): void;
+  noteFailure(error: WireError): void;
   /** A CancelRequest with the right key, or the client has gone, while a statement runs. */
   cancel(): void;
   /** Asked before every statement; non-null ends the session with that error as FATAL. */
@@ -172,9 +172,9 @@ export interface Portal {
 export interface NamedPortal {
   /** Null for a statement without rows. */
   readonly columns: readonly ColumnDescription[] | null;
-  /** Of its values, one per column; none: text. */
+  /** Formats of its values, one per column; none: text. */
   readonly formats: readonly Format[];
-  /** As of a portal, but after the last row it gives none again. Throws `WireError` 55000 while it runs already. */
+  /** Writes rows as a portal does, but after the last row it gives none again. Throws `WireError` 55000 while it runs already. */
   fetch(maxRows: number, rows: RowWriter): Promise<FetchResult>;
   close(): Awaitable<void>;
 }
@@ -182,7 +182,7 @@ export interface NamedPortal {
 export interface FetchResult {
   /** True if `maxRows` was reached and more rows may remain. */
   readonly suspended: boolean;
-  /** For CommandComplete, for example `SELECT 5`; unused while suspended. */
+  /** The tag of CommandComplete, for example `SELECT 5`; unused while suspended. */
   readonly tag: string;
   readonly notices?: readonly WireNotice[];
   /** Sent as ParameterStatus before CommandComplete. */

@@ -31,11 +31,11 @@ export interface HandshakeSide {
   readonly socket: Socket;
   readonly encrypted: boolean;
   /** From now on a packet is waited for, or it has come whole. Until it has, the client is told nothing. */
-  awaitsPacket(yes: boolean): void;
+  awaitPacket(yes: boolean): void;
   /** From now on everything goes through this socket. */
-  secured(socket: TLSSocket): void;
+  useTls(socket: TLSSocket): void;
   /** A CancelRequest with a wrong key: closed without an answer, and recorded. */
-  wrongCancelKey(): void;
+  recordWrongCancelKey(): void;
 }
 
 /**
@@ -63,7 +63,7 @@ export async function handshake(side: HandshakeSide): Promise<StartupMessage | n
         refuseEncryption(side);
         break;
       case 'cancel':
-        if (!side.cancelKeys.cancel(packet.processId, packet.key)) side.wrongCancelKey();
+        if (!side.cancelKeys.cancel(packet.processId, packet.key)) side.recordWrongCancelKey();
         return null;
       case 'startup':
         negotiateVersion(side.output, packet);
@@ -74,12 +74,12 @@ export async function handshake(side: HandshakeSide): Promise<StartupMessage | n
 
 async function nextPacket(side: HandshakeSide): Promise<StartupPacket | null> {
   const { input } = side;
-  side.awaitsPacket(true);
+  side.awaitPacket(true);
   for (;;) {
     if (input.ended) return null;
     const body = input.decoder.startup();
     if (body !== null) {
-      side.awaitsPacket(false);
+      side.awaitPacket(false);
       return decodeStartupPacket(body);
     }
     await input.more();
@@ -129,7 +129,7 @@ async function acceptDirectTls(side: HandshakeSide): Promise<boolean> {
 
 async function upgrade(side: HandshakeSide, secureContext: SecureContext): Promise<TLSSocket> {
   const secure = new TLSSocket(side.socket, { isServer: true, secureContext, ALPNProtocols: [ALPN] });
-  side.secured(secure);
+  side.useTls(secure);
   await new Promise<void>((resolve, reject) => {
     const fail = () => reject(fatal('08P01', 'TLS handshake failed'));
     secure.once('secure', resolve);

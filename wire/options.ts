@@ -3,7 +3,7 @@ import type { SecureContextOptions } from 'node:tls';
 export interface WireOptions {
   /** Without it SSLRequest is answered `N`, and passwords are taken from loopback only. */
   readonly tls?: WireTls | undefined;
-  /** From accept to ReadyForQuery. Default 60,000, as Postgres's `authentication_timeout`. */
+  /** How long a login may take, from accept to ReadyForQuery. Default 60,000, as Postgres's `authentication_timeout`. */
   readonly authenticationTimeoutMs?: number | undefined;
   /** How long a session may wait for its client; 57P05 ends it. Default 0: for ever. */
   readonly idleTimeoutMs?: number | undefined;

@@ -37,7 +37,7 @@ export class Output implements RowWriter {
     return !this.#closed && this.#socket.writableNeedDrain;
   }
 
-  /** From now on to this socket: the TLS one over the plain one. */
+  /** Writes to this socket from now on: the TLS one over the plain one. */
   attach(socket: Socket): void {
     this.#socket = socket;
     socket.on('drain', () => this.#draining?.done());
@@ -53,7 +53,7 @@ export class Output implements RowWriter {
   /** Hands over what waits if it is much. A promise means that the client reads too slowly. */
   relieve(): void | Promise<void> {
     if (this.messages.size >= FLUSH_BYTES) this.flush();
-    if (this.stalled) return this.drained();
+    if (this.stalled) return this.waitUntilRead();
   }
 
   /** One write for all that waits. */
@@ -80,7 +80,7 @@ export class Output implements RowWriter {
   }
 
   /** Resolves once the client has read; throws 08006 if the connection ends first. */
-  async drained(): Promise<void> {
+  async waitUntilRead(): Promise<void> {
     this.#draining ??= this.#awaitDrain();
     await this.#draining.promise;
     if (this.#closed) throw gone();

@@ -44,7 +44,7 @@ export function exchangePassword(user: string, steps: PasswordSteps): Promise<Ui
   });
 }
 
-/** The same with SCRAM-SHA-256 (RFC 5802): the password itself never comes. */
+/** Proves a password by SCRAM-SHA-256 (RFC 5802): the password itself never comes. */
 export function exchangeScram(
   user: string,
   verifier: ScramVerifier,

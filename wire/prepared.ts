@@ -185,7 +185,7 @@ export class Portals {
 
 const NOTHING_LEFT: FetchResult = Object.freeze({ suspended: false, tag: 'SELECT 0' });
 
-/** Of a command that ran, and of a portal that runs. */
+/** The error for running a command that ran, or a portal that runs. */
 export function cannotRun(name: string) {
   return error('55000', `portal "${name}" cannot be run`);
 }

@@ -54,7 +54,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   async run(): Promise<void> {
     const limit = sessionLimits(this.#settings.maxMessageBytes);
     try {
-      await this.#ready();
+      await this.#endSeries();
       while (this.#state !== 'Ended' && !this.#input.ended) {
         const frame = this.#input.decoder.next(limit);
         if (frame === null) await this.#wait();
@@ -112,16 +112,16 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   }
 
   async #wait(): Promise<void> {
-    const resting = this.#resting();
+    const resting = this.#idleLimit();
     if (resting !== null) this.#idleTimer = setTimeout(() => this.#finish(resting.reason), resting.ms);
     await this.#input.more();
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
   }
 
   /** The shorter of what the server and the session itself allow; the latter only between two series of messages. */
-  #resting(): Resting | null {
+  #idleLimit(): Resting | null {
     const { idleTimeoutMs: ms } = this.#settings;
-    const own = this.#state === 'Idle' ? (this.#handler.resting?.() ?? null) : null;
+    const own = this.#state === 'Idle' ? (this.#handler.idleLimit?.() ?? null) : null;
     if (ms === 0 || (own !== null && own.ms < ms)) return own;
     return { ms, reason: fatal('57P05', 'terminating connection due to idle-session timeout') };
   }
@@ -165,7 +165,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
         return this.#output.flush();
       case Frontend.sync:
         decodeEmpty(body);
-        return this.#ready();
+        return this.#endSeries();
       case Frontend.terminate:
         return this.#finish(null);
       case Frontend.functionCall:
@@ -184,18 +184,18 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     this.#statements.delete('');
     this.#portals.drop('');
     await simpleQuery(body, this.#handler, this.#output, () => this.#requireAlive());
-    const ending = this.#ready();
+    const ending = this.#endSeries();
     if (ending !== undefined) await ending;
   }
 
   /** Ends a series of messages. Outside a transaction block no portal outlives it. */
-  #ready(): Awaitable<void> {
-    const changes = this.#handler.ready?.() ?? [];
-    if (changes instanceof Promise) return changes.then((c) => this.#sayReady(c));
-    return this.#sayReady(changes);
+  #endSeries(): Awaitable<void> {
+    const changes = this.#handler.endSeries?.() ?? [];
+    if (changes instanceof Promise) return changes.then((c) => this.#sendReady(c));
+    return this.#sendReady(changes);
   }
 
-  #sayReady(changes: readonly (readonly [name: string, value: string])[]): void {
+  #sendReady(changes: readonly (readonly [name: string, value: string])[]): void {
     const status = this.#handler.transactionStatus;
     if (status === 'I') this.#portals.dropAll();
     for (const [name, value] of changes) parameterStatus(this.#output.messages, name, value);
@@ -221,12 +221,12 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
       return;
     }
     errorResponse(this.#output.messages, shown);
-    this.#handler.failed(shown.origin);
+    this.#handler.noteFailure(shown.origin);
     if (isExtended(type)) {
       this.#state = 'AwaitingSync';
       this.#output.flushSoon();
     } else {
-      await this.#ready();
+      await this.#endSeries();
     }
   }
 
@@ -236,7 +236,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     this.#finish(reason);
     if (!heard) return;
     try {
-      this.#handler.failed(reason.origin);
+      this.#handler.noteFailure(reason.origin);
     } catch (cause) {
       this.#settings.onInternalError(cause);
     }

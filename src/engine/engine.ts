@@ -46,10 +46,10 @@ export interface ExecuteOptions {
   readonly maxRows: number;
   /** Bytes of DataRow messages to deliver at most; 0 means no cap. */
   readonly maxBytes: number;
-  /** From the call to the last row, the sink's own time included; 0 means the engine's backstop only. */
+  /** How long it may take from the call to the last row, the sink's own time included; 0 means the engine's backstop only. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal | null;
-  /** In force for this statement alone; absent or empty: the session's own. */
+  /** Settings in force for this statement alone; absent or empty: the session's own. */
   readonly settings?: StatementSettings | undefined;
   /** Absent or null: what is committed when the statement begins. */
   readonly snapshot?: TransactionSnapshot | null;
@@ -140,7 +140,7 @@ export interface Engine {
   /** What the governed door refuses, as it is gone from the database. */
   readonly outOfService: OutOfService;
   readonly system: SystemDoor;
-  /** As in `18.6`. */
+  /** The server's version, as in `18.6`. */
   readonly serverVersion: string;
   /** What an operator should mend, found at start. */
   readonly warnings: readonly string[];

@@ -58,7 +58,7 @@ export interface ExecutionHost {
   readonly backstopSeconds: number;
   readonly onUpstreamError: TellUpstreamError;
   /** The session has answered `execution` in full, or is lost. */
-  ended(execution: Execution, session: UpstreamSession): void;
+  onEnded(execution: Execution, session: UpstreamSession): void;
 }
 
 /** `alone`: streams to the sink. `shared`: other callers' statements are behind it, so it must be small. */
@@ -209,10 +209,10 @@ export class Execution implements Job {
     }
     switch (type) {
       case 0x54: // RowDescription
-        this.#described(describedColumns(body).map((column) => column.typeOid));
+        this.#checkColumns(describedColumns(body).map((column) => column.typeOid));
         break;
       case 0x6e: // NoData
-        this.#described([]);
+        this.#checkColumns([]);
         break;
       case 0x45: // ErrorResponse
         this.#error = parseErrorResponse(body);
@@ -236,7 +236,7 @@ export class Execution implements Job {
     if (this.#applying > 0 && this.#applied?.prepared != null)
       session?.prepared.forget(this.#applied.sql, this.#applied.prepared);
     if (!this.settled) this.#conclude(session);
-    if (session !== null) this.#host.ended(this, session);
+    if (session !== null) this.#host.onEnded(this, session);
   }
 
   lost(cause: unknown = connectionLost()): void {
@@ -244,7 +244,7 @@ export class Execution implements Job {
     this.#session = null;
     if (!this.settled && this.#error !== null) this.#tell(this.#error);
     this.#settle(null, cause);
-    if (session !== null) this.#host.ended(this, session);
+    if (session !== null) this.#host.onEnded(this, session);
   }
 
   #conclude(session: UpstreamSession | null): void {
@@ -340,7 +340,7 @@ export class Execution implements Job {
     return this.#host.limitRows && maxRows > 0 ? maxRows + 1 : 0;
   }
 
-  #described(oids: readonly number[]): void {
+  #checkColumns(oids: readonly number[]): void {
     if (this.#prepared !== null) this.#prepared.columnOids = oids;
     if (sameOids(oids, this.statement.columnOids)) return;
     this.#mismatch = true;

@@ -95,7 +95,7 @@ export class FairShare<T> {
   }
 
   #leaves(party: Party, all: number): number {
-    const held = this.#counted(party);
+    const held = this.#heldBy(party);
     const reserve = Math.floor(this.#reserve * all);
     if (held === 0) return 0;
     return 2 * held < all ? Math.min(1, reserve) : reserve;
@@ -111,7 +111,7 @@ export class FairShare<T> {
   }
 
   #level(party: Party): Set<Party> {
-    const held = this.#counted(party);
+    const held = this.#heldBy(party);
     let level = this.#levels[held];
     if (level === undefined) {
       level = new Set();
@@ -121,7 +121,7 @@ export class FairShare<T> {
   }
 
   /** The gateway itself counts as one that holds none. */
-  #counted(party: Party): number {
+  #heldBy(party: Party): number {
     return party === null ? 0 : (this.#held.get(party) ?? 0);
   }
 }

@@ -39,7 +39,7 @@ export function governedDoor(
 /** A plan made for the very values would show them: a caller's, those of policy, and keys. */
 const WHATEVER_THE_VALUES = ['plan_cache_mode', 'force_generic_plan'] as const;
 
-/** By query: plans that differ in values alone, as those of one shape, have one statement. */
+/** The statement of each query: plans that differ in values alone, as those of one shape, have one statement. */
 const STATEMENTS = new WeakMap<GovernedPlan['query'], GovernedStatement>();
 
 type GovernedStatement = UpstreamStatement & { readonly reads: StatementReads };

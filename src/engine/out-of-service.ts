@@ -10,7 +10,7 @@ export class OutOfService {
     return this.#relations;
   }
 
-  /** From now on these, and no others. */
+  /** Takes the place of what was out of service: from now on these are, and no others. */
   replace(relations: ReadonlySet<string>): void {
     this.#relations = relations;
   }

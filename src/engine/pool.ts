@@ -150,7 +150,7 @@ export class Pool {
       }
       this.#connecting += 1;
       reach.attempt(this.#options.connect).then(
-        (session) => this.#joined(session),
+        (session) => this.#add(session),
         () => {
           this.#connecting -= 1;
           this.#grow();
@@ -166,19 +166,19 @@ export class Pool {
     }, ms);
   }
 
-  #joined(session: UpstreamSession): void {
+  #add(session: UpstreamSession): void {
     this.#connecting -= 1;
     if (session.closed || this.#closed) {
       session.destroy();
     } else {
       this.#all.add(session);
-      session.onClosed = () => this.#left(session);
+      session.onClosed = () => this.#remove(session);
       this.#idle.push(session);
     }
     this.#serve();
   }
 
-  #left(session: UpstreamSession): void {
+  #remove(session: UpstreamSession): void {
     this.#all.delete(session);
     this.#takeBack(session);
     const at = this.#idle.indexOf(session);

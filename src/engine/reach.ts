@@ -50,15 +50,15 @@ export class Reach {
     try {
       const made = await connect();
       // One that began before the last failure proves nothing of now.
-      if (began > this.#failedAt) this.#succeeded();
+      if (began > this.#failedAt) this.#noteSuccess();
       return made;
     } catch (cause) {
-      this.#failed(cause);
+      this.#noteFailure(cause);
       throw cause;
     }
   }
 
-  #succeeded(): void {
+  #noteSuccess(): void {
     if (this.#failures === 0) return;
     this.#failures = 0;
     this.#retryAt = 0;
@@ -67,7 +67,7 @@ export class Reach {
     this.#hear({ kind: 'mended', seconds: Math.round((performance.now() - this.#since) / 100) / 10 });
   }
 
-  #failed(cause: unknown): void {
+  #noteFailure(cause: unknown): void {
     const now = performance.now();
     if (this.#failures === 0) this.#since = now;
     this.#failures += 1;

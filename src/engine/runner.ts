@@ -59,7 +59,7 @@ export class Runner implements ExecutionHost {
     });
   }
 
-  ended(execution: Execution, session: UpstreamSession): void {
+  onEnded(execution: Execution, session: UpstreamSession): void {
     if (execution.again !== 'here' && execution.statement.asks === 'rows')
       this.#options.lanes?.observe(execution);
     if (execution.again === 'here' && !execution.settled && !session.closed && session.quiet() === null) {

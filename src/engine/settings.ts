@@ -18,7 +18,7 @@ const GOVERNED: readonly (readonly [name: string, value: string])[] = [
   }),
 ];
 
-/** Of pgvector's HNSW index. A server without the extension takes them as names that mean nothing to it. */
+/** Settings of a search in pgvector's HNSW index. A server without the extension takes them as names that mean nothing to it. */
 function searching(settings: Readonly<Record<string, string>>): (readonly [string, string])[] {
   return Object.entries(settings).map(([name, value]) => [`hnsw.${name}`, value]);
 }

@@ -59,7 +59,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
   #session: UpstreamSession | null = null;
   #state: 'new' | 'open' | 'lost' | 'ended' = 'new';
   #tail: Promise<void> = Promise.resolve();
-  #answered: () => void = () => undefined;
+  #wake: () => void = () => undefined;
 
   constructor(options: SnapshotOptions) {
     this.#options = options;
@@ -75,11 +75,11 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
 
   /** Runs `execution` when those before it are done. */
   run(execution: Execution): void {
-    this.#tail = this.#tail.then(() => this.#one(execution));
+    this.#tail = this.#tail.then(() => this.#runOne(execution));
   }
 
-  ended(): void {
-    this.#answered();
+  onEnded(): void {
+    this.#wake();
   }
 
   /** Ends the transaction once what runs in it is done, and gives the session back. */
@@ -88,13 +88,13 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
     this.#tail = this.#tail.then(() => this.#finish());
   }
 
-  async #one(execution: Execution): Promise<void> {
+  async #runOne(execution: Execution): Promise<void> {
     try {
-      const session = await this.#pinned();
+      const session = await this.#pin();
       do {
         if (execution.settled) return;
         const answered = new Promise<void>((resolve) => {
-          this.#answered = resolve;
+          this.#wake = resolve;
         });
         execution.start(session, 'alone');
         await answered;
@@ -107,7 +107,7 @@ export class PinnedSnapshot implements TransactionSnapshot, ExecutionHost {
     }
   }
 
-  async #pinned(): Promise<UpstreamSession> {
+  async #pin(): Promise<UpstreamSession> {
     if (this.#session !== null && !this.#session.closed && this.#state === 'open') return this.#session;
     if (this.#state !== 'new') throw connectionLost();
     const { level, subject, pool, places } = this.#options;

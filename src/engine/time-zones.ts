@@ -23,14 +23,14 @@ export function timeZones(runner: Runner): Engine['timeZone'] {
     if (text === '' || text.length > LONGEST || text.includes('\0')) return null;
     const found = known.get(text);
     if (found !== undefined) return found;
-    const zone = await asked(runner, text);
+    const zone = await askUpstream(runner, text);
     if (known.size >= REMEMBERED) known.clear();
     known.set(text, zone);
     return zone;
   };
 }
 
-async function asked(runner: Runner, text: string): Promise<string | null> {
+async function askUpstream(runner: Runner, text: string): Promise<string | null> {
   let zone: string | null = null;
   const sink = {
     write(rows: Uint8Array) {

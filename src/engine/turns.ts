@@ -49,7 +49,7 @@ export class Turns {
   }
 
   /** Resolves when somebody that passes rows on by itself may go on with its next slice. */
-  mine(): Promise<void> {
+  wait(): Promise<void> {
     return new Promise((resolve) => {
       const slice = (): boolean => {
         resolve();
@@ -78,5 +78,5 @@ export class Turns {
   }
 }
 
-/** Of this process, which has one event loop for all connections. */
+/** The turns of this process, which has one event loop for all connections. */
 export const turns = new Turns();

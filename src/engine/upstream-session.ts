@@ -70,7 +70,7 @@ export class UpstreamSession implements Stream {
   #pumping = false;
   #cancelling: Promise<void> | null = null;
   /** Called when the statement that is being cancelled has ended. */
-  #answered: () => void = () => undefined;
+  #wakeCanceller: () => void = () => undefined;
   #grace: NodeJS.Timeout | null = null;
   /** Since when the upstream owes an answer. */
   #owedSince = 0;
@@ -152,7 +152,7 @@ export class UpstreamSession implements Stream {
       if (this.closed || this.#jobs[0] !== job) break;
       await new Promise<void>((resolve) => {
         const again = setTimeout(resolve, CANCEL_AGAIN_MS);
-        this.#answered = () => {
+        this.#wakeCanceller = () => {
           clearTimeout(again);
           resolve();
         };
@@ -265,7 +265,7 @@ export class UpstreamSession implements Stream {
       this.#jobs.shift();
       this.#allowance = AT_ONCE_BYTES;
       if (this.#jobs.length > 0) this.#owedSince = performance.now();
-      this.#answered();
+      this.#wakeCanceller();
       this.#endGrace();
       job.ready(this.#status);
     } else {
@@ -300,7 +300,7 @@ export class UpstreamSession implements Stream {
     const jobs = this.#jobs;
     this.#jobs = [];
     this.#chunks = [];
-    this.#answered();
+    this.#wakeCanceller();
     for (const job of jobs) job.lost();
     this.onClosed?.();
   }

@@ -73,7 +73,7 @@ test('whoever leaves is asked no more, and whoever passes rows on by itself has 
   turns.join(gone);
   turns.join(stream(loop, 'a', 1, 0.1, log));
   turns.leave(gone);
-  const mine = turns.mine().then(() => log.push('mine'));
+  const mine = turns.wait().then(() => log.push('mine'));
   loop.turn();
   await mine;
   t.same(log, ['a', 'mine']);

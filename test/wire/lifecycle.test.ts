@@ -101,8 +101,8 @@ test('a bug is reported whole to us and not at all to the client', async (t) => 
     throw new TypeError('secret in expiry');
   };
   t.same(await client.ask(query('none')), ['E ERROR XX000 internal error', 'Z I']);
-  session.failed = () => {
-    throw new TypeError('secret in failed');
+  session.noteFailure = () => {
+    throw new TypeError('secret in noteFailure');
   };
   client.send(query('none'));
   t.match((await client.rest()).join('\n'), /FATAL XX000 internal error\nclosed$/);

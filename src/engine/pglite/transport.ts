@@ -34,7 +34,7 @@ export class WorkerTransport implements Transport {
     return new Promise((resolve, reject) => {
       worker.on('message', (message: FromWorker) => {
         if (message.kind === 'started') resolve(transport);
-        else if (message.kind === 'data') transport.#arrived(message.bytes);
+        else if (message.kind === 'data') transport.#take(message.bytes);
         else {
           transport.destroy();
           reject(new Error(`the embedded server did not start: ${message.reason}`));
@@ -92,7 +92,7 @@ export class WorkerTransport implements Transport {
     this.#worker.postMessage(message, moved);
   }
 
-  #arrived(bytes: Uint8Array): void {
+  #take(bytes: Uint8Array): void {
     if (this.#paused || this.#waiting.length > 0) this.#waiting.push(bytes);
     else this.#consume(bytes);
   }

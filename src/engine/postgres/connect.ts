@@ -120,7 +120,7 @@ class SocketTransport implements Transport {
 interface CancelTarget {
   readonly host: string;
   readonly port: number;
-  /** As in pg's `ssl`: false, true or options of `tls.connect`. */
+  /** The TLS of pg's `ssl`: false, true or options of `tls.connect`. */
   readonly tls: unknown;
   readonly processId: number;
   readonly secretKey: number;

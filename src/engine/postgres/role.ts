@@ -50,7 +50,7 @@ export async function examineRole(query: SetupQuery): Promise<RoleReport> {
   };
 }
 
-/** The same of a role that is to serve. Throws an Error where it has a fault. */
+/** Looks at a role that is to serve, for the same faults. Throws an Error where it has a fault. */
 export async function inspectRole(query: SetupQuery): Promise<RoleReport> {
   const report = await examineRole(query);
   if (report.fault === null) return report;

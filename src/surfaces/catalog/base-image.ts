@@ -84,7 +84,7 @@ async function engineFiles(): Promise<EngineFiles> {
   return { engine, bootstrap, files };
 }
 
-/** In memory that every thread sees, instead of one copy for each. */
+/** The image in memory that every thread sees, instead of one copy for each. */
 function shared(bytes: Uint8Array): Uint8Array<SharedArrayBuffer> {
   const copy = new Uint8Array(new SharedArrayBuffer(bytes.length));
   copy.set(bytes);

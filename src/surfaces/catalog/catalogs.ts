@@ -14,7 +14,7 @@ export interface CatalogOptions {
   readonly dir: string;
   /** Engines at a time, each about 100 MB. Default 8. */
   readonly maxEngines?: number;
-  /** From the start of a statement to its last row. Default 5,000. */
+  /** How long a statement may run, from its start to its last row. Default 5,000. */
   readonly statementMs?: number;
   /** How long a statement may wait for its subject's turn and an engine, and for its turn there. Default 15,000. */
   readonly waitMs?: number;
@@ -117,7 +117,7 @@ export class Catalogs {
     const leave = await queue.enter(patience);
     try {
       // INVARIANT: an instance is lent in the same turn in which it is found or made, so nothing ends it before.
-      const instance = this.#known(model) ?? (await this.#make(model, patience));
+      const instance = this.#lendKnown(model) ?? (await this.#make(model, patience));
       try {
         return await work(instance);
       } finally {
@@ -144,7 +144,7 @@ export class Catalogs {
   }
 
   /** Lends the engine of `model` if there is one, which thereby is the most recently used. */
-  #known(model: CatalogModel): CatalogInstance | null {
+  #lendKnown(model: CatalogModel): CatalogInstance | null {
     const instance = this.#instances.get(model.signature);
     if (instance === undefined) return null;
     this.#instances.delete(model.signature);
@@ -164,8 +164,8 @@ export class Catalogs {
   async #make(model: CatalogModel, { until }: Patience): Promise<CatalogInstance> {
     const { maxEngines, waitMs, statementMs, maxBytes } = this.#options;
     while (this.#instances.size >= maxEngines && !this.#evict()) {
-      await this.#someTurnEnds(until - Date.now());
-      const made = this.#known(model);
+      await this.#waitForTurn(until - Date.now());
+      const made = this.#lendKnown(model);
       if (made !== null) return made;
     }
     const instance = new CatalogInstance(() => this.#boot(model), this.#running, {
@@ -201,7 +201,7 @@ export class Catalogs {
     first();
   }
 
-  async #someTurnEnds(ms: number): Promise<void> {
+  async #waitForTurn(ms: number): Promise<void> {
     const ended = await new Promise<boolean>((resolve) => {
       const wake = (): void => {
         clearTimeout(late);

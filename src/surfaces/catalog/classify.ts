@@ -33,7 +33,7 @@ function judge(parse: () => ParsedText): Lane | null {
 }
 
 function laneOf(node: Tree): Lane {
-  const select = node['SelectStmt'] ?? explained(node);
+  const select = node['SelectStmt'] ?? explainedQuery(node);
   if (!isTree(select)) return DATA;
   const { system, data, writes } = referencesOf({ SelectStmt: select }, (name) => SYSTEM_RELATIONS.has(name));
   if (data) return system ? MIXED : DATA;
@@ -42,7 +42,7 @@ function laneOf(node: Tree): Lane {
 }
 
 /** The SELECT that an EXPLAIN is of; its plan names nothing that is not in the caller's catalog. */
-function explained(node: Tree): unknown {
+function explainedQuery(node: Tree): unknown {
   const explain = node['ExplainStmt'];
   const query = isTree(explain) ? explain['query'] : null;
   return isTree(query) ? query['SelectStmt'] : null;

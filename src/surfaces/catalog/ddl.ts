@@ -62,7 +62,7 @@ function hasRoom({ entity }: MetricsModel): boolean {
   return Buffer.byteLength(entity) + METRICS_SUFFIX.length <= MAX_BYTES;
 }
 
-/** To be listed, not to be read: the data lane has no such table. */
+/** A table to be listed, not to be read: the data lane has no such table. */
 function metricsView({ entity, metrics }: MetricsModel): readonly string[] {
   const view = `metrics.${identifier(`${entity}${METRICS_SUFFIX}`)}`;
   const columns = metrics.map((m) => `NULL::${m.type} AS ${identifier(m.name)}`);
@@ -77,7 +77,7 @@ function metricsView({ entity, metrics }: MetricsModel): readonly string[] {
   ];
 }
 
-/** To be listed, not to be called: an empty answer would be a false one, so it raises. */
+/** A function to be listed, not to be called: an empty answer would be a false one, so it raises. */
 function facetFunction({ name, description, columns }: FacetModel): readonly string[] {
   const given = new Set(columns.map(([column]) => column));
   const takes = [

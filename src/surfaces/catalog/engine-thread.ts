@@ -69,7 +69,7 @@ export class EngineThread {
         clearTimeout(late);
         if (message.kind === 'started') resolve({ thread, image: message.image });
         else if (message.kind === 'failed') fail(message.reason);
-        else thread.#answered(message);
+        else thread.#finish(message);
       });
       thread.exited.then(() => fail('its thread ended'));
     });
@@ -108,7 +108,7 @@ export class EngineThread {
     this.#pending?.ended(new EngineEnded(reason, detail));
   }
 
-  #answered(message: Exclude<FromWorker, { kind: 'started' | 'failed' }>): void {
+  #finish(message: Exclude<FromWorker, { kind: 'started' | 'failed' }>): void {
     if (message.kind === 'done') this.#pending?.done({ bytes: message.bytes, memory: message.memory });
     else if (message.kind === 'overflow') this.end('overflow');
     else this.end('broken', message.reason);

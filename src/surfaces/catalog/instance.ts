@@ -11,7 +11,7 @@ import { FIRST_CALLER, OWNER_ROLE, roleNameOf } from './roles.js';
 
 /** Whom an engine takes a statement to come from. */
 export interface CatalogCaller {
-  /** As it logged in. */
+  /** The name that it logged in as. */
   readonly user: string;
   readonly session: CatalogSettings;
 }
@@ -52,7 +52,7 @@ export class CatalogInstance {
   readonly #start: () => Promise<EngineThread>;
   readonly #limits: InstanceLimits;
   readonly #queue = new Queue(1, MAX_WAITING);
-  /** Of all engines together. */
+  /** The turns of all engines together. */
   readonly #running: Queue;
   readonly #described = new Map<string, Described>();
   #thread: EngineThread | null = null;
@@ -118,7 +118,7 @@ export class CatalogInstance {
     return described;
   }
 
-  /** At most `maxRows` rows; `tag` is null where there were more. @throws CatalogFault */
+  /** Runs a statement for at most `maxRows` rows; `tag` is null where there were more. @throws CatalogFault */
   async query(
     caller: CatalogCaller,
     text: string,
@@ -183,7 +183,7 @@ export class CatalogInstance {
     } catch (error) {
       if (error instanceof CatalogFault) throw error;
       this.#end();
-      throw error instanceof EngineEnded ? this.#toldOf(error, signal) : error;
+      throw error instanceof EngineEnded ? this.#faultOf(error, signal) : error;
     }
   }
 
@@ -241,7 +241,7 @@ export class CatalogInstance {
     this.#memory = 0;
   }
 
-  #toldOf({ reason, message }: EngineEnded, signal: AbortSignal | null): Error {
+  #faultOf({ reason, message }: EngineEnded, signal: AbortSignal | null): Error {
     switch (reason) {
       case 'deadline':
         return fault(

@@ -3,7 +3,7 @@ import { type CatalogFault, fault } from './fault.js';
 
 /** How long one who waits may still do so, and whether it gave up. */
 export interface Patience {
-  /** As `Date.now()` tells it. */
+  /** The end of patience, as `Date.now()` tells it. */
   readonly until: number;
   readonly signal: AbortSignal | null;
 }

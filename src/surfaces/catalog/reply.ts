@@ -10,7 +10,7 @@ export interface ReplyReport {
   readonly message: string;
   readonly detail: string | null;
   readonly hint: string | null;
-  /** In characters from 1. */
+  /** Where in the text, in characters from 1. */
   readonly position: number | null;
 }
 
@@ -18,7 +18,7 @@ export interface ReplyReport {
 export interface Reply {
   readonly error: ReplyReport | null;
   readonly notices: readonly ReplyReport[];
-  /** In order; one more than `MAX_CHANGES` where there are too many. */
+  /** Changes of settings in order; one more than `MAX_CHANGES` where there are too many. */
   readonly changes: readonly SettingChange[];
   readonly parameterTypes: readonly number[];
   /** Null where the statement gives no rows. */
@@ -70,7 +70,7 @@ function take(draft: Draft, splitter: BackendSplitter): void {
       draft.error ??= report(splitter.body());
       return;
     case 0x4e: // N
-      noticed(draft, report(splitter.body()));
+      takeNotice(draft, report(splitter.body()));
       return;
     case 0x74: // t
       draft.parameterTypes = parameterTypes(splitter.body());
@@ -89,7 +89,7 @@ function take(draft: Draft, splitter: BackendSplitter): void {
   }
 }
 
-function noticed(draft: Draft, notice: ReplyReport): void {
+function takeNotice(draft: Draft, notice: ReplyReport): void {
   const change = settingChange(notice);
   if (change === null) {
     if (draft.notices.length < MAX_NOTICES) draft.notices.push(notice);

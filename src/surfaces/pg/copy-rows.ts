@@ -58,7 +58,7 @@ function textValue({ delimiter }: CopyOptions): WriteValue {
   const after = new Uint8Array(256);
   after[delimiter.charCodeAt(0)] = delimiter.charCodeAt(0);
   for (const [byte, letter] of ESCAPES) after[byte] = letter.charCodeAt(0);
-  return (source, start, end, _column, out) => out.escaped(source, start, end, BACKSLASH, after);
+  return (source, start, end, _column, out) => out.escape(source, start, end, BACKSLASH, after);
 }
 
 function csvValue(options: CopyOptions, forced: readonly boolean[]): WriteValue {
@@ -86,7 +86,7 @@ function csvValue(options: CopyOptions, forced: readonly boolean[]): WriteValue 
       return;
     }
     out.byte(quote);
-    out.escaped(source, start, end, mark, after);
+    out.escape(source, start, end, mark, after);
     out.byte(quote);
   };
 }
@@ -141,7 +141,7 @@ class Growing {
   }
 
   /** Each byte that has one in `after` becomes `mark` and that one. */
-  escaped(source: Buffer, start: number, end: number, mark: number, after: Uint8Array): void {
+  escape(source: Buffer, start: number, end: number, mark: number, after: Uint8Array): void {
     this.#reserve(2 * (end - start));
     const bytes = this.#bytes;
     let length = this.#length;

@@ -116,21 +116,21 @@ export class Cursors {
     motion: Motion,
     format: Format,
   ): Promise<{ readonly rows: readonly Uint8Array[]; readonly notices: readonly WireNotice[] }> {
-    const { scrolled, rights } = await this.#opened(name, format);
+    const { scrolled, rights } = await this.#openCursor(name, format);
     if (scrolled === null) throw error('55000', 'cursor can only scan forward');
     requireSameRights(rights, this.#rights());
     const rows = await scrolled.move(motion);
     return { rows, notices: scrolled.takeNotices() };
   }
 
-  /** At most `count` rows; 0 is all that are left. @throws WireError */
+  /** Writes at most `count` rows of a cursor; 0 is all that are left. @throws WireError */
   async fetch(name: string, count: number, format: Format, rows: RowWriter): Promise<FetchResult> {
     const named = this.#portal(name);
     if (named !== undefined) {
       if (named.formats.some((f) => f !== format)) throw otherFormat(name);
       return named.fetch(count, rows);
     }
-    const portal = await this.#opened(name, format);
+    const portal = await this.#openCursor(name, format);
     if (portal.scrolled !== null) {
       const scrolled = await this.scroll(
         name,
@@ -180,7 +180,7 @@ export class Cursors {
     return this.#byName.has(name) ? undefined : this.#protocol.portal(name);
   }
 
-  async #opened(name: string, format: Format): Promise<Opened> {
+  async #openCursor(name: string, format: Format): Promise<Opened> {
     const cursor = this.#cursor(name);
     if (cursor.portal === null) {
       const run = await open(cursor, format);

@@ -12,7 +12,7 @@ export interface Run {
   ask(delivery: Delivery): Promise<Answer>;
   /** While `work` is under way, a cancel of the session aborts its signal. */
   cancellable<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>;
-  /** The same with a `stop` of the statement's own, which outlives the work. */
+  /** Runs `work` as `cancellable` does, with a `stop` of the statement's own, which outlives the work. */
   while<T>(stop: AbortController, work: () => Promise<T>): Promise<T>;
   /** What the session may see now, as text. */
   rights(): string;

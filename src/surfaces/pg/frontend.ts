@@ -65,7 +65,7 @@ function handlerOf(service: AnswerParts, catalogs: Catalogs | null, sessions: Op
       const account = snapshot.serviceAccounts.get(user);
       return account === undefined ? null : readScramVerifier(account.scram);
     },
-    wrongPassword: (user, remoteAddress) => service.limiter.guesses.wrong(user, remoteAddress),
+    noteWrongPassword: (user, remoteAddress) => service.limiter.guesses.wrong(user, remoteAddress),
     async authenticate({ user, database, password, parameters, remoteAddress }, control) {
       const call = callFrom(remoteAddress, password === '' ? null : password);
       try {
@@ -85,7 +85,7 @@ function handlerOf(service: AnswerParts, catalogs: Catalogs | null, sessions: Op
         throw wireError(failure, call.requestId, '', 'FATAL');
       }
     },
-    refused: ({ kind, sqlstate, remoteAddress }) => {
+    recordRefusal: ({ kind, sqlstate, remoteAddress }) => {
       void refusedConnection(service, callFrom(remoteAddress, null), `wire ${kind}`, sqlstate);
     },
   };

@@ -13,6 +13,6 @@ export async function giveRows(rows: readonly Uint8Array[], out: RowWriter): Pro
     bytes += row.byteLength;
     if (bytes < SLICE_BYTES) continue;
     bytes = 0;
-    await turns.mine();
+    await turns.wait();
   }
 }

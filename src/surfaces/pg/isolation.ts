@@ -17,7 +17,7 @@ export class Isolation {
   #snapshots: Snapshots | null = null;
   /** Whether the block has asked for data. */
   #asked = false;
-  /** Of the block, which keeps it when it fails, though its settings are taken back. */
+  /** The level of the block, which keeps it when it fails, though its settings are taken back. */
   #level: string | null = null;
 
   constructor(service: Pick<RunningParts, 'engines'>, settings: SessionSettings) {
@@ -33,7 +33,7 @@ export class Isolation {
     this.#level = wanted;
   }
 
-  /** With which a block begins that is chained to this one. */
+  /** The level with which a block begins that is chained to this one. */
   get level(): string | null {
     return this.#level;
   }
@@ -48,7 +48,7 @@ export class Isolation {
     if (key === LEVEL) this.#level = value;
   }
 
-  /** For a statement that asks for data; null where it sees what is committed when it begins. */
+  /** The snapshots that a statement about data reads in; null where it sees what is committed when it begins. */
   snapshots(inBlock: boolean, subject: string): Snapshots | null {
     if (!inBlock) return null;
     this.#asked = true;

@@ -57,7 +57,7 @@ export class PacedRows implements RowSink {
     this.#wakeWriter();
   }
 
-  /** At most `max` rows (0: all), fewer only at the end. Throws what the query failed with. */
+  /** Takes at most `max` rows (0: all), fewer only at the end. Throws what the query failed with. */
   async take(max: number): Promise<{ readonly rows: readonly Uint8Array[]; readonly more: boolean }> {
     const wanted = max === 0 ? Number.POSITIVE_INFINITY : max;
     while (!this.#ended && this.#held < Math.min(wanted, MOST)) {

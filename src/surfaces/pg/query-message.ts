@@ -14,9 +14,9 @@ export function splitQuery(session: SessionParts, text: string): Awaitable<reado
   try {
     const parsed = parseOf(session, text);
     if (!(parsed instanceof Promise)) return statementsIn(parsed);
-    return parsed.then(statementsIn).catch((failure: unknown) => unsplit(text, failure));
+    return parsed.then(statementsIn).catch((failure: unknown) => asOneQuestion(text, failure));
   } catch (failure) {
-    return unsplit(text, failure);
+    return asOneQuestion(text, failure);
   }
 }
 
@@ -24,8 +24,8 @@ function statementsIn(parsed: ParsedText): readonly SimpleStatement[] {
   return statementTexts(parsed).map((s) => ({ text: s.text, start: s.offset }));
 }
 
-/** As one question the text meets the same fault, and the refusal is recorded. */
-function unsplit(text: string, failure: unknown): readonly SimpleStatement[] {
+/** A text that cannot be split, as one question: it meets the same fault there, and the refusal is recorded. */
+function asOneQuestion(text: string, failure: unknown): readonly SimpleStatement[] {
   if (failure instanceof QueryError) return [{ text, start: 0 }];
   throw failure;
 }

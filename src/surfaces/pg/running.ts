@@ -26,7 +26,7 @@ export class Running {
     }
   }
 
-  /** The same with a `stop` of the work's own, which may outlive it. */
+  /** Runs `work` as `cancellable` does, with a `stop` of its own, which may outlive it. */
   async while<T>(stop: AbortController, work: () => Promise<T>): Promise<T> {
     const ms = this.#timeoutMs();
     const clock =

@@ -18,6 +18,6 @@ export interface SessionParts {
   readonly running: Running;
   /** Null: questions about the catalog are questions like any other, and refused. */
   readonly catalogs: Catalogs | null;
-  /** As in BackendKeyData. */
+  /** The process id of BackendKeyData; 0 before that is sent. */
   readonly processId: () => number;
 }

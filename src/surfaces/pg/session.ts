@@ -68,7 +68,7 @@ export class PgSession implements SessionHandler {
     return this.#parts.state.block.status;
   }
 
-  ready(): Awaitable<readonly (readonly [name: string, value: string])[]> {
+  endSeries(): Awaitable<readonly (readonly [name: string, value: string])[]> {
     const { records, settings, state } = this.#parts;
     state.several = false;
     const recording = records.unrun.record();
@@ -76,7 +76,7 @@ export class PgSession implements SessionHandler {
     return recording === undefined ? settle() : recording.then(settle);
   }
 
-  resting(): Resting | null {
+  idleLimit(): Resting | null {
     return idleLimit(this.#parts);
   }
 
@@ -100,7 +100,7 @@ export class PgSession implements SessionHandler {
     return this.#parts.cursors.named(name, this.#parts);
   }
 
-  failed(failure: WireError): void {
+  noteFailure(failure: WireError): void {
     this.#parts.state.fail();
     this.#parts.records.recordFailure(failure);
   }

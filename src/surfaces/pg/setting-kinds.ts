@@ -58,7 +58,7 @@ export function oneOf(...values: readonly string[]): SettingKind {
   };
 }
 
-/** The same, where `on` and `off` may be said by any word for yes and no. */
+/** One of some words, where `on` and `off` may be said by any word for yes and no. */
 export function oneOfOrBool(...values: readonly string[]): SettingKind {
   const named = oneOf(...values);
   const alias = new Map(BOOLEANS.map(([word, , value]) => [word, value]));
@@ -171,7 +171,7 @@ function roundEven(value: number): number {
   return (Math.abs(value % 1) === 0.5 && rounded % 2 !== 0 ? rounded - 1 : rounded) + 0;
 }
 
-/** In the largest unit that keeps it whole: `5000` ms is `5s`. */
+/** A time or size in the largest unit that keeps it whole: `5000` ms is `5s`. */
 function withUnit(value: number, unit: Unit | undefined): string {
   if (unit === undefined || value <= 0) return brief(value);
   const units = TIME.has(unit) ? TIME : MEMORY;
@@ -181,7 +181,7 @@ function withUnit(value: number, unit: Unit | undefined): string {
   return `${brief(base / size)}${name}`;
 }
 
-/** As C's `%g` writes it. */
+/** A number as C's `%g` writes it. */
 function brief(value: number): string {
   if (Number.isInteger(value) && Math.abs(value) <= MAX_INT) return String(value);
   const digits = Math.abs(value) < 1e-4 ? value.toExponential(5) : value.toPrecision(6);

@@ -7,7 +7,7 @@ import { NO_EFFECT } from './setting-no-effect.js';
 export interface Setting {
   /** How SHOW and ParameterStatus spell the name. */
   readonly name: string;
-  /** As it is kept: in the setting's own unit. */
+  /** The value at first, in the setting's own unit. */
   readonly initial: string;
   readonly description: string;
   /** Null for a setting that cannot change. */
@@ -22,7 +22,7 @@ export interface Setting {
 
 const LEVELS = ['serializable', 'repeatable read', 'read committed', 'read uncommitted'] as const;
 const INTERVAL_STYLES = ['postgres', 'postgres_verbose', 'sql_standard', 'iso_8601'] as const;
-/** From the least to the most important. */
+/** Levels of messages, from the least to the most important. */
 export const MESSAGE_LEVELS: readonly string[] = [
   'debug5',
   'debug4',
@@ -216,13 +216,13 @@ const FIXED: readonly Setting[] = (
   return { name, initial, description, kind: null, ...(reported ? { reported: true as const } : {}) };
 });
 
-/** Of `14.18`: 140018. */
+/** The number of a version: of `14.18` it is 140018. */
 function versionNumber(version: string): string {
   const [major = '', minor = ''] = version.split('.');
   return `${major}${minor.padStart(4, '0')}`;
 }
 
-/** By name, as SHOW ALL lists them. */
+/** All settings by name, as SHOW ALL lists them. */
 export const SETTINGS: readonly Setting[] = [
   ...REPORTED,
   ...TIMEOUTS,

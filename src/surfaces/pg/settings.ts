@@ -14,9 +14,9 @@ export const STARTUP_PARAMETERS: readonly string[] = SETTINGS.filter((s) => s.at
 /** One setting as SHOW ALL and `pg_settings` tell of it. */
 export interface ShownSetting {
   readonly name: string;
-  /** With the unit that reads best. */
+  /** The value with the unit that reads best. */
   readonly value: string;
-  /** In the setting's own unit. */
+  /** The value in the setting's own unit. */
   readonly kept: string;
   /** What RESET gives, and what it would be had the client said nothing; likewise in its own unit. */
   readonly atStart: string;
@@ -46,7 +46,7 @@ export class SessionSettings {
     for (const [given, value] of startup) {
       const setting = BY_NAME.get(given.toLowerCase());
       if (setting?.atStart === true)
-        values.set(given.toLowerCase(), acceptedBy(setting, value, setting.initial, setting.name));
+        values.set(given.toLowerCase(), accept(setting, value, setting.initial, setting.name));
     }
     this.#atStart = values;
     this.#scopes = new SettingScopes(values);
@@ -75,7 +75,7 @@ export class SessionSettings {
 
   /** @throws WireError 42704 */
   show(name: string): { readonly name: string; readonly value: string } {
-    const setting = known(name);
+    const setting = settingNamed(name);
     return { name: setting.name, value: this.#shown(setting) };
   }
 
@@ -90,9 +90,9 @@ export class SessionSettings {
     }));
   }
 
-  /** Of a setting that is a time; 0 where it sets no limit. */
+  /** The value of a setting that is a time; 0 where it sets no limit. */
   milliseconds(name: string): number {
-    return Number(this.#valueOf(known(name)));
+    return Number(this.#valueOf(settingNamed(name)));
   }
 
   /** Changes with every change of any setting, and with nothing else. */
@@ -102,14 +102,14 @@ export class SessionSettings {
 
   /** Sets one value; `local`: until the transaction ends. @throws WireError */
   set(name: string, value: string, local: boolean): void {
-    const setting = known(name);
-    const accepted = acceptedBy(setting, value, this.#valueOf(setting), name);
+    const setting = settingNamed(name);
+    const accepted = accept(setting, value, this.#valueOf(setting), name);
     this.#scopes.set(setting.name.toLowerCase(), accepted, local || setting.ofTransaction === true);
   }
 
   /** Back to the value of the start. @throws WireError 42704, 55P02 */
   reset(name: string, local = false): void {
-    const setting = known(name);
+    const setting = settingNamed(name);
     if (setting.name === 'session_authorization') return; // it cannot have been changed
     if (setting.kind === null) throw unchangeable(setting);
     if (setting.ofTransaction === true) throw error('55P02', `parameter "${setting.name}" cannot be reset`);
@@ -153,7 +153,7 @@ export class SessionSettings {
 
 const NOTHING: readonly (readonly [string, string])[] = Object.freeze([]);
 
-function known(name: string): Setting {
+function settingNamed(name: string): Setting {
   const setting = BY_NAME.get(name.toLowerCase());
   if (setting === undefined) throw error('42704', `unrecognized configuration parameter "${name}"`);
   return setting;
@@ -164,7 +164,7 @@ function unchangeable({ name }: Setting): WireError {
 }
 
 /** `written` is the name as the client spells it. @throws WireError 22023, 25006, 55P02 */
-function acceptedBy(setting: Setting, value: string, before: string, written: string): string {
+function accept(setting: Setting, value: string, before: string, written: string): string {
   if (setting.kind === null) throw unchangeable(setting);
   try {
     return setting.kind.accept(value, before, written);
@@ -178,7 +178,7 @@ function acceptedBy(setting: Setting, value: string, before: string, written: st
   }
 }
 
-/** As Postgres says it. */
+/** The error for a value that a setting does not take, as Postgres says it. */
 export function invalid(
   name: string,
   value: string,

@@ -13,20 +13,20 @@ export async function withKnownZones(
   if (command.kind !== 'set' || !command.assignments.some((a) => isZone(a.name))) return command;
   const assignments = [];
   for (const { name, value } of command.assignments) {
-    const zone = value === null || !isZone(name) ? value : await knownZone(service, value);
+    const zone = value === null || !isZone(name) ? value : await resolveZone(service, value);
     assignments.push({ name, value: zone });
   }
   return { ...command, assignments };
 }
 
-/** Startup parameters, likewise. */
+/** Startup parameters with their time zone as Postgres shows it. @throws WireError 22023, QueryError E0510, E0523 */
 export async function withKnownZone(
   service: Pick<RunningParts, 'engines' | 'defaultConnector'>,
   startup: ReadonlyMap<string, string>,
 ): Promise<ReadonlyMap<string, string>> {
   const value = startup.get('TimeZone');
   if (value === undefined) return startup;
-  return new Map([...startup, ['TimeZone', await knownZone(service, value)]]);
+  return new Map([...startup, ['TimeZone', await resolveZone(service, value)]]);
 }
 
 function isZone(name: string): boolean {
@@ -39,7 +39,7 @@ const OURS: ReadonlyMap<string, string> = new Map([
   ['etc/utc', 'Etc/UTC'],
 ]);
 
-async function knownZone(
+async function resolveZone(
   service: Pick<RunningParts, 'engines' | 'defaultConnector'>,
   text: string,
 ): Promise<string> {

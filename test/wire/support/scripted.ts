@@ -45,7 +45,7 @@ export class Scripted implements Handler {
     return session;
   }
 
-  refused(event: RefusedEvent): void {
+  recordRefusal(event: RefusedEvent): void {
     this.refusals.push(event);
   }
 
@@ -194,7 +194,7 @@ export class ScriptedSession implements SessionHandler {
     });
   }
 
-  failed(): void {
+  noteFailure(): void {
     this.#handler.log.push('failed');
     if (this.transactionStatus === 'T') this.transactionStatus = 'E';
   }

@@ -26,7 +26,7 @@ const SETTINGS = [
   'exit_on_error=false',
   'timezone=UTC',
 ];
-/** For callers: what the wire promises of every session. */
+/** Settings for callers: what the wire promises of every session. */
 const SERVING = ['search_path=entities', 'default_transaction_read_only=on', 'extra_float_digits=1'];
 
 function post(message: FromWorker, transfer: ArrayBuffer[] = []): void {
@@ -112,7 +112,7 @@ async function exec(pg: PGlite, message: ToWorker): Promise<void> {
 /** A share of a busy processor that is a third of the gateway's own: what runs here may be anybody's endless join. */
 const NICE = 5;
 
-/** Of this thread alone, which Linux has as a process of its own; elsewhere it would be the gateway's. */
+/** Lowers the priority of this thread alone, which Linux has as a process of its own; elsewhere it would be the gateway's. */
 function yieldToOthers(): void {
   if (process.platform === 'linux') setPriority(0, NICE);
 }
