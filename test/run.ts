@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { chmodSync, createWriteStream, mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -17,6 +17,8 @@ import { stringify } from 'yaml';
 interface Outcome {
   readonly file: string;
   readonly seconds: number;
+  /** On a processor, with the processes it started and waited for; what a server beside it did is not in it. */
+  readonly busy: number;
   readonly ok: boolean;
   /** What failed, and how. */
   readonly faults: readonly string[];
@@ -26,19 +28,30 @@ interface Outcome {
 
 /** They start first, so that none of them runs on alone at the end. Below `test/`, without their ending. */
 const LONGEST = [
-  'tools/cli/demo',
-  'tools/init/init',
-  'tools/cli/refusals',
-  'proof/oracle/mutants',
-  'tools/cli/publish',
-  'language/forms/traverse',
   'tools/package/install',
-  'policy/audit/recover',
+  'tools/init/init',
+  'tools/cli/demo',
+  'proof/oracle/faults',
+  'proof/oracle/mutants',
   'proof/oracle/oracle',
-  'service/operations/restart',
-  'tools/cli/interchange',
   'surfaces/catalog/lifecycle',
+  'language/forms/twin',
+  'tools/cli/refusals',
+  'service/operations/reload',
+  'service/operations/outage',
+  'tools/cli/authoring',
+  'surfaces/pg/fairness',
+  'surfaces/pg/prepare',
+  'policy/audit/recover',
+  'publishing/kill',
+  'service/operations/restart',
+  'service/operations/upstream',
+  'row-security/second-line',
+  'tools/cli/interchange',
 ];
+/** What an answer holds and how it ends, which two engines may do in two ways: asked once more on the embedded one. */
+const ON_BOTH =
+  /^(proof\/(attacks\/(attacks|protocol)|parity\/parity)|surfaces\/rest\/(client|explain|objects|query|raw-sql|sample|streaming|types))$/;
 /** They measure time, so nothing else runs beside them. */
 const ALONE = /^proof\/budget\//;
 /** The embedded engine is compiled anew in every process: by V8's quick compiler only, unless time is what is measured. */
@@ -52,6 +65,12 @@ const GIB = 2 ** 30;
 /** Room in memory below which temporary files stay on the disk. */
 const ROOM = 4 * GIB;
 
+/** Runs a command and says on a fourth stream what processor time it took: Node says that of itself only. */
+const TIMED = '"$@" 3>&-; status=$?; times >&3; exit $status';
+const NUMBER = '([0-9]+)m([0-9.]+)s';
+/** What `times` says last is of the shell's children: user, system. */
+const TIMES = new RegExp(`${NUMBER} ${NUMBER}\\s*$`);
+
 const TESTS = fileURLToPath(new URL('.', import.meta.url));
 
 function allFiles(): string[] {
@@ -63,10 +82,33 @@ function allFiles(): string[] {
 
 const nameOf = (file: string): string => relative(TESTS, file).replace(/\.test\.js$/, '');
 
-function longestFirst(files: readonly string[]): string[] {
-  const rank = (file: string): number =>
+interface Job {
+  readonly file: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** What it is called in the report; ends as the file does. */
+  readonly name: string;
+}
+
+const jobOf = (file: string): Job => ({ file, env: {}, name: file });
+
+/** All files; with a native server, on which services stand then, some of them on the embedded engine too. */
+function allJobs(): Job[] {
+  const files = allFiles();
+  const native = (process.env['OSL_TEST_POSTGRES_URL'] ?? '') !== '';
+  if (!native || process.env['OSL_TEST_ENGINE'] !== undefined) return files.map(jobOf);
+  const again = files.filter((file) => ON_BOTH.test(nameOf(file)));
+  const embedded = again.map((file) => ({
+    file,
+    env: { OSL_TEST_ENGINE: 'pglite' },
+    name: `embedded engine: ${file}`,
+  }));
+  return [...files.map(jobOf), ...embedded];
+}
+
+function longestFirst(jobs: readonly Job[]): Job[] {
+  const rank = ({ file }: Job): number =>
     (LONGEST.indexOf(nameOf(file)) + LONGEST.length) % (LONGEST.length + 1);
-  return files.toSorted((a, b) => rank(a) - rank(b));
+  return jobs.toSorted((a, b) => rank(a) - rank(b));
 }
 
 /**
@@ -91,38 +133,65 @@ function hasRoom(folder: string): boolean {
   }
 }
 
-async function run(file: string, folder: string): Promise<Outcome> {
+/** The empty embedded database that tests copy: so that the first of them do not each make one. */
+function makeTemplate(): void {
+  const script = join(TESTS, 'support', 'make-template.js');
+  spawnSync(process.execPath, [...ONE_COMPILER, script], { stdio: ['ignore', 'ignore', 'inherit'] });
+}
+
+/** Those that run now: each leads a group of processes. */
+const running = new Set<ChildProcess>();
+
+function end(child: ChildProcess, signal: NodeJS.Signals): void {
+  if (child.pid !== undefined) process.kill(-child.pid, signal);
+}
+
+function busySeconds(times: string): number {
+  const [, ...found] = TIMES.exec(times) ?? [];
+  const [userMinutes = 0, user = 0, systemMinutes = 0, system = 0] = found.map(Number);
+  return (userMinutes + systemMinutes) * 60 + user + system;
+}
+
+async function run({ file, env: more, name }: Job, folder: string): Promise<Outcome> {
   const started = performance.now();
-  const env = { ...process.env, TMPDIR: folder, TAP_TIMEOUT: `${TEST_SECONDS}`, TAP_OMIT_VERSION: '1' };
-  const child = spawn(process.execPath, [...(ALONE.test(nameOf(file)) ? [] : ONE_COMPILER), file], {
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const own = { TMPDIR: folder, TAP_TIMEOUT: `${TEST_SECONDS}`, TAP_OMIT_VERSION: '1' };
+  const node = [process.execPath, ...(ALONE.test(nameOf(file)) ? [] : ONE_COMPILER), file];
+  const child = spawn('/bin/sh', ['-c', TIMED, 'sh', ...node], {
+    env: { ...process.env, ...own, ...more },
+    detached: true, // a group of its own, which ends as one
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   });
+  running.add(child);
   const faults: string[] = [];
-  const parser = new Parser({ name: file });
+  const parser = new Parser({ name });
   watch(parser, faults);
   let tap = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     tap += text;
     parser.write(text);
   });
   let complaints = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     complaints += text;
+  });
+  let times = '';
+  child.stdio[3]?.on('data', (bytes: Buffer) => {
+    times += bytes.toString();
   });
   const limit = setTimeout(() => {
     faults.push(`it took longer than ${FILE_MS / 60_000} minutes`);
-    child.kill('SIGKILL');
+    end(child, 'SIGKILL');
   }, FILE_MS);
   const [code, signal] = await new Promise<[number | null, string | null]>((done) =>
     child.once('close', (...ending) => done(ending)),
   );
   clearTimeout(limit);
+  running.delete(child);
   parser.end();
   if (code !== 0 && faults.length === 0) faults.push(`it ended with ${signal ?? `status ${code}`}`);
   if (parser.results?.ok !== true && faults.length === 0) faults.push('what it said is no whole TAP');
   const seconds = (performance.now() - started) / 1000;
-  return { file, seconds, ok: faults.length === 0, faults, tap, complaints };
+  return { file: name, seconds, busy: busySeconds(times), ok: faults.length === 0, faults, tap, complaints };
 }
 
 /** Notes what fails below `parser`; the point that closes a subtest says nothing new. */
@@ -136,24 +205,23 @@ function watch(parser: Parser, faults: string[]): void {
 
 const indented = (text: string, by: number): string => text.replace(/^(?=.)/gm, ' '.repeat(by));
 
-function told({ file, seconds, ok, faults, complaints }: Outcome): string {
-  const line = `${ok ? 'ok    ' : 'FAILED'} ${seconds.toFixed(1).padStart(6)} s  ${file}`;
+function told({ file, seconds, busy, ok, faults, complaints }: Outcome): string {
+  const line = `${ok ? 'ok    ' : 'FAILED'} ${seconds.toFixed(1).padStart(6)} s  ${busy.toFixed(1).padStart(6)} busy  ${file}`;
   const more = [...faults, complaints.trimEnd()].filter((text) => text !== '');
   return [line, ...more.map((text) => indented(text, 4)), ''].join('\n');
 }
 
-async function runAll(files: readonly string[], jobs: number, folder: string, each: (o: Outcome) => void) {
-  const waiting = [...files];
+async function runAll(jobs: readonly Job[], lanes: number, folder: string, each: (o: Outcome) => void) {
+  const waiting = [...jobs];
   const work = async (): Promise<void> => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift())
-      each(await run(file, folder));
+    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) each(await run(job, folder));
   };
-  await Promise.all(Array.from({ length: jobs }, work));
+  await Promise.all(Array.from({ length: lanes }, work));
 }
 
 async function main(named: readonly string[]): Promise<number> {
-  const files = longestFirst(named.length === 0 ? allFiles() : named);
-  const jobs = Number(process.env['OSL_TEST_JOBS'] ?? availableParallelism() + 1);
+  const jobs = longestFirst(named.length === 0 ? allJobs() : named.map(jobOf));
+  const lanes = Number(process.env['OSL_TEST_JOBS'] ?? availableParallelism() + 1);
   const output = process.env['TAP_OUTPUT_FILE'];
   const report = output === undefined ? null : createWriteStream(output);
   const folder = temporaryFolder();
@@ -168,19 +236,16 @@ async function main(named: readonly string[]): Promise<number> {
     const point = `${ok ? 'ok' : 'not ok'} ${ended} - ${file} # time=${(seconds * 1000).toFixed(0)}ms`;
     report?.write(`# Subtest: ${file}\n${indented(tap, 4)}\n${point}\n\n`);
   };
+  const isAlone = ({ file }: Job): boolean => ALONE.test(nameOf(file));
   try {
+    if (jobs.length > lanes) makeTemplate();
     await runAll(
-      files.filter((file) => !ALONE.test(nameOf(file))),
-      jobs,
+      jobs.filter((job) => !isAlone(job)),
+      lanes,
       folder,
       each,
     );
-    await runAll(
-      files.filter((file) => ALONE.test(nameOf(file))),
-      1,
-      folder,
-      each,
-    );
+    await runAll(jobs.filter(isAlone), 1, folder, each);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -190,4 +255,10 @@ async function main(named: readonly string[]): Promise<number> {
   return failed === 0 && ended > 0 ? 0 : 1;
 }
 
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    for (const child of running) end(child, signal);
+    process.kill(process.pid, signal);
+  });
+}
 process.exitCode = await main(process.argv.slice(2));

@@ -30,9 +30,14 @@ export async function emptyDatabaseOfItsOwn(): Promise<string> {
 
 async function emptyDatabase(to: string): Promise<void> {
   if (existsSync(to)) return;
-  if (!existsSync(TEMPLATE)) await makeTemplate();
+  await ensureTemplate();
   mkdirSync(dirname(to), { recursive: true });
   cpSync(TEMPLATE, to, { recursive: true });
+}
+
+/** Makes what is copied, unless it is there. */
+export async function ensureTemplate(): Promise<void> {
+  if (!existsSync(TEMPLATE)) await makeTemplate();
 }
 
 async function makeTemplate(): Promise<void> {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,8 +19,10 @@ import { type NativePostgres, startNativePostgres } from './native-postgres.js';
 import { SHOP_MANIFEST, SHOP_POLICY, SHOP_SCRIPT } from './shop.js';
 
 export interface TestServiceOptions {
-  /** A native server instead of the embedded engine; its caller stops it. */
+  /** The native server to stand on; its caller stops it. */
   readonly postgres?: NativePostgres;
+  /** On the embedded engine, whatever the run stands on: the test is about it, or needs pgvector. */
+  readonly embedded?: boolean;
   /** YAML; the shop's unless told. `kind: pglite` in it becomes `kind: postgres` where `postgres` is given. */
   readonly manifest?: string;
   readonly policy?: string;
@@ -67,11 +70,12 @@ export interface TestService {
 const URL_ENV = 'OSL_TEST_SERVICE_URL';
 
 /**
- * Opens a service with the shop's tables, or with what `options` give instead. With OSL_TEST_ENGINE=postgres it stands
- * on a native server of its own, so that the same tests run on both engines.
+ * Opens a service with the shop's tables, or with what `options` give instead, in a database of its own on the native
+ * server of this run; without one, or with OSL_TEST_ENGINE=pglite, on the embedded engine.
  */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
-  const postgres = options.postgres === undefined ? await nativeWhereAsked() : null;
+  if (options.postgres !== undefined || options.embedded === true) return startOn(options);
+  const postgres = await nativeOfRun();
   if (postgres === null) return startOn(options);
   try {
     const started = await startOn({ ...options, postgres });
@@ -86,9 +90,11 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   }
 }
 
-/** A native server of its own where OSL_TEST_ENGINE=postgres asks for one; null where tests use the embedded engine. */
-export async function nativeWhereAsked(): Promise<NativePostgres | null> {
-  if (process.env['OSL_TEST_ENGINE'] !== 'postgres') return null;
+/** A database on the native server of this run; null where there is none, or OSL_TEST_ENGINE=pglite asks for the embedded engine. */
+export async function nativeOfRun(): Promise<NativePostgres | null> {
+  const engine =
+    process.env['OSL_TEST_ENGINE'] ?? (process.env['OSL_TEST_POSTGRES_URL'] ? 'postgres' : 'pglite');
+  if (engine !== 'postgres') return null;
   const postgres = await startNativePostgres();
   if (postgres === null) throw new Error('OSL_TEST_ENGINE=postgres needs a native Postgres');
   return postgres;
@@ -113,22 +119,23 @@ async function startOn(options: TestServiceOptions): Promise<TestService> {
 function settings(dir: string, options: TestServiceOptions): Settings {
   const manifest = options.manifest ?? SHOP_MANIFEST;
   const native = options.postgres;
-  if (native !== undefined) nameServer(native);
+  const variable = `${URL_ENV}_${randomBytes(4).toString('hex').toUpperCase()}`;
+  if (native !== undefined) nameServer(native, variable);
   const manifestFile = join(dir, 'manifest.yaml');
   const policyFile = join(dir, 'policy.yaml');
-  writeFileSync(manifestFile, native === undefined ? manifest : onPostgres(manifest));
+  writeFileSync(manifestFile, native === undefined ? manifest : onPostgres(manifest, variable));
   writeFileSync(policyFile, options.policy ?? SHOP_POLICY);
   return settingsFrom({}, dir, { manifestFile, policyFile, dataDir: join(dir, 'data'), ...options.settings });
 }
 
 /** Says in the environment where the connectors of `onPostgres` are. */
-export function nameServer(native: NativePostgres, variable = URL_ENV): void {
+export function nameServer(native: NativePostgres, variable: string): void {
   process.env[variable] = native.readerUrl;
   process.env[`${variable}_SYSTEM`] = native.url;
 }
 
 /** The manifest with its connectors on a native server, whichever way its YAML writes them. */
-export function onPostgres(manifest: string, variable = URL_ENV): string {
+export function onPostgres(manifest: string, variable: string): string {
   return manifest
     .replace(/kind: pglite(?=\s*[,}])/g, `kind: postgres, url_env: ${variable}`)
     .replace(/kind: pglite$/gm, `kind: postgres\n    url_env: ${variable}`);

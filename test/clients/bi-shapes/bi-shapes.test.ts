@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { parseSync } from 'libpg-query';
 import t, { type Test } from 'tap';
 import { type Asker, type Cell, type Frontends, startFrontends } from '../../support/frontends.js';
-import { type NativePostgres, startNativePostgres } from '../../support/native-postgres.js';
-import { startTestService, type TestService } from '../../support/service.js';
+import { nativeOfRun, startTestService, type TestService } from '../../support/service.js';
 import { SHOP_POLICY, SHOP_SCRIPT } from '../../support/shop.js';
 import { type Copy, openCopy } from './copy.js';
 import { LOOKER, LOOKER_STUDIO } from './looker.js';
@@ -68,8 +67,7 @@ interface World {
 }
 
 async function startWorld(): Promise<World> {
-  const native: NativePostgres | null =
-    process.env['OSL_TEST_ENGINE'] === 'postgres' ? await startNativePostgres() : null;
+  const native = await nativeOfRun();
   const test = await startTestService({ policy: POLICY, ...(native === null ? {} : { postgres: native }) });
   const fronts = await startFrontends(test.open);
   const askersOf = async (subject: string, role: string): Promise<[Asker, Asker]> => {

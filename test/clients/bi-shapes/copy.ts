@@ -1,6 +1,7 @@
 import { PGlite } from '@electric-sql/pglite';
 import { oidOf, SCALAR_TYPES } from 'osl-compiler';
 import { Client } from 'pg';
+import { emptyDatabaseOfItsOwn } from '../../support/embedded-data.js';
 import type { Cell } from '../../support/frontends.js';
 import type { NativePostgres } from '../../support/native-postgres.js';
 
@@ -21,7 +22,7 @@ export async function openCopy(native: NativePostgres | null): Promise<Copy> {
 const asText = (value: string): string => value;
 
 async function embedded(): Promise<Copy> {
-  const db = await PGlite.create();
+  const db = await PGlite.create({ dataDir: await emptyDatabaseOfItsOwn() });
   const oids = SCALAR_TYPES.flatMap((t) => [oidOf(t), oidOf(`${t}[]`)]);
   const parsers = Object.fromEntries(oids.map((oid) => [oid, asText]));
   return {

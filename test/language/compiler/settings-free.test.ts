@@ -12,6 +12,7 @@ import {
   type SimpleMetric,
 } from 'osl-compiler';
 import t from 'tap';
+import { emptyDatabaseOfItsOwn } from '../../support/embedded-data.js';
 import { functions } from '../functions/support/table.js';
 
 /** What policy and metrics say means the same whatever a session has set, and what it meant under UTC. */
@@ -35,7 +36,7 @@ const COLUMNS = [...Object.entries(TYPES), ['note', 'text'] as const].map(([name
   description: null,
 }));
 
-const db = await PGlite.create();
+const db = await PGlite.create({ dataDir: await emptyDatabaseOfItsOwn() });
 t.teardown(() => db.close());
 await ready();
 await db.exec(`

@@ -31,8 +31,9 @@ writeFileSync(
 const postgres = process.env['OSL_TEST_ENGINE'] === 'postgres' ? await startNativePostgres() : null;
 const manifest = readFileSync(join(examples, 'manifest.yaml'), 'utf8');
 const manifestFile = join(dir, 'manifest.yaml');
-writeFileSync(manifestFile, postgres === null ? manifest : onPostgres(manifest));
-if (postgres !== null) nameServer(postgres);
+const URL_ENV = 'OSL_TEST_DEMO_URL';
+writeFileSync(manifestFile, postgres === null ? manifest : onPostgres(manifest, URL_ENV));
+if (postgres !== null) nameServer(postgres, URL_ENV);
 const settings = settingsFrom({}, dir, {
   manifestFile,
   policyFile,

@@ -12,6 +12,7 @@ import {
   WireClient,
 } from '../../support/frontends.js';
 import { startTestService, type TestService, type TestServiceOptions } from '../../support/service.js';
+import { SHOP_MANIFEST } from '../../support/shop.js';
 
 /** What REST answered. */
 export interface Answer {
@@ -40,12 +41,17 @@ export interface Forms {
   close(): Promise<void>;
 }
 
-/** @param serve the service that is served, made of the real one */
+/**
+ * On the embedded engine where there is content: it brings pgvector.
+ *
+ * @param serve the service that is served, made of the real one
+ */
 export async function startForms(
   options: TestServiceOptions,
   serve: (service: Service) => Service = (service) => service,
 ): Promise<Forms> {
-  const test = await startTestService(options);
+  const hasContent = options.postgres === undefined && /^facets:/m.test(options.manifest ?? SHOP_MANIFEST);
+  const test = await startTestService({ ...options, embedded: hasContent });
   const fronts = await startFrontends({ ...test.open, service: serve(test.service) });
   const content = options.settings?.content ?? settingsFrom({}, '/').content;
   const reindex = async (): Promise<void> => {

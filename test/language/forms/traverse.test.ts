@@ -13,9 +13,9 @@ import {
   walk,
 } from './graph.js';
 
-t.setTimeout(200_000);
+t.setTimeout(3 * 3_600_000);
 
-const RUNS = 120;
+const RUNS = Number(process.env['OSL_TRAVERSE_RUNS'] ?? 40);
 
 const forms = await startForms({
   manifest: GRAPH_MANIFEST,
@@ -130,7 +130,10 @@ t.test('every walk is the one that breadth-first search finds in the visible gra
   );
   await fc.assert(property, { numRuns: RUNS, seed: 4 });
   t.comment(`${RUNS} graphs: ${JSON.stringify(tally)}`);
-  t.ok(tally.rows > 1_000 && tally.clipped > 100 && tally.blocked > 50, 'the graphs were worth walking');
+  t.ok(
+    tally.rows > 8 * RUNS && tally.clipped > RUNS && tally.blocked > RUNS / 2,
+    'the graphs were worth walking',
+  );
 });
 
 /** What Postgres itself finds by recursion, policy written into it by hand; anchors that are hidden lead nowhere. */
@@ -176,8 +179,8 @@ t.test('walks without a cap are what a recursive query finds', async (t) => {
       }
     },
   );
-  await fc.assert(property, { numRuns: 80, seed: 11 });
-  t.ok(rows > 200, `${rows} rows`);
+  await fc.assert(property, { numRuns: RUNS, seed: 11 });
+  t.ok(rows > 2 * RUNS, `${rows} rows`);
 });
 
 /** 1 → 2 → 3 → 1, 3 → 4; node 5 hidden between 4 and 6. */

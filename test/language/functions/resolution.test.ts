@@ -13,9 +13,9 @@ import { functions, types } from './support/table.js';
 
 /** Random calls over typed NULLs, resolved by the table and by the engine. */
 const SEED = Number(process.env['OSL_TEST_SEED'] ?? 20_260_101);
-const CALLS = Number(process.env['OSL_TEST_CALLS'] ?? 4000);
+const CALLS = Number(process.env['OSL_TEST_CALLS'] ?? 1500);
 /** How many calls of each sort are compared overload by overload. */
-const VIEWS = Number(process.env['OSL_TEST_VIEWS'] ?? 800);
+const VIEWS = Number(process.env['OSL_TEST_VIEWS'] ?? 400);
 
 const SCALARS: readonly TypeName[] = types.SCALAR_TYPES;
 const ARRAYS: readonly TypeName[] = types.SCALAR_TYPES.map(types.arrayOf);

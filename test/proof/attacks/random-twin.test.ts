@@ -18,7 +18,7 @@ import { CLERK, leaksIn, openShop, REAL, TWIN } from './shop.js';
  * Random questions of a clerk to two shops that differ only in what clerks may not see, over each surface in turn:
  * every answer, refusal and audit decision is the same. `OSL_TWIN_RUNS` questions, from `OSL_ORACLE_SEED`.
  */
-const RUNS = Number(process.env['OSL_TWIN_RUNS'] ?? 1_000);
+const RUNS = Number(process.env['OSL_TWIN_RUNS'] ?? 400);
 const SEED = Number(process.env['OSL_ORACLE_SEED'] ?? 20_260_105);
 
 t.setTimeout(6 * 3_600_000);

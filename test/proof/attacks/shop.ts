@@ -7,7 +7,7 @@ import { type OpenService, openService } from '../../../src/service/open.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { emptyDatabases } from '../../support/embedded-data.js';
 import type { Caller } from '../../support/frontends.js';
-import { nameServer, nativeWhereAsked, onPostgres } from '../../support/service.js';
+import { nameServer, nativeOfRun, onPostgres } from '../../support/service.js';
 
 /**
  * A small shop whose clerks may see the customers of their own region, with some columns masked, and the
@@ -311,7 +311,7 @@ raw_sql: { allow: [shop.shop.customer, shop.shop.purchase, shop.shop.likes] }
  * @param more what stands in the manifest beside the shop
  */
 export async function openShop(hidden: Hidden = REAL, keysOf: Shop | null = null, more = ''): Promise<Shop> {
-  const native = await nativeWhereAsked();
+  const native = await nativeOfRun();
   const variable = `OSL_TEST_SHOP_${randomBytes(4).toString('hex').toUpperCase()}_URL`;
   if (native !== null) nameServer(native, variable);
   const manifest = native === null ? MANIFEST + more : onPostgres(MANIFEST + more, variable);

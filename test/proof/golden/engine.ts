@@ -1,6 +1,7 @@
 import { PGlite } from '@electric-sql/pglite';
 import { vector } from '@electric-sql/pglite-pgvector';
 import { arrayOf, oidOf, SCALAR_TYPES } from 'osl-compiler';
+import { emptyDatabaseOfItsOwn } from '../../support/embedded-data.js';
 
 /** What a statement yields: rows in text format, or the SQLSTATE with which it fails. */
 export interface Answer {
@@ -9,7 +10,7 @@ export interface Answer {
   readonly sqlstate: string | null;
 }
 
-/** A real Postgres in memory, its values left as the text that it sends. */
+/** A real Postgres of one process, its values left as the text that it sends. */
 export interface Engine {
   /** Runs statements as the owner of everything. */
   readonly setUp: (sql: string) => Promise<void>;
@@ -25,8 +26,13 @@ const asText = Object.fromEntries(
 /** @param vectors whether passages can be searched in it */
 export async function openEngine(schemas: readonly string[], vectors = false): Promise<Engine> {
   const extensions = vectors ? { vector } : {};
-  const db = await PGlite.create({ parsers: asText, serializers: asText, extensions });
-  if (vectors) await db.exec('create extension vector schema pg_catalog');
+  const db = await PGlite.create({
+    dataDir: await emptyDatabaseOfItsOwn(),
+    parsers: asText,
+    serializers: asText,
+    extensions,
+  });
+  if (vectors) await db.exec('drop extension if exists vector; create extension vector schema pg_catalog');
   await db.exec(`create role reader; set timezone = 'UTC'`);
   await db.exec(
     schemas

@@ -21,7 +21,7 @@ import { type Query, verifyMinima, walk } from './internals.js';
  * Rows that may only be aggregated, recounted by hand: what a group holds of them counts if it is of enough people,
  * and else is as if it were not there. `OSL_GROUPS_RUNS` questions, from `OSL_ORACLE_SEED`.
  */
-const RUNS = Number(process.env['OSL_GROUPS_RUNS'] ?? 600);
+const RUNS = Number(process.env['OSL_GROUPS_RUNS'] ?? 300);
 const SEED = Number(process.env['OSL_ORACLE_SEED'] ?? 20_260_103);
 const PER_WORLD = 15;
 

@@ -13,7 +13,7 @@ import { accessOf, catalogOf, randomWorld } from './world.js';
  * in text format, types, error codes. `OSL_ORACLE_RUNS` questions, from `OSL_ORACLE_SEED`; `OSL_ORACLE_SHRINK` looks for a
  * smaller example, which takes minutes.
  */
-const RUNS = Number(process.env['OSL_ORACLE_RUNS'] ?? 2_000);
+const RUNS = Number(process.env['OSL_ORACLE_RUNS'] ?? 1_000);
 const SEED = Number(process.env['OSL_ORACLE_SEED'] ?? 20_260_102);
 const PER_WORLD = 20;
 

@@ -14,7 +14,7 @@ import { accessOf, catalogOf, randomWorld } from './world.js';
 /** Every emitted statement is compiled again over the caller's own tables: it refers to nothing beyond them. */
 
 /** Questions of the oracle that are read so; `OSL_RECOMPILE_RUNS` asks for more. */
-const RUNS = Number(process.env['OSL_RECOMPILE_RUNS'] ?? 1_500);
+const RUNS = Number(process.env['OSL_RECOMPILE_RUNS'] ?? 600);
 const PER_WORLD = 15;
 
 interface Count {

@@ -20,7 +20,7 @@ import { accessOf, catalogOf, randomWorld, type World } from './world.js';
  * Each question is asked a second time where the policies that `osl row-security` writes stand behind it, and a third
  * time there by a compiler that has lost the row filter.
  */
-const RUNS = Number(process.env['OSL_RLS_RUNS'] ?? 500);
+const RUNS = Number(process.env['OSL_RLS_RUNS'] ?? 240);
 const SEED = Number(process.env['OSL_ORACLE_SEED'] ?? 20_260_104);
 const PER_WORLD = 20;
 

@@ -14,7 +14,7 @@ import { CALLERS, startWorld, type World } from './world.js';
  */
 
 const SEED = Number(process.env['OSL_TEST_SEED'] ?? 20261122);
-const ACTS = Number(process.env['OSL_SHARING_ACTS'] ?? 2_000);
+const ACTS = Number(process.env['OSL_SHARING_ACTS'] ?? 1_000);
 
 /** Runs `acts` acts of ten callers at once, with a policy reload and a locked table now and then. */
 async function crowd(world: World, acts: number, seed: number) {

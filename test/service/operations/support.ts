@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Test } from 'tap';
 import { mintToken } from '../../../policy/index.js';
 import { tenantKeys } from '../../../src/service/keys.js';
+import { emptyDatabases } from '../../support/embedded-data.js';
 import { EXAMPLE, Server, temporary } from '../../tools/cli/support.js';
 
 export interface Place {
@@ -31,6 +32,7 @@ export async function served(
   env: Readonly<Record<string, string>> = {},
   within: readonly string[] = [],
 ): Promise<Server> {
+  await emptyDatabases(dataDir, readFileSync(manifest, 'utf8'));
   const args = ['serve', '--json', '--manifest', manifest, '--policy', policy];
   const server = new Server(args, dataDir, env, undefined, within);
   t.teardown(() => server.signal('SIGKILL'));

@@ -222,12 +222,8 @@ test('a point question beside three bulk readers waits for none of them', { skip
   t.ok(answers >= 30, `${answers} answers meanwhile`);
 });
 
-const NATIVE = process.env['OSL_TEST_ENGINE'] === 'postgres' ? 'this run is on a native server' : false;
-
-test('on the embedded engine subjects take turns, however much one has asked', {
-  skip: NATIVE,
-}, async (t) => {
-  const embedded = await startOn(await startTestService(), async () => undefined);
+test('on the embedded engine subjects take turns, however much one has asked', async (t) => {
+  const embedded = await startOn(await startTestService({ embedded: true }), async () => undefined);
   t.teardown(() => embedded.close());
   const hogs = await Promise.all(Array.from({ length: 10 }, () => connect(t, 'user:ada', embedded)));
   const other = await connect(t, 'user:ann', embedded);

@@ -212,10 +212,8 @@ test('blocks hold half of the pool at most, and give it back however they end', 
 /** As `OSL_POOL_SIZE` has it unless told. */
 const POOL = 10;
 
-const NATIVE = process.env['OSL_TEST_ENGINE'] === 'postgres' ? 'this run is on a native server' : false;
-
-test('the embedded engine has one session, so that such a level is refused', { skip: NATIVE }, async (t) => {
-  const shop = await startTestService();
+test('the embedded engine has one session, so that such a level is refused', async (t) => {
+  const shop = await startTestService({ embedded: true });
   const frontend = createPgFrontend(shop.service, {});
   const { port } = await frontend.listen(0, '127.0.0.1');
   t.teardown(async () => {

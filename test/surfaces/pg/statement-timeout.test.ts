@@ -12,7 +12,7 @@ import { psqlScript, startBoth } from './support.js';
 /** `statement_timeout` ends whatever a session runs, in Postgres' own words, however it was set. */
 
 const both = await startBoth();
-const embedded = await startTestService();
+const embedded = await startTestService({ embedded: true });
 const frontend = createPgFrontend(embedded.service, {});
 const { port } = await frontend.listen(0, '127.0.0.1');
 tap.setTimeout(120_000);

@@ -20,11 +20,13 @@ export interface Finished {
 /** What runs: a Node, and the command's script. */
 export interface Program {
   readonly node: string;
+  /** Of Node. */
+  readonly flags?: readonly string[];
   readonly script: string;
 }
 
-/** This checkout's, by the Node of the tests. */
-const HERE: Program = { node: process.execPath, script: BIN };
+/** This checkout's, by the Node of the tests and as they run in it. */
+const HERE: Program = { node: process.execPath, flags: process.execArgv, script: BIN };
 
 export interface RunOptions {
   readonly program?: Program;
@@ -36,8 +38,8 @@ export interface RunOptions {
 /** Runs the real command to its end. */
 export async function osl(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   const started = performance.now();
-  const { node, script } = options.program ?? HERE;
-  const child = spawn(node, [script, ...args], {
+  const { node, flags = [], script } = options.program ?? HERE;
+  const child = spawn(node, [...flags, script, ...args], {
     cwd: options.cwd ?? ROOT,
     env: environment(options.env),
     stdio: 'pipe',
@@ -48,7 +50,8 @@ export async function osl(args: readonly string[], options: RunOptions = {}): Pr
 
 /** Runs one line of a shell, with `npx osl` standing for this checkout's command. */
 export function shell(line: string): Promise<Finished> {
-  const text = line.replaceAll('npx osl', `"${process.execPath}" "${BIN}"`);
+  const command = [process.execPath, ...process.execArgv, BIN].map((word) => `"${word}"`).join(' ');
+  const text = line.replaceAll('npx osl', command);
   const child = spawn('bash', ['-c', text], { cwd: ROOT, env: environment(), stdio: 'pipe' });
   child.stdin.end();
   return ended(child, performance.now());
@@ -101,12 +104,12 @@ export class Server {
     args: readonly string[],
     dataDir: string,
     env: Readonly<Record<string, string>> = {},
-    { node, script }: Program = HERE,
+    { node, flags = [], script }: Program = HERE,
     within: readonly string[] = [],
   ) {
     this.dataDir = dataDir;
     const ports = { OSL_HTTP_PORT: '0', OSL_PG_PORT: '0', OSL_DATA_DIR: dataDir };
-    const [command = '', ...rest] = [...within, node, script, ...args];
+    const [command = '', ...rest] = [...within, node, ...flags, script, ...args];
     this.#child = spawn(command, rest, {
       cwd: ROOT,
       env: environment({ ...ports, ...env }),

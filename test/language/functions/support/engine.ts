@@ -1,9 +1,10 @@
 import { PGlite } from '@electric-sql/pglite';
 import pg from 'pg';
+import { emptyDatabaseOfItsOwn } from '../../../support/embedded-data.js';
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** A real Postgres: PGlite in memory, or the server of the URL in OSL_TEST_POSTGRES. */
+/** A real Postgres: PGlite, or the server of the URL in OSL_TEST_POSTGRES. */
 export interface Engine {
   readonly major: number;
   rows(sql: string): Promise<readonly Row[]>;
@@ -51,7 +52,7 @@ export async function openEngine(): Promise<Engine> {
       () => client.end(),
     );
   }
-  const db = await PGlite.create();
+  const db = await PGlite.create({ dataDir: await emptyDatabaseOfItsOwn() });
   return engineOver(
     (sql) => db.query<Row>(sql),
     () => db.close(),

@@ -48,6 +48,7 @@ export async function openWorld(count: number): Promise<World> {
     .join('');
   const policy = SHOP_POLICY.replace('subjects:\n', `subjects:\n${subjects}`);
   const shop = await startTestService({
+    embedded: true, // what it says no process beside it shapes
     policy: `${policy}\nservice_accounts:\n${accounts}`,
     script: SHOP_SCRIPT.replace(/'(..-[123])'/g, "'TAXNO-$1'"),
   });
