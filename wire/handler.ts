@@ -79,16 +79,22 @@ export interface Resting {
 /** `I` idle, `T` in a transaction block, `E` in a failed transaction block. */
 export type TransactionStatus = 'I' | 'T' | 'E';
 
+/** How a session stands between two series of messages. */
+export interface SeriesEnd {
+  /** What ReadyForQuery says. */
+  readonly status: TransactionStatus;
+  /** What ParameterStatus says before it. */
+  readonly changes: readonly (readonly [name: string, value: string])[];
+  /** How long it may wait for its client now, or null for as long as the server lets it. */
+  readonly idleLimit: Resting | null;
+}
+
 /** One authenticated session. Calls never overlap, except `cancel`, `expiry` and `close`. */
 export interface SessionHandler {
   /** ParameterStatus pairs to send after AuthenticationOk. */
   readonly parameters: ReadonlyMap<string, string>;
-  /** Read for every ReadyForQuery. */
-  readonly transactionStatus: TransactionStatus;
-  /** A series of messages has ended. What is given goes out as ParameterStatus before ReadyForQuery. */
-  endSeries?(): Awaitable<readonly (readonly [name: string, value: string])[]>;
-  /** Asked when the session begins to wait for its client: how long it may, or null for as long as the server lets it. */
-  idleLimit?(): Resting | null;
+  /** Asked when the session begins, and at the end of each series of messages. */
+  endSeries(): Awaitable<SeriesEnd>;
   /** Splits the text of a simple query. None: EmptyQueryResponse. Throws `WireError`. */
   split(text: string): Awaitable<readonly SimpleStatement[]>;
   /**

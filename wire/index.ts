@@ -16,6 +16,7 @@ export type {
   Resting,
   RowWriter,
   ScramVerifier,
+  SeriesEnd,
   SessionControl,
   SessionHandler,
   SimpleStatement,

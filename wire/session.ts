@@ -1,7 +1,14 @@
 import { error, fatal, internalError, WireError } from './errors.js';
 import { ExtendedQuery } from './extended-query.js';
 import type { Frame } from './frame-decoder.js';
-import type { Awaitable, NamedPortal, Resting, SessionControl, SessionHandler } from './handler.js';
+import type {
+  Awaitable,
+  NamedPortal,
+  Resting,
+  SeriesEnd,
+  SessionControl,
+  SessionHandler,
+} from './handler.js';
 import type { Input } from './input.js';
 import { errorResponse } from './messages/error-response.js';
 import { decodeEmpty } from './messages/extended.js';
@@ -39,6 +46,8 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   /** Set: the session ends at the next ReadyForQuery. */
   #draining: WireError | null = null;
   #idleTimer: NodeJS.Timeout | null = null;
+  /** How long the session itself lets its client wait between two series of messages. */
+  #idleLimit: Resting | null = null;
 
   constructor(input: Input, output: Output, handler: SessionHandler, settings: WireSettings) {
     this.#input = input;
@@ -112,16 +121,16 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   }
 
   async #wait(): Promise<void> {
-    const resting = this.#idleLimit();
+    const resting = this.#shorterLimit();
     if (resting !== null) this.#idleTimer = setTimeout(() => this.#finish(resting.reason), resting.ms);
     await this.#input.more();
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
   }
 
   /** The shorter of what the server and the session itself allow; the latter only between two series of messages. */
-  #idleLimit(): Resting | null {
+  #shorterLimit(): Resting | null {
     const { idleTimeoutMs: ms } = this.#settings;
-    const own = this.#state === 'Idle' ? (this.#handler.idleLimit?.() ?? null) : null;
+    const own = this.#state === 'Idle' ? this.#idleLimit : null;
     if (ms === 0 || (own !== null && own.ms < ms)) return own;
     return { ms, reason: fatal('57P05', 'terminating connection due to idle-session timeout') };
   }
@@ -190,13 +199,12 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
 
   /** Ends a series of messages. Outside a transaction block no portal outlives it. */
   #endSeries(): Awaitable<void> {
-    const changes = this.#handler.endSeries?.() ?? [];
-    if (changes instanceof Promise) return changes.then((c) => this.#sendReady(c));
-    return this.#sendReady(changes);
+    const end = this.#handler.endSeries();
+    return end instanceof Promise ? end.then((e) => this.#sendReady(e)) : this.#sendReady(end);
   }
 
-  #sendReady(changes: readonly (readonly [name: string, value: string])[]): void {
-    const status = this.#handler.transactionStatus;
+  #sendReady({ status, changes, idleLimit }: SeriesEnd): void {
+    this.#idleLimit = idleLimit;
     if (status === 'I') this.#portals.dropAll();
     for (const [name, value] of changes) parameterStatus(this.#output.messages, name, value);
     readyForQuery(this.#output.messages, status);

@@ -2,11 +2,10 @@ import type { Identity } from '../../../policy/index.js';
 import type {
   Awaitable,
   NamedPortal,
-  Resting,
+  SeriesEnd,
   SessionControl,
   SessionHandler,
   SimpleStatement,
-  TransactionStatus,
   WireError,
   WireStatement,
 } from '../../../wire/index.js';
@@ -64,20 +63,16 @@ export class PgSession implements SessionHandler {
     return this.#parts.settings.reported();
   }
 
-  get transactionStatus(): TransactionStatus {
-    return this.#parts.state.block.status;
-  }
-
-  endSeries(): Awaitable<readonly (readonly [name: string, value: string])[]> {
+  endSeries(): Awaitable<SeriesEnd> {
     const { records, settings, state } = this.#parts;
     state.several = false;
     const recording = records.unrun.record();
-    const settle = () => settings.settle(state.inBlock);
-    return recording === undefined ? settle() : recording.then(settle);
-  }
-
-  idleLimit(): Resting | null {
-    return idleLimit(this.#parts);
+    const end = (): SeriesEnd => ({
+      status: state.block.status,
+      changes: settings.settle(state.inBlock),
+      idleLimit: idleLimit(this.#parts),
+    });
+    return recording === undefined ? end() : recording.then(end);
   }
 
   split(text: string): Awaitable<readonly SimpleStatement[]> {

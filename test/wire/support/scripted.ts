@@ -8,6 +8,7 @@ import {
   type Portal,
   type RefusedEvent,
   type RowWriter,
+  type SeriesEnd,
   type SessionControl,
   type SessionHandler,
   type SimpleStatement,
@@ -73,6 +74,10 @@ export class ScriptedSession implements SessionHandler {
   constructor(handler: Scripted, control: SessionControl) {
     this.#handler = handler;
     this.control = control;
+  }
+
+  endSeries(): SeriesEnd {
+    return { status: this.transactionStatus, changes: [], idleLimit: null };
   }
 
   split(text: string): SimpleStatement[] {
