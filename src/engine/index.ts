@@ -27,6 +27,7 @@ export type { PgliteConfig } from './pglite/engine.js';
 export type { PostgresConfig } from './postgres/engine.js';
 export { type Survey, surveyPostgres } from './postgres/survey.js';
 export { DataRowReader, dataRow, eachDataRow, textValuesOf } from './protocol/data-row.js';
+export { GrowingBytes } from './protocol/growing-bytes.js';
 export type { ReachChange } from './reach.js';
 export { SLICE_BYTES, turns } from './turns.js';
 export { objectsText, stopError } from './upstream-error.js';

@@ -1,51 +1,51 @@
 import { InternalError } from 'osl-compiler';
 import type { BoundValue } from '../engine.js';
+import { GrowingBytes } from './growing-bytes.js';
 
 const MAX_VALUES = 65_535;
+/** Bytes of room at first. */
+const INITIAL = 16_384;
 
 /**
  * Frontend messages of the Postgres protocol, appended to one growing buffer that is sent whole.
  *
  * INVARIANT: what `view` gives is whole messages, every byte of them written.
  */
-export class FrontendEncoder {
-  #bytes: Buffer = Buffer.allocUnsafe(16_384);
-  #at = 0;
-
-  get length(): number {
-    return this.#at;
+export class FrontendEncoder extends GrowingBytes {
+  constructor() {
+    super(INITIAL);
   }
 
   /** What was appended so far; valid until the next append after `reset` or `detach`. */
   view(): Uint8Array {
-    return this.#bytes.subarray(0, this.#at);
+    return this.bytes.subarray(0, this.at);
   }
 
   /** Starts over in the same buffer: only once nobody reads `view()` any more. */
   reset(): void {
-    this.#at = 0;
+    this.at = 0;
   }
 
   /** Starts over in a new buffer and leaves the old one to whoever still reads it. */
   detach(): void {
-    this.#bytes = Buffer.allocUnsafe(16_384);
-    this.#at = 0;
+    this.bytes = Buffer.allocUnsafe(INITIAL);
+    this.at = 0;
   }
 
   /** Forgets what was appended after `length`. */
   cutTo(length: number): void {
-    this.#at = Math.min(this.#at, length);
+    this.at = Math.min(this.at, length);
   }
 
   query(sql: string): void {
-    this.#message(0x51, () => this.#text(sql)); // Q
+    this.#message(0x51, () => this.#cstring(sql)); // Q
   }
 
   parse(name: string, sql: string, parameterOids: readonly number[]): void {
     // P
     this.#message(0x50, () => {
-      this.#text(name);
-      this.#text(sql);
+      this.#cstring(name);
+      this.#cstring(sql);
       this.#count(parameterOids.length);
       for (const oid of parameterOids) this.#uint32(oid);
     });
@@ -55,8 +55,8 @@ export class FrontendEncoder {
   bind(name: string, values: readonly BoundValue[], resultFormats: readonly (0 | 1)[]): void {
     // B
     this.#message(0x42, () => {
-      this.#text('');
-      this.#text(name);
+      this.#cstring('');
+      this.#cstring(name);
       this.#count(values.length);
       for (const value of values) this.#int16(value.format);
       this.#count(values.length);
@@ -74,7 +74,7 @@ export class FrontendEncoder {
   execute(limit: number): void {
     // E
     this.#message(0x45, () => {
-      this.#text('');
+      this.#cstring('');
       this.#int32(limit);
     });
   }
@@ -88,7 +88,7 @@ export class FrontendEncoder {
   }
 
   copyData(bytes: Uint8Array): void {
-    this.#message(0x64, () => this.#raw(bytes)); // d
+    this.#message(0x64, () => this.copy(bytes)); // d
   }
 
   copyDone(): void {
@@ -97,14 +97,14 @@ export class FrontendEncoder {
 
   /** Appends a message whole, or nothing of it where `write` throws. */
   #message(type: number, write: () => void = noFields): void {
-    const start = this.#at;
+    const start = this.at;
     try {
-      this.#byte(type);
+      this.byte(type);
       this.#uint32(0); // until the length is known
       write();
-      this.#bytes.writeInt32BE(this.#at - start - 1, start + 1);
+      this.bytes.writeInt32BE(this.at - start - 1, start + 1);
     } catch (cause) {
-      this.#at = start;
+      this.at = start;
       throw cause;
     }
   }
@@ -112,8 +112,8 @@ export class FrontendEncoder {
   /** Describe and Close of a prepared statement. */
   #statement(type: number, name: string): void {
     this.#message(type, () => {
-      this.#byte(0x53);
-      this.#text(name);
+      this.byte(0x53);
+      this.#cstring(name);
     });
   }
 
@@ -122,57 +122,36 @@ export class FrontendEncoder {
       this.#int32(-1);
     } else {
       this.#int32(bytes.length);
-      this.#raw(bytes);
+      this.copy(bytes);
     }
   }
 
-  #text(text: string): void {
+  #cstring(text: string): void {
     if (text.includes('\0')) throw new InternalError('a text of the protocol holds a NUL');
-    this.#reserve(text.length * 3 + 1); // UTF-8 takes at most three bytes a UTF-16 unit
-    const end = this.#at + this.#bytes.write(text, this.#at, 'utf8');
-    this.#bytes[end] = 0;
-    this.#at = end + 1;
-  }
-
-  #raw(bytes: Uint8Array): void {
-    this.#reserve(bytes.length);
-    this.#bytes.set(bytes, this.#at);
-    this.#at += bytes.length;
+    this.text(text);
+    this.byte(0);
   }
 
   #count(n: number): void {
     if (n > MAX_VALUES)
       throw new InternalError(`${n} values in one message; the protocol allows ${MAX_VALUES}`);
-    this.#reserve(2);
-    this.#at = this.#bytes.writeUInt16BE(n, this.#at);
+    this.reserve(2);
+    this.at = this.bytes.writeUInt16BE(n, this.at);
   }
 
   #int16(n: number): void {
-    this.#reserve(2);
-    this.#at = this.#bytes.writeInt16BE(n, this.#at);
+    this.reserve(2);
+    this.at = this.bytes.writeInt16BE(n, this.at);
   }
 
   #int32(n: number): void {
-    this.#reserve(4);
-    this.#at = this.#bytes.writeInt32BE(n, this.#at);
+    this.reserve(4);
+    this.at = this.bytes.writeInt32BE(n, this.at);
   }
 
   #uint32(n: number): void {
-    this.#reserve(4);
-    this.#at = this.#bytes.writeUInt32BE(n, this.#at);
-  }
-
-  #byte(n: number): void {
-    this.#reserve(1);
-    this.#bytes[this.#at++] = n;
-  }
-
-  #reserve(n: number): void {
-    const needed = this.#at + n;
-    if (needed <= this.#bytes.length) return;
-    const larger = Buffer.allocUnsafe(Math.max(needed, this.#bytes.length * 2));
-    this.#bytes.copy(larger, 0, 0, this.#at);
-    this.#bytes = larger;
+    this.reserve(4);
+    this.at = this.bytes.writeUInt32BE(n, this.at);
   }
 }
 

@@ -1,4 +1,4 @@
-import { DataRowReader } from '../../engine/index.js';
+import { DataRowReader, GrowingBytes } from '../../engine/index.js';
 import type { CopyOptions } from './copy-options.js';
 
 /** Makes whole DataRow messages, values in text format, to as many CopyData messages. */
@@ -26,13 +26,13 @@ export function textRows(options: CopyOptions, forced: readonly boolean[]): Copy
   const missing = Buffer.from(options.null);
   return (dataRows) => {
     const rows = new DataRowReader(dataRows);
-    const out = new Growing(dataRows.length);
+    const out = new CopyBytes(dataRows.length + 64);
     while (rows.next()) {
       const message = out.begin();
       for (let column = 0; column < forced.length; column++) {
         if (column > 0) out.byte(delimiter);
         if (rows.value()) value(rows.source, rows.start, rows.end, column, out);
-        else out.bytes(missing);
+        else out.copy(missing);
       }
       out.byte(NEWLINE);
       out.end(message);
@@ -41,7 +41,7 @@ export function textRows(options: CopyOptions, forced: readonly boolean[]): Copy
   };
 }
 
-type WriteValue = (source: Buffer, start: number, end: number, column: number, out: Growing) => void;
+type WriteValue = (source: Buffer, start: number, end: number, column: number, out: CopyBytes) => void;
 
 const ESCAPES: readonly (readonly [byte: number, letter: string])[] = [
   [0x08, 'b'],
@@ -91,82 +91,41 @@ function csvValue(options: CopyOptions, forced: readonly boolean[]): WriteValue 
   };
 }
 
-/** Below this many bytes a loop beats a native copy. */
-const SHORT = 48;
-
 /** CopyData messages under construction. */
-class Growing {
-  #bytes: Buffer;
-  #length = 0;
-
-  /** `size`: about as many bytes as will be written. */
-  constructor(size: number) {
-    this.#bytes = Buffer.allocUnsafe(size + 64);
-  }
-
+class CopyBytes extends GrowingBytes {
   /** Where the message begins that `end` ends. */
   begin(): number {
-    this.#reserve(MESSAGE_HEAD);
-    const message = this.#length;
-    this.#bytes[message] = COPY_DATA;
-    this.#length += MESSAGE_HEAD;
+    const message = this.at;
+    this.byte(COPY_DATA);
+    this.reserve(MESSAGE_HEAD - 1);
+    this.bytes.writeUInt32BE(0, this.at); // until the length is known
+    this.at += MESSAGE_HEAD - 1;
     return message;
   }
 
   end(message: number): void {
-    this.#bytes.writeUInt32BE(this.#length - message - 1, message + 1);
-  }
-
-  byte(byte: number): void {
-    this.#reserve(1);
-    this.#bytes[this.#length++] = byte;
-  }
-
-  bytes(bytes: Uint8Array): void {
-    this.#reserve(bytes.length);
-    this.#bytes.set(bytes, this.#length);
-    this.#length += bytes.length;
-  }
-
-  copy(source: Buffer, start: number, end: number): void {
-    if (end - start > SHORT) {
-      this.bytes(source.subarray(start, end));
-      return;
-    }
-    this.#reserve(end - start);
-    const bytes = this.#bytes;
-    let length = this.#length;
-    for (let at = start; at < end; at++) bytes[length++] = source[at] ?? 0;
-    this.#length = length;
+    this.bytes.writeUInt32BE(this.at - message - 1, message + 1);
   }
 
   /** Each byte that has one in `after` becomes `mark` and that one. */
-  escape(source: Buffer, start: number, end: number, mark: number, after: Uint8Array): void {
-    this.#reserve(2 * (end - start));
-    const bytes = this.#bytes;
-    let length = this.#length;
-    for (let at = start; at < end; at++) {
-      const byte = source[at] ?? 0;
+  escape(source: Uint8Array, start: number, end: number, mark: number, after: Uint8Array): void {
+    this.reserve(2 * (end - start));
+    const { bytes } = this;
+    let { at } = this;
+    for (let from = start; from < end; from++) {
+      const byte = source[from] ?? 0;
       const instead = after[byte] ?? 0;
       if (instead === 0) {
-        bytes[length++] = byte;
+        bytes[at++] = byte;
       } else {
-        bytes[length++] = mark;
-        bytes[length++] = instead;
+        bytes[at++] = mark;
+        bytes[at++] = instead;
       }
     }
-    this.#length = length;
+    this.at = at;
   }
 
   written(): Buffer {
-    return this.#bytes.subarray(0, this.#length);
-  }
-
-  #reserve(more: number): void {
-    const needed = this.#length + more;
-    if (needed <= this.#bytes.length) return;
-    const grown = Buffer.allocUnsafe(Math.max(needed, 2 * this.#bytes.length));
-    grown.set(this.#bytes.subarray(0, this.#length));
-    this.#bytes = grown;
+    return this.bytes.subarray(0, this.at);
   }
 }

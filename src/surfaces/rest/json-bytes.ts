@@ -1,9 +1,9 @@
+import { GrowingBytes } from '../../engine/index.js';
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 /** Bytes of room at first. */
 const INITIAL = 2_048;
-/** Below this many bytes a loop beats a native copy. */
-const SHORT = 48;
 /** Source bytes that are escaped at a time, so that the worst case reserves little. */
 const SLICE = 4_096;
 /** The longest escape, `\u001f`, of one source byte. */
@@ -23,43 +23,18 @@ for (const [byte, letter] of [
   SHORT_ESCAPES[byte] = letter.charCodeAt(0);
 }
 
-/** JSON text under construction, as UTF-8. It grows as needed; nothing is decoded to strings on the way. */
-export class JsonBytes {
-  #bytes: Buffer;
-  #length = 0;
-
+/** JSON text under construction, as UTF-8; nothing is decoded to strings on the way. */
+export class JsonBytes extends GrowingBytes {
   constructor(capacity = INITIAL) {
-    this.#bytes = Buffer.allocUnsafe(capacity);
-  }
-
-  /** Bytes written and not yet taken. */
-  get length(): number {
-    return this.#length;
-  }
-
-  byte(value: number): void {
-    this.#reserve(1);
-    this.#bytes[this.#length++] = value;
-  }
-
-  /** `text` as it is; for what is JSON already. */
-  text(text: string): void {
-    this.#reserve(text.length * 3); // UTF-8 bytes of one UTF-16 unit, at most
-    this.#length += this.#bytes.write(text, this.#length);
-  }
-
-  /** `source[start … end)` as it is; for what is JSON already. */
-  copy(source: Uint8Array, start: number, end: number): void {
-    this.#reserve(end - start);
-    this.#append(source, start, end);
+    super(capacity);
   }
 
   /** A string whose characters need no escape. */
   plain(source: Uint8Array, start: number, end: number): void {
-    this.#reserve(end - start + 2);
-    this.#bytes[this.#length++] = QUOTE;
-    this.#append(source, start, end);
-    this.#bytes[this.#length++] = QUOTE;
+    this.reserve(end - start + 2);
+    this.bytes[this.at++] = QUOTE;
+    this.append(source, start, end);
+    this.bytes[this.at++] = QUOTE;
   }
 
   /** A string of any UTF-8. */
@@ -71,30 +46,17 @@ export class JsonBytes {
 
   /** What was written, which is the taker's now; writing starts afresh. */
   take(): Buffer {
-    const taken = this.#bytes.subarray(0, this.#length);
+    const taken = this.bytes.subarray(0, this.at);
     // Of about the size that was needed: what was held back at first is much more than what streams later.
-    this.#bytes = Buffer.allocUnsafe(Math.max(INITIAL, Math.ceil(1.25 * this.#length)));
-    this.#length = 0;
+    this.bytes = Buffer.allocUnsafe(Math.max(INITIAL, Math.ceil(1.25 * this.at)));
+    this.at = 0;
     return taken;
   }
 
-  #append(source: Uint8Array, start: number, end: number): void {
-    if (end - start > SHORT) {
-      const piece = source.subarray(start, end);
-      this.#bytes.set(piece, this.#length);
-      this.#length += piece.length; // what was written, even where `end` lies beyond the source
-      return;
-    }
-    const bytes = this.#bytes;
-    let length = this.#length;
-    for (let at = start; at < end; at++) bytes[length++] = source[at] ?? 0;
-    this.#length = length;
-  }
-
   #escape(source: Uint8Array, start: number, end: number): void {
-    this.#reserve(LONGEST_ESCAPE * (end - start));
-    const bytes = this.#bytes;
-    let length = this.#length;
+    this.reserve(LONGEST_ESCAPE * (end - start));
+    const bytes = this.bytes;
+    let length = this.at;
     for (let at = start; at < end; at++) {
       const byte = source[at] ?? 0;
       if (byte >= 0x20 && byte !== QUOTE && byte !== BACKSLASH) {
@@ -106,14 +68,6 @@ export class JsonBytes {
       if (letter !== 0) bytes[length++] = letter;
       else length += bytes.write(`u${byte.toString(16).padStart(4, '0')}`, length, 'latin1');
     }
-    this.#length = length;
-  }
-
-  #reserve(more: number): void {
-    const needed = this.#length + more;
-    if (needed <= this.#bytes.length) return;
-    const grown = Buffer.allocUnsafe(Math.max(needed, 2 * this.#bytes.length));
-    grown.set(this.#bytes.subarray(0, this.#length));
-    this.#bytes = grown;
+    this.at = length;
   }
 }
