@@ -1,0 +1,228 @@
+import { randomUUID } from 'node:crypto';
+import { type QueryError, queryError, ready } from 'osl-compiler';
+import { type Test, test } from 'tap';
+import { openAuditLog, readRecords } from '../../policy/audit/index.js';
+import { compileSnapshot, createLimiter, DEFAULT_LIMITS, type Identity } from '../../policy/index.js';
+import {
+  type Answering,
+  type Call,
+  consider,
+  type Decision,
+  ForeignFault,
+  type RequestParts,
+  respond,
+} from '../../src/ask/index.js';
+import { createStrangers } from '../../src/ask/request/strangers.js';
+import { parseManifest, parsePolicyDocument } from '../../src/model/manifest/index.js';
+import type { Model } from '../../src/model/model.js';
+import { SHOP_MANIFEST, SHOP_POLICY } from '../support/shop.js';
+
+await ready();
+
+const manifest = parseManifest(SHOP_MANIFEST, 'shop.yaml');
+const { document } = parsePolicyDocument(SHOP_POLICY, 'policy.yaml');
+const { tenant } = document;
+const snapshot = compileSnapshot(document, manifest.catalog, tenant);
+const issuedAt = Math.floor(Date.now() / 1_000);
+const ANN: Identity = Object.freeze({
+  tenant,
+  subject: 'user:ann',
+  chain: ['user:ann'],
+  roles: [],
+  aclRoles: ['analyst'],
+  issuedAt,
+  expiresAt: issuedAt + 600,
+  tokenId: 'token-1',
+});
+
+/** What a request is like, what its caller hears, and what the log has of it. */
+interface Case {
+  readonly request?: Partial<Decision<string> & Answering<string, string>>;
+  readonly call?: Partial<Call>;
+  readonly model?: Model;
+  /** The answer, or the error. */
+  readonly hears: string;
+  readonly log: readonly string[];
+}
+
+class Spoken extends ForeignFault {
+  readonly code = '22P02';
+}
+
+const refusal = (): never => {
+  throw queryError('noAccess', {});
+};
+const crash = (): never => {
+  throw new TypeError('a fault of ours');
+};
+
+const CASES: Readonly<Record<string, Case>> = {
+  'what is decided is answered': { hears: 'decided, answered', log: ['probe allow', 'probe ok, 0 rows'] },
+  'the outcome says what the answer counts': {
+    request: { counts: () => ({ rows: 7, truncated: true }) },
+    hears: 'decided, answered',
+    log: ['probe allow', 'probe truncated, 7 rows'],
+  },
+  'who is not permitted is refused before anything is decided': {
+    request: { permits: refusal, decide: crash },
+    hears: 'E2102',
+    log: ['probe deny E2102'],
+  },
+  'what cannot be decided is refused': {
+    request: { decide: refusal },
+    hears: 'E2102',
+    log: ['probe deny E2102'],
+  },
+  'a fault of ours is told by its request alone': {
+    request: { decide: crash },
+    hears: 'E5000',
+    log: ['probe error E5000'],
+  },
+  'an answer that fails has an outcome': {
+    request: { answer: crash },
+    hears: 'E5000',
+    log: ['probe allow', 'probe error E5000, 0 rows'],
+  },
+  'an answer that fails after its asker has gone was cancelled': {
+    request: { answer: crash, signal: AbortSignal.abort() },
+    hears: 'E5000',
+    log: ['probe allow', 'probe cancelled E5000, 0 rows'],
+  },
+  'a foreign fault is told as it is, and the log has its code': {
+    request: {
+      decide: () => {
+        throw new Spoken('said elsewhere');
+      },
+    },
+    hears: 'said elsewhere',
+    log: ['probe error 22P02'],
+  },
+  'without a policy nothing is decided': {
+    model: { manifest, snapshot: null },
+    request: { decide: crash },
+    hears: 'E2001',
+    log: ['probe error E2001'],
+  },
+  'a stranger is refused without a word about the question': {
+    call: { credentials: { kind: 'bearer', token: 'x.y.z', address: '10.0.0.1' } },
+    request: { decide: crash },
+    hears: 'E3001',
+    log: ['probe deny E3001'],
+  },
+  'what waits for its turn is decided in it': {
+    request: { inTurn: async (work) => work() },
+    hears: 'decided, answered',
+    log: ['probe allow', 'probe ok, 0 rows'],
+  },
+};
+
+/** The parts of a service that a request goes through, all of them real: no engine, no compiler, no surface. */
+async function startParts(t: Test, model: Model = { manifest, snapshot }) {
+  const dir = t.testdir();
+  const audit = await openAuditLog({ dir, tenant });
+  const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
+  const parts: RequestParts = {
+    tenant,
+    model: () => model,
+    verifier: { verify: () => Promise.reject(queryError('invalidToken', { reason: 'signature' })) },
+    limiter: createLimiter({ limits: { ...DEFAULT_LIMITS, sample: 2 } }),
+    strangers: createStrangers({ tenant, audit, log }),
+    audit,
+    lineage: null,
+    log,
+  };
+  /** What the log has of a call, once it is closed. */
+  const recorded = async ({ requestId }: Call): Promise<readonly string[]> => {
+    await audit.close();
+    const said: string[] = [];
+    for await (const r of readRecords(dir)) {
+      if (r.request_id !== requestId) continue;
+      const code = r.code === null ? '' : ` ${r.code}`;
+      said.push(
+        `${r.action} ${r.decision ?? r.outcome}${code}${r.kind === 'outcome' ? `, ${r.rows} rows` : ''}`,
+      );
+    }
+    return said;
+  };
+  return { parts, audit, recorded };
+}
+
+function callOf(more: Partial<Call> = {}): Call {
+  return {
+    requestId: randomUUID(),
+    surface: 'rest',
+    credentials: { kind: 'session', identity: ANN },
+    ...more,
+  };
+}
+
+function requestOf(more: Case['request'] = {}): Decision<string> & Answering<string, string> {
+  return {
+    action: 'probe',
+    bucket: 'query',
+    decide: () => 'decided',
+    answer: (decided) => `${decided}, answered`,
+    ...more,
+  };
+}
+
+function heard(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return 'code' in error && !(error instanceof ForeignFault) ? (error as QueryError).code : error.message;
+}
+
+test('each request takes one way', async (t) => {
+  for (const [name, { request, call: more, model, hears, log }] of Object.entries(CASES))
+    await t.test(name, async (t) => {
+      const { parts, recorded } = await startParts(t, model);
+      const call = callOf(more);
+      t.equal(await respond(parts, call, requestOf(request)).catch(heard), hears);
+      t.strictSame(await recorded(call), log);
+    });
+});
+
+test('nothing is answered before the decision is on record, and nothing at all where it cannot be', async (t) => {
+  const { parts, audit } = await startParts(t);
+  await audit.close();
+  for (const overlaps of [false, true]) {
+    let begun = false;
+    const answer = async (_: string, __: unknown, recorded: Promise<void>): Promise<string> => {
+      begun = true;
+      await recorded;
+      return 'told';
+    };
+    t.equal(await respond(parts, callOf(), requestOf({ answer, overlaps })).catch(heard), 'E5030');
+    t.equal(begun, overlaps, 'it has begun only where its answer waits for the record by itself');
+  }
+  const overlaps = true;
+  t.equal(
+    await respond(parts, callOf(), requestOf({ overlaps })).catch(heard),
+    'E5030',
+    'even where it forgets to',
+  );
+});
+
+test('a request counts once, and is refused beyond its limit', async (t) => {
+  const { parts, recorded } = await startParts(t);
+  const heardOf = (call: Call) => respond(parts, call, requestOf({ bucket: 'sample' })).catch(heard);
+  const calls = [callOf(), callOf(), callOf()];
+  const all: string[] = [];
+  for (const call of calls) all.push(await heardOf(call));
+  t.strictSame(all, ['decided, answered', 'decided, answered', 'E4290']);
+  t.strictSame(await recorded(calls[2] ?? callOf()), ['probe error E4290']);
+});
+
+test('a request that was considered goes on, or is settled, or is another one', async (t) => {
+  let model: Model = { manifest, snapshot };
+  const { parts, recorded } = await startParts(t, model);
+  const changing = { ...parts, model: () => model };
+  const call = callOf();
+  const considered = await consider(changing, call, requestOf());
+  t.equal(considered.isOf(call), true);
+  t.equal(considered.isOf(callOf()), false, 'another request');
+  t.equal(considered.isOf({ ...call, credentials: { kind: 'session', identity: { ...ANN } } }), false);
+  model = { manifest, snapshot: compileSnapshot(document, manifest.catalog, tenant) };
+  t.equal(considered.isOf(call), false, 'another policy');
+  await considered.rest().settle();
+  t.strictSame(await recorded(call), ['probe allow', 'probe ok, 0 rows']);
+});
