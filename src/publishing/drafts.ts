@@ -1,8 +1,8 @@
 import { queryError } from 'osl-compiler';
 import { type Call, type Caller, versionsOf } from '../ask/index.js';
 import { memberAt, pathsIn } from '../model/manifest/index.js';
+import { authored, groundOf, type Judged, type PublishingParts } from './author.js';
 import type { Judgement } from './authoring/index.js';
-import { authored, groundOf, type Judged, type PublishingParts } from './authoring.js';
 import { draftNamed } from './publish.js';
 import { type Draft, draftId, MAX_DRAFTS, type Version, type VersionSummary } from './store/index.js';
 

@@ -4,7 +4,7 @@ import type { AnswerParts } from '../ask/index.js';
 import type { Probes } from '../ask/request/probes.js';
 import type { Strangers } from '../ask/request/strangers.js';
 import type { KeptPolicy } from '../model/model.js';
-import type { PublishingParts } from '../publishing/authoring.js';
+import type { PublishingParts } from '../publishing/author.js';
 import type { Lineage } from './lineage/index.js';
 
 /** A service that is open, put together once at start: what answers, publishes, and tells of itself. */

@@ -10,7 +10,8 @@ const WRITES_RECORDS: Readonly<Record<string, string>> = {
   'src/ask/request/ledger.ts': 'decision and outcome of a request',
   'src/ask/request/strangers.ts': 'the count of refusals without a valid token, beyond the first',
   'src/ask/request/probes.ts': 'the count of what is asked of the process itself',
-  'src/service/open.ts': 'events of the service: its start, its reloads, a text that it died of',
+  'src/service/events.ts': 'events of the service: its reloads, a policy that is missing',
+  'src/service/open.ts': 'event of the service: a text that it died of',
   'src/service/place.ts': 'event of the service: the place of its data was settled',
   'src/service/lineage/recorder.ts': 'event of lineage: what was delivered, or given up',
 };

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { queryError } from 'osl-compiler';
 import type { Proposal } from '../../publishing/authoring/index.js';
-import type { Wish } from '../../publishing/authoring.js';
+import type { Wish } from '../../publishing/propose.js';
 import { jsonFields, malformed, noField, onlyOf } from './json-body.js';
 
 const WISHES = ['candidate', 'table', 'term'] as const;

@@ -2,7 +2,7 @@ import type { AuditLog } from '../../../policy/audit/index.js';
 import type { AnswerParts, DecidingParts, RecordingParts, RunningParts } from '../../ask/index.js';
 import type { Probes } from '../../ask/request/probes.js';
 import type { KeptPolicy } from '../../model/model.js';
-import type { PublishingParts } from '../../publishing/authoring.js';
+import type { PublishingParts } from '../../publishing/author.js';
 
 /** What tells how the service stands, to whoever may know. */
 export interface StandingParts extends Pick<DecidingParts, 'model'>, Pick<RunningParts, 'engines'> {

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { PublishingParts } from '../../../publishing/authoring.js';
+import type { PublishingParts } from '../../../publishing/author.js';
 import { discardDraft, keepDraft, publication, publications } from '../../../publishing/drafts.js';
 import { publish } from '../../../publishing/publish.js';
 import { readObjectsRequest } from '../objects-body.js';

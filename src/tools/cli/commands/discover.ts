@@ -71,7 +71,7 @@ async function draft(id: string, { candidates, manifest }: Found, flags: Discove
 async function ofManifest(flags: DiscoverFlags): Promise<Found> {
   const settings = settingsOf(flags);
   const { loadManifest } = await import('../../../model/manifest/index.js');
-  const { openEngines } = await import('../../../service/open.js');
+  const { openEngines } = await import('../../../service/engines.js');
   const { operatorLog } = await import('../log.js');
   const manifest = await loadManifest(settings.manifestFile);
   const { engines, close } = await openEngines(manifest, settings, operatorLog());

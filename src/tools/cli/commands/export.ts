@@ -69,6 +69,6 @@ async function policyOf(file: string): Promise<PolicyDocument> {
 
 /** The manifest with what was published over its file. */
 async function servedManifest(settings: Settings): Promise<Manifest> {
-  const { loadServed } = await import('../../../service/open.js');
+  const { loadServed } = await import('../../../service/served.js');
   return (await loadServed(settings)).manifest;
 }

@@ -33,7 +33,8 @@ export function addIndex(program: Command): void {
 async function runIndex(names: readonly string[], flags: IndexFlags): Promise<void> {
   const settings = settingsOf(flags);
   const { ready } = await import('osl-compiler');
-  const { loadServed, openEngines } = await import('../../../service/open.js');
+  const { loadServed } = await import('../../../service/served.js');
+  const { openEngines } = await import('../../../service/engines.js');
   const { indexContent, paceText } = await import('../../../service/index-content.js');
   const { operatorLog } = await import('../log.js');
   await ready();

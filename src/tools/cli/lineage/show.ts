@@ -5,7 +5,7 @@ import { accessOfChain } from '../../../service/lineage/caller.js';
 import { namespaceOf } from '../../../service/lineage/index.js';
 import { columnLineageFacet, producerOf } from '../../../service/lineage/openlineage.js';
 import { loadModel } from '../../../service/model.js';
-import { publishedDir } from '../../../service/open.js';
+import { publishedDir } from '../../../service/served.js';
 import { questionText } from '../ask.js';
 import { EXIT, Failure, usage } from '../exit.js';
 import { type ServerFlags, settingsOf } from '../flags.js';

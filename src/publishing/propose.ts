@@ -1,17 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { queryError, WAYS } from 'osl-compiler';
-import type { PolicySnapshot } from '../../policy/index.js';
 import { type Unread, upstreamOf, upstreamsOf } from '../ask/graph/upstream.js';
-import {
-  type Call,
-  type Caller,
-  type Decision,
-  type RequestParts,
-  type RunningParts,
-  respond,
-  type Versions,
-  versionsOf,
-} from '../ask/index.js';
+import { type Call, versionsOf } from '../ask/index.js';
 import {
   type Candidate,
   candidateFor,
@@ -19,16 +9,9 @@ import {
   tableKey,
   type UpstreamSchema,
 } from '../model/discovery/index.js';
-import { EMPTY_OVERLAY, type Manifest } from '../model/manifest/index.js';
+import type { Manifest } from '../model/manifest/index.js';
+import { authored, groundOf, type Judged, type PublishingParts, type Standing } from './author.js';
 import { type Judgement, type Proposal, type Suggestion, shortName } from './authoring/index.js';
-import type { Drafting, Served } from './drafting/index.js';
-import type { Publishing } from './store/index.js';
-
-/** What answers authors, beside what every request needs. */
-export interface PublishingParts extends RequestParts, Pick<RunningParts, 'engines' | 'rowRights'> {
-  readonly publishing: Publishing;
-  readonly drafting: Drafting;
-}
 
 /** What the databases hold beyond the manifest. */
 export interface Candidates {
@@ -38,9 +21,6 @@ export interface Candidates {
   /** Some database has more relations than are read. */
   readonly truncated: boolean;
 }
-
-/** An answer about drafts, with the versions that it rests on. */
-export type Judged<T> = T & { readonly versions: Versions };
 
 /** One of three things to make a draft of; a table and a candidate are written `connector.schema.table`. */
 export interface Wish {
@@ -89,17 +69,6 @@ async function servedNow(parts: PublishingParts): Promise<Standing> {
   return groundOf(parts, { manifest, snapshot });
 }
 
-/** What serves, with what it is made of. */
-export type Standing = Served & { readonly snapshot: PolicySnapshot };
-
-export function groundOf(
-  { publishing }: Pick<PublishingParts, 'publishing'>,
-  { manifest, snapshot }: Pick<Standing, 'manifest' | 'snapshot'>,
-): Standing {
-  const { objects } = publishing.versions.head ?? EMPTY_OVERLAY;
-  return { base: publishing.file().document, objects, manifest, snapshot };
-}
-
 async function suggestion(
   parts: PublishingParts,
   call: Call,
@@ -137,33 +106,4 @@ function nothingFor({ kind, name }: Wish): never {
   ];
   const hint = kind === 'term' ? null : `${WAYS.candidates.rest}, as \`connector.schema.table\``;
   throw queryError('unresolvable', { detail: `\`${name}\` ${what}`, hint });
-}
-
-/** Of a request of authors: counted in their own bucket, and refused to whoever is no admin over its whole chain. */
-export const AUTHORING = {
-  bucket: 'authoring',
-  permits: ({ access }: Caller): void => {
-    if (access.adminRoles.size === 0) throw queryError('authorsOnly', {});
-  },
-} as const satisfies Partial<Decision<unknown>>;
-
-/**
- * Answers an author; `text` is what is asked, for its fingerprint in the log.
- *
- * @throws QueryError E2101 for who is no admin, and as `respond`
- */
-export function authored<T>(
-  parts: RequestParts,
-  call: Call,
-  action: string,
-  text: string | null,
-  answer: (caller: Caller) => T | Promise<T>,
-): Promise<T> {
-  return respond<Caller, T>(parts, call, {
-    action,
-    ...(text !== null && { asked: { kind: 'draft', text } }),
-    ...AUTHORING,
-    decide: (caller) => caller,
-    answer,
-  });
 }

@@ -1,0 +1,63 @@
+import { queryError } from 'osl-compiler';
+import type { PolicySnapshot } from '../../policy/index.js';
+import {
+  type Call,
+  type Caller,
+  type Decision,
+  type RequestParts,
+  type RunningParts,
+  respond,
+  type Versions,
+} from '../ask/index.js';
+import { EMPTY_OVERLAY } from '../model/manifest/index.js';
+import type { Drafting, Served } from './drafting/index.js';
+import type { Publishing } from './store/index.js';
+
+/** What answers authors, beside what every request needs. */
+export interface PublishingParts extends RequestParts, Pick<RunningParts, 'engines' | 'rowRights'> {
+  readonly publishing: Publishing;
+  readonly drafting: Drafting;
+}
+
+/** An answer about drafts, with the versions that it rests on. */
+export type Judged<T> = T & { readonly versions: Versions };
+
+/** Of a request of authors: counted in their own bucket, and refused to whoever is no admin over its whole chain. */
+export const AUTHORING = {
+  bucket: 'authoring',
+  permits: ({ access }: Caller): void => {
+    if (access.adminRoles.size === 0) throw queryError('authorsOnly', {});
+  },
+} as const satisfies Partial<Decision<unknown>>;
+
+/**
+ * Answers an author; `text` is what is asked, for its fingerprint in the log.
+ *
+ * @throws QueryError E2101 for who is no admin, and as `respond`
+ */
+export function authored<T>(
+  parts: RequestParts,
+  call: Call,
+  action: string,
+  text: string | null,
+  answer: (caller: Caller) => T | Promise<T>,
+): Promise<T> {
+  return respond<Caller, T>(parts, call, {
+    action,
+    ...(text !== null && { asked: { kind: 'draft', text } }),
+    ...AUTHORING,
+    decide: (caller) => caller,
+    answer,
+  });
+}
+
+/** What serves, with what it is made of. */
+export type Standing = Served & { readonly snapshot: PolicySnapshot };
+
+export function groundOf(
+  { publishing }: Pick<PublishingParts, 'publishing'>,
+  { manifest, snapshot }: Pick<Standing, 'manifest' | 'snapshot'>,
+): Standing {
+  const { objects } = publishing.versions.head ?? EMPTY_OVERLAY;
+  return { base: publishing.file().document, objects, manifest, snapshot };
+}
