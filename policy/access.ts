@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { type Access, type Catalog, InternalError } from 'osl-compiler';
 import { attributesOf } from './attributes.js';
 import type { Identity } from './identity.js';
 import { LazyMap } from './lazy-map.js';
-import { Lru } from './lru.js';
 import { type Rights, relationAccess, relationsOf } from './rights.js';
 import type { PolicySnapshot, SubjectPolicy } from './snapshot.js';
 import { refuse } from './token-fault.js';
@@ -155,7 +155,7 @@ interface Caches {
   /** One verified token, one identity object. */
   readonly byIdentity: WeakMap<Identity, EffectiveAccess>;
   /** Callers with the same rights share what is worked out for them. */
-  readonly bySignature: Lru<string, RelationAccesses>;
+  readonly bySignature: LRUCache<string, RelationAccesses>;
 }
 
 const SIGNATURES = 1_000;
@@ -165,7 +165,7 @@ const CACHES = new WeakMap<PolicySnapshot, Caches>();
 function cachesOf(snapshot: PolicySnapshot): Caches {
   let caches = CACHES.get(snapshot);
   if (caches === undefined) {
-    caches = { byIdentity: new WeakMap(), bySignature: new Lru(SIGNATURES) };
+    caches = { byIdentity: new WeakMap(), bySignature: new LRUCache({ max: SIGNATURES }) };
     CACHES.set(snapshot, caches);
   }
   return caches;

@@ -1,5 +1,5 @@
+import { LRUCache } from 'lru-cache';
 import { addressGroup } from './address.js';
-import { Lru } from './lru.js';
 import { WindowCounter } from './window.js';
 
 /** Wrong passwords of one account from one address, in `ADDRESS_SECONDS`, before even the right one is refused. */
@@ -34,7 +34,7 @@ export interface GuessOptions {
 
 export function createGuesses(options: GuessOptions = {}): Guesses {
   const { perAddress = PER_ADDRESS, perAccount = PER_ACCOUNT, maxCounted = MAX_COUNTED } = options;
-  const known = new Lru<string, true>(MAX_KNOWN);
+  const known = new LRUCache<string, true>({ max: MAX_KNOWN });
   const ofKnown = new WindowCounter(perAddress, MAX_KNOWN, ADDRESS_SECONDS);
   const ofStrangers = new WindowCounter(perAddress, maxCounted, ADDRESS_SECONDS);
   const ofAccounts = new WindowCounter(perAccount, MAX_COUNTED, ACCOUNT_SECONDS);

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { compactVerify, errors } from 'jose';
+import { LRUCache } from 'lru-cache';
 import { type ClaimRules, type Claims, checkTime, readClaims } from './claims.js';
 import { readCompact, readObject } from './compact.js';
 import type { Identity } from './identity.js';
 import { isKeyId, type KeySource, type TokenAlgorithm, type VerificationKey } from './keys.js';
-import { Lru } from './lru.js';
 import type { JsonObject } from './strict-json.js';
 import { MAX_TOKEN_BYTES, refuse, TOKEN_TYPE } from './token-fault.js';
 
@@ -27,7 +27,7 @@ export interface TokenVerifier {
 const CACHE_SIZE = 10_000;
 
 export function createVerifier(options: VerifierOptions): TokenVerifier {
-  const verified = new Lru<string, Claims>(options.cacheSize ?? CACHE_SIZE);
+  const verified = new LRUCache<string, Claims>({ max: options.cacheSize ?? CACHE_SIZE });
   let generation = 0;
 
   async function verify(token: string): Promise<Identity> {

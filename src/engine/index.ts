@@ -32,4 +32,3 @@ export type { ReachChange } from './reach.js';
 export { SLICE_BYTES, turns } from './turns.js';
 export { objectsText, stopError } from './upstream-error.js';
 export { RIGHTS_FAULTS, type UpstreamWords, wordsOf } from './upstream-words.js';
-export { quoteIdentifier } from './values.js';

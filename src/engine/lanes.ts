@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Execution } from './execution.js';
 import { SHARED_ROWS } from './execution.js';
 import type { UpstreamSession } from './upstream-session.js';
@@ -31,7 +32,7 @@ const SILENT_MS = 10_000;
 export class Lanes {
   readonly #connect: () => Promise<UpstreamSession>;
   readonly #sessions: (UpstreamSession | null)[];
-  readonly #proofs = new Map<string, number>();
+  readonly #proofs = new LRUCache<string, number>({ max: REMEMBERED });
   #retryAt = 0;
   #closed = false;
 
@@ -59,12 +60,6 @@ export class Lanes {
     const proof = this.#proofs.get(sql) ?? 0;
     if (verdict === null || (verdict === 'short' && proof >= PROOF)) return;
     this.#proofs.set(sql, verdict === 'short' ? proof + 1 : -PENALTY);
-    if (this.#proofs.size > REMEMBERED) {
-      for (const oldest of this.#proofs.keys()) {
-        this.#proofs.delete(oldest);
-        break;
-      }
-    }
   }
 
   close(): void {

@@ -1,12 +1,20 @@
+import { quoteIdentifier } from 'osl-compiler';
 import { types } from 'pg';
-import type { CopyRows, CopyTarget, SystemDoor, SystemQueries, UpstreamError } from './engine.js';
-import { UpstreamFailure } from './engine.js';
+import { tableSql } from '../base/table-sql.js';
+import {
+  type CopyRows,
+  type CopyTarget,
+  type SystemDoor,
+  type SystemQueries,
+  type UpstreamError,
+  UpstreamFailure,
+} from './engine.js';
 import { DataRowReader } from './protocol/data-row.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import { describedColumns } from './protocol/row-description.js';
 import { inItsPlace, parseErrorResponse } from './upstream-error.js';
 import type { Job, UpstreamSession } from './upstream-session.js';
-import { copyBatches, quoteIdentifier, textValue } from './values.js';
+import { copyBatches, textValue } from './values.js';
 
 /** Lends a session in its system state to `work`, and takes it back whatever happens. */
 export type WithSession = <T>(work: (session: UpstreamSession) => Promise<T>) => Promise<T>;
@@ -85,7 +93,7 @@ function script(session: UpstreamSession, sql: string): Promise<void> {
 }
 
 async function copyIn(session: UpstreamSession, target: CopyTarget, rows: CopyRows): Promise<number> {
-  const table = `${quoteIdentifier(target.schema)}.${quoteIdentifier(target.table)}`;
+  const table = tableSql(target);
   const sql = `COPY ${table} (${target.columns.map(quoteIdentifier).join(', ')}) FROM STDIN`;
   let count = 0;
   for await (const batch of copyBatches(rows, target.columns.length)) {

@@ -4,12 +4,6 @@ import type { BoundValue, CopyRows } from './engine.js';
 /** Bytes of COPY text after which a batch is sent. */
 const BATCH_BYTES = 2_097_152;
 
-/** `name` as a quoted SQL identifier. */
-export function quoteIdentifier(name: string): string {
-  if (name.includes('\0')) throw new InternalError('an identifier holds a NUL');
-  return `"${name.replaceAll('"', '""')}"`;
-}
-
 /** A JavaScript value as a text-format parameter: arrays as Postgres arrays, plain objects as JSON. */
 export function textValue(value: unknown): BoundValue {
   const text = textOf(value);

@@ -1,6 +1,6 @@
-import { type Expr, type MatchedAttribute, predicateSql } from 'osl-compiler';
+import { type Expr, type MatchedAttribute, predicateSql, quoteLiteral } from 'osl-compiler';
 import { attributesOf, MAX_CHAIN } from '../../policy/index.js';
-import { call, text } from './sql.js';
+import { call } from './sql.js';
 
 /**
  * A row filter of the policy as SQL of the database's own: it holds for every subject of the chain that the session's
@@ -49,8 +49,8 @@ function unrolled(expr: Expr): string {
 }
 
 function matchSql({ attribute, arg, operator, type }: MatchedAttribute, subject: string): string {
-  const unbound = call('unbound', text(attribute), subject);
+  const unbound = call('unbound', quoteLiteral(attribute), subject);
   // Without the cast, which changes nothing, it would be read as a subquery of rows.
-  const values = `${call('shared', text(attribute), subject, `null::${type}`)}::${type}`;
+  const values = `${call('shared', quoteLiteral(attribute), subject, `null::${type}`)}::${type}`;
   return `(${unbound} or ${arg} ${operator} any (${values}))`;
 }

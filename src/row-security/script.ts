@@ -1,8 +1,9 @@
-import { quoteIdentifier } from '../engine/index.js';
+import { quoteIdentifier, quoteLiteral } from 'osl-compiler';
+import { tableSql } from '../base/table-sql.js';
 import type { GuardedTable, RowSecurity } from './design.js';
 import { FUNCTIONS, functionSql } from './functions.js';
 import { padsOf } from './rights.js';
-import { SCHEMA, tableSql, text } from './sql.js';
+import { SCHEMA } from './sql.js';
 
 /** The policy of ours on a table, and that which leaves everybody else as they were. */
 export const ROWS_POLICY = 'osl_rows';
@@ -52,16 +53,16 @@ begin
   for ours in
     select p.polname as name, p.polrelid::regclass as relation
       from pg_policy p
-     where p.polname in (${text(ROWS_POLICY)}, ${text(OTHERS_POLICY)})
-       and obj_description(p.oid, 'pg_policy') like ${text(`${COMMENT} %`)}
+     where p.polname in (${quoteLiteral(ROWS_POLICY)}, ${quoteLiteral(OTHERS_POLICY)})
+       and obj_description(p.oid, 'pg_policy') like ${quoteLiteral(`${COMMENT} %`)}
   loop
     execute format('drop policy %I on %s', ours.name, ours.relation);
-    if ours.name = ${text(OTHERS_POLICY)} then
+    if ours.name = ${quoteLiteral(OTHERS_POLICY)} then
       execute format('alter table %s disable row level security', ours.relation);
     end if;
   end loop;
   for ours in
-    select p.oid::regprocedure as signature from pg_proc p where p.pronamespace = to_regnamespace(${text(SCHEMA)})
+    select p.oid::regprocedure as signature from pg_proc p where p.pronamespace = to_regnamespace(${quoteLiteral(SCHEMA)})
   loop
     execute format('drop function %s', ours.signature);
   end loop;
@@ -85,7 +86,7 @@ function stateSql(version: string, key: Uint8Array): readonly string[] {
   return [
     `create table ${SCHEMA}.state (inner_pad bytea not null, outer_pad bytea not null, version text not null)`,
     `revoke all on ${SCHEMA}.state from public`,
-    `insert into ${SCHEMA}.state values (${bytes(inner)}, ${bytes(outer)}, ${text(version)})`,
+    `insert into ${SCHEMA}.state values (${bytes(inner)}, ${bytes(outer)}, ${quoteLiteral(version)})`,
   ];
 }
 
@@ -104,13 +105,13 @@ function privilegesSql(table: GuardedTable, role: string): readonly string[] {
  */
 function guardSql(table: GuardedTable, role: string, name: string): string {
   const relation = tableSql(table);
-  const others = `session_user <> ${text(name)}`;
+  const others = `session_user <> ${quoteLiteral(name)}`;
   return block(`
 declare
   kind "char";
   guarded boolean;
 begin
-  select relkind, relrowsecurity into strict kind, guarded from pg_class where oid = ${text(relation)}::regclass;
+  select relkind, relrowsecurity into strict kind, guarded from pg_class where oid = ${quoteLiteral(relation)}::regclass;
   if kind not in ('r', 'p') then
     return;
   elsif guarded then
@@ -130,7 +131,7 @@ function closedSql(table: Pick<GuardedTable, 'schema' | 'table'>, role: string):
   const relation = tableSql(table);
   return block(`
 begin
-  if to_regclass(${text(relation)}) is not null then
+  if to_regclass(${quoteLiteral(relation)}) is not null then
     revoke all on ${relation} from ${role};
   end if;
 end`);
@@ -145,11 +146,11 @@ begin
   for ours in
     select p.polname as name, p.polrelid::regclass as relation, ${DIGEST} as digest
       from pg_policy p
-     where p.polname in (${text(ROWS_POLICY)}, ${text(OTHERS_POLICY)})
+     where p.polname in (${quoteLiteral(ROWS_POLICY)}, ${quoteLiteral(OTHERS_POLICY)})
        and obj_description(p.oid, 'pg_policy') is null
   loop
     execute format('comment on policy %I on %s is %L', ours.name, ours.relation,
-                   ${text(`${COMMENT} ${version} `)} || ours.digest);
+                   ${quoteLiteral(`${COMMENT} ${version} `)} || ours.digest);
   end loop;
 end`);
 }

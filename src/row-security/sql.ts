@@ -1,5 +1,5 @@
-import { InternalError } from 'osl-compiler';
-import { quoteIdentifier, type RightsSetting } from '../engine/index.js';
+import { quoteLiteral } from 'osl-compiler';
+import type { RightsSetting } from '../engine/index.js';
 
 /** The schema of what `osl row-security` makes beside the tables. */
 export const SCHEMA = 'osl_row_security';
@@ -11,16 +11,6 @@ export function call(name: string, ...args: readonly string[]): string {
   return `(select ${SCHEMA}.${name}(${args.join(', ')}))`;
 }
 
-/** INVARIANT: read under `standard_conforming_strings`. */
-export function text(value: string): string {
-  if (value.includes('\0')) throw new InternalError('a text holds a NUL');
-  return `'${value.replaceAll("'", "''")}'`;
-}
-
 export function texts(values: readonly string[]): string {
-  return `array[${values.map(text).join(', ')}]::text[]`;
-}
-
-export function tableSql({ schema, table }: { readonly schema: string; readonly table: string }): string {
-  return `${quoteIdentifier(schema)}.${quoteIdentifier(table)}`;
+  return `array[${values.map(quoteLiteral).join(', ')}]::text[]`;
 }

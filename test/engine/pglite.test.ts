@@ -2,6 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { ownProcess } from '../../src/base/process-identity.js';
 import { openEngine } from '../../src/engine/index.js';
 import { lockDataDir } from '../../src/engine/pglite/lock.js';
 import { ask, dataRow, errorOf, pgliteFixture, textRows } from './fixture.js';
@@ -48,9 +49,12 @@ t.test('the data directory has one owner', async (t) => {
   );
   takenOver();
 
-  writeFileSync(`${dataDir}.lock`, `${process.pid} 1\n`);
-  lockDataDir(dataDir)();
-  t.notOk(existsSync(`${dataDir}.lock`), 'a reused pid holds nothing');
+  const { ticks, boot } = ownProcess();
+  for (const before of [`1 ${boot}`, `${ticks} another-boot`]) {
+    writeFileSync(`${dataDir}.lock`, `${process.pid} ${before}\n`);
+    lockDataDir(dataDir)();
+    t.notOk(existsSync(`${dataDir}.lock`), 'a reused pid holds nothing');
+  }
 });
 
 t.test('a killed process leaves data that the next one opens', async (t) => {

@@ -1,4 +1,5 @@
 import { Ajv } from 'ajv';
+import { LRUCache } from 'lru-cache';
 import { InvalidArgument } from '../../model/facets/arguments.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -65,9 +66,9 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 const MOST_COMPILED = 100;
-const compiled = new Map<string, (value: unknown) => boolean>();
+const compiled = new LRUCache<string, (value: unknown) => boolean>({ max: MOST_COMPILED });
 
-/** Compiled once for each text of a schema; the oldest is forgotten first. */
+/** Compiled once for each text of a schema; the one unused for longest is forgotten first. */
 export function compiledSchema(schema: JsonSchema): (value: unknown) => boolean {
   const key = JSON.stringify(schema);
   const known = compiled.get(key);
@@ -75,8 +76,6 @@ export function compiledSchema(schema: JsonSchema): (value: unknown) => boolean 
   // One Ajv for each schema, as an Ajv keeps all that it ever compiled.
   const validate = new Ajv({ strict: false, validateFormats: false, logger: false }).compile(schema);
   const check = (value: unknown): boolean => validate(value) === true;
-  const [oldest] = compiled.keys();
-  if (compiled.size >= MOST_COMPILED && oldest !== undefined) compiled.delete(oldest);
   compiled.set(key, check);
   return check;
 }

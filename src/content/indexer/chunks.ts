@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { arrayText } from 'osl-compiler';
 import type { Facet } from '../../model/manifest/index.js';
 import { chunkSpans } from '../chunk.js';
 import type { Embedder } from '../embed/embedder.js';
@@ -70,7 +71,7 @@ function chunksOf(facet: Facet, document: ServedDocument, redactor: Redactor): r
       `${start}`,
       `${end}`,
     ];
-    const fields = [...place, part, sha256(part), ...document.metadata, textsText(document.redactedFields)];
+    const fields = [...place, part, sha256(part), ...document.metadata, arrayText(document.redactedFields)];
     return { fields, text: part };
   });
 }
@@ -94,10 +95,6 @@ function vectorColumns(facet: Facet, { layout }: Embedder): VectorFields {
     case 'dense':
       return (_, vector) => [vectorText(vector)];
   }
-}
-
-function textsText(values: readonly string[]): string {
-  return `{${values.map((v) => `"${v.replace(/["\\]/g, '\\$&')}"`).join(',')}}`;
 }
 
 function sha256(text: string): string {

@@ -1,5 +1,6 @@
+import { quoteIdentifier } from 'osl-compiler';
+import { tableSql } from '../../base/table-sql.js';
 import type { SystemQueries } from '../../engine/index.js';
-import { quoted } from '../../model/facets/store-names.js';
 import type { Facet } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 
@@ -18,9 +19,9 @@ export interface SourceDocument {
  * @throws ContentError `documentIds` where an id is NULL or stands twice: paging by id would lose rows
  */
 export async function countDocuments(system: SystemQueries, facet: Facet): Promise<number> {
-  const id = quoted(facet.documentId.physical);
+  const id = quoteIdentifier(facet.documentId.physical);
   const [row] = await system.query(
-    `select pg_catalog.count(*) as n, pg_catalog.count(distinct ${id}) as d from ${sourceTable(facet)}`,
+    `select pg_catalog.count(*) as n, pg_catalog.count(distinct ${id}) as d from ${tableSql(facet)}`,
   );
   const [count, distinct] = [Number(row?.['n']), Number(row?.['d'])];
   if (count === distinct) return count;
@@ -52,8 +53,8 @@ export async function* documentPages(
 }
 
 function pageSql(facet: Facet, after: boolean): string {
-  const id = quoted(facet.documentId.physical);
-  const text = (name: string): string => `${quoted(name)}::pg_catalog.text`;
+  const id = quoteIdentifier(facet.documentId.physical);
+  const text = (name: string): string => `${quoteIdentifier(name)}::pg_catalog.text`;
   const columns = [
     `${id}::pg_catalog.text as d`,
     `${text(facet.entityKey.physical)} as k`,
@@ -61,11 +62,7 @@ function pageSql(facet: Facet, after: boolean): string {
     ...facet.metadata.map((m, i) => `${text(m.physical)} as m${i}`),
   ];
   const where = after ? ` where ${id} > $2::${facet.documentId.type}` : '';
-  return `select ${columns.join(', ')} from ${sourceTable(facet)}${where} order by ${id} limit $1::int4`;
-}
-
-function sourceTable(facet: Facet): string {
-  return `${quoted(facet.schema)}.${quoted(facet.table)}`;
+  return `select ${columns.join(', ')} from ${tableSql(facet)}${where} order by ${id} limit $1::int4`;
 }
 
 function documentOf(row: Record<string, unknown>, metadata: number): SourceDocument {

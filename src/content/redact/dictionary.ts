@@ -1,6 +1,6 @@
-import { isArray, type TypeName } from 'osl-compiler';
+import { isArray, quoteIdentifier, type TypeName } from 'osl-compiler';
+import { tableSql } from '../../base/table-sql.js';
 import type { SystemQueries } from '../../engine/index.js';
-import { quoted } from '../../model/facets/store-names.js';
 import type { Connector, FacetVersion, Table, TableColumn } from '../../model/manifest/index.js';
 import type { DeclaredValue } from './matcher.js';
 import { type Redactor, redactorOf } from './redactor.js';
@@ -47,9 +47,9 @@ export async function readDictionary(
 
 /** Distinct values of a column as text. */
 function valuesSql(table: Table, { name, type }: TableColumn): string | null {
-  const value = valueIn(quoted(name), type);
+  const value = valueIn(quoteIdentifier(name), type);
   if (value === null) return null;
-  const from = `${quoted(table.schema)}.${quoted(table.table)}`;
+  const from = tableSql(table);
   return `select distinct ${value.sql} as v from ${from}${value.lateral} where ${value.sql} is not null`;
 }
 

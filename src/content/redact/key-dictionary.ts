@@ -1,6 +1,6 @@
-import type { Relation } from 'osl-compiler';
+import { quoteIdentifier, type Relation } from 'osl-compiler';
+import { tableSql } from '../../base/table-sql.js';
 import type { SystemQueries } from '../../engine/index.js';
-import { quoted } from '../../model/facets/store-names.js';
 import type { Facet, FacetVersion, Manifest, TableColumn } from '../../model/manifest/index.js';
 import { valueIn } from './dictionary.js';
 import type { DeclaredValue } from './matcher.js';
@@ -43,7 +43,7 @@ export async function readKeyDictionaries(
 }
 
 function valuesSql({ from, key }: Reach, column: TableColumn, keyType: string): string | null {
-  const value = valueIn(`n.${quoted(column.name)}`, column.type);
+  const value = valueIn(`n.${quoteIdentifier(column.name)}`, column.type);
   if (value === null) return null;
   const keys = `$1::pg_catalog.text[]::${keyType}[]`;
   return (
@@ -59,8 +59,8 @@ function reachesOf(manifest: Manifest, facet: Facet): readonly Reach[] {
   const own = `${facet.schema}.${facet.table}`;
   const source: Reach = {
     table: own,
-    from: `${quoted(facet.schema)}.${quoted(facet.table)} as n`,
-    key: `n.${quoted(facet.entityKey.physical)}`,
+    from: `${tableSql(facet)} as n`,
+    key: `n.${quoteIdentifier(facet.entityKey.physical)}`,
   };
   // Rows of another database can be joined to none of this one.
   if (entity === undefined || store === undefined || entity.connector !== facet.connector) return [source];
@@ -122,10 +122,10 @@ function nameOf({ schema, table }: Relation): string {
   return `${schema}.${table}`;
 }
 
-function tableOf({ schema, table }: Relation, alias: string): string {
-  return `${quoted(schema)}.${quoted(table)} as ${alias}`;
+function tableOf(relation: Relation, alias: string): string {
+  return `${tableSql(relation)} as ${alias}`;
 }
 
 function physical(relation: Relation, name: string): string {
-  return quoted(relation.columns.find((c) => c.name === name)?.physical ?? name);
+  return quoteIdentifier(relation.columns.find((c) => c.name === name)?.physical ?? name);
 }

@@ -1,8 +1,8 @@
+import { quoteIdentifier } from 'osl-compiler';
 import {
   bitsTable,
   derivedTable,
   metadataColumn,
-  quoted,
   STORE_SCHEMA,
   storeTable,
 } from '../../model/facets/store-names.js';
@@ -101,7 +101,9 @@ export function createStore(facet: Facet, version: string, layout: VectorLayout)
 }
 
 function definitions(columns: readonly StoreColumn[]): string {
-  return columns.map((c) => `  ${quoted(c.name)} ${c.type}${c.nullable ? '' : ' not null'}`).join(',\n');
+  return columns
+    .map((c) => `  ${quoteIdentifier(c.name)} ${c.type}${c.nullable ? '' : ' not null'}`)
+    .join(',\n');
 }
 
 /**
@@ -121,9 +123,9 @@ function bitsColumns(facet: Facet, { dimensions }: DenseLayout): readonly StoreC
 /** Fills the table of signs from the store; a WHERE clause may follow. Null where there is none. */
 export function fillBits(facet: Facet, version: string, layout: VectorLayout): string | null {
   if (layout.kind === 'lexical') return null;
-  const names = bitsColumns(facet, layout).map((c) => quoted(c.name));
+  const names = bitsColumns(facet, layout).map((c) => quoteIdentifier(c.name));
   const signs = `${VECTOR_SCHEMA}.binary_quantize(embedding)::bit(${layout.dimensions})`;
-  const values = names.map((name) => (name === quoted('bits') ? signs : name));
+  const values = names.map((name) => (name === quoteIdentifier('bits') ? signs : name));
   const [store, bits] = [storeTable(facet.name, version), bitsTable(facet.name, version)];
   return `insert into ${storeName(bits)} (${names.join(', ')}) select ${values.join(', ')} from ${storeName(store)}`;
 }
@@ -168,7 +170,7 @@ export function createIndexes(facet: Facet, version: string, layout: VectorLayou
   }
   const store = storeName(storeTable(facet.name, version));
   const onEach = (table: string): string[] =>
-    [...scalar].map((name) => `create index on ${table} (${quoted(name)});`);
+    [...scalar].map((name) => `create index on ${table} (${quoteIdentifier(name)});`);
   const statements = onEach(store);
   switch (layout.kind) {
     case 'lexical':
@@ -204,5 +206,5 @@ export function dropTables(facet: string, version: string): string {
 
 /** Schema and table, quoted. */
 export function storeName(table: string): string {
-  return `${STORE_SCHEMA}.${quoted(table)}`;
+  return `${STORE_SCHEMA}.${quoteIdentifier(table)}`;
 }

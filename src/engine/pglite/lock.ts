@@ -1,5 +1,6 @@
 import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isSame, ownProcess } from '../../base/process-identity.js';
 
 /** The Postgres major that the embedded engine is built from. */
 const MAJOR = '18';
@@ -17,12 +18,12 @@ export function checkMajor(dataDir: string): void {
 /**
  * Takes `<dataDir>.lock` for this process and returns what gives it back.
  *
- * Throws an Error when a living process holds it. The lock of a dead one is taken over; a process is known by
- * its pid and start time, so that a reused pid does not count.
+ * Throws an Error when a living process holds it. The lock of a dead one is taken over.
  */
 export function lockDataDir(dataDir: string): () => void {
   const file = `${dataDir.replace(/\/+$/, '')}.lock`;
-  const mine = `${process.pid} ${startTime(process.pid) ?? ''}\n`;
+  const own = ownProcess();
+  const mine = `${own.pid} ${own.ticks} ${own.boot}\n`;
   for (let attempt = 0; attempt < 3; attempt++) {
     if (create(file, mine)) return () => release(file, mine);
     const holder = readOrNull(file);
@@ -72,25 +73,8 @@ function readOrNull(file: string): string | null {
 }
 
 function isAlive(holder: string): boolean {
-  const [pid = '', started = ''] = holder.trim().split(' ');
-  if (!/^[1-9]\d*$/.test(pid)) return false;
-  try {
-    process.kill(Number(pid), 0);
-  } catch (error) {
-    if (codeOf(error) !== 'EPERM') return false;
-  }
-  const now = startTime(Number(pid));
-  return now === null || started === '' || now === started;
-}
-
-/** Clock ticks from boot to the start of `pid`; null where the system does not tell. */
-function startTime(pid: number): string | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
-  } catch {
-    return null;
-  }
+  const [pid = '', ticks = '', boot = ''] = holder.trim().split(' ');
+  return /^[1-9]\d*$/.test(pid) && isSame({ pid: Number(pid), ticks: Number(ticks), boot });
 }
 
 function codeOf(error: unknown): string | null {

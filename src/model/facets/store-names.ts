@@ -37,10 +37,6 @@ export function derivedTable(facet: string, version: string): string {
   return `${storeTable(facet, version)}${DERIVED}`;
 }
 
-export function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
-}
-
 /** The columns that every store has, or may have. */
 export const OWN_COLUMNS = [
   'chunk_id',

@@ -1,5 +1,4 @@
-import type { TypeName } from 'osl-compiler';
-import { identifier, literal } from './identifier.js';
+import { identifier, quoteLiteral, type TypeName } from 'osl-compiler';
 import type { ColumnView, EntityView, FacetView, GraphView, LinkView, MetricView } from './view.js';
 
 /** Questions in the reader's own names; a test runs them all. Rows are never looked at, so keys are made up. */
@@ -64,8 +63,8 @@ export function traverseExampleIn(view: GraphView): (link: LinkView) => string |
     const target = keyOf(entities.get(right.entity));
     const value = anchor === null ? null : made(anchor.type);
     if (target === null || value === null) return null;
-    const ends = `anchor => ${literal(left.entity)}, target => ${literal(right.entity)}`;
-    const walk = `TRAVERSE(${ends}, keys => (${value}), via => ${literal(name)})`;
+    const ends = `anchor => ${quoteLiteral(left.entity)}, target => ${quoteLiteral(right.entity)}`;
+    const walk = `TRAVERSE(${ends}, keys => (${value}), via => ${quoteLiteral(name)})`;
     return `select ${identifier(target.name)}, depth from ${walk} limit 10`;
   };
 }
@@ -80,7 +79,7 @@ export function crossModalExample(facet: FacetView): string {
 }
 
 function retrieve({ name, maxTopK }: FacetView): string {
-  return `RETRIEVE(facet => ${literal(name)}, query => 'what is it about', top_k => ${Math.min(5, maxTopK)})`;
+  return `RETRIEVE(facet => ${quoteLiteral(name)}, query => 'what is it about', top_k => ${Math.min(5, maxTopK)})`;
 }
 
 function keyOf(entity: EntityView | undefined): ColumnView | null {

@@ -2,7 +2,6 @@
 export { type Discovered, discoveredIn } from './candidate-nodes.js';
 export { type DomainMap, domainMapOf } from './domain-map.js';
 export { entityExamples, metricExamples } from './examples.js';
-export { identifier } from './identifier.js';
 export { measuredType } from './measure.js';
 export { columnName, entityName, facetName, metricName, objectsIn } from './names.js';
 export { MAX_MATCHES, type Match, type Resolution, resolve } from './resolve.js';

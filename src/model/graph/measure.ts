@@ -1,6 +1,5 @@
-import { type Access, compile, type Metric, QueryError, type TypeName } from 'osl-compiler';
+import { type Access, compile, identifier, type Metric, QueryError, type TypeName } from 'osl-compiler';
 import type { Manifest } from '../manifest/index.js';
-import { identifier } from './identifier.js';
 
 /** The type of MEASURE of the metric over its entity; null where this access has no such value. The compiler is asked. */
 export function measuredType(metric: Metric, manifest: Manifest, access: Access): TypeName | null {

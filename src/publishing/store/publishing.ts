@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { Serial } from '../../base/serial.js';
 import type { ManifestDocument } from '../../model/manifest/index.js';
 import type { Model } from '../../model/model.js';
 import { Drafts } from './drafts.js';
@@ -30,11 +31,11 @@ export async function createPublishing(
   const versions = await Versions.open(dir);
   await versions.sweep();
   const drafts = await Drafts.open(join(dir, 'drafts'));
-  let last: Promise<unknown> = Promise.resolve();
-  const exclusively = <T>(work: () => Promise<T>): Promise<T> => {
-    const turn = last.then(work);
-    last = turn.catch(() => undefined); // whoever asked for it hears
-    return turn;
-  };
-  return Object.freeze({ versions, drafts, exclusively, ...served });
+  const changes = new Serial();
+  return Object.freeze({
+    versions,
+    drafts,
+    exclusively: <T>(work: () => Promise<T>) => changes.run(work),
+    ...served,
+  });
 }

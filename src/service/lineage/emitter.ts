@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { readFrames } from '../../../policy/audit/index.js';
+import { Serial } from '../../base/serial.js';
 import type { Clock } from './clock.js';
 import type { Endpoint } from './config/load.js';
 import { type DatasetDescription, datasetFingerprint } from './datasets.js';
@@ -65,9 +66,9 @@ export class Emitter {
   readonly #stop = new AbortController();
   readonly #windows = new Windows();
   #cursor: Cursor;
-  #closing: Promise<void> = Promise.resolve();
+  readonly #closing = new Serial();
   /** One after another: each begins with what the one before left. */
-  #announcing: Promise<void> = Promise.resolve();
+  readonly #announcing = new Serial();
   /** When the cursor was written last, ms since 1970. */
   #writtenAt = 0;
   #running: Promise<unknown> | null = null;
@@ -118,9 +119,7 @@ export class Emitter {
    * version twice changes nothing.
    */
   announce(version: string, datasets: readonly DatasetDescription[]): Promise<void> {
-    const announced = this.#announcing.then(() => this.#announce(version, datasets));
-    this.#announcing = announced.catch(() => undefined); // whoever announces is told
-    return announced;
+    return this.#announcing.run(() => this.#announce(version, datasets));
   }
 
   async #announce(version: string, datasets: readonly DatasetDescription[]): Promise<void> {
@@ -205,8 +204,7 @@ export class Emitter {
   #closeWindow(): Promise<void> {
     const runs = this.#windows.close();
     const cursor = this.#cursor;
-    this.#closing = this.#closing.then(() => this.#put(runs, cursor));
-    return this.#closing;
+    return this.#closing.run(() => this.#put(runs, cursor));
   }
 
   /** Tries until the disk takes it; at the end of the process the audit log keeps what it does not. */

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { type AuditRecord, leafHash, recordIn, type StoredFrame } from '../../../policy/audit/index.js';
 import type { PlanDescription } from './description.js';
 import { PLAN_EVENT } from './recorder.js';
@@ -46,7 +47,7 @@ const PLAN_MARK = Buffer.from('"plan":"');
 
 /** Counts runs by statement, as the frames of the audit log tell of them, in their order. */
 export class Windows {
-  readonly #descriptions = new Map<string, PlanDescription>();
+  readonly #descriptions = new LRUCache<string, PlanDescription>({ max: MOST_DESCRIPTIONS });
   #runs = new Map<string, Growing>();
   #startedAt: number | null = null;
   #lastAt = 0;
@@ -92,12 +93,7 @@ export class Windows {
 
   #describe(key: string, { detail }: AuditRecord): void {
     if (detail === undefined) return;
-    this.#descriptions.delete(key);
     this.#descriptions.set(key, JSON.parse(detail) as PlanDescription); // as `PlanRecorder` wrote it
-    for (const oldest of this.#descriptions.keys()) {
-      if (this.#descriptions.size <= MOST_DESCRIPTIONS) break;
-      this.#descriptions.delete(oldest);
-    }
   }
 
   #decided(key: string, plan: string, record: AuditRecord, leaf: AuditLeaf): void {
@@ -108,7 +104,7 @@ export class Windows {
       plan,
       manifest: versions?.manifest ?? null,
       policy: versions?.policy ?? null,
-      description: this.#descriptions.get(key) ?? null,
+      description: this.#descriptions.peek(key) ?? null,
       objects,
       form,
       first: leaf,

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isSame, ownProcess, type ProcessIdentity } from './process-identity.js';
+import { isSame, ownProcess, type ProcessIdentity } from '../../base/process-identity.js';
 
 /** What a running server says of itself in `<dataDir>/server.json`, so that other commands find it. */
 export interface ServerRecord extends ProcessIdentity {

@@ -1,4 +1,6 @@
-import { quoteIdentifier, type SystemDoor, UpstreamFailure } from '../../engine/index.js';
+import { quoteIdentifier } from 'osl-compiler';
+import { tableSql } from '../../base/table-sql.js';
+import { type SystemDoor, UpstreamFailure } from '../../engine/index.js';
 import { type Candidate, type CandidateColumn, isExposable } from '../../model/discovery/index.js';
 import { isMeasure } from './measures.js';
 import { wordsOf } from './words.js';
@@ -68,7 +70,7 @@ async function count(
     const filled = names.map((n) => `${n} IS NOT NULL`).join(' AND ');
     return `count(DISTINCT ${value}) FILTER (WHERE ${filled})::float8 AS k${i}`;
   });
-  const from = `${quoteIdentifier(schema)}.${quoteIdentifier(table)}`;
+  const from = tableSql({ schema, table });
   return system.transaction(async (tx) => {
     await tx.script(
       `SET TRANSACTION READ ONLY; SET LOCAL statement_timeout = ${TABLE_MS}; SET LOCAL lock_timeout = '1s'`,

@@ -1,5 +1,4 @@
-import type { Column, Relation } from 'osl-compiler';
-import { identifier } from '../../model/graph/identifier.js';
+import { type Column, identifier, type Relation } from 'osl-compiler';
 import type { Manifest, ManifestDocument } from '../../model/manifest/index.js';
 import { moneyOf } from './measures.js';
 

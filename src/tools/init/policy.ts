@@ -1,6 +1,5 @@
-import type { Relation } from 'osl-compiler';
+import { identifier, type Relation } from 'osl-compiler';
 import type { PolicyDocument } from '../../../policy/document.js';
-import { identifier } from '../../model/graph/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
 import { KEY_LABEL, LABEL } from './manifest.js';
 

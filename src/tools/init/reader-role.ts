@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { quoteIdentifier } from 'osl-compiler';
 import { makeScramVerifier } from '../../../wire/index.js';
-import { quoteIdentifier, type SystemDoor } from '../../engine/index.js';
+import { tableSql } from '../../base/table-sql.js';
+import type { SystemDoor } from '../../engine/index.js';
 import type { Candidate } from '../../model/discovery/index.js';
 
 /** A role that may log in and read some tables, and nothing else. */
@@ -26,7 +28,7 @@ export async function makeReader(
   const password = randomBytes(24).toString('base64url');
   const role = quoteIdentifier(name);
   const schemas = [...new Set(tables.map((t) => t.schema))].map(quoteIdentifier);
-  const relations = tables.map((t) => `${quoteIdentifier(t.schema)}.${quoteIdentifier(t.table)}`);
+  const relations = tables.map(tableSql);
   const verifier = await makeScramVerifier(password);
   await system.transaction((tx) =>
     tx.script(

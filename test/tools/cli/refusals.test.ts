@@ -13,8 +13,8 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { segmentNumber } from '../../../policy/audit/format.js';
 import { openAuditLog } from '../../../policy/audit/index.js';
+import { ownProcess } from '../../../src/base/process-identity.js';
 import { tenantKeys } from '../../../src/service/keys.js';
-import { ownProcess } from '../../../src/tools/cli/process-identity.js';
 import { EXAMPLE, type Finished, osl, temporary } from './support.js';
 
 const ONE_LINE = /^error: [^\n]+\n$/;

@@ -1,3 +1,4 @@
+import { Serial } from '../../../base/serial.js';
 import type { Endpoint, EventKind } from '../config/load.js';
 import { type Journal, openJournal } from './journal.js';
 import { type Cursor, type Entry, type Message, OutboxState } from './state.js';
@@ -30,8 +31,7 @@ export class Outbox {
   readonly state: OutboxState;
   readonly #journal: Journal<Entry>;
   readonly #options: OutboxOptions;
-  /** One group after another. */
-  #last: Promise<void> = Promise.resolve();
+  readonly #writing = new Serial();
 
   private constructor(journal: Journal<Entry>, state: OutboxState, options: OutboxOptions) {
     this.#journal = journal;
@@ -111,7 +111,7 @@ export class Outbox {
   }
 
   async close(): Promise<void> {
-    await this.#last.catch(() => undefined); // told to whoever wrote
+    await this.#writing.settled();
     await this.#journal.close();
   }
 
@@ -159,13 +159,11 @@ export class Outbox {
   }
 
   #write(entries: readonly Entry[], durable: boolean): Promise<void> {
-    const written = this.#last.then(async () => {
+    return this.#writing.run(async () => {
       await this.#journal.append(entries, durable);
       for (const entry of entries) this.state.apply(entry);
       if (this.#journal.size > 4 * SLACK) await this.#compact();
     });
-    this.#last = written.catch(() => undefined); // whoever awaits `written` is told
-    return written;
   }
 
   async #compact(): Promise<void> {

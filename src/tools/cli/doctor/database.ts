@@ -1,4 +1,6 @@
-import { quoteIdentifier, type Survey, surveyPostgres } from '../../../engine/index.js';
+import { quoteIdentifier } from 'osl-compiler';
+import { tableSql } from '../../../base/table-sql.js';
+import { type Survey, surveyPostgres } from '../../../engine/index.js';
 import {
   modelType,
   readUpstream,
@@ -271,7 +273,7 @@ const GONE = 'take it out of the manifest, or name what it is called now';
 const VIEW = 'the model has no such type: expose a view that casts it to text';
 
 function grantOf({ schema, name }: UpstreamRelation, column: string, role: string): string {
-  const table = `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`;
+  const table = tableSql({ schema, table: name });
   return `GRANT SELECT (${quoteIdentifier(column)}) ON ${table} TO ${quoteIdentifier(role)}`;
 }
 

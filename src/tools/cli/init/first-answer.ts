@@ -1,4 +1,4 @@
-import { identifier } from '../../../model/graph/identifier.js';
+import { identifier } from 'osl-compiler';
 import type { Manifest } from '../../../model/manifest/index.js';
 import { openService } from '../../../service/open.js';
 import type { Settings } from '../../../service/settings.js';

@@ -1,20 +1,19 @@
-import { parse, QueryError } from 'osl-compiler';
+import { LRUCache } from 'lru-cache';
+import { parse, QueryError, quoteIdentifier } from 'osl-compiler';
 import { nameOf } from './expression.js';
 
 const PLAIN = /^[a-z_][a-z0-9_]*$/;
-const known = new Map<string, boolean>();
 /** Names of one run; a bound for whoever keeps a process. */
-const MOST_KNOWN = 10_000;
+const known = new LRUCache<string, boolean>({ max: 10_000 });
 
 /** `name` as SQL writes it: in quotes unless the parser reads it as that name anyway. */
 export function identifier(name: string): string {
-  return PLAIN.test(name) && readsAsName(name) ? name : `"${name.replaceAll('"', '""')}"`;
+  return PLAIN.test(name) && readsAsName(name) ? name : quoteIdentifier(name);
 }
 
 function readsAsName(name: string): boolean {
   const before = known.get(name);
   if (before !== undefined) return before;
-  if (known.size >= MOST_KNOWN) known.clear();
   const plain = isName(name);
   known.set(name, plain);
   return plain;

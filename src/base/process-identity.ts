@@ -13,11 +13,9 @@ export function ownProcess(): ProcessIdentity {
   return { pid: process.pid, boot: bootOf(), ticks: ticksOf(process.pid) ?? 0 };
 }
 
-/** Whether that very process still runs. */
+/** Whether that very process still runs; where its system did not say when it began, one with its pid counts. */
 export function isSame({ pid, boot, ticks }: ProcessIdentity): boolean {
-  if (boot !== bootOf()) return false;
-  const now = ticksOf(pid);
-  return process.platform === 'linux' ? now === ticks : isAlive(pid);
+  return boot === '' ? isAlive(pid) : boot === bootOf() && ticks === ticksOf(pid);
 }
 
 function bootOf(): string {
