@@ -1,5 +1,5 @@
 import { assertNever } from './errors.js';
-import type { CommonTable, Expr, FrameBound, FromItem, Query, SortKey } from './plan.js';
+import type { CommonTable, Expr, FrameBound, FromItem, Query, SortKey, WindowCall } from './plan.js';
 
 /** The values directly below `expr`, in order. Queries below it are `queriesOf`'s. */
 export function childrenOf(expr: Expr): readonly Expr[] {
@@ -103,19 +103,17 @@ export function mapChildren(expr: Expr, f: (e: Expr) => Expr, q: (query: Query) 
     case 'distance':
       return changed(expr, { to: f(expr.to) });
     case 'call':
+    case 'and':
+    case 'or':
+    case 'conditional':
       return changed(expr, { args: mapped(expr.args, f) });
     case 'operation':
       return changed(expr, { left: maybe(expr.left), right: f(expr.right) });
     case 'cast':
-      return changed(expr, { arg: f(expr.arg) });
-    case 'and':
-    case 'or':
-      return changed(expr, { args: mapped(expr.args, f) });
     case 'not':
-      return changed(expr, { arg: f(expr.arg) });
     case 'null_test':
-      return changed(expr, { arg: f(expr.arg) });
     case 'truth_test':
+    case 'attribute_match':
       return changed(expr, { arg: f(expr.arg) });
     case 'distinct_test':
       return changed(expr, { left: f(expr.left), right: f(expr.right) });
@@ -128,8 +126,6 @@ export function mapChildren(expr: Expr, f: (e: Expr) => Expr, q: (query: Query) 
         arms: mapped(expr.arms, (a) => changed(a, { when: f(a.when), result: f(a.result) })),
         otherwise: f(expr.otherwise),
       });
-    case 'conditional':
-      return changed(expr, { args: mapped(expr.args, f) });
     case 'array':
       return changed(expr, { items: mapped(expr.items, f) });
     case 'subscript':
@@ -141,30 +137,29 @@ export function mapChildren(expr: Expr, f: (e: Expr) => Expr, q: (query: Query) 
         orderBy: mapSort(expr.orderBy, f),
       });
     case 'window':
-      return changed(expr, {
-        args: mapped(expr.args, f),
-        filter: maybe(expr.filter),
-        partitionBy: mapped(expr.partitionBy, f),
-        orderBy: mapSort(expr.orderBy, f),
-        frame:
-          expr.frame === null
-            ? null
-            : changed(expr.frame, {
-                start: mapBound(expr.frame.start, f),
-                end: mapBound(expr.frame.end, f),
-              }),
-      });
+      return mapWindow(expr, f);
     case 'scalar_query':
-      return changed(expr, { query: q(expr.query) });
     case 'exists':
       return changed(expr, { query: q(expr.query) });
     case 'in_query':
       return changed(expr, { arg: f(expr.arg), query: q(expr.query) });
-    case 'attribute_match':
-      return changed(expr, { arg: f(expr.arg) });
     default:
       return assertNever(expr);
   }
+}
+
+function mapWindow(call: WindowCall, f: (e: Expr) => Expr): WindowCall {
+  const { args, filter, partitionBy, orderBy, frame } = call;
+  return changed(call, {
+    args: mapped(args, f),
+    filter: filter === null ? null : f(filter),
+    partitionBy: mapped(partitionBy, f),
+    orderBy: mapSort(orderBy, f),
+    frame:
+      frame === null
+        ? null
+        : changed(frame, { start: mapBound(frame.start, f), end: mapBound(frame.end, f) }),
+  });
 }
 
 export function mapSort(keys: readonly SortKey[], f: (e: Expr) => Expr): readonly SortKey[] {

@@ -1,14 +1,14 @@
 import type { A_Expr, Node } from '@pgsql/types';
 import type { OperatorDefinition } from '../functions/definition.js';
-import type { PlainList } from '../lexical.js';
 import { allOf, anyOf, inType } from '../nodes.js';
 import type { Expr } from '../plan.js';
 import { arrayOf, isArray, type TypeName } from '../types.js';
-import { type Location, nameParts, placeOf, required } from './ast.js';
-import { type Bound, coerce, commonType, elementTypeOf, listOf, typeOfBound } from './coerce.js';
+import { type Location, nameParts, required } from './ast.js';
+import { type Bound, coerce, elementTypeOf, typeOfBound } from './coerce.js';
 import type { BindContext } from './context.js';
 import type { Environment } from './environment.js';
 import { bindExpression } from './expression.js';
+import { bindIn } from './in-list.js';
 import { infix, operatorFor, prefix } from './infix.js';
 import { quotient, remainder } from './metrics/division.js';
 import { attributeArgument, bindAttributeMatch } from './policy-attribute.js';
@@ -77,118 +77,14 @@ function bindOperator(name: string, node: A_Expr, env: Environment): Expr {
   return infix(name, left, right, node.location, ctx);
 }
 
-/** IN lists of plain values become one array parameter, so that their length is not part of the plan. */
-function bindIn(negated: boolean, node: A_Expr, env: Environment): Expr {
-  const { ctx } = env;
-  const items = node.rexpr !== undefined && 'List' in node.rexpr ? (node.rexpr.List.items ?? []) : [];
-  if ('RowExpr' in (node.lexpr ?? {})) {
-    throw ctx.error(
-      'unsupported',
-      { construct: 'a row comparison', hint: 'compare the columns one by one' },
-      node.location,
-    );
-  }
-  const only = items[0];
-  const attribute = items.length === 1 && only !== undefined ? attributeArgument(only, env) : null;
-  if (attribute !== null && !negated)
-    return bindAttributeMatch(required(node.lexpr), attribute, node.location, env);
-  const arg = bindExpression(required(node.lexpr), env);
-  const long = ctx.listAt(placeOf(only));
-  if (long !== null) return bindLongIn(arg, long, negated, node.location, env);
-  const bounds = items.map((i) => bindExpression(i, env));
-  // As in Postgres the value on the left has a say in the type of a list: `char(n) IN ($1::text, …)` compares blank-padded.
-  const all = typeOfBound(arg) === 'bpchar' && bounds.length > 1 ? [arg, ...bounds] : bounds;
-  const listType = bounds.every((b) => b.kind === 'untyped') ? null : commonType(all, ctx, node.location);
-  const argType = typeOfBound(arg) ?? listType ?? 'text';
-  const { definition, argumentTypes } = operatorFor(
-    negated ? '<>' : '=',
-    argType,
-    listType ?? argType,
-    node.location,
-    ctx,
-  );
-  const left = coerce(arg, argumentTypes[0] ?? argType, ctx, node.location);
-  const elementType = argumentTypes[1] ?? argType;
-  const values = bounds.map((b) => coerce(b, elementType, ctx, node.location));
-  const literals = values.map((v) => (v.kind === 'null' ? null : ctx.literalIn(v)));
-  const plain = values.every((v, i) => v.kind === 'null' || literals[i] !== null);
-  if (plain && !isArray(elementType)) {
-    const array = ctx.literal(literals, arrayOf(elementType));
-    return ctx.at(
-      Object.freeze({
-        kind: 'quantified',
-        definition,
-        quantifier: negated ? 'all' : 'any',
-        arg: left,
-        array,
-        type: 'bool',
-      }),
-      node.location,
-    );
-  }
-  const equality = operatorFor('=', left.type, elementType, node.location, ctx).definition;
-  return ctx.at(
-    Object.freeze({
-      kind: 'membership',
-      equality,
-      arg: left,
-      items: Object.freeze(values),
-      negated,
-      type: 'bool',
-    }),
-    node.location,
-  );
-}
-
-/** `arg IN (…)` of a long list, which the parser has read as its first item: plain values, so always one array parameter. */
-function bindLongIn(
-  arg: Bound,
-  { type, items }: PlainList,
-  negated: boolean,
-  location: Location,
-  { ctx }: Environment,
-): Expr {
-  const argType = typeOfBound(arg) ?? type ?? 'text';
-  const found = operatorFor(negated ? '<>' : '=', argType, type ?? argType, location, ctx);
-  const { definition, argumentTypes } = found;
-  const left = coerce(arg, argumentTypes[0] ?? argType, ctx, location);
-  const elementType = argumentTypes[1] ?? argType;
-  if (isArray(elementType))
-    throw ctx.error('unsupported', { construct: 'a long IN list of arrays', hint: null }, location);
-  const array = ctx.literal(listOf(items, type, elementType, location, ctx), arrayOf(elementType));
-  return ctx.at(
-    Object.freeze({
-      kind: 'quantified',
-      definition,
-      quantifier: negated ? 'all' : 'any',
-      arg: left,
-      array,
-      type: 'bool',
-    }),
-    location,
-  );
-}
-
 function bindBetween(node: A_Expr, env: Environment): Expr {
   const { ctx } = env;
   const bounds = node.rexpr !== undefined && 'List' in node.rexpr ? (node.rexpr.List.items ?? []) : [];
   const at = node.location;
   const within = (low: Node | undefined, high: Node | undefined): Expr => {
-    const from = infix(
-      '>=',
-      bindExpression(required(node.lexpr), env),
-      bindExpression(required(low), env),
-      at,
-      ctx,
-    );
-    const to = infix(
-      '<=',
-      bindExpression(required(node.lexpr), env),
-      bindExpression(required(high), env),
-      at,
-      ctx,
-    );
-    return allOf([from, to]);
+    const compared = (name: string, bound: Node | undefined): Expr =>
+      infix(name, bindExpression(required(node.lexpr), env), bindExpression(required(bound), env), at, ctx);
+    return allOf([compared('>=', low), compared('<=', high)]);
   };
   const straight = within(bounds[0], bounds[1]);
   const symmetric = node.kind === 'AEXPR_BETWEEN_SYM' || node.kind === 'AEXPR_NOT_BETWEEN_SYM';

@@ -58,7 +58,7 @@ function typeLiteral(untyped: Untyped, type: TypeName, ctx: BindContext): Expr {
   if (value === null) return ctx.at(Object.freeze({ kind: 'null', type }), location);
   if ('literal' in value)
     return ctx.at(ctx.literal(checkedLiteral(value.literal, type, ctx, location), type), location);
-  const parameter = ctx.client(value.parameter, type, location);
+  const parameter = ctx.clients.parameter(value.parameter, type, location);
   if (parameter.type === type) return ctx.at(parameter, location);
   return coerce(ctx.at(parameter, location), type, ctx, location);
 }

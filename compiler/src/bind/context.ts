@@ -14,8 +14,9 @@ import { LIMITS } from '../limits.js';
 import { placeOfWord } from '../parse.js';
 import type { Expr, LiteralValue, Parameter, Select, Slot } from '../plan.js';
 import { positionAt, type SourceText } from '../text.js';
-import { oidOf, type TypeName } from '../types.js';
+import type { TypeName } from '../types.js';
 import type { Location } from './ast.js';
+import { ClientParameters } from './client-parameters.js';
 import { type Carried, LiteralSlots, WrittenLiteral } from './literals.js';
 import type { RuntimeDraft } from './runtime-draft.js';
 
@@ -46,17 +47,15 @@ export class BindContext {
   readonly world: World;
   /** Whether decoder operators have a model to ask. */
   readonly hasDecoder: boolean;
+  /** The client's `$1 … $n`. */
+  readonly clients: ClientParameters;
   readonly #source: SourceText;
   readonly #slots: Slot[] = [];
   readonly #literals = new LiteralSlots(this.#slots);
-  readonly #clientSlots = new Map<number, number>();
-  readonly #declared: readonly (DeclaredType | null)[];
-  readonly #clientTypes: (TypeName | null)[];
   readonly #locations = new Map<Expr, number>();
   readonly #used = new Map<number, Set<string>>();
   readonly #sourcePlaces = new Map<number, number>();
   readonly #firstUse = new Map<number, number>();
-  readonly #parameterPlaces = new Map<number, Location>();
   readonly #drafts: RuntimeDraft[] = [];
   readonly #metrics = new Set<string>();
   readonly #lists: ReadonlyMap<number, PlainList>;
@@ -85,8 +84,9 @@ export class BindContext {
     this.access = access;
     this.features = features;
     this.world = world;
-    this.#declared = declared;
-    this.#clientTypes = declared.map((d) => (d === null || d.kind === 'foreign' ? null : d.type));
+    this.clients = new ClientParameters(declared, this.#slots, (name, parameters, at) =>
+      this.error(name, parameters, at),
+    );
   }
 
   /** @throws QueryError E0511 where the tenant has switched `name` off, or the text at hand is one of a manifest or policy */
@@ -148,6 +148,7 @@ export class BindContext {
     }
   }
 
+  /** The error of the catalogue, with the place in the caller's text that `at` is. */
   error<N extends ErrorName>(name: N, parameters: ErrorParameters<N>, at: Location): QueryError {
     return queryError(
       name,
@@ -282,70 +283,16 @@ export class BindContext {
     return expr.kind === 'parameter' ? this.#literals.valueOf(expr.slot) : null;
   }
 
-  /** `$n` (from 1) as `type`; the first use decides its type. */
-  client(number: number, type: TypeName, location: Location): Parameter {
-    const index = number - 1;
-    if (number < 1) throw this.error('syntax', { detail: 'parameters are numbered from $1' }, location);
-    if (number > 65_535)
-      throw this.error('tooLarge', { what: 'the parameter number', limit: 65_535 }, location);
-    while (this.#clientTypes.length < number) this.#clientTypes.push(null);
-    const known = this.#clientTypes[index] ?? type;
-    this.#clientTypes[index] = known;
-    return this.#clientParameter(index, known);
-  }
-
-  /** The type of `$n`, if it has one yet. @throws QueryError E0511 where it is declared as one that only a cast may use */
-  clientTypeOf(number: number, location: Location): TypeName | null {
-    if (!this.#parameterPlaces.has(number)) this.#parameterPlaces.set(number, location);
-    const foreign = this.#foreign(number);
-    if (foreign !== null) throw this.#declaredAs(foreign, number, location);
-    return this.#clientTypes[number - 1] ?? null;
-  }
-
-  /** `$n::type` where `$n` is declared as a type that only a cast may use; null for any other. @throws QueryError E0511 */
-  castOfForeign(number: number, type: TypeName, location: Location): Parameter | null {
-    const foreign = this.#foreign(number);
-    if (foreign === null) return null;
-    if (!foreign.casts.includes(type)) throw this.#declaredAs(foreign, number, location);
-    return this.#clientParameter(number - 1, type);
-  }
-
-  #foreign(number: number) {
-    const declared = this.#declared[number - 1] ?? null;
-    return declared?.kind === 'foreign' ? declared : null;
-  }
-
-  #declaredAs({ sql, casts }: { sql: string; casts: readonly TypeName[] }, index: number, at: Location) {
-    return this.error('declaredType', { index, type: sql, cast: casts[0] ?? null }, at);
-  }
-
-  #clientParameter(index: number, type: TypeName): Parameter {
-    const as = this.#declared[index] ?? null;
-    const declared = as === null || as.kind === 'model' ? null : as;
-    const slot =
-      this.#clientSlots.get(index) ??
-      this.#slots.push(Object.freeze({ kind: 'client', type, index, declared })) - 1;
-    this.#clientSlots.set(index, slot);
-    return Object.freeze({ kind: 'parameter', slot, type });
-  }
-
   finish(): {
     slots: readonly Slot[];
     literals: LiteralSlots;
     clientOids: readonly number[];
     metrics: readonly string[];
   } {
-    const clientOids = this.#clientTypes.map((type, i) => {
-      const declared = this.#declared[i] ?? null;
-      if (declared !== null) return declared.oid;
-      if (type === null)
-        throw this.error('parameterType', { index: i + 1 }, this.#parameterPlaces.get(i + 1));
-      return oidOf(type);
-    });
     return {
       slots: Object.freeze(this.#slots),
       literals: this.#literals,
-      clientOids: Object.freeze(clientOids),
+      clientOids: this.clients.oids(),
       metrics: Object.freeze([...this.#metrics]),
     };
   }

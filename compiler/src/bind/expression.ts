@@ -134,8 +134,8 @@ function isInt8(text: string): boolean {
 }
 
 function bindParameter(number: number, location: number | undefined, env: Environment): Bound {
-  const known = env.ctx.clientTypeOf(number, location);
-  if (known !== null) return env.ctx.at(env.ctx.client(number, known, location), location);
+  const known = env.ctx.clients.typeOf(number, location);
+  if (known !== null) return env.ctx.at(env.ctx.clients.parameter(number, known, location), location);
   return { kind: 'untyped', value: { parameter: number }, location };
 }
 
@@ -187,7 +187,7 @@ function bindTypeCast(node: TypeCast, env: Environment): Expr {
 function castOfForeign(arg: Node | undefined, typeName: TypeNode, env: Environment): Expr | null {
   if (arg === undefined || !('ParamRef' in arg)) return null;
   const { number = 0, location } = arg.ParamRef;
-  const cast = env.ctx.castOfForeign(number, typeOfNode(typeName, env), location);
+  const cast = env.ctx.clients.castOfForeign(number, typeOfNode(typeName, env), location);
   return cast === null ? null : env.ctx.at(cast, location);
 }
 

@@ -2,7 +2,7 @@ import type { Node, SelectStmt, SortBy, WindowDef } from '@pgsql/types';
 import { fingerprint } from '../fingerprint.js';
 import { LIMITS } from '../limits.js';
 import type { Expr, FromItem, Output, Select, SortKey } from '../plan.js';
-import { someExpr } from '../walk.js';
+import { someExpr, sortExprs } from '../walk.js';
 import { conjunctsOf, constructOf, integerOf, placeOf, required, stringOf } from './ast.js';
 import type { BoundFrom } from './bound-from.js';
 import { sortKey } from './call.js';
@@ -56,26 +56,9 @@ export function bindSelect(
   const outputs = targets.map(({ name, expr }) => Object.freeze({ name, expr }));
   const orderBy = (stmt.sortClause ?? []).map((s) => bindSort(s, listed, env('ORDER BY', true, true)));
   const distinct = bindDistinct(stmt.distinctClause, listed, env('DISTINCT ON', false, false));
-  const sorted = orderBy.flatMap((k) => (typeof k.by === 'number' ? [] : [k.by]));
-  const grouped =
-    stmt.groupClause !== undefined ||
-    stmt.havingClause !== undefined ||
-    [...outputs.map((o) => o.expr), ...sorted].some(hasAggregate);
-  if (grouped)
-    checkGrouping(
-      [...outputs.map((o) => o.expr), ...having, ...sorted, ...distinct.distinctOn],
-      groupBy,
-      scope,
-      ctx,
-    );
-  if (distinct.distinct && sorted.length > 0) {
-    throw ctx.error(
-      'syntax',
-      { detail: 'with SELECT DISTINCT, ORDER BY expressions must stand in the select list' },
-      sorted[0] === undefined ? undefined : ctx.locationOf(sorted[0]),
-    );
-  }
-  checkDistinctOn(distinct.distinctOn, orderBy, outputs, ctx);
+  const clauses = { groupBy, having, outputs, orderBy, ...distinct };
+  const grouped = isGrouped(stmt, clauses);
+  checkClauses(clauses, grouped, scope, ctx);
   const query: Select = Object.freeze({
     kind: 'select',
     with: Object.freeze([]),
@@ -95,6 +78,31 @@ export function bindSelect(
     sealed: ctx.world === 'physical' || isSealed(expr, scope),
   }));
   return { query: inOwnOrder(query, scope, ctx), columns };
+}
+
+/** The clauses of one level above its FROM and WHERE. */
+type Clauses = Pick<Select, 'groupBy' | 'having' | 'outputs' | 'orderBy' | 'distinct' | 'distinctOn'>;
+
+function isGrouped(stmt: SelectStmt, { outputs, orderBy }: Clauses): boolean {
+  return (
+    stmt.groupClause !== undefined ||
+    stmt.havingClause !== undefined ||
+    [...outputs.map((o) => o.expr), ...sortExprs(orderBy)].some(hasAggregate)
+  );
+}
+
+function checkClauses(clauses: Clauses, grouped: boolean, scope: Scope, ctx: BindContext): void {
+  const { groupBy, having, outputs, orderBy, distinct, distinctOn } = clauses;
+  const sorted = sortExprs(orderBy);
+  if (grouped) {
+    const above = [...outputs.map((o) => o.expr), ...having, ...sorted, ...distinctOn];
+    checkGrouping(above, groupBy, scope, ctx);
+  }
+  if (distinct && sorted[0] !== undefined) {
+    const detail = 'with SELECT DISTINCT, ORDER BY expressions must stand in the select list';
+    throw ctx.error('syntax', { detail }, ctx.locationOf(sorted[0]));
+  }
+  checkDistinctOn(distinctOn, orderBy, outputs, ctx);
 }
 
 /** The items whose rows WHERE filters directly: not those that an outer join may null. */
