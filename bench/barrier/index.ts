@@ -15,7 +15,7 @@ export async function barrierBench(quick: boolean): Promise<Findings> {
   await ready();
   const plan = quick
     ? { rows: 20_000, rounds: 3, asks: 20, millis: 10 }
-    : { rows: 500_000, rounds: 9, asks: 60, millis: 60 };
+    : { rows: 500_000, rounds: 15, asks: 60, millis: 80 };
   return withPostgres([...tables(plan.rows), ROW_SECURITY], (postgres) =>
     // The owner of the tables is above their row security, the reader is under it.
     withClient(postgres.url, (owner) =>

@@ -98,6 +98,9 @@ const OPERATORS: ReadonlyMap<string, string> = new Map([
 /** LIKE may fail where its pattern does: see `isSoundPattern`. ILIKE changes case first, which a long text fails. */
 const PATTERNS: ReadonlySet<string> = new Set(['text ~~ text', 'text !~~ text']);
 
+/** How deep Postgres goes into a stored value hangs on what it is to contain: see `isSoundContained`. */
+const CONTAINMENT = 'jsonb @> jsonb';
+
 /** Functions by name and arguments, with why they cannot fail. */
 const CALLS: ReadonlyMap<string, string> = new Map([
   ['length text', 'counts characters'],
@@ -219,8 +222,9 @@ function isHarmlessOperation({ definition, left, right }: Operation, literals: L
   const { name } = definition;
   if (COMPARISONS.has(name)) return left !== null;
   const key = `${definition.left ?? ''} ${name} ${definition.right}`;
-  if (!PATTERNS.has(key)) return OPERATORS.has(key);
-  return right.kind === 'parameter' && literals.literalIn(right.slot)?.holds(isSoundPattern) === true;
+  const test = PATTERNS.has(key) ? isSoundPattern : key === CONTAINMENT ? isSoundContained : null;
+  if (test === null) return OPERATORS.has(key);
+  return right.kind === 'parameter' && literals.literalIn(right.slot)?.holds(test) === true;
 }
 
 function isHarmlessCast({ arg, type, modifiers }: Cast): boolean {
@@ -251,3 +255,27 @@ export function isSoundPattern(pattern: string): boolean {
 }
 
 const MOST_WILD = 100;
+
+/**
+ * Whether any stored value can be searched for this JSON. Postgres follows the levels of what it looks for, not those
+ * of the stored value; but for an object or array in an array it lists the containers of the stored array, and their
+ * list may be too large.
+ */
+export function isSoundContained(json: string): boolean {
+  if (json.length > MOST_CONTAINED) return false;
+  try {
+    return isContained(JSON.parse(json), 0);
+  } catch {
+    return false;
+  }
+}
+
+const MOST_CONTAINED = 10_000;
+const MOST_LEVELS = 50;
+
+function isContained(value: unknown, level: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  if (level === MOST_LEVELS) return false;
+  if (Array.isArray(value)) return value.every((v) => typeof v !== 'object' || v === null);
+  return Object.values(value).every((v) => isContained(v, level + 1));
+}

@@ -9,14 +9,44 @@ import { elementOf, isArray, type TypeName } from '../types.js';
 /** A literal that a proof looked at. */
 export interface Reliance {
   readonly slot: number;
-  readonly as: 'pattern' | 'moment';
+  readonly as: 'pattern' | 'moment' | 'contained';
 }
 
 /** Whether the literal in a slot is what a proof takes it for. */
 export function upholds({ slot, as }: Reliance, slots: readonly Slot[]): boolean {
   const found = slots[slot];
   if (found?.kind !== 'literal' || typeof found.value !== 'string') return false;
-  return as === 'pattern' ? isWholePattern(found.value) : isNearMoment(found.value);
+  switch (as) {
+    case 'pattern':
+      return isWholePattern(found.value);
+    case 'moment':
+      return isNearMoment(found.value);
+    case 'contained':
+      return isShallow(found.value);
+    default: {
+      const unknown: never = as;
+      return unknown;
+    }
+  }
+}
+
+/** A short JSON text in which nothing opens within an array, nor more than fifty levels down. */
+function isShallow(json: string): boolean {
+  if (json.length > 10_000) return false;
+  const open: string[] = [];
+  let quoted = false;
+  for (let i = 0; i < json.length; i++) {
+    const c = json.charAt(i);
+    if (c === '"') quoted = !quoted;
+    else if (quoted && c === '\\') i++;
+    else if (quoted) continue;
+    else if (c === ']' || c === '}') open.pop();
+    else if (c === '[' || c === '{') {
+      if (open.at(-1) === '[' || open.length === 50) return false;
+      open.push(c);
+    }
+  }
+  return open.length === 0 && !quoted;
 }
 
 /** Every escape escapes something, and matching does not nest deeper than a hundred times. */
@@ -166,6 +196,13 @@ function isTotalOperation(
   if (name === '~~' || name === '!~~') {
     if (e.left.type !== 'text' || e.right.kind !== 'parameter') return false;
     const reliance: Reliance = { slot: e.right.slot, as: 'pattern' };
+    if (!upholds(reliance, slots)) return false;
+    rely(reliance);
+    return true;
+  }
+  if (name === '@>' && e.left.type === 'jsonb') {
+    if (e.right.kind !== 'parameter' || e.right.type !== 'jsonb') return false;
+    const reliance: Reliance = { slot: e.right.slot, as: 'contained' };
     if (!upholds(reliance, slots)) return false;
     rely(reliance);
     return true;

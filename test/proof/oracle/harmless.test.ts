@@ -14,7 +14,9 @@ import { compiled } from './internals.js';
  */
 t.setTimeout(300_000);
 
-const { LISTED, isSoundPattern } = (await compiled('govern/harmless.js')) as typeof Harmless;
+const { LISTED, isSoundContained, isSoundPattern } = (await compiled(
+  'govern/harmless.js',
+)) as typeof Harmless;
 const { upholds } = (await compiled('govern/verify-proofs.js')) as typeof Proofs;
 const { OPERATORS } = (await compiled('functions/operators.js')) as typeof Operators;
 const units = (await compiled('functions/units.js')) as typeof Units;
@@ -171,6 +173,29 @@ function calls(): readonly (readonly [sql: string, types: readonly string[]])[] 
 const SOUND = ['', '%', 'a%', '%a%b%', '_', '\\%', '\\\\', '\\_%', 'a\\\\', '%'.repeat(100), 'ß%', '%\\%%'];
 const UNSOUND = ['\\', 'a\\', '%\\', 'a%\\\\\\'];
 
+/** What a stored JSON may be searched for, and what not without a question: containers in arrays, and great depth. */
+const deep = (levels: number): string => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
+const CONTAINED = [
+  '{}',
+  '[]',
+  'null',
+  '1e400',
+  '"x"',
+  '{"a": {"b": [1, null]}}',
+  '[1, null, "[{", true]',
+  '{"a": "}]\\\\"}',
+  deep(50),
+];
+const NOT_CONTAINED = [
+  '[[1]]',
+  '[{}]',
+  '{"a": [1, {"b": 2}]}',
+  deep(51),
+  `"${'x'.repeat(10_000)}"`,
+  '{',
+  '["',
+];
+
 async function thrown(t: Test, ask: Ask): Promise<void> {
   for (const [sql, types] of entries())
     t.equal(await ask(over(sql, types)), null, `${sql} of ${types.join(', ')}`);
@@ -189,6 +214,17 @@ async function thrown(t: Test, ask: Ask): Promise<void> {
     t.equal(await ask(over(`$1 ~~ '${pattern}' collate "default"`, ['text'])), null, `like ${pattern}`);
   }
   for (const pattern of UNSOUND) t.notOk(isSoundPattern(pattern), pattern);
+  for (const json of CONTAINED) {
+    t.ok(isSoundContained(json), json);
+    const stored = [...(EXTREMES['jsonb'] ?? []), `'${json}'`, `(repeat('[', 3000) || repeat(']', 3000))`];
+    const from = stored.map((v) => `(${v}::jsonb)`).join();
+    t.equal(
+      await ask(`select count((v @> '${json}'::jsonb) is null) from (values ${from}) as a(v)`),
+      null,
+      `contains ${json}`,
+    );
+  }
+  for (const json of NOT_CONTAINED) t.notOk(isSoundContained(json), json);
   t.equal(
     await ask("select 'ab' ~~ 'a\\'"),
     '22025',
@@ -241,6 +277,16 @@ else
     for (const compare of ['=', '<', '<>'])
       t.equal(await ask(`select * from folded where v ${compare} 'a'`), null, compare);
   });
+
+t.test('the verifier has the same opinion of what JSON is searched for', async (t) => {
+  for (const value of [...CONTAINED, ...NOT_CONTAINED]) {
+    t.equal(
+      upholds({ slot: 0, as: 'contained' }, [{ kind: 'literal', type: 'jsonb', value, written: true }]),
+      isSoundContained(value),
+      value,
+    );
+  }
+});
 
 t.test('the verifier has the same opinion of patterns', async (t) => {
   for (const value of [...SOUND, ...UNSOUND]) {

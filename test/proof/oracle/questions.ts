@@ -228,7 +228,7 @@ class Questions {
   }
 
   /**
-   * A question that fails on some values, in each clause where that is guarded. Alone, and at the top: whatever stops
+   * A question that fails on some values, in each clause. Alone, and at the top: whatever stops
    * early above it, or decides before it, would let the planner choose on which rows it fails.
    */
   #failing(from: string, terms: Expressions): Body | null {
@@ -236,6 +236,15 @@ class Questions {
     const predicate = terms.mayFail();
     if (predicate === null) return null;
     const number = terms.columnOf('int4');
+    const clauses = [
+      (fails: string) => `select max(${fails}) as o1 from ${from}`,
+      (fails: string) => `select count(*) as o1 from ${from} group by ${fails}`,
+      (fails: string) => `select count(*) over (partition by ${fails}) as o1 from ${from}`,
+      (fails: string) => `select ${number} as o1 from ${from} order by ${fails}`,
+      (fails: string) => `select distinct ${fails} as o1 from ${from}`,
+      (fails: string) => `select f.o1 from (select ${fails} as o1 from ${from}) as f where f.o1 < 1`,
+    ];
+    if (number !== null && dice.chance(0.4)) return plainOf(dice.of(clauses)(`57 / (${number} - 57)`));
     switch (dice.upTo(5)) {
       case 0:
         return this.#plainColumns(
