@@ -1,5 +1,5 @@
 import { type Catalog, compileMetrics, type Edge, emit, type Metric, type Relation } from 'osl-compiler';
-import { readMetricsRequest } from '../../src/surfaces/rest/metrics-body.js';
+import { queryRequestIn } from '../../src/surfaces/rest/bodies/query.js';
 import { syntheticModel } from './model.js';
 
 const METRICS: readonly Metric[] = [
@@ -61,8 +61,8 @@ export function timeMetrics(n: number): readonly number[] {
       limit: 10,
     });
     const start = process.hrtime.bigint();
-    const body: Record<string, unknown> = JSON.parse(text);
-    emit(compileMetrics(readMetricsRequest(new Map(Object.entries(body))), catalog, access));
+    const { body } = queryRequestIn(JSON.parse(text));
+    if (body.kind === 'metrics') emit(compileMetrics(body.request, catalog, access));
     return Number(process.hrtime.bigint() - start) / 1_000;
   });
 }

@@ -26,7 +26,7 @@ export type Query = {
   /** Values of `$1 …`. Numbers that JSON does not carry exactly are sent as strings. */
   readonly parameters?: readonly (string | number | boolean | null)[];
   /** Validate and plan only; no rows. */
-  readonly explain?: boolean;
+  readonly explain?: boolean | null;
   /** With `explain`, for admins: the statement that goes upstream, or also its plan; E2101 for others. */
   readonly upstream?: "statement" | "plan";
   readonly sql?: never;
@@ -46,7 +46,7 @@ export type Query = {
   /** Values of `$1 …`. Numbers that JSON does not carry exactly are sent as strings. */
   readonly parameters?: readonly (string | number | boolean | null)[];
   /** Validate and plan only; no rows. */
-  readonly explain?: boolean;
+  readonly explain?: boolean | null;
   /** With `explain`, for admins: the statement that goes upstream, or also its plan; E2101 for others. */
   readonly upstream?: "statement" | "plan";
   readonly osql?: never;
@@ -68,47 +68,47 @@ export type Query = {
   readonly group_by?: readonly (string | {
     /** `entity__column`, an entity, `metric_time` or `relationship__column`, each with `__grain` or without. */
     readonly name: string;
-    readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
-    readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
-  })[];
+    readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
+    readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
+  })[] | null;
   readonly groupBy?: readonly (string | {
     /** `entity__column`, an entity, `metric_time` or `relationship__column`, each with `__grain` or without. */
     readonly name: string;
-    readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
-    readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
-  })[];
+    readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
+    readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
+  })[] | null;
   readonly where?: string | {
     readonly sql: string;
   } | readonly (string | {
     readonly sql: string;
-  })[];
+  })[] | null;
   readonly order_by?: readonly (string | {
     /** `entity__column`, an entity, `metric_time` or `relationship__column`, each with `__grain` or without. */
     readonly name: string;
-    readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
-    readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
+    readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
+    readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
     readonly descending?: boolean;
-  })[];
+  })[] | null;
   readonly orderBy?: readonly (string | {
     /** `entity__column`, an entity, `metric_time` or `relationship__column`, each with `__grain` or without. */
     readonly name: string;
-    readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
-    readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
+    readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
+    readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
     readonly descending?: boolean;
-  })[];
-  readonly limit?: number;
+  })[] | null;
+  readonly limit?: number | null;
   /** Both included. */
   readonly time_constraint?: {
     /** A day, or an ISO 8601 time; UTC where it has no offset. */
     readonly start?: string | null;
     /** A day, or an ISO 8601 time; UTC where it has no offset. */
     readonly end?: string | null;
-  };
-  readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
-  readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year";
+  } | null;
+  readonly grain?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
+  readonly timeGranularity?: "second" | "minute" | "hour" | "day" | "week" | "month" | "quarter" | "year" | null;
   /** Validate and plan only; no rows. */
-  readonly explain?: boolean;
-  /** With `explain`, for admins. */
+  readonly explain?: boolean | null;
+  /** With `explain`, for admins: the statement that goes upstream, or also its plan; E2101 for others. */
   readonly upstream?: "statement" | "plan";
   readonly osql?: never;
   readonly parameters?: never;
@@ -218,7 +218,7 @@ export interface SampleRequest {
   readonly kind: "table" | "facet";
   readonly name: string;
   /** Default: 8 rows, 5 chunks. */
-  readonly limit?: number;
+  readonly limit?: number | null;
 }
 
 export interface Sample {
@@ -631,7 +631,7 @@ export type ObjectsRequest = {
   /** Members of a manifest: YAML text, or JSON. */
   readonly fragment: string | Readonly<Record<string, unknown>>;
   /** `draft`: keep it only. Default: published. */
-  readonly state?: "draft" | "published";
+  readonly state?: "draft" | "published" | null;
   /** The manifest version that the change was made for: `versions.manifest` of `/osl/validate`. Or `If-Match`. */
   readonly base_version?: string;
   readonly draft?: never;
@@ -685,9 +685,10 @@ export type ObjectsRequest = {
 } | {
   /** A draft. */
   readonly discard: string;
+  /** The manifest version that the change was made for: `versions.manifest` of `/osl/validate`. Or `If-Match`. */
+  readonly base_version?: string;
   readonly fragment?: never;
   readonly state?: never;
-  readonly base_version?: never;
   readonly draft?: never;
   readonly deprecate?: never;
   readonly withdraw?: never;

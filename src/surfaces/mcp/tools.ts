@@ -1,5 +1,5 @@
 import { fromJsonSchema, McpServer, type ServerContext } from '@modelcontextprotocol/server';
-import { METRICS_MEMBERS } from '../rest/openapi/metrics-query.js';
+import { METRICS_MEMBERS } from '../rest/bodies/metrics.js';
 import { type Document, type Engine, objectIn, type Question, unreachable } from './engine.js';
 import { excerptOf, PARTS, type Part } from './excerpt.js';
 import { refusedResult, resultOf } from './results.js';

@@ -1,8 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { type QueryError, queryError } from 'osl-compiler';
-
-/** Longest part of an unknown parameter's name that is shown. */
-const SHOWN = 64;
+import { malformed, shownName, termIn } from './fault.js';
 
 /** The parameters of the URL, each at most once and none but those of `known`. @throws QueryError E0511 */
 export function queryParameters(
@@ -12,7 +9,7 @@ export function queryParameters(
   const at = request.url.indexOf('?');
   const found = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(at === -1 ? '' : request.url.slice(at + 1))) {
-    if (!known.includes(name)) throw malformed(`the query has no parameter \`${name.slice(0, SHOWN)}\``);
+    if (!known.includes(name)) throw malformed(`the query has no parameter ${shownName(name)}`);
     if (found.has(name)) throw malformed(`the parameter \`${name}\` is given twice`);
     found.set(name, value);
   }
@@ -26,19 +23,7 @@ export function flagParameter(parameters: ReadonlyMap<string, string>, name: str
   return value === 'true';
 }
 
-/** Code points of a text that is looked up. */
-const LONGEST_TERM = 200;
-
 /** A text of 1 to 200 characters, without control characters. @throws QueryError E0511 */
 export function termParameter(parameters: ReadonlyMap<string, string>, name: string): string {
-  const text = (parameters.get(name) ?? '').trim();
-  if (text === '') throw malformed(`\`${name}\` is missing or empty`);
-  if ([...text].length > LONGEST_TERM)
-    throw queryError('tooLarge', { what: `the length of \`${name}\``, limit: LONGEST_TERM });
-  if (/[\p{Cc}\p{Cs}]/u.test(text)) throw malformed(`\`${name}\` holds a control character`);
-  return text;
-}
-
-function malformed(detail: string): QueryError {
-  return queryError('malformedBody', { detail });
+  return termIn(name, parameters.get(name) ?? '');
 }

@@ -10,7 +10,7 @@ import {
   type Slot,
   valuesOf,
 } from 'osl-compiler';
-import { readMetricsRequest } from '../../../src/surfaces/rest/metrics-body.js';
+import { queryRequestIn } from '../../../src/surfaces/rest/bodies/query.js';
 import { type Case, field } from './cases.js';
 import { CALLERS, CATALOG, type Caller } from './catalog.js';
 import type { Answer, Engine } from './engine.js';
@@ -34,8 +34,9 @@ function planOf({ query, world, off }: Case, access: Access): GovernedPlan {
   };
   const catalog = { ...CATALOG, features };
   if (!query.startsWith('{')) return compile(query, catalog, access, { world });
-  const body: Record<string, unknown> = JSON.parse(query);
-  return compileMetrics(readMetricsRequest(new Map(Object.entries(body))), catalog, access);
+  const { body } = queryRequestIn(JSON.parse(query));
+  if (body.kind !== 'metrics') throw new Error(`no metrics body: ${query}`);
+  return compileMetrics(body.request, catalog, access);
 }
 
 export async function outcomeOf(golden: Case, engine: Engine): Promise<Outcome> {

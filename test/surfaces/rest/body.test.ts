@@ -73,6 +73,18 @@ const CASES: readonly Case[] = [
   e0511('a parameter with NUL', { osql: 'SELECT $1::text', parameters: ['a\0b'] }, /NUL/),
   e0511('too many parameters', { osql: 'SELECT 1', parameters: new Array(65_536).fill(1) }, /65535/),
   e0511('parameters of metrics', { metrics: [], parameters: [] }, /`osql` and `sql` only/),
+  e0511('an entry without its name', { metrics: [{ nme: SECRET }] }, /`name` is missing in an entry of/),
+  e0511(
+    'an entry of another type',
+    { metrics: ['revenue', [SECRET]] },
+    /metrics` must be a string or an obj/,
+  ),
+  e0511(
+    'a member of an entry that is none of those allowed',
+    { metrics: ['revenue'], group_by: ['region', { name: 'region', grain: SECRET }] },
+    /`grain` in `group_by` must be one of second/,
+  ),
+  e0511('a name that is none', { metrics: ['revenue'], order_by: [`-${SECRET}; x`] }, /is no name/),
   e0511('blank osql', { osql: ' ' }, /no statement/),
   e0511('a statement that writes', { osql: 'DELETE FROM osl.entities.order' }, /read-only/),
   e0511('no shape', {}, /none of `osql`, `sql`, `metrics`/),

@@ -1,4 +1,5 @@
-import { count, exactly, flag, list, object, oneOf, type Shape, text, textOrNull } from './shape.js';
+import { SUGGEST_REQUEST, VALIDATE_REQUEST } from '../bodies/authoring.js';
+import { count, flag, list, object, oneOf, type Shape, text, textOrNull } from '../shape.js';
 
 export const VERSIONS = object({ manifest: text(), policy: text() }, 'What was served when this was judged.');
 export const REQUEST_ID = text('The call in the audit log.');
@@ -51,17 +52,6 @@ const CANDIDATES = object({
   truncated: flag('Some database has more relations than are read.'),
 });
 
-const DOTTED = { type: 'string', minLength: 1, description: '`connector.schema.table`' } as const;
-
-const SUGGEST_REQUEST = {
-  oneOf: [
-    exactly({ candidate: DOTTED }),
-    exactly({ table: DOTTED }),
-    exactly({ term: { type: 'string', minLength: 1, maxLength: 200, description: 'A business word.' } }),
-  ],
-  description: 'One of three.',
-} as const;
-
 const POSITION = object({ line: count(), column: count() });
 
 export const FINDING = object({
@@ -86,17 +76,6 @@ const SUGGESTION = object({
   notes: list(text(), 'What a person has to know or decide.'),
   versions: VERSIONS,
 });
-
-const PROPOSED = { type: ['string', 'object'], description: 'YAML text, or JSON.' } as const;
-
-const VALIDATE_REQUEST = {
-  oneOf: [
-    exactly({ fragment: PROPOSED }),
-    exactly({ manifest: PROPOSED }),
-    exactly({ draft: text('Its id.') }),
-  ],
-  description: 'Members of a manifest, which replace those of their names; or all of one; or a draft.',
-} as const;
 
 const SIGHT = {
   anyOf: [

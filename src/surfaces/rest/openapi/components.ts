@@ -1,27 +1,16 @@
 import { ERRORS } from 'osl-compiler';
 import { ORIGINS } from '../../../ask/data/explain.js';
+import { QUERY } from '../bodies/query.js';
+import { SAMPLE_REQUEST } from '../bodies/sample.js';
+import { count, flag, list, object, oneOf, ref, type Shape, text, textOrNull } from '../shape.js';
 import { AUTHORING } from './authoring-components.js';
-import { METRICS_QUERY } from './metrics-query.js';
 import { PUBLISHING } from './publishing-components.js';
-import { count, exactly, flag, list, object, oneOf, ref, type Shape, text, textOrNull } from './shape.js';
 
 const CODES = [...new Set(Object.values(ERRORS).map((e) => e.code))].sort();
 
 const FORM_NAMES = ['structured', 'retrieve', 'traverse', 'joint', 'cross_modal'] as const;
 const FORMS = oneOf(...FORM_NAMES, 'sql', 'metrics');
 const VERSIONS = object({ manifest: text(), policy: text() });
-const PARAMETERS = list(
-  { type: ['string', 'number', 'boolean', 'null'] },
-  'Values of `$1 …`. Numbers that JSON does not carry exactly are sent as strings.',
-);
-const EXPLAIN = flag('Validate and plan only; no rows.');
-
-const UPSTREAM = {
-  ...oneOf('statement', 'plan'),
-  description:
-    'With `explain`, for admins: the statement that goes upstream, or also its plan; E2101 for others.',
-};
-
 const PROBLEM = object(
   {
     type: text('`urn:osl:error:<code>`'),
@@ -41,31 +30,6 @@ const PROBLEM = object(
   },
   'An error (RFC 9457).',
 );
-
-const QUERY = {
-  oneOf: [
-    exactly({
-      osql: text('One SELECT in OSL-SQL.'),
-      'parameters?': PARAMETERS,
-      'explain?': EXPLAIN,
-      'upstream?': UPSTREAM,
-    }),
-    exactly({
-      sql: text('One SELECT over the tables that the manifest allows.'),
-      'parameters?': PARAMETERS,
-      'explain?': EXPLAIN,
-      'upstream?': UPSTREAM,
-    }),
-    METRICS_QUERY,
-  ],
-  description: 'Exactly one of three shapes; a body that mixes them is E0513.',
-  // They name nothing of a tenant's, so that they run anywhere.
-  examples: [
-    { osql: 'select 1 as one' },
-    { osql: 'select $1::int4 + $2::int4 as sum', parameters: [1, 2] },
-    { osql: "select upper('a') as big", explain: true },
-  ],
-};
 
 const COLUMN = object({
   name: text(),
@@ -152,12 +116,6 @@ const PLAN = object(
   },
   'A plan; nothing was run.',
 );
-
-const SAMPLE_REQUEST = exactly({
-  kind: oneOf('table', 'facet'),
-  name: text(),
-  'limit?': { type: 'integer', minimum: 1, maximum: 100, description: 'Default: 8 rows, 5 chunks.' },
-});
 
 const SAMPLE = object({
   request_id: text('The call in the audit log.'),

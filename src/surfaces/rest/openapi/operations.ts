@@ -1,6 +1,6 @@
 import type { FastifySchema } from 'fastify';
+import { count, list, object, oneOf, ref, type Shape, text } from '../shape.js';
 import { AUTHOR, BODY, QUESTION, refusals } from './refusals.js';
-import { count, list, object, oneOf, ref, type Shape, text } from './shape.js';
 
 /** What each route takes and answers. The routes read their requests themselves; this is what is said of them. */
 

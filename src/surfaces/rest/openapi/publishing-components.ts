@@ -1,44 +1,9 @@
+import { OBJECTS_REQUEST } from '../bodies/objects.js';
+import { count, flag, list, object, oneOf, type Shape, text, textOrNull } from '../shape.js';
 import { DIFFERENCE, FINDING, REQUEST_ID, VERSIONS } from './authoring-components.js';
-import { count, exactly, flag, list, object, oneOf, type Shape, text, textOrNull } from './shape.js';
 
 const AUTHOR = object({ subject: text(), chain: list(text()) });
-const BASE = {
-  'base_version?': text(
-    'The manifest version that the change was made for: `versions.manifest` of `/osl/validate`. Or `If-Match`.',
-  ),
-} as const;
 const NAME = text('`section.name`, as in a manifest.');
-
-const OBJECTS_REQUEST = {
-  oneOf: [
-    exactly({
-      fragment: { type: ['string', 'object'], description: 'Members of a manifest: YAML text, or JSON.' },
-      'state?': { ...oneOf('draft', 'published'), description: '`draft`: keep it only. Default: published.' },
-      ...BASE,
-    }),
-    exactly({ draft: text('A draft that was validated.'), ...BASE }),
-    exactly({
-      deprecate: {
-        type: 'object',
-        minProperties: 1,
-        additionalProperties: textOrNull('Why; null takes the mark away.'),
-        description: 'Objects by name, with the reason of each.',
-      },
-      ...BASE,
-    }),
-    exactly({ withdraw: { ...list(NAME), minItems: 1 }, ...BASE }),
-    exactly({
-      rollback: {
-        type: ['integer', 'string'],
-        description: 'A version, by number or id; 0 is the manifest file alone.',
-      },
-      ...BASE,
-    }),
-    exactly({ discard: text('A draft.') }),
-  ],
-  description: 'One change. All but drafts need the version that they were made for.',
-  examples: [{ fragment: { lexicon: {} }, state: 'draft' }, { fragment: 'metrics: {}\n' }, { rollback: 0 }],
-};
 
 const VERSION_SUMMARY = object({
   id: text('SHA-256 of its file.'),

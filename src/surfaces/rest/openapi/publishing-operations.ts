@@ -1,6 +1,6 @@
+import { ref, text } from '../shape.js';
 import { BEARER, json, operation } from './operations.js';
 import { AUTHOR, BODY, refusals } from './refusals.js';
-import { ref, text } from './shape.js';
 
 export const PUBLISH_OPERATION = operation({
   operationId: 'publish',

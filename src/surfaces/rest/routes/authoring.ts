@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { PublishingParts } from '../../../publishing/author.js';
 import { validateDraft } from '../../../publishing/drafts.js';
 import { candidates, suggest, validate } from '../../../publishing/propose.js';
-import { readProposal, readWish } from '../authoring-body.js';
+import { readProposal, readWish } from '../bodies/authoring.js';
 import { CANDIDATES_OPERATION, SUGGEST_OPERATION, VALIDATE_OPERATION } from '../openapi/operations.js';
 import { queryParameters } from '../query-string.js';
 import { readRequest } from '../read-request.js';

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { PublishingParts } from '../../../publishing/author.js';
 import { discardDraft, keepDraft, publication, publications } from '../../../publishing/drafts.js';
 import { publish } from '../../../publishing/publish.js';
-import { readObjectsRequest } from '../objects-body.js';
+import { readObjectsRequest } from '../bodies/objects.js';
 import { OBJECT_OPERATION, OBJECTS_OPERATION, PUBLISH_OPERATION } from '../openapi/publishing-operations.js';
 import { sendProblem } from '../problem.js';
 import { queryParameters } from '../query-string.js';

@@ -3,13 +3,13 @@ import { InternalError, QueryError } from 'osl-compiler';
 import type { AnswerParts } from '../../../ask/index.js';
 import { ask, type Question } from '../../../ask/index.js';
 import { AnswerStream } from '../answer-stream.js';
+import { type QueryRequest, readQueryRequest } from '../bodies/query.js';
 import type { Encoding } from '../encoding.js';
 import { explained } from '../explained.js';
 import type { Inflight } from '../inflight.js';
 import { JsonAnswer, NdjsonAnswer } from '../json-answer.js';
 import { type Layout, layoutOf } from '../layout.js';
 import { QUERY_OPERATION } from '../openapi/operations.js';
-import { type QueryRequest, readQueryRequest } from '../query-body.js';
 import { readRequest } from '../read-request.js';
 import { sendJson } from '../send-json.js';
 

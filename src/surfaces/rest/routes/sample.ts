@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import { type Sample, type SampleCell, type SampleRequest, sample } from '../../../ask/data/sample.js';
 import type { AnswerParts } from '../../../ask/index.js';
+import { readSampleRequest } from '../bodies/sample.js';
 import type { Inflight } from '../inflight.js';
 import { JsonBytes } from '../json-bytes.js';
 import { SAMPLE_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';
 import { readRequest } from '../read-request.js';
-import { readSampleRequest } from '../sample-body.js';
 import { keyWriter, valueWriter } from '../values.js';
 
 /** `POST /osl/sample`: a few rows of an entity, or a few chunks of a facet. */

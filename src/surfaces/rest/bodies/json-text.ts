@@ -1,0 +1,65 @@
+import { positionOfIndex, type QueryError, queryError } from 'osl-compiler';
+import { type JsonTextFault, jsonTextFault } from '../../../../policy/index.js';
+import { malformed } from '../fault.js';
+
+/** Members of all objects of a body together: to read more would hold up everybody else. */
+const MOST_MEMBERS = 10_000;
+
+/** @throws QueryError E0511, 54000 */
+export function requireFewMembers(text: string): void {
+  let members = 0;
+  for (const _ of marksOf(text, COLONS))
+    if (++members > MOST_MEMBERS)
+      throw queryError('tooLarge', { what: 'the number of members of the body', limit: MOST_MEMBERS });
+}
+
+/** Values of a message that a reader of general use reads, as MCP's does: it makes more of each than a parser would. */
+const MOST_VALUES = 10_000;
+const DEEPEST = 64;
+
+/** Refuses a message of many values, or of values deep in each other, before it is read. @throws QueryError E0511, 54000 */
+export function requirePlain(text: string): void {
+  let values = 0;
+  let depth = 0;
+  for (const mark of marksOf(text, SHAPE)) {
+    if (mark === COMMA) values++;
+    else if (mark === OPEN_LIST || mark === OPEN_OBJECT) depth++;
+    else if (mark === CLOSE_LIST || mark === CLOSE_OBJECT) depth--;
+    if (values > MOST_VALUES)
+      throw queryError('tooLarge', { what: 'the number of values of the message', limit: MOST_VALUES });
+    if (depth > DEEPEST) throw queryError('tooLarge', { what: 'the depth of the message', limit: DEEPEST });
+  }
+}
+
+/** Codes of those `marks` that stand outside of strings. */
+function* marksOf(text: string, marks: ReadonlySet<number>): Generator<number> {
+  let quoted = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) quoted = !quoted;
+    else if (code === BACKSLASH && quoted) at++;
+    else if (!quoted && marks.has(code)) yield code;
+  }
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_LIST = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const COLONS: ReadonlySet<number> = new Set([COLON]);
+const SHAPE: ReadonlySet<number> = new Set([COMMA, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT]);
+
+/** What two readers of `json`, which is valid, would understand differently; null where they all agree. */
+export function ambiguityOf(json: string): QueryError | null {
+  const fault = jsonTextFault(json);
+  return fault === null ? null : malformed(FAULTS[fault.kind], positionOfIndex(json, fault.offset));
+}
+
+const FAULTS: Readonly<Record<JsonTextFault['kind'], string>> = {
+  'duplicate key': 'an object of the body names a key twice',
+  'lone surrogate': 'a string of the body holds half of a surrogate pair',
+};

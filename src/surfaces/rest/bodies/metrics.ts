@@ -1,0 +1,188 @@
+import {
+  GRAINS,
+  type Grain,
+  type Instant,
+  instantNamed,
+  type MetricsRequest,
+  plainName,
+  queryError,
+} from 'osl-compiler';
+import type { Upstream } from '../../../ask/data/explain.js';
+import { malformed } from '../fault.js';
+import {
+  either,
+  exactly,
+  flag,
+  inAnyCase,
+  list,
+  oneOf,
+  orNull,
+  type Shape,
+  text,
+  textOrNull,
+  type ValueOf,
+} from '../shape.js';
+
+/** UTF-16 units of all predicates together. */
+const LONGEST_WHERE = 100_000;
+
+/** One name; a metric may be written in full, `osl.metrics.revenue`, as answers write it. */
+const WORD = '(?:osl\\.metrics\\.)?[A-Za-z_][A-Za-z0-9_]{0,199}';
+const NAMED = { title: 'name', pattern: `^${WORD}$` } as const;
+const KEY = text(
+  '`entity__column`, an entity, `metric_time` or `relationship__column`, each with `__grain` or without.',
+  NAMED,
+);
+const GRAIN: Shape<Grain> = inAnyCase(oneOf(...GRAINS));
+/** The two spellings are those of MetricFlow's clients. */
+const GRAIN_MEMBERS = { 'grain?': orNull(GRAIN), 'timeGranularity?': orNull(GRAIN) } as const;
+const MOMENT = textOrNull('A day, or an ISO 8601 time; UTC where it has no offset.');
+const CONDITION = either(
+  text(
+    'A predicate whose names are `{{ Dimension() }}`, `{{ TimeDimension() }}`, `{{ Entity() }}` or `{{ Metric() }}`.',
+  ),
+  exactly({ sql: text() }),
+);
+
+const METRICS = list(
+  either(
+    text(undefined, NAMED),
+    exactly({ name: text(undefined, NAMED), 'alias?': orNull(text(undefined, NAMED)) }),
+  ),
+  undefined,
+  { minItems: 1, maxItems: 50 },
+);
+const GROUPS = orNull(
+  list(either(KEY, exactly({ name: KEY, ...GRAIN_MEMBERS })), undefined, { maxItems: 20 }),
+);
+const ORDER = orNull(
+  list(
+    either(
+      text('A name of what is asked; `-` before it is descending.', {
+        title: 'name',
+        pattern: `^-?${WORD}$`,
+      }),
+      exactly({ name: KEY, ...GRAIN_MEMBERS, 'descending?': flag() }),
+    ),
+    undefined,
+    { maxItems: 70 },
+  ),
+);
+const WHERE = orNull(either(CONDITION, list(CONDITION, undefined, { maxItems: 50 })));
+const LIMIT: Shape<number | null> = orNull({ type: 'integer', minimum: 0, maximum: 2_147_483_647 });
+const TIME_CONSTRAINT = orNull(exactly({ 'start?': MOMENT, 'end?': MOMENT }, 'Both included.'));
+
+const UPSTREAM: Shape<Upstream> = {
+  ...oneOf('statement', 'plan'),
+  description:
+    'With `explain`, for admins: the statement that goes upstream, or also its plan; E2101 for others.',
+};
+
+/** What goes with a body of any shape. */
+export const PLANNING = {
+  'explain?': orNull(flag('Validate and plan only; no rows.')),
+  'upstream?': UPSTREAM,
+} as const;
+
+/** A metrics body: docs/metrics.md. */
+export const METRICS_QUERY = exactly(
+  {
+    metrics: METRICS,
+    'group_by?': GROUPS,
+    'groupBy?': GROUPS,
+    'where?': WHERE,
+    'order_by?': ORDER,
+    'orderBy?': ORDER,
+    'limit?': LIMIT,
+    'time_constraint?': TIME_CONSTRAINT,
+    ...GRAIN_MEMBERS,
+    ...PLANNING,
+  },
+  'A metrics query.',
+);
+
+type Told = 'metrics' | 'group_by' | 'where' | 'order_by' | 'limit' | 'time_constraint';
+
+/** Of a metrics body, one spelling of each member. */
+export const METRICS_MEMBERS: Readonly<Record<Told, Readonly<Record<string, unknown>>>> = {
+  metrics: METRICS,
+  group_by: GROUPS,
+  where: WHERE,
+  order_by: ORDER,
+  limit: LIMIT,
+  time_constraint: TIME_CONSTRAINT,
+};
+
+type MetricsBody = ValueOf<typeof METRICS_QUERY>;
+
+/** What a metrics body asks for, in any of its spellings. @throws QueryError E0511, which shows no values */
+export function metricsRequestOf(body: MetricsBody): MetricsRequest {
+  return {
+    metrics: body.metrics.map((metric) => {
+      const { name, alias = null } = typeof metric === 'string' ? { name: metric } : metric;
+      return { name: nameOf(name), alias: alias === null ? null : plainName('metrics', alias) };
+    }),
+    groupBy: (spelled('group_by', body.group_by, 'groupBy', body.groupBy) ?? []).map(keyOf),
+    where: conditionsOf(body.where),
+    orderBy: (spelled('order_by', body.order_by, 'orderBy', body.orderBy) ?? []).map(orderOf),
+    limit: body.limit ?? null,
+    timeConstraint: constraintOf(body.time_constraint),
+    grain: grainOf(body),
+  };
+}
+
+/** A field that has two spellings: one of them may be given. */
+function spelled<T>(
+  name: string,
+  value: T | undefined,
+  other: string,
+  otherValue: T | undefined,
+): T | undefined {
+  if (value !== undefined && otherValue !== undefined)
+    throw malformed(`\`${name}\` and \`${other}\` are the same field`);
+  return value ?? otherValue;
+}
+
+type Grained = { readonly grain?: Grain | null; readonly timeGranularity?: Grain | null };
+
+function grainOf({ grain, timeGranularity }: Grained): Grain | null {
+  return spelled('grain', grain, 'timeGranularity', timeGranularity) ?? null;
+}
+
+function nameOf(written: string): string {
+  return plainName('metrics', written).toLowerCase();
+}
+
+function keyOf(key: string | (Grained & { readonly name: string })) {
+  return typeof key === 'string'
+    ? { name: nameOf(key), grain: null }
+    : { name: nameOf(key.name), grain: grainOf(key) };
+}
+
+function orderOf(
+  order: string | (Grained & { readonly name: string; readonly descending?: boolean }),
+): MetricsRequest['orderBy'][number] {
+  if (typeof order !== 'string') return { ...keyOf(order), descending: order.descending === true };
+  return { ...keyOf(order.replace(/^-/, '')), descending: order.startsWith('-') };
+}
+
+function conditionsOf(where: MetricsBody['where']): readonly string[] {
+  const all = where === undefined || where === null ? [] : [where].flat();
+  const texts = all.map((one) => (typeof one === 'string' ? one : one.sql));
+  if (texts.reduce((sum, t) => sum + t.length, 0) > LONGEST_WHERE)
+    throw queryError('tooLarge', { what: '`where`', limit: LONGEST_WHERE });
+  return texts;
+}
+
+function constraintOf(given: MetricsBody['time_constraint']): MetricsRequest['timeConstraint'] {
+  if (given === undefined || given === null) return null;
+  return { start: instantOf(given.start), end: instantOf(given.end) };
+}
+
+function instantOf(text: string | null | undefined): Instant | null {
+  if (text === undefined || text === null) return null;
+  const instant = instantNamed(text);
+  if (instant === null)
+    throw malformed('`time_constraint` holds dates (2026-01-31) and times (2026-01-31T10:00:00Z)');
+  return instant;
+}

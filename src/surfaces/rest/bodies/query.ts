@@ -1,0 +1,58 @@
+import type { FastifyRequest } from 'fastify';
+import { queryError } from 'osl-compiler';
+import type { Upstream } from '../../../ask/data/explain.js';
+import type { Body } from '../../../ask/index.js';
+import type { BoundValue } from '../../../engine/index.js';
+import { malformed } from '../fault.js';
+import { exactly, text } from '../shape.js';
+import { type Fields, jsonFields } from './json.js';
+import { METRICS_QUERY, metricsRequestOf, PLANNING } from './metrics.js';
+import { boundParameters, PARAMETERS } from './parameters.js';
+import { readerOfOne } from './reader.js';
+
+export interface QueryRequest {
+  readonly body: Body;
+  readonly explain: boolean;
+  readonly upstream: Upstream | null;
+  readonly parameters: readonly BoundValue[];
+}
+
+const QUERIES = {
+  osql: exactly({ osql: text('One SELECT in OSL-SQL.'), 'parameters?': PARAMETERS, ...PLANNING }),
+  sql: exactly({
+    sql: text('One SELECT over the tables that the manifest allows.'),
+    'parameters?': PARAMETERS,
+    ...PLANNING,
+  }),
+  metrics: METRICS_QUERY,
+};
+
+export const QUERY = {
+  oneOf: Object.values(QUERIES),
+  description: 'Exactly one of three shapes; a body that mixes them is E0513.',
+  // They name nothing of a tenant's, so that they run anywhere.
+  examples: [
+    { osql: 'select 1 as one' },
+    { osql: 'select $1::int4 + $2::int4 as sum', parameters: [1, 2] },
+    { osql: "select upper('a') as big", explain: true },
+  ],
+};
+
+const readOne = readerOfOne(QUERIES, () => queryError('mixedBody', {}));
+
+/** @throws QueryError E4150, E0511, E0513 */
+export function readQueryRequest(request: FastifyRequest): QueryRequest {
+  return queryRequestIn(jsonFields(request));
+}
+
+/** Values of the body are never shown, names of its fields are. @throws QueryError E0511, E0513 */
+export function queryRequestIn(fields: Fields): QueryRequest {
+  const { kind, read } = readOne(fields);
+  const { explain, upstream = null } = read;
+  if (upstream !== null && explain !== true) throw malformed('`upstream` goes with `explain` only');
+  const planning = { explain: explain === true, upstream };
+  if (kind === 'metrics')
+    return { body: { kind, request: metricsRequestOf(read) }, parameters: [], ...planning };
+  const body = kind === 'osql' ? { kind, text: read.osql } : { kind, text: read.sql };
+  return { body, parameters: boundParameters(read.parameters ?? []), ...planning };
+}

@@ -1,0 +1,189 @@
+import { Ajv, type ErrorObject } from 'ajv';
+import { InternalError, type QueryError, queryError } from 'osl-compiler';
+import { malformed, shownName } from '../fault.js';
+import { ANY_CASE, type Shape, type ValueOf } from '../shape.js';
+import type { Fields } from './json.js';
+
+const ajv = new Ajv({
+  strict: true,
+  strictTypes: false,
+  allowUnionTypes: true,
+  verbose: true,
+  // The first fault ends the look: a body of many costs no more than one of none.
+  allErrors: false,
+  // The shapes are our own, and a test holds the document that shows them to its standard. To compile its schema first
+  // would hold up the first body for as long as a hundred of ours.
+  meta: false,
+  validateSchema: false,
+});
+
+/** Where a value stands. */
+interface Place {
+  readonly parentData: Record<string | number, unknown>;
+  readonly parentDataProperty: string | number;
+}
+
+ajv.addKeyword({
+  keyword: ANY_CASE,
+  schemaType: 'boolean',
+  before: 'enum',
+  modifying: true,
+  validate: (_on: boolean, given: unknown, _schema: unknown, place?: Place) => {
+    if (typeof given === 'string' && place !== undefined)
+      place.parentData[place.parentDataProperty] = given.toLowerCase();
+    return true;
+  },
+});
+
+/** Reads bodies of `shape`. What it reads has been parsed for it alone. */
+export function readerOf<T>(shape: Shape<T>): (body: Fields) => T {
+  // At the start: the first body of a shape would wait for it otherwise.
+  const isOfShape = ajv.compile<T>(shape);
+  /** @throws QueryError E0511, which names fields and shows no values */
+  return (body) => {
+    const read: unknown = body;
+    if (isOfShape(read)) return read;
+    throw faultOf(isOfShape.errors ?? []);
+  };
+}
+
+type OneOf<A> = { readonly [K in keyof A]: { readonly kind: K; readonly read: ValueOf<A[K]> } }[keyof A];
+
+/**
+ * Reads bodies of several shapes, each known by the member that it is named by here.
+ *
+ * @param mixed what a body of several shapes is, or one with a member that another shape alone has; E0511 unless told
+ */
+export function readerOfOne<A extends Readonly<Record<string, Shape>>>(
+  shapes: A,
+  mixed: (() => QueryError) | null = null,
+): (body: Fields) => OneOf<A> {
+  const all = Object.entries(shapes).map(([kind, shape]) => ({
+    kind,
+    members: membersOf(shape),
+    read: readerOf(shape),
+  }));
+  /** @throws QueryError E0511, E0513 */
+  return (body) => {
+    const fields = Object.keys(body);
+    const takes = new Map(fields.map((field) => [field, all.filter((one) => one.members.includes(field))]));
+    for (const [field, takers] of takes) if (takers.length === 0) throw noField(field);
+    const [chosen, ...more] = all.filter(({ kind }) => takes.has(kind));
+    if (chosen === undefined) throw malformed(`the body has none of ${namesOf(all).join(', ')}`);
+    if (more.length > 0)
+      throw mixed?.() ?? malformed(`the body has more than one of ${namesOf(all).join(', ')}`);
+    for (const [field, takers] of takes) {
+      if (takers.includes(chosen)) continue;
+      if (mixed !== null && takers.length === 1) throw mixed();
+      throw malformed(`\`${field}\` goes with ${namesOf(takers).join(' and ')} only`);
+    }
+    return { kind: chosen.kind, read: chosen.read(body) } as OneOf<A>; // by the shape of this name
+  };
+}
+
+function namesOf(shapes: readonly { readonly kind: string }[]): readonly string[] {
+  return shapes.map(({ kind }) => `\`${kind}\``);
+}
+
+/** The members that an object's shape knows. */
+function membersOf(shape: Shape): readonly string[] {
+  return Object.keys((shape['properties'] as object | undefined) ?? {});
+}
+
+function noField(name: string): QueryError {
+  return malformed(`the body has no field ${shownName(name)}`);
+}
+
+/** What to tell of the first fault that was found. */
+function faultOf(errors: readonly ErrorObject[]): QueryError {
+  const found = tellingOf(errors);
+  const [error] = found;
+  if (error === undefined) throw new InternalError('a body was refused without a fault');
+  const path = error.instancePath.split('/').slice(1).map(unescaped);
+  const place = placeOf(error.propertyName === undefined ? path : [...path, error.propertyName]);
+  const { params, parentSchema = {} } = error;
+  switch (error.keyword) {
+    case 'additionalProperties': {
+      if (path.length === 0) return noField(`${params['additionalProperty']}`);
+      return malformed(`${place} has ${membersOf(parentSchema).join(', ')} only`);
+    }
+    case 'required': {
+      const inside = path.length === 0 ? '' : ` in ${place}`;
+      return malformed(`\`${params['missingProperty']}\` is missing${inside}`);
+    }
+    case 'maxItems':
+    case 'maxLength':
+      return queryError('tooLarge', { what: `the length of ${place}`, limit: Number(params['limit']) });
+    case 'minItems':
+    case 'minLength':
+    case 'minProperties':
+      return malformed(`${place} must not be empty`);
+    case 'enum':
+      return malformed(`${place} must be ${choiceOf(params['allowedValues'])}`);
+    case 'pattern':
+      return malformed(
+        `${place} is ${parentSchema['title'] === undefined ? 'not of its form' : `no ${parentSchema['title']}`}`,
+      );
+    default:
+      return malformed(`${place} must be ${wantedBy(found)}`);
+  }
+}
+
+/**
+ * Of the faults of one place, which several shapes were tried at, those of the shape that was meant: what is deeper, or
+ * wrong in more than its type.
+ */
+function tellingOf(errors: readonly ErrorObject[]): readonly ErrorObject[] {
+  const all = errors.filter(({ keyword }) => keyword !== 'anyOf' && keyword !== 'propertyNames');
+  const depth = (error: ErrorObject): number => error.instancePath.split('/').length;
+  const deepest = Math.max(...all.map(depth));
+  const there = all.filter((error) => depth(error) === deepest);
+  const telling = there.find(({ keyword }) => keyword !== 'type');
+  return telling === undefined ? there : [telling];
+}
+
+function unescaped(step: string): string {
+  return step.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+const isIndex = (step: string | undefined): boolean => /^\d+$/.test(step ?? '');
+
+/** What a caller calls the place: a field, an entry of a list, a member of either. */
+function placeOf(path: readonly string[]): string {
+  const [field, ...inner] = path;
+  const last = inner.at(-1);
+  if (field === undefined) return 'the body';
+  if (last === undefined) return shownName(field);
+  if (!isIndex(last)) return `${shownName(last)} in ${shownName(field)}`;
+  return field === 'parameters' ? `parameter $${Number(last) + 1}` : `an entry of ${shownName(field)}`;
+}
+
+const KINDS: ReadonlyMap<unknown, string> = new Map([
+  ['string', 'a string'],
+  ['number', 'a number'],
+  ['integer', 'a whole number'],
+  ['boolean', 'true or false'],
+  ['array', 'an array'],
+  ['object', 'an object'],
+]);
+
+/** What would have been right, by the shapes that were tried. */
+function wantedBy(errors: readonly ErrorObject[]): string {
+  const kinds = errors.flatMap(({ parentSchema = {} }) => {
+    const { type, minimum, maximum } = parentSchema;
+    return [type].flat().flatMap((one) => {
+      const kind = KINDS.get(one) ?? [];
+      return one === 'integer' && minimum !== undefined ? `${kind} from ${minimum} to ${maximum}` : kind;
+    });
+  });
+  return alternatives([...new Set(kinds)]);
+}
+
+function choiceOf(values: unknown): string {
+  const texts = (Array.isArray(values) ? values : []).filter((v) => v !== null).map(String);
+  return texts.length > 2 ? `one of ${texts.join(', ')}` : alternatives(texts);
+}
+
+function alternatives(texts: readonly string[]): string {
+  return [texts.slice(0, -1).join(', '), texts.at(-1) ?? ''].filter((t) => t !== '').join(' or ');
+}
