@@ -1,5 +1,46 @@
+import type { TypeName } from '../types.js';
 import { aggregate, orderedSet, STABLE } from './define.js';
 import type { FunctionDefinition } from './definition.js';
+import { INTEGERS, NUMBERS } from './families.js';
+
+/** Types with an order that aggregates know. */
+const ORDERED = [
+  ...NUMBERS,
+  'text',
+  'bpchar',
+  'date',
+  'time',
+  'timestamp',
+  'timestamptz',
+  'interval',
+  'anyarray',
+] as const;
+
+/** Aggregates over pairs of numbers. */
+const OF_PAIRS = [
+  'corr',
+  'covar_pop',
+  'covar_samp',
+  'regr_avgx',
+  'regr_avgy',
+  'regr_count',
+  'regr_intercept',
+  'regr_r2',
+  'regr_slope',
+  'regr_sxx',
+  'regr_sxy',
+  'regr_syy',
+] as const;
+
+/** An aggregate of values of a type that gives one of it. */
+function within(name: string, types: readonly (TypeName | 'anyarray')[]): readonly FunctionDefinition[] {
+  return types.map((type) => aggregate(name, [type], type));
+}
+
+/** The type of a mean or a deviation of numbers of `type`. */
+function spread(type: (typeof NUMBERS)[number]): TypeName {
+  return type === 'float4' || type === 'float8' ? 'float8' : 'numeric';
+}
 
 /** Aggregates; `count(*)` is grammar. */
 export const AGGREGATE_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
@@ -11,55 +52,15 @@ export const AGGREGATE_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze(
   aggregate('sum', ['float8'], 'float8'),
   aggregate('sum', ['numeric'], 'numeric'),
   aggregate('sum', ['interval'], 'interval'),
-  aggregate('avg', ['int2'], 'numeric'),
-  aggregate('avg', ['int4'], 'numeric'),
-  aggregate('avg', ['int8'], 'numeric'),
-  aggregate('avg', ['float4'], 'float8'),
-  aggregate('avg', ['float8'], 'float8'),
-  aggregate('avg', ['numeric'], 'numeric'),
+  ...NUMBERS.map((type) => aggregate('avg', [type], spread(type))),
   aggregate('avg', ['interval'], 'interval'),
 
-  aggregate('min', ['int2'], 'int2'),
-  aggregate('min', ['int4'], 'int4'),
-  aggregate('min', ['int8'], 'int8'),
-  aggregate('min', ['float4'], 'float4'),
-  aggregate('min', ['float8'], 'float8'),
-  aggregate('min', ['numeric'], 'numeric'),
-  aggregate('min', ['text'], 'text'),
-  aggregate('min', ['bpchar'], 'bpchar'),
-  aggregate('min', ['date'], 'date'),
-  aggregate('min', ['time'], 'time'),
-  aggregate('min', ['timestamp'], 'timestamp'),
-  aggregate('min', ['timestamptz'], 'timestamptz'),
-  aggregate('min', ['interval'], 'interval'),
-  aggregate('min', ['anyarray'], 'anyarray'),
-  aggregate('max', ['int2'], 'int2'),
-  aggregate('max', ['int4'], 'int4'),
-  aggregate('max', ['int8'], 'int8'),
-  aggregate('max', ['float4'], 'float4'),
-  aggregate('max', ['float8'], 'float8'),
-  aggregate('max', ['numeric'], 'numeric'),
-  aggregate('max', ['text'], 'text'),
-  aggregate('max', ['bpchar'], 'bpchar'),
-  aggregate('max', ['date'], 'date'),
-  aggregate('max', ['time'], 'time'),
-  aggregate('max', ['timestamp'], 'timestamp'),
-  aggregate('max', ['timestamptz'], 'timestamptz'),
-  aggregate('max', ['interval'], 'interval'),
-  aggregate('max', ['anyarray'], 'anyarray'),
+  ...['min', 'max'].flatMap((name) => within(name, ORDERED)),
 
   aggregate('bool_and', ['bool'], 'bool'),
   aggregate('bool_or', ['bool'], 'bool'),
   aggregate('every', ['bool'], 'bool'),
-  aggregate('bit_and', ['int2'], 'int2'),
-  aggregate('bit_and', ['int4'], 'int4'),
-  aggregate('bit_and', ['int8'], 'int8'),
-  aggregate('bit_or', ['int2'], 'int2'),
-  aggregate('bit_or', ['int4'], 'int4'),
-  aggregate('bit_or', ['int8'], 'int8'),
-  aggregate('bit_xor', ['int2'], 'int2'),
-  aggregate('bit_xor', ['int4'], 'int4'),
-  aggregate('bit_xor', ['int8'], 'int8'),
+  ...['bit_and', 'bit_or', 'bit_xor'].flatMap((name) => within(name, INTEGERS)),
 
   aggregate('string_agg', ['text', 'text'], 'text'),
   aggregate('string_agg', ['bytea', 'bytea'], 'bytea'),
@@ -68,56 +69,11 @@ export const AGGREGATE_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze(
   aggregate('jsonb_agg', ['anyelement'], 'jsonb', STABLE),
   aggregate('jsonb_object_agg', ['any', 'any'], 'jsonb'),
 
-  aggregate('stddev', ['int2'], 'numeric'),
-  aggregate('stddev', ['int4'], 'numeric'),
-  aggregate('stddev', ['int8'], 'numeric'),
-  aggregate('stddev', ['float4'], 'float8'),
-  aggregate('stddev', ['float8'], 'float8'),
-  aggregate('stddev', ['numeric'], 'numeric'),
-  aggregate('stddev_pop', ['int2'], 'numeric'),
-  aggregate('stddev_pop', ['int4'], 'numeric'),
-  aggregate('stddev_pop', ['int8'], 'numeric'),
-  aggregate('stddev_pop', ['float4'], 'float8'),
-  aggregate('stddev_pop', ['float8'], 'float8'),
-  aggregate('stddev_pop', ['numeric'], 'numeric'),
-  aggregate('stddev_samp', ['int2'], 'numeric'),
-  aggregate('stddev_samp', ['int4'], 'numeric'),
-  aggregate('stddev_samp', ['int8'], 'numeric'),
-  aggregate('stddev_samp', ['float4'], 'float8'),
-  aggregate('stddev_samp', ['float8'], 'float8'),
-  aggregate('stddev_samp', ['numeric'], 'numeric'),
-  aggregate('variance', ['int2'], 'numeric'),
-  aggregate('variance', ['int4'], 'numeric'),
-  aggregate('variance', ['int8'], 'numeric'),
-  aggregate('variance', ['float4'], 'float8'),
-  aggregate('variance', ['float8'], 'float8'),
-  aggregate('variance', ['numeric'], 'numeric'),
-  aggregate('var_pop', ['int2'], 'numeric'),
-  aggregate('var_pop', ['int4'], 'numeric'),
-  aggregate('var_pop', ['int8'], 'numeric'),
-  aggregate('var_pop', ['float4'], 'float8'),
-  aggregate('var_pop', ['float8'], 'float8'),
-  aggregate('var_pop', ['numeric'], 'numeric'),
-  aggregate('var_samp', ['int2'], 'numeric'),
-  aggregate('var_samp', ['int4'], 'numeric'),
-  aggregate('var_samp', ['int8'], 'numeric'),
-  aggregate('var_samp', ['float4'], 'float8'),
-  aggregate('var_samp', ['float8'], 'float8'),
-  aggregate('var_samp', ['numeric'], 'numeric'),
+  ...['stddev', 'stddev_pop', 'stddev_samp', 'variance', 'var_pop', 'var_samp'].flatMap((name) =>
+    NUMBERS.map((type) => aggregate(name, [type], spread(type))),
+  ),
 
-  aggregate('corr', ['float8', 'float8'], 'float8'),
-  aggregate('covar_pop', ['float8', 'float8'], 'float8'),
-  aggregate('covar_samp', ['float8', 'float8'], 'float8'),
-
-  aggregate('regr_avgx', ['float8', 'float8'], 'float8'),
-  aggregate('regr_avgy', ['float8', 'float8'], 'float8'),
-  aggregate('regr_count', ['float8', 'float8'], 'int8'),
-  aggregate('regr_intercept', ['float8', 'float8'], 'float8'),
-  aggregate('regr_r2', ['float8', 'float8'], 'float8'),
-  aggregate('regr_slope', ['float8', 'float8'], 'float8'),
-  aggregate('regr_sxx', ['float8', 'float8'], 'float8'),
-  aggregate('regr_sxy', ['float8', 'float8'], 'float8'),
-  aggregate('regr_syy', ['float8', 'float8'], 'float8'),
+  ...OF_PAIRS.map((name) => aggregate(name, ['float8', 'float8'], name === 'regr_count' ? 'int8' : 'float8')),
 
   orderedSet('percentile_cont', ['float8', 'float8'], 'float8'),
   orderedSet('percentile_cont', ['float8', 'interval'], 'interval'),

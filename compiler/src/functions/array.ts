@@ -1,4 +1,4 @@
-import { STABLE, scalar } from './define.js';
+import { growing, STABLE, scalar } from './define.js';
 import type { FunctionDefinition } from './definition.js';
 
 /** Arrays; none that makes rows of one. */
@@ -10,8 +10,7 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('array_lower', ['anyarray', 'int4'], 'int4'),
   scalar('array_upper', ['anyarray', 'int4'], 'int4'),
 
-  scalar('array_position', ['anycompatiblearray', 'anycompatible'], 'int4'),
-  scalar('array_position', ['anycompatiblearray', 'anycompatible', 'int4'], 'int4'),
+  ...growing('array_position', ['anycompatiblearray', 'anycompatible'], ['int4'], 'int4'),
   scalar('array_positions', ['anycompatiblearray', 'anycompatible'], 'int4[]'),
 
   scalar('array_append', ['anycompatiblearray', 'anycompatible'], 'anycompatiblearray'),
@@ -22,6 +21,5 @@ export const ARRAY_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('array_replace', ['anycompatiblearray', 'anycompatible', 'anycompatible'], 'anycompatiblearray'),
   scalar('trim_array', ['anyarray', 'int4'], 'anyarray'),
 
-  scalar('array_to_string', ['anyarray', 'text'], 'text', STABLE),
-  scalar('array_to_string', ['anyarray', 'text', 'text'], 'text', STABLE),
+  ...growing('array_to_string', ['anyarray', 'text'], ['text'], 'text', STABLE),
 ]);

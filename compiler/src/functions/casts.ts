@@ -1,62 +1,43 @@
 import { arrayOf, SCALAR_TYPES, type ScalarType, type TypeName } from '../types.js';
-import { cast, LEAKPROOF } from './define.js';
+import { cast, LEAKPROOF, type Traits } from './define.js';
 import type { CastDefinition } from './definition.js';
+import { NUMBERS } from './families.js';
+
+function casts(
+  from: TypeName,
+  to: readonly TypeName[],
+  context: CastDefinition['context'],
+  traits?: Traits,
+): readonly CastDefinition[] {
+  return to.map((type) => cast(from, type, context, traits));
+}
 
 /** The rows of `pg_cast` between the model's types. */
 export const CATALOG_CASTS: readonly CastDefinition[] = Object.freeze([
   cast('bool', 'int4', 'explicit', LEAKPROOF),
-  cast('bool', 'text', 'assignment'),
-  cast('bool', 'bpchar', 'assignment'),
+  ...casts('bool', ['text', 'bpchar'], 'assignment'),
   cast('text', 'bpchar', 'implicit', LEAKPROOF),
   cast('bpchar', 'text', 'implicit'),
-  cast('int2', 'int4', 'implicit', LEAKPROOF),
-  cast('int2', 'int8', 'implicit', LEAKPROOF),
-  cast('int2', 'float4', 'implicit', LEAKPROOF),
-  cast('int2', 'float8', 'implicit', LEAKPROOF),
-  cast('int2', 'numeric', 'implicit', LEAKPROOF),
+  ...casts('int2', ['int4', 'int8', 'float4', 'float8', 'numeric'], 'implicit', LEAKPROOF),
   cast('int4', 'bool', 'explicit', LEAKPROOF),
   cast('int4', 'int2', 'assignment'),
-  cast('int4', 'int8', 'implicit', LEAKPROOF),
-  cast('int4', 'float4', 'implicit', LEAKPROOF),
-  cast('int4', 'float8', 'implicit', LEAKPROOF),
-  cast('int4', 'numeric', 'implicit', LEAKPROOF),
-  cast('int8', 'int2', 'assignment'),
-  cast('int8', 'int4', 'assignment'),
-  cast('int8', 'float4', 'implicit', LEAKPROOF),
-  cast('int8', 'float8', 'implicit', LEAKPROOF),
-  cast('int8', 'numeric', 'implicit', LEAKPROOF),
-  cast('float4', 'int2', 'assignment'),
-  cast('float4', 'int4', 'assignment'),
-  cast('float4', 'int8', 'assignment'),
+  ...casts('int4', ['int8', 'float4', 'float8', 'numeric'], 'implicit', LEAKPROOF),
+  ...casts('int8', ['int2', 'int4'], 'assignment'),
+  ...casts('int8', ['float4', 'float8', 'numeric'], 'implicit', LEAKPROOF),
+  ...casts('float4', ['int2', 'int4', 'int8'], 'assignment'),
   cast('float4', 'float8', 'implicit', LEAKPROOF),
   cast('float4', 'numeric', 'assignment', LEAKPROOF),
-  cast('float8', 'int2', 'assignment'),
-  cast('float8', 'int4', 'assignment'),
-  cast('float8', 'int8', 'assignment'),
-  cast('float8', 'float4', 'assignment'),
+  ...casts('float8', ['int2', 'int4', 'int8', 'float4'], 'assignment'),
   cast('float8', 'numeric', 'assignment', LEAKPROOF),
-  cast('numeric', 'int2', 'assignment'),
-  cast('numeric', 'int4', 'assignment'),
-  cast('numeric', 'int8', 'assignment'),
-  cast('numeric', 'float4', 'implicit'),
-  cast('numeric', 'float8', 'implicit'),
-  cast('date', 'timestamp', 'implicit'),
-  cast('date', 'timestamptz', 'implicit'),
+  ...casts('numeric', ['int2', 'int4', 'int8'], 'assignment'),
+  ...casts('numeric', ['float4', 'float8'], 'implicit'),
+  ...casts('date', ['timestamp', 'timestamptz'], 'implicit'),
   cast('time', 'interval', 'implicit', LEAKPROOF),
-  cast('timestamp', 'date', 'assignment'),
-  cast('timestamp', 'time', 'assignment'),
+  ...casts('timestamp', ['date', 'time'], 'assignment'),
   cast('timestamp', 'timestamptz', 'implicit'),
-  cast('timestamptz', 'date', 'assignment'),
-  cast('timestamptz', 'time', 'assignment'),
-  cast('timestamptz', 'timestamp', 'assignment'),
+  ...casts('timestamptz', ['date', 'time', 'timestamp'], 'assignment'),
   cast('interval', 'time', 'assignment'),
-  cast('jsonb', 'bool', 'explicit'),
-  cast('jsonb', 'int2', 'explicit'),
-  cast('jsonb', 'int4', 'explicit'),
-  cast('jsonb', 'int8', 'explicit'),
-  cast('jsonb', 'float4', 'explicit'),
-  cast('jsonb', 'float8', 'explicit'),
-  cast('jsonb', 'numeric', 'explicit'),
+  ...casts('jsonb', ['bool', ...NUMBERS], 'explicit'),
 ]);
 
 type CastTable = Map<TypeName, Map<TypeName, CastDefinition>>;

@@ -1,4 +1,4 @@
-import { STABLE, scalar } from './define.js';
+import { growing, STABLE, scalar } from './define.js';
 import type { FunctionDefinition } from './definition.js';
 import {
   DATE_FIELDS,
@@ -69,14 +69,7 @@ export const DATETIME_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
     'timestamptz',
     STABLE,
   ),
-  scalar('make_interval', [], 'interval'),
-  scalar('make_interval', ['int4'], 'interval'),
-  scalar('make_interval', ['int4', 'int4'], 'interval'),
-  scalar('make_interval', ['int4', 'int4', 'int4'], 'interval'),
-  scalar('make_interval', ['int4', 'int4', 'int4', 'int4'], 'interval'),
-  scalar('make_interval', ['int4', 'int4', 'int4', 'int4', 'int4'], 'interval'),
-  scalar('make_interval', ['int4', 'int4', 'int4', 'int4', 'int4', 'int4'], 'interval'),
-  scalar('make_interval', ['int4', 'int4', 'int4', 'int4', 'int4', 'int4', 'float8'], 'interval'),
+  ...growing('make_interval', [], ['int4', 'int4', 'int4', 'int4', 'int4', 'int4', 'float8'], 'interval'),
 
   scalar('date', ['timestamp'], 'date'),
   scalar('date', ['timestamptz'], 'date', STABLE),

@@ -52,6 +52,19 @@ export function scalar(
   return define('scalar', name, args, result, traits);
 }
 
+/** An overload with `args` alone, and one more for each of the `further` arguments that may follow. */
+export function growing(
+  name: string,
+  args: readonly ArgumentType[],
+  further: readonly ArgumentType[],
+  result: ResultType,
+  traits: Traits = PLAIN,
+): readonly FunctionDefinition[] {
+  return [args, ...further.map((_, i) => [...args, ...further.slice(0, i + 1)])].map((all) =>
+    scalar(name, all, result, traits),
+  );
+}
+
 /** One overload of an ordinary aggregate. */
 export function aggregate(
   name: string,

@@ -1,4 +1,4 @@
-import { STABLE, scalar } from './define.js';
+import { growing, STABLE, scalar } from './define.js';
 import type { FunctionDefinition } from './definition.js';
 
 /** jsonb; `json` and `jsonpath` are no types of the model. */
@@ -9,10 +9,8 @@ export const JSON_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('jsonb_extract_path', ['jsonb', 'text'], 'jsonb', { variadic: 'text' }),
   scalar('jsonb_extract_path_text', ['jsonb', 'text'], 'text', { variadic: 'text' }),
 
-  scalar('jsonb_set', ['jsonb', 'text[]', 'jsonb'], 'jsonb'),
-  scalar('jsonb_set', ['jsonb', 'text[]', 'jsonb', 'bool'], 'jsonb'),
-  scalar('jsonb_insert', ['jsonb', 'text[]', 'jsonb'], 'jsonb'),
-  scalar('jsonb_insert', ['jsonb', 'text[]', 'jsonb', 'bool'], 'jsonb'),
+  ...growing('jsonb_set', ['jsonb', 'text[]', 'jsonb'], ['bool'], 'jsonb'),
+  ...growing('jsonb_insert', ['jsonb', 'text[]', 'jsonb'], ['bool'], 'jsonb'),
   scalar('jsonb_strip_nulls', ['jsonb'], 'jsonb'),
   scalar('jsonb_pretty', ['jsonb'], 'text'),
 
@@ -21,6 +19,5 @@ export const JSON_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('jsonb_build_array', ['any'], 'jsonb', { stable: true, variadic: 'any' }),
   scalar('jsonb_build_object', [], 'jsonb', STABLE),
   scalar('jsonb_build_object', ['any'], 'jsonb', { stable: true, variadic: 'any' }),
-  scalar('jsonb_object', ['text[]'], 'jsonb'),
-  scalar('jsonb_object', ['text[]', 'text[]'], 'jsonb'),
+  ...growing('jsonb_object', ['text[]'], ['text[]'], 'jsonb'),
 ]);

@@ -1,58 +1,39 @@
+import type { TypeName } from '../types.js';
 import { scalar } from './define.js';
 import type { FunctionDefinition } from './definition.js';
+import { INTEGERS, NUMBERS } from './families.js';
+
+/** A function that takes `count` values of one type and gives one of it. */
+function within(name: string, types: readonly TypeName[], count = 1): readonly FunctionDefinition[] {
+  return types.map((type) => scalar(name, new Array<TypeName>(count).fill(type), type));
+}
+
+const INEXACT = ['float8', 'numeric'] as const;
+const ANGLES = ['sin', 'cos', 'tan', 'cot', 'asin', 'acos', 'atan'] as const;
 
 /** Arithmetic, rounding, powers and logarithms, trigonometry. */
 export const MATH_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
-  scalar('abs', ['int2'], 'int2'),
-  scalar('abs', ['int4'], 'int4'),
-  scalar('abs', ['int8'], 'int8'),
-  scalar('abs', ['float4'], 'float4'),
-  scalar('abs', ['float8'], 'float8'),
-  scalar('abs', ['numeric'], 'numeric'),
-  scalar('sign', ['float8'], 'float8'),
-  scalar('sign', ['numeric'], 'numeric'),
+  ...within('abs', NUMBERS),
+  ...['sign', 'ceil', 'ceiling', 'floor'].flatMap((name) => within(name, INEXACT)),
+  ...['round', 'trunc'].flatMap((name) => [
+    ...within(name, INEXACT),
+    scalar(name, ['numeric', 'int4'], 'numeric'),
+  ]),
 
-  scalar('ceil', ['float8'], 'float8'),
-  scalar('ceil', ['numeric'], 'numeric'),
-  scalar('ceiling', ['float8'], 'float8'),
-  scalar('ceiling', ['numeric'], 'numeric'),
-  scalar('floor', ['float8'], 'float8'),
-  scalar('floor', ['numeric'], 'numeric'),
-  scalar('round', ['float8'], 'float8'),
-  scalar('round', ['numeric'], 'numeric'),
-  scalar('round', ['numeric', 'int4'], 'numeric'),
-  scalar('trunc', ['float8'], 'float8'),
-  scalar('trunc', ['numeric'], 'numeric'),
-  scalar('trunc', ['numeric', 'int4'], 'numeric'),
+  ...within('mod', [...INTEGERS, 'numeric'], 2),
+  ...within('div', ['numeric'], 2),
+  ...within('gcd', ['int4', 'int8', 'numeric'], 2),
+  ...within('lcm', ['int4', 'int8', 'numeric'], 2),
 
-  scalar('mod', ['int2', 'int2'], 'int2'),
-  scalar('mod', ['int4', 'int4'], 'int4'),
-  scalar('mod', ['int8', 'int8'], 'int8'),
-  scalar('mod', ['numeric', 'numeric'], 'numeric'),
-  scalar('div', ['numeric', 'numeric'], 'numeric'),
-  scalar('gcd', ['int4', 'int4'], 'int4'),
-  scalar('gcd', ['int8', 'int8'], 'int8'),
-  scalar('gcd', ['numeric', 'numeric'], 'numeric'),
-  scalar('lcm', ['int4', 'int4'], 'int4'),
-  scalar('lcm', ['int8', 'int8'], 'int8'),
-  scalar('lcm', ['numeric', 'numeric'], 'numeric'),
-
-  scalar('sqrt', ['float8'], 'float8'),
-  scalar('sqrt', ['numeric'], 'numeric'),
-  scalar('cbrt', ['float8'], 'float8'),
-  scalar('power', ['float8', 'float8'], 'float8'),
-  scalar('power', ['numeric', 'numeric'], 'numeric'),
-  scalar('pow', ['float8', 'float8'], 'float8'),
-  scalar('pow', ['numeric', 'numeric'], 'numeric'),
-  scalar('exp', ['float8'], 'float8'),
-  scalar('exp', ['numeric'], 'numeric'),
-  scalar('ln', ['float8'], 'float8'),
-  scalar('ln', ['numeric'], 'numeric'),
-  scalar('log', ['float8'], 'float8'),
-  scalar('log', ['numeric'], 'numeric'),
-  scalar('log', ['numeric', 'numeric'], 'numeric'),
-  scalar('log10', ['float8'], 'float8'),
-  scalar('log10', ['numeric'], 'numeric'),
+  ...within('sqrt', INEXACT),
+  ...within('cbrt', ['float8']),
+  ...within('power', INEXACT, 2),
+  ...within('pow', INEXACT, 2),
+  ...within('exp', INEXACT),
+  ...within('ln', INEXACT),
+  ...within('log', INEXACT),
+  ...within('log', ['numeric'], 2),
+  ...within('log10', INEXACT),
 
   scalar('scale', ['numeric'], 'int4'),
   scalar('min_scale', ['numeric'], 'int4'),
@@ -62,33 +43,11 @@ export const MATH_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('width_bucket', ['numeric', 'numeric', 'numeric', 'int4'], 'int4'),
 
   scalar('pi', [], 'float8'),
-  scalar('degrees', ['float8'], 'float8'),
-  scalar('radians', ['float8'], 'float8'),
-
-  scalar('sin', ['float8'], 'float8'),
-  scalar('cos', ['float8'], 'float8'),
-  scalar('tan', ['float8'], 'float8'),
-  scalar('cot', ['float8'], 'float8'),
-  scalar('asin', ['float8'], 'float8'),
-  scalar('acos', ['float8'], 'float8'),
-  scalar('atan', ['float8'], 'float8'),
-  scalar('atan2', ['float8', 'float8'], 'float8'),
-
-  scalar('sind', ['float8'], 'float8'),
-  scalar('cosd', ['float8'], 'float8'),
-  scalar('tand', ['float8'], 'float8'),
-  scalar('cotd', ['float8'], 'float8'),
-  scalar('asind', ['float8'], 'float8'),
-  scalar('acosd', ['float8'], 'float8'),
-  scalar('atand', ['float8'], 'float8'),
-  scalar('atan2d', ['float8', 'float8'], 'float8'),
-
-  scalar('sinh', ['float8'], 'float8'),
-  scalar('cosh', ['float8'], 'float8'),
-  scalar('tanh', ['float8'], 'float8'),
-  scalar('asinh', ['float8'], 'float8'),
-  scalar('acosh', ['float8'], 'float8'),
-  scalar('atanh', ['float8'], 'float8'),
+  ...['degrees', 'radians', ...ANGLES].flatMap((name) => within(name, ['float8'])),
+  ...within('atan2', ['float8'], 2),
+  ...ANGLES.flatMap((name) => within(`${name}d`, ['float8'])),
+  ...within('atan2d', ['float8'], 2),
+  ...['sinh', 'cosh', 'tanh', 'asinh', 'acosh', 'atanh'].flatMap((name) => within(name, ['float8'])),
 
   scalar('bit_count', ['bytea'], 'int8'),
 ]);

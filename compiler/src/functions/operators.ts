@@ -1,131 +1,68 @@
+import type { TypeName } from '../types.js';
 import { infix, LEAKPROOF, prefix, type Traits } from './define.js';
 import type { ArgumentType, OperatorDefinition } from './definition.js';
+import { FLOATS, INTEGERS, MOMENTS, NUMBERS } from './families.js';
+
+/** `left name right` for each pair of `types`, narrowest first; the result is the wider one. */
+function overPairs(name: string, types: readonly TypeName[]): readonly OperatorDefinition[] {
+  return types.flatMap((left, i) => types.map((right, j) => infix(left, name, right, i < j ? right : left)));
+}
+
+/** An operator that takes two values of one type and gives one of it. */
+function within(name: string, types: readonly TypeName[]): readonly OperatorDefinition[] {
+  return types.map((type) => infix(type, name, type, type));
+}
+
+/** A prefix operator that takes a value of a type and gives one of it. */
+function prefixes(name: string, types: readonly TypeName[]): readonly OperatorDefinition[] {
+  return types.map((type) => prefix(name, type, type));
+}
 
 /** The six comparisons of one pair of types. Numeric, jsonb, arrays and mixed date types are not leakproof. */
-function comparison(left: ArgumentType, right: ArgumentType, traits?: Traits): OperatorDefinition[] {
+function comparison(left: ArgumentType, right: ArgumentType, traits?: Traits): readonly OperatorDefinition[] {
   return ['=', '<>', '<', '<=', '>', '>='].map((name) => infix(left, name, right, 'bool', traits));
+}
+
+function comparisons(types: readonly ArgumentType[], traits?: Traits): readonly OperatorDefinition[] {
+  return types.flatMap((type) => comparison(type, type, traits));
+}
+
+function comparisonsAcross(types: readonly TypeName[], traits?: Traits): readonly OperatorDefinition[] {
+  return types.flatMap((left) =>
+    types.filter((right) => right !== left).flatMap((right) => comparison(left, right, traits)),
+  );
 }
 
 /** Equality and order. */
 const COMPARISONS: readonly OperatorDefinition[] = [
-  ...comparison('bool', 'bool', LEAKPROOF),
-  ...comparison('int2', 'int2', LEAKPROOF),
-  ...comparison('int4', 'int4', LEAKPROOF),
-  ...comparison('int8', 'int8', LEAKPROOF),
-  ...comparison('float4', 'float4', LEAKPROOF),
-  ...comparison('float8', 'float8', LEAKPROOF),
-  ...comparison('numeric', 'numeric'),
-  ...comparison('text', 'text', LEAKPROOF),
-  ...comparison('bpchar', 'bpchar', LEAKPROOF),
-  ...comparison('uuid', 'uuid', LEAKPROOF),
-  ...comparison('date', 'date', LEAKPROOF),
-  ...comparison('time', 'time', LEAKPROOF),
-  ...comparison('timestamp', 'timestamp', LEAKPROOF),
-  ...comparison('timestamptz', 'timestamptz', LEAKPROOF),
-  ...comparison('interval', 'interval', LEAKPROOF),
-  ...comparison('bytea', 'bytea', LEAKPROOF),
-  ...comparison('jsonb', 'jsonb'),
-  ...comparison('anyarray', 'anyarray'),
-  ...comparison('int2', 'int4', LEAKPROOF),
-  ...comparison('int2', 'int8', LEAKPROOF),
-  ...comparison('int4', 'int2', LEAKPROOF),
-  ...comparison('int4', 'int8', LEAKPROOF),
-  ...comparison('int8', 'int2', LEAKPROOF),
-  ...comparison('int8', 'int4', LEAKPROOF),
-  ...comparison('float4', 'float8', LEAKPROOF),
-  ...comparison('float8', 'float4', LEAKPROOF),
-  ...comparison('date', 'timestamp'),
-  ...comparison('date', 'timestamptz'),
-  ...comparison('timestamp', 'date'),
-  ...comparison('timestamp', 'timestamptz'),
-  ...comparison('timestamptz', 'date'),
-  ...comparison('timestamptz', 'timestamp'),
+  ...comparisons(['bool', ...INTEGERS, ...FLOATS], LEAKPROOF),
+  ...comparisons(['numeric']),
+  ...comparisons(['text', 'bpchar', 'uuid', 'date', 'time', 'timestamp', 'timestamptz'], LEAKPROOF),
+  ...comparisons(['interval', 'bytea'], LEAKPROOF),
+  ...comparisons(['jsonb', 'anyarray']),
+  ...comparisonsAcross(INTEGERS, LEAKPROOF),
+  ...comparisonsAcross(FLOATS, LEAKPROOF),
+  ...comparisonsAcross(MOMENTS),
 ];
+
+/** `+`, `-`, `*` and `/` of numbers: within the integers, within the floats, and of numeric. */
+function arithmetic(name: string): readonly OperatorDefinition[] {
+  return [...overPairs(name, INTEGERS), ...overPairs(name, FLOATS), ...within(name, ['numeric'])];
+}
 
 /** Arithmetic on numbers. */
 const ARITHMETIC: readonly OperatorDefinition[] = [
-  infix('int2', '+', 'int2', 'int2'),
-  infix('int2', '+', 'int4', 'int4'),
-  infix('int2', '+', 'int8', 'int8'),
-  infix('int4', '+', 'int2', 'int4'),
-  infix('int4', '+', 'int4', 'int4'),
-  infix('int4', '+', 'int8', 'int8'),
-  infix('int8', '+', 'int2', 'int8'),
-  infix('int8', '+', 'int4', 'int8'),
-  infix('int8', '+', 'int8', 'int8'),
-  infix('float4', '+', 'float4', 'float4'),
-  infix('float4', '+', 'float8', 'float8'),
-  infix('float8', '+', 'float4', 'float8'),
-  infix('float8', '+', 'float8', 'float8'),
-  infix('numeric', '+', 'numeric', 'numeric'),
-  prefix('+', 'int2', 'int2'),
-  prefix('+', 'int4', 'int4'),
-  prefix('+', 'int8', 'int8'),
-  prefix('+', 'float4', 'float4'),
-  prefix('+', 'float8', 'float8'),
-  prefix('+', 'numeric', 'numeric'),
-  infix('int2', '-', 'int2', 'int2'),
-  infix('int2', '-', 'int4', 'int4'),
-  infix('int2', '-', 'int8', 'int8'),
-  infix('int4', '-', 'int2', 'int4'),
-  infix('int4', '-', 'int4', 'int4'),
-  infix('int4', '-', 'int8', 'int8'),
-  infix('int8', '-', 'int2', 'int8'),
-  infix('int8', '-', 'int4', 'int8'),
-  infix('int8', '-', 'int8', 'int8'),
-  infix('float4', '-', 'float4', 'float4'),
-  infix('float4', '-', 'float8', 'float8'),
-  infix('float8', '-', 'float4', 'float8'),
-  infix('float8', '-', 'float8', 'float8'),
-  infix('numeric', '-', 'numeric', 'numeric'),
-  prefix('-', 'int2', 'int2'),
-  prefix('-', 'int4', 'int4'),
-  prefix('-', 'int8', 'int8'),
-  prefix('-', 'float4', 'float4'),
-  prefix('-', 'float8', 'float8'),
-  prefix('-', 'numeric', 'numeric'),
-  infix('int2', '*', 'int2', 'int2'),
-  infix('int2', '*', 'int4', 'int4'),
-  infix('int2', '*', 'int8', 'int8'),
-  infix('int4', '*', 'int2', 'int4'),
-  infix('int4', '*', 'int4', 'int4'),
-  infix('int4', '*', 'int8', 'int8'),
-  infix('int8', '*', 'int2', 'int8'),
-  infix('int8', '*', 'int4', 'int8'),
-  infix('int8', '*', 'int8', 'int8'),
-  infix('float4', '*', 'float4', 'float4'),
-  infix('float4', '*', 'float8', 'float8'),
-  infix('float8', '*', 'float4', 'float8'),
-  infix('float8', '*', 'float8', 'float8'),
-  infix('numeric', '*', 'numeric', 'numeric'),
-  infix('int2', '/', 'int2', 'int2'),
-  infix('int2', '/', 'int4', 'int4'),
-  infix('int2', '/', 'int8', 'int8'),
-  infix('int4', '/', 'int2', 'int4'),
-  infix('int4', '/', 'int4', 'int4'),
-  infix('int4', '/', 'int8', 'int8'),
-  infix('int8', '/', 'int2', 'int8'),
-  infix('int8', '/', 'int4', 'int8'),
-  infix('int8', '/', 'int8', 'int8'),
-  infix('float4', '/', 'float4', 'float4'),
-  infix('float4', '/', 'float8', 'float8'),
-  infix('float8', '/', 'float4', 'float8'),
-  infix('float8', '/', 'float8', 'float8'),
-  infix('numeric', '/', 'numeric', 'numeric'),
-  infix('int2', '%', 'int2', 'int2'),
-  infix('int4', '%', 'int4', 'int4'),
-  infix('int8', '%', 'int8', 'int8'),
-  infix('numeric', '%', 'numeric', 'numeric'),
-  infix('float8', '^', 'float8', 'float8'),
-  infix('numeric', '^', 'numeric', 'numeric'),
-  prefix('@', 'int2', 'int2'),
-  prefix('@', 'int4', 'int4'),
-  prefix('@', 'int8', 'int8'),
-  prefix('@', 'float4', 'float4'),
-  prefix('@', 'float8', 'float8'),
-  prefix('@', 'numeric', 'numeric'),
-  prefix('|/', 'float8', 'float8'),
-  prefix('||/', 'float8', 'float8'),
+  ...arithmetic('+'),
+  ...prefixes('+', NUMBERS),
+  ...arithmetic('-'),
+  ...prefixes('-', NUMBERS),
+  ...arithmetic('*'),
+  ...arithmetic('/'),
+  ...within('%', [...INTEGERS, 'numeric']),
+  ...within('^', ['float8', 'numeric']),
+  ...prefixes('@', NUMBERS),
+  ...prefixes('|/', ['float8']),
+  ...prefixes('||/', ['float8']),
 ];
 
 /** Arithmetic on dates, times and intervals. */
@@ -161,25 +98,17 @@ const DATETIME: readonly OperatorDefinition[] = [
 
 /** Bits of integers. */
 const BITS: readonly OperatorDefinition[] = [
-  infix('int2', '&', 'int2', 'int2'),
-  infix('int4', '&', 'int4', 'int4'),
-  infix('int8', '&', 'int8', 'int8'),
-  infix('int2', '|', 'int2', 'int2'),
-  infix('int4', '|', 'int4', 'int4'),
-  infix('int8', '|', 'int8', 'int8'),
-  infix('int2', '#', 'int2', 'int2'),
-  infix('int4', '#', 'int4', 'int4'),
-  infix('int8', '#', 'int8', 'int8'),
-  infix('int2', '<<', 'int4', 'int2'),
-  infix('int4', '<<', 'int4', 'int4'),
-  infix('int8', '<<', 'int4', 'int8'),
-  infix('int2', '>>', 'int4', 'int2'),
-  infix('int4', '>>', 'int4', 'int4'),
-  infix('int8', '>>', 'int4', 'int8'),
-  prefix('~', 'int2', 'int2'),
-  prefix('~', 'int4', 'int4'),
-  prefix('~', 'int8', 'int8'),
+  ...within('&', INTEGERS),
+  ...within('|', INTEGERS),
+  ...within('#', INTEGERS),
+  ...INTEGERS.map((type) => infix(type, '<<', 'int4', type)),
+  ...INTEGERS.map((type) => infix(type, '>>', 'int4', type)),
+  ...prefixes('~', INTEGERS),
 ];
+
+function pattern(name: string): readonly OperatorDefinition[] {
+  return [infix('text', name, 'text', 'bool'), infix('bpchar', name, 'text', 'bool')];
+}
 
 /** Concatenation and patterns; `~~` is LIKE, `~~*` ILIKE, `~` a regular expression. */
 const TEXT: readonly OperatorDefinition[] = [
@@ -188,24 +117,8 @@ const TEXT: readonly OperatorDefinition[] = [
   infix('anynonarray', '||', 'text', 'text'),
   infix('bytea', '||', 'bytea', 'bytea'),
   infix('text', '^@', 'text', 'bool', LEAKPROOF),
-  infix('text', '~~', 'text', 'bool'),
-  infix('bpchar', '~~', 'text', 'bool'),
-  infix('bytea', '~~', 'bytea', 'bool'),
-  infix('text', '!~~', 'text', 'bool'),
-  infix('bpchar', '!~~', 'text', 'bool'),
-  infix('bytea', '!~~', 'bytea', 'bool'),
-  infix('text', '~~*', 'text', 'bool'),
-  infix('bpchar', '~~*', 'text', 'bool'),
-  infix('text', '!~~*', 'text', 'bool'),
-  infix('bpchar', '!~~*', 'text', 'bool'),
-  infix('text', '~', 'text', 'bool'),
-  infix('bpchar', '~', 'text', 'bool'),
-  infix('text', '!~', 'text', 'bool'),
-  infix('bpchar', '!~', 'text', 'bool'),
-  infix('text', '~*', 'text', 'bool'),
-  infix('bpchar', '~*', 'text', 'bool'),
-  infix('text', '!~*', 'text', 'bool'),
-  infix('bpchar', '!~*', 'text', 'bool'),
+  ...['~~', '!~~'].flatMap((name) => [...pattern(name), infix('bytea', name, 'bytea', 'bool')]),
+  ...['~~*', '!~~*', '~', '!~', '~*', '!~*'].flatMap(pattern),
 ];
 
 /** Arrays. */

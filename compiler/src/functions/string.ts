@@ -1,4 +1,4 @@
-import { LEAKPROOF, STABLE, scalar } from './define.js';
+import { growing, LEAKPROOF, STABLE, scalar } from './define.js';
 import type { FunctionDefinition } from './definition.js';
 
 /** Text and bytea: case, length, slices, padding, search, digests. */
@@ -36,19 +36,14 @@ export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('overlay', ['text', 'text', 'int4', 'int4'], 'text'),
   scalar('overlay', ['bytea', 'bytea', 'int4', 'int4'], 'bytea'),
 
-  scalar('btrim', ['text'], 'text'),
-  scalar('btrim', ['text', 'text'], 'text'),
+  ...growing('btrim', ['text'], ['text'], 'text'),
   scalar('btrim', ['bytea', 'bytea'], 'bytea'),
-  scalar('ltrim', ['text'], 'text'),
-  scalar('ltrim', ['text', 'text'], 'text'),
+  ...growing('ltrim', ['text'], ['text'], 'text'),
   scalar('ltrim', ['bytea', 'bytea'], 'bytea'),
-  scalar('rtrim', ['text'], 'text'),
-  scalar('rtrim', ['text', 'text'], 'text'),
+  ...growing('rtrim', ['text'], ['text'], 'text'),
   scalar('rtrim', ['bytea', 'bytea'], 'bytea'),
-  scalar('lpad', ['text', 'int4'], 'text'),
-  scalar('lpad', ['text', 'int4', 'text'], 'text'),
-  scalar('rpad', ['text', 'int4'], 'text'),
-  scalar('rpad', ['text', 'int4', 'text'], 'text'),
+  ...growing('lpad', ['text', 'int4'], ['text'], 'text'),
+  ...growing('rpad', ['text', 'int4'], ['text'], 'text'),
 
   scalar('replace', ['text', 'text', 'text'], 'text'),
   scalar('translate', ['text', 'text', 'text'], 'text'),
@@ -60,8 +55,7 @@ export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('strpos', ['text', 'text'], 'int4'),
   scalar('starts_with', ['text', 'text'], 'bool', LEAKPROOF),
   scalar('split_part', ['text', 'text', 'int4'], 'text'),
-  scalar('string_to_array', ['text', 'text'], 'text[]'),
-  scalar('string_to_array', ['text', 'text', 'text'], 'text[]'),
+  ...growing('string_to_array', ['text', 'text'], ['text'], 'text[]'),
 
   scalar('concat', ['any'], 'text', { stable: true, variadic: 'any' }),
   scalar('concat_ws', ['text', 'any'], 'text', { stable: true, variadic: 'any' }),
@@ -81,13 +75,10 @@ export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('encode', ['bytea', 'text'], 'text'),
   scalar('decode', ['text', 'text'], 'bytea'),
 
-  scalar('normalize', ['text'], 'text'),
-  scalar('normalize', ['text', 'text'], 'text'),
-  scalar('is_normalized', ['text'], 'bool'),
-  scalar('is_normalized', ['text', 'text'], 'bool'),
+  ...growing('normalize', ['text'], ['text'], 'text'),
+  ...growing('is_normalized', ['text'], ['text'], 'bool'),
 
   scalar('like_escape', ['text', 'text'], 'text'),
   scalar('like_escape', ['bytea', 'bytea'], 'bytea'),
-  scalar('similar_to_escape', ['text'], 'text'),
-  scalar('similar_to_escape', ['text', 'text'], 'text'),
+  ...growing('similar_to_escape', ['text'], ['text'], 'text'),
 ]);
