@@ -51,7 +51,7 @@ export async function startForms(
   serve: (service: Service) => Service = (service) => service,
 ): Promise<Forms> {
   const hasContent = options.postgres === undefined && /^facets:/m.test(options.manifest ?? SHOP_MANIFEST);
-  const test = await startTestService({ ...options, embedded: hasContent });
+  const test = await startTestService({ ...options, embedded: options.embedded === true || hasContent });
   const fronts = await startFrontends({ ...test.open, service: serve(test.service) });
   const content = options.settings?.content ?? settingsFrom({}, '/').content;
   const reindex = async (): Promise<void> => {

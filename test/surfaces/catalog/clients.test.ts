@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import tap, { test } from 'tap';
+import { PSQL } from '../../clients/bi/clients.js';
 import { HIDDEN, openBase, openWorld, type World } from './support/world.js';
 
 const base = await openBase();
@@ -74,63 +75,11 @@ test('psql describes what the caller may see', async (t) => {
 });
 
 const COMMANDS = [
-  '\\d',
-  '\\d+',
-  '\\dt',
-  '\\dt+',
-  '\\di',
-  '\\di+',
-  '\\dv',
-  '\\dm',
-  '\\ds',
-  '\\df',
-  '\\df+',
-  '\\da',
-  '\\dn',
-  '\\dn+',
-  '\\l',
-  '\\l+',
-  '\\du',
-  '\\dg',
-  '\\dT',
-  '\\dT+',
-  '\\dx',
-  '\\dC',
-  '\\dc',
-  '\\dD',
-  '\\dd',
-  '\\ddp',
-  '\\dp',
-  '\\z',
-  '\\do',
-  '\\dO',
-  '\\dF',
-  '\\dFd',
-  '\\dL',
-  '\\dA',
-  '\\dAc',
-  '\\dAf',
-  '\\db',
-  '\\des',
-  '\\dew',
-  '\\det',
-  '\\deu',
-  '\\dE',
-  '\\dP',
-  '\\dRp',
-  '\\dRs',
-  '\\drds',
-  '\\dy',
-  '\\dX',
-  '\\dS',
-  '\\dTS',
-  '\\dfS lower',
-  '\\d pg_class',
-  '\\d information_schema.tables',
-  '\\sf pg_catalog.lpad(text,integer)',
-  '\\d *.person',
-  '\\dp person',
-  '\\dconfig',
+  ...PSQL,
+  ...['\\di+', '\\l+', '\\dg', '\\dC', '\\dc', '\\z', '\\do', '\\dO', '\\dF', '\\dFd', '\\dA'],
+  ...['\\dAc', '\\dAf', '\\db', '\\dew', '\\det', '\\deu', '\\dRp', '\\dRs', '\\dS', '\\dTS'],
+  ...['\\dfS lower', '\\d pg_class', '\\d information_schema.tables'],
+  ...['\\sf pg_catalog.lpad(text,integer)', '\\dconfig'],
 ];
 
 test('no command of psql fails, or names what is hidden', async (t) => {

@@ -1,18 +1,12 @@
 import tap, { test } from 'tap';
 import { CLOCK_SKEW_SECONDS, MAX_LIFETIME_SECONDS } from '../../../policy/index.js';
-import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { startTestService } from '../../support/service.js';
 import { bind, execute, join, message, parse, password, query, sync } from '../../wire/support/bytes.js';
 import { Client } from '../../wire/support/client.js';
-import { decisionsAfter } from './support.js';
+import { decisionsAfter, servePg } from './support.js';
 
 const shop = await startTestService();
-const frontend = createPgFrontend(shop.service, {});
-const { port } = await frontend.listen(0, '127.0.0.1');
-tap.teardown(async () => {
-  await frontend.stop();
-  await shop.close();
-});
+const { port, frontend } = await servePg(tap, shop);
 
 async function connect(claims: { readonly issuedAt?: number } = {}): Promise<Client> {
   return Client.login(port, 'user:ann', await shop.token('user:ann', claims));

@@ -1,8 +1,7 @@
 import pg from 'pg';
 import tap, { test } from 'tap';
-import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { startTestService } from '../../support/service.js';
-import { startBoth } from './support.js';
+import { servePg, startBoth } from './support.js';
 
 const ROWS = 120_000;
 const FILL = `INSERT INTO shop.orders
@@ -62,22 +61,9 @@ test('who leaves in the middle, or cancels, frees the session of the upstream', 
 });
 
 test('the embedded engine has one session, so there a portal that large is refused', async (t) => {
-  const shop = await startTestService();
+  const shop = await startTestService({ embedded: true });
   await shop.engine.system.script(FILL);
-  const frontend = createPgFrontend(shop.service, {});
-  const { port } = await frontend.listen(0, '127.0.0.1');
-  t.teardown(async () => {
-    await frontend.stop();
-    await shop.close();
-  });
-  const user = 'user:ada';
-  const client = await connect({
-    PGHOST: '127.0.0.1',
-    PGPORT: String(port),
-    PGUSER: user,
-    PGPASSWORD: await shop.token(user),
-    PGDATABASE: 'osl',
-  });
+  const client = await (await servePg(t, shop)).connect('user:ada');
   t.teardown(() => client.end());
   await client.query('begin');
   await client.query(`declare c cursor for ${BIG}`);

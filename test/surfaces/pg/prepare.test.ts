@@ -4,12 +4,11 @@ import pg from 'pg';
 import tap, { type Test, test } from 'tap';
 import type { AuditRecord } from '../../../policy/audit/index.js';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
-import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { SHOP_POLICY } from '../../support/shop.js';
 import { bind, describe, execute, flush, parse, query, sync } from '../../wire/support/bytes.js';
 import { Client } from '../../wire/support/client.js';
-import { decisionsAfter } from './support.js';
+import { decisionsAfter, servePg } from './support.js';
 
 /** Compiling counts and is on record; what is prepared and run in one go is one question. */
 
@@ -29,12 +28,7 @@ interface World {
 async function start(t: Test, limits = ''): Promise<World> {
   const policy = limits === '' ? SHOP_POLICY : SHOP_POLICY.replace(/limits:[\s\S]*$/, `limits: ${limits}\n`);
   const shop = await startTestService({ policy });
-  const frontend = createPgFrontend(shop.service, { catalogs });
-  const { port } = await frontend.listen(0, '127.0.0.1');
-  t.teardown(async () => {
-    await frontend.stop();
-    await shop.close();
-  });
+  const { port } = await servePg(t, shop, { catalogs });
   return {
     shop,
     port,

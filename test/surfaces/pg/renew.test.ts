@@ -1,25 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import pg from 'pg';
 import tap, { test } from 'tap';
-import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { startTestService } from '../../support/service.js';
+import { servePg } from './support.js';
 
 const shop = await startTestService();
-const frontend = createPgFrontend(shop.service, {});
-const { port } = await frontend.listen(0, '127.0.0.1');
-tap.teardown(async () => {
-  await frontend.stop();
-  await shop.close();
-});
-
-async function connect(user: string, password: string): Promise<pg.Client> {
-  const client = new pg.Client({ host: '127.0.0.1', port, user, password, database: 'osl' });
-  client.on('error', () => undefined);
-  await client.connect();
-  return client;
-}
+const { connect } = await servePg(tap, shop);
 
 const nearlyOver = (): number => Math.floor(Date.now() / 1000) - 327; // a token is good for 300 s and 30 s of skew
 

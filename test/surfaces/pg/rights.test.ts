@@ -3,22 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import tap, { test } from 'tap';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
-import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { startTestService } from '../../support/service.js';
 import { SHOP_POLICY } from '../../support/shop.js';
 import { bind, execute, parse, query, sync } from '../../wire/support/bytes.js';
 import { Client } from '../../wire/support/client.js';
+import { servePg } from './support.js';
 
 const shop = await startTestService();
 const catalogs = new Catalogs({ dir: join(tmpdir(), 'osl-test-catalog') });
 await catalogs.warm();
-const frontend = createPgFrontend(shop.service, { catalogs });
-const { port } = await frontend.listen(0, '127.0.0.1');
-tap.teardown(async () => {
-  await frontend.stop();
-  await catalogs.close();
-  await shop.close();
-});
+tap.teardown(() => catalogs.close());
+const { port } = await servePg(tap, shop, { catalogs });
 
 /** The auditor loses the role that shows addresses. */
 const TIGHTER = SHOP_POLICY.replace('ceiling: [auditor, analyst]', 'ceiling: [analyst]');

@@ -1,11 +1,10 @@
-import pg from 'pg';
 import tap, { test } from 'tap';
-import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { makeScramVerifier } from '../../../wire/index.js';
 import { startTestService } from '../../support/service.js';
 import { SHOP_POLICY } from '../../support/shop.js';
 import { int32, join, message, startup, text } from '../../wire/support/bytes.js';
 import { Client } from '../../wire/support/client.js';
+import { servePg } from './support.js';
 
 const PASSWORD = 'correct horse, battery: staple';
 
@@ -20,19 +19,7 @@ const shop = await startTestService({
   grafana: { subject: user:ada, scram: "${scram}", acl_roles: [analyst] }`,
   ),
 });
-const frontend = createPgFrontend(shop.service, {});
-const { port } = await frontend.listen(0, '127.0.0.1');
-tap.teardown(async () => {
-  await frontend.stop();
-  await shop.close();
-});
-
-async function connect(user: string, password: string): Promise<pg.Client> {
-  const client = new pg.Client({ host: '127.0.0.1', port, user, password, database: 'osl' });
-  client.on('error', () => undefined);
-  await client.connect();
-  return client;
-}
+const { connect, port } = await servePg(tap, shop);
 
 test('a service account logs in with its password and sees what its subject may', async (t) => {
   const client = await connect('tableau', PASSWORD);

@@ -1,13 +1,12 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import tap, { test } from 'tap';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
-import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { makeScramVerifier } from '../../../wire/index.js';
 import { startTestService } from '../../support/service.js';
 import { SHOP_POLICY } from '../../support/shop.js';
-import { psqlScript, startBoth } from './support.js';
+import { psqlScript, servePg, startBoth } from './support.js';
 
 /** What a session says of itself, of its transactions and of its masks. */
 
@@ -26,22 +25,17 @@ const shop = await startTestService({
 });
 const catalogs = new Catalogs({ dir: join(tmpdir(), 'osl-test-catalog') });
 await catalogs.warm();
-const frontend = createPgFrontend(shop.service, { catalogs });
-const { port } = await frontend.listen(0, '127.0.0.1');
 const both = await startBoth();
 tap.setTimeout(120_000);
 tap.teardown(async () => {
-  await frontend.stop();
   await catalogs.close();
-  await shop.close();
   await both?.close();
 });
+const { port, connect: open } = await servePg(tap, shop, { catalogs });
 const skip = both === null ? 'no native Postgres' : false;
 
 async function connect(user: string, password?: string): Promise<pg.Client> {
-  const secret = password ?? (await shop.token(user));
-  const client = new pg.Client({ host: '127.0.0.1', port, user, password: secret, database: 'osl' });
-  await client.connect();
+  const client = await open(user, password);
   tap.teardown(() => client.end());
   return client;
 }

@@ -1,10 +1,9 @@
 import pg from 'pg';
 import tap, { type Test, test } from 'tap';
-import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { startTestService } from '../../support/service.js';
 import { SHOP_POLICY } from '../../support/shop.js';
 import { ENDLESS } from './fuzz/traces.js';
-import { psqlScript, startBoth } from './support.js';
+import { psqlScript, servePg, startBoth } from './support.js';
 
 /** A block of a level above READ COMMITTED sees one state of the data, and holds no more than it may. */
 
@@ -214,15 +213,7 @@ const POOL = 10;
 
 test('the embedded engine has one session, so that such a level is refused', async (t) => {
   const shop = await startTestService({ embedded: true });
-  const frontend = createPgFrontend(shop.service, {});
-  const { port } = await frontend.listen(0, '127.0.0.1');
-  t.teardown(async () => {
-    await frontend.stop();
-    await shop.close();
-  });
-  const password = await shop.token('user:ada');
-  const client = new pg.Client({ host: '127.0.0.1', port, user: 'user:ada', password, database: 'osl' });
-  await client.connect();
+  const client = await (await servePg(t, shop)).connect('user:ada');
   t.teardown(() => client.end());
   for (const text of [
     'begin isolation level repeatable read',

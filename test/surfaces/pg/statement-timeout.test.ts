@@ -1,42 +1,25 @@
 import pg from 'pg';
 import tap, { test } from 'tap';
 import { settingsFrom } from '../../../src/service/settings.js';
-import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript } from '../../language/forms/articles.js';
 import { startForms } from '../../language/forms/fixture.js';
 import { GRAPH_MANIFEST, GRAPH_POLICY, GRAPH_TABLES } from '../../language/forms/graph.js';
 import { startTestService, type TestService } from '../../support/service.js';
 import { ENDLESS } from './fuzz/traces.js';
-import { psqlScript, startBoth } from './support.js';
+import { psqlScript, servePg, startBoth } from './support.js';
 
 /** `statement_timeout` ends whatever a session runs, in Postgres' own words, however it was set. */
 
 const both = await startBoth();
 const embedded = await startTestService({ embedded: true });
-const frontend = createPgFrontend(embedded.service, {});
-const { port } = await frontend.listen(0, '127.0.0.1');
 tap.setTimeout(120_000);
-tap.teardown(async () => {
-  await frontend.stop();
-  await embedded.close();
-  await both?.close();
-});
+tap.teardown(() => both?.close());
+const { gateway } = await servePg(tap, embedded);
 const skip = both === null ? 'no native Postgres' : false;
 
 const MESSAGE = /ERROR: {2}57014: canceling statement due to statement timeout/;
 /** Of a statement that would run for minutes. */
 const MANY = 'select count(*) from generate_series(1, 1000000000)';
-
-async function embeddedClient(): Promise<NodeJS.ProcessEnv> {
-  return {
-    ...process.env,
-    PGHOST: '127.0.0.1',
-    PGPORT: String(port),
-    PGUSER: 'user:ada',
-    PGPASSWORD: await embedded.token('user:ada'),
-    PGDATABASE: 'osl',
-  };
-}
 
 /** What psql says, and how long the whole script took. */
 async function timed(env: NodeJS.ProcessEnv, script: string): Promise<{ said: string; ms: number }> {
@@ -74,7 +57,7 @@ for (const [what, script] of Object.entries(SCRIPTS)) {
 for (const what of ['a question', 'SET LOCAL', 'COPY', 'a cursor'] as const) {
   test(`embedded: ${what}`, async (t) => {
     const { said, ms } = await timed(
-      await embeddedClient(),
+      await gateway('user:ada'),
       `${SCRIPTS[what]}\nset statement_timeout = 0; select count(*) from customer;`,
     );
     t.match(said, MESSAGE);
@@ -124,14 +107,7 @@ test('the shorter of two limits counts: the server has its own', async (t) => {
   const shop = await startTestService({
     settings: { caps: { ...settingsFrom({}, '/').caps, timeoutMs: 400 } },
   });
-  const own = createPgFrontend(shop.service, {});
-  const listening = await own.listen(0, '127.0.0.1');
-  t.teardown(async () => {
-    await own.stop();
-    await shop.close();
-  });
-  const password = await shop.token('user:ada');
-  const env = { ...(await embeddedClient()), PGPORT: String(listening.port), PGPASSWORD: password };
+  const env = await (await servePg(t, shop)).gateway('user:ada');
   const { said } = await timed(env, `set statement_timeout = '1h'; ${ENDLESS};`);
   t.match(said, /57014: the statement ran longer than 0.4 s and was stopped/);
 });
@@ -155,7 +131,7 @@ test('RETRIEVE and TRAVERSE', async (t) => {
     ],
   ] as const;
   for (const [options, subject, question] of worlds) {
-    const forms = await startForms(options);
+    const forms = await startForms({ ...options, embedded: true });
     t.teardown(() => forms.close());
     const client = await forms.wire(subject);
     await client.simple("set statement_timeout = '200ms'");

@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
+import type { Test } from 'tap';
 import type { AuditRecord } from '../../../policy/audit/index.js';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
-import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
+import { createPgFrontend, type PgOptions } from '../../../src/surfaces/pg/index.js';
+import type { WireServer } from '../../../wire/index.js';
 import { type NativePostgres, startNativePostgres } from '../../support/native-postgres.js';
 import { startTestService, type TestService, type TestServiceOptions } from '../../support/service.js';
 
@@ -44,14 +47,7 @@ export async function startBoth(tables: Tables = { views: VIEWS }): Promise<Both
   return {
     shop,
     port,
-    gateway: async (user) => ({
-      ...process.env,
-      PGHOST: '127.0.0.1',
-      PGPORT: String(port),
-      PGUSER: user,
-      PGPASSWORD: await shop.token(user),
-      PGDATABASE: 'osl',
-    }),
+    gateway: (user) => environment(shop, port, user),
     direct: directly(postgres),
     async close() {
       await frontend.stop();
@@ -59,6 +55,53 @@ export async function startBoth(tables: Tables = { views: VIEWS }): Promise<Both
       await shop.close();
       await postgres.stop();
     },
+  };
+}
+
+/** The wire before a test service. */
+export interface Served {
+  readonly frontend: WireServer;
+  readonly port: number;
+  /** Environment for clients of the gateway. */
+  gateway(user: string): Promise<NodeJS.ProcessEnv>;
+  /** A driver's session, with a token of `user` where no password is given. */
+  connect(user: string, password?: string): Promise<pg.Client>;
+}
+
+/** Serves `shop` on the wire; when `t` is over, both are closed. */
+export async function servePg(
+  t: Pick<Test, 'teardown'>,
+  shop: TestService,
+  options: PgOptions = {},
+): Promise<Served> {
+  const frontend = createPgFrontend(shop.service, options);
+  const { port } = await frontend.listen(0, '127.0.0.1');
+  t.teardown(async () => {
+    await frontend.stop();
+    await shop.close();
+  });
+  return {
+    frontend,
+    port,
+    gateway: (user) => environment(shop, port, user),
+    async connect(user, password) {
+      const secret = password ?? (await shop.token(user));
+      const client = new pg.Client({ host: '127.0.0.1', port, user, password: secret, database: 'osl' });
+      client.on('error', () => undefined);
+      await client.connect();
+      return client;
+    },
+  };
+}
+
+async function environment(shop: TestService, port: number, user: string): Promise<NodeJS.ProcessEnv> {
+  return {
+    ...process.env,
+    PGHOST: '127.0.0.1',
+    PGPORT: String(port),
+    PGUSER: user,
+    PGPASSWORD: await shop.token(user),
+    PGDATABASE: 'osl',
   };
 }
 
