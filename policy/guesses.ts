@@ -22,7 +22,7 @@ export interface Guesses {
   /** Counts a wrong password, at once. */
   wrong(account: string, address: string): void;
   /** Whether a right password opens a session. Where it does, the address is known to be this account's. */
-  right(account: string, address: string): Promise<boolean>;
+  right(account: string, address: string): boolean;
 }
 
 export interface GuessOptions {
@@ -43,17 +43,14 @@ export function createGuesses(options: GuessOptions = {}): Guesses {
   return Object.freeze({
     wrong(account: string, address: string) {
       const pair = pairOf(account, address);
-      if (known.get(pair) === true) void ofKnown.take(pair);
-      else
-        void ofStrangers.take(pair).then((within) => {
-          // A guess beyond the pair's budget could not have opened anything, and costs the account nothing.
-          if (within.ok) void ofAccounts.take(account);
-        });
+      if (known.get(pair) === true) ofKnown.take(pair);
+      // A guess beyond the pair's budget could not have opened anything, and costs the account nothing.
+      else if (ofStrangers.take(pair).ok) ofAccounts.take(account);
     },
-    async right(account: string, address: string) {
+    right(account: string, address: string) {
       const pair = pairOf(account, address);
-      if (known.get(pair) === true) return !(await ofKnown.isSpent(pair));
-      if ((await ofStrangers.isSpent(pair)) || (await ofAccounts.isSpent(account))) return false;
+      if (known.get(pair) === true) return !ofKnown.isSpent(pair);
+      if (ofStrangers.isSpent(pair) || ofAccounts.isSpent(account)) return false;
       known.set(pair, true);
       return true;
     },

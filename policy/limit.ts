@@ -36,9 +36,9 @@ const MAX_ADDRESSES = 65_536;
 
 export interface Limiter {
   /** Counts one request of the leaf subject of `identity` against `bucket`. */
-  take(bucket: LimitBucket, identity: Identity): Promise<Limited>;
+  take(bucket: LimitBucket, identity: Identity): Limited;
   /** Counts one unauthenticated request of a peer (an IP address as text), before it reaches the log. */
-  takeAddress(address: string): Promise<Limited>;
+  takeAddress(address: string): Limited;
   /** Of the passwords of service accounts. */
   readonly guesses: Guesses;
   /** Takes over the limits of a newly loaded policy; counts go on. */

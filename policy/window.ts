@@ -1,57 +1,67 @@
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-
 export type Limited = { readonly ok: true } | { readonly ok: false; readonly retryAfterSeconds: number };
 
 const OK: Limited = Object.freeze({ ok: true });
+/** The one key that all beyond `maxKeys` share; every other begins with `k`. */
+const SURPLUS = 'surplus';
+
+interface Count {
+  /** On the clock of `performance.now`, which nobody sets. */
+  readonly endsAt: number;
+  used: number;
+}
 
 /**
- * Counts uses of each key in fixed windows of `seconds`, each starting with the key's first use. Of more than
- * `maxKeys` keys in a window the surplus shares one count, so that memory is bounded and a flood limits itself.
+ * Counts uses of each key in fixed windows of `seconds`, each starting with the key's first use. Beyond `maxKeys` keys
+ * whose windows run, all others share one count, so that memory is bounded and a flood limits itself.
  */
 export class WindowCounter {
-  readonly #limiter: RateLimiterMemory;
+  /** Uses of a key that one window lets through. */
+  perWindow: number;
   readonly #maxKeys: number;
   readonly #windowMs: number;
-  #keys = new Set<string>();
-  #clearAt = 0;
+  /** In the order in which their windows end. */
+  readonly #counts = new Map<string, Count>();
 
   constructor(perWindow: number, maxKeys: number, seconds = 1) {
-    this.#limiter = new RateLimiterMemory({ points: perWindow, duration: seconds, keyPrefix: '' });
+    this.perWindow = perWindow;
     this.#maxKeys = maxKeys;
     this.#windowMs = seconds * 1_000;
   }
 
-  set perWindow(value: number) {
-    this.#limiter.points = value;
-  }
-
-  async take(key: string): Promise<Limited> {
-    try {
-      await this.#limiter.consume(this.#admit(key));
-      return OK;
-    } catch (refused) {
-      if (!(refused instanceof RateLimiterRes)) throw refused;
-      const seconds = Math.ceil(refused.msBeforeNext / 1_000);
-      return Object.freeze({ ok: false, retryAfterSeconds: Math.max(1, seconds) });
-    }
+  take(key: string): Limited {
+    const now = performance.now();
+    const count = this.#countOf(key, now) ?? this.#begin(key, now);
+    count.used++;
+    if (count.used <= this.perWindow) return OK;
+    return Object.freeze({
+      ok: false,
+      retryAfterSeconds: Math.max(1, Math.ceil((count.endsAt - now) / 1_000)),
+    });
   }
 
   /** Whether `take` would be refused now; counts nothing. */
-  async isSpent(key: string): Promise<boolean> {
-    const counted = await this.#limiter.get(this.#keys.size < this.#maxKeys ? `k${key}` : this.#admit(key));
-    return counted !== null && counted.msBeforeNext > 0 && counted.consumedPoints >= this.#limiter.points;
+  isSpent(key: string): boolean {
+    return (this.#countOf(key, performance.now())?.used ?? 0) >= this.perWindow;
   }
 
-  /** Keys live one window, so at most twice `maxKeys` counts exist at a time. */
-  #admit(key: string): string {
-    const now = Date.now();
-    if (now >= this.#clearAt || now < this.#clearAt - this.#windowMs) {
-      this.#keys = new Set();
-      this.#clearAt = now + this.#windowMs;
+  /** The count of `key` in a window that runs. A few that have ended are forgotten, more than one use can begin. */
+  #countOf(key: string, now: number): Count | undefined {
+    let most = 4;
+    for (const [old, { endsAt }] of this.#counts) {
+      if (endsAt > now || most-- === 0) break;
+      this.#counts.delete(old);
     }
-    if (this.#keys.has(key)) return `k${key}`;
-    if (this.#keys.size >= this.#maxKeys) return 'surplus';
-    this.#keys.add(key);
-    return `k${key}`;
+    const own = this.#counts.get(`k${key}`);
+    const count = own ?? (this.#counts.size < this.#maxKeys ? undefined : this.#counts.get(SURPLUS));
+    return count !== undefined && count.endsAt > now ? count : undefined;
+  }
+
+  #begin(key: string, now: number): Count {
+    const own = `k${key}`;
+    const counted = this.#counts.has(own) || this.#counts.size < this.#maxKeys ? own : SURPLUS;
+    const count = { endsAt: now + this.#windowMs, used: 0 };
+    this.#counts.delete(counted);
+    this.#counts.set(counted, count);
+    return count;
   }
 }

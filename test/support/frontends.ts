@@ -87,7 +87,7 @@ export async function startFrontends(open: OpenService): Promise<Frontends> {
     (entry) => entries.push(entry),
     () => failure,
   );
-  const limiter = { ...open.service.limiter, takeAddress: () => Promise.resolve({ ok: true as const }) };
+  const limiter = { ...open.service.limiter, takeAddress: () => ({ ok: true as const }) };
   const statements: ReceivedStatement[] = [];
   const engines = new Map([...open.service.engines].map(([name, e]) => [name, watched(e, statements)]));
   const service: Service = { ...open.service, audit, limiter, engines };

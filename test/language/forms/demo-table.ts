@@ -11,7 +11,7 @@ export const QUESTIONS: readonly { readonly question: string; readonly answers: 
   { question: 'property based testing with random inputs', answers: ['fast-check'] },
   { question: 'run Postgres in WebAssembly inside the process', answers: ['@electric-sql/pglite'] },
   { question: 'expose metrics to Prometheus', answers: ['prom-client'] },
-  { question: 'limit the rate of requests', answers: ['rate-limiter-flexible'] },
+  { question: 'route HTTP requests with a radix tree', answers: ['find-my-way'] },
   { question: 'progress bar in the terminal', answers: ['cli-progress'] },
   { question: 'web framework with low overhead and plugins', answers: ['fastify'] },
   { question: 'format and lint JavaScript and TypeScript code', answers: ['@biomejs/biome'] },

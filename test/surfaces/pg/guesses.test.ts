@@ -22,7 +22,7 @@ const shop = await startTestService({
 
 /** A frontend whose guesses begin at nothing. What one address may write into the log is another test's matter. */
 async function fresh(): Promise<{ readonly port: number; stop(): Promise<void> }> {
-  const takeAddress = () => Promise.resolve({ ok: true as const });
+  const takeAddress = () => ({ ok: true as const });
   const limiter = { ...shop.service.limiter, takeAddress, guesses: createGuesses() };
   const frontend = createPgFrontend({ ...shop.service, limiter }, {});
   const { port } = await frontend.listen(0, '127.0.0.1');

@@ -56,8 +56,8 @@ export async function openWorld(count: number): Promise<World> {
   const { service } = shop.open;
   const limiter = {
     ...service.limiter,
-    takeAddress: () => Promise.resolve({ ok: true as const }),
-    guesses: { wrong: () => undefined, right: () => Promise.resolve(true) },
+    takeAddress: () => ({ ok: true as const }),
+    guesses: { wrong: () => undefined, right: () => true },
   };
   const audit = watchedLog(service.audit, ({ kind, subject }) => {
     if (kind === 'decision' && subject) decisions.set(subject, (decisions.get(subject) ?? 0) + 1);
