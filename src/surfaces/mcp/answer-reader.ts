@@ -42,13 +42,13 @@ export class AnswerReader {
     if (typeof trailer !== 'object' || trailer === null) throw unreachable();
     const members: Readonly<Record<string, unknown>> = { ...trailer };
     const problem = members['problem'];
-    if (typeof problem === 'object' && problem !== null) throw failed({ ...problem });
+    if (typeof problem === 'object' && problem !== null) throw refusalIn({ ...problem });
     return { rows: this.#rows, trailer: members };
   }
 }
 
 /** The answer had begun when the execution failed: its status was 200, its problem says what it is. */
-function failed(problem: Readonly<Record<string, unknown>>): EngineRefusal {
+function refusalIn(problem: Readonly<Record<string, unknown>>): EngineRefusal {
   const { status, request_id: id, detail } = problem;
   return new EngineRefusal(
     typeof status === 'number' ? status : null,

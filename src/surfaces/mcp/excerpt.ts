@@ -30,7 +30,7 @@ const HINT =
 export function excerptOf(schema: Fields, wanted: Wanted, maxBytes: number): Excerpt {
   const chosen = choose(schema, wanted);
   if (size(chosen) <= maxBytes) return { schema: chosen, truncated: false, hint: null };
-  return { schema: fitted(indexOf(chosen), maxBytes), truncated: true, hint: HINT };
+  return { schema: fit(indexOf(chosen), maxBytes), truncated: true, hint: HINT };
 }
 
 function choose(schema: Fields, { names, parts }: Wanted): Fields {
@@ -53,7 +53,7 @@ function indexOf(schema: Fields): Fields {
 }
 
 /** Drops members from the ends of the longest lists until the rest fits. */
-function fitted(schema: Fields, maxBytes: number): Fields {
+function fit(schema: Fields, maxBytes: number): Fields {
   let fields = schema;
   while (size(fields) > maxBytes) {
     const [longest, list] = PARTS.map((part) => [part, listIn(fields, part)] as const).reduce((a, b) =>

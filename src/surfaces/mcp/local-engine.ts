@@ -6,7 +6,7 @@ import { ask, type Call, type Credentials, publicError } from '../../ask/index.j
 import { turnAway } from '../../ask/request/visit.js';
 import { fieldsIn } from '../rest/bodies/json.js';
 import { queryRequestIn } from '../rest/bodies/query.js';
-import { explained } from '../rest/explained.js';
+import { explainQuestion } from '../rest/explain-question.js';
 import type { Inflight } from '../rest/inflight.js';
 import { NdjsonAnswer } from '../rest/json-answer.js';
 import type { RestParts } from '../rest/parts.js';
@@ -35,8 +35,8 @@ export class LocalEngine implements Engine {
   }
 
   query(question: Question, maxBytes: number, signal: AbortSignal) {
-    return this.#called(signal, async (call, ended) => {
-      const { body, parameters } = await this.#asked(call, question);
+    return this.#call(signal, async (call, ended) => {
+      const { body, parameters } = await this.#read(call, question);
       const reader = new AnswerReader(maxBytes);
       const encoding = new NdjsonAnswer();
       const read = () => reader.read(encoding.take().toString('utf8'));
@@ -67,27 +67,32 @@ export class LocalEngine implements Engine {
   }
 
   explain(question: Question, signal: AbortSignal): Promise<Document> {
-    return this.#called(signal, async (call, ended) => {
-      const { body, upstream } = await this.#asked(call, { ...question, explain: true });
-      const plan = await explained(this.#service, { ...call, body, parameterOids: [] }, upstream, ended);
+    return this.#call(signal, async (call, ended) => {
+      const { body, upstream } = await this.#read(call, { ...question, explain: true });
+      const plan = await explainQuestion(
+        this.#service,
+        { ...call, body, parameterOids: [] },
+        upstream,
+        ended,
+      );
       return { text: JSON.stringify(plan), requestId: call.requestId };
     });
   }
 
   schema(signal: AbortSignal): Promise<Document> {
-    return this.#called(signal, async (call) => {
+    return this.#call(signal, async (call) => {
       const { body } = await describe(this.#service, call, { document: 'schema', governed: true });
       return { text: body.toString(), requestId: call.requestId };
     });
   }
 
-  #asked(call: Call, question: Question) {
+  #read(call: Call, question: Question) {
     const bytes = Buffer.from(JSON.stringify(question));
     return readRequest(this.#service, call, 'query', () => queryRequestIn(fieldsIn(bytes)));
   }
 
   /** Runs one call. @throws EngineRefusal with the problem that REST would have sent */
-  async #called<T>(signal: AbortSignal, run: (call: Call, ended: AbortSignal) => Promise<T>): Promise<T> {
+  async #call<T>(signal: AbortSignal, run: (call: Call, ended: AbortSignal) => Promise<T>): Promise<T> {
     const call: Call = { requestId: randomUUID(), surface: 'mcp', credentials: this.#credentials };
     try {
       if (this.#inflight.draining)

@@ -114,7 +114,7 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
       outputSchema: ROWS,
       annotations: READ_ONLY,
     },
-    (question, context) => answered(() => query(engine, question, maxBytes, context)),
+    (question, context) => resultOrRefusal(() => query(engine, question, maxBytes, context)),
   );
   server.registerTool(
     'semantic_explain',
@@ -125,7 +125,7 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
       outputSchema: PLAN,
       annotations: READ_ONLY,
     },
-    (question, context) => answered(() => explain(engine, question, maxBytes, context)),
+    (question, context) => resultOrRefusal(() => explain(engine, question, maxBytes, context)),
   );
   server.registerTool(
     'semantic_schema',
@@ -137,12 +137,12 @@ export function createSemanticServer(engine: Engine, options: ToolOptions): McpS
       outputSchema: SCHEMA,
       annotations: READ_ONLY,
     },
-    (wish, context) => answered(() => schema(engine, wish, maxBytes, context)),
+    (wish, context) => resultOrRefusal(() => schema(engine, wish, maxBytes, context)),
   );
   return server;
 }
 
-async function answered(call: () => Promise<ReturnType<typeof resultOf>>) {
+async function resultOrRefusal(call: () => Promise<ReturnType<typeof resultOf>>) {
   try {
     return await call();
   } catch (error) {

@@ -70,7 +70,7 @@ export class AnswerStream {
       this.#reply.hijack();
       raw.writeHead(200, this.#headers());
     }
-    return raw.write(this.#encoding.take()) ? undefined : drained(raw);
+    return raw.write(this.#encoding.take()) ? undefined : whenDrained(raw);
   }
 
   #headers(): Record<string, string> {
@@ -90,7 +90,7 @@ function cutAfter(raw: ServerResponse, bytes: Buffer): void {
 }
 
 /** When the reader has caught up, or left; then whoever runs the execution hears of it. */
-function drained(raw: ServerResponse): Promise<void> {
+function whenDrained(raw: ServerResponse): Promise<void> {
   if (raw.destroyed || raw.closed) return Promise.resolve();
   return new Promise((resolve) => {
     const done = (): void => {

@@ -30,9 +30,9 @@ export function arrayValue(element: WriteValue): WriteValue {
         out.byte(COMMA);
         at += 1;
       } else if (byte === QUOTE) {
-        at = quoted(source, at + 1, end, element, out);
+        at = writeQuoted(source, at + 1, end, element, out);
       } else {
-        at = bare(source, at, end, element, out);
+        at = writeBare(source, at, end, element, out);
       }
     }
   };
@@ -41,7 +41,7 @@ export function arrayValue(element: WriteValue): WriteValue {
 const NULL = Buffer.from('null');
 
 /** An element without quotes ends at the next comma or brace; only here NULL is null. Gives its end. */
-function bare(source: Buffer, start: number, end: number, element: WriteValue, out: JsonBytes): number {
+function writeBare(source: Buffer, start: number, end: number, element: WriteValue, out: JsonBytes): number {
   let at = start;
   while (at < end && source[at] !== COMMA && source[at] !== CLOSE) at += 1;
   if (at - start === 4 && source.toString('latin1', start, at).toUpperCase() === 'NULL')
@@ -51,7 +51,13 @@ function bare(source: Buffer, start: number, end: number, element: WriteValue, o
 }
 
 /** An element in quotes; `start` is after the first. Gives the position after the last. */
-function quoted(source: Buffer, start: number, end: number, element: WriteValue, out: JsonBytes): number {
+function writeQuoted(
+  source: Buffer,
+  start: number,
+  end: number,
+  element: WriteValue,
+  out: JsonBytes,
+): number {
   let escapes = 0;
   let at = start;
   while (at < end && source[at] !== QUOTE) {
@@ -65,18 +71,18 @@ function quoted(source: Buffer, start: number, end: number, element: WriteValue,
   if (escapes === 0) {
     element(source, start, at, out);
   } else {
-    const bare = unescaped(source, start, at);
-    element(bare, 0, bare.length, out);
+    const plain = unescapeElement(source, start, at);
+    element(plain, 0, plain.length, out);
   }
   return at + 1;
 }
 
-function unescaped(source: Buffer, start: number, end: number): Buffer {
-  const bare = Buffer.allocUnsafe(end - start);
+function unescapeElement(source: Buffer, start: number, end: number): Buffer {
+  const plain = Buffer.allocUnsafe(end - start);
   let length = 0;
   for (let at = start; at < end; at++) {
     if (source[at] === BACKSLASH) at += 1;
-    bare[length++] = source[at] ?? 0;
+    plain[length++] = source[at] ?? 0;
   }
-  return bare.subarray(0, length);
+  return plain.subarray(0, length);
 }

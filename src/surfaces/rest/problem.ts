@@ -6,7 +6,7 @@ import { titleOf } from './problem-titles.js';
 export interface Problem {
   /** `urn:osl:error:<code>`. */
   readonly type: string;
-  /** The same for every problem of its type. */
+  /** What problems of this type are about, whatever the one at hand says. */
   readonly title: string;
   readonly status: number;
   readonly code: string;

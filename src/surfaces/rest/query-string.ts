@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import { malformed, shownName, termIn } from './fault.js';
+import { malformed, shownName } from './fault.js';
+import { termIn } from './term.js';
 
 /** The parameters of the URL, each at most once and none but those of `known`. @throws QueryError E0511 */
 export function queryParameters(

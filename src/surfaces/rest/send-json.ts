@@ -8,7 +8,7 @@ export function sendJson(reply: FastifyReply, requestId: string, body: object): 
     .send(Buffer.from(JSON.stringify(body)));
 }
 
-/** The same with the id of the call before the members of `answer`. */
+/** Sends the id of the call and the members of `answer` to the asker alone. */
 export function sendAnswer({ call }: FastifyRequest, reply: FastifyReply, answer: object): FastifyReply {
   return sendJson(reply, call.requestId, { request_id: call.requestId, ...answer });
 }

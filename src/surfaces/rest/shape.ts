@@ -17,7 +17,7 @@ type Object<M> = {
 /** What limits a value beyond its type: other keywords of JSON Schema. */
 type Limits = Readonly<Record<string, number | string | boolean>>;
 
-function described(description: string | undefined): { readonly description?: string } {
+function withDescription(description: string | undefined): { readonly description?: string } {
   return description === undefined ? {} : { description };
 }
 
@@ -29,7 +29,7 @@ export function object<M extends Members>(members: M, description?: string): Sha
   const names = Object.keys(members);
   return {
     type: 'object',
-    ...described(description),
+    ...withDescription(description),
     properties: Object.fromEntries(names.map((name) => [name.replace(/\?$/, ''), members[name]])),
     required: names.filter((name) => !name.endsWith('?')),
   };
@@ -41,11 +41,11 @@ export function exactly<M extends Members>(members: M, description?: string): Sh
 }
 
 export function list<T>(items: Shape<T>, description?: string, limits: Limits = {}): Shape<readonly T[]> {
-  return { type: 'array', items, ...described(description), ...limits };
+  return { type: 'array', items, ...withDescription(description), ...limits };
 }
 
 export function text(description?: string, limits: Limits = {}): Shape<string> {
-  return { type: 'string', ...described(description), ...limits };
+  return { type: 'string', ...withDescription(description), ...limits };
 }
 
 export function textOrNull(description?: string): Shape<string | null> {
@@ -53,11 +53,11 @@ export function textOrNull(description?: string): Shape<string | null> {
 }
 
 export function flag(description?: string): Shape<boolean> {
-  return { type: 'boolean', ...described(description) };
+  return { type: 'boolean', ...withDescription(description) };
 }
 
 export function count(description?: string): Shape<number> {
-  return { type: 'integer', minimum: 0, ...described(description) };
+  return { type: 'integer', minimum: 0, ...withDescription(description) };
 }
 
 export function oneOf<const V extends readonly string[]>(...values: V): Shape<V[number]> {

@@ -1,5 +1,6 @@
 import { Data, type DataType } from 'apache-arrow';
 import { queryError } from 'osl-compiler';
+import type { Validity } from './buffers.js';
 
 /** The values of one column of one record batch, as they are gathered. */
 export interface Column {
@@ -10,114 +11,6 @@ export interface Column {
   /** What was gathered; views, which hold until `clear`. */
   data(): Data;
   clear(): void;
-}
-
-/** Beyond this many bytes a buffer is not kept for the next batch. */
-const KEPT_BYTES = 4_194_304;
-
-/** Bytes that start at the front of their ArrayBuffer, so that views of any width stand right. */
-export class GrowingBytes {
-  readonly #initial: number;
-  bytes: Buffer;
-  length = 0;
-
-  constructor(initial: number) {
-    this.#initial = initial;
-    this.bytes = aligned(initial);
-  }
-
-  /** Makes room for `more` bytes; what is new there is zero. */
-  reserve(more: number): void {
-    const needed = this.length + more;
-    if (needed <= this.bytes.length) return;
-    const grown = aligned(Math.max(needed, 2 * this.bytes.length));
-    grown.set(this.bytes.subarray(0, this.length));
-    this.bytes = grown;
-  }
-
-  clear(): void {
-    this.length = 0;
-    if (this.bytes.length > KEPT_BYTES) this.bytes = aligned(this.#initial);
-  }
-}
-
-function aligned(size: number): Buffer {
-  return Buffer.from(new ArrayBuffer((size + 7) & ~7));
-}
-
-/** Which values are there, as a bitmap that is kept only once a NULL came. */
-export class Validity {
-  readonly #bits = new GrowingBytes(1_024);
-  #nulls = 0;
-  #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
-
-  get nulls(): number {
-    return this.#nulls;
-  }
-
-  valid(): void {
-    if (this.#nulls > 0) this.#set(this.#length);
-    this.#length += 1;
-  }
-
-  null(): void {
-    if (this.#nulls === 0) for (let at = 0; at < this.#length; at++) this.#set(at);
-    this.#nulls += 1;
-    this.#reach(this.#length);
-    this.#length += 1;
-  }
-
-  bitmap(): Uint8Array {
-    return this.#bits.bytes.subarray(0, (this.#length + 7) >> 3);
-  }
-
-  clear(): void {
-    this.#bits.bytes.fill(0);
-    this.#bits.clear();
-    this.#nulls = 0;
-    this.#length = 0;
-  }
-
-  #set(at: number): void {
-    this.#reach(at);
-    const byte = at >> 3;
-    this.#bits.bytes[byte] = (this.#bits.bytes[byte] ?? 0) | (1 << (at & 7));
-  }
-
-  #reach(at: number): void {
-    const missing = (at >> 3) + 1 - this.#bits.length;
-    if (missing <= 0) return;
-    this.#bits.reserve(missing);
-    this.#bits.length += missing;
-  }
-}
-
-/** Where each value of variable size ends. */
-export class Offsets {
-  readonly #bytes = new GrowingBytes(4_096);
-
-  constructor() {
-    this.clear();
-  }
-
-  /** The next value ends at `end`. */
-  push(end: number): void {
-    this.#bytes.reserve(4);
-    this.#bytes.length = this.#bytes.bytes.writeInt32LE(end, this.#bytes.length);
-  }
-
-  view(): Int32Array {
-    return new Int32Array(this.#bytes.bytes.buffer, 0, this.#bytes.length / 4);
-  }
-
-  clear(): void {
-    this.#bytes.clear();
-    this.push(0);
-  }
 }
 
 /** A column's data with its validity. The order of the buffers is Arrow's: offsets, values, bitmap. */

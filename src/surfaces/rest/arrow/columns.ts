@@ -23,7 +23,7 @@ import {
   type TypeName,
 } from 'osl-compiler';
 import type { Column } from './column.js';
-import { copied, FixedColumn, type Layout, reversed } from './fixed-column.js';
+import { copy, FixedColumn, type Layout, reverse } from './fixed-column.js';
 import { numericText } from './numeric-text.js';
 import { date, interval, time, timestamp } from './time-values.js';
 import { BoolColumn, BytesColumn, ListColumn, verbatim } from './variable-columns.js';
@@ -91,17 +91,17 @@ type FixedType = Exclude<ScalarType, 'bool' | 'text' | 'bpchar' | 'numeric' | 'j
 function layoutOf(type: FixedType): Layout {
   switch (type) {
     case 'int2':
-      return { type: new Int16(), width: 2, view: Int16Array, write: reversed(2) };
+      return { type: new Int16(), width: 2, view: Int16Array, write: reverse(2) };
     case 'int4':
-      return { type: new Int32(), width: 4, view: Int32Array, write: reversed(4) };
+      return { type: new Int32(), width: 4, view: Int32Array, write: reverse(4) };
     case 'int8':
-      return { type: new Int64(), width: 8, view: BigInt64Array, write: reversed(8) };
+      return { type: new Int64(), width: 8, view: BigInt64Array, write: reverse(8) };
     case 'float4':
-      return { type: new Float32(), width: 4, view: Float32Array, write: reversed(4) };
+      return { type: new Float32(), width: 4, view: Float32Array, write: reverse(4) };
     case 'float8':
-      return { type: new Float64(), width: 8, view: Float64Array, write: reversed(8) };
+      return { type: new Float64(), width: 8, view: Float64Array, write: reverse(8) };
     case 'uuid':
-      return { type: new FixedSizeBinary(16), width: 16, view: Uint8Array, write: copied(16) };
+      return { type: new FixedSizeBinary(16), width: 16, view: Uint8Array, write: copy(16) };
     case 'date':
       return { type: new DateDay(), width: 4, view: Int32Array, write: date };
     case 'time':

@@ -1,5 +1,6 @@
 import type { Data, DataType } from 'apache-arrow';
-import { type Column, dataOf, GrowingBytes, noValue, Validity } from './column.js';
+import { GrowingBytes, Validity } from './buffers.js';
+import { type Column, dataOf, noValue } from './column.js';
 
 /**
  * Writes the value at `source[start …)` in Arrow's byte order to `into[at …)`. Gives what the value is, such as
@@ -63,14 +64,14 @@ export class FixedColumn implements Column {
 }
 
 /** The `width` bytes of a number, which Postgres sends the other way round. */
-export function reversed(width: 2 | 4 | 8): WriteFixed {
+export function reverse(width: 2 | 4 | 8): WriteFixed {
   return (source, start, into, at) => {
     for (let n = 0; n < width; n++) into[at + n] = source[start + width - 1 - n] ?? 0;
     return undefined;
   };
 }
 
-export const copied =
+export const copy =
   (width: number): WriteFixed =>
   (source, start, into, at) => {
     source.copy(into, at, start, start + width);

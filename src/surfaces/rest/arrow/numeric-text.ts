@@ -1,5 +1,5 @@
 import { InternalError } from 'osl-compiler';
-import type { GrowingBytes } from './column.js';
+import type { GrowingBytes } from './buffers.js';
 
 const NEGATIVE = 0x4000;
 const SPECIAL: ReadonlyMap<number, Buffer> = new Map([

@@ -7,7 +7,7 @@ const WORD = 0x1_0000_0000;
 
 /** Days from 1970-01-01 to 2000-01-01, where Postgres counts from. */
 const EPOCH_DAYS = 10_957;
-/** The same in microseconds, as two words. */
+/** Microseconds from 1970-01-01 to 2000-01-01, and its two words. */
 const EPOCH_US = EPOCH_DAYS * 86_400_000_000;
 const EPOCH_HIGH = Math.floor(EPOCH_US / WORD);
 const EPOCH_LOW = EPOCH_US - EPOCH_HIGH * WORD;

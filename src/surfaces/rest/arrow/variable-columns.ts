@@ -1,5 +1,6 @@
 import { type Data, type DataType, Field, List } from 'apache-arrow';
-import { type Column, dataOf, GrowingBytes, noValue, Offsets, Validity } from './column.js';
+import { GrowingBytes, Offsets, Validity } from './buffers.js';
+import { type Column, dataOf, noValue } from './column.js';
 
 /** Appends the value that stands in `source[start … end)`. */
 export type WriteBytes = (source: Buffer, start: number, end: number, out: GrowingBytes) => void;

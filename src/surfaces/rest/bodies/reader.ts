@@ -99,7 +99,7 @@ function faultOf(errors: readonly ErrorObject[]): QueryError {
   const found = tellingOf(errors);
   const [error] = found;
   if (error === undefined) throw new InternalError('a body was refused without a fault');
-  const path = error.instancePath.split('/').slice(1).map(unescaped);
+  const path = error.instancePath.split('/').slice(1).map(unescapeStep);
   const place = placeOf(error.propertyName === undefined ? path : [...path, error.propertyName]);
   const { params, parentSchema = {} } = error;
   switch (error.keyword) {
@@ -142,7 +142,7 @@ function tellingOf(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   return telling === undefined ? there : [telling];
 }
 
-function unescaped(step: string): string {
+function unescapeStep(step: string): string {
   return step.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 

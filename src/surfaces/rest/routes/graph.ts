@@ -11,10 +11,10 @@ import { sendJson } from '../send-json.js';
 /** `GET /osl/schema`, `GET /osl/domain-map`, `GET /osl/schema/resolve`: what there is to ask about. */
 export function graphRoutes(app: FastifyInstance, service: GraphParts): void {
   app.get('/osl/schema', { schema: SCHEMA_OPERATION }, (request, reply) =>
-    described(service, request, reply, 'schema'),
+    sendDocument(service, request, reply, 'schema'),
   );
   app.get('/osl/domain-map', { schema: MAP_OPERATION }, (request, reply) =>
-    described(service, request, reply, 'domain_map'),
+    sendDocument(service, request, reply, 'domain_map'),
   );
   app.get('/osl/schema/resolve', { schema: RESOLVE_OPERATION }, async (request, reply) => {
     const term = await readRequest(service, request.call, 'resolve', () =>
@@ -25,7 +25,7 @@ export function graphRoutes(app: FastifyInstance, service: GraphParts): void {
   });
 }
 
-async function described(
+async function sendDocument(
   service: GraphParts,
   request: FastifyRequest,
   reply: FastifyReply,

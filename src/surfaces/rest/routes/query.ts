@@ -5,7 +5,7 @@ import { ask, type Question } from '../../../ask/index.js';
 import { AnswerStream } from '../answer-stream.js';
 import { type QueryRequest, readQueryRequest } from '../bodies/query.js';
 import type { Encoding } from '../encoding.js';
-import { explained } from '../explained.js';
+import { explainQuestion } from '../explain-question.js';
 import type { Inflight } from '../inflight.js';
 import { JsonAnswer, NdjsonAnswer } from '../json-answer.js';
 import { type Layout, layoutOf } from '../layout.js';
@@ -19,13 +19,17 @@ export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight:
     const asked = await readRequest(service, request.call, 'query', () => readQueryRequest(request));
     const question: Question = { ...request.call, body: asked.body, parameterOids: [] };
     return inflight.run(reply.raw, async (signal) => {
-      if (!asked.explain) return answered(service, question, asked, request, reply, inflight, signal);
-      return sendJson(reply, question.requestId, await explained(service, question, asked.upstream, signal));
+      if (!asked.explain) return streamAnswer(service, question, asked, request, reply, inflight, signal);
+      return sendJson(
+        reply,
+        question.requestId,
+        await explainQuestion(service, question, asked.upstream, signal),
+      );
     });
   });
 }
 
-async function answered(
+async function streamAnswer(
   service: AnswerParts,
   question: Question,
   asked: QueryRequest,

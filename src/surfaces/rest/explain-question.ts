@@ -7,7 +7,7 @@ import { columnsOf, describedColumn } from './columns.js';
 import { deprecatedIn } from './deprecated.js';
 
 /** The plan of a question, as its answer has it. @throws QueryError */
-export async function explained(
+export async function explainQuestion(
   service: AnswerParts,
   question: Question,
   wanted: Upstream | null,
