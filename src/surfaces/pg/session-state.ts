@@ -7,7 +7,7 @@ import { TransactionBlock } from './transaction.js';
 
 /** What the commands of a session change: its transaction block, its settings, its statements and portals. */
 export class SessionState {
-  readonly block = new TransactionBlock();
+  readonly block: TransactionBlock;
   readonly isolation: Isolation;
   /** A simple query of several statements is a transaction, if not a block. */
   several = false;
@@ -16,18 +16,13 @@ export class SessionState {
 
   constructor(settings: SessionSettings, isolation: Isolation, control: SessionControl) {
     this.#settings = settings;
+    this.block = new TransactionBlock(settings.scopes);
     this.isolation = isolation;
     this.#control = control;
   }
 
   get inBlock(): boolean {
     return this.block.status !== 'I';
-  }
-
-  /** A statement failed: so has a block. */
-  fail(): void {
-    this.block.fail();
-    this.#settings.scopes.fail();
   }
 
   /** The names of what SHOW answers. @throws WireError */
@@ -53,15 +48,12 @@ export class SessionState {
         return this.#endBlock(command);
       case 'savepoint':
         this.block.save(command.name);
-        this.#settings.scopes.save(command.name);
         return { tag: 'SAVEPOINT' };
       case 'release':
         this.block.release(command.name);
-        this.#settings.scopes.release(command.name);
         return { tag: 'RELEASE' };
       case 'rollback to':
         this.block.rollbackTo(command.name);
-        this.#settings.scopes.rollbackTo(command.name);
         return { tag: 'ROLLBACK' };
       case 'discard':
         return this.#discard(command.what);
@@ -103,15 +95,13 @@ export class SessionState {
     const notices = this.inBlock ? [] : [warning('25P01', 'there is no transaction in progress')];
     const { level } = this.isolation;
     this.#control.closePortals();
-    const failed = this.block.end();
+    const committed = this.block.end(kind);
     this.isolation.end();
-    if (failed || kind === 'rollback') this.#settings.scopes.rollback();
-    else this.#settings.scopes.commit();
     if (chain) {
       this.isolation.begin(level);
       this.block.begin();
     }
-    return { tag: failed ? 'ROLLBACK' : asked, notices };
+    return { tag: committed ? 'COMMIT' : 'ROLLBACK', notices };
   }
 
   #shown(name: string | null): readonly (readonly string[])[] {

@@ -96,7 +96,7 @@ export class PgSession implements SessionHandler {
   }
 
   noteFailure(failure: WireError): void {
-    this.#parts.state.fail();
+    this.#parts.state.block.fail();
     this.#parts.records.recordFailure(failure);
   }
 

@@ -1,19 +1,18 @@
 type Values = ReadonlyMap<string, string>;
 
 /** What a session has set, and what SET LOCAL has laid over it until the transaction ends. */
-interface State {
+export interface ScopedValues {
   readonly session: Values;
   readonly local: Values;
 }
 
 const NONE: Values = new Map();
 
-/** Values of settings by lower-case name, as transactions and savepoints keep them or take them back. */
+/** Values of settings by lower-case name, as transactions keep them or take them back. */
 export class SettingScopes {
-  #state: State;
-  /** What the transaction began with; the same as `#state` outside of one. */
-  #before: State;
-  #saves: { readonly name: string; readonly state: State }[] = [];
+  #state: ScopedValues;
+  /** What the transaction began with; outside of one it is `#state`. */
+  #before: ScopedValues;
   #values: Values;
   #changed = false;
 
@@ -44,33 +43,16 @@ export class SettingScopes {
   commit(): void {
     if (this.#state.local.size > 0) this.#become({ session: this.#state.session, local: NONE });
     this.#before = this.#state;
-    if (this.#saves.length > 0) this.#saves = [];
   }
 
-  rollback(): void {
-    this.#become(this.#before);
-    this.#saves = [];
+  /** What is set now, for a savepoint. */
+  get state(): ScopedValues {
+    return this.#state;
   }
 
-  save(name: string): void {
-    this.#saves.push({ name, state: this.#state });
-  }
-
-  release(name: string): void {
-    this.#saves.length = Math.max(0, this.#indexOf(name));
-  }
-
-  rollbackTo(name: string): void {
-    const at = this.#indexOf(name);
-    const save = this.#saves[at];
-    if (save === undefined) return;
-    this.#saves.length = at + 1;
-    this.#become(save.state);
-  }
-
-  /** A statement failed: what was set since the last savepoint, or in the transaction, is taken back. */
-  fail(): void {
-    this.#become(this.#saves.at(-1)?.state ?? this.#before);
+  /** Takes back what was set since the savepoint, or in the whole transaction. */
+  rollback(to: ScopedValues = this.#before): void {
+    this.#become(to);
   }
 
   /** Whether anything has changed since this was last asked. */
@@ -80,14 +62,10 @@ export class SettingScopes {
     return changed;
   }
 
-  #become(state: State): void {
+  #become(state: ScopedValues): void {
     if (state === this.#state) return;
     this.#state = state;
     this.#values = state.local.size === 0 ? state.session : new Map([...state.session, ...state.local]);
     this.#changed = true;
-  }
-
-  #indexOf(name: string): number {
-    return this.#saves.findLastIndex((s) => s.name === name);
   }
 }

@@ -122,7 +122,7 @@ export class SessionSettings {
       if (kind !== null && ofTransaction !== true) this.reset(name);
   }
 
-  /** Transactions and savepoints take back, or keep, what was set within them. */
+  /** What transactions and savepoints take back, or keep. */
   get scopes(): SettingScopes {
     return this.#scopes;
   }

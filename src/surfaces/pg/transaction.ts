@@ -1,9 +1,18 @@
 import { error, type TransactionStatus } from '../../../wire/index.js';
+import type { ScopedValues, SettingScopes } from './setting-scopes.js';
 
-/** The transaction block of one session, as the protocol shows it. Everything in it is read-only. */
+/**
+ * The transaction block of one session, as the protocol shows it, and the settings that its end and its savepoints keep
+ * or take back. Everything else in it is read-only.
+ */
 export class TransactionBlock {
+  readonly #settings: SettingScopes;
   #status: TransactionStatus = 'I';
-  #savepoints: string[] = [];
+  #savepoints: { readonly name: string; readonly settings: ScopedValues }[] = [];
+
+  constructor(settings: SettingScopes) {
+    this.#settings = settings;
+  }
 
   get status(): TransactionStatus {
     return this.#status;
@@ -13,16 +22,20 @@ export class TransactionBlock {
     if (this.#status === 'I') this.#status = 'T';
   }
 
-  /** Ends the block; true if it had failed, so that COMMIT answers ROLLBACK. */
-  end(): boolean {
-    const failed = this.#status === 'E';
+  /** Ends the block; true if it is committed, which one that has failed cannot be. */
+  end(how: 'commit' | 'rollback'): boolean {
+    const committed = how === 'commit' && this.#status !== 'E';
     this.#status = 'I';
     this.#savepoints = [];
-    return failed;
+    if (committed) this.#settings.commit();
+    else this.#settings.rollback();
+    return committed;
   }
 
+  /** A statement failed: what was set since the last savepoint, or in the transaction, is taken back. */
   fail(): void {
     if (this.#status === 'T') this.#status = 'E';
+    this.#settings.rollback(this.#savepoints.at(-1)?.settings);
   }
 
   /** @throws WireError 25P02 in a failed block */
@@ -35,7 +48,7 @@ export class TransactionBlock {
   save(name: string): void {
     this.#requireBlock('SAVEPOINT');
     this.requireUsable();
-    this.#savepoints.push(name);
+    this.#savepoints.push({ name, settings: this.#settings.state });
   }
 
   release(name: string): void {
@@ -48,6 +61,7 @@ export class TransactionBlock {
     this.#requireBlock('ROLLBACK TO SAVEPOINT');
     this.#savepoints.length = this.#indexOf(name) + 1;
     this.#status = 'T';
+    this.#settings.rollback(this.#savepoints.at(-1)?.settings);
   }
 
   #requireBlock(command: string): void {
@@ -55,7 +69,7 @@ export class TransactionBlock {
   }
 
   #indexOf(name: string): number {
-    const index = this.#savepoints.lastIndexOf(name);
+    const index = this.#savepoints.findLastIndex((s) => s.name === name);
     if (index < 0) throw error('3B001', `savepoint "${name}" does not exist`);
     return index;
   }
