@@ -39,9 +39,9 @@ export function bindArithmetic(node: A_Expr, env: Environment): Expr {
     case 'AEXPR_OP_ALL':
       return bindQuantified(name, node, env);
     case undefined:
-      throw ctx.error('unsupported', { construct: 'this operator', hint: null }, node.location);
+      throw ctx.unsupported('this operator', node.location);
     default:
-      throw ctx.error('unsupported', { construct: String(node.kind satisfies never), hint: null }, undefined);
+      throw ctx.unsupported(String(node.kind satisfies never), undefined);
   }
 }
 
@@ -61,11 +61,7 @@ function isOperand(node: Node | undefined): node is Node {
 function bindOperator(name: string, node: A_Expr, env: Environment): Expr {
   const { ctx } = env;
   if (!isOperand(node.rexpr) || 'RowExpr' in (node.lexpr ?? {})) {
-    throw ctx.error(
-      'unsupported',
-      { construct: 'a row comparison', hint: 'compare the columns one by one' },
-      node.location,
-    );
+    throw ctx.unsupported('a row comparison', node.location, 'compare the columns one by one');
   }
   const attribute = name === '=' ? attributeArgument(node.rexpr, env) : null;
   if (attribute !== null) return bindAttributeMatch(required(node.lexpr), attribute, node.location, env);
@@ -139,11 +135,7 @@ function bindQuantified(name: string, node: A_Expr, env: Environment): Expr {
   const element = elementTypeOf(array.type, ctx, node.location);
   const found = operatorFor(name, typeOfBound(arg), element, node.location, ctx);
   if (found.result !== 'bool') {
-    throw ctx.error(
-      'typeMismatch',
-      { detail: `operator ${name} does not yield bool, as ANY and ALL need it`, hint: null },
-      node.location,
-    );
+    throw ctx.mismatch(`operator ${name} does not yield bool, as ANY and ALL need it`, node.location);
   }
   const [l, r] = found.argumentTypes;
   return ctx.at(
@@ -165,8 +157,7 @@ function bindValueOf(bound: Bound, ctx: BindContext): Expr {
 
 /** `array` with elements of `element`, through a cast where they differ. */
 function castElements(array: Expr, element: TypeName, location: Location, ctx: BindContext): Expr {
-  if (isArray(element))
-    throw ctx.error('unsupported', { construct: 'an array of arrays', hint: null }, location);
+  if (isArray(element)) throw ctx.unsupported('an array of arrays', location);
   const type = arrayOf(element);
   return inType(array, type);
 }

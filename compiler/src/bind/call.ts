@@ -46,9 +46,9 @@ export function bindCall(node: FuncCall, env: Environment): Expr {
 function refuseOddities(node: FuncCall, ctx: BindContext): void {
   const at = node.location;
   if ((node.args ?? []).some((a) => 'NamedArgExpr' in a)) {
-    throw ctx.error('unsupported', { construct: 'a named argument here', hint: null }, at);
+    throw ctx.unsupported('a named argument here', at);
   }
-  if (node.func_variadic === true) throw ctx.error('unsupported', { construct: 'VARIADIC', hint: null }, at);
+  if (node.func_variadic === true) throw ctx.unsupported('VARIADIC', at);
 }
 
 function bindScalar(name: string, node: FuncCall, env: Environment): Expr {
@@ -107,7 +107,7 @@ function structural(
   if (text === null || !allowed.has(text)) {
     const detail = `\`${name}\` needs one of its units, as a literal`;
     const hint = `units: ${UNIT_NAMES.filter((unit) => allowed.has(unit)).join(', ')}`;
-    throw ctx.error('typeMismatch', { detail, hint }, bound.kind === 'untyped' ? bound.location : location);
+    throw ctx.mismatch(detail, bound.kind === 'untyped' ? bound.location : location, hint);
   }
   return Object.freeze({ kind: 'structural', text, type: 'text' });
 }
@@ -181,18 +181,14 @@ export function aggregateOf(name: string, node: FuncCall, bounds: readonly Bound
 function refuseOuterOnly(expr: Expr, env: Environment, location: Location): void {
   const local = localSources(env.scope);
   if (someExpr(expr, (e) => e.kind === 'column' && !local.has(e.source))) {
-    throw env.ctx.error(
-      'unsupported',
-      { construct: 'an aggregate over an outer query', hint: null },
-      location,
-    );
+    throw env.ctx.unsupported('an aggregate over an outer query', location);
   }
 }
 
 /** A sort key with Postgres' defaults: NULLs last when ascending, first when descending. */
 export function sortKey(node: SortBy, by: Expr | number | null, ctx: BindContext): SortKey {
   if (node.useOp !== undefined && node.useOp.length > 0) {
-    throw ctx.error('unsupported', { construct: 'ORDER BY … USING', hint: 'use ASC or DESC' }, node.location);
+    throw ctx.unsupported('ORDER BY … USING', node.location, 'use ASC or DESC');
   }
   const descending = node.sortby_dir === 'SORTBY_DESC';
   const nulls = node.sortby_nulls ?? 'SORTBY_NULLS_DEFAULT';

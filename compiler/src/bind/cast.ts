@@ -23,11 +23,7 @@ export function bindCast(bound: Bound, node: TypeNode, location: Location, env: 
   if (modifiers.length === 0) return value;
   const least = type === 'bpchar' ? 1 : 0;
   if (!MODIFIABLE.has(type) || modifiers.some((m) => m < least)) {
-    throw ctx.error(
-      'unsupported',
-      { construct: `a length or precision of type ${type}`, hint: null },
-      location,
-    );
+    throw ctx.unsupported(`a length or precision of type ${type}`, location);
   }
   return ctx.at(
     Object.freeze({ kind: 'cast', arg: value, type, modifiers: Object.freeze(modifiers), leakproof: false }),
@@ -75,11 +71,7 @@ export function convert(bound: Bound, type: TypeName, location: Location, env: E
   if (bound.type === type) return bound;
   const leakproof = castLeakproof(bound.type, type);
   if (leakproof === null) {
-    throw ctx.error(
-      'typeMismatch',
-      { detail: `type ${bound.type} cannot be cast to ${type}`, hint: 'cast it to text first' },
-      location,
-    );
+    throw ctx.mismatch(`type ${bound.type} cannot be cast to ${type}`, location, 'cast it to text first');
   }
   return ctx.at(castTo(bound, type, leakproof), location);
 }
@@ -98,7 +90,7 @@ function truncateText(value: Expr, modifiers: readonly number[], location: Locat
   const length = modifiers[0] ?? -1;
   const left = resolveFunction('left', ['text', 'int4']);
   if (modifiers.length !== 1 || length < 1 || left === 'none' || left === 'ambiguous') {
-    throw ctx.error('unsupported', { construct: 'this length of a text type', hint: null }, location);
+    throw ctx.unsupported('this length of a text type', location);
   }
   const args = [value, ctx.constant(String(length), 'int4')];
   return ctx.at(callNode(left.definition, args, 'text'), location);
@@ -130,11 +122,7 @@ function bindIntervalCast(
     !('literal' in value) ||
     !/^\s*[+-]?\d+\s*$/.test(value.literal.read())
   ) {
-    throw env.ctx.error(
-      'unsupported',
-      { construct: 'this form of INTERVAL', hint: "write INTERVAL '7 days'" },
-      location,
-    );
+    throw env.ctx.unsupported('this form of INTERVAL', location, "write INTERVAL '7 days'");
   }
   return env.ctx.at(env.ctx.constant(`${value.literal.read().trim()} ${field}`, 'interval'), location);
 }

@@ -32,11 +32,7 @@ export function coerce(bound: Bound, type: TypeName, ctx: BindContext, location?
   const cast = castBetween(bound.type, type);
   if (cast === null || cast.context !== 'implicit') {
     const detail = `a value of type ${bound.type} cannot be used as ${type} here`;
-    throw ctx.error(
-      'typeMismatch',
-      { detail, hint: 'an explicit cast may help' },
-      location ?? ctx.locationOf(bound),
-    );
+    throw ctx.mismatch(detail, location ?? ctx.locationOf(bound), 'an explicit cast may help');
   }
   const literal = ctx.literalIn(bound);
   if (literal !== null && NUMERIC.has(type) && NUMERIC.has(bound.type))
@@ -111,7 +107,7 @@ export function listOf(
 ): readonly WrittenLiteral[] {
   if (type !== null && !NUMERIC.has(elementType)) {
     const detail = `a value of type ${type} cannot be used as ${elementType} here`;
-    throw ctx.error('typeMismatch', { detail, hint: 'an explicit cast may help' }, location);
+    throw ctx.mismatch(detail, location, 'an explicit cast may help');
   }
   const form = type === null ? LITERAL_FORM.get(elementType) : undefined;
   if (form !== undefined && !items.every(form))
@@ -128,22 +124,16 @@ export function commonType(bounds: readonly Bound[], ctx: BindContext, location:
   const common = commonTypeOf(types);
   if (common !== null) return common;
   const named = [...new Set(types.filter((t) => t !== null))].join(', ');
-  throw ctx.error(
-    'typeMismatch',
-    { detail: `types ${named} cannot be matched`, hint: 'cast one of them' },
-    location,
-  );
+  throw ctx.mismatch(`types ${named} cannot be matched`, location, 'cast one of them');
 }
 
 /** The array type whose elements have `type`. */
 export function arrayTypeOf(type: TypeName, ctx: BindContext, location: Location) {
-  if (isArray(type))
-    throw ctx.error('unsupported', { construct: 'an array of arrays', hint: null }, location);
+  if (isArray(type)) throw ctx.unsupported('an array of arrays', location);
   return arrayOf(type);
 }
 
 export function elementTypeOf(type: TypeName, ctx: BindContext, location: Location): ScalarType {
-  if (!isArray(type))
-    throw ctx.error('typeMismatch', { detail: `an array is needed here, not ${type}`, hint: null }, location);
+  if (!isArray(type)) throw ctx.mismatch(`an array is needed here, not ${type}`, location);
   return elementOf(type);
 }

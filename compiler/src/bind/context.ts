@@ -157,6 +157,16 @@ export class BindContext {
     );
   }
 
+  /** The error for what SQL has and OSL-SQL has not: E0511. */
+  unsupported(construct: string, at: Location, hint: string | null = null): QueryError {
+    return this.error('unsupported', { construct, hint }, at);
+  }
+
+  /** The error for a value that is not of the type that is needed: E0511. */
+  mismatch(detail: string, at: Location, hint: string | null = null): QueryError {
+    return this.error('typeMismatch', { detail, hint }, at);
+  }
+
   /**
    * Refuses the use of a relation that policy denies whole. Before it is said that nothing has that name.
    *

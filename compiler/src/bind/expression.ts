@@ -64,34 +64,26 @@ function bindNode(node: Node, env: Environment): Bound {
   if ('A_Indirection' in node) return bindIndirection(node.A_Indirection, env);
   if ('SQLValueFunction' in node) return bindValueFunction(node.SQLValueFunction, env);
   if ('CollateClause' in node) {
-    throw ctx.error(
-      'unsupported',
-      { construct: 'COLLATE', hint: 'text is ordered as the database orders it' },
+    throw ctx.unsupported(
+      'COLLATE',
       node.CollateClause.location,
+      'text is ordered as the database orders it',
     );
   }
   if ('RowExpr' in node) {
-    throw ctx.error(
-      'unsupported',
-      { construct: 'a row constructor', hint: 'compare the columns one by one' },
-      node.RowExpr.location,
-    );
+    throw ctx.unsupported('a row constructor', node.RowExpr.location, 'compare the columns one by one');
   }
   if ('GroupingFunc' in node) {
-    throw ctx.error(
-      'unsupported',
-      { construct: 'GROUPING', hint: 'use UNION ALL' },
-      node.GroupingFunc.location,
-    );
+    throw ctx.unsupported('GROUPING', node.GroupingFunc.location, 'use UNION ALL');
   }
-  throw ctx.error('unsupported', { construct: constructOf(node), hint: null }, placeOf(node));
+  throw ctx.unsupported(constructOf(node), placeOf(node));
 }
 
 function bindColumn(node: ColumnRef, env: Environment): Expr {
   const { ctx, scope } = env;
   const fields = node.fields ?? [];
   if (fields.some((f) => 'A_Star' in f)) {
-    throw ctx.error('unsupported', { construct: '`*` as a value', hint: 'name the columns' }, node.location);
+    throw ctx.unsupported('`*` as a value', node.location, 'name the columns');
   }
   const parts = fields.map(stringOf);
   if (env.nameOf !== undefined) return env.nameOf(parts, node.location);
@@ -124,7 +116,7 @@ function bindConstant(node: A_Const, env: Environment): Bound {
     const text = node.fval.fval ?? '0';
     return ctx.at(ctx.literal(ctx.written(text, node), isInt8(text) ? 'int8' : 'numeric'), at);
   }
-  throw ctx.error('unsupported', { construct: 'a bit string', hint: null }, at);
+  throw ctx.unsupported('a bit string', at);
 }
 
 function isInt8(text: string): boolean {
@@ -172,8 +164,7 @@ function bindTruthTest(node: BooleanTest, env: Environment): Expr {
 }
 
 function bindTypeCast(node: TypeCast, env: Environment): Expr {
-  if (node.typeName === undefined)
-    throw env.ctx.error('unsupported', { construct: 'this cast', hint: null }, node.location);
+  if (node.typeName === undefined) throw env.ctx.unsupported('this cast', node.location);
   const { arg, typeName } = node;
   if (arg !== undefined && 'A_ArrayExpr' in arg && (typeName.typmods ?? []).length === 0) {
     const type = typeOfNode(typeName, env);
@@ -243,10 +234,10 @@ function bindArray(nodes: readonly Node[], location: number | undefined, env: En
   const { ctx } = env;
   const bounds = nodes.map((n) => bindExpression(n, env));
   if (bounds.length === 0) {
-    throw ctx.error(
-      'typeMismatch',
-      { detail: 'the type of an empty array cannot be determined', hint: 'cast it, as in array[]::text[]' },
+    throw ctx.mismatch(
+      'the type of an empty array cannot be determined',
       location,
+      'cast it, as in array[]::text[]',
     );
   }
   const element = commonType(bounds, ctx, location);
@@ -277,7 +268,7 @@ function bindIndirection(node: A_Indirection, env: Environment): Expr {
         : only.A_Indices.is_slice === true
           ? 'an array slice'
           : 'a subscript of several dimensions';
-    throw ctx.error('unsupported', { construct, hint: null }, placeOf(node));
+    throw ctx.unsupported(construct, placeOf(node));
   }
   const arg = bindValue(required(node.arg), env);
   const type = elementTypeOf(arg.type, ctx, ctx.locationOf(arg));
@@ -299,7 +290,7 @@ function bindValueFunction(node: SQLValueFunction, env: Environment): Expr {
   const now = resolveFunction('now', []);
   if (type === undefined || now === 'none' || now === 'ambiguous') {
     const construct = (node.op ?? '').replace('SVFOP_', '').replace(/_N$/, ' with a precision');
-    throw ctx.error('unsupported', { construct, hint: null }, node.location);
+    throw ctx.unsupported(construct, node.location);
   }
   const call = callNode(now.definition, [], 'timestamptz');
   return ctx.at(inType(call, type), node.location);

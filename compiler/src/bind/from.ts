@@ -41,11 +41,7 @@ export function bindFrom(
   const isBridge = from.item.kind === 'entity' && from.item.relation.kind === 'bridge';
   if (isBridge && !inSubquery && ctx.world === 'semantic') {
     const construct = `bridge \`${from.items[0]?.relation?.name}\` alone in FROM`;
-    throw ctx.error(
-      'unsupported',
-      { construct, hint: 'join it to one of the entities that it links' },
-      placeOf(first),
-    );
+    throw ctx.unsupported(construct, placeOf(first), 'join it to one of the entities that it links');
   }
   refuseTwice(from.items, ctx);
   return from;
@@ -63,9 +59,9 @@ export function bindItem(
   if ('RangeFunction' in node) return bindTableFunction(node.RangeFunction, ctx);
   if ('RangeTableSample' in node) {
     const at = ctx.wordNear('tablesample', 'before', node.RangeTableSample.location);
-    throw ctx.error('unsupported', { construct: 'TABLESAMPLE', hint: 'use ORDER BY and LIMIT' }, at);
+    throw ctx.unsupported('TABLESAMPLE', at, 'use ORDER BY and LIMIT');
   }
-  throw ctx.error('unsupported', { construct: `${constructOf(node)} in FROM`, hint: null }, placeOf(node));
+  throw ctx.unsupported(`${constructOf(node)} in FROM`, placeOf(node));
 }
 
 /** `RETRIEVE(…)` and `TRAVERSE(…)`; no other function stands in FROM. */
@@ -76,7 +72,7 @@ function bindTableFunction(node: RangeFunction, ctx: BindContext): BoundItem {
   const name = nameParts(call.funcname).join('.');
   if (ctx.world === 'physical') {
     const construct = `\`${name === '' ? 'this function' : name}\` in the FROM of raw SQL`;
-    throw ctx.error('unsupported', { construct, hint: 'name tables of the allowlist' }, call.location);
+    throw ctx.unsupported(construct, call.location, 'name tables of the allowlist');
   }
   if (name === 'retrieve' || name === 'traverse') {
     refuseAround(node, call, ctx);
@@ -84,11 +80,7 @@ function bindTableFunction(node: RangeFunction, ctx: BindContext): BoundItem {
     return bindFunction(call, node.alias?.aliasname, ctx);
   }
   const construct = `\`${name === '' ? 'this function' : name}\` in FROM`;
-  throw ctx.error(
-    'unsupported',
-    { construct, hint: 'table functions are RETRIEVE and TRAVERSE' },
-    call.location,
-  );
+  throw ctx.unsupported(construct, call.location, 'table functions are RETRIEVE and TRAVERSE');
 }
 
 /** What may stand around a function in FROM, and inside its parentheses, but not around ours. */
@@ -113,14 +105,14 @@ function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): vo
   const construct = around.find(([is]) => is)?.[1];
   if (construct === undefined) return;
   const hint = 'RETRIEVE and TRAVERSE take named arguments, and an alias behind them';
-  throw ctx.error('unsupported', { construct: `${construct} at a table function`, hint }, call.location);
+  throw ctx.unsupported(`${construct} at a table function`, call.location, hint);
 }
 
 function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables']): BoundItem {
   if (node.inh !== true) {
     const at = ctx.wordNear('only', 'before', node.location);
     const hint = 'what has children is read with them; name it alone';
-    throw ctx.error('unsupported', { construct: 'ONLY', hint }, at ?? node.location ?? 0);
+    throw ctx.unsupported('ONLY', at ?? node.location ?? 0, hint);
   }
   const name = node.relname ?? '';
   const common = node.schemaname === undefined ? tables.get(name) : undefined;
@@ -157,13 +149,10 @@ function withoutAliases(
   ctx: BindContext,
 ) {
   if (alias?.colnames !== undefined) {
-    throw ctx.error(
-      'unsupported',
-      {
-        construct: `a list of column aliases on ${ctx.world === 'physical' ? 'a table' : 'an entity'}`,
-        hint: 'use AS in a derived table',
-      },
+    throw ctx.unsupported(
+      `a list of column aliases on ${ctx.world === 'physical' ? 'a table' : 'an entity'}`,
       location,
+      'use AS in a derived table',
     );
   }
   return columns;
@@ -177,11 +166,7 @@ function visibleRelation(node: RangeVar, ctx: BindContext): Relation {
   if (!here || known === undefined || !ctx.access.relations.has(known.name)) throw unknownRelation(node, ctx);
   if (known.kind === 'facet') {
     const hint = `FROM RETRIEVE(facet => '${known.name}', query => '…', top_k => 5)`;
-    throw ctx.error(
-      'unsupported',
-      { construct: `facet \`${known.name}\` as a table`, hint },
-      node.location ?? 0,
-    );
+    throw ctx.unsupported(`facet \`${known.name}\` as a table`, node.location ?? 0, hint);
   }
   return known;
 }
@@ -217,14 +202,10 @@ function bindDerived(node: RangeSubselect, ctx: BindContext, tables: Scope['tabl
   const subquery = node.subquery;
   if (node.lateral === true) {
     const at = ctx.wordNear('lateral', 'before', placeOf(subquery));
-    throw ctx.error(
-      'unsupported',
-      { construct: 'LATERAL', hint: 'group in a derived table, then join it' },
-      at,
-    );
+    throw ctx.unsupported('LATERAL', at, 'group in a derived table, then join it');
   }
   if (subquery === undefined || !('SelectStmt' in subquery)) {
-    throw ctx.error('unsupported', { construct: 'this derived table', hint: null }, undefined);
+    throw ctx.unsupported('this derived table', undefined);
   }
   // A derived table sees the common tables around it, and no FROM item.
   const { query, columns } = bindQuery(subquery.SelectStmt, ctx, innerScope(null, [], tables));
@@ -267,7 +248,7 @@ function renamedDerived(
   const names = (alias?.colnames ?? []).map(stringOf);
   if (names.length > columns.length) {
     const detail = `the alias lists ${names.length} columns of ${columns.length}`;
-    throw ctx.error('typeMismatch', { detail, hint: null }, location);
+    throw ctx.mismatch(detail, location);
   }
   return toColumns(columns.map((c, i) => ({ ...c, name: names[i] ?? c.name })));
 }

@@ -17,7 +17,7 @@ export function bindIn(negated: boolean, node: A_Expr, env: Environment): Expr {
   const items = node.rexpr !== undefined && 'List' in node.rexpr ? (node.rexpr.List.items ?? []) : [];
   if ('RowExpr' in (node.lexpr ?? {})) {
     const construct = 'a row comparison';
-    throw ctx.error('unsupported', { construct, hint: 'compare the columns one by one' }, location);
+    throw ctx.unsupported(construct, location, 'compare the columns one by one');
   }
   const [only] = items;
   const attribute = items.length === 1 && only !== undefined ? attributeArgument(only, env) : null;
@@ -62,8 +62,7 @@ function bindLongIn(
 ): Expr {
   const { ctx } = env;
   const { definition, left, elementType } = comparedWith(arg, type, negated, location, env);
-  if (isArray(elementType))
-    throw ctx.error('unsupported', { construct: 'a long IN list of arrays', hint: null }, location);
+  if (isArray(elementType)) throw ctx.unsupported('a long IN list of arrays', location);
   const array = ctx.literal(listOf(items, type, elementType, location, ctx), arrayOf(elementType));
   return ctx.at(inArray(left, definition, array, negated), location);
 }

@@ -30,8 +30,7 @@ export function bindJoin(
   tables: Scope['tables'],
 ): BoundItem {
   const at = placeOf(node.rarg);
-  if (node.alias !== undefined)
-    throw ctx.error('unsupported', { construct: 'an alias of a join', hint: 'name each side' }, at);
+  if (node.alias !== undefined) throw ctx.unsupported('an alias of a join', at, 'name each side');
   const type = joinType(node, ctx, at);
   const byName = node.isNatural === true || node.usingClause !== undefined;
   const physical = ctx.world === 'physical';
@@ -56,10 +55,8 @@ export function bindJoin(
 
 /** What NATURAL joins on would hang on what the caller may see; a column of a FULL USING is of neither side. */
 function refuseByName(node: JoinExpr, type: JoinType, ctx: BindContext, at: Location): void {
-  if (node.isNatural === true)
-    throw ctx.error('unsupported', { construct: 'NATURAL JOIN of tables', hint: 'use USING or ON' }, at);
-  if (type === 'full')
-    throw ctx.error('unsupported', { construct: 'FULL JOIN with USING', hint: 'use ON' }, at);
+  if (node.isNatural === true) throw ctx.unsupported('NATURAL JOIN of tables', at, 'use USING or ON');
+  if (type === 'full') throw ctx.unsupported('FULL JOIN with USING', at, 'use ON');
 }
 
 /** Before ON is read, which could not tell the two from each other. */
@@ -83,9 +80,9 @@ function joinType(node: JoinExpr, ctx: BindContext, at: Location): JoinType {
       return 'right';
     case 'JOIN_FULL':
       if (ctx.world === 'physical') return 'full';
-      throw ctx.error('unsupported', { construct: 'FULL JOIN', hint: 'use LEFT JOIN' }, at);
+      throw ctx.unsupported('FULL JOIN', at, 'use LEFT JOIN');
     default:
-      throw ctx.error('unsupported', { construct: 'this kind of join', hint: 'use LEFT JOIN' }, at);
+      throw ctx.unsupported('this kind of join', at, 'use LEFT JOIN');
   }
 }
 
@@ -177,7 +174,7 @@ export function keyEquality(
     return equality;
   if (ctx.world === 'physical') {
     const construct = `USING over columns of types ${a.type} and ${b.type}`;
-    throw ctx.error('unsupported', { construct, hint: 'use ON' }, at);
+    throw ctx.unsupported(construct, at, 'use ON');
   }
   const detail = `keys of types ${a.type} and ${b.type} cannot be joined`;
   throw ctx.error(

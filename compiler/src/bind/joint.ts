@@ -112,11 +112,7 @@ function withContent(
   ctx.use(draft.source, 'key');
   const on = infix('=', columnRef(source, key, type), columnRef(draft.source, 'key', type), undefined, ctx);
   if (on.kind !== 'operation')
-    throw ctx.error(
-      'unsupported',
-      { construct: 'content of this key type', hint: null },
-      ctx.firstUseOf(draft.source),
-    );
+    throw ctx.unsupported('content of this key type', ctx.firstUseOf(draft.source));
   const runtime = draftScan(draft, ctx.runtime(draft, ctx.firstUseOf(draft.source)));
   return Object.freeze({
     kind: 'join',
@@ -164,7 +160,7 @@ function keysIn(
   }
   const hint = `add WHERE ${key ?? 'key'} IN ('…')`;
   const construct = `\`${asked.content}\` without a list of keys`;
-  throw ctx.error('unsupported', { construct, hint }, asked.at);
+  throw ctx.unsupported(construct, asked.at, hint);
 }
 
 /** Whether a value is known before any row is read. */

@@ -25,7 +25,7 @@ import { isMeant, lookUp, referenceOf, type ScopeItem } from './scope.js';
 export function bindMeasure(node: FuncCall, env: Environment): Expr {
   if (env.withinMetric === true) {
     const hint = 'make a derived metric of them';
-    throw env.ctx.error('unsupported', { construct: 'MEASURE inside of a metric', hint }, node.location);
+    throw env.ctx.unsupported('MEASURE inside of a metric', node.location, hint);
   }
   refuseOddities(node, env);
   return bindMeasured(metricName(node, env), node, env);
@@ -45,11 +45,7 @@ export function bindMetricAggregate(name: string, node: FuncCall, env: Environme
     return bindMeasured(metric.name, node, env);
   }
   const hint = `the metric says itself how it is aggregated: MEASURE(${metric.name})`;
-  throw env.ctx.error(
-    'unsupported',
-    { construct: `\`${name}\` over metric \`${metric.name}\``, hint },
-    node.location,
-  );
+  throw env.ctx.unsupported(`\`${name}\` over metric \`${metric.name}\``, node.location, hint);
 }
 
 function metricArgument(node: FuncCall, env: Environment): Metric | null {
@@ -175,7 +171,7 @@ function metricName(node: FuncCall, env: Environment): string {
     if (name !== null && !name.includes('.')) return name;
   }
   const detail = `${nameParts(node.funcname).join('.').toUpperCase()} takes the name of one metric`;
-  throw env.ctx.error('typeMismatch', { detail, hint: 'MEASURE(package_count)' }, node.location);
+  throw env.ctx.mismatch(detail, node.location, 'MEASURE(package_count)');
 }
 
 function refuseOddities(node: FuncCall, env: Environment): void {
@@ -189,5 +185,5 @@ function refuseOddities(node: FuncCall, env: Environment): void {
           : null;
   if (oddity === null) return;
   const hint = 'put the metric in a derived table first';
-  throw env.ctx.error('unsupported', { construct: `${oddity} with a metric`, hint }, node.location);
+  throw env.ctx.unsupported(`${oddity} with a metric`, node.location, hint);
 }

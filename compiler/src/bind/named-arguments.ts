@@ -24,20 +24,16 @@ export function namedArguments(
   const takes = allowed.map((a) => `${a} => …`).join(', ');
   for (const arg of call.args ?? []) {
     if (!('NamedArgExpr' in arg)) {
-      throw ctx.error(
-        'typeMismatch',
-        { detail: `\`${name}\` takes its arguments by name`, hint: takes },
-        call.location,
-      );
+      throw ctx.mismatch(`\`${name}\` takes its arguments by name`, call.location, takes);
     }
     const { name: key = '', arg: value, location } = arg.NamedArgExpr;
     if (!allowed.includes(key)) {
       const near = nearest(key, allowed);
       const hint = near === null ? `it takes ${allowed.join(', ')}` : `perhaps you meant \`${near}\``;
-      throw ctx.error('typeMismatch', { detail: `\`${name}\` has no argument \`${key}\``, hint }, location);
+      throw ctx.mismatch(`\`${name}\` has no argument \`${key}\``, location, hint);
     }
     if (byName.has(key)) {
-      throw ctx.error('typeMismatch', { detail: `\`${key}\` is given twice`, hint: null }, location);
+      throw ctx.mismatch(`\`${key}\` is given twice`, location);
     }
     if (value !== undefined) byName.set(key, value);
   }
@@ -47,11 +43,7 @@ export function namedArguments(
 export function requiredArgument(args: NamedArguments, name: string, ctx: BindContext): Node {
   const node = args.byName.get(name);
   if (node === undefined) {
-    throw ctx.error(
-      'typeMismatch',
-      { detail: `\`${args.function}\` needs \`${name} => …\``, hint: args.takes },
-      args.location,
-    );
+    throw ctx.mismatch(`\`${args.function}\` needs \`${name} => …\``, args.location, args.takes);
   }
   return node;
 }
@@ -61,11 +53,7 @@ export function nameArgument(args: NamedArguments, name: string, ctx: BindContex
   const node = requiredArgument(args, name, ctx);
   const text = constantText(node);
   if (text === null) {
-    throw ctx.error(
-      'typeMismatch',
-      { detail: `\`${name}\` is a quoted name`, hint: `${name} => 'name'` },
-      locationOf(node, args),
-    );
+    throw ctx.mismatch(`\`${name}\` is a quoted name`, locationOf(node, args), `${name} => 'name'`);
   }
   return text;
 }
@@ -84,7 +72,7 @@ export function countArgument(
   const value = integerOf(node) ?? Number.NaN;
   if (!Number.isInteger(value) || value < least || value > most) {
     const detail = `\`${name}\` is a whole number from ${least} to ${most}`;
-    throw ctx.error('typeMismatch', { detail, hint: null }, locationOf(node, args));
+    throw ctx.mismatch(detail, locationOf(node, args));
   }
   return value;
 }
@@ -97,7 +85,7 @@ export function locationOf(node: Node, args: NamedArguments): Location {
 export function refuseComputed(value: Expr, name: string, at: Location, ctx: BindContext): void {
   if (isConstant(value)) return;
   const detail = `\`${name}\` must be a literal or a parameter`;
-  throw ctx.error('typeMismatch', { detail, hint: null }, at);
+  throw ctx.mismatch(detail, at);
 }
 
 function isConstant(expr: Expr): boolean {

@@ -26,11 +26,7 @@ export function bindOperatorCall(node: FuncCall, env: Environment): Expr | null 
   if (draft === undefined || column.name !== 'text') {
     // Some names are functions too: `score`-like operators alone must be refused here.
     const detail = `operator ${name} maps over the \`text\` of a RETRIEVE`;
-    throw ctx.error(
-      'typeMismatch',
-      { detail, hint: `SELECT ${signatureOf(name)} FROM RETRIEVE(…)` },
-      node.location,
-    );
+    throw ctx.mismatch(detail, node.location, `SELECT ${signatureOf(name)} FROM RETRIEVE(…)`);
   }
   // That there is no model is true for everybody, whatever the arguments.
   if (OPERATORS[name].class === 'decoder' && !ctx.hasDecoder)
@@ -72,7 +68,7 @@ function bindArguments(
         named === null
           ? `${name} takes ${positional.length === 0 ? 'its other' : 'its further'} arguments by name`
           : `${name} ${declared === undefined ? 'has no argument' : 'was already given'} \`${named.name}\``;
-      throw ctx.error('typeMismatch', { detail, hint: signatureOf(name) }, placeOf(node) ?? at);
+      throw ctx.mismatch(detail, placeOf(node) ?? at, signatureOf(name));
     }
     given.set(declared.name, constant(named?.arg ?? node, declared, env));
   }

@@ -86,7 +86,7 @@ export function freeJoin(
   const on = conjunctsOf(quals).map((c) => bindCondition(c, env));
   if (type === 'full' && !on.every((e) => equatesSides(e, left.items, right.items))) {
     const hint = 'join with = between columns of the two sides';
-    throw env.ctx.error('unsupported', { construct: 'FULL JOIN on anything but columns', hint }, at);
+    throw env.ctx.unsupported('FULL JOIN on anything but columns', at, hint);
   }
   const swapped = type === 'right';
   return Object.freeze({
@@ -118,7 +118,7 @@ function bindCondition(node: Node, env: Environment): Expr {
   const on = bindPredicateNode(node, env);
   if (!someExpr(on, (e) => queryOf(e) !== null)) return on;
   const hint = 'put it in WHERE, or join a derived table';
-  throw env.ctx.error('unsupported', { construct: 'a subquery in ON', hint }, env.ctx.locationOf(on));
+  throw env.ctx.unsupported('a subquery in ON', env.ctx.locationOf(on), hint);
 }
 
 /** What the engine can join in full: it must find the partners of both sides. */

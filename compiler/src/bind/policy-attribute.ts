@@ -13,11 +13,7 @@ export function attributeArgument(node: Node, env: Environment): string | null {
   const arg = call.args?.[0];
   const name = arg === undefined || call.args?.length !== 1 ? null : constantText(arg);
   if (name === null) {
-    throw env.ctx.error(
-      'typeMismatch',
-      { detail: 'attribute() takes one quoted name', hint: "attribute('region')" },
-      call.location,
-    );
+    throw env.ctx.mismatch('attribute() takes one quoted name', call.location, "attribute('region')");
   }
   return name;
 }

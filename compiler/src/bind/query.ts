@@ -33,11 +33,7 @@ export function bindQuery(stmt: SelectStmt, ctx: BindContext, outer: Scope | nul
           : bindSelect(stmt, ctx, outer, tables);
     if (common.length === 0) return bound;
     if (bound.query.kind === 'values')
-      throw ctx.error(
-        'unsupported',
-        { construct: 'WITH before VALUES', hint: 'put VALUES in a derived table' },
-        placeOf(stmt.valuesLists),
-      );
+      throw ctx.unsupported('WITH before VALUES', placeOf(stmt.valuesLists), 'put VALUES in a derived table');
     return { ...bound, query: Object.freeze({ ...bound.query, with: Object.freeze(common) }) };
   });
 }
@@ -59,11 +55,11 @@ function refuseClauses(stmt: SelectStmt, ctx: BindContext): void {
   }
   if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES') {
     const at = ctx.wordNear('ties', 'after', placeOf(stmt.limitCount));
-    throw ctx.error('unsupported', { construct: 'WITH TIES', hint: 'use rank() in a derived table' }, at);
+    throw ctx.unsupported('WITH TIES', at, 'use rank() in a derived table');
   }
   if (stmt.groupDistinct === true) {
     const at = ctx.wordNear('distinct', 'before', placeOf(stmt.groupClause));
-    throw ctx.error('unsupported', { construct: 'GROUP BY DISTINCT', hint: 'use GROUP BY' }, at);
+    throw ctx.unsupported('GROUP BY DISTINCT', at, 'use GROUP BY');
   }
 }
 
@@ -73,11 +69,7 @@ function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope
   const tables = new Map<string, CommonTableEntry>(outer?.tables ?? []);
   const own = new Set<string>();
   if (clause.recursive === true) {
-    throw ctx.error(
-      'unsupported',
-      { construct: 'WITH RECURSIVE', hint: 'TRAVERSE walks relationships' },
-      clause.location ?? 0,
-    );
+    throw ctx.unsupported('WITH RECURSIVE', clause.location ?? 0, 'TRAVERSE walks relationships');
   }
   for (const node of clause.ctes ?? []) {
     const cte = 'CommonTableExpr' in node ? node.CommonTableExpr : {};
@@ -85,13 +77,13 @@ function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope
       throw ctx.error('readOnly', { command: 'a data-modifying WITH' }, cte.location);
     }
     if (cte.search_clause !== undefined || cte.cycle_clause !== undefined) {
-      throw ctx.error('unsupported', { construct: 'SEARCH or CYCLE', hint: null }, cte.location);
+      throw ctx.unsupported('SEARCH or CYCLE', cte.location);
     }
     const { query, columns } = bindQuery(cte.ctequery.SelectStmt, ctx, innerScope(null, [], tables));
     const names = (cte.aliascolnames ?? []).map(stringOf);
     if (names.length > columns.length) {
       const detail = `\`${cte.ctename}\` lists ${names.length} columns of ${columns.length}`;
-      throw ctx.error('typeMismatch', { detail, hint: null }, cte.location);
+      throw ctx.mismatch(detail, cte.location);
     }
     if (own.has(cte.ctename ?? ''))
       throw ctx.error('duplicateAlias', { alias: cte.ctename ?? '' }, cte.location);
@@ -119,7 +111,7 @@ function plainEnvironment(ctx: BindContext, scope: Scope, clause: string): Envir
 function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuery {
   ctx.requireFeature('setOperations', placeOf(stmt.rarg));
   if (stmt.larg === undefined || stmt.rarg === undefined)
-    throw ctx.error('unsupported', { construct: 'this set operation', hint: null }, undefined);
+    throw ctx.unsupported('this set operation', undefined);
   const left = bindQuery(stmt.larg, ctx, scope);
   const right = bindQuery(stmt.rarg, ctx, scope);
   if (left.columns.length !== right.columns.length) {
@@ -208,13 +200,10 @@ function ordinalKey(node: Node, columns: readonly BoundColumn[], ctx: BindContex
     sort.node !== undefined && 'ColumnRef' in sort.node ? stringOf(sort.node.ColumnRef.fields?.[0]) : null;
   const by = position ?? columns.findIndex((c) => c.name === name) + 1;
   if (by < 1 || by > columns.length) {
-    throw ctx.error(
-      'unsupported',
-      {
-        construct: 'an expression in ORDER BY of a set operation',
-        hint: 'order by a name or a position of its result',
-      },
+    throw ctx.unsupported(
+      'an expression in ORDER BY of a set operation',
       placeOf(sort),
+      'order by a name or a position of its result',
     );
   }
   return sortKey(sort, by, ctx);
@@ -246,10 +235,10 @@ function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuer
     throw ctx.error('syntax', { detail }, placeOf(stmt.valuesLists?.[odd]));
   }
   if (stmt.sortClause !== undefined || stmt.limitCount !== undefined || stmt.limitOffset !== undefined) {
-    throw ctx.error(
-      'unsupported',
-      { construct: 'ORDER BY or LIMIT of a VALUES list', hint: 'put it in a derived table' },
+    throw ctx.unsupported(
+      'ORDER BY or LIMIT of a VALUES list',
       placeOf(stmt.sortClause ?? stmt.limitCount ?? stmt.limitOffset),
+      'put it in a derived table',
     );
   }
   const last = placeOf(stmt.valuesLists?.at(-1));

@@ -110,11 +110,7 @@ export function constantArgument(args: Arguments, name: string, type: TypeName, 
 function queryArgument(args: Arguments, ctx: BindContext): Expr {
   const node = requiredArgument(args, 'query', ctx);
   if (constantText(node)?.trim() === '') {
-    throw ctx.error(
-      'typeMismatch',
-      { detail: '`query` is empty', hint: 'say what to look for' },
-      locationOf(node, args),
-    );
+    throw ctx.mismatch('`query` is empty', locationOf(node, args), 'say what to look for');
   }
   return constantArgument(args, 'query', 'text', ctx);
 }
@@ -125,7 +121,7 @@ function topKArgument(args: Arguments, facet: FacetStore, ctx: BindContext): Exp
   const value = integerOf(node) ?? Number.NaN;
   if (!Number.isInteger(value) || value < 1 || value > facet.maxTopK) {
     const detail = `\`top_k\` is a whole number from 1 to ${facet.maxTopK}`;
-    throw ctx.error('typeMismatch', { detail, hint: null }, locationOf(node, args));
+    throw ctx.mismatch(detail, locationOf(node, args));
   }
   return ctx.constant(String(value), 'int4');
 }
@@ -162,7 +158,7 @@ export function takeStoreFilters(
     if (unindexed !== undefined || plain.length < fields.length) {
       const detail = `a filter on \`${unindexed ?? plain[0]}\` must stand alone, over indexed fields`;
       const hint = `indexed fields: ${draft.facet.scalarIndexed.join(', ')}`;
-      throw ctx.error('typeMismatch', { detail, hint }, ctx.locationOf(conjunct));
+      throw ctx.mismatch(detail, ctx.locationOf(conjunct), hint);
     }
     draft.filters.push(conjunct);
     return false;

@@ -170,8 +170,7 @@ function hasAggregate(expr: Expr): boolean {
 function namedWindows(stmt: SelectStmt, ctx: BindContext): ReadonlyMap<string, WindowDef> {
   const named = new Map<string, WindowDef>();
   for (const node of stmt.windowClause ?? []) {
-    if (!('WindowDef' in node))
-      throw ctx.error('unsupported', { construct: constructOf(node), hint: null }, placeOf(node));
+    if (!('WindowDef' in node)) throw ctx.unsupported(constructOf(node), placeOf(node));
     const window = node.WindowDef;
     const name = window.name ?? '';
     if (window.refname !== undefined) throw extendsWindow(window, ctx);
@@ -209,13 +208,10 @@ const GROUPING_KINDS: ReadonlyMap<string, string> = new Map([
 function bindGroup(node: Node, outputs: SelectList, env: Environment): Expr {
   const { ctx } = env;
   if ('GroupingSet' in node) {
-    throw ctx.error(
-      'unsupported',
-      {
-        construct: GROUPING_KINDS.get(node.GroupingSet.kind ?? '') ?? 'GROUPING SETS',
-        hint: 'use UNION ALL',
-      },
+    throw ctx.unsupported(
+      GROUPING_KINDS.get(node.GroupingSet.kind ?? '') ?? 'GROUPING SETS',
       node.GroupingSet.location,
+      'use UNION ALL',
     );
   }
   const named = outputNamed(node, outputs, env, false);

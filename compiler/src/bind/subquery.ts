@@ -23,13 +23,10 @@ export function bindSubLink(node: SubLink, env: Environment): Expr {
     case 'ANY_SUBLINK':
       return bindInQuery(select, node, env);
     default:
-      throw ctx.error(
-        'unsupported',
-        {
-          construct: SUBLINKS.get(node.subLinkType ?? '') ?? 'this kind of subquery',
-          hint: 'use IN or EXISTS',
-        },
+      throw ctx.unsupported(
+        SUBLINKS.get(node.subLinkType ?? '') ?? 'this kind of subquery',
         node.location,
+        'use IN or EXISTS',
       );
   }
 }
@@ -42,7 +39,7 @@ const SUBLINKS: ReadonlyMap<string, string> = new Map([
 
 function selectOf(node: Node | undefined, env: Environment): SelectStmt {
   if (node !== undefined && 'SelectStmt' in node) return node.SelectStmt;
-  throw env.ctx.error('unsupported', { construct: 'this subquery', hint: null }, undefined);
+  throw env.ctx.unsupported('this subquery', undefined);
 }
 
 function bindScalarQuery(select: SelectStmt, node: SubLink, env: Environment): Expr {
@@ -50,11 +47,7 @@ function bindScalarQuery(select: SelectStmt, node: SubLink, env: Environment): E
   const { query, columns } = bindQuery(select, ctx, env.scope);
   const only = columns[0];
   if (only === undefined || columns.length !== 1) {
-    throw ctx.error(
-      'typeMismatch',
-      { detail: 'a subquery used as a value must have one column', hint: null },
-      node.location,
-    );
+    throw ctx.mismatch('a subquery used as a value must have one column', node.location);
   }
   return ctx.at(Object.freeze({ kind: 'scalar_query', query, type: only.type }), node.location);
 }
@@ -89,11 +82,7 @@ function bindInQuery(select: SelectStmt, node: SubLink, env: Environment): Expr 
   const operator = (node.operName ?? []).map((n) => ('String' in n ? n.String.sval : '')).join('.');
   const test = required(node.testexpr);
   if (operator !== '' && operator !== '=') {
-    throw ctx.error(
-      'unsupported',
-      { construct: `${operator} ANY over a subquery`, hint: 'use IN' },
-      node.location,
-    );
+    throw ctx.unsupported(`${operator} ANY over a subquery`, node.location, 'use IN');
   }
   const inner: BoundQuery = bindQuery(select, ctx, scope);
   const column = inner.columns[0];
@@ -101,18 +90,14 @@ function bindInQuery(select: SelectStmt, node: SubLink, env: Environment): Expr 
   if (left === null || column === undefined || inner.columns.length !== 1 || !column.sealed) {
     if (ctx.world === 'physical') {
       const construct = 'IN over a subquery of anything but one column in one column';
-      throw ctx.error('unsupported', { construct, hint: 'join a derived table' }, node.location);
+      throw ctx.unsupported(construct, node.location, 'join a derived table');
     }
     const detail = 'IN over a subquery is a join, and one of its sides is no sealed key';
     throw ctx.error('unsealedJoin', { detail, hint: sealedHint(env) }, node.location);
   }
   const equality = equalityOf(left.type, node.location, ctx);
   if (column.type !== left.type) {
-    throw ctx.error(
-      'typeMismatch',
-      { detail: `${left.type} and ${column.type} cannot be compared by IN`, hint: null },
-      node.location,
-    );
+    throw ctx.mismatch(`${left.type} and ${column.type} cannot be compared by IN`, node.location);
   }
   return ctx.at(
     Object.freeze({
@@ -131,7 +116,7 @@ function bindInQuery(select: SelectStmt, node: SubLink, env: Environment): Expr 
 export function outwardLook(ctx: BindContext, location: Location): QueryError {
   const construct = 'an outer column anywhere but beside = and a column of the subquery';
   const hint = 'put the equality in the WHERE of the subquery, one level down, or join a derived table';
-  return ctx.error('unsupported', { construct, hint }, location);
+  return ctx.unsupported(construct, location, hint);
 }
 
 /** `node` as a bare sealed column of the scope at hand, or null. */

@@ -147,8 +147,7 @@ function keyOf(relation: Relation, args: NamedArguments, ctx: BindContext): { na
 /** `('a', 'b')`, `('a')`, `ARRAY['a']` or `$1`, as an array of the anchor's key type. */
 function keysArgument(args: NamedArguments, key: { type: TypeName }, ctx: BindContext): Expr {
   const node = requiredArgument(args, 'keys', ctx);
-  if (isArray(key.type))
-    throw ctx.error('unsupported', { construct: 'a key that is an array', hint: null }, args.location);
+  if (isArray(key.type)) throw ctx.unsupported('a key that is an array', args.location);
   const scope = innerScope(null, [], new Map());
   const env = {
     ctx,
@@ -181,11 +180,7 @@ function viaArgument(args: NamedArguments, ctx: BindContext): readonly string[] 
   return nodes.map((n) => {
     const text = constantText(n);
     if (text === null)
-      throw ctx.error(
-        'typeMismatch',
-        { detail: '`via` is the name of a link, or a list of names', hint: null },
-        locationOf(n, args),
-      );
+      throw ctx.mismatch('`via` is the name of a link, or a list of names', locationOf(n, args));
     return text;
   });
 }
@@ -195,11 +190,7 @@ function directionArgument(args: NamedArguments, ctx: BindContext): Direction | 
   if (node === undefined) return null;
   const text = constantText(node);
   if (text !== 'in' && text !== 'out' && text !== 'both') {
-    throw ctx.error(
-      'typeMismatch',
-      { detail: "`direction` is 'in', 'out' or 'both'", hint: null },
-      locationOf(node, args),
-    );
+    throw ctx.mismatch("`direction` is 'in', 'out' or 'both'", locationOf(node, args));
   }
   return text;
 }

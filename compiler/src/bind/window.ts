@@ -28,11 +28,7 @@ export function bindWindow(name: string, node: FuncCall, env: Environment): Expr
     throw ctx.error('windowing', { detail: `\`${name}\` is no window function` }, node.location);
   }
   if (node.agg_distinct === true || node.agg_order !== undefined) {
-    throw ctx.error(
-      'unsupported',
-      { construct: 'DISTINCT or ORDER BY inside a window call', hint: null },
-      node.location,
-    );
+    throw ctx.unsupported('DISTINCT or ORDER BY inside a window call', node.location);
   }
   if (node.agg_filter !== undefined && kind !== 'aggregate') {
     throw ctx.error(
@@ -85,7 +81,7 @@ function windowOf(over: WindowDef | undefined, env: Environment): WindowDef {
 
 export function extendsWindow(window: WindowDef, ctx: BindContext) {
   const construct = 'a window that extends another';
-  return ctx.error('unsupported', { construct, hint: 'write it out' }, window.location);
+  return ctx.unsupported(construct, window.location, 'write it out');
 }
 
 // Postgres' own bit masks of frameOptions.
@@ -165,7 +161,7 @@ function frameOf(window: WindowDef, orderBy: readonly SortKey[], env: Environmen
             }
           : { kind: 'current row' };
   if ((bits & (START_FOLLOWING | START_PRECEDING | START_CURRENT_ROW | START_UNBOUNDED_PRECEDING)) === 0) {
-    throw env.ctx.error('unsupported', { construct: 'this window frame', hint: null }, window.location);
+    throw env.ctx.unsupported('this window frame', window.location);
   }
   return Object.freeze({
     mode,

@@ -122,7 +122,7 @@ function onGroups(condition: Condition, keys: readonly Key[], answer: Answer, ct
       if (value !== undefined) return value;
       const construct = `\`${term.key.name}\` beside a metric in \`where\``;
       const hint = 'group by it, or write it as a condition of its own';
-      throw ctx.error('unsupported', { construct, hint }, undefined);
+      throw ctx.unsupported(construct, undefined, hint);
     },
     ctx,
   );
@@ -133,7 +133,7 @@ function refuseTwice(outputs: readonly Shown[], ctx: BindContext): void {
   for (const { name } of outputs) {
     if (seen.has(name.toLowerCase())) {
       const detail = `the answer would have two columns \`${name}\``;
-      throw ctx.error('typeMismatch', { detail, hint: 'give a metric an alias' }, undefined);
+      throw ctx.mismatch(detail, undefined, 'give a metric an alias');
     }
     seen.add(name.toLowerCase());
   }
@@ -150,11 +150,7 @@ function orderOf(
       const by = outputs.findIndex((o) => o.names.some((n) => n.toLowerCase() === lower)) + 1;
       if (by === 0) {
         const hint = 'order by a metric or a dimension that the question asks for';
-        throw ctx.error(
-          'typeMismatch',
-          { detail: '`order_by` names what the answer has not', hint },
-          undefined,
-        );
+        throw ctx.mismatch('`order_by` names what the answer has not', undefined, hint);
       }
       return Object.freeze({ by, descending, nullsFirst: descending });
     }),
@@ -167,7 +163,7 @@ function finishPlan(query: Query, outputs: readonly Shown[], ctx: BindContext): 
   const rest = ctx.finish();
   if (rest.clientOids.length > 0) {
     const hint = 'write the value into the condition';
-    throw ctx.error('unsupported', { construct: '`$n` in a metrics body', hint }, undefined);
+    throw ctx.unsupported('`$n` in a metrics body', undefined, hint);
   }
   return Object.freeze({
     form: 'metrics',

@@ -38,7 +38,7 @@ export function keyOf(
 }
 
 function mismatch(detail: string, ctx: BindContext) {
-  return ctx.error('typeMismatch', { detail, hint: null }, undefined);
+  return ctx.mismatch(detail, undefined);
 }
 
 /** Whether two keys are the same of every row. */

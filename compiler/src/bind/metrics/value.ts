@@ -68,7 +68,7 @@ function bindDerived(text: string, leaf: ValueOfLeaf, env: Environment, filters:
   };
   const value = ctx.nested(() => bindValue(parsedOnce(text), inner));
   if (someExpr(value, (e) => e.kind === 'scalar_query' || e.kind === 'exists' || e.kind === 'in_query')) {
-    throw ctx.error('unsupported', { construct: 'a subquery in a derived metric', hint: null }, undefined);
+    throw ctx.unsupported('a subquery in a derived metric', undefined);
   }
   return ofManifest(value, env);
 }

@@ -38,7 +38,7 @@ export function conditionsOf(
     const conditions = conjunctsOf(node).map((conjunct) => conditionOf(conjunct, template, fallback, ctx));
     const used = new Set(conditions.flatMap((c) => [...c.terms.keys()]));
     if (template.builders.some((_, i) => !used.has(i)))
-      throw ctx.error('unsupported', { construct: 'a builder inside a quoted text', hint: null }, undefined);
+      throw ctx.unsupported('a builder inside a quoted text', undefined);
     return conditions;
   });
 }
@@ -86,7 +86,7 @@ function termOf(builder: Builder, fallback: Grain, ctx: BindContext): Term {
 function bareName(name: string, ctx: BindContext) {
   const shown = name.replaceAll(/[^\w.]/g, '').slice(0, 64);
   const hint = "write {{ Dimension('entity__column') }}";
-  return ctx.error('unsupported', { construct: `name \`${shown}\` outside of a builder`, hint }, undefined);
+  return ctx.unsupported(`name \`${shown}\` outside of a builder`, undefined, hint);
 }
 
 /** The condition as a predicate, each of its terms being what `meaning` says. @throws QueryError E0511 */
@@ -109,6 +109,6 @@ export function predicateOf(condition: Condition, meaning: (term: Term) => Expr,
     }),
   );
   if (someExpr(predicate, (e) => e.kind === 'scalar_query' || e.kind === 'exists' || e.kind === 'in_query'))
-    throw ctx.error('unsupported', { construct: 'a subquery in `where`', hint: null }, undefined);
+    throw ctx.unsupported('a subquery in `where`', undefined);
   return predicate;
 }
