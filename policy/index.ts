@@ -17,6 +17,7 @@ export {
   type TokenAlgorithm,
   type VerificationKey,
 } from './keys.js';
+
 export {
   createLimiter,
   DEFAULT_LIMITS,
@@ -26,6 +27,7 @@ export {
   type LimiterOptions,
   type Limits,
 } from './limit.js';
+
 export { type MintClaims, mintToken, type SigningKey } from './mint.js';
 export { type DocumentPath, type PolicyProblem, PolicyProblems, PROBLEM_CODES } from './problems.js';
 export { accountIdentity, type ServiceAccount } from './service-account.js';
@@ -40,6 +42,7 @@ export {
   type RolePolicy,
   type SubjectPolicy,
 } from './snapshot.js';
+
 export { type JsonTextFault, jsonTextFault } from './strict-json.js';
 export { createVerifier, type TokenVerifier, type VerifierOptions } from './token.js';
 export {
@@ -53,4 +56,5 @@ export {
   TOKEN_VERSION,
   type TokenFault,
 } from './token-fault.js';
+
 export type { Limited } from './window.js';

@@ -24,6 +24,7 @@ export type {
   WireNotice,
   WireStatement,
 } from './handler.js';
+
 export type { WireOptions, WireTls } from './options.js';
 export { makeScramVerifier, readScramVerifier } from './scram-verifier.js';
 export { createWireServer, type WireServer } from './server.js';

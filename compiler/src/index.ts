@@ -18,6 +18,7 @@ export {
   type Relation,
   type SimpleMetric,
 } from './catalog.js';
+
 export { type CommonNames, isCommon, withClauseNames } from './common-names.js';
 export {
   ALL_FEATURES,
@@ -28,6 +29,7 @@ export {
   compileTemplate,
   compiling,
 } from './compile.js';
+
 export { elementOid } from './declared-types.js';
 export { type Emitted, emit } from './emit/emit.js';
 export { type MatchedAttribute, predicateSql } from './emit/predicate.js';
@@ -42,6 +44,7 @@ export {
   type QueryErrorFields,
   queryError,
 } from './errors.js';
+
 export { type Explanation, explain } from './explain.js';
 export { fullName, plainName, type Room } from './full-name.js';
 export {
@@ -50,6 +53,7 @@ export {
   OPERATORS as SQL_OPERATORS,
   type OperatorDefinition,
 } from './functions/index.js';
+
 export { type AttributePattern, forChain } from './govern/chain.js';
 export { versionDue } from './govern/facet-version.js';
 export type {
@@ -58,6 +62,7 @@ export type {
   GovernedStore,
   OutputColumn,
 } from './govern/governed-plan.js';
+
 export { GovernedPlan } from './govern/governed-plan.js';
 export { isVisibleFlag, REDACTED, visibleColumnName } from './govern/mask.js';
 export { columnsRead } from './govern/reads.js';
@@ -76,6 +81,7 @@ export {
   type Influence,
   type Transformation,
 } from './lineage/column-lineage.js';
+
 export { type Mentioned, mentionedIn } from './mentioned.js';
 export type { MetricsRequest } from './metrics-request.js';
 export {
@@ -88,6 +94,7 @@ export {
   type OperatorSignature,
   operatorNamed,
 } from './operators.js';
+
 export {
   applyGrammar,
   type Grammar,
@@ -103,6 +110,7 @@ export {
   splitStatements,
   statementTexts,
 } from './parse.js';
+
 export type { Expr, Form, Slot } from './plan.js';
 export { queryWithin } from './query-within.js';
 export { relationsRead } from './relations-read.js';
@@ -117,6 +125,7 @@ export {
   type RuntimeRelation,
   type Traversal,
 } from './runtime.js';
+
 export { type PlainLiteral, type ShapedText, shapeOf } from './shape/scan.js';
 export { arrayElements, arrayText, identifier, quoteIdentifier, quoteLiteral } from './sql-text.js';
 export { hintOn, type Surface, WAYS } from './surface-hints.js';
@@ -134,5 +143,6 @@ export {
   typeNamed,
   typeOfOid,
 } from './types.js';
+
 export { literalText, type ValueSources, valuesOf } from './values.js';
 export type { AskedWorld } from './world.js';

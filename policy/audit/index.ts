@@ -16,5 +16,6 @@ export type {
   AuditSurface,
   AuditVersions,
 } from './record.js';
+
 export type { AuditProblem, AuditVerdict, ProblemKind } from './verdict.js';
 export { type VerifyOptions, verifyAuditLog } from './verify.js';

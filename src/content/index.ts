@@ -20,6 +20,7 @@ export {
   lexicalQuery,
   type PermittedStatistics,
 } from './lexical/bm25.js';
+
 export { TERM_SPACE, type Terms, termsOf } from './lexical/terms.js';
 export { countCodePoints, sliceCodePoints } from './offsets.js';
 export type { Duplicate } from './operators/dedup.js';

@@ -18,6 +18,7 @@ export type {
   TransactionSnapshot,
   UpstreamError,
 } from './engine.js';
+
 export { NoSystemCredentials, UpstreamFailure } from './engine.js';
 export type { Party } from './fair-share.js';
 export { FairShare } from './fair-share.js';

@@ -7,6 +7,7 @@ import { connectFault, withoutPassword } from './connect-fault.js';
 import { connectorUrl } from './connector-url.js';
 import type { OpenEngine } from './credentials.js';
 import type { Settings } from './settings.js';
+
 /** The engine of every connector; all or none. @throws StartProblem, and an engine's Error for the operator */
 export async function openEngines(
   manifest: Manifest,

@@ -3,6 +3,7 @@ import { PolicyFault } from './model.js';
 import type { PolicyState } from './policy-standing.js';
 import { type Reloaded, type ReloadPart, reloadAll } from './reload.js';
 import type { Service } from './service.js';
+
 /** What became of the service itself, in the audit log. */
 export async function recordEvent(
   { audit, tenant, model }: Service,

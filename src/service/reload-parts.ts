@@ -7,6 +7,7 @@ import { engineConfig } from './engines.js';
 import { readText } from './read-text.js';
 import type { ReloadPart } from './reload.js';
 import type { Settings } from './settings.js';
+
 /** @throws StartProblem */
 export function refuseOtherConnectors(next: Model, engines: ReadonlyMap<string, Engine>): void {
   const names = [...next.manifest.connectors.keys()];

@@ -3,6 +3,7 @@ import { headIn } from '../publishing/store/index.js';
 import { type LoadedModel, loadModel, PolicyFault } from './model.js';
 import { tenantIn } from './place.js';
 import type { Settings } from './settings.js';
+
 /** What a start found. */
 export interface First extends LoadedServed {
   readonly policyFault: PolicyFault | null;

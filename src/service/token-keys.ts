@@ -2,6 +2,7 @@ import { configuredKeys, type KeyConfiguration, type KeySource } from '../../pol
 import { StartProblem } from '../base/start-problem.js';
 import { issuerKeys } from './issuer-keys.js';
 import type { Settings } from './settings.js';
+
 /** By which keys tokens are verified. */
 export function keyConfiguration(settings: Settings, signing: Uint8Array): KeyConfiguration {
   const secrets = settings.localTokens ? [{ secret: signing }] : [];

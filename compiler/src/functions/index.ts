@@ -9,6 +9,7 @@ export type {
   PolymorphicType,
   ResultType,
 } from './definition.js';
+
 export { neededFunction, neededOperator } from './needed.js';
 export { OPERATORS } from './operators.js';
 export {

@@ -7,6 +7,7 @@ export {
   candidatesIn,
   tableKey,
 } from './candidates.js';
+
 export { type Draft, draftOf, isExposable, labelsNote } from './draft.js';
 export { nameFrom } from './names.js';
 export { MAX_RELATIONS, readUpstream } from './read.js';

@@ -17,6 +17,7 @@ export {
   type Publishable,
   parsePublishable,
 } from './layered.js';
+
 export type { LaterProblem, PolicyFile } from './load.js';
 export {
   loadManifest,
@@ -26,6 +27,7 @@ export {
   parsePolicyDocument,
   policyShape,
 } from './load.js';
+
 export type {
   Bridge,
   BridgeSide,
@@ -41,6 +43,7 @@ export type {
   TableColumn,
   Term,
 } from './manifest.js';
+
 export { isName } from './name.js';
 export {
   conflictsBetween,
@@ -51,6 +54,7 @@ export {
   pathsIn,
   shrunk,
 } from './overlay.js';
+
 export { OutsidePublishing } from './publishable.js';
 export { MANIFEST_SCHEMA } from './schema/manifest.js';
 export { POLICY_SCHEMA } from './schema/policy.js';

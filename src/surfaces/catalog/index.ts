@@ -6,6 +6,7 @@ export {
   describeCatalog,
   refuseLane,
 } from './ask.js';
+
 export { type CatalogOptions, type CatalogStats, Catalogs } from './catalogs.js';
 export { classify, type Lane } from './classify.js';
 export { CatalogFault } from './fault.js';

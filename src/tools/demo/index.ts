@@ -12,4 +12,5 @@ export type {
   PersonRow,
   SupplyChain,
 } from './rows.js';
+
 export { DemoProblem } from './rows.js';

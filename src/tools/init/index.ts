@@ -7,6 +7,7 @@ export {
   type Wanted,
   wantedOf,
 } from './choose.js';
+
 export { countKey, declaredKey, type FoundKey } from './find-key.js';
 export { columnId, spread, suggestTreatments, type Treatment, type Treatments } from './labels.js';
 export type { LostLink } from './links.js';
