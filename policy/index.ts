@@ -4,6 +4,7 @@ export { attributeValues, type EffectiveAccess, effectiveAccess, isEmpty, roleAc
 export { addressGroup } from './address.js';
 export { attributesOf } from './attributes.js';
 export { type ClaimRules, type Claims, checkTime, isExpired, readClaims, type Validity } from './claims.js';
+export { compileSnapshot, compilingSnapshot } from './compile-snapshot.js';
 export type * from './document.js';
 export { createGuesses, type Guesses, type GuessOptions } from './guesses.js';
 export type { Identity } from './identity.js';
@@ -17,7 +18,6 @@ export {
   type TokenAlgorithm,
   type VerificationKey,
 } from './keys.js';
-
 export {
   createLimiter,
   DEFAULT_LIMITS,
@@ -27,20 +27,17 @@ export {
   type LimiterOptions,
   type Limits,
 } from './limit.js';
-
 export { type MintClaims, mintToken, type SigningKey } from './mint.js';
 export { type DocumentPath, type PolicyProblem, PolicyProblems, PROBLEM_CODES } from './problems.js';
 export { accountIdentity, type ServiceAccount } from './service-account.js';
 export { type RightsValue, type SessionRights, sessionRights } from './session-rights.js';
 export { createSingleUse, type SingleUse, type SingleUseOptions } from './single-use.js';
-export {
-  type AttributeValue,
-  compileSnapshot,
-  compilingSnapshot,
-  type Denied,
-  type PolicySnapshot,
-  type RolePolicy,
-  type SubjectPolicy,
+export type {
+  AttributeValue,
+  Denied,
+  PolicySnapshot,
+  RolePolicy,
+  SubjectPolicy,
 } from './snapshot.js';
 
 export { type JsonTextFault, jsonTextFault } from './strict-json.js';

@@ -3,7 +3,8 @@ import type { NativePostgres } from '../../test/support/native-postgres.js';
 import type { Table } from '../report.js';
 import { type Gateway, SUBJECT, startGateway } from '../support/gateway.js';
 import { withClient, withPostgres } from '../support/postgres.js';
-import type { Form, Peer, PeerStatement } from './peers.js';
+import type { PeerStatement } from './peer-messages.js';
+import type { Form, Peer } from './peers.js';
 import { ORACLE, type Row, SHOP } from './shop.js';
 
 /** Two questions at which semantic layers differ; what each engine's SQL says on a real Postgres. */

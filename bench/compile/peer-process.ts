@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 import { median } from '../report.js';
-import type { PeerStatement } from './peers.js';
+import type { Order, PeerStatement, Reply } from './peer-messages.js';
 
 /** What each adapter in `bench/peers/` exports. */
 interface Adapter {
@@ -13,18 +13,6 @@ interface Adapter {
     readonly form: string;
     statement(): Promise<PeerStatement>;
   }[];
-}
-
-/** What this process is asked, and answers under the same number. */
-export type Order = { readonly number: number } & (
-  | { readonly kind: 'time'; readonly from: number; readonly size: number }
-  | { readonly kind: 'form'; readonly index: number }
-);
-
-export interface Reply {
-  readonly number: number;
-  readonly value?: unknown;
-  readonly error?: string;
 }
 
 /** One peer in a process of its own, so that its heap and its garbage are not ours. */

@@ -3,13 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Measure, median, paired } from '../report.js';
-import type { Order, Reply } from './peer-process.js';
-
-/** SQL of a question, and the values of its parameters. */
-export interface PeerStatement {
-  readonly sql: string;
-  readonly params: readonly unknown[];
-}
+import type { Order, PeerStatement, Reply } from './peer-messages.js';
 
 /** One way to ask one of the two questions of `correctness.ts`. */
 export interface Form {

@@ -1,5 +1,5 @@
-import type { ExecuteOptions } from './engine.js';
 import { DataRowReader } from './protocol/data-row.js';
+import type { ExecuteOptions } from './statement.js';
 
 /** What the caps of an execution still admit; infinite where there is none. */
 export interface Room {

@@ -1,10 +1,10 @@
 import { queryError } from 'osl-compiler';
 import { fitting, type Room, roomIn } from './caps.js';
 import { sameOids } from './column-types.js';
-import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamError } from './engine.js';
 import type { PreparedStatement, PreparedStatements } from './prepared.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import { describedColumns } from './protocol/row-description.js';
+import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamStatement } from './statement.js';
 import { type Applied, applySettings, type SettingForm } from './statement-settings.js';
 import {
   changedColumn,
@@ -16,36 +16,7 @@ import {
   unknownSetting,
 } from './upstream-error.js';
 import type { Job, UpstreamSession } from './upstream-session.js';
-
-/** What is sent upstream for one governed plan. */
-export interface UpstreamStatement {
-  readonly sql: string;
-  /**
-   * `plan`: not its rows but, a line a row, how the database would work them out whatever the values: with none of
-   * them, so that no estimate tells of one.
-   */
-  readonly asks: 'rows' | 'plan';
-  readonly parameterOids: readonly number[];
-  /** Column type OIDs that the plan promises. */
-  readonly columnOids: readonly number[];
-  /** Absent for the gateway's own questions. */
-  readonly reads?: StatementReads;
-}
-
-/** What a statement reads, as caller and operator know it. */
-export interface StatementReads {
-  /** Objects that the question names. */
-  readonly objects: readonly string[];
-  /** Relations of the model that are scanned. */
-  readonly relations: readonly string[];
-  /** Their tables, as `schema.table`: for the operator alone. */
-  readonly tables: readonly string[];
-  /** Names of the output columns, in order. */
-  readonly columns: readonly string[];
-}
-
-/** Tells the operator what the upstream said of a statement that reads `tables`. */
-export type TellUpstreamError = (error: UpstreamError, tables: readonly string[]) => void;
+import type { TellUpstreamError, UpstreamError } from './upstream-words.js';
 
 /** What an execution needs from its engine. */
 export interface ExecutionHost {

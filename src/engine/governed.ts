@@ -1,8 +1,8 @@
 import { emit, GovernedPlan, InternalError, oidOf, relationsRead, type Slot } from 'osl-compiler';
-import type { GovernedDoor } from './engine.js';
-import type { StatementReads, UpstreamStatement } from './execution.js';
+import type { GovernedDoor } from './doors.js';
 import type { OutOfService } from './out-of-service.js';
 import type { Runner } from './runner.js';
+import type { StatementReads, UpstreamStatement } from './statement.js';
 
 /** The door that takes a `GovernedPlan` and nothing else. */
 export function governedDoor(

@@ -1,6 +1,6 @@
 import { QueryError } from 'osl-compiler';
-import type { UpstreamStatement } from './execution.js';
 import type { Runner } from './runner.js';
+import type { UpstreamStatement } from './statement.js';
 
 const HEALTHY_MS = 2_000;
 

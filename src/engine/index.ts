@@ -1,25 +1,7 @@
 /** The two doors to a database, governed and system, over a native Postgres or an embedded one. */
-export type {
-  BoundValue,
-  CopyRows,
-  CopyTarget,
-  Engine,
-  EngineEvents,
-  ExecuteOptions,
-  ExecuteResult,
-  GovernedDoor,
-  IsolationLevel,
-  OutputSetting,
-  RightsSetting,
-  RowSink,
-  StatementSettings,
-  SystemDoor,
-  SystemQueries,
-  TransactionSnapshot,
-  UpstreamError,
-} from './engine.js';
 
-export { NoSystemCredentials, UpstreamFailure } from './engine.js';
+export type { CopyRows, CopyTarget, GovernedDoor, SystemDoor, SystemQueries } from './doors.js';
+export type { Engine, EngineEvents } from './engine.js';
 export type { Party } from './fair-share.js';
 export { FairShare } from './fair-share.js';
 export { type EngineConfig, openEngine } from './open.js';
@@ -30,6 +12,19 @@ export { type Survey, surveyPostgres } from './postgres/survey.js';
 export { DataRowReader, dataRow, eachDataRow, textValuesOf } from './protocol/data-row.js';
 export { GrowingBytes } from './protocol/growing-bytes.js';
 export type { ReachChange } from './reach.js';
+export type {
+  BoundValue,
+  ExecuteOptions,
+  ExecuteResult,
+  IsolationLevel,
+  OutputSetting,
+  RightsSetting,
+  RowSink,
+  StatementSettings,
+  TransactionSnapshot,
+} from './statement.js';
 export { SLICE_BYTES, turns } from './turns.js';
 export { objectsText, stopError } from './upstream-error.js';
+export { NoSystemCredentials, UpstreamFailure } from './upstream-failure.js';
+export type { UpstreamError } from './upstream-words.js';
 export { RIGHTS_FAULTS, type UpstreamWords, wordsOf } from './upstream-words.js';

@@ -1,5 +1,5 @@
 import { queryError } from 'osl-compiler';
-import type { StatementReads } from './execution.js';
+import type { StatementReads } from './statement.js';
 import { objectsText } from './upstream-error.js';
 
 /** Relations of the model whose table, or a column of it, is known to be gone from the database. */

@@ -1,16 +1,12 @@
 import { InternalError } from 'osl-compiler';
-import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink } from './engine.js';
-import {
-  Execution,
-  type ExecutionHost,
-  type TellUpstreamError,
-  type UpstreamStatement,
-} from './execution.js';
+import { Execution, type ExecutionHost } from './execution.js';
 import type { Lanes } from './lanes.js';
 import type { Pool } from './pool.js';
 import { PinnedSnapshot } from './snapshot.js';
+import type { BoundValue, ExecuteOptions, ExecuteResult, RowSink, UpstreamStatement } from './statement.js';
 import type { SettingForm } from './statement-settings.js';
 import type { UpstreamSession } from './upstream-session.js';
+import type { TellUpstreamError } from './upstream-words.js';
 
 export interface RunnerOptions {
   readonly pool: Pool;

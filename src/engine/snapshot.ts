@@ -1,9 +1,10 @@
 import { queryError } from 'osl-compiler';
-import type { IsolationLevel, TransactionSnapshot } from './engine.js';
-import type { Execution, ExecutionHost, TellUpstreamError } from './execution.js';
+import type { Execution, ExecutionHost } from './execution.js';
 import type { Pool } from './pool.js';
+import type { IsolationLevel, TransactionSnapshot } from './statement.js';
 import { connectionLost } from './upstream-error.js';
 import { run, type UpstreamSession } from './upstream-session.js';
+import type { TellUpstreamError } from './upstream-words.js';
 
 /**
  * How many sessions of a pool may be kept for transactions at a time, and by one subject half as many: clients that

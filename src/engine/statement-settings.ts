@@ -1,6 +1,6 @@
-import type { BoundValue, StatementSettings } from './engine.js';
 import type { PreparedStatement, PreparedStatements } from './prepared.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
+import type { BoundValue, StatementSettings } from './statement.js';
 
 /**
  * How settings come into force for one statement. `function`: by `set_config`. `command`: by SET LOCAL, where the

@@ -1,19 +1,14 @@
 import { quoteIdentifier } from 'osl-compiler';
 import { types } from 'pg';
 import { tableSql } from '../base/table-sql.js';
-import {
-  type CopyRows,
-  type CopyTarget,
-  type SystemDoor,
-  type SystemQueries,
-  type UpstreamError,
-  UpstreamFailure,
-} from './engine.js';
+import type { CopyRows, CopyTarget, SystemDoor, SystemQueries } from './doors.js';
 import { DataRowReader } from './protocol/data-row.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import { describedColumns } from './protocol/row-description.js';
 import { inItsPlace, parseErrorResponse } from './upstream-error.js';
+import { UpstreamFailure } from './upstream-failure.js';
 import type { Job, UpstreamSession } from './upstream-session.js';
+import type { UpstreamError } from './upstream-words.js';
 import { copyBatches, textValue } from './values.js';
 
 /** Lends a session in its system state to `work`, and takes it back whatever happens. */

@@ -1,8 +1,8 @@
 import { QueryError } from 'osl-compiler';
 import type { Engine } from './engine.js';
-import type { UpstreamStatement } from './execution.js';
 import { textValuesOf } from './protocol/data-row.js';
 import type { Runner } from './runner.js';
+import type { UpstreamStatement } from './statement.js';
 
 /** Answers that are remembered, the wrong names among them. */
 const REMEMBERED = 1_000;

@@ -1,4 +1,19 @@
-import type { UpstreamError } from './engine.js';
+/** The upstream's own words, for the operator alone; what its log may hold of them is in `upstream-words.ts`. */
+export interface UpstreamError {
+  readonly sqlstate: string;
+  readonly message: string;
+  readonly detail: string | null;
+  readonly hint: string | null;
+  readonly routine: string | null;
+  readonly schema: string | null;
+  readonly table: string | null;
+  readonly column: string | null;
+  readonly constraint: string | null;
+  readonly dataType: string | null;
+}
+
+/** Tells the operator what the upstream said of a statement that reads `tables`. */
+export type TellUpstreamError = (error: UpstreamError, tables: readonly string[]) => void;
 
 /** What an operator's log says of an error of the upstream: where it comes from, and no value of anybody's row. */
 export interface UpstreamWords {

@@ -1,5 +1,6 @@
 import { InternalError } from 'osl-compiler';
-import type { BoundValue, CopyRows } from './engine.js';
+import type { CopyRows } from './doors.js';
+import type { BoundValue } from './statement.js';
 
 /** Bytes of COPY text after which a batch is sent. */
 const BATCH_BYTES = 2_097_152;

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { test } from 'tap';
 import { ROOT } from '../tools/cli/support.js';
-import { importsOf, overridesOf, readHouse } from './house.js';
+import { circlesOf, filesOf, importsOf, overridesOf, readHouse } from './house.js';
 
 const house = readHouse();
 const imports = importsOf(house);
@@ -82,3 +82,23 @@ function specifierOf(file: string, room: string): string {
   const path = relative(dirname(file), `${room}index.js`);
   return path.startsWith('.') ? path : `./${path}`;
 }
+
+/** Circles of files that are the recursion of a grammar: expressions hold queries, and queries expressions. */
+const RECURSIONS = [/^compiler\/src\/bind\//, /^compiler\/src\/emit\//];
+
+test('no circle of files but the recursion of a grammar, types included', (t) => {
+  const circles = circlesOf(filesOf()).filter(
+    (files) => !RECURSIONS.some((room) => files.every((file) => room.test(file))),
+  );
+  t.strictSame(circles, []);
+  const made = circlesOf(
+    new Map([
+      ['a', ['b']],
+      ['b', ['c']],
+      ['c', ['b']],
+      ['d', ['a']],
+    ]),
+  );
+  t.strictSame(made, [['b', 'c']], 'one that is there is found');
+  t.end();
+});

@@ -11,6 +11,8 @@ const OPENS: Readonly<Record<string, readonly string[]>> = {
   'src/surfaces/catalog/': ['@electric-sql/pglite'],
 };
 
+const IMPORT = /(?:\bfrom|\bimport\(|^import)\s*'([^']+)'/gm;
+
 export interface House {
   /** From bottom to top: folders, each with a slash at its end. */
   readonly rooms: readonly string[];
@@ -56,7 +58,7 @@ export function importsOf({ rooms }: House): readonly Import[] {
   return SOURCES.flatMap((folder) => sourcesIn(folder)).flatMap((file) => {
     const from = roomOf(file, rooms);
     const text = readFileSync(join(ROOT, file), 'utf8');
-    const specifiers = [...text.matchAll(/(?:\bfrom|\bimport\(|^import)\s*'([^']+)'/gm)];
+    const specifiers = [...text.matchAll(IMPORT)];
     return specifiers.flatMap(([, specifier = '']) => {
       const to = targetOf(specifier, file, rooms);
       return to === null || to === from ? [] : [{ file, from, to }];
@@ -147,4 +149,41 @@ function globsOf(
   const common = [`${root}/${parent}/`, `${root}/`].find((p) => p !== folder && room.startsWith(p));
   const path = folder.slice((common ?? (folder === 'src/' ? '' : root === 'src' ? 'src/' : '')).length);
   return [`**/${path}${whole === undefined ? '*' : '**'}`];
+}
+
+/** Every source file, with the files of ours that it imports, of types or values. */
+export function filesOf(): ReadonlyMap<string, readonly string[]> {
+  const files = [...SOURCES, 'bench'].flatMap((folder) => sourcesIn(folder));
+  return new Map(
+    files.map((file) => {
+      const text = readFileSync(join(ROOT, file), 'utf8');
+      const named = [...text.matchAll(IMPORT)].map(([, to = '']) =>
+        join(dirname(file), to).replace(/\.js$/, '.ts'),
+      );
+      return [file, named.filter((to) => files.includes(to))];
+    }),
+  );
+}
+
+/** Sets of files that all reach each other by imports, each in the order of the alphabet. */
+export function circlesOf(imports: ReadonlyMap<string, readonly string[]>): readonly (readonly string[])[] {
+  const reached = new Map([...imports.keys()].map((file) => [file, reachedFrom(file, imports)]));
+  const circles = new Map<string, readonly string[]>();
+  for (const [file, others] of reached) {
+    const circle = [...others].filter((other) => reached.get(other)?.has(file) === true).toSorted();
+    if (circle.length > 0) circles.set(circle.join(' '), circle);
+  }
+  return [...circles.values()];
+}
+
+/** What `from` imports, and what that imports; `from` itself only where a way leads back to it. */
+function reachedFrom(from: string, imports: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> {
+  const reached = new Set<string>();
+  const next = [...(imports.get(from) ?? [])];
+  for (let file = next.pop(); file !== undefined; file = next.pop()) {
+    if (reached.has(file)) continue;
+    reached.add(file);
+    next.push(...(imports.get(file) ?? []));
+  }
+  return reached;
 }

@@ -1,10 +1,6 @@
-import type {
-  BoundValue,
-  Engine,
-  ExecuteOptions,
-  ExecuteResult,
-  UpstreamError,
-} from '../../src/engine/engine.js';
+import type { BoundValue, ExecuteOptions, ExecuteResult } from '../../src/engine/statement.js';
+import type { Engine } from '../../src/engine/engine.js';
+import type { UpstreamError } from '../../src/engine/upstream-words.js';
 import { openPglite } from '../../src/engine/pglite/engine.js';
 import { openPostgres } from '../../src/engine/postgres/engine.js';
 import type { ReachChange } from '../../src/engine/reach.js';

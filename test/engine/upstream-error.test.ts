@@ -1,5 +1,5 @@
 import t from 'tap';
-import { UpstreamFailure } from '../../src/engine/engine.js';
+import { UpstreamFailure } from '../../src/engine/upstream-failure.js';
 import { executionError, parseErrorResponse } from '../../src/engine/upstream-error.js';
 import { RIGHTS_FAULTS, wordsOf } from '../../src/engine/upstream-words.js';
 

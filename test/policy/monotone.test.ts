@@ -3,7 +3,7 @@ import { ready } from 'osl-compiler';
 import t from 'tap';
 import { effectiveAccess } from '../../policy/access.js';
 import type { PolicyDocument, RoleDocument, SubjectDocument } from '../../policy/document.js';
-import { compileSnapshot } from '../../policy/snapshot.js';
+import { compileSnapshot } from '../../policy/compile-snapshot.js';
 import { CATALOG, ORDER, policy } from './fixtures.js';
 import { and, not, or, type Row, type Truth, visible } from './rows.js';
 import { identity } from './tokens.js';

@@ -1,12 +1,14 @@
-import type { Engine } from '../../engine/index.js';
+import type { GovernedPlan } from 'osl-compiler';
+import type { BoundValue, Engine } from '../../engine/index.js';
 import type { RightsSigner } from '../../row-security/index.js';
 import type { Parsing } from '../parsing/index.js';
 import type { Marks } from '../parsing/marks.js';
+import type { Caller } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
 import type { ContentPlane } from './content-plane.js';
 import type { MaskKeys } from './mask-keys.js';
 import type { PlanCache } from './plan-cache.js';
-import type { PermittedSets } from './runtime/permitted.js';
+import type { Snapshots } from './snapshots.js';
 
 /** What one result may cost. */
 export interface Caps {
@@ -28,6 +30,25 @@ export interface PlanningParts {
   readonly content: Pick<ContentPlane, 'hasDecoder'>;
 }
 
+/** Whether a caller may see many passages of a store or few. */
+export interface PermittedCounts {
+  /** @param some counts permitted passages up to slot `limit` */
+  areMany(some: GovernedPlan, epoch: string, input: RuntimeInput): Promise<boolean>;
+}
+
+/** What one statement's runtime relations need beside their plans. */
+export interface RuntimeInput {
+  readonly parts: RunningParts;
+  readonly caller: Caller;
+  readonly plan: GovernedPlan;
+  /** Values of the caller's `$1 …`. */
+  readonly parameters: readonly BoundValue[];
+  readonly signal: AbortSignal | null;
+  readonly snapshots: Snapshots | null;
+  /** Nobody could be told that rows are missing. */
+  readonly whole: boolean;
+}
+
 /** What runs plans. */
 export interface RunningParts {
   /** By connector name. */
@@ -38,7 +59,7 @@ export interface RunningParts {
   /** Signs what statements for a connector carry where row security stands behind it. */
   rowRights(connector: string): RightsSigner;
   readonly content: ContentPlane;
-  readonly permitted: Pick<PermittedSets, 'areMany'>;
+  readonly permitted: PermittedCounts;
   readonly caps: Caps;
 }
 

@@ -13,10 +13,9 @@ import type { Caller } from '../request/caller.js';
 import { respond } from '../request/respond.js';
 import type { TextRow } from './collect.js';
 import type { StoredPassage } from './content-plane.js';
-import type { AnswerParts } from './parts.js';
+import type { AnswerParts, RuntimeInput } from './parts.js';
 import { citeOf, passageOf } from './runtime/passage.js';
 import { step } from './runtime/step.js';
-import type { RuntimeInput } from './runtime/types.js';
 
 /** A few rows of an entity, or a few chunks of a facet. */
 export interface SampleRequest {

@@ -3,7 +3,7 @@ import type { AuditLog } from '../../../policy/audit/index.js';
 import type { Limiter, TokenVerifier } from '../../../policy/index.js';
 import type { ServiceLog } from '../../base/log.js';
 import type { Model } from '../../model/model.js';
-import type { Strangers } from './strangers.js';
+import type { Call } from './call.js';
 
 /** What tells who calls, and whether it may call once more. */
 export interface DecidingParts {
@@ -12,7 +12,13 @@ export interface DecidingParts {
   model(): Model;
   readonly verifier: Pick<TokenVerifier, 'verify'>;
   readonly limiter: Pick<Limiter, 'take' | 'takeAddress' | 'guesses'>;
-  readonly strangers: Pick<Strangers, 'isFirst'>;
+  readonly strangers: StrangerCounts;
+}
+
+/** Which refusals of callers without a valid token are recorded, beyond the limit of their address. */
+export interface StrangerCounts {
+  /** Counts one refused call. Whether it is the first, and so to be recorded; the others are only counted. */
+  isFirst(call: Call, address: string): boolean;
 }
 
 /** What keeps the records of a request. */

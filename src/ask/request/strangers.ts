@@ -1,14 +1,12 @@
 import { addressGroup } from '../../../policy/index.js';
 import type { Call } from './call.js';
-import type { RecordingParts } from './parts.js';
+import type { RecordingParts, StrangerCounts } from './parts.js';
 
 /**
  * What callers without a valid token cost the audit log once they are over the limit of their address: of one second
  * the log has the first refusal, and one event that counts the others and shares the first one's request id.
  */
-export interface Strangers {
-  /** Counts one refused call. Whether it is the first, and so to be recorded; the others are only counted. */
-  isFirst(call: Call, address: string): boolean;
+export interface Strangers extends StrangerCounts {
   /** Records at once what has only been counted so far. */
   settle(): void;
 }

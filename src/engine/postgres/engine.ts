@@ -1,4 +1,4 @@
-import { type Engine, type EngineEvents, NoSystemCredentials } from '../engine.js';
+import type { Engine, EngineEvents } from '../engine.js';
 import { governedDoor } from '../governed.js';
 import { ailmentOf } from '../health.js';
 import { Lanes, SHARED_TIMEOUT_MS } from '../lanes.js';
@@ -10,6 +10,7 @@ import { governedSettings, type Timeouts } from '../settings.js';
 import { PinnedSnapshot, SnapshotPlaces } from '../snapshot.js';
 import { systemDoor, type WithSession } from '../system.js';
 import { timeZones } from '../time-zones.js';
+import { NoSystemCredentials } from '../upstream-failure.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';
 import { inspectRole, type RoleReport } from './role.js';

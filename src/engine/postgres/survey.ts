@@ -1,4 +1,4 @@
-import type { SystemDoor } from '../engine.js';
+import type { SystemDoor } from '../doors.js';
 import { systemDoor } from '../system.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { connectTransport } from './connect.js';

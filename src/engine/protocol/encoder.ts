@@ -1,5 +1,5 @@
 import { InternalError } from 'osl-compiler';
-import type { BoundValue } from '../engine.js';
+import type { BoundValue } from '../statement.js';
 import { GrowingBytes } from './growing-bytes.js';
 
 const MAX_VALUES = 65_535;

@@ -10,7 +10,6 @@ import {
 } from 'osl-compiler';
 import { everythingIn } from '../../model/graph/everything.js';
 import type { Facet, Manifest } from '../../model/manifest/index.js';
-import { datasetName } from './openlineage.js';
 
 /** An object of the semantic graph as a dataset, and where its columns come from. Plain data. */
 export interface DatasetDescription {
@@ -191,4 +190,9 @@ function planInputs(planOf: () => GovernedPlan): readonly Influence[] {
 
 function same(a: Influence, b: Influence): boolean {
   return a.object === b.object && a.column === b.column;
+}
+
+/** The audit log's name of an object as a dataset; older records say `metric:revenue` for `osl.metrics.revenue`. */
+export function datasetName(object: string): string {
+  return object.replace(/^metric:/, 'osl.metrics.');
 }

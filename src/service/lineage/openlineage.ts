@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Influence, Transformation } from 'osl-compiler';
-import type { DatasetDescription } from './datasets.js';
+import { type DatasetDescription, datasetName } from './datasets.js';
 import type { AuditLeaf, Runs } from './window.js';
 
 /** Events of OpenLineage 2-0-2, as JSON values. */
@@ -144,11 +144,6 @@ function inputField({ object, column, transformations }: Influence, voice: Voice
 function transformationOf(t: Transformation): object {
   if (t.type === 'DIRECT') return { type: t.type, subtype: t.subtype, masking: t.masking };
   return { type: t.type, subtype: t.subtype, masking: false, ...(t.policy && { description: 'policy' }) };
-}
-
-/** The audit log's name of an object as a dataset; older records say `metric:revenue` for `osl.metrics.revenue`. */
-export function datasetName(object: string): string {
-  return object.replace(/^metric:/, 'osl.metrics.');
 }
 
 /** The DatasetEvent of an object of the semantic graph under a manifest version. */

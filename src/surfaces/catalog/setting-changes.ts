@@ -1,5 +1,3 @@
-import type { ReplyReport } from './reply.js';
-
 /** The SQLSTATE of the notices by which a catalog engine tells what `set_config` was asked for. No Postgres uses it. */
 export const SETTING_CHANGED = 'OSL01';
 
@@ -11,8 +9,13 @@ export interface SettingChange {
   readonly local: boolean;
 }
 
+interface Notice {
+  readonly sqlstate: string;
+  readonly message: string;
+}
+
 /** The change that `notice` tells of, or null for a notice that is meant for the client. */
-export function settingChange({ sqlstate, message }: ReplyReport): SettingChange | null {
+export function settingChange({ sqlstate, message }: Notice): SettingChange | null {
   if (sqlstate !== SETTING_CHANGED) return null;
   const [name, value, local] = JSON.parse(message) as [string, string | null, boolean]; // made by our own function
   return { name, value, local };

@@ -11,7 +11,8 @@ import {
 } from '../../../wire/index.js';
 import { requireSameRights } from './rights.js';
 import { type Motion, ScrolledRows } from './scroll.js';
-import type { SessionParts } from './session-parts.js';
+import type { SessionRecords } from './session-records.js';
+import type { SessionState } from './session-state.js';
 
 /** A declared cursor. Its question runs at the first FETCH, in the format that FETCH asks for. */
 interface Cursor {
@@ -49,6 +50,12 @@ export interface Declaration {
 /** Cursors that one session may have. */
 const MOST = 64;
 
+/** What a session lends to its cursors. */
+interface CursorSession {
+  readonly state: Pick<SessionState, 'block'>;
+  readonly records: SessionRecords;
+}
+
 /** The cursors of one session. The portals of its protocol are named as they are, and go forward only. */
 export class Cursors {
   readonly #rights: () => string;
@@ -83,7 +90,7 @@ export class Cursors {
   }
 
   /** What the protocol runs under the name of a cursor; undefined where there is none. */
-  named(name: string, { state, records }: Pick<SessionParts, 'state' | 'records'>): NamedPortal | undefined {
+  named(name: string, { state, records }: CursorSession): NamedPortal | undefined {
     const cursor = this.#byName.get(name);
     if (cursor === undefined) return undefined;
     const { columns } = cursor.statement;

@@ -1,6 +1,5 @@
 import { InternalError } from 'osl-compiler';
-import type { JsonBytes } from './json-bytes.js';
-import type { WriteValue } from './values.js';
+import type { JsonBytes, WriteValue } from './json-bytes.js';
 
 const OPEN = 0x7b;
 const CLOSE = 0x7d;

@@ -71,3 +71,6 @@ export class JsonBytes extends GrowingBytes {
     this.at = length;
   }
 }
+
+/** Writes one value, which stands in `source[start … end)` in Postgres' text format, as JSON. */
+export type WriteValue = (source: Buffer, start: number, end: number, out: JsonBytes) => void;

@@ -1,8 +1,8 @@
 import type { GovernedPlan } from 'osl-compiler';
 import { DataRowReader } from '../../engine/index.js';
 import { columnsOf, describedColumn } from './columns.js';
-import type { JsonBytes } from './json-bytes.js';
-import { keyWriter, valueWriter, type WriteValue } from './values.js';
+import type { JsonBytes, WriteValue } from './json-bytes.js';
+import { keyWriter, valueWriter } from './values.js';
 
 /** How the rows of a plan become JSON. */
 export interface RowShape {

@@ -1,9 +1,6 @@
 import { elementOf, isArray, type ScalarType, type TypeName } from 'osl-compiler';
 import { arrayValue } from './array-value.js';
-import type { JsonBytes } from './json-bytes.js';
-
-/** Writes one value, which stands in `source[start … end)` in Postgres' text format, as JSON. */
-export type WriteValue = (source: Buffer, start: number, end: number, out: JsonBytes) => void;
+import type { JsonBytes, WriteValue } from './json-bytes.js';
 
 /**
  * How values of `type` are written: int2, int4 and floats as numbers (NaN and infinities as strings), int8 and

@@ -1,4 +1,4 @@
-import type { SystemDoor, SystemQueries } from '../../engine/engine.js';
+import type { SystemDoor, SystemQueries } from '../../engine/doors.js';
 import { lockFingerprint } from './lock.js';
 import { readSupplyChain } from './read.js';
 import { DemoProblem, type OnProgress, type SupplyChain } from './rows.js';

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { SystemDoor } from '../../../src/engine/engine.js';
+import type { SystemDoor } from '../../../src/engine/doors.js';
 import { type OpenService, openService } from '../../../src/service/open.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { emptyDatabases } from '../../support/embedded-data.js';

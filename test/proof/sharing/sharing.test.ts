@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import t from 'tap';
-import type { BoundValue } from '../../../src/engine/engine.js';
+import type { BoundValue } from '../../../src/engine/statement.js';
 import { Lanes } from '../../../src/engine/lanes.js';
 import { FrontendEncoder } from '../../../src/engine/protocol/encoder.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';

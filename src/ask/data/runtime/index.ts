@@ -1,13 +1,15 @@
 import { type Clipping, type GovernedRuntime, InternalError, QueryError, queryError } from 'osl-compiler';
 import { objectsText } from '../../../engine/index.js';
+import type { RuntimeInput } from '../parts.js';
 import { hydrate } from './hydrate.js';
 import { retrieve } from './retrieve.js';
 import { traverse } from './traverse.js';
-import type { RuntimeInput, RuntimeRows } from './types.js';
+import type { RuntimeRows } from './types.js';
 
+export type { RuntimeInput } from '../parts.js';
 export { slotValues } from './slot-values.js';
 export { engineOf } from './step.js';
-export type { RuntimeInput, RuntimeRows } from './types.js';
+export type { RuntimeRows } from './types.js';
 
 /**
  * Works out the runtime relations of `plan`, in order.

@@ -1,7 +1,7 @@
 import { arrayText, type GovernedPlan, type GovernedStore, stored } from 'osl-compiler';
 import type { TextRow } from '../collect.js';
+import type { RuntimeInput } from '../parts.js';
 import { step } from './step.js';
-import type { RuntimeInput } from './types.js';
 
 /** Candidates of a search by signs, at least and for each passage that is wanted. */
 const BY_SIGNS = { least: 1_000, each: 40 };

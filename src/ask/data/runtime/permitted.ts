@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { emit, type GovernedPlan } from 'osl-compiler';
+import type { PermittedCounts, RuntimeInput } from '../parts.js';
 import { slotValues } from './slot-values.js';
 import { step } from './step.js';
-import type { RuntimeInput } from './types.js';
 
 /** How long an answer is believed: a store's epoch does not tell of changes in its entities. */
 const TRUST_MS = 60_000;
@@ -18,7 +18,7 @@ interface Answer {
  * Knows whether a caller may see many passages of a store or few. Only permitted passages are counted, and no further
  * than the limit between the two; an answer that is out of date costs time or a little recall, never a row.
  */
-export class PermittedSets {
+export class PermittedSets implements PermittedCounts {
   readonly #few: number;
   readonly #answers = new Map<string, Answer>();
 
@@ -27,7 +27,6 @@ export class PermittedSets {
     this.#few = few;
   }
 
-  /** @param some counts permitted passages up to slot `limit` */
   async areMany(some: GovernedPlan, epoch: string, input: RuntimeInput): Promise<boolean> {
     const given = new Map([['limit', String(this.#few + 1)]]);
     const key = keyOf(some, given, input);

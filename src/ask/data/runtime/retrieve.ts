@@ -9,11 +9,12 @@ import {
   type TypeName,
 } from 'osl-compiler';
 import type { OperatorCall, StoredPassage } from '../content-plane.js';
+import type { RuntimeInput } from '../parts.js';
 import { constantValue, jsonValue, textValue, wholeNumber } from './constants.js';
 import { nearest } from './nearest.js';
 import { citeOf, passageOf } from './passage.js';
 import { step } from './step.js';
-import { NOTHING, type RuntimeInput, type RuntimeRows } from './types.js';
+import { NOTHING, type RuntimeRows } from './types.js';
 import { unlessStopped } from './unless-stopped.js';
 import { workedArguments } from './worked-arguments.js';
 

@@ -1,6 +1,7 @@
 import { InternalError, type Slot, valuesOf } from 'osl-compiler';
 import type { BoundValue } from '../../../engine/index.js';
-import type { RuntimeInput, RuntimeRows } from './types.js';
+import type { RuntimeInput } from '../parts.js';
+import type { RuntimeRows } from './types.js';
 
 /** Values of `slots`, in order: the caller's, policy's, and what earlier steps give. */
 export function slotValues(

@@ -1,10 +1,9 @@
 import { emit, type GovernedPlan, InternalError, queryError } from 'osl-compiler';
 import type { Engine } from '../../../engine/index.js';
 import { type CollectLimits, collect } from '../collect.js';
-import type { RunningParts } from '../parts.js';
+import type { RunningParts, RuntimeInput } from '../parts.js';
 import { settingsFor } from '../row-rights.js';
 import { slotValues } from './slot-values.js';
-import type { RuntimeInput } from './types.js';
 
 /**
  * Runs one step under the caller's rights, with the values that earlier steps give: all its rows, or none.

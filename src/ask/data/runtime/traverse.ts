@@ -1,10 +1,11 @@
 import { arrayText, type GovernedPlan, type GovernedRuntime, mostPerHop, type TypeName } from 'osl-compiler';
+import type { RuntimeInput } from '../parts.js';
 import { slices } from '../slices.js';
 import { arrayValue, elements, jsonValue } from './constants.js';
 import { typeNamed } from './passage.js';
 import { textParameter } from './slot-values.js';
 import { step } from './step.js';
-import { type Clip, NOTHING, type RuntimeInput, type RuntimeRows } from './types.js';
+import { type Clip, NOTHING, type RuntimeRows } from './types.js';
 
 type TraversalRuntime = Extract<GovernedRuntime, { kind: 'traversal' }>;
 

@@ -1,21 +1,4 @@
-import type { ErrorParameters, GovernedPlan } from 'osl-compiler';
-import type { BoundValue } from '../../../engine/index.js';
-import type { Caller } from '../../request/caller.js';
-import type { RunningParts } from '../parts.js';
-import type { Snapshots } from '../snapshots.js';
-
-/** What one statement's runtime relations need beside their plans. */
-export interface RuntimeInput {
-  readonly parts: RunningParts;
-  readonly caller: Caller;
-  readonly plan: GovernedPlan;
-  /** Values of the caller's `$1 …`. */
-  readonly parameters: readonly BoundValue[];
-  readonly signal: AbortSignal | null;
-  readonly snapshots: Snapshots | null;
-  /** Nobody could be told that rows are missing. */
-  readonly whole: boolean;
-}
+import type { ErrorParameters } from 'osl-compiler';
 
 /** A cap, and how its asker can do with it or raise it. */
 export type Clip = ErrorParameters<'stepCap'>;

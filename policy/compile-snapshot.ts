@@ -1,0 +1,148 @@
+import { createHash } from 'node:crypto';
+import type { Catalog, MaskKind } from 'osl-compiler';
+import type { PolicyDocument } from './document.js';
+import { isName } from './is-name.js';
+import { LIMIT_BUCKETS, limitsOf } from './limit.js';
+import { Names, type RelationNames } from './names.js';
+import { Predicates } from './predicates.js';
+import { type Fault, ProblemList } from './problems.js';
+import { compilingRole } from './role.js';
+import { compileServiceAccount } from './service-account.js';
+import type { PolicySnapshot, RolePolicy, SubjectPolicy } from './snapshot.js';
+import { compileSubject } from './subject.js';
+
+/**
+ * Compiles a policy against a catalog: resolves role, relation, column and label names, and binds every `rows`
+ * predicate. `ready()` of osl-compiler must have been awaited. Throws `PolicyProblems` with all that is wrong.
+ *
+ * @param tenant whose the manifest says it is; null where it says nothing
+ */
+export function compileSnapshot(
+  document: PolicyDocument,
+  catalog: Catalog,
+  tenant: string | null = null,
+): PolicySnapshot {
+  const steps = compilingSnapshot(document, catalog, tenant);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** The same in steps, between which others may be served. */
+export function* compilingSnapshot(
+  document: PolicyDocument,
+  catalog: Catalog,
+  tenant: string | null = null,
+): Generator<void, PolicySnapshot> {
+  const problems = new ProblemList();
+  const hash = contentHash(document);
+  yield;
+  const masks = compileMasks(document, problems);
+  const names = new Names(catalog, Object.keys(document.roles), masks.keys(), problems);
+  yield;
+  const predicates = new Predicates(problems);
+  if (!isName(document.tenant))
+    problems.add('name', ['tenant'], { message: 'the tenant has no usable name' });
+  else if (tenant !== null && tenant !== document.tenant)
+    problems.add('tenant', ['tenant'], anotherTenant(document, tenant));
+  names.maskedLabels(masks, ['masks']);
+  for (const name of Object.keys(document.order ?? {})) names.relation(name, ['order', name]);
+  const subjects = new Map<string, SubjectPolicy>();
+  for (const [name, s] of Object.entries(document.subjects)) {
+    subjects.set(name, compileSubject(name, s, names, problems));
+    if (subjects.size % SUBJECTS === 0) yield;
+  }
+  const roles = new Map<string, RolePolicy>();
+  for (const [name, r] of Object.entries(document.roles)) {
+    const context = { names, catalog, predicates, problems, idKey: hash.slice(32) };
+    roles.set(name, yield* compilingRole(name, r, context));
+  }
+  const serviceAccounts = mapEntries(document.service_accounts ?? {}, (a, login) =>
+    compileServiceAccount(login, a, document, names, problems),
+  );
+  yield;
+  checkLimits(document, problems);
+  problems.throwIfAny();
+  return Object.freeze({
+    version: hash.slice(0, 32),
+    catalogVersion: catalog.version,
+    tenant: document.tenant,
+    subjects,
+    roles,
+    masks: new Map([...names.relations].map(([name, r]) => [name, masksOf(r, masks)])),
+    ordered: new Set(Object.keys(document.order ?? {})),
+    limits: limitsOf(document.limits),
+    serviceAccounts,
+    document,
+  });
+}
+
+/** Subjects that are compiled in one step. */
+const SUBJECTS = 256;
+
+function anotherTenant(document: PolicyDocument, tenant: string): Fault {
+  return {
+    message: `the policy is that of tenant \`${document.tenant}\`, and the manifest that of \`${tenant}\``,
+    hint: 'take the policy that belongs to the manifest, or name one tenant in both files',
+  };
+}
+
+/** 64 hex digits. The first half is public, as the version; grant ids are keyed with the second. */
+function contentHash(document: PolicyDocument): string {
+  return createHash('sha256').update(JSON.stringify(document, sortedKeys)).digest('hex');
+}
+
+function sortedKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Names come from YAML, where `__proto__` is a key like any other; in a Map it is. */
+function mapEntries<A, B>(
+  record: Readonly<Record<string, A>>,
+  f: (value: A, name: string) => B,
+): ReadonlyMap<string, B> {
+  return new Map(Object.entries(record).map(([name, value]) => [name, f(value, name)]));
+}
+
+const MASK_KINDS: Readonly<Record<MaskKind, true>> = {
+  redact: true,
+  null: true,
+  hash: true,
+  partial: true,
+  year: true,
+  deny: true,
+};
+
+function compileMasks(document: PolicyDocument, problems: ProblemList): ReadonlyMap<string, MaskKind> {
+  for (const [label, mask] of Object.entries(document.masks)) {
+    if (Object.hasOwn(MASK_KINDS, mask)) continue;
+    problems.add('mask', ['masks', label], {
+      message: 'there is no such mask',
+      hint: `a mask is one of ${Object.keys(MASK_KINDS).join(', ')}`,
+    });
+  }
+  return new Map(Object.entries(document.masks));
+}
+
+function masksOf(
+  relation: RelationNames,
+  masks: ReadonlyMap<string, MaskKind>,
+): ReadonlyMap<string, MaskKind> {
+  return new Map([...relation.labels].map((label) => [label, masks.get(label) ?? 'deny']));
+}
+
+const MAX_LIMIT = 1_000_000;
+
+function checkLimits(document: PolicyDocument, problems: ProblemList): void {
+  const limits = limitsOf(document.limits);
+  for (const bucket of LIMIT_BUCKETS) {
+    const value = limits[bucket];
+    if (Number.isInteger(value) && value >= 1 && value <= MAX_LIMIT) continue;
+    problems.add('limit', ['limits', bucket], {
+      message: `a limit is a whole number from 1 to ${MAX_LIMIT}`,
+      hint: 'it counts requests a second of one subject',
+    });
+  }
+}

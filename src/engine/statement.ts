@@ -1,0 +1,93 @@
+/** What goes upstream for one statement, and how its rows come back. */
+
+/** One parameter value as the protocol carries it: format 0 is text, 1 binary; null bytes are NULL. */
+export interface BoundValue {
+  readonly format: 0 | 1;
+  readonly bytes: Uint8Array | null;
+}
+
+/**
+ * Settings that change what a statement's texts mean and how its answer is written, or how long it waits for a lock; and
+ * nothing else.
+ */
+export type OutputSetting = 'TimeZone' | 'DateStyle' | 'IntervalStyle' | 'lock_timeout';
+
+/** The rights of a statement's caller, for policies of the database itself. */
+export type RightsSetting = 'osl.rights';
+
+/** Whether a statement's plan may rest on the values of its parameters. */
+export type PlanSetting = 'plan_cache_mode';
+
+/** Settings that differ from a governed session's own, as Postgres shows them. */
+export type StatementSettings = readonly (readonly [
+  name: OutputSetting | RightsSetting | PlanSetting,
+  value: string,
+])[];
+
+/** Levels whose statements all see one state of the data. */
+export type IsolationLevel = 'REPEATABLE READ' | 'SERIALIZABLE';
+
+/** A transaction of the upstream that several statements run in. */
+export interface TransactionSnapshot {
+  end(): void;
+}
+
+export interface ExecuteOptions {
+  /** Whose share of the sessions it takes; null for the gateway's own questions. */
+  readonly subject: string | null;
+  /** None: all text; one: for all columns; otherwise one per column. */
+  readonly resultFormats: readonly (0 | 1)[];
+  /** Rows to deliver at most; 0 means no cap. */
+  readonly maxRows: number;
+  /** Bytes of DataRow messages to deliver at most; 0 means no cap. */
+  readonly maxBytes: number;
+  /** How long it may take from the call to the last row, the sink's own time included; 0 means the engine's backstop only. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | null;
+  /** Settings in force for this statement alone; absent or empty: the session's own. */
+  readonly settings?: StatementSettings | undefined;
+  /** Absent or null: what is committed when the statement begins. */
+  readonly snapshot?: TransactionSnapshot | null;
+}
+
+export interface RowSink {
+  /**
+   * `rows` complete DataRow messages, as the upstream sent them. The bytes are a view that stays valid.
+   * A promise is backpressure: the upstream is not read until it settles; a rejection ends the execution.
+   */
+  write(dataRows: Uint8Array, rows: number): void | Promise<void>;
+}
+
+export interface ExecuteResult {
+  /** Rows delivered. */
+  readonly rows: number;
+  /** Whether a cap held rows back. */
+  readonly truncated: boolean;
+}
+
+/** What is sent upstream for one governed plan. */
+export interface UpstreamStatement {
+  readonly sql: string;
+  /**
+   * `plan`: not its rows but, a line a row, how the database would work them out whatever the values: with none of
+   * them, so that no estimate tells of one.
+   */
+  readonly asks: 'rows' | 'plan';
+  readonly parameterOids: readonly number[];
+  /** Column type OIDs that the plan promises. */
+  readonly columnOids: readonly number[];
+  /** Absent for the gateway's own questions. */
+  readonly reads?: StatementReads;
+}
+
+/** What a statement reads, as caller and operator know it. */
+export interface StatementReads {
+  /** Objects that the question names. */
+  readonly objects: readonly string[];
+  /** Relations of the model that are scanned. */
+  readonly relations: readonly string[];
+  /** Their tables, as `schema.table`: for the operator alone. */
+  readonly tables: readonly string[];
+  /** Names of the output columns, in order. */
+  readonly columns: readonly string[];
+}
