@@ -32,7 +32,8 @@ endpoints:
     allow_addresses: [127.0.0.1/32]
 `,
 );
-const test = await startTestService({ settings: { lineageFile } });
+// The names of physical tables below are those of an embedded connector.
+const test = await startTestService({ embedded: true, settings: { lineageFile } });
 const fronts = await startFrontends(test.open);
 t.teardown(async () => {
   await fronts.stop();
