@@ -1,10 +1,10 @@
-import type { BoundValue, ExecuteOptions, ExecuteResult } from '../../src/engine/statement.js';
 import type { Engine } from '../../src/engine/engine.js';
-import type { UpstreamError } from '../../src/engine/upstream-words.js';
 import { openPglite } from '../../src/engine/pglite/engine.js';
 import { openPostgres } from '../../src/engine/postgres/engine.js';
 import type { ReachChange } from '../../src/engine/reach.js';
 import type { Runner } from '../../src/engine/runner.js';
+import type { BoundValue, ExecuteOptions, ExecuteResult } from '../../src/engine/statement.js';
+import type { UpstreamError } from '../../src/engine/upstream-words.js';
 import { type NativePostgres, startNativePostgres } from '../support/native-postgres.js';
 
 export { NO_BINARIES, NO_NATIVE, startOwnPostgres } from '../support/native-postgres.js';

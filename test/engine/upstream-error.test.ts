@@ -1,6 +1,6 @@
 import t from 'tap';
-import { UpstreamFailure } from '../../src/engine/upstream-failure.js';
 import { executionError, parseErrorResponse } from '../../src/engine/upstream-error.js';
+import { UpstreamFailure } from '../../src/engine/upstream-failure.js';
 import { RIGHTS_FAULTS, wordsOf } from '../../src/engine/upstream-words.js';
 
 const READS = { objects: ['person'], relations: ['person'], tables: ['hidden.persons_t'], columns: ['id'] };

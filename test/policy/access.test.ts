@@ -1,8 +1,8 @@
 import { type Expr, ready } from 'osl-compiler';
 import t from 'tap';
 import { attributeValues, effectiveAccess, isEmpty } from '../../policy/access.js';
-import type { PolicyDocument, SubjectDocument } from '../../policy/document.js';
 import { compileSnapshot } from '../../policy/compile-snapshot.js';
+import type { PolicyDocument, SubjectDocument } from '../../policy/document.js';
 import { CATALOG, catalog, ORDER, policy } from './fixtures.js';
 import { type Row, show, truthOf } from './rows.js';
 import { identity } from './tokens.js';

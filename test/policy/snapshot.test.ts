@@ -1,8 +1,8 @@
 import { ready } from 'osl-compiler';
 import t from 'tap';
+import { compileSnapshot } from '../../policy/compile-snapshot.js';
 import type { GrantDocument, PolicyDocument, RoleDocument } from '../../policy/document.js';
 import { type PolicyProblem, PolicyProblems } from '../../policy/problems.js';
-import { compileSnapshot } from '../../policy/compile-snapshot.js';
 import { CATALOG, catalog, column, policy, relation } from './fixtures.js';
 
 await ready();

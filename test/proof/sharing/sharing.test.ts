@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import t from 'tap';
-import type { BoundValue } from '../../../src/engine/statement.js';
 import { Lanes } from '../../../src/engine/lanes.js';
 import { FrontendEncoder } from '../../../src/engine/protocol/encoder.js';
+import type { BoundValue } from '../../../src/engine/statement.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { diceFrom } from '../oracle/dice.js';
 import { Caller, type Difference } from './caller.js';
