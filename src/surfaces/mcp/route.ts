@@ -50,13 +50,12 @@ export function mcpRoute(
     const call = await enter(service, request, reply, options);
     if (call === null) return reply;
     const engine = new LocalEngine(service, inflight, call.credentials, reply.raw);
-    return inflight.run(reply.raw, async (signal) => {
-      const response = await handler.fetch(webRequest(request, signal), {
-        authInfo: { token: '', clientId: '', scopes: [], extra: { engine } }, // the engine has the token
-      });
-      reply.header('x-request-id', request.call.requestId).header('cache-control', 'no-store');
-      return reply.send(response);
+    // What a tool runs ends by itself when the server stops or the client leaves: the message is told of the former.
+    const response = await handler.fetch(webRequest(request), {
+      authInfo: { token: '', clientId: '', scopes: [], extra: { engine } }, // the engine has the token
     });
+    reply.header('x-request-id', request.call.requestId).header('cache-control', 'no-store');
+    return reply.send(response);
   });
   app.get(METADATA, { schema: HIDDEN_OPERATION }, (request, reply) => {
     service.probes.count('mcp_metadata', METADATA, 200, { ...request.call, surface: 'mcp' });
@@ -132,7 +131,7 @@ function originOf(request: FastifyRequest, { publicUrl }: McpOptions): string {
 }
 
 /** The request as the handler takes it: what the protocol reads of it, without the token. */
-function webRequest(request: FastifyRequest, signal: AbortSignal): Request {
+function webRequest(request: FastifyRequest): Request {
   const headers = new Headers();
   for (const [name, value] of Object.entries(request.headers)) {
     const read = name === 'accept' || name === 'content-type' || name.startsWith('mcp-');
@@ -143,6 +142,5 @@ function webRequest(request: FastifyRequest, signal: AbortSignal): Request {
     method: 'POST',
     headers,
     body: body instanceof Buffer ? new Uint8Array(body) : '',
-    signal,
   });
 }

@@ -4,6 +4,7 @@ import { queryError } from 'osl-compiler';
 import { type Test, test } from 'tap';
 import type { Engine, GovernedDoor } from '../../../src/engine/index.js';
 import type { Service } from '../../../src/service/service.js';
+import { call, connected } from '../mcp/support.js';
 import { eventually, startRest } from './fixture.js';
 import { ALL, answerOf, BREAKS, begin, LARGE, outcomeOf, ROWS } from './large.js';
 
@@ -151,6 +152,28 @@ test('a client that leaves before its answer begins', async (t) => {
   outgoing.destroy();
   await eventually(async () => (await fixture.test.records()).some((r) => r.outcome === 'cancelled'));
   await fixture.server.close(0);
+  t.match(await fixture.test.verdict(), { integrity: 'intact', openDecisions: 0 });
+});
+
+test('a tool of MCP ends when its client leaves, and when the server closes', async (t) => {
+  const { fixture, seen } = await startSlow(t, 60_000);
+  const client = await connected(fixture, 'user:ann', 'auto');
+  t.teardown(() => client.close());
+  const question = { name: 'semantic_query', arguments: { osql: 'SELECT 1 AS a' } };
+  const leaving = new AbortController();
+  const left = t.rejects(client.callTool(question, { signal: leaving.signal }));
+  await eventually(() => seen.running === 1);
+  leaving.abort();
+  await left;
+  const cancelled = async () => (await fixture.test.records()).filter((r) => r.outcome === 'cancelled');
+  await eventually(async () => (await cancelled()).length === 1);
+
+  const stopped = call(client, question.name, question.arguments);
+  await eventually(() => seen.running === 2);
+  const closed = fixture.server.close(200);
+  t.match(await stopped, { isError: true, content: { status: 503, problem: { code: 'E5032' } } });
+  await closed;
+  t.match(await cancelled(), [{ surface: 'mcp' }, { surface: 'mcp' }]);
   t.match(await fixture.test.verdict(), { integrity: 'intact', openDecisions: 0 });
 });
 
