@@ -13,6 +13,9 @@ const REMEMBERED_SECONDS = 600;
  * else is told anything, and with no origins nothing here does anything. Tokens come in `Authorization`, never by
  * themselves as cookies do, so that credentials are never allowed. `/mcp` has a list of its own.
  *
+ * Not by `@fastify/cors`: it writes into Fastify's headers, which a streamed answer leaves without and where a
+ * route's own `Vary` takes its place, and it adds a route for every OPTIONS.
+ *
  * INVARIANT: called before other hooks, so that a refusal of theirs can be read by the page that it is for.
  */
 export function shareWith(app: FastifyInstance, origins: readonly string[]): void {

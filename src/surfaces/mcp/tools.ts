@@ -1,8 +1,8 @@
-import { fromJsonSchema, McpServer, type ServerContext } from '@modelcontextprotocol/server';
-import { METRICS_MEMBERS } from '../rest/bodies/metrics.js';
+import { McpServer, type ServerContext } from '@modelcontextprotocol/server';
 import { type Document, type Engine, objectIn, type Question, unreachable } from './engine.js';
-import { excerptOf, PARTS, type Part } from './excerpt.js';
+import { excerptOf } from './excerpt.js';
 import { refusedResult, resultOf } from './results.js';
+import { PLAN, QUESTION, ROWS, SCHEMA, SCHEMA_WISH, type SchemaWish } from './tool-shapes.js';
 
 export interface ToolOptions {
   readonly version: string;
@@ -16,81 +16,6 @@ const INSTRUCTIONS = `A governed semantic layer. Read semantic_schema first: it 
 examples that run as they are. Write OSL-SQL (PostgreSQL's SELECT over osl.entities.<name>, RETRIEVE and TRAVERSE),
 check it with semantic_explain, run it with semantic_query, which takes a metrics body too. A value that reads [redacted] is masked for this caller;
 asking in another way does not unmask it. Where a result says truncated, aggregate, filter or add LIMIT.`;
-
-/** Of the metrics body, one spelling of each member. */
-const { metrics, group_by, where, order_by, limit, time_constraint } = METRICS_MEMBERS;
-
-const QUESTION = fromJsonSchema<Question>({
-  type: 'object',
-  properties: {
-    osql: { type: 'string', minLength: 1, description: 'One SELECT in OSL-SQL.' },
-    sql: {
-      type: 'string',
-      minLength: 1,
-      description:
-        'Instead of `osql`: one SELECT over the tables that the manifest allows, by their own names.',
-    },
-    parameters: {
-      type: 'array',
-      items: { type: ['string', 'number', 'boolean', 'null'] },
-      description: 'Values of $1, $2, …, for `osql` and `sql`.',
-    },
-    metrics: { ...metrics, description: 'Instead of `osql`: metrics by name. The members below go with it.' },
-    group_by,
-    where,
-    order_by,
-    limit,
-    time_constraint,
-  },
-  // That exactly one of `osql`, `sql` and `metrics` is there is said by the engine: many clients take no `oneOf` here.
-  minProperties: 1,
-  additionalProperties: false,
-});
-
-interface SchemaWish {
-  readonly names?: readonly string[];
-  readonly parts?: readonly Part[];
-}
-
-const SCHEMA_WISH = fromJsonSchema<SchemaWish>({
-  type: 'object',
-  properties: {
-    names: {
-      type: 'array',
-      items: { type: 'string' },
-      description: 'Only entities, facets, metrics and relationships of these names.',
-    },
-    parts: { type: 'array', items: { enum: [...PARTS] }, description: 'Only these lists of the schema.' },
-  },
-  additionalProperties: false,
-});
-
-const HEAD = {
-  request_id: { type: ['string', 'null'], description: 'The call in the audit log.' },
-  row_count: { type: 'integer' },
-  truncated: { type: 'boolean', description: 'Something was left out; `hint` says how to ask for less.' },
-  hint: { type: 'string' },
-} as const;
-
-function output(properties: Readonly<Record<string, unknown>>) {
-  return fromJsonSchema<Record<string, unknown>>({
-    type: 'object',
-    properties: { ...HEAD, ...properties },
-    required: ['request_id', 'row_count', 'truncated'],
-  });
-}
-
-const ROWS = output({
-  form: { type: 'string' },
-  columns: { type: 'array', items: { type: 'object' } },
-  rows: { type: 'array', items: { type: 'object' } },
-  available_rows: {
-    type: 'integer',
-    description: 'Rows that the engine answered, of which `rows` has what fits.',
-  },
-});
-const PLAN = output({ plan: { type: 'object' }, columns: { type: 'array' }, objects: { type: 'array' } });
-const SCHEMA = output({ schema: { type: 'object' } });
 
 const READ_ONLY = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
 
