@@ -29,7 +29,7 @@ export function compileSnapshot(
   }
 }
 
-/** The same in steps, between which others may be served. */
+/** Compiles a snapshot in steps, between which others may be served. */
 export function* compilingSnapshot(
   document: PolicyDocument,
   catalog: Catalog,

@@ -58,7 +58,7 @@ export function writeDurably(path: string, data: Uint8Array, mode: number): void
   renameSync(making, path);
 }
 
-/** The same without holding the event loop: the disk may be slow. */
+/** Writes a file durably without holding the event loop: the disk may be slow. */
 export async function writeDurablyAsync(path: string, data: Uint8Array, mode: number): Promise<void> {
   const making = `${path}.new`;
   await filled(making, mode, async (handle) => handle.writeFile(data));

@@ -82,7 +82,7 @@ export interface AuditStats {
 export interface AuditLog {
   /** Resolves with the record's seq once it is durable; rejects with AuditUnavailable. */
   append(entry: AuditEntry): Promise<number>;
-  /** The same without a promise per record. */
+  /** Appends without a promise per record: `done` hears once it is durable, or why not. */
   append(entry: AuditEntry, done: AppendDone): void;
   /**
    * Keyed fingerprint of a statement or value, `<segment>.<base64url of HMAC-SHA-256>`. Equal texts give equal

@@ -47,7 +47,7 @@ export function recordIn({ record }: Frame): AuditRecord {
   return JSON.parse(record.toString()) as AuditRecord; // the writer's format
 }
 
-/** The same as frames; a frame's bytes are valid until the next one is asked for. */
+/** The records of a log as frames, unread; a frame's bytes are valid until the next one is asked for. */
 export async function* readFrames(
   dir: string,
   options: ReadOptions = {},

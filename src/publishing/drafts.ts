@@ -79,11 +79,11 @@ export async function validateDraft(
   id: string,
 ): Promise<Judged<Judgement & { readonly draft: ToldDraft }>> {
   return authored(parts, call, 'validate', id, (caller) =>
-    parts.publishing.exclusively(() => judged(parts, caller, id)),
+    parts.publishing.exclusively(() => judge(parts, caller, id)),
   );
 }
 
-async function judged(parts: PublishingParts, { identity }: Caller, id: string) {
+async function judge(parts: PublishingParts, { identity }: Caller, id: string) {
   const { manifest, snapshot } = parts.model();
   if (snapshot === null) throw queryError('noSnapshot', {});
   const draft = draftNamed(parts, id);

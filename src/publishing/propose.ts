@@ -83,13 +83,13 @@ async function suggestion(
   const read = await upstreamOf(parts, call.requestId, connector);
   if (typeof read === 'string')
     throw queryError('unresolvable', { detail: `connector \`${connector}\`: ${read}`, hint: null });
-  const found = wanted(wish, read, connector, served.manifest);
+  const found = findWanted(wish, read, connector, served.manifest);
   if (found === undefined) return nothingFor(wish);
   return parts.drafting.suggestRelation(found, served, author);
 }
 
 /** A candidate has the name that the list gives it; a table may be adopted already. */
-function wanted(
+function findWanted(
   { kind, name }: Wish,
   read: UpstreamSchema,
   connector: string,

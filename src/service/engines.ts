@@ -45,7 +45,7 @@ async function openConnector(connector: Connector, config: EngineConfig, log: Se
         ...wordsOf(error),
         ...(tables.length > 0 && { tables }),
       }),
-    onReach: (change) => reached(connector, change, log),
+    onReach: (change) => tellReach(connector, change, log),
   }).catch((error: unknown) => {
     if (config.kind === 'pglite') throw error;
     throw new StartProblem(
@@ -56,7 +56,7 @@ async function openConnector(connector: Connector, config: EngineConfig, log: Se
   return engine;
 }
 
-function reached({ name }: Connector, change: ReachChange, log: ServiceLog): void {
+function tellReach({ name }: Connector, change: ReachChange, log: ServiceLog): void {
   if (change.kind === 'mended')
     log.info('connector opens sessions again', { connector: name, after_seconds: change.seconds });
   else

@@ -27,7 +27,7 @@ export function tenantKeys(dataDir: string): TenantKeys {
   return Object.freeze({ signing: readKey(dir, FILES.signing), masking: readKey(dir, FILES.masking) });
 }
 
-/** The same where they have been made; null where no start has. @throws StartProblem */
+/** The keys of the tenant where they have been made; null where no start has. @throws StartProblem */
 export function keysThere(dataDir: string): TenantKeys | null {
   return existsSync(join(dataDir, 'keys')) ? tenantKeys(dataDir) : null;
 }

@@ -55,7 +55,7 @@ export async function loadModel(
     return new PolicyFault(problems, { manifest, file, tenant });
   };
   if (policy instanceof ManifestProblems) throw faulty(policy);
-  const snapshot = compiled(policy, manifest);
+  const snapshot = compilePolicy(policy, manifest);
   if (snapshot instanceof ManifestProblems) throw faulty(snapshot);
   return Object.freeze({ manifest, snapshot, tenant: policy.document.tenant, file });
 }
@@ -69,7 +69,7 @@ async function policyIn(file: string): Promise<PolicyFile | ManifestProblems> {
   }
 }
 
-function compiled(policy: PolicyFile, { catalog, tenant }: Manifest): PolicySnapshot | ManifestProblems {
+function compilePolicy(policy: PolicyFile, { catalog, tenant }: Manifest): PolicySnapshot | ManifestProblems {
   try {
     return compileSnapshot(policy.document, catalog, tenant);
   } catch (error) {

@@ -141,7 +141,7 @@ async function serviceOf(
     serve: async (next) => {
       // INVARIANT: what is published while the policy's time ends brings none back.
       model = standing.missing ? { ...next, snapshot: null } : next;
-      await announced(lineage, next, log);
+      await announce(lineage, next, log);
     },
   });
   const limiter = createLimiter({ limits: first.snapshot?.limits ?? DEFAULT_LIMITS });
@@ -220,7 +220,7 @@ async function serviceOf(
         if (state === 'missing') withoutPolicy();
         return state;
       });
-      await announced(lineage, model, log);
+      await announce(lineage, model, log);
       return told;
     });
   const end = (): Promise<void> => {
@@ -235,7 +235,7 @@ async function serviceOf(
 }
 
 /** What is published serves, whether or not lineage can be told of it; at the next start it is. */
-async function announced(lineage: Lineage | null, { manifest }: Model, log: ServiceLog): Promise<void> {
+async function announce(lineage: Lineage | null, { manifest }: Model, log: ServiceLog): Promise<void> {
   try {
     await lineage?.announce(manifest);
   } catch (error) {

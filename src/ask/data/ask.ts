@@ -74,14 +74,14 @@ export function decisionOf(
   const decide = (caller: Caller, record: DecisionRecord): GovernedPlan | Promise<GovernedPlan> => {
     const planned = planOf(parts, caller, question, record);
     return planned instanceof Promise
-      ? planned.then((plan) => judged(plan, record))
-      : judged(planned, record);
+      ? planned.then((plan) => requireMayAsk(plan, record))
+      : requireMayAsk(planned, record);
   };
   return { action, asked: question.body, bucket: 'query', payment, decide };
 }
 
 /** @throws QueryError E2101 */
-function judged(plan: GovernedPlan, record: DecisionRecord): GovernedPlan {
+function requireMayAsk(plan: GovernedPlan, record: DecisionRecord): GovernedPlan {
   record.touches(plan);
   mayAskModel(plan);
   return plan;

@@ -92,7 +92,7 @@ export function createPlanCache(maxBytes: number): PlanCache {
     const shaped = shapeOf(text);
     const like = shaped === null ? undefined : touched(shapeKey(rights, shaped));
     if (shaped !== null && like?.kind === 'shape') {
-      const plan = filled(like.templates, shaped);
+      const plan = fillTemplate(like.templates, shaped);
       if (plan !== null) {
         counts.shapeHits++;
         return plan;
@@ -115,7 +115,7 @@ export function createPlanCache(maxBytes: number): PlanCache {
   };
 }
 
-function filled(templates: readonly PlanTemplate[], { literals }: ShapedText): GovernedPlan | null {
+function fillTemplate(templates: readonly PlanTemplate[], { literals }: ShapedText): GovernedPlan | null {
   for (let i = templates.length - 1; i >= 0; i--) {
     const plan = templates[i]?.fill(literals) ?? null;
     if (plan !== null) return plan;

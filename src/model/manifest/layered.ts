@@ -79,7 +79,7 @@ export function parsePublishable(
   return placedIn(source, () => layered(source, base, grown(base, objects, fragment)));
 }
 
-/** The same of objects that were compiled before, perhaps over another file. */
+/** Compiles objects over a manifest that were compiled before, perhaps over another file. */
 export function compilePublishable(base: ManifestDocument, objects: FragmentDocument): Publishable {
   return layered(parseSource('{}', 'published'), base, objects);
 }

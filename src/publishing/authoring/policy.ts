@@ -44,7 +44,7 @@ export interface SubjectChange {
 export function judgePolicy(text: string, file: string, model: Model): PolicyJudgement {
   const { manifest, snapshot: before } = model;
   try {
-    const after = compiled(parsePolicyDocument(text, file), manifest);
+    const after = compilePolicy(parsePolicyDocument(text, file), manifest);
     const none = { ...after.document, subjects: {}, roles: {}, service_accounts: {} };
     const old = before ?? compileSnapshot(none, manifest.catalog);
     return { ok: true, diagnostics: [], diff: differenceBetween(old, after, model) };
@@ -55,7 +55,7 @@ export function judgePolicy(text: string, file: string, model: Model): PolicyJud
 }
 
 /** @throws ManifestProblems, each with its place in the file */
-function compiled(policy: PolicyFile, { catalog, tenant }: Manifest): PolicySnapshot {
+function compilePolicy(policy: PolicyFile, { catalog, tenant }: Manifest): PolicySnapshot {
   try {
     return compileSnapshot(policy.document, catalog, tenant);
   } catch (error) {

@@ -54,7 +54,7 @@ export type Worked =
  */
 export function workedOut(step: Step, ground: Ground): Worked {
   try {
-    const { objects, manifest } = compiled(step, ground);
+    const { objects, manifest } = compileStep(step, ground);
     const snapshot = compileSnapshot(ground.snapshot.document, manifest.catalog, manifest.tenant);
     const { manifest: before, snapshot: policy } = ground;
     const diff = differenceTo({ manifest, snapshot }, { manifest: before, snapshot: policy });
@@ -65,13 +65,13 @@ export function workedOut(step: Step, ground: Ground): Worked {
   }
 }
 
-function compiled(step: Step, ground: Ground): Publishable {
+function compileStep(step: Step, ground: Ground): Publishable {
   const { base, objects, manifest } = ground;
   switch (step.action) {
     case 'publish':
       return parsePublishable(step.text, base, objects, manifest.document);
     case 'deprecate': {
-      const fragment = JSON.stringify(marked(step.reasons, manifest.document));
+      const fragment = JSON.stringify(markDeprecated(step.reasons, manifest.document));
       return parsePublishable(fragment, base, objects, manifest.document);
     }
     case 'withdraw': {
@@ -90,7 +90,10 @@ function compiled(step: Step, ground: Ground): Publishable {
 }
 
 /** A fragment that repeats each member with its mark, or without. */
-function marked(reasons: ReadonlyMap<string, string | null>, document: ManifestDocument): FragmentDocument {
+function markDeprecated(
+  reasons: ReadonlyMap<string, string | null>,
+  document: ManifestDocument,
+): FragmentDocument {
   const fragment: Record<string, Record<string, unknown>> = {};
   for (const [path, reason] of reasons) {
     const section = DEPRECABLE.find((s) => path.startsWith(`${s}.`));

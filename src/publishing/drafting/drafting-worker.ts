@@ -87,7 +87,7 @@ function done(task: Task, on: Standing): Results[Task['kind']] {
       return judgement;
     }
     case 'step':
-      return stepped(task.step, on);
+      return workOutStep(task.step, on);
     case 'relation':
       return suggestRelation(task.candidate, on.model);
     case 'term':
@@ -99,7 +99,7 @@ function done(task: Task, on: Standing): Results[Task['kind']] {
   }
 }
 
-function stepped(step: Step, { ground, model: { manifest, snapshot } }: Standing): Stepped {
+function workOutStep(step: Step, { ground, model: { manifest, snapshot } }: Standing): Stepped {
   if (snapshot === null) throw queryError('noSnapshot', {});
   const { base, objects } = ground;
   const worked = workedOut(step, { base, objects, manifest, snapshot });

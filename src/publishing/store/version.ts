@@ -43,7 +43,7 @@ export function summaryOf(version: Version): VersionSummary {
 }
 
 /** The bytes of a version's file, and the version with the id that they give it. */
-export function sealed(content: NewVersion, parent: VersionSummary | null): readonly [Version, Buffer] {
+export function seal(content: NewVersion, parent: VersionSummary | null): readonly [Version, Buffer] {
   const numbered = { number: (parent?.number ?? 0) + 1, parent: parent?.id ?? null, ...content };
   const bytes = Buffer.from(`${JSON.stringify({ format: FORMAT, ...numbered })}\n`);
   return [Object.freeze({ id: idOf(bytes), ...numbered }), bytes];
@@ -52,7 +52,7 @@ export function sealed(content: NewVersion, parent: VersionSummary | null): read
 const FORMAT = 1;
 
 /** A version as its file has it; null where the bytes are not those that `id` names. */
-export function unsealed(id: string, bytes: Buffer): Version | null {
+export function unseal(id: string, bytes: Buffer): Version | null {
   if (idOf(bytes) !== id) return null;
   // The hash says that we wrote it.
   const { format, ...content } = JSON.parse(bytes.toString('utf8'), withoutPrototype) as {

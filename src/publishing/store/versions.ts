@@ -4,9 +4,9 @@ import { bytesOf, namesIn, writeWhole } from '../../base/files.js';
 import {
   isVersionId,
   type NewVersion,
-  sealed,
+  seal,
   summaryOf,
-  unsealed,
+  unseal,
   type Version,
   type VersionSummary,
 } from './version.js';
@@ -71,7 +71,7 @@ export class Versions {
 
   /** The version that `content` would be next. Nothing is written. */
   next(content: NewVersion): Sealed {
-    const [version, bytes] = sealed(content, this.#head);
+    const [version, bytes] = seal(content, this.#head);
     return { version, bytes };
   }
 
@@ -120,7 +120,7 @@ export async function headIn(dir: string): Promise<Version | null> {
 
 async function versionIn(dir: string, id: string): Promise<Version> {
   const bytes = isVersionId(id) ? await bytesOf(fileOf(dir, id)) : null;
-  const version = bytes === null ? null : unsealed(id, bytes);
+  const version = bytes === null ? null : unseal(id, bytes);
   if (version === null) throw damaged(dir, `version ${id.slice(0, 64)}`);
   return version;
 }

@@ -5,7 +5,7 @@ import { step } from './step.js';
 
 /** Candidates of a search by signs, at least and for each passage that is wanted. */
 const BY_SIGNS = { least: 1_000, each: 40 };
-/** The same of a search by index. If that finds fewer, its visit budget was spent on what may not be seen. */
+/** Candidates of a search by index, likewise. If it finds fewer, its visit budget was spent on what may not be seen. */
 const BY_INDEX = { least: 100, each: 4 };
 
 /**
