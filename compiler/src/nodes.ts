@@ -6,9 +6,13 @@ import {
   type Expr,
   NO_MODIFIERS,
   type Operation,
+  type Query,
+  type Select,
+  type SortKey,
   type SourceId,
 } from './plan.js';
 import type { TypeName } from './types.js';
+import { columnsOf } from './walk.js';
 
 /** The nodes of the plan that many passes make: frozen, and each field given. */
 
@@ -66,4 +70,35 @@ export function operationNode(
 /** A call of a function that is no aggregate. */
 export function callNode(definition: FunctionDefinition, args: readonly Expr[], type: TypeName): Call {
   return Object.freeze({ kind: 'call', definition, args: Object.freeze([...args]), type });
+}
+
+const NONE = Object.freeze([]);
+
+/** A SELECT of what is given, and of nothing else. */
+export function selectOf(parts: Partial<Omit<Select, 'kind'>> & Pick<Select, 'outputs'>): Select {
+  return Object.freeze({
+    kind: 'select',
+    with: NONE,
+    from: null,
+    where: NONE,
+    grouped: false,
+    groupBy: NONE,
+    having: NONE,
+    distinct: false,
+    distinctOn: NONE,
+    orderBy: NONE,
+    limit: null,
+    offset: null,
+    ...parts,
+  } satisfies Select);
+}
+
+/** A reference to each column that FROM item `source` has of `query`: by their positions, which are their names. */
+export function columnRefs(source: SourceId, query: Query): readonly ColumnRef[] {
+  return columnsOf(query).map(({ type }, i) => columnRef(source, `c${i + 1}`, type));
+}
+
+/** `ORDER BY by`. */
+export function ascending(by: SortKey['by']): SortKey {
+  return Object.freeze({ by, descending: false, nullsFirst: false });
 }

@@ -1,6 +1,6 @@
 import type { Node, SelectStmt, WithClause } from '@pgsql/types';
-import { columnRef } from '../nodes.js';
-import type { Derived, Expr, Query, Select, SetOperation, SortKey, Values } from '../plan.js';
+import { columnRef, selectOf } from '../nodes.js';
+import type { Derived, Expr, Query, SetOperation, SortKey, Values } from '../plan.js';
 import type { TypeName } from '../types.js';
 import { columnsOf, mapQuery } from '../walk.js';
 import { integerOf, placeOf, stringOf } from './ast.js';
@@ -173,24 +173,8 @@ function retypeOutputs(query: Query, types: readonly TypeName[], ctx: BindContex
     const expr: Expr = columnRef(from.id, `c${i + 1}`, type);
     return Object.freeze({ name, expr: inType(expr, i) });
   });
-  return Object.freeze({ ...EMPTY_SELECT, from, outputs: Object.freeze(outputs) });
+  return selectOf({ from, outputs: Object.freeze(outputs) });
 }
-
-const EMPTY_SELECT: Select = Object.freeze({
-  kind: 'select',
-  with: Object.freeze([]),
-  from: null,
-  where: Object.freeze([]),
-  grouped: false,
-  groupBy: Object.freeze([]),
-  having: Object.freeze([]),
-  outputs: Object.freeze([]),
-  distinct: false,
-  distinctOn: Object.freeze([]),
-  orderBy: Object.freeze([]),
-  limit: null,
-  offset: null,
-});
 
 /** ORDER BY of a set operation: a position or a name of its result. */
 function ordinalKey(node: Node, columns: readonly BoundColumn[], ctx: BindContext): SortKey {

@@ -1,6 +1,7 @@
 import type { Node, SelectStmt, SortBy, WindowDef } from '@pgsql/types';
 import { fingerprint } from '../fingerprint.js';
 import { LIMITS } from '../limits.js';
+import { ascending } from '../nodes.js';
 import type { Expr, FromItem, Output, Select, SortKey } from '../plan.js';
 import { someExpr, sortExprs } from '../walk.js';
 import { conjunctsOf, constructOf, integerOf, placeOf, required, stringOf } from './ast.js';
@@ -128,9 +129,7 @@ function inOwnOrder(query: Select, scope: Scope, ctx: BindContext): Select {
     query.distinctOn.length > 0
   )
     return query;
-  const orderBy = Object.freeze(
-    order.map((by): SortKey => Object.freeze({ by, descending: false, nullsFirst: false })),
-  );
+  const orderBy = Object.freeze(order.map(ascending));
   ctx.addOwnOrder(orderBy);
   return Object.freeze({ ...query, orderBy });
 }

@@ -1,7 +1,7 @@
 import type { RelationAccess } from '../access.js';
 import { columnOf, type Relation } from '../catalog.js';
 import { fingerprint } from '../fingerprint.js';
-import { columnRef } from '../nodes.js';
+import { ascending, columnRef, columnRefs } from '../nodes.js';
 import type { Aggregate, Expr, FromItem, Query, Select, SortKey, SourceId, WindowCall } from '../plan.js';
 import { ORDINAL } from '../runtime.js';
 import { allQueries, changed, columnsOf, leavesOf, mapChildren, mapped, mapQuery, mapSort } from '../walk.js';
@@ -71,8 +71,7 @@ export function clearKey(relation: Relation, allowed: RelationAccess): readonly 
 }
 
 function everyColumn(source: SourceId, query: Query | undefined): readonly Expr[] {
-  const columns = query === undefined ? [] : columnsOf(query);
-  return columns.map(({ type }, i) => columnRef(source, `c${i + 1}`, type));
+  return query === undefined ? [] : columnRefs(source, query);
 }
 
 function completedQuery(query: Query, keysOf: KeysOf, always: boolean): Query {
@@ -113,7 +112,7 @@ function completeOrder(orderBy: readonly SortKey[], more: readonly (Expr | numbe
   for (const by of more) {
     if (known.has(text(by))) continue;
     known.add(text(by));
-    added.push(Object.freeze({ by, descending: false, nullsFirst: false }));
+    added.push(ascending(by));
   }
   return Object.freeze([...orderBy, ...added]);
 }

@@ -1,5 +1,5 @@
 import { InternalError } from '../errors.js';
-import { columnRef, FALSE, TRUE } from '../nodes.js';
+import { columnRef, FALSE, selectOf, TRUE } from '../nodes.js';
 import {
   type ColumnRef,
   type Derived,
@@ -7,7 +7,6 @@ import {
   type FromItem,
   type GovernedScan,
   type Output,
-  type Select,
   SHOWN,
   type SourceId,
 } from '../plan.js';
@@ -19,21 +18,6 @@ export interface Passages {
   readonly where: readonly Expr[];
   readonly ref: (column: string) => ColumnRef;
 }
-
-/** The clauses that no read of passages has. */
-export const EMPTY: Omit<Select, 'outputs' | 'from'> = {
-  kind: 'select',
-  with: [],
-  where: [],
-  grouped: false,
-  groupBy: [],
-  having: [],
-  distinct: false,
-  distinctOn: [],
-  orderBy: [],
-  limit: null,
-  offset: null,
-};
 
 /**
  * The passages of `scan` that meet `where`, which decides what the caller may see, and the caller's own `filters`.
@@ -61,7 +45,7 @@ export function passagesOf(
 
   const shown: Output = { name: SHOWN, expr: TRUE };
   const outputs = [...scan.columns.map(({ name }): Output => ({ name, expr: own(name) })), shown];
-  const query: Select = { ...EMPTY, from: scan, where: visible, outputs, offset: zero };
+  const query = selectOf({ from: scan, where: visible, outputs, offset: zero });
   const from: Derived = { kind: 'derived', id, query };
   const ref = (name: string): ColumnRef => {
     const index = outputs.findIndex((o) => o.name === name);

@@ -2,15 +2,14 @@ import { type Access, accessTo, rowAccess } from '../access.js';
 import { columnsFor, LiteralSlots } from '../bind/index.js';
 import { type Catalog, columnOf, type Relation } from '../catalog.js';
 import { InternalError, queryError } from '../errors.js';
-import { columnRef } from '../nodes.js';
-import type { GovernedColumn, GovernedScan, SortKey } from '../plan.js';
+import { ascending, columnRef, selectOf } from '../nodes.js';
+import type { GovernedColumn, GovernedScan } from '../plan.js';
 import { PASSAGE_COLUMNS } from '../runtime.js';
 import { nearest } from '../text.js';
 import type { TypeName } from '../types.js';
 import { type GovernedPlan, type GovernedStore, mint, type OutputColumn } from './governed-plan.js';
 import { clearColumn, columnRule, type Masked, rowFilter, visibleColumn, visibleColumnName } from './mask.js';
 import { clearKey } from './order.js';
-import { EMPTY } from './passages.js';
 import { GovernedSlots } from './slots.js';
 import { governedStore } from './store/governed-store.js';
 import { verify } from './verify.js';
@@ -121,13 +120,12 @@ function planOf(
 ): GovernedPlan {
   const { relation, columns } = scan;
   const ref = ({ name, type }: GovernedColumn) => columnRef(SOURCE, name, type);
-  const orderBy = order.map((name): SortKey => {
+  const orderBy = order.map((name) => {
     const column = columns.find((c) => c.name === name);
     if (column === undefined) throw new InternalError(`the sample has no column ${name}`);
-    return Object.freeze({ by: ref(column), descending: false, nullsFirst: false });
+    return ascending(ref(column));
   });
-  const query = Object.freeze({
-    ...EMPTY,
+  const query = selectOf({
     from: scan,
     outputs: Object.freeze(columns.map((c) => Object.freeze({ name: c.name, expr: ref(c) }))),
     orderBy: Object.freeze(orderBy),

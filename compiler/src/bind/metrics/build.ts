@@ -1,5 +1,5 @@
 import { neededFunction } from '../../functions/index.js';
-import { callNode, columnRef } from '../../nodes.js';
+import { callNode, columnRefs } from '../../nodes.js';
 import type { CommonTable, Expr, FromItem, Query, Select } from '../../plan.js';
 import { columnsOf } from '../../walk.js';
 import { coerce } from '../coerce.js';
@@ -9,25 +9,6 @@ import { infix } from '../infix.js';
 /** Pieces of the IR as metrics need them. */
 
 const NONE = Object.freeze([]);
-
-/** A SELECT of what is given, and of nothing else. */
-export function select(parts: Partial<Omit<Select, 'kind'>> & Pick<Select, 'outputs'>): Select {
-  return Object.freeze({
-    kind: 'select',
-    with: NONE,
-    from: null,
-    where: NONE,
-    grouped: false,
-    groupBy: NONE,
-    having: NONE,
-    distinct: false,
-    distinctOn: NONE,
-    orderBy: NONE,
-    limit: null,
-    offset: null,
-    ...parts,
-  } satisfies Select);
-}
 
 /** Outputs that nothing names: only their positions count. */
 export function unnamedOutputs(exprs: readonly Expr[]): Select['outputs'] {
@@ -42,18 +23,14 @@ export interface Rows {
 
 export function derivedRows(query: Query, ctx: BindContext): Rows {
   const id = ctx.nextSource();
-  return { item: Object.freeze({ kind: 'derived', id, query }), columns: references(id, query) };
+  return { item: Object.freeze({ kind: 'derived', id, query }), columns: columnRefs(id, query) };
 }
 
 /** One use of a common table. */
 export function tableRows(table: CommonTable, ctx: BindContext): Rows {
   const id = ctx.nextSource();
   const item = Object.freeze({ kind: 'cte', id, table: table.id } as const);
-  return { item, columns: references(id, table.query) };
-}
-
-function references(source: number, query: Query): readonly Expr[] {
-  return columnsOf(query).map(({ type }, i) => columnRef(source, `c${i + 1}`, type));
+  return { item, columns: columnRefs(id, table.query) };
 }
 
 /** Both sides of each pair of rows for which `on` holds. */

@@ -1,10 +1,10 @@
 import { InternalError } from '../../errors.js';
 import { resolveFunction } from '../../functions/index.js';
-import { inType, isNotNull } from '../../nodes.js';
+import { inType, isNotNull, selectOf } from '../../nodes.js';
 import type { Expr, Query, Select } from '../../plan.js';
 import { isArray, type TypeName } from '../../types.js';
 import type { BindContext } from '../context.js';
-import { aggregate, allRowsOf, derivedRows, select, unnamedOutputs } from './build.js';
+import { aggregate, allRowsOf, derivedRows, unnamedOutputs } from './build.js';
 
 /** What the outermost SELECT has beside its rows. */
 export type Outermost = Pick<Select, 'outputs'> & Partial<Pick<Select, 'having' | 'orderBy' | 'limit'>>;
@@ -37,7 +37,7 @@ export function combineParts(parts: readonly [Answer, ...Answer[]], ctx: BindCon
   return {
     keys,
     values: new Map(values),
-    query: (more) => select({ from: rows.item, grouped: true, groupBy: keys, ...more }),
+    query: (more) => selectOf({ from: rows.item, grouped: true, groupBy: keys, ...more }),
   };
 }
 

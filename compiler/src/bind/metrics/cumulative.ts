@@ -1,7 +1,7 @@
 import type { CumulativeMetric } from '../../catalog.js';
 import { assertNever } from '../../errors.js';
 import { GRAINS, type Grain, isOfDays, type Span } from '../../grain.js';
-import { columnRef, FALSE, TRUE } from '../../nodes.js';
+import { columnRef, FALSE, selectOf, TRUE } from '../../nodes.js';
 import type { CommonTable, Expr, FromItem, Query } from '../../plan.js';
 import type { BindContext } from '../context.js';
 import {
@@ -12,7 +12,6 @@ import {
   joinedOn,
   operation,
   type Rows,
-  select,
   tableRows,
   unnamedOutputs,
 } from './build.js';
@@ -60,7 +59,7 @@ export function cumulativePart(leaf: Leaf, asked: Asked, ctx: BindContext): Part
     keys,
     values: new Map([[leaf.key, base.value(rest.slice(others.length, -1), taken)]]),
     query: (more) =>
-      select({
+      selectOf({
         with: Object.freeze([facts, periods]),
         from: rows.item,
         grouped: true,
@@ -137,7 +136,7 @@ function factsQuery(
     ...rowConditions(asked, source, leaf.asked, ctx),
     ...(end === null ? [] : [notAfter(time, end, ctx)]),
   ];
-  return select({
+  return selectOf({
     from: source.from,
     where: Object.freeze(where),
     grouped: base.grouped,
@@ -165,11 +164,11 @@ function periodsQuery(facts: CommonTable, grain: Grain, asked: Asked, ctx: BindC
   const outputs = unnamedOutputs([first, last].map((t) => truncateTime(t, grain, ctx)));
   // Without an aggregate there would be a row of bounds, and so a spine, for every fact.
   const known = start !== null && end !== null;
-  const bounds = known ? select({ outputs }) : select({ from: item, grouped: true, outputs });
+  const bounds = known ? selectOf({ outputs }) : selectOf({ from: item, grouped: true, outputs });
   const id = ctx.nextSource();
   const spine: FromItem = Object.freeze({ kind: 'spine', id, bounds, grain });
   const period = columnRef(id, 'c1', 'timestamp');
-  return select({ from: spine, outputs: unnamedOutputs([period]) });
+  return selectOf({ from: spine, outputs: unnamedOutputs([period]) });
 }
 
 /** Each period with each combination of the other keys, though nothing happened in it. */
@@ -182,14 +181,14 @@ function everyPeriod(
 ): Query {
   const period = tableRows(periods, ctx);
   const known = tableRows(facts, ctx);
-  const combinations = select({
+  const combinations = selectOf({
     from: known.item,
     distinct: true,
     outputs: unnamedOutputs(known.columns.slice(1, 1 + others)),
   });
   const keys: Rows | null = others === 0 ? null : derivedRows(combinations, ctx);
   const nothing = inputs.map(({ type }): Expr => Object.freeze({ kind: 'null', type }));
-  return select({
+  return selectOf({
     from: keys === null ? period.item : joinedOn(period.item, keys.item, []),
     outputs: unnamedOutputs([...period.columns, ...(keys?.columns ?? []), ...nothing, FALSE]),
   });
@@ -211,7 +210,7 @@ function factsOfPeriods(
   const end = operation('+', begin, interval(1, grain, ctx), ctx);
   const from = beginOfSpan(span, end, ctx);
   const on = [operation('<', at, end, ctx), ...(from === null ? [] : [operation('>=', at, from, ctx)])];
-  return select({
+  return selectOf({
     from: joinedOn(period.item, fact.item, on),
     outputs: unnamedOutputs([begin, ...rest, TRUE]),
   });

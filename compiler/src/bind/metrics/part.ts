@@ -1,8 +1,8 @@
 import { QueryError } from '../../errors.js';
 import type { MetricsRequest } from '../../metrics-request.js';
+import { selectOf } from '../../nodes.js';
 import type { Expr } from '../../plan.js';
 import type { BindContext } from '../context.js';
-import { select } from './build.js';
 import type { Answer } from './combine.js';
 import { type Key, timeOf, valueOfKey } from './dimensions.js';
 import { type Leaf, unknownMetric } from './leaves.js';
@@ -35,7 +35,7 @@ export function simplePart(leaves: readonly Leaf[], asked: Asked, ctx: BindConte
     keys,
     values,
     query: (more) =>
-      select({ from: source.from, where: Object.freeze(where), grouped: true, groupBy: keys, ...more }),
+      selectOf({ from: source.from, where: Object.freeze(where), grouped: true, groupBy: keys, ...more }),
   };
 }
 

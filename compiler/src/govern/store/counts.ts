@@ -1,9 +1,9 @@
 import type { Relation } from '../../catalog.js';
-import { columnRef, operationNode } from '../../nodes.js';
+import { columnRef, operationNode, selectOf } from '../../nodes.js';
 import type { ColumnRef, Expr, Output, Select } from '../../plan.js';
 import type { GovernedPlan, GovernedStore } from '../governed-plan.js';
 import { count } from '../minimum.js';
-import { EMPTY, type Passages } from '../passages.js';
+import type { Passages } from '../passages.js';
 import { HOLDS, TERMS } from './columns.js';
 import { storePlan } from './plan.js';
 import { SOURCES_BESIDE, type StoreView, scanStore, visiblePassages } from './scan.js';
@@ -12,13 +12,12 @@ import { SOURCES_BESIDE, type StoreView, scanStore, visiblePassages } from './sc
 export function countUpToLimit(view: StoreView, table: Relation): GovernedPlan {
   const { facet, source } = view.request;
   const read = visiblePassages(view, scanStore(view, [facet.entityKey], [], [], table));
-  const some: Select = {
-    ...EMPTY,
+  const some = selectOf({
     from: read.from,
     where: read.where,
     outputs: [{ name: facet.entityKey, expr: read.ref(facet.entityKey) }],
     limit: view.slots.given('limit', 'int8'),
-  };
+  });
   const from = { kind: 'derived', id: source + SOURCES_BESIDE.some, query: some } as const;
   return storePlan(view, counting({ from, where: [] }));
 }
@@ -47,7 +46,6 @@ function countOfTerms(view: StoreView): NonNullable<GovernedStore['counts']>['of
   const query = counting({ from: scan, where: [...read.where, holds(read.ref(TERMS.name), word)] });
   const { slot } = view.slots.given('words', 'jsonb');
   const plan = storePlan(view, {
-    ...EMPTY,
     from: { kind: 'runtime', id, slot, columns: [{ name: 'term', type: 'int4[]' }] },
     outputs: [
       { name: 'term', expr: word },
@@ -60,7 +58,7 @@ function countOfTerms(view: StoreView): NonNullable<GovernedStore['counts']>['of
 const COUNT: Output = Object.freeze({ name: 'count', expr: count([], false, null) });
 
 function counting({ from, where }: Pick<Passages, 'from' | 'where'>): Select {
-  return { ...EMPTY, grouped: true, from, where, outputs: [COUNT] };
+  return selectOf({ grouped: true, from, where, outputs: [COUNT] });
 }
 
 function holds(terms: Expr, word: Expr): Expr {

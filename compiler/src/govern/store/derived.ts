@@ -1,11 +1,10 @@
 import type { FacetVersion } from '../../catalog.js';
 import { InternalError } from '../../errors.js';
 import { neededOperator } from '../../functions/index.js';
-import { columnRef, operationNode } from '../../nodes.js';
+import { ascending, columnRef, operationNode } from '../../nodes.js';
 import type { ColumnRef, Expr, GovernedColumn, GovernedScan } from '../../plan.js';
 import type { GovernedPlan } from '../governed-plan.js';
 import { baseOf } from '../mask.js';
-import { EMPTY } from '../passages.js';
 import { DERIVED, derivedTable, stored } from './columns.js';
 import { storePlan } from './plan.js';
 import { isAbout, oneOf, SOURCES_BESIDE, type StoreView, scanStore, visiblePassages } from './scan.js';
@@ -34,11 +33,10 @@ export function derivedPlan(view: StoreView, version: FacetVersion): GovernedPla
     ...DERIVED.map(([name]) => ({ name: stored(name), expr: refTo(derived, stored(name)) })),
   ];
   return storePlan(view, {
-    ...EMPTY,
     from: { kind: 'join', sealed: true, type: 'inner', left: derived, right: passages.from, on: [on] },
     where: passages.where,
     outputs,
-    orderBy: outputs.map(({ expr }) => ({ by: expr, descending: false, nullsFirst: false })),
+    orderBy: outputs.map(({ expr }) => ascending(expr)),
     limit: view.slots.given('limit', 'int8'),
   });
 }

@@ -1,8 +1,7 @@
 import type { FacetVersion, Relation } from '../../catalog.js';
-import { operationNode } from '../../nodes.js';
-import type { BaseColumn, Expr, GovernedColumn, Output, SortKey } from '../../plan.js';
+import { ascending, operationNode } from '../../nodes.js';
+import type { BaseColumn, Expr, GovernedColumn, Output } from '../../plan.js';
 import type { GovernedPlan, GovernedStore } from '../governed-plan.js';
-import { EMPTY } from '../passages.js';
 import {
   bitsTable,
   LEXICAL_VECTOR,
@@ -97,11 +96,10 @@ function bestPassages(view: StoreView, wanted: Wanted): GovernedPlan {
   const { shown, computed, pushed, outputs, order, table } = wanted;
   const read = visiblePassages(view, scanStore(view, shown, computed, pushed, table));
   return storePlan(view, {
-    ...EMPTY,
     from: read.from,
     where: read.where,
     outputs: outputs.map((name): Output => ({ name, expr: read.ref(name) })),
-    orderBy: order.map((name): SortKey => ({ by: read.ref(name), descending: false, nullsFirst: false })),
+    orderBy: order.map((name) => ascending(read.ref(name))),
     limit: view.slots.given('limit', 'int8'),
   });
 }

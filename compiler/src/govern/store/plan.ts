@@ -1,10 +1,14 @@
-import type { Select } from '../../plan.js';
+import { selectOf } from '../../nodes.js';
 import { type GovernedPlan, mint, type OutputColumn } from '../governed-plan.js';
 import { verify } from '../verify.js';
 import type { StoreView } from './scan.js';
 
-/** The governed plan of a query on a store. */
-export function storePlan({ request, slots, access, catalog }: StoreView, query: Select): GovernedPlan {
+/** The governed plan of a SELECT on a store, of these parts. */
+export function storePlan(
+  { request, slots, access, catalog }: StoreView,
+  parts: Parameters<typeof selectOf>[0],
+): GovernedPlan {
+  const query = selectOf(parts);
   const grounded = slots.finish();
   verify(query, grounded, 'retrieve');
   const { facet } = request;

@@ -3,7 +3,7 @@ import type { LiteralSlots } from '../../bind/index.js';
 import type { Catalog, Column, FacetStore, Relation } from '../../catalog.js';
 import { InternalError } from '../../errors.js';
 import { neededOperator } from '../../functions/index.js';
-import { columnRef } from '../../nodes.js';
+import { columnRef, selectOf } from '../../nodes.js';
 import type {
   BaseColumn,
   ColumnRef,
@@ -11,13 +11,12 @@ import type {
   Expr,
   GovernedColumn,
   GovernedScan,
-  Select,
   SourceId,
 } from '../../plan.js';
 import { visitExpr } from '../../walk.js';
 import { type Grounds, isHarmless } from '../harmless.js';
 import { columnRule, maskedColumn, rowFilter, visibleColumn } from '../mask.js';
-import { EMPTY, type Passages, passagesOf } from '../passages.js';
+import { type Passages, passagesOf } from '../passages.js';
 import { governScan } from '../scan.js';
 import type { GovernedSlots } from '../slots.js';
 import { ownColumn, stored } from './columns.js';
@@ -178,11 +177,10 @@ function entityIsVisible(view: StoreView): Expr {
     undefined,
     view.slots,
   );
-  const query: Select = {
-    ...EMPTY,
+  const query = selectOf({
     from: scan,
     outputs: [{ name: 'key', expr: columnRef(id, facet.keyOfEntity, type) }],
-  };
+  });
   const arg: ColumnRef = columnRef(source, facet.entityKey, type);
   return {
     kind: 'in_query',
