@@ -2,6 +2,7 @@ import { quoteIdentifier } from 'osl-compiler';
 import { types } from 'pg';
 import { tableSql } from '../base/table-sql.js';
 import type { CopyRows, CopyTarget, SystemDoor, SystemQueries } from './doors.js';
+import type { Pool } from './pool.js';
 import { DataRowReader } from './protocol/data-row.js';
 import type { FrontendEncoder } from './protocol/encoder.js';
 import { describedColumns } from './protocol/row-description.js';
@@ -13,6 +14,28 @@ import { copyBatches, textValue } from './values.js';
 
 /** Lends a session in its system state to `work`, and takes it back whatever happens. */
 export type WithSession = <T>(work: (session: UpstreamSession) => Promise<T>) => Promise<T>;
+
+/**
+ * Lends sessions of `pool`, each made ready by `prepare`. One that could not be, or was left in a transaction, is not
+ * lent again.
+ */
+export function lendFrom(
+  pool: Pool,
+  prepare: (session: UpstreamSession) => Promise<void> | null = () => null,
+): WithSession {
+  return async (work) => {
+    const session = pool.take(null) ?? (await pool.acquire(null));
+    let ready = false;
+    try {
+      await prepare(session);
+      ready = true;
+      return await work(session);
+    } finally {
+      if (!ready || !session.idle) session.tainted = true;
+      pool.release(session);
+    }
+  };
+}
 
 /** The system door over whatever `withSession` lends. `reader` is the role that governed statements run as. */
 export function systemDoor(withSession: WithSession, reader: string): SystemDoor {

@@ -8,7 +8,7 @@ import { OutOfService } from '../out-of-service.js';
 import { Pool } from '../pool.js';
 import { Reach } from '../reach.js';
 import { Runner } from '../runner.js';
-import { systemDoor, type WithSession } from '../system.js';
+import { lendFrom, systemDoor } from '../system.js';
 import { timeZones } from '../time-zones.js';
 import { UpstreamSession } from '../upstream-session.js';
 import { checkMajor, lockDataDir } from './lock.js';
@@ -55,7 +55,10 @@ export async function openPglite(
       onUpstreamError,
       govern: (session) => servers.modes.toGoverned(session),
     });
-    const system = systemDoor(lend(pool, servers.modes), READER);
+    const system = systemDoor(
+      lendFrom(pool, (session) => servers.modes.toSystem(session)),
+      READER,
+    );
     const [version] = await system.query(`SELECT pg_catalog.current_setting('server_version') AS v`);
     const outOfService = new OutOfService();
     const engine: Engine = {
@@ -128,25 +131,6 @@ function firstThen(
     if (given) return next();
     given = true;
     return Promise.resolve(first);
-  };
-}
-
-function lend(pool: Pool, modes: Modes): WithSession {
-  return async (work) => {
-    const session = pool.take(null) ?? (await pool.acquire(null));
-    try {
-      const switching = modes.toSystem(session);
-      if (switching !== null) {
-        await switching.catch((error: unknown) => {
-          session.tainted = true;
-          throw error;
-        });
-      }
-      return await work(session);
-    } finally {
-      if (!session.idle) session.tainted = true; // a transaction was left open
-      pool.release(session);
-    }
   };
 }
 

@@ -8,7 +8,7 @@ import { Reach } from '../reach.js';
 import { Runner } from '../runner.js';
 import { governedSettings, type Timeouts } from '../settings.js';
 import { PinnedSnapshot, SnapshotPlaces } from '../snapshot.js';
-import { systemDoor, type WithSession } from '../system.js';
+import { lendFrom, systemDoor } from '../system.js';
 import { timeZones } from '../time-zones.js';
 import { NoSystemCredentials } from '../upstream-failure.js';
 import { UpstreamSession } from '../upstream-session.js';
@@ -84,7 +84,7 @@ export async function openPostgres(
       (level, subject) => new PinnedSnapshot({ ...shape, level, subject }),
     ),
     outOfService,
-    system: systemDoor(lend(system), report.role),
+    system: systemDoor(system === null ? refuseSystem : lendFrom(system), report.role),
     serverVersion: report.serverVersion,
     warnings: report.warnings,
     timeZone: timeZones(runner),
@@ -133,15 +133,6 @@ function systemPool(urlOf: () => string | null, onReach: EngineEvents['onReach']
   });
 }
 
-function lend(pool: Pool | null): WithSession {
-  return async (work) => {
-    if (pool === null) throw new NoSystemCredentials();
-    const session = pool.take(null) ?? (await pool.acquire(null));
-    try {
-      return await work(session);
-    } finally {
-      if (!session.idle) session.tainted = true; // a transaction was left open
-      pool.release(session);
-    }
-  };
+function refuseSystem(): Promise<never> {
+  return Promise.reject(new NoSystemCredentials());
 }
