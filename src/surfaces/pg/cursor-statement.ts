@@ -9,6 +9,7 @@ import {
 } from '../../../wire/index.js';
 import { commandStatement } from './command-statement.js';
 import { type Declaration, rowsOf } from './cursor.js';
+import { giveRows } from './give-rows.js';
 import type { Motion } from './scroll.js';
 import type { SessionParts } from './session-parts.js';
 import { planChanged } from './wire-error.js';
@@ -211,7 +212,7 @@ function scrollPortal(
       }
       const portion = maxRows === 0 ? left : left.slice(0, maxRows);
       left = left.slice(portion.length);
-      for (const row of portion) await rows.write(row);
+      await giveRows(portion, rows);
       return { suspended: left.length > 0, tag: `FETCH ${portion.length}`, notices };
     },
     close: () => undefined,

@@ -9,6 +9,7 @@ import {
   type WireNotice,
   type WireStatement,
 } from '../../../wire/index.js';
+import { giveRows } from './give-rows.js';
 import { requireSameRights } from './rights.js';
 import { type Motion, ScrolledRows } from './scroll.js';
 import type { SessionRecords } from './session-records.js';
@@ -144,7 +145,7 @@ export class Cursors {
         { direction: 'forward', count: count === 0 ? 'all' : count },
         format,
       );
-      for (const row of scrolled.rows) await rows.write(row);
+      await giveRows(scrolled.rows, rows);
       const given = scrolled.rows.length;
       return { suspended: count > 0 && given === count, tag: `SELECT ${given}`, notices: scrolled.notices };
     }

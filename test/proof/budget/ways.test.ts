@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import { createDrafting } from '../../../src/publishing/drafting/index.js';
 import { startRest } from '../../surfaces/rest/fixture.js';
-import { password, sync, terminate } from '../../wire/support/bytes.js';
+import { password, query, sync, terminate } from '../../wire/support/bytes.js';
 import { Client } from '../../wire/support/client.js';
 import { CALLS } from './calls.js';
 import { DRAFTS } from './drafts.js';
@@ -83,6 +83,21 @@ async function spoken({ startup }: NameFamily, messages: readonly Buffer[]): Pro
   if (asked.at(-1) === 'closed') return;
   await client.send(password(token), terminate).rest();
 }
+
+t.test('nor do rows that a cursor keeps', { timeout: 300_000 }, async (t) => {
+  const { token } = await gateway.tokens();
+  const client = await Client.login(gateway.wirePort, 'user:ann', token);
+  const many = 'select a.id from shop.orders a, shop.orders b, shop.orders c, shop.customers d';
+  await client.ask(query('begin'));
+  await client.ask(query(`declare c scroll cursor for ${many}`));
+  const back = async (): Promise<void> => {
+    await client.ask(query('move all from c'));
+    t.equal((await client.ask(query('fetch backward all from c'))).at(-2), 'C FETCH 256000');
+  };
+  // Many times as many may be kept: given in slices they hold it no longer than these do.
+  const ms = await gateway.heldBy(back, MOST_MS / 2);
+  t.ok(ms <= MOST_MS / 2, `held for ${ms.toFixed(0)} ms`);
+});
 
 t.test('nor does what is published', { timeout: 300_000 }, async (t) => {
   const entity = { source: 'db.shop.samples', primary_key: ['id'], columns: ['id', 'words'] };
