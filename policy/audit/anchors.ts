@@ -59,7 +59,7 @@ export class Anchors {
     return this.#last;
   }
 
-  /** The same in the place of the newest: a file of all seconds would outgrow the log of a quiet day. */
+  /** Signs the tree in the place of the newest checkpoint: a file of all seconds would outgrow the log of a quiet day. */
   renew(tree: Frontier): Promise<void> {
     this.#last = this.#last.then(() => this.#replace(tree));
     return this.#last;

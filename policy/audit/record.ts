@@ -140,7 +140,7 @@ function now(): string {
 }
 
 /**
- * The same, cut to `MAX_RECORD_BYTES` by dropping names from the end of `objects`; `objects_omitted` says how
+ * A record, cut to `MAX_RECORD_BYTES` by dropping names from the end of `objects`; `objects_omitted` says how
  * many. Null when the other fields alone are too long.
  */
 export function encodeShortened(entry: AuditEntry, place: RecordPlace): string | null {

@@ -1,5 +1,6 @@
 import { type FileHandle, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { codeOf } from './thrown.js';
 
 /** Creates or replaces a file, whole or not at all, whatever kills the process; durable with its name when it resolves. */
 export async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
@@ -32,7 +33,7 @@ async function ifThere<T, N>(reading: Promise<T>, none: N): Promise<T | N> {
   try {
     return await reading;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return none;
+    if (codeOf(error) === 'ENOENT') return none;
     throw error;
   }
 }

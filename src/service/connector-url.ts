@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { StartProblem } from '../base/start-problem.js';
+import { codeOf } from '../base/thrown.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -22,7 +23,7 @@ export function urlInFile(file: string): string {
   try {
     text = readFileSync(file, 'utf8').trim();
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    const reason = codeOf(error) ?? 'unreadable';
     throw new StartProblem(`the file of the connection URL, ${file}, cannot be read (${reason})`);
   }
   if (text === '') throw new StartProblem(`the file of the connection URL, ${file}, is empty`);

@@ -11,6 +11,7 @@ import { createProbes } from '../ask/request/probes.js';
 import { createStrangers } from '../ask/request/strangers.js';
 import type { ServiceLog } from '../base/log.js';
 import { StartProblem } from '../base/start-problem.js';
+import { messageOf } from '../base/thrown.js';
 import type { Model } from '../model/model.js';
 import { createDrafting } from '../publishing/drafting/index.js';
 import { createPublishing } from '../publishing/store/index.js';
@@ -240,7 +241,7 @@ async function announce(lineage: Lineage | null, { manifest }: Model, log: Servi
     await lineage?.announce(manifest);
   } catch (error) {
     log.error('lineage was not told what is published', {
-      error: error instanceof Error ? error.message : String(error),
+      error: messageOf(error),
     });
   }
 }
@@ -251,7 +252,7 @@ async function closeAudit(audit: AuditLog, log: ServiceLog): Promise<void> {
     await audit.close();
   } catch (error) {
     log.error('the audit log could not be closed', {
-      error: error instanceof Error ? error.message : String(error),
+      error: messageOf(error),
     });
   }
 }

@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { StartProblem } from '../base/start-problem.js';
+import { codeOf } from '../base/thrown.js';
 
 /** The text of a file that the settings name, as `what`. @throws StartProblem */
 export function readText(file: string, what: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    const reason = codeOf(error) ?? 'unreadable';
     throw new StartProblem(`${what} ${file} cannot be read (${reason})`);
   }
 }

@@ -1,5 +1,6 @@
 import { configuredKeys, type KeyConfiguration, type KeySource } from '../../policy/index.js';
 import { StartProblem } from '../base/start-problem.js';
+import { messageOf } from '../base/thrown.js';
 import { issuerKeys } from './issuer-keys.js';
 import type { Settings } from './settings.js';
 
@@ -14,7 +15,7 @@ export function readKeys(configuration: KeyConfiguration): KeySource {
   try {
     return configuredKeys(configuration);
   } catch (error) {
-    throw new StartProblem(`OSL_PUBLIC_KEYS: ${error instanceof Error ? error.message : String(error)}`);
+    throw new StartProblem(`OSL_PUBLIC_KEYS: ${messageOf(error)}`);
   }
 }
 

@@ -1,3 +1,4 @@
+import { messageOf } from '../../base/thrown.js';
 import { NoSystemCredentials, UpstreamFailure } from '../../engine/index.js';
 import { readUpstream, type UpstreamSchema } from '../../model/discovery/index.js';
 import { systemUrlVariable } from '../../model/manifest/index.js';
@@ -24,7 +25,7 @@ export async function upstreamOf(
     parts.log.warn('catalog not read', {
       connector,
       request_id: requestId,
-      error: error instanceof Error ? error.message : String(error),
+      error: messageOf(error),
     });
     const declared = parts.model().manifest.connectors.get(connector);
     // Who asks is an admin, to whom the manifest names the variable beside this one.

@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { applyGrammar, type Grammar, ready } from 'osl-compiler';
+import { messageOf } from '../../base/thrown.js';
 import type { FromParser, ToParser } from './messages.js';
 
 /** The thread that applies the grammar to long texts. It holds nothing but the text that it is given. */
@@ -14,7 +15,7 @@ port.on('message', ({ parsed }: ToParser) => {
   try {
     say({ kind: 'parsed', grammar: asJson(applyGrammar(parsed)) });
   } catch (error) {
-    say({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) });
+    say({ kind: 'failed', reason: messageOf(error) });
   }
 });
 say({ kind: 'ready' });

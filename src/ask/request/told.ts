@@ -1,5 +1,6 @@
 import { QueryError, queryError } from 'osl-compiler';
 import { AuditUnavailable } from '../../../policy/audit/index.js';
+import { stackOf } from '../../base/thrown.js';
 import type { RecordingParts } from './parts.js';
 
 /**
@@ -21,7 +22,7 @@ export function publicError(
   if (error instanceof AuditUnavailable) return queryError('auditUnavailable', {});
   parts.log.error('internal error', {
     request_id: requestId,
-    error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+    error: stackOf(error),
   });
   return queryError('internal', {});
 }

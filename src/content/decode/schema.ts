@@ -1,5 +1,6 @@
 import { Ajv } from 'ajv';
 import { LRUCache } from 'lru-cache';
+import { isObject } from '../../base/is-object.js';
 import { InvalidArgument } from '../../model/facets/arguments.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -59,10 +60,6 @@ function checkSchema(operator: string, schema: unknown, depth: number): void {
   if (items !== undefined) checkSchema(operator, items, depth + 1);
   if (isObject(additionalProperties)) checkSchema(operator, additionalProperties, depth + 1);
   if (Array.isArray(anyOf)) for (const one of anyOf) checkSchema(operator, one, depth + 1);
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 const MOST_COMPILED = 100;

@@ -1,6 +1,7 @@
 import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isSame, ownProcess } from '../../base/process-identity.js';
+import { codeOf } from '../../base/thrown.js';
 
 /** The Postgres major that the embedded engine is built from. */
 const MAJOR = '18';
@@ -75,8 +76,4 @@ function readOrNull(file: string): string | null {
 function isAlive(holder: string): boolean {
   const [pid = '', ticks = '', boot = ''] = holder.trim().split(' ');
   return /^[1-9]\d*$/.test(pid) && isSame({ pid: Number(pid), ticks: Number(ticks), boot });
-}
-
-function codeOf(error: unknown): string | null {
-  return error instanceof Error && 'code' in error ? String(error.code) : null;
 }

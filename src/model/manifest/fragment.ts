@@ -1,3 +1,4 @@
+import { isObject } from '../../base/is-object.js';
 import { CODES } from './codes.js';
 import type { Problem } from './diagnostic.js';
 import type { ConnectorDocument, ManifestDocument, Members } from './document.js';
@@ -48,10 +49,6 @@ function connectors(base: ManifestDocument, given: Plain): Plain {
 
 /** A document, or a part of one, as plain data. */
 export type Plain = Record<string, unknown>;
-
-export function isObject(value: unknown): value is Plain {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** The members of both, those of `over` in the place of equal names; without a prototype, as documents are. */
 export function joined(under: Plain, over: Plain): Plain {

@@ -1,6 +1,7 @@
+import { isObject } from '../../base/is-object.js';
 import { STORE_SCHEMA } from '../facets/store-names.js';
 import type { ManifestDocument } from './document.js';
-import { type FragmentDocument, isObject } from './fragment.js';
+import type { FragmentDocument } from './fragment.js';
 import { otherColumns, PUBLISHED_SECTIONS } from './overlay.js';
 
 /** A fragment that says more than may be published: the manifest file alone says that. */

@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import type { Document, Node, Scalar, YAMLError } from 'yaml';
 import { isAlias, isMap, isScalar, isSeq, parseDocument } from 'yaml';
+import { codeOf, messageOf } from '../../base/thrown.js';
 import { CODES } from './codes.js';
 import type { Diagnostic, Path, Position, Problem, Range } from './diagnostic.js';
 import { ManifestProblems, pointer, steps } from './diagnostic.js';
@@ -313,11 +314,11 @@ function tooLarge(file: string): ManifestProblems {
 }
 
 function reason(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : null;
+  const code = codeOf(error);
   if (code === 'ENOENT') return 'it does not exist';
   if (code === 'EACCES') return 'permission denied';
   if (code === 'EISDIR') return 'it is a directory';
-  return error instanceof Error ? error.message : `${error}`;
+  return messageOf(error);
 }
 
 function lowerFirst(text: string): string {

@@ -1,6 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { QueryError, queryError, ready } from 'osl-compiler';
 import { compileSnapshot } from '../../../policy/index.js';
+import { stackOf } from '../../base/thrown.js';
 import { compilePublishable, overOf } from '../../model/manifest/index.js';
 import type { Model } from '../../model/model.js';
 import {
@@ -49,7 +50,7 @@ port.on('message', (message: ToDrafter) => {
     next = answer.next();
     say({ kind: 'portion', portion, last: next.done === true });
   } catch (error) {
-    say({ kind: 'failed', reason: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+    say({ kind: 'failed', reason: stackOf(error) });
   }
 });
 say({ kind: 'ready' });

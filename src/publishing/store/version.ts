@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isObject } from '../../base/is-object.js';
 import type { Overlay } from '../../model/manifest/index.js';
 import type { Change, RoleChange } from '../authoring/index.js';
 
@@ -63,8 +64,7 @@ export function unseal(id: string, bytes: Buffer): Version | null {
 
 /** Objects are as a manifest's document has them, so that `__proto__` is a name like any other. */
 function withoutPrototype(_: string, value: unknown): unknown {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isObject ? Object.assign(Object.create(null), value) : value;
+  return isObject(value) ? Object.assign(Object.create(null), value) : value;
 }
 
 export function isVersionId(text: string): boolean {

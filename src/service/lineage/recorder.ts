@@ -1,6 +1,7 @@
 import type { GovernedPlan } from 'osl-compiler';
 import type { AuditLog } from '../../../policy/audit/index.js';
 import type { ServiceLog } from '../../base/log.js';
+import { stackOf } from '../../base/thrown.js';
 import { describePlan, planFingerprint } from './description.js';
 
 /** The action of the audit event that says what a plan reads. */
@@ -37,7 +38,7 @@ export class PlanRecorder {
     } catch (error) {
       this.#log.error('lineage of a plan cannot be told', {
         request_id: requestId,
-        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+        error: stackOf(error),
       });
       return null;
     }

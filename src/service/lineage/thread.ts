@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { messageOf } from '../../base/thrown.js';
 import { systemClock } from './clock.js';
 import { Emitter, type EmitterSettings } from './emitter.js';
 import type { FromThread, ToThread } from './messages.js';
@@ -19,7 +20,7 @@ async function opened(): Promise<Emitter | null> {
       say({ kind: 'warning', message, fields }),
     );
   } catch (error) {
-    say({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) });
+    say({ kind: 'failed', reason: messageOf(error) });
     return null;
   }
 }
@@ -30,7 +31,7 @@ async function announced(emitter: Emitter, message: Extract<ToThread, { kind: 'a
     await emitter.announce(version, datasets);
     say({ kind: 'announced', ticket, fault: null });
   } catch (error) {
-    say({ kind: 'announced', ticket, fault: error instanceof Error ? error.message : String(error) });
+    say({ kind: 'announced', ticket, fault: messageOf(error) });
   }
 }
 

@@ -1,4 +1,5 @@
 import http from 'node:http';
+import { codeOf } from '../../base/thrown.js';
 import type { Settings } from '../../service/settings.js';
 import { EXIT, Failure, systemFault } from './exit.js';
 import { addressOf, runningServer, urlHost } from './server-file.js';
@@ -153,7 +154,7 @@ export async function replyOf(url: string, response: Response): Promise<Reply> {
 
 function unreachable(url: string, error: unknown): Failure {
   const cause = error instanceof Error ? (error.cause ?? error) : null;
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : null;
+  const code = codeOf(cause);
   const words =
     systemFault(cause) ?? (code === 'ECONNREFUSED' ? 'nothing listens there' : (code ?? 'no connection'));
   return new Failure(EXIT.unreachable, `error: no answer from ${url}: ${words}`);

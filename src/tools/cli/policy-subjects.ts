@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
+import { isObject } from '../../base/is-object.js';
 import { POLICY_SCHEMA } from '../../model/manifest/schema/policy.js';
 import { simpleYaml } from '../../model/manifest/simple-yaml.js';
 
@@ -43,8 +44,8 @@ function plainSubjects(file: string): PolicySubjects | null {
   const document = size < LONGEST ? simpleYaml(textOf(file)) : undefined;
   if (!hasOnly(document, Object.keys(POLICY_SCHEMA.properties))) return null;
   const { version, tenant, subjects, roles, masks } = document;
-  if (version !== 1 || typeof tenant !== 'string' || !isMapping(roles) || !isMapping(masks)) return null;
-  if (!isMapping(subjects)) return null;
+  if (version !== 1 || typeof tenant !== 'string' || !isObject(roles) || !isObject(masks)) return null;
+  if (!isObject(subjects)) return null;
   const read = Object.entries(subjects).map(([name, value]) => [name, subjectOf(value)] as const);
   const known = read.flatMap(([name, subject]) => (subject === null ? [] : [[name, subject] as const]));
   if (known.length < read.length) return null;
@@ -68,12 +69,8 @@ function subjectOf(value: unknown): PolicySubject | null {
 
 type Mapping = Readonly<Record<string, unknown>>;
 
-function isMapping(value: unknown): value is Mapping {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function hasOnly(value: unknown, names: readonly string[]): value is Mapping {
-  return isMapping(value) && Object.keys(value).every((name) => names.includes(name));
+  return isObject(value) && Object.keys(value).every((name) => names.includes(name));
 }
 
 function isTexts(value: unknown): value is readonly string[] {

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isSame, ownProcess, type ProcessIdentity } from '../../base/process-identity.js';
+import { codeOf } from '../../base/thrown.js';
 
 /** What a running server says of itself in `<dataDir>/server.json`, so that other commands find it. */
 export interface ServerRecord extends ProcessIdentity {
@@ -55,7 +56,7 @@ export function readServerFile(dataDir: string): ServerRecord | null {
   try {
     value = JSON.parse(readFileSync(join(dataDir, NAME), 'utf8'));
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : null;
+    const code = codeOf(error);
     if (code === 'ENOENT' || code === 'ENOTDIR' || error instanceof SyntaxError) return null;
     throw error;
   }
@@ -63,7 +64,7 @@ export function readServerFile(dataDir: string): ServerRecord | null {
 }
 
 /**
- * The same, where its process still lives. A pid alone does not say so: in a container it is always 1, after a restart
+ * The record of a server whose process still lives; null where there is none. A pid alone does not say so: in a container it is always 1, after a restart
  * of the machine another process has it, and a copied directory brings the file along.
  */
 export function runningServer(dataDir: string): ServerRecord | null {

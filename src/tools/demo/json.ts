@@ -1,4 +1,5 @@
 /** Careful reading of JSON that others wrote: whatever is not what it should be is null. */
+import { isObject } from '../../base/is-object.js';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -18,8 +19,7 @@ export function asText(value: unknown): string | null {
 }
 
 export function asObject(value: unknown): JsonObject | null {
-  // What is neither null nor a list is a JSON object.
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
+  return isObject(value) ? value : null;
 }
 
 export function memberOf(value: unknown, key: string): unknown {

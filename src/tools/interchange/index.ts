@@ -1,38 +1,8 @@
-import type { Imported } from './assemble.js';
-import { importCube } from './cube/import.js';
-import { importDbt } from './dbt/import.js';
-import type { ImportOptions } from './options.js';
-import { importOssie } from './ossie/import.js';
-import { SourceFile, type SourceText } from './source.js';
-
+/** Models of other tools as manifests, and manifests as models of other tools. */
 export type { Imported } from './assemble.js';
 export { type Exported, exportModel, ossieText } from './export.js';
+export { FORMATS, type Format, importModel } from './import-model.js';
 export { DEFAULT_OPTIONS, type ImportOptions } from './options.js';
 export { countLosses, formatLoss, type Loss, type LossKind } from './report.js';
 export type { SourceText } from './source.js';
 export { manifestText, policyText } from './text.js';
-
-/** The foreign formats that are read. */
-export const FORMATS = ['ossie', 'dbt', 'cube'] as const;
-export type Format = (typeof FORMATS)[number];
-
-/**
- * What the texts of a foreign format come to. Pure; `ready()` of osl-compiler must have been awaited.
- *
- * @throws ManifestProblems where a text is no YAML or has the wrong shape
- */
-export function importModel(format: Format, texts: readonly SourceText[], options: ImportOptions): Imported {
-  const files = texts.map((text) => new SourceFile(text));
-  switch (format) {
-    case 'dbt':
-      return importDbt(files, options);
-    case 'cube':
-      return importCube(files, options);
-    case 'ossie':
-      return importOssie(files, options);
-    default: {
-      const unknown: never = format;
-      return unknown;
-    }
-  }
-}

@@ -1,3 +1,4 @@
+import { isObject } from '../../base/is-object.js';
 import { CODES, type Path } from '../../model/manifest/index.js';
 import type { Loss, LossKind } from './report.js';
 import { type Place, type SourceFile, saysNothing, shown } from './source.js';
@@ -25,7 +26,7 @@ export class Part {
   }
 
   static #at(file: SourceFile, path: Path, value: unknown): Part | null {
-    if (isMembers(value)) return new Part(file, path, value);
+    if (isObject(value)) return new Part(file, path, value);
     file.problem(path, CODES.wrongType, `${placeName(path)} must be a mapping`);
     return null;
   }
@@ -200,10 +201,6 @@ export class Part {
 
 /** An item of a list that may hold plain values and mappings. */
 export type Item = string | number | boolean | Part;
-
-function isMembers(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 function placeName(path: Path): string {
   const last = path.at(-1);

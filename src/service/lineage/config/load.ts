@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { StartProblem } from '../../../base/start-problem.js';
+import { messageOf } from '../../../base/thrown.js';
 import { shapeCheck } from '../../../model/manifest/schema/check.js';
 import { parseSource, raise, readText } from '../../../model/manifest/source.js';
 import { networkOf } from '../delivery/address.js';
@@ -95,7 +96,7 @@ function endpointOf(name: string, document: EndpointDocument, dir: string): Endp
     if (bearer !== null) readSecret(bearer);
     for (const network of allow_addresses ?? []) networkOf(network);
   } catch (error) {
-    throw fault(error instanceof Error ? error.message : String(error));
+    throw fault(messageOf(error));
   }
   return Object.freeze({
     name,

@@ -1,6 +1,7 @@
 import { connect as connectSocket, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { FrameDecoder } from '../../../../wire/index.js';
+import { messageOf } from '../../../base/thrown.js';
 import {
   anyMessage,
   CANCEL_REQUEST,
@@ -43,7 +44,7 @@ export async function serveClient(client: Socket, options: ProxyOptions): Promis
     }
     await logIn(client, asked, options);
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
+    const text = messageOf(error);
     options.said(text);
     client.end(fatalError(`osl proxy: ${text}`));
   }

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { FrameDecoder } from '../../../../wire/index.js';
+import { messageOf } from '../../../base/thrown.js';
 import { anyMessage, typed } from './messages.js';
 
 /** A token and the subject that it is of. */
@@ -132,7 +133,7 @@ export class Relay {
     try {
       token = (await this.#tokens()).token;
     } catch (error) {
-      this.#said(`no new token: ${error instanceof Error ? error.message : String(error)}`);
+      this.#said(`no new token: ${messageOf(error)}`);
       return; // the timer comes round again before the old one is over
     }
     if (!this.#resting) {

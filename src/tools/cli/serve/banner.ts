@@ -42,7 +42,7 @@ function queryLines({ subject, about, who, osql }: Example, dataDir: string): re
   ];
 }
 
-/** The same question with curl and with psql. */
+/** The question of the example, asked with curl and with psql. */
 function otherWays(record: ServerRecord, example: Example, dataDir: string): readonly string[] {
   const mint = `$(${commandName()} token${dataDirFlag(dataDir)} ${example.who.map(quoted).join(' ')})`;
   const body = JSON.stringify({ osql: example.osql });

@@ -1,3 +1,4 @@
+import { messageOf } from '../../../base/thrown.js';
 import type { Manifest } from '../../../model/manifest/index.js';
 import type { Service } from '../../../service/service.js';
 import type { Settings } from '../../../service/settings.js';
@@ -28,7 +29,7 @@ export async function inspect(service: Service, settings: Settings): Promise<voi
     );
   } catch (error) {
     log.warn('the databases could not be looked at', {
-      error: error instanceof Error ? error.message : String(error),
+      error: messageOf(error),
     });
   }
 }

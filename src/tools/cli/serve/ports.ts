@@ -1,4 +1,5 @@
 import { createServer } from 'node:net';
+import { codeOf } from '../../../base/thrown.js';
 import type { Settings } from '../../../service/settings.js';
 import { systemFault, usage } from '../exit.js';
 import { runningServer } from '../server-file.js';
@@ -32,7 +33,7 @@ interface Wanted {
 }
 
 function reasonOf(error: unknown, { host, port, setting }: Wanted, { dataDir }: Settings): string {
-  const code = error instanceof Error && 'code' in error ? error.code : null;
+  const code = codeOf(error);
   if (code === 'EADDRINUSE') {
     const other = runningServer(dataDir);
     const ours = other !== null && (other.httpPort === port || other.pgPort === port);

@@ -7,6 +7,7 @@ import type { WireTls } from '../../../../wire/index.js';
 import type { ServiceLog } from '../../../base/log.js';
 import { INSTALLATION_ROOT, version } from '../../../base/package-root.js';
 import { StartProblem } from '../../../base/start-problem.js';
+import { messageOf } from '../../../base/thrown.js';
 import { indexContent } from '../../../service/index-content.js';
 import { type OpenService, openService } from '../../../service/open.js';
 import type { Reloaded, ReloadPart } from '../../../service/reload.js';
@@ -143,9 +144,7 @@ function certificatePart(settings: Settings, secure: (tls: WireTls) => void): re
     try {
       createSecureContext(tls);
     } catch (error) {
-      throw usage(
-        `${certFile} and its key do not fit: ${error instanceof Error ? error.message : String(error)}`,
-      );
+      throw usage(`${certFile} and its key do not fit: ${messageOf(error)}`);
     }
     const { validTo } = new X509Certificate(tls.cert);
     return { now: `a certificate until ${validTo}`, kept: null, take: () => secure(tls) };

@@ -1,0 +1,245 @@
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { GovernedPlan } from 'osl-compiler';
+import type { AuditLog } from '../../../policy/audit/index.js';
+import type { ServiceLog } from '../../base/log.js';
+import { StartProblem } from '../../base/start-problem.js';
+import { stackOf } from '../../base/thrown.js';
+import type { Manifest } from '../../model/manifest/index.js';
+import type { LineageConfig } from './config/load.js';
+import { type DatabaseName, datasetsOf } from './datasets.js';
+import type { EmitterSettings, EmitterStats } from './emitter.js';
+import type { FromThread, ToThread } from './messages.js';
+import { producerOf } from './openlineage.js';
+import { endOf } from './outbox/state.js';
+import { PlanRecorder } from './recorder.js';
+
+/** What the service tells of lineage. */
+export interface Lineage {
+  /** The fingerprint of a plan that is about to run, for its audit records; null where it cannot be told. */
+  note(plan: GovernedPlan, requestId: string): string | null;
+  /** Tells of the datasets of a manifest that serves now; its events are on disk when this resolves. Never rejects. */
+  announce(manifest: Manifest): Promise<void>;
+  /** Announces whatever serves from now on, however it came to serve. */
+  follow(served: () => Manifest): void;
+  /** As of about a second ago; null before the thread has said anything. */
+  stats(): (EmitterStats & { readonly restarts: number }) | null;
+  /** Takes `ms` at most; what is not delivered stays in the outbox. */
+  close(ms: number): Promise<void>;
+}
+
+export interface LineageOptions {
+  readonly config: LineageConfig;
+  readonly tenant: string;
+  readonly version: string;
+  /** The service's. */
+  readonly dataDir: string;
+  readonly audit: AuditLog;
+  readonly log: ServiceLog;
+  /** The URL of a connector's database; null for the embedded one. */
+  readonly urlOf: (connector: string) => string | null;
+  /** How often the audit log is looked at, ms; default 500. */
+  readonly pollMs?: number;
+}
+
+const POLL_MS = 500;
+const START_MS = 20_000;
+const ANNOUNCE_MS = 10_000;
+/** Before a thread is started again; it doubles each time. */
+const RESTART_MS = 1_000;
+const LONGEST_RESTART_MS = 60_000;
+const FOLLOW_MS = 1_000;
+
+/** Starts the thread that emits. @throws StartProblem where its outbox cannot be opened */
+export async function openLineage(options: LineageOptions): Promise<Lineage> {
+  const thread = new LineageThread(options);
+  try {
+    await thread.start();
+  } catch (error) {
+    await thread.close(0);
+    throw error;
+  }
+  return thread;
+}
+
+export function lineageDir(dataDir: string): string {
+  return join(dataDir, 'lineage');
+}
+
+export function namespaceOf(config: Pick<LineageConfig, 'namespace'>, tenant: string): string {
+  return config.namespace ?? `osl-gateway://${tenant}`;
+}
+
+class LineageThread implements Lineage {
+  readonly #options: LineageOptions;
+  readonly #settings: EmitterSettings;
+  readonly #recorder: PlanRecorder;
+  readonly #waiting = new Map<number, (fault: string | null) => void>();
+  #worker: Worker | null = null;
+  #stats: EmitterStats | null = null;
+  #restarts = 0;
+  #ticket = 0;
+  #latest: Extract<ToThread, { kind: 'announce' }> | null = null;
+  #closing = false;
+  #again: NodeJS.Timeout | null = null;
+  #following: NodeJS.Timeout | null = null;
+  /** Version of the manifest that was announced last. */
+  #told: string | null = null;
+
+  constructor(options: LineageOptions) {
+    const { audit, tenant, log, config, dataDir, version } = options;
+    this.#options = options;
+    this.#recorder = new PlanRecorder(audit, tenant, log);
+    this.#settings = {
+      auditDir: join(dataDir, 'audit'),
+      dir: lineageDir(dataDir),
+      start: endOf(audit),
+      voice: { producer: producerOf(version), namespace: namespaceOf(config, tenant) },
+      agent: `osl-gateway/${version}`,
+      windowMs: config.windowMs,
+      outboxBytes: config.outboxBytes,
+      endpoints: config.endpoints,
+      pollMs: options.pollMs ?? POLL_MS,
+    };
+  }
+
+  start(): Promise<void> {
+    const worker = new Worker(new URL('./thread.js', import.meta.url), {
+      workerData: this.#settings,
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: 512 },
+    });
+    worker.unref();
+    this.#worker = worker;
+    return new Promise((resolve, reject) => {
+      const fail = (reason: string): void => {
+        clearTimeout(late);
+        reject(new StartProblem(`lineage cannot be emitted: ${reason}`));
+      };
+      const late = setTimeout(fail, START_MS, 'its thread does not answer');
+      worker.on('message', (message: FromThread) => {
+        if (message.kind === 'ready') {
+          clearTimeout(late);
+          resolve();
+        } else if (message.kind === 'failed') fail(message.reason);
+        else this.#heard(message);
+      });
+      worker.on('error', (error) => {
+        this.#options.log.error('the lineage thread failed', { error: String(error) });
+        fail('its thread failed');
+      });
+      worker.once('exit', () => {
+        fail('its thread ended');
+        this.#ended();
+      });
+    });
+  }
+
+  note(plan: GovernedPlan, requestId: string): string | null {
+    return this.#recorder.note(plan, requestId);
+  }
+
+  async announce(manifest: Manifest): Promise<void> {
+    const { log, tenant, config } = this.#options;
+    this.#told = manifest.version;
+    try {
+      const datasets = datasetsOf(manifest, namespaceOf(config, tenant), (c) => this.#databaseOf(c));
+      this.#latest = { kind: 'announce', ticket: ++this.#ticket, version: manifest.version, datasets };
+      const fault = await this.#posted(this.#latest);
+      if (fault === null) this.#latest = null;
+      else log.error('a manifest could not be announced', { version: manifest.version, fault });
+    } catch (error) {
+      const fault = stackOf(error);
+      log.error('a manifest could not be announced', { version: manifest.version, fault });
+    }
+  }
+
+  follow(served: () => Manifest): void {
+    this.#following ??= setInterval(() => {
+      const manifest = served();
+      if (manifest.version !== this.#told) void this.announce(manifest);
+    }, FOLLOW_MS).unref();
+  }
+
+  stats(): (EmitterStats & { readonly restarts: number }) | null {
+    return this.#stats === null ? null : { ...this.#stats, restarts: this.#restarts };
+  }
+
+  async close(ms: number): Promise<void> {
+    this.#closing = true;
+    if (this.#again !== null) clearTimeout(this.#again);
+    if (this.#following !== null) clearInterval(this.#following);
+    const worker = this.#worker;
+    if (worker === null) return;
+    const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+    const late = setTimeout(() => void worker.terminate(), ms);
+    worker.postMessage({ kind: 'stop' } satisfies ToThread);
+    await exited;
+    clearTimeout(late);
+  }
+
+  #posted(message: Extract<ToThread, { kind: 'announce' }>): Promise<string | null> {
+    return new Promise((resolve) => {
+      const late = setTimeout(() => done('the thread does not answer; it is told again'), ANNOUNCE_MS);
+      const done = (fault: string | null): void => {
+        clearTimeout(late);
+        this.#waiting.delete(message.ticket);
+        resolve(fault);
+      };
+      this.#waiting.set(message.ticket, done);
+      this.#worker?.postMessage(message);
+    });
+  }
+
+  #heard(message: Exclude<FromThread, { kind: 'ready' | 'failed' }>): void {
+    switch (message.kind) {
+      case 'announced':
+        this.#waiting.get(message.ticket)?.(message.fault);
+        break;
+      case 'warning':
+        this.#options.log.warn(message.message, message.fields);
+        break;
+      case 'stats':
+        this.#stats = message.stats;
+        break;
+      default: {
+        const unknown: never = message;
+        throw new Error(`unknown message ${JSON.stringify(unknown)}`);
+      }
+    }
+  }
+
+  /** A thread that ended by itself is started again; where it went on, the outbox says. */
+  #ended(): void {
+    this.#worker = null;
+    if (this.#closing) return;
+    const pause = Math.min(RESTART_MS * 2 ** this.#restarts, LONGEST_RESTART_MS);
+    this.#restarts += 1;
+    this.#options.log.error('the lineage thread ended and is started again', { restarts: this.#restarts });
+    this.#again = setTimeout(() => {
+      this.start().then(
+        () => {
+          if (this.#latest !== null) this.#worker?.postMessage(this.#latest);
+        },
+        (error: unknown) =>
+          this.#options.log.error('the lineage thread does not start', { error: String(error) }),
+      );
+    }, pause).unref();
+  }
+
+  #databaseOf(connector: string): DatabaseName {
+    const { config, urlOf, tenant } = this.#options;
+    const named = config.connectors.get(connector);
+    if (named !== undefined) return named;
+    const url = urlOf(connector);
+    if (url !== null && URL.canParse(url)) {
+      const { hostname, port, pathname } = new URL(url);
+      const database = decodeURIComponent(pathname.slice(1));
+      return {
+        namespace: `postgres://${hostname}:${port === '' ? '5432' : port}`,
+        database: database === '' ? null : database,
+      };
+    }
+    return { namespace: `${namespaceOf(config, tenant)}/${connector}`, database: null };
+  }
+}
