@@ -1,7 +1,15 @@
 import type { Catalog, FacetStore } from '../catalog.js';
 import { assertNever, InternalError } from '../errors.js';
 import type { Query } from '../plan.js';
-import { type Clipping, EVIDENCE, type RuntimeColumn, type RuntimeRelation } from '../runtime.js';
+import {
+  type Clipping,
+  EVIDENCE,
+  type Hydration,
+  type Retrieval,
+  type RuntimeColumn,
+  type RuntimeRelation,
+  type Traversal,
+} from '../runtime.js';
 import type { TypeName } from '../types.js';
 import { answersRowByRow, isOnlyShown } from './clipping.js';
 import type { BindContext } from './context.js';
@@ -12,52 +20,25 @@ export function finishRelation(draft: RuntimeDraft, query: Query, ctx: BindConte
   const columns = usedColumns(draft, ctx);
   switch (draft.kind) {
     case 'retrieval': {
-      const { kind, source, facet, query, topK, filters, operators } = draft;
-      return Object.freeze({
-        kind,
-        source,
-        facet,
-        query,
-        topK,
-        filters: Object.freeze([...filters]),
-        operators: Object.freeze([...operators]),
-        columns,
-      });
+      const { offered: _, filters, operators, ...rest } = draft;
+      const [given, used] = [Object.freeze([...filters]), Object.freeze([...operators])];
+      return Object.freeze({ ...rest, filters: given, operators: used, columns } satisfies Retrieval);
     }
     case 'traversal': {
-      const { kind, source, anchor, target, keys, hops, repeats, maxHops } = draft;
-      const plain = answersRowByRow(query, source, (select) => ctx.isInOwnOrder(select));
+      const { offered: _, ...rest } = draft;
+      const plain = answersRowByRow(query, draft.source, (select) => ctx.isInOwnOrder(select));
       const clipping = plain ? 'told' : 'refused';
       const perHop = draft.perHop ?? perHopUnlessTold(clipping, ctx.catalog);
-      return Object.freeze({
-        kind,
-        source,
-        anchor,
-        target,
-        keys,
-        hops,
-        repeats,
-        maxHops,
-        perHop,
-        clipping,
-        columns,
-      });
+      return Object.freeze({ ...rest, perHop, clipping, columns } satisfies Traversal);
     }
     case 'hydration': {
-      const { kind, source, entity, facets } = draft;
-      const keys = draft.keys;
+      const { offered: _, keys, ...rest } = draft;
       if (keys === null) throw new InternalError('content without keys was not refused');
       const isUsed = (f: FacetStore): boolean =>
         columns.some((c) => c.name === EVIDENCE || f.derived.some((d) => d.name === c.name));
-      return Object.freeze({
-        kind,
-        source,
-        entity,
-        keys,
-        facets: Object.freeze(facets.filter(isUsed)),
-        clipping: isOnlyShown(query, source, EVIDENCE) ? 'told' : 'refused',
-        columns,
-      });
+      const facets = Object.freeze(draft.facets.filter(isUsed));
+      const clipping = isOnlyShown(query, draft.source, EVIDENCE) ? 'told' : 'refused';
+      return Object.freeze({ ...rest, keys, facets, clipping, columns } satisfies Hydration);
     }
     default:
       return assertNever(draft);

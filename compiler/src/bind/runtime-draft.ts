@@ -1,43 +1,28 @@
-import type { Catalog, FacetStore } from '../catalog.js';
-import type { Expr, RuntimeScan, SourceId } from '../plan.js';
-import type { Hop, OperatorUse } from '../runtime.js';
+import type { Catalog } from '../catalog.js';
+import type { Expr, RuntimeScan } from '../plan.js';
+import type { Hydration, OperatorUse, Retrieval, Traversal } from '../runtime.js';
 import type { TypeName } from '../types.js';
 
 /** A runtime relation while its statement is bound: what is used of it shows only at the end. */
 export type RuntimeDraft = RetrievalDraft | TraversalDraft | HydrationDraft;
 
 interface DraftBase {
-  readonly source: SourceId;
   /** Every column that it offers, by name. */
   readonly offered: ReadonlyMap<string, TypeName>;
 }
 
-export interface RetrievalDraft extends DraftBase {
-  readonly kind: 'retrieval';
-  readonly facet: FacetStore;
-  readonly query: Expr;
-  readonly topK: Expr;
+export interface RetrievalDraft extends DraftBase, Omit<Retrieval, 'filters' | 'operators' | 'columns'> {
   readonly filters: Expr[];
   readonly operators: OperatorUse[];
 }
 
-export interface TraversalDraft extends DraftBase {
-  readonly kind: 'traversal';
-  readonly anchor: string;
-  readonly target: string;
-  readonly keys: Expr;
-  readonly hops: readonly Hop[];
-  readonly repeats: boolean;
-  readonly maxHops: number;
+export interface TraversalDraft extends DraftBase, Omit<Traversal, 'perHop' | 'clipping' | 'columns'> {
   /** Null where the caller states none. */
   readonly perHop: number | null;
 }
 
-export interface HydrationDraft extends DraftBase {
-  readonly kind: 'hydration';
-  readonly entity: string;
+export interface HydrationDraft extends DraftBase, Omit<Hydration, 'keys' | 'clipping' | 'columns'> {
   keys: Expr | null;
-  readonly facets: readonly FacetStore[];
 }
 
 const DEFAULT_MAX_PER_HOP = 100_000;
