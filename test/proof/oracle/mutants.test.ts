@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type * as Compiler from 'osl-compiler';
 import t from 'tap';
@@ -236,14 +236,36 @@ const root = mkdtempSync(join(tmpdir(), 'osl-mutants-'));
 symlinkSync(MODULES, join(root, 'node_modules'));
 t.teardown(() => rmSync(root, { recursive: true, force: true }));
 let built = 0;
-/** The compiler's modules, by their paths in it, each read once: a folder that is copied whole takes a second. */
+/** The compiler's modules, by their paths in it. */
 const SOURCES: ReadonlyMap<string, string> = new Map(
   readdirSync(DIST, { encoding: 'utf8', recursive: true })
     .filter((file) => file.endsWith('.js'))
     .map((file) => [file, readFileSync(join(DIST, file), 'utf8')]),
 );
+const IMPORT = /(\b(?:from|import)\s*\(?\s*')([^']+)(')/g;
 
-/** The compiler with these rules switched off. */
+/** Where in the compiler an import of one of its modules leads; null for what is of another package. */
+const target = (file: string, named: string): string | null =>
+  named.startsWith('.') ? normalize(join(dirname(file), named)) : null;
+
+const IMPORTED: ReadonlyMap<string, ReadonlySet<string | null>> = new Map(
+  [...SOURCES].map(([file, text]) => [
+    file,
+    new Set([...text.matchAll(IMPORT)].map(([, , named = '']) => target(file, named))),
+  ]),
+);
+
+/** These files, and all that rest on them. */
+function restingOn(files: readonly string[]): ReadonlySet<string> {
+  const found = new Set(files);
+  for (let before = -1; before < found.size; ) {
+    before = found.size;
+    for (const [file, imported] of IMPORTED) if ([...found].some((f) => imported.has(f))) found.add(file);
+  }
+  return found;
+}
+
+/** The compiler with these rules switched off: what rests on them is loaded anew, all else is the compiler's own. */
 async function compilerWith(mutants: readonly Mutant[]): Promise<typeof Compiler> {
   const dir = join(root, `m${built++}`);
   const texts = new Map(SOURCES);
@@ -257,10 +279,18 @@ async function compilerWith(mutants: readonly Mutant[]): Promise<typeof Compiler
       text.replace(from, () => to),
     );
   }
-  for (const folder of new Set([...texts.keys()].map(dirname)))
-    mkdirSync(join(dir, folder), { recursive: true });
-  for (const [file, text] of texts) writeFileSync(join(dir, file), text);
-  const compiler = (await import(pathToFileURL(join(dir, 'index.js')).href)) as typeof Compiler;
+  const anew = restingOn(mutants.map(({ file }) => join('govern', `${file}.js`)));
+  const urlOf = (file: string): string => pathToFileURL(join(anew.has(file) ? dir : DIST, file)).href;
+  for (const file of anew) {
+    const text = texts.get(file) ?? '';
+    const linked = text.replace(IMPORT, (whole, before: string, named: string, after: string) => {
+      const path = target(file, named);
+      return path === null ? whole : before + urlOf(path) + after;
+    });
+    mkdirSync(join(dir, dirname(file)), { recursive: true });
+    writeFileSync(join(dir, file), linked);
+  }
+  const compiler = (await import(urlOf('index.js'))) as typeof Compiler;
   await compiler.ready();
   return compiler;
 }
