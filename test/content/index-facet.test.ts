@@ -386,7 +386,9 @@ test('kill -9 in the middle of indexing: the next run goes on with what was comm
   const folder = await mkdtemp(join(tmpdir(), 'osl-content-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const dataDir = join(folder, 'pg');
-  const child = spawn(process.execPath, ['dist/test/content/killed.js', dataDir], { stdio: 'inherit' });
+  const child = spawn(process.execPath, [...process.execArgv, 'dist/test/content/killed.js', dataDir], {
+    stdio: 'inherit',
+  });
   t.strictSame(await once(child, 'exit'), [null, 'SIGKILL']);
   const engine = await openEngine({ kind: 'pglite', dataDir });
   t.teardown(() => engine.close());

@@ -13,7 +13,7 @@ import { accessOf, catalogOf, randomWorld } from './world.js';
 /** Each seeded fault must be found, by the oracle or by non-interference, within so many worlds of questions. */
 const WORLDS = 1_500;
 const PER_WORLD = 12;
-const SEED = 77;
+const SEED = 202;
 
 const engine = await openOracle();
 t.teardown(() => engine.close());

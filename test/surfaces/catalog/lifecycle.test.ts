@@ -13,7 +13,7 @@ const ENDLESS = 'select count(*) from pg_proc a, pg_proc b, pg_proc c';
 const GOES_ON = `select count(*) from pg_class where relname = 'person'`;
 
 test('a runaway statement is stopped and the session goes on', async (t) => {
-  const world = await openWorld(base, { statementMs: 1_000 });
+  const world = await openWorld(base, { statementMs: 500 });
   t.teardown(() => world.close());
   const client = await world.connect('clerk');
   await client.query(GOES_ON);
@@ -28,7 +28,7 @@ test('a runaway statement is stopped and the session goes on', async (t) => {
 });
 
 test('those who wait behind a runaway statement are answered', async (t) => {
-  const world = await openWorld(base, { statementMs: 1_000 });
+  const world = await openWorld(base, { statementMs: 500 });
   t.teardown(() => world.close());
   const [a, b] = await Promise.all([world.connect('clerk'), world.connect('clerk2')]);
   await a.query(GOES_ON);
@@ -38,7 +38,7 @@ test('those who wait behind a runaway statement are answered', async (t) => {
 });
 
 test("whoever asks waits for a statement or two of another's, however many there are", async (t) => {
-  const world = await openWorld(base, { statementMs: 1_000 });
+  const world = await openWorld(base, { statementMs: 500 });
   t.teardown(() => world.close());
   const hogs = await Promise.all(Array.from({ length: 5 }, () => world.connect('clerk')));
   const other = await world.connect('clerk2');

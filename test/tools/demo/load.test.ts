@@ -196,7 +196,9 @@ test('kill -9 in the middle of a load leaves nothing, and the next start loads',
   const folder = await mkdtemp(join(tmpdir(), 'osl-demo-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const dataDir = join(folder, 'pg');
-  const child = spawn(process.execPath, ['dist/test/tools/demo/killed.js', dataDir], { stdio: 'inherit' });
+  const child = spawn(process.execPath, [...process.execArgv, 'dist/test/tools/demo/killed.js', dataDir], {
+    stdio: 'inherit',
+  });
   t.strictSame(await once(child, 'exit'), [null, 'SIGKILL']);
   const engine = await openEngine({ kind: 'pglite', dataDir });
   t.teardown(() => engine.close());

@@ -113,7 +113,7 @@ test('docs/getting-started.md, word for word', { skip }, async (t) => {
   const bin = temporary();
   writeFileSync(
     join(bin, 'npx'),
-    `#!/bin/sh\n[ "$1" = osl ] && shift && exec "${process.execPath}" "${BIN}" "$@"\n`,
+    `#!/bin/sh\n[ "$1" = osl ] && shift && exec "${process.execPath}" ${process.execArgv.join(' ')} "${BIN}" "$@"\n`,
   );
   chmodSync(join(bin, 'npx'), 0o755);
   const reader = new Reader(bin);

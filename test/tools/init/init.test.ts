@@ -57,7 +57,7 @@ async function onDatabase(url: string, sql: string): Promise<readonly Record<str
 }
 
 /** The first of them; all in the nightly run. */
-const DATABASES = Number(process.env['OSL_INIT_DATABASES'] ?? 3);
+const DATABASES = Number(process.env['OSL_INIT_DATABASES'] ?? 2);
 
 for (const foreign of FOREIGN.slice(0, DATABASES)) {
   test(foreign.name, { skip }, async (t) => {

@@ -42,7 +42,7 @@ class Person {
 
   constructor(dir: string, url: string) {
     const { DATABASE_URL: _, ...env } = process.env;
-    const command = `"${process.execPath}" "${BIN}" init "${dir}" --url "${url}"`;
+    const command = `"${process.execPath}" ${process.execArgv.join(' ')} "${BIN}" init "${dir}" --url "${url}"`;
     this.#child = spawn('script', ['-qefc', command, '/dev/null'], { env, stdio: 'pipe' });
     this.#child.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.#seen += text;

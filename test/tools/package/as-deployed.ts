@@ -4,6 +4,7 @@ import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { emptyDatabases } from '../../support/embedded-data.js';
 import { EXAMPLE, ROOT, temporary } from '../cli/support.js';
 
 const run = promisify(execFile);
@@ -84,8 +85,10 @@ export async function deployed(
     OSL_HTTP_PORT: String(await freePort()),
     OSL_PG_PORT: '0',
   };
+  const manifest = readFileSync(join(place, 'etc', 'manifest.yaml'), 'utf8');
+  await emptyDatabases(join(place, 'var'), manifest);
   const [, ...args] = deployment.command.map(moved);
-  const server = spawn(process.execPath, args, { cwd: join(place, 'etc'), env });
+  const server = spawn(process.execPath, [...process.execArgv, ...args], { cwd: join(place, 'etc'), env });
   let stderr = '';
   server.stderr.on('data', (chunk: Buffer) => {
     stderr += chunk.toString();
