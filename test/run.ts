@@ -54,8 +54,18 @@ const ON_BOTH =
   /^(proof\/(attacks\/(attacks|protocol)|parity\/parity)|surfaces\/rest\/(client|explain|objects|query|raw-sql|sample|streaming|types))$/;
 /** They measure time, so nothing else runs beside them. */
 const ALONE = /^proof\/budget\//;
-/** The embedded engine is compiled anew in every process: by V8's quick compiler only, unless time is what is measured. */
-const ONE_COMPILER = ['--liftoff-only'];
+/**
+ * A test is over before code that is made fast has paid for itself, so V8 is told to make less of it, and to collect
+ * garbage seldom, unless time is what is measured: WebAssembly by the quick compiler alone, JavaScript by the quick one
+ * at once and by the thorough one late. It took a quarter to a third of the processor.
+ */
+const SHORT_LIVED = [
+  '--liftoff-only',
+  '--sparkplug',
+  '--interrupt-budget=1000000',
+  '--min-semi-space-size=16',
+  '--single-threaded-gc',
+];
 
 /** Seconds that one test may take unless it says more. */
 const TEST_SECONDS = 240;
@@ -136,7 +146,7 @@ function hasRoom(folder: string): boolean {
 /** The empty embedded database that tests copy: so that the first of them do not each make one. */
 function makeTemplate(): void {
   const script = join(TESTS, 'support', 'make-template.js');
-  spawnSync(process.execPath, [...ONE_COMPILER, script], { stdio: ['ignore', 'ignore', 'inherit'] });
+  spawnSync(process.execPath, [...SHORT_LIVED, script], { stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
 /** Those that run now: each leads a group of processes. */
@@ -155,7 +165,7 @@ function busySeconds(times: string): number {
 async function run({ file, env: more, name }: Job, folder: string): Promise<Outcome> {
   const started = performance.now();
   const own = { TMPDIR: folder, TAP_TIMEOUT: `${TEST_SECONDS}`, TAP_OMIT_VERSION: '1' };
-  const node = [process.execPath, ...(ALONE.test(nameOf(file)) ? [] : ONE_COMPILER), file];
+  const node = [process.execPath, ...(ALONE.test(nameOf(file)) ? [] : SHORT_LIVED), file];
   const child = spawn('/bin/sh', ['-c', TIMED, 'sh', ...node], {
     env: { ...process.env, ...own, ...more },
     detached: true, // a group of its own, which ends as one

@@ -68,7 +68,9 @@ t.test('installed from the tarballs', { skip }, async (t) => {
   );
   const script = join(app, 'node_modules', '.bin', 'osl');
   for (const [name, node] of await nodes()) {
-    await t.test(name, async (t) => answersTheDemo(t, { node, flags: process.execArgv, script }));
+    await t.test(name, async (t) =>
+      answersTheDemo(t, { node, flags: node === process.execPath ? process.execArgv : [], script }),
+    );
   }
   await t.test('as the image runs it', async (t) => {
     const image = readFileSync(join(ROOT, 'Dockerfile'), 'utf8');
