@@ -1,22 +1,32 @@
 import type { FastifyReply } from 'fastify';
-import type { Position, QueryError } from 'osl-compiler';
+import { ERRORS, type QueryError } from 'osl-compiler';
 import { titleOf } from './problem-titles.js';
+import { count, either, object, type Shape, text, textOrNull, type ValueOf } from './shape.js';
+
+const CODES = [...new Set(Object.values(ERRORS).map((e) => e.code))].sort();
+const NOTHING: Shape<null> = { type: 'null' };
+const CODE: Shape<string> = { type: 'string', enum: CODES, 'x-extensible': true };
+const STATUS: Shape<number> = { type: 'integer', minimum: 400, maximum: 599 };
 
 /** The body of an error answer (RFC 9457, `application/problem+json`). */
-export interface Problem {
-  /** `urn:osl:error:<code>`. */
-  readonly type: string;
-  /** What problems of this type are about, whatever the one at hand says. */
-  readonly title: string;
-  readonly status: number;
-  readonly code: string;
-  readonly sqlstate: string;
-  readonly detail: string;
-  readonly hint: string | null;
-  /** Where in the caller's text; offset and column in UTF-16 units. */
-  readonly position: Position | null;
-  readonly request_id: string;
-}
+export const PROBLEM = object(
+  {
+    type: text('`urn:osl:error:<code>`'),
+    title: text(),
+    status: STATUS,
+    code: CODE,
+    sqlstate: text(undefined, { pattern: '^[0-9A-Z]{5}$' }),
+    detail: text(),
+    hint: textOrNull(),
+    position: either(
+      NOTHING,
+      object({ offset: count(), line: count(), column: count() }, 'Where in the text; in UTF-16 units.'),
+    ),
+    request_id: text('The call in the audit log.'),
+  },
+  'An error (RFC 9457).',
+);
+export type Problem = ValueOf<typeof PROBLEM>;
 
 export function problemOf(error: QueryError, requestId: string): Problem {
   return {

@@ -1,35 +1,14 @@
-import { ERRORS } from 'osl-compiler';
 import { ORIGINS } from '../../../ask/data/explain.js';
 import { QUERY } from '../bodies/query.js';
 import { SAMPLE_REQUEST } from '../bodies/sample.js';
+import { PROBLEM } from '../problem.js';
 import { count, flag, list, object, oneOf, ref, type Shape, text, textOrNull } from '../shape.js';
 import { AUTHORING } from './authoring-components.js';
 import { PUBLISHING } from './publishing-components.js';
 
-const CODES = [...new Set(Object.values(ERRORS).map((e) => e.code))].sort();
-
 const FORM_NAMES = ['structured', 'retrieve', 'traverse', 'joint', 'cross_modal'] as const;
 const FORMS = oneOf(...FORM_NAMES, 'sql', 'metrics');
 const VERSIONS = object({ manifest: text(), policy: text() });
-const PROBLEM = object(
-  {
-    type: text('`urn:osl:error:<code>`'),
-    title: text(),
-    status: { type: 'integer', minimum: 400, maximum: 599 },
-    code: { type: 'string', enum: CODES, 'x-extensible': true },
-    sqlstate: { type: 'string', pattern: '^[0-9A-Z]{5}$' },
-    detail: text(),
-    hint: textOrNull(),
-    position: {
-      anyOf: [
-        { type: 'null' },
-        object({ offset: count(), line: count(), column: count() }, 'Where in the text; in UTF-16 units.'),
-      ],
-    },
-    request_id: text('The call in the audit log.'),
-  },
-  'An error (RFC 9457).',
-);
 
 const COLUMN = object({
   name: text(),
