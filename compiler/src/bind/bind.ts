@@ -10,8 +10,8 @@ import { kindOf } from './ast.js';
 import type { BoundPlan } from './bound-plan.js';
 import { BindContext, type World } from './context.js';
 import { requireExpandable } from './expanded.js';
-import { finishRelation } from './finish-runtime.js';
-import { bindQuery, withUsedColumns } from './query.js';
+import { finishRelation, withUsedColumns } from './finish-runtime.js';
+import { bindQuery } from './query.js';
 
 /**
  * Resolves names, types and forms against what this caller may see; nothing else exists for it.

@@ -11,6 +11,7 @@ import {
   type Traversal,
 } from '../runtime.js';
 import type { TypeName } from '../types.js';
+import { mapQuery } from '../walk.js';
 import { answersRowByRow, isOnlyShown } from './clipping.js';
 import type { BindContext } from './context.js';
 import { mostPerHop, type RuntimeDraft } from './runtime-draft.js';
@@ -65,4 +66,21 @@ export function usedColumns(draft: RuntimeDraft, ctx: BindContext): readonly Run
       return type === undefined ? [] : [Object.freeze({ name, type })];
     }),
   );
+}
+
+function columnsOfDraft(source: number, ctx: BindContext) {
+  const draft = ctx.drafts.find((d) => d.source === source);
+  return draft === undefined ? [] : usedColumns(draft, ctx);
+}
+
+/** Fills in which columns each scan reads, once the whole statement is bound. */
+export function withUsedColumns(query: Query, ctx: BindContext): Query {
+  return mapQuery(query, {
+    item: (i) =>
+      i.kind === 'entity'
+        ? Object.freeze({ ...i, columns: Object.freeze(ctx.usedOf(i.id)) })
+        : i.kind === 'runtime'
+          ? Object.freeze({ ...i, columns: columnsOfDraft(i.id, ctx) })
+          : i,
+  });
 }

@@ -5,7 +5,7 @@ import type { MetricsRequest } from '../../metrics-request.js';
 import type { Expr, Query, SortKey } from '../../plan.js';
 import type { BoundPlan } from '../bound-plan.js';
 import { BindContext } from '../context.js';
-import { withUsedColumns } from '../query.js';
+import { withUsedColumns } from '../finish-runtime.js';
 import { type Answer, combineParts } from './combine.js';
 import { cumulativePart } from './cumulative.js';
 import { type Key, keyOf, sameKey } from './dimensions.js';
