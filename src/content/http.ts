@@ -96,7 +96,7 @@ async function once(
       true,
     );
   }
-  return parsed(text);
+  return parseJson(text);
 }
 
 function authorization({ keyEnv }: Endpoint): Record<string, string> {
@@ -124,7 +124,7 @@ async function limitedText(response: Response): Promise<string> {
   return Buffer.concat(parts).toString('utf8');
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

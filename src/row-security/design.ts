@@ -44,12 +44,12 @@ export function rowSecurityOf(
   const known = KNOWN.get(snapshot) ?? new Map<string, RowSecurity>();
   KNOWN.set(snapshot, known);
   const key = JSON.stringify([connector.name, role]);
-  const found = known.get(key) ?? designed(connector, role, catalog, snapshot);
+  const found = known.get(key) ?? designTable(connector, role, catalog, snapshot);
   known.set(key, found);
   return found;
 }
 
-function designed(
+function designTable(
   connector: Declared,
   role: string,
   catalog: Catalog,

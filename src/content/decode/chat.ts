@@ -75,7 +75,7 @@ export async function askChat(
       error.message,
     );
   });
-  const value = parsed(contentOf(answer));
+  const value = parseJson(contentOf(answer));
   if (!compiledSchema(question.schema)(value)) {
     throw new DecoderFailure('schema', 'the model answered something that the schema does not allow');
   }
@@ -98,7 +98,7 @@ function contentOf(answer: unknown): string {
   throw new DecoderFailure('malformedAnswer', 'the model answered without content');
 }
 
-function parsed(content: string): unknown {
+function parseJson(content: string): unknown {
   try {
     return JSON.parse(content);
   } catch {

@@ -142,7 +142,7 @@ function extract(schema: JsonSchema): DecoderTask {
   const asked = extractionSchema(fields);
   return {
     question: (p) => ({ system, user: userPrompt({}, p.text), schema: asked, strict: false }),
-    value: (answer, passage) => extracted(fields, answer, passage),
+    value: (answer, passage) => extractFields(fields, answer, passage),
   };
 }
 
@@ -168,7 +168,7 @@ function extractionSchema(fields: readonly (readonly [string, JsonSchema])[]): J
 }
 
 /** A field whose quote does not stand in the passage is null, and a fault: the model made it up. */
-function extracted(
+function extractFields(
   fields: readonly (readonly [string, JsonSchema])[],
   answer: unknown,
   passage: DecoderPassage,

@@ -9,7 +9,7 @@ import { raise, type YamlSource } from './source.js';
 export const manifestShape = shapeCheck(MANIFEST_SCHEMA);
 
 /** `document` as a manifest, once its shape is right. @throws ManifestProblems, placed in `source` */
-export function shaped(source: YamlSource, document: unknown): ManifestDocument {
+export function checkShape(source: YamlSource, document: unknown): ManifestDocument {
   raise(source, manifestShape(document));
   // The schema has just checked the shape that the type states.
   return document as ManifestDocument;
@@ -17,7 +17,7 @@ export function shaped(source: YamlSource, document: unknown): ManifestDocument 
 
 /** The compiled manifest. @throws ManifestProblems, placed in `source` */
 export function compileFrom(source: YamlSource, document: unknown): Manifest {
-  const compiled = compileManifest(shaped(source, document));
+  const compiled = compileManifest(checkShape(source, document));
   if (!compiled.ok) {
     raise(source, compiled.problems);
     throw new TypeError('a manifest that does not compile has problems');

@@ -24,10 +24,10 @@ export function fragmentProblems(value: unknown): readonly Problem[] {
  */
 export function withFragment(base: ManifestDocument, fragment: unknown): unknown {
   const given = isObject(fragment) ? fragment : {};
-  const out = joined(base as unknown as Plain, given); // a document is plain data
+  const out = join(base as unknown as Plain, given); // a document is plain data
   for (const section of SECTIONS) {
     const [old, added] = [base[section], given[section]];
-    if (isObject(old) && isObject(added)) out[section] = joined(old, added);
+    if (isObject(old) && isObject(added)) out[section] = join(old, added);
   }
   if (isObject(given['connectors'])) out['connectors'] = connectors(base, given['connectors']);
   return out;
@@ -35,13 +35,13 @@ export function withFragment(base: ManifestDocument, fragment: unknown): unknown
 
 function connectors(base: ManifestDocument, given: Plain): Plain {
   const known = base.connectors as unknown as Plain; // as above
-  const out = joined(known, given);
+  const out = join(known, given);
   for (const [name, added] of Object.entries(given)) {
     const old = known[name];
     if (!isObject(old) || !isObject(added)) continue;
-    const connector = joined(old, added);
+    const connector = join(old, added);
     const [tables, more] = [old['tables'], added['tables']];
-    if (isObject(tables) && isObject(more)) connector['tables'] = joined(tables, more);
+    if (isObject(tables) && isObject(more)) connector['tables'] = join(tables, more);
     out[name] = connector;
   }
   return out;
@@ -51,6 +51,6 @@ function connectors(base: ManifestDocument, given: Plain): Plain {
 export type Plain = Record<string, unknown>;
 
 /** The members of both, those of `over` in the place of equal names; without a prototype, as documents are. */
-export function joined(under: Plain, over: Plain): Plain {
+export function join(under: Plain, over: Plain): Plain {
   return Object.assign(Object.create(null), under, over) as Plain;
 }

@@ -1,10 +1,10 @@
 import { ready } from 'osl-compiler';
-import { compileFrom, shaped } from './compile-source.js';
+import { checkShape, compileFrom } from './compile-source.js';
 import { ManifestProblems } from './diagnostic.js';
 import type { ManifestDocument } from './document.js';
 import { type FragmentDocument, fragmentProblems, withFragment } from './fragment.js';
 import type { Manifest } from './manifest.js';
-import { conflictsBetween, grown, type Overlay, withOverlay } from './overlay.js';
+import { conflictsBetween, grow, type Overlay, withOverlay } from './overlay.js';
 import { outsidePublishing } from './publishable.js';
 import { parseSource, placedIn, raise, readText, type YamlSource } from './source.js';
 
@@ -73,17 +73,17 @@ export function parsePublishable(
   const source = parseSource(text, 'fragment');
   raise(source, fragmentProblems(source.value));
   outsidePublishing(source.value, served);
-  placedIn(source, () => shaped(source, withFragment(served, source.value)));
+  placedIn(source, () => checkShape(source, withFragment(served, source.value)));
   const fragment = source.value as FragmentDocument; // it has just been checked as part of a manifest
   outsidePublishing(fragment, served, base);
-  return placedIn(source, () => layered(source, base, grown(base, objects, fragment)));
+  return placedIn(source, () => layerOver(source, base, grow(base, objects, fragment)));
 }
 
 /** Compiles objects over a manifest that were compiled before, perhaps over another file. */
 export function compilePublishable(base: ManifestDocument, objects: FragmentDocument): Publishable {
-  return layered(parseSource('{}', 'published'), base, objects);
+  return layerOver(parseSource('{}', 'published'), base, objects);
 }
 
-function layered(source: YamlSource, base: ManifestDocument, objects: FragmentDocument): Publishable {
+function layerOver(source: YamlSource, base: ManifestDocument, objects: FragmentDocument): Publishable {
   return { objects, manifest: compileFrom(source, withOverlay(base, objects)) };
 }

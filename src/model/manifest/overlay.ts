@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ManifestDocument, TableColumnDocument } from './document.js';
-import { type FragmentDocument, joined, type Plain } from './fragment.js';
+import { type FragmentDocument, join, type Plain } from './fragment.js';
 
 /**
  * What was published, as a layer over the manifest file. A member of a section stands in the place of the file's of its
@@ -32,24 +32,24 @@ const NONE: Plain = Object.freeze(Object.create(null));
 
 /** The document that serves: the file's, with what was published in its place. */
 export function withOverlay(base: ManifestDocument, objects: FragmentDocument): unknown {
-  const out = joined(base as unknown as Plain, {}); // a document is plain data
+  const out = join(base as unknown as Plain, {}); // a document is plain data
   for (const section of PUBLISHED_SECTIONS) {
     const added = objects[section];
-    if (added !== undefined) out[section] = joined(membersIn(base, section), added as Plain); // as above
+    if (added !== undefined) out[section] = join(membersIn(base, section), added as Plain); // as above
   }
   if (objects.connectors !== undefined) out['connectors'] = connectorsOf(base, objects.connectors);
   return out;
 }
 
 /** What `objects` has once `fragment` is published too, without what the file says in the same words. */
-export function grown(
+export function grow(
   base: ManifestDocument,
   objects: FragmentDocument,
   fragment: FragmentDocument,
 ): FragmentDocument {
   const out: Plain = Object.create(null);
   for (const section of PUBLISHED_SECTIONS) {
-    const all = joined(membersIn(objects, section), membersIn(fragment, section));
+    const all = join(membersIn(objects, section), membersIn(fragment, section));
     const own = membersIn(base, section);
     const kept = Object.entries(all).filter(([name, member]) => !same(own[name], member));
     if (kept.length > 0) out[section] = plain(kept);
@@ -142,7 +142,7 @@ function grownTables(
     ...Object.keys(fragment.connectors ?? {}),
   ]);
   return [...names].flatMap((connector) => {
-    const tables = joined(tablesIn(objects, connector), tablesIn(fragment, connector));
+    const tables = join(tablesIn(objects, connector), tablesIn(fragment, connector));
     const kept = Object.entries(tables).flatMap(([table, declared]) => {
       const own = columnsIn(base, connector, table);
       const { columns } = declared as { columns: Plain }; // as the schema has checked
@@ -155,16 +155,16 @@ function grownTables(
 }
 
 function connectorsOf(base: ManifestDocument, added: NonNullable<FragmentDocument['connectors']>): unknown {
-  const out = joined(base.connectors as unknown as Plain, {}); // as above
+  const out = join(base.connectors as unknown as Plain, {}); // as above
   for (const [name, { tables }] of Object.entries(added)) {
     const own = base.connectors[name];
     // A connector that the file has no more: what rests on it says so when it is compiled.
     if (own === undefined) continue;
-    const all = joined(own.tables as unknown as Plain, {}); // as above
+    const all = join(own.tables as unknown as Plain, {}); // as above
     for (const [table, { columns }] of Object.entries(tables ?? {})) {
       const declared = columnsIn(base, name, table) as unknown as Plain; // as above
       // The file's word counts where both declare a column.
-      all[table] = { columns: joined(joined(declared, columns as unknown as Plain), declared) };
+      all[table] = { columns: join(join(declared, columns as unknown as Plain), declared) };
     }
     out[name] = { ...own, tables: all };
   }

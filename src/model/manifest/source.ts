@@ -1,10 +1,27 @@
 import { open } from 'node:fs/promises';
-import type { Document, Node, Scalar, YAMLError } from 'yaml';
-import { isAlias, isMap, isScalar, isSeq, parseDocument } from 'yaml';
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  parseDocument,
+  type Scalar,
+  type YAMLError,
+} from 'yaml';
 import { codeOf, messageOf } from '../../base/thrown.js';
 import { CODES } from './codes.js';
-import type { Diagnostic, Path, Position, Problem, Range } from './diagnostic.js';
-import { ManifestProblems, pointer, steps } from './diagnostic.js';
+import {
+  type Diagnostic,
+  ManifestProblems,
+  type Path,
+  type Position,
+  type Problem,
+  pointer,
+  type Range,
+  steps,
+} from './diagnostic.js';
 import { offsetInSource } from './scalar-offset.js';
 import { simpleYaml } from './simple-yaml.js';
 import { plainValue } from './value.js';
@@ -60,7 +77,7 @@ export function parseSource(text: string, file: string): YamlSource {
   if (text.length > LARGEST_FILE) throw tooLarge(file);
   const simple = simpleYaml(text);
   if (simple !== undefined) return new ParsedSource(file, text, simple);
-  const parts = parsed(text, file);
+  const parts = parseParts(text, file);
   const { value, problems } = plainValue(parts.document);
   const source = new ParsedSource(file, text, value, parts);
   raise(source, problems);
@@ -120,7 +137,7 @@ interface Parts {
   readonly lines: Lines;
 }
 
-function parsed(text: string, file: string): Parts {
+function parseParts(text: string, file: string): Parts {
   const lines = new Lines(text);
   let document: Document.Parsed;
   try {
@@ -184,7 +201,7 @@ class ParsedSource implements YamlSource {
   }
 
   get #whole(): Parts {
-    this.#parts ??= parsed(this.text, this.file);
+    this.#parts ??= parseParts(this.text, this.file);
     return this.#parts;
   }
 

@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { EXIT, Failure, failureJson, failureOf } from './exit.js';
-import { flushed, note } from './output.js';
+import { flush, note } from './output.js';
 import { program } from './program.js';
 
 /** The command line: `argv` as Node gives it. Ends the process. */
@@ -14,7 +14,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   } catch (error) {
     report(error);
   }
-  await flushed();
+  await flush();
   process.exit();
 }
 

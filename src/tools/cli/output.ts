@@ -20,7 +20,7 @@ export function printJson(value: unknown): void {
 /**
  * Waits until what was printed has been taken. A reader that went away, as `head` does, is no fault of ours.
  */
-export function flushed(): Promise<void> {
+export function flush(): Promise<void> {
   return new Promise((resolve) => {
     if (process.stdout.destroyed) resolve();
     else process.stdout.write('', () => resolve());

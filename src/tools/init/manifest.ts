@@ -81,7 +81,7 @@ function attempt(candidates: readonly Candidate[], treatments: Treatments, frame
   const entities = candidates
     .filter((c) => !isBridge(c))
     .flatMap((c) => alone.get(tableOf(c))?.fragment ?? []);
-  const first = compile(merged(empty.document, entities), candidates);
+  const first = compile(merge(empty.document, entities), candidates);
   if (!first.ok) return first;
   const names = new Map(candidates.filter((c) => !isBridge(c)).map((c) => [tableOf(c), c.name]));
   const drafts = candidates.map((c) => {
@@ -91,12 +91,12 @@ function attempt(candidates: readonly Candidate[], treatments: Treatments, frame
     const proposal = isBridge(c) && !whole ? ('association' as const) : c.proposal;
     return draftOf({ ...linked, proposal }, first.manifest).fragment;
   });
-  const whole = compile(labelled(merged(empty.document, drafts), candidates, treatments), candidates);
-  return whole.ok ? measured(whole, candidates) : whole;
+  const whole = compile(addLabels(merge(empty.document, drafts), candidates, treatments), candidates);
+  return whole.ok ? addMetrics(whole, candidates) : whole;
 }
 
 /** With metrics of its entities, all of which compile. */
-function measured(drafted: Drafted, candidates: readonly Candidate[]): Attempt {
+function addMetrics(drafted: Drafted, candidates: readonly Candidate[]): Attempt {
   const metrics = metricsFor(drafted.manifest);
   const all = compile({ ...drafted.document, metrics }, candidates);
   if (all.ok) return all;
@@ -136,7 +136,7 @@ function emptyDocument({ tenant, urlEnv, rowSecurity }: Frame): ManifestDocument
 type Members = Record<string, unknown>;
 
 /** All of the fragments; a relationship whose name is taken is called by a number too. */
-function merged(base: ManifestDocument, fragments: readonly FragmentDocument[]): ManifestDocument {
+function merge(base: ManifestDocument, fragments: readonly FragmentDocument[]): ManifestDocument {
   const tables = plain();
   const sections = { entities: plain(), relationships: plain(), bridges: plain() };
   for (const fragment of fragments) {
@@ -176,7 +176,7 @@ function plain(): Members {
  * The document with the labels of what is masked, and with every column that a foreign key refers to among those that
  * joins may use.
  */
-function labelled(
+function addLabels(
   document: ManifestDocument,
   candidates: readonly Candidate[],
   treatments: Treatments,
@@ -195,7 +195,7 @@ function labelled(
     tables[tableOf(candidate)] = { columns };
     const entity = document.entities[candidate.name];
     if (entity !== undefined)
-      entities[candidate.name] = sealed(entity, (column) => keys.has(columnId(candidate, column)));
+      entities[candidate.name] = sealKeys(entity, (column) => keys.has(columnId(candidate, column)));
   }
   const connectors = { [CONNECTOR]: { ...connector, tables } };
   return { ...document, connectors, entities } as unknown as ManifestDocument; // as above
@@ -217,7 +217,7 @@ function keysOf(candidates: readonly Candidate[]): ReadonlySet<string> {
 type Entity = ManifestDocument['entities'][string];
 
 /** The entity, whose joins may use every column that is a key of something. */
-function sealed(entity: Entity, isKey: (physical: string) => boolean): Entity {
+function sealKeys(entity: Entity, isKey: (physical: string) => boolean): Entity {
   const columns = Object.entries(entity.columns).filter(([name, column]) => isKey(column?.column ?? name));
   const names = [...new Set([...entity.primary_key, ...columns.map(([name]) => name)])];
   return names.length === entity.primary_key.length ? entity : { ...entity, entity_key_columns: names };

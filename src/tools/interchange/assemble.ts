@@ -32,7 +32,7 @@ export function assemble(
   const { document, origins } = draftDocument(draft, options);
   const { document: settled, manifest } = settle(document, origins);
   const policy = roles.policy(manifest.tenant ?? MAIN, manifest.catalog);
-  return { document: settled, manifest, policy, losses: files.flatMap((f) => f.losses()) };
+  return { document: settled, manifest, policy, losses: files.flatMap((f) => f.account.losses()) };
 }
 
 function hasKey(entity: EntityDraft): boolean {

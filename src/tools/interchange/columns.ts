@@ -1,6 +1,7 @@
 import type { Node } from '@pgsql/types';
 import type { EntityDraft } from './draft.js';
-import { type Place, shown } from './source.js';
+import { shown } from './shown.js';
+import type { Place } from './source.js';
 import { hasAggregate, NoFit, nameOf } from './sql/expression.js';
 import { identifier } from './sql/identifier.js';
 import { print } from './sql/print.js';

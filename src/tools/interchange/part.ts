@@ -1,7 +1,9 @@
 import { isObject } from '../../base/is-object.js';
 import { CODES, type Path } from '../../model/manifest/index.js';
+import { saysNothing } from './account.js';
 import type { Loss, LossKind } from './report.js';
-import { type Place, type SourceFile, saysNothing, shown } from './source.js';
+import { shown } from './shown.js';
+import type { Place, SourceFile } from './source.js';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -49,7 +51,7 @@ export class Part {
   }
 
   #get(key: string): unknown {
-    this.file.markRead(this.members, key);
+    this.file.account.markRead(this.members, key);
     return this.members[key] ?? null;
   }
 
@@ -100,7 +102,7 @@ export class Part {
   parts(key: string): readonly Part[] {
     const path = [...this.path, key];
     return this.#list(key).flatMap(([list, i]) => {
-      this.file.markRead(list, i);
+      this.file.account.markRead(list, i);
       const part = Part.#at(this.file, [...path, i], list[i]);
       return part === null ? [] : [part];
     });
@@ -110,7 +112,7 @@ export class Part {
   texts(key: string): readonly string[] {
     if (typeof this.members[key] === 'string') return [this.text(key) ?? ''];
     return this.#list(key).flatMap(([list, i]) => {
-      this.file.markRead(list, i);
+      this.file.account.markRead(list, i);
       const item = list[i];
       if (typeof item === 'string') return [item];
       this.file.problem([...this.path, key, i], CODES.wrongType, `\`${shown(key)}[${i}]\` must be text`);
@@ -121,10 +123,10 @@ export class Part {
   /** A list of lists of texts. */
   lists(key: string): readonly (readonly string[])[] {
     return this.#list(key).flatMap(([list, i]): readonly (readonly string[])[] => {
-      this.file.markRead(list, i);
+      this.file.account.markRead(list, i);
       const inner = list[i];
       if (Array.isArray(inner) && inner.every((t) => typeof t === 'string')) {
-        for (const j of inner.keys()) this.file.markRead(inner, j);
+        for (const j of inner.keys()) this.file.account.markRead(inner, j);
         return [inner];
       }
       this.file.problem(
@@ -139,7 +141,7 @@ export class Part {
   /** A list whose items have several forms, as they stand. Items that are mappings come as parts. */
   items(key: string): readonly Item[] {
     return this.#list(key).flatMap(([list, i]): readonly Item[] => {
-      this.file.markRead(list, i);
+      this.file.account.markRead(list, i);
       const item = list[i];
       if (typeof item === 'string' || typeof item === 'number' || typeof item === 'boolean') return [item];
       const part = Part.#at(this.file, [...this.path, key, i], item);
@@ -165,26 +167,26 @@ export class Part {
 
   /** What only says again what stands elsewhere. */
   ignore(...keys: readonly string[]): void {
-    for (const key of keys) this.file.settle(this.members, key);
+    for (const key of keys) this.file.account.settle(this.members, key);
   }
 
   /** Reports `key`, whatever its value, and all below it; nothing where it is absent or empty. */
   lose(key: string, reason: string, severity: Loss['severity'] = 'normal'): void {
     const value = this.members[key];
-    this.file.settle(this.members, key);
-    if (!saysNothing(value)) this.file.add([...this.path, key], true, 'lost', reason, severity);
+    this.file.account.settle(this.members, key);
+    if (!saysNothing(value)) this.file.account.add([...this.path, key], true, 'lost', reason, severity);
   }
 
   /** Reports all of this mapping as lost. */
   loseAll(reason: string, severity: Loss['severity'] = 'normal'): void {
-    for (const key of Object.keys(this.members)) this.file.settle(this.members, key);
-    this.file.add(this.path, false, 'lost', reason, severity);
+    for (const key of Object.keys(this.members)) this.file.account.settle(this.members, key);
+    this.file.account.add(this.path, false, 'lost', reason, severity);
   }
 
   /** Reports what was made of `key`, or of all of this where there is none. */
   note(key: string | null, kind: LossKind, reason: string, severity: Loss['severity'] = 'normal'): void {
     const path = key === null ? this.path : [...this.path, key];
-    this.file.add(path, false, kind, reason, severity);
+    this.file.account.add(path, false, kind, reason, severity);
   }
 
   /** `text`, read at `key`, as far as a manifest takes it. `what` says in the report what was cut. */

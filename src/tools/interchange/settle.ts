@@ -66,7 +66,7 @@ function without(
     tell(origins, key, `${NOUNS[section]} \`${name}\` does not fit${where}: ${message}`);
   }
   dependents(document, gone, origins);
-  return pruned(document, gone);
+  return prune(document, gone);
 }
 
 /** What an entity can do without. */
@@ -175,7 +175,7 @@ export function inputsOf(metric: MetricDocument): readonly string[] {
   return parsed.ok ? [...inputs, ...parsed.value] : inputs;
 }
 
-function pruned(document: ManifestDocument, gone: ReadonlySet<string>): ManifestDocument {
+function prune(document: ManifestDocument, gone: ReadonlySet<string>): ManifestDocument {
   const out: Record<string, unknown> = { ...document };
   for (const section of SECTIONS) {
     const part: object | undefined = document[section];

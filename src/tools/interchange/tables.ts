@@ -2,7 +2,8 @@ import type { UpstreamRelation } from '../../model/discovery/index.js';
 import { isPhysical, type TableDraft } from './draft.js';
 import { legalName } from './names.js';
 import type { ImportOptions } from './options.js';
-import { type Place, report, shown } from './source.js';
+import { shown } from './shown.js';
+import { type Place, report } from './source.js';
 import { NoFit } from './sql/expression.js';
 
 /**

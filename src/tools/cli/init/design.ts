@@ -48,14 +48,14 @@ export interface Design {
 }
 
 /** Asks everything that is left open, and drafts. @throws Failure where nothing could be made of the answers */
-export async function designed(
+export async function designModel(
   { survey, source, url }: Connected,
   reader: string | null,
   flags: InitFlags,
   prompt: Prompt,
 ): Promise<Design> {
   await ready();
-  const found = await discovered(survey, flags, reader !== null);
+  const found = await discover(survey, flags, reader !== null);
   const chosen = await tablesWanted(found, flags, prompt);
   const treatments = await treatmentsWanted(chosen.candidates, flags, prompt);
   const isHidden = (c: Candidate, column: string): boolean =>
@@ -92,7 +92,7 @@ export async function designed(
 }
 
 /** Candidates of the schemas that are wanted. `all`: the role that reads is made later, and may read what is chosen. */
-async function discovered(survey: Survey, flags: InitFlags, all: boolean): Promise<readonly Candidate[]> {
+async function discover(survey: Survey, flags: InitFlags, all: boolean): Promise<readonly Candidate[]> {
   const own = flags.schemas?.find((name) => name === 'information_schema' || name.startsWith('pg_'));
   if (own !== undefined) throw usage(`\`${own}\` is a system schema: system catalogs cannot be published`);
   const upstream = await readUpstream(survey.system, flags.schemas ?? null);

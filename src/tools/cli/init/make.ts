@@ -39,7 +39,7 @@ export async function make(
   let stands = false;
   const undo = async (): Promise<void> => {
     stage.discard();
-    if (stands) await unguarded(connected);
+    if (stands) await checkUnguarded(connected);
     await role?.drop();
   };
   const interrupted = (): void => {
@@ -52,10 +52,10 @@ export async function make(
   try {
     if (reader !== null) role = await readerOf(connected, reader, design);
     if (reader !== null && design.rowSecurity) {
-      await guarded(stage, connected, reader);
+      await guard(stage, connected, reader);
       stands = true;
     }
-    const first = await asked(stage, design, role?.url ?? connected.url);
+    const first = await askFirst(stage, design, role?.url ?? connected.url);
     return outcomeOf(dir, stage.commit(), connected, role, design, first);
   } catch (error) {
     await undo();
@@ -103,7 +103,7 @@ function readerOf({ survey, url }: Connected, name: string, { drafted, keyed }: 
 }
 
 /** Writes the policies of what is staged. @throws Failure where the tables belong to somebody else */
-async function guarded(stage: Stage, { survey }: Connected, reader: string): Promise<void> {
+async function guard(stage: Stage, { survey }: Connected, reader: string): Promise<void> {
   const { manifestFile, policyFile, dataDir } = stage;
   const model = await loadServed({ ...settingsOf({}), manifestFile, policyFile, dataDir });
   const key = tenantKeys(dataDir);
@@ -119,13 +119,13 @@ async function guarded(stage: Stage, { survey }: Connected, reader: string): Pro
 }
 
 /** INVARIANT: before the role is dropped, as its policies would go with it and leave row security switched on. */
-async function unguarded({ survey }: Connected): Promise<void> {
+async function checkUnguarded({ survey }: Connected): Promise<void> {
   await survey.system.transaction(async (tx) => {
     for (const statement of clearingScript()) await tx.script(statement);
   });
 }
 
-function asked(stage: Stage, { urlEnv, subject }: Design, url: string): Promise<FirstAnswer> {
+function askFirst(stage: Stage, { urlEnv, subject }: Design, url: string): Promise<FirstAnswer> {
   process.env[urlEnv] = url; // a connector takes its URL from the environment, here as in `osl serve`
   const { manifestFile, policyFile, dataDir } = stage;
   return firstAnswer({ ...settingsOf({}), manifestFile, policyFile, dataDir }, subject);

@@ -4,7 +4,7 @@ import { EXIT, Failure, usage } from '../exit.js';
 import { counted } from '../output.js';
 import { runningServer } from '../server-file.js';
 import { connectTo, readerToMake } from './connect.js';
-import { type Design, designed } from './design.js';
+import { type Design, designModel } from './design.js';
 import type { InitFlags } from './flags.js';
 import { dataDirOf, make } from './make.js';
 import { assumedPrompt, type Prompt, terminalPrompt } from './prompt.js';
@@ -37,7 +37,7 @@ async function init(dir: string, flags: InitFlags, prompt: Prompt): Promise<Outc
     const reader = await readerToMake(connected, flags, prompt);
     if (flags.rowSecurity && reader === null)
       throw usage('--row-security: its policies hold for a role that owns nothing: --create-role makes one');
-    const design = await designed(connected, reader, flags, prompt);
+    const design = await designModel(connected, reader, flags, prompt);
     if (!(await prompt.confirm(`\nWrite ${summary(design)} to ${dir}?`, true))) {
       throw new Failure(EXIT.failed, 'stopped: nothing was written');
     }

@@ -90,7 +90,7 @@ async function logIn(client: Socket, asked: Asked, options: ProxyOptions): Promi
   server.once('close', () => client.end());
   server.on('error', () => server.destroy());
   server.write(withUser(asked.startup, login.subject));
-  const rest = await authenticated(client, server, login);
+  const rest = await authenticate(client, server, login);
   if (rest === null) return;
   const relay = new Relay({ client, server }, options.tokens, options.renewMs, options.said);
   relay.resume(asked.behind, rest);
@@ -102,7 +102,7 @@ const AUTHENTICATION = 0x52; // R
 const CLEARTEXT = 3;
 
 /** Answers the request for a password. Gives what the server says from AuthenticationOk on, or null if it refused. */
-function authenticated(client: Socket, server: Socket, login: Login): Promise<Buffer | null> {
+function authenticate(client: Socket, server: Socket, login: Login): Promise<Buffer | null> {
   const incoming = new FrameDecoder();
   return new Promise((resolve) => {
     const data = (chunk: Buffer): void => {
@@ -136,7 +136,7 @@ const CONNECT_MS = 10_000;
 async function reach(target: Target): Promise<Socket> {
   const { host, port } = target;
   const socket = connectSocket({ host, port, noDelay: true, keepAlive: true });
-  await opened(socket, 'connect', target);
+  await openSocket(socket, 'connect', target);
   if (target.tls === 'off') return socket;
   socket.write(Buffer.from([0, 0, 0, 8, 4, 210, 22, 47])); // SSLRequest
   const answer = await new Promise<string>((resolve) =>
@@ -147,11 +147,15 @@ async function reach(target: Target): Promise<Socket> {
     throw new Error(`${host}:${port} does not offer TLS`);
   }
   const secure = connectTls({ socket, servername: host, ALPNProtocols: ['postgresql'] });
-  await opened(secure, 'secureConnect', target);
+  await openSocket(secure, 'secureConnect', target);
   return secure;
 }
 
-function opened(socket: Socket, event: 'connect' | 'secureConnect', { host, port }: Target): Promise<void> {
+function openSocket(
+  socket: Socket,
+  event: 'connect' | 'secureConnect',
+  { host, port }: Target,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const fail = (error: Error): void =>
       reject(new Error(`${host}:${port} cannot be reached: ${error.message}`));

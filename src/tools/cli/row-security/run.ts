@@ -35,12 +35,12 @@ export async function runRowSecurity(flags: RowSecurityFlags): Promise<void> {
   const settings = settingsOf(flags);
   await ready();
   const model = await loadServed(settings);
-  const connectors = chosen(model, flags);
+  const connectors = choose(model, flags);
   const reports: Report[] = [];
   for (const connector of connectors) {
     const key = rowSecurityKey(tenantKeys(settings.dataDir), connector.name);
     const reader = await governedUrl(connector);
-    const survey = await connected(reader);
+    const survey = await connectTo(reader);
     try {
       const design = rowSecurityDesign(connector, survey.report.role, model);
       if (flags.sql) {
@@ -74,7 +74,7 @@ function holds({ faults }: Standing): boolean {
   return faults.length === 0;
 }
 
-function chosen({ manifest }: Model, { connector, url, urlFile, write, drop }: RowSecurityFlags) {
+function choose({ manifest }: Model, { connector, url, urlFile, write, drop }: RowSecurityFlags) {
   const all = [...manifest.connectors.values()];
   const asked = all.filter((c) => (connector === undefined ? c.rowSecurity : c.name === connector));
   const [first] = asked;
@@ -99,7 +99,7 @@ async function governedUrl({ name, urlEnv }: Connector): Promise<string> {
   return url;
 }
 
-async function connected(url: string) {
+async function connectTo(url: string) {
   try {
     return await surveyPostgres(url);
   } catch (error) {
@@ -132,7 +132,7 @@ function failed(message: string, hint: string): Failure {
 }
 
 async function write(url: string, design: RowSecurity, key: Uint8Array): Promise<void> {
-  const owner = await connected(url);
+  const owner = await connectTo(url);
   try {
     await writeRowSecurity(owner.system, design, key);
   } finally {
@@ -141,7 +141,7 @@ async function write(url: string, design: RowSecurity, key: Uint8Array): Promise
 }
 
 async function drop(url: string): Promise<void> {
-  const owner = await connected(url);
+  const owner = await connectTo(url);
   try {
     await owner.system.transaction(async (tx) => {
       for (const statement of clearingScript()) await tx.script(statement);

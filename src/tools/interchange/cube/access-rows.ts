@@ -1,6 +1,6 @@
 import type { EntityDraft } from '../draft.js';
 import type { Item, Part } from '../part.js';
-import { shown } from '../source.js';
+import { shown } from '../shown.js';
 import { NoFit } from '../sql/expression.js';
 import { identifier } from '../sql/identifier.js';
 import { textLiteral } from '../sql/print.js';

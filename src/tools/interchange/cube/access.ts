@@ -3,7 +3,7 @@ import { legalName } from '../names.js';
 import type { Part } from '../part.js';
 import { PolicyDraft } from '../policy-draft.js';
 import { inputsOf } from '../settle.js';
-import { shown } from '../source.js';
+import { shown } from '../shown.js';
 import { fit, mustBePlain, NoFit, namesIn, parseExpression } from '../sql/expression.js';
 import { conjunction } from '../sql/print.js';
 import { rowsText } from './access-rows.js';

@@ -2,7 +2,8 @@ import { windowNamed } from 'osl-compiler';
 import { reportDivision } from '../division.js';
 import type { Draft, MetricDocument } from '../draft.js';
 import type { Part } from '../part.js';
-import { report, shown } from '../source.js';
+import { shown } from '../shown.js';
+import { report } from '../source.js';
 import { fit, hasAggregate, NoFit } from '../sql/expression.js';
 import { identifier } from '../sql/identifier.js';
 import { conjunction, print } from '../sql/print.js';
@@ -123,7 +124,7 @@ function documentOf(own: string, cube: Cube, part: Part, ctx: MeasureContext): M
   if (sql !== null && CALCULATED.has(type)) {
     if (filters.length > 0)
       throw new NoFit('a calculated measure has no filters: write them into the measures that it is made of');
-    return { ...description, ...calculated(sql, scope, part, ctx) };
+    return { ...description, ...calculatedMetric(sql, scope, part, ctx) };
   }
   const expression = aggregate(type, sql === null ? null : columnSql(sql, scope), part);
   const simple: MetricDocument = {
@@ -143,7 +144,7 @@ function documentOf(own: string, cube: Cube, part: Part, ctx: MeasureContext): M
 const CALCULATED: ReadonlySet<string> = new Set(['number', 'string', 'boolean', 'time']);
 
 /** SQL over measures is a derived metric; SQL with aggregates of its own, a simple one. */
-function calculated(sql: CubeSql, scope: CubeScope, part: Part, ctx: MeasureContext): MetricDocument {
+function calculatedMetric(sql: CubeSql, scope: CubeScope, part: Part, ctx: MeasureContext): MetricDocument {
   if (part.has('rolling_window'))
     throw new NoFit('a rolling window over a calculated measure has no counterpart');
   if (hasAggregate(sql.node)) return { entity: scope.cube.entity.name, expression: columnSql(sql, scope) };

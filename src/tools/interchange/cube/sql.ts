@@ -1,7 +1,8 @@
 import type { Node } from '@pgsql/types';
 import type { EntityDraft } from '../draft.js';
 import type { Part } from '../part.js';
-import { type Place, shown } from '../source.js';
+import { shown } from '../shown.js';
+import type { Place } from '../source.js';
 import { markedName, markOf, mustBePlain, NoFit, nameOf, parseExpression } from '../sql/expression.js';
 import { identifier } from '../sql/identifier.js';
 import { print } from '../sql/print.js';

@@ -1,6 +1,6 @@
 import { type Grain, grainNamed } from 'osl-compiler';
 import type { EntityDraft } from '../draft.js';
-import { shown } from '../source.js';
+import { shown } from '../shown.js';
 import { hasAggregate, markedName, markOf, mustBePlain, NoFit, parseExpression } from '../sql/expression.js';
 import { identifier } from '../sql/identifier.js';
 import { print } from '../sql/print.js';

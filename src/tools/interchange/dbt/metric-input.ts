@@ -1,6 +1,6 @@
 import { CODES } from '../../../model/manifest/index.js';
 import { type Item, Part } from '../part.js';
-import { shown } from '../source.js';
+import { shown } from '../shown.js';
 import { NoFit } from '../sql/expression.js';
 
 /** A measure or a metric as another is made of it. */

@@ -3,7 +3,8 @@ import { CODES } from '../../../model/manifest/index.js';
 import { reportDivision } from '../division.js';
 import type { Draft, MetricDocument } from '../draft.js';
 import type { Part } from '../part.js';
-import { report, shown } from '../source.js';
+import { shown } from '../shown.js';
+import { report } from '../source.js';
 import { fit, mustBePlain, NoFit, parseExpression } from '../sql/expression.js';
 import { identifier } from '../sql/identifier.js';
 import { conjunction, print } from '../sql/print.js';
@@ -77,7 +78,7 @@ function documentOf(own: string, part: Part, ctx: MetricContext): MetricDocument
     case 'ratio':
       return ratio(making);
     case 'derived':
-      return derived(making);
+      return derivedMetric(making);
     case 'cumulative':
       return cumulative(making);
     case 'conversion':
@@ -103,7 +104,7 @@ function predicates(filters: readonly string[], { model }: Measure): readonly st
 }
 
 /** The measure that the metric is made of, and how it is named there. */
-function measured({ params, ctx }: Making): { readonly input: Input; readonly measure: Measure } {
+function measureOf({ params, ctx }: Making): { readonly input: Input; readonly measure: Measure } {
   const input = inputAt(params, 'measure');
   const measure = ctx.measures.get(input.name);
   if (measure === undefined) throw new NoFit(`measure \`${shown(input.name)}\` is not declared`);
@@ -116,7 +117,7 @@ function rowsOf({ part }: Making, input: Input, measure: Measure): readonly stri
 }
 
 function simple(making: Making): MetricDocument {
-  const { input, measure } = measured(making);
+  const { input, measure } = measureOf(making);
   const filters = rowsOf(making, input, measure);
   const document = simpleMetric(measure, filters);
   making.ctx.simple.set(making.own, { measure, filters });
@@ -146,7 +147,7 @@ function ratio({ part, params, ctx }: Making): MetricDocument {
   return { type: 'ratio', numerator, denominator };
 }
 
-function derived(making: Making): MetricDocument {
+function derivedMetric(making: Making): MetricDocument {
   const { part, params, ctx } = making;
   const above = filtersAt(part);
   const inputs = inputsOf(making);
@@ -154,7 +155,7 @@ function derived(making: Making): MetricDocument {
   for (const input of inputs) {
     const metric = metricNamed(input.name, ctx);
     const filters = [...input.filters, ...above];
-    const name = filters.length === 0 ? metric : filtered(making, metric, input, filters);
+    const name = filters.length === 0 ? metric : addFilter(making, metric, input, filters);
     names.set(input.alias.toLowerCase(), name);
   }
   const text = params.scalar('expr');
@@ -180,7 +181,7 @@ function inputsOf({ part, params }: Making): readonly Input[] {
 }
 
 /** A metric of its own for an input with a filter: derived metrics take theirs as they are. */
-function filtered(
+function addFilter(
   { own, part, ctx }: Making,
   metric: string,
   input: Input,
@@ -205,8 +206,8 @@ function cumulative(making: Making): MetricDocument {
   const { part, params } = making;
   const more = params.child('cumulative_type_params');
   const { input, measure, filters } = params.has('measure')
-    ? { ...measured(making), filters: [] }
-    : totalled(making, more);
+    ? { ...measureOf(making), filters: [] }
+    : totalOf(making, more);
   if (measure.model.entity.time === null) throw new NoFit('its measure has no time');
   const window = windowOf(params) ?? (more === null ? null : windowOf(more));
   const grain = (params.text('grain_to_date') ?? more?.text('grain_to_date') ?? null)?.toLowerCase() ?? null;
@@ -224,7 +225,7 @@ function cumulative(making: Making): MetricDocument {
 }
 
 /** The measure under the metric that is added up, and the predicates that metric has. */
-function totalled({ params, ctx }: Making, more: Part | null) {
+function totalOf({ params, ctx }: Making, more: Part | null) {
   const input = more?.has('metric') ? inputAt(more, 'metric') : inputAt(params, 'input_metric');
   return { input, ...simpleOf(metricNamed(input.name, ctx), ctx) };
 }

@@ -1,7 +1,8 @@
 import { type ColumnDraft, type Draft, EntityDraft, type TableDraft } from '../draft.js';
 import type { ImportOptions } from '../options.js';
 import type { Part } from '../part.js';
-import { report, shown } from '../source.js';
+import { shown } from '../shown.js';
+import { report } from '../source.js';
 import { fit, nameOf, parseExpression } from '../sql/expression.js';
 import { reportSchema, tableNamed, upstreamOf } from '../tables.js';
 import { descriptionOf, type ModelColumn, type ModelInfo, type Project } from './read.js';

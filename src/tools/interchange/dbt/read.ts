@@ -1,7 +1,8 @@
 import { type TypeName, typeNamed } from 'osl-compiler';
 import { CODES } from '../../../model/manifest/index.js';
 import { Part } from '../part.js';
-import { type SourceFile, shown } from '../source.js';
+import { shown } from '../shown.js';
+import type { SourceFile } from '../source.js';
 import { isTemplate } from './reference.js';
 
 /** What `models:` says of a table, as far as a manifest can say it. */

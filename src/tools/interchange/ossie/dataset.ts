@@ -4,7 +4,7 @@ import { type ColumnDraft, type Draft, EntityDraft, type TableDraft } from '../d
 import { legalName } from '../names.js';
 import type { ImportOptions } from '../options.js';
 import type { Part } from '../part.js';
-import { shown } from '../source.js';
+import { shown } from '../shown.js';
 import { fit, NoFit, nameOf, tableOfQuery } from '../sql/expression.js';
 import { reportSchema, tableNamed, upstreamOf } from '../tables.js';
 import { expressionOf, loseExtensions, ownExtension, synonymsOf } from './expression.js';

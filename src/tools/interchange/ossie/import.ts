@@ -8,7 +8,7 @@ import { report, type SourceFile } from '../source.js';
 import { settleTypes } from '../types.js';
 import { type Core, readCore } from './core.js';
 import { type Carried, carriedBy } from './extension.js';
-import { isWithin, merged, unchangedIn } from './merge.js';
+import { isWithin, merge, unchangedIn } from './merge.js';
 
 /**
  * A manifest of Apache Ossie (Open Semantic Interchange) files. One that this gateway exported gives the manifest that
@@ -46,11 +46,11 @@ function fromExtension(
   settleTypes(draft, options);
   const { document: core, origins } = draftDocument(draft, options);
   const whole = { document: carried.manifest.document, origins: { get: () => carried.place } };
-  const both = same.all ? whole : merged(core, origins, carried, same);
+  const both = same.all ? whole : merge(core, origins, carried, same);
   const named = options.tenant === null ? both.document : { ...both.document, tenant: options.tenant };
   const { document, manifest } = settle(named, both.origins);
   const policy = policyOf(carried, manifest, options);
-  const losses = files.flatMap((f) => f.losses());
+  const losses = files.flatMap((f) => f.account.losses());
   // What the extension says whole is not lost.
   return { document, manifest, policy, losses: losses.filter((l) => !isCovered(l, same)) };
 }

@@ -81,7 +81,7 @@ export function isWithin(path: string, { paths }: Unchanged): boolean {
  * The carried manifest with what has changed in the file since: an object that is as it was exported is taken from
  * the extension, which says it whole, and any other from the core, which says it as it is now.
  */
-export function merged(
+export function merge(
   core: ManifestDocument,
   origins: Origins,
   carried: Carried,
