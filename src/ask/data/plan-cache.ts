@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { type Compiled, emit, GovernedPlan, type PlanTemplate, type ShapedText, shapeOf } from 'osl-compiler';
 
 export interface PlanCacheStats {
@@ -42,39 +43,24 @@ const TEMPLATES = 16;
 
 /** A least-recently-used cache of at most `maxBytes`. */
 export function createPlanCache(maxBytes: number): PlanCache {
-  const entries = new Map<string, Entry>();
+  const entries = new LRUCache<string, Entry>({
+    maxSize: Math.max(1, maxBytes), // no plan is that small
+    sizeCalculation: ({ bytes }) => bytes,
+  });
   const counts = { hits: 0, shapeHits: 0, misses: 0 };
-  let bytes = 0;
 
-  const touched = (key: string): Entry | undefined => {
-    const entry = entries.get(key);
-    if (entry === undefined) return undefined;
-    entries.delete(key);
-    entries.set(key, entry);
-    return entry;
-  };
-  const put = (key: string, entry: Entry): void => {
-    bytes += entry.bytes - (entries.get(key)?.bytes ?? 0);
-    entries.delete(key);
-    entries.set(key, entry);
-    for (const [oldest, { bytes: freed }] of entries) {
-      if (bytes <= maxBytes) break;
-      entries.delete(oldest);
-      bytes -= freed;
-    }
-  };
   const keep = (rights: string, text: string, shaped: ShapedText | null, compiled: Compiled): void => {
     const { plan, template } = compiled;
     if (shaped === null || template === null || shaped.literals.length === 0) {
       const key = textKey(rights, text);
-      put(key, { kind: 'text', plan, bytes: weight(key, [plan]) });
+      entries.set(key, { kind: 'text', plan, bytes: weight(key, [plan]) });
       return;
     }
     const key = shapeKey(rights, shaped);
-    const known = entries.get(key);
+    const known = entries.peek(key);
     const others = known?.kind === 'shape' ? known.templates.slice(1 - TEMPLATES) : [];
     const templates = [...others, template];
-    put(key, {
+    entries.set(key, {
       kind: 'shape',
       templates,
       bytes: weight(
@@ -84,13 +70,13 @@ export function createPlanCache(maxBytes: number): PlanCache {
     });
   };
   const look: PlanCache['look'] = (rights, text) => {
-    const exact = touched(textKey(rights, text));
+    const exact = entries.get(textKey(rights, text));
     if (exact?.kind === 'text') {
       counts.hits++;
       return exact.plan;
     }
     const shaped = shapeOf(text);
-    const like = shaped === null ? undefined : touched(shapeKey(rights, shaped));
+    const like = shaped === null ? undefined : entries.get(shapeKey(rights, shaped));
     if (shaped !== null && like?.kind === 'shape') {
       const plan = fillTemplate(like.templates, shaped);
       if (plan !== null) {
@@ -111,7 +97,7 @@ export function createPlanCache(maxBytes: number): PlanCache {
     },
     look,
     keep,
-    stats: () => ({ ...counts, entries: entries.size, bytes }),
+    stats: () => ({ ...counts, entries: entries.size, bytes: entries.calculatedSize }),
   };
 }
 

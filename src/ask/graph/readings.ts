@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import {
   domainMapOf,
   fullView,
@@ -70,49 +71,29 @@ export function reading(text: string): Reading {
 /** Columns, or what weighs like one, that are kept for one manifest: each is about 1 KiB in all documents. */
 const MAX_WEIGHT = 100_000;
 
-/** The readings of one manifest, least recently used out first; callers with the same rights share them. */
-class Shelf {
-  readonly #entries = new Map<string, Readings>();
-  #weight = 0;
-
-  get(key: string, make: () => Readings): Readings {
-    const known = this.#entries.get(key);
-    if (known !== undefined) {
-      this.#entries.delete(key);
-      this.#entries.set(key, known);
-      return known;
-    }
-    const made = make();
-    this.#entries.set(key, made);
-    this.#weight += weightOf(made.view);
-    for (const [oldest, { view }] of this.#entries) {
-      if (this.#weight <= MAX_WEIGHT) break;
-      this.#entries.delete(oldest);
-      this.#weight -= weightOf(view);
-    }
-    return made;
-  }
-}
-
 function weightOf({ entities, facets, metrics, links }: GraphView): number {
   const columns = [...entities, ...facets].reduce((sum, one) => sum + 1 + one.columns.length, 0);
   return columns + metrics.length + links.length;
 }
 
-const shelves = new WeakMap<Manifest, Shelf>();
+/** The readings of each manifest, least recently used out first; callers with the same rights share them. */
+const shelves = new WeakMap<Manifest, LRUCache<string, Readings>>();
 
 /** What `caller` may read of the graph: all of it, or what its grants show. */
 export function readingsOf(caller: Caller, extent: 'full' | 'governed', hasDecoder: boolean): Readings {
   const { manifest, access } = caller;
   let shelf = shelves.get(manifest);
   if (shelf === undefined) {
-    shelf = new Shelf();
+    shelf = new LRUCache({ maxSize: MAX_WEIGHT, sizeCalculation: ({ view }) => 1 + weightOf(view) });
     shelves.set(manifest, shelf);
   }
-  if (extent === 'full')
-    return shelf.get('full', () => new Readings(fullView(manifest), manifest.version, hasDecoder));
-  return shelf.get(
-    `governed ${access.signature}`,
-    () => new Readings(governedView(manifest, access), null, hasDecoder),
-  );
+  const key = extent === 'full' ? 'full' : `governed ${access.signature}`;
+  const known = shelf.get(key);
+  if (known !== undefined) return known;
+  const made =
+    extent === 'full'
+      ? new Readings(fullView(manifest), manifest.version, hasDecoder)
+      : new Readings(governedView(manifest, access), null, hasDecoder);
+  shelf.set(key, made);
+  return made;
 }

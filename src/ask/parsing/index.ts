@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { type ParsedText, prepareText, queryError } from 'osl-compiler';
 import type { ServiceLog } from '../../base/log.js';
 import { Turns } from '../../base/threads/turns.js';
@@ -36,22 +37,17 @@ export function isShort(text: string): boolean {
 export function createParsing({ log, deadlineMs = DEADLINE_MS }: ParsingOptions): Parsing {
   const thread = new ParserThread(deadlineMs);
   const turns = new Turns();
-  const kept = new Map<string, ParsedText>();
-  const keep = (text: string, tree: ParsedText): ParsedText => {
-    kept.delete(text);
-    kept.set(text, tree);
-    const [oldest] = kept.keys();
-    if (kept.size > KEPT && oldest !== undefined) kept.delete(oldest);
-    return tree;
-  };
+  const kept = new LRUCache<string, ParsedText>({ max: KEPT });
   const parse = async (text: string, caller: string): Promise<ParsedText> => {
     const known = kept.get(text);
-    if (known !== undefined) return keep(text, known);
+    if (known !== undefined) return known;
     const prepared = prepareText(text);
     if (turns.isFull(caller)) throw queryError('rateLimited', { retryAfterSeconds: 1 });
     try {
       const grammar = await turns.take(caller, () => thread.apply(prepared.parsed));
-      return keep(text, { prepared, grammar });
+      const tree = { prepared, grammar };
+      kept.set(text, tree);
+      return tree;
     } catch (error) {
       if (!(error instanceof ParserEnded)) throw error;
       log.error('a text was not parsed', { caller, size: text.length, reason: error.message });

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { oneStatement, type ParsedText, parseText, QueryError, shapeOf, typeNamed } from 'osl-compiler';
 import { isShort } from '../../ask/parsing/index.js';
 import { isTree, namesOf, referencesOf, type Tree } from './syntax.js';
@@ -85,7 +86,7 @@ const CACHED_LENGTH = 16_384;
  * it asks for names, which no literal is, and whether a constant is one.
  */
 export class Classifier {
-  readonly #lanes = new Map<string, Lane>();
+  readonly #lanes = new LRUCache<string, Lane>({ max: CACHED });
 
   /** `parse` parses a text that is too long to be parsed here. */
   laneOf(text: string, parse: (text: string) => Promise<ParsedText>): Lane | Promise<Lane> {
@@ -126,8 +127,6 @@ export class Classifier {
     const lane = judged ?? DATA;
     if (text.length > CACHED_LENGTH) return lane;
     this.#lanes.set(shape === null || judged === null ? textKey(text) : shapeKey(shape), lane);
-    const [oldest] = this.#lanes.keys();
-    if (this.#lanes.size > CACHED && oldest !== undefined) this.#lanes.delete(oldest);
     return lane;
   }
 }

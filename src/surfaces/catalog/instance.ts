@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { BoundValue } from '../../engine/index.js';
 import { textValuesOf } from '../../engine/protocol/data-row.js';
 import { FrontendEncoder } from '../../engine/protocol/encoder.js';
@@ -54,7 +55,7 @@ export class CatalogInstance {
   readonly #queue = new Queue(1, MAX_WAITING);
   /** The turns of all engines together. */
   readonly #running: Queue;
-  readonly #described = new Map<string, Described>();
+  readonly #described = new LRUCache<string, Described>({ max: MAX_DESCRIBED });
   #thread: EngineThread | null = null;
   #role = FIRST_CALLER;
   #told = '';
@@ -114,7 +115,7 @@ export class CatalogInstance {
     encoder.sync();
     const reply = await this.#run(caller, encoder.view(), signal);
     const described: Described = { parameterTypes: reply.parameterTypes, columns: reply.columns };
-    if (text.length <= MAX_DESCRIBED_LENGTH) this.#remember(keyOf(text, parameterTypes), described);
+    if (text.length <= MAX_DESCRIBED_LENGTH) this.#described.set(keyOf(text, parameterTypes), described);
     return described;
   }
 
@@ -260,13 +261,6 @@ export class CatalogInstance {
         return new Error(String(unknown));
       }
     }
-  }
-
-  #remember(key: string, described: Described): void {
-    this.#described.set(key, described);
-    if (this.#described.size <= MAX_DESCRIBED) return;
-    const [oldest] = this.#described.keys();
-    if (oldest !== undefined) this.#described.delete(oldest);
   }
 }
 

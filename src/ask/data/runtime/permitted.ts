@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { emit, type GovernedPlan } from 'osl-compiler';
 import type { PermittedCounts, RuntimeInput } from '../parts.js';
 import { slotValues } from './slot-values.js';
@@ -20,7 +21,7 @@ interface Answer {
  */
 export class PermittedSets implements PermittedCounts {
   readonly #few: number;
-  readonly #answers = new Map<string, Answer>();
+  readonly #answers = new LRUCache<string, Answer>({ max: REMEMBERED });
 
   /** @param few as many are still compared one by one */
   constructor(few: number) {
@@ -34,7 +35,6 @@ export class PermittedSets implements PermittedCounts {
     if (known !== undefined && known.epoch === epoch && known.until > Date.now()) return known.many;
     const { rows } = await step(some, given, input, 1);
     const many = Number(rows[0]?.get('count') ?? 0) > this.#few;
-    if (this.#answers.size >= REMEMBERED) this.#answers.clear();
     this.#answers.set(key, { epoch, until: Date.now() + TRUST_MS, many });
     return many;
   }
