@@ -229,12 +229,25 @@ async function runAll(jobs: readonly Job[], lanes: number, folder: string, each:
   await Promise.all(Array.from({ length: lanes }, work));
 }
 
+/** Whoever stops the run stops what it started too. */
+function onStop(tidy: () => void): void {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      for (const child of running) end(child, 'SIGKILL');
+      tidy();
+      process.kill(process.pid, signal);
+    });
+  }
+}
+
 async function main(named: readonly string[]): Promise<number> {
   const jobs = longestFirst(named.length === 0 ? allJobs() : named.map(jobOf));
   const lanes = Number(process.env['OSL_TEST_JOBS'] ?? availableParallelism() + 1);
   const output = process.env['TAP_OUTPUT_FILE'];
   const report = output === undefined ? null : createWriteStream(output);
   const folder = temporaryFolder();
+  const tidy = (): void => rmSync(folder, { recursive: true, force: true });
+  onStop(tidy);
   const started = performance.now();
   let ended = 0;
   let failed = 0;
@@ -257,7 +270,7 @@ async function main(named: readonly string[]): Promise<number> {
     );
     await runAll(jobs.filter(isAlone), 1, folder, each);
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    tidy();
   }
   report?.end(`1..${ended}\n`);
   const seconds = ((performance.now() - started) / 1000).toFixed(0);
@@ -265,10 +278,4 @@ async function main(named: readonly string[]): Promise<number> {
   return failed === 0 && ended > 0 ? 0 : 1;
 }
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => {
-    for (const child of running) end(child, signal);
-    process.kill(process.pid, signal);
-  });
-}
 process.exitCode = await main(process.argv.slice(2));
