@@ -8,7 +8,7 @@ import { microseconds, type Prepared, preparedFor, scansOf } from './statements.
 
 /**
  * What a policy costs: the same question with a row filter, without any policy, and under row security of Postgres
- * itself, as prepared statements on the same tables. A predicate that is harmless stays bare and keeps its index; one
+ * itself, as prepared statements of one session on the same tables. A predicate that is harmless stays bare and keeps its index; one
  * that is not asks about its rows first, which leaves every other index to be used.
  */
 export async function barrierBench(quick: boolean): Promise<Findings> {
@@ -17,21 +17,18 @@ export async function barrierBench(quick: boolean): Promise<Findings> {
     ? { rows: 20_000, rounds: 3, asks: 20, millis: 10 }
     : { rows: 500_000, rounds: 15, asks: 60, millis: 80 };
   return withPostgres([...tables(plan.rows), ROW_SECURITY], (postgres) =>
-    // The owner of the tables is above their row security, the reader is under it.
-    withClient(postgres.url, (owner) =>
-      withClient(postgres.readerUrl, async (reader) => {
-        const measures: Measure[] = [];
-        const rows: string[][] = [];
-        for (const question of QUESTIONS) {
-          const contest = contestOf(question, plan, owner, reader);
-          await agree(question, contest);
-          const times = await timed(contest, plan);
-          measures.push(...measuresOf(question, times));
-          rows.push([...rowOf(question, times), ...(await plansOf(contest))]);
-        }
-        return { measures, tables: [{ ...TABLE, rows }] };
-      }),
-    ),
+    withClient(postgres.url, async (client) => {
+      const measures: Measure[] = [];
+      const rows: string[][] = [];
+      for (const question of QUESTIONS) {
+        const contest = contestOf(question, plan);
+        await agree(question, contest, client);
+        const times = await timed(contest, plan, client);
+        measures.push(...measuresOf(question, times));
+        rows.push([...rowOf(question, times), ...(await plansOf(contest, client))]);
+      }
+      return { measures, tables: [{ ...TABLE, rows }] };
+    }),
   );
 }
 
@@ -57,10 +54,11 @@ const TABLE: Omit<Table, 'rows'> = {
   ],
 };
 
-/** A statement and the client that it is asked by. */
+/** A statement, and the role that asks it, on the one session of the contest. */
 interface Contestant {
-  readonly client: Client;
   readonly statement: Prepared;
+  /** The owner of the tables is above their row security, the reader is under it. */
+  readonly role: 'owner' | 'reader';
 }
 
 interface Contest {
@@ -69,31 +67,39 @@ interface Contest {
   readonly guardedByPostgres: Contestant;
 }
 
-function contestOf(
-  question: Question,
-  plan: { readonly rows: number; readonly asks: number },
-  owner: Client,
-  reader: Client,
-): Contest {
+function contestOf(question: Question, plan: { readonly rows: number; readonly asks: number }): Contest {
   const of = (name: string, rows: string | null): Prepared =>
     preparedFor(question, plan, { name, catalog: CATALOG, access: accessWith(rows) });
-  const open = of('open', null);
   return {
-    governed: { client: owner, statement: of('governed', "region = 'eu'") },
-    open: { client: owner, statement: open },
-    guardedByPostgres: { client: reader, statement: open },
+    governed: { statement: of('governed', "region = 'eu'"), role: 'owner' },
+    open: { statement: of('open', null), role: 'owner' },
+    guardedByPostgres: { statement: of('row_security', null), role: 'reader' },
   };
 }
 
+async function as<T>({ role }: Contestant, client: Client, work: () => Promise<T>): Promise<T> {
+  if (role === 'owner') return work();
+  await client.query('set role osl_reader');
+  const done = await work();
+  await client.query('reset role');
+  return done;
+}
+
 /** @throws Error where row security shows other rows than the filter, so that the two are no match */
-async function agree({ id }: Question, { governed, guardedByPostgres }: Contest): Promise<void> {
-  const [ours, theirs] = [await firstAnswer(governed), await firstAnswer(guardedByPostgres)];
+async function agree(
+  { id }: Question,
+  { governed, guardedByPostgres }: Contest,
+  client: Client,
+): Promise<void> {
+  const [ours, theirs] = [await firstAnswer(governed, client), await firstAnswer(guardedByPostgres, client)];
   if (ours !== theirs) throw new Error(`${id}: row security has another answer`);
 }
 
-async function firstAnswer({ client, statement }: Contestant): Promise<string> {
-  const { text, values } = statement;
-  const { rows } = await client.query({ text, values: [...(values[0] ?? [])], rowMode: 'array' });
+async function firstAnswer(contestant: Contestant, client: Client): Promise<string> {
+  const { text, values } = contestant.statement;
+  const { rows } = await as(contestant, client, () =>
+    client.query({ text, values: [...(values[0] ?? [])], rowMode: 'array' }),
+  );
   return JSON.stringify(rows.map((row) => JSON.stringify(row)).sort());
 }
 
@@ -108,12 +114,13 @@ interface Times {
 async function timed(
   { governed, open, guardedByPostgres }: Contest,
   plan: { readonly rounds: number; readonly millis: number },
+  client: Client,
 ): Promise<Times> {
   const turns = [open, governed, guardedByPostgres];
   const asks: number[] = [];
   // Postgres decides on the plan of a prepared statement in its first six executions.
-  for (const { client, statement } of turns) {
-    const one = await microseconds(client, statement, 6);
+  for (const turn of turns) {
+    const one = await as(turn, client, () => microseconds(client, turn.statement, 6));
     asks.push(Math.max(1, Math.round((plan.millis * 1_000) / one)));
   }
   const times: number[][] = turns.map(() => []);
@@ -122,7 +129,8 @@ async function timed(
     for (let turn = 0; turn < turns.length; turn++) {
       const i = (round + turn) % turns.length;
       const next = turns[i];
-      if (next !== undefined) times[i]?.push(await microseconds(next.client, next.statement, asks[i]));
+      if (next === undefined) continue;
+      times[i]?.push(await as(next, client, () => microseconds(client, next.statement, asks[i])));
     }
   }
   const [without = [], ours = [], theirs = []] = times;
@@ -158,9 +166,9 @@ function rowOf({ id, predicate }: Question, { governed, open, guardedByPostgres,
   ];
 }
 
-async function plansOf({ governed, open, guardedByPostgres }: Contest): Promise<string[]> {
+async function plansOf({ governed, open, guardedByPostgres }: Contest, client: Client): Promise<string[]> {
   const plans: string[] = [];
-  for (const { client, statement } of [governed, open, guardedByPostgres])
-    plans.push(await scansOf(client, statement));
+  for (const contestant of [governed, open, guardedByPostgres])
+    plans.push(await as(contestant, client, () => scansOf(client, contestant.statement)));
   return plans;
 }

@@ -156,12 +156,20 @@ class Guarding {
   }
 
   #condition(condition: Expr): Expr {
+    if (!this.#guards.conditions.has(condition)) return this.#deep(condition);
+    const shown = this.#guards.reach.reached(condition).map((r) => this.#shown(r.source, r.scan));
+    return this.#parts(condition, allOf(shown));
+  }
+
+  /**
+   * What of a condition can fail asks about all rows that reach the condition; the rest stays bare, and an arm of OR
+   * keeps its index. What comes out for a hidden row does not matter: its row filter is in its scan.
+   */
+  #parts(condition: Expr, when: Expr): Expr {
+    if (condition.kind === 'and' || condition.kind === 'or')
+      return changed(condition, { args: mapped(condition.args, (c) => this.#parts(c, when)) });
     const after = this.#deep(condition);
-    if (!this.#guards.conditions.has(condition)) return after;
-    return this.#asking(
-      after,
-      allOf(this.#guards.reach.reached(condition).map((r) => this.#shown(r.source, r.scan))),
-    );
+    return this.#guards.reach.isHarmless(condition) ? after : this.#asking(after, when);
   }
 
   #asking(condition: Expr, when: Expr): Expr {

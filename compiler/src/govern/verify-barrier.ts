@@ -12,7 +12,7 @@ import {
 } from '../plan.js';
 import {
   isBounded,
-  isNear,
+  isFixed,
   isSized,
   isTotalNode,
   needsSize,
@@ -168,7 +168,7 @@ class BarrierCheck {
       this.#value(e.otherwise, place);
       return;
     }
-    if (isNear(e, this.#slots, (r) => this.#reliances.push(r))) return;
+    if (isFixed(e, this.#slots, (r) => this.#reliances.push(r))) return;
     if (e.kind === 'column') {
       if (!this.#isSoundColumn(e)) this.#fails(e, place);
       return;
@@ -200,7 +200,7 @@ class BarrierCheck {
   /** Whether a value can be worked out of any row; `inside` whether aggregates in it run with it. */
   #isSound(e: Expr, inside: boolean): boolean {
     if ((e.kind === 'aggregate' || e.kind === 'window') && !inside) return true;
-    if (isNear(e, this.#slots, (r) => this.#reliances.push(r))) return true;
+    if (isFixed(e, this.#slots, (r) => this.#reliances.push(r))) return true;
     if (e.kind === 'column') return this.#isSoundColumn(e);
     return (
       this.#isTotal(e) &&
@@ -470,7 +470,7 @@ export function verifyCounted(block: Select, slots: readonly Slot[]): void {
 
 function isTotal(e: Expr, slots: readonly Slot[]): boolean {
   const ignored = (): void => undefined;
-  if (isNear(e, slots, ignored) || isBounded(e)) return true;
+  if (isFixed(e, slots, ignored) || isBounded(e)) return true;
   if (e.kind === 'operation') {
     const numbers = sizedNumbers(e);
     if (numbers !== null) return numbers <= (e.type === 'numeric' ? 32 : 2);

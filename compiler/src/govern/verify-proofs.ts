@@ -9,7 +9,7 @@ import { elementOf, isArray, type TypeName } from '../types.js';
 /** A literal that a proof looked at. */
 export interface Reliance {
   readonly slot: number;
-  readonly as: 'pattern' | 'moment' | 'contained';
+  readonly as: 'pattern' | 'moment' | 'contained' | 'short' | 'small';
 }
 
 /** Whether the literal in a slot is what a proof takes it for. */
@@ -23,6 +23,10 @@ export function upholds({ slot, as }: Reliance, slots: readonly Slot[]): boolean
       return isNearMoment(found.value);
     case 'contained':
       return isShallow(found.value);
+    case 'short':
+      return found.value.length <= 1_000;
+    case 'small':
+      return found.value.length <= 12 && Math.abs(Number(found.value)) < 1e5;
     default: {
       const unknown: never = as;
       return unknown;
@@ -212,8 +216,55 @@ function isTotalOperation(
   return e.left.type === 'jsonb' && ['->', '?', '?|', '?&'].includes(name);
 }
 
+/** Whether a value is made of literals, or the clock, in a way that no size of theirs can make fail. */
+export function isFixed(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => void): boolean {
+  if (isNear(e, slots, rely)) return true;
+  const relied: Reliance[] = [];
+  const literal = (x: Expr, as: Reliance['as']): boolean => {
+    if (x.kind !== 'parameter') return false;
+    relied.push({ slot: x.slot, as });
+    return upholds({ slot: x.slot, as }, slots);
+  };
+  let nodes = 16;
+  /** How large a number can be; null where nobody knows. */
+  const size = (x: Expr): number | null => {
+    const most = LARGEST[x.type];
+    if (nodes-- <= 0 || most === undefined) return null;
+    if (x.kind === 'parameter') return literal(x, 'small') ? 1e5 : null;
+    if (x.kind === 'cast')
+      return x.modifiers.length === 0 && TOTAL_CASTS[x.arg.type]?.includes(x.type) === true
+        ? size(x.arg)
+        : x.arg.type === 'numeric' && x.type === 'float8'
+          ? size(x.arg)
+          : null;
+    if (x.kind !== 'operation' || x.left === null) return null;
+    const [left, right] = [size(x.left), size(x.right)];
+    if (left === null || right === null) return null;
+    const { name } = x.definition;
+    const sum = name === '*' ? left * right : name === '+' || name === '-' ? left + right : Infinity;
+    return sum < most ? sum : null;
+  };
+  const text = (x: Expr | null): boolean => {
+    if (nodes-- <= 0 || x?.type !== 'text') return false;
+    if (x.kind === 'call') return /^(?:lower|upper|[blr]trim)$/.test(x.definition.name) && x.args.every(text);
+    if (x.kind === 'operation') return x.definition.name === '||' && text(x.left) && text(x.right);
+    return literal(x, 'short');
+  };
+  const fixed = e.type === 'text' ? text(e) : size(e) !== null;
+  if (!fixed) return false;
+  relied.forEach(rely);
+  return true;
+}
+
+const LARGEST: Readonly<Partial<Record<TypeName, number>>> = {
+  int4: 2e9,
+  int8: 9e18,
+  numeric: 1e30,
+  float8: 1e30,
+};
+
 /** Whether a value is a moment not far from ours: of the clock or of literals, moved by two steps at most. */
-export function isNear(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => void): boolean {
+function isNear(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => void): boolean {
   const relied: Reliance[] = [];
   let [nodes, steps] = [16, 2];
   const near = (x: Expr): boolean => {

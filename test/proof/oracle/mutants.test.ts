@@ -38,6 +38,12 @@ const MUTANTS: readonly Mutant[] = [
     'return false;\n        if (pattern[i] === ',
     'return true;\n        if (pattern[i] === ',
   ),
+  mutant(
+    'what JSON is searched for is looked at',
+    'harmless',
+    "value.every((v) => typeof v !== 'object' || v === null)",
+    'true',
+  ),
   mutant('operators are listed', 'harmless', 'return OPERATORS.has(key);', 'return true;'),
   mutant('functions are listed', 'harmless', 'return CALLS.has(callKey(e)) || isInUtc(e);', 'return true;'),
   mutant('casts are listed', 'harmless', 'CASTS.has(`', 'true || CASTS.has(`'),
@@ -63,7 +69,20 @@ const MUTANTS: readonly Mutant[] = [
   ),
   mutant('a constant is of our time', 'constants', 'BOUNDED.some((form) => form.test(text))', 'true'),
   mutant('a text is no moment', 'constants', 'MOMENTS.has(expr.arg.type) &&', ''),
-  mutant('constants take few steps', 'constants', 'budget.steps-- > 0 &&', ''),
+  mutant(
+    'constants take few steps',
+    'constants',
+    'MOMENTS.has(expr.type) &&\n                budget.steps-- > 0 &&',
+    'MOMENTS.has(expr.type) &&',
+  ),
+  mutant('numbers of a question are small', 'constants', '?.holds(isFewDigits) === true', ' !== undefined'),
+  mutant(
+    'numbers take few steps',
+    'constants',
+    "expr.type !== 'int4')) &&\n                budget.steps-- > 0 &&",
+    "expr.type !== 'int4')) &&",
+  ),
+  mutant('products of int4 are large', 'constants', " && expr.type !== 'int4'", ''),
   mutant(
     'derived columns are looked through',
     'reach',
@@ -114,8 +133,8 @@ const MUTANTS: readonly Mutant[] = [
   mutant(
     'every touched scan is asked about',
     'guard',
-    'return this.#asking(after, allOf(this.#guards.reach.reached(condition).map((r) => this.#shown(r.source, r.scan))));',
-    'return this.#asking(after, allOf(this.#guards.reach.reached(condition).map((r) => this.#shown(r.source, r.scan)).slice(0, 1)));',
+    'return this.#parts(condition, allOf(shown));',
+    'return this.#parts(condition, allOf(shown.slice(0, 1)));',
   ),
   mutant(
     'the question is the row filter',

@@ -17,7 +17,8 @@ export const SCRIPT = `
 create table hr.department (id int4 primary key, label text, weight numeric, code text);
 insert into hr.department select i, 'd' || i, 10 ^ i, i::text from generate_series(1, 8) i;
 create table hr.employee (
-  id int4 primary key, dept_id int4, name text, region text, salary numeric, bonus float8, hired date, spell interval
+  id int4 primary key, dept_id int4, name text, region text, salary numeric, bonus float8, hired date, spell interval,
+  extra jsonb
 );
 insert into hr.employee select i, i % 8 + 1, 'Ann ' || i, 'eu', 1000 + i, i, '2020-01-01', '1 day' from generate_series(1, 8) i;
 insert into hr.employee select i, i % 8 + 1, 'Zedekiah', 'us', 977.56, 1e308, '294277-01-01', '178000000 years'
@@ -45,6 +46,7 @@ const COLUMNS: Readonly<Record<string, Readonly<Record<string, TypeName>>>> = {
     bonus: 'float8',
     hired: 'date',
     spell: 'interval',
+    extra: 'jsonb',
   },
   badge: { id: 'int4', employee_id: 'int4' },
   department: { id: 'int4', label: 'text', weight: 'numeric', code: 'text' },
@@ -190,11 +192,15 @@ export const PROBES: readonly Probe[] = [
     "select id from hr.employee where id <> $1 or now() > date '2020-01-01' - interval '99999 years'",
     "select id from hr.employee where id <> $1 or now() > cast('2020-13-45'::text as date)",
     "select id from hr.employee where id <> $1 or now() > now() - interval '99999 weeks' - interval '99999 weeks' - interval '99999 weeks' - interval '99999 weeks'",
+    'select id from hr.employee where id <> $1 or id > 2147483647 + 1',
+    'select id from hr.employee where id <> $1 or id > 99999 * 99999',
+    'select id from hr.employee where id <> $1 or id > 99999::int8 * 99999::int8 * 99999::int8 * 99999::int8',
     'select x from (select 1 / (id - $1) as x from hr.employee) d where x <> 5',
     'with w as (select id as k from hr.employee) select a.k from w a join w b on a.k = b.k where 1 / (b.k - $1) <> 5',
     'select x from (select id as x from hr.employee union select id from hr.department) d where 1 / (x - $1) <> 5',
     "select id from hr.employee where id = $1 and hired > date '1990-01-01'",
     'select id from hr.employee group by id having 1 / (id - $1) <> 5',
+    `select id from hr.employee where id = $1 and extra @> '[[1]]'`,
     'select d.id from hr.department d join hr.employee e on e.dept_id = d.id and 1 / (e.id - $1) <> 5',
     'select d.id from hr.department d join hr.employee e on d.id = 1 / (e.id - $1)',
     'select d.id, e.id from hr.department d full join hr.employee e on d.id = 1 / (e.id - $1)',
