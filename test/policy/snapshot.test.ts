@@ -353,7 +353,7 @@ t.test('a snapshot is frozen', async (t) => {
   }
 });
 
-t.test('100,000 grants on 10,000 entities load within 2 s', async (t) => {
+t.test('100,000 grants on 10,000 entities load within 2 s of a processor', async (t) => {
   const columns = [column('id', 'int4'), column('region', 'text'), column('email', 'text', 'pii')];
   const large = catalog(Array.from({ length: 10_000 }, (_, i) => relation(`e${i}`, columns)));
   const grants = (r: number): GrantDocument[] =>
@@ -366,11 +366,12 @@ t.test('100,000 grants on 10,000 entities load within 2 s', async (t) => {
     Array.from({ length: 100 }, (_, r) => [`role${r}`, { grants: grants(r) }]),
   );
   const document = policy({ roles, masks: { pii: 'redact' } });
-  // The best of three: other work on the machine only ever adds.
+  // On a processor, and the best of three: other work on the machine only ever adds.
   const times = [1, 2, 3].map(() => {
-    const start = performance.now();
+    const start = process.cpuUsage();
     t.equal(compileSnapshot(document, large).roles.size, 100);
-    return performance.now() - start;
+    const { user, system } = process.cpuUsage(start);
+    return (user + system) / 1_000;
   });
   t.ok(Math.min(...times) < 2_000, times.map(Math.round).join(', '));
 });
