@@ -31,7 +31,6 @@ export { type MintClaims, mintToken, type SigningKey } from './mint.js';
 export { type DocumentPath, type PolicyProblem, PolicyProblems, PROBLEM_CODES } from './problems.js';
 export { accountIdentity, type ServiceAccount } from './service-account.js';
 export { type RightsValue, type SessionRights, sessionRights } from './session-rights.js';
-export { createSingleUse, type SingleUse, type SingleUseOptions } from './single-use.js';
 export type {
   AttributeValue,
   Denied,

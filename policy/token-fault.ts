@@ -40,7 +40,6 @@ export const TOKEN_FAULTS = Object.freeze({
   audience: 'claim `aud` does not name this service',
   expired: 'it has expired',
   notYet: 'it is not valid yet',
-  used: 'it was used before, and this operation takes a token once',
 });
 
 export type TokenFault = keyof typeof TOKEN_FAULTS;

@@ -12,18 +12,18 @@ const WIRE_PATIENCE_SECONDS = 1;
  *
  * @throws QueryError E4290
  */
-export async function limit(
+export function limit(
   { limiter }: Pick<DecidingParts, 'limiter'>,
   identity: Identity,
   bucket: LimitBucket,
   surface: AuditSurface,
-): Promise<void> {
-  const first = await limiter.take(bucket, identity);
-  if (first.ok) return;
-  if (surface === 'wire' && first.retryAfterSeconds <= WIRE_PATIENCE_SECONDS) {
-    await setTimeout(1_000 * first.retryAfterSeconds);
-    const second = await limiter.take(bucket, identity);
-    if (second.ok) return;
-  }
-  throw queryError('rateLimited', { retryAfterSeconds: first.retryAfterSeconds });
+): void | Promise<void> {
+  const taken = limiter.take(bucket, identity);
+  if (taken.ok) return;
+  const { retryAfterSeconds } = taken;
+  if (surface !== 'wire' || retryAfterSeconds > WIRE_PATIENCE_SECONDS)
+    throw queryError('rateLimited', { retryAfterSeconds });
+  return setTimeout(1_000 * retryAfterSeconds).then(() => {
+    if (!limiter.take(bucket, identity).ok) throw queryError('rateLimited', { retryAfterSeconds });
+  });
 }

@@ -149,7 +149,10 @@ async function admit<D>(
   const found = identify(parts, call.credentials, ledger);
   const caller = found instanceof Promise ? await found : found;
   const { bucket, payment } = request;
-  if (bucket !== null && payment?.take() !== true) await limit(parts, caller.identity, bucket, call.surface);
+  if (bucket !== null && payment?.take() !== true) {
+    const waits = limit(parts, caller.identity, bucket, call.surface);
+    if (waits !== undefined) await waits;
+  }
   return permitted(request, caller);
 }
 
@@ -227,7 +230,7 @@ async function recordRefusal<T extends Told>(
   const { credentials } = call;
   if (credentials.kind === 'bearer' && !ledger.identified) {
     const { address } = credentials;
-    const taken = await parts.limiter.takeAddress(address);
+    const taken = parts.limiter.takeAddress(address);
     if (!taken.ok) {
       const limited = queryError('rateLimited', { retryAfterSeconds: taken.retryAfterSeconds });
       if (parts.strangers.isFirst(call, address)) await ledger.refuse(limited);
@@ -257,7 +260,7 @@ export async function recordBrokenConnection(
 ): Promise<void> {
   if (call.credentials.kind !== 'bearer') return;
   const { address } = call.credentials;
-  const taken = await parts.limiter.takeAddress(address);
+  const taken = parts.limiter.takeAddress(address);
   if (!taken.ok && !parts.strangers.isFirst(call, address)) return;
   try {
     await new Ledger(parts, call, action, null).refuse(fault);
