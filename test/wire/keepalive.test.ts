@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { test } from 'tap';
 import { openEngine } from '../../src/engine/index.js';
-import { startNativePostgres } from '../support/native-postgres.js';
+import { startOwnPostgres } from '../support/native-postgres.js';
 import { Scripted } from './support/scripted.js';
 
 /**
@@ -47,7 +47,8 @@ test('clients are probed while they are silent', { skip }, async (t) => {
   client.destroy();
 });
 
-const postgres = skip === false ? await startNativePostgres() : null;
+// One of its own: the connections of the machine to it are counted.
+const postgres = skip === false ? await startOwnPostgres() : null;
 
 test('and so are upstreams', { skip: postgres === null ? 'no native Postgres here' : skip }, async (t) => {
   if (postgres === null) return;

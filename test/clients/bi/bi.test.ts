@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type pg from 'pg';
 import tap, { test } from 'tap';
-import { startNativePostgres } from '../../support/native-postgres.js';
+import { startOwnPostgres } from '../../support/native-postgres.js';
 import { referenceClient } from '../../surfaces/catalog/support/reference.js';
 import { openBase, openWorld } from '../../surfaces/catalog/support/world.js';
 import { EXCEPTIONS, type Exception, under } from './exceptions.js';
@@ -51,7 +51,8 @@ function ask(server: Server, { sql, values = [] }: CatalogStatement, extended: b
 }
 
 test('catalog statements of clients and BI tools, beside a real Postgres', async (t) => {
-  const native = await startNativePostgres();
+  // One of its own: what a server lists of databases and sessions is compared.
+  const native = await startOwnPostgres();
   if (native === null) {
     t.plan(0, 'there is no native Postgres on this machine');
     return;
