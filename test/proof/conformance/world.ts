@@ -192,6 +192,7 @@ export async function openWorld(): Promise<World> {
   writeFileSync(issuer, PUBLIC_PEM);
   const open = (policy: string): Promise<RestFixture> =>
     startRest({
+      embedded: true, // some rules are about passages, which need pgvector
       manifest: MANIFEST,
       policy,
       script: SCRIPT,
