@@ -29,7 +29,7 @@ export interface Decision<D> {
 
 /** How what was decided is answered. */
 export interface Answering<D, A> {
-  /** Resolves once the decision is on record, unless the answer `overlaps` it: then `recorded` tells when it is. */
+  /** Called once the decision is on record, unless the answer `overlaps` that: then `recorded` tells when it is. */
   answer(decided: D, caller: Caller, recorded: Promise<void>): A | Promise<A>;
   /** The plan that is going to run, where one is. */
   readonly reads?: (decided: D) => GovernedPlan | null;
