@@ -16,8 +16,9 @@ const dir = mkdtempSync(join(tmpdir(), 'osl-lineage-unseen-'));
 const receiver = await startReceiver();
 const lineageFile = join(dir, 'lineage.yaml');
 writeFileSync(lineageFile, lineageYaml(receiver.url));
-const told = await startTestService({ settings: { lineageFile } });
-const untold = await startTestService();
+// On the embedded engine: a connector of its own would give each service another manifest.
+const told = await startTestService({ embedded: true, settings: { lineageFile } });
+const untold = await startTestService({ embedded: true });
 t.teardown(async () => {
   await told.close();
   await untold.close();

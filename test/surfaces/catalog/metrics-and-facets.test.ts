@@ -68,7 +68,7 @@ test('tools that select all columns by name meet no metric', async (t) => {
 });
 
 test('what is listed is what MEASURE and RETRIEVE give', async (t) => {
-  const shop = await startTestService();
+  const shop = await startTestService({ embedded: true }); // it has pgvector
   t.teardown(() => shop.close());
   const { content } = settingsFrom({}, '/');
   await indexContent(shop.service.model().manifest, shop.service.engines, content, [], () => undefined);
