@@ -5,7 +5,6 @@ export type { AnswerParts, Caps, RunningParts } from './data/parts.js';
 export type { Delivery, Prepared, Question } from './data/question.js';
 export type { Body } from './request/asked.js';
 export type { Call, Credentials } from './request/call.js';
-
 export { type Caller, type Versions, versionsOf } from './request/caller.js';
 export type { DecidingParts, PlanNotes, RecordingParts, RequestParts } from './request/parts.js';
 export { type Answering, Considered, consider, type Decision, respond } from './request/respond.js';

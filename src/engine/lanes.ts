@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Execution } from './execution.js';
-import { SHARED_ROWS } from './execution.js';
+import { type Execution, SHARED_ROWS } from './execution.js';
 import type { UpstreamSession } from './upstream-session.js';
 
 /**

@@ -1,8 +1,7 @@
 import { QueryError, queryError } from 'osl-compiler';
 import { reportFields } from './protocol/report-fields.js';
 import type { StatementReads } from './statement.js';
-import type { UpstreamError } from './upstream-words.js';
-import { RIGHTS_FAULTS } from './upstream-words.js';
+import { RIGHTS_FAULTS, type UpstreamError } from './upstream-words.js';
 
 /** What an ErrorResponse body says. */
 export function parseErrorResponse(body: Buffer): UpstreamError {

@@ -1,7 +1,6 @@
 import { emit, type GovernedPlan, queryError } from 'osl-compiler';
 import type { ExecuteResult, RowSink } from '../../engine/index.js';
-import type { Versions } from '../request/caller.js';
-import { type Caller, versionsOf } from '../request/caller.js';
+import { type Caller, type Versions, versionsOf } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import type { RequestParts } from '../request/parts.js';
 import { Payment } from '../request/payment.js';
@@ -64,6 +63,7 @@ export async function prepare(parts: PlanningParts & RequestParts, question: Que
   const record = (): Promise<void> => considered.settle();
   return Object.freeze({ body, parameterOids, plan, considered, payment: new Payment(), record });
 }
+
 /** What is decided about a question: its plan, and that a model may be asked where it asks one. */
 export function decisionOf(
   parts: PlanningParts,

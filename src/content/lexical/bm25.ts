@@ -1,5 +1,4 @@
-import type { Terms } from './terms.js';
-import { TERM_SPACE, termsOf } from './terms.js';
+import { TERM_SPACE, type Terms, termsOf } from './terms.js';
 
 export const K1 = 1.2;
 export const B = 0.75;

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { QueryError, queryError } from 'osl-compiler';
-import type { RequestParts } from '../../ask/index.js';
-import { publicError } from '../../ask/index.js';
+import { publicError, type RequestParts } from '../../ask/index.js';
 import { turnAway } from '../../ask/request/visit.js';
 import { callOf } from '../rest/call.js';
 import { httpFault } from '../rest/http-fault.js';

@@ -1,7 +1,6 @@
 import { emit, explain } from 'osl-compiler';
 import { explainPlan, type Upstream } from '../../ask/data/explain.js';
-import type { AnswerParts } from '../../ask/index.js';
-import { type Question, versionsOf } from '../../ask/index.js';
+import { type AnswerParts, type Question, versionsOf } from '../../ask/index.js';
 import { redactionsIn } from './answer-members.js';
 import { columnsOf, describedColumn } from './columns.js';
 import { deprecatedIn } from './deprecated.js';

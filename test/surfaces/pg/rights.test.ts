@@ -5,7 +5,7 @@ import tap, { test } from 'tap';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
 import { startTestService } from '../../support/service.js';
 import { SHOP_POLICY } from '../../support/shop.js';
-import { bind, execute, parse, query, sync } from '../../wire/support/bytes.js';
+import { bind, describe, execute, flush, parse, query, sync } from '../../wire/support/bytes.js';
 import { Client } from '../../wire/support/client.js';
 import { servePg } from './support.js';
 
@@ -75,6 +75,24 @@ test('a portal of the extended protocol gives no more either', async (t) => {
   await serve(TIGHTER);
   const after = (await client.ask(execute('p', 1), sync)).join('\n');
   t.match(after, /E ERROR 55000/);
+  t.notMatch(after, /@/);
+});
+
+test('a question that was prepared runs under the policy of its run, also in one series of messages', async (t) => {
+  await serve(SHOP_POLICY);
+  const client = await Client.login(port, 'user:ada', await shop.token('user:ada'));
+  t.teardown(() => client.end());
+  const prepared = async (): Promise<void> => {
+    client.send(parse('', 'select email from customer where id = 1'), describe('S'), flush);
+    await client.until('T');
+  };
+  const run = async (): Promise<string> => (await client.ask(bind('', ''), execute(), sync)).join('\n');
+  await prepared();
+  t.match(await run(), /D ada@/, 'where nothing has changed it goes on');
+  await prepared();
+  await serve(TIGHTER);
+  const after = await run();
+  t.match(after, /D \[redacted\]/);
   t.notMatch(after, /@/);
 });
 

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { GraphParts } from '../../../ask/graph/describe.js';
-import { type Description, describe, resolveTerm } from '../../../ask/graph/describe.js';
+import { type Description, describe, type GraphParts, resolveTerm } from '../../../ask/graph/describe.js';
 import type { Reading } from '../../../ask/graph/readings.js';
 import { MAP_OPERATION, RESOLVE_OPERATION, SCHEMA_OPERATION } from '../openapi/operations.js';
 import { privateHeaders } from '../problem.js';

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InternalError, QueryError } from 'osl-compiler';
-import type { AnswerParts } from '../../../ask/index.js';
-import { ask, type Question } from '../../../ask/index.js';
+import { type AnswerParts, ask, type Question } from '../../../ask/index.js';
 import { AnswerStream } from '../answer-stream.js';
 import { type QueryRequest, readQueryRequest } from '../bodies/query.js';
 import type { Encoding } from '../encoding.js';
