@@ -12,7 +12,7 @@ import { scaleBench } from './scale/index.js';
 import { streamBench } from './stream/index.js';
 import { wireBench } from './wire/index.js';
 
-type Bench = (quick: boolean) => Promise<Findings>;
+type Bench = (quick: boolean, workers: number) => Promise<Findings>;
 
 const BENCHES: ReadonlyMap<string, Bench> = new Map([
   ['barrier', barrierBench],
@@ -35,24 +35,29 @@ async function main(args: readonly string[]): Promise<number> {
   const bench = BENCHES.get(name ?? '');
   if (name === undefined || bench === undefined) {
     process.stderr.write(
-      `usage: npm run bench -- NAME [--quick] [--json FILE]   NAME: ${[...BENCHES.keys()].join(', ')}\n`,
+      `usage: npm run bench -- NAME [--quick] [--json FILE] [--workers N]   NAME: ${[...BENCHES.keys()].join(', ')}\n`,
     );
     return 2;
   }
   const quick = args.includes('--quick');
-  const { measures, tables } = await bench(quick);
+  const workers = Number(flagOf(args, '--workers') ?? 1);
+  const { measures, tables } = await bench(quick, workers);
   if (measures.length === 0) {
     process.stderr.write(`${name}: nothing was measured\n`);
     return 1;
   }
-  const report = reportOf(name, measures);
+  const report = reportOf(workers === 1 ? name : `${name}-workers-${workers}`, measures);
   process.stdout.write(`${tableOf(report)}\n`);
   for (const table of tables) process.stdout.write(`\n${textOf(table)}\n`);
-  const json = args.indexOf('--json');
-  const file = json < 0 ? undefined : args[json + 1];
+  const file = flagOf(args, '--json');
   if (file !== undefined) writeFileSync(file, `${JSON.stringify(report, null, 2)}\n`);
   if (!quick) writeResults(report, tables);
   return 0;
+}
+
+function flagOf(args: readonly string[], flag: string): string | undefined {
+  const at = args.indexOf(flag);
+  return at < 0 ? undefined : args[at + 1];
 }
 
 /** Puts the report and its tables into their sections of RESULTS.md, in place of the older ones; never a quick run. */

@@ -65,10 +65,20 @@ export function readClaims(payload: JsonObject, rules: ClaimRules): Claims {
  * clock that is not a number refuses. Throws E3001.
  */
 export function checkTime(validity: Validity, now: number): void {
+  const fault = timeFault(validity, now);
+  if (fault !== null) refuse(fault);
+}
+
+/** Whether `checkTime` lets `validity` pass. */
+export function isTimely(validity: Validity, now: number): boolean {
+  return timeFault(validity, now) === null;
+}
+
+function timeFault({ issuedAt, notBefore, expiresAt }: Validity, now: number): 'expired' | 'notYet' | null {
   const skew = CLOCK_SKEW_SECONDS * 1_000;
-  if (!(now < validity.expiresAt * 1_000 + skew)) refuse('expired');
-  const start = Math.max(validity.issuedAt, validity.notBefore ?? validity.issuedAt);
-  if (!(now >= start * 1_000 - skew)) refuse('notYet');
+  if (!(now < expiresAt * 1_000 + skew)) return 'expired';
+  const start = Math.max(issuedAt, notBefore ?? issuedAt);
+  return now >= start * 1_000 - skew ? null : 'notYet';
 }
 
 /** Whether `identity` is over at `now` (ms since the epoch); a session that carries it then ends. */

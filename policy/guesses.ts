@@ -16,12 +16,18 @@ const MAX_KNOWN = 10_000;
  * refused as a wrong one is, so that guessing on teaches nothing.
  *
  * An account cannot be locked out from elsewhere: an address from which it has logged in since the start is held to its
- * own budget alone. Counts live in this process.
+ * own budget alone. One process counts, for all that serve together.
  */
 export interface Guesses {
-  /** Counts a wrong password, at once. */
-  wrong(account: string, address: string): void;
+  /** Counts a wrong password, at once. A promise where another process counts: only then it is counted. */
+  wrong(account: string, address: string): void | Promise<void>;
   /** Whether a right password opens a session. Where it does, the address is known to be this account's. */
+  right(account: string, address: string): boolean | Promise<boolean>;
+}
+
+/** The count itself. */
+export interface OwnGuesses extends Guesses {
+  wrong(account: string, address: string): void;
   right(account: string, address: string): boolean;
 }
 
@@ -32,7 +38,7 @@ export interface GuessOptions {
   readonly maxCounted?: number;
 }
 
-export function createGuesses(options: GuessOptions = {}): Guesses {
+export function createGuesses(options: GuessOptions = {}): OwnGuesses {
   const { perAddress = PER_ADDRESS, perAccount = PER_ACCOUNT, maxCounted = MAX_COUNTED } = options;
   const known = new LRUCache<string, true>({ max: MAX_KNOWN });
   const ofKnown = new WindowCounter(perAddress, MAX_KNOWN, ADDRESS_SECONDS);

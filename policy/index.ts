@@ -18,14 +18,22 @@ export {
   type TokenAlgorithm,
   type VerificationKey,
 } from './keys.js';
+export { type Lease, LeaseBook, LeasedCounter, monotonicMs } from './leases.js';
 export {
+  createLeasedLimiter,
+  createLimitBooks,
   createLimiter,
   DEFAULT_LIMITS,
+  type LeasedLimiter,
   LIMIT_BUCKETS,
+  LIMIT_COUNTERS,
   type LimitBucket,
+  type LimitCounter,
   type Limiter,
   type LimiterOptions,
+  type LimitShare,
   type Limits,
+  type OwnLimiter,
 } from './limit.js';
 export { type MintClaims, mintToken, type SigningKey } from './mint.js';
 export { type DocumentPath, type PolicyProblem, PolicyProblems, PROBLEM_CODES } from './problems.js';

@@ -1,7 +1,8 @@
 import { addressGroup } from './address.js';
 import type { LimitsDocument } from './document.js';
-import { createGuesses, type Guesses } from './guesses.js';
+import { createGuesses, type Guesses, type OwnGuesses } from './guesses.js';
 import type { Identity } from './identity.js';
+import { type AskLease, type Lease, LeaseBook, LeasedCounter } from './leases.js';
 import { type Limited, WindowCounter } from './window.js';
 
 /** Requests a second of one subject of a tenant. */
@@ -35,14 +36,23 @@ const MAX_SUBJECTS = 100_000;
 const MAX_ADDRESSES = 65_536;
 
 export interface Limiter {
-  /** Counts one request of the leaf subject of `identity` against `bucket`. */
-  take(bucket: LimitBucket, identity: Identity): Limited;
+  /** Counts one request of the leaf subject of `identity` against `bucket`. A promise where others count too. */
+  take(bucket: LimitBucket, identity: Identity): Limited | Promise<Limited>;
+  /** As `take`, where that lets the request through at once. Where it would not, nothing is counted. */
+  takeIfLeft(bucket: LimitBucket, identity: Identity): boolean;
   /** Counts one unauthenticated request of a peer (an IP address as text), before it reaches the log. */
-  takeAddress(address: string): Limited;
+  takeAddress(address: string): Limited | Promise<Limited>;
   /** Of the passwords of service accounts. */
   readonly guesses: Guesses;
   /** Takes over the limits of a newly loaded policy; counts go on. */
   configure(limits: Limits): void;
+}
+
+/** The limiter of a process that counts alone: it answers at once. */
+export interface OwnLimiter extends Limiter {
+  take(bucket: LimitBucket, identity: Identity): Limited;
+  takeAddress(address: string): Limited;
+  readonly guesses: OwnGuesses;
 }
 
 export interface LimiterOptions {
@@ -64,8 +74,8 @@ function keyOf(identity: Identity): string {
   return key;
 }
 
-/** Limits within this process. Several gateways need a shared store behind the same interface. */
-export function createLimiter(options: LimiterOptions = {}): Limiter {
+/** Limits within this process. */
+export function createLimiter(options: LimiterOptions = {}): OwnLimiter {
   const initial = options.limits ?? DEFAULT_LIMITS;
   const counter = (perSecond: number): WindowCounter =>
     new WindowCounter(perSecond, options.maxSubjects ?? MAX_SUBJECTS);
@@ -82,11 +92,85 @@ export function createLimiter(options: LimiterOptions = {}): Limiter {
   );
   return Object.freeze({
     take: (bucket: LimitBucket, identity: Identity) => counters[bucket].take(keyOf(identity)),
+    takeIfLeft: (bucket: LimitBucket, identity: Identity) => counters[bucket].takeIfLeft(keyOf(identity)),
     takeAddress: (address: string) => addresses.take(addressGroup(address)),
     guesses: createGuesses(),
     configure: (limits: Limits) => {
       for (const bucket of LIMIT_BUCKETS) counters[bucket].perWindow = limits[bucket];
     },
+  });
+}
+
+/** What is counted for several processes together: a bucket of subjects, or addresses. */
+export type LimitCounter = LimitBucket | 'address';
+
+export const LIMIT_COUNTERS: readonly LimitCounter[] = Object.freeze([...LIMIT_BUCKETS, 'address']);
+
+/** What a process says to the one that counts for all. */
+export interface LimitShare {
+  lease(counter: LimitCounter, ...asked: Parameters<AskLease>): Promise<unknown>;
+  handBack(counter: LimitCounter, key: string, lease: Lease): void;
+  /** The limits that serve from now on. */
+  limits(limits: Limits): void;
+  readonly guesses: Guesses;
+}
+
+/** A limiter of one process of several, which lives on leases. */
+export interface LeasedLimiter extends Limiter {
+  /** Gives up what is not used of a lease. */
+  reclaim(counter: LimitCounter, key: string, endsAt: number): number;
+}
+
+/** The limits of one process of several that share them. */
+export function createLeasedLimiter(share: LimitShare, limits: Limits): LeasedLimiter {
+  const counter = (name: LimitCounter): LeasedCounter =>
+    new LeasedCounter((...asked) => share.lease(name, ...asked));
+  const counters: Readonly<Record<LimitCounter, LeasedCounter>> = {
+    query: counter('query'),
+    sample: counter('sample'),
+    schema: counter('schema'),
+    authoring: counter('authoring'),
+    catalog: counter('catalog'),
+    address: counter('address'),
+  };
+  share.limits(limits);
+  return Object.freeze({
+    take: (bucket: LimitBucket, identity: Identity) => counters[bucket].take(keyOf(identity)),
+    takeIfLeft: (bucket: LimitBucket, identity: Identity) => counters[bucket].takeIfLeft(keyOf(identity)),
+    takeAddress: (address: string) => counters.address.take(addressGroup(address)),
+    reclaim: (name: LimitCounter, key: string, endsAt: number) => counters[name].reclaim(key, endsAt),
+    guesses: share.guesses,
+    configure: (next: Limits) => {
+      share.limits(next);
+      for (const name of LIMIT_BUCKETS)
+        for (const [key, lease] of counters[name].giveUp()) share.handBack(name, key, lease);
+    },
+  });
+}
+
+/** Asks a holder for what it has not used of a lease. */
+export type Reclaim = (holder: number, counter: LimitCounter, key: string, endsAt: number) => Promise<number>;
+
+/** Counts for `holders` processes together. */
+export function createLimitBooks(
+  holders: number,
+  reclaim: Reclaim,
+): Readonly<Record<LimitCounter, LeaseBook>> {
+  const book = (name: LimitCounter, perWindow: number, maxKeys: number): LeaseBook =>
+    new LeaseBook({
+      perWindow,
+      maxKeys,
+      holders,
+      reclaim: (holder, key, endsAt) => reclaim(holder, name, key, endsAt),
+    });
+  const bucket = (name: LimitBucket): LeaseBook => book(name, DEFAULT_LIMITS[name], MAX_SUBJECTS);
+  return Object.freeze({
+    query: bucket('query'),
+    sample: bucket('sample'),
+    schema: bucket('schema'),
+    authoring: bucket('authoring'),
+    catalog: bucket('catalog'),
+    address: book('address', PER_ADDRESS, MAX_ADDRESSES),
   });
 }
 

@@ -1,4 +1,4 @@
-import { type Catalog, type MaskKind, type Metric, nearest, type Relation } from 'osl-compiler';
+import { type Catalog, labelsOf, type MaskKind, type Metric, nearest, type Relation } from 'osl-compiler';
 import type { DocumentPath, ProblemList, ProblemName } from './problems.js';
 
 /** A relation and what grants say about it, computed once. */
@@ -103,6 +103,6 @@ function namesOf(relation: Relation): RelationNames {
   return Object.freeze({
     relation,
     columns: new Set(relation.columns.map((c) => c.name)),
-    labels: new Set(relation.columns.flatMap((c) => (c.sensitivity === null ? [] : [c.sensitivity]))),
+    labels: labelsOf(relation),
   });
 }

@@ -49,7 +49,10 @@ export class Predicates {
   #like(relation: Relation): Map<string, Expr> {
     let texts = this.#likeness.get(relation);
     if (texts === undefined) {
-      const columns = JSON.stringify(relation.columns.map((c) => [c.name, c.physical, c.type]));
+      const columns = JSON.stringify([
+        relation.columns.map((c) => [c.name, c.physical, c.type]),
+        relation.computed?.map((c) => [c.name, c.expression]),
+      ]);
       texts = this.#alike.get(columns) ?? new Map();
       this.#alike.set(columns, texts);
       this.#likeness.set(relation, texts);

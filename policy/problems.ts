@@ -28,6 +28,7 @@ export const PROBLEM_CODES = Object.freeze({
   serviceAccount: 'P0113',
   decode: 'P0114',
   tenant: 'P0115',
+  facetVersion: 'P0116',
 });
 
 export type ProblemName = keyof typeof PROBLEM_CODES;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Catalog, RelationGrant } from 'osl-compiler';
+import { type Catalog, type RelationGrant, versionFor } from 'osl-compiler';
 import type { GrantDocument, RoleDocument } from './document.js';
 import { compileGroups } from './groups.js';
 import type { Names } from './names.js';
@@ -34,7 +34,25 @@ export function* compilingRole(
   }
   yield;
   for (const list of grants.values()) Object.freeze(list);
+  requireVersions(name, grants, context);
   return Object.freeze({ grants, denied: compileDenied(name, document, context) });
+}
+
+/** A role that may read a facet, of which no version hides all that the role may not read, would be told of no passage. */
+function requireVersions(
+  role: string,
+  grants: ReadonlyMap<string, readonly RelationGrant[]>,
+  { catalog, problems }: RoleContext,
+): void {
+  for (const [relation, own] of grants) {
+    const facet = catalog.facets.get(relation);
+    if (facet === undefined || versionFor(facet, { grants: own }) !== null) continue;
+    const labels = [...new Set(facet.versions.flatMap((v) => [...v.redacts]))].sort();
+    problems.add('facetVersion', ['roles', role], {
+      message: `no version of facet \`${relation}\` leaves out all that the role may not read in it`,
+      hint: `unmask more, or declare a version that redacts ${labels.join(' and ')}`,
+    });
+  }
 }
 
 /** Grants that are compiled in one step. */

@@ -39,6 +39,15 @@ export class WindowCounter {
     });
   }
 
+  /** Counts one use where the window lets it through; where it does not, counts nothing. */
+  takeIfLeft(key: string): boolean {
+    const now = performance.now();
+    const count = this.#countOf(key, now);
+    if ((count?.used ?? 0) >= this.perWindow) return false;
+    (count ?? this.#begin(key, now)).used++;
+    return true;
+  }
+
   /** Whether `take` would be refused now; counts nothing. */
   isSpent(key: string): boolean {
     return (this.#countOf(key, performance.now())?.used ?? 0) >= this.perWindow;

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
  */
 interface Step {
   readonly name: string;
-  /** The test file, below `test/`. */
+  /** The test file, below `test/`; with an ending of its own where it is no part of `npm test`. */
   readonly file: string;
   /** How many: of what, and the variable that says so. Null where the test has one size only. */
   readonly size: { readonly of: string; readonly variable: string; readonly count: number } | null;
@@ -82,6 +82,7 @@ const STEPS: readonly Step[] = [
     file: 'proof/sharing/sharing',
     size: sized('acts', 'OSL_SHARING_ACTS', 200_000),
   },
+  { name: 'two lanes', file: 'proof/lanes/lanes', size: questions('OSL_LANES_RUNS', 2_000) },
   { name: 'broken clients', file: 'proof/faults/client', size: sized('places', 'OSL_FAULT_OFFSETS', 2_000) },
   {
     name: 'broken upstreams',
@@ -93,6 +94,7 @@ const STEPS: readonly Step[] = [
   { name: 'recut bytes', file: 'wire/recut', size: null },
   { name: 'recut sessions', file: 'surfaces/pg/fuzz-recut', size: null },
   { name: 'changed bytes', file: 'surfaces/pg/fuzz', size: sized('changes', 'OSL_FUZZ_RUNS', 1_000_000) },
+  { name: "drivers' own tests", file: 'clients/drivers/suites.js', size: null },
   { name: 'crash', file: 'policy/audit/crash', size: sized('rounds', 'OSL_CRASH_ROUNDS', 1_000) },
 ];
 
@@ -114,9 +116,11 @@ async function run(step: Step, scale: number, seed: number, dir: string): Promis
     ...(step.size === null ? {} : { [step.size.variable]: String(count) }),
   };
   const started = Date.now();
-  const file = fileURLToPath(new URL(`./${step.file}.test.js`, import.meta.url));
+  const file = fileURLToPath(
+    new URL(`./${/\.js$/.test(step.file) ? step.file : `${step.file}.test.js`}`, import.meta.url),
+  );
   const child = spawn(process.execPath, [file], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const log = createWriteStream(join(dir, `${step.name.replaceAll(' ', '-')}.log`));
+  const log = createWriteStream(join(dir, `${step.name.replaceAll(/[ ']/g, '-')}.log`));
   let told = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {

@@ -7,7 +7,10 @@ import type { BindMessage } from './messages/extended.js';
  * Fits a Bind message to its statement: no format means text for all, one stands for all, else one each.
  * 08P01 where a count does not fit, 22021 for a text value that is not UTF-8 or holds a NUL.
  */
-export function fitBind(message: BindMessage, statement: WireStatement | null): Bind {
+export function fitBind(
+  message: BindMessage,
+  statement: Pick<WireStatement, 'parameterTypes' | 'columns'> | null,
+): Bind {
   const { statement: name, values } = message;
   const parameters = statement?.parameterTypes.length ?? 0;
   const columns = statement?.columns?.length ?? 0;

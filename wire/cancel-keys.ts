@@ -9,14 +9,30 @@ export interface CancelKey {
   readonly key: Buffer;
 }
 
+/** Where several servers share a port: whose session a key is of. */
+export interface CancelDirectory {
+  /** Of this server, from 1 to 64. It stands in the process ids of its sessions. */
+  readonly server: number;
+  /** Passes a request on to the server of that number. False if the key is not its session's, or nobody is there. */
+  cancel(server: number, processId: number, key: Buffer): Promise<boolean>;
+}
+
+/** Bits of a process id that are random where it names its server: seven are left for that. */
+const RANDOM_BITS = 24;
+
 /** Which session a CancelRequest means. A wrong guess takes as long as a right one and tells nothing. */
 export class CancelKeys {
+  readonly #directory: CancelDirectory | null;
   readonly #targets = new Map<number, { key: Buffer; padded: Buffer; cancel: () => void }>();
+
+  constructor(directory: CancelDirectory | null = null) {
+    this.#directory = directory;
+  }
 
   /** `length` in bytes: 4 for protocol 3.0, 32 for 3.2. */
   issue(length: 4 | 32, cancel: () => void): CancelKey {
     let processId: number;
-    do processId = randomInt(1, 2 ** 31);
+    do processId = this.#number();
     while (this.#targets.has(processId));
     const key = randomBytes(length);
     this.#targets.set(processId, { key, padded: pad(key), cancel });
@@ -27,8 +43,21 @@ export class CancelKeys {
     this.#targets.delete(processId);
   }
 
-  /** False if the key is not that session's. */
-  cancel(processId: number, key: Buffer): boolean {
+  /** Of whatever server the session is. False if the key is not that session's. */
+  cancel(processId: number, key: Buffer): boolean | Promise<boolean> {
+    const directory = this.#directory;
+    const server = processId >> RANDOM_BITS;
+    if (directory === null || server === directory.server) return this.cancelOwn(processId, key);
+    return directory.cancel(server, processId, key);
+  }
+
+  #number(): number {
+    if (this.#directory === null) return randomInt(1, 2 ** 31);
+    return this.#directory.server * 2 ** RANDOM_BITS + randomInt(2 ** RANDOM_BITS);
+  }
+
+  /** Of this server's own. */
+  cancelOwn(processId: number, key: Buffer): boolean {
     const target = this.#targets.get(processId);
     const same = timingSafeEqual(pad(key), target?.padded ?? NOBODY);
     if (!same || target === undefined || key.length !== target.key.length) return false;

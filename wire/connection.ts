@@ -167,9 +167,9 @@ export class Connection implements HandshakeSide {
     const { user } = identity;
     const verifier = this.#host.handler.scram?.(user) ?? null;
     let wrong = false;
-    const disproved = (): void => {
+    const disproved = (): Promise<void> => {
       wrong = true;
-      this.#noteWrongPassword(user);
+      return this.#noteWrongPassword(user);
     };
     const ok =
       verifier === null
@@ -189,9 +189,9 @@ export class Connection implements HandshakeSide {
     return handler;
   }
 
-  #noteWrongPassword(user: string): void {
+  async #noteWrongPassword(user: string): Promise<void> {
     try {
-      this.#host.handler.noteWrongPassword?.(user, this.remoteAddress);
+      await this.#host.handler.noteWrongPassword?.(user, this.remoteAddress);
     } catch (cause) {
       this.#host.settings.onInternalError(cause);
     }
@@ -248,9 +248,12 @@ export class Connection implements HandshakeSide {
         return processId();
       },
       deallocate: (name) => this.#session?.deallocate(name) ?? false,
+      statement: (name) => this.#session?.statement(name),
+      keep: (name, statement, bytes) => this.#session?.keep(name, statement, bytes),
       deallocateAll: () => this.#session?.deallocateAll(),
       closePortals: () => this.#session?.closePortals(),
       portal: (name) => this.#session?.portal(name),
+      cancel: () => this.#session?.cancel(),
       end: (reason) => {
         if (this.#session === null) this.#ending = reason;
         else this.#session.end(reason);

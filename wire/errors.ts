@@ -50,6 +50,13 @@ export class WireError extends Error {
       : new WireError(severity, this.sqlstate, this.message, this, this.origin);
   }
 
+  /** This error without a position, where the client did not send the text that it is one of. */
+  unplaced(): WireError {
+    if (this.position === undefined) return this;
+    const fields = { ...fieldsOf(this), position: undefined };
+    return new WireError(this.severity, this.sqlstate, this.message, fields, this.origin);
+  }
+
   /** This error with its position moved `characters` to the right, for a statement inside a longer text. */
   shifted(characters: number): WireError {
     if (this.position === undefined || characters === 0) return this;

@@ -1,6 +1,8 @@
 import { fitBind } from './bind.js';
+import type { ResultShape } from './encoded-rows.js';
 import { error } from './errors.js';
-import type { Awaitable, NamedPortal, Portal, SessionHandler, WireStatement } from './handler.js';
+import type { Awaitable, NamedPortal, Portal, SessionHandler } from './handler.js';
+import type { MessageWriter } from './message-writer.js';
 import * as messages from './messages/extended.js';
 import {
   commandComplete,
@@ -10,7 +12,13 @@ import {
   rowDescription,
 } from './messages/results.js';
 import type { Output } from './output.js';
-import { cannotRun, type NamedStatements, type OpenPortal, type Portals } from './prepared.js';
+import {
+  cannotRun,
+  type NamedStatement,
+  type NamedStatements,
+  type OpenPortal,
+  type Portals,
+} from './prepared.js';
 import { runPortal } from './run-portal.js';
 
 /** Parse, Bind, Describe, Execute and Close. Each answers its message or throws `WireError`. */
@@ -38,7 +46,8 @@ export class ExtendedQuery {
 
   async bind(body: Buffer): Promise<void> {
     const message = messages.decodeBind(body);
-    const { statement } = this.#statements.get(message.statement);
+    const named = this.#statements.prepared(message.statement);
+    const { statement } = named instanceof Promise ? await named : named;
     const bind = fitBind(message, statement);
     const bytes = body.length;
     this.#portals.reserve(message.portal, bytes);
@@ -51,32 +60,43 @@ export class ExtendedQuery {
     messages.bindComplete(this.#output.messages);
   }
 
-  describe(body: Buffer): void {
+  describe(body: Buffer): Awaitable<void> {
     const { kind, name } = messages.decodeTarget(body, 'DESCRIBE');
     const out = this.#output.messages;
-    const cursor = kind === 'portal' ? this.#cursor(name) : undefined;
-    if (cursor !== undefined) {
-      rowDescription(out, cursor.columns ?? [], cursor.formats);
-      return;
+    if (kind === 'statement') {
+      const named = this.#statements.prepared(name);
+      const described = ({ statement }: NamedStatement): void => {
+        messages.parameterDescription(out, statement?.parameterTypes ?? []);
+        describeRows(out, statement?.columns ?? null, []);
+      };
+      return named instanceof Promise ? named.then(described) : described(named);
     }
-    const portal = kind === 'portal' ? this.#portals.get(name) : null;
-    const { statement } = portal ?? this.#statements.get(name);
-    if (portal === null) messages.parameterDescription(out, statement?.parameterTypes ?? []);
-    const columns = statement?.columns ?? null;
-    if (columns === null) noData(out);
-    else rowDescription(out, columns, portal?.resultFormats ?? []);
+    const cursor = this.#cursor(name);
+    const { columns, formats } = cursor ?? this.#openPortal(name);
+    describeRows(out, cursor === undefined ? columns : (columns ?? []), formats);
+  }
+
+  #openPortal(name: string): Pick<NamedPortal, 'columns' | 'formats'> {
+    const { statement, resultFormats } = this.#portals.get(name);
+    return { columns: statement?.columns ?? null, formats: resultFormats };
   }
 
   async execute(body: Buffer): Promise<void> {
     const { portal: name, maxRows } = messages.decodeExecute(body);
     const cursor = this.#cursor(name);
-    if (cursor !== undefined) return this.#run(null, (n, rows) => cursor.fetch(n, rows), maxRows);
+    if (cursor !== undefined) {
+      const { columns, formats } = cursor;
+      const shape = { columns: columns ?? [], formats, copy: null };
+      return this.#run(shape, (n, rows) => cursor.fetch(n, rows), maxRows);
+    }
     const open = this.#portals.get(name);
     const { statement } = open;
     if (statement === null) return emptyQueryResponse(this.#output.messages);
     if (open.finished !== null)
       return commandComplete(this.#output.messages, tagOfFinished(open, open.finished, name));
-    return this.#run(statement, (n, rows) => this.#portals.fetch(name, open, n, rows), maxRows);
+    const { columns, copy = null } = statement;
+    const shape = { columns: columns ?? [], formats: open.resultFormats, copy };
+    return this.#run(shape, (n, rows) => this.#portals.fetch(name, open, n, rows), maxRows);
   }
 
   close(body: Buffer): Awaitable<void> {
@@ -94,12 +114,21 @@ export class ExtendedQuery {
     return name === '' ? undefined : this.#handler.cursor?.(name);
   }
 
-  async #run(statement: WireStatement | null, fetch: Portal['fetch'], maxRows: number): Promise<void> {
+  async #run(shape: ResultShape, fetch: Portal['fetch'], maxRows: number): Promise<void> {
     const out = this.#output.messages;
-    const { suspended, tag } = await runPortal(statement?.copy ?? null, fetch, maxRows, this.#output);
+    const { suspended, tag } = await runPortal(shape, fetch, maxRows, this.#output);
     if (suspended) portalSuspended(out);
     else commandComplete(out, tag);
   }
+}
+
+function describeRows(
+  out: MessageWriter,
+  columns: NamedPortal['columns'],
+  formats: NamedPortal['formats'],
+): void {
+  if (columns === null) noData(out);
+  else rowDescription(out, columns, formats);
 }
 
 /** What running a finished portal again answers, as in Postgres: a query that gave all its rows gives none again; a command cannot be run twice. */

@@ -33,6 +33,24 @@ export class FrameDecoder {
     return this.buffered === 0 ? null : this.#bytes.readUInt8(this.#start);
   }
 
+  /** What has come, from `start` to `end`, for a look ahead; good until the next `push`. */
+  get bytes(): Buffer {
+    return this.#bytes;
+  }
+
+  get start(): number {
+    return this.#start;
+  }
+
+  get end(): number {
+    return this.#end;
+  }
+
+  /** Takes `length` bytes that were looked at. */
+  skip(length: number): void {
+    this.#take(Math.min(length, this.buffered));
+  }
+
   push(chunk: Buffer): void {
     if (this.buffered === 0) {
       this.#bytes = chunk;

@@ -10,8 +10,11 @@ export interface Handler {
    * cleartext password. Throws `WireError` to refuse, as `authenticate` does.
    */
   scram?(user: string): ScramVerifier | null;
-  /** A client answered SCRAM with a wrong password. Told at once, whether or not the client waits to hear so. */
-  noteWrongPassword?(user: string, remoteAddress: string): void;
+  /**
+   * A client answered SCRAM with a wrong password. Told at once, whether or not the client waits to hear so; the client
+   * hears it once this has resolved.
+   */
+  noteWrongPassword?(user: string, remoteAddress: string): Awaitable<void>;
   /**
    * Called once per connection, after the password arrived. Throws `WireError` to refuse (sent as FATAL).
    * If the client has gone by the time this resolves, the session is closed without having been used.
@@ -60,12 +63,18 @@ export interface SessionControl {
   readonly processId: number;
   /** DEALLOCATE: forgets a prepared statement of the extended protocol. False if there is none of that name. */
   deallocate(name: string): boolean;
+  /** The prepared statement of this name, whether Parse or PREPARE made it; undefined where there is none. */
+  statement(name: string): WireStatement | undefined;
+  /** PREPARE: keeps a statement as Parse does, for a text of so many bytes. Throws `WireError` 42P05, 53400. */
+  keep(name: string, statement: WireStatement, bytes: number): void;
   /** DEALLOCATE ALL, DISCARD ALL. */
   deallocateAll(): void;
   /** Closes all portals: COMMIT and ROLLBACK end them even if the next transaction begins at once. */
   closePortals(): void;
   /** The portal of this name that Bind opened: FETCH, MOVE and CLOSE name it as they name a cursor. */
   portal(name: string): NamedPortal | undefined;
+  /** Cancels what the session runs, as a CancelRequest does. */
+  cancel(): void;
   /** Ends the session with a FATAL error: now if it is idle, else after the statement that runs. */
   end(error: WireError): void;
 }
@@ -115,6 +124,51 @@ export interface SessionHandler {
   expiry(): WireError | null;
   /** Called exactly once, after every portal is closed. */
   close(): Awaitable<void>;
+  /** Asked once, when the session begins: what answers series of messages at once. Absent: nothing does. */
+  fastLane?(answer: FastAnswer): FastLane;
+}
+
+/**
+ * Answers whole series of messages that need no look at anything but themselves. It takes one only between two series,
+ * where nothing else is under way; what it does not take goes the way of all messages, so a refusal costs nothing.
+ */
+export interface FastLane {
+  /** A Query whose text is bytes [start, end). The bytes are good for the call. */
+  query(bytes: Buffer, start: number, end: number): boolean;
+  /** Bind, Execute to the end, and Sync of a prepared statement. */
+  execute(statement: WireStatement, bind: Bind): boolean;
+  /**
+   * Parse of the text that is bytes [start, end) with these OIDs, Bind, Execute to the end, and Sync. `bindTo` gives the
+   * values to a statement so described, and throws `WireError` where they do not fit it.
+   */
+  parse(
+    bytes: Buffer,
+    start: number,
+    end: number,
+    parameterTypes: readonly number[],
+    bindTo: (described: Pick<WireStatement, 'parameterTypes' | 'columns'>) => Bind,
+  ): boolean;
+  /** As `SessionHandler.cancel`, of the series that it took. */
+  cancel(): void;
+}
+
+/** Takes the answer to a series: once, and never before the call that took the series has returned. */
+export interface FastAnswer {
+  /** `rows`: whole DataRow messages; `tag`: of CommandComplete. */
+  answered(
+    columns: readonly ColumnDescription[],
+    rows: Uint8Array,
+    tag: string,
+    notices: readonly WireNotice[],
+  ): void;
+  streaming(columns: readonly ColumnDescription[]): FastStream;
+  failed(columns: readonly ColumnDescription[], cause: unknown): void;
+}
+
+/** An answer whose rows come one after the other. Ended once, by `finished` or by `failed`. */
+export interface FastStream extends RowWriter {
+  finished(tag: string, notices: readonly WireNotice[]): void;
+  failed(cause: unknown): void;
 }
 
 export interface SimpleStatement {

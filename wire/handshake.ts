@@ -63,7 +63,7 @@ export async function handshake(side: HandshakeSide): Promise<StartupMessage | n
         refuseEncryption(side);
         break;
       case 'cancel':
-        if (!side.cancelKeys.cancel(packet.processId, packet.key)) side.recordWrongCancelKey();
+        if (!(await side.cancelKeys.cancel(packet.processId, packet.key))) side.recordWrongCancelKey();
         return null;
       case 'startup':
         negotiateVersion(side.output, packet);

@@ -1,4 +1,6 @@
 /** The Postgres protocol, version 3.0 to 3.2, for whatever implements `Handler`. Knows no SQL and no policy. */
+
+export type { CancelDirectory } from './cancel-keys.js';
 export { error, fatal, type Severity, WireError, type WireErrorFields, wrongPassword } from './errors.js';
 export { FrameDecoder } from './frame-decoder.js';
 export type {
@@ -6,6 +8,9 @@ export type {
   Bind,
   ColumnDescription,
   CopyFormat,
+  FastAnswer,
+  FastLane,
+  FastStream,
   FetchResult,
   Format,
   Handler,
@@ -24,7 +29,7 @@ export type {
   WireNotice,
   WireStatement,
 } from './handler.js';
-
 export type { WireOptions, WireTls } from './options.js';
 export { makeScramVerifier, readScramVerifier } from './scram-verifier.js';
 export { createWireServer, type WireServer } from './server.js';
+export { encodingName } from './text-encoding.js';

@@ -11,6 +11,8 @@ export class Input {
   #socket: Socket | null = null;
   #ended = false;
   #wake: (() => void) | null = null;
+  /** Whether what has come is answered without anybody being woken. */
+  #isTaken: () => boolean = () => false;
   #received = 0;
 
   /** `onGone` is called once when the client has closed its side or the socket broke. */
@@ -46,6 +48,18 @@ export class Input {
     this.#socket = null;
   }
 
+  /** From now on `isTaken` is asked first when bytes come that somebody waits for. Where they are, nobody is woken. */
+  offer(isTaken: () => boolean): void {
+    this.#isTaken = isTaken;
+  }
+
+  /** Offers what has come and was not taken when it came; wakes who waits for it where it is not taken now. */
+  offerAgain(): void {
+    if (this.#ended || this.#wake === null) return;
+    if (this.decoder.buffered < HIGH_WATER && this.#socket?.isPaused() === true) this.#socket.resume();
+    if (this.decoder.buffered > 0 && !this.#isTaken()) this.#awake();
+  }
+
   /** Resolves when more bytes came or none will. */
   more(): Promise<void> {
     if (this.#ended) return Promise.resolve();
@@ -67,7 +81,7 @@ export class Input {
     if (this.#ended) return;
     this.#received += chunk.length;
     this.decoder.push(chunk);
-    if (this.#wake !== null) this.#awake();
+    if (this.#wake !== null && !this.#isTaken()) this.#awake();
     else if (this.decoder.buffered >= HIGH_WATER) this.#socket?.pause();
   };
 

@@ -44,11 +44,16 @@ export class MessageReader {
 
   /** A NUL-terminated string. 08P01 without terminator, 22021 if it is not UTF-8. */
   cstring(): string {
+    return utf8(this.untilNul());
+  }
+
+  /** The bytes before the next NUL, which is passed over. 08P01 where there is none. */
+  untilNul(): Buffer {
     const end = this.#body.indexOf(0, this.#at);
     if (end < 0) throw protocolViolation('invalid string in message');
-    const text = this.#body.subarray(this.#at, end);
+    const bytes = this.#body.subarray(this.#at, end);
     this.#at = end + 1;
-    return utf8(text);
+    return bytes;
   }
 
   /** Everything must have been read: what trails is refused, not ignored. */

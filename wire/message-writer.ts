@@ -1,5 +1,7 @@
+import type { TextEncoding } from './text-encoding.js';
+
 const EMPTY = Buffer.alloc(0);
-const FIRST_CHUNK = 1024;
+const FIRST_CHUNK = 512;
 const NEXT_CHUNK = 16 * 1024;
 /** Finished messages up to this size are copied next to each other; larger ones travel as they are. */
 const COPY_LIMIT = 4 * 1024;
@@ -29,6 +31,8 @@ export interface MessageFields {
  * process used for something else never leaves it.
  */
 export class MessageWriter implements MessageFields {
+  /** In which its texts are written; null for UTF-8. */
+  encoding: TextEncoding | null = null;
   #pieces: Uint8Array[] = [];
   #pieceBytes = 0;
   #chunk: Buffer = EMPTY;
@@ -88,6 +92,11 @@ export class MessageWriter implements MessageFields {
 
   cstring(text: string): void {
     const safe = text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text;
+    if (this.encoding !== null) {
+      this.bytes(this.encoding.encodeLossy(safe));
+      this.byte(0);
+      return;
+    }
     this.#room(Buffer.byteLength(safe) + 1);
     this.#at += this.#chunk.write(safe, this.#at, 'utf8');
     this.#chunk[this.#at++] = 0;
@@ -160,6 +169,13 @@ export class MessageWriter implements MessageFields {
     this.#at = moved.length;
     if (this.#message >= 0) this.#message = 0;
   }
+}
+
+/** What `write` writes, for messages that are sent again and again. */
+export function writtenOnce(write: (out: MessageWriter) => void): Uint8Array {
+  const out = new MessageWriter();
+  write(out);
+  return Buffer.concat(out.take());
 }
 
 function noFields(): void {

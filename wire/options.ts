@@ -1,4 +1,5 @@
 import type { SecureContextOptions } from 'node:tls';
+import type { CancelDirectory } from './cancel-keys.js';
 
 export interface WireOptions {
   /** Without it SSLRequest is answered `N`, and passwords are taken from loopback only. */
@@ -23,6 +24,8 @@ export interface WireOptions {
   readonly maxPortalBytes?: number | undefined;
   /** Startup parameters, beside user and database, that a client may send. Default: those that drivers send unasked. */
   readonly startupParameters?: readonly string[] | undefined;
+  /** Where other servers share the port: which of them a cancel request is for. */
+  readonly cancels?: CancelDirectory | undefined;
   /** Told about every exception that is not a `WireError`. The client sees only XX000. */
   onInternalError(error: unknown): void;
 }
@@ -34,7 +37,7 @@ export interface WireTls extends SecureContextOptions {
 
 /** Options with every default filled in. Times are milliseconds. */
 export type WireSettings = {
-  readonly [K in Exclude<keyof WireOptions, 'tls'>]-?: NonNullable<WireOptions[K]>;
+  readonly [K in Exclude<keyof WireOptions, 'tls' | 'cancels'>]-?: NonNullable<WireOptions[K]>;
 };
 
 const MIB = 1024 * 1024;

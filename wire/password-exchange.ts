@@ -19,7 +19,7 @@ export interface ScramSteps extends ExchangeSteps {
   /** The client knows the password. Must not throw. */
   proved(): Promise<boolean>;
   /** The client does not. Must not throw. */
-  disproved(): void;
+  disproved(): Promise<void>;
 }
 
 /**
@@ -63,7 +63,7 @@ export function exchangeScram(
     }) => {
       const { storedKey } = verifier;
       const proved = await verifyScramSha256Password({ authMessage, clientProof, storedKey });
-      if (!proved) steps.disproved();
+      if (!proved) await steps.disproved();
       verified = proved && (await steps.proved());
       return verified;
     },

@@ -1,5 +1,13 @@
 import { error } from './errors.js';
-import type { FetchResult, Format, NamedPortal, Portal, RowWriter, WireStatement } from './handler.js';
+import type {
+  Awaitable,
+  FetchResult,
+  Format,
+  NamedPortal,
+  Portal,
+  RowWriter,
+  WireStatement,
+} from './handler.js';
 
 interface Sized {
   readonly bytes: number;
@@ -26,6 +34,11 @@ class Budget {
     }
   }
 
+  /** Whether `require` would let one more in. */
+  admits(count: number, bytes: number): boolean {
+    return count < this.#maxCount && this.#bytes + bytes <= this.#maxBytes;
+  }
+
   add(entry: Sized): void {
     this.#bytes += entry.bytes;
   }
@@ -35,9 +48,10 @@ class Budget {
   }
 }
 
-/** `statement` is null for a text that holds none. */
+/** `statement` is null for a text that holds none, or that nobody has needed yet: then `deferred` prepares it. */
 export interface NamedStatement extends Sized {
   readonly statement: WireStatement | null;
+  readonly deferred?: () => Awaitable<WireStatement | null>;
 }
 
 /** The prepared statements of one session by name, `''` being the unnamed one. */
@@ -62,12 +76,41 @@ export class NamedStatements {
     this.#budget.add(entry);
   }
 
+  /** Whether there is room for one more statement, beside the unnamed one. */
+  admits(bytes: number): boolean {
+    return this.#budget.admits(this.#byName.size, bytes);
+  }
+
+  /** Keeps an unnamed statement that is prepared once it is needed, after `admits`. */
+  defer(bytes: number, deferred: () => Awaitable<WireStatement | null>): void {
+    this.add('', { statement: null, bytes, deferred });
+  }
+
+  /** 26000 if there is none; what preparing it throws. */
+  prepared(name: string): Awaitable<NamedStatement> {
+    const entry = this.get(name);
+    const { bytes, deferred } = entry;
+    if (deferred === undefined) return entry;
+    const keep = (statement: WireStatement | null): NamedStatement => {
+      const prepared = { statement, bytes };
+      if (this.#byName.get(name) === entry) this.#byName.set(name, prepared);
+      return prepared;
+    };
+    const statement = deferred();
+    return statement instanceof Promise ? statement.then(keep) : keep(statement);
+  }
+
   /** 26000 if there is none. */
   get(name: string): NamedStatement {
     const entry = this.#byName.get(name);
     if (entry !== undefined) return entry;
     const what = name === '' ? 'unnamed prepared statement' : `prepared statement "${name}"`;
     throw error('26000', `${what} does not exist`);
+  }
+
+  /** Null where there is none, or it is of a text that holds none. */
+  find(name: string): WireStatement | null {
+    return this.#byName.get(name)?.statement ?? null;
   }
 
   delete(name: string): boolean {

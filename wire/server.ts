@@ -25,6 +25,8 @@ export interface WireServer {
   stop(deadlineMs?: number): Promise<void>;
   /** Takes other certificates, from the next connection on. @throws Error where they do not fit together */
   secure(tls: WireTls): void;
+  /** A cancel request that another server of the same port was sent. False if the key is not a session's of this one. */
+  cancel(processId: number, key: Buffer): boolean;
   /** Connections, authenticated or not, whose socket or session is not closed yet. */
   readonly connections: number;
 }
@@ -35,7 +37,7 @@ export function createWireServer(options: WireOptions, handler: Handler): WireSe
   const host: Host = {
     settings,
     handler,
-    cancelKeys: new CancelKeys(),
+    cancelKeys: new CancelKeys(options.cancels),
     get tls() {
       return tls;
     },
@@ -60,6 +62,7 @@ export function createWireServer(options: WireOptions, handler: Handler): WireSe
     secure: (next) => {
       tls = tlsOf(next);
     },
+    cancel: (processId, key) => host.cancelKeys.cancelOwn(processId, key),
     stop: (deadlineMs = 10_000) => stop(server, connections, deadlineMs),
     get connections() {
       return connections.size;

@@ -1,5 +1,6 @@
 import { error, fatal, internalError, WireError } from './errors.js';
 import { ExtendedQuery } from './extended-query.js';
+import { FastSeries } from './fast-series.js';
 import type { Frame } from './frame-decoder.js';
 import type {
   Awaitable,
@@ -8,6 +9,7 @@ import type {
   SeriesEnd,
   SessionControl,
   SessionHandler,
+  WireStatement,
 } from './handler.js';
 import type { Input } from './input.js';
 import { errorResponse } from './messages/error-response.js';
@@ -18,7 +20,9 @@ import { Frontend, sessionLimits } from './messages/types.js';
 import type { WireSettings } from './options.js';
 import type { Output } from './output.js';
 import { NamedStatements, Portals } from './prepared.js';
+import { recoded } from './recode.js';
 import { simpleQuery } from './simple-query.js';
+import { textEncoding } from './text-encoding.js';
 
 /**
  * - `Idle`: ReadyForQuery was sent and nothing came since.
@@ -38,6 +42,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   readonly #portals: Portals;
   readonly #handler: SessionHandler;
   readonly #extended: ExtendedQuery;
+  readonly #fast: FastSeries | null;
   #state: State = 'Idle';
   /** True while a message is being served, that is while the handler may be at work. */
   #serving = false;
@@ -48,6 +53,8 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   #idleTimer: NodeJS.Timeout | null = null;
   /** How long the session itself lets its client wait between two series of messages. */
   #idleLimit: Resting | null = null;
+  /** When the last series was answered that did not wake the loop. */
+  #restingSince = 0;
 
   constructor(input: Input, output: Output, handler: SessionHandler, settings: WireSettings) {
     this.#input = input;
@@ -57,11 +64,29 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     this.#statements = new NamedStatements(settings.maxStatements, settings.maxStatementBytes);
     this.#portals = new Portals(settings.maxPortals, settings.maxPortalBytes);
     this.#extended = new ExtendedQuery(handler, output, this.#statements, this.#portals);
+    this.#fast = this.#fastSeries();
+  }
+
+  #fastSeries(): FastSeries | null {
+    const handler = this.#handler;
+    const { fastLane } = handler;
+    if (fastLane === undefined) return null;
+    const host = {
+      decoder: this.#input.decoder,
+      output: this.#output,
+      statements: this.#statements,
+      prepare: (text: string, parameterTypes: readonly number[]) => handler.prepare(text, parameterTypes),
+      onAnswered: (failure: { readonly cause: unknown } | null) => this.#endFastSeries(failure),
+    };
+    return new FastSeries(host, (answer) => fastLane.call(handler, answer));
   }
 
   /** Serves messages until one side has had enough. Never throws. */
   async run(): Promise<void> {
     const limit = sessionLimits(this.#settings.maxMessageBytes);
+    const fast = this.#fast;
+    if (fast !== null) this.#input.offer(() => this.#takeFast(fast));
+    this.#speak(this.#handler.parameters.get(ENCODING));
     try {
       await this.#endSeries();
       while (this.#state !== 'Ended' && !this.#input.ended) {
@@ -80,7 +105,8 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   cancel(): void {
     if (!this.#serving) return;
     try {
-      this.#handler.cancel();
+      if (this.#fast?.busy === true) this.#fast.cancel();
+      else this.#handler.cancel();
     } catch (cause) {
       this.#settings.onInternalError(cause);
     }
@@ -108,6 +134,15 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     return name !== '' && this.#statements.delete(name);
   }
 
+  statement(name: string): WireStatement | undefined {
+    return this.#statements.find(name) ?? undefined;
+  }
+
+  keep(name: string, statement: WireStatement, bytes: number): void {
+    this.#statements.reserve(name, bytes);
+    this.#statements.add(name, { statement, bytes });
+  }
+
   deallocateAll(): void {
     this.#statements.clear();
   }
@@ -120,11 +155,56 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     return this.#portals.named(name);
   }
 
+  /** Whether the fast lane answers what has come, or what has come waits behind what it answers. */
+  #takeFast(fast: FastSeries): boolean {
+    // Nobody waits for bytes while the loop serves: what is served now is a fast series, or the error that ends one.
+    if (this.#serving) return true;
+    const free = this.#state === 'Idle' && this.#ending === null && this.#draining === null;
+    // A route's bytes are in UTF-8.
+    if (!free || this.#output.stalled || this.#output.messages.encoding !== null) return false;
+    try {
+      if (!fast.take()) return false;
+    } catch (cause) {
+      this.#failForGood(this.#presentable(cause, 'FATAL'));
+      return true;
+    }
+    this.#serving = true;
+    return true;
+  }
+
+  #endFastSeries(failure: { readonly cause: unknown } | null): void {
+    if (failure === null) {
+      this.#sendReady({ status: 'I', changes: NO_CHANGES, idleLimit: this.#idleLimit });
+      this.#restFast();
+      return;
+    }
+    this.#fail(failure.cause, Frontend.query)
+      .catch((cause: unknown) => this.#failForGood(this.#presentable(cause, 'FATAL')))
+      .then(() => this.#restFast());
+  }
+
+  #restFast(): void {
+    this.#serving = false;
+    this.#restingSince = performance.now();
+    if (this.#ending !== null) this.#finish(this.#ending);
+    this.#input.offerAgain();
+  }
+
   async #wait(): Promise<void> {
     const resting = this.#shorterLimit();
-    if (resting !== null) this.#idleTimer = setTimeout(() => this.#finish(resting.reason), resting.ms);
+    this.#restingSince = performance.now();
+    if (resting !== null) this.#watchIdle(resting, resting.ms);
     await this.#input.more();
     if (this.#idleTimer !== null) clearTimeout(this.#idleTimer);
+  }
+
+  /** Ends the session once it has rested long enough; what the fast lane answers meanwhile sets no timer. */
+  #watchIdle(resting: Resting, ms: number): void {
+    this.#idleTimer = setTimeout(() => {
+      const left = this.#serving ? resting.ms : this.#restingSince + resting.ms - performance.now();
+      if (left > 0) this.#watchIdle(resting, left);
+      else this.#finish(resting.reason);
+    }, ms);
   }
 
   /** The shorter of what the server and the session itself allow; the latter only between two series of messages. */
@@ -155,6 +235,15 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   #dispatch({ type, body }: Frame): Awaitable<void> {
     if (isExtended(type)) this.#state = 'Extended';
     if (needsIdentity(type)) this.#requireAlive();
+    const { encoding } = this.#output.messages;
+    if (encoding === null) return this.#answer(type, body);
+    return recoded(type, body, encoding, (name) => this.statement(name)).then((utf8) =>
+      this.#answer(type, utf8),
+    );
+  }
+
+  /** Answers a message whose body is in UTF-8. */
+  #answer(type: number, body: Buffer): Awaitable<void> {
     switch (type) {
       case Frontend.query:
         this.#state = 'Simple';
@@ -206,13 +295,21 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
   #sendReady({ status, changes, idleLimit }: SeriesEnd): void {
     this.#idleLimit = idleLimit;
     if (status === 'I') this.#portals.dropAll();
-    for (const [name, value] of changes) parameterStatus(this.#output.messages, name, value);
+    for (const [name, value] of changes) {
+      parameterStatus(this.#output.messages, name, value);
+      if (name === ENCODING) this.#speak(value);
+    }
     readyForQuery(this.#output.messages, status);
     this.#state = 'Idle';
     if (this.#draining !== null) this.#finish(this.#draining);
     // Answers to messages that have already come leave in one write, but wait for no later statement.
     else if (this.#input.decoder.buffered > 0) this.#output.flushSoon();
     else this.#output.flush();
+  }
+
+  /** From now on texts are of this encoding, both ways. */
+  #speak(encoding = 'UTF8'): void {
+    this.#output.messages.encoding = textEncoding(encoding);
   }
 
   #requireAlive(): void {
@@ -265,6 +362,7 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
 
   async #close(): Promise<void> {
     this.#finish(null);
+    await this.#fast?.ended();
     this.#portals.dropAll();
     await this.#portals.sweep(this.#settings.onInternalError);
     try {
@@ -274,6 +372,11 @@ export class WireSession implements Omit<SessionControl, 'processId'> {
     }
   }
 }
+
+/** The parameter by whose value both sides know how texts are written. */
+const ENCODING = 'client_encoding';
+
+const NO_CHANGES: SeriesEnd['changes'] = Object.freeze([]);
 
 function endsDiscarding(type: number): boolean {
   return type === Frontend.sync || type === Frontend.terminate;

@@ -40,7 +40,8 @@ async function answer(text: string, handler: SessionHandler, output: Output): Pr
   const portal = opening instanceof Promise ? await opening : opening;
   try {
     if (statement.columns !== null) rowDescription(out, statement.columns, resultFormats);
-    const { tag } = await runPortal(statement.copy ?? null, (n, rows) => portal.fetch(n, rows), 0, output);
+    const shape = { columns: statement.columns ?? [], formats: [], copy: statement.copy ?? null };
+    const { tag } = await runPortal(shape, (n, rows) => portal.fetch(n, rows), 0, output);
     commandComplete(out, tag);
   } finally {
     const closing = portal.close();

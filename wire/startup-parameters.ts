@@ -1,5 +1,6 @@
 import { fatal } from './errors.js';
 import type { StartupMessage } from './messages/startup.js';
+import { encodingName } from './text-encoding.js';
 
 export interface StartupIdentity {
   readonly user: string;
@@ -35,7 +36,7 @@ export function identityOf(startup: StartupMessage, permitted: readonly string[]
     if (!parameters.has(own)) parameters.set(own, value);
   }
   if (user === '') throw fatal('28000', 'no user name specified in startup packet');
-  requireUtf8(parameters.get('client_encoding'));
+  requireEncoding(parameters.get('client_encoding'));
   return { user, database: database === '' ? user : database, parameters };
 }
 
@@ -69,10 +70,8 @@ function refuseReplication(value: string): void {
   throw fatal('0A000', 'replication connections are not supported');
 }
 
-/** SQL_ASCII asks for no conversion, which is what UTF-8 gets. asyncpg sends the name in quotes. */
-function requireUtf8(encoding: string | undefined): void {
-  if (encoding === undefined) return;
-  const name = encoding.toLowerCase().replace(/[^a-z0-9]/g, '');
-  if (name === 'utf8' || name === 'unicode' || name === 'sqlascii') return;
-  throw fatal('22023', 'client_encoding must be UTF8');
+/** asyncpg sends the name in quotes. */
+function requireEncoding(encoding: string | undefined): void {
+  if (encoding === undefined || encodingName(encoding) !== null) return;
+  throw fatal('22023', `invalid value for parameter "client_encoding": "${encoding}"`);
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type AuditEntry, type AuditLog, openAuditLog, verifyAuditLog } from '../../policy/audit/index.js';
+import { type AuditEntry, type AuditLog, openAuditLog } from '../../policy/audit/index.js';
 import type { NativePostgres } from '../../test/support/native-postgres.js';
 import { type Findings, type Measure, measure, paired } from '../report.js';
 import { type Gateway, startGateway } from '../support/gateway.js';
@@ -10,11 +10,16 @@ import { pgbench } from '../support/pgbench.js';
 import { accounts, withPostgres } from '../support/postgres.js';
 import { gatewayContestant, MANIFEST, POLICY } from '../wire/contestants.js';
 import { pointQuery } from '../wire/point.js';
+import { questionsBench } from './questions.js';
+import { requireWhole } from './whole.js';
 
 /** What the durable log takes by itself, and what it costs the wire. */
 export async function auditBench(quick: boolean): Promise<Findings> {
   const rounds = quick ? 3 : 7;
-  const own = await durable(rounds, quick ? 1 : 4);
+  const own = await onDisk(async (root) => [
+    ...(await durable(root, rounds, quick ? 1 : 4)),
+    ...(await questionsBench(root, rounds, quick ? 1 : 2)),
+  ]);
   const rows = 100_000;
   const wire = await withPostgres(accounts(rows), (postgres) => onVersusOff(postgres, rows, rounds, quick));
   return { measures: [...own, ...wire], tables: [] };
@@ -22,31 +27,36 @@ export async function auditBench(quick: boolean): Promise<Findings> {
 
 const CLIENTS = 64;
 
-/**
- * Requests a second that 64 callers can have recorded: each waits for its decision to be durable, then leaves its
- * outcome. On the disk of `dist`, since a memory file system would prove nothing.
- */
-async function durable(rounds: number, seconds: number): Promise<readonly Measure[]> {
+/** On the disk of `dist`, since a memory file system would prove nothing. */
+async function onDisk(bench: (root: string) => Promise<readonly Measure[]>): Promise<readonly Measure[]> {
   const root = mkdtempSync(join(process.cwd(), 'dist', 'audit-'));
   try {
-    const rates: number[] = [];
-    const waits: number[] = [];
-    for (let round = 0; round < rounds; round++) {
-      const dir = join(root, `${round}`);
-      const log = await openAuditLog({ dir, tenant: 'bench' });
-      const { requests, waitUs } = await record(log, seconds);
-      await log.close();
-      await requireWhole(dir, 2 * requests);
-      rates.push(requests / seconds);
-      waits.push(waitUs);
-    }
-    return [
-      measure('audit.durable.rps', 'requests/s', rates),
-      measure('audit.durable.wait_us', 'µs to durable', waits),
-    ];
+    return await bench(root);
   } finally {
     rmSync(root, { recursive: true, force: true });
   }
+}
+
+/**
+ * Requests a second that 64 callers can have recorded: each waits for its decision to be durable, then leaves its
+ * outcome.
+ */
+async function durable(root: string, rounds: number, seconds: number): Promise<readonly Measure[]> {
+  const rates: number[] = [];
+  const waits: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const dir = join(root, `${round}`);
+    const log = await openAuditLog({ dir, tenant: 'bench' });
+    const { requests, waitUs } = await record(log, seconds);
+    await log.close();
+    await requireWhole(dir, 2 * requests);
+    rates.push(requests / seconds);
+    waits.push(waitUs);
+  }
+  return [
+    measure('audit.durable.rps', 'requests/s', rates),
+    measure('audit.durable.wait_us', 'µs to durable', waits),
+  ];
 }
 
 async function record(log: AuditLog, seconds: number): Promise<{ requests: number; waitUs: number }> {
@@ -84,13 +94,6 @@ function entry(kind: AuditEntry['kind'], requestId: string): AuditEntry {
     versions: { manifest: '0123456789abcdef0123456789abcdef', policy: 'fedcba9876543210fedcba9876543210' },
     statement_hmac: `1.${'x'.repeat(43)}`,
   };
-}
-
-/** A figure counts only for a log that its verifier accepts, with all records in it. */
-async function requireWhole(dir: string, records: number): Promise<void> {
-  const verdict = await verifyAuditLog(dir);
-  if (verdict.problem !== null) throw new Error(`the log is damaged: ${verdict.problem.message}`);
-  if (verdict.records < records) throw new Error(`the log holds ${verdict.records} of ${records} records`);
 }
 
 /** Point queries on the wire, through processes that differ in one thing: no log, the log, the log and lineage. */

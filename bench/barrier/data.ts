@@ -107,6 +107,15 @@ const RELATIONS = [
     memo: 'text',
   }),
   relation('entry', { id: 'int8', transfer_id: 'int8', region: 'text', note: 'text' }),
+  // Of the test of plans alone, which makes it.
+  relation('sight', {
+    id: 'int8',
+    region: 'text',
+    words: 'tsvector',
+    host: 'inet',
+    span: 'int4range',
+    during: 'tstzrange',
+  }),
   relation('event', { id: 'int8', day: 'date', account_id: 'int8', region: 'text', cost: 'numeric' }),
 ];
 

@@ -45,6 +45,25 @@ export const QUESTIONS: readonly Question[] = [
     text: (i, rows) => `select owner from account where id = ${key(i, rows)} and lower(owner) <> 'nobody'`,
   },
   {
+    id: 'barrier.not_over_or',
+    predicate: '`not (id <> 17 or lower(owner) = …)`',
+    text: (i, rows) =>
+      `select owner from account where not (id <> ${key(i, rows)} or lower(owner) = 'nobody')`,
+  },
+  {
+    id: 'barrier.of_literals',
+    predicate: '`id = abs(-17) and opened >= make_date(…)`',
+    text: (i, rows) =>
+      `select owner from account where id = abs(-${key(i, rows)}) and opened >= make_date(2019, 12, 1)`,
+  },
+  {
+    id: 'barrier.one_row',
+    predicate: '`id = (select … limit 1)`',
+    text: (i, rows) =>
+      'select owner from account where id = ' +
+      `(select account_id from transfer where id = ${key(i, rows)} limit 1)`,
+  },
+  {
     id: 'barrier.keyed_join',
     predicate: 'two tables joined by key, one named by key, LIKE on both',
     text: (i, rows) =>

@@ -1,7 +1,8 @@
-import { compile, compileTemplate, type Emitted, emit, ready } from 'osl-compiler';
+import { applyGrammar, compile, compileTemplate, type Emitted, emit, ready } from 'osl-compiler';
 import { createPlanCache } from '../../src/ask/data/plan-cache.js';
-import { type Findings, type Measure, measure, median, quantile, type Table } from '../report.js';
+import { type Findings, type Measure, measure, median, paired, quantile, type Table } from '../report.js';
 import { correctness } from './correctness.js';
+import { goldenMeasures } from './golden.js';
 import { timeMetrics } from './metrics.js';
 import { syntheticModel } from './model.js';
 import { runPeers, withPeers } from './peers.js';
@@ -12,7 +13,12 @@ export async function compileBench(quick: boolean): Promise<Findings> {
   await ready();
   const rounds = quick ? 3 : 9;
   const size = quick ? 300 : 1_000;
-  const own = [...ownMeasures(rounds, size), ...metricsMeasures(rounds, size), ...scaling(rounds, size)];
+  const own = [
+    ...ownMeasures(rounds, size),
+    ...goldenMeasures(quick ? 10 : 30),
+    ...metricsMeasures(rounds, size),
+    ...scaling(rounds, size),
+  ];
   return withPeers(async (peers) => {
     const against = await runPeers(peers, rounds, quick ? 50 : 200, { known: newTexts(), cold: timeCold });
     return { measures: [...own, ...against], tables: [MEANINGS, await correctness(peers)] };
@@ -28,6 +34,11 @@ const MEANINGS: Table = {
   rows: [
     ['`compile.new.*`, `compile.vs_*`', 'as the service answers: a text whose shape is known is not parsed'],
     ['`compile.cold.*`, `compile.cold_vs_*`', 'the compiler alone, no cache: parse, bind, govern, emit'],
+    ['`compile.cold_vs_parser`', 'the same beside `libpg-query` alone: 0.33× is three times its time'],
+    [
+      '`compile.golden_vs_parser`',
+      'the median of the golden questions, of all forms and callers, compiled one after the other',
+    ],
     ['`compile.cached.*`', 'the same texts again and again, as the service answers'],
     [
       '`compile.metrics.*`',
@@ -51,9 +62,23 @@ function metricsMeasures(rounds: number, size: number): readonly Measure[] {
 
 let variant = 0;
 
+const SMALL = syntheticModel(10, 10);
+
 /** Microseconds of each of `n` compilations, without any cache, of texts never seen before. */
-function timeCold(n: number, model = syntheticModel(10, 10)): readonly number[] {
+function timeCold(n: number, model = SMALL): readonly number[] {
   return times(n, (text) => emit(compile(text, model.catalog, model.access)));
+}
+
+/** The same, with the parser alone on another text behind each: both find the processor's caches as a service has them. */
+function timeBesideParser(n: number): {
+  readonly cold: readonly number[];
+  readonly parser: readonly number[];
+} {
+  const pairs = Array.from({ length: n }, () => ({ cold: timeCold(1), parser: times(1, applyGrammar) }));
+  return {
+    cold: ascending(pairs.flatMap((p) => p.cold)),
+    parser: ascending(pairs.flatMap((p) => p.parser)),
+  };
 }
 
 /** The same through a plan cache that has seen the question with other literals. */
@@ -84,11 +109,12 @@ function asker(): (text: string) => Emitted {
 
 function ownMeasures(rounds: number, size: number): readonly Measure[] {
   const known = newTexts();
-  timeCold(2_000);
+  // All of the compiler is optimised code only after thousands of questions.
+  timeCold(6_000);
   known(10_000);
   const runs = Array.from({ length: rounds }, () => ({
     new: ascending(known(10 * size)),
-    cold: ascending(timeCold(size)),
+    ...timeBesideParser(size),
     cached: ascending(timeCached(size)),
   }));
   const of = (id: 'new' | 'cold' | 'cached', q: number): Measure =>
@@ -97,7 +123,15 @@ function ownMeasures(rounds: number, size: number): readonly Measure[] {
       'µs',
       runs.map((r) => quantile(r[id], q)),
     );
-  return [of('new', 0.5), of('new', 0.99), of('cold', 0.5), of('cold', 0.99), of('cached', 0.5)];
+  const beside = paired(
+    'compile.cold_vs_parser',
+    'µs',
+    'less',
+    runs.map((r) => quantile(r.cold, 0.5)),
+    runs.map((r) => quantile(r.parser, 0.5)),
+    'the parser alone (libpg-query)',
+  );
+  return [of('new', 0.5), of('new', 0.99), of('cold', 0.5), of('cold', 0.99), beside, of('cached', 0.5)];
 }
 
 function ascending(values: readonly number[]): readonly number[] {

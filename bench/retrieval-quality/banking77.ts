@@ -1,5 +1,11 @@
 import type { EncoderName } from 'osl-compiler';
-import { type Duplicate, lexicalEmbedder, type Passage, runEncoder } from '../../src/content/index.js';
+import {
+  type Duplicate,
+  type Embedder,
+  lexicalEmbedder,
+  type Passage,
+  runEncoder,
+} from '../../src/content/index.js';
 import type { ArgumentValues } from '../../src/model/facets/arguments.js';
 import { type Measure, measure } from '../report.js';
 import { plainBm25 } from './baselines.js';
@@ -13,28 +19,49 @@ const README: ReadonlyMap<number, number> = new Map([
   [10, 0.67],
 ]);
 
-/** Quality of the encoder operators with `lexical-v1` on questions with known intents. */
-export async function banking77Bench(quick: boolean): Promise<readonly Measure[]> {
+/** What makes vectors of texts: each text once, however often it is asked for. */
+type Embed = Pick<Embedder, 'embed'>;
+
+/** Quality of the encoder operators with `embedder` on questions with known intents. */
+export async function banking77Bench(
+  quick: boolean,
+  embedder: Embedder = lexicalEmbedder,
+): Promise<readonly Measure[]> {
   const missing = missingData('banking77');
   if (missing !== null) return skipped(missing);
   const { train, test, labels } = bankingData();
   const asked = test.filter((_, i) => !quick || i % 10 === 0);
-  const passages = await passagesOf(asked);
+  const embed = remembered(embedder);
+  const passages = await passagesOf(asked, embed);
   const some = labels.filter((_, i) => i % 8 === 0).slice(0, 10);
   const few = test.filter((t) => some.includes(t.label));
-  return [
-    ...(await classifyMeasures(asked, passages, train, labels)),
-    await tagMeasure(asked, passages, train, labels),
-    retrievalMeasure(asked, train),
-    await clusterMeasure(few, some.length),
-    await outlierMeasure(test, labels),
-    await dedupMeasure(train.slice(0, 1_000)),
-    await similarityMeasure(few),
+  const measures = [
+    ...(await classifyMeasures(asked, passages, train, labels, embed)),
+    await tagMeasure(asked, passages, train, labels, embed),
+    await clusterMeasure(few, some.length, embed),
+    await outlierMeasure(test, labels, embed),
+    await dedupMeasure(train.slice(0, 1_000), embed),
+    await similarityMeasure(few, embed),
   ];
+  return embedder === lexicalEmbedder
+    ? [...measures, retrievalMeasure(asked, train)]
+    : measures.map((m) => ({ ...m, id: `${m.id}.${embedder.model}` }));
 }
 
-async function passagesOf(intents: readonly Intent[]): Promise<readonly Passage[]> {
-  const vectors = await lexicalEmbedder.embed(
+function remembered(embedder: Embed): Embed {
+  const known = new Map<string, Float32Array>();
+  return {
+    async embed(texts, role, signal) {
+      const fresh = [...new Set(texts.filter((text) => !known.has(text)))];
+      const vectors = fresh.length === 0 ? [] : await embedder.embed(fresh, role, signal);
+      for (const [i, text] of fresh.entries()) known.set(text, vectors[i] ?? new Float32Array());
+      return texts.map((text) => known.get(text) ?? new Float32Array());
+    },
+  };
+}
+
+async function passagesOf(intents: readonly Intent[], embedder: Embed): Promise<readonly Passage[]> {
+  const vectors = await embedder.embed(
     intents.map((i) => i.text),
     'document',
   );
@@ -49,9 +76,9 @@ function run(
   name: EncoderName,
   passages: readonly Passage[],
   values: ArgumentValues,
-  query = '',
+  embedder: Embed,
 ): Promise<readonly unknown[]> {
-  return runEncoder(name, passages, values, { embedder: lexicalEmbedder, query });
+  return runEncoder(name, passages, values, { embedder, query: '' });
 }
 
 function withExamples(train: readonly Intent[], labels: readonly string[], count: number): unknown {
@@ -69,10 +96,11 @@ async function classifyMeasures(
   passages: readonly Passage[],
   train: readonly Intent[],
   labels: readonly string[],
+  embed: Embed,
 ): Promise<readonly Measure[]> {
   const out: Measure[] = [];
   for (const [examples, reference] of README) {
-    const values = await run('CLASSIFY', passages, { labels: withExamples(train, labels, examples) });
+    const values = await run('CLASSIFY', passages, { labels: withExamples(train, labels, examples) }, embed);
     const accuracy = share(asked, (intent, i) => values[i] === intent.label);
     out.push(
       one(
@@ -93,13 +121,12 @@ async function tagMeasure(
   passages: readonly Passage[],
   train: readonly Intent[],
   labels: readonly string[],
+  embed: Embed,
 ): Promise<Measure> {
   let best = 0;
   for (const threshold of [0.35, 0.4, 0.45, 0.5, 0.55, 0.6]) {
-    const tags = (await run('TAG', passages, {
-      labels: withExamples(train, labels, 10),
-      threshold,
-    })) as string[][]; // TAG gives texts
+    const values = { labels: withExamples(train, labels, 10), threshold };
+    const tags = (await run('TAG', passages, values, embed)) as string[][]; // TAG gives texts
     const hits = asked.filter((intent, i) => tags[i]?.includes(intent.label)).length;
     const given = tags.reduce((sum, t) => sum + t.length, 0);
     best = Math.max(best, (2 * hits) / Math.max(1, given + asked.length));
@@ -116,8 +143,8 @@ function retrievalMeasure(asked: readonly Intent[], train: readonly Intent[]): M
 }
 
 /** The share of passages whose intent is the commonest of their cluster. */
-async function clusterMeasure(intents: readonly Intent[], k: number): Promise<Measure> {
-  const clusters = (await run('CLUSTER', await passagesOf(intents), { k })) as number[]; // CLUSTER gives numbers
+async function clusterMeasure(intents: readonly Intent[], k: number, embed: Embed): Promise<Measure> {
+  const clusters = (await run('CLUSTER', await passagesOf(intents, embed), { k }, embed)) as number[]; // CLUSTER gives numbers
   const counts = new Map<number, Map<string, number>>();
   for (const [i, { label }] of intents.entries()) {
     const of = counts.get(clusters[i] ?? 0) ?? new Map<string, number>();
@@ -129,7 +156,11 @@ async function clusterMeasure(intents: readonly Intent[], k: number): Promise<Me
 }
 
 /** Forty questions of one intent with one of each of ten others among them: does OUTLIER put those first? */
-async function outlierMeasure(test: readonly Intent[], labels: readonly string[]): Promise<Measure> {
+async function outlierMeasure(
+  test: readonly Intent[],
+  labels: readonly string[],
+  embed: Embed,
+): Promise<Measure> {
   const areas: number[] = [];
   for (const label of labels.slice(0, 20)) {
     const inside = test.filter((t) => t.label === label);
@@ -138,7 +169,8 @@ async function outlierMeasure(test: readonly Intent[], labels: readonly string[]
       .slice(0, 70)
       .filter((_, i) => i % 7 === 0);
     const strangers = outside.flatMap((l) => test.filter((t) => t.label === l).slice(0, 1));
-    const scores = (await run('OUTLIER', await passagesOf([...inside, ...strangers]), { k: 5 })) as number[]; // there are more than 5
+    const passages = await passagesOf([...inside, ...strangers], embed);
+    const scores = (await run('OUTLIER', passages, { k: 5 }, embed)) as number[]; // there are more than 5
     areas.push(areaUnderCurve(scores.slice(inside.length), scores.slice(0, inside.length)));
   }
   return one(
@@ -151,19 +183,20 @@ async function outlierMeasure(test: readonly Intent[], labels: readonly string[]
 }
 
 /** Of pairs that DEDUP links, the share of one intent. */
-async function dedupMeasure(intents: readonly Intent[]): Promise<Measure> {
-  const groups = (await run('DEDUP', await passagesOf(intents), { threshold: 0.8 })) as Duplicate[]; // DEDUP gives these
+async function dedupMeasure(intents: readonly Intent[], embed: Embed): Promise<Measure> {
+  const passages = await passagesOf(intents, embed);
+  const groups = (await run('DEDUP', passages, { threshold: 0.8 }, embed)) as Duplicate[]; // DEDUP gives these
   const linked = groups.flatMap((g, i) => (g.of === null ? [] : [[i, Number(g.of)] as const]));
   const same = linked.filter(([a, b]) => intents[a]?.label === intents[b]?.label).length;
   return one('banking77.dedup.precision', same / Math.max(1, linked.length), linked.length);
 }
 
 /** Whether questions of one intent are more similar than others. */
-async function similarityMeasure(intents: readonly Intent[]): Promise<Measure> {
+async function similarityMeasure(intents: readonly Intent[], embed: Embed): Promise<Measure> {
   const areas: number[] = [];
-  const passages = await passagesOf(intents);
+  const passages = await passagesOf(intents, embed);
   for (const { text, label } of intents.filter((_, i) => i % 10 === 0)) {
-    const scores = (await run('SIMILARITY', passages, { reference: text })) as number[]; // SIMILARITY gives numbers
+    const scores = (await run('SIMILARITY', passages, { reference: text }, embed)) as number[]; // SIMILARITY gives numbers
     const others = scores.map((score, i) => ({ score, ...intents[i] })).filter((o) => o.text !== text);
     const of = (same: boolean): number[] =>
       others.filter((o) => (o.label === label) === same).map((o) => o.score);

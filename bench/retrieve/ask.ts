@@ -19,8 +19,12 @@ export interface Outcome {
 export type Search = (i: number) => Promise<readonly string[]>;
 
 /** Asks every query, some of them first without counting. */
-export async function outcomeOf(search: Search, truth: readonly (readonly string[])[]): Promise<Outcome> {
-  for (let i = 0; i < Math.min(WARM_UP, truth.length); i++) await search(i);
+export async function outcomeOf(
+  search: Search,
+  truth: readonly (readonly string[])[],
+  warmUp = WARM_UP,
+): Promise<Outcome> {
+  for (let i = 0; i < Math.min(warmUp, truth.length); i++) await search(i);
   const recalls: number[] = [];
   const times: number[] = [];
   let short = 0;
@@ -43,16 +47,20 @@ export async function truthOf(
   cell: Cell,
   vectors: readonly string[],
 ): Promise<readonly (readonly string[])[]> {
+  const search = plainExact(client, cell, vectors);
   const out: (readonly string[])[] = [];
-  for (const vector of vectors) {
-    // The index is for `<#>` and cannot serve this order.
-    const { rows } = await client.query<{ chunk_id: string }>(
-      `select chunk_id from ${STORE} where ${cell.column} < ${cell.below} order by embedding <=> (select $1::vector), chunk_id limit ${TOP_K}`,
-      [vector],
-    );
-    out.push(rows.map((r) => r.chunk_id));
-  }
+  for (const i of vectors.keys()) out.push(await search(i));
   return out;
+}
+
+/** pgvector without an index: the same nearest-neighbour search over the same rows, each compared. */
+export function plainExact(client: Client, cell: Cell, vectors: readonly string[]): Search {
+  // The index is for `<#>` and cannot serve this order.
+  const sql = `select chunk_id, text from ${STORE} where ${cell.column} < ${cell.below} order by embedding <=> (select $1::vector), chunk_id limit ${TOP_K}`;
+  return async (i) => {
+    const { rows } = await client.query<{ chunk_id: string }>(sql, [vectors[i]]);
+    return rows.map((r) => r.chunk_id);
+  };
 }
 
 /** What one writes with pgvector alone: the same index, iterating, with the filter in the query. */

@@ -10,7 +10,9 @@ export interface Cell {
   readonly below: number;
 }
 
-const permittedOf: readonly Pick<Cell, 'permitted' | 'below'>[] = [
+export type Permitted = Pick<Cell, 'permitted' | 'below'>;
+
+export const PERMITTED: readonly Permitted[] = [
   { permitted: '100', below: PARTS },
   { permitted: '10', below: PARTS / 10 },
   { permitted: '1', below: PARTS / 100 },
@@ -18,13 +20,11 @@ const permittedOf: readonly Pick<Cell, 'permitted' | 'below'>[] = [
 ];
 
 export const CELLS: readonly Cell[] = [
-  ...permittedOf.map((p): Cell => ({ ...p, column: 'shard', relation: 'uncorrelated' })),
-  ...permittedOf
-    .filter((p) => p.permitted !== '100')
-    .flatMap((p): Cell[] => [
-      { ...p, column: 'band', relation: 'correlated' },
-      { ...p, column: 'band', relation: 'anticorrelated' },
-    ]),
+  ...PERMITTED.map((p): Cell => ({ ...p, column: 'shard', relation: 'uncorrelated' })),
+  ...PERMITTED.filter((p) => p.permitted !== '100').flatMap((p): Cell[] => [
+    { ...p, column: 'band', relation: 'correlated' },
+    { ...p, column: 'band', relation: 'anticorrelated' },
+  ]),
 ];
 
 /**

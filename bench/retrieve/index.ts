@@ -9,11 +9,23 @@ import { connected } from '../support/client.js';
 import { type Gateway, startGateway } from '../support/gateway.js';
 import { type PgvectorServer, startPgvector } from '../support/pgvector.js';
 import { withClient } from '../support/postgres.js';
-import { governed, type Outcome, outcomeOf, PLAIN_NAME, plainHnsw, TOP_K, truthOf } from './ask.js';
+import {
+  governed,
+  type Outcome,
+  outcomeOf,
+  PLAIN_NAME,
+  plainExact,
+  plainHnsw,
+  type Search,
+  TOP_K,
+  truthOf,
+} from './ask.js';
 import { CHUNKS_PER_ENTITY, Corpus, DIMENSIONS } from './corpus.js';
 import { type Embeddings, startEmbeddings } from './embeddings.js';
 import { bandOf, CELLS, type Cell, manifestYaml, policyYaml, roleOf } from './grants.js';
-import { type LoadTimes, loadStore, serveAs } from './store.js';
+import { type LexicalResult, lexicalLane } from './lexical.js';
+import type { Neighbour } from './neighbour.js';
+import { type LoadTimes, loadStore, serveAs, storeBytes } from './store.js';
 
 /** What one corpus size gave for one cell. */
 interface Result {
@@ -24,6 +36,14 @@ interface Result {
   /** The same facet with `approximate: true`. */
   readonly approximate: Outcome;
   readonly plain: Outcome;
+  /** The statement that the exact lanes rest on, sent as it is. */
+  readonly direct: Outcome;
+}
+
+/** Bytes that a store of this size takes. */
+interface Size {
+  readonly rows: number;
+  readonly indexes: number;
 }
 
 /**
@@ -38,20 +58,35 @@ export async function retrieveBench(quick: boolean): Promise<Findings> {
   }
   const embeddings = await startEmbeddings();
   const results: Result[] = [];
+  const lexical: LexicalResult[] = [];
   const loads: (LoadTimes & { readonly size: number })[] = [];
+  const stores = new Map<string, Size>();
+  let beside: readonly Measure[] = [];
   try {
     for (const size of sizes(quick)) {
       const queries = quick ? 20 : 40;
-      const { load, found } = await atSize(server, embeddings, size, queries);
+      const { load, found, store } = await atSize(server, embeddings, size, queries);
       loads.push({ size, ...load });
       results.push(...found);
+      stores.set('dense', store);
+      // Its texts are made here, word by word: a million would take longer than all else.
+      if (size > MOST_TEXTS) continue;
+      const words = await lexicalLane(server, size, queries);
+      lexical.push(...words.results);
+      stores.set('lexical', words.store);
+      beside = neighbourMeasures(words.neighbour, words.rssMib);
     }
   } finally {
     await embeddings.close();
     await server.postgres.stop();
   }
-  return { measures: measuresOf(results), tables: [tableOf(results, loads, server.version)] };
+  return {
+    measures: [...measuresOf(results), ...lexicalMeasures(lexical), ...sizeMeasures(stores), ...beside],
+    tables: [tableOf(results, loads, server.version)],
+  };
 }
+
+const MOST_TEXTS = 130_000;
 
 /** OSL_BENCH_CHUNKS names other corpus sizes, with commas between them. */
 function sizes(quick: boolean): readonly number[] {
@@ -65,7 +100,7 @@ async function atSize(
   embeddings: Embeddings,
   size: number,
   queries: number,
-): Promise<{ readonly load: LoadTimes; readonly found: readonly Result[] }> {
+): Promise<{ readonly load: LoadTimes; readonly found: readonly Result[]; readonly store: Size }> {
   const { url, readerUrl } = server.postgres;
   const embedder = await openEmbeddingEndpoint({ url: embeddings.url, model: 'synthetic', keyEnv: null });
   const engine = await openEngine({ kind: 'postgres', url: readerUrl, systemUrl: url, poolSize: 1 });
@@ -79,13 +114,15 @@ async function atSize(
     });
     const exact = await ours(engine.system, server, embeddings, asked, false, size);
     const approximate = await ours(engine.system, server, embeddings, asked, true, size);
-    const plain = await theirs(server, asked);
+    const plain = await theirs(server, asked, plainHnsw);
+    const direct = await theirs(server, asked, async (...args) => plainExact(...args));
     const found = asked.map(({ cell }, i): Result => {
-      const [a, b, c] = [exact[i], approximate[i], plain[i]];
-      if (a === undefined || b === undefined || c === undefined) throw new Error('a cell was not asked');
-      return { size, cell, exact: a, approximate: b, plain: c };
+      const [a, b, c, d] = [exact[i], approximate[i], plain[i], direct[i]];
+      if (a === undefined || b === undefined || c === undefined || d === undefined)
+        throw new Error('a cell was not asked');
+      return { size, cell, exact: a, approximate: b, plain: c, direct: d };
     });
-    return { load, found };
+    return { load, found, store: await storeBytes(engine.system, 'chunk', embedder) };
   } finally {
     await engine.close();
     await embedder.close();
@@ -144,14 +181,18 @@ async function withGateway<T>(
   }
 }
 
-async function theirs(server: PgvectorServer, asked: readonly Asked[]): Promise<readonly Outcome[]> {
+async function theirs(
+  server: PgvectorServer,
+  asked: readonly Asked[],
+  way: (client: Client, cell: Cell, vectors: readonly string[]) => Promise<Search>,
+): Promise<readonly Outcome[]> {
   return withClient(server.postgres.url, async (client) => {
     const outcomes: Outcome[] = [];
     for (const { cell, vectors } of asked) {
       await client.query('reset all');
       const truth = await truthOf(client, cell, vectors);
-      const outcome = await outcomeOf(await plainHnsw(client, cell, vectors), truth);
-      say(`${cell.permitted} % ${cell.relation}, plain: ${brief(outcome)}`);
+      const outcome = await outcomeOf(await way(client, cell, vectors), truth);
+      say(`${cell.permitted} % ${cell.relation}, pgvector by itself: ${brief(outcome)}`);
       outcomes.push(outcome);
     }
     return outcomes;
@@ -181,6 +222,9 @@ function measuresOf(results: readonly Result[]): readonly Measure[] {
     ...all.map(({ id, exact, plain: p }) =>
       against(`retrieve.p95_ms.${id}`, 'ms', exact.times, p.times, p95),
     ),
+    ...all.map(({ id, exact, direct }) =>
+      compared(`retrieve.p50_ms.${id}`, exact.times, 'the same search sent directly', direct.times),
+    ),
     value(
       'retrieve.short',
       'queries',
@@ -191,6 +235,64 @@ function measuresOf(results: readonly Result[]): readonly Measure[] {
       null,
     ),
   ];
+}
+
+/** The largest corpus of texts alone: `first` where the words of a question are counted, the other where they were. */
+function lexicalMeasures(results: readonly LexicalResult[]): readonly Measure[] {
+  const largest = Math.max(...results.map((r) => r.size));
+  return results
+    .filter((r) => r.size === largest)
+    .flatMap(({ permitted, first, again, direct }) => [
+      compared(`retrieve.lexical.p50_ms.${permitted}`, again.times, LEXICAL_DIRECT, direct.times),
+      compared(`retrieve.lexical.first.p50_ms.${permitted}`, first.times, LEXICAL_DIRECT, direct.times),
+      value(
+        `retrieve.lexical.recall.${permitted}`,
+        '',
+        mean(again.recalls),
+        [0, 1],
+        again.recalls.length,
+        `${largest} chunks`,
+        null,
+      ),
+    ]);
+}
+
+const LEXICAL_DIRECT = 'the same search sent directly, its words counted before';
+
+/** A point question's p99 beside OUTLIER over 1,000 passages, over its p99 alone: 1 is undisturbed. */
+function neighbourMeasures({ alone, beside }: Neighbour, rssMib: number): readonly Measure[] {
+  const [own, shared] = [p99(alone), p99(beside)];
+  const text = `alone: ${Number(own.toPrecision(4))} ms`;
+  return [
+    value(
+      'operators.neighbour_p99',
+      'times alone',
+      shared / own,
+      [shared / own, shared / own],
+      beside.length,
+      text,
+      own / shared,
+    ),
+    value('retrieve.gateway.rss_mib', 'MiB', rssMib, [rssMib, rssMib], 1, null, null),
+  ];
+}
+
+function sizeMeasures(stores: ReadonlyMap<string, Size>): readonly Measure[] {
+  const mib = (id: string, bytes: number): Measure => {
+    const size = bytes / 2 ** 20;
+    return value(id, 'MiB', size, [size, size], 1, null, null);
+  };
+  return [...stores].flatMap(([lane, { rows, indexes }]) => [
+    mib(`retrieve.${lane}.rows_mib`, rows),
+    mib(`retrieve.${lane}.indexes_mib`, indexes),
+  ]);
+}
+
+/** Medians of times, ours and theirs. */
+function compared(id: string, ours: readonly number[], name: string, theirs: readonly number[]): Measure {
+  const [mine, their] = [p50(ours), p50(theirs)];
+  const text = `${name}: ${Number(their.toPrecision(4))}`;
+  return value(id, 'ms', mine, [Math.min(...ours), Math.max(...ours)], ours.length, text, their / mine);
 }
 
 /** `10`, `10.anticorrelated`, `10.at_100k.correlated`. */
@@ -269,6 +371,20 @@ function tableOf(
 
 function mean(values: readonly number[]): number {
   return values.reduce((sum, v) => sum + v, 0) / Math.max(1, values.length);
+}
+
+function p50(values: readonly number[]): number {
+  return quantile(
+    [...values].sort((a, b) => a - b),
+    0.5,
+  );
+}
+
+function p99(values: readonly number[]): number {
+  return quantile(
+    [...values].sort((a, b) => a - b),
+    0.99,
+  );
 }
 
 function p95(values: readonly number[]): number {

@@ -1,5 +1,5 @@
 import { DEFAULT_MIN_LENGTH, type Embedder, prepareContent } from '../../src/content/index.js';
-import { settingsHash } from '../../src/content/store/control.js';
+import { dropStore, settingsHash } from '../../src/content/store/control.js';
 import {
   createIndexes,
   fillBits,
@@ -34,6 +34,17 @@ function versionOf(facet: Facet) {
   return version;
 }
 
+/** The table of the entities that `count` passages are of. */
+export async function makeEntities(system: SystemDoor, count: number): Promise<void> {
+  await system.script(`
+    create schema if not exists bench;
+    drop table if exists bench.entity;
+    create table bench.entity (id int4 primary key);
+    insert into bench.entity select generate_series(0, ${Math.ceil(count / CHUNKS_PER_ENTITY) - 1});
+    analyze bench.entity;
+  `);
+}
+
 /**
  * The product's own store with a synthetic corpus in it. Only the reading of documents is left out: rows are copied
  * straight into the store, and signs and indexes are made as the indexer makes them.
@@ -47,14 +58,10 @@ export async function loadStore(
   const facet = facetOf(true);
   const version = versionOf(facet);
   await prepareContent(system);
-  await system.script(`
-    create schema if not exists bench;
-    drop table if exists bench.entity;
-    create table bench.entity (id int4 primary key);
-    insert into bench.entity select generate_series(0, ${Math.ceil(count / CHUNKS_PER_ENTITY) - 1});
-    analyze bench.entity;
-  `);
-  const run = await beginRun(system, facet, version, embedder, 'loading');
+  // Of another size: one that is served would be left in its place.
+  await dropStore(system, facet.name, version.name);
+  await makeEntities(system, count);
+  const run = await beginRun(system, facet, version, embedder, 'loading', 1);
   const columns = storeColumns(facet, embedder.layout).map((c) => c.name);
   const start = performance.now();
   await system.copyIn({ schema: STORE_SCHEMA, table: run.table, columns }, storeRows(corpus.chunks(count)));
@@ -62,21 +69,49 @@ export async function loadStore(
   const loaded = performance.now();
   await system.script(createIndexes(facet, version.name, embedder.layout));
   const indexed = performance.now();
-  for (const table of storeTables(facet.name, version.name, embedder.layout))
+  await settleStore(system, facet, embedder, count);
+  return { rows: (loaded - start) / 1_000, indexes: (indexed - loaded) / 1_000 };
+}
+
+/** Says that the store is whole, and lets it be read. */
+export async function settleStore(
+  system: SystemDoor,
+  facet: Facet,
+  embedder: Embedder,
+  count: number,
+): Promise<void> {
+  for (const table of storeTables(facet.name, 'raw', embedder.layout))
     await system.script(`vacuum analyze ${storeName(table)}`);
-  await system.query(`update ${STORE_SCHEMA}.facet set state = 'ready', documents = $1, chunks = $1`, [
-    String(count),
-  ]);
+  await system.query(
+    `update ${STORE_SCHEMA}.facet set state = 'ready', settings = $2, documents = $1, chunks = $1 where facet = $3`,
+    [String(count), settingsHash(facet, versionOf(facet), DEFAULT_MIN_LENGTH), facet.name],
+  );
   await system.grantRead(STORE_SCHEMA);
   await system.grantRead('bench');
-  return { rows: (loaded - start) / 1_000, indexes: (indexed - loaded) / 1_000 };
+}
+
+/** Bytes of a store's tables, and of their indexes. */
+export async function storeBytes(
+  system: SystemDoor,
+  facet: string,
+  embedder: Embedder,
+): Promise<{ readonly rows: number; readonly indexes: number }> {
+  const names = storeTables(facet, 'raw', embedder.layout).map(storeName);
+  const [row] = await system.query(
+    `select sum(pg_table_size(t::regclass)) as rows, sum(pg_indexes_size(t::regclass)) as indexes from unnest($1::text[]) as t`,
+    [names],
+  );
+  return { rows: Number(row?.['rows']), indexes: Number(row?.['indexes']) };
 }
 
 /** The store serves either facet: they differ in what may be done with its index, and in nothing that it holds. */
 export async function serveAs(system: SystemDoor, approximate: boolean): Promise<void> {
   const facet = facetOf(approximate);
   const settings = settingsHash(facet, versionOf(facet), DEFAULT_MIN_LENGTH);
-  await system.query(`update ${STORE_SCHEMA}.facet set settings = $1`, [settings]);
+  await system.query(`update ${STORE_SCHEMA}.facet set settings = $1 where facet = $2`, [
+    settings,
+    facet.name,
+  ]);
 }
 
 const TEXT = 'A chunk of a thousand letters, as the default chunking makes them. '.repeat(15);

@@ -1,5 +1,5 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 
 /** A process that this bench started and ends by its own id. */
@@ -80,8 +80,12 @@ function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
   });
 }
 
-/** What process `pid` has used of the processor so far, in seconds, all its threads together. Linux only. */
+/** What process `pid` and its children have used of the processor so far, in seconds, all threads. Linux only. */
 export function cpuSeconds(pid: number): number {
+  return sumOf(pid, cpuSecondsOf);
+}
+
+function cpuSecondsOf(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS;
@@ -90,10 +94,28 @@ export function cpuSeconds(pid: number): number {
 /** `USER_HZ`, fixed on Linux. */
 const CLOCK_TICKS = 100;
 
-/** Resident memory of process `pid`, in MiB. Linux only. */
+/** Resident memory of process `pid` and its children, in MiB; what they share counts for each. Linux only. */
 export function residentMib(pid: number): number {
+  return sumOf(pid, residentMibOf);
+}
+
+function residentMibOf(pid: number): number {
   const found = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'));
   return Number(found?.[1]) / 1_024;
+}
+
+/** Over `pid` and its children, such as the workers of a supervisor. */
+function sumOf(pid: number, of: (pid: number) => number): number {
+  return [pid, ...childrenOf(pid)].reduce((sum, one) => sum + of(one), 0);
+}
+
+function childrenOf(pid: number): readonly number[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8')
+      .split(' ')
+      .filter((text) => text.trim() !== '')
+      .map(Number),
+  );
 }
 
 /** The most that was resident since `resetPeak`, in MiB. Linux only. */

@@ -27,9 +27,15 @@ const BOUNCER_POOL = 20;
 export const MANIFEST = 'bench/wire/manifest.yaml';
 export const POLICY = 'bench/wire/policy.yaml';
 
-export async function startContestants(postgres: NativePostgres): Promise<Contestants> {
+/** @param workers of the gateway */
+export async function startContestants(postgres: NativePostgres, workers = 1): Promise<Contestants> {
   const bouncer = await startPgBouncer(postgres.readerUrl, BOUNCER_POOL);
-  const starting = startGateway({ manifestFile: MANIFEST, policyFile: POLICY, postgres });
+  const starting = startGateway({
+    manifestFile: MANIFEST,
+    policyFile: POLICY,
+    postgres,
+    environment: { OSL_WORKERS: `${workers}` },
+  });
   const process = await starting.catch(async (error) => {
     await bouncer?.stop();
     throw error;

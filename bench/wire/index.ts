@@ -9,10 +9,10 @@ import { streamMeasures } from './stream.js';
 const CLIENTS = [64, 16, 1] as const;
 
 /** Direct, through PgBouncer and through the gateway: point queries, a stream, and idle sessions. */
-export async function wireBench(quick: boolean): Promise<Findings> {
+export async function wireBench(quick: boolean, workers: number): Promise<Findings> {
   const rows = quick ? 100_000 : 1_000_000;
   return withPostgres(accounts(rows), async (postgres) => {
-    const contestants = await startContestants(postgres);
+    const contestants = await startContestants(postgres, workers);
     try {
       // First, in a process that has done nothing else: later its heap has room for them.
       const idle = await idleMeasures(contestants.process, quick ? 1_000 : 10_000);

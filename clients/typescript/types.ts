@@ -128,6 +128,15 @@ export interface Answer {
     readonly source: string | null;
     /** Masked for this caller, in some rows at least; of a field of passages, that it may be: its version is searched for values to replace. */
     readonly redacted: boolean;
+    /** How a figure is meant to be shown; the value itself is as it was computed: 0.25 for 25 percent. */
+    readonly format?: {
+      readonly kind: "number" | "percent" | "currency";
+      /** Its code by ISO 4217. */
+      readonly currency?: string;
+      /** What is counted or measured. */
+      readonly unit?: string;
+      readonly decimals?: number;
+    };
   })[];
   readonly rows: readonly (Readonly<Record<string, unknown>>)[];
   readonly row_count: number;
@@ -141,6 +150,8 @@ export interface Answer {
   readonly redacted_conditions?: readonly string[];
   /** Aggregates over columns that are masked in some rows. */
   readonly partial_columns?: readonly string[];
+  /** What the question should know of its answer, whatever the data. */
+  readonly notices?: readonly string[];
   /** Passages for which a decoder failed. */
   readonly errors?: readonly ({
     readonly chunk_id: string;
@@ -174,6 +185,15 @@ export interface Plan {
     readonly source: string | null;
     /** Masked for this caller, in some rows at least; of a field of passages, that it may be: its version is searched for values to replace. */
     readonly redacted: boolean;
+    /** How a figure is meant to be shown; the value itself is as it was computed: 0.25 for 25 percent. */
+    readonly format?: {
+      readonly kind: "number" | "percent" | "currency";
+      /** Its code by ISO 4217. */
+      readonly currency?: string;
+      /** What is counted or measured. */
+      readonly unit?: string;
+      readonly decimals?: number;
+    };
   })[];
   /** Columns of entities that are in the answer and masked for this caller, in some rows at least: `<entity>.<column>`. */
   readonly redacted_columns: readonly string[];
@@ -181,6 +201,8 @@ export interface Plan {
   readonly redacted_conditions?: readonly string[];
   /** Aggregates over columns that are masked in some rows. */
   readonly partial_columns?: readonly string[];
+  /** What the question should know of its answer, whatever the data. */
+  readonly notices?: readonly string[];
   /** Objects that should not be used any more. */
   readonly deprecated?: readonly ({
     readonly object: string;
@@ -287,6 +309,8 @@ export interface Schema {
     readonly embedding_model: string;
     readonly retrieval: {
       readonly max_top_k: number;
+      /** What RETRIEVE takes as `mode`; the first one unless told. */
+      readonly modes: readonly string[];
     };
     readonly labels: readonly string[];
     readonly columns: readonly ({
@@ -316,9 +340,17 @@ export interface Schema {
     readonly fqn: string;
     /** Null where it takes rows of several. */
     readonly entity: string | null;
-    readonly kind: "simple" | "ratio" | "derived" | "cumulative";
+    readonly kind: "simple" | "ratio" | "derived" | "cumulative" | "offset" | "conversion";
     readonly type: string;
-    /** Whether MEASURE over its entity has it; a metrics body has them all. */
+    readonly format: null | {
+      readonly kind: "number" | "percent" | "currency";
+      /** Its code by ISO 4217. */
+      readonly currency?: string;
+      /** What is counted or measured. */
+      readonly unit?: string;
+      readonly decimals?: number;
+    };
+    /** Whether MEASURE over its entity alone has it; a metrics body has them all. */
     readonly measurable: boolean;
     readonly synonyms: readonly string[];
     /** Questions that this caller can send. */
@@ -376,6 +408,7 @@ export interface Schema {
   readonly features: {
     readonly set_operations: boolean;
     readonly subqueries: boolean;
+    readonly joins: "declared" | "any";
   };
 }
 
@@ -452,6 +485,12 @@ export interface Candidates {
       readonly upstream_type: string;
       /** Null where the model has no such type. */
       readonly type: string | null;
+      /** `type` as a manifest spells it for this column: `varchar(20)`. */
+      readonly declared: string | null;
+      /** What a manifest says of a type that is read as text. */
+      readonly stored: string | null;
+      /** Of an enum, in its order. */
+      readonly labels: readonly string[] | null;
       readonly nullable: boolean;
       /** The role that governed statements run as may read it. */
       readonly readable: boolean;
@@ -462,6 +501,8 @@ export interface Candidates {
     readonly unique_keys: readonly (readonly string[])[];
     readonly foreign_keys: readonly ({
       readonly name: string;
+      /** The constraint's. */
+      readonly comment: string | null;
       readonly columns: readonly string[];
       readonly references: {
         readonly schema: string;

@@ -1,4 +1,7 @@
+import type { ColumnForm } from './column-form.js';
+import { groupBy } from './functions/group.js';
 import type { Grain, Span } from './grain.js';
+import type { MetricFormat } from './metric-format.js';
 import type { TypeName } from './types.js';
 
 /** What the compiler knows of the published semantic graph. Frozen; made once per manifest version. */
@@ -19,9 +22,14 @@ export interface Catalog {
    * tenant allows no raw SQL.
    */
   readonly rawTables?: ReadonlyMap<string, Relation>;
+  /** What entities may be joined on; absent: declared keys. */
+  readonly joins?: Joins;
   /** What the tenant leaves on; absent: everything. */
   readonly features?: Features;
 }
+
+/** `declared`: entities are joined on sealed keys. `any`: on any predicate, as in raw SQL. */
+export type Joins = 'declared' | 'any';
 
 /** Constructs that a tenant may switch off, for whoever asks and on every surface. */
 export interface Features {
@@ -48,6 +56,8 @@ export interface Relation {
   readonly primaryKey: readonly string[];
   /** Columns that joins may use: the contract's `entity_key_columns`. */
   readonly sealedKeys: readonly string[];
+  /** Values that are worked out of its columns, and of those of rows that its own refer to. Absent: none. */
+  readonly computed?: readonly ComputedColumn[];
   /** The column that says when a row happened: the `metric_time` of its metrics. Absent where none is declared. */
   readonly timeDimension?: string;
 }
@@ -57,6 +67,12 @@ export interface Column {
   /** The column's name in the upstream table. */
   readonly physical: string;
   readonly type: TypeName;
+  /** The type that the database has for it, where that is none of the model's (`stored.ts`); `type` is that of its text. */
+  readonly stored?: string;
+  /** Of an enum, its labels in their order, where the manifest declares them. */
+  readonly labels?: readonly string[];
+  /** What its own type says beyond `type`, as `varchar(20)` does; absent where that is all. */
+  readonly form?: ColumnForm;
   readonly description: string | null;
   readonly nullable: boolean;
   /** Sensitivity label declared at the connector (`pii`, `secret`, …); null where there is none. */
@@ -65,14 +81,46 @@ export interface Column {
   readonly keyDomain: string | null;
 }
 
+/**
+ * A value of each row that stands nowhere: an expression over columns, which a question that names it is written out to
+ * before anything is governed. Whoever may not see all that it reads does not know of it.
+ */
+export interface ComputedColumn {
+  readonly name: string;
+  readonly type: TypeName;
+  readonly description: string | null;
+  /** In OSL-SQL's expression language: `price - cost`, `customer.country`. */
+  readonly expression: string;
+  /** Every declared column that it reads, the keys on the way to a parent with them. */
+  readonly reads: readonly ReadColumn[];
+  /** Those of them that lead to a parent. */
+  readonly keys: readonly ReadColumn[];
+  /** A label of its own, beside those of what it reads; null where it has none. */
+  readonly sensitivity: string | null;
+  /** Its own label and those of computed columns that it is written out of: who is not shown each in the clear is denied. */
+  readonly labels: readonly OwnLabel[];
+}
+
+/** A sensitivity label that grants on `relation` must show in the clear. */
+export interface OwnLabel {
+  readonly relation: string;
+  readonly label: string;
+}
+
+export interface ReadColumn {
+  readonly relation: string;
+  readonly column: string;
+}
+
 /** A named figure. Expressions and filters are written in OSL-SQL's expression language. */
-export type Metric = SimpleMetric | RatioMetric | DerivedMetric | CumulativeMetric;
+export type Metric = SimpleMetric | RatioMetric | DerivedMetric | CumulativeMetric | ConversionMetric;
 
 /** An aggregate over the rows of one entity. */
 export interface SimpleMetric {
   readonly type: 'simple';
   readonly name: string;
   readonly description: string | null;
+  readonly format?: MetricFormat;
   readonly entity: string;
   /** An aggregate expression over the entity's columns, e.g. `sum(install_bytes)`. */
   readonly expression: string;
@@ -85,6 +133,7 @@ export interface RatioMetric {
   readonly type: 'ratio';
   readonly name: string;
   readonly description: string | null;
+  readonly format?: MetricFormat;
   /** The one entity that it aggregates, or null where there are several. */
   readonly entity: string | null;
   readonly numerator: MetricInput;
@@ -102,6 +151,7 @@ export interface DerivedMetric {
   readonly type: 'derived';
   readonly name: string;
   readonly description: string | null;
+  readonly format?: MetricFormat;
   /** The one entity that it aggregates, or null where there are several. */
   readonly entity: string | null;
   readonly expression: string;
@@ -112,10 +162,37 @@ export interface CumulativeMetric {
   readonly type: 'cumulative';
   readonly name: string;
   readonly description: string | null;
+  readonly format?: MetricFormat;
   readonly entity: string;
   /** A metric of one entity that is not cumulative. */
   readonly metric: string;
   readonly span: Span;
+}
+
+/** How many events of one kind were followed by one of another, of the same entity. */
+export interface ConversionMetric {
+  readonly type: 'conversion';
+  readonly name: string;
+  readonly description: string | null;
+  readonly format?: MetricFormat;
+  /** The entity of the events that it starts from. */
+  readonly entity: string;
+  /** A simple metric over them: each row that its filter takes is an event. */
+  readonly base: string;
+  /** A simple metric over the events that follow. */
+  readonly conversion: string;
+  readonly conversionEntity: string;
+  /** The columns in which an event and the one that follows it are equal; at least one pair. */
+  readonly same: readonly SameColumns[];
+  /** How long after an event one may follow it; null: for ever. */
+  readonly window: Extract<Span, { kind: 'window' }> | null;
+  readonly calculation: 'conversions' | 'conversion_rate';
+}
+
+/** A column of the base events, and that of the events that follow which is equal to it. */
+export interface SameColumns {
+  readonly base: string;
+  readonly conversion: string;
 }
 
 export type { Grain, Span };
@@ -135,6 +212,10 @@ export interface FacetStore {
   readonly lane: 'lexical' | 'dense';
   /** Whether large permitted sets may be searched by an approximate index; dense lane only. */
   readonly approximate: boolean;
+  /** The lexical leg of a dense facet that is searched by both: the same facet, in stores of its own. */
+  readonly lexicalLeg?: FacetStore;
+  /** What the leg's stores go by, where that is not `name`. */
+  readonly indexedAs?: string;
   /** In declared order. */
   readonly versions: readonly FacetVersion[];
   /** Attributes of the entity that this facet's text gives. */
@@ -156,6 +237,8 @@ export interface FacetVersion {
   readonly table: string;
   /** Dense lane: the narrow table beside it, with the signs of each vector. */
   readonly bits: string;
+  /** Lexical lane: the table of how many of its passages hold each word (`term`, `passages`); of word 0, how many there are. */
+  readonly words: string;
   /** The table of what is derived from it, beside it. */
   readonly derivedTable: string;
 }
@@ -179,6 +262,20 @@ export interface Edge {
     readonly fromColumns: readonly string[];
     readonly toColumns: readonly string[];
   } | null;
+}
+
+const FACETS_BY_ENTITY = new WeakMap<Catalog['facets'], ReadonlyMap<string, readonly FacetStore[]>>();
+
+/** The facets about an entity, in declared order. A catalog never changes, so they are sorted by entity once. */
+export function facetsOf({ facets }: Catalog, entity: string): readonly FacetStore[] {
+  let known = FACETS_BY_ENTITY.get(facets);
+  if (known === undefined) FACETS_BY_ENTITY.set(facets, (known = groupBy(facets.values(), (f) => f.entity)));
+  return known.get(entity) ?? [];
+}
+
+/** The sensitivity labels of its columns, computed ones with them. */
+export function labelsOf({ columns, computed = [] }: Relation): ReadonlySet<string> {
+  return new Set([...columns, ...computed].flatMap((c) => c.sensitivity ?? []));
 }
 
 export function columnOf(relation: Relation, name: string): Column | null {

@@ -51,7 +51,6 @@ const FOREIGN: readonly (readonly [
   [28, 1011, 'xid', []],
   [29, 1012, 'cid', []],
   [30, 1013, 'oidvector', []],
-  [114, 199, 'json', ['jsonb', 'text']],
   [142, 143, 'xml', TEXT],
   [600, 1017, 'point', TEXT],
   [601, 1018, 'lseg', TEXT],
@@ -59,14 +58,8 @@ const FOREIGN: readonly (readonly [
   [603, 1020, 'box', TEXT],
   [604, 1027, 'polygon', TEXT],
   [628, 629, 'line', TEXT],
-  [650, 651, 'cidr', TEXT],
   [718, 719, 'circle', TEXT],
-  [774, 775, 'macaddr8', TEXT],
-  [790, 791, 'money', ['numeric', 'text']],
-  [829, 1040, 'macaddr', TEXT],
-  [869, 1041, 'inet', TEXT],
   [1033, 1034, 'aclitem', []],
-  [1266, 1270, 'timetz', ['time', 'text']],
   [1560, 1561, 'bit', TEXT],
   [1562, 1563, 'varbit', TEXT],
   [1790, 2201, 'refcursor', []],
@@ -80,27 +73,13 @@ const FOREIGN: readonly (readonly [
   [2278, 0, 'void', []],
   [2970, 2949, 'txid_snapshot', []],
   [3220, 3221, 'pg_lsn', []],
-  [3614, 3643, 'tsvector', TEXT],
-  [3615, 3645, 'tsquery', TEXT],
   [3642, 3644, 'gtsvector', []],
   [3734, 3735, 'regconfig', []],
   [3769, 3770, 'regdictionary', []],
-  [3904, 3905, 'int4range', TEXT],
-  [3906, 3907, 'numrange', TEXT],
-  [3908, 3909, 'tsrange', TEXT],
-  [3910, 3911, 'tstzrange', TEXT],
-  [3912, 3913, 'daterange', TEXT],
-  [3926, 3927, 'int8range', TEXT],
   [4072, 4073, 'jsonpath', TEXT],
   [4089, 4090, 'regnamespace', []],
   [4096, 4097, 'regrole', []],
   [4191, 4192, 'regcollation', []],
-  [4451, 6150, 'int4multirange', TEXT],
-  [4532, 6151, 'nummultirange', TEXT],
-  [4533, 6152, 'tsmultirange', TEXT],
-  [4534, 6153, 'tstzmultirange', TEXT],
-  [4535, 6155, 'datemultirange', TEXT],
-  [4536, 6157, 'int8multirange', TEXT],
   [5038, 5039, 'pg_snapshot', []],
   [5069, 271, 'xid8', []],
 ];
@@ -126,4 +105,23 @@ export function elementOid(oid: number): number | null {
 const ELEMENT_OIDS: ReadonlyMap<number, number> = new Map([
   ...SCALAR_TYPES.map((t): [number, number] => [oidOf(arrayOf(t)), oidOf(t)]),
   ...[...CONVERTED, ...FOREIGN].map(([oid, arrayOid]): [number, number] => [arrayOid, oid]),
+]);
+
+/**
+ * The OID of the type, or of the array of it, that SQL declares by this name: its own name in Postgres, which is what
+ * the grammar makes of every other spelling. 0 for `unknown`, null where there is no such type.
+ */
+export function declaredOid(name: string, array: boolean): number | null {
+  if (name === 'unknown' && !array) return 0;
+  return BY_NAME.get(array ? `${name}[]` : name) ?? null;
+}
+
+const BY_NAME: ReadonlyMap<string, number> = new Map([
+  ...SCALAR_TYPES.flatMap((t): [string, number][] => [
+    [t, oidOf(t)],
+    [`${t}[]`, oidOf(arrayOf(t))],
+  ]),
+  ...[...OTHERS.values()].flatMap((t): [string, number][] =>
+    t.kind === 'model' ? [] : [[t.sql.replaceAll('"', ''), t.oid]],
+  ),
 ]);

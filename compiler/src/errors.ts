@@ -59,6 +59,10 @@ export const ERRORS = Object.freeze({
     `cannot execute ${p.command}: OSL-SQL is read-only`,
     'ask with SELECT',
   ]),
+  temporaryTable: row('E0511', '25006', 400, () => [
+    'temporary tables are not supported: OSL-SQL is read-only',
+    'put what it would hold into a WITH query of the statement that reads it',
+  ]),
   noStatement: row('E0511', '42601', 400, () => ['the text holds no statement', 'send exactly one SELECT']),
   oneStatement: row('E0511', '42601', 400, (p: { count: number }) => [
     `the text holds ${p.count} statements`,
@@ -112,6 +116,10 @@ export const ERRORS = Object.freeze({
   windowing: row('E0511', '42P20', 400, (p: { detail: string; hint?: string }) => [p.detail, p.hint ?? null]),
   invalidLiteral: row('E0511', '22P02', 400, (p: { type: string }) => [
     `invalid input syntax for type ${p.type}`,
+  ]),
+  unknownLabel: row('E0511', '22P02', 400, (p: { type: string; label: string }) => [
+    `invalid input value for enum ${p.type}: "${p.label}"`,
+    'its labels are in `pg_enum`',
   ]),
   parameterType: row('E0511', '42P18', 400, (p: { index: number }) => [
     `could not determine the type of parameter $${p.index}`,
@@ -284,6 +292,10 @@ export const ERRORS = Object.freeze({
   contentUnavailable: row('E0522', '55000', 503, (p: { facet: string; reason: string }) => [
     `the content of facet \`${p.facet}\` cannot be served: ${p.reason}`,
     'the operator can mend it with `osl index`',
+  ]),
+  modelUnavailable: row('E0522', '55000', 503, (p: { facet: string; reason: string }) => [
+    `the embedding model of facet \`${p.facet}\` cannot be asked: ${p.reason}`,
+    'ask again later; the operator looks at the endpoint in `OSL_EMBEDDINGS_URL` and the model that the facet names',
   ]),
   storeClosed: row('E0522', '55000', 503, (p: { facet: string; reason: string }) => [
     `the content of facet \`${p.facet}\` cannot be served: the gateway ${p.reason}`,

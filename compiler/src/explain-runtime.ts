@@ -1,7 +1,13 @@
 import { assertNever } from './errors.js';
-import type { GovernedPlan, GovernedRuntime, GovernedStore } from './govern/governed-plan.js';
+import {
+  type GovernedPlan,
+  type GovernedRuntime,
+  type GovernedStore,
+  stepsOfWalk,
+} from './govern/governed-plan.js';
 import type { Expr, Query, Slot } from './plan.js';
-import { EVIDENCE } from './runtime.js';
+import { EVIDENCE, type Page } from './runtime.js';
+import { leavesOf } from './walk.js';
 
 /** What is told of rows that are worked out before the statement runs. */
 export interface RuntimeExplanation {
@@ -19,7 +25,7 @@ export function explainRuntime(runtime: GovernedRuntime, slots: readonly Slot[])
       const { anchor, target, hops, repeats, maxHops, perHop } = runtime.relation;
       const path = hops.map((h) => `${h.from} → ${h.edge} → ${h.to}`);
       const detail = { anchor, target, path, repeats, max_hops: maxHops, per_hop: perHop };
-      return { step: 'traverse', detail, steps: runtime.hops };
+      return { step: 'traverse', detail, steps: stepsOfWalk(runtime) };
     }
     case 'hydration': {
       const { entity, columns } = runtime.relation;
@@ -43,15 +49,18 @@ function retrieval(
   { relation, store, checkedKeys }: Retrieval,
   slots: readonly Slot[],
 ): Record<string, unknown> {
-  const { facet, topK, filters, operators, columns } = relation;
+  const { facet, topK, page, filters, operators, columns } = relation;
   return {
     object: `osl.facets.${facet.name}`,
     version: store?.version ?? 'none is due: no passages',
+    ...legsOf(relation),
     lane: laneOf(relation, store),
     top_k: statedNumber(topK, slots),
     max_top_k: facet.maxTopK,
+    ...pageOf(page, slots),
     // They hold in the store, before the best are taken.
     metadata_filters: filters.length,
+    ...(relation.keyFilters.length === 0 ? {} : { semi_joins: relation.keyFilters.length }),
     ...(store === null ? {} : { row_filter: isFiltered(store.passages.query) ? 'applied' : 'none' }),
     operators: operators.map((o) => o.operator),
     // A passage in which one is redacted refuses the question.
@@ -64,8 +73,8 @@ function retrieval(
  * How passages are found: where few are permitted, and where many are. Which of the two it is this time would need a
  * look at the data, which an explanation does not take.
  */
-function laneOf({ facet }: Retrieval['relation'], store: GovernedStore | null): unknown {
-  if (facet.lane === 'lexical') return 'exact';
+function laneOf({ facet, legs }: Retrieval['relation'], store: GovernedStore | null): unknown {
+  if (legs.mode === 'lexical') return 'exact';
   const indexed = facet.approximate && (store === null || store.nearest?.byIndex !== null);
   return { few: 'exact', many: indexed ? 'approximate index' : 'signs, then exact' };
 }
@@ -76,6 +85,31 @@ function statedNumber(expr: Expr, slots: readonly Slot[]): unknown {
   return slot?.kind === 'literal' ? Number(slot.value) : 'a parameter';
 }
 
+/** By which legs, of a facet that has two. */
+function legsOf({ facet, legs }: Retrieval['relation']): Record<string, unknown> {
+  if (facet.lexicalLeg === undefined) return {};
+  return legs.mode === 'hybrid' ? { mode: legs.mode, fuse: legs.fuse } : { mode: legs.mode };
+}
+
+function pageOf({ per, skip, minScore, diversity }: Page, slots: readonly Slot[]): Record<string, unknown> {
+  return {
+    ...(per === 'passage' ? {} : { per }),
+    ...(skip === null ? {} : { skip: statedNumber(skip, slots) }),
+    ...(minScore === null ? {} : { min_score: statedNumber(minScore, slots) }),
+    ...(diversity === null ? {} : { diversity: statedNumber(diversity, slots) }),
+  };
+}
+
+/** Whether the store's own scan has a filter; that of its entity has one of its own. */
 function isFiltered(query: Query): boolean {
-  return query.kind === 'select' && query.from?.kind === 'governed' && query.from.filter !== null;
+  if (query.kind !== 'select') return false;
+  return leavesOf(query.from).some((leaf) =>
+    leaf.kind === 'derived' ? isFiltered(leaf.query) : leaf.kind === 'governed' && leaf.filter !== null,
+  );
+}
+
+/** What the asker of `plan` is told beside the answer, whatever the answer is. */
+export function noticesOf({ runtime }: GovernedPlan): readonly string[] {
+  if (runtime.length === 0) return [];
+  return [...new Set(runtime.flatMap((r) => (r.kind === 'retrieval' ? r.notices : [])))];
 }

@@ -1,7 +1,8 @@
 import { assertNever, InternalError } from './errors.js';
 import { explainRuntime } from './explain-runtime.js';
 import type { GovernedPlan } from './govern/governed-plan.js';
-import { type FromItem, GROUP_KEY, type Query, type RuntimeScan, SHOWN } from './plan.js';
+import { equatesColumns } from './key-equality.js';
+import { type FromItem, GROUP_KEY, type Join, type Query, type RuntimeScan, SHOWN } from './plan.js';
 import { columnsOf } from './walk.js';
 
 /** One step of a logical plan, as its reader may see it: no filter's columns, no role names, no values. */
@@ -74,19 +75,29 @@ function explainFrom(item: FromItem, plan: GovernedPlan): Explanation {
       return explainQuery(item.query, plan);
     case 'cte':
       return step('common table', { table: item.table }, []);
+    case 'recursion':
+      return step('rows of the step before', { table: item.table }, []);
     case 'spine':
       return step('periods', { grain: item.grain }, [explainQuery(item.bounds, plan)]);
+    case 'rows':
+      return step('rows of a function', { function: item.definition.name, columns: item.columns.length }, []);
     case 'runtime':
       return explainRows(item, plan);
     case 'join':
-      return step(
-        `${item.type} join`,
-        item.sealed ? { keys: item.on.length } : { predicates: item.on.length },
-        [explainFrom(item.left, plan), explainFrom(item.right, plan)],
-      );
+      return step(`${item.type} join`, conditionsIn(item), [
+        explainFrom(item.left, plan),
+        explainFrom(item.right, plan),
+      ]);
     default:
       return assertNever(item);
   }
+}
+
+/** Of how many keys, and how many other predicates. */
+function conditionsIn({ sealed, on }: Join): { keys?: number; predicates?: number } {
+  const keys = sealed ? on.filter(equatesColumns).length : 0;
+  const predicates = on.length - keys;
+  return { ...(sealed ? { keys } : {}), ...(sealed && predicates === 0 ? {} : { predicates }) };
 }
 
 function explainRows(item: RuntimeScan, plan: GovernedPlan): Explanation {

@@ -1,5 +1,5 @@
 import type { FunctionDefinition, OperatorDefinition } from './functions/definition.js';
-import type { Expr, SortKey } from './plan.js';
+import type { Expr, Output, SortKey } from './plan.js';
 
 const known = new WeakMap<Expr, string>();
 
@@ -10,6 +10,7 @@ const PLAIN = /^\w+$/;
 export function fingerprint(expr: Expr): string {
   if (expr.kind === 'column')
     return `${expr.source}.${PLAIN.test(expr.name) ? expr.name : JSON.stringify(expr.name)}`;
+  if (expr.kind === 'parameter') return `$${expr.slot}:${expr.type}`;
   const before = known.get(expr);
   if (before !== undefined) return before;
   const text = describe(expr);
@@ -17,11 +18,33 @@ export function fingerprint(expr: Expr): string {
   return text;
 }
 
+/** Where a select list has an expression: the position, from 1, of the first output that is equal to it. */
+export class Positions {
+  readonly #byText = new Map<string, number>();
+  /** The outputs themselves, which ORDER BY and GROUP BY name as often as not. */
+  readonly #byOutput = new Map<Expr, number>();
+
+  constructor(outputs: readonly Output[]) {
+    let position = 0;
+    for (const { expr } of outputs) {
+      position++;
+      const text = fingerprint(expr);
+      const first = this.#byText.get(text) ?? position;
+      this.#byText.set(text, first);
+      this.#byOutput.set(expr, first);
+    }
+  }
+
+  of(expr: Expr): number | null {
+    return this.#byOutput.get(expr) ?? this.#byText.get(fingerprint(expr)) ?? null;
+  }
+}
+
 /** The kinds that make up most questions by hand; JSON says the same of all others, their definitions written out. */
 function describe(expr: Expr): string {
   switch (expr.kind) {
-    case 'parameter':
-      return `$${expr.slot}:${expr.type}`;
+    case 'structural':
+      return `'${JSON.stringify(expr.text)}`;
     case 'operation':
       return `(o${idOf(expr.definition)} ${expr.left === null ? '' : fingerprint(expr.left)} ${fingerprint(expr.right)} ${expr.type})`;
     case 'call':

@@ -3,13 +3,17 @@ export const GRAINS = ['second', 'minute', 'hour', 'day', 'week', 'month', 'quar
 
 export type Grain = (typeof GRAINS)[number];
 
-/** Which rows a cumulative metric takes for a period: all before its end, or from some time on. */
+/** Which rows a cumulative metric takes for a period: all before its end, or from some time on, or of another period. */
 export type Span =
   | { readonly kind: 'unbounded' }
   /** The `count` units that end with the period. */
   | { readonly kind: 'window'; readonly count: number; readonly unit: Grain }
   /** From the beginning of the `grain` in which the period ends. */
-  | { readonly kind: 'to_date'; readonly grain: Grain };
+  | { readonly kind: 'to_date'; readonly grain: Grain }
+  /** Those of the period that begins `count` units earlier. */
+  | { readonly kind: 'offset'; readonly count: number; readonly unit: Grain }
+  /** Those of the period that begins where the `grain` begins in which the period does. */
+  | { readonly kind: 'offset_to_grain'; readonly grain: Grain };
 
 /** The grain that `text` spells, whatever its case, or null. */
 export function grainNamed(text: string): Grain | null {

@@ -1,9 +1,20 @@
 /** The compiler of OSL-SQL: text, catalog and access in, governed SQL out. No I/O, no clock, no database. */
 export type { Access, GroupRule, MaskKind, RelationAccess, RelationGrant } from './access.js';
-export { bindPredicate, inputsOf, metricColumns, metricFault, metricType, mostPerHop } from './bind/index.js';
+export {
+  bindPredicate,
+  type ComputedFacts,
+  computedFacts,
+  inputsOf,
+  metricColumns,
+  metricFault,
+  metricType,
+  mostPerHop,
+} from './bind/index.js';
 export {
   type Catalog,
   type Column,
+  type ComputedColumn,
+  type ConversionMetric,
   type CumulativeMetric,
   columnOf,
   type DerivedAttribute,
@@ -12,13 +23,23 @@ export {
   type FacetStore,
   type FacetVersion,
   type Features,
+  type Joins,
+  labelsOf,
   type Metric,
   type MetricInput,
   type RatioMetric,
+  type ReadColumn,
   type Relation,
+  type SameColumns,
   type SimpleMetric,
 } from './catalog.js';
-
+export {
+  type ColumnForm,
+  type DeclaredColumn,
+  decimalOf,
+  declaredColumn,
+  spelledColumn,
+} from './column-form.js';
 export { type CommonNames, isCommon, withClauseNames } from './common-names.js';
 export {
   ALL_FEATURES,
@@ -29,8 +50,7 @@ export {
   compileTemplate,
   compiling,
 } from './compile.js';
-
-export { elementOid } from './declared-types.js';
+export { declaredOid, elementOid } from './declared-types.js';
 export { type Emitted, emit } from './emit/emit.js';
 export { type MatchedAttribute, predicateSql } from './emit/predicate.js';
 export {
@@ -44,8 +64,8 @@ export {
   type QueryErrorFields,
   queryError,
 } from './errors.js';
-
 export { type Explanation, explain } from './explain.js';
+export { noticesOf } from './explain-runtime.js';
 export { fullName, plainName, type Room } from './full-name.js';
 export {
   FUNCTIONS,
@@ -53,16 +73,14 @@ export {
   OPERATORS as SQL_OPERATORS,
   type OperatorDefinition,
 } from './functions/index.js';
-
 export { type AttributePattern, forChain } from './govern/chain.js';
-export { versionDue } from './govern/facet-version.js';
+export { versionDue, versionFor } from './govern/facet-version.js';
 export type {
   GovernedPlanFields,
   GovernedRuntime,
   GovernedStore,
   OutputColumn,
 } from './govern/governed-plan.js';
-
 export { GovernedPlan } from './govern/governed-plan.js';
 export { isVisibleFlag, REDACTED, visibleColumnName } from './govern/mask.js';
 export { columnsRead } from './govern/reads.js';
@@ -81,8 +99,8 @@ export {
   type Influence,
   type Transformation,
 } from './lineage/column-lineage.js';
-
 export { type Mentioned, mentionedIn } from './mentioned.js';
+export { formatUnit, type MetricFormat } from './metric-format.js';
 export type { MetricsRequest } from './metrics-request.js';
 export {
   type ArgumentType,
@@ -94,7 +112,6 @@ export {
   type OperatorSignature,
   operatorNamed,
 } from './operators.js';
-
 export {
   applyGrammar,
   type Grammar,
@@ -110,24 +127,30 @@ export {
   splitStatements,
   statementTexts,
 } from './parse.js';
-
 export type { Expr, Form, Slot } from './plan.js';
 export { queryWithin } from './query-within.js';
 export { relationsRead } from './relations-read.js';
 export {
   type Clipping,
   EVIDENCE,
+  type Hop,
   type Hydration,
+  type Legs,
+  MAX_SKIP,
   type OperatorUse,
   ORDINAL,
   PASSAGE_COLUMNS,
+  PATH,
+  type Page,
   type Retrieval,
   type RuntimeRelation,
   type Traversal,
+  walkedKey,
 } from './runtime.js';
 
 export { type PlainLiteral, type ShapedText, shapeOf } from './shape/scan.js';
 export { arrayElements, arrayText, identifier, quoteIdentifier, quoteLiteral } from './sql-text.js';
+export { enumName, STORED_PATTERN, type StoredType, storedType } from './stored.js';
 export { hintOn, type Surface, WAYS } from './surface-hints.js';
 export { charactersBefore, nearest, positionOfIndex } from './text.js';
 export {
@@ -136,7 +159,9 @@ export {
   elementOf,
   isArray,
   lengthOf,
+  MULTIRANGE_TYPES,
   oidOf,
+  RANGE_TYPES,
   SCALAR_TYPES,
   type ScalarType,
   type TypeName,
@@ -145,4 +170,5 @@ export {
 } from './types.js';
 
 export { literalText, type ValueSources, valuesOf } from './values.js';
+export { type WantedRows, wantedRows } from './wanted-rows.js';
 export type { AskedWorld } from './world.js';

@@ -127,7 +127,8 @@ class Reader {
   }
 
   #token(kind: number): void {
-    const [afterIn, escapes] = [this.#afterIn, this.#escapes];
+    const afterIn = this.#afterIn;
+    const escapes = this.#escapes;
     this.#afterIn = false;
     this.#escapes = false;
     switch (kind) {

@@ -83,12 +83,14 @@ export function selectOf(parts: Partial<Omit<Select, 'kind'>> & Pick<Select, 'ou
     where: NONE,
     grouped: false,
     groupBy: NONE,
+    groupingSets: null,
     having: NONE,
     distinct: false,
     distinctOn: NONE,
     orderBy: NONE,
     limit: null,
     offset: null,
+    withTies: false,
     ...parts,
   } satisfies Select);
 }

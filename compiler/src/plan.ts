@@ -27,6 +27,8 @@ export interface BaseColumn {
   /** Physical name. */
   readonly column: string;
   readonly type: TypeName;
+  /** The column's own type, where its value is read as text. */
+  readonly stored?: string;
 }
 
 /** A value that is sent beside the SQL, never in it. */
@@ -89,6 +91,22 @@ export interface Cast {
   readonly leakproof: boolean;
 }
 
+/** `arg::bit(length)::type`: the number that a text of bits or of hexadecimal digits, as in `x1F`, says. */
+export interface BitNumber {
+  readonly kind: 'bit_number';
+  readonly arg: Expr;
+  readonly length: number;
+  readonly type: 'int4' | 'int8';
+}
+
+/** `arg COLLATE collation`, one of `COLLATIONS`. */
+export interface Collate {
+  readonly kind: 'collate';
+  readonly arg: Expr;
+  readonly collation: string;
+  readonly type: TypeName;
+}
+
 export interface Logic {
   readonly kind: 'and' | 'or';
   readonly args: readonly Expr[];
@@ -125,6 +143,24 @@ export interface DistinctTest {
   readonly right: Expr;
   readonly negated: boolean;
   readonly type: 'bool';
+}
+
+/**
+ * `(left, …) < (right, …)`: by the first pair whose sides differ. What `=`, `<>` and IS DISTINCT FROM say of rows is
+ * said pair by pair.
+ */
+export interface RowComparison {
+  readonly kind: 'row_comparison';
+  readonly operator: '<' | '<=' | '>' | '>=';
+  /** Two or more. */
+  readonly pairs: readonly RowPair[];
+  readonly type: 'bool';
+}
+
+export interface RowPair {
+  readonly definition: OperatorDefinition;
+  readonly left: Expr;
+  readonly right: Expr;
 }
 
 /** `arg op ANY | ALL (array)`; IN lists become one array parameter. */
@@ -175,10 +211,19 @@ export interface Subscript {
   readonly type: ScalarType;
 }
 
+/** `arg[lower:upper]`; null where a bound is left out. */
+export interface Slice {
+  readonly kind: 'slice';
+  readonly arg: Expr;
+  readonly lower: Expr | null;
+  readonly upper: Expr | null;
+  readonly type: ArrayType;
+}
+
 export interface Aggregate {
   readonly kind: 'aggregate';
   readonly definition: FunctionDefinition;
-  /** Empty for `count(*)`. */
+  /** Empty for `count(*)`; several for `count(distinct (a, b))` alone. */
   readonly args: readonly Expr[];
   readonly distinct: boolean;
   readonly filter: Expr | null;
@@ -187,6 +232,13 @@ export interface Aggregate {
   /** The metric that it comes from; null where the caller wrote it. */
   readonly metric: string | null;
   readonly type: TypeName;
+}
+
+/** `grouping(…)`: a bit for each argument, a key of GROUP BY, that the grouping set of the row leaves out. */
+export interface Grouping {
+  readonly kind: 'grouping';
+  readonly args: readonly Expr[];
+  readonly type: 'int4';
 }
 
 export interface WindowCall {
@@ -280,18 +332,23 @@ export type Expr =
   | Call
   | Operation
   | Cast
+  | BitNumber
+  | Collate
   | Logic
   | Not
   | NullTest
   | TruthTest
   | DistinctTest
+  | RowComparison
   | Quantified
   | Membership
   | Case
   | Conditional
   | ArrayValue
   | Subscript
+  | Slice
   | Aggregate
+  | Grouping
   | WindowCall
   | Distance
   | StoredVector
@@ -316,6 +373,14 @@ export interface EntityScan {
   readonly relation: Relation;
   /** Names of the columns that the query uses. */
   readonly columns: readonly string[];
+  readonly sample?: TableSample;
+}
+
+/** `TABLESAMPLE method (percent) [REPEATABLE (seed)]`: some of a table's rows, taken before any is filtered. */
+export interface TableSample {
+  readonly method: 'bernoulli' | 'system';
+  readonly percent: Parameter;
+  readonly seed: Parameter | null;
 }
 
 /** A relation as this caller may see it: row filter, then masked projection, before anything else. */
@@ -332,6 +397,8 @@ export interface GovernedScan {
   readonly fenced: boolean;
   /** Set where some of its rows may only be aggregated; then the scan has the column `GROUP_KEY`. */
   readonly minimum: GroupMinimum | null;
+  /** Where every row and column is shown as it is, alone. */
+  readonly sample?: TableSample;
 }
 
 /** How many rows that may only be aggregated a group needs for them to count in it. */
@@ -360,12 +427,24 @@ export interface Derived {
   readonly kind: 'derived';
   readonly id: SourceId;
   readonly query: Query;
+  /** Whether its query names columns of FROM items to the left. */
+  readonly lateral?: true;
 }
 
 export interface CommonTableRef {
   readonly kind: 'cte';
   readonly id: SourceId;
   readonly table: number;
+  /** Of a recursive table: how many columns it has. More than a million rows of one fail with SQLSTATE 54000. */
+  readonly recursive?: number;
+}
+
+/** Within the second operand of recursive table `table`: the rows that the step before found, and nothing else. */
+export interface RecursionRef {
+  readonly kind: 'recursion';
+  readonly id: SourceId;
+  readonly table: number;
+  readonly columns: readonly TypeName[];
 }
 
 /** Rows that are worked out before the statement runs; see `runtime.ts`. */
@@ -377,26 +456,19 @@ export interface RuntimeScan {
   readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
 }
 
-interface JoinOf<Sealed extends boolean, Type extends 'inner' | 'left' | 'full', Condition extends Expr> {
+export interface Join {
   readonly kind: 'join';
-  readonly sealed: Sealed;
-  readonly type: Type;
+  /**
+   * Whether `on` equates sealed keys, one of each side: the join of entities in OSL-SQL. Raw SQL has no sealed keys,
+   * and what a query has worked out itself is joined on whatever it has.
+   */
+  readonly sealed: boolean;
+  readonly type: 'inner' | 'left' | 'full';
   readonly left: FromItem;
   readonly right: FromItem;
-  /** All of it must hold. */
-  readonly on: readonly Condition[];
+  /** Predicates over what the caller is shown. All of them must hold; where there are none, every pair does. */
+  readonly on: readonly Expr[];
 }
-
-/** `on` holds equalities of sealed keys: the join of OSL-SQL. */
-export type SealedJoin = JoinOf<true, 'inner' | 'left', Operation>;
-
-/**
- * `on` holds any predicates over what the caller is shown: the join of raw SQL, which has no sealed keys, and that of
- * periods with what happened in them.
- */
-export type FreeJoin = JoinOf<false, 'inner' | 'left' | 'full', Expr>;
-
-export type Join = SealedJoin | FreeJoin;
 
 /**
  * The beginning of every period of `grain` from the first to the last, as timestamp `c1`. Metrics only: no caller can
@@ -410,12 +482,42 @@ export interface Spine {
   readonly grain: Grain;
 }
 
-export type FromItem = EntityScan | GovernedScan | Derived | CommonTableRef | RuntimeScan | Spine | Join;
+/**
+ * The rows that a function makes of its arguments, which may name columns of FROM items before it and of queries around
+ * it: `generate_series`, `unnest`, `jsonb_each`. Its columns are `c1`, …, in its own order.
+ */
+export interface RowSource {
+  readonly kind: 'rows';
+  readonly id: SourceId;
+  readonly definition: FunctionDefinition;
+  readonly args: readonly Expr[];
+  readonly columns: readonly TypeName[];
+  /** What is read of each row, a JSON object, by its keys: one for each column. Null where the row itself is shown. */
+  readonly fields: readonly Expr[] | null;
+  /** Whether it has one column more, of `int8`: the number of the row, from 1. */
+  readonly numbered: boolean;
+}
+
+export type FromItem =
+  | EntityScan
+  | GovernedScan
+  | Derived
+  | CommonTableRef
+  | RecursionRef
+  | RuntimeScan
+  | RowSource
+  | Spine
+  | Join;
 
 export interface CommonTable {
   readonly id: number;
   readonly query: Query;
   readonly materialized: boolean | null;
+  /**
+   * Whether `query` is a UNION whose right operand reads the rows of the step before, by one `RecursionRef` in its FROM,
+   * until no step finds any.
+   */
+  readonly recursive?: boolean;
 }
 
 /** One column of a query's result. Its position gives the emitted name `c<position>`. */
@@ -433,6 +535,8 @@ export interface Select {
   readonly where: readonly Expr[];
   readonly grouped: boolean;
   readonly groupBy: readonly Expr[];
+  /** Each a list of indices into `groupBy`, each of which some set has; null where all keys group together. */
+  readonly groupingSets: readonly (readonly number[])[] | null;
   /** Conjuncts. */
   readonly having: readonly Expr[];
   readonly outputs: readonly Output[];
@@ -442,6 +546,8 @@ export interface Select {
   readonly orderBy: readonly SortKey[];
   readonly limit: Expr | null;
   readonly offset: Expr | null;
+  /** Whether rows that sort as the last one within the limit come with it. */
+  readonly withTies: boolean;
 }
 
 export interface SetOperation {
@@ -455,6 +561,7 @@ export interface SetOperation {
   readonly orderBy: readonly SortKey[];
   readonly limit: Expr | null;
   readonly offset: Expr | null;
+  readonly withTies: boolean;
 }
 
 export interface Values {

@@ -1,6 +1,6 @@
 import type { FacetStore } from './catalog.js';
 import type { OperatorName } from './operators.js';
-import type { Expr, SourceId } from './plan.js';
+import type { Expr, InQuery, Query, SourceId } from './plan.js';
 import type { TypeName } from './types.js';
 
 /**
@@ -37,11 +37,43 @@ export interface Retrieval {
   readonly query: Expr;
   /** int4; at least 1 and at most the facet's `maxTopK`, checked again when its value is known. */
   readonly topK: Expr;
+  readonly page: Page;
+  readonly legs: Legs;
   /** Predicates over `source`'s indexed fields; they hold in the store, before the best are taken. */
   readonly filters: readonly Expr[];
+  /** Semi-joins on an indexed field, which the statement has too; the store holds them before the best are taken. */
+  readonly keyFilters: readonly InQuery[];
+  /** The name of the FROM item, where conditions on other rows hold only after the best are taken; else null. */
+  readonly filteredAfter: string | null;
   readonly operators: readonly OperatorUse[];
   readonly columns: readonly RuntimeColumn[];
 }
+
+/** Which of the permitted passages, best first, are the answer: those after the first `skip`, `topK` at most. */
+export interface Page {
+  /** Whether each document counts with its best passage alone. */
+  readonly per: 'passage' | 'document';
+  /** int4; 0 to `MAX_SKIP`, checked again when its value is known. Null for 0. */
+  readonly skip: Expr | null;
+  /** float8; a passage whose score is below it does not count. Null where none is. */
+  readonly minScore: Expr | null;
+  /** float8 from 0 to 1: how much a passage counts less for being like one before it. Null for not at all. */
+  readonly diversity: Expr | null;
+}
+
+/** By which leg of its facet a search goes, or how what both find becomes one order. */
+export type Legs =
+  | { readonly mode: 'lexical' | 'dense' }
+  | {
+      readonly mode: 'hybrid';
+      /** By the ranks that a passage has in the legs, or by its scores, each leg's from 0 to 1. */
+      readonly fuse: 'rank' | 'score';
+      /** float8[]: how much the lexical and the dense leg count. Null where both count alike. */
+      readonly weights: Expr | null;
+    };
+
+/** Passages that the pages before may hold: a store finds and drops them for each page. */
+export const MAX_SKIP = 10_000;
 
 /** One operator over the passages; its result is column `column` of the retrieval. */
 export interface OperatorUse {
@@ -64,8 +96,10 @@ export interface Traversal {
   readonly source: SourceId;
   readonly anchor: string;
   readonly target: string;
-  /** An array of the anchor's keys. */
-  readonly keys: Expr;
+  /** The anchor's keys: an array for each column of its primary key, all of one length. */
+  readonly keys: readonly Expr[];
+  /** The query whose rows are these keys; null where `keys` are. */
+  readonly start: Query | null;
   readonly hops: readonly Hop[];
   /** A link of an entity with itself is walked again and again, up to `maxHops`. */
   readonly repeats: boolean;
@@ -76,15 +110,34 @@ export interface Traversal {
   readonly columns: readonly RuntimeColumn[];
 }
 
+/** The column of a walk's rows that says how each was reached, from its anchor on. */
+export const PATH = 'path';
+
+/** The column of a walk's rows that holds column `index` of a key of `width` columns. No query can name it. */
+export function walkedKey(index: number, width: number): string {
+  return width === 1 ? 'key' : `${PART_OF_KEY}${index + 1}`;
+}
+
+const PART_OF_KEY = '#key';
+
+/** Whether a column holds one of several columns of a key, which say nothing by themselves. */
+export function isPartOfKey(column: string): boolean {
+  return column.startsWith(PART_OF_KEY);
+}
+
 /**
- * One step of a traversal, as OSL-SQL of our own making: `$1` are the keys to start from, `$2` the rows of one
- * source, `$3` those of all; the answer has `source` and `target`.
+ * One step of a traversal, as OSL-SQL of our own making: `$1`, … are the keys to start from, an array for each column
+ * of the key; then come the rows of one source, and those of all. The answer has the columns of the source's key, and
+ * behind them those of the target's.
  */
 export interface Hop {
   readonly edge: string;
   readonly from: string;
   readonly to: string;
   readonly text: string;
+  /** How many columns the keys of either end have. */
+  readonly sourceWidth: number;
+  readonly targetWidth: number;
 }
 
 /** The content of entities that are named by key, for the Joint form. */

@@ -1,5 +1,16 @@
 import { assertNever } from './errors.js';
-import type { CommonTable, Expr, FrameBound, FromItem, Query, SortKey, WindowCall } from './plan.js';
+import type {
+  CommonTable,
+  Expr,
+  FrameBound,
+  FromItem,
+  Query,
+  RowSource,
+  SortKey,
+  WindowCall,
+} from './plan.js';
+
+const NOTHING: readonly never[] = Object.freeze([]);
 
 /** The values directly below `expr`, in order. Queries below it are `queriesOf`'s. */
 export function childrenOf(expr: Expr): readonly Expr[] {
@@ -14,17 +25,20 @@ export function childrenOf(expr: Expr): readonly Expr[] {
     case 'scalar_query':
     case 'exists':
     case 'stored_vector':
-      return [];
+      return NOTHING;
     case 'distance':
       return [expr.to];
     case 'call':
     case 'and':
     case 'or':
     case 'conditional':
+    case 'grouping':
       return expr.args;
     case 'operation':
       return expr.left === null ? [expr.right] : [expr.left, expr.right];
     case 'cast':
+    case 'bit_number':
+    case 'collate':
     case 'not':
     case 'null_test':
     case 'truth_test':
@@ -33,6 +47,8 @@ export function childrenOf(expr: Expr): readonly Expr[] {
       return [expr.arg];
     case 'distinct_test':
       return [expr.left, expr.right];
+    case 'row_comparison':
+      return expr.pairs.flatMap((p) => [p.left, p.right]);
     case 'quantified':
       return [expr.arg, expr.array];
     case 'membership':
@@ -43,6 +59,8 @@ export function childrenOf(expr: Expr): readonly Expr[] {
       return expr.items;
     case 'subscript':
       return [expr.arg, expr.index];
+    case 'slice':
+      return [expr.arg, ...optional(expr.lower), ...optional(expr.upper)];
     case 'aggregate':
       return [...expr.args, ...optional(expr.filter), ...sortExprs(expr.orderBy)];
     case 'window':
@@ -60,9 +78,11 @@ export function childrenOf(expr: Expr): readonly Expr[] {
 
 /** The query directly below `expr`, if it has one. */
 export function queryOf(expr: Expr): Query | null {
-  return expr.kind === 'scalar_query' || expr.kind === 'exists' || expr.kind === 'in_query'
-    ? expr.query
-    : null;
+  return nests(expr) ? expr.query : null;
+}
+
+function nests(expr: Expr): expr is Nesting {
+  return expr.kind === 'scalar_query' || expr.kind === 'exists' || expr.kind === 'in_query';
 }
 
 /** `node` with `fields` in place of its own; `node` itself where they are its own, so that nothing is copied in vain. */
@@ -76,10 +96,12 @@ export function changed<N extends object>(node: N, fields: { readonly [K in keyo
 /** `list` with `f` applied to each; `list` itself where that changes nothing. */
 export function mapped<T>(list: readonly T[], f: (item: T) => T): readonly T[] {
   let copy: T[] | null = null;
-  for (const [i, item] of list.entries()) {
+  let passed = 0;
+  for (const item of list) {
     const after = f(item);
-    if (copy === null && after !== item) copy = list.slice(0, i);
+    if (copy === null && after !== item) copy = list.slice(0, passed);
     copy?.push(after);
+    passed++;
   }
   return copy === null ? list : Object.freeze(copy);
 }
@@ -106,10 +128,13 @@ export function mapChildren(expr: Expr, f: (e: Expr) => Expr, q: (query: Query) 
     case 'and':
     case 'or':
     case 'conditional':
+    case 'grouping':
       return changed(expr, { args: mapped(expr.args, f) });
     case 'operation':
       return changed(expr, { left: maybe(expr.left), right: f(expr.right) });
     case 'cast':
+    case 'bit_number':
+    case 'collate':
     case 'not':
     case 'null_test':
     case 'truth_test':
@@ -117,6 +142,10 @@ export function mapChildren(expr: Expr, f: (e: Expr) => Expr, q: (query: Query) 
       return changed(expr, { arg: f(expr.arg) });
     case 'distinct_test':
       return changed(expr, { left: f(expr.left), right: f(expr.right) });
+    case 'row_comparison':
+      return changed(expr, {
+        pairs: mapped(expr.pairs, (p) => changed(p, { left: f(p.left), right: f(p.right) })),
+      });
     case 'quantified':
       return changed(expr, { arg: f(expr.arg), array: f(expr.array) });
     case 'membership':
@@ -130,6 +159,8 @@ export function mapChildren(expr: Expr, f: (e: Expr) => Expr, q: (query: Query) 
       return changed(expr, { items: mapped(expr.items, f) });
     case 'subscript':
       return changed(expr, { arg: f(expr.arg), index: f(expr.index) });
+    case 'slice':
+      return changed(expr, { arg: f(expr.arg), lower: maybe(expr.lower), upper: maybe(expr.upper) });
     case 'aggregate':
       return changed(expr, {
         args: mapped(expr.args, f),
@@ -189,7 +220,7 @@ function mapLevel(query: Query, visit: QueryVisitor): Query {
     return visit.expr === undefined ? below : visit.expr(below);
   };
   // Values are gone through only where something in them can change.
-  const values = visit.expr !== undefined || queriesInValues(query).length > 0;
+  const values = visit.expr !== undefined || nestingIn(query).length > 0;
   const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, deep);
   const maybe = (e: Expr | null): Expr | null => (e === null ? null : deep(e));
   const common = (tables: readonly CommonTable[]): readonly CommonTable[] =>
@@ -241,17 +272,18 @@ function mapFrom(
     case 'join': {
       const left = mapFrom(item.left, visit, deep, q);
       const right = mapFrom(item.right, visit, deep, q);
-      if (!item.sealed) return changed(item, { left, right, on: mapped(item.on, deep) });
-      const on = mapped(item.on, (e) => deep(e) as typeof e); // a sealed equality maps to a sealed equality
-      return changed(item, { left, right, on });
+      return changed(item, { left, right, on: mapped(item.on, deep) });
     }
     case 'derived':
       return leaf(changed(item, { query: q(item.query) }));
     case 'spine':
       return leaf(changed(item, { bounds: q(item.bounds) }));
+    case 'rows':
+      return leaf(changed(item, { args: mapped(item.args, deep) }));
     case 'entity':
     case 'governed':
     case 'cte':
+    case 'recursion':
     case 'runtime':
       return leaf(item);
     default:
@@ -259,9 +291,11 @@ function mapFrom(
   }
 }
 
+type Leaf = Exclude<FromItem, { kind: 'join' }>;
+
 /** Every FROM leaf of `item`, left to right. */
-export function leavesOf(item: FromItem | null): readonly Exclude<FromItem, { kind: 'join' }>[] {
-  if (item === null) return [];
+export function leavesOf(item: FromItem | null): readonly Leaf[] {
+  if (item === null) return NOTHING;
   return item.kind === 'join' ? [...leavesOf(item.left), ...leavesOf(item.right)] : [item];
 }
 
@@ -275,42 +309,51 @@ export function someExpr(expr: Expr, f: (e: Expr) => boolean): boolean {
   return f(expr) || childrenOf(expr).some((c) => someExpr(c, f));
 }
 
-/** The queries directly below `query`: common tables, derived tables, operands and those inside values. */
-function subqueriesOf(query: Query): readonly Query[] {
-  switch (query.kind) {
-    case 'values':
-      return queriesInValues(query);
-    case 'set_operation':
-      return [...query.with.map((t) => t.query), query.left, query.right, ...queriesInValues(query)];
-    case 'select':
-      return [
-        ...query.with.map((t) => t.query),
-        ...leavesOf(query.from).flatMap((i) =>
-          i.kind === 'derived' ? [i.query] : i.kind === 'spine' ? [i.bounds] : [],
-        ),
-        ...queriesInValues(query),
-      ];
-    default:
-      return assertNever(query);
-  }
+/** Every query of the tree, `query` itself first. */
+export function allQueries(query: Query): readonly Query[] {
+  const all: Query[] = [];
+  collectQueries(query, all);
+  return all;
 }
 
-// A query never changes, so what is in it is looked for once, however many passes ask.
-const INSIDE = new WeakMap<Query, readonly Query[]>();
-const BELOW = new WeakMap<Query, readonly Query[]>();
+/** Common tables, operands or derived tables, then the queries inside values, each with all that is below it. */
+function collectQueries(query: Query, into: Query[]): void {
+  into.push(query);
+  if (query.kind !== 'values') for (const t of query.with) collectQueries(t.query, into);
+  if (query.kind === 'set_operation') {
+    collectQueries(query.left, into);
+    collectQueries(query.right, into);
+  }
+  if (query.kind === 'select') {
+    for (const leaf of leavesOf(query.from)) {
+      if (leaf.kind === 'derived') collectQueries(leaf.query, into);
+      else if (leaf.kind === 'spine') collectQueries(leaf.bounds, into);
+    }
+  }
+  for (const nesting of nestingIn(query)) collectQueries(nesting.query, into);
+}
 
-/** The queries directly below the values of one level. */
-function queriesInValues(query: Query): readonly Query[] {
-  const known = INSIDE.get(query);
+/** A value with a query in it. */
+export type Nesting = Extract<Expr, { readonly query: Query }>;
+
+/**
+ * A query never changes, so its values are looked through once, however many passes ask. What is found must not lead
+ * back to the query: V8 would keep each until it collects all garbage, not only what is young.
+ */
+const NESTING = new WeakMap<Query, readonly Nesting[]>();
+
+/** The values of one level, at any depth of them, that have a query in them. */
+export function nestingIn(query: Query): readonly Nesting[] {
+  const known = NESTING.get(query);
   if (known !== undefined) return known;
-  const found: Query[] = [];
+  const found: Nesting[] = [];
   const note = (e: Expr): void => {
-    const inner = queryOf(e);
-    if (inner !== null) found.push(inner);
+    if (nests(e)) found.push(e);
   };
   for (const expr of exprsOf(query)) visitExpr(expr, note);
-  INSIDE.set(query, found);
-  return found;
+  const nesting = found.length === 0 ? NOTHING : found;
+  NESTING.set(query, nesting);
+  return nesting;
 }
 
 /** The top values of one level, FROM conditions included. */
@@ -323,6 +366,7 @@ export function exprsOf(query: Query): readonly Expr[] {
     case 'select':
       return [
         ...conditionsOf(query.from),
+        ...leavesOf(query.from).flatMap((l) => (l.kind === 'rows' ? argumentsOf(l) : [])),
         ...query.where,
         ...query.groupBy,
         ...query.having,
@@ -337,18 +381,14 @@ export function exprsOf(query: Query): readonly Expr[] {
   }
 }
 
-/** Every query of the tree, `query` itself first. */
-export function allQueries(query: Query): readonly Query[] {
-  const known = BELOW.get(query);
-  if (known !== undefined) return known;
-  const all = [query, ...subqueriesOf(query).flatMap(allQueries)];
-  BELOW.set(query, all);
-  return all;
+export function conditionsOf(item: FromItem | null): readonly Expr[] {
+  if (item === null || item.kind !== 'join') return NOTHING;
+  return [...conditionsOf(item.left), ...conditionsOf(item.right), ...item.on];
 }
 
-export function conditionsOf(item: FromItem | null): readonly Expr[] {
-  if (item === null || item.kind !== 'join') return [];
-  return [...conditionsOf(item.left), ...conditionsOf(item.right), ...item.on];
+/** What the function of a row source is given, and the keys that its rows are read by. */
+export function argumentsOf({ args, fields }: RowSource): readonly Expr[] {
+  return fields === null ? args : [...args, ...fields];
 }
 
 export function columnsOf(query: Query): readonly { readonly name: string; readonly type: Expr['type'] }[] {
@@ -358,16 +398,18 @@ export function columnsOf(query: Query): readonly { readonly name: string; reado
 }
 
 function optional(expr: Expr | null): readonly Expr[] {
-  return expr === null ? [] : [expr];
+  return expr === null ? NOTHING : [expr];
 }
 
 /** What `keys` sort by, but for the places of outputs. */
 export function sortExprs(keys: readonly SortKey[]): readonly Expr[] {
-  return keys.flatMap((k) => (typeof k.by === 'number' ? [] : [k.by]));
+  const exprs: Expr[] = [];
+  for (const { by } of keys) if (typeof by !== 'number') exprs.push(by);
+  return exprs;
 }
 
 export function boundExprs(bound: FrameBound): readonly Expr[] {
-  return bound.kind === 'preceding' || bound.kind === 'following' ? [bound.offset] : [];
+  return bound.kind === 'preceding' || bound.kind === 'following' ? [bound.offset] : NOTHING;
 }
 
 function mapBound(bound: FrameBound, f: (e: Expr) => Expr): FrameBound {

@@ -1,8 +1,10 @@
 import { write as writeAt } from 'node:fs';
 import { Anchors } from './anchors.js';
+import { Chain } from './chain.js';
 import { AuditUnavailable, type UnavailableReason, unavailable } from './errors.js';
+import type { RecordForm } from './form.js';
 import type { Frontier } from './frontier.js';
-import { type AppendDone, Group } from './group.js';
+import { type AppendDone, Group, type KeepOutcome, type Refusal } from './group.js';
 import type { AuditLogOptions, AuditStats } from './interface.js';
 import { type AuditEntry, encodeRecord, encodeShortened, type RecordPlace } from './record.js';
 import type { Acknowledged, LogBase, Recovered } from './recover.js';
@@ -16,8 +18,11 @@ export interface EpochStart {
   readonly recovered: Recovered;
   /** Its first records; they are durable, and under a checkpoint, before it takes any other. */
   readonly first: (place: RecordPlace) => readonly AuditEntry[];
-  /** Called once, at the moment when it takes nothing more because of the disk; `waiting` records are refused by it. */
-  readonly failed: (failure: AuditUnavailable, waiting: number) => void;
+  /**
+   * Called once, at the moment when it takes nothing more because of the disk; `waiting` records are refused by it,
+   * but for the outcomes among them, if somebody keeps those.
+   */
+  readonly failed: (failure: AuditUnavailable, waiting: number) => KeepOutcome | null;
 }
 
 /**
@@ -33,13 +38,14 @@ export class Epoch {
   readonly #place: { -readonly [K in keyof RecordPlace]: RecordPlace[K] };
   readonly #failed: EpochStart['failed'];
   readonly #deadline: NodeJS.Timeout;
+  readonly #linger: NodeJS.Timeout;
+  #lingering = false;
   readonly #timers: readonly NodeJS.Timeout[];
   readonly #checkpointRecords: number;
   /** What stood before the segment that is written. */
   #base: LogBase;
-  #chain: Buffer;
-  #filling = new Group();
-  #syncing = new Group();
+  #filling: Group;
+  #syncing: Group;
   #busy = false;
   /** Called when a write that was under way at the failure has come back. */
   #returned: () => void = () => undefined;
@@ -57,10 +63,13 @@ export class Epoch {
     this.#tree = recovered.frontier.copy();
     const { segment, epoch, seq, chain, frontier } = recovered;
     this.#base = { segment, epoch, seq, chain, frontier };
-    this.#chain = recovered.chain;
+    const records = new Chain(recovered.chain);
+    this.#filling = new Group(records);
+    this.#syncing = new Group(records);
     this.#checkpointRecords = options.checkpointRecords ?? 10_000;
     const deadlineMs = options.deadlineMs ?? 5_000;
     this.#deadline = setTimeout(() => this.#expire(deadlineMs), deadlineMs).unref();
+    this.#linger = setTimeout(this.#lingered, LINGER_MS);
     this.#timers = [
       setInterval(() => this.#anchor('lasting'), options.checkpointMs ?? 60_000).unref(),
       setInterval(() => this.#anchor('newest'), options.renewMs ?? 1_000).unref(),
@@ -92,11 +101,38 @@ export class Epoch {
   }
 
   append(entry: AuditEntry, done: AppendDone): void {
-    this.#add(entry, done, this.#refusal);
+    this.#add(entry, done, this.#refusal, entry.kind === 'outcome');
+  }
+
+  /** As `append` of the whole entry; the same bytes. */
+  appendForm(
+    form: RecordForm,
+    requestId: string,
+    statementHmac: string | null,
+    rows: number | null,
+    durationUs: number | null,
+    done: AppendDone,
+  ): void {
+    if (this.#refusal) {
+      process.nextTick(done, this.#refusal, -1);
+      return;
+    }
+    const record = form.record(this.#place, requestId, statementHmac, rows, durationUs);
+    if (record === null) {
+      this.append(form.entry(requestId, statementHmac, rows, durationUs), done);
+      return;
+    }
+    const outcome = form.kind === 'outcome' ? form : null;
+    const refused = this.#filling.addBytes(record, this.#place.seq, done, outcome);
+    this.#added(refused, done, outcome === null);
   }
 
   fingerprint(text: string): string {
     return this.#segments.fingerprint(text);
+  }
+
+  fingerprintOf(bytes: Uint8Array, start: number, end: number): string {
+    return this.#segments.fingerprintOf(bytes, start, end);
   }
 
   stats(): Omit<AuditStats, 'gaps'> {
@@ -159,40 +195,61 @@ export class Epoch {
   #stopTimers(): void {
     for (const timer of this.#timers) clearInterval(timer);
     clearTimeout(this.#deadline);
+    clearTimeout(this.#linger);
   }
 
   #appendPromised(entry: AuditEntry, refusal: AuditUnavailable | null): Promise<number> {
     return new Promise((resolve, reject) => {
-      this.#add(entry, (error, seq) => (error ? reject(error) : resolve(seq)), refusal);
+      this.#add(entry, (error, seq) => (error ? reject(error) : resolve(seq)), refusal, false);
     });
   }
 
-  #add(entry: AuditEntry, done: AppendDone, refusal: AuditUnavailable | null): void {
+  /** @param keep whether a failure of the disk may keep the entry, instead of refusing it */
+  #add(entry: AuditEntry, done: AppendDone, refusal: AuditUnavailable | null, keep: boolean): void {
     if (refusal) {
       process.nextTick(done, refusal, -1);
       return;
     }
     const { seq } = this.#place;
-    let chain = this.#filling.add(encodeRecord(entry, this.#place), this.#chain, seq, done);
-    if (chain === 'too_long') {
+    const outcome = keep ? entry : null;
+    let refused = this.#filling.add(encodeRecord(entry, this.#place), seq, done, outcome);
+    if (refused === 'too_long') {
       const shortened = encodeShortened(entry, this.#place);
-      if (shortened !== null) chain = this.#filling.add(shortened, this.#chain, seq, done);
+      if (shortened !== null) refused = this.#filling.add(shortened, seq, done, outcome);
     }
-    if (typeof chain === 'string') {
-      process.nextTick(done, new AuditUnavailable(chain, REFUSALS[chain]), -1);
+    this.#added(refused, done, !keep);
+  }
+
+  /** @param awaited whether an answer waits for the record */
+  #added(refused: Refusal | null, done: AppendDone, awaited: boolean): void {
+    if (refused !== null) {
+      process.nextTick(done, new AuditUnavailable(refused, REFUSALS[refused]), -1);
       return;
     }
-    this.#chain = chain;
+    if (awaited) this.#filling.awaited = true;
     this.#place.seq += 1;
     this.#schedule();
   }
 
-  /** Waits for the end of the event loop's turn, so that all records of the turn share the sync. */
+  /**
+   * Waits for the end of the event loop's turn, so that all records of the turn share the sync. Outcomes alone wait for
+   * the next decision, if one comes soon: nobody's answer depends on them, and a sync for them would be in its way.
+   */
   #schedule(): void {
     if (this.#busy || this.#scheduled || this.#filling.used === 0) return;
+    if (!this.#filling.awaited) {
+      if (!this.#lingering) this.#linger.refresh();
+      this.#lingering = true;
+      return;
+    }
     this.#scheduled = true;
     setImmediate(this.#flush);
   }
+
+  readonly #lingered = (): void => {
+    this.#lingering = false;
+    if (!this.#busy && !this.#scheduled && this.#filling.used > 0) this.#flush();
+  };
 
   readonly #flush = (): void => {
     this.#scheduled = false;
@@ -212,7 +269,8 @@ export class Epoch {
   #nextSegment(group: Group): void {
     const { writer, epoch } = this.#place;
     const { number: segment } = this.#segments;
-    const { firstSeq, chainBefore: chain } = group;
+    const { firstSeq } = group;
+    const chain = Buffer.from(group.chainBefore, 'latin1');
     const base = { segment, epoch, seq: firstSeq, chain, frontier: this.#tree.copy() };
     this.#segments.begin({ writer, epoch, firstSeq, chain }).then(
       () => {
@@ -270,12 +328,8 @@ export class Epoch {
     if (this.#failure) return;
     this.#failure = failure;
     this.#refusal = failure;
-    this.#failed(failure, this.#syncing.waiting.length + this.#filling.waiting.length);
-    for (const group of [this.#syncing, this.#filling]) {
-      for (const done of group.waiting) process.nextTick(done, failure, -1);
-      // What the kernel may still read must not change, so the buffer is left behind, not reused.
-      group.waiting.length = 0;
-    }
+    const keep = this.#failed(failure, this.#syncing.waiting.length + this.#filling.waiting.length);
+    for (const group of [this.#syncing, this.#filling]) group.refuse(failure, keep);
   }
 
   async #recordFirst(entries: readonly AuditEntry[]): Promise<void> {
@@ -289,6 +343,9 @@ export class Epoch {
     }
   }
 }
+
+/** Longest that an outcome waits for a decision to share its sync with, ms. */
+const LINGER_MS = 2;
 
 /** Wait after the deadline, ms: many turns of the event loop. */
 const GRACE_MS = 100;

@@ -2,11 +2,16 @@ import { hash } from 'node:crypto';
 
 const BLOCK = 64;
 const DIGEST = 32;
+/** Most bytes of a text that is copied byte by byte. */
+const SHORT = 448;
 
 /** HMAC-SHA-256 under one key, as base64url: two hashes over buffers that are kept, where an Hmac is made each time. */
 export class Fingerprints {
   #inner = Buffer.allocUnsafe(1_024);
   readonly #outer = Buffer.allocUnsafe(BLOCK + DIGEST);
+  /** As `#inner`, for short texts; views of it by their length, since to make one takes as long as to hash a block. */
+  readonly #short = Buffer.allocUnsafe(BLOCK + SHORT);
+  readonly #views = new Map<number, Buffer>();
 
   /** @param key at most one block, 64 bytes */
   constructor(key: Uint8Array) {
@@ -14,23 +19,53 @@ export class Fingerprints {
     for (let i = 0; i < BLOCK; i++) {
       const byte = key[i] ?? 0;
       this.#inner[i] = byte ^ 0x36;
+      this.#short[i] = byte ^ 0x36;
       this.#outer[i] = byte ^ 0x5c;
     }
   }
 
   of(text: string): string {
-    const most = BLOCK + 3 * text.length; // a UTF-16 unit takes at most three bytes in UTF-8
-    if (most > MAX_KEPT) {
-      const once = Buffer.concat([this.#inner.subarray(0, BLOCK), Buffer.from(text, 'utf8')]);
-      return this.#finished(once);
+    // A UTF-16 unit takes at most three bytes in UTF-8.
+    const inner = this.#room(3 * text.length);
+    if (inner === null) return this.#once(Buffer.from(text, 'utf8'));
+    const length = inner.write(text, BLOCK, 'utf8');
+    return this.#finished(inner.subarray(0, BLOCK + length));
+  }
+
+  /** Of the bytes [start, end): what `of` gives of the text whose UTF-8 they are. */
+  ofBytes(bytes: Uint8Array, start: number, end: number): string {
+    if (end - start <= SHORT) return this.#ofShort(bytes, start, end - start);
+    const part = bytes.subarray(start, end);
+    const inner = this.#room(part.length);
+    if (inner === null) return this.#once(part);
+    inner.set(part, BLOCK);
+    return this.#finished(inner.subarray(0, BLOCK + part.length));
+  }
+
+  #ofShort(bytes: Uint8Array, start: number, length: number): string {
+    for (let i = 0; i < length; i++) this.#short[BLOCK + i] = bytes[start + i] ?? 0;
+    let view = this.#views.get(length);
+    if (view === undefined) {
+      view = this.#short.subarray(0, BLOCK + length);
+      this.#views.set(length, view);
     }
+    return this.#finished(view);
+  }
+
+  /** The buffer that is kept, with room for `length` bytes behind the key; null where they are too many. */
+  #room(length: number): Buffer | null {
+    const most = BLOCK + length;
+    if (most > MAX_KEPT) return null;
     if (most > this.#inner.length) {
       const larger = Buffer.allocUnsafe(2 * most);
       this.#inner.copy(larger, 0, 0, BLOCK);
       this.#inner = larger;
     }
-    const length = this.#inner.write(text, BLOCK, 'utf8');
-    return this.#finished(this.#inner.subarray(0, BLOCK + length));
+    return this.#inner;
+  }
+
+  #once(bytes: Uint8Array): string {
+    return this.#finished(Buffer.concat([this.#inner.subarray(0, BLOCK), bytes]));
   }
 
   #finished(inner: Uint8Array): string {

@@ -1,15 +1,15 @@
-import { HASH_BYTES, sha256 } from './format.js';
+import { type Digest, digest, HASH_BYTES, putDigest } from './format.js';
 
 /** Root of the tree without leaves (RFC 6962: the hash of nothing). */
-const EMPTY_ROOT = sha256(Buffer.alloc(0));
+const EMPTY_ROOT = digest(Buffer.alloc(0));
 
 const node = Buffer.alloc(1 + 2 * HASH_BYTES);
 node[0] = 0x01;
 
-function nodeHash(left: Buffer, right: Buffer): Buffer {
-  node.set(left, 1);
-  node.set(right, 1 + HASH_BYTES);
-  return sha256(node);
+function nodeHash(left: Digest, right: Digest): Digest {
+  putDigest(node, 1, left);
+  putDigest(node, 1 + HASH_BYTES, right);
+  return digest(node);
 }
 
 /**
@@ -17,7 +17,7 @@ function nodeHash(left: Buffer, right: Buffer): Buffer {
  * size say. Enough to add leaves and to know the root; O(log n) memory.
  */
 export class Frontier {
-  #roots: Buffer[] = [];
+  #roots: Digest[] = [];
   #size = 0;
 
   get size(): number {
@@ -32,7 +32,7 @@ export class Frontier {
     return copy;
   }
 
-  push(leaf: Buffer): void {
+  push(leaf: Digest): void {
     let root = leaf;
     for (let digits = this.#size; digits % 2 === 1; digits = Math.floor(digits / 2)) {
       // The lowest digits that are set name subtrees, so one is there.
@@ -43,11 +43,8 @@ export class Frontier {
   }
 
   root(): Buffer {
-    let root = this.#roots.at(-1);
-    for (let i = this.#roots.length - 2; i >= 0 && root; i -= 1) {
-      const left = this.#roots[i];
-      if (left) root = nodeHash(left, root);
-    }
-    return root ?? EMPTY_ROOT;
+    const right = this.#roots.at(-1) ?? EMPTY_ROOT;
+    const root = this.#roots.slice(0, -1).reduceRight((under, left) => nodeHash(left, under), right);
+    return Buffer.from(root, 'latin1');
   }
 }

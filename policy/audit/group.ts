@@ -1,20 +1,28 @@
+import type { Chain } from './chain.js';
 import type { AuditUnavailable } from './errors.js';
+import type { RecordForm } from './form.js';
 import {
-  chainHash,
+  type Digest,
+  digest,
   FRAME_HEAD,
   FRAME_TAIL,
-  GENESIS,
-  leafHash,
+  frameLength,
   MAX_GROUP_BYTES,
   putFrameHead,
   putFrameTail,
 } from './format.js';
-import { MAX_RECORD_BYTES } from './record.js';
+import { type AuditEntry, type AuditRecord, MAX_RECORD_BYTES } from './record.js';
 
 /** Called once per record: with its seq when it is durable, or with the reason why it never will be. Must not throw. */
 export type AppendDone = (error: AuditUnavailable | null, seq: number) => void;
 
+/** Keeps an outcome that a failure of the disk refused, until the log goes on. */
+export type KeepOutcome = (outcome: AuditEntry, done: AppendDone) => void;
+
 const FIRST_CAPACITY = 256 * 1024;
+
+/** Why a group does not take a record. */
+export type Refusal = 'too_long' | 'overloaded';
 
 /** The records that share one sync, encoded and chained as they arrive. Reused for group after group. */
 export class Group {
@@ -23,42 +31,88 @@ export class Group {
   used = 0;
   firstSeq = 0;
   /** Chain hash before the first record. */
-  chainBefore: Buffer = GENESIS;
-  readonly leaves: Buffer[] = [];
+  chainBefore: Digest = '';
+  /** Whether somebody's answer waits for one of the records. */
+  awaited = false;
+  readonly leaves: Digest[] = [];
   readonly waiting: AppendDone[] = [];
+  readonly #chain: Chain;
+  /** Of each record what it was appended as, where it is an outcome that a failure does not refuse; else null. */
+  readonly #outcomes: (AuditEntry | RecordForm | null)[] = [];
+
+  /** @param chain goes on with each record that is added */
+  constructor(chain: Chain) {
+    this.#chain = chain;
+  }
 
   /**
    * Adds a record as a frame.
    *
    * @param record canonical JSON
-   * @param previous chain hash before the record
-   * @returns chain hash after it, or why it was not added
+   * @param outcome what it was appended as, where a failure is not to refuse it
+   * @returns why it was not added, else null
    */
-  add(record: string, previous: Buffer, seq: number, done: AppendDone): Buffer | 'too_long' | 'overloaded' {
+  add(record: string, seq: number, done: AppendDone, outcome: AuditEntry | null): Refusal | null {
     // A UTF-16 unit takes at most three bytes in UTF-8.
     if (!this.#reserve(record.length * 3 + FRAME_HEAD + FRAME_TAIL)) return 'overloaded';
-    const at = this.used;
-    const body = at + FRAME_HEAD;
-    const length = this.buffer.write(record, body);
+    const length = this.buffer.write(record, this.used + FRAME_HEAD);
     if (length > MAX_RECORD_BYTES) return 'too_long';
-    putFrameHead(this.buffer, at, at, length);
-    const leaf = leafHash(this.buffer.subarray(body - 1, body + length));
-    const chain = chainHash(previous, leaf);
-    putFrameTail(this.buffer, at, length, chain);
-    if (at === 0) {
-      this.firstSeq = seq;
-      this.chainBefore = previous;
+    this.#frame(length, seq, done, outcome);
+    return null;
+  }
+
+  /** As `add`, of the record's UTF-8 with a character for each byte. */
+  addBytes(record: string, seq: number, done: AppendDone, outcome: RecordForm | null): Refusal | null {
+    const { length } = record;
+    if (!this.#reserve(length + FRAME_HEAD + FRAME_TAIL)) return 'overloaded';
+    this.buffer.write(record, this.used + FRAME_HEAD, length, 'latin1');
+    this.#frame(length, seq, done, outcome);
+    return null;
+  }
+
+  /** Tells everybody that no record of the group will be durable; outcomes go to `keep`, if anybody keeps them. */
+  refuse(failure: AuditUnavailable, keep: KeepOutcome | null): void {
+    let at = 0;
+    for (const [i, done] of this.waiting.entries()) {
+      const body = at + FRAME_HEAD;
+      at = body + frameLength(this.buffer, at) + FRAME_TAIL;
+      const outcome = this.#outcomes[i] ?? null;
+      if (keep === null || outcome === null) process.nextTick(done, failure, -1);
+      else keep('entry' in outcome ? this.#entryOf(outcome, body, at - FRAME_TAIL) : outcome, done);
     }
-    this.used = body + length + FRAME_TAIL;
-    this.leaves.push(leaf);
-    this.waiting.push(done);
-    return chain;
+    // What the kernel may still read must not change, so the buffer is left behind, not reused.
+    this.waiting.length = 0;
   }
 
   clear(): void {
     this.used = 0;
+    this.awaited = false;
     this.leaves.length = 0;
     this.waiting.length = 0;
+    this.#outcomes.length = 0;
+  }
+
+  /** The entry that a record of `form` stands for: what changes is in its bytes. */
+  #entryOf(form: RecordForm, start: number, end: number): AuditEntry {
+    const record = JSON.parse(this.buffer.toString('utf8', start, end)) as AuditRecord; // encoded by the form
+    return form.entry(record.request_id, record.statement_hmac, record.rows, record.duration_us);
+  }
+
+  /** Makes a frame of the `length` bytes that stand where its record belongs. */
+  #frame(length: number, seq: number, done: AppendDone, outcome: AuditEntry | RecordForm | null): void {
+    const at = this.used;
+    const body = at + FRAME_HEAD;
+    if (at === 0) {
+      this.firstSeq = seq;
+      this.chainBefore = this.#chain.last;
+    }
+    putFrameHead(this.buffer, at, at, length);
+    const leaf = digest(this.buffer.subarray(body - 1, body + length));
+    putFrameTail(this.buffer, at, length, this.#chain.add(leaf));
+    this.used = body + length + FRAME_TAIL;
+    this.leaves.push(leaf);
+    this.waiting.push(done);
+    this.#outcomes.push(outcome);
   }
 
   #reserve(bytes: number): boolean {

@@ -1,5 +1,6 @@
 /** The audit log: durable, chained, signed. The design is in `docs/decisions`, the bytes are in `format.ts`. */
 export { AuditDamaged, AuditLocked, AuditUnavailable, type UnavailableReason } from './errors.js';
+export type { RecordForm } from './form.js';
 export { leafHash } from './format.js';
 export { causeOf } from './gap.js';
 export type { AppendDone } from './group.js';
@@ -15,6 +16,7 @@ export type {
   AuditRecord,
   AuditSurface,
   AuditVersions,
+  CommonEntry,
 } from './record.js';
 
 export type { AuditProblem, AuditVerdict, ProblemKind } from './verdict.js';

@@ -73,7 +73,8 @@ function listening(path: string): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((asking) => asking.destroy());
     server.once('error', reject);
-    server.listen(path, () => resolve(server.unref()));
+    // `exclusive`: in a worker of `node:cluster` its supervisor would listen in its place, and outlive it.
+    server.listen({ path, exclusive: true }, () => resolve(server.unref()));
   });
 }
 

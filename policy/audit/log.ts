@@ -2,11 +2,12 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Epoch } from './epoch.js';
 import { AuditDamaged, type AuditUnavailable } from './errors.js';
+import { RecordForm } from './form.js';
 import { Outage } from './gap.js';
-import type { AppendDone } from './group.js';
+import type { AppendDone, KeepOutcome } from './group.js';
 import type { AuditGap, AuditLog, AuditLogOptions, AuditStats } from './interface.js';
 import { lockDirectory } from './lock.js';
-import type { AuditEntry, AuditRecord, RecordPlace } from './record.js';
+import type { AuditEntry, AuditRecord, CommonEntry, RecordPlace } from './record.js';
 import {
   type Acknowledged,
   CLOSING,
@@ -71,9 +72,8 @@ class LastingLog implements AuditLog {
     const options = this.#options;
     // A failure of the first records is the caller's to hear; later ones are the log's own.
     const begun = { yet: false };
-    const failed = (failure: AuditUnavailable, waiting: number): void => {
-      if (begun.yet) this.#fail(failure, waiting);
-    };
+    const failed = (failure: AuditUnavailable, waiting: number): KeepOutcome | null =>
+      begun.yet ? this.#fail(failure, waiting) : null;
     this.#epoch = await Epoch.start({ options, signer: this.#signer, recovered, first, failed });
     begun.yet = true;
   }
@@ -90,8 +90,29 @@ class LastingLog implements AuditLog {
     });
   }
 
+  form(common: CommonEntry): RecordForm {
+    return new RecordForm(common);
+  }
+
+  appendForm(
+    form: RecordForm,
+    requestId: string,
+    statementHmac: string | null,
+    rows: number | null,
+    durationUs: number | null,
+    done: AppendDone,
+  ): void {
+    const outage = this.#outage;
+    if (outage !== null) outage.take(form.entry(requestId, statementHmac, rows, durationUs), done);
+    else this.#current().appendForm(form, requestId, statementHmac, rows, durationUs, done);
+  }
+
   fingerprint(text: string): string {
     return this.#current().fingerprint(text);
+  }
+
+  fingerprintOf(bytes: Uint8Array, start: number, end: number): string {
+    return this.#current().fingerprintOf(bytes, start, end);
   }
 
   stats(): AuditStats {
@@ -111,24 +132,18 @@ class LastingLog implements AuditLog {
 
   #append(entry: AuditEntry, done: AppendDone): void {
     if (this.#outage !== null) this.#outage.take(entry, done);
-    else if (entry.kind === 'outcome') this.#current().append(entry, this.#keeping(entry, done));
     else this.#current().append(entry, done);
   }
 
-  /** `done`, unless the disk failed: then the outcome waits for the log to go on. */
-  #keeping(entry: AuditEntry, done: AppendDone): AppendDone {
-    return (error, seq) => {
-      if (error !== null && this.#outage?.failure === error) this.#outage.takeBack(entry, done);
-      else done(error, seq);
-    };
-  }
-
-  #fail(failure: AuditUnavailable, waiting: number): void {
+  /** From here on an outcome that is under way waits for the log to go on. */
+  #fail(failure: AuditUnavailable, waiting: number): KeepOutcome {
     const lasting = this.#options.afterFailure === 'stay';
-    this.#outage = new Outage(failure, waiting, lasting);
+    const outage = new Outage(failure, waiting, lasting);
+    this.#outage = outage;
     this.#options.observer?.failed(failure);
     if (lasting) void this.#current().leave();
     else void this.#goOn(this.#current());
+    return (outcome, done) => outage.takeBack(outcome, done);
   }
 
   /** Once the disk has answered what `epoch` asked, tries to begin the next one, until it is begun. */

@@ -233,7 +233,7 @@ class Walk {
     this.chain = chain;
     this.seq += 1;
     this.#action = record.action;
-    this.frontier.push(leaf);
+    this.frontier.push(leaf.toString('latin1'));
     if (record.kind === 'decision' && record.decision === 'allow') this.open.set(record.request_id, record);
     if (record.kind === 'outcome') this.open.delete(record.request_id);
     this.requireRoot(frame.at);

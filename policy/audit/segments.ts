@@ -85,8 +85,16 @@ export class Segments {
 
   /** Keyed fingerprint `<segment>.<base64url of HMAC-SHA-256>`. */
   fingerprint(text: string): string {
+    return `${this.#number}.${this.#keyed().of(text)}`;
+  }
+
+  fingerprintOf(bytes: Uint8Array, start: number, end: number): string {
+    return `${this.#number}.${this.#keyed().ofBytes(bytes, start, end)}`;
+  }
+
+  #keyed(): Fingerprints {
     if (!this.#fingerprints) throw new Error('no segment is open');
-    return `${this.#number}.${this.#fingerprints.of(text)}`;
+    return this.#fingerprints;
   }
 
   /** Gives the unused room of the current segment back and closes it; waits for a spare in the making. */

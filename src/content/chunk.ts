@@ -8,7 +8,15 @@ export interface Span {
 export interface Chunking {
   readonly maxChars: number;
   readonly overlapChars: number;
+  /** Where cuts are liked best. */
+  readonly by?: ChunkedBy;
 }
+
+/**
+ * `structure`: headings, paragraphs, sentences, words. `heading`: the same, and each heading begins a passage.
+ * `sentence`: sentences, then words. `fixed`: words, so that passages are as long as they may be.
+ */
+export type ChunkedBy = 'structure' | 'heading' | 'sentence' | 'fixed';
 
 /** How good a place is to end a chunk at; a better kind wins wherever it stands in the window. */
 const BREAKS: readonly RegExp[] = [
@@ -30,16 +38,61 @@ const LEAST_FILL = 0.5;
  */
 export function chunkSpans(
   text: string,
-  { maxChars, overlapChars }: Chunking,
+  chunking: Chunking,
   mayCut: (at: number, start: number) => boolean = () => true,
+): readonly Span[] {
+  const { by = 'structure' } = chunking;
+  if (by !== 'heading') return spansIn(text, chunking, breaksOf(by), mayCut);
+  return sectionsOf(text).flatMap(({ start, end }) =>
+    spansIn(text.slice(start, end), chunking, BREAKS, (at, from) => mayCut(start + at, start + from)).map(
+      (span) => ({ start: start + span.start, end: start + span.end }),
+    ),
+  );
+}
+
+function breaksOf(by: 'structure' | 'sentence' | 'fixed'): readonly RegExp[] {
+  switch (by) {
+    case 'structure':
+      return BREAKS;
+    case 'sentence':
+      return BREAKS.slice(2);
+    case 'fixed':
+      return BREAKS.slice(3);
+  }
+}
+
+const FENCE = /^ {0,3}(```|~~~)/;
+const HEADING = /^ {0,3}#{1,6}(?: |$)/;
+
+/** From heading to heading, but for lines of code that look like one. */
+function sectionsOf(text: string): readonly Span[] {
+  const sections: Span[] = [];
+  let [start, at, fence] = [0, 0, ''];
+  for (const line of text.split('\n')) {
+    const mark = FENCE.exec(line)?.[1] ?? '';
+    if (mark !== '' && (fence === '' || fence === mark)) fence = fence === '' ? mark : '';
+    else if (fence === '' && at > start && HEADING.test(line)) {
+      sections.push({ start, end: at });
+      start = at;
+    }
+    at += line.length + 1;
+  }
+  return [...sections, { start, end: text.length }];
+}
+
+function spansIn(
+  text: string,
+  { maxChars, overlapChars }: Chunking,
+  breaks: readonly RegExp[],
+  mayCut: (at: number, start: number) => boolean,
 ): readonly Span[] {
   const spans: Span[] = [];
   let start = skipSpace(text, 0);
   while (start < text.length) {
-    const end = text.length - start <= maxChars ? text.length : endOf(text, start, maxChars, mayCut);
+    const end = text.length - start <= maxChars ? text.length : endOf(text, start, maxChars, breaks, mayCut);
     spans.push({ start, end: trimEnd(text, start, end) });
     if (skipSpace(text, end) >= text.length) break;
-    start = nextStart(text, start, end, overlapChars);
+    start = nextStart(text, start, end, overlapChars, breaks);
   }
   return spans;
 }
@@ -48,12 +101,13 @@ function endOf(
   text: string,
   start: number,
   maxChars: number,
+  breaks: readonly RegExp[],
   mayCut: (at: number, start: number) => boolean,
 ): number {
   const limit = start + maxChars;
   const least = start + Math.floor(maxChars * LEAST_FILL);
   const window = text.slice(start, limit);
-  for (const kind of BREAKS) {
+  for (const kind of breaks) {
     const at = lastBreak(window, kind);
     if (at > least - start) return start + at;
   }
@@ -93,12 +147,18 @@ function splitsCharacter(text: string, at: number): boolean {
 }
 
 /** Where the next chunk begins: at a sentence, or else a word, that starts within the overlap. */
-function nextStart(text: string, start: number, end: number, overlapChars: number): number {
+function nextStart(
+  text: string,
+  start: number,
+  end: number,
+  overlapChars: number,
+  breaks: readonly RegExp[],
+): number {
   const after = skipSpace(text, end);
   const from = Math.max(start + 1, end - overlapChars);
   if (from >= end) return after;
   const window = text.slice(from, end);
-  for (const kind of BREAKS.slice(1)) {
+  for (const kind of breaks === BREAKS ? breaks.slice(1) : breaks) {
     const first = window.search(new RegExp(kind.source, kind.flags.replace('g', '')));
     if (first < 0) continue;
     const match = window.slice(first).match(new RegExp(kind.source));

@@ -16,6 +16,8 @@ export const CONTENT_ERRORS = [
   'tooWide',
   'unknownModel',
   'unknownDetector',
+  /** A detector is asked for a country that it knows nothing of. */
+  'unknownCountry',
   'unknownVersion',
   /** The embedding or chat endpoint cannot be reached or refuses, after retries. */
   'endpoint',
@@ -32,10 +34,18 @@ export class ContentError extends Error {
   override readonly name = 'ContentError';
   readonly code: ContentErrorName;
   readonly hint: string | null;
+  /** What an endpoint answered with, where it answered. */
+  readonly status: number | null;
 
-  constructor(code: ContentErrorName, message: string, hint: string | null = null) {
+  constructor(
+    code: ContentErrorName,
+    message: string,
+    hint: string | null = null,
+    status: number | null = null,
+  ) {
     super(message);
     this.code = code;
     this.hint = hint;
+    this.status = status;
   }
 }

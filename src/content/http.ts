@@ -25,11 +25,13 @@ const LARGEST_ANSWER = 33_554_432;
 /** A failure of one attempt, and whether another may help. */
 class Attempt extends Error {
   readonly again: boolean;
+  readonly status: number | null;
   readonly pauseMs: number | null;
 
-  constructor(message: string, again: boolean, pauseMs: number | null = null) {
+  constructor(message: string, again: boolean, status: number | null = null, pauseMs: number | null = null) {
     super(message);
     this.again = again;
+    this.status = status;
     this.pauseMs = pauseMs;
   }
 }
@@ -39,6 +41,7 @@ class Attempt extends Error {
  *
  * Its errors never quote the server, which may repeat the text it was sent, or the key.
  *
+ * @param sending is told of each attempt
  * @throws ContentError `endpoint`; `malformedAnswer` where a 200 is not JSON; what `signal` aborts with
  */
 export async function postJson(
@@ -46,18 +49,26 @@ export async function postJson(
   path: string,
   body: unknown,
   signal?: AbortSignal,
+  sending?: () => void,
 ): Promise<unknown> {
   const retries = endpoint.retries ?? DEFAULT_RETRIES;
   for (let attempt = 0; ; attempt++) {
     signal?.throwIfAborted();
     try {
+      sending?.();
       return await once(endpoint, path, body, signal);
     } catch (error) {
       if (!(error instanceof Attempt)) throw error;
-      if (!error.again || attempt >= retries) throw new ContentError('endpoint', error.message);
-      await sleep(error.pauseMs ?? pauseOf(endpoint, attempt), undefined, signal ? { signal } : {});
+      if (!error.again || attempt >= retries)
+        throw new ContentError('endpoint', error.message, null, error.status);
+      await pause(error.pauseMs ?? pauseOf(endpoint, attempt), signal);
     }
   }
+}
+
+/** Throws what `signal` aborts with. */
+async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  await sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
 }
 
 function pauseOf(endpoint: Endpoint, attempt: number): number {
@@ -108,9 +119,16 @@ function authorization({ keyEnv }: Endpoint): Record<string, string> {
 
 function refusal(response: Response): Attempt {
   const { status } = response;
-  const after = Number(response.headers.get('retry-after') ?? Number.NaN);
-  const pauseMs = Number.isFinite(after) && after >= 0 ? Math.min(after * 1_000, LONGEST_PAUSE_MS) : null;
-  return new Attempt(`the endpoint answered ${status}`, status === 429 || status >= 500, pauseMs);
+  const pauseMs = retryAfterMs(response.headers.get('retry-after'));
+  return new Attempt(`the endpoint answered ${status}`, status === 429 || status >= 500, status, pauseMs);
+}
+
+/** What a `Retry-After` asks to wait, in seconds or until a date; null where it asks nothing. */
+export function retryAfterMs(header: string | null, now = Date.now()): number | null {
+  const text = header?.trim() ?? '';
+  if (text === '') return null;
+  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - now;
+  return Number.isNaN(ms) ? null : Math.min(Math.max(0, ms), LONGEST_PAUSE_MS);
 }
 
 async function limitedText(response: Response): Promise<string> {

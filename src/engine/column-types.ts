@@ -6,6 +6,8 @@ const SAME_BYTES: ReadonlyMap<number, number> = new Map([
   [1003, 1009],
   [1014, 1009],
   [1015, 1009],
+  [1560, 1562], // bit
+  [1561, 1563],
 ]);
 
 /** Whether columns described as `described` carry what a plan promises as `promised`. */

@@ -1,4 +1,5 @@
 import type { GovernedPlan } from 'osl-compiler';
+import type { ShortStatement } from './short.js';
 import type {
   BoundValue,
   ExecuteOptions,
@@ -33,6 +34,12 @@ export interface GovernedDoor {
     options: Omit<ExecuteOptions, 'resultFormats' | 'snapshot'>,
     sink: RowSink,
   ): Promise<ExecuteResult>;
+
+  /**
+   * The statement of `plan`, for runs while it is short; null where the engine shares no sessions. Throws InternalError
+   * where `plan` was not minted by `govern`.
+   */
+  short(plan: GovernedPlan): ShortStatement | null;
 
   /**
    * A snapshot for the statements of one subject, who must end it; null where the engine keeps none. It holds nothing

@@ -15,7 +15,7 @@ import {
   stopError,
   unknownSetting,
 } from './upstream-error.js';
-import type { Job, UpstreamSession } from './upstream-session.js';
+import type { Job, MessageView, UpstreamSession } from './upstream-session.js';
 import type { TellUpstreamError, UpstreamError } from './upstream-words.js';
 
 /** What an execution needs from its engine. */
@@ -37,7 +37,7 @@ export type Lane = 'alone' | 'shared';
 
 /** A shared execution that grows beyond this is run again alone. */
 export const SHARED_ROWS = 128;
-const SHARED_BYTES = 65_536;
+export const SHARED_BYTES = 65_536;
 
 /** One execution of one statement, from the call to its settled promise. */
 export class Execution implements Job {
@@ -173,20 +173,20 @@ export class Execution implements Job {
     return this.#write(fits.bytes === bytes.length ? bytes : bytes.subarray(0, fits.bytes), fits.rows);
   }
 
-  message(type: number, body: Buffer): void {
+  message(type: number, message: MessageView): void {
     if (this.#applying > 0 && type !== 0x45) {
       if (type === 0x43) this.#applying -= 1; // CommandComplete
       return;
     }
     switch (type) {
       case 0x54: // RowDescription
-        this.#checkColumns(describedColumns(body).map((column) => column.typeOid));
+        this.#checkColumns(describedColumns(message.body()).map((column) => column.typeOid));
         break;
       case 0x6e: // NoData
         this.#checkColumns([]);
         break;
       case 0x45: // ErrorResponse
-        this.#error = parseErrorResponse(body);
+        this.#error = parseErrorResponse(message.body());
         break;
       case 0x73: // PortalSuspended
         if (this.lane === 'shared' && !this.#beyondCap()) this.again = 'alone';

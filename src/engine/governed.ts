@@ -2,6 +2,7 @@ import { emit, GovernedPlan, InternalError, oidOf, relationsRead, type Slot } fr
 import type { GovernedDoor } from './doors.js';
 import type { OutOfService } from './out-of-service.js';
 import type { Runner } from './runner.js';
+import { shortStatement } from './short.js';
 import type { StatementReads, UpstreamStatement } from './statement.js';
 
 /** The door that takes a `GovernedPlan` and nothing else. */
@@ -12,6 +13,11 @@ export function governedDoor(
 ): GovernedDoor {
   return {
     snapshot,
+    short(plan) {
+      const { lanes, backstopSeconds, onUpstreamError } = runner;
+      if (lanes === null) return null;
+      return shortStatement({ lanes, outOfService, backstopSeconds, onUpstreamError }, statementOf(plan));
+    },
     execute(plan, values, options, sink) {
       try {
         const statement = statementOf(plan);

@@ -8,10 +8,12 @@ export { type EngineConfig, openEngine } from './open.js';
 export { objectsOutOfService } from './out-of-service.js';
 export type { PgliteConfig } from './pglite/engine.js';
 export type { PostgresConfig } from './postgres/engine.js';
+export { type Listening, listenOn } from './postgres/notifications.js';
 export { type Survey, surveyPostgres } from './postgres/survey.js';
 export { DataRowReader, dataRow, eachDataRow, textValuesOf } from './protocol/data-row.js';
 export { GrowingBytes } from './protocol/growing-bytes.js';
 export type { ReachChange } from './reach.js';
+export { type ShortAnswer, ShortRun, type ShortStatement } from './short.js';
 export type {
   BoundValue,
   ExecuteOptions,
@@ -20,6 +22,7 @@ export type {
   OutputSetting,
   RightsSetting,
   RowSink,
+  SentValue,
   StatementSettings,
   TransactionSnapshot,
 } from './statement.js';

@@ -53,8 +53,8 @@ export class Lanes {
   }
 
   /** Learns from a statement that was answered. */
-  observe(execution: Execution): void {
-    const sql = execution.statement.sql;
+  observe(execution: Observed): void {
+    const { sql } = execution.statement;
     const verdict = verdictOf(execution);
     const proof = this.#proofs.get(sql) ?? 0;
     if (verdict === null || (verdict === 'short' && proof >= PROOF)) return;
@@ -83,8 +83,13 @@ export class Lanes {
   }
 }
 
+/** What of an execution tells whether its statement is short. */
+export type Observed = Pick<Execution, 'again' | 'lane' | 'rowCount' | 'byteCount' | 'startedAt'> & {
+  readonly statement: Pick<Execution['statement'], 'sql'>;
+};
+
 /** What an answer says of its statement; null where it says nothing. */
-function verdictOf({ again, lane, rowCount, byteCount, startedAt }: Execution): 'short' | 'long' | null {
+function verdictOf({ again, lane, rowCount, byteCount, startedAt }: Observed): 'short' | 'long' | null {
   if (again !== null || rowCount > SHARED_ROWS || byteCount > SHORT_BYTES) return 'long';
   if (lane === 'shared') return 'short';
   const ms = performance.now() - startedAt;

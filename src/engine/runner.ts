@@ -26,11 +26,14 @@ export class Runner implements ExecutionHost {
   readonly inTransaction = false;
   readonly backstopSeconds: number;
   readonly onUpstreamError: TellUpstreamError;
+  /** Sessions that short statements share; null where there are none. */
+  readonly lanes: Lanes | null;
   readonly #options: RunnerOptions;
 
   constructor(options: RunnerOptions) {
     this.#options = options;
     this.limitRows = options.limitRows;
+    this.lanes = options.lanes;
     this.settingForm = options.settingForm;
     this.backstopSeconds = options.backstopSeconds;
     this.onUpstreamError = options.onUpstreamError;
@@ -56,8 +59,7 @@ export class Runner implements ExecutionHost {
   }
 
   onEnded(execution: Execution, session: UpstreamSession): void {
-    if (execution.again !== 'here' && execution.statement.asks === 'rows')
-      this.#options.lanes?.observe(execution);
+    if (execution.again !== 'here' && execution.statement.asks === 'rows') this.lanes?.observe(execution);
     if (execution.again === 'here' && !execution.settled && !session.closed && session.quiet() === null) {
       execution.start(session, execution.lane);
       return;
@@ -68,7 +70,7 @@ export class Runner implements ExecutionHost {
 
   #dispatch(execution: Execution): void {
     const { asks, sql } = execution.statement;
-    const shared = asks === 'rows' ? (this.#options.lanes?.pick(sql) ?? null) : null;
+    const shared = asks === 'rows' ? (this.lanes?.pick(sql) ?? null) : null;
     if (shared !== null) execution.start(shared, 'shared');
     else this.#runAlone(execution);
   }

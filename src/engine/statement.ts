@@ -6,6 +6,9 @@ export interface BoundValue {
   readonly bytes: Uint8Array | null;
 }
 
+/** A value, or one in text format by its text. */
+export type SentValue = BoundValue | string;
+
 /**
  * Settings that change what a statement's texts mean and how its answer is written, or how long it waits for a lock; and
  * nothing else.

@@ -141,9 +141,9 @@ function submit(session: UpstreamSession, job: SystemJob): Promise<void> {
     const whole: Job = {
       send: (out) => job.send(out),
       rows: (bytes) => job.rows?.(bytes),
-      message(type, body) {
-        if (type === 0x54) job.columns?.(body);
-        else if (type === 0x45) failure ??= parseErrorResponse(body);
+      message(type, message) {
+        if (type === 0x54) job.columns?.(message.body());
+        else if (type === 0x45) failure ??= parseErrorResponse(message.body());
       },
       ready: () => (failure === null ? resolve() : reject(new UpstreamFailure(failure))),
       lost: () => reject(new UpstreamFailure(failure ?? LOST)),

@@ -19,14 +19,20 @@ export interface Transport {
   destroy(): void;
 }
 
+/** A message as it was received. */
+export interface MessageView {
+  /** Its bytes after type and length. */
+  body(): Buffer;
+}
+
 /** Something a session does between two ReadyForQuery messages. */
 export interface Job {
   /** Appends frontend messages that end in exactly one Sync or Query. */
   send(out: FrontendEncoder, prepared: PreparedStatements): void;
   /** A run of DataRow messages. A promise, which must not reject, stops the reading until it settles. */
   rows(bytes: Uint8Array, count: number): void | Promise<void>;
-  /** Any other message except ReadyForQuery. */
-  message(type: number, body: Buffer): void;
+  /** Any other message except ReadyForQuery; its body while the call lasts. */
+  message(type: number, message: MessageView): void;
   /** ReadyForQuery; `status` is the byte `I`, `T` or `E`. */
   ready(status: number): void;
   /** The session died before ReadyForQuery. `cause`: why, where this job is to blame. */
@@ -261,7 +267,7 @@ export class UpstreamSession implements Stream {
       const wait = job.rows(splitter.buffer.subarray(splitter.start, splitter.end), splitter.rows);
       if (wait !== undefined) this.#pauseFor(wait);
     } else if (splitter.type === READY_FOR_QUERY) {
-      this.#status = splitter.body()[0] ?? 0;
+      this.#status = splitter.firstByte();
       this.#jobs.shift();
       this.#allowance = AT_ONCE_BYTES;
       if (this.#jobs.length > 0) this.#owedSince = performance.now();
@@ -269,7 +275,7 @@ export class UpstreamSession implements Stream {
       this.#endGrace();
       job.ready(this.#status);
     } else {
-      job.message(splitter.type, splitter.body());
+      job.message(splitter.type, splitter);
     }
   }
 

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import {
   type AuditDamaged,
   type AuditLog,
@@ -18,11 +17,11 @@ export interface OpenAudit {
 
 /** The audit log as the settings have it; what becomes of it is told to the operator at once. */
 export async function openAudit(
-  { dataDir, audit: { whenFailed, segmentBytes } }: Settings,
+  { audit: { whenFailed, segmentBytes } }: Pick<Settings, 'audit'>,
+  dir: string,
   tenant: string,
   log: ServiceLog,
 ): Promise<OpenAudit> {
-  const dir = join(dataDir, 'audit');
   const ends = whenFailed === 'exit';
   let end: (why: string) => void = () => undefined;
   const over = new Promise<string>((resolve) => {

@@ -1,34 +1,69 @@
-import { type DecoderName, type EncoderName, OPERATORS, queryError } from 'osl-compiler';
-import type { ContentPlane, OperatorCall, OperatorResult, StoredPassage } from '../ask/data/content-plane.js';
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { LRUCache } from 'lru-cache';
+import { type DecoderName, type EncoderName, InternalError, OPERATORS, queryError } from 'osl-compiler';
+import type {
+  ContentPlane,
+  OperatorCall,
+  OperatorCaller,
+  OperatorResult,
+  StoredPassage,
+} from '../ask/data/content-plane.js';
+import { unlessStopped } from '../ask/data/runtime/unless-stopped.js';
 import type { ServiceLog } from '../base/log.js';
+import { messageOf } from '../base/thrown.js';
+import type { ChatModel, checkDecoder, runDecoder } from '../content/decode/index.js';
 import {
   type ChatEndpoint,
   ContentError,
-  checkDecoder,
+  type ContentErrorName,
   DEFAULT_MIN_LENGTH,
   type Embedder,
   type EmbedderSettings,
+  EncoderEnded,
+  EncoderThread,
+  encoderTexts,
+  lexicalEmbedder,
   lexicalQuery,
+  MOST_WORK,
   openEmbedder,
   openStore,
-  runDecoder,
-  runEncoder,
+  settledAt,
+  type TableName,
   termsOf,
   vectorText,
-} from '../content/index.js';
-import { type Engine, NoSystemCredentials, UpstreamFailure } from '../engine/index.js';
+  workOf,
+} from '../content/serving.js';
+import { type Engine, NoSystemCredentials, stopError, UpstreamFailure } from '../engine/index.js';
 import { type ArgumentValues, checkArguments, InvalidArgument } from '../model/facets/arguments.js';
-import { type Facet, type Manifest, systemUrlVariable } from '../model/manifest/index.js';
+import { type Facet, indexedFacet, type Manifest, systemUrlVariable } from '../model/manifest/index.js';
 
 /** What content rests on: which model embeds, and which one answers. */
 export interface ContentSettings {
   readonly embeddings: EmbedderSettings['endpoint'];
   /** Null: decoder operators are refused. */
-  readonly chat: ChatEndpoint | null;
+  readonly chat: ChatSettings | null;
 }
+
+export interface ChatSettings extends ChatEndpoint {
+  /** Bytes of answers that are remembered; 0 for none. Default 16 MiB. */
+  readonly cacheBytes?: number;
+  /** Passages that one subject may have sent in a day, over all processes of the server; null for no bound. */
+  readonly perDay?: number | null;
+}
+
+export const DEFAULT_CHAT_CACHE_BYTES = 16_777_216;
 
 /** How long it is believed that a store is still the one that was checked. */
 const TRUST_MS = 5_000;
+
+/** Bytes of query vectors that are remembered. */
+const QUERY_VECTOR_BYTES = 16_777_216;
+
+/** Facets whose model is asked in the same way share an embedder. */
+function embedderKey({ embeddingModel, embedding }: Facet): string {
+  return JSON.stringify([embeddingModel, embedding]);
+}
 
 /** The content plane over the stores beside each facet's source. */
 export function contentPlane(
@@ -36,41 +71,73 @@ export function contentPlane(
   engines: ReadonlyMap<string, Engine>,
   settings: ContentSettings,
   log: ServiceLog,
+  dataDir: string,
 ): ContentPlane {
+  const encoders = new EncoderThread();
+  const decoding = settings.chat === null ? null : decodingBy(settings.chat, dataDir, log);
+  decoding?.catch(() => undefined); // told by the question that wants it
+  if (settings.chat !== null) void import('ajv'); // the first schema of EXTRACT would hold everybody up for it
   const embedders = new Map<string, Promise<Embedder>>();
+  // By the embedder and the text: what anybody asked before need not be embedded again.
+  const queries = new LRUCache<string, string>({
+    maxSize: QUERY_VECTOR_BYTES,
+    sizeCalculation: (vector) => vector.length + 200,
+  });
   // By the facet as one manifest declares it: under another declaration a store is checked anew.
   const checked = new WeakMap<Facet, Map<string, { readonly at: number; readonly epoch: string }>>();
   const embedderOf = (facet: Facet): Promise<Embedder> => {
+    const key = embedderKey(facet);
     const known =
-      embedders.get(facet.embeddingModel) ??
-      openEmbedder(facet.embeddingModel, { endpoint: settings.embeddings });
-    embedders.set(facet.embeddingModel, known);
+      embedders.get(key) ??
+      openEmbedder(facet.embeddingModel, { endpoint: settings.embeddings }, facet.embedding);
+    embedders.set(key, known);
     // A failed opening is tried again by the next question.
-    known.catch(() => embedders.delete(facet.embeddingModel));
+    known.catch(() => embedders.delete(key));
     return known;
   };
   const facetNamed = (name: string): Facet => {
-    const facet = manifest().facets.get(name);
-    if (facet === undefined) throw queryError('unknownFacet', { facet: name });
+    const facet = indexedFacet(manifest(), name);
+    if (facet === null) throw queryError('unknownFacet', { facet: name });
     return facet;
+  };
+  /** That of a store which may be read; checked every few seconds. */
+  const epochOf = async (facet: Facet, version: string): Promise<string> => {
+    const { name } = facet;
+    const stores = checked.get(facet) ?? new Map<string, { at: number; epoch: string }>();
+    checked.set(facet, stores);
+    const known = stores.get(version);
+    if (known !== undefined && known.at > Date.now() - TRUST_MS) return known.epoch;
+    const engine = engines.get(facet.connector);
+    if (engine === undefined)
+      throw queryError('contentUnavailable', { facet: name, reason: 'its connector is not open' });
+    const { epoch, isCutAsDeclared } = await told(name, async () =>
+      openStore(engine.system, facet, version, await embedderOf(facet), DEFAULT_MIN_LENGTH),
+    ).catch((error: unknown) => {
+      throw storeFault(error, facet, manifest(), log);
+    });
+    if (!isCutAsDeclared && known === undefined)
+      log.warn('passages are served as they were cut before the manifest said otherwise: run `osl index`', {
+        facet: name,
+        version,
+      });
+    stores.set(version, { at: Date.now(), epoch });
+    return epoch;
   };
   return Object.freeze({
     async ready(name: string, version: string) {
       const facet = facetNamed(name);
-      const stores = checked.get(facet) ?? new Map();
-      checked.set(facet, stores);
-      const known = stores.get(version);
-      if (known !== undefined && known.at > Date.now() - TRUST_MS) return known.epoch;
-      const engine = engines.get(facet.connector);
-      if (engine === undefined)
-        throw queryError('contentUnavailable', { facet: name, reason: 'its connector is not open' });
-      const { epoch } = await told(name, async () =>
-        openStore(engine.system, facet, version, await embedderOf(facet), DEFAULT_MIN_LENGTH),
-      ).catch((error: unknown) => {
-        throw storeFault(error, facet, manifest(), log);
-      });
-      stores.set(version, { at: Date.now(), epoch });
-      return epoch;
+      try {
+        return await epochOf(facet, version);
+      } catch (error) {
+        const now = facetNamed(name);
+        // A reload came between, and the store of the facet as it was has made room for its successor.
+        if (now === facet) throw error;
+        return epochOf(now, version);
+      }
+    },
+    async settledAt(name: string, tables: readonly TableName[]) {
+      const engine = engines.get(facetNamed(name).connector);
+      return engine === undefined ? null : settledAt(engine.system, tables);
     },
     lexicalQuery: (text: string) => {
       const { ids } = termsOf(text);
@@ -79,22 +146,31 @@ export function contentPlane(
         weighted: (documents: number, frequencies: readonly number[]) => {
           const byTerm = new Map(ids.map((id, i) => [id, frequencies[i] ?? 0]));
           const found = lexicalQuery(text, { documents, documentFrequency: (id) => byTerm.get(id) ?? 0 });
-          return found === null ? null : { vector: found.vector, terms: found.termIds };
+          return found === null ? null : { vector: found.vector, terms: found.termIds, mosts: found.mosts };
         },
       };
     },
     async embedQuery(name: string, text: string) {
       return told(name, async () => {
-        const embedder = await embedderOf(facetNamed(name));
+        const facet = facetNamed(name);
+        const key = createHash('sha256')
+          .update(`${embedderKey(facet)}\n${text}`)
+          .digest('base64');
+        const known = queries.get(key);
+        if (known !== undefined) return known;
+        const embedder = await embedderOf(facet);
         const [vector] = await embedder.embed([text], 'query');
-        return vectorText(vector ?? new Float32Array());
+        const made = vectorText(vector ?? new Float32Array());
+        queries.set(key, made);
+        return made;
       });
     },
     hasDecoder: settings.chat !== null,
-    check: ({ use, values }: OperatorCall) => {
+    check: async ({ use, values }: OperatorCall) => {
       try {
-        if (OPERATORS[use.operator].class === 'decoder')
-          checkDecoder(use.operator as DecoderName, argumentValues(values)); // its class says so
+        const decoder = OPERATORS[use.operator].class === 'decoder' ? await decoding : null;
+        if (decoder !== null)
+          decoder.check(use.operator as DecoderName, argumentValues(values)); // its class says so
         else checkArguments(use.operator, argumentValues(values));
       } catch (error) {
         throw asQueryError(use.operator, error);
@@ -105,10 +181,12 @@ export function contentPlane(
       call: OperatorCall,
       query: string,
       passages: readonly StoredPassage[],
-      signal: AbortSignal | null,
+      by: OperatorCaller,
     ) =>
       told(name, async () =>
-        runOperator(call, query, passages, await embedderOf(facetNamed(name)), settings.chat, signal),
+        OPERATORS[call.use.operator].class === 'encoder'
+          ? encoderColumn(call, query, passages, await embedderOf(facetNamed(name)), encoders, by)
+          : decoderColumn(call, passages, await decoding, by),
       ),
   });
 }
@@ -135,35 +213,111 @@ function argumentValues(values: ReadonlyMap<string, unknown>): ArgumentValues {
   return Object.fromEntries([...values].filter(([, value]) => value !== null));
 }
 
-async function runOperator(
+async function encoderColumn(
   { use, values }: OperatorCall,
   query: string,
   passages: readonly StoredPassage[],
   embedder: Embedder,
-  chat: ChatEndpoint | null,
-  signal: AbortSignal | null,
+  encoders: EncoderThread,
+  { subject, timeoutMs, signal }: OperatorCaller,
 ): Promise<OperatorResult> {
+  const operator = use.operator as EncoderName; // its class says so
   const given = argumentValues(values);
-  const stop = signal === null ? {} : { signal };
-  if (OPERATORS[use.operator].class === 'encoder') {
-    const seen = passages.map(({ chunkId, text, vector }) => ({
-      chunkId,
-      text,
-      vector: vector ?? new Float32Array(),
-    }));
-    return {
-      values: await runEncoder(use.operator as EncoderName, seen, given, { embedder, query, ...stop }),
-      errors: [],
-    }; // its class says so
+  const checked = checkArguments(operator, given);
+  const { texts, role } = encoderTexts(operator, checked, query);
+  const { dimensions } = embedder.layout;
+  const work = workOf(operator, checked, { passages: passages.length, texts: texts.length, dimensions });
+  if (work > MOST_WORK)
+    throw queryError('tooLarge', { what: `${operator} of so many passages and labels`, limit: MOST_WORK });
+  const inThread = embedder === lexicalEmbedder || texts.length === 0;
+  const embedded = inThread
+    ? null
+    : await unlessStopped(embedder.embed(texts, role, signal ?? undefined), signal);
+  const seen = passages.map(({ chunkId, vector }) => ({ chunkId, vector: vector ?? '{}' }));
+  const job = { operator, values: given, query, passages: seen, embedded };
+  const call = { caller: subject, deadlineMs: timeoutMs > 0 ? timeoutMs : LONGEST_MS, signal };
+  const column = await unlessStopped(encoders.run(job, call), signal).catch((error: unknown) => {
+    throw encoderFault(operator, error, call.deadlineMs, signal);
+  });
+  return { values: column, errors: [] };
+}
+
+/** Where nothing else says how long an operator may take. */
+const LONGEST_MS = 60_000;
+
+function encoderFault(
+  operator: EncoderName,
+  error: unknown,
+  deadlineMs: number,
+  signal: AbortSignal | null,
+): unknown {
+  if (!(error instanceof EncoderEnded)) return error;
+  switch (error.why) {
+    case 'late':
+      return queryError('timedOut', { seconds: deadlineMs / 1_000 });
+    case 'stopped':
+      return signal === null ? error : stopError(signal);
+    case 'full':
+      return queryError('rateLimited', { retryAfterSeconds: 1 });
+    case 'memory':
+      return queryError('tooLarge', { what: `${operator} of so many passages and labels`, limit: MOST_WORK });
+    case 'failed':
+      return new InternalError(error.message);
   }
-  if (chat === null) throw queryError('noDecoder', { operator: use.operator });
-  const seen = passages.map(({ chunkId, text, start }) => ({ chunkId, text, start }));
-  const column = await runDecoder(use.operator as DecoderName, seen, given, chat, signal ?? undefined); // its class says so
+}
+
+/** A model, and what asks it: loaded where there is one. */
+interface Decoding {
+  readonly check: typeof checkDecoder;
+  readonly run: typeof runDecoder;
+  readonly model: ChatModel;
+}
+
+async function decodingBy(settings: ChatSettings, dataDir: string, log: ServiceLog): Promise<Decoding> {
+  const { ChatModel, checkDecoder, DailyBudget, runDecoder } = await import('../content/decode/index.js');
+  const { cacheBytes = DEFAULT_CHAT_CACHE_BYTES, perDay = null, ...endpoint } = settings;
+  const onFault = (cause: unknown): void =>
+    log.error('passages cannot be counted, so none is sent to the model', { cause: messageOf(cause) });
+  const budget = perDay === null ? null : new DailyBudget(join(dataDir, 'decoding'), perDay, onFault);
   return {
-    values: column.values,
-    errors: column.errors.map((e) => ({ chunkId: e.chunkId, reason: `${e.operator}: ${e.message}` })),
+    check: checkDecoder,
+    run: runDecoder,
+    model: new ChatModel(endpoint, { cacheBytes, budget }),
   };
 }
+
+async function decoderColumn(
+  { use, values }: OperatorCall,
+  passages: readonly StoredPassage[],
+  decoding: Decoding | null,
+  { subject, until, timeoutMs, signal, spend }: OperatorCaller,
+): Promise<OperatorResult> {
+  if (decoding === null) throw queryError('noDecoder', { operator: use.operator });
+  const operator = use.operator as DecoderName; // its class says so
+  const seen = passages.map(({ chunkId, text, start }) => ({ chunkId, text, start }));
+  const by = { subject, until: until - reserveOf(timeoutMs), signal, spend };
+  const running = decoding.run(operator, seen, argumentValues(values), decoding.model, by);
+  const { values: column, errors } = await running.catch((error: unknown) => {
+    throw signal?.aborted === true ? stopError(signal) : error;
+  });
+  return {
+    values: column,
+    errors: errors.map((e) => ({ chunkId: e.chunkId, reason: `${e.operator}: ${e.message}` })),
+  };
+}
+
+/** What is left of a question's time for the statement that gives what the model answered. */
+function reserveOf(timeoutMs: number): number {
+  return Math.min(5_000, timeoutMs / 5);
+}
+
+/** No index mends these: the model itself is away, or is not what was configured. */
+const MODEL_FAULTS: ReadonlySet<ContentErrorName> = new Set([
+  'endpoint',
+  'malformedAnswer',
+  'notInstalled',
+  'unknownModel',
+]);
 
 /** `run`, with what is wrong with content said as the catalogue does. */
 async function told<T>(facet: string, run: () => Promise<T>): Promise<T> {
@@ -177,7 +331,9 @@ async function told<T>(facet: string, run: () => Promise<T>): Promise<T> {
 function asQueryError(about: string, error: unknown): unknown {
   if (error instanceof InvalidArgument)
     return queryError('typeMismatch', { detail: error.message, hint: null });
-  if (error instanceof ContentError)
-    return queryError('contentUnavailable', { facet: about, reason: error.message });
+  if (error instanceof ContentError) {
+    const entry = MODEL_FAULTS.has(error.code) ? 'modelUnavailable' : 'contentUnavailable';
+    return queryError(entry, { facet: about, reason: error.message });
+  }
   return error;
 }

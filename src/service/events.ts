@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { PolicyFault } from './model.js';
 import type { PolicyState } from './policy-standing.js';
-import { type Reloaded, type ReloadPart, reloadAll } from './reload.js';
+import { type Prepared, prepareAll, type Reloaded, type ReloadPart } from './reload.js';
 import type { Service } from './service.js';
 
 /** What became of the service itself, in the audit log. */
@@ -23,32 +23,39 @@ export async function recordEvent(
 }
 
 /**
- * A reload, and a refused one, leave a line in the log and a record.
+ * Reads and checks a reload. It leaves a line in the log and a record once it is taken up, and where it is refused.
  *
  * @param withoutPolicy what follows of a policy that is missing or broken
  */
-export async function recordedReload(
+export async function preparedReload(
   service: Service,
   parts: readonly ReloadPart[],
   withoutPolicy: (fault: PolicyFault) => PolicyState,
-): Promise<Reloaded> {
+): Promise<Prepared> {
   const { log } = service;
   const record = (detail: object): Promise<void> => recordEvent(service, 'service.reload', detail);
-  let reloaded: Reloaded;
+  const refused = (why: string): Promise<void> => {
+    log.error('not reloaded: what was served before is still served', { why });
+    return record({ reloaded: false, why });
+  };
+  let takeAll: () => Reloaded;
   try {
-    reloaded = await reloadAll(parts);
+    takeAll = await prepareAll(parts);
   } catch (error) {
     const why = error instanceof Error ? error.name : 'unknown';
     if (error instanceof PolicyFault) await record({ reloaded: false, why, policy: withoutPolicy(error) });
-    else {
-      log.error('not reloaded: what was served before is still served', { why });
-      await record({ reloaded: false, why });
-    }
+    else await refused(why);
     throw error;
   }
-  const { now, kept } = reloaded;
-  log.info('reloaded', { now, kept });
-  if (kept.length > 0) log.warn('not all was reloaded', { kept });
-  await record({ reloaded: true, now, kept });
-  return reloaded;
+  return {
+    take: async () => {
+      const reloaded = takeAll();
+      const { now, kept } = reloaded;
+      log.info('reloaded', { now, kept });
+      if (kept.length > 0) log.warn('not all was reloaded', { kept });
+      await record({ reloaded: true, now, kept });
+      return reloaded;
+    },
+    drop: () => refused('another worker'),
+  };
 }

@@ -1,8 +1,14 @@
 import { StartProblem } from '../base/start-problem.js';
-import { type IndexProgress, type IndexSummary, indexFacet, openEmbedder } from '../content/index.js';
+import {
+  type IndexProgress,
+  type IndexSummary,
+  indexFacet,
+  type OnIndexProgress,
+  openEmbedder,
+} from '../content/index.js';
 import { type Engine, NoSystemCredentials } from '../engine/index.js';
 import { STORE_SCHEMA } from '../model/facets/store-names.js';
-import { type Connector, type Manifest, systemUrlVariable } from '../model/manifest/index.js';
+import { type Connector, indexedFacets, type Manifest, systemUrlVariable } from '../model/manifest/index.js';
 import type { ContentSettings } from './content.js';
 
 /**
@@ -15,7 +21,8 @@ export async function indexContent(
   engines: ReadonlyMap<string, Engine>,
   settings: ContentSettings,
   names: readonly string[],
-  onProgress: (progress: IndexProgress) => void,
+  onProgress: OnIndexProgress,
+  signal?: AbortSignal,
 ): Promise<readonly IndexSummary[]> {
   const unknown = names.find((n) => !manifest.facets.has(n));
   if (unknown !== undefined) {
@@ -24,13 +31,25 @@ export async function indexContent(
     );
   }
   const summaries: IndexSummary[] = [];
-  for (const facet of manifest.facets.values()) {
-    if (names.length > 0 && !names.includes(facet.name)) continue;
+  for (const facet of indexedFacets(manifest)) {
+    if (names.length > 0 && !names.includes(facet.legOf ?? facet.name)) continue;
     const engine = engines.get(facet.connector);
     if (engine === undefined) throw new StartProblem(`connector \`${facet.connector}\` is not open`);
-    const embedder = await openEmbedder(facet.embeddingModel, { endpoint: settings.embeddings });
+    const embedder = await openEmbedder(
+      facet.embeddingModel,
+      { endpoint: settings.embeddings },
+      facet.embedding,
+    );
     try {
-      summaries.push(...(await indexFacet(engine.system, manifest, facet, { embedder }, onProgress)));
+      summaries.push(
+        ...(await indexFacet(
+          engine.system,
+          manifest,
+          facet,
+          { embedder, ...(signal && { signal }) },
+          onProgress,
+        )),
+      );
       await engine.system.grantRead(STORE_SCHEMA);
     } catch (error) {
       throw error instanceof NoSystemCredentials ? closed(manifest.connectors.get(facet.connector)) : error;

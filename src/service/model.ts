@@ -8,9 +8,13 @@ import {
   ManifestProblems,
   type Overlay,
   type PolicyFile,
+  readManifestText,
 } from '../model/manifest/index.js';
 import type { Model } from '../model/model.js';
 import type { FileLayer } from '../publishing/store/index.js';
+
+/** Gives the text of a file. Throws as `readManifestText`. */
+export type ReadText = (file: string) => Promise<string>;
 
 /** What serves, and the manifest file's own part of it. */
 export interface LoadedModel extends Model {
@@ -46,10 +50,11 @@ export async function loadModel(
   manifestFile: string,
   policyFile: string,
   published: Overlay | null,
+  read: ReadText = readManifestText,
 ): Promise<LoadedModel> {
-  const { manifest, base, baseVersion } = await loadLayered(manifestFile, published ?? EMPTY_OVERLAY);
+  const { manifest, base, baseVersion } = await loadLayered(manifestFile, published ?? EMPTY_OVERLAY, read);
   const file = Object.freeze({ document: base, version: baseVersion });
-  const policy = await policyIn(policyFile);
+  const policy = await policyIn(policyFile, read);
   const faulty = (problems: ManifestProblems): PolicyFault => {
     const tenant = policy instanceof ManifestProblems ? manifest.tenant : policy.document.tenant;
     return new PolicyFault(problems, { manifest, file, tenant });
@@ -60,9 +65,9 @@ export async function loadModel(
   return Object.freeze({ manifest, snapshot, tenant: policy.document.tenant, file });
 }
 
-async function policyIn(file: string): Promise<PolicyFile | ManifestProblems> {
+async function policyIn(file: string, read: ReadText): Promise<PolicyFile | ManifestProblems> {
   try {
-    return await loadPolicyDocument(file);
+    return await loadPolicyDocument(file, read);
   } catch (error) {
     if (error instanceof ManifestProblems) return error;
     throw error;

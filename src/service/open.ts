@@ -1,10 +1,10 @@
-import { join } from 'node:path';
 import { ready } from 'osl-compiler';
 import type { AuditLog } from '../../policy/audit/index.js';
-import { createLimiter, createVerifier, DEFAULT_LIMITS, keyRing } from '../../policy/index.js';
+import { createVerifier, DEFAULT_LIMITS, keyRing } from '../../policy/index.js';
 import { maskKeys } from '../ask/data/mask-keys.js';
 import { createPlanCache } from '../ask/data/plan-cache.js';
 import { PermittedSets } from '../ask/data/runtime/permitted.js';
+import { PermittedWords } from '../ask/data/runtime/statistics.js';
 import { createParsing } from '../ask/parsing/index.js';
 import { Marks, unfinishedEntry } from '../ask/parsing/marks.js';
 import { createProbes } from '../ask/request/probes.js';
@@ -19,20 +19,22 @@ import { openAudit } from './audit.js';
 import { contentPlane } from './content.js';
 import type { OpenEngine } from './credentials.js';
 import { openEngines } from './engines.js';
-import { recordEvent, recordedReload } from './events.js';
+import { preparedReload, recordEvent } from './events.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
 import type { Lineage } from './lineage/index.js';
-import { lineageOf } from './lineage.js';
+import { leftLineage, lineageOf } from './lineage.js';
 import { loadModel, type PolicyFault } from './model.js';
-import { settle } from './place.js';
 import { PolicyStanding } from './policy-standing.js';
-import type { Reloaded, ReloadPart } from './reload.js';
+import type { Prepared, Reloaded, ReloadPart } from './reload.js';
 import { enginesParts, lineagePart, refuseOtherConnectors } from './reload-parts.js';
 import { requireRowSecurity, rowRightsOf } from './row-security.js';
+import { aloneIn, type Seat } from './seat.js';
 import { type First, loadFirst, publishedDir } from './served.js';
 import type { Service } from './service.js';
 import type { Settings } from './settings.js';
+import { takeOver } from './take-over.js';
 import { keyConfiguration, keysText, readKeys } from './token-keys.js';
+import { type Change, preparedVersion } from './version-change.js';
 import { watchEngines } from './watch.js';
 
 /** A service that is open: its parts run, nothing listens yet. */
@@ -47,6 +49,10 @@ export interface OpenService {
    * @throws ManifestProblems, StartProblem and what `more` throws
    */
   reload(more?: readonly ReloadPart[]): Promise<Reloaded>;
+  /** Reads and checks a change that other processes of the server take up too. Throws as `reload`. */
+  prepare(change: Change, more?: readonly ReloadPart[]): Promise<Prepared>;
+  /** Another process has changed a draft. */
+  renewDraft(id: string): Promise<void>;
   /** Resolves, with why, when nothing can be answered any more and the process should end; else never. */
   readonly over: Promise<string>;
   /** Closes engines, then the audit log. */
@@ -58,28 +64,34 @@ export interface OpenService {
  *
  * @throws StartProblem, ManifestProblems, AuditDamaged, AuditLocked, and an engine's Error for the operator
  */
-export async function openService(settings: Settings, log: ServiceLog): Promise<OpenService> {
+export async function openService(
+  settings: Settings,
+  log: ServiceLog,
+  seat: Seat = aloneIn(settings.dataDir),
+): Promise<OpenService> {
   await ready();
-  const before = await loadFirst(settings);
+  const before = await loadFirst(settings, null, seat.read);
   const keys = tenantKeys(settings.dataDir);
   const closing: (() => Promise<void>)[] = [];
   const close = async (): Promise<void> => {
     for (const end of closing.splice(0).reverse()) await end();
   };
   try {
-    const { audit, over } = await openAudit(settings, before.tenant, log);
+    const { audit, over } = await openAudit(settings, seat.auditDir, before.tenant, log);
     closing.push(() => closeAudit(audit, log));
     // The log's lock is the directory's: from here on nobody else publishes.
-    await settle(settings.dataDir, before.tenant, audit, log);
-    const first = await loadFirst(settings, before);
+    const ended = seat.keeps ? await takeOver(settings, before.tenant, audit, log) : [];
+    const first = await loadFirst(settings, before, seat.read);
     const { engines, opened, close: closeEngines } = await openEngines(first.manifest, settings, log);
     closing.push(closeEngines);
     const unwatch = watchEngines(engines, log);
     closing.push(async () => unwatch());
     // Without a policy nothing is read; a reload that brings one asks for it.
     if (first.snapshot !== null) await requireRowSecurity(first, keys, log);
-    const marks = await openMarks(settings, first.tenant, audit, log);
-    const lineage = await lineageOf(settings, first, audit, log);
+    const marks = await openMarks(seat, first.tenant, audit, log);
+    const lineage = await lineageOf(settings, first, seat, audit, log);
+    for (const left of await leftLineage(settings, first, ended, log))
+      closing.push(() => left.close(LINEAGE_CLOSE_MS));
     if (lineage !== null) closing.push(() => lineage.close(LINEAGE_CLOSE_MS));
     await lineage?.announce(first.manifest);
     const parsing = createParsing({ log });
@@ -87,7 +99,7 @@ export async function openService(settings: Settings, log: ServiceLog): Promise<
     const drafting = createDrafting({ log });
     closing.push(() => drafting.close());
     const parts = { audit, engines, lineage, parsing, drafting, marks };
-    const open = await serviceOf(settings, log, first, keys, opened, parts, close);
+    const open = await serviceOf(settings, seat, log, first, keys, opened, parts, close);
     return Object.freeze({ ...open, over });
   } catch (error) {
     await close();
@@ -103,12 +115,12 @@ type OpenParts = Pick<Service, 'audit' | 'engines' | 'lineage' | 'parsing' | 'dr
 
 /** Where long texts are marked while they are compiled. What an earlier process left there is told, and recorded. */
 async function openMarks(
-  { dataDir }: Settings,
+  { marksDir }: Seat,
   tenant: string,
   audit: AuditLog,
   log: ServiceLog,
 ): Promise<Marks> {
-  const marks = new Marks(join(dataDir, 'compiling'));
+  const marks = new Marks(marksDir);
   await marks.open();
   await marks.left(async (mark) => {
     log.error('the gateway ended while it compiled this question', { ...mark });
@@ -119,6 +131,7 @@ async function openMarks(
 
 async function serviceOf(
   settings: Settings,
+  seat: Seat,
   log: ServiceLog,
   first: First,
   keys: TenantKeys,
@@ -137,15 +150,22 @@ async function serviceOf(
     void recordEvent(service, 'service.policy', { state: 'missing', why: 'the time to keep it is over' });
   });
   if (first.policyFault !== null) standing.failedAtStart(first.policyFault);
+  const serveOwn = (next: Model): void => {
+    // INVARIANT: what is published while the policy's time ends brings none back.
+    model = standing.missing ? { ...next, snapshot: null } : next;
+  };
   const publishing = await createPublishing(publishedDir(settings), {
+    sweeps: seat.keeps,
+    alone: seat.exclusively,
+    draftChanged: seat.draftChanged,
     file: () => file,
     serve: async (next) => {
-      // INVARIANT: what is published while the policy's time ends brings none back.
-      model = standing.missing ? { ...next, snapshot: null } : next;
+      await seat.published();
+      serveOwn(next);
       await announce(lineage, next, log);
     },
   });
-  const limiter = createLimiter({ limits: first.snapshot?.limits ?? DEFAULT_LIMITS });
+  const limiter = seat.limiter(first.snapshot?.limits ?? DEFAULT_LIMITS);
   const strangers = createStrangers({ tenant: first.tenant, audit: parts.audit, log });
   const { probeWindowMs: windowMs } = settings.audit;
   const probes = createProbes({ tenant: first.tenant, audit: parts.audit, log, windowMs });
@@ -157,6 +177,7 @@ async function serviceOf(
     model: () => model,
     keptPolicy: () => standing.kept,
     publishing,
+    steady: seat.steady,
     verifier: createVerifier({
       tenant: first.tenant,
       keys: ring,
@@ -172,8 +193,9 @@ async function serviceOf(
     maskKeys: maskKeys(keys.masking, first.tenant),
     rowRights: rowRightsOf(engines, keys),
     plans: createPlanCache(settings.planCacheBytes),
-    content: contentPlane(() => model.manifest, engines, settings.content, log),
+    content: contentPlane(() => model.manifest, engines, settings.content, log, settings.dataDir),
     permitted: new PermittedSets(settings.exactUpTo),
+    words: new PermittedWords(),
     caps: settings.caps,
     log,
   };
@@ -181,7 +203,7 @@ async function serviceOf(
   const modelPart: ReloadPart = {
     prepare: async () => {
       const { versions } = publishing;
-      const next = await loadModel(settings.manifestFile, settings.policyFile, versions.head);
+      const next = await loadModel(settings.manifestFile, settings.policyFile, versions.head, seat.read);
       refuseOtherConnectors(next, engines);
       await requireRowSecurity(next, keys, log);
       if (next.tenant !== first.tenant)
@@ -214,13 +236,17 @@ async function serviceOf(
     ...enginesParts(opened, first.manifest, settings),
     ...lineagePart(settings),
   ];
+  const prepare = (change: Change, more: readonly ReloadPart[] = []): Promise<Prepared> =>
+    change.kind === 'version'
+      ? preparedVersion(service, serveOwn)
+      : preparedReload(service, [...reloadable, ...more], (fault) => {
+          const state = standing.failed(fault, change.brokenSince);
+          if (state === 'missing') withoutPolicy();
+          return state;
+        });
   const reload = (more: readonly ReloadPart[] = []): Promise<Reloaded> =>
     publishing.exclusively(async () => {
-      const told = await recordedReload(service, [...reloadable, ...more], (fault) => {
-        const state = standing.failed(fault);
-        if (state === 'missing') withoutPolicy();
-        return state;
-      });
+      const told = await (await prepare({ kind: 'reload' }, more)).take();
       await announce(lineage, model, log);
       return told;
     });
@@ -230,9 +256,10 @@ async function serviceOf(
     probes.settle();
     return close();
   };
+  const changing = { reload, prepare, renewDraft: (id: string) => publishing.drafts.renew(id) };
   if (first.policyFault !== null)
     await recordEvent(service, 'service.policy', { state: 'missing', why: 'at start' });
-  return { service: Object.freeze(service), keys, policyFault: first.policyFault, reload, close: end };
+  return { service: Object.freeze(service), keys, policyFault: first.policyFault, ...changing, close: end };
 }
 
 /** What is published serves, whether or not lineage can be told of it; at the next start it is. */

@@ -42,11 +42,12 @@ export class PolicyStanding {
     });
   }
 
-  /** A reload found none. Says what is so from now on. */
-  failed(fault: PolicyFault): PolicyState {
+  /** A reload found none, `since` then. Says what is so from now on. */
+  failed(fault: PolicyFault, brokenSince = Date.now()): PolicyState {
     const cause = causeOf(fault);
-    if (!this.#missing && this.#settings.whenBroken === 'keep') {
-      const { since, until } = this.#kept ?? this.#keep();
+    const { whenBroken, keepMs } = this.#settings;
+    if (!this.#missing && whenBroken === 'keep' && brokenSince + keepMs > Date.now()) {
+      const { since, until } = this.#kept ?? this.#keep(brokenSince);
       this.#log.error(
         'not reloaded: the policy is missing or broken, and the last good one serves for a while',
         {
@@ -76,17 +77,19 @@ export class PolicyStanding {
   }
 
   /** The time runs from the first reload that failed: another one does not prolong it. */
-  #keep(): KeptPolicy {
+  #keep(since: number): KeptPolicy {
     const { keepMs } = this.#settings;
-    const since = Date.now();
     const kept = Object.freeze({ since, until: since + keepMs });
     this.#kept = kept;
-    this.#timer = setTimeout(() => {
-      this.close();
-      this.#missing = true;
-      this.#log.error('the last good policy has served for as long as it may: every request is refused');
-      this.#ended();
-    }, keepMs);
+    this.#timer = setTimeout(
+      () => {
+        this.close();
+        this.#missing = true;
+        this.#log.error('the last good policy has served for as long as it may: every request is refused');
+        this.#ended();
+      },
+      Math.max(0, kept.until - Date.now()),
+    );
     this.#timer.unref();
     return kept;
   }

@@ -19,11 +19,20 @@ export interface Reloaded {
   readonly kept: readonly string[];
 }
 
-/** Reads and checks every part before any is taken up: all or none. */
-export async function reloadAll(parts: readonly ReloadPart[]): Promise<Reloaded> {
+/** Reads and checks every part before any is taken up: all or none. Gives what takes them up. */
+export async function prepareAll(parts: readonly ReloadPart[]): Promise<() => Reloaded> {
   const steps: ReloadStep[] = [];
   for (const part of parts) steps.push(await part.prepare());
-  for (const step of steps) step.take();
-  const told = (of: 'now' | 'kept') => steps.flatMap((step) => step[of] ?? []);
-  return Object.freeze({ now: told('now'), kept: told('kept') });
+  return () => {
+    for (const step of steps) step.take();
+    const told = (of: 'now' | 'kept') => steps.flatMap((step) => step[of] ?? []);
+    return Object.freeze({ now: told('now'), kept: told('kept') });
+  };
+}
+
+/** A change that was read and checked and is not in force: every process of a server takes it up, or none. */
+export interface Prepared {
+  take(): Promise<Reloaded>;
+  /** What served before goes on. */
+  drop(): Promise<void>;
 }

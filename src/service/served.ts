@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { headIn } from '../publishing/store/index.js';
-import { type LoadedModel, loadModel, PolicyFault } from './model.js';
+import { type LoadedModel, loadModel, PolicyFault, type ReadText } from './model.js';
 import { tenantIn } from './place.js';
 import type { Settings } from './settings.js';
 
@@ -15,9 +15,16 @@ export interface First extends LoadedServed {
  *
  * @throws PolicyFault where it is not, and what `loadServed` throws
  */
-export async function loadFirst(settings: Settings, known: First | null = null): Promise<First> {
+export async function loadFirst(
+  settings: Settings,
+  known: First | null = null,
+  read?: ReadText,
+): Promise<First> {
   try {
-    return { ...(await loadServed(settings, known?.policyFault === null ? known : null)), policyFault: null };
+    return {
+      ...(await loadServed(settings, known?.policyFault === null ? known : null, read)),
+      policyFault: null,
+    };
   } catch (error) {
     if (!(error instanceof PolicyFault)) throw error;
     const tenant = tenantIn(settings.dataDir) ?? error.tenant;
@@ -36,10 +43,11 @@ export function publishedDir({ dataDir }: Pick<Settings, 'dataDir'>): string {
 export async function loadServed(
   settings: Settings,
   known: LoadedServed | null = null,
+  read?: ReadText,
 ): Promise<LoadedServed> {
   const head = await headIn(publishedDir(settings));
   if (known !== null && known.head === (head?.id ?? null)) return known;
-  const model = await loadModel(settings.manifestFile, settings.policyFile, head);
+  const model = await loadModel(settings.manifestFile, settings.policyFile, head, read);
   return { ...model, head: head?.id ?? null };
 }
 

@@ -12,6 +12,8 @@ export interface Service extends AnswerParts, PublishingParts {
   /** Null while the policy that serves, if any does, is that of the file. */
   keptPolicy(): KeptPolicy | null;
   readonly probes: Probes;
+  /** Whether the server as a whole takes requests. */
+  steady(): boolean;
   readonly strangers: Strangers;
   readonly audit: AuditLog;
   readonly limiter: Limiter;

@@ -3,7 +3,7 @@ import { DEFAULT_ISSUER } from '../../policy/token-fault.js';
 import type { Caps } from '../ask/data/parts.js';
 import { networkOf } from '../base/networks.js';
 import { StartProblem } from '../base/start-problem.js';
-import type { ContentSettings } from './content.js';
+import type { ChatSettings, ContentSettings } from './content.js';
 
 /** What one process is told at start, from its environment and flags. Paths are absolute. */
 export interface Settings {
@@ -15,6 +15,8 @@ export interface Settings {
   /** 0 lets the system choose. */
   readonly httpPort: number;
   readonly pgPort: number;
+  /** Processes that serve side by side; `auto`: as many as there are processors. */
+  readonly workers: number | 'auto';
   /** RSA public keys of issuers; tokens signed RS256 are accepted then. */
   readonly publicKeyFiles: readonly PublicKeyFile[];
   /** Whether tokens that are signed with this gateway's own key (`osl token`) are accepted. */
@@ -32,6 +34,8 @@ export interface Settings {
   /** Sessions of the wire that one subject may have open. */
   readonly subjectSessions: number;
   readonly planCacheBytes: number;
+  /** Engines of the catalog at a time, one for each set of rights that asks. */
+  readonly catalogEngines: number;
   readonly caps: Caps;
   readonly content: ContentSettings;
   /** Permitted passages that are compared one by one; above, candidates are found first. */
@@ -101,6 +105,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     host: env['OSL_HOST'] ?? '127.0.0.1',
     httpPort: integer(env, 'OSL_HTTP_PORT', DEFAULT_HTTP_PORT, 0, 65_535),
     pgPort: integer(env, 'OSL_PG_PORT', DEFAULT_PG_PORT, 0, 65_535),
+    workers: workersIn(env),
     publicKeyFiles: issuers,
     localTokens:
       oneOf(env, 'OSL_LOCAL_TOKENS', issuers.length === 0 ? ['on', 'off'] : ['off', 'on']) === 'on',
@@ -110,6 +115,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     poolSize: integer(env, 'OSL_POOL_SIZE', 10, 1, 1_000),
     poolReserve: integer(env, 'OSL_POOL_RESERVE_PERCENT', 25, 0, 50) / 100,
     subjectSessions: integer(env, 'OSL_SUBJECT_SESSIONS', 1_000, 1, 1_000_000),
+    catalogEngines: integer(env, 'OSL_CATALOG_ENGINES', 8, 1, 1_000),
     planCacheBytes: integer(env, 'OSL_PLAN_CACHE_MIB', 64, 0, 65_536) * MIB,
     caps: {
       rows: integer(env, 'OSL_MAX_ROWS', 1_000_000, 1, Number.MAX_SAFE_INTEGER),
@@ -134,6 +140,20 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     lineageFile: (env['OSL_LINEAGE'] ?? '') === '' ? null : path(env['OSL_LINEAGE'] ?? ''),
     ...over,
   });
+}
+
+/** What the numbers of wire sessions have room for. */
+export const MOST_WORKERS = 64;
+
+function workersIn(env: Environment): number | 'auto' {
+  const text = env['OSL_WORKERS'] ?? '';
+  if (text === '') return 1;
+  if (text === 'auto') return text;
+  const count = Number(text);
+  if (Number.isInteger(count) && count >= 1 && count <= MOST_WORKERS) return count;
+  throw new StartProblem(
+    `OSL_WORKERS must be auto or a whole number from 1 to ${MOST_WORKERS}, not \`${text}\``,
+  );
 }
 
 function namesOr(names: readonly string[], fallback: readonly string[]): readonly string[] {
@@ -215,15 +235,32 @@ function originIn(url: string): URL {
 
 /** OpenAI-compatible endpoints, by environment. A key is named, never given: it is read when it is sent. */
 function contentSettings(env: Environment): ContentSettings {
-  const keyOf = (name: string): string | null => (env[name] === undefined ? null : name);
   const embeddings = env['OSL_EMBEDDINGS_URL'];
-  const chat = env['OSL_CHAT_URL'];
-  const model = env['OSL_CHAT_MODEL'];
-  if (chat !== undefined && model === undefined)
-    throw new StartProblem('OSL_CHAT_URL needs OSL_CHAT_MODEL beside it');
   return {
-    embeddings: embeddings === undefined ? null : { url: embeddings, keyEnv: keyOf('OSL_EMBEDDINGS_KEY') },
-    chat:
-      chat === undefined || model === undefined ? null : { url: chat, model, keyEnv: keyOf('OSL_CHAT_KEY') },
+    embeddings:
+      embeddings === undefined ? null : { url: embeddings, keyEnv: keyIn(env, 'OSL_EMBEDDINGS_KEY') },
+    chat: chatSettings(env),
+  };
+}
+
+function keyIn(env: Environment, name: string): string | null {
+  return env[name] === undefined ? null : name;
+}
+
+function chatSettings(env: Environment): ChatSettings | null {
+  const url = env['OSL_CHAT_URL'];
+  const model = env['OSL_CHAT_MODEL'];
+  if (url === undefined) return null;
+  if (model === undefined) throw new StartProblem('OSL_CHAT_URL needs OSL_CHAT_MODEL beside it');
+  const perDay = integer(env, 'OSL_CHAT_PASSAGES_PER_DAY', 0, 0, 1_000_000_000);
+  return {
+    url,
+    model,
+    keyEnv: keyIn(env, 'OSL_CHAT_KEY'),
+    concurrency: integer(env, 'OSL_CHAT_CONCURRENCY', 4, 1, 256),
+    timeoutMs: integer(env, 'OSL_CHAT_TIMEOUT_MS', 30_000, 1, 3_600_000),
+    maxTokens: integer(env, 'OSL_CHAT_MAX_TOKENS', 1_024, 1, 1_000_000),
+    cacheBytes: integer(env, 'OSL_CHAT_CACHE_MIB', 16, 0, 65_536) * MIB,
+    perDay: perDay === 0 ? null : perDay,
   };
 }

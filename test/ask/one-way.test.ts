@@ -8,6 +8,7 @@ import t from 'tap';
  */
 const WRITES_RECORDS: Readonly<Record<string, string>> = {
   'src/ask/request/ledger.ts': 'decision and outcome of a request',
+  'src/ask/request/permitted-request.ts': 'decision and outcome of a request like one that was let in',
   'src/ask/request/strangers.ts': 'the count of refusals without a valid token, beyond the first',
   'src/ask/request/probes.ts': 'the count of what is asked of the process itself',
   'src/service/events.ts': 'events of the service: its reloads, a policy that is missing',
@@ -17,6 +18,7 @@ const WRITES_RECORDS: Readonly<Record<string, string>> = {
 };
 const COUNTS: Readonly<Record<string, string>> = {
   'src/ask/request/limit.ts': 'a request against the bucket of its kind',
+  'src/ask/request/permitted-request.ts': 'a request like one that was let in, against the same bucket',
   'src/ask/request/respond.ts': 'a refusal without a valid token, by its address',
   'src/ask/request/session.ts': 'a password, before it is a login',
   'src/surfaces/pg/frontend.ts': 'a wrong password',
@@ -39,7 +41,7 @@ function filesWith(pattern: RegExp): readonly string[] {
 }
 
 t.test('records are written by those that are named, and by nobody else', async (t) => {
-  t.strictSame(filesWith(/\baudit\??\.append\b/), Object.keys(WRITES_RECORDS).toSorted());
+  t.strictSame(filesWith(/\baudit\??\.append(?:Form)?\b/), Object.keys(WRITES_RECORDS).toSorted());
   t.strictSame(
     filesWith(/\bappend\s*(?:,[^=]*|:\s*\w+[^=]*)?\}\s*=[^=]*audit/),
     [],
@@ -48,9 +50,12 @@ t.test('records are written by those that are named, and by nobody else', async 
 });
 
 t.test('requests are counted by those that are named, and by nobody else', async (t) => {
-  t.strictSame(filesWith(/\blimiter\??\.(?:take|takeAddress|guesses)\b/), Object.keys(COUNTS).toSorted());
   t.strictSame(
-    filesWith(/\{[^}]*\b(?:take|takeAddress|guesses)\b[^}]*\}\s*=[^=]*limiter/),
+    filesWith(/\blimiter\??\.(?:take|takeIfLeft|takeAddress|guesses)\b/),
+    Object.keys(COUNTS).toSorted(),
+  );
+  t.strictSame(
+    filesWith(/\{[^}]*\b(?:take|takeIfLeft|takeAddress|guesses)\b[^}]*\}\s*=[^=]*limiter/),
     [],
     'not by another name either',
   );

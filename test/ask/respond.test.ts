@@ -124,7 +124,10 @@ async function startParts(t: Test, model: Model = { manifest, snapshot }) {
   const parts: RequestParts = {
     tenant,
     model: () => model,
-    verifier: { verify: () => Promise.reject(queryError('invalidToken', { reason: 'signature' })) },
+    verifier: {
+      known: () => null,
+      verify: () => Promise.reject(queryError('invalidToken', { reason: 'signature' })),
+    },
     limiter: createLimiter({ limits: { ...DEFAULT_LIMITS, sample: 2 } }),
     strangers: createStrangers({ tenant, audit, log }),
     audit,

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { test } from 'tap';
+import type { ChunkedBy } from '../../src/content/chunk.js';
 import { chunkSpans, countCodePoints, sliceCodePoints } from '../../src/content/index.js';
+import { htmlText } from '../../src/content/indexer/html-text.js';
 import { CodePoints } from '../../src/content/offsets.js';
 
 const chunks = (text: string, maxChars: number, overlapChars = 0): string[] =>
@@ -90,4 +92,49 @@ test('property: offsets in code points cut the same text', async (t) => {
     }),
   );
   t.pass();
+});
+
+test('cut by headings, each begins a passage, and code is none', (t) => {
+  const text = '# One\n\nFirst.\n\n```sh\n# no heading\n```\n\n## Two\nSecond. Third.\n### Three';
+  const by = (how: ChunkedBy, maxChars = 200, overlapChars = 0): string[] =>
+    chunkSpans(text, { maxChars, overlapChars, by: how }).map(({ start, end }) => text.slice(start, end));
+  t.strictSame(by('heading'), [
+    '# One\n\nFirst.\n\n```sh\n# no heading\n```',
+    '## Two\nSecond. Third.',
+    '### Three',
+  ]);
+  t.strictSame(by('structure'), [text], 'one passage, as it fits');
+  t.end();
+});
+
+test('cut by sentences and by length', (t) => {
+  const text = `${'Short one. '.repeat(5)}\n\nA paragraph that goes on for a while without an end and then ends.`;
+  const by = (how: ChunkedBy): string[] =>
+    chunkSpans(text, { maxChars: 60, overlapChars: 0, by: how }).map(({ start, end }) =>
+      text.slice(start, end),
+    );
+  t.strictSame(by('sentence')[0], 'Short one. Short one. Short one. Short one. Short one.');
+  t.ok((by('fixed')[0]?.length ?? 0) > 54, 'over the end of a paragraph');
+  t.ok(by('fixed').every((part) => part.length <= 60));
+  t.end();
+});
+
+test('HTML is read without its tags', (t) => {
+  t.equal(
+    htmlText(`<!doctype html><html><head><title>Mills</title><style>p { color: red }</style>
+      <script>if (a < b) document.write("<p>x</p>")</script></head>
+      <body><h1>On  mills</h1><p>By <b>Z</b>o&euml; &Aring;ngstr&#246;m&nbsp;&amp; co &lt;x@y.example&gt;<!-- <p>hidden --></p>
+      <ul><li>one<li>two</ul>1 < 2 && 3 > 2<br>end<table><tr><td>a</td><td>b</td></tr></table></body>`),
+    'Mills\n\n# On mills\n\nBy Zoë Ångström & co <x@y.example>\n\n- one\n- two\n\n1 < 2 && 3 > 2\nend\n\na b',
+  );
+  t.equal(htmlText('a < b'), 'a < b');
+  t.equal(htmlText('<p>open <b'), 'open <b');
+  t.equal(htmlText('x<!-- never closed <p>y</p>'), 'x');
+  t.equal(htmlText('&#0;&#xd800;&#1114112;&nosuch;'), '\ufffd\ufffd\ufffd&nosuch;');
+  for (const bad of ['<a', '<!--', '<script>', '&', '</p', '<a "']) {
+    const begun = performance.now();
+    htmlText(`${bad.repeat(200_000)}>`);
+    t.ok(performance.now() - begun < 2_000, `many of ${bad}`);
+  }
+  t.end();
 });

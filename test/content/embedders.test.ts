@@ -9,7 +9,16 @@ import {
   openTransformers,
 } from '../../src/content/index.js';
 import { openEngine, type SystemDoor } from '../../src/engine/index.js';
-import { createShop, facet, indexShop, manifest, storeRows } from './fixture.js';
+import { parseManifest } from '../../src/model/manifest/index.js';
+import {
+  createShop,
+  facet,
+  facetOf,
+  indexShop,
+  TEXT as MANIFEST_TEXT,
+  manifest,
+  storeRows,
+} from './fixture.js';
 import { type Asked, json, modelServer } from './server.js';
 
 const inputs = ({ body }: Asked): string[] => body['input'] as string[];
@@ -19,6 +28,119 @@ const embeddings = (vectors: readonly (readonly number[])[]): unknown => ({
 
 /** Three numbers of a text: enough to tell texts apart. */
 const toy = (text: string): number[] => [text.length, text.charCodeAt(0) || 1, 3];
+
+/** What these servers are asked and answer, by their documentation. */
+const RECORDED: Readonly<
+  Record<
+    string,
+    {
+      readonly path: string;
+      readonly asks: (texts: string[]) => unknown;
+      readonly answers: (vectors: number[][]) => unknown;
+    }
+  >
+> = {
+  openai: {
+    path: '/v1/embeddings',
+    asks: (input) => ({ model: 'e1', input, encoding_format: 'float', dimensions: 3 }),
+    answers: (vectors) => ({
+      object: 'list',
+      data: vectors.map((embedding, index) => ({ object: 'embedding', index, embedding })),
+      model: 'e1',
+      usage: { prompt_tokens: 8, total_tokens: 8 },
+    }),
+  },
+  voyage: {
+    path: '/v1/embeddings',
+    asks: (input) => ({ model: 'e1', input, input_type: 'document', output_dimension: 3 }),
+    answers: (vectors) => ({
+      object: 'list',
+      data: vectors.map((embedding, index) => ({ object: 'embedding', embedding, index })),
+      model: 'e1',
+      usage: { total_tokens: 10 },
+    }),
+  },
+  ollama: {
+    path: '/v1/api/embed',
+    asks: (input) => ({ model: 'e1', input, dimensions: 3 }),
+    answers: (embeddings) => ({
+      model: 'e1',
+      embeddings,
+      total_duration: 14143917,
+      load_duration: 1019500,
+      prompt_eval_count: 8,
+    }),
+  },
+  tei: {
+    path: '/v1/embed',
+    asks: (inputs) => ({ inputs, truncate: true, dimensions: 3 }),
+    answers: (vectors) => vectors,
+  },
+};
+
+for (const [protocol, { path, asks, answers }] of Object.entries(RECORDED)) {
+  test(`a facet's own endpoint: ${protocol}`, async (t) => {
+    const server = await modelServer();
+    t.teardown(() => server.close());
+    const described = parseManifest(
+      `${MANIFEST_TEXT}    embedding:
+      model: e1
+      endpoint: { protocol: ${protocol}, url_env: OSL_TEST_MODEL }
+      dimensions: 3
+      query_prefix: "query: "
+      passage_prefix: "passage: "
+      half_precision: true
+`,
+      'shop.yaml',
+    );
+    const { embeddingModel, embedding } = facetOf(described);
+    const open = () => openEmbedder(embeddingModel, { endpoint: null }, embedding);
+    await t.rejects(open(), { code: 'endpoint', message: /OSL_TEST_MODEL is not set/ });
+    process.env['OSL_TEST_MODEL'] = 'postgres://user:secret@db';
+    const refused = await open().catch((error) => error);
+    t.match(refused.message, /OSL_TEST_MODEL is no http or https URL/);
+    process.env['OSL_TEST_MODEL'] = server.url;
+    process.env['OSL_TEST_MODEL_KEY'] = 'key-2';
+    t.teardown(() => {
+      delete process.env['OSL_TEST_MODEL'];
+      delete process.env['OSL_TEST_MODEL_KEY'];
+    });
+    server.answer = ({ body }, r) =>
+      json(r, answers(((body['input'] ?? body['inputs']) as string[]).map(toy)));
+    const embedder = await open();
+    t.strictSame(embedder.layout, { kind: 'dense', dimensions: 3, type: 'halfvec' });
+    server.asked.length = 0;
+    const vectors = await embedder.embed(['one', 'another'], 'document');
+    t.strictSame(server.asked[0]?.body, asks(['passage: one', 'passage: another']));
+    t.equal(server.asked[0]?.path, path);
+    t.equal(server.asked[0]?.headers.authorization, 'Bearer key-2');
+    t.equal(vectors.length, 2);
+    t.ok(cosine(vectors[1] ?? new Float32Array(), Float32Array.from(toy('passage: another'))) > 0.999_99);
+    await embedder.embed(['where'], 'query');
+    t.match(JSON.stringify(server.asked[1]?.body), /"query: where"/);
+    if (protocol === 'voyage') t.equal(server.asked[1]?.body['input_type'], 'query');
+    server.answer = (_, r) => json(r, answers([[1, 2, 3]]));
+    await t.rejects(embedder.embed(['a', 'b'], 'document'), { code: 'malformedAnswer' });
+    server.answer = (_, r) => json(r, { error: 'no such model' });
+    await t.rejects(embedder.embed(['a'], 'document'), { code: 'malformedAnswer' });
+    server.answer = (_, r) => json(r, answers([[1, 2]]));
+    await t.rejects(embedder.embed(['a'], 'document'), { code: 'malformedAnswer' }, 'another width');
+  });
+}
+
+test('what a model takes none of is refused when the manifest loads', (t) => {
+  const withSettings = (settings: string) =>
+    parseManifest(`${MANIFEST_TEXT}    embedding: { ${settings} }\n`, 'shop.yaml');
+  for (const settings of [
+    'model: lexical-v1, dimensions: 3',
+    'model: words-v1, query_prefix: q',
+    'model: "transformers:a/b", dimensions: 3',
+    'model: "transformers:a/b", endpoint: { protocol: tei, url_env: X }',
+  ])
+    t.throws(() => withSettings(settings), { message: /takes no/ }, settings);
+  t.ok(withSettings('model: "transformers:a/b", query_prefix: q, half_precision: true'));
+  t.end();
+});
 
 test('an OpenAI-compatible endpoint', async (t) => {
   const server = await modelServer();

@@ -9,7 +9,7 @@ import { startNativePostgres } from '../support/native-postgres.js';
 
 await ready();
 
-const TEXT = `version: 1
+export const TEXT = `version: 1
 connectors:
   db:
     kind: pglite
@@ -61,6 +61,12 @@ export const derivingManifest: Manifest = parseManifest(
     'columns: [id] }',
     'columns: [id], derived: { place: { facet: article, operator: CLASSIFY, labels: [windmill, harbour, ledger] } } }',
   ),
+  'shop.yaml',
+);
+
+/** The same where two labelled values are said to be words. */
+export const exceptingManifest: Manifest = parseManifest(
+  TEXT.replace('    dictionary: tenant\n', '    dictionary: tenant\n    exceptions: [README, strasser]\n'),
   'shop.yaml',
 );
 

@@ -21,6 +21,8 @@ import {
   storeState,
   termsOf,
 } from '../../src/content/index.js';
+import { measuredLength } from '../../src/content/lexical/bm25.js';
+import { ngramVector } from '../../src/content/lexical/ngrams.js';
 import { openEngine, type SystemDoor, type SystemQueries } from '../../src/engine/index.js';
 import type { ArgumentValues } from '../../src/model/facets/arguments.js';
 import { NO_NATIVE, nativeFixture } from '../engine/fixture.js';
@@ -32,7 +34,9 @@ import {
   createShop,
   derivedRows,
   derivingManifest,
+  exceptingManifest,
   facet,
+  facetOf,
   indexShop,
   manifest,
   PEOPLE,
@@ -120,6 +124,61 @@ test('indexing', async (t) => {
     t.ok((await epoch('raw')) > start);
   });
 
+  await t.test('what operators compare is kept exactly, in half the room', async (t) => {
+    const rows = await system.query(
+      'select text, dense::text as dense, pg_typeof(dense)::text as type, pg_column_size(dense) as size from osl_content.article__raw',
+    );
+    for (const { text, dense, type, size } of rows) {
+      t.equal(type, 'halfvec');
+      t.ok(Number(size) <= 2 * 1_024 + 8, `${size}`);
+      t.strictSame(parseVector(String(dense)), ngramVector(String(text)));
+    }
+  });
+
+  await t.test('how many passages hold each word is what counting them gives', async (t) => {
+    const counted = await system.query(
+      `select term, count(*) as passages from (select unnest(terms) as term from osl_content.article__raw
+         union all select 0 from osl_content.article__raw) as h group by 1 order by 1`,
+    );
+    t.ok(counted.length > 20);
+    const kept = await system.query('select term, passages from osl_content.article__raw__words order by 1');
+    t.strictSame(plain(kept), plain(counted));
+  });
+
+  await t.test('a store has the average length of its first passages, and keeps it', async (t) => {
+    const average = async (): Promise<number> => {
+      const [row] = await system.query(
+        "select average_length as n from osl_content.facet where facet = 'article' and version = 'raw'",
+      );
+      return Number(row?.['n']);
+    };
+    const weights = () =>
+      system.query(
+        "select chunk_id, lex::text as lex from osl_content.article__raw where doc_id = 'a1' order by 1",
+      );
+    await createShop(system);
+    await indexShop(system, 'raw');
+    const lengths = await system.query('select length from osl_content.article__raw');
+    const before = await average();
+    t.equal(
+      before,
+      measuredLength(
+        lengths.map((r) => Number(r['length'])),
+        1,
+      ),
+    );
+    const kept = await weights();
+    await putArticle(
+      system,
+      article('long', 1, 'n', 'Long', 'Many different words about whales and ships. '.repeat(400)),
+    );
+    await indexShop(system, 'raw');
+    t.equal(await average(), before);
+    t.strictSame(await weights(), kept, 'no document that comes later changes the score of another');
+    await createShop(system);
+    await indexShop(system, 'raw');
+  });
+
   await t.test('metadata and keys count as content', async (t) => {
     await system.query("update shop.article set product = 77, title = 'Other' where id = 'a2'");
     t.match(await indexShop(system, 'raw'), { changed: 1 });
@@ -160,6 +219,55 @@ test('indexing', async (t) => {
     const documents = await system.query("select doc_id from osl_content.document where version = 'masked'");
     t.notMatch(JSON.stringify(documents), /stra/i);
   });
+
+  await t.test(
+    'a value in most documents is told of as a probable word, and an exception leaves it',
+    async (t) => {
+      const people = [...PEOPLE, { id: 'p8', name: 'ReadMe', email: null }];
+      const many = Array.from({ length: 12 }, (_, i) =>
+        article(
+          `p${i}/README.md`,
+          1,
+          null,
+          `Number ${i}`,
+          i === 0 ? 'By Straßer, in the readme' : `Text ${i}`,
+        ),
+      );
+      await createShop(system, people, many);
+      const told = await indexShop(system, 'masked');
+      t.strictSame(told.redactions.words, [{ value: 'README', label: 'person', documents: 12, of: 12 }]);
+      const ids = async () => (await storeRows(system, 'masked')).map((r) => String(r['doc_id'])).sort();
+      t.ok(
+        (await ids()).every((id) => id.startsWith('redacted-')),
+        'each name is a pseudonym',
+      );
+      t.strictSame(
+        (await indexShop(system, 'masked')).redactions.words,
+        [],
+        'nothing changed: nothing is told',
+      );
+      t.strictSame(
+        (await indexShop(system, 'raw')).redactions.words,
+        [],
+        'nothing is replaced in the raw version',
+      );
+      const excepting = facetOf(exceptingManifest);
+      await t.rejects(openStore(system, excepting, 'masked', lexicalEmbedder, DEFAULT_MIN_LENGTH), {
+        code: 'storeMismatch',
+      });
+      const [summary] = await indexFacet(system, exceptingManifest, excepting, {
+        embedder: lexicalEmbedder,
+        versions: ['masked'],
+      });
+      t.match(summary?.redactions, { words: [], exceptions: { short: 2, declared: 2 } });
+      await openStore(system, excepting, 'masked', lexicalEmbedder, DEFAULT_MIN_LENGTH); // it takes its place
+      t.ok((await ids()).every((id) => id.endsWith('README.md')));
+      const [first] = (await storeRows(system, 'masked')).filter((r) => r['doc_id'] === 'p0/README.md');
+      t.equal(first?.['text'], 'By Straßer, in the readme', 'in any case and spelling');
+      await createShop(system);
+      await indexShop(system, 'masked');
+    },
+  );
 
   await t.test('a new declared value redacts old text again, and only that', async (t) => {
     await system.query("insert into shop.person values ('p9', 'turns slowly', null, null, null, null)");
@@ -228,13 +336,17 @@ test('indexing', async (t) => {
       const other = { ...lexicalEmbedder, fingerprint: 'other' };
       await t.rejects(openStore(system, facet, 'raw', other, 3), { code: 'storeMismatch' });
       await t.rejects(openStore(system, facet, 'raw', lexicalEmbedder, 4), { code: 'storeMismatch' });
-      const smaller = { ...facet, chunking: { maxChars: 150, overlapChars: 0 } };
-      await t.rejects(openStore(system, smaller, 'raw', lexicalEmbedder, 3), { code: 'storeMismatch' });
+      const smaller = { ...facet, chunking: { maxChars: 150, overlapChars: 0, by: 'structure' as const } };
+      t.match(await openStore(system, smaller, 'raw', lexicalEmbedder, 3), { isCutAsDeclared: false });
       await t.rejects(openStore(system, facet, 'masked', lexicalEmbedder, 3), { code: 'storeMissing' });
       await t.rejects(openStore(system, facet, 'none', lexicalEmbedder, 3), { code: 'unknownVersion' });
       t.match(await indexShop(system, 'raw', { embedder: other }), { added: 5 });
+      t.match(await openStore(system, facet, 'raw', lexicalEmbedder, 3), { isCutAsDeclared: true });
+      t.equal(await epoch('raw'), start, 'who has the old settings is served the old store');
+      t.match(await openStore(system, facet, 'raw', other, 3), { state: 'ready', table: 'article__raw' });
       t.ok((await epoch('raw')) > start, 'the epoch goes on');
-      t.match(await openStore(system, facet, 'raw', other, 3), { state: 'ready' });
+      await t.rejects(openStore(system, facet, 'raw', lexicalEmbedder, 3), { code: 'storeMismatch' });
+      t.match(await indexShop(system, 'raw', { embedder: other }), { added: 0, documents: 5 });
     },
   );
 

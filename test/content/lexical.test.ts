@@ -9,7 +9,7 @@ import {
   TERM_SPACE,
   termsOf,
 } from '../../src/content/index.js';
-import { averageLength, lexicalWeights } from '../../src/content/lexical/bm25.js';
+import { lexicalWeights, measuredLength } from '../../src/content/lexical/bm25.js';
 import { ngramVector } from '../../src/content/lexical/ngrams.js';
 
 test('stems are those of the published algorithm', async (t) => {
@@ -43,6 +43,21 @@ test('terms know names of things, scripts without spaces, and no stop words', as
   t.strictSame(terms('… !'), []);
 });
 
+test('letters of the Latin script are found with and without their accents', async (t) => {
+  const same = (...texts: string[]): void => {
+    const [first, ...others] = texts.map((text) => [...termTexts(text)].join(' '));
+    for (const other of others) t.equal(other, first, texts.join(', '));
+  };
+  same('Ångström', 'angstrom', 'A\u030angstro\u0308m', 'ÅNGSTRÖM');
+  same('résumés', 'resumes');
+  same('Straße', 'strasse', 'STRASSE');
+  same('Łódź', 'lodz');
+  same('Việt Nam', 'viet nam');
+  same('œuvre', 'oeuvre');
+  t.notSame([...termTexts('мой')], [...termTexts('мои')], 'й is no accented и');
+  t.notSame([...termTexts('がく')], [...termTexts('かく')]);
+});
+
 test('term ids are distinct, ascending and positions of the sparse vector', async (t) => {
   const { ids, counts, length } = termsOf('mill mills wind');
   t.equal(length, 3);
@@ -68,7 +83,14 @@ test('weights and query give BM25 as the book has it', async (t) => {
   t.equal(lexicalQuery('unheard', { documents: 3, documentFrequency: frequency }), null);
   t.equal(lexicalQuery('the of', { documents: 3, documentFrequency: () => 3 }), null);
   t.ok(inverseFrequency(3, 3) > 0);
-  t.equal(averageLength(1200), 113);
+});
+
+test('the average length of a store is measured in steps, and guessed where there is nothing', async (t) => {
+  t.equal(measuredLength([], 1200), 113);
+  t.equal(measuredLength([0], 1200), 113);
+  t.equal(measuredLength([30, 34], 1200), 32);
+  t.equal(measuredLength([28, 34], 1200), 32, 'a document more or less hardly moves it');
+  t.ok(Math.abs(measuredLength([45], 100_000) - 45.25) < 0.01);
 });
 
 function dot(a: string, b: string): number {

@@ -4,6 +4,7 @@ import { test } from 'tap';
 import {
   checkDecoder,
   compareIds,
+  cosine,
   lexicalEmbedder,
   type Passage,
   runEncoder,
@@ -18,7 +19,6 @@ import { type ArgumentValues, checkArguments } from '../../src/model/facets/argu
 
 const at = (chunkId: string, ...vector: number[]): Passage => ({
   chunkId,
-  text: '',
   vector: Float32Array.from(vector),
 });
 const vector = (...values: number[]): Float32Array => Float32Array.from(values);
@@ -106,9 +106,7 @@ test('property: results depend on the set of passages only, not on their order',
           texts.map((w) => w.join(' ')),
           'document',
         );
-        const passages = vectors.map(
-          (v, i): Passage => ({ chunkId: `d#${i}`, text: texts[i]?.join(' ') ?? '', vector: v }),
-        );
+        const passages = vectors.map((v, i): Passage => ({ chunkId: `d#${i}`, vector: v }));
         const shuffled = passages
           .map((p) => ({ p, key: random.next().value ?? 0 }))
           .sort((a, b) => a.key - b.key)
@@ -175,4 +173,57 @@ test('ids compare as the "C" collation does', async (t) => {
   const ids = ['a', 'a#1', 'ab', '\ue000', '😀', 'Z', ''];
   const bytes = [...ids].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
   t.strictSame([...ids].sort(compareIds), bytes);
+});
+
+/** What each operator is by definition, a cosine at a time. */
+const BY_DEFINITION = {
+  outlier: (list: readonly Passage[], k: number) =>
+    list.map((one) => {
+      const others = list.filter((p) => p !== one).map((p) => 1 - cosine(one.vector, p.vector));
+      const nearest = others.sort((a, b) => a - b).slice(0, k);
+      return Math.round((nearest.reduce((sum, d) => sum + d, 0) / k) * 1e6) / 1e6 + 0;
+    }),
+  similarity: (list: readonly Passage[], to: Float32Array) => list.map((p) => cosine(p.vector, to)),
+  groups: (list: readonly Passage[], threshold: number) => {
+    const groups = list.map((_, i) => i);
+    for (const [i, a] of list.entries())
+      for (const [j, b] of list.entries()) {
+        const [into, from] = [groups[i] ?? i, groups[j] ?? j];
+        if (j <= i || cosine(a.vector, b.vector) < threshold) continue;
+        for (const [at, g] of [...groups.entries()]) if (g === from) groups[at] = into;
+      }
+    return groups.map((g) => groups.indexOf(g));
+  },
+};
+
+test('vectors side by side give the bits of a cosine at a time, in every number and width', async (t) => {
+  const component = fc.oneof(fc.integer({ min: -2, max: 2 }), fc.float({ noNaN: true, min: -1, max: 1 }));
+  const lists = fc
+    .integer({ min: 1, max: 70 })
+    .chain((width) =>
+      fc.array(fc.array(component, { minLength: width, maxLength: width }), { minLength: 2, maxLength: 14 }),
+    );
+  fc.assert(
+    fc.property(lists, fc.integer({ min: 1, max: 4 }), (rows, k) => {
+      const list = rows.map((row, i) => at(`c${String(i).padStart(2, '0')}`, ...row));
+      const [first] = list;
+      if (first === undefined) return;
+      t.strictSame(similarity(list, first.vector), BY_DEFINITION.similarity(list, first.vector));
+      if (list.length > k) t.strictSame(outlier(list, k), BY_DEFINITION.outlier(list, k));
+      const named = dedup(list, 0.7).map(({ of }, i) => (of === null ? i : Number(of.slice(1))));
+      t.strictSame(named, BY_DEFINITION.groups(list, 0.7));
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('CLUSTER has the groups that it had when each distance was worked out by itself', async (t) => {
+  const list = Array.from({ length: 23 }, (_, i) =>
+    at(
+      `c${String(i).padStart(2, '0')}`,
+      ...Array.from({ length: 70 }, (_, d) => ((i * 37 + d * 11 + ((i * d) % 7)) % 9) - 4),
+    ),
+  );
+  t.strictSame(cluster(list, 4), [1, 2, 2, 3, 3, 3, 1, 3, 4, 2, 4, 2, 4, 3, 4, 1, 1, 1, 4, 2, 4, 2, 3]);
+  t.strictSame(cluster(list, 9), [1, 2, 3, 4, 5, 5, 1, 5, 6, 2, 2, 7, 4, 6, 4, 1, 1, 2, 2, 7, 8, 2, 9]);
 });

@@ -1,17 +1,20 @@
 import fc from 'fast-check';
 import { test } from 'tap';
 import { chunkSpans, DETECTOR_NAMES } from '../../src/content/index.js';
-import { detectorNamed } from '../../src/content/redact/detectors.js';
+import { detectorNamed, detectorsOf } from '../../src/content/redact/detectors/detectors.js';
 import { fold } from '../../src/content/redact/fold.js';
 import { type DeclaredValue, ValueMatcher } from '../../src/content/redact/matcher.js';
-import { redactorOf } from '../../src/content/redact/redactor.js';
-import type { FacetVersion } from '../../src/model/manifest/index.js';
+import { type Rules, redactorOf } from '../../src/content/redact/redactor.js';
 
-const ALL: FacetVersion = { name: 'masked', redact: ['pii'], detectors: DETECTOR_NAMES };
-const NONE: FacetVersion = { name: 'masked', redact: ['pii'], detectors: [] };
+const NONE: Rules = { redact: ['pii'], detectors: [], exceptions: [] };
+const ALL: Rules = {
+  redact: ['pii'],
+  detectors: await detectorsOf({ detectors: DETECTOR_NAMES, phoneCountries: [] }),
+  exceptions: [],
+};
 
 const declared = (...values: string[]): DeclaredValue[] => values.map((value) => ({ value, label: 'pii' }));
-const redacted = (version: FacetVersion, values: readonly DeclaredValue[], text: string): string =>
+const redacted = (version: Rules, values: readonly DeclaredValue[], text: string): string =>
   redactorOf(version, values, 3).redact(text, new Map()).text;
 
 test('declared values go, as whole words, whatever their case, form or white space', async (t) => {
@@ -19,7 +22,7 @@ test('declared values go, as whole words, whatever their case, form or white spa
     ['Ann Lee', 'by ann\n  LEE, and Ann Leeds', 'by [redacted], and Ann Leeds'],
     ['ann@x.org', 'mail <Ann@X.org>.', 'mail <[redacted]>.'],
     ['ann@x.org', 'joann@x.org stays', 'joann@x.org stays'],
-    ['Zoë', 'Zoe\u0308 and ZOË and Zoe', '[redacted] and [redacted] and Zoe'],
+    ['Zoë', 'Zoe\u0308 and ZOË and Zoe', '[redacted] and [redacted] and [redacted]'],
     ['Straße', 'die STRASSE', 'die [redacted]'],
     ['Ann Lee', 'A\u200bnn\u00ad Lee', '[redacted]'],
     ['Ann Lee', '_Ann Lee_ (Ann  Lee)', '_[redacted]_ ([redacted])'],
@@ -101,7 +104,8 @@ test('detectors', async (t) => {
       t.equal(masked, expected, name);
     }
   }
-  t.throws(() => detectorNamed('iban'), { code: 'unknownDetector' });
+  t.throws(() => detectorNamed('shoe_size'), { code: 'unknownDetector' });
+  await t.rejects(detectorsOf({ detectors: ['phone'], phoneCountries: ['XX'] }), { code: 'unknownCountry' });
   t.throws(() => detectorNamed('constructor'), { code: 'unknownDetector' });
 });
 
@@ -131,7 +135,7 @@ test('detectors take time in proportion to the text', async (t) => {
 
 test('folding keeps the way back', async (t) => {
   const { text, starts, ends } = fold('Ａ  ß\u0301');
-  t.equal(text, 'a sś');
+  t.equal(text, 'a ss');
   t.strictSame([...starts], [0, 1, 3, 3]);
   t.strictSame([...ends], [1, 2, 5, 5]);
 });
@@ -145,6 +149,8 @@ function occurs(value: string, text: string): boolean {
       .toUpperCase()
       .toLowerCase()
       .replaceAll('ς', 'σ')
+      .normalize('NFD')
+      .replace(/(?<=[a-zα-ω]\p{M}*)\p{M}/gu, '')
       .normalize('NFKC')
       .replace(/\s+/g, ' ');
   const needle = fold(value).replace(/^[^\p{L}\p{N}\p{M}]+|[^\p{L}\p{N}\p{M}]+$/gu, '');
@@ -224,7 +230,7 @@ test('property: text without a declared value is left as it is', async (t) => {
   fc.assert(
     fc.property(phrase(4), phrase(40), (value, text) => {
       const { changed } = redactorOf(NONE, declared(value), 3).redact(text, new Map());
-      return occurs(value, text) || !changed;
+      return !changed || [value, value.replaceAll('-', ' ')].some((spelled) => occurs(spelled, text));
     }),
     { numRuns: 2_000 },
   );

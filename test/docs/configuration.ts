@@ -38,6 +38,10 @@ export const SECTIONS: readonly Section[] = [
       },
       OSL_HTTP_PORT: { what: 'REST and MCP; 0 takes a free one.', default: '8642' },
       OSL_PG_PORT: { what: 'The Postgres wire; 0 takes a free one.', default: '15432' },
+      OSL_WORKERS: {
+        what: 'Processes that share both ports; auto: one for each processor. [More](operations.md#several-workers).',
+        default: '1',
+      },
       OSL_TLS_CERT: {
         what: 'The certificate of the wire, with its chain.',
         takes: 'a PEM file, with OSL_TLS_KEY',
@@ -107,6 +111,10 @@ export const SECTIONS: readonly Section[] = [
       OSL_MAX_RESULT_MIB: { what: 'MiB of one answer, as the database sends it.', default: '1024' },
       OSL_MAX_EVIDENCE: { what: 'Passages of `evidence` in one answer.', default: '10000' },
       OSL_SUBJECT_SESSIONS: { what: 'Sessions of the wire that one subject may have open.', default: '1000' },
+      OSL_CATALOG_ENGINES: {
+        what: 'Engines of the [catalog](operations.md#memory) at a time: one for each set of rights that asks for it.',
+        default: '8',
+      },
       OSL_PLAN_CACHE_MIB: { what: 'MiB of compiled plans that are remembered; 0 for none.', default: '64' },
     },
   },
@@ -146,6 +154,17 @@ export const SECTIONS: readonly Section[] = [
       },
       OSL_CHAT_MODEL: { what: 'Its model.', takes: 'a name' },
       OSL_CHAT_KEY: { what: 'Its key.', takes: 'a secret' },
+      OSL_CHAT_CONCURRENCY: {
+        what: 'Requests to it at a time, of all questions of a process.',
+        default: '4',
+      },
+      OSL_CHAT_TIMEOUT_MS: { what: 'Milliseconds for one request to it.', default: '30000' },
+      OSL_CHAT_MAX_TOKENS: { what: 'Tokens of one answer of it.', default: '1024' },
+      OSL_CHAT_PASSAGES_PER_DAY: {
+        what: 'Passages that one subject may have sent to it in a day (UTC); 0 for no bound. [More](content.md#operators).',
+        default: '0',
+      },
+      OSL_CHAT_CACHE_MIB: { what: 'MiB of its answers that are remembered; 0 for none.', default: '16' },
       OSL_RETRIEVE_EXACT_UP_TO: {
         what: 'Permitted passages that are compared one by one; above, candidates are found first.',
         default: '30000',

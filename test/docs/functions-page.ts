@@ -8,6 +8,7 @@ const KINDS: readonly (readonly [kind: FunctionDefinition['kind'], title: string
   ['aggregate', 'Aggregates'],
   ['ordered_set', 'Ordered-set aggregates'],
   ['window', 'Window functions'],
+  ['rows', 'Functions that make rows'],
 ];
 
 /** The whole of `docs/functions.md`. */
@@ -30,6 +31,7 @@ const NOTES: Readonly<Record<FunctionDefinition['kind'], string>> = {
   aggregate: 'With DISTINCT, ORDER BY, FILTER and OVER. `count(*)` is grammar.\n\n',
   ordered_set: 'The last argument is the one of WITHIN GROUP (ORDER BY …).\n\n',
   window: 'With OVER alone.\n\n',
+  rows: 'In FROM, with WITH ORDINALITY and column aliases; those of one column also in the select list. In FROM `unnest` takes several arrays, and `jsonb_to_recordset(…) AS t(a int, b text)` and `jsonb_to_record` read objects. One `generate_series` makes a million rows at most, and fails with 54000 beyond.\n\n',
 };
 
 const OPERATOR_HEAD = `## Operators
@@ -65,6 +67,7 @@ function traits(overloads: readonly FunctionDefinition[]): string {
     overloads.every(has) ? [name] : overloads.some(has) ? [`partly ${name}`] : [];
   return [
     ...share((f) => f.volatility === 'stable', 'stable'),
+    ...share((f) => f.volatility === 'volatile', 'volatile'),
     ...share((f) => f.leakproof, 'leakproof'),
   ].join(', ');
 }

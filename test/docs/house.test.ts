@@ -64,7 +64,7 @@ test('at every depth of every room biome refuses an import of each room that is 
     }
   }
   const args = ['lint', '--only=style/noRestrictedImports', '--reporter=github', '--max-diagnostics=none'];
-  const { stdout } = spawnSync(BIOME_BIN, args, { cwd: dir, encoding: 'utf8' });
+  const { stdout } = spawnSync(BIOME_BIN, args, { cwd: dir, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
   const refused = new Set(
     [...stdout.matchAll(/file=([^,]+),line=(\d+)/g)].map(
       ([, file, line]) => `${relative(dir, file ?? '')}:${line}`,

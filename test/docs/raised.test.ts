@@ -25,9 +25,10 @@ const deep = `select ${'abs('.repeat(500)}1${')'.repeat(500)}`;
 
 const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   syntax: { as: 'user:ann', osql: 'select 1 +' },
-  unsupported: { as: 'user:ann', osql: 'select id from customer tablesample system (10)' },
+  unsupported: { as: 'user:ann', osql: 'explain select id from customer' },
   switchedOff: { file: 'test/surfaces/rest/features.test.ts', shows: 'a set operation is switched off here' },
   readOnly: { as: 'user:ann', osql: 'delete from customer' },
+  temporaryTable: { as: 'user:ann', osql: 'create temp table t as select id from customer' },
   noStatement: { as: 'user:ann', osql: '-- later' },
   oneStatement: { as: 'user:ann', osql: 'select 1; select 2' },
   tooLarge: { as: 'user:ann', osql: `select '${'x'.repeat(1_100_000)}'` },
@@ -45,6 +46,7 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   grouping: { as: 'user:ann', osql: 'select id, count(*) from customer' },
   windowing: { as: 'user:ann', osql: 'select row_number() from customer' },
   invalidLiteral: { as: 'user:ann', osql: "select id from customer where id = 'x'" },
+  unknownLabel: { file: 'test/surfaces/pg/enum-order.test.ts', shows: 'invalid input value for enum' },
   parameterType: {
     as: 'user:ann',
     osql: 'select $1 is null, $3::int4',
@@ -103,7 +105,7 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   adminOnly: { http: '/osl/schema', as: 'user:ann' },
   upstreamForAdmins: { file: 'test/surfaces/rest/upstream.test.ts', shows: 'shown to admins only' },
   groupsOnly: { file: 'test/proof/golden', shows: 'E2103' },
-  declaredType: { file: 'test/clients/drivers/jdbc-types.test.ts', shows: 'does not compute with' },
+  declaredType: { file: 'test/surfaces/pg/declared-types.test.ts', shows: 'is declared as' },
   planChanged: { file: 'test/surfaces/pg/rights.test.ts', shows: 'RevalidateCachedQuery' },
   decodeDenied: { file: 'test/language/forms/decoders.test.ts', shows: 'E2101' },
   noSnapshot: { file: 'test/surfaces/rest/identity.test.ts', shows: 'E2001' },
@@ -113,6 +115,7 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
     as: 'user:ann',
     osql: "select text from retrieve(facet => 'labels', query => 'tea', top_k => 1)",
   },
+  modelUnavailable: { file: 'test/language/forms/dense.test.ts', shows: 'the embedding model of facet' },
   storeClosed: { file: 'test/service/operations/upstream.test.ts', shows: 'E0522' },
   execution: { as: 'user:ann', osql: 'select 1 / (id - id) from customer' },
   databaseDown: { file: 'test/service/operations/upstream.test.ts', shows: 'E0523' },

@@ -21,9 +21,9 @@ This page is written from the JSON Schema that the server itself checks with. Ed
     connectors:
       'The databases, and of each the tables and columns that the model is made of. This is also where personal and otherwise sensitive data are declared: by a person, per column; nothing is guessed from names. A label has the mask that the policy gives it, and is `deny` where it has none.\n\nThe URL in the variable `url_env` is of a role that may read and nothing else. A second variable, of the same name with `_SYSTEM` behind it, has a role that may create tables in a schema of its own: `osl index`, `osl discover`, suggestions and facets need it, questions do not. Its SQL: [System credentials](operations.md#system-credentials).',
     entities:
-      'What questions are asked about. The sealed keys (`entity_key_columns`) are the only columns on which OSL-SQL joins.',
+      'What questions are asked about. The sealed keys (`entity_key_columns`) are the only columns on which OSL-SQL joins.\n\nA computed column is an expression over one row and the rows that it refers to ([decision 67](decisions/0067-computed-columns.md)). Who may see all that it reads sees it, over masked values where those are masked, and NULL where the row that it refers to is hidden; a grant does not name it. `sensitivity` adds a label of its own: then it is for those alone who are shown that label in the clear ([decision 72](decisions/0072-foreign-schemas.md)).',
     relationships:
-      'Foreign keys, as metrics and TRAVERSE walk them. Metrics walk from many to one only, so that no join inflates a sum.',
+      'Foreign keys, as metrics and TRAVERSE walk them; a key of several columns is a list at both ends. Metrics walk from many to one only, so that no join inflates a sum.',
     bridges:
       'Tables that link many to many. In the domain map a bridge is one edge; in OSL-SQL it can be joined under its name, with grants of its own.',
     facets:
@@ -32,7 +32,7 @@ This page is written from the JSON Schema that the server itself checks with. Ed
     lexicon: 'The words of the business, which `GET /osl/schema/resolve` finds.',
     traverse: 'How far a walk through the graph may go.',
     features:
-      'Switches, on unless told. What is off is refused with E0511, which names the switch, for every caller and on every surface, raw SQL too; `features` of the schema tells planners. What BI tools ask of the catalog (`\\d`) and metrics bodies are not touched.',
+      'Switches, on unless told. What is off is refused with E0511, which names the switch, for every caller and on every surface, raw SQL too. `joins` is of OSL-SQL alone ([decision 63](decisions/0063-joins-any.md)). `features` of the schema tells planners. What BI tools ask of the catalog (`\\d`) and metrics bodies are not touched.',
     raw_sql: 'Tables that SQL may name as they are called upstream ([raw-sql.md](raw-sql.md)).',
   },
 };

@@ -92,7 +92,7 @@ facets:
     versions: { raw: {} }
     retrieval: { max_top_k: 5 }
 metrics:
-  revenue: { entity: order, expression: sum(amount) }
+  revenue: { entity: order, expression: sum(amount), format: { kind: currency, currency: EUR } }
 raw_sql:
   allow: [db.shop.customers, db.shop.orders, db.shop.lines]
 `;

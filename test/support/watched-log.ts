@@ -18,7 +18,18 @@ export function watchedLog(
   }
   return {
     append,
+    form: (common) => log.form(common),
+    appendForm(form, requestId, statementHmac, rows, durationUs, done) {
+      const broken = failure();
+      if (broken !== null) {
+        done(broken, -1);
+        return;
+      }
+      note(form.entry(requestId, statementHmac, rows, durationUs));
+      log.appendForm(form, requestId, statementHmac, rows, durationUs, done);
+    },
     fingerprint: (text) => log.fingerprint(text),
+    fingerprintOf: (bytes, start, end) => log.fingerprintOf(bytes, start, end),
     close: () => log.close(),
     stats: () => log.stats(),
   };

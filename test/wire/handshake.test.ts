@@ -103,13 +103,18 @@ const FIRST_PACKETS: readonly (readonly [name: string, sent: Buffer, expected: r
   ],
   [
     'options with an encoding',
-    startup({ ...ada, options: '-c client_encoding=LATIN1' }),
-    FATAL('22023 client_encoding must be UTF8'),
+    startup({ ...ada, options: '-c client_encoding=LATIN0' }),
+    FATAL('22023 invalid value for parameter "client_encoding": "LATIN0"'),
   ],
   ['search_path', startup({ ...ada, Search_Path: 'evil' }), NOT_PERMITTED('Search_Path')],
   ['USER is not user', startup({ ...ada, USER: 'eve' }), NOT_PERMITTED('USER')],
   ['__proto__', startup({ ...ada, ['__proto__x']: 'y' }), NOT_PERMITTED('__proto__x')],
-  ['LATIN1', startup({ ...ada, client_encoding: 'LATIN1' }), FATAL('22023 client_encoding must be UTF8')],
+  [
+    'an encoding that there is not',
+    startup({ ...ada, client_encoding: 'MULE_INTERNAL' }),
+    FATAL('22023 invalid value for parameter "client_encoding": "MULE_INTERNAL"'),
+  ],
+  ['LATIN1', startup({ ...ada, client_encoding: 'latin1' }), asks],
   ["asyncpg's quoted encoding", startup({ ...ada, client_encoding: "'utf-8'" }), asks],
   [
     'SSLRequest + StartupMessage in one segment',

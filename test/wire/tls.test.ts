@@ -1,29 +1,12 @@
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join as path } from 'node:path';
 import { connect as tlsConnect } from 'node:tls';
 import { test } from 'tap';
+import { selfSigned } from '../support/certificate.js';
 import { cancelRequest, gssRequest, join, password, query, sslRequest, startup } from './support/bytes.js';
 import { Client } from './support/client.js';
 import { eventually, Scripted } from './support/scripted.js';
 
-function certificate() {
-  const folder = mkdtempSync(path(tmpdir(), 'osl-wire-'));
-  const key = path(folder, 'key.pem');
-  const cert = path(folder, 'cert.pem');
-  const subject = ['-subj', '/CN=localhost', '-days', '2', '-nodes'];
-  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
-  execFileSync('openssl', ['req', '-x509', ...curve, ...subject, '-keyout', key, '-out', cert], {
-    stdio: 'ignore',
-  });
-  const pair = { key: readFileSync(key), cert: readFileSync(cert) };
-  rmSync(folder, { recursive: true });
-  return pair;
-}
-
-const tls = certificate();
+const tls = selfSigned();
 const ada = startup({ user: 'ada' });
 const GREETING = ['R 0', 'S server_version=15.0', 'K 4-byte key', 'Z I'];
 

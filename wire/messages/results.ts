@@ -1,8 +1,8 @@
 import type { ColumnDescription, CopyFormat, Format } from '../handler.js';
-import { MessageWriter } from '../message-writer.js';
+import { type MessageWriter, writtenOnce } from '../message-writer.js';
 import { Backend } from './types.js';
 
-/** Written once where all columns are text: statements of one shape share their columns. */
+/** Written once, in UTF-8, where all columns are text: statements of one shape share their columns. */
 const ALL_TEXT = new WeakMap<readonly ColumnDescription[], Uint8Array>();
 
 export function rowDescription(
@@ -10,15 +10,13 @@ export function rowDescription(
   columns: readonly ColumnDescription[],
   formats: readonly Format[],
 ): void {
-  if (formats.some((format) => format !== 0)) {
+  if (out.encoding !== null || formats.some((format) => format !== 0)) {
     describe(out, columns, formats);
     return;
   }
   let written = ALL_TEXT.get(columns);
   if (written === undefined) {
-    const once = new MessageWriter();
-    describe(once, columns, []);
-    written = Buffer.concat(once.take());
+    written = writtenOnce((once) => describe(once, columns, []));
     ALL_TEXT.set(columns, written);
   }
   out.finished(written);
@@ -49,8 +47,20 @@ export function noData(out: MessageWriter): void {
 }
 
 export function commandComplete(out: MessageWriter, tag: string): void {
-  out.message(Backend.commandComplete, (fields) => fields.cstring(tag));
+  const known = TAGS.get(tag);
+  if (known !== undefined) {
+    out.finished(known);
+    return;
+  }
+  const write = (to: MessageWriter): void =>
+    to.message(Backend.commandComplete, (fields) => fields.cstring(tag));
+  if (TAGS.size < MOST_TAGS) TAGS.set(tag, writtenOnce(write));
+  write(out);
 }
+
+/** Tags that have been written before. */
+const TAGS = new Map<string, Uint8Array>();
+const MOST_TAGS = 1_000;
 
 export function emptyQueryResponse(out: MessageWriter): void {
   out.message(Backend.emptyQueryResponse);

@@ -11,7 +11,9 @@ import { bindExpression } from './expression.js';
 import { bindIn } from './in-list.js';
 import { infix, operatorFor, prefix } from './infix.js';
 import { quotient, remainder } from './metrics/division.js';
+import { bindPathOperator } from './path-operator.js';
 import { attributeArgument, bindAttributeMatch } from './policy-attribute.js';
+import { bindRowDistinct, bindRowOperator } from './row.js';
 
 /** Everything that the grammar writes with an operator. */
 export function bindArithmetic(node: A_Expr, env: Environment): Expr {
@@ -54,20 +56,18 @@ function operatorName(node: A_Expr, ctx: BindContext): string {
   return name;
 }
 
-function isOperand(node: Node | undefined): node is Node {
-  return node !== undefined && !('RowExpr' in node);
-}
-
 function bindOperator(name: string, node: A_Expr, env: Environment): Expr {
   const { ctx } = env;
-  if (!isOperand(node.rexpr) || 'RowExpr' in (node.lexpr ?? {})) {
-    throw ctx.unsupported('a row comparison', node.location, 'compare the columns one by one');
-  }
-  const attribute = name === '=' ? attributeArgument(node.rexpr, env) : null;
+  const rows = bindRowOperator(name, node, env);
+  if (rows !== null) return rows;
+  const operand = required(node.rexpr);
+  const attribute = name === '=' ? attributeArgument(operand, env) : null;
   if (attribute !== null) return bindAttributeMatch(required(node.lexpr), attribute, node.location, env);
-  const right = bindExpression(node.rexpr, env);
+  const right = bindExpression(operand, env);
   if (node.lexpr === undefined) return prefix(name, right, node.location, ctx);
   const left = bindExpression(node.lexpr, env);
+  const path = bindPathOperator(name, left, right, node.location, ctx);
+  if (path !== null) return path;
   if (env.guardedDivision === true && name === '/') return quotient(left, right, node.location, ctx);
   if (env.guardedDivision === true && name === '%') return remainder(left, right, node.location, ctx);
   return infix(name, left, right, node.location, ctx);
@@ -107,6 +107,9 @@ function equalSides(
 }
 
 function bindDistinct(node: A_Expr, env: Environment): Expr {
+  const pair = (lexpr: Node, rexpr: Node): Expr => bindDistinct({ ...node, lexpr, rexpr }, env);
+  const rows = bindRowDistinct(node, pair, env);
+  if (rows !== null) return rows;
   const negated = node.kind === 'AEXPR_NOT_DISTINCT';
   return env.ctx.at(
     Object.freeze({ kind: 'distinct_test', ...equalSides(node, env), negated, type: 'bool' }),

@@ -3,6 +3,12 @@ import type { A_Const, Node } from '@pgsql/types';
 /** A place in the parsed text: a UTF-8 byte offset, or undefined where the parser gives none. */
 export type Location = number | undefined;
 
+/** The constant 0, as the grammar has it. */
+export const ZERO: Node = Object.freeze({ A_Const: { ival: {} } });
+
+/** `relpersistence` of a temporary relation. */
+export const TEMPORARY = 't';
+
 /** The text of a `String` node; empty for any other. */
 export function stringOf(node: Node | undefined): string {
   return node !== undefined && 'String' in node ? (node.String.sval ?? '') : '';
@@ -91,7 +97,25 @@ export function conjunctsOf(node: Node | undefined): readonly Node[] {
   if (node === undefined) return [];
   if ('BoolExpr' in node && node.BoolExpr.boolop === 'AND_EXPR')
     return (node.BoolExpr.args ?? []).flatMap(conjunctsOf);
-  return [node];
+  return equalPairs(node) ?? [node];
+}
+
+/** The items of a row constructor; null of any other node. */
+export function rowItems(node: Node | undefined): readonly Node[] | null {
+  return node !== undefined && 'RowExpr' in node ? (node.RowExpr.args ?? []) : null;
+}
+
+/** `(a, b) = (c, d)` as the two equalities that it is, each of which may join; null of anything else. */
+function equalPairs(node: Node): readonly Node[] | null {
+  if (!('A_Expr' in node) || node.A_Expr.kind !== 'AEXPR_OP') return null;
+  const { name, lexpr, rexpr, location } = node.A_Expr;
+  const [left, right] = [rowItems(lexpr), rowItems(rexpr)];
+  if (left === null || right === null || left.length !== right.length || left.length === 0) return null;
+  if (nameParts(name).join('.') !== '=') return null;
+  return left.map((l, i): Node => {
+    const pair = { lexpr: l, rexpr: required(right[i]), location: location ?? -1 };
+    return { A_Expr: { kind: 'AEXPR_OP', name: name ?? [], ...pair } };
+  });
 }
 
 /** `node`, or NULL where the grammar has none. */

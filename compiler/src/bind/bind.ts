@@ -6,8 +6,9 @@ import { firstWord, type Parsed, startOf } from '../parse.js';
 import type { Expr, Form, Query, SourceId } from '../plan.js';
 import type { RuntimeRelation } from '../runtime.js';
 import { allQueries, leavesOf } from '../walk.js';
-import { kindOf } from './ast.js';
+import { kindOf, TEMPORARY } from './ast.js';
 import type { BoundPlan } from './bound-plan.js';
+import { refuseCollationsThatMeet } from './collation.js';
 import { BindContext, type World } from './context.js';
 import { requireExpandable } from './expanded.js';
 import { finishRelation, withUsedColumns } from './finish-runtime.js';
@@ -32,6 +33,7 @@ export function bind(
   const ctx = new BindContext(source, catalog, access, features, declared, world, lists, hasDecoder);
   const { query, columns } = bindQuery(parsed.node.SelectStmt, ctx, null);
   requireExpandable(query);
+  refuseCollationsThatMeet(query, ctx);
   const complete = withUsedColumns(query, ctx);
   const runtime = Object.freeze(ctx.drafts.map((d) => finishRelation(d, query, ctx)));
   return Object.freeze({
@@ -84,7 +86,18 @@ function refuseStatement({ node, source }: Parsed) {
           .replace(/ stmt$/, '')
           .toUpperCase()
       : word;
+  if (makesTemporary(node)) return queryError('temporaryTable', {}, startOf(source));
   return QUESTIONS_OF_ANOTHER_KIND.has(kind)
     ? queryError('unsupported', { construct: command, hint: 'ask with SELECT' }, startOf(source))
     : queryError('readOnly', { command }, startOf(source));
+}
+
+function makesTemporary(node: Parsed['node']): boolean {
+  const made =
+    'CreateStmt' in node
+      ? node.CreateStmt.relation
+      : 'CreateTableAsStmt' in node
+        ? node.CreateTableAsStmt.into?.rel
+        : undefined;
+  return made?.relpersistence === TEMPORARY;
 }

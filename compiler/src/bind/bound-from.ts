@@ -6,6 +6,10 @@ import type { ScopeItem, UsingColumn } from './scope.js';
 export interface BoundItem {
   readonly item: FromItem;
   readonly items: readonly ScopeItem[];
+  /** Whether an entity or bridge stands in it by its name, and not only what queries made of some. */
+  readonly named: boolean;
+  /** Whether passages, a walk or evidence stand in it, at any depth. */
+  readonly content: boolean;
   /** Columns that USING joined. */
   readonly using?: readonly UsingColumn[];
 }

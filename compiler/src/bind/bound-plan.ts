@@ -1,4 +1,5 @@
 import type { Position } from '../errors.js';
+import type { MetricFormat } from '../metric-format.js';
 import type { Expr, Form, Query, Slot, SourceId } from '../plan.js';
 import type { RuntimeRelation } from '../runtime.js';
 import type { TypeName } from '../types.js';
@@ -15,7 +16,12 @@ export interface BoundPlan {
   /** Names of the metrics that it computes. */
   readonly metrics: readonly string[];
   /** What its reader calls the columns. */
-  readonly columns: readonly { readonly name: string; readonly type: TypeName }[];
+  readonly columns: readonly {
+    readonly name: string;
+    readonly type: TypeName;
+    /** Of a metric that says so. */
+    readonly format?: MetricFormat;
+  }[];
   /** Where a bound expression stands in the caller's text. */
   readonly positionOf: (expr: Expr) => Position | null;
   readonly positionOfSource: (source: SourceId) => Position | null;

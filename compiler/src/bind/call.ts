@@ -1,21 +1,32 @@
 import type { FuncCall, Node, SortBy } from '@pgsql/types';
 import type { FunctionDefinition } from '../functions/definition.js';
-import { FUNCTIONS, functionsNamed, resolveFunction } from '../functions/index.js';
+import {
+  columnsOfRows,
+  FUNCTIONS,
+  functionsNamed,
+  HYPOTHETICAL,
+  neededFunction,
+  resolveFunction,
+} from '../functions/index.js';
 import { UNIT_NAMES } from '../functions/units.js';
-import { callNode } from '../nodes.js';
+import { callNode, TRUE } from '../nodes.js';
 import { OPERATORS } from '../operators.js';
-import type { Expr, SortKey } from '../plan.js';
+import type { Aggregate, Expr, SortKey } from '../plan.js';
 import { nearest } from '../text.js';
 import type { TypeName } from '../types.js';
-import { someExpr } from '../walk.js';
-import { type Location, nameParts } from './ast.js';
+import { someExpr, sortExprs } from '../walk.js';
+import { type Location, nameParts, rowItems } from './ast.js';
 import { type Bound, coerce, typeOfBound } from './coerce.js';
+import { requireComparable } from './comparable.js';
 import type { BindContext } from './context.js';
 import { type Environment, insideCall } from './environment.js';
 import { bindExpression, bindPredicateNode } from './expression.js';
+import { bindHypothetical } from './hypothetical.js';
 import { bindMeasure, bindMetricAggregate } from './measure.js';
 import { bindOperatorCall } from './operator.js';
-import { localSources } from './scope.js';
+import { inPlaces } from './parts-by-name.js';
+import { isLocal } from './scope.js';
+import { bindArgument, bindRowToJson, countedRow } from './whole-row.js';
 import { bindWindow } from './window.js';
 
 /** A function call: scalar, aggregate or window. */
@@ -25,8 +36,12 @@ export function bindCall(node: FuncCall, env: Environment): Expr {
   if (name === 'measure' && ctx.world === 'semantic') return bindMeasure(node, env);
   const operator = bindOperatorCall(node, env);
   if (operator !== null) return operator;
-  refuseOddities(node, ctx);
+  const placed = inPlaces(name, node, ctx);
+  refuseOddities(placed, ctx);
+  if (name === 'row_to_json') return bindRowToJson(node.args ?? [], node.location, env);
   if (node.over !== undefined) return bindWindow(name, node, env);
+  const hypothetical = node.agg_within_group === true ? HYPOTHETICAL.get(name) : undefined;
+  if (hypothetical !== undefined) return bindHypothetical(hypothetical, node, env);
   const kind = functionsNamed(name)[0]?.kind;
   if (kind === undefined) throw unknownFunction(name, [], node.location, ctx);
   if (kind === 'window') {
@@ -39,7 +54,8 @@ export function bindCall(node: FuncCall, env: Environment): Expr {
       node.location,
     );
   }
-  if (kind === 'scalar') return bindScalar(name, node, env);
+  if (kind === 'rows') requireRows(name, node, env);
+  if (kind === 'scalar' || kind === 'rows') return bindScalar(name, placed, env);
   return bindMetricAggregate(name, node, env) ?? bindAggregate(name, node, env);
 }
 
@@ -49,6 +65,15 @@ function refuseOddities(node: FuncCall, ctx: BindContext): void {
     throw ctx.unsupported('a named argument here', at);
   }
   if (node.func_variadic === true) throw ctx.unsupported('VARIADIC', at);
+}
+
+/** A function that makes rows of one column may stand in the select list. */
+function requireRows(name: string, node: FuncCall, env: Environment): void {
+  const [definition] = functionsNamed(name);
+  const single = definition !== undefined && columnsOfRows(definition, 'text').length === 1;
+  if (env.rows === true && single) return;
+  const place = single ? 'FROM, or at the top of the select list' : 'FROM';
+  throw env.ctx.unsupported(`\`${name}\` here`, node.location, `put it in ${place}`);
 }
 
 function bindScalar(name: string, node: FuncCall, env: Environment): Expr {
@@ -61,7 +86,7 @@ function bindScalar(name: string, node: FuncCall, env: Environment): Expr {
   ) {
     throw ctx.error('grouping', { detail: `\`${name}\` is no aggregate` }, node.location);
   }
-  const bounds = (node.args ?? []).map((a) => bindExpression(a, env));
+  const bounds = (node.args ?? []).map((a, i) => bindArgument(a, name, i, env));
   const { definition, args, type } = chooseOverload(name, bounds, node.location, ctx);
   return ctx.at(callNode(definition, args, type), node.location);
 }
@@ -105,8 +130,10 @@ function structural(
         : (ctx.literalIn(bound)?.read() ?? null);
   const text = literal?.toLowerCase() ?? null;
   if (text === null || !allowed.has(text)) {
-    const detail = `\`${name}\` needs one of its units, as a literal`;
-    const hint = `units: ${UNIT_NAMES.filter((unit) => allowed.has(unit)).join(', ')}`;
+    const units = UNIT_NAMES.filter((unit) => allowed.has(unit));
+    const one = units.length > 0 ? 'one of its units' : "a text search configuration of Postgres' own";
+    const detail = `\`${name}\` needs ${one}, as a literal`;
+    const hint = units.length > 0 ? `units: ${units.join(', ')}` : `such as 'simple' or 'english'`;
     throw ctx.mismatch(detail, bound.kind === 'untyped' ? bound.location : location, hint);
   }
   return Object.freeze({ kind: 'structural', text, type: 'text' });
@@ -128,7 +155,10 @@ function bindAggregate(name: string, node: FuncCall, env: Environment): Expr {
   }
   const inner = insideCall(env, `the arguments of \`${name}\``, false);
   const ordered = (node.agg_order ?? []).map((n) => ('SortBy' in n ? n.SortBy : {}));
-  const direct = (node.args ?? []).map((a) => bindExpression(a, inner));
+  const items = name === 'count' ? rowsCounted(node) : null;
+  const row = name === 'count' ? rowCounted(node, inner) : null;
+  const direct =
+    row !== null ? [row] : (items ?? node.args ?? []).map((a, i) => bindArgument(a, name, i, inner));
   const within = node.agg_within_group === true;
   const sorted = ordered.map((s) => bindExpression(s.node ?? nullNode, inner));
   if (within !== (functionsNamed(name)[0]?.kind === 'ordered_set')) {
@@ -141,7 +171,15 @@ function bindAggregate(name: string, node: FuncCall, env: Environment): Expr {
       node.location,
     );
   }
-  const { definition, args, type } = aggregateOf(name, node, within ? [...direct, ...sorted] : direct, ctx);
+  const { definition, args, type } =
+    items === null
+      ? aggregateOf(
+          name,
+          row === TRUE ? { ...node, agg_star: true } : node,
+          within ? [...direct, ...sorted] : direct,
+          ctx,
+        )
+      : countOfRows(direct, ctx);
   const orderBy = ordered.map((s, i) =>
     sortKey(s, within ? (args[direct.length + i] ?? null) : settle(sorted[i], ctx), ctx),
   );
@@ -149,7 +187,7 @@ function bindAggregate(name: string, node: FuncCall, env: Environment): Expr {
     node.agg_filter === undefined
       ? null
       : bindPredicateNode(node.agg_filter, insideCall(env, 'FILTER', false));
-  const expr: Expr = Object.freeze({
+  const expr: Aggregate = Object.freeze({
     kind: 'aggregate',
     definition,
     args: within ? Object.freeze(args.slice(0, direct.length)) : args,
@@ -159,6 +197,8 @@ function bindAggregate(name: string, node: FuncCall, env: Environment): Expr {
     metric: null,
     type,
   });
+  const compared = [...(expr.distinct ? args : []), ...sortExprs(orderBy)];
+  for (const e of compared) requireComparable(e.type, node.location, ctx);
   refuseOuterOnly(expr, env, node.location);
   return ctx.at(expr, node.location);
 }
@@ -177,20 +217,43 @@ export function aggregateOf(name: string, node: FuncCall, bounds: readonly Bound
   return { definition, args: Object.freeze([]), type: 'int8' as const };
 }
 
+/** The items of `(a, b)` in `count(distinct (a, b))`; null of any other call. */
+function rowsCounted({ args = [], agg_distinct }: FuncCall): readonly Node[] | null {
+  const items = agg_distinct === true && args.length === 1 ? rowItems(args[0]) : null;
+  return items !== null && items.length > 1 ? items : null;
+}
+
+/** What `count(t)` of a FROM item counts; null of any other call. */
+function rowCounted({ args = [], agg_distinct }: FuncCall, env: Environment): Expr | null {
+  const [only, ...more] = args;
+  return only === undefined || more.length > 0 || agg_distinct === true ? null : countedRow(only, env);
+}
+
+/** A row counts whatever is in it, NULLs too. */
+function countOfRows(items: readonly Bound[], ctx: BindContext) {
+  const args = items.map((b) => (b.kind === 'untyped' ? coerce(b, 'text', ctx) : b));
+  return {
+    definition: neededFunction('count', ['text']).definition,
+    args: Object.freeze(args),
+    type: 'int8' as const,
+  };
+}
+
 /** In Postgres an aggregate over outer columns alone belongs to the outer query; here it has no node. */
-function refuseOuterOnly(expr: Expr, env: Environment, location: Location): void {
-  const local = localSources(env.scope);
-  if (someExpr(expr, (e) => e.kind === 'column' && !local.has(e.source))) {
+export function refuseOuterOnly(call: Aggregate, env: Environment, location: Location): void {
+  const isOuter = (e: Expr): boolean => e.kind === 'column' && !isLocal(env.scope, e.source);
+  const isInner = (e: Expr): boolean => e.kind === 'column' && isLocal(env.scope, e.source);
+  if (someExpr(call, isOuter) && !someExpr(call, isInner))
     throw env.ctx.unsupported('an aggregate over an outer query', location);
-  }
 }
 
 /** A sort key with Postgres' defaults: NULLs last when ascending, first when descending. */
 export function sortKey(node: SortBy, by: Expr | number | null, ctx: BindContext): SortKey {
-  if (node.useOp !== undefined && node.useOp.length > 0) {
-    throw ctx.unsupported('ORDER BY … USING', node.location, 'use ASC or DESC');
+  const operator = nameParts(node.useOp).join('.');
+  if (operator !== '' && operator !== '<' && operator !== '>') {
+    throw ctx.unsupported(`ORDER BY … USING ${operator}`, node.location, 'use < or >, or ASC or DESC');
   }
-  const descending = node.sortby_dir === 'SORTBY_DESC';
+  const descending = node.sortby_dir === 'SORTBY_DESC' || operator === '>';
   const nulls = node.sortby_nulls ?? 'SORTBY_NULLS_DEFAULT';
   const nullsFirst = nulls === 'SORTBY_NULLS_DEFAULT' ? descending : nulls === 'SORTBY_NULLS_FIRST';
   return Object.freeze({ by: by ?? 1, descending, nullsFirst });

@@ -1,5 +1,5 @@
 import type { TypeName as TypeNode } from '@pgsql/types';
-import { castBetween, resolveFunction } from '../functions/index.js';
+import { CONFIGURATIONS, castBetween, resolveFunction } from '../functions/index.js';
 import { callNode, castTo } from '../nodes.js';
 import type { Expr } from '../plan.js';
 import { nearest } from '../text.js';
@@ -7,10 +7,12 @@ import { elementOf, isArray, TYPE_SPELLINGS, type TypeName, typeNamed } from '..
 import { integerOf, type Location, nameParts } from './ast.js';
 import { type Bound, coerce } from './coerce.js';
 import type { Environment } from './environment.js';
+import { bindOneByte, isOneByte } from './one-byte.js';
 
 /** `CAST(bound AS type)`, `bound::type` and `type 'literal'`. */
 export function bindCast(bound: Bound, node: TypeNode, location: Location, env: Environment): Expr {
   const { ctx } = env;
+  if (isOneByte(node) && node.arrayBounds === undefined) return bindOneByte(bound, location, ctx);
   const type = typeOfNode(node, env);
   const modifiers = (node.typmods ?? []).map((m) => integerOf(m) ?? -1);
   if (type === 'interval' && modifiers.length > 0) return bindIntervalCast(bound, modifiers, location, env);
@@ -29,6 +31,14 @@ export function bindCast(bound: Bound, node: TypeNode, location: Location, env: 
     Object.freeze({ kind: 'cast', arg: value, type, modifiers: Object.freeze(modifiers), leakproof: false }),
     location,
   );
+}
+
+/** `'english'::regconfig`: the literal itself, where it is a configuration of Postgres' own; null for any other cast. */
+export function configurationIn(bound: Bound, { names, arrayBounds }: TypeNode): Bound | null {
+  if (nameParts(names).join('.') !== 'regconfig' || arrayBounds !== undefined) return null;
+  const value = bound.kind === 'untyped' ? bound.value : null;
+  const isKnown = (text: string): boolean => CONFIGURATIONS.has(text.toLowerCase());
+  return value !== null && 'literal' in value && value.literal.holds(isKnown) ? bound : null;
 }
 
 const MODIFIABLE: ReadonlySet<TypeName> = new Set<TypeName>([
@@ -50,6 +60,7 @@ export function typeOfNode(node: TypeNode, env: Environment): TypeName {
     bounds > 1 ||
     node.setof === true ||
     node.pct_type === true ||
+    isOneByte(node) ||
     (bounds > 0 && element !== null && isArray(element))
   ) {
     throw env.ctx.error(
@@ -68,7 +79,8 @@ export function typeOfNode(node: TypeNode, env: Environment): TypeName {
 export function convert(bound: Bound, type: TypeName, location: Location, env: Environment): Expr {
   const { ctx } = env;
   if (bound.kind === 'untyped') return coerce(bound, type, ctx);
-  if (bound.type === type) return bound;
+  if (bound.type === type)
+    return ctx.labelled.has(bound) ? ctx.at(castTo(bound, type, true), location) : bound;
   const leakproof = castLeakproof(bound.type, type);
   if (leakproof === null) {
     throw ctx.mismatch(`type ${bound.type} cannot be cast to ${type}`, location, 'cast it to text first');

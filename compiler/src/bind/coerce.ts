@@ -75,6 +75,7 @@ const INTEGER = /^[+-]?(\d[\d_]*|0[xX][\da-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+)$/;
 const NUMBER = /^[+-]?((\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?|nan|inf|infinity|0[xX][\da-fA-F_]+)$/i;
 const BOOLEAN = /^(t|tr|tru|true|f|fa|fal|fals|false|y|ye|yes|n|no|on|of|off|0|1)$/i;
 const UUID = /^\{?[\da-f]{4}-?([\da-f]{4}-?){7}\}?$/i;
+const ADDRESS = /^[\da-f:.]+(\/\d{1,3})?$/i;
 const matching =
   (pattern: RegExp): LiteralTest =>
   (text) =>
@@ -90,6 +91,8 @@ const LITERAL_FORM: ReadonlyMap<ScalarType, LiteralTest> = new Map<ScalarType, L
   ['numeric', isNumber],
   ['bool', matching(BOOLEAN)],
   ['uuid', matching(UUID)],
+  ['inet', matching(ADDRESS)],
+  ['cidr', matching(ADDRESS)],
 ]);
 
 /**

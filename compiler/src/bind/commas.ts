@@ -1,15 +1,16 @@
 import type { Node } from '@pgsql/types';
 import type { ColumnRef } from '../plan.js';
-import { type Location, placeOf, stringOf } from './ast.js';
+import { leavesOf } from '../walk.js';
+import { placeOf, stringOf } from './ast.js';
 import type { BoundFrom, BoundItem } from './bound-from.js';
 import type { BindContext } from './context.js';
-import { joinItems, keyEquality, refuseTwice, sidesOf } from './join.js';
+import { isMade, joined, keyEquality, keyRule, refuseTwice, sidesOf } from './join.js';
 import { innerScope, lookUp, referenceOf, resolveColumn, type ScopeItem } from './scope.js';
 import { sealedHint } from './subquery.js';
 
 interface Placed {
   readonly bound: BoundItem;
-  readonly location: Location;
+  readonly node: Node;
 }
 
 interface Link {
@@ -20,29 +21,56 @@ interface Link {
 }
 
 /**
- * FROM items that commas separate. Each is joined to one before it by the equalities of sealed keys that WHERE has;
- * those conjuncts are then part of the join.
+ * FROM items that commas separate. Each is joined to those before it by the equalities of sealed keys that WHERE has,
+ * which are then part of the join; where it need not be joined on keys, WHERE joins it, or nothing does.
  */
 export function joinCommas(placed: readonly Placed[], where: readonly Node[], ctx: BindContext): BoundFrom {
+  const made = placed.some(isLateral) ? [] : placed.filter((p) => isMade(p.bound.item));
+  if (made.length === 0 || made.length === placed.length) return joinOnKeys(placed, where, ctx);
+  // What functions make of the others comes after them.
+  const others = joinOnKeys(
+    placed.filter((p) => !made.includes(p)),
+    where,
+    ctx,
+  );
+  const whole = made.reduce<BoundItem>((all, p) => joined(all, p.bound, 'inner', CROSS), others);
+  return { ...others, item: whole.item, items: placed.flatMap((p) => p.bound.items) };
+}
+
+/** Whether columns of the items before it are named in it, so that it must stay behind them. */
+function isLateral({ bound }: Placed): boolean {
+  return leavesOf(bound.item).some((l) => l.kind === 'derived' && l.lateral === true);
+}
+
+const CROSS = Object.freeze({ sealed: false, on: Object.freeze([]) });
+
+function joinOnKeys(placed: readonly Placed[], where: readonly Node[], ctx: BindContext): BoundFrom {
   const items = placed.flatMap((p) => p.bound.items);
   const using = placed.flatMap((p) => p.bound.using ?? []);
   refuseTwice(items, ctx);
   const [first, ...rest] = placed;
+  if (first === undefined) throw ctx.error('syntax', { detail: 'FROM is empty' }, undefined);
+  const { named, content } = first.bound;
+  if (rest.length === 0) return { item: first.bound.item, items, using, keys: NO_KEYS, named, content };
   const keys = new Set<Node>();
-  let whole = first?.bound;
-  const links = rest.length === 0 ? [] : linksIn(where, items, ctx);
+  let whole = first.bound;
+  const links = ctx.world === 'physical' ? [] : linksIn(where, items, ctx);
   const near = neighbours(placed, links);
   const joinedSoFar = new Set<number>([0]);
   const reachable = new Set(near.get(0)?.keys());
   const waiting = rest.map((p, i) => ({ p, at: i + 1 }));
-  while (whole !== undefined && waiting.length > 0) {
-    const before: BoundItem = whole;
-    const index = waiting.findIndex(({ at }) => reachable.has(at));
+  const inOrder = placed.some(isLateral);
+  while (waiting.length > 0) {
+    const before = whole;
+    const eligible = inOrder ? waiting.slice(0, 1) : waiting;
+    const linked = eligible.findIndex(({ at }) => reachable.has(at));
+    const index =
+      linked >= 0 ? linked : eligible.findIndex(({ p }) => keyRule(before, p.bound, ctx) === 'none');
     const [next] = index < 0 ? [] : waiting.splice(index, 1);
     if (next === undefined) {
       const detail = 'a comma in FROM joins on no key';
       const hint = `${sealedHint({ scope: innerScope(null, items, new Map()) })}; compare two of them in WHERE`;
-      throw ctx.error('unsealedJoin', { detail, hint }, waiting[0]?.p.location);
+      throw ctx.error('unsealedJoin', { detail, hint }, placeOf(waiting[0]?.p.node));
     }
     const used = [...(near.get(next.at) ?? [])].flatMap(([at, found]) => (joinedSoFar.has(at) ? found : []));
     used.sort((a, b) => a.order - b.order);
@@ -50,14 +78,12 @@ export function joinCommas(placed: readonly Placed[], where: readonly Node[], ct
     for (const at of near.get(next.at)?.keys() ?? []) reachable.add(at);
     for (const { node } of used) keys.add(node);
     const on = used.map(({ node, sides }) => keyEquality(...sides, items, ctx, placeOf(node)));
-    whole = {
-      item: joinItems(before, next.p.bound, 'inner', on, ctx),
-      items: [...before.items, ...next.p.bound.items],
-    };
+    whole = joined(before, next.p.bound, 'inner', { sealed: used.length > 0, on });
   }
-  if (whole === undefined) throw ctx.error('syntax', { detail: 'FROM is empty' }, undefined);
-  return { item: whole.item, items, using, keys };
+  return { ...whole, items, using, keys };
 }
+
+const NO_KEYS: ReadonlySet<Node> = new Set();
 
 function linksIn(where: readonly Node[], items: readonly ScopeItem[], ctx: BindContext): readonly Link[] {
   return where.flatMap((node, order) => {

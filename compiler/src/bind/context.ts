@@ -1,6 +1,6 @@
 import type { A_Const } from '@pgsql/types';
 import type { Access } from '../access.js';
-import type { Catalog, Features } from '../catalog.js';
+import type { Catalog, Features, OwnLabel } from '../catalog.js';
 import type { DeclaredType } from '../declared-types.js';
 import {
   type ErrorName,
@@ -11,12 +11,14 @@ import {
 } from '../errors.js';
 import type { PlainList } from '../lexical.js';
 import { LIMITS } from '../limits.js';
+import type { MetricFormat } from '../metric-format.js';
 import { placeOfWord } from '../parse.js';
 import type { Expr, LiteralValue, Parameter, Select, Slot } from '../plan.js';
 import { positionAt, type SourceText } from '../text.js';
 import type { TypeName } from '../types.js';
 import type { Location } from './ast.js';
 import { ClientParameters } from './client-parameters.js';
+import { LabelledColumns } from './labelled.js';
 import { type Carried, LiteralSlots, WrittenLiteral } from './literals.js';
 import type { RuntimeDraft } from './runtime-draft.js';
 
@@ -49,6 +51,9 @@ export class BindContext {
   readonly hasDecoder: boolean;
   /** The client's `$1 … $n`. */
   readonly clients: ClientParameters;
+  /** Whether COLLATE was met. */
+  collates = false;
+  readonly labelled = new LabelledColumns();
   readonly #source: SourceText;
   readonly #slots: Slot[] = [];
   readonly #literals = new LiteralSlots(this.#slots);
@@ -58,6 +63,8 @@ export class BindContext {
   readonly #firstUse = new Map<number, number>();
   readonly #drafts: RuntimeDraft[] = [];
   readonly #metrics = new Set<string>();
+  readonly #labels = new Map<string, OwnLabel>();
+  readonly #formats = new Map<Expr, MetricFormat>();
   readonly #lists: ReadonlyMap<number, PlainList>;
   readonly #ownOrders = new WeakSet<Select['orderBy']>();
   #sources = 0;
@@ -65,6 +72,7 @@ export class BindContext {
   #depth = 0;
   #nodes = 0;
   #parameters = 0;
+  #contentRead = 0;
   #placed = true;
 
   constructor(
@@ -236,22 +244,61 @@ export class BindContext {
     return this.#ownOrders.has(orderBy);
   }
 
+  /** Records a label of a computed column that is written out. */
+  isLabelled(own: OwnLabel): void {
+    this.#labels.set(JSON.stringify([own.relation, own.label]), Object.freeze(own));
+  }
+
+  /** The labels of the computed columns that were written out, each once. */
+  get ownLabels(): readonly OwnLabel[] {
+    return [...this.#labels.values()];
+  }
+
   /** Records that the statement computes a metric, for the audit log. */
   measures(metric: string): void {
     this.#metrics.add(metric);
   }
 
+  /** `expr`, which is a metric's figure and nothing else. */
+  figure(expr: Expr, format: MetricFormat | undefined): Expr {
+    if (format !== undefined) this.#formats.set(expr, format);
+    return expr;
+  }
+
+  /** How `expr` is shown where it is a metric's figure that says so. */
+  formatOf(expr: Expr): MetricFormat | undefined {
+    return this.#formats.get(expr);
+  }
+
   /** Takes a runtime relation of this statement; gives the slot that will bring its rows. */
   runtime(draft: RuntimeDraft, location: Location): number {
-    if (this.#drafts.length > 0) {
-      const construct = 'more than one of RETRIEVE, TRAVERSE and `evidence`';
-      const hint = 'a query belongs to exactly one of the five forms';
+    const others = this.#drafts.some((d) => d.kind !== 'retrieval' || draft.kind !== 'retrieval');
+    if (others) {
+      const construct = 'TRAVERSE or `evidence` beside RETRIEVE or each other';
+      const hint = 'a query belongs to exactly one of the five forms; RETRIEVE alone may stand several times';
       throw this.error('unsupported', { construct, hint }, location);
     }
+    if (this.#drafts.length >= LIMITS.retrievals)
+      throw this.error(
+        'tooComplex',
+        { what: 'the number of its RETRIEVEs', limit: LIMITS.retrievals },
+        location,
+      );
     this.#drafts.push(draft);
+    this.readsContent();
     return (
       this.#slots.push(Object.freeze({ kind: 'runtime', type: 'jsonb', index: this.#drafts.length - 1 })) - 1
     );
+  }
+
+  /** How often FROM has named what brings passages, a walk or evidence: at any depth, common tables looked through. */
+  get contentRead(): number {
+    return this.#contentRead;
+  }
+
+  /** Notes that FROM names such. */
+  readsContent(): void {
+    this.#contentRead++;
   }
 
   get drafts(): readonly RuntimeDraft[] {

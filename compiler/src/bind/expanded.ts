@@ -11,9 +11,10 @@ import { allQueries, childrenOf, exprsOf, leavesOf, queryOf } from '../walk.js';
  * @throws QueryError E0511, 54001
  */
 export function requireExpandable(root: Query): void {
-  const sizes = new Sizes(root);
+  const levels = allQueries(root);
+  const sizes = new Sizes(levels);
   let whole = 0;
-  for (const query of allQueries(root)) {
+  for (const query of levels) {
     for (const expr of exprsOf(query)) whole += sizes.of(expr);
     if (whole > LIMITS.expanded)
       throw queryError('tooComplex', {
@@ -29,9 +30,8 @@ class Sizes {
   /** By FROM item and column. */
   readonly #columns = new Map<SourceId, Map<string, number>>();
 
-  constructor(root: Query) {
+  constructor(levels: readonly Query[]) {
     const tables = new Map<number, Query>();
-    const levels = allQueries(root);
     for (const query of levels)
       if (query.kind !== 'values') for (const table of query.with) tables.set(table.id, table.query);
     for (const query of levels) {
@@ -47,11 +47,13 @@ class Sizes {
   /** Values that `expr` is, written out. Sums may lose their last digits, never that they are large. */
   of(expr: Expr): number {
     if (expr.kind === 'column') return 1 + this.#column(expr.source, expr.name);
+    const children = childrenOf(expr);
+    const inner = queryOf(expr);
+    if (children.length === 0 && inner === null) return 1;
     const known = this.#known.get(expr);
     if (known !== undefined) return known;
     let size = 1;
-    for (const child of childrenOf(expr)) size += this.of(child);
-    const inner = queryOf(expr);
+    for (const child of children) size += this.of(child);
     if (inner !== null) size += this.#output(inner, 0);
     this.#known.set(expr, size);
     return size;

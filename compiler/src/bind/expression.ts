@@ -5,6 +5,7 @@ import type {
   BooleanTest,
   CaseExpr,
   ColumnRef,
+  GroupingFunc,
   MinMaxExpr,
   Node,
   NullTest,
@@ -13,17 +14,27 @@ import type {
   TypeName as TypeNode,
 } from '@pgsql/types';
 import { resolveFunction } from '../functions/index.js';
+import { MOST_GROUPED } from '../grouping.js';
 import { callNode, inType } from '../nodes.js';
 import type { Expr } from '../plan.js';
-import { type ArrayType, elementOf, isArray } from '../types.js';
+import { type ArrayType, arrayOf, elementOf, isArray } from '../types.js';
 import { bindArithmetic } from './a-expr.js';
 import { constructOf, type Location, placeOf, required, stringOf } from './ast.js';
+import { bindBitNumber, isBitCast } from './bit-number.js';
 import { bindCall } from './call.js';
-import { bindCast, convert, typeOfNode } from './cast.js';
+import { bindCast, configurationIn, convert, typeOfNode } from './cast.js';
 import { arrayTypeOf, type Bound, coerce, commonType, elementTypeOf } from './coerce.js';
-import type { Environment } from './environment.js';
-import { resolveColumn } from './scope.js';
-import { bindSubLink, outwardLook } from './subquery.js';
+import { bindCollate } from './collation.js';
+import { requireComparable } from './comparable.js';
+import { computedValue } from './computed.js';
+import type { BindContext } from './context.js';
+import { type Environment, insideCall } from './environment.js';
+import { seesBeside } from './lateral.js';
+import { looksOutFreely } from './outward.js';
+import { bindRowNullTest } from './row.js';
+import { resolveColumn, type ScopeColumn, type ScopeItem } from './scope.js';
+import { inOlderFunctions } from './standard-json.js';
+import { bindSubLink } from './subquery.js';
 
 /** Binds a value expression; what its surroundings must type stays undecided. */
 export function bindExpression(node: Node, env: Environment): Bound {
@@ -63,20 +74,30 @@ function bindNode(node: Node, env: Environment): Bound {
     return bindArray(node.A_ArrayExpr.elements ?? [], node.A_ArrayExpr.location, env);
   if ('A_Indirection' in node) return bindIndirection(node.A_Indirection, env);
   if ('SQLValueFunction' in node) return bindValueFunction(node.SQLValueFunction, env);
-  if ('CollateClause' in node) {
-    throw ctx.unsupported(
-      'COLLATE',
-      node.CollateClause.location,
-      'text is ordered as the database orders it',
-    );
-  }
+  if ('CollateClause' in node) return bindCollate(node.CollateClause, env);
   if ('RowExpr' in node) {
     throw ctx.unsupported('a row constructor', node.RowExpr.location, 'compare the columns one by one');
   }
-  if ('GroupingFunc' in node) {
-    throw ctx.unsupported('GROUPING', node.GroupingFunc.location, 'use UNION ALL');
-  }
+  if ('GroupingFunc' in node) return bindGrouping(node.GroupingFunc, env);
+  const older = inOlderFunctions(node, ctx);
+  if (older !== null) return bindExpression(older, env);
   throw ctx.unsupported(constructOf(node), placeOf(node));
+}
+
+/** `grouping(a, b)`, where an aggregate may stand; whether its arguments are keys is seen once the keys are known. */
+function bindGrouping({ args = [], location }: GroupingFunc, env: Environment): Expr {
+  const { ctx } = env;
+  if (!env.aggregates) {
+    const detail = `GROUPING is not allowed in ${env.clause}`;
+    throw ctx.error('grouping', { detail }, location);
+  }
+  if (args.length > MOST_GROUPED) {
+    const detail = `GROUPING takes at most ${MOST_GROUPED} keys`;
+    throw ctx.error('grouping', { detail }, location);
+  }
+  const inner = insideCall(env, 'the arguments of GROUPING', false);
+  const keys = Object.freeze(args.map((a) => bindValue(a, inner)));
+  return ctx.at(Object.freeze({ kind: 'grouping', args: keys, type: 'int4' }), location);
 }
 
 function bindColumn(node: ColumnRef, env: Environment): Expr {
@@ -88,9 +109,9 @@ function bindColumn(node: ColumnRef, env: Environment): Expr {
   const parts = fields.map(stringOf);
   if (env.nameOf !== undefined) return env.nameOf(parts, node.location);
   const name = parts.at(-1) ?? '';
-  const { ref, item, level } = resolveColumn(scope, parts, ctx, node.location);
-  if (level > 0 && ctx.world === 'physical') throw outwardLook(ctx, node.location);
-  if (level > 0) {
+  const { ref, item, column, level } = resolveColumn(scope, parts, ctx, node.location);
+  const outer = { item, column, level };
+  if (level > 0 && env.outward !== true && !looksOutFreely(scope, outer, ctx) && !seesBeside(env, outer)) {
     const hint = 'an outer column may only be compared, with =, to a sealed key in the WHERE of the subquery';
     throw ctx.error(
       'unsealedJoin',
@@ -98,7 +119,21 @@ function bindColumn(node: ColumnRef, env: Environment): Expr {
       node.location,
     );
   }
-  return ref;
+  return columnValue({ ref, item, column }, ctx, node.location);
+}
+
+/** The value of a resolved column: itself, or what a computed one is written out to. */
+export function columnValue(
+  { ref, item, column }: { readonly ref: Expr; readonly item: ScopeItem; readonly column: ScopeColumn },
+  ctx: BindContext,
+  at: Location,
+): Expr {
+  const { computed, merged } = column;
+  if (merged !== undefined) {
+    const [{ type }] = merged;
+    return ctx.at(Object.freeze({ kind: 'conditional', form: 'coalesce', args: merged, type }), at);
+  }
+  return computed === undefined ? ref : ctx.at(computedValue(computed, item, ctx, bindValue), at);
 }
 
 function bindConstant(node: A_Const, env: Environment): Bound {
@@ -116,7 +151,10 @@ function bindConstant(node: A_Const, env: Environment): Bound {
     const text = node.fval.fval ?? '0';
     return ctx.at(ctx.literal(ctx.written(text, node), isInt8(text) ? 'int8' : 'numeric'), at);
   }
-  throw ctx.unsupported('a bit string', at);
+  // `B'101'` is `b101` to the grammar, and to the type.
+  if (node.bsval !== undefined)
+    return ctx.at(ctx.literal(ctx.written(node.bsval.bsval ?? '', node), 'varbit'), at);
+  throw ctx.unsupported('this constant', at);
 }
 
 function isInt8(text: string): boolean {
@@ -143,6 +181,8 @@ function bindLogic(node: BoolExpr, env: Environment): Expr {
 }
 
 function bindNullTest(node: NullTest, env: Environment): Expr {
+  const row = bindRowNullTest(node, env);
+  if (row !== null) return row;
   const arg = bindValue(required(node.arg), env);
   const negated = node.nulltesttype === 'IS_NOT_NULL';
   return env.ctx.at(Object.freeze({ kind: 'null_test', arg, negated, type: 'bool' }), node.location);
@@ -163,15 +203,17 @@ function bindTruthTest(node: BooleanTest, env: Environment): Expr {
   return env.ctx.at(Object.freeze({ kind: 'truth_test', arg, test, negated, type: 'bool' }), node.location);
 }
 
-function bindTypeCast(node: TypeCast, env: Environment): Expr {
+function bindTypeCast(node: TypeCast, env: Environment): Bound {
   if (node.typeName === undefined) throw env.ctx.unsupported('this cast', node.location);
   const { arg, typeName } = node;
   if (arg !== undefined && 'A_ArrayExpr' in arg && (typeName.typmods ?? []).length === 0) {
     const type = typeOfNode(typeName, env);
     if (isArray(type)) return bindTypedArray(arg.A_ArrayExpr.elements ?? [], type, node.location, env);
   }
+  const bits = isBitCast(arg) ? bindBitNumber(arg, typeOfNode(typeName, env), node.location, env) : null;
+  if (bits !== null) return bits;
   const bound = castOfForeign(arg, typeName, env) ?? bindExpression(required(arg), env);
-  return bindCast(bound, typeName, node.location, env);
+  return configurationIn(bound, typeName) ?? bindCast(bound, typeName, node.location, env);
 }
 
 /** `$n::type` of a parameter whose declared type has no other use; null for anything else. */
@@ -182,7 +224,8 @@ function castOfForeign(arg: Node | undefined, typeName: TypeNode, env: Environme
   return cast === null ? null : env.ctx.at(cast, location);
 }
 
-function bindCase(node: CaseExpr, env: Environment): Expr {
+function bindCase(node: CaseExpr, around: Environment): Expr {
+  const env = { ...around, rows: false };
   const { ctx } = env;
   const whens = (node.args ?? []).map((a) => ('CaseWhen' in a ? a.CaseWhen : {}));
   const conditions = whens.map((w) => {
@@ -220,8 +263,10 @@ function bindConditional(
   location: number | undefined,
   env: Environment,
 ): Expr {
-  const bounds = (nodes ?? []).map((n) => bindExpression(n, env));
+  const inner = { ...env, rows: false };
+  const bounds = (nodes ?? []).map((n) => bindExpression(n, inner));
   const type = commonType(bounds, env.ctx, location);
+  if (form !== 'coalesce') requireComparable(type, location, env.ctx);
   const args = Object.freeze(bounds.map((b) => coerce(b, type, env.ctx)));
   return env.ctx.at(Object.freeze({ kind: 'conditional', form, args, type }), location);
 }
@@ -256,23 +301,23 @@ function bindTypedArray(nodes: readonly Node[], type: ArrayType, at: Location, e
 function bindIndirection(node: A_Indirection, env: Environment): Expr {
   const { ctx } = env;
   const [only, more] = node.indirection ?? [];
-  if (
-    only === undefined ||
-    more !== undefined ||
-    !('A_Indices' in only) ||
-    only.A_Indices.is_slice === true
-  ) {
+  if (only === undefined || more !== undefined || !('A_Indices' in only)) {
     const construct =
       only === undefined || !('A_Indices' in only)
         ? 'a field of a value'
-        : only.A_Indices.is_slice === true
-          ? 'an array slice'
-          : 'a subscript of several dimensions';
+        : 'a subscript of several dimensions';
     throw ctx.unsupported(construct, placeOf(node));
   }
   const arg = bindValue(required(node.arg), env);
   const type = elementTypeOf(arg.type, ctx, ctx.locationOf(arg));
-  const index = coerce(bindExpression(required(only.A_Indices.uidx), env), 'int4', ctx);
+  const { is_slice, lidx, uidx } = only.A_Indices;
+  const place = (at: Node | undefined): Expr => coerce(bindExpression(required(at), env), 'int4', ctx);
+  if (is_slice === true) {
+    const lower = lidx === undefined ? null : place(lidx);
+    const upper = uidx === undefined ? null : place(uidx);
+    return ctx.at(Object.freeze({ kind: 'slice', arg, lower, upper, type: arrayOf(type) }), placeOf(node));
+  }
+  const index = place(uidx);
   return ctx.at(Object.freeze({ kind: 'subscript', arg, index, type }), placeOf(node));
 }
 
@@ -281,6 +326,9 @@ const VALUE_FUNCTIONS: ReadonlyMap<string, 'date' | 'timestamp' | 'timestamptz' 
   ['SVFOP_CURRENT_TIMESTAMP', 'timestamptz'],
   ['SVFOP_LOCALTIMESTAMP', 'timestamp'],
   ['SVFOP_LOCALTIME', 'time'],
+  ['SVFOP_CURRENT_TIMESTAMP_N', 'timestamptz'],
+  ['SVFOP_LOCALTIMESTAMP_N', 'timestamp'],
+  ['SVFOP_LOCALTIME_N', 'time'],
 ]);
 
 /** `CURRENT_DATE` and its kin, as casts of `now()`. Names of users, schemas and databases have no node. */
@@ -293,5 +341,7 @@ function bindValueFunction(node: SQLValueFunction, env: Environment): Expr {
     throw ctx.unsupported(construct, node.location);
   }
   const call = callNode(now.definition, [], 'timestamptz');
-  return ctx.at(inType(call, type), node.location);
+  if (node.op?.endsWith('_N') !== true) return ctx.at(inType(call, type), node.location);
+  const modifiers = Object.freeze([node.typmod ?? 0]);
+  return ctx.at(Object.freeze({ kind: 'cast', arg: call, type, modifiers, leakproof: false }), node.location);
 }

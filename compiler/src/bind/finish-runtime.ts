@@ -21,16 +21,23 @@ export function finishRelation(draft: RuntimeDraft, query: Query, ctx: BindConte
   const columns = usedColumns(draft, ctx);
   switch (draft.kind) {
     case 'retrieval': {
-      const { offered: _, filters, operators, ...rest } = draft;
-      const [given, used] = [Object.freeze([...filters]), Object.freeze([...operators])];
-      return Object.freeze({ ...rest, filters: given, operators: used, columns } satisfies Retrieval);
+      const { offered: _, filters, keyFilters, operators, ...rest } = draft;
+      const lists = {
+        filters: Object.freeze([...filters]),
+        keyFilters: Object.freeze(
+          keyFilters.map((f) => Object.freeze({ ...f, query: withUsedColumns(f.query, ctx) })),
+        ),
+        operators: Object.freeze([...operators]),
+      };
+      return Object.freeze({ ...rest, ...lists, columns } satisfies Retrieval);
     }
     case 'traversal': {
       const { offered: _, ...rest } = draft;
       const plain = answersRowByRow(query, draft.source, (select) => ctx.isInOwnOrder(select));
       const clipping = plain ? 'told' : 'refused';
       const perHop = draft.perHop ?? perHopUnlessTold(clipping, ctx.catalog);
-      return Object.freeze({ ...rest, perHop, clipping, columns } satisfies Traversal);
+      const start = draft.start === null ? null : withUsedColumns(draft.start, ctx);
+      return Object.freeze({ ...rest, start, perHop, clipping, columns } satisfies Traversal);
     }
     case 'hydration': {
       const { offered: _, keys, ...rest } = draft;

@@ -1,25 +1,22 @@
-import type { Alias, FuncCall, Node, RangeFunction, RangeSubselect, RangeVar } from '@pgsql/types';
+import type { FuncCall, Node, RangeFunction, RangeSubselect, RangeVar } from '@pgsql/types';
 import type { Relation } from '../catalog.js';
-import type { CommonTableRef, Derived, EntityScan } from '../plan.js';
+import type { CommonTableRef, Derived, EntityScan, RecursionRef } from '../plan.js';
 import { nearest } from '../text.js';
-import { constructOf, type Location, nameParts, placeOf, stringOf } from './ast.js';
+import { type Around, aroundCall } from './around-call.js';
+import { constructOf, nameParts, placeOf, required } from './ast.js';
 import type { BoundFrom, BoundItem } from './bound-from.js';
 import { joinCommas } from './commas.js';
+import { columnsOf } from './computed.js';
 import type { BindContext } from './context.js';
 import { bindJoin, refuseTwice } from './join.js';
 import { withDeniedContent, withEvidence } from './joint.js';
-import { allowedTable, crossJoined, physicalColumnsFor } from './physical.js';
+import { allowedTable, physicalColumnsFor } from './physical.js';
 import { bindQuery } from './query.js';
+import { renamedDerived, renamedEntity } from './renamed.js';
 import { bindRetrieve } from './retrieve.js';
-import {
-  type BoundColumn,
-  type CommonTableEntry,
-  columnsFor,
-  innerScope,
-  type Scope,
-  type ScopeColumn,
-  TWICE,
-} from './scope.js';
+import { bindRowSource, isRowSource } from './rows.js';
+import { type CommonTableEntry, innerScope, type Scope, type ScopeItem } from './scope.js';
+import { sampled } from './table-sample.js';
 import { bindTraverse } from './traverse.js';
 
 /** @param where the conjuncts of WHERE, which may hold the keys of a join by commas */
@@ -32,11 +29,13 @@ export function bindFrom(
 ): BoundFrom | null {
   const [first] = nodes;
   if (first === undefined) return null;
-  const placed = nodes.map((node) => ({
-    bound: bindItem(node, ctx, outer, tables),
-    location: placeOf(node),
-  }));
-  const from = ctx.world === 'physical' ? crossJoined(placed) : joinCommas(placed, where, ctx);
+  const before: ScopeItem[] = [];
+  const placed = nodes.map((node) => {
+    const bound = bindItem(node, ctx, outer, tables, before);
+    before.push(...bound.items);
+    return { bound, node };
+  });
+  const from = joinCommas(placed, where, ctx);
   const inSubquery = outer !== null && outer.items.length > 0;
   const isBridge = from.item.kind === 'entity' && from.item.relation.kind === 'bridge';
   if (isBridge && !inSubquery && ctx.world === 'semantic') {
@@ -47,29 +46,37 @@ export function bindFrom(
   return from;
 }
 
+/** @param before the FROM items to the left, whose columns a function may be given */
 export function bindItem(
   node: Node,
   ctx: BindContext,
   outer: Scope | null,
   tables: Scope['tables'],
+  before: readonly ScopeItem[],
 ): BoundItem {
   if ('RangeVar' in node) return bindRelation(node.RangeVar, ctx, tables);
-  if ('JoinExpr' in node) return ctx.nested(() => bindJoin(node.JoinExpr, ctx, outer, tables));
-  if ('RangeSubselect' in node) return bindDerived(node.RangeSubselect, ctx, tables);
-  if ('RangeFunction' in node) return bindTableFunction(node.RangeFunction, ctx);
+  if ('JoinExpr' in node) return ctx.nested(() => bindJoin(node.JoinExpr, ctx, outer, tables, before));
+  if ('RangeSubselect' in node) return bindDerived(node.RangeSubselect, ctx, outer, tables, before);
+  if ('RangeFunction' in node)
+    return bindTableFunction(node.RangeFunction, ctx, { parent: outer, items: before, tables });
   if ('RangeTableSample' in node) {
-    const at = ctx.wordNear('tablesample', 'before', node.RangeTableSample.location);
-    throw ctx.unsupported('TABLESAMPLE', at, 'use ORDER BY and LIMIT');
+    const { relation } = node.RangeTableSample;
+    return sampled(node.RangeTableSample, bindItem(required(relation), ctx, outer, tables, before), ctx);
   }
   throw ctx.unsupported(`${constructOf(node)} in FROM`, placeOf(node));
 }
 
-/** `RETRIEVE(…)` and `TRAVERSE(…)`; no other function stands in FROM. */
-function bindTableFunction(node: RangeFunction, ctx: BindContext): BoundItem {
+/**
+ * `RETRIEVE(…)`, `TRAVERSE(…)` and the functions that make rows.
+ *
+ * @param scope what the arguments of the latter may name
+ */
+function bindTableFunction(node: RangeFunction, ctx: BindContext, scope: Scope): BoundItem {
   const list = node.functions?.[0];
   const item = list !== undefined && 'List' in list ? list.List.items?.[0] : undefined;
   const call = item !== undefined && 'FuncCall' in item ? item.FuncCall : {};
   const name = nameParts(call.funcname).join('.');
+  if (isRowSource(name)) return bindRowSource(name, node, call, ctx, scope);
   if (ctx.world === 'physical') {
     const construct = `\`${name === '' ? 'this function' : name}\` in the FROM of raw SQL`;
     throw ctx.unsupported(construct, call.location, 'name tables of the allowlist');
@@ -80,7 +87,8 @@ function bindTableFunction(node: RangeFunction, ctx: BindContext): BoundItem {
     return bindFunction(call, node.alias?.aliasname, ctx);
   }
   const construct = `\`${name === '' ? 'this function' : name}\` in FROM`;
-  throw ctx.unsupported(construct, call.location, 'table functions are RETRIEVE and TRAVERSE');
+  const hint = 'table functions are RETRIEVE, TRAVERSE, and those that make rows, such as generate_series';
+  throw ctx.unsupported(construct, call.location, hint);
 }
 
 /** What may stand around a function in FROM, and inside its parentheses, but not around ours. */
@@ -88,19 +96,13 @@ function refuseAround(node: RangeFunction, call: FuncCall, ctx: BindContext): vo
   const list = node.functions?.[0];
   const columns = list !== undefined && 'List' in list ? (list.List.items ?? []).slice(1) : [];
   const defined = node.coldeflist !== undefined || columns.some((c) => Object.keys(c).length > 0);
-  const around: readonly (readonly [boolean, string])[] = [
+  const around: readonly Around[] = [
     [node.is_rowsfrom === true || node.functions?.length !== 1, 'ROWS FROM'],
     [node.lateral === true, 'LATERAL'],
     [node.ordinality === true, 'WITH ORDINALITY'],
     [node.alias?.colnames !== undefined, 'a list of column aliases'],
     [defined, 'a list of column definitions'],
-    [call.agg_distinct === true, 'DISTINCT'],
-    [call.agg_order !== undefined, 'ORDER BY among arguments'],
-    [call.agg_filter !== undefined, 'FILTER'],
-    [call.agg_within_group === true, 'WITHIN GROUP'],
-    [call.agg_star === true, '`*` as an argument'],
-    [call.over !== undefined, 'OVER'],
-    [call.func_variadic === true, 'VARIADIC'],
+    ...aroundCall(call),
   ];
   const construct = around.find(([is]) => is)?.[1];
   if (construct === undefined) return;
@@ -123,11 +125,11 @@ function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables'])
   if (access === undefined) throw unknownRelation(node, ctx);
   const id = ctx.nextSource();
   ctx.standsAt(id, node.location);
-  const columns = physical ? physicalColumnsFor(relation, access) : columnsFor(relation, access);
+  ctx.labelled.ofRelation(id, relation);
+  const columns = physical ? physicalColumnsFor(relation, access) : columnsOf(relation, access, ctx);
   const alias = node.alias?.aliasname ?? (physical ? relation.table : relation.name);
   const item: EntityScan = Object.freeze({ kind: 'entity', id, relation, columns: [] });
-  const plain = withoutAliases(columns, node.alias, node.location, ctx);
-  const content = withEvidence(item, plain, ctx);
+  const content = withEvidence(item, columns, ctx);
   const schema = physical ? relation.schema : 'entities';
   const named = {
     source: id,
@@ -135,27 +137,12 @@ function bindRelation(node: RangeVar, ctx: BindContext, tables: Scope['tables'])
     ...(node.alias === undefined ? { schema } : {}),
     location: node.location,
     relation,
+    parents: [],
   };
-  const shown = withDeniedContent(relation, content?.columns ?? plain, ctx);
-  if (content === null) return { item, items: [{ ...named, columns: shown }] };
-  return { item, items: [{ ...named, columns: shown, hydration: content.draft }] };
-}
-
-/** Column aliases rename by position, which would let a caller name a column by counting; they have no node. */
-function withoutAliases(
-  columns: ReadonlyMap<string, ScopeColumn>,
-  alias: Alias | undefined,
-  location: Location,
-  ctx: BindContext,
-) {
-  if (alias?.colnames !== undefined) {
-    throw ctx.unsupported(
-      `a list of column aliases on ${ctx.world === 'physical' ? 'a table' : 'an entity'}`,
-      location,
-      'use AS in a derived table',
-    );
-  }
-  return columns;
+  const shown = withDeniedContent(relation, content?.columns ?? columns, ctx);
+  const hydration = content === null ? {} : { hydration: content.draft };
+  const aliased = renamedEntity(shown, node.alias, node.location, ctx);
+  return { item, items: [{ ...named, ...aliased, ...hydration }], named: true, content: false };
 }
 
 function visibleRelation(node: RangeVar, ctx: BindContext): Relation {
@@ -180,75 +167,74 @@ function unknownRelation(node: RangeVar, ctx: BindContext) {
   );
 }
 
+function commonItem({ table, columns, stepOf }: CommonTableEntry, id: number): CommonTableRef | RecursionRef {
+  if (stepOf !== undefined) {
+    const types = Object.freeze(columns.map((c) => c.type));
+    return Object.freeze({ kind: 'recursion', id, table: stepOf, columns: types });
+  }
+  const plain = { kind: 'cte', id, table: table.id } as const;
+  return Object.freeze(table.recursive === true ? { ...plain, recursive: columns.length } : plain);
+}
+
 function bindCommon(entry: CommonTableEntry, node: RangeVar, ctx: BindContext): BoundItem {
   const id = ctx.nextSource();
-  const item: CommonTableRef = Object.freeze({ kind: 'cte', id, table: entry.table.id });
+  if (entry.content) ctx.readsContent();
+  ctx.labelled.ofQuery(id, entry.table.query);
+  const item = commonItem(entry, id);
   const columns = renamedDerived(entry.columns, node.alias, node.location, ctx);
   return {
     item,
+    named: false,
+    content: entry.content,
     items: [
       {
         source: id,
         alias: node.alias?.aliasname ?? node.relname ?? '',
         location: node.location,
         columns,
+        ...(entry.content ? { content: true } : {}),
         relation: null,
       },
     ],
   };
 }
 
-function bindDerived(node: RangeSubselect, ctx: BindContext, tables: Scope['tables']): BoundItem {
+function bindDerived(
+  node: RangeSubselect,
+  ctx: BindContext,
+  outer: Scope | null,
+  tables: Scope['tables'],
+  left: readonly ScopeItem[],
+): BoundItem {
   const subquery = node.subquery;
-  if (node.lateral === true) {
-    const at = ctx.wordNear('lateral', 'before', placeOf(subquery));
-    throw ctx.unsupported('LATERAL', at, 'group in a derived table, then join it');
-  }
+  const lateral = node.lateral === true;
   if (subquery === undefined || !('SelectStmt' in subquery)) {
     throw ctx.unsupported('this derived table', undefined);
   }
-  // A derived table sees the common tables around it, and no FROM item.
-  const { query, columns } = bindQuery(subquery.SelectStmt, ctx, innerScope(null, [], tables));
+  // A derived table sees the common tables around it and, in a subquery, what that sees; no FROM item beside it,
+  // unless it is LATERAL.
+  const beyond = outer === null ? innerScope(null, [], tables) : { ...outer, tables };
+  const around = lateral ? { ...innerScope(outer, left, tables), lateral } : beyond;
+  const before = ctx.contentRead;
+  const { query, columns } = bindQuery(subquery.SelectStmt, ctx, around);
   const id = ctx.nextSource();
-  const item: Derived = Object.freeze({ kind: 'derived', id, query });
+  ctx.labelled.ofQuery(id, query);
+  const content = ctx.contentRead > before;
+  const item: Derived = Object.freeze({ kind: 'derived', id, query, ...(lateral ? { lateral } : {}) });
   const alias = node.alias?.aliasname ?? `derived ${id}`;
   return {
     item,
+    named: false,
+    content,
     items: [
       {
         source: id,
         alias,
         location: placeOf(subquery),
         columns: renamedDerived(columns, node.alias, placeOf(subquery), ctx),
+        ...(content ? { content } : {}),
         relation: null,
       },
     ],
   };
-}
-
-/** Result columns by name. A name that occurs twice cannot be referred to; `*` still has both. */
-export function toColumns(columns: readonly BoundColumn[]): ReadonlyMap<string, ScopeColumn> {
-  const counts = new Map<string, number>();
-  for (const c of columns) counts.set(c.name, (counts.get(c.name) ?? 0) + 1);
-  return new Map(
-    columns.map((c, i) => [
-      counts.get(c.name) === 1 ? c.name : `${c.name}${TWICE}${i}`,
-      { name: `c${i + 1}`, type: c.type, sealed: c.sealed, denied: false, starred: true },
-    ]),
-  );
-}
-
-/** The columns of a derived or common table, under the names that its alias lists. */
-function renamedDerived(
-  columns: readonly BoundColumn[],
-  alias: Alias | undefined,
-  location: Location,
-  ctx: BindContext,
-) {
-  const names = (alias?.colnames ?? []).map(stringOf);
-  if (names.length > columns.length) {
-    const detail = `the alias lists ${names.length} columns of ${columns.length}`;
-    throw ctx.mismatch(detail, location);
-  }
-  return toColumns(columns.map((c, i) => ({ ...c, name: names[i] ?? c.name })));
 }

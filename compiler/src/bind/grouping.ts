@@ -1,7 +1,8 @@
 import { fingerprint } from '../fingerprint.js';
 import type { Expr } from '../plan.js';
-import { allQueries, childrenOf, exprsOf, queryOf } from '../walk.js';
+import { allQueries, childrenOf, exprsOf, queryOf, visitExpr } from '../walk.js';
 import type { BindContext } from './context.js';
+import { keyFinder } from './group-keys.js';
 import { localSources, type Scope } from './scope.js';
 
 /** Above GROUP BY, a column of this level may stand only inside an aggregate or as part of a grouped expression. */
@@ -11,16 +12,11 @@ export function checkGrouping(
   scope: Scope,
   ctx: BindContext,
 ): void {
-  const keys = new Set(groupBy.map(fingerprint));
-  // Only a value as large as a key can be one: what a value is in words is written for those alone.
-  const sizes = new Map<Expr, number>();
-  const keySizes = new Set(groupBy.map((key) => sizeOf(key, sizes)));
-  const isKey = (expr: Expr): boolean => keySizes.has(sizeOf(expr, sizes)) && keys.has(fingerprint(expr));
-  const local = localSources(scope);
+  const isKey = keyFinder(groupBy);
   const check = (expr: Expr): void => {
-    if (expr.kind === 'aggregate' || isKey(expr)) return;
+    if (expr.kind === 'aggregate' || expr.kind === 'grouping' || isKey(expr)) return;
     if (expr.kind === 'column') {
-      const item = local.get(expr.source);
+      const item = localSources(scope).get(expr.source);
       if (item === undefined) return;
       const shown = [...item.columns.entries()].find(([, c]) => c.name === expr.name)?.[0] ?? expr.name;
       const detail = `column \`${item.alias}.${shown}\` must stand in GROUP BY or inside an aggregate`;
@@ -33,12 +29,19 @@ export function checkGrouping(
   for (const expr of exprs) check(expr);
 }
 
-/** Values that `expr` consists of, queries in it not entered. */
-function sizeOf(expr: Expr, known: Map<Expr, number>): number {
-  const before = known.get(expr);
-  if (before !== undefined) return before;
-  let size = 1;
-  for (const child of childrenOf(expr)) size += sizeOf(child, known);
-  known.set(expr, size);
-  return size;
+/** `grouping(…)` takes keys of GROUP BY, and nothing else. */
+export function refuseOtherGroupings(
+  exprs: readonly Expr[],
+  groupBy: readonly Expr[],
+  ctx: BindContext,
+): void {
+  const keys = new Set(groupBy.map(fingerprint));
+  const check = (e: Expr): void => {
+    if (e.kind !== 'grouping') return;
+    const other = e.args.find((a) => !keys.has(fingerprint(a)));
+    if (other === undefined) return;
+    const detail = 'the arguments of GROUPING must be keys of GROUP BY';
+    throw ctx.error('grouping', { detail }, ctx.locationOf(e));
+  };
+  for (const expr of exprs) visitExpr(expr, check);
 }

@@ -9,16 +9,15 @@ import type { Environment } from './environment.js';
 import { bindExpression } from './expression.js';
 import { operatorFor } from './infix.js';
 import { attributeArgument, bindAttributeMatch } from './policy-attribute.js';
+import { bindRowIn } from './row.js';
 
 /** IN lists of plain values become one array parameter, so that their length is not part of the plan. */
 export function bindIn(negated: boolean, node: A_Expr, env: Environment): Expr {
   const { ctx } = env;
   const { location } = node;
   const items = node.rexpr !== undefined && 'List' in node.rexpr ? (node.rexpr.List.items ?? []) : [];
-  if ('RowExpr' in (node.lexpr ?? {})) {
-    const construct = 'a row comparison';
-    throw ctx.unsupported(construct, location, 'compare the columns one by one');
-  }
+  const rows = bindRowIn(negated, node, env);
+  if (rows !== null) return rows;
   const [only] = items;
   const attribute = items.length === 1 && only !== undefined ? attributeArgument(only, env) : null;
   if (attribute !== null && !negated)

@@ -1,4 +1,4 @@
-import type { Relation } from '../catalog.js';
+import { facetsOf, type Relation } from '../catalog.js';
 import { columnRef } from '../nodes.js';
 import type { EntityScan, Expr, FromItem } from '../plan.js';
 import { EVIDENCE } from '../runtime.js';
@@ -20,11 +20,9 @@ export function withEvidence(
   ctx: BindContext,
 ): { draft: HydrationDraft; columns: ReadonlyMap<string, ScopeColumn> } | null {
   const { relation } = scan;
-  const facets = [...ctx.catalog.facets.values()].filter(
-    (f) => f.entity === relation.name && ctx.access.relations.has(f.name),
-  );
-  if (ctx.world === 'physical') return null;
-  if (relation.kind !== 'entity' || facets.length === 0 || columns.has(EVIDENCE)) return null;
+  if (ctx.world === 'physical' || relation.kind !== 'entity') return null;
+  const facets = facetsOf(ctx.catalog, relation.name).filter((f) => ctx.access.relations.has(f.name));
+  if (facets.length === 0 || columns.has(EVIDENCE)) return null;
   const [key, ...more] = relation.primaryKey;
   const keyColumn = relation.columns.find((c) => c.name === key);
   if (key === undefined || keyColumn === undefined || more.length > 0 || !columns.has(key)) return null;
@@ -55,9 +53,7 @@ export function withDeniedContent(
 ): ReadonlyMap<string, ScopeColumn> {
   const { denied } = ctx.access;
   if (denied === undefined || denied.size === 0 || ctx.world === 'physical') return columns;
-  const lost = [...ctx.catalog.facets.values()].filter(
-    (f) => f.entity === relation.name && denied.has(f.name),
-  );
+  const lost = facetsOf(ctx.catalog, relation.name).filter((f) => denied.has(f.name));
   if (lost.length === 0) return columns;
   const content: readonly (readonly [string, TypeName])[] = [
     [EVIDENCE, 'jsonb'],

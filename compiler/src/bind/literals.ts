@@ -107,6 +107,12 @@ export class LiteralSlots {
     return first instanceof WrittenLiteral ? first : null;
   }
 
+  /** The literals in slot `index`, if it carries several. */
+  itemsIn(index: number): readonly WrittenLiteral[] {
+    const first = this.#carried.get(index)?.[0];
+    return first === undefined || first instanceof WrittenLiteral ? [] : first.filter((l) => l !== null);
+  }
+
   /** The value of slot `index`, read; null where it carries no literal. */
   valueOf(index: number): LiteralValue | null {
     const slot = this.#slots[index];

@@ -1,7 +1,17 @@
 import type { FuncCall } from '@pgsql/types';
-import type { Metric } from '../catalog.js';
+import { type RelationAccess, type RelationGrant, showsRows } from '../access.js';
+import {
+  type Column,
+  type ConversionMetric,
+  type CumulativeMetric,
+  columnOf,
+  type Metric,
+  type Relation,
+} from '../catalog.js';
 import { InternalError } from '../errors.js';
+import { fingerprint } from '../fingerprint.js';
 import { plainName } from '../full-name.js';
+import { columnRef, isNotNull } from '../nodes.js';
 import type { Expr } from '../plan.js';
 import { nearest } from '../text.js';
 import { mapChildren } from '../walk.js';
@@ -9,17 +19,29 @@ import { constantText, type Location, nameParts, stringOf } from './ast.js';
 import { aggregateHint } from './call.js';
 import { type Environment, insideCall } from './environment.js';
 import { bindPredicateNode } from './expression.js';
-import { fanOutOf } from './fan-out.js';
+import { fanOutOf, mayBeMissing } from './fan-out.js';
+import { baseEvents, laterRows } from './metrics/converted.js';
+import { filterAggregates } from './metrics/filter.js';
 import { leafUses, metricAndInputs } from './metrics/inputs.js';
-import { isDenied, isReadable, readableMetrics } from './metrics/readable.js';
+import { aggregating, isDenied, isReadable, readableMetrics } from './metrics/readable.js';
 import {
   aggregateOverItem,
-  filterAggregates,
   type LeafMetric,
+  metricNamed,
   metricValue,
   parsedOnce,
+  type ValueOfLeaf,
 } from './metrics/value.js';
-import { isMeant, lookUp, referenceOf, type ScopeItem } from './scope.js';
+import { isPresent, overPresent } from './presence.js';
+import {
+  asDeclared,
+  innerScope,
+  isMeant,
+  lookUp,
+  referenceOf,
+  resolveColumn,
+  type ScopeItem,
+} from './scope.js';
 
 /** `MEASURE(metric) [FILTER (WHERE …)]`: the metric's own aggregate over the entities that the query names. */
 export function bindMeasure(node: FuncCall, env: Environment): Expr {
@@ -97,11 +119,16 @@ function bindMeasured(name: string, node: FuncCall, env: Environment): Expr {
   }
   for (const leaf of leafUses(metric, ctx.catalog)) refuseMisplaced(metric, leaf.metric, env, node.location);
   ctx.spend(node.location, METRIC_NODES);
-  const value = ctx.unplaced(() => metricValue(metric, (leaf, filters) => overFrom(leaf, filters, env), env));
+  const filter =
+    node.agg_filter === undefined
+      ? null
+      : bindPredicateNode(node.agg_filter, insideCall(env, 'FILTER', false));
+  const asked = { metric: metric.name, location: node.location };
+  const leafValue: ValueOfLeaf = (leaf, filters) => overFrom(leaf, filters, filter, asked, env);
+  const value = ctx.unplaced(() => metricValue(metric, leafValue, env));
   for (const name of metricAndInputs(metric, ctx.catalog)) ctx.measures(name);
-  if (node.agg_filter === undefined) return ctx.at(value, node.location);
-  const filter = bindPredicateNode(node.agg_filter, insideCall(env, 'FILTER', false));
-  return ctx.at(ofCaller(filterAggregates(value, filter)), node.location);
+  const figure = filter === null ? value : ofCaller(filterAggregates(value, filter));
+  return ctx.figure(ctx.at(figure, node.location), metric.format);
 }
 
 /** What a metric counts for, beside the values that it is written out to: it is looked at from many sides. */
@@ -119,7 +146,8 @@ function isInFrom(metric: Metric, env: Environment): boolean {
 }
 
 function itemOf(leaf: LeafMetric, env: Environment): ScopeItem | undefined {
-  return env.scope.items.find((i) => i.relation?.name === leaf.entity);
+  const item = env.scope.items.find((i) => i.relation?.name === leaf.entity);
+  return item === undefined ? undefined : asDeclared(item);
 }
 
 /** A metric is never a wrong number: where FROM lacks rows that it takes, or repeats them, it has no answer. */
@@ -132,25 +160,126 @@ function refuseMisplaced(metric: Metric, leaf: LeafMetric, env: Environment, loc
 
 function misplacement(leaf: LeafMetric, env: Environment): { detail: string; hint: string } | null {
   const body = 'ask with a metrics body';
-  if (leaf.type === 'cumulative')
-    return { detail: 'is cumulative, which needs a row for every period', hint: body };
   const item = itemOf(leaf, env);
   if (item === undefined)
     return { detail: `also takes rows of \`${leaf.entity}\`, which FROM lacks`, hint: body };
-  const { from } = env.scope;
+  const { from, ownGrain } = env.scope;
   const fan = from === undefined ? null : fanOutOf(from, item.source);
-  if (fan === null) return null;
-  return {
-    detail: `would count rows of \`${fan.of}\` several times: one of them has several of \`${fan.by}\``,
-    hint: 'group the metric in a derived table first, then join',
-  };
+  if (fan === null || (ownGrain !== undefined && rowKey(item, env) !== null)) return null;
+  const detail = `would count rows of \`${fan.of}\` several times: one of them has several of \`${fan.by}\``;
+  return { detail, hint: `${body}, or group the metric in a derived table first, then join` };
 }
 
-function overFrom(leaf: LeafMetric, filters: readonly string[], env: Environment): Expr {
+/** What tells the rows of `item` apart, as this caller sees them; null where not all of it is in the clear. */
+function rowKey({ source, relation }: ScopeItem, { ctx }: Environment): readonly Expr[] | null {
+  const access = relation === null ? undefined : ctx.access.relations.get(relation.name);
+  if (relation === null || access === undefined || relation.primaryKey.length === 0) return null;
+  const clear = relation.primaryKey.flatMap((name) => clearColumn(relation, name, access) ?? []);
+  return clear.length < relation.primaryKey.length
+    ? null
+    : clear.map((c) => columnRef(source, c.name, c.type));
+}
+
+/** Column `name` where each row that the caller sees has it in the clear. Groups of rows have no keys to look at. */
+function clearColumn(relation: Relation, name: string, access: RelationAccess): Column | null {
+  const column = columnOf(relation, name);
+  if (column === null || access.denied.has(name)) return null;
+  const label = column.sensitivity;
+  const isShown = (g: RelationGrant): boolean =>
+    g.columns.has(name) && (label === null || g.unmask.has(label));
+  const showing = access.grants.filter(showsRows);
+  return showing.length > 0 && showing.every(isShown) ? column : null;
+}
+
+/** Which metric was asked for, and where. */
+interface Asking {
+  readonly metric: string;
+  readonly location: Location;
+}
+
+/** The aggregates of `leaf` over its item in FROM, in which each row of its entity counts once. */
+function overFrom(
+  leaf: LeafMetric,
+  filters: readonly string[],
+  filter: Expr | null,
+  asked: Asking,
+  env: Environment,
+): Expr {
+  const { ctx } = env;
+  const { from, ownGrain } = env.scope;
   const item = itemOf(leaf, env);
-  if (leaf.type === 'cumulative' || item === undefined)
-    throw new InternalError(`metric ${leaf.name} cannot be computed here`);
-  return aggregateOverItem(leaf, filters, item, env);
+  if (item === undefined) throw new InternalError(`metric ${leaf.name} cannot be computed here`);
+  if (leaf.type === 'cumulative') return overOtherPeriods(leaf, filters, filter, item, asked, env);
+  if (leaf.type === 'conversion') return overLaterEvents(leaf, filters, filter, item, asked, env);
+  const value = aggregateOverItem(leaf, filters, item, env);
+  if (from === undefined || ownGrain === undefined) return value;
+  const key = rowKey(item, env);
+  if (fanOutOf(from, item.source) !== null && key !== null) {
+    for (const k of key) if (k.kind === 'column') ctx.use(k.source, k.name);
+    return filterAggregates(value, ownGrain.once(item, key, filter, from, asked, ctx));
+  }
+  if (!mayBeMissing(from, item.source)) return value;
+  const present = isPresent(from, item.source);
+  if (present !== null) return overPresent(value, [present]);
+  if (key === null) {
+    const detail = `metric \`${asked.metric}\` would count rows of \`${leaf.entity}\` that a join does not find`;
+    throw ctx.error('unresolvable', { detail, hint: 'ask with a metrics body' }, asked.location);
+  }
+  for (const k of key) if (k.kind === 'column') ctx.use(k.source, k.name);
+  return overPresent(value, key.map(isNotNull));
+}
+
+/** A running total, or a figure of an earlier period: the metric that it adds up, over the rows of other periods. */
+function overOtherPeriods(
+  leaf: CumulativeMetric,
+  filters: readonly string[],
+  filter: Expr | null,
+  item: ScopeItem,
+  asked: Asking,
+  env: Environment,
+): Expr {
+  const { ctx } = env;
+  const name = item.relation?.timeDimension ?? '';
+  const { ref } = resolveColumn(innerScope(null, [item], new Map()), [name], ctx, undefined);
+  const base = metricNamed(leaf.metric, ctx.catalog);
+  const value = metricValue(base, (l, all) => overFrom(l, all, filter, asked, env), env, filters);
+  const spanned = { item, time: ref, span: leaf.span, metric: leaf.name, location: asked.location };
+  const taken = env.scope.ownGrain?.over(spanned, ctx);
+  if (taken === undefined) throw new InternalError(`metric ${leaf.name} cannot be computed here`);
+  return filterAggregates(value, taken);
+}
+
+/** The events that follow those of FROM and WHERE. */
+function overLaterEvents(
+  leaf: ConversionMetric,
+  filters: readonly string[],
+  filter: Expr | null,
+  item: ScopeItem,
+  asked: Asking,
+  env: Environment,
+): Expr {
+  const { ctx } = env;
+  const name = JSON.stringify([
+    item.source,
+    leaf.name,
+    filters,
+    filter === null ? null : fingerprint(filter),
+  ]);
+  const found = env.scope.ownGrain?.converted(
+    name,
+    () => ({
+      item,
+      conversion: leaf,
+      events: baseEvents(leaf, filters, item, env),
+      later: laterRows(leaf, (later) => aggregating([later], ctx), ctx),
+      filter,
+      metric: leaf.name,
+      location: asked.location,
+    }),
+    ctx,
+  );
+  if (found === undefined) throw new InternalError(`metric ${leaf.name} cannot be computed here`);
+  return found;
 }
 
 function unknownMetric(name: string, node: FuncCall, env: Environment) {

@@ -7,21 +7,28 @@ import type { BindContext } from './context.js';
 /** The arguments of a table function: all by name, each once. */
 export interface NamedArguments {
   readonly function: string;
-  /** Every argument that it takes, as a hint shows them. */
+  /** The arguments that it takes, as a hint shows them. */
   readonly takes: string;
   readonly location: Location;
   readonly byName: ReadonlyMap<string, Node>;
 }
 
-/** `name => value, …`. @throws QueryError E0511 for an argument without a name, unknown, or given twice */
+/**
+ * `name => value, …`.
+ *
+ * @param more what it takes besides, which no hint needs to show
+ * @throws QueryError E0511 for an argument without a name, unknown, or given twice
+ */
 export function namedArguments(
   name: string,
   call: FuncCall,
-  allowed: readonly string[],
+  shown: readonly string[],
   ctx: BindContext,
+  more: readonly string[] = [],
 ): NamedArguments {
   const byName = new Map<string, Node>();
-  const takes = allowed.map((a) => `${a} => …`).join(', ');
+  const allowed = [...shown, ...more];
+  const takes = shown.map((a) => `${a} => …`).join(', ');
   for (const arg of call.args ?? []) {
     if (!('NamedArgExpr' in arg)) {
       throw ctx.mismatch(`\`${name}\` takes its arguments by name`, call.location, takes);

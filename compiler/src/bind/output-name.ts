@@ -1,6 +1,7 @@
 import type { Node, SubLink } from '@pgsql/types';
 import { plainName } from '../full-name.js';
 import { constantText, nameParts, required, stringOf } from './ast.js';
+import { STANDARD_JSON_NAMES } from './standard-json.js';
 
 /** The name that Postgres would give the column. */
 export function defaultName(node: Node): string {
@@ -20,6 +21,8 @@ export function defaultName(node: Node): string {
     return last === '?column?' ? 'case' : last;
   }
   if ('CoalesceExpr' in node) return 'coalesce';
+  if ('GroupingFunc' in node) return 'grouping';
+  if ('CollateClause' in node) return defaultName(required(node.CollateClause.arg));
   if ('MinMaxExpr' in node) return node.MinMaxExpr.op === 'IS_LEAST' ? 'least' : 'greatest';
   if ('A_Expr' in node && node.A_Expr.kind === 'AEXPR_NULLIF') return 'nullif';
   if ('A_ArrayExpr' in node) return 'array';
@@ -27,11 +30,12 @@ export function defaultName(node: Node): string {
     return node.A_Indirection.arg === undefined ? '?column?' : defaultName(node.A_Indirection.arg);
   if ('SQLValueFunction' in node) return (node.SQLValueFunction.op ?? '').replace('SVFOP_', '').toLowerCase();
   if ('SubLink' in node) return subqueryName(node.SubLink);
-  return '?column?';
+  return STANDARD_JSON_NAMES.get(Object.keys(node)[0] ?? '') ?? '?column?';
 }
 
 function subqueryName(node: SubLink): string {
   if (node.subLinkType === 'EXISTS_SUBLINK') return 'exists';
+  if (node.subLinkType === 'ARRAY_SUBLINK') return 'array';
   const select =
     node.subselect !== undefined && 'SelectStmt' in node.subselect ? node.subselect.SelectStmt : {};
   const first = select.targetList?.[0];

@@ -1,16 +1,10 @@
-import type { Node, RangeVar } from '@pgsql/types';
+import type { RangeVar } from '@pgsql/types';
 import type { RelationAccess } from '../access.js';
 import type { Relation } from '../catalog.js';
 import { InternalError } from '../errors.js';
-import type { Expr, FreeJoin } from '../plan.js';
 import { nearest } from '../text.js';
-import { queryOf, someExpr } from '../walk.js';
-import { conjunctsOf, type Location } from './ast.js';
-import type { BoundFrom, BoundItem } from './bound-from.js';
 import type { BindContext } from './context.js';
-import type { Environment } from './environment.js';
-import { bindPredicateNode } from './expression.js';
-import { type ScopeColumn, type ScopeItem, visibleColumn } from './scope.js';
+import { type ScopeColumn, visibleColumn } from './scope.js';
 
 /** Raw SQL: tables and columns by their upstream names. Each stands for the entity that governs it. */
 
@@ -72,61 +66,4 @@ export function physicalColumnsFor(
   }
   visibleColumns.set(access, { relation, columns });
   return columns;
-}
-
-/** A join on any predicate over what the caller is shown of both sides; on all rows where there is no ON. */
-export function freeJoin(
-  quals: Node | undefined,
-  type: 'inner' | 'left' | 'right' | 'full',
-  left: BoundItem,
-  right: BoundItem,
-  env: Environment,
-  at: Location,
-): FreeJoin {
-  const on = conjunctsOf(quals).map((c) => bindCondition(c, env));
-  if (type === 'full' && !on.every((e) => equatesSides(e, left.items, right.items))) {
-    const hint = 'join with = between columns of the two sides';
-    throw env.ctx.unsupported('FULL JOIN on anything but columns', at, hint);
-  }
-  const swapped = type === 'right';
-  return Object.freeze({
-    kind: 'join',
-    sealed: false,
-    type: type === 'right' ? 'left' : type,
-    left: swapped ? right.item : left.item,
-    right: swapped ? left.item : right.item,
-    on: Object.freeze(on),
-  });
-}
-
-/** Items side by side, as a comma in FROM puts them; WHERE joins them, or nothing does. */
-export function crossJoined(placed: readonly { readonly bound: BoundItem }[]): BoundFrom {
-  const whole = placed
-    .map((p) => p.bound.item)
-    .reduce((left, right) =>
-      Object.freeze({ kind: 'join', sealed: false, type: 'inner', left, right, on: Object.freeze([]) }),
-    );
-  return {
-    item: whole,
-    items: placed.flatMap((p) => p.bound.items),
-    using: placed.flatMap((p) => p.bound.using ?? []),
-    keys: new Set(),
-  };
-}
-
-function bindCondition(node: Node, env: Environment): Expr {
-  const on = bindPredicateNode(node, env);
-  if (!someExpr(on, (e) => queryOf(e) !== null)) return on;
-  const hint = 'put it in WHERE, or join a derived table';
-  throw env.ctx.unsupported('a subquery in ON', env.ctx.locationOf(on), hint);
-}
-
-/** What the engine can join in full: it must find the partners of both sides. */
-function equatesSides(on: Expr, left: readonly ScopeItem[], right: readonly ScopeItem[]): boolean {
-  if (on.kind !== 'operation' || on.definition.name !== '=') return false;
-  const { left: a, right: b } = on;
-  if (a?.kind !== 'column' || b.kind !== 'column') return false;
-  const isOf = (source: number, items: readonly ScopeItem[]): boolean =>
-    items.some((i) => i.source === source);
-  return (isOf(a.source, left) && isOf(b.source, right)) || (isOf(a.source, right) && isOf(b.source, left));
 }

@@ -1,10 +1,11 @@
-import type { Node, SelectStmt, WithClause } from '@pgsql/types';
-import type { Expr, Query, Values } from '../plan.js';
-import { placeOf, stringOf } from './ast.js';
+import type { CommonTableExpr, Node, SelectStmt, WithClause } from '@pgsql/types';
+import type { CommonTable, Expr, Query, Values } from '../plan.js';
+import { placeOf, stringOf, TEMPORARY } from './ast.js';
 import { type Bound, coerce, commonType } from './coerce.js';
 import type { BindContext } from './context.js';
-import type { Environment } from './environment.js';
+import { type Environment, plainEnvironment } from './environment.js';
 import { bindExpression } from './expression.js';
+import { bindRecursive, namesItself } from './recursive.js';
 import { type BoundColumn, type CommonTableEntry, innerScope, type Scope } from './scope.js';
 import { bindSelect } from './select.js';
 import { bindSetOperation } from './set-operation.js';
@@ -17,6 +18,7 @@ export interface BoundQuery {
 
 /** Binds a SELECT, VALUES or set operation; `outer` is the scope around it. */
 export function bindQuery(stmt: SelectStmt, ctx: BindContext, outer: Scope | null): BoundQuery {
+  if (stmt.valuesLists !== undefined && isCut(stmt)) return bindQuery(ofValues(stmt), ctx, outer);
   return ctx.nested(() => {
     refuseClauses(stmt, ctx);
     const { tables, common } = bindWith(stmt.withClause, ctx, outer);
@@ -34,6 +36,22 @@ export function bindQuery(stmt: SelectStmt, ctx: BindContext, outer: Scope | nul
   });
 }
 
+function isCut({ sortClause, limitCount, limitOffset }: SelectStmt): boolean {
+  return sortClause !== undefined || limitCount !== undefined || limitOffset !== undefined;
+}
+
+/** `VALUES … ORDER BY …` as `SELECT * FROM (VALUES …) ORDER BY …`, which is the same. */
+function ofValues({ valuesLists = [], ...around }: SelectStmt): SelectStmt {
+  const subquery: Node = {
+    SelectStmt: { valuesLists, limitOption: 'LIMIT_OPTION_DEFAULT', op: 'SETOP_NONE' },
+  };
+  return {
+    ...around,
+    targetList: [{ ResTarget: { val: { ColumnRef: { fields: [{ A_Star: {} }] } } } }],
+    fromClause: [{ RangeSubselect: { subquery, alias: { aliasname: 'values' } } }],
+  };
+}
+
 const LOCKS: ReadonlyMap<string, string> = new Map([
   ['LCS_FORKEYSHARE', 'FOR KEY SHARE'],
   ['LCS_FORSHARE', 'FOR SHARE'],
@@ -41,6 +59,8 @@ const LOCKS: ReadonlyMap<string, string> = new Map([
 ]);
 
 function refuseClauses(stmt: SelectStmt, ctx: BindContext): void {
+  if (stmt.intoClause?.rel?.relpersistence === TEMPORARY)
+    throw ctx.error('temporaryTable', {}, placeOf(stmt.intoClause));
   if (stmt.intoClause !== undefined)
     throw ctx.error('readOnly', { command: 'SELECT INTO' }, placeOf(stmt.intoClause));
   if (stmt.lockingClause !== undefined) {
@@ -49,24 +69,22 @@ function refuseClauses(stmt: SelectStmt, ctx: BindContext): void {
     const command = `SELECT ${LOCKS.get(strength ?? '') ?? 'FOR UPDATE'}`;
     throw ctx.error('readOnly', { command }, ctx.wordNear('for', 'before', undefined));
   }
-  if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES') {
+  // Which of the rows that sort alike are passed over would be where they are stored.
+  if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES' && stmt.limitOffset !== undefined) {
     const at = ctx.wordNear('ties', 'after', placeOf(stmt.limitCount));
-    throw ctx.unsupported('WITH TIES', at, 'use rank() in a derived table');
+    throw ctx.unsupported('WITH TIES beside OFFSET', at, 'use rank() in a derived table');
   }
-  if (stmt.groupDistinct === true) {
-    const at = ctx.wordNear('distinct', 'before', placeOf(stmt.groupClause));
-    throw ctx.unsupported('GROUP BY DISTINCT', at, 'use GROUP BY');
+  if (stmt.limitOption === 'LIMIT_OPTION_WITH_TIES' && (stmt.distinctClause?.length ?? 0) > 0) {
+    const at = ctx.wordNear('ties', 'after', placeOf(stmt.limitCount));
+    throw ctx.unsupported('WITH TIES beside DISTINCT', at, 'put DISTINCT in a derived table');
   }
 }
 
 function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope | null) {
-  const common: { id: number; query: Query; materialized: boolean | null }[] = [];
+  const common: CommonTable[] = [];
   if (clause === undefined) return { tables: outer?.tables ?? NO_TABLES, common };
   const tables = new Map<string, CommonTableEntry>(outer?.tables ?? []);
   const own = new Set<string>();
-  if (clause.recursive === true) {
-    throw ctx.unsupported('WITH RECURSIVE', clause.location ?? 0, 'TRAVERSE walks relationships');
-  }
   for (const node of clause.ctes ?? []) {
     const cte = 'CommonTableExpr' in node ? node.CommonTableExpr : {};
     if (cte.ctequery === undefined || !('SelectStmt' in cte.ctequery)) {
@@ -75,15 +93,22 @@ function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope
     if (cte.search_clause !== undefined || cte.cycle_clause !== undefined) {
       throw ctx.unsupported('SEARCH or CYCLE', cte.location);
     }
-    const { query, columns } = bindQuery(cte.ctequery.SelectStmt, ctx, innerScope(null, [], tables));
+    if (clause.recursive === true && namesItself(cte)) {
+      requireOnce(own, cte, ctx);
+      const entry = bindRecursive(cte, cte.ctequery.SelectStmt, ctx, tables);
+      common.push(entry.table);
+      tables.set(cte.ctename ?? '', entry);
+      continue;
+    }
+    const before = ctx.contentRead;
+    const around = outer === null ? innerScope(null, [], tables) : { ...outer, tables };
+    const { query, columns } = bindQuery(cte.ctequery.SelectStmt, ctx, around);
     const names = (cte.aliascolnames ?? []).map(stringOf);
     if (names.length > columns.length) {
       const detail = `\`${cte.ctename}\` lists ${names.length} columns of ${columns.length}`;
       throw ctx.mismatch(detail, cte.location);
     }
-    if (own.has(cte.ctename ?? ''))
-      throw ctx.error('duplicateAlias', { alias: cte.ctename ?? '' }, cte.location);
-    own.add(cte.ctename ?? '');
+    requireOnce(own, cte, ctx);
     const renamed = columns.map((c, i) => ({ ...c, name: names[i] ?? c.name }));
     const materialized =
       cte.ctematerialized === 'CTEMaterializeAlways'
@@ -93,32 +118,34 @@ function bindWith(clause: WithClause | undefined, ctx: BindContext, outer: Scope
           : null;
     const table = Object.freeze({ id: ctx.nextTable(), query, materialized });
     common.push(table);
-    tables.set(cte.ctename ?? '', { table, columns: renamed });
+    tables.set(cte.ctename ?? '', { table, columns: renamed, content: ctx.contentRead > before });
   }
   return { tables, common };
 }
 
-const NO_TABLES: Scope['tables'] = new Map();
-
-function plainEnvironment(ctx: BindContext, scope: Scope, clause: string): Environment {
-  return { ctx, scope, clause, aggregates: false, windows: false, namedWindows: new Map(), policy: false };
+function requireOnce(own: Set<string>, { ctename = '', location }: CommonTableExpr, ctx: BindContext): void {
+  if (own.has(ctename)) throw ctx.error('duplicateAlias', { alias: ctename }, location);
+  own.add(ctename);
 }
+
+const NO_TABLES: Scope['tables'] = new Map();
 
 export function bindLimit(
   stmt: SelectStmt,
   ctx: BindContext,
   scope: Scope,
-): { limit: Expr | null; offset: Expr | null } {
+): { limit: Expr | null; offset: Expr | null; withTies: boolean } {
   const env = plainEnvironment(ctx, innerScope(null, [], scope.tables), 'LIMIT');
   const count = (node: Node | undefined): Expr | null => {
     if (node === undefined || ('A_Const' in node && node.A_Const.isnull === true)) return null;
     return coerce(bindExpression(node, env), 'int8', ctx);
   };
-  return { limit: count(stmt.limitCount), offset: count(stmt.limitOffset) };
+  const withTies = stmt.limitOption === 'LIMIT_OPTION_WITH_TIES';
+  return { limit: count(stmt.limitCount), offset: count(stmt.limitOffset), withTies };
 }
 
 function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuery {
-  const env = plainEnvironment(ctx, scope, 'VALUES');
+  const env: Environment = { ...plainEnvironment(ctx, scope, 'VALUES'), look: 'all' };
   const rows = (stmt.valuesLists ?? []).map((r) =>
     'List' in r ? (r.List.items ?? []).map((n) => bindExpression(n, env)) : [],
   );
@@ -128,13 +155,6 @@ function bindValues(stmt: SelectStmt, ctx: BindContext, scope: Scope): BoundQuer
   if (odd >= 0) {
     const detail = 'VALUES lists must all have the same length';
     throw ctx.error('syntax', { detail }, placeOf(stmt.valuesLists?.[odd]));
-  }
-  if (stmt.sortClause !== undefined || stmt.limitCount !== undefined || stmt.limitOffset !== undefined) {
-    throw ctx.unsupported(
-      'ORDER BY or LIMIT of a VALUES list',
-      placeOf(stmt.sortClause ?? stmt.limitCount ?? stmt.limitOffset),
-      'put it in a derived table',
-    );
   }
   const last = placeOf(stmt.valuesLists?.at(-1));
   const types = Array.from({ length: width }, (_, i) =>

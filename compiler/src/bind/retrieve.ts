@@ -2,34 +2,34 @@ import type { FuncCall } from '@pgsql/types';
 import type { RelationAccess } from '../access.js';
 import type { FacetStore, Relation } from '../catalog.js';
 import { plainName } from '../full-name.js';
-import { castTo, columnRef } from '../nodes.js';
-import type { ColumnRef, Expr, RuntimeScan } from '../plan.js';
+import { columnRef } from '../nodes.js';
+import type { ColumnRef, Expr } from '../plan.js';
 import { ORDINAL, PASSAGE_COLUMNS } from '../runtime.js';
 import { nearest } from '../text.js';
 import type { TypeName } from '../types.js';
 import { visitExpr } from '../walk.js';
-import { constantText, integerOf } from './ast.js';
-import { coerce } from './coerce.js';
+import { constantText } from './ast.js';
+import type { BoundItem } from './bound-from.js';
+import { constantArgument, requiredCount } from './constant-argument.js';
 import type { BindContext } from './context.js';
-import type { Environment } from './environment.js';
-import { bindExpression } from './expression.js';
+import { LEG_ARGUMENTS, legArguments } from './legs.js';
 import {
   locationOf,
+  type NamedArguments,
   nameArgument,
   namedArguments,
-  refuseComputed,
   requiredArgument,
 } from './named-arguments.js';
+import { PAGE_ARGUMENTS, pageArguments } from './page.js';
 import { draftScan, type RetrievalDraft } from './runtime-draft.js';
-import { innerScope, type ScopeColumn, type ScopeItem, visibleColumn } from './scope.js';
+import { type ScopeColumn, type ScopeItem, visibleColumn } from './scope.js';
 
 /** `RETRIEVE(facet => '…', query => '…', top_k => n)` in FROM. */
-export function bindRetrieve(
-  call: FuncCall,
-  alias: string | undefined,
-  ctx: BindContext,
-): { item: RuntimeScan; items: readonly ScopeItem[] } {
-  const args = namedArguments('RETRIEVE', call, ['facet', 'query', 'top_k'], ctx);
+export function bindRetrieve(call: FuncCall, alias: string | undefined, ctx: BindContext): BoundItem {
+  const args = namedArguments('RETRIEVE', call, ['facet', 'query', 'top_k'], ctx, [
+    ...PAGE_ARGUMENTS,
+    ...LEG_ARGUMENTS,
+  ]);
   const name = plainName('facets', nameArgument(args, 'facet', ctx));
   const facet = ctx.catalog.facets.get(name);
   const relation = ctx.catalog.relations.get(name);
@@ -51,8 +51,12 @@ export function bindRetrieve(
     source: ctx.nextSource(),
     facet,
     query: queryArgument(args, ctx),
-    topK: topKArgument(args, facet, ctx),
+    topK: requiredCount(args, 'top_k', 1, facet.maxTopK, ctx),
+    page: pageArguments(args, ctx),
+    legs: legArguments(args, facet, ctx),
     filters: [],
+    keyFilters: [],
+    filteredAfter: null,
     operators: [],
     offered: new Map([...PASSAGE_COLUMNS, ...metadata, [ORDINAL, 'int4']]),
   };
@@ -68,8 +72,18 @@ export function bindRetrieve(
   const source = draft.source;
   return {
     item,
+    named: false,
+    content: true,
     items: [
-      { source, alias: alias ?? 'retrieve', columns, relation: null, retrieval: draft, order: [order] },
+      {
+        source,
+        alias: alias ?? 'retrieve',
+        columns,
+        content: true,
+        relation: null,
+        retrieval: draft,
+        order: [order],
+      },
     ],
   };
 }
@@ -84,55 +98,12 @@ function passageColumn(name: string, type: TypeName, facet: FacetStore, starred:
   return { name, type, sealed: facet.scalarIndexed.includes(name), denied: false, starred };
 }
 
-type Arguments = ReturnType<typeof namedArguments>;
-
-function constantEnvironment(ctx: BindContext): Environment {
-  return {
-    ctx,
-    scope: innerScope(null, [], new Map()),
-    clause: 'an argument',
-    aggregates: false,
-    windows: false,
-    namedWindows: new Map(),
-    policy: false,
-  };
-}
-
-/** A literal or `$n`, as `type`. */
-export function constantArgument(args: Arguments, name: string, type: TypeName, ctx: BindContext): Expr {
-  const node = requiredArgument(args, name, ctx);
-  const at = locationOf(node, args);
-  const value = coerce(bindExpression(node, constantEnvironment(ctx)), type, ctx, at);
-  refuseComputed(value, name, at, ctx);
-  return value;
-}
-
-function queryArgument(args: Arguments, ctx: BindContext): Expr {
+function queryArgument(args: NamedArguments, ctx: BindContext): Expr {
   const node = requiredArgument(args, 'query', ctx);
   if (constantText(node)?.trim() === '') {
     throw ctx.mismatch('`query` is empty', locationOf(node, args), 'say what to look for');
   }
   return constantArgument(args, 'query', 'text', ctx);
-}
-
-function topKArgument(args: Arguments, facet: FacetStore, ctx: BindContext): Expr {
-  const node = requiredArgument(args, 'top_k', ctx);
-  if ('ParamRef' in node) return countParameter(args, ctx);
-  const value = integerOf(node) ?? Number.NaN;
-  if (!Number.isInteger(value) || value < 1 || value > facet.maxTopK) {
-    const detail = `\`top_k\` is a whole number from 1 to ${facet.maxTopK}`;
-    throw ctx.mismatch(detail, locationOf(node, args));
-  }
-  return ctx.constant(String(value), 'int4');
-}
-
-/** `$n` as a count; drivers that declare it as another integer are taken at their word. */
-function countParameter(args: Arguments, ctx: BindContext): Expr {
-  const node = requiredArgument(args, 'top_k', ctx);
-  const bound = bindExpression(node, constantEnvironment(ctx));
-  if (bound.kind === 'untyped' || (bound.type !== 'int2' && bound.type !== 'int8'))
-    return constantArgument(args, 'top_k', 'int4', ctx);
-  return castTo(bound, 'int4');
 }
 
 /**

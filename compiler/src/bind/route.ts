@@ -2,6 +2,7 @@ import type { Edge } from '../catalog.js';
 import type { Hop } from '../runtime.js';
 import { quoteIdentifier } from '../sql-text.js';
 import { nearest } from '../text.js';
+import type { TypeName } from '../types.js';
 import type { Location } from './ast.js';
 import type { BindContext } from './context.js';
 import { columnsFor } from './scope.js';
@@ -43,12 +44,13 @@ function linksOf(ctx: BindContext): Links {
 type Sight = 'usable' | 'hidden' | { readonly denies: string };
 
 function sightOf({ from, to, fromColumns, toColumns, bridge }: Edge, ctx: BindContext): Sight {
-  const keyOf = (entity: string): readonly string[] => ctx.catalog.relations.get(entity)?.primaryKey ?? [];
-  // A walk goes from key to key, and a key of several columns is none that it can hold.
-  if (keyOf(from).length !== 1 || keyOf(to).length !== 1) return 'hidden';
+  const primaryKey = (entity: string): readonly string[] =>
+    ctx.catalog.relations.get(entity)?.primaryKey ?? [];
+  // A walk goes from key to key.
+  if (primaryKey(from).length === 0 || primaryKey(to).length === 0) return 'hidden';
   const parts = [
-    sightOfPart(from, [...fromColumns, ...keyOf(from)], ctx),
-    sightOfPart(to, [...toColumns, ...keyOf(to)], ctx),
+    sightOfPart(from, [...fromColumns, ...primaryKey(from)], ctx),
+    sightOfPart(to, [...toColumns, ...primaryKey(to)], ctx),
     ...(bridge === null ? [] : [sightOfPart(bridge.name, [...bridge.fromColumns, ...bridge.toColumns], ctx)]),
   ];
   return parts.find((p) => p === 'hidden') ?? parts.find((p) => p !== 'usable') ?? 'usable';
@@ -158,16 +160,44 @@ function stepsFrom(entity: string, edges: readonly Edge[], direction: Direction 
 
 /** The step as OSL-SQL: the caller's policy then holds on both entities and on the bridge by itself. */
 export function hopOf(step: Step, ctx: BindContext): Hop {
-  const texts = step.ways.map((way) => wayText(step, way, ctx));
+  const keys = { source: keyOf(step.from, ctx), target: keyOf(step.to, ctx) };
+  const texts = step.ways.map((way) => wayText(step, way, keys));
   const all = texts.length === 1 ? texts[0] : texts.map((t) => `(${t})`).join(' union ');
+  const [sourceWidth, targetWidth] = [keys.source.length, keys.target.length];
+  const source = named('source', sourceWidth).join(', ');
+  const target = named('target', targetWidth).join(', ');
   const text =
-    `select source, target from (select source, target, row_number() over (partition by source order by target) as n ` +
-    `from (${all}) w) r where n <= $2 order by source, target limit $3`;
-  return Object.freeze({ edge: step.edge.name, from: step.from, to: step.to, text });
+    `select ${source}, ${target} from (select ${source}, ${target}, ` +
+    `row_number() over (partition by ${source} order by ${target}) as n ` +
+    `from (${all}) w) r where n <= $${sourceWidth + 1} order by ${source}, ${target} limit $${sourceWidth + 2}`;
+  return Object.freeze({
+    edge: step.edge.name,
+    from: step.from,
+    to: step.to,
+    text,
+    sourceWidth,
+    targetWidth,
+  });
 }
 
-function wayText(step: Step, way: 'out' | 'in', ctx: BindContext): string {
-  const { edge } = step;
+type Key = readonly { readonly name: string; readonly type: TypeName }[];
+
+function keyOf(entity: string, ctx: BindContext): Key {
+  const relation = ctx.catalog.relations.get(entity);
+  return (relation?.primaryKey ?? []).flatMap((name) => relation?.columns.find((c) => c.name === name) ?? []);
+}
+
+/** The output columns of a key: `source`, or `source1`, `source2`, … */
+function named(end: string, width: number): readonly string[] {
+  return Array.from({ length: width }, (_, i) => (width === 1 ? end : `${end}${i + 1}`));
+}
+
+interface EndKeys {
+  readonly source: Key;
+  readonly target: Key;
+}
+
+function wayText({ edge, from, to }: Step, way: 'out' | 'in', keys: EndKeys): string {
   const out = way === 'out';
   const near = out ? edge.fromColumns : edge.toColumns;
   const far = out ? edge.toColumns : edge.fromColumns;
@@ -175,14 +205,27 @@ function wayText(step: Step, way: 'out' | 'in', ctx: BindContext): string {
     a
       .map((column, i) => `${left}.${quoteIdentifier(column)} = ${right}.${quoteIdentifier(b[i] ?? '')}`)
       .join(' and ');
-  const key = (name: string): string => quoteIdentifier(ctx.catalog.relations.get(name)?.primaryKey[0] ?? '');
-  const x = `osl.entities.${quoteIdentifier(step.from)} x`;
-  const y = `osl.entities.${quoteIdentifier(step.to)} y`;
+  const x = `osl.entities.${quoteIdentifier(from)} x`;
+  const y = `osl.entities.${quoteIdentifier(to)} y`;
   const bridge = edge.bridge;
   const joined =
     bridge === null
       ? `${x} join ${y} on ${both('x', near, 'y', far)}`
       : `${x} join osl.entities.${quoteIdentifier(bridge.name)} b on ${both('x', near, 'b', out ? bridge.fromColumns : bridge.toColumns)} ` +
         `join ${y} on ${both('b', out ? bridge.toColumns : bridge.fromColumns, 'y', far)}`;
-  return `select distinct x.${key(step.from)} as source, y.${key(step.to)} as target from ${joined} where x.${key(step.from)} = any ($1)`;
+  const outputs = (alias: string, end: 'source' | 'target'): string => {
+    const names = named(end, keys[end].length);
+    return keys[end].map((c, i) => `${alias}.${quoteIdentifier(c.name)} as ${names[i]}`).join(', ');
+  };
+  return `select distinct ${outputs('x', 'source')}, ${outputs('y', 'target')} from ${joined} ${amongKeys(keys.source)}`;
+}
+
+/** Rows `x` whose key is one of those that are given. */
+function amongKeys(key: Key): string {
+  const [only, ...more] = key;
+  if (only !== undefined && more.length === 0) return `where x.${quoteIdentifier(only.name)} = any ($1)`;
+  const arrays = key.map(({ type }, i) => `$${i + 1}::${type}[]`).join(', ');
+  const columns = key.map((_, i) => `c${i + 1}`);
+  const equal = key.map(({ name }, i) => `x.${quoteIdentifier(name)} = k.c${i + 1}`).join(' and ');
+  return `join unnest(${arrays}) as k(${columns.join(', ')}) on ${equal}`;
 }

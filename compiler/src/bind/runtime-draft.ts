@@ -1,5 +1,5 @@
 import type { Catalog } from '../catalog.js';
-import type { Expr, RuntimeScan } from '../plan.js';
+import type { Expr, InQuery, RuntimeScan } from '../plan.js';
 import type { Hydration, OperatorUse, Retrieval, Traversal } from '../runtime.js';
 import type { TypeName } from '../types.js';
 
@@ -11,8 +11,12 @@ interface DraftBase {
   readonly offered: ReadonlyMap<string, TypeName>;
 }
 
-export interface RetrievalDraft extends DraftBase, Omit<Retrieval, 'filters' | 'operators' | 'columns'> {
+export interface RetrievalDraft
+  extends DraftBase,
+    Omit<Retrieval, 'filters' | 'keyFilters' | 'filteredAfter' | 'operators' | 'columns'> {
   readonly filters: Expr[];
+  readonly keyFilters: InQuery[];
+  filteredAfter: string | null;
   readonly operators: OperatorUse[];
 }
 

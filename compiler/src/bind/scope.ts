@@ -1,11 +1,13 @@
 import type { RelationAccess } from '../access.js';
-import { columnOf, type Relation } from '../catalog.js';
+import { type ComputedColumn, columnOf, type Relation } from '../catalog.js';
+import type { MetricFormat } from '../metric-format.js';
 import { columnRef } from '../nodes.js';
-import type { ColumnRef, CommonTable, FromItem } from '../plan.js';
+import type { ColumnRef, CommonTable, EntityScan, FromItem, Operation } from '../plan.js';
 import { nearest } from '../text.js';
 import type { TypeName } from '../types.js';
 import type { Location } from './ast.js';
 import type { BindContext, World } from './context.js';
+import type { OwnGrain } from './own-grain.js';
 import type { HydrationDraft, RetrievalDraft } from './runtime-draft.js';
 
 /** One column that a FROM item offers, under the name that queries use for it. */
@@ -21,6 +23,18 @@ export interface ScopeColumn {
   readonly starred: boolean;
   /** Set where another FROM item than its own holds the value. */
   readonly source?: number;
+  /** Set where it is no column of the scan, but written out to an expression over them. */
+  readonly computed?: ComputedColumn;
+  /** Set where a FULL JOIN by names has merged two columns: it is the first of them that is not NULL. */
+  readonly merged?: readonly [ColumnRef, ColumnRef];
+}
+
+/** A row that a row of an item refers to, joined where computed columns read it. */
+export interface ParentItem {
+  readonly edge: string;
+  readonly item: ScopeItem;
+  readonly scan: EntityScan;
+  readonly on: readonly Operation[];
 }
 
 /** A FROM item as names see it. */
@@ -34,12 +48,18 @@ export interface ScopeItem {
   /** Columns that USING joined to another item's: only a qualified name means them. */
   readonly joined?: ReadonlySet<string>;
   readonly columns: ReadonlyMap<string, ScopeColumn>;
+  /** By their declared names, where an alias lists others for them: what the manifest names goes by these. */
+  readonly declared?: ReadonlyMap<string, ScopeColumn>;
+  /** Set where passages or a walk stand in it, at any depth: joined on sealed keys, whatever the manifest says. */
+  readonly content?: true;
   /** The relation behind it, where it is one. */
   readonly relation: Relation | null;
   /** Set for a RETRIEVE: operators and filters go there. */
   readonly retrieval?: RetrievalDraft;
   /** Set for an entity with content: using its `evidence` makes the query a Joint one. */
   readonly hydration?: HydrationDraft;
+  /** What its computed columns have had joined so far; absent where they can have nothing joined. */
+  readonly parents?: ParentItem[];
   /** The order of the rows where the query states none. */
   readonly order?: readonly ColumnRef[];
 }
@@ -58,10 +78,10 @@ export interface Reference {
  * SQL the schema is that of a table.
  */
 export function referenceOf(parts: readonly string[], world: World): Reference | null {
-  const [name = '', alias = null, schema = null, catalog, ...more] = [...parts].reverse();
+  const [name = '', alias = null, schema = null] = [parts.at(-1), parts.at(-2), parts.at(-3)];
   const here = world === 'physical' || (schema ?? 'entities') === 'entities';
-  const known = here && (catalog ?? 'osl') === 'osl';
-  return known && more.length === 0 ? { alias, name, schema } : null;
+  const known = here && (parts.at(-4) ?? 'osl') === 'osl';
+  return known && parts.length <= 4 ? { alias, name, schema } : null;
 }
 
 /** The names that an expression can use. Inner scopes see outer ones (correlation). */
@@ -69,10 +89,14 @@ export interface Scope {
   readonly parent: Scope | null;
   readonly items: readonly ScopeItem[];
   readonly tables: ReadonlyMap<string, CommonTableEntry>;
+  /** Set where its items stand to the left of a LATERAL query, which may name their columns. */
+  readonly lateral?: true;
   /** How the items are joined; absent where nothing asks. */
   readonly from?: FromItem;
   /** Columns that USING joined; `*` lists them first. */
   readonly using?: readonly UsingColumn[];
+  /** Where metrics are noted whose rows the joins repeat; absent where none can stand. */
+  readonly ownGrain?: OwnGrain;
 }
 
 /** A column that stands for both sides of USING. */
@@ -87,11 +111,27 @@ export interface BoundColumn {
   readonly type: TypeName;
   /** A sealed key passed through unchanged. */
   readonly sealed: boolean;
+  /** How it is shown, where it is a metric that says so. */
+  readonly format?: MetricFormat;
 }
 
 export interface CommonTableEntry {
   readonly table: CommonTable;
+  /** Within the step of a recursive table: that table, whose name means the rows of the step before. */
+  readonly stepOf?: number;
   readonly columns: readonly BoundColumn[];
+  /** Whether it reads passages, a walk or evidence. */
+  readonly content: boolean;
+}
+
+/** Whether the manifest lets `item` be joined on any of its columns, and not on sealed keys alone. */
+export function joinsAnywhere(item: Pick<ScopeItem, 'content'> | undefined, ctx: BindContext): boolean {
+  return ctx.catalog.joins === 'any' && item?.content !== true;
+}
+
+/** `item` with its columns by their declared names. */
+export function asDeclared(item: ScopeItem): ScopeItem {
+  return item.declared === undefined ? item : { ...item, columns: item.declared };
 }
 
 /** The scope of one SELECT level below `parent` with `items` in its FROM. */
@@ -143,7 +183,10 @@ function isDenied(relation: Relation, name: string, access: RelationAccess): boo
   return mask === 'deny' && !access.grants.some((g) => g.columns.has(name) && g.unmask.has(label));
 }
 
-/** Resolves a column outward from `scope`; the nearest level that has it wins. */
+/**
+ * Resolves a column outward from `scope`; the nearest level that has it wins. What a computed one is written out to is
+ * `columnValue`'s to say: its `ref` stands for no column of a scan.
+ */
 export function resolveColumn(
   scope: Scope,
   parts: readonly string[],
@@ -158,7 +201,7 @@ export function resolveColumn(
   const { item, column, level } = found;
   if (column.denied) throw ctx.error('denied', { object: qualifiedName(item, name, ctx) }, location);
   const source = column.source ?? item.source;
-  ctx.use(source, column.name, location);
+  if (column.computed === undefined && column.merged === undefined) ctx.use(source, column.name, location);
   const ref: ColumnRef = columnRef(source, column.name, column.type);
   return { ref: ctx.at(ref, location), column, item, level };
 }
@@ -166,12 +209,22 @@ export function resolveColumn(
 /** Sources whose columns the items of this level offer, by item. */
 export function localSources(scope: Scope): ReadonlyMap<number, ScopeItem> {
   const sources = new Map<number, ScopeItem>();
-  for (const item of scope.items) {
+  for (const item of withParents(scope.items)) {
     sources.set(item.source, item);
     for (const column of item.columns.values())
       if (column.source !== undefined) sources.set(column.source, item);
   }
   return sources;
+}
+
+/** The items, and what their computed columns have had joined. */
+export function withParents(items: readonly ScopeItem[]): readonly ScopeItem[] {
+  return items.flatMap((i) => [i, ...withParents((i.parents ?? []).map((p) => p.item))]);
+}
+
+/** Whether an item of this level offers columns of `source`. */
+export function isLocal(scope: Scope, source: number): boolean {
+  return scope.items.some((i) => i.source === source) || localSources(scope).has(source);
 }
 
 /** Like `resolveColumn`, but null where nothing has that name. */
@@ -180,11 +233,15 @@ export function lookUp(scope: Scope, reference: Reference, ctx: BindContext, loc
   let level = 0;
   for (let at: Scope | null = scope; at !== null; at = at.parent, level++) {
     const meant = at.items.filter((i) => isMeant(i, reference));
-    const hits = meant.filter((i) => i.columns.has(name));
-    if (hits.length > 1) throw ctx.error('ambiguous', { what: 'column', name }, location);
-    const item = hits[0];
-    const column = item?.columns.get(name);
-    if (item !== undefined && column !== undefined) return { item, column, level };
+    let found: { readonly item: ScopeItem; readonly column: ScopeColumn; readonly level: number } | null =
+      null;
+    for (const item of meant) {
+      const column = item.columns.get(name);
+      if (column === undefined) continue;
+      if (found !== null) throw ctx.error('ambiguous', { what: 'column', name }, location);
+      found = { item, column, level };
+    }
+    if (found !== null) return found;
     if (meant.some((i) => isShownTwice(i, name))) {
       throw ctx.error('ambiguous', { what: 'column', name }, location);
     }
@@ -235,10 +292,7 @@ function unknownColumn(
       'unknownAlias',
       {
         alias,
-        near: nearest(
-          alias,
-          items.map((i) => i.alias),
-        ),
+        near: nearest(alias, items.map((i) => i.alias).filter(isNameable)),
       },
       location,
     );

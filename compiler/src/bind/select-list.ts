@@ -1,11 +1,11 @@
-import { fingerprint } from '../fingerprint.js';
+import { fingerprint, Positions } from '../fingerprint.js';
 import type { Expr, Output } from '../plan.js';
 
 /** The outputs of a SELECT as GROUP BY, ORDER BY and DISTINCT ON look for them, each list gone through once. */
 export class SelectList {
   readonly #outputs: readonly Output[];
   #byName: ReadonlyMap<string, readonly Output[]> | null = null;
-  #byExpr: ReadonlyMap<string, number> | null = null;
+  #positions: Positions | null = null;
   readonly #several = new Map<string, boolean>();
 
   constructor(outputs: readonly Output[]) {
@@ -37,15 +37,8 @@ export class SelectList {
 
   /** The position, from 1, of the first output that is `expr`. */
   positionOf(expr: Expr): number | null {
-    if (this.#byExpr === null) {
-      const positions = new Map<string, number>();
-      for (const [i, output] of this.#outputs.entries()) {
-        const text = fingerprint(output.expr);
-        if (!positions.has(text)) positions.set(text, i + 1);
-      }
-      this.#byExpr = positions;
-    }
-    return this.#byExpr.get(fingerprint(expr)) ?? null;
+    this.#positions ??= new Positions(this.#outputs);
+    return this.#positions.of(expr);
   }
 }
 

@@ -1,26 +1,43 @@
 import type { Node, SelectStmt, SortBy, WindowDef } from '@pgsql/types';
 import { fingerprint } from '../fingerprint.js';
 import { LIMITS } from '../limits.js';
+import type { MetricFormat } from '../metric-format.js';
 import { ascending } from '../nodes.js';
 import type { Expr, FromItem, Output, Select, SortKey } from '../plan.js';
 import { someExpr, sortExprs } from '../walk.js';
 import { conjunctsOf, constructOf, integerOf, placeOf, required, stringOf } from './ast.js';
 import type { BoundFrom } from './bound-from.js';
 import { sortKey } from './call.js';
+import { requireComparable } from './comparable.js';
+import { joinParents } from './computed.js';
 import type { BindContext } from './context.js';
-import type { Environment } from './environment.js';
-import { bindPredicateNode, bindValue } from './expression.js';
+import type { Environment, Look } from './environment.js';
+import { bindPredicateNode, bindValue, columnValue } from './expression.js';
 import { bindFrom } from './from.js';
-import { checkGrouping } from './grouping.js';
+import { checkGrouping, refuseOtherGroupings } from './grouping.js';
+import { bindGroups } from './grouping-sets.js';
 import { joinContent } from './joint.js';
+import { noteKeyFilters } from './key-filters.js';
+import { conditionsLook, seesOutward } from './lateral.js';
+import { extended } from './named-window.js';
 import { defaultName } from './output-name.js';
+import { OwnGrain } from './own-grain.js';
 import { type BoundQuery, bindLimit } from './query.js';
 import { takeStoreFilters } from './retrieve.js';
-import { innerScope, lookUp, type Reference, type Scope, type ScopeItem } from './scope.js';
+import { existsOfRows } from './rows-in.js';
+import {
+  type BoundColumn,
+  innerScope,
+  localSources,
+  lookUp,
+  type Reference,
+  type Scope,
+  type ScopeItem,
+} from './scope.js';
 import { SelectList } from './select-list.js';
 import { expandStar, starOf } from './star.js';
 import { bindCorrelation } from './subquery.js';
-import { extendsWindow } from './window.js';
+import { windowNamed } from './window.js';
 
 /** Binds one SELECT level. */
 export function bindSelect(
@@ -32,9 +49,15 @@ export function bindSelect(
   const conjuncts = conjunctsOf(stmt.whereClause);
   const from = bindFrom(stmt.fromClause ?? [], conjuncts, ctx, outer, tables);
   const plain = innerScope(outer, from?.items ?? [], tables);
-  const scope: Scope = from === null ? plain : { ...plain, from: from.item, using: from.using };
+  const ownGrain = new OwnGrain();
+  const scope: Scope = from === null ? plain : { ...plain, from: from.item, using: from.using, ownGrain };
   const named = namedWindows(stmt, ctx);
-  const env = (clause: string, aggregates: boolean, windows: boolean): Environment => ({
+  const env = (
+    clause: string,
+    aggregates: boolean,
+    windows: boolean,
+    look: Look | undefined = 'all',
+  ): Environment => ({
     ctx,
     scope,
     clause,
@@ -42,18 +65,26 @@ export function bindSelect(
     windows,
     namedWindows: named,
     policy: false,
+    ...(look === undefined ? {} : { look }),
   });
   const filters = conjuncts.filter((c) => from?.keys.has(c) !== true);
+  const isKeyed = (c: Node): boolean => bindCorrelation(c, env('WHERE', false, false)) !== null;
+  const look = seesOutward(scope, 1) ? conditionsLook(from, filters.some(isKeyed), ctx) : undefined;
   const predicates = filters.map((c) => {
-    const whereEnv = env('WHERE', false, false);
-    return bindCorrelation(c, whereEnv) ?? bindPredicateNode(c, whereEnv);
+    const whereEnv = env('WHERE', false, false, look);
+    return bindCorrelation(c, whereEnv) ?? bindPredicateNode(existsOfRows(c) ?? c, whereEnv);
   });
-  const where = takeStoreFilters(predicates, strictItems(from), ctx);
+  const strict = strictItems(from);
+  const where = takeStoreFilters(predicates, strict, ctx);
+  noteKeyFilters(where, from?.items ?? [], strict);
   const targets = expandTargets(stmt.targetList ?? [], env('SELECT', true, true));
   requireLists(stmt, ctx);
   const listed = new SelectList(targets);
-  const groupBy = (stmt.groupClause ?? []).map((g) => bindGroup(g, listed, env('GROUP BY', false, false)));
-  const having = conjunctsOf(stmt.havingClause).map((h) => bindPredicateNode(h, env('HAVING', true, false)));
+  const grouping = bindGroups(stmt, (g) => bindGroup(g, listed, env('GROUP BY', false, false)), ctx);
+  const { groupBy } = grouping;
+  const having = conjunctsOf(stmt.havingClause).map((h) =>
+    bindPredicateNode(h, env('HAVING', true, false, look)),
+  );
   const outputs = targets.map(({ name, expr }) => Object.freeze({ name, expr }));
   const orderBy = (stmt.sortClause ?? []).map((s) => bindSort(s, listed, env('ORDER BY', true, true)));
   const distinct = bindDistinct(stmt.distinctClause, listed, env('DISTINCT ON', false, false));
@@ -63,10 +94,10 @@ export function bindSelect(
   const query: Select = Object.freeze({
     kind: 'select',
     with: Object.freeze([]),
-    from: joinContent(from?.item ?? null, where, scope.items, ctx),
+    from: joinParents(joinContent(from?.item ?? null, where, scope.items, ctx), scope.items),
     where: Object.freeze(where),
     grouped,
-    groupBy: Object.freeze(groupBy),
+    ...grouping,
     having: Object.freeze(having),
     outputs: Object.freeze(outputs),
     ...distinct,
@@ -77,8 +108,14 @@ export function bindSelect(
     name,
     type: expr.type,
     sealed: ctx.world === 'physical' || isSealed(expr, scope),
+    ...formatted(ctx.formatOf(expr)),
   }));
-  return { query: inOwnOrder(query, scope, ctx), columns };
+  const settled = ownGrain.settled(query, new Set(localSources(scope).keys()), ctx);
+  return { query: inOwnOrder(settled, scope, ctx), columns };
+}
+
+function formatted(format: MetricFormat | undefined): Pick<BoundColumn, 'format'> {
+  return format === undefined ? {} : { format };
 }
 
 /** The clauses of one level above its FROM and WHERE. */
@@ -95,10 +132,16 @@ function isGrouped(stmt: SelectStmt, { outputs, orderBy }: Clauses): boolean {
 function checkClauses(clauses: Clauses, grouped: boolean, scope: Scope, ctx: BindContext): void {
   const { groupBy, having, outputs, orderBy, distinct, distinctOn } = clauses;
   const sorted = sortExprs(orderBy);
+  const listed = distinct
+    ? outputs
+    : orderBy.map((k) => (typeof k.by === 'number' ? outputs[k.by - 1] : undefined));
+  for (const expr of [...groupBy, ...sorted, ...distinctOn, ...listed.flatMap((o) => o?.expr ?? [])])
+    requireComparable(expr.type, ctx.locationOf(expr), ctx);
   if (grouped) {
     const above = [...outputs.map((o) => o.expr), ...having, ...sorted, ...distinctOn];
     checkGrouping(above, groupBy, scope, ctx);
   }
+  refuseOtherGroupings([...outputs.map((o) => o.expr), ...having, ...sorted, ...distinctOn], groupBy, ctx);
   if (distinct && sorted[0] !== undefined) {
     const detail = 'with SELECT DISTINCT, ORDER BY expressions must stand in the select list';
     throw ctx.error('syntax', { detail }, ctx.locationOf(sorted[0]));
@@ -172,12 +215,12 @@ function namedWindows(stmt: SelectStmt, ctx: BindContext): ReadonlyMap<string, W
     if (!('WindowDef' in node)) throw ctx.unsupported(constructOf(node), placeOf(node));
     const window = node.WindowDef;
     const name = window.name ?? '';
-    if (window.refname !== undefined) throw extendsWindow(window, ctx);
     if (named.has(name)) {
       const detail = `window \`${name}\` is defined twice`;
       throw ctx.error('windowing', { detail }, window.location);
     }
-    named.set(name, window);
+    const base = window.refname === undefined ? null : windowNamed(window.refname, window, named, ctx);
+    named.set(name, base === null ? window : extended(window, base, ctx));
   }
   return named;
 }
@@ -187,9 +230,9 @@ function expandTargets(nodes: readonly Node[], env: Environment): readonly Outpu
   for (const node of nodes) {
     const target = 'ResTarget' in node ? node.ResTarget : {};
     const star = starOf(target);
-    if (star !== null) outputs.push(...expandStar(star, target, env));
+    if (star !== null) outputs.push(...expandStar(star, target, env, columnValue));
     else {
-      const expr = bindValue(required(target.val), env);
+      const expr = bindValue(required(target.val), { ...env, rows: true });
       outputs.push({ name: target.name ?? defaultName(required(target.val)), expr });
     }
     env.ctx.requireColumns(outputs.length, 'the select list', target.location);
@@ -197,22 +240,9 @@ function expandTargets(nodes: readonly Node[], env: Environment): readonly Outpu
   return outputs;
 }
 
-const GROUPING_KINDS: ReadonlyMap<string, string> = new Map([
-  ['GROUPING_SET_EMPTY', 'GROUP BY ()'],
-  ['GROUPING_SET_ROLLUP', 'ROLLUP'],
-  ['GROUPING_SET_CUBE', 'CUBE'],
-]);
-
 /** GROUP BY: a position, an input column, the name of an output, or an expression, in Postgres' order. */
 function bindGroup(node: Node, outputs: SelectList, env: Environment): Expr {
   const { ctx } = env;
-  if ('GroupingSet' in node) {
-    throw ctx.unsupported(
-      GROUPING_KINDS.get(node.GroupingSet.kind ?? '') ?? 'GROUPING SETS',
-      node.GroupingSet.location,
-      'use UNION ALL',
-    );
-  }
   const named = outputNamed(node, outputs, env, false);
   const expr = byPosition(node, outputs, env) ?? named ?? bindValue(node, env);
   if (someExpr(expr, (e) => e.kind === 'aggregate' || e.kind === 'window')) {

@@ -6,6 +6,7 @@ import { columnsOf } from '../walk.js';
 import { integerOf, placeOf, stringOf } from './ast.js';
 import { sortKey } from './call.js';
 import { type Bound, coerce, commonType } from './coerce.js';
+import { requireComparable } from './comparable.js';
 import type { BindContext } from './context.js';
 import { type BoundQuery, bindLimit, bindQuery, undecided } from './query.js';
 import type { BoundColumn, Scope } from './scope.js';
@@ -36,6 +37,9 @@ export function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scop
     return { name: c.name, type, sealed: ctx.world === 'physical' };
   });
   const types = columns.map((c) => c.type);
+  if (stmt.op !== 'SETOP_UNION' || stmt.all !== true)
+    for (const [i, type] of types.entries())
+      requireComparable(type, placeOf(stmt.rarg?.targetList?.[i]), ctx);
   const query: SetOperation = Object.freeze({
     kind: 'set_operation',
     with: Object.freeze([]),
@@ -50,16 +54,18 @@ export function bindSetOperation(stmt: SelectStmt, ctx: BindContext, scope: Scop
   return { query, columns };
 }
 
-/** The columns of an operand as their common type is sought: a bare NULL has no type yet. */
+/** The columns of an operand as their common type is sought: a bare NULL, which stands as a text, has no type yet. */
 function operandColumns({ query, columns }: BoundQuery): readonly Bound[] {
   return columns.map((c, i) => {
     const expr = query.kind === 'select' ? query.outputs[i]?.expr : undefined;
-    return expr?.kind === 'null' ? undecided : Object.freeze({ kind: 'null', type: c.type });
+    return expr?.kind === 'null' && expr.type === 'text'
+      ? undecided
+      : Object.freeze({ kind: 'null', type: c.type });
   });
 }
 
 /** `query` with its outputs in `types`; both sides of a set operation must agree. */
-function retypeOutputs(query: Query, types: readonly TypeName[], ctx: BindContext): Query {
+export function retypeOutputs(query: Query, types: readonly TypeName[], ctx: BindContext): Query {
   const columns = columnsOf(query);
   if (columns.every((c, i) => c.type === types[i])) return query;
   const inType = (expr: Expr, i: number): Expr => {
@@ -93,5 +99,6 @@ function ordinalKey(node: Node, columns: readonly BoundColumn[], ctx: BindContex
       'order by a name or a position of its result',
     );
   }
+  requireComparable(columns[by - 1]?.type ?? 'text', placeOf(sort), ctx);
   return sortKey(sort, by, ctx);
 }

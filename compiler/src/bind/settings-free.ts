@@ -2,6 +2,7 @@ import { assertNever, type QueryError, queryError } from '../errors.js';
 import { resolveFunction, resolveOperator } from '../functions/index.js';
 import { callNode, inType, operationNode } from '../nodes.js';
 import type { Call, Cast, Expr, LiteralValue, Operation } from '../plan.js';
+import { isSettingsFreeType } from '../stored.js';
 import { elementOf, isArray, type ScalarType, type TypeName } from '../types.js';
 import { mapChildren } from '../walk.js';
 import { isSettingsFree, withOffset } from './temporal-literals.js';
@@ -48,6 +49,9 @@ function freeNode(expr: Expr, literals: LiteralForm): Expr {
       return expr;
     case 'distinct_test':
       return ofOneClock(expr, [expr.left, expr.right]);
+    case 'row_comparison':
+      for (const { left, right } of expr.pairs) ofOneClock(expr, [left, right]);
+      return expr;
     case 'membership':
       return ofOneClock(expr, [expr.arg, ...expr.items]);
     case 'quantified':
@@ -58,12 +62,16 @@ function freeNode(expr: Expr, literals: LiteralForm): Expr {
       if (SETTING_READ.has(expr.arg.type)) throw refusal(`an attribute as ${expr.arg.type}`, AS_TEXT);
       return expr;
     case 'window':
+    case 'grouping':
     case 'scalar_query':
     case 'exists':
     case 'in_query':
       throw refusal('a query or a window function', null);
-    case 'column':
     case 'base':
+      if (expr.stored !== undefined && !isSettingsFreeType(expr.stored))
+        throw refusal(`the text of ${expr.stored}`, null);
+      return expr;
+    case 'column':
     case 'null':
     case 'boolean':
     case 'structural':
@@ -74,6 +82,9 @@ function freeNode(expr: Expr, literals: LiteralForm): Expr {
     case 'truth_test':
     case 'case':
     case 'array':
+    case 'bit_number':
+    case 'slice':
+    case 'collate':
     case 'subscript':
     case 'distance':
     case 'stored_vector':
@@ -89,12 +100,20 @@ const SETTING_READ: ReadonlySet<TypeName> = new Set<TypeName>([
   'timestamp',
   'timestamptz',
   'interval',
+  'timetz',
+  'money',
+  'daterange',
+  'tsrange',
+  'tstzrange',
+  'datemultirange',
+  'tsmultirange',
+  'tstzmultirange',
 ]);
 const AS_TEXT = "compare the texts: to_char(at time zone 'UTC', 'YYYY-MM-DD')";
 const AT_UTC = "say which clock: … at time zone 'UTC'";
 
 function refusal(what: string, hint: string | null): QueryError {
-  const detail = `${what} depends on the settings of the session, which policy and metrics must not`;
+  const detail = `${what} depends on the settings of the session, which policy, metrics and computed columns must not`;
   return queryError('typeMismatch', { detail, hint });
 }
 
@@ -141,6 +160,8 @@ function freeCast(expr: Cast): Expr {
       ? moved
       : Object.freeze({ ...expr, arg: moved, leakproof: false });
   }
+  if (to === 'timetz') throw refusal(`${arg.type} as timetz`, AT_UTC);
+  if (from === 'money' || to === 'money') throw refusal(`${arg.type} as ${type}`, null);
   if (to === 'text' && SETTING_READ.has(from)) throw refusal(`${arg.type} as text`, 'use to_char');
   if (from === 'text' && (SETTING_READ.has(to) || to === 'time'))
     throw refusal(`a text as ${type}`, "use to_date(…, 'YYYY-MM-DD')");
@@ -177,6 +198,7 @@ function freeOperation(expr: Operation): Expr {
     const moment = (e: Expr): Expr => (e.type === 'timestamptz' ? e : inUtc(inType(e, 'timestamp')));
     return operationOf(definition.name, moment(left), moment(right));
   }
+  if (definition.name === '@@' && left.type === 'text') throw refusal('the words of a text', null);
   if (definition.name === '||' && (left.type === 'text') !== (right.type === 'text'))
     requireNoText([left, right], '||');
   return ofOneClock(expr, [left, right]);
@@ -198,11 +220,12 @@ function ofOneClock<E extends Expr>(expr: E, args: readonly Expr[]): E {
 
 /** Functions that Postgres calls stable and that no setting of a session changes. */
 const FREE: ReadonlySet<string> = new Set(['now', 'transaction_timestamp', 'statement_timestamp', 'to_date']);
-const FREE_OF_TYPES: ReadonlySet<string> = new Set(['to_number', 'to_char', 'format']);
+const FREE_OF_TYPES: ReadonlySet<string> = new Set(['to_number', 'to_char']);
 const WRITERS: ReadonlySet<string> = new Set([
   'array_to_string',
   'concat',
   'concat_ws',
+  'format',
   'to_jsonb',
   'jsonb_build_array',
   'jsonb_build_object',
@@ -220,6 +243,8 @@ const ON_A_CLOCK: ReadonlySet<string> = new Set([
 function freeCall(expr: Call, literals: LiteralForm): Expr {
   const { definition, args } = expr;
   const { name } = definition;
+  if (definition.volatility === 'volatile')
+    throw queryError('unsupported', { construct: `${name} in policy or a metric`, hint: null });
   const ofMoments = args.some((a) => a.type === 'timestamptz');
   if (ON_A_CLOCK.has(name) && ofMoments && !(name === 'date_trunc' && args.length === 3)) {
     if (name === 'to_char') requireNoZoneIn(args[1], literals);

@@ -2,9 +2,17 @@ import type { ResTarget } from '@pgsql/types';
 import { columnRef } from '../nodes.js';
 import type { Expr, Output } from '../plan.js';
 import { nearest } from '../text.js';
-import { stringOf } from './ast.js';
+import { type Location, stringOf } from './ast.js';
 import type { Environment } from './environment.js';
-import { isMeant, referenceOf, type Scope, type ScopeColumn, type ScopeItem, TWICE } from './scope.js';
+import {
+  isMeant,
+  isNameable,
+  referenceOf,
+  type Scope,
+  type ScopeColumn,
+  type ScopeItem,
+  TWICE,
+} from './scope.js';
 
 /** What stands before `.*`: nothing for a bare `*`; null where `target` is no star. */
 export function starOf(target: ResTarget): readonly string[] | null {
@@ -15,16 +23,24 @@ export function starOf(target: ResTarget): readonly string[] | null {
   return last === undefined || !('A_Star' in last) ? null : fields.slice(0, -1).map(stringOf);
 }
 
+/** What a column of an item stands for: itself, or what a computed one is written out to. */
+export type ColumnValue = (
+  found: { readonly ref: Expr; readonly item: ScopeItem; readonly column: ScopeColumn },
+  ctx: Environment['ctx'],
+  at: Location,
+) => Expr;
+
 /** `*` is every column that the caller may use, in declared order; what USING joined comes first, and once. */
 export function expandStar(
   qualifier: readonly string[],
   target: ResTarget,
   env: Environment,
+  toValue: ColumnValue,
 ): readonly Output[] {
   const { scope } = env;
   if (qualifier.length > 0) {
     const item = qualifiedItem(qualifier, target, env);
-    return starredColumns(item).map(([shown, c]) => starOutput(item, shown, c, target, env));
+    return starredColumns(item).map(([shown, c]) => starOutput(item, shown, c, target, env, toValue));
   }
   if (scope.items.length === 0) {
     throw env.ctx.error('syntax', { detail: 'SELECT * with no FROM has nothing to list' }, target.location);
@@ -36,7 +52,7 @@ export function expandStar(
   );
   return all
     .sort((a, b) => a.rank - b.rank)
-    .map(({ item, shown, c }) => starOutput(item, shown, c, target, env));
+    .map(({ item, shown, c }) => starOutput(item, shown, c, target, env, toValue));
 }
 
 function starredColumns(item: ScopeItem): readonly (readonly [string, ScopeColumn])[] {
@@ -53,10 +69,7 @@ function qualifiedItem(qualifier: readonly string[], target: ResTarget, env: Env
   const reference = referenceOf([...qualifier, ''], ctx.world);
   const item = reference === null ? undefined : scope.items.find((i) => isMeant(i, reference));
   if (item !== undefined) return item;
-  const near = nearest(
-    qualifier.at(-1) ?? '',
-    scope.items.map((i) => i.alias),
-  );
+  const near = nearest(qualifier.at(-1) ?? '', scope.items.map((i) => i.alias).filter(isNameable));
   throw ctx.error('unknownAlias', { alias: qualifier.join('.'), near }, target.location);
 }
 
@@ -66,10 +79,12 @@ function starOutput(
   column: ScopeColumn,
   target: ResTarget,
   { ctx }: Environment,
+  toValue: ColumnValue,
 ): Output {
   const source = column.source ?? item.source;
   ctx.spend(target.location);
-  ctx.use(source, column.name);
-  const expr: Expr = ctx.at(columnRef(source, column.name, column.type), target.location);
+  const ref = ctx.at(columnRef(source, column.name, column.type), target.location);
+  if (column.computed === undefined && column.merged === undefined) ctx.use(source, column.name);
+  const expr: Expr = toValue({ ref, item, column }, ctx, target.location);
   return { name: shown.split(TWICE)[0] ?? shown, expr };
 }

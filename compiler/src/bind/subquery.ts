@@ -1,14 +1,17 @@
 import type { Node, SelectStmt, SubLink } from '@pgsql/types';
-import type { QueryError } from '../errors.js';
 import type { Expr, Operation, Query } from '../plan.js';
-import { conditionsOf, visitExpr } from '../walk.js';
-import { type Location, required } from './ast.js';
-import type { BindContext } from './context.js';
+import { conditionsOf, leavesOf, visitExpr } from '../walk.js';
+import { bindArrayQuery, bindQuantifiedQuery } from './array-query.js';
+import { nameParts, required, rowItems } from './ast.js';
+import { coerce, typeOfBound } from './coerce.js';
 import type { Environment } from './environment.js';
 import { bindExpression } from './expression.js';
-import { equalityOf, infix } from './infix.js';
+import { equalityOf, infix, operatorFor } from './infix.js';
+import { reachesNext, seesBeside } from './lateral.js';
+import { looksOutFreely } from './outward.js';
 import { type BoundQuery, bindQuery } from './query.js';
-import { isNameable, resolveColumn } from './scope.js';
+import { isNameable, joinsAnywhere, resolveColumn } from './scope.js';
+import { retypeOutputs } from './set-operation.js';
 
 /** A subquery inside a value: a scalar, or a sealed semi- or anti-join. */
 export function bindSubLink(node: SubLink, env: Environment): Expr {
@@ -21,7 +24,11 @@ export function bindSubLink(node: SubLink, env: Environment): Expr {
     case 'EXISTS_SUBLINK':
       return bindExists(select, node, env);
     case 'ANY_SUBLINK':
-      return bindInQuery(select, node, env);
+      return isEquality(node, '=') ? bindInQuery(select, node, env) : bindQuantifiedQuery(select, node, env);
+    case 'ALL_SUBLINK':
+      return isEquality(node, '<>') ? notIn(select, node, env) : bindQuantifiedQuery(select, node, env);
+    case 'ARRAY_SUBLINK':
+      return bindArrayQuery(select, node, env);
     default:
       throw ctx.unsupported(
         SUBLINKS.get(node.subLinkType ?? '') ?? 'this kind of subquery',
@@ -32,10 +39,20 @@ export function bindSubLink(node: SubLink, env: Environment): Expr {
 }
 
 const SUBLINKS: ReadonlyMap<string, string> = new Map([
-  ['ALL_SUBLINK', 'ALL over a subquery'],
-  ['ARRAY_SUBLINK', 'ARRAY over a subquery'],
   ['ROWCOMPARE_SUBLINK', 'a row compared with a subquery'],
 ]);
+
+/** Whether ANY or ALL is written with `operator`, which IN and NOT IN mean. */
+function isEquality({ operName }: SubLink, operator: '=' | '<>'): boolean {
+  const name = nameParts(operName).join('.');
+  return name === operator || (name === '' && operator === '=');
+}
+
+/** `left <> ALL (SELECT …)`, which is `NOT (left IN (SELECT …))`. */
+function notIn(select: SelectStmt, node: SubLink, env: Environment): Expr {
+  const arg = bindInQuery(select, node, env);
+  return env.ctx.at(Object.freeze({ kind: 'not', arg, type: 'bool' }), node.location);
+}
 
 function selectOf(node: Node | undefined, env: Environment): SelectStmt {
   if (node !== undefined && 'SelectStmt' in node) return node.SelectStmt;
@@ -54,8 +71,10 @@ function bindScalarQuery(select: SelectStmt, node: SubLink, env: Environment): E
 
 function bindExists(select: SelectStmt, node: SubLink, env: Environment): Expr {
   const { ctx } = env;
+  const before = ctx.contentRead;
   const { query } = bindQuery(select, ctx, env.scope);
-  if (ctx.world === 'semantic' && !isCorrelated(query, env)) {
+  const free = ctx.world === 'physical' || (ctx.catalog.joins === 'any' && ctx.contentRead === before);
+  if (!free && !isCorrelated(query, env)) {
     const detail = 'EXISTS joins on no sealed key';
     const hint =
       'compare a sealed key of the outer query to one of the inner, with =, in the WHERE of the subquery';
@@ -64,12 +83,13 @@ function bindExists(select: SelectStmt, node: SubLink, env: Environment): Expr {
   return ctx.at(Object.freeze({ kind: 'exists', query, type: 'bool' }), node.location);
 }
 
-/** Whether the query names a column of the scope around it; those references are sealed by construction. */
+/** Whether the query names a column of the scope around it: a sealed key, or what a function in FROM is given. */
 function isCorrelated(query: Query, env: Environment): boolean {
   const outer = new Set(env.scope.items.map((i) => i.source));
   if (query.kind !== 'select') return false;
   let found = false;
-  for (const conjunct of [...query.where, ...conditionsOf(query.from)]) {
+  const given = leavesOf(query.from).flatMap((l) => (l.kind === 'rows' ? l.args : []));
+  for (const conjunct of [...query.where, ...conditionsOf(query.from), ...given]) {
     visitExpr(conjunct, (e) => {
       if (e.kind === 'column' && outer.has(e.source)) found = true;
     });
@@ -79,19 +99,20 @@ function isCorrelated(query: Query, env: Environment): boolean {
 
 function bindInQuery(select: SelectStmt, node: SubLink, env: Environment): Expr {
   const { ctx, scope } = env;
-  const operator = (node.operName ?? []).map((n) => ('String' in n ? n.String.sval : '')).join('.');
   const test = required(node.testexpr);
-  if (operator !== '' && operator !== '=') {
-    throw ctx.unsupported(`${operator} ANY over a subquery`, node.location, 'use IN');
-  }
+  const before = ctx.contentRead;
   const inner: BoundQuery = bindQuery(select, ctx, scope);
   const column = inner.columns[0];
-  const left = sealedColumn(test, env);
-  if (left === null || column === undefined || inner.columns.length !== 1 || !column.sealed) {
-    if (ctx.world === 'physical') {
-      const construct = 'IN over a subquery of anything but one column in one column';
-      throw ctx.unsupported(construct, node.location, 'join a derived table');
-    }
+  // Keys on both sides, or what the manifest lets entities be joined on.
+  const any = ctx.contentRead === before ? columnAnywhere(test, env) : null;
+  const left = any ?? sealedColumn(test, env);
+  const joins = column?.sealed === true || any !== null;
+  if (column === undefined || inner.columns.length !== 1)
+    throw ctx.mismatch('a subquery used as a value must have one column', node.location);
+  const free = ctx.world === 'physical' || (ctx.catalog.joins === 'any' && ctx.contentRead === before);
+  if (free && (left === null || !joins || column.type !== left.type))
+    return inAnything(test, inner, node, env);
+  if (left === null || !joins) {
     const detail = 'IN over a subquery is a join, and one of its sides is no sealed key';
     throw ctx.error('unsealedJoin', { detail, hint: sealedHint(env) }, node.location);
   }
@@ -112,11 +133,27 @@ function bindInQuery(select: SelectStmt, node: SubLink, env: Environment): Expr 
   );
 }
 
-/** Raw SQL has no sealed keys, but a subquery looks outward in the same one way. */
-export function outwardLook(ctx: BindContext, location: Location): QueryError {
-  const construct = 'an outer column anywhere but beside = and a column of the subquery';
-  const hint = 'put the equality in the WHERE of the subquery, one level down, or join a derived table';
-  return ctx.unsupported(construct, location, hint);
+/** IN of any value, and of types that differ: what the query yields is compared as it is shown. */
+function inAnything(test: Node, inner: BoundQuery, node: SubLink, env: Environment): Expr {
+  const { ctx } = env;
+  const at = node.location;
+  if (rowItems(test) !== null)
+    throw ctx.unsupported('a row compared with a subquery', at, 'use it as a condition of WHERE by itself');
+  const arg = bindExpression(test, env);
+  const type = inner.columns[0]?.type ?? 'text';
+  const { definition, argumentTypes } = operatorFor('=', typeOfBound(arg), type, at, ctx);
+  const [left = type, right = type] = argumentTypes;
+  return ctx.at(
+    Object.freeze({
+      kind: 'in_query',
+      equality: definition,
+      arg: coerce(arg, left, ctx, at),
+      query: retypeOutputs(inner.query, [right], ctx),
+      negated: false,
+      type: 'bool',
+    }),
+    at,
+  );
 }
 
 /** `node` as a bare sealed column of the scope at hand, or null. */
@@ -127,6 +164,15 @@ export function sealedColumn(node: Node, env: Environment): Expr | null {
   const item = env.scope.items.find((i) => i.source === bound.source);
   // By its own name, not the one shown: a derived column may be shown under any name.
   return [...(item?.columns.values() ?? [])].some((c) => c.name === bound.name && c.sealed) ? bound : null;
+}
+
+/** `node` as a bare column of the scope at hand that the manifest lets be joined on, key or not; or null. */
+function columnAnywhere(node: Node, env: Environment): Expr | null {
+  if (!('ColumnRef' in node) || env.ctx.catalog.joins !== 'any') return null;
+  const bound = bindExpression(node, env);
+  if (bound.kind !== 'column') return null;
+  const item = env.scope.items.find((i) => i.source === bound.source);
+  return item !== undefined && joinsAnywhere(item, env.ctx) ? bound : null;
 }
 
 /** A hint that names the sealed keys that are in reach. */
@@ -157,19 +203,22 @@ export function bindCorrelation(node: Node, env: Environment): Operation | null 
   const [left, right] = sides;
   if (left === undefined || right === undefined || left === null || right === null) return null;
   if (left.level === 0 && right.level === 0) return null;
-  if (
-    left.level > 1 ||
-    right.level > 1 ||
-    left.level === right.level ||
-    !left.column.sealed ||
-    !right.column.sealed
-  ) {
-    if (ctx.world === 'physical') throw outwardLook(ctx, location);
+  const isKeyPair =
+    [left, right].every((side) => side.column.sealed) ||
+    [left, right].every((side) => joinsAnywhere(side.item, ctx) && side.column.merged === undefined);
+  const free = [left, right].every(
+    (side) => side.level === 0 || looksOutFreely(scope, side, ctx) || seesBeside(env, side),
+  );
+  const isAdjacent =
+    [left, right].some((side) => side.level === 0) && reachesNext(scope, left.level + right.level);
+  if (!isAdjacent || !isKeyPair) {
+    if (free) return null;
     const detail = 'a subquery may only look outward through an equality of sealed keys, one level up';
     throw ctx.error('unsealedJoin', { detail, hint: sealedHint(env) }, location);
   }
   const equality = infix('=', left.ref, right.ref, location, ctx);
   if (equality.kind !== 'operation' || equality.left?.kind !== 'column' || equality.right.kind !== 'column') {
+    if (free) return null;
     const detail = `keys of types ${left.ref.type} and ${right.ref.type} cannot be joined`;
     throw ctx.error('unsealedJoin', { detail, hint: null }, location);
   }

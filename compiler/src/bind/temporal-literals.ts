@@ -12,7 +12,20 @@ const FORMS: ReadonlyMap<ScalarType, RegExp> = new Map<ScalarType, RegExp>([
   ['timestamptz', new RegExp(`^(?:${DAY}(?:[t ]${CLOCK}(?:${OFFSET})?)?|${FAR})$`, 'i')],
   // With a minus in front, IntervalStyle decides whether it is that of the first part or of all.
   ['interval', /^(?:[^-]*|[+-]?\d+(?:\.\d+)? *[a-z]+)$/i],
+  ['timetz', new RegExp(`^${CLOCK}${OFFSET}$`, 'i')],
+  ['money', /^-?\d+(?:\.\d{1,2})?$/],
+  ['daterange', spans(DAY)],
+  ['tsrange', spans(`"?${DAY}(?:[t ]${CLOCK})?"?`)],
+  ['tstzrange', spans(`"?${DAY}[t ]${CLOCK}${OFFSET}"?`)],
+  ['datemultirange', /^\{\}$/],
+  ['tsmultirange', /^\{\}$/],
+  ['tstzmultirange', /^\{\}$/],
 ]);
+
+/** A range of `ends`, of which either may be missing. */
+function spans(ends: string): RegExp {
+  return new RegExp(`^(?:empty|[[(](?:${ends})?,(?:${ends})?[\\])])$`, 'i');
+}
 
 const DAY_ONLY = new RegExp(`^${DAY}$`);
 const NO_OFFSET = new RegExp(`^${DAY}[t ]${CLOCK}$`, 'i');

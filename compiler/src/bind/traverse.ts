@@ -1,14 +1,15 @@
-import type { FuncCall, Node } from '@pgsql/types';
+import type { FuncCall } from '@pgsql/types';
 import type { Relation } from '../catalog.js';
 import { plainName } from '../full-name.js';
 import { columnRef } from '../nodes.js';
-import type { EntityScan, Expr, FromItem, RuntimeScan } from '../plan.js';
+import type { EntityScan, FromItem, RuntimeScan } from '../plan.js';
+import { PATH, walkedKey } from '../runtime.js';
 import { nearest } from '../text.js';
-import { arrayOf, isArray, type TypeName } from '../types.js';
-import { constantText, placeOf } from './ast.js';
-import { coerce } from './coerce.js';
+import type { TypeName } from '../types.js';
+import { constantText } from './ast.js';
+import type { BoundItem } from './bound-from.js';
+import { columnsOf } from './computed.js';
 import type { BindContext } from './context.js';
-import { bindExpression } from './expression.js';
 import { infix } from './infix.js';
 import {
   countArgument,
@@ -16,23 +17,20 @@ import {
   type NamedArguments,
   nameArgument,
   namedArguments,
-  refuseComputed,
   requiredArgument,
 } from './named-arguments.js';
 import { type Direction, hopOf, MAX_HOPS, routeOf } from './route.js';
 import { draftScan, mostPerHop, type TraversalDraft } from './runtime-draft.js';
-import { columnsFor, innerScope, type ScopeColumn, type ScopeItem } from './scope.js';
+import type { ScopeColumn } from './scope.js';
+import { type KeyColumn, keyOf, keysArgument } from './walk-keys.js';
+import { startQuery } from './walk-start.js';
 
 const DEFAULT_HOPS = 4;
 
 const ARGUMENTS = ['anchor', 'target', 'keys', 'via', 'direction', 'max_hops', 'per_hop'];
 
 /** `TRAVERSE(anchor => '…', target => '…', keys => ('…', …))` in FROM: the target's rows, with `depth`. */
-export function bindTraverse(
-  call: FuncCall,
-  alias: string | undefined,
-  ctx: BindContext,
-): { item: FromItem; items: readonly ScopeItem[] } {
+export function bindTraverse(call: FuncCall, alias: string | undefined, ctx: BindContext): BoundItem {
   const args = namedArguments('TRAVERSE', call, ARGUMENTS, ctx);
   const anchor = entityArgument(args, 'anchor', ctx);
   const target = entityArgument(args, 'target', ctx);
@@ -51,47 +49,51 @@ export function bindTraverse(
     );
   }
   const most = mostPerHop(ctx.catalog);
+  const start = startQuery(args, anchorKey, ctx);
   const draft: TraversalDraft = {
     kind: 'traversal',
     source: ctx.nextSource(),
     anchor: anchor.name,
     target: target.name,
-    keys: keysArgument(args, anchorKey, ctx),
+    keys: start === null ? keysArgument(args, anchorKey, ctx) : [],
+    start,
     hops: route.map((step) => hopOf(step, ctx)),
     repeats: anchor.name === target.name && route.length === 1,
     maxHops,
     perHop: args.byName.has('per_hop') ? countArgument(args, 'per_hop', 1, most, most, ctx) : null,
     offered: new Map<string, TypeName>([
-      ['key', key.type],
+      ...key.map(({ type }, i) => [walkedKey(i, key.length), type] as const),
       ['depth', 'int4'],
+      [PATH, 'jsonb'],
     ]),
   };
   const runtime = draftScan(draft, ctx.runtime(draft, call.location));
-  return joinedTarget(target, key.name, key.type, draft, runtime, alias, ctx);
+  return joinedTarget(target, key, draft, runtime, alias, ctx);
 }
 
 /** The target's governed rows joined to the keys that the walk has found. */
 function joinedTarget(
   target: Relation,
-  key: string,
-  keyType: TypeName,
+  key: readonly KeyColumn[],
   draft: TraversalDraft,
   runtime: RuntimeScan,
   alias: string | undefined,
   ctx: BindContext,
-): { item: FromItem; items: readonly ScopeItem[] } {
+): BoundItem {
   const id = ctx.nextSource();
   const scan: EntityScan = Object.freeze({ kind: 'entity', id, relation: target, columns: [] });
-  ctx.use(id, key);
-  ctx.use(draft.source, 'key');
   ctx.use(draft.source, 'depth');
-  const left = columnRef(id, key, keyType);
-  const right = columnRef(draft.source, 'key', keyType);
-  const on = infix('=', left, right, undefined, ctx);
+  const own = key.map(({ name, type }) => columnRef(id, name, type));
+  const on = own.map((left, i) => {
+    ctx.use(id, left.name);
+    const found = walkedKey(i, key.length);
+    ctx.use(draft.source, found);
+    return infix('=', left, columnRef(draft.source, found, left.type), undefined, ctx);
+  });
   const access = ctx.access.relations.get(target.name);
-  if (on.kind !== 'operation' || access === undefined)
+  if (on.some((e) => e.kind !== 'operation') || access === undefined)
     throw ctx.error('unknownRelation', { relation: target.name, near: null }, undefined);
-  const columns = new Map<string, ScopeColumn>(columnsFor(target, access));
+  const columns = new Map<string, ScopeColumn>(columnsOf(target, access, ctx));
   columns.set('depth', {
     name: 'depth',
     type: 'int4',
@@ -100,16 +102,23 @@ function joinedTarget(
     starred: true,
     source: draft.source,
   });
+  // A column of the target keeps its meaning, and `*` is what it was.
+  if (!columns.has(PATH)) {
+    const walked = { sealed: false, denied: false, starred: false, source: draft.source };
+    columns.set(PATH, { name: PATH, type: 'jsonb', ...walked });
+  }
   const item: FromItem = Object.freeze({
     kind: 'join',
     sealed: true,
     type: 'inner',
     left: scan,
     right: runtime,
-    on: Object.freeze([on]),
+    on: Object.freeze(on),
   });
-  const order = Object.freeze([columnRef(draft.source, 'depth', 'int4'), left]);
-  return { item, items: [{ source: id, alias: alias ?? 'traverse', columns, relation: target, order }] };
+  const order = Object.freeze([columnRef(draft.source, 'depth', 'int4'), ...own]);
+  const named = { source: id, alias: alias ?? 'traverse', columns, content: true } as const;
+  const items = [{ ...named, relation: target, parents: [], order }];
+  return { item, items, named: true, content: true };
 }
 
 function entityArgument(args: NamedArguments, name: string, ctx: BindContext): Relation {
@@ -124,53 +133,6 @@ function entityArgument(args: NamedArguments, name: string, ctx: BindContext): R
     throw ctx.error('unknownRelation', { relation: wanted, near: nearest(wanted, visible) }, at);
   }
   return relation;
-}
-
-/**
- * The one key column by which rows of `relation` are walked. What is wrong with a key that the caller does not see is
- * not told: its columns have names.
- */
-function keyOf(relation: Relation, args: NamedArguments, ctx: BindContext): { name: string; type: TypeName } {
-  const access = ctx.access.relations.get(relation.name);
-  const visible = access === undefined ? new Map<string, ScopeColumn>() : columnsFor(relation, access);
-  const unresolvable = (detail: string) =>
-    ctx.error('unresolvable', { detail: `\`${relation.name}\` ${detail}`, hint: null }, args.location);
-  const columns = relation.primaryKey.map((name) => visible.get(name));
-  if (columns.includes(undefined)) throw unresolvable('cannot be walked: its key is not for this caller');
-  const [column, ...more] = columns;
-  if (column === undefined || more.length > 0)
-    throw unresolvable('has a key of several columns, which TRAVERSE cannot walk');
-  if (column.denied) throw ctx.error('denied', { object: `${relation.name}.${column.name}` }, args.location);
-  return column;
-}
-
-/** `('a', 'b')`, `('a')`, `ARRAY['a']` or `$1`, as an array of the anchor's key type. */
-function keysArgument(args: NamedArguments, key: { type: TypeName }, ctx: BindContext): Expr {
-  const node = requiredArgument(args, 'keys', ctx);
-  if (isArray(key.type)) throw ctx.unsupported('a key that is an array', args.location);
-  const scope = innerScope(null, [], new Map());
-  const env = {
-    ctx,
-    scope,
-    clause: 'keys',
-    aggregates: false,
-    windows: false,
-    namedWindows: new Map(),
-    policy: false,
-  };
-  const items: readonly Node[] | null =
-    'RowExpr' in node ? (node.RowExpr.args ?? []) : 'A_Const' in node ? [node] : null;
-  const constant = (n: Node, type: TypeName): Expr => {
-    const at = placeOf(n) ?? args.location;
-    const value = coerce(bindExpression(n, env), type, ctx, at);
-    refuseComputed(value, 'keys', at, ctx);
-    return value;
-  };
-  if (items === null) return constant(node, arrayOf(key.type));
-  const element = key.type;
-  const values = items.map((i) => constant(i, element));
-  const type = arrayOf(key.type);
-  return Object.freeze({ kind: 'array', items: Object.freeze(values), type });
 }
 
 function viaArgument(args: NamedArguments, ctx: BindContext): readonly string[] | null {

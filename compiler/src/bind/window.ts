@@ -9,6 +9,7 @@ import { coerce } from './coerce.js';
 import type { BindContext } from './context.js';
 import { type Environment, insideCall } from './environment.js';
 import { bindExpression, bindPredicateNode, bindValue } from './expression.js';
+import { extended } from './named-window.js';
 
 /** `function(…) OVER (…)`. */
 export function bindWindow(name: string, node: FuncCall, env: Environment): Expr {
@@ -67,21 +68,22 @@ export function bindWindow(name: string, node: FuncCall, env: Environment): Expr
 function windowOf(over: WindowDef | undefined, env: Environment): WindowDef {
   const { ctx } = env;
   if (over === undefined) return {};
-  if (over.refname !== undefined) throw extendsWindow(over, ctx);
-  if (over.name === undefined) return over;
-  const named = env.namedWindows.get(over.name);
-  if (named === undefined)
-    throw ctx.error(
-      'windowing',
-      { detail: `window \`${over.name}\` does not exist`, hint: `WINDOW ${over.name} AS (…)` },
-      over.location,
-    );
-  return named;
+  if (over.refname !== undefined)
+    return extended(over, windowNamed(over.refname, over, env.namedWindows, ctx), ctx);
+  return over.name === undefined ? over : windowNamed(over.name, over, env.namedWindows, ctx);
 }
 
-export function extendsWindow(window: WindowDef, ctx: BindContext) {
-  const construct = 'a window that extends another';
-  return ctx.unsupported(construct, window.location, 'write it out');
+/** The window that the WINDOW clause calls `name`. */
+export function windowNamed(
+  name: string,
+  { location }: WindowDef,
+  windows: Environment['namedWindows'],
+  ctx: BindContext,
+): WindowDef {
+  const named = windows.get(name);
+  if (named !== undefined) return named;
+  const detail = `window \`${name}\` does not exist`;
+  throw ctx.error('windowing', { detail, hint: `WINDOW ${name} AS (…)` }, location);
 }
 
 // Postgres' own bit masks of frameOptions.

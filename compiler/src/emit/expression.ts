@@ -1,18 +1,26 @@
-import { assertNever } from '../errors.js';
+import { COLLATIONS, explicitCollation } from '../collations.js';
+import { type EnumEquality, enumEquality } from '../enum-equality.js';
+import { assertNever, InternalError } from '../errors.js';
 import type { OperatorDefinition } from '../functions/definition.js';
+import { isConfigured, PATH_FUNCTIONS } from '../functions/index.js';
 import type {
   Aggregate,
+  BaseColumn,
   Call,
+  Collate,
   Distance,
   Expr,
   Frame,
   FrameBound,
   Operation,
+  RowComparison,
+  Slice,
   SortKey,
   WindowCall,
 } from '../plan.js';
 import { identifier } from '../sql-text.js';
 import { emitQuery } from './query.js';
+import { emitRowsCall } from './rows.js';
 import { quoteStructural, type Writer } from './writer.js';
 
 /** Writes `expr`, in parentheses where it could bind otherwise than it should. */
@@ -22,7 +30,7 @@ export function emitExpr(expr: Expr, w: Writer): void {
       w.write(`r${expr.source}.${identifier(expr.name)}`);
       break;
     case 'base':
-      w.base(expr.column);
+      emitBase(expr, w);
       break;
     case 'parameter':
       w.write(`${w.parameter(expr.slot)}::${expr.type}`);
@@ -45,6 +53,17 @@ export function emitExpr(expr: Expr, w: Writer): void {
     case 'cast':
       emitCast(expr.arg, expr.type, expr.modifiers, w);
       break;
+    case 'bit_number':
+      w.write('cast(cast(');
+      emitExpr(expr.arg, w);
+      w.write(` as bit(${expr.length})) as ${expr.type})`);
+      break;
+    case 'collate':
+      writeParenthesised(w, () => {
+        emitExpr(expr.arg, w);
+        w.write(` collate pg_catalog."${collationName(expr)}"`);
+      });
+      break;
     case 'and':
     case 'or':
       writeParenthesised(w, () => w.list(expr.args, ` ${expr.kind} `, (e) => emitExpr(e, w)));
@@ -63,6 +82,9 @@ export function emitExpr(expr: Expr, w: Writer): void {
       break;
     case 'distinct_test':
       writeInfix(expr.left, expr.negated ? 'is not distinct from' : 'is distinct from', expr.right, w);
+      break;
+    case 'row_comparison':
+      emitRowComparison(expr, w);
       break;
     case 'quantified':
       emitQuantified(expr.arg, expr.definition, expr.quantifier, expr.array, w);
@@ -91,8 +113,16 @@ export function emitExpr(expr: Expr, w: Writer): void {
         w.write(']');
       });
       break;
+    case 'slice':
+      emitSlice(expr, w);
+      break;
     case 'aggregate':
       emitAggregate(expr, w);
+      break;
+    case 'grouping':
+      w.write('grouping(');
+      w.list(expr.args, ', ', (e) => emitExpr(e, w));
+      w.write(')');
       break;
     case 'window':
       emitWindow(expr, w);
@@ -127,6 +157,30 @@ export function emitExpr(expr: Expr, w: Writer): void {
   }
 }
 
+/** A type's own text. The cast of inet alone is none: it writes `/32` behind the address of one host. */
+function emitBase({ column, stored, type }: BaseColumn, w: Writer): void {
+  if (stored === undefined) {
+    w.base(column);
+    return;
+  }
+  w.write(stored === 'inet' ? 'pg_catalog.abbrev(' : 'cast(');
+  w.base(column);
+  w.write(stored === 'inet' ? ')' : ` as ${type})`);
+}
+
+/**
+ * Beside the equality of the texts that of the labels, which an index on the column serves. The label is looked for
+ * among those that there are, so that nothing fails, and is NULL where there is none: true, false and NULL as before.
+ */
+function emitEnumEquality({ base, sql, value }: EnumEquality, w: Writer): void {
+  const labels = `pg_catalog.unnest(pg_catalog.enum_range(null::${sql})) as e`;
+  w.write(' and cast('); // of a domain over the enum there is no equality
+  w.base(base.column);
+  w.write(` as ${sql}) = (select e from ${labels} where cast(e as text) = `);
+  emitExpr(value, w);
+  w.write(')');
+}
+
 function writeParenthesised(w: Writer, inner: () => void): void {
   w.write('(');
   inner();
@@ -148,16 +202,48 @@ function writeInfix(left: Expr, operator: string, right: Expr, w: Writer): void 
   });
 }
 
+function collationName({ collation }: Collate): string {
+  if (!COLLATIONS.has(collation)) throw new InternalError('a collation is not of the list');
+  return collation;
+}
+
 /** Schema-qualified: `extract` and `overlay` are keywords to the grammar and need quotes then. */
 function functionName(name: string): string {
   return `pg_catalog.${identifier(name)}`;
 }
 
 function emitCall(call: Call, w: Writer): void {
+  if (call.definition.kind === 'rows') {
+    emitRowsCall(call.definition, call.args, w);
+    return;
+  }
   w.write(`${functionName(call.definition.name)}(`);
-  w.list(call.args, ', ', (e) => emitExpr(e, w));
-  if (call.definition.name === 'starts_with') w.write(BYTEWISE);
+  if (PATH_FUNCTIONS.has(call.definition.name)) emitWithPath(call.args, w);
+  else if (isConfigured(call.definition)) emitConfigured(call.args, w);
+  else w.list(call.args, ', ', (e) => emitExpr(e, w));
+  if (call.definition.name === 'starts_with' && explicitCollation(call) === null) w.write(BYTEWISE);
   w.write(')');
+}
+
+/** A text search configuration of Postgres' own, and what else there is. */
+function emitConfigured(args: readonly Expr[], w: Writer): void {
+  w.list([...args.entries()], ', ', ([i, e]) => {
+    if (i > 0 || e.kind !== 'structural') emitExpr(e, w);
+    else w.write(`${quoteStructural(`pg_catalog.${e.text.slice(e.text.indexOf('.') + 1)}`)}::regconfig`);
+  });
+}
+
+/** What a path through JSON is looked up in, the path, and what else there is. */
+export function emitWithPath(args: readonly Expr[], w: Writer): void {
+  w.list([...args.entries()], ', ', ([i, e]) => {
+    if (i !== 1) {
+      emitExpr(e, w);
+      return;
+    }
+    w.write('cast(');
+    emitExpr(e, w);
+    w.write(' as jsonpath)');
+  });
 }
 
 /**
@@ -174,7 +260,10 @@ function emitOperation(operation: Operation, w: Writer): void {
     if (left !== null) emitExpr(left, w);
     w.write(left === null ? `${definition.name} ` : ` ${definition.name} `);
     emitExpr(right, w);
-    if (PATTERNS.has(definition.name) && right.type === 'text') w.write(BYTEWISE);
+    const patterned = PATTERNS.has(definition.name) && right.type === 'text';
+    if (patterned && explicitCollation(operation) === null) w.write(BYTEWISE);
+    const labels = enumEquality(operation);
+    if (labels !== null) emitEnumEquality(labels, w);
   });
 }
 
@@ -182,6 +271,17 @@ function emitCast(arg: Expr, type: string, modifiers: readonly number[], w: Writ
   w.write('cast(');
   emitExpr(arg, w);
   w.write(` as ${type}${modifiers.length === 0 ? '' : `(${modifiers.join(', ')})`})`);
+}
+
+/** One comparison of two rows, so that an index on several columns serves it. */
+function emitRowComparison({ operator, pairs }: RowComparison, w: Writer): void {
+  writeParenthesised(w, () => {
+    w.write('row(');
+    w.list(pairs, ', ', (p) => emitExpr(p.left, w));
+    w.write(`) ${operator} row(`);
+    w.list(pairs, ', ', (p) => emitExpr(p.right, w));
+    w.write(')');
+  });
 }
 
 function emitQuantified(
@@ -237,13 +337,27 @@ function emitAggregate(expr: Aggregate, w: Writer): void {
   w.write(`${functionName(expr.definition.name)}(`);
   if (expr.distinct) w.write('distinct ');
   if (expr.args.length === 0 && expr.definition.kind === 'aggregate') w.write('*');
+  const row = expr.definition.name === 'count' && expr.args.length > 1;
+  if (row) w.write('row(');
   w.list(expr.args, ', ', (e) => emitExpr(e, w));
+  if (row) w.write(')');
   if (expr.orderBy.length > 0) {
     w.write(expr.definition.kind === 'ordered_set' ? ') within group (order by ' : ' order by ');
     emitSortKeys(expr.orderBy, w);
   }
   w.write(')');
   emitFilter(expr.filter, w);
+}
+
+function emitSlice({ arg, lower, upper }: Slice, w: Writer): void {
+  writeParenthesised(w, () => {
+    writeParenthesised(w, () => emitExpr(arg, w));
+    w.write('[');
+    if (lower !== null) emitExpr(lower, w);
+    w.write(' : ');
+    if (upper !== null) emitExpr(upper, w);
+    w.write(']');
+  });
 }
 
 function emitFilter(filter: Expr | null, w: Writer): void {

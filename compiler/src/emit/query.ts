@@ -9,12 +9,14 @@ import type {
   RuntimeScan,
   Select,
   SetOperation,
-  SortKey,
   Spine,
+  TableSample,
   Values,
 } from '../plan.js';
 import { identifier } from '../sql-text.js';
+import { columnsOf } from '../walk.js';
 import { emitExpr, emitSortKeys } from './expression.js';
+import { emitRecursive, emitRowSource } from './rows.js';
 import type { Writer } from './writer.js';
 
 export function emitQuery(query: Query, w: Writer): void {
@@ -35,10 +37,16 @@ export function emitQuery(query: Query, w: Writer): void {
 
 function emitWith(tables: readonly CommonTable[], w: Writer): void {
   if (tables.length === 0) return;
-  w.write('with ');
+  w.write(tables.some((t) => t.recursive === true) ? 'with recursive ' : 'with ');
   w.list(tables, ', ', (t) => {
+    const names =
+      t.recursive === true
+        ? `(${columnsOf(t.query)
+            .map((_, i) => `c${i + 1}`)
+            .join(', ')})`
+        : '';
     w.write(
-      `q${t.id} as ${t.materialized === null ? '' : t.materialized ? 'materialized ' : 'not materialized '}(`,
+      `q${t.id}${names} as ${t.materialized === null ? '' : t.materialized ? 'materialized ' : 'not materialized '}(`,
     );
     emitQuery(t.query, w);
     w.write(')');
@@ -64,12 +72,30 @@ function emitSelect(query: Select, w: Writer): void {
     emitFrom(query.from, w);
   }
   emitConjuncts(' where ', query.where, w);
-  if (query.groupBy.length > 0) {
-    w.write(' group by ');
-    w.list(query.groupBy, ', ', (e) => emitGroupKey(e, query, w));
-  }
+  emitGroupBy(query, w);
   emitConjuncts(' having ', query.having, w);
-  emitTail(query.orderBy, query.limit, query.offset, w);
+  emitTail(query, w);
+}
+
+function emitGroupBy(query: Select, w: Writer): void {
+  const { groupBy, groupingSets } = query;
+  const key = (e: Expr | undefined): void => {
+    if (e === undefined) throw new InternalError('a grouping set has a key that GROUP BY has not');
+    emitGroupKey(e, query, w);
+  };
+  if (groupingSets === null && groupBy.length === 0) return;
+  w.write(' group by ');
+  if (groupingSets === null) {
+    w.list(groupBy, ', ', key);
+    return;
+  }
+  w.write('grouping sets (');
+  w.list(groupingSets, ', ', (set) => {
+    w.write('(');
+    w.list(set, ', ', (i) => key(groupBy[i]));
+    w.write(')');
+  });
+  w.write(')');
 }
 
 /** A constant cannot be grouped by as such: Postgres reads it as a position. Its own position it can be. */
@@ -90,14 +116,15 @@ function emitConjuncts(clause: string, conjuncts: readonly Expr[], w: Writer): v
   w.list(conjuncts, ' and ', (e) => emitExpr(e, w));
 }
 
-function emitTail(orderBy: readonly SortKey[], limit: Expr | null, offset: Expr | null, w: Writer): void {
+function emitTail({ orderBy, limit, offset, withTies }: Select | SetOperation, w: Writer): void {
   if (orderBy.length > 0) {
     w.write(' order by ');
     emitSortKeys(orderBy, w);
   }
   if (limit !== null) {
-    w.write(' limit ');
+    w.write(withTies ? ' fetch first (' : ' limit ');
     emitExpr(limit, w);
+    if (withTies) w.write(') rows with ties');
   }
   if (offset !== null) {
     w.write(' offset ');
@@ -112,7 +139,7 @@ function emitSetOperation(query: SetOperation, w: Writer): void {
   w.write(`) ${query.operator}${query.all ? ' all' : ''} (`);
   emitQuery(query.right, w);
   w.write(')');
-  emitTail(query.orderBy, query.limit, query.offset, w);
+  emitTail(query, w);
 }
 
 function emitValues(query: Values, w: Writer): void {
@@ -133,7 +160,7 @@ function emitFrom(item: FromItem, w: Writer): void {
       w.write(` as r${item.id}`);
       break;
     case 'derived': {
-      w.write('(');
+      w.write(item.lateral === true ? 'lateral (' : '(');
       emitQuery(item.query, w);
       const names =
         item.query.kind === 'values' ? `(${item.query.columns.map((_, i) => `c${i + 1}`).join(', ')})` : '';
@@ -141,6 +168,10 @@ function emitFrom(item: FromItem, w: Writer): void {
       break;
     }
     case 'cte':
+      if (item.recursive === undefined) w.write(`q${item.table} as r${item.id}`);
+      else emitRecursive(item.table, item.recursive, item.id, w);
+      break;
+    case 'recursion':
       w.write(`q${item.table} as r${item.id}`);
       break;
     case 'runtime':
@@ -148,6 +179,9 @@ function emitFrom(item: FromItem, w: Writer): void {
       return;
     case 'spine':
       emitSpine(item, w);
+      return;
+    case 'rows':
+      emitRowSource(item, w);
       return;
     case 'join':
       emitJoin(item, w);
@@ -199,15 +233,26 @@ function emitSpine(item: Spine, w: Writer): void {
 
 const MOST_PERIODS = 100_000;
 
+function emitSample({ method, percent, seed }: TableSample, w: Writer): void {
+  w.write(` tablesample ${method} (`);
+  emitExpr(percent, w);
+  w.write(')');
+  if (seed === null) return;
+  w.write(' repeatable (');
+  emitExpr(seed, w);
+  w.write(')');
+}
+
 /** Row filter and masked projection; `offset 0` is what keeps the planner from moving predicates below them. */
 function emitScan(scan: GovernedScan, w: Writer): void {
   w.write('(select ');
   w.list(scan.columns, ', ', (c) => {
     emitExpr(c.expr, w);
-    const plain = c.expr.kind === 'base' && c.expr.column === c.name;
+    const plain = c.expr.kind === 'base' && c.expr.stored === undefined && c.expr.column === c.name;
     if (!plain) w.write(` as ${identifier(c.name)}`);
   });
   w.write(` from ${identifier(scan.relation.schema)}.${identifier(scan.relation.table)} as t`);
+  if (scan.sample !== undefined) emitSample(scan.sample, w);
   emitConjuncts(' where ', [...(scan.filter === null ? [] : [scan.filter]), ...scan.pushed], w);
   w.write(scan.fenced ? ' offset 0)' : ')');
 }

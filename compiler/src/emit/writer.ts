@@ -37,9 +37,11 @@ export class Writer {
 
   /** Writes `items` with `separator` between them. */
   list<T>(items: readonly T[], separator: string, each: (item: T) => void): void {
-    for (const [i, item] of items.entries()) {
-      if (i > 0) this.#text += separator;
+    let before = '';
+    for (const item of items) {
+      this.#text += before;
       each(item);
+      before = separator;
     }
   }
 

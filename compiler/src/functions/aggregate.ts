@@ -13,6 +13,9 @@ const ORDERED = [
   'timestamp',
   'timestamptz',
   'interval',
+  'inet',
+  'money',
+  'timetz',
   'anyarray',
 ] as const;
 
@@ -52,6 +55,7 @@ export const AGGREGATE_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze(
   aggregate('sum', ['float8'], 'float8'),
   aggregate('sum', ['numeric'], 'numeric'),
   aggregate('sum', ['interval'], 'interval'),
+  aggregate('sum', ['money'], 'money'),
   ...NUMBERS.map((type) => aggregate('avg', [type], spread(type))),
   aggregate('avg', ['interval'], 'interval'),
 
@@ -68,6 +72,8 @@ export const AGGREGATE_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze(
   aggregate('array_agg', ['anynonarray'], 'anyarray'),
   aggregate('jsonb_agg', ['anyelement'], 'jsonb', STABLE),
   aggregate('jsonb_object_agg', ['any', 'any'], 'jsonb'),
+  aggregate('json_agg', ['anyelement'], 'json', STABLE),
+  aggregate('json_object_agg', ['any', 'any'], 'json', STABLE),
 
   ...['stddev', 'stddev_pop', 'stddev_samp', 'variance', 'var_pop', 'var_samp'].flatMap((name) =>
     NUMBERS.map((type) => aggregate(name, [type], spread(type))),

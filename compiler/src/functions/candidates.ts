@@ -1,7 +1,7 @@
 import type { TypeName } from '../types.js';
 import { convertsImplicitly } from './casts.js';
 import { type Category, categoryOf, isPreferred, type Operand } from './coercion.js';
-import type { ArgumentType } from './definition.js';
+import type { ArgumentType, ResultType } from './definition.js';
 import { bindPolymorphic, isPolymorphic } from './polymorphic.js';
 
 /** An overload that takes as many arguments as the call has. */
@@ -9,10 +9,34 @@ export interface Candidate<Definition> {
   readonly definition: Definition;
   readonly arguments: readonly ArgumentType[];
   readonly polymorphic: boolean;
+  /** What a call of it comes to, where no argument has a say in that; else null. */
+  readonly concrete: Resolution<Definition> | null;
 }
 
-export function candidate<D>(definition: D, args: readonly ArgumentType[]): Candidate<D> {
-  return Object.freeze({ definition, arguments: args, polymorphic: args.some(isPolymorphic) });
+/** A call whose overload is settled. `argumentTypes` are what each argument must be converted to. */
+export interface Resolution<Definition> {
+  readonly definition: Definition;
+  readonly argumentTypes: readonly TypeName[];
+  readonly result: TypeName;
+}
+
+export function candidate<D extends { readonly result: ResultType }>(
+  definition: D,
+  args: readonly ArgumentType[],
+): Candidate<D> {
+  const { result } = definition;
+  const concrete = args.every(isConcrete) && isConcrete(result);
+  return Object.freeze({
+    definition,
+    arguments: args,
+    polymorphic: args.some(isPolymorphic),
+    concrete: concrete ? Object.freeze({ definition, argumentTypes: args, result }) : null,
+  });
+}
+
+/** Whether a type is one of the model's. */
+function isConcrete(type: ArgumentType): type is TypeName {
+  return type !== 'any' && !isPolymorphic(type);
 }
 
 /** Whether the arguments can be passed to `to` with no conversion but implicit ones. */

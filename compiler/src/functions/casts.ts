@@ -1,4 +1,4 @@
-import { arrayOf, SCALAR_TYPES, type ScalarType, type TypeName } from '../types.js';
+import { arrayOf, RANGES, SCALAR_TYPES, type ScalarType, type TypeName } from '../types.js';
 import { cast, LEAKPROOF, type Traits } from './define.js';
 import type { CastDefinition } from './definition.js';
 import { NUMBERS } from './families.js';
@@ -38,6 +38,21 @@ export const CATALOG_CASTS: readonly CastDefinition[] = Object.freeze([
   ...casts('timestamptz', ['date', 'time', 'timestamp'], 'assignment'),
   cast('interval', 'time', 'assignment'),
   ...casts('jsonb', ['bool', ...NUMBERS], 'explicit'),
+  ...casts('inet', ['cidr', 'text', 'bpchar'], 'assignment'),
+  cast('cidr', 'inet', 'implicit', LEAKPROOF),
+  ...casts('cidr', ['text', 'bpchar'], 'assignment'),
+  cast('macaddr', 'macaddr8', 'implicit', LEAKPROOF),
+  cast('macaddr8', 'macaddr', 'implicit'),
+  cast('int4', 'money', 'assignment'),
+  cast('int8', 'money', 'assignment'),
+  cast('numeric', 'money', 'assignment'),
+  cast('money', 'numeric', 'assignment'),
+  cast('time', 'timetz', 'implicit'),
+  cast('timestamptz', 'timetz', 'assignment'),
+  cast('timetz', 'time', 'assignment'),
+  ...RANGES.map(({ range, multirange }) => cast(range, multirange, 'explicit')),
+  cast('jsonb', 'json', 'assignment'),
+  cast('json', 'jsonb', 'assignment'),
 ]);
 
 type CastTable = Map<TypeName, Map<TypeName, CastDefinition>>;

@@ -6,14 +6,16 @@ import type { ArgumentType } from './definition.js';
 export type Operand = TypeName | null;
 
 /** `pg_type.typcategory`. */
-export type Category = 'A' | 'B' | 'D' | 'N' | 'P' | 'S' | 'T' | 'U';
+export type Category = 'A' | 'B' | 'D' | 'I' | 'N' | 'P' | 'R' | 'S' | 'T' | 'U' | 'V';
 
 const PREFERRED: ReadonlySet<ArgumentType> = new Set<ArgumentType>([
   'bool',
   'float8',
+  'inet',
   'interval',
   'text',
   'timestamptz',
+  'varbit',
 ]);
 
 /** The category of `type`; pseudo-types have one of their own, so they never match an argument's. */
@@ -27,7 +29,11 @@ export function categoryOf(type: ArgumentType): Category {
     case 'float4':
     case 'float8':
     case 'numeric':
+    case 'money':
       return 'N';
+    case 'inet':
+    case 'cidr':
+      return 'I';
     case 'text':
     case 'bpchar':
       return 'S';
@@ -35,17 +41,40 @@ export function categoryOf(type: ArgumentType): Category {
     case 'time':
     case 'timestamp':
     case 'timestamptz':
+    case 'timetz':
       return 'D';
     case 'interval':
       return 'T';
     case 'uuid':
     case 'bytea':
     case 'jsonb':
+    case 'macaddr':
+    case 'macaddr8':
+    case 'tsvector':
+    case 'tsquery':
+    case 'json':
       return 'U';
+    case 'varbit':
+      return 'V';
+    case 'int4range':
+    case 'int8range':
+    case 'numrange':
+    case 'daterange':
+    case 'tsrange':
+    case 'tstzrange':
+    case 'int4multirange':
+    case 'int8multirange':
+    case 'nummultirange':
+    case 'datemultirange':
+    case 'tsmultirange':
+    case 'tstzmultirange':
+      return 'R';
     case 'any':
     case 'anyelement':
     case 'anynonarray':
     case 'anyarray':
+    case 'anyrange':
+    case 'anymultirange':
     case 'anycompatible':
     case 'anycompatiblearray':
       return 'P';

@@ -10,6 +10,7 @@ import type {
 /** What differs from the usual: immutable, not leakproof, a fixed number of arguments, no structural literal. */
 export interface Traits {
   readonly stable?: boolean;
+  readonly volatile?: boolean;
   readonly leakproof?: boolean;
   /** Type of each further argument. */
   readonly variadic?: ArgumentType;
@@ -19,6 +20,8 @@ export interface Traits {
 
 export const STABLE: Traits = Object.freeze({ stable: true });
 export const LEAKPROOF: Traits = Object.freeze({ leakproof: true });
+
+export const VOLATILE: Traits = Object.freeze({ volatile: true });
 
 const PLAIN: Traits = Object.freeze({});
 const NO_STRUCTURAL: ReadonlyMap<number, ReadonlySet<string>> = Object.freeze(new Map());
@@ -36,7 +39,7 @@ function define(
     arguments: Object.freeze([...args]),
     variadic: traits.variadic ?? null,
     result,
-    volatility: traits.stable === true ? 'stable' : 'immutable',
+    volatility: traits.volatile === true ? 'volatile' : traits.stable === true ? 'stable' : 'immutable',
     leakproof: traits.leakproof === true,
     structural: traits.unit === undefined ? NO_STRUCTURAL : Object.freeze(new Map([[0, traits.unit]])),
   });
@@ -91,6 +94,16 @@ export function windowed(
   result: ResultType,
 ): FunctionDefinition {
   return define('window', name, args, result, PLAIN);
+}
+
+/** One overload of a function that makes rows. */
+export function makingRows(
+  name: string,
+  args: readonly ArgumentType[],
+  result: ResultType,
+  traits: Traits = PLAIN,
+): FunctionDefinition {
+  return define('rows', name, args, result, traits);
 }
 
 /** One overload of an infix operator. */

@@ -2,12 +2,15 @@ import type { TypeName } from '../types.js';
 
 /**
  * Postgres' polymorphic types. `anyelement`, `anynonarray` and `anyarray` bind to one element type per call;
- * `anycompatible` and `anycompatiblearray` bind to the common type that all such arguments convert to.
+ * `anyrange` and `anymultirange` to the ranges of it; `anycompatible` and `anycompatiblearray` bind to the common type
+ * that all such arguments convert to.
  */
 export type PolymorphicType =
   | 'anyelement'
   | 'anynonarray'
   | 'anyarray'
+  | 'anyrange'
+  | 'anymultirange'
   | 'anycompatible'
   | 'anycompatiblearray';
 
@@ -19,13 +22,16 @@ export type ResultType = TypeName | PolymorphicType;
 export interface FunctionDefinition {
   /** Postgres' own name, lower case. */
   readonly name: string;
-  readonly kind: 'scalar' | 'aggregate' | 'ordered_set' | 'window';
+  /** `rows` makes rows of its arguments; what their columns are called is in `rows.ts`. */
+  readonly kind: 'scalar' | 'aggregate' | 'ordered_set' | 'window' | 'rows';
   /** For an ordered-set aggregate: the direct arguments, then the one of WITHIN GROUP. */
   readonly arguments: readonly ArgumentType[];
   /** Type of each further argument, or null where the function takes no more. */
   readonly variadic: ArgumentType | null;
+  /** Of one that makes rows of several columns: the type of the last. */
   readonly result: ResultType;
-  readonly volatility: 'immutable' | 'stable';
+  /** A volatile function gives another value each time. */
+  readonly volatility: 'immutable' | 'stable' | 'volatile';
   readonly leakproof: boolean;
   /**
    * Positions whose literal belongs to the plan's shape and is emitted as text, with the closed, lower-case

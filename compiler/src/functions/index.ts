@@ -1,4 +1,6 @@
 /** The one closed table of the language's functions, operators and casts, and Postgres' rules over it. */
+
+export type { Resolution } from './candidates.js';
 export { CATALOG_CASTS, castBetween, convertsImplicitly } from './casts.js';
 export { commonType, type Operand } from './coercion.js';
 export type {
@@ -9,7 +11,8 @@ export type {
   PolymorphicType,
   ResultType,
 } from './definition.js';
-
+export { HYPOTHETICAL, isHypothetical } from './hypothetical.js';
+export { PATH_FUNCTIONS } from './json.js';
 export { neededFunction, neededOperator } from './needed.js';
 export { OPERATORS } from './operators.js';
 export {
@@ -18,7 +21,8 @@ export {
   functionsNamed,
   type OperatorResolution,
   operatorsNamed,
-  type Resolution,
   resolveFunction,
   resolveOperator,
 } from './resolve.js';
+export { columnsOfRows, type RowColumn } from './rows.js';
+export { CONFIGURATIONS, isConfigured } from './searches.js';

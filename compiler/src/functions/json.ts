@@ -1,23 +1,50 @@
 import { growing, STABLE, scalar } from './define.js';
 import type { FunctionDefinition } from './definition.js';
 
-/** jsonb; `json` and `jsonpath` are no types of the model. */
-export const JSON_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
-  scalar('jsonb_typeof', ['jsonb'], 'text'),
-  scalar('jsonb_array_length', ['jsonb'], 'int4'),
+/** What is called `json_…` of json and `jsonb_…` of jsonb. */
+function ofBoth(json: 'json' | 'jsonb'): readonly FunctionDefinition[] {
+  return [
+    scalar(`${json}_typeof`, [json], 'text'),
+    scalar(`${json}_array_length`, [json], 'int4'),
+    scalar(`${json}_extract_path`, [json, 'text'], json, { variadic: 'text' }),
+    scalar(`${json}_extract_path_text`, [json, 'text'], 'text', { variadic: 'text' }),
+    scalar(`${json}_strip_nulls`, [json], json),
 
-  scalar('jsonb_extract_path', ['jsonb', 'text'], 'jsonb', { variadic: 'text' }),
-  scalar('jsonb_extract_path_text', ['jsonb', 'text'], 'text', { variadic: 'text' }),
+    scalar(`to_${json}`, ['anyelement'], json, STABLE),
+    scalar(`${json}_build_array`, [], json, STABLE),
+    scalar(`${json}_build_array`, ['any'], json, { stable: true, variadic: 'any' }),
+    scalar(`${json}_build_object`, [], json, STABLE),
+    scalar(`${json}_build_object`, ['any'], json, { stable: true, variadic: 'any' }),
+    ...growing(`${json}_object`, ['text[]'], ['text[]'], json),
+  ];
+}
+
+/** Functions whose second argument is a path through JSON: a constant text here, `jsonpath` in Postgres. */
+export const PATH_FUNCTIONS: ReadonlySet<string> = new Set([
+  'jsonb_path_exists',
+  'jsonb_path_match',
+  'jsonb_path_query',
+  'jsonb_path_query_array',
+  'jsonb_path_query_first',
+]);
+
+function ofAPath(name: string, result: 'bool' | 'jsonb'): readonly FunctionDefinition[] {
+  return growing(name, ['jsonb', 'text'], ['jsonb', 'bool'], result);
+}
+
+/** JSON. Rows are JSON objects where `bind/whole-row.ts` makes them so; `jsonpath` is no type of the model. */
+export const JSON_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
+  ...ofBoth('jsonb'),
+  ...ofBoth('json'),
+  scalar('array_to_json', ['anyarray'], 'json', STABLE),
 
   ...growing('jsonb_set', ['jsonb', 'text[]', 'jsonb'], ['bool'], 'jsonb'),
+  ...growing('jsonb_set_lax', ['jsonb', 'text[]', 'jsonb'], ['bool', 'text'], 'jsonb'),
   ...growing('jsonb_insert', ['jsonb', 'text[]', 'jsonb'], ['bool'], 'jsonb'),
-  scalar('jsonb_strip_nulls', ['jsonb'], 'jsonb'),
   scalar('jsonb_pretty', ['jsonb'], 'text'),
 
-  scalar('to_jsonb', ['anyelement'], 'jsonb', STABLE),
-  scalar('jsonb_build_array', [], 'jsonb', STABLE),
-  scalar('jsonb_build_array', ['any'], 'jsonb', { stable: true, variadic: 'any' }),
-  scalar('jsonb_build_object', [], 'jsonb', STABLE),
-  scalar('jsonb_build_object', ['any'], 'jsonb', { stable: true, variadic: 'any' }),
-  ...growing('jsonb_object', ['text[]'], ['text[]'], 'jsonb'),
+  ...ofAPath('jsonb_path_exists', 'bool'),
+  ...ofAPath('jsonb_path_match', 'bool'),
+  ...ofAPath('jsonb_path_query_array', 'jsonb'),
+  ...ofAPath('jsonb_path_query_first', 'jsonb'),
 ]);

@@ -1,5 +1,5 @@
 import type { TypeName } from '../types.js';
-import { scalar } from './define.js';
+import { scalar, VOLATILE } from './define.js';
 import type { FunctionDefinition } from './definition.js';
 import { INTEGERS, NUMBERS } from './families.js';
 
@@ -42,6 +42,8 @@ export const MATH_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('width_bucket', ['float8', 'float8', 'float8', 'int4'], 'int4'),
   scalar('width_bucket', ['numeric', 'numeric', 'numeric', 'int4'], 'int4'),
 
+  // Never `setseed`: sessions of the database are shared.
+  scalar('random', [], 'float8', VOLATILE),
   scalar('pi', [], 'float8'),
   ...['degrees', 'radians', ...ANGLES].flatMap((name) => within(name, ['float8'])),
   ...within('atan2', ['float8'], 2),

@@ -1,7 +1,8 @@
 import { InternalError } from '../errors.js';
 import type { TypeName } from '../types.js';
+import type { Resolution } from './candidates.js';
 import type { FunctionDefinition, OperatorDefinition } from './definition.js';
-import { type Resolution, resolveFunction, resolveOperator } from './resolve.js';
+import { resolveFunction, resolveOperator } from './resolve.js';
 
 /**
  * The function that the compiler itself calls on arguments of these types.

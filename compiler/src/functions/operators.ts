@@ -40,6 +40,9 @@ const COMPARISONS: readonly OperatorDefinition[] = [
   ...comparisons(['text', 'bpchar', 'uuid', 'date', 'time', 'timestamp', 'timestamptz'], LEAKPROOF),
   ...comparisons(['interval', 'bytea'], LEAKPROOF),
   ...comparisons(['jsonb', 'anyarray']),
+  ...comparisons(['inet', 'macaddr', 'macaddr8', 'money', 'timetz', 'varbit'], LEAKPROOF),
+  // Of tsquery none: "tsquery stack too small" is what Postgres says of the order of some.
+  ...comparisons(['anyrange', 'anymultirange', 'tsvector']),
   ...comparisonsAcross(INTEGERS, LEAKPROOF),
   ...comparisonsAcross(FLOATS, LEAKPROOF),
   ...comparisonsAcross(MOMENTS),
@@ -80,6 +83,11 @@ const DATETIME: readonly OperatorDefinition[] = [
   infix('interval', '+', 'timestamp', 'timestamp'),
   infix('interval', '+', 'timestamptz', 'timestamptz'),
   infix('interval', '+', 'interval', 'interval'),
+  infix('timetz', '+', 'interval', 'timetz'),
+  infix('interval', '+', 'timetz', 'timetz'),
+  infix('timetz', '-', 'interval', 'timetz'),
+  infix('date', '+', 'timetz', 'timestamptz'),
+  infix('timetz', '+', 'date', 'timestamptz'),
   infix('date', '-', 'int4', 'date'),
   infix('date', '-', 'date', 'int4'),
   infix('date', '-', 'interval', 'timestamp'),
@@ -131,6 +139,16 @@ const ARRAYS: readonly OperatorDefinition[] = [
   infix('anyarray', '&&', 'anyarray', 'bool'),
 ];
 
+/** json. */
+const JSON_TEXT: readonly OperatorDefinition[] = [
+  infix('json', '->', 'int4', 'json'),
+  infix('json', '->', 'text', 'json'),
+  infix('json', '->>', 'int4', 'text'),
+  infix('json', '->>', 'text', 'text'),
+  infix('json', '#>', 'text[]', 'json'),
+  infix('json', '#>>', 'text[]', 'text'),
+];
+
 /** jsonb. */
 const JSONB: readonly OperatorDefinition[] = [
   infix('jsonb', '->', 'int4', 'jsonb'),
@@ -151,6 +169,57 @@ const JSONB: readonly OperatorDefinition[] = [
   infix('jsonb', '#-', 'text[]', 'jsonb'),
 ];
 
+/** Addresses and the networks that they are in. */
+const NETWORKS: readonly OperatorDefinition[] = [
+  ...['<<', '<<=', '>>', '>>=', '&&'].map((name) => infix('inet', name, 'inet', 'bool')),
+  ...['&', '|'].flatMap((name) => within(name, ['inet', 'macaddr', 'macaddr8'])),
+  ...prefixes('~', ['inet', 'macaddr', 'macaddr8']),
+  infix('inet', '+', 'int8', 'inet'),
+  infix('int8', '+', 'inet', 'inet'),
+  infix('inet', '-', 'int8', 'inet'),
+  infix('inet', '-', 'inet', 'int8'),
+];
+
+/** Sums of money. */
+const SUMS: readonly OperatorDefinition[] = [
+  ...within('+', ['money']),
+  ...within('-', ['money']),
+  infix('money', '/', 'money', 'float8'),
+  ...[...INTEGERS, ...FLOATS].flatMap((type) => [
+    infix('money', '*', type, 'money'),
+    infix(type, '*', 'money', 'money'),
+    infix('money', '/', type, 'money'),
+  ]),
+];
+
+const SPANS = ['anyrange', 'anymultirange'] as const;
+
+/** Ranges, what is in them, and how they lie. */
+const RANGES: readonly OperatorDefinition[] = [
+  ...['&&', '@>', '<@', '<<', '>>', '&<', '&>', '-|-'].flatMap((name) =>
+    SPANS.flatMap((left) => SPANS.map((right) => infix(left, name, right, 'bool'))),
+  ),
+  ...SPANS.flatMap((span) => [
+    infix(span, '@>', 'anyelement', 'bool'),
+    infix('anyelement', '<@', span, 'bool'),
+    ...['+', '-', '*'].map((name) => infix(span, name, span, span)),
+  ]),
+];
+
+/** Documents and what is searched for in them. */
+const SEARCH: readonly OperatorDefinition[] = [
+  infix('tsvector', '@@', 'tsquery', 'bool'),
+  infix('tsquery', '@@', 'tsvector', 'bool'),
+  infix('text', '@@', 'tsquery', 'bool'),
+  infix('text', '@@', 'text', 'bool'),
+  infix('tsvector', '||', 'tsvector', 'tsvector'),
+  ...within('||', ['tsquery']),
+  ...within('&&', ['tsquery']),
+  ...prefixes('!!', ['tsquery']),
+  infix('tsquery', '@>', 'tsquery', 'bool'),
+  infix('tsquery', '<@', 'tsquery', 'bool'),
+];
+
 /** Every infix and prefix operator of the language. AND, OR, NOT, IN, IS and BETWEEN are grammar. */
 export const OPERATORS: readonly OperatorDefinition[] = Object.freeze([
   ...COMPARISONS,
@@ -160,4 +229,9 @@ export const OPERATORS: readonly OperatorDefinition[] = Object.freeze([
   ...TEXT,
   ...ARRAYS,
   ...JSONB,
+  ...NETWORKS,
+  ...SUMS,
+  ...RANGES,
+  ...SEARCH,
+  ...JSON_TEXT,
 ]);

@@ -1,4 +1,12 @@
-import { arrayOf, elementOf, isArray, type TypeName } from '../types.js';
+import {
+  arrayOf,
+  elementOf,
+  familyOfMultirange,
+  familyOfRange,
+  isArray,
+  type RangeFamily,
+  type TypeName,
+} from '../types.js';
 import { commonType, type Operand } from './coercion.js';
 import type { ArgumentType, ResultType } from './definition.js';
 
@@ -6,6 +14,8 @@ import type { ArgumentType, ResultType } from './definition.js';
 export interface Binding {
   readonly element: TypeName | null;
   readonly array: TypeName | null;
+  /** Of the ranges among the arguments. */
+  readonly range: RangeFamily | null;
   readonly compatible: TypeName;
 }
 
@@ -23,6 +33,7 @@ export function bindPolymorphic(
 ): Binding | null {
   let element: TypeName | null = null;
   let array: TypeName | null = null;
+  let range: RangeFamily | null = null;
   let plainOnly = false;
   const compatible: TypeName[] = [];
   for (const [i, type] of declared.entries()) {
@@ -39,6 +50,14 @@ export function bindPolymorphic(
         if (array !== null && array !== given) return null;
         array = given;
         break;
+      case 'anyrange':
+      case 'anymultirange': {
+        const family: RangeFamily | null =
+          type === 'anyrange' ? familyOfRange(given) : familyOfMultirange(given);
+        if (family === null || (range !== null && range !== family)) return null;
+        range = family;
+        break;
+      }
       case 'anycompatible':
         compatible.push(given);
         break;
@@ -55,10 +74,14 @@ export function bindPolymorphic(
     if (element !== null && element !== member) return null;
     element = member;
   }
+  if (range !== null) {
+    if (element !== null && element !== range.element) return null;
+    element = range.element;
+  }
   if (plainOnly && element !== null && isArray(element)) return null;
   const common = commonType(compatible);
   if (common === null) return null;
-  return { element, array: array ?? arrayWith(element), compatible: common };
+  return { element, array: array ?? arrayWith(element), range, compatible: common };
 }
 
 /** The type that `declared` stands for under `binding`, or null where the call leaves it open. */
@@ -69,6 +92,10 @@ export function concreteType(declared: ResultType, binding: Binding): TypeName |
       return binding.element;
     case 'anyarray':
       return binding.array;
+    case 'anyrange':
+      return binding.range?.range ?? null;
+    case 'anymultirange':
+      return binding.range?.multirange ?? null;
     case 'anycompatible':
       return binding.compatible;
     case 'anycompatiblearray':
@@ -83,6 +110,8 @@ export function isPolymorphic(type: ArgumentType): boolean {
     type === 'anyelement' ||
     type === 'anynonarray' ||
     type === 'anyarray' ||
+    type === 'anyrange' ||
+    type === 'anymultirange' ||
     type === 'anycompatible' ||
     type === 'anycompatiblearray'
   );

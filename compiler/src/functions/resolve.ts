@@ -1,7 +1,7 @@
 import type { TypeName } from '../types.js';
 import { AGGREGATE_FUNCTIONS } from './aggregate.js';
 import { ARRAY_FUNCTIONS } from './array.js';
-import { type Candidate, candidate, selectCandidate } from './candidates.js';
+import { type Candidate, candidate, type Resolution, selectCandidate } from './candidates.js';
 import type { Operand } from './coercion.js';
 import { CONDITIONAL_FUNCTIONS } from './conditional.js';
 import { DATETIME_FUNCTIONS } from './datetime.js';
@@ -11,8 +11,10 @@ import { groupBy } from './group.js';
 import { JSON_FUNCTIONS } from './json.js';
 import { MATH_FUNCTIONS } from './math.js';
 import { OPERATORS } from './operators.js';
+import { PLACE_FUNCTIONS } from './place.js';
 import { bindPolymorphic, concreteType } from './polymorphic.js';
 import { REGEXP_FUNCTIONS } from './regexp.js';
+import { ROW_FUNCTIONS } from './rows.js';
 import { STRING_FUNCTIONS } from './string.js';
 import { WINDOW_FUNCTIONS } from './window.js';
 
@@ -26,16 +28,11 @@ export const FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   ...CONDITIONAL_FUNCTIONS,
   ...ARRAY_FUNCTIONS,
   ...JSON_FUNCTIONS,
+  ...PLACE_FUNCTIONS,
   ...AGGREGATE_FUNCTIONS,
   ...WINDOW_FUNCTIONS,
+  ...ROW_FUNCTIONS,
 ]);
-
-/** A call whose overload is settled. `argumentTypes` are what each argument must be converted to. */
-export interface Resolution<Definition> {
-  readonly definition: Definition;
-  readonly argumentTypes: readonly TypeName[];
-  readonly result: TypeName;
-}
 
 export type FunctionResolution = Resolution<FunctionDefinition> | 'none' | 'ambiguous';
 export type OperatorResolution = Resolution<OperatorDefinition> | 'none' | 'ambiguous';
@@ -45,6 +42,7 @@ function settle<D extends { readonly result: ResultType }>(
   actual: readonly Operand[],
 ): Resolution<D> | 'none' | 'ambiguous' {
   if (chosen === 'none' || chosen === 'ambiguous') return chosen;
+  if (chosen.concrete !== null) return chosen.concrete;
   const binding = bindPolymorphic(chosen.arguments, actual);
   if (binding === null) return 'none';
   const result = concreteType(chosen.definition.result, binding);
@@ -59,7 +57,8 @@ function settle<D extends { readonly result: ResultType }>(
 }
 
 function matches(declared: readonly ArgumentType[], actual: readonly Operand[]): boolean {
-  return declared.every((type, i) => type === actual[i]);
+  for (let i = 0; i < declared.length; i++) if (declared[i] !== actual[i]) return false;
+  return true;
 }
 
 interface NamedFunctions {
@@ -127,6 +126,12 @@ interface NamedOperators {
   readonly overloads: readonly OperatorDefinition[];
   readonly prefix: readonly Candidate<OperatorDefinition>[];
   readonly infix: readonly Candidate<OperatorDefinition>[];
+  /** All of them, by the types that they are declared for: see `declaredFor`. */
+  readonly exact: ReadonlyMap<string, Candidate<OperatorDefinition>>;
+}
+
+function declaredFor(left: ArgumentType | null, right: ArgumentType | null): string {
+  return `${left} ${right}`;
 }
 
 const NO_OPERATORS: readonly OperatorDefinition[] = Object.freeze([]);
@@ -139,7 +144,10 @@ const OPERATORS_BY_NAME: ReadonlyMap<string, NamedOperators> = new Map(
       if (o.left === null) prefix.push(candidate(o, [o.right]));
       else infix.push(candidate(o, [o.left, o.right]));
     }
-    return [name, { overloads: Object.freeze(overloads), prefix, infix }];
+    const exact = new Map(
+      [...prefix, ...infix].map((c) => [declaredFor(c.definition.left, c.definition.right), c]),
+    );
+    return [name, { overloads: Object.freeze(overloads), prefix, infix, exact }];
   }),
 );
 
@@ -156,9 +164,10 @@ export function operatorsNamed(name: string): readonly OperatorDefinition[] {
 export function resolveOperator(name: string, left: Operand | undefined, right: Operand): OperatorResolution {
   const named = OPERATORS_BY_NAME.get(name);
   if (named === undefined) return 'none';
+  const exact = named.exact.get(
+    left === undefined ? declaredFor(null, right) : declaredFor(left ?? right, right ?? left),
+  );
   const list = left === undefined ? named.prefix : named.infix;
   const actual = left === undefined ? [right] : [left, right];
-  const assumed = left === undefined ? actual : [left ?? right, right ?? left];
-  const exact = list.find((c) => matches(c.arguments, assumed));
   return settle(exact ?? selectCandidate(list, actual), actual);
 }

@@ -60,7 +60,7 @@ export const STRING_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
   scalar('concat', ['any'], 'text', { stable: true, variadic: 'any' }),
   scalar('concat_ws', ['text', 'any'], 'text', { stable: true, variadic: 'any' }),
   scalar('format', ['text'], 'text', STABLE),
-  scalar('format', ['text', 'text'], 'text', { stable: true, variadic: 'text' }),
+  scalar('format', ['text', 'any'], 'text', { stable: true, variadic: 'any' }),
 
   scalar('ascii', ['text'], 'int4'),
   scalar('chr', ['int4'], 'text'),

@@ -1,15 +1,7 @@
 import type { LiteralSlots } from '../bind/index.js';
 import type { Expr, FromItem, Query, Select, SourceId } from '../plan.js';
-import {
-  allQueries,
-  childrenOf,
-  conditionsOf,
-  exprsOf,
-  leavesOf,
-  queryOf,
-  someExpr,
-  visitExpr,
-} from '../walk.js';
+import { isVolatile } from '../volatile.js';
+import { allQueries, childrenOf, conditionsOf, leavesOf, nestingIn, queryOf, someExpr } from '../walk.js';
 import { type Guards, guarded } from './guard.js';
 import { outputsAt } from './lineage.js';
 import { pushPredicates } from './push.js';
@@ -29,6 +21,8 @@ export function behindBarrier(root: Query, literals: LiteralSlots, slots: Govern
   if (reach.filtered.length === 0) return root;
   const found = new Findings(reach);
   for (const query of allQueries(root)) found.look(query);
+  // A generator that hidden rows draw from as well tells how many there are to whoever knows its state.
+  if (isVolatile(root)) found.fenced = true;
   const query = found.isEmpty ? root : guarded(root, found, slots);
   return found.fenced ? pushPredicates(query, (e) => new Reach(query, literals).isHarmless(e)) : query;
 }
@@ -49,7 +43,7 @@ class Findings implements Guards {
   }
 
   look(query: Query): void {
-    for (const expr of exprsOf(query)) visitExpr(expr, (e) => this.#lookAtOutput(e));
+    for (const nesting of nestingIn(query)) this.#lookAtOutput(nesting);
     if (query.kind !== 'select') return;
     const links = new Links(query, this.reach);
     for (const c of query.where) if (!this.#becomesJoin(c, query)) this.#judge(c, links);
@@ -68,10 +62,17 @@ class Findings implements Guards {
     this.#lookAtJoins(item.left, links);
     this.#lookAtJoins(item.right, links);
     for (const c of item.on) {
-      // A sealed join keeps its form, and a FULL JOIN can be made on equalities only.
-      if (item.sealed || item.type === 'full') this.#fenceUnlessHarmless(c);
+      // A FULL JOIN is made on its equalities, as they stand.
+      const keyed = item.type === 'full' && c.kind === 'operation' && c.definition.name === '=';
+      if (keyed || this.#reachesBeside(c, item, links.items)) this.#fenceUnlessHarmless(c);
       else this.#judge(c, links);
     }
+  }
+
+  /** Whether a condition of ON hangs, by a LATERAL item, on rows of an item beside the join, which ON cannot ask. */
+  #reachesBeside(condition: Expr, join: FromItem, level: ReadonlySet<SourceId>): boolean {
+    const own = new Set(leavesOf(join).map((l) => l.id));
+    return this.reach.reached(condition).some((r) => level.has(r.source) && !own.has(r.source));
   }
 
   #judge(condition: Expr, links: Links): void {
@@ -136,10 +137,16 @@ class Links {
   readonly #query: Select;
   readonly #reach: Reach;
   #group: ((item: SourceId) => SourceId) | null = null;
+  #items: ReadonlySet<SourceId> | null = null;
 
   constructor(query: Select, reach: Reach) {
     this.#query = query;
     this.#reach = reach;
+  }
+
+  /** The FROM items of the level. */
+  get items(): ReadonlySet<SourceId> {
+    return (this.#items ??= new Set(leavesOf(this.#query.from).map((l) => l.id)));
   }
 
   /** Whether they join all of `items` with each other. */
@@ -171,6 +178,7 @@ class Links {
 
 /** Whether a condition of HAVING hangs on an aggregate: then it cannot move below the groups. */
 function isOfGroups(condition: Expr): boolean {
-  const visit = (e: Expr): boolean => e.kind === 'aggregate' || childrenOf(e).some(visit);
+  const visit = (e: Expr): boolean =>
+    e.kind === 'aggregate' || e.kind === 'grouping' || childrenOf(e).some(visit);
   return visit(condition);
 }

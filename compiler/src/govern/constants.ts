@@ -1,5 +1,5 @@
-import type { LiteralSlots } from '../bind/index.js';
-import type { Expr } from '../plan.js';
+import type { LiteralSlots, LiteralTest } from '../bind/index.js';
+import type { Expr, Query } from '../plan.js';
 
 /**
  * Whether a value that no row takes part in can be seen never to fail: the moments that reports compare with,
@@ -40,6 +40,10 @@ function isSmallNumber(expr: Expr, literals: LiteralSlots, budget: Budget): bool
       return literals.literalIn(expr.slot)?.holds(isFewDigits) === true;
     case 'cast':
       return WIDENED.has(`${expr.arg.type} ${expr.type}`) && expr.modifiers.length === 0 && isSmall(expr.arg);
+    case 'call': {
+      const [arg, ...more] = expr.args;
+      return ROUNDED.has(expr.definition.name) && arg !== undefined && more.length === 0 && isSmall(arg);
+    }
     case 'operation':
       return (
         (ADDED.has(expr.definition.name) || (expr.definition.name === '*' && expr.type !== 'int4')) &&
@@ -61,6 +65,16 @@ const WIDENED: ReadonlySet<string> = new Set([
   'int8 numeric',
   'int8 float8',
   'numeric float8',
+]);
+/** They yield at most one more than they are given. */
+export const ROUNDED: ReadonlySet<string> = new Set([
+  'abs',
+  'sign',
+  'ceil',
+  'ceiling',
+  'floor',
+  'round',
+  'trunc',
 ]);
 const ADDED: ReadonlySet<string> = new Set(['+', '-']);
 const isFewDigits = (text: string): boolean => /^-?\d{1,5}(\.\d{1,5})?$/.test(text);
@@ -92,6 +106,7 @@ function isOfOurTime(expr: Expr, literals: LiteralSlots, budget: Budget): boolea
         isSound(expr.arg)
       );
     case 'call':
+      if (expr.definition.name === 'make_date') return isDay(expr.args, literals);
       return CALLS.has(expr.definition.name) && expr.args.length <= 2 && expr.args.every(isSound);
     case 'operation':
       return (
@@ -106,6 +121,39 @@ function isOfOurTime(expr: Expr, literals: LiteralSlots, budget: Budget): boolea
       return false;
   }
 }
+
+/** Year, month and day by literals, each of which any day can have. */
+function isDay(args: readonly Expr[], literals: LiteralSlots): boolean {
+  return (
+    args.length === PARTS_OF_A_DAY.length &&
+    PARTS_OF_A_DAY.every((isPart, i) => {
+      const arg = args[i];
+      return arg?.kind === 'parameter' && literals.literalIn(arg.slot)?.holds(isPart) === true;
+    })
+  );
+}
+
+const PARTS_OF_A_DAY: readonly LiteralTest[] = [
+  (year) => /^[1-9]\d{0,3}$/.test(year),
+  (month) => /^(?:[1-9]|1[0-2])$/.test(month),
+  (day) => /^(?:[1-9]|1\d|2[0-8])$/.test(day),
+];
+
+/** Whether LIMIT or OFFSET is absent, or a literal that counts; it fails where it is negative. */
+export function isCount(expr: Expr | null, literals: LiteralSlots): boolean {
+  return (
+    expr === null || (expr.kind === 'parameter' && literals.literalIn(expr.slot)?.holds(isFewRows) === true)
+  );
+}
+
+/** Whether a query yields one row at most, since a literal in its LIMIT says so. */
+export function isOneRow(query: Query, literals: LiteralSlots): boolean {
+  if (query.kind === 'values' || query.withTies || query.limit?.kind !== 'parameter') return false;
+  return literals.literalIn(query.limit.slot)?.holds(isNoneOrOne) === true;
+}
+
+const isFewRows: LiteralTest = (text) => /^(?:0|[1-9]\d{0,8})$/.test(text);
+const isNoneOrOne: LiteralTest = (text) => text === '0' || text === '1';
 
 const MOMENTS: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz']);
 const CALLS: ReadonlySet<string> = new Set(['now', 'date_trunc']);

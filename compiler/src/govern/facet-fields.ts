@@ -60,6 +60,11 @@ export class PassageFields {
     return { source, name, mask: fieldMask(facet, name, this.#catalog, this.#access) };
   }
 
+  /** Whether the statement reads no passages. */
+  get none(): boolean {
+    return this.#facets.size === 0;
+  }
+
   /** Whether `ref` is the key of the entity that a passage is about. */
   isKey(ref: ColumnRef): boolean {
     return this.of(ref) !== null && this.#facets.get(ref.source)?.entityKey === ref.name;

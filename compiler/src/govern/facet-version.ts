@@ -1,11 +1,12 @@
 import { type Access, type RelationAccess, rowAccess } from '../access.js';
 import type { Catalog, FacetStore, FacetVersion, Relation } from '../catalog.js';
 import { InternalError } from '../errors.js';
+import { sameRows } from '../granted-rows.js';
 import { columnRule } from './mask.js';
 
 /**
  * The version of `facet` that this caller is served. Null where it gets no passage: there is no grant, it may not
- * read the entity's key in the clear, or no version fits exactly.
+ * read the entity's key in the clear, or no version hides what it may not read.
  */
 export function versionDue(facet: FacetStore, catalog: Catalog, access: Access): FacetVersion | null {
   const relation = catalog.relations.get(facet.name);
@@ -41,16 +42,27 @@ function keyIsClear(
 }
 
 /**
- * The version whose redactions are exactly the labels that the caller may not read in the clear. Where several
- * grants apply, a label counts as readable only if all of them say so.
+ * The version of `facet` that `allowed` is served: of those that hold none of the labels it may not read, the one that
+ * leaves out the least; null where there is none.
+ *
+ * A label is readable where the grants, taken together, show every passage that they show at all with it in the clear:
+ * a grant more never shows less.
  */
-function versionFor(facet: FacetStore, allowed: RelationAccess): FacetVersion | null {
-  const labels = new Set(facet.versions.flatMap((v) => [...v.redacts]));
-  const hidden = [...labels].filter((label) => !allowed.grants.every((g) => g.unmask.has(label)));
-  const exact = facet.versions.find(
-    (v) => v.redacts.size === hidden.length && hidden.every((label) => v.redacts.has(label)),
+export function versionFor(
+  { versions }: Pick<FacetStore, 'versions'>,
+  { grants }: Pick<RelationAccess, 'grants'>,
+): FacetVersion | null {
+  const labels = new Set(versions.flatMap((v) => [...v.redacts]));
+  const columns = new Set(grants.flatMap((g) => [...g.columns]));
+  const hidden = [...labels].filter((label) => {
+    const clearing = grants.filter((g) => g.unmask.has(label) && [...columns].every((c) => g.columns.has(c)));
+    return !sameRows(clearing, grants);
+  });
+  const fitting = versions.filter((v) => hidden.every((label) => v.redacts.has(label)));
+  return fitting.reduce<FacetVersion | null>(
+    (least, v) => (least !== null && least.redacts.size <= v.redacts.size ? least : v),
+    null,
   );
-  return exact ?? null;
 }
 
 const servedAccesses = new WeakMap<RelationAccess, Map<FacetVersion, RelationAccess>>();

@@ -2,22 +2,32 @@ import { type Access, rowAccess } from '../access.js';
 import type { BoundPlan } from '../bind/index.js';
 import type { Catalog } from '../catalog.js';
 import { assertNever } from '../errors.js';
+import { isKeyEquality } from '../key-equality.js';
 import type { Expr, FromItem, Operation, Query, Select, SourceId } from '../plan.js';
-import { allQueries, leavesOf, mapQuery } from '../walk.js';
+import { allQueries, columnsOf, leavesOf, mapQuery } from '../walk.js';
 import { behindBarrier } from './barrier.js';
+import { inEnumOrder } from './enum-order.js';
 import { PassageFields } from './facet-fields.js';
-import { type GovernedPlan, type GovernedRuntime, type GovernedStore, mint } from './governed-plan.js';
+import {
+  type GovernedPlan,
+  type GovernedRuntime,
+  type GovernedStore,
+  mint,
+  stepsOfWalk,
+} from './governed-plan.js';
+import { fenceGroupingSets } from './grouping-sets.js';
 import { scanAccesses } from './groups.js';
-import { isKeyCondition, isKeyEquality, joinKeys, onKeys } from './keys.js';
-import { Lineage } from './lineage.js';
+import { isKeyCondition, joinKeys, onKeys } from './keys.js';
 import { keepMinima } from './minimum.js';
 import { breakTies } from './order.js';
 import { describeOutputs } from './outputs.js';
+import { pushEnumEqualities } from './push.js';
 import { governRuntime } from './runtime.js';
 import { governScan } from './scan.js';
 import type { ScanAccesses } from './scan-access.js';
 import { sendKeys } from './sent-keys.js';
 import { GovernedSlots } from './slots.js';
+import { refuseSamples } from './table-sample.js';
 import { verify } from './verify.js';
 
 /**
@@ -33,20 +43,47 @@ export function govern(
   catalog: Catalog,
   compileHop: (text: string) => GovernedPlan,
 ): GovernedPlan {
-  const slots = new GovernedSlots(plan.slots);
+  return governWith(plan, new GovernedSlots(plan.slots), governScan, access, catalog, compileHop);
+}
+
+/** As `govern`, of a plan that has slots of its own, or is to show its scans in another way. */
+export function governWith(
+  plan: BoundPlan,
+  slots: GovernedSlots,
+  scanOf: typeof governScan,
+  access: Access,
+  catalog: Catalog,
+  compileHop: (text: string) => GovernedPlan,
+): GovernedPlan {
   const accesses = scanAccesses(plan.query, access, plan.literals);
-  const bound = breakTies(plan.query, accesses);
-  const lineage = new Lineage(bound);
+  const bound = breakTies(inEnumOrder(plan.query, accesses, plan, slots), accesses);
   const passages = new PassageFields(plan.runtime, catalog, access);
-  const { masked: keys, checked } = joinKeys(bound, lineage, accesses, passages, plan);
-  const scanned = mapQuery(bound, {
-    item: (i) => (i.kind === 'entity' ? governScan(i, accesses.of(i), keys.get(i.id), slots) : i),
-  });
-  const keyed = keys.size === 0 ? scanned : joinedOnKeys(scanned, keys);
-  const query = behindBarrier(sendKeys(keepMinima(keyed, slots), slots), plan.literals, slots);
-  const runtime = governRuntime(plan.runtime, slots, plan.literals, access, catalog, checked, compileHop);
+  const { masked: keys, checked } = joinKeys(bound, accesses, passages, plan);
+  const governed = (root: Query, into: GovernedSlots): Query => {
+    const scanned = mapQuery(root, {
+      item: (i) => (i.kind === 'entity' ? scanOf(i, accesses.of(i), keys.get(i.id), into) : i),
+    });
+    refuseSamples(scanned, plan);
+    const keyed = keys.size === 0 ? scanned : joinedOnKeys(scanned, keys);
+    const kept = fenceGroupingSets(keepMinima(keyed, into), into);
+    const sent = plan.runtime.length === 0 ? kept : sendKeys(kept, into);
+    return pushEnumEqualities(behindBarrier(sent, plan.literals, into));
+  };
+  const query = governed(bound, slots);
+  const stepOf = (inner: Query): GovernedPlan => {
+    const columns = columnsOf(inner).map(({ type }, i) => ({ name: `key${i + 1}`, type }));
+    const step: BoundPlan = { ...plan, form: 'structured', query: inner, runtime: [], columns };
+    return governWith(step, new GovernedSlots(plan.slots), scanOf, access, catalog, compileHop);
+  };
+  const means = {
+    compileHop,
+    step: stepOf,
+    query: (inner: Query, into: GovernedSlots) =>
+      governed(breakTies(inEnumOrder(inner, accesses, plan, into), accesses), into),
+  };
+  const runtime = governRuntime(plan.runtime, slots, plan.literals, access, catalog, checked, means);
   const grounded = slots.finish();
-  verify(query, grounded, plan.form);
+  verify(query, grounded, plan.form, catalog.joins ?? 'declared');
   return mint({
     form: plan.form,
     query,
@@ -79,14 +116,8 @@ function withKeys(query: Select, keys: ReadonlyMap<SourceId, ReadonlySet<string>
   const from = (item: FromItem): FromItem => {
     if (item.kind !== 'join') return item;
     const [left, right] = [from(item.left), from(item.right)];
-    return item.sealed
-      ? Object.freeze({ ...item, left, right, on: Object.freeze(item.on.map(on)) })
-      : Object.freeze({
-          ...item,
-          left,
-          right,
-          on: Object.freeze(item.on.map((e) => (isKeyEquality(e) ? on(e) : e))),
-        });
+    const conditions = item.on.map((e) => (isKeyEquality(e) ? on(e) : e));
+    return Object.freeze({ ...item, left, right, on: Object.freeze(conditions) });
   };
   return Object.freeze({
     ...query,
@@ -127,7 +158,7 @@ function grantsOfSteps(runtime: GovernedRuntime, access: Access): readonly strin
     case 'retrieval':
       return runtime.store === null ? [] : ofStore(runtime.store);
     case 'traversal':
-      return runtime.hops.flatMap((h) => h.grants);
+      return stepsOfWalk(runtime).flatMap((h) => h.grants);
     case 'hydration':
       return runtime.stores.flatMap(ofStore);
     default:

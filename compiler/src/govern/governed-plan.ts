@@ -1,5 +1,7 @@
 import type { FacetStore } from '../catalog.js';
+import type { ColumnForm } from '../column-form.js';
 import { InternalError, type Position } from '../errors.js';
+import type { MetricFormat } from '../metric-format.js';
 import type { Form, Query, Slot } from '../plan.js';
 import type { Hydration, Retrieval, Traversal } from '../runtime.js';
 import type { TypeName } from '../types.js';
@@ -8,12 +10,16 @@ import type { TypeName } from '../types.js';
 export interface OutputColumn {
   readonly name: string;
   readonly type: TypeName;
+  /** What the column's own type says beyond `type`, where its value is passed through in every row; else null. */
+  readonly form: ColumnForm | null;
   /** `osl.entities.<entity>.<column>` where the value is passed through, else null. */
   readonly source: string | null;
   /** Whether something masked is in it, or may be: a field of passages whose version is searched for values. */
   readonly redacted: boolean;
   /** Whether it is the key that a passage carries of its entity. */
   readonly passageKey: boolean;
+  /** How it is shown, where it is a metric that says so. */
+  readonly format: MetricFormat | null;
 }
 
 export interface GovernedPlanFields {
@@ -51,14 +57,32 @@ export type GovernedRuntime =
       readonly relation: Retrieval;
       /** Null where the caller has no grant: then there are no passages. */
       readonly store: GovernedStore | null;
+      /** Of a search by both legs, the lexical one. */
+      readonly lexical: GovernedStore | null;
       /**
        * Fields that the statement joins on and that the version may have redacted, each with its place in the text: a
        * passage in which one is redacted refuses the question.
        */
       readonly checkedKeys: ReadonlyMap<string, Position | null>;
+      /** What its asker is told beside the answer. */
+      readonly notices: readonly string[];
     }
-  | { readonly kind: 'traversal'; readonly relation: Traversal; readonly hops: readonly GovernedPlan[] }
+  | {
+      readonly kind: 'traversal';
+      readonly relation: Traversal;
+      /** What brings the keys to start from; null where the relation has them. */
+      readonly start: GovernedPlan | null;
+      readonly hops: readonly GovernedPlan[];
+    }
   | { readonly kind: 'hydration'; readonly relation: Hydration; readonly stores: readonly GovernedStore[] };
+
+/** The steps of a walk, in order. */
+export function stepsOfWalk({
+  start,
+  hops,
+}: Extract<GovernedRuntime, { kind: 'traversal' }>): readonly GovernedPlan[] {
+  return start === null ? hops : [start, ...hops];
+}
 
 /** How the passages of one facet may be read by this caller: one redaction version, and no other store. */
 export interface GovernedStore {
@@ -77,19 +101,21 @@ export interface GovernedStore {
    * the content of named entities, `keys` and `limit`.
    */
   readonly passages: GovernedPlan;
+  /** As `passages`, of the ids in slot `ids` (text[]); for a search by two legs alone. */
+  readonly named: GovernedPlan | null;
   /**
-   * The steps of the other lanes over the vectors of a model; null for the lexical lane and for named entities. Each
-   * sees what `passages` sees.
+   * The other lanes over the vectors of a model, each a statement that finds candidates and gives the best of them as
+   * `passages` does; null for the lexical lane and for named entities. Each sees what `passages` sees. Slots `vector`,
+   * `candidates` (how many) and `limit`; every row says how many candidates there were (`#candidates`), and how far
+   * the last of them was (`#farthest`).
    */
   readonly nearest: {
     /** How many passages the caller may see under the same filters, counted up to slot `limit`. */
     readonly some: GovernedPlan;
-    /** Ids of the nearest passages by the signs of their vectors, and how many signs differ. Slots `vector`, `limit`. */
+    /** Candidates by how many signs of their vectors differ. */
     readonly bySigns: GovernedPlan;
-    /** Ids of the nearest passages by an approximate index, and how far they are; null where the facet does not allow it, or the filters rule it out. */
+    /** Candidates of an approximate index; null where the facet does not allow it, or the filters rule it out. */
     readonly byIndex: GovernedPlan | null;
-    /** As `passages`, of the chunks of slot `chunks` (text[]). */
-    readonly among: GovernedPlan;
   } | null;
   /**
    * Of the entities in `keys`, the derived attributes that the statement uses: a row for each visible passage that
@@ -97,13 +123,20 @@ export interface GovernedStore {
    */
   readonly derived: GovernedPlan | null;
   /**
-   * How many passages the caller may see under the same filters, and of them how many hold a word: `at once`, each
-   * `term` of the rows in slot `words`; `one by one`, slot `term`, where a fence would make the other a scan for each.
+   * How many passages the caller may see under the same filters that hold each `word` (int4, and as `term` an array of
+   * it) of the rows in slot `words`, which are those in slot `terms` (int4[]); lexical lane only. `passages` says as well as these which state of the data it
+   * saw (`#snapshot`).
    */
   readonly counts: {
-    readonly all: GovernedPlan;
-    readonly ofTerms: { readonly asked: 'at once' | 'one by one'; readonly plan: GovernedPlan };
+    /** With how many the caller may see altogether (`documents`). */
+    readonly whole: GovernedPlan;
+    readonly ofWords: GovernedPlan;
+    /** Whether the same state of the data gives the same counts at any time. */
+    readonly timeless: boolean;
   } | null;
+  /** As `passages`, for words that most passages hold: it scores each, and those without
+   * any come last, at a distance of 0. Lexical lane only; no slot `terms`. */
+  readonly commonWords: GovernedPlan | null;
 }
 
 const MINT = Symbol('mint');

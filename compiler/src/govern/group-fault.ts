@@ -1,10 +1,20 @@
 import { type Access, grantsOn, showsRows } from '../access.js';
 import { fanOutOf, type LiteralSlots } from '../bind/index.js';
+import { isKeyEquality } from '../key-equality.js';
 import type { Aggregate, EntityScan, Expr, FromItem, Select, SourceId } from '../plan.js';
-import { childrenOf, conditionsOf, exprsOf, leavesOf, queryOf, someExpr, visitExpr } from '../walk.js';
+import { callsVolatile } from '../volatile.js';
+import {
+  allQueries,
+  childrenOf,
+  conditionsOf,
+  exprsOf,
+  leavesOf,
+  queryOf,
+  someExpr,
+  visitExpr,
+} from '../walk.js';
 import { canBeBounded, canBeSummed } from './bounds.js';
 import { type Grounds, isHarmless } from './harmless.js';
-import { joinsFreely } from './keys.js';
 
 /**
  * Aggregates whose value is of the whole group. None returns what one row holds, nor weighs rows by another column,
@@ -32,8 +42,13 @@ export function groupFault(
   if (!block.grouped) return 'aggregate them where they are read';
   if (leavesOf(block.from).some((l) => l.kind !== 'entity')) return 'join them to entities and bridges only';
   // A join on any predicate would weigh a row by what is in it, which a count of pairs then tells.
-  if (joinsFreely(block.from)) return 'raw SQL may not join them; OSL-SQL may, on sealed keys';
+  if (!joinsOnKeys(block.from)) return 'OSL-SQL alone joins them, on sealed keys and nothing else';
+  if (exprsOf(block).some(callsVolatile)) return 'nothing may be drawn anew for each of their groups';
   if (mayBeMissing(scan.id, block.from)) return 'they may not be the optional side of a join';
+  // Each row around would have a figure of its own; two of them may differ by one row.
+  if (looksOutward(block)) return 'a query around chooses them by `=` and a key, and by nothing else';
+  if (block.outputs.some((o) => someExpr(o.expr, (e) => e.kind === 'call' && e.definition.kind === 'rows')))
+    return 'rows cannot be made of them';
   const grounds = groundsOf(literals);
   const calls = aggregatesOf(block);
   for (const call of calls) {
@@ -58,6 +73,20 @@ export function groupFault(
   if (!isSound || !conditionsOf(block.from).every((e) => isHarmless(e, onKeys)))
     return 'filter and group by columns and comparisons only, which cannot fail';
   return null;
+}
+
+/** Whether a block, or a query in it, names a column of a query around anywhere but in an equality of columns. */
+function looksOutward(block: Select): boolean {
+  const levels = allQueries(block);
+  const own = new Set(levels.flatMap((q) => (q.kind === 'select' ? leavesOf(q.from).map((l) => l.id) : [])));
+  const isOuter = (e: Expr): boolean => e.kind === 'column' && !own.has(e.source);
+  const keys = new Set<Expr>(block.where.filter(isKeyEquality));
+  return levels.flatMap(exprsOf).some((e) => !keys.has(e) && someExpr(e, isOuter));
+}
+
+function joinsOnKeys(item: FromItem | null): boolean {
+  if (item?.kind !== 'join') return true;
+  return item.sealed && item.on.every(isKeyEquality) && joinsOnKeys(item.left) && joinsOnKeys(item.right);
 }
 
 function groundsOf(literals: LiteralSlots): Grounds {

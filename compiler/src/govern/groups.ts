@@ -3,10 +3,10 @@ import type { LiteralSlots } from '../bind/index.js';
 import { columnOf, type Relation } from '../catalog.js';
 import { queryError } from '../errors.js';
 import { fingerprint } from '../fingerprint.js';
+import { filtersOf, sameRows } from '../granted-rows.js';
 import type { EntityScan, Expr, Query, Select, SourceId, Spine } from '../plan.js';
 import { allQueries, childrenOf, exprsOf, leavesOf } from '../walk.js';
 import { aggregatesOf, groupFault } from './group-fault.js';
-import { filtersOf, sameRows } from './mask.js';
 import { type Minimum, type ScanAccess, ScanAccesses } from './scan-access.js';
 
 /**
@@ -32,7 +32,7 @@ export function scanAccesses(root: Query, access: Access, literals: LiteralSlots
 function runningTotals(root: Query): ReadonlySet<Query> {
   const found = new Set<Query>();
   for (const query of allQueries(root)) {
-    if (query.kind === 'values') continue;
+    if (query.kind === 'values' || query.with.length === 0) continue;
     const periods = query.with.flatMap((t) => allQueries(t.query).flatMap(spinesOf));
     const read = new Set(periods.flatMap((s) => allQueries(s.bounds).flatMap(tablesOf)));
     for (const t of query.with) if (read.has(t.id)) for (const q of allQueries(t.query)) found.add(q);

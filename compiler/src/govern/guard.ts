@@ -56,7 +56,8 @@ class Guarding {
     this.#guards = guards;
     this.#slots = slots;
     for (const query of allQueries(root)) {
-      if (query.kind !== 'values') for (const t of query.with) this.#tables.set(t.id, t.query);
+      if (query.kind !== 'values')
+        for (const t of query.with) if (t.recursive !== true) this.#tables.set(t.id, t.query);
       if (query.kind !== 'select') continue;
       const outer = hasOuterJoin(query.from);
       for (const leaf of leavesOf(query.from)) {
@@ -168,8 +169,17 @@ class Guarding {
   #parts(condition: Expr, when: Expr): Expr {
     if (condition.kind === 'and' || condition.kind === 'or')
       return changed(condition, { args: mapped(condition.args, (c) => this.#parts(c, when)) });
+    if (condition.kind === 'not' && this.#hasBareParts(condition.arg))
+      return changed(condition, { arg: this.#parts(condition.arg, when) });
     const after = this.#deep(condition);
     return this.#guards.reach.isHarmless(condition) ? after : this.#asking(after, when);
+  }
+
+  /** Whether parts of what NOT is of may stay bare: Postgres makes conditions of them that an index serves. */
+  #hasBareParts(arg: Expr): boolean {
+    return (
+      (arg.kind === 'and' || arg.kind === 'or') && arg.args.some((c) => this.#guards.reach.isHarmless(c))
+    );
   }
 
   #asking(condition: Expr, when: Expr): Expr {
@@ -201,17 +211,20 @@ class Guarding {
     const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, this.#deep);
     // Postgres moves such a condition below the groups by itself; where it stands it cannot ask about rows.
     const asks = (c: Expr): boolean => this.#guards.conditions.has(c) && query.groupBy.length > 0;
-    const moves = (c: Expr): boolean => asks(c) && !someExpr(c, (e) => queryOf(e) !== null);
+    // A key that a grouping set leaves out is NULL above the groups, and not below.
+    const moves = (c: Expr): boolean =>
+      asks(c) && query.groupingSets === null && !someExpr(c, (e) => queryOf(e) !== null);
     const where = [...query.where, ...query.having.filter(moves)];
+    const stays = query.having.some(moves)
+      ? Object.freeze(query.having.filter((c) => !moves(c)))
+      : query.having;
     const keys = query.grouped ? carried.filter((e) => e !== TRUE) : [];
     return changed(query, {
       with: this.#with(query.with),
       from: query.from === null ? null : this.#from(query.from),
       where: mapped(where.length === query.where.length ? query.where : where, (c) => this.#condition(c)),
       groupBy: keys.length === 0 ? all(query.groupBy) : Object.freeze([...all(query.groupBy), ...keys]),
-      having: mapped(query.having.some(moves) ? query.having.filter((c) => !moves(c)) : query.having, (c) =>
-        asks(c) ? this.#asking(this.#deep(c), OF_A_GROUP) : this.#condition(c),
-      ),
+      having: mapped(stays, (c) => (asks(c) ? this.#asking(this.#deep(c), OF_A_GROUP) : this.#condition(c))),
       outputs: this.#outputs(query.outputs, carried),
       distinctOn: all(query.distinctOn),
       orderBy: mapSort(query.orderBy, this.#deep),
@@ -256,9 +269,7 @@ class Guarding {
     switch (item.kind) {
       case 'join': {
         const sides = { left: this.#from(item.left), right: this.#from(item.right) };
-        return item.sealed
-          ? changed(item, sides)
-          : changed(item, { ...sides, on: mapped(item.on, (c) => this.#condition(c)) });
+        return changed(item, { ...sides, on: mapped(item.on, (c) => this.#condition(c)) });
       }
       case 'governed':
         return this.#scan(item);
@@ -266,8 +277,11 @@ class Guarding {
         return changed(item, { query: this.rewritten(item.query) });
       case 'spine':
         return changed(item, { bounds: this.rewritten(item.bounds) });
+      case 'rows':
+        return changed(item, { args: mapped(item.args, this.#deep) });
       case 'entity':
       case 'cte':
+      case 'recursion':
       case 'runtime':
         return item;
       default: {

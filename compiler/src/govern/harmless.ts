@@ -1,7 +1,17 @@
 import type { LiteralSlots } from '../bind/index.js';
-import type { Aggregate, Call, Cast, ColumnRef, Expr, Operation, Query, WindowCall } from '../plan.js';
+import type {
+  Aggregate,
+  Call,
+  Cast,
+  ColumnRef,
+  CommonTable,
+  Expr,
+  Operation,
+  Query,
+  WindowCall,
+} from '../plan.js';
 import { childrenOf, exprsOf, leavesOf, queryOf } from '../walk.js';
-import { cannotFail } from './constants.js';
+import { cannotFail, isCount } from './constants.js';
 
 /** What a judgement rests on beside the expression itself. */
 export interface Grounds {
@@ -34,13 +44,14 @@ function isListed(expr: Expr, grounds: Grounds): boolean {
   return childrenOf(expr).every((e) => isHarmless(e, grounds));
 }
 
-/** Whether nothing that is evaluated of `query`, at any depth, can fail. A LIMIT can: it may be negative. */
+/** Whether nothing that is evaluated of `query`, at any depth, can fail. A LIMIT can, unless it is a count. */
 export function isHarmlessQuery(query: Query, grounds: Grounds): boolean {
   const known = grounds.queries.get(query);
   if (known !== undefined) return known;
   const within: Grounds = { ...grounds, call: (c) => isHarmlessCall(c, within), node: () => false };
   const found =
-    (query.kind === 'values' || (query.limit === null && query.offset === null)) &&
+    (query.kind === 'values' ||
+      (isCount(query.limit, grounds.literals) && isCount(query.offset, grounds.literals))) &&
     exprsOf(query).every((e) => isHarmless(e, within)) &&
     operandsOf(query).every((q) => q !== null && isHarmlessQuery(q, grounds));
   grounds.queries.set(query, found);
@@ -53,12 +64,12 @@ function operandsOf(query: Query): readonly (Query | null)[] {
     case 'values':
       return [];
     case 'set_operation':
-      return [...query.with.map((t) => t.query), query.left, query.right];
+      return [...tablesOf(query.with), query.left, query.right];
     case 'select':
       return [
-        ...query.with.map((t) => t.query),
+        ...tablesOf(query.with),
         ...leavesOf(query.from).flatMap((l) =>
-          l.kind === 'derived' ? [l.query] : l.kind === 'spine' ? [null] : [],
+          l.kind === 'derived' ? [l.query] : l.kind === 'spine' || l.kind === 'rows' ? [null] : [],
         ),
       ];
     default: {
@@ -66,6 +77,10 @@ function operandsOf(query: Query): readonly (Query | null)[] {
       return unknown;
     }
   }
+}
+
+function tablesOf(tables: readonly CommonTable[]): readonly (Query | null)[] {
+  return tables.map((t) => (t.recursive === true ? null : t.query));
 }
 
 /** Those that count and compare; a sum may be too large. */
@@ -82,6 +97,8 @@ const COUNTING: ReadonlySet<string> = new Set(['count', 'min', 'max', 'bool_and'
 /** Equality and order of the model's types look at two values and at nothing else; no pair of them has no order. */
 const COMPARISONS: ReadonlySet<string> = new Set(['=', '<>', '<', '<=', '>', '>=']);
 
+const SPANS = ['anyrange', 'anymultirange'] as const;
+
 /** Operators by name and operands, with why they cannot fail. */
 const OPERATORS: ReadonlyMap<string, string> = new Map([
   ['text ^@ text', 'compares bytes; the emitter names a collation that has an order of them'],
@@ -93,6 +110,16 @@ const OPERATORS: ReadonlyMap<string, string> = new Map([
   ['jsonb ? text', 'looks at the keys of one level'],
   ['jsonb ?| text[]', 'looks at the keys of one level'],
   ['jsonb ?& text[]', 'looks at the keys of one level'],
+  ...['<<', '<<=', '>>', '>>=', '&&'].map((name) => [`inet ${name} inet`, 'compares bits'] as const),
+  ...['&&', '@>', '<@', '<<', '>>', '&<', '&>'].flatMap((name) =>
+    SPANS.flatMap((left) =>
+      SPANS.map((right) => [`${left} ${name} ${right}`, 'compares ends by the order of their type'] as const),
+    ),
+  ),
+  ...SPANS.flatMap((span) => [
+    [`${span} @> anyelement`, 'compares ends by the order of their type'] as const,
+    [`anyelement <@ ${span}`, 'compares ends by the order of their type'] as const,
+  ]),
 ]);
 
 /** LIKE may fail where its pattern does: see `isSoundPattern`. ILIKE changes case first, which a long text fails. */
@@ -159,6 +186,7 @@ const CASTS: ReadonlySet<string> = new Set([
   'int4 text',
   'int8 text',
   'uuid text',
+  'cidr inet',
 ]);
 
 /** The entries of the list, for the tests that throw extremes at them. */
@@ -190,8 +218,17 @@ function isHarmlessNode(e: Expr, literals: LiteralSlots): boolean {
     case 'distinct_test':
     case 'membership':
     case 'in_query':
-    case 'conditional':
       return true;
+    // The same value.
+    case 'collate':
+    // It says which keys there are, not what they hold.
+    case 'grouping':
+      return true;
+    case 'row_comparison':
+      return e.pairs.every((p) => COMPARISONS.has(p.definition.name));
+    // Searches have an order in Postgres, which fails on some.
+    case 'conditional':
+      return e.type !== 'tsquery';
     case 'quantified':
       return COMPARISONS.has(e.definition.name);
     case 'operation':
@@ -199,9 +236,11 @@ function isHarmlessNode(e: Expr, literals: LiteralSlots): boolean {
     case 'cast':
       return isHarmlessCast(e);
     case 'call':
-      return CALLS.has(callKey(e)) || isInUtc(e);
+      return CALLS.has(callKey(e)) || isInUtc(e) || isSearch(e, literals) || isPlaceInList(e);
     // Of several rows one value cannot be made.
     case 'scalar_query':
+    case 'bit_number':
+    case 'slice':
     case 'column':
     case 'aggregate':
     case 'window':
@@ -222,6 +261,8 @@ function isHarmlessOperation({ definition, left, right }: Operation, literals: L
   const { name } = definition;
   if (COMPARISONS.has(name)) return left !== null;
   const key = `${definition.left ?? ''} ${name} ${definition.right}`;
+  // How deep a search goes hangs on its own text.
+  if (key === 'tsvector @@ tsquery') return right.kind === 'call' && isSearch(right, literals);
   const test = PATTERNS.has(key) ? isSoundPattern : key === CONTAINMENT ? isSoundContained : null;
   if (test === null) return OPERATORS.has(key);
   return right.kind === 'parameter' && literals.literalIn(right.slot)?.holds(test) === true;
@@ -230,6 +271,33 @@ function isHarmlessOperation({ definition, left, right }: Operation, literals: L
 function isHarmlessCast({ arg, type, modifiers }: Cast): boolean {
   return modifiers.length === 0 && CASTS.has(`${arg.type} ${type}`);
 }
+
+/** Where a text stands in a list of one dimension, which what `array[…]` makes of texts is: that of others fails. */
+function isPlaceInList({ definition, args: [list, text, ...more] }: Call): boolean {
+  return (
+    definition.name === 'array_position' &&
+    list?.kind === 'array' &&
+    list.type === 'text[]' &&
+    text?.type === 'text' &&
+    more.length === 0
+  );
+}
+
+/** Words of the question's own text to be looked for. The syntax of `to_tsquery` may be wrong; of these there is none. */
+function isSearch({ definition, args }: Call, literals: LiteralSlots): boolean {
+  const words = args.at(-1);
+  if (!SEARCHES.has(definition.name) || words?.kind !== 'parameter') return false;
+  if (args.length === 2 && args[0]?.kind !== 'structural') return false;
+  return literals.literalIn(words.slot)?.holds(isFewWords) === true;
+}
+
+const SEARCHES: ReadonlySet<string> = new Set([
+  'plainto_tsquery',
+  'phraseto_tsquery',
+  'websearch_to_tsquery',
+]);
+/** Each minus is a level of the search, of which Postgres takes some thirty. */
+export const isFewWords = (text: string): boolean => text.length <= 1_000 && text.split('-').length <= 20;
 
 /** By what is given, not by what is declared: no listed function is polymorphic. */
 function callKey({ definition, args }: Call): string {

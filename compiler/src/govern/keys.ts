@@ -1,9 +1,10 @@
 import { columnOf, type Relation } from '../catalog.js';
 import { type Position, type QueryError, queryError } from '../errors.js';
-import type { ColumnRef, Expr, Form, FromItem, Operation, Query, Select, SourceId } from '../plan.js';
-import { allQueries, conditionsOf, exprsOf, leavesOf, queryOf, visitExpr } from '../walk.js';
+import { equatesColumns, isKeyEquality, type KeyEquality, type NullSafeEquality } from '../key-equality.js';
+import type { ColumnRef, Expr, Form, FromItem, Query, Select, SourceId } from '../plan.js';
+import { allQueries, conditionsOf, leavesOf, nestingIn, queryOf, sortExprs, visitExpr } from '../walk.js';
 import type { PassageField, PassageFields } from './facet-fields.js';
-import type { Lineage } from './lineage.js';
+import { Lineage } from './lineage.js';
 import { type ColumnRule, columnRule, keyColumnName } from './mask.js';
 import type { ScanAccesses } from './scan-access.js';
 
@@ -36,15 +37,17 @@ export interface JoinKeys {
  */
 export function joinKeys(
   root: Query,
-  lineage: Lineage,
   accesses: ScanAccesses,
   passages: PassageFields,
   asked: Asked,
 ): JoinKeys {
+  const pairs = keyPairs(root);
+  if (pairs.length === 0) return NO_KEYS;
+  const lineage = new Lineage(root);
   const masked = new Map<SourceId, Set<string>>();
   const checked = new Map<SourceId, Map<string, Position | null>>();
   const fixed = fixedKeys(root);
-  for (const { refs, joins } of keyPairs(root)) {
+  for (const { refs, joins, nullSafe } of pairs) {
     const fields = refs.map((ref) => fieldsUnder(ref, lineage, passages));
     const crossesModes = fields.some((f) => f.length > 0);
     // A field of passages is no key less where a filter equates it.
@@ -62,7 +65,7 @@ export function joinKeys(
       }
       const rule = columnRule(scan.relation, ref.name, accesses.of(scan).access);
       if (rule.masked === 'none' || isHashed(rule)) continue;
-      if ((rule.masked === 'all' && rule.mask !== 'hash') || fixed.has(ref)) {
+      if ((rule.masked === 'all' && rule.mask !== 'hash') || nullSafe || fixed.has(ref)) {
         throw keyNotClear(scan.relation, ref, ref.name, asked);
       }
       addTo(masked, ref.source, new Set()).add(ref.name);
@@ -70,6 +73,8 @@ export function joinKeys(
   }
   return { masked, checked };
 }
+
+const NO_KEYS: JoinKeys = Object.freeze({ masked: new Map(), checked: new Map() });
 
 /** What `map` has for `source`, which is `empty` where it has nothing. */
 function addTo<T>(map: Map<SourceId, T>, source: SourceId, empty: T): T {
@@ -119,8 +124,8 @@ function isHashed(rule: ColumnRule): boolean {
 function fixedKeys(root: Query): ReadonlySet<Expr> {
   const fixed = new Set<Expr>();
   for (const query of allQueries(root)) {
-    for (const { query: inner, keys } of inQueriesOf(exprsOf(query))) {
-      if (folds(inner)) for (const key of keys.slice(1)) fixed.add(key);
+    for (const nesting of nestingIn(query)) {
+      if (folds(nesting.query)) for (const key of inQueryKeys(nesting).slice(1)) fixed.add(key);
     }
     if (query.kind === 'select' && query.grouped) for (const key of keysAboveGroups(query)) fixed.add(key);
   }
@@ -128,9 +133,9 @@ function fixedKeys(root: Query): ReadonlySet<Expr> {
 }
 
 function keysAboveGroups(query: Select): readonly Expr[] {
+  if (nestingIn(query).length === 0) return [];
   const own = new Set(leavesOf(query.from).map((l) => l.id));
-  const sorted = query.orderBy.flatMap((k) => (typeof k.by === 'number' ? [] : [k.by]));
-  const above = [...query.outputs.map((o) => o.expr), ...query.having, ...sorted];
+  const above = [...query.outputs.map((o) => o.expr), ...query.having, ...sortExprs(query.orderBy)];
   const inside: Expr[] = [];
   for (const expr of above) {
     visitExpr(expr, (e) => {
@@ -141,21 +146,13 @@ function keysAboveGroups(query: Select): readonly Expr[] {
   return inside.filter((e) => e.kind === 'column' && own.has(e.source));
 }
 
-function inQueriesOf(exprs: readonly Expr[]): readonly { query: Query; keys: readonly Expr[] }[] {
-  const found: { query: Query; keys: readonly Expr[] }[] = [];
-  for (const expr of exprs) {
-    visitExpr(expr, (e) => {
-      if (e.kind === 'in_query') found.push({ query: e.query, keys: inQueryKeys(e) });
-    });
-  }
-  return found;
-}
-
 /** Columns that are equated: the two sides, or the one of them that is a column. */
 interface KeyPair {
   readonly refs: readonly ColumnRef[];
   /** Whether the equality joins; otherwise it only filters what is joined already. */
   readonly joins: boolean;
+  /** Whether NULL equals NULL, so that a masked key that gave way to NULL would match every other. */
+  readonly nullSafe: boolean;
 }
 
 function joinedColumns(root: Query): readonly ColumnRef[] {
@@ -168,20 +165,22 @@ function keyPairs(root: Query): readonly KeyPair[] {
   for (const query of allQueries(root)) {
     if (query.kind !== 'select') continue;
     for (const condition of conditionsOf(query.from)) {
-      if (isKeyEquality(condition)) found.push({ refs: [condition.left, condition.right], joins: true });
+      if (equatesColumns(condition)) found.push(pairOf(condition, true));
     }
     for (const conjunct of query.where) {
-      if (!isKeyEquality(conjunct)) continue;
-      found.push({ refs: [conjunct.left, conjunct.right], joins: isKeyCondition(conjunct, query) });
+      if (equatesColumns(conjunct)) found.push(pairOf(conjunct, joinsHere(conjunct, query)));
     }
-    for (const expr of exprsOf(query)) {
-      visitExpr(expr, (e) => {
-        const refs = inQueryKeys(e).filter((k) => k.kind === 'column');
-        if (refs.length > 0) found.push({ refs, joins: true });
-      });
+    for (const nesting of nestingIn(query)) {
+      const refs = inQueryKeys(nesting).filter((k) => k.kind === 'column');
+      if (refs.length > 0) found.push({ refs, joins: true, nullSafe: false });
     }
   }
   return found;
+}
+
+function pairOf(equality: KeyEquality | NullSafeEquality, joins: boolean): KeyPair {
+  const nullSafe = equality.kind === 'distinct_test';
+  return { refs: [equality.left, equality.right], joins, nullSafe };
 }
 
 /** The two keys of an IN over a subquery. */
@@ -203,26 +202,20 @@ function folds(query: Query): boolean {
   );
 }
 
-/** Whether `expr` equates columns of two FROM items. */
-export function isKeyEquality(expr: Expr): expr is KeyEquality {
-  if (expr.kind !== 'operation' || expr.definition.name !== '=') return false;
-  const { left, right } = expr;
-  return left?.kind === 'column' && right.kind === 'column' && left.source !== right.source;
-}
-
-type KeyEquality = Operation & { readonly left: ColumnRef; readonly right: ColumnRef };
-
 /**
- * Whether `expr`, a conjunct of WHERE, joins: it equates a column of `query` with one from around it or, in raw SQL,
- * which may join there as well as in ON, with one of another FROM item.
+ * Whether `expr`, a conjunct of WHERE, joins: it equates a column of `query` with one from around it or, where FROM
+ * joins on no sealed key, with one of another FROM item.
  */
 export function isKeyCondition(expr: Expr, query: Select): expr is KeyEquality {
-  if (!isKeyEquality(expr)) return false;
-  const own = new Set(leavesOf(query.from).map((i) => i.id));
-  return own.has(expr.left.source) !== own.has(expr.right.source) || joinsFreely(query.from);
+  return isKeyEquality(expr) && joinsHere(expr, query);
 }
 
-/** Whether raw SQL joins in `item`. */
+function joinsHere({ left, right }: KeyEquality | NullSafeEquality, query: Select): boolean {
+  const own = new Set(leavesOf(query.from).map((i) => i.id));
+  return own.has(left.source) !== own.has(right.source) || joinsFreely(query.from);
+}
+
+/** Whether some join in `item` rests on no sealed key, so that WHERE may join as well as ON. */
 export function joinsFreely(item: FromItem | null): boolean {
   return item?.kind === 'join' && (!item.sealed || joinsFreely(item.left) || joinsFreely(item.right));
 }

@@ -1,5 +1,17 @@
 import { assertNever, InternalError } from '../errors.js';
-import type { ColumnRef, EntityScan, Expr, FromItem, GovernedScan, Query, SourceId } from '../plan.js';
+import { callNode } from '../nodes.js';
+import type {
+  ColumnRef,
+  EntityScan,
+  Expr,
+  FromItem,
+  GovernedScan,
+  Query,
+  RecursionRef,
+  RowSource,
+  SourceId,
+} from '../plan.js';
+import { recursionIn, stepValues } from '../recursion.js';
 import { allQueries, childrenOf, leavesOf, visitExpr } from '../walk.js';
 
 /** Where the columns of every FROM item of a statement come from. */
@@ -7,6 +19,8 @@ export class Lineage {
   readonly #scans = new Map<SourceId, EntityScan | GovernedScan>();
   readonly #queries = new Map<SourceId, Query>();
   readonly #runtime = new Set<SourceId>();
+  readonly #made = new Map<SourceId, RowSource>();
+  readonly #steps = new Map<SourceId, { readonly recursion: RecursionRef; readonly query: Query }>();
   readonly #known = new Map<Expr, Under>();
   readonly #columns = new Map<string, Under>();
 
@@ -15,7 +29,11 @@ export class Lineage {
     const refs: { readonly id: SourceId; readonly table: number }[] = [];
     for (const query of allQueries(root)) {
       if (query.kind === 'values') continue;
-      for (const t of query.with) tables.set(t.id, t.query);
+      for (const t of query.with) {
+        tables.set(t.id, t.query);
+        const recursion = t.recursive === true ? recursionIn(t.query, t.id) : null;
+        if (recursion !== null) this.#steps.set(recursion.id, { recursion, query: t.query });
+      }
       if (query.kind !== 'select') continue;
       for (const leaf of leavesOf(query.from)) this.#add(leaf, refs);
     }
@@ -32,8 +50,9 @@ export class Lineage {
     if (leaf.kind === 'entity' || leaf.kind === 'governed') this.#scans.set(leaf.id, leaf);
     else if (leaf.kind === 'derived') this.#queries.set(leaf.id, leaf.query);
     else if (leaf.kind === 'spine') this.#queries.set(leaf.id, leaf.bounds);
+    else if (leaf.kind === 'rows') this.#made.set(leaf.id, leaf);
     else if (leaf.kind === 'cte') refs.push({ id: leaf.id, table: leaf.table });
-    else this.#runtime.add(leaf.id);
+    else if (leaf.kind === 'runtime') this.#runtime.add(leaf.id);
   }
 
   scanOf(source: SourceId): EntityScan | GovernedScan | null {
@@ -46,6 +65,11 @@ export class Lineage {
    */
   definitionsOf(ref: ColumnRef): readonly Expr[] {
     if (this.#runtime.has(ref.source)) return [];
+    const made = this.#made.get(ref.source);
+    if (made !== undefined) return [callOf(made)];
+    const step = this.#steps.get(ref.source);
+    if (step !== undefined)
+      return stepValues(step.query, step.recursion, Number(ref.name.slice(1)) - 1, outputsAt);
     const query = this.#queries.get(ref.source);
     if (query === undefined) throw new InternalError(`column ${ref.name} refers to no FROM item`);
     return outputsAt(query, Number(ref.name.slice(1)) - 1);
@@ -74,18 +98,18 @@ export class Lineage {
 
   /**
    * Every scanned column that `expr` is computed from, through derived tables, not through subqueries' filters: each
-   * once, however many ways lead to it. `direct`: it is `expr`, passed through as it is, and nothing else is in it.
+   * once, however many ways lead to it.
    */
-  columnsUnder(expr: Expr): readonly ColumnUnder[] {
-    const direct = this.#direct(expr);
-    return [...this.#under(expr).values()].map((c) => ({ ...c, direct: c === direct }));
+  columnsUnder(expr: Expr): readonly Scanned[] {
+    return [...this.#under(expr).values()];
   }
 
   /** The columns under `expr`, by column, worked out once for each node and each derived column. */
   #under(expr: Expr): Under {
+    if (expr.kind === 'column') return this.#underColumn(expr);
     const known = this.#known.get(expr);
     if (known !== undefined) return known;
-    const under = expr.kind === 'column' ? this.#underColumn(expr) : this.#underParts(expr);
+    const under = this.#underParts(expr);
     this.#known.set(expr, under);
     return under;
   }
@@ -104,12 +128,15 @@ export class Lineage {
   }
 
   #underParts(expr: Expr): Under {
+    // Which keys a grouping set has says nothing of what they hold.
+    if (expr.kind === 'grouping') return NOTHING;
     const parts = expr.kind === 'scalar_query' ? this.outputsOf(expr.query) : childrenOf(expr);
+    if (parts.length === 0) return NOTHING;
     return union(parts.map((e) => this.#under(e)));
   }
 
   /** The scanned column that `expr` is and nothing else, derived columns looked through; null where there is none. */
-  #direct(expr: Expr): Scanned | null {
+  directColumn(expr: Expr): Scanned | null {
     let at = expr;
     while (at.kind === 'column' && this.scanOf(at.source) === null) {
       const [only, ...more] = this.definitionsOf(at).filter((e) => this.#under(e).size > 0);
@@ -120,12 +147,13 @@ export class Lineage {
   }
 }
 
-/** A scanned column that a value is computed from. */
-export interface ColumnUnder extends Scanned {
-  readonly direct: boolean;
+/** A column of rows that a function makes is computed from all that it is given. */
+function callOf({ definition, args, columns }: RowSource): Expr {
+  return callNode(definition, args, columns[0] ?? 'text');
 }
 
-interface Scanned {
+/** A scanned column that a value is computed from. */
+export interface Scanned {
   readonly scan: EntityScan | GovernedScan;
   readonly name: string;
 }

@@ -1,7 +1,8 @@
-import type { MaskKind, RelationAccess, RelationGrant } from '../access.js';
+import type { MaskKind, RelationAccess } from '../access.js';
 import { type Column, columnOf, type Relation } from '../catalog.js';
 import { assertNever, InternalError } from '../errors.js';
 import { fingerprint } from '../fingerprint.js';
+import { filtersOf, sameRows } from '../granted-rows.js';
 import { anyOf, castTo, FALSE, inType, TRUE } from '../nodes.js';
 import type { Expr, GovernedColumn } from '../plan.js';
 import { maskCall, textConcat } from './mask-functions.js';
@@ -17,7 +18,36 @@ export type Masked = GovernedColumn['masked'];
 const KEY_SUFFIX = '#key';
 
 export function keyColumnName(name: string): string {
-  return `${name}${KEY_SUFFIX}`;
+  return besides(name, KEY_SUFFIX);
+}
+
+/** Bytes of a name in Postgres, which cuts a longer one in silence. */
+const LONGEST_NAME = 63;
+
+/** The name of a column beside that of `name`: no name of a model has `#` in it. */
+function besides(name: string, suffix: string): string {
+  const whole = `${name}${suffix}`;
+  return bytesOf(whole) <= LONGEST_NAME ? whole : `${hashOf(name)}${suffix}`;
+}
+
+/** In UTF-8, of which a letter beyond the first 65,536 has two units here, and four bytes. */
+function bytesOf(text: string): number {
+  let bytes = 0;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    bytes += unit < 0x80 ? 1 : unit < 0x800 || (unit >= 0xd800 && unit < 0xe000) ? 2 : 3;
+  }
+  return bytes;
+}
+
+/** 64 bits of a name. Were two names alike in them, Postgres would refuse their columns as ambiguous. */
+function hashOf(name: string): string {
+  let [high, low] = [0x811c9dc5, 0x01000193];
+  for (let i = 0; i < name.length; i++) {
+    high = Math.imul(high ^ name.charCodeAt(i), 0x01000193);
+    low = Math.imul(low ^ high, 0x85ebca6b) ^ (low >>> 13);
+  }
+  return `${(high >>> 0).toString(36)}${(low >>> 0).toString(36)}`;
 }
 
 /** What policy says of one column of one relation, for this caller. */
@@ -35,16 +65,6 @@ export interface ColumnRule {
 export function rowFilter(access: RelationAccess, slots: GovernedSlots): Expr | null {
   const filters = filtersOf(access.grants);
   return filters === null ? null : slots.ground(anyOf(filters));
-}
-
-/** The distinct filters of `grants`, or null where one of them lets every row through. */
-export function filtersOf(grants: readonly RelationGrant[]): readonly Expr[] | null {
-  const distinct = new Map<string, Expr>();
-  for (const { filter } of grants) {
-    if (filter === null) return null;
-    distinct.set(fingerprint(filter), filter);
-  }
-  return [...distinct.values()];
 }
 
 export function columnRule(relation: Relation, name: string, access: RelationAccess): ColumnRule {
@@ -96,17 +116,6 @@ export function maskComputes(rule: ColumnRule): boolean {
   return rule.masked !== 'none' && (rule.mask === 'hash' || rule.mask === 'partial' || rule.mask === 'year');
 }
 
-/** Whether some of `grants` lets every row through that any of `all` does, judged by their texts. */
-export function sameRows(grants: readonly RelationGrant[], all: readonly RelationGrant[]): boolean {
-  if (grants.length === 0) return false;
-  const mine = filtersOf(grants);
-  if (mine === null) return true;
-  const theirs = filtersOf(all);
-  if (theirs === null) return false;
-  const have = new Set(mine.map(fingerprint));
-  return theirs.every((f) => have.has(fingerprint(f)));
-}
-
 /** The column as its reader sees it. */
 export function maskedColumn(rule: ColumnRule, slots: GovernedSlots): GovernedColumn {
   return governedColumn(rule, rule.column.name, masking(rule, redact(rule.column), slots), slots);
@@ -123,7 +132,7 @@ const VISIBLE_SUFFIX = '#visible';
 
 /** The column that says of each row whether the cell of column `name` may be read in the clear. */
 export function visibleColumnName(name: string): string {
-  return `${name}${VISIBLE_SUFFIX}`;
+  return besides(name, VISIBLE_SUFFIX);
 }
 
 /** Whether an output is such a flag. */
@@ -234,7 +243,8 @@ function structuralText(text: string): Expr {
 }
 
 export function baseOf(column: Column): Expr {
-  return Object.freeze({ kind: 'base', column: column.physical, type: column.type });
+  const { physical, type, stored } = column;
+  return Object.freeze({ kind: 'base', column: physical, type, ...(stored !== undefined && { stored }) });
 }
 
 function choose(arms: readonly { readonly when: Expr; readonly result: Expr }[], otherwise: Expr): Expr {

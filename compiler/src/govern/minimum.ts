@@ -6,6 +6,7 @@ import {
   type Aggregate,
   type ColumnRef,
   type Expr,
+  type FromItem,
   type GovernedColumn,
   type GovernedScan,
   GROUP_KEY,
@@ -14,7 +15,7 @@ import {
   type Select,
   type SortKey,
 } from '../plan.js';
-import { changed, leavesOf, mapChildren, mapped, mapQuery, mapSort } from '../walk.js';
+import { allQueries, changed, leavesOf, mapChildren, mapped, mapQuery, mapSort } from '../walk.js';
 import { boundedExpr } from './bounds.js';
 import { baseOf } from './mask.js';
 import type { Minimum } from './scan-access.js';
@@ -66,14 +67,18 @@ function keyOf(relation: Relation): Expr {
  * rests on enough of them: else the group is as if they were not there, whether it has none or too few.
  */
 export function keepMinima(root: Query, slots: GovernedSlots): Query {
+  if (!allQueries(root).some(counts)) return root;
   return mapQuery(root, {
-    query: (q) => (q.kind === 'select' ? new Block(withBounds(q, slots), slots).keepMinimum() : q),
+    query: (q) => (counts(q) ? new Block(withBounds(q, slots), slots).keepMinimum() : q),
   });
+}
+
+function counts(query: Query): query is Select {
+  return query.kind === 'select' && countedScans(query).length > 0;
 }
 
 /** A block that counts such rows, kept from failing on one of them. */
 function withBounds(block: Select, slots: GovernedSlots): Select {
-  if (countedScans(block).length === 0) return block;
   const all = (list: readonly Expr[]): readonly Expr[] => mapped(list, (e) => boundedExpr(e, slots));
   return changed(block, {
     where: all(block.where),
@@ -89,9 +94,11 @@ export type CountedScan = GovernedScan & { readonly minimum: GroupMinimum };
 
 /** The scans of a block some of whose rows may only be aggregated. */
 export function countedScans(block: Select): readonly CountedScan[] {
-  return leavesOf(block.from).flatMap((l) =>
-    l.kind === 'governed' && l.minimum !== null ? [{ ...l, minimum: l.minimum }] : [],
-  );
+  return leavesOf(block.from).filter(isCounted);
+}
+
+function isCounted(leaf: FromItem): leaf is CountedScan {
+  return leaf.kind === 'governed' && leaf.minimum !== null;
 }
 
 class Block {
@@ -107,12 +114,11 @@ class Block {
 
   keepMinimum(): Select {
     const block = this.#block;
-    if (this.#scans.length === 0) return block;
     const deep = (e: Expr): Expr =>
       e.kind === 'aggregate' ? this.#value(e) : mapChildren(e, deep, (q) => q);
     const sorted = (k: SortKey): SortKey =>
       typeof k.by === 'number' ? k : Object.freeze({ ...k, by: deep(k.by) });
-    const present = block.groupBy.length === 0 ? [] : [this.#isPresent()];
+    const present = isOneGroup(block) ? [] : [this.#isPresent()];
     return Object.freeze({
       ...block,
       having: Object.freeze([...present, ...block.having.map(deep)]),
@@ -159,6 +165,11 @@ class Block {
       Object.freeze({ kind: 'null_test', arg: keyRef(s), negated: false, type: 'bool' }),
     );
   }
+}
+
+/** Whether a block yields one row whatever it reads; of grouping sets even the one without keys is a group. */
+function isOneGroup({ groupBy, groupingSets }: Select): boolean {
+  return groupBy.length === 0 && groupingSets === null;
 }
 
 export function keyRef(scan: GovernedScan): ColumnRef {

@@ -1,15 +1,30 @@
 import type { RelationAccess } from '../access.js';
 import { columnOf, type Relation } from '../catalog.js';
-import { fingerprint } from '../fingerprint.js';
+import { queryError } from '../errors.js';
+import { fingerprint, Positions } from '../fingerprint.js';
+import { groupingOf } from '../grouping.js';
 import { ascending, columnRef, columnRefs } from '../nodes.js';
 import type { Aggregate, Expr, FromItem, Query, Select, SortKey, SourceId, WindowCall } from '../plan.js';
 import { ORDINAL } from '../runtime.js';
-import { allQueries, changed, columnsOf, leavesOf, mapChildren, mapped, mapQuery, mapSort } from '../walk.js';
+import { isComparable } from '../types.js';
+import {
+  allQueries,
+  changed,
+  columnsOf,
+  leavesOf,
+  mapChildren,
+  mapped,
+  mapQuery,
+  mapSort,
+  queryOf,
+  someExpr,
+  sortExprs,
+} from '../walk.js';
 import { columnRule } from './mask.js';
 import type { ScanAccesses } from './scan-access.js';
 
-/** The columns that tell the rows of a FROM item apart, for this caller. */
-type KeysOf = (item: FromItem) => readonly Expr[];
+/** The columns that tell the rows of a FROM item apart, for this caller; and the common tables that it may be. */
+type KeysOf = ((item: FromItem) => readonly Expr[]) & { readonly tables: ReadonlyMap<number, Query> };
 
 /**
  * Completes ORDER BY where LIMIT, OFFSET, DISTINCT ON or a window picks some rows of many: ties are broken by key,
@@ -22,13 +37,27 @@ type KeysOf = (item: FromItem) => readonly Expr[];
  */
 export function breakTies(root: Query, accesses: ScanAccesses): Query {
   const read = new Map<SourceId, Set<string>>();
-  const tables = new Map(
-    allQueries(root).flatMap((q) => (q.kind === 'values' ? [] : q.with.map((t) => [t.id, t.query] as const))),
-  );
-  const keysOf: KeysOf = (item) => {
+  const numbered = new Set<SourceId>();
+  const tables = new Map<number, Query>();
+  for (const q of allQueries(root)) {
+    if (q.kind !== 'values') for (const t of q.with) tables.set(t.id, t.query);
+  }
+  const columnsThatTell = (item: FromItem): readonly Expr[] => {
     if (item.kind === 'derived') return everyColumn(item.id, item.query);
     if (item.kind === 'spine') return everyColumn(item.id, item.bounds).slice(0, 1);
-    if (item.kind === 'cte') return everyColumn(item.id, tables.get(item.table));
+    if (item.kind === 'rows') {
+      numbered.add(item.id);
+      return [columnRef(item.id, `c${item.columns.length + 1}`, 'int8')];
+    }
+    if (item.kind === 'recursion')
+      return item.columns
+        .map((type, i) => columnRef(item.id, `c${i + 1}`, type))
+        .filter((c) => isComparable(c.type));
+    if (item.kind === 'cte') {
+      const table = tables.get(item.table);
+      // A recursion over values comes in its own order, and LIMIT ends it.
+      return item.recursive !== undefined && readsValues(table) ? [] : everyColumn(item.id, table);
+    }
     if (item.kind === 'runtime') {
       const ordinal = item.columns.find((c) => c.name === ORDINAL);
       return ordinal === undefined ? [] : [Object.freeze({ kind: 'column', source: item.id, ...ordinal })];
@@ -41,15 +70,27 @@ export function breakTies(root: Query, accesses: ScanAccesses): Query {
       return columnRef(item.id, name, type);
     });
   };
+  const keysOf: KeysOf = Object.assign(columnsThatTell, { tables });
   const completed = mapQuery(root, { query: (q) => completedQuery(q, keysOf, false) });
-  const ordered = asksForOrder(root, accesses) ? completedQuery(completed, keysOf, true) : completed;
+  const ordered = asksForOrder(root, accesses) ? inWholeOrder(completed, keysOf) : completed;
+  if (read.size === 0 && numbered.size === 0) return ordered;
   return mapQuery(ordered, {
     item: (i) => {
+      if (i.kind === 'rows') return numbered.has(i.id) ? changed(i, { numbered: true }) : i;
       const columns = read.get(i.kind === 'entity' ? i.id : -1);
       return i.kind === 'entity' && columns !== undefined
         ? Object.freeze({ ...i, columns: Object.freeze([...columns].sort()) })
         : i;
     },
+  });
+}
+
+/** The answer in a total order. One more key would leave out ties, and without it they come as they are stored. */
+function inWholeOrder(root: Query, keysOf: KeysOf): Query {
+  if (root.kind === 'values' || !root.withTies) return completedQuery(root, keysOf, true);
+  throw queryError('unsupported', {
+    construct: 'WITH TIES of rows that policy puts in the order of their key',
+    hint: 'use rank() in a derived table',
   });
 }
 
@@ -70,12 +111,30 @@ export function clearKey(relation: Relation, allowed: RelationAccess): readonly 
   return relation.primaryKey.length > 0 && relation.primaryKey.every(isClear) ? relation.primaryKey : null;
 }
 
+/** Whether no table is read in a query: the order of its rows tells of none. */
+function readsValues(query: Query | undefined): boolean {
+  return (
+    query !== undefined &&
+    allQueries(query).every(
+      (q) => q.kind !== 'select' || leavesOf(q.from).every((l) => VALUES_ALONE.has(l.kind)),
+    )
+  );
+}
+
+const VALUES_ALONE: ReadonlySet<FromItem['kind']> = new Set<FromItem['kind']>([
+  'recursion',
+  'rows',
+  'derived',
+]);
+
 function everyColumn(source: SourceId, query: Query | undefined): readonly Expr[] {
-  return query === undefined ? [] : columnRefs(source, query);
+  return query === undefined ? [] : columnRefs(source, query).filter((c) => isComparable(c.type));
 }
 
 function completedQuery(query: Query, keysOf: KeysOf, always: boolean): Query {
   if (query.kind === 'values') return query;
+  // Of rows that sort alike either all come or none; one more key would tell them apart.
+  if (query.withTies) return query.kind === 'select' ? withOrderedCalls(query, keysOf) : query;
   const picks = always || query.limit !== null || query.offset !== null;
   if (query.kind === 'set_operation') {
     return picks
@@ -84,24 +143,25 @@ function completedQuery(query: Query, keysOf: KeysOf, always: boolean): Query {
   }
   const select = withOrderedCalls(query, keysOf);
   if (!picks && select.distinctOn.length === 0) return select;
-  const keys = [...select.distinctOn, ...tieBreakers(select, keysOf)].map((k) => ordinalOf(k, select) ?? k);
+  const positions = new Positions(select.outputs);
+  const keys = [...select.distinctOn, ...tieBreakers(select, keysOf)].map((k) =>
+    typeof k === 'number' ? k : (positions.of(k) ?? k),
+  );
   return Object.freeze({ ...select, orderBy: completeOrder(select.orderBy, keys) });
 }
 
 function tieBreakers(query: Select, keysOf: KeysOf): readonly (Expr | number)[] {
   if (query.distinct) return ordinals(query);
-  return query.grouped ? query.groupBy : leavesOf(query.from).flatMap(keysOf);
+  return query.grouped ? groupKeys(query) : leavesOf(query.from).flatMap(keysOf);
+}
+
+/** What tells the groups apart: of several grouping sets, whether a key is NULL or left out, too. */
+function groupKeys({ groupBy, groupingSets }: Select): readonly Expr[] {
+  return groupingSets === null ? groupBy : [...groupBy, ...groupingOf(groupBy)];
 }
 
 function ordinals(query: Query): readonly number[] {
   return columnsOf(query).map((_, i) => i + 1);
-}
-
-function ordinalOf(key: Expr | number, query: Select): number | null {
-  if (typeof key === 'number') return key;
-  const wanted = fingerprint(key);
-  const index = query.outputs.findIndex((o) => fingerprint(o.expr) === wanted);
-  return index < 0 ? null : index + 1;
 }
 
 /** `orderBy` with those of `more` that it lacks. */
@@ -119,16 +179,28 @@ function completeOrder(orderBy: readonly SortKey[], more: readonly (Expr | numbe
 
 // ---------------------------------------------------------------- calls whose result depends on the order of rows
 
-const COLLECTING: ReadonlySet<string> = new Set(['array_agg', 'string_agg', 'jsonb_agg', 'jsonb_object_agg']);
+const COLLECTING: ReadonlySet<string> = new Set([
+  'array_agg',
+  'string_agg',
+  'jsonb_agg',
+  'jsonb_object_agg',
+  'json_agg',
+  'json_object_agg',
+]);
 const COUNTING: ReadonlySet<string> = new Set(['row_number', 'ntile', 'lag', 'lead', 'first_value']);
 const VALUES: ReadonlySet<string> = new Set(['last_value', 'nth_value']);
 
 function withOrderedCalls(query: Select, keysOf: KeysOf): Select {
   const rowKeys = (): readonly Expr[] => leavesOf(query.from).flatMap(keysOf);
-  const windowKeys = (): readonly Expr[] => (query.grouped ? query.groupBy : rowKeys());
+  const windowKeys = (): readonly Expr[] => (query.grouped ? groupKeys(query) : rowKeys());
+  const inOrder = orderedRows(query, keysOf);
+  const picked = comesPicked(query, keysOf);
   const keysFor = (e: Expr): readonly Expr[] | null => {
-    if (e.kind === 'aggregate') return collects(e) ? rowKeys() : null;
-    return e.kind === 'window' && picksByOrder(e) ? windowKeys() : null;
+    // What collects the rows of a derived table takes them in its order, as Postgres does.
+    if (e.kind === 'aggregate')
+      return collects(e) && (inOrder === null || e.orderBy.length > 0) ? rowKeys() : null;
+    if (e.kind !== 'window' || !picksByOrder(e)) return null;
+    return (inOrder !== null || picked) && numbersAll(e) ? null : windowKeys();
   };
   const deep = (e: Expr): Expr => {
     const below = mapChildren(e, deep, (q) => q);
@@ -137,10 +209,43 @@ function withOrderedCalls(query: Select, keysOf: KeysOf): Select {
     return Object.freeze({ ...below, orderBy: completeOrder(below.orderBy, keys) });
   };
   return changed(query, {
+    from: inOrder ?? query.from,
     having: mapped(query.having, deep),
     outputs: mapped(query.outputs, (o) => changed(o, { expr: deep(o.expr) })),
     orderBy: mapSort(query.orderBy, deep),
   });
+}
+
+/**
+ * The FROM of a level that collects the rows of one derived table in the order which that has, and which is made
+ * complete; null where nothing does.
+ */
+function orderedRows(query: Select, keysOf: KeysOf): FromItem | null {
+  const { from } = query;
+  if (from?.kind !== 'derived' || from.query.kind === 'values' || from.query.orderBy.length === 0)
+    return null;
+  const takesAll = (e: Expr): boolean =>
+    (e.kind === 'aggregate' && collects(e) && e.orderBy.length === 0) ||
+    (e.kind === 'window' && !query.grouped && picksByOrder(e) && numbersAll(e));
+  const values = [...query.outputs.map((o) => o.expr), ...query.having, ...sortExprs(query.orderBy)];
+  const whole = query.groupBy.length === 0 && query.groupingSets === null;
+  if (!whole || !values.some((v) => someExpr(v, takesAll))) return null;
+  return changed(from, { query: completedQuery(from.query, keysOf, true) });
+}
+
+/** Whether a level reads one common table that picks its rows by an order, which is complete therefore. */
+function comesPicked({ from, grouped }: Select, { tables }: KeysOf): boolean {
+  if (from?.kind !== 'cte' || grouped) return false;
+  const query = tables.get(from.table);
+  return query?.kind === 'select' && query.orderBy.length > 0 && query.limit !== null && !query.withTies;
+}
+
+/** Whether a window call goes over all rows as they come: Postgres then sorts them no further. */
+function numbersAll({ orderBy, partitionBy }: WindowCall): boolean {
+  return (
+    orderBy.length === 0 &&
+    !partitionBy.some((p) => someExpr(p, (e) => e.kind === 'column' || queryOf(e) !== null))
+  );
 }
 
 function collects(call: Aggregate): boolean {

@@ -1,12 +1,13 @@
 import type { BoundPlan } from '../bind/index.js';
 import { columnOf } from '../catalog.js';
+import type { ColumnForm } from '../column-form.js';
 import { assertNever, queryError } from '../errors.js';
 import { fullName } from '../full-name.js';
 import type { ColumnRef, EntityScan, Expr, GovernedScan, Query } from '../plan.js';
 import { EVIDENCE, REDACTED_FIELDS } from '../runtime.js';
 import { allQueries, leavesOf, someExpr } from '../walk.js';
 import type { PassageFields } from './facet-fields.js';
-import type { GovernedRuntime, OutputColumn } from './governed-plan.js';
+import { type GovernedRuntime, type OutputColumn, stepsOfWalk } from './governed-plan.js';
 import { Lineage, outputsAt } from './lineage.js';
 
 /** What the answer's reader and the audit log are told of a governed query. */
@@ -28,20 +29,21 @@ export function describeOutputs(
   return {
     outputs: Object.freeze(described.map((d) => d.output)),
     partialColumns: Object.freeze(described.filter((d) => d.partial).map((d) => d.output.name)),
-    objects: Object.freeze(
-      [
-        ...new Set([
-          ...scans.map((s) => fullName('entities', s.relation.name)),
-          ...plan.metrics.map((m) => fullName('metrics', m)),
-          ...runtime.flatMap(objectsOf),
-        ]),
-      ].sort(),
-    ),
-    redactedColumns: Object.freeze([...new Set(described.flatMap((d) => d.masked))].sort()),
-    maskedColumns: Object.freeze([...new Set(scans.flatMap(redactedOf))].sort()),
-    passageFields: passageFieldsIn(described.flatMap((d) => d.fields)),
+    objects: sortedSet([
+      ...scans.map((s) => fullName('entities', s.relation.name)),
+      ...plan.metrics.map((m) => fullName('metrics', m)),
+      ...inAll(runtime, objectsOf),
+    ]),
+    redactedColumns: sortedSet(inAll(described, (d) => d.masked)),
+    maskedColumns: sortedSet(inAll(scans, redactedOf)),
+    passageFields: passageFieldsIn(inAll(described, (d) => d.fields)),
     connector: scans[0]?.relation.connector ?? null,
   };
+}
+
+/** Each of `names` once, in order. */
+function sortedSet(names: readonly string[]): readonly string[] {
+  return Object.freeze(names.length < 2 ? [...names] : [...new Set(names)].sort());
 }
 
 /** What the steps of a runtime relation touch. */
@@ -50,7 +52,7 @@ function objectsOf(runtime: GovernedRuntime): readonly string[] {
     case 'retrieval':
       return [fullName('facets', runtime.relation.facet.name)];
     case 'traversal':
-      return runtime.hops.flatMap((h) => h.objects);
+      return stepsOfWalk(runtime).flatMap((h) => h.objects);
     case 'hydration':
       return runtime.stores.map((s) => fullName('facets', s.facet.name));
     default:
@@ -59,7 +61,7 @@ function objectsOf(runtime: GovernedRuntime): readonly string[] {
 }
 
 function governedScans(query: Query): readonly GovernedScan[] {
-  return allQueries(query).flatMap((q) =>
+  return inAll(allQueries(query), (q) =>
     q.kind === 'select' ? leavesOf(q.from).filter((l) => l.kind === 'governed') : [],
   );
 }
@@ -71,28 +73,53 @@ function redactedOf(scan: GovernedScan): readonly string[] {
 }
 
 function describe(
-  column: { name: string; type: OutputColumn['type'] },
+  column: BoundPlan['columns'][number],
   exprs: readonly Expr[],
   lineage: Lineage,
   passages: PassageFields,
 ) {
-  const fields = exprs.flatMap((e) => lineage.runtimeColumnsUnder(e));
-  const under = exprs.flatMap((e) => lineage.columnsUnder(e));
-  const masked = under.flatMap(({ scan, name }) => maskedUnder(scan, name));
-  const [only] = under;
-  const source =
-    only !== undefined && under.length === 1 && only.direct
-      ? `osl.entities.${only.scan.relation.name}.${only.name}`
-      : null;
+  const fields = inAll(exprs, (e) => lineage.runtimeColumnsUnder(e));
+  const under = inAll(exprs, (e) => lineage.columnsUnder(e));
+  const masked = inAll(under, ({ scan, name }) => maskedUnder(scan, name));
+  const direct =
+    under.length === 1 ? exprs.map((e) => lineage.directColumn(e)).find((c) => c !== null) : undefined;
+  const source = direct === undefined ? null : `osl.entities.${direct.scan.relation.name}.${direct.name}`;
   const output: OutputColumn = Object.freeze({
     name: column.name,
     type: column.type,
+    form: formOf(exprs, lineage),
     source,
     redacted: masked.length > 0 || fields.some((f) => (passages.of(f)?.mask ?? 'none') !== 'none'),
-    passageKey: isPassageKey(exprs, lineage, passages),
+    passageKey: !passages.none && isPassageKey(exprs, lineage, passages),
+    format: column.format ?? null,
   });
   const partial = masked.some((c) => c.masked === 'some') && exprs.some((e) => isAggregated(e, lineage));
-  return { output, masked: masked.flatMap((c) => c.column ?? []), fields, partial };
+  return { output, masked: masked.map((c) => c.column).filter((c) => c !== null), fields, partial };
+}
+
+/** What the one column that an output is and nothing else says beyond its type; null where a mask may have its place. */
+function formOf(exprs: readonly Expr[], lineage: Lineage): ColumnForm | null {
+  const seen = new Set<string>();
+  let [at, ...more] = exprs;
+  while (at?.kind === 'column' && more.length === 0) {
+    const { source, name } = at;
+    const scan = lineage.scanOf(source);
+    if (scan !== null) {
+      const shown = scan.kind === 'governed' ? scan.columns.find((c) => c.name === name) : undefined;
+      return shown?.masked === 'none' ? (columnOf(scan.relation, name)?.form ?? null) : null;
+    }
+    if (seen.has(`${source} ${name}`)) return null;
+    seen.add(`${source} ${name}`);
+    [at, ...more] = lineage.definitionsOf(at);
+  }
+  return null;
+}
+
+/** `flatMap`, in a fraction of its time. */
+function inAll<T, U>(list: readonly T[], of: (item: T) => readonly U[]): readonly U[] {
+  const found: U[] = [];
+  for (const item of list) found.push(...of(item));
+  return found;
 }
 
 /** Column `name` of `scan` where it is masked, in some row or in all; its name is null where it is none of the entity's. */

@@ -1,3 +1,4 @@
+import { enumEquality } from '../enum-equality.js';
 import { InternalError } from '../errors.js';
 import type { Expr, FromItem, GovernedScan, Query, Select, SourceId } from '../plan.js';
 import { mapChildren, mapQuery, visitExpr } from '../walk.js';
@@ -7,20 +8,48 @@ import { mapChildren, mapQuery, visitExpr } from '../walk.js';
  * A conjunct over a side that an outer join may null stays where it is: there it would mean something else.
  */
 export function pushPredicates(root: Query, isHarmless: (condition: Expr) => boolean): Query {
-  return mapQuery(root, { query: (q) => (q.kind === 'select' ? pushed(q, isHarmless) : q) });
+  return mapQuery(root, {
+    query: (q) => (q.kind === 'select' ? pushed(q, (scan) => scan.fenced, isHarmless) : q),
+  });
 }
 
-function pushed(query: Select, isHarmless: (condition: Expr) => boolean): Select {
-  const fenced = new Map(
+/**
+ * Moves what compares an enum with a value beside the filter of its scan: there alone the column is at hand in its own
+ * type, which an index on it needs. Equality of enums and of texts never fails.
+ */
+export function pushEnumEqualities(root: Query): Query {
+  return mapQuery(root, {
+    query: (q) => (q.kind === 'select' && q.where.length > 0 ? pushed(q, hasEnum, comparesEnum) : q),
+  });
+}
+
+function hasEnum({ columns, minimum }: GovernedScan): boolean {
+  return (
+    minimum === null && columns.some(({ expr }) => expr.kind === 'base' && expr.stored?.startsWith('enum '))
+  );
+}
+
+function comparesEnum(condition: Expr, scan: GovernedScan): boolean {
+  if (condition.kind !== 'operation' || condition.definition.name !== '=') return false;
+  const asked = overBase(condition, scan);
+  return asked.kind === 'operation' && enumEquality(asked) !== null;
+}
+
+function pushed(
+  query: Select,
+  into: (scan: GovernedScan) => boolean,
+  isMoved: (condition: Expr, scan: GovernedScan) => boolean,
+): Select {
+  const scans = new Map(
     strictScans(query.from)
-      .filter((s) => s.fenced)
+      .filter(into)
       .map((s) => [s.id, s]),
   );
-  if (fenced.size === 0) return query;
+  if (scans.size === 0) return query;
   const moved = new Map<SourceId, Expr[]>();
   const kept = query.where.filter((c) => {
-    const scan = soleScan(c, fenced);
-    if (scan === null || !isHarmless(c)) return true;
+    const scan = soleScan(c, scans);
+    if (scan === null || !isMoved(c, scan)) return true;
     moved.set(scan.id, [...(moved.get(scan.id) ?? []), overBase(c, scan)]);
     return false;
   });

@@ -1,15 +1,26 @@
 import type { Access } from '../access.js';
 import type { LiteralSlots } from '../bind/index.js';
-import type { Catalog } from '../catalog.js';
+import type { Catalog, FacetStore } from '../catalog.js';
 import { assertNever } from '../errors.js';
 import { OPERATORS } from '../operators.js';
+import type { Expr, InQuery, Query } from '../plan.js';
 import type { Retrieval, RuntimeRelation } from '../runtime.js';
-import type { GovernedPlan, GovernedRuntime } from './governed-plan.js';
+import { fieldMask } from './facet-fields.js';
+import type { GovernedPlan, GovernedRuntime, GovernedStore } from './governed-plan.js';
 import type { JoinKeys } from './keys.js';
-import type { GovernedSlots } from './slots.js';
+import { GovernedSlots } from './slots.js';
 import { governedStore } from './store/governed-store.js';
 
 const NO_KEYS: ReadonlyMap<string, null> = new Map();
+
+/** How the queries of steps come under policy. */
+export interface Means {
+  readonly compileHop: (text: string) => GovernedPlan;
+  /** A query of the caller's that runs by itself, before the statement. */
+  readonly step: (query: Query) => GovernedPlan;
+  /** A query within the statement, which reads nothing of what is around it; its values go to the slots. */
+  readonly query: (query: Query, slots: GovernedSlots) => Query;
+}
 
 /** The runtime relations of a plan, each with the governed plans of its steps. */
 export function governRuntime(
@@ -19,8 +30,10 @@ export function governRuntime(
   access: Access,
   catalog: Catalog,
   checked: JoinKeys['checked'],
-  compileHop: (text: string) => GovernedPlan,
+  means: Means,
 ): readonly GovernedRuntime[] {
+  const storeOf = (relation: Retrieval, facet: FacetStore): GovernedStore | null =>
+    retrievalStore(relation, facet, slots, literals, access, catalog, means);
   return Object.freeze(
     relations.map((relation): GovernedRuntime => {
       switch (relation.kind) {
@@ -28,14 +41,17 @@ export function governRuntime(
           return Object.freeze({
             kind: 'retrieval',
             relation,
-            store: retrievalStore(relation, slots, literals, access, catalog),
+            store: storeOf(relation, legOf(relation)),
+            lexical: relation.legs.mode === 'hybrid' ? storeOf(relation, lexicalLeg(relation)) : null,
             checkedKeys: checked.get(relation.source) ?? NO_KEYS,
+            notices: noticesOfRetrieval(relation, catalog, access),
           });
         case 'traversal':
           return Object.freeze({
             kind: 'traversal',
             relation,
-            hops: Object.freeze(relation.hops.map((h) => compileHop(h.text))),
+            start: relation.start === null ? null : means.step(relation.start),
+            hops: Object.freeze(relation.hops.map((h) => means.compileHop(h.text))),
           });
         case 'hydration': {
           const { source, keys, facets, columns } = relation;
@@ -58,22 +74,63 @@ export function governRuntime(
   );
 }
 
+/** Whose stores a search reads; of two legs, the one that answers are made of. */
+function legOf(relation: Retrieval): FacetStore {
+  return relation.legs.mode === 'lexical' ? lexicalLeg(relation) : relation.facet;
+}
+
+function lexicalLeg({ facet }: Retrieval): FacetStore {
+  return facet.lexicalLeg ?? facet;
+}
+
 function retrievalStore(
   relation: Retrieval,
+  facet: FacetStore,
   slots: GovernedSlots,
   literals: LiteralSlots,
   access: Access,
   catalog: Catalog,
+  means: Means,
 ) {
-  const { source, facet, filters, operators, columns } = relation;
-  const vectors = operators.some((o) => OPERATORS[o.operator].class === 'encoder');
+  const { source, filters, operators, columns, legs } = relation;
+  const hybrid = legs.mode === 'hybrid';
+  // What two legs find becomes one order before a page of it is taken.
+  const page = { per: relation.page.per, skip: hybrid ? null : relation.page.skip };
+  const vectors =
+    relation.page.diversity !== null || operators.some((o) => OPERATORS[o.operator].class === 'encoder');
   const facetColumns = catalog.relations.get(facet.name)?.columns ?? [];
   const metadata = columns.map((c) => c.name).filter((name) => facetColumns.some((c) => c.name === name));
+  const own = new GovernedSlots(slots.finish());
+  const semiJoins = relation.keyFilters
+    .filter((f) => isHeldFirst(f, relation, catalog, access))
+    .map((f): Expr => Object.freeze({ ...f, query: means.query(f.query, own) }));
   return governedStore(
-    { source, facet, filters, metadata, by: { kind: 'search', vectors } },
+    {
+      source,
+      facet,
+      filters: [...filters, ...semiJoins],
+      metadata,
+      by: { kind: 'search', vectors, page, named: hybrid },
+    },
     catalog,
     access,
-    slots,
+    own,
     literals,
   );
+}
+
+/** A field that some passage shows otherwise than it is holds no semi-join: the gate for keys must see the passage. */
+function isHeldFirst({ arg }: InQuery, { facet }: Retrieval, catalog: Catalog, access: Access): boolean {
+  return arg.kind === 'column' && fieldMask(facet, arg.name, catalog, access) === 'none';
+}
+
+/** What the asker is told where a condition holds only after the best passages were taken: what any data would say. */
+function noticesOfRetrieval(relation: Retrieval, catalog: Catalog, access: Access): readonly string[] {
+  const { filteredAfter, keyFilters, facet } = relation;
+  const isLate = !keyFilters.every((f) => isHeldFirst(f, relation, catalog, access));
+  if (filteredAfter === null && !isLate) return [];
+  return [
+    'a filter on other rows than the passages held after the best passages were taken, so that fewer may come than match: ' +
+      `WHERE ${filteredAfter ?? 'retrieve'}.${facet.entityKey} IN (SELECT …) holds before, where the subquery stands by itself`,
+  ];
 }

@@ -1,18 +1,19 @@
 import { type Access, accessTo, rowAccess } from '../access.js';
-import { columnsFor, LiteralSlots } from '../bind/index.js';
-import { type Catalog, columnOf, type Relation } from '../catalog.js';
+import { type BoundPlan, bindSample, columnsFor, LiteralSlots, type SampledValue } from '../bind/index.js';
+import type { Catalog, Relation } from '../catalog.js';
 import { InternalError, queryError } from '../errors.js';
-import { ascending, columnRef, selectOf } from '../nodes.js';
-import type { GovernedColumn, GovernedScan } from '../plan.js';
+import { allOf, ascending, columnRef } from '../nodes.js';
+import type { EntityScan, Expr, GovernedScan, Select } from '../plan.js';
 import { PASSAGE_COLUMNS } from '../runtime.js';
 import { nearest } from '../text.js';
-import type { TypeName } from '../types.js';
-import { type GovernedPlan, type GovernedStore, mint, type OutputColumn } from './governed-plan.js';
-import { clearColumn, columnRule, type Masked, rowFilter, visibleColumn, visibleColumnName } from './mask.js';
+import { isComparable, type TypeName } from '../types.js';
+import { governWith } from './govern.js';
+import type { GovernedPlan, GovernedStore } from './governed-plan.js';
+import { clearColumn, columnRule, keyColumn, rowFilter, visibleColumn, visibleColumnName } from './mask.js';
 import { clearKey } from './order.js';
+import type { ScanAccess } from './scan-access.js';
 import { GovernedSlots } from './slots.js';
 import { governedStore } from './store/governed-store.js';
-import { verify } from './verify.js';
 
 /** What is sampled: an entity, or the text of a facet. */
 export type SampleKind = 'table' | 'facet';
@@ -57,8 +58,6 @@ export function governSample(
   return kind === 'table' ? sampleTable(name, catalog, access) : sampleFacet(name, catalog, access);
 }
 
-const SOURCE = 1;
-
 function sampleTable(name: string, catalog: Catalog, access: Access): GovernedSample {
   const relation = catalog.relations.get(name);
   if (relation?.kind === 'entity' && access.denied?.has(name) === true)
@@ -66,32 +65,113 @@ function sampleTable(name: string, catalog: Catalog, access: Access): GovernedSa
   if (relation?.kind !== 'entity' || !access.relations.has(name)) {
     throw queryError('unknownModel', { model: name, near: nearest(name, entitiesOf(catalog, access)) });
   }
-  const allowed = rowAccess(name, access);
+  const shown = inRows(access);
+  const allowed = shown.relations.get(name);
   if (allowed === undefined) {
     throw queryError('groupsOnly', { relation: name, detail: 'a sample would show some of them' });
   }
-  const slots = new GovernedSlots([]);
-  const rules = readable(relation, access).map((c) => columnRule(relation, c, allowed));
-  if (rules.length === 0) throw queryError('denied', { object: name });
-  const shown = rules.map((r) => ({ ...clearColumn(r, slots), masked: r.masked }));
-  const flags = rules.filter((r) => r.masked !== 'none').map((r) => visibleColumn(r, slots));
-  const scan: GovernedScan = Object.freeze({
-    kind: 'governed',
-    id: SOURCE,
-    relation,
-    columns: Object.freeze([...shown, ...flags]),
-    filter: rowFilter(allowed, slots),
-    pushed: Object.freeze([]),
-    fenced: false,
-    minimum: null,
+  const bound = bindSample(relation, catalog, shown);
+  if (bound.values.length === 0) throw queryError('denied', { object: name });
+  const cells = bound.values.map((value) => cellOf(value, shown));
+  const slots = new GovernedSlots(bound.plan.slots);
+  const asked = sampledRows(bound.plan, cells, orderOf(cells, clearKey(relation, allowed)), slots);
+  const plan = governWith(asked, slots, sampleScan, shown, catalog, () => {
+    throw new InternalError('a sample walks nowhere');
   });
-  const order = clearKey(relation, allowed) ?? scan.columns.map((c) => c.name);
-  const plan = planOf(scan, order, slots, catalog, access);
   return Object.freeze({
     form: 'structured',
     objects: plan.objects,
     source: Object.freeze({ kind: 'table', plan }),
-    columns: Object.freeze(rules.map((r) => sampledColumn(r.column.name, r.column.type, r.masked))),
+    columns: Object.freeze(cells.map(sampledColumn)),
+  });
+}
+
+/** `access` without what gives no row output. */
+function inRows(access: Access): Access {
+  const shown = [...access.relations].map(([name, all]) => [name, all, rowAccess(name, access)] as const);
+  if (shown.every(([, all, rows]) => all === rows)) return access;
+  const relations = new Map(
+    shown.flatMap(([name, , rows]) => (rows === undefined ? [] : [[name, rows] as const])),
+  );
+  return Object.freeze({ ...access, relations });
+}
+
+/** A value, with what says whether its cell may be read; null where every cell may be. */
+interface Cell {
+  readonly value: SampledValue;
+  readonly flag: Expr | null;
+}
+
+/** A cell may be read where all that it is read from may be. A parent that is not there hides nothing. */
+function cellOf(value: SampledValue, access: Access): Cell {
+  const flags = value.reads.flatMap(({ relation, ref, ofParent }): readonly Expr[] => {
+    if (columnRule(relation, ref.name, accessTo(relation, access)).masked === 'none') return [];
+    const flag = columnRef(ref.source, visibleColumnName(ref.name), 'bool');
+    return ofParent ? [isNotFalse(flag)] : [flag];
+  });
+  return { value, flag: flags.length === 0 ? null : allOf(flags) };
+}
+
+function isNotFalse(arg: Expr): Expr {
+  return Object.freeze({ kind: 'truth_test', arg, test: 'false', negated: true, type: 'bool' });
+}
+
+function sampledColumn({ value: { name, expr }, flag }: Cell): SampledColumn {
+  return Object.freeze({ name, type: expr.type, visible: flag === null ? null : visibleColumnName(name) });
+}
+
+/** By the key where the caller may read it, else by every stored cell and whether it may be read. */
+function orderOf(cells: readonly Cell[], key: readonly string[] | null): readonly Expr[] {
+  const stored = cells.filter(({ value }) => value.stored);
+  if (key !== null)
+    return key.flatMap((name) => stored.filter((c) => c.value.name === name).map((c) => c.value.expr));
+  const values = stored.map(({ value }) => value.expr).filter((e) => isComparable(e.type));
+  return [...values, ...stored.flatMap(({ flag }) => flag ?? [])];
+}
+
+/** `plan` with the cells as its outputs, the flags behind them, and the slot of the limit. */
+function sampledRows(
+  plan: BoundPlan,
+  cells: readonly Cell[],
+  order: readonly Expr[],
+  slots: GovernedSlots,
+): BoundPlan {
+  if (plan.query.kind !== 'select') throw new InternalError('a sample is a SELECT');
+  const values = cells.map(({ value: { name, expr } }) => Object.freeze({ name, expr }));
+  const flags = cells.flatMap(({ value: { name }, flag }) =>
+    flag === null ? [] : [Object.freeze({ name: visibleColumnName(name), expr: flag })],
+  );
+  const outputs = Object.freeze([...values, ...flags]);
+  const query: Select = Object.freeze({
+    ...plan.query,
+    outputs,
+    orderBy: Object.freeze(order.map(ascending)),
+    limit: slots.given('limit', 'int8'),
+  });
+  const columns = Object.freeze(outputs.map(({ name, expr }) => Object.freeze({ name, type: expr.type })));
+  return Object.freeze({ ...plan, query, columns });
+}
+
+/** The scan with NULL in the place of every mask, and beside each column that is masked whether its cell may be read. */
+function sampleScan(
+  scan: EntityScan,
+  { access }: ScanAccess,
+  keys: ReadonlySet<string> | undefined,
+  slots: GovernedSlots,
+): GovernedScan {
+  const rules = scan.columns.map((name) => columnRule(scan.relation, name, access));
+  const shown = rules.map((r) => clearColumn(r, slots));
+  const joined = rules.filter((r) => keys?.has(r.column.name) === true).map((r) => keyColumn(r, slots));
+  const flags = rules.filter((r) => r.masked !== 'none').map((r) => visibleColumn(r, slots));
+  return Object.freeze({
+    kind: 'governed',
+    id: scan.id,
+    relation: scan.relation,
+    columns: Object.freeze([...shown, ...joined, ...flags]),
+    filter: rowFilter(access, slots),
+    pushed: Object.freeze([]),
+    fenced: false,
+    minimum: null,
   });
 }
 
@@ -100,70 +180,14 @@ function entitiesOf(catalog: Catalog, access: Access): readonly string[] {
   return [...access.relations.keys()].filter((n) => catalog.relations.get(n)?.kind === 'entity');
 }
 
-/** What `*` means for this caller. */
+/** The fields of a facet that `*` has for this caller. */
 function readable(relation: Relation, access: Access): readonly string[] {
   return [...columnsFor(relation, accessTo(relation, access)).values()]
     .filter((c) => c.starred)
     .map((c) => c.name);
 }
 
-function sampledColumn(name: string, type: TypeName, masked: Masked): SampledColumn {
-  return Object.freeze({ name, type, visible: masked === 'none' ? null : visibleColumnName(name) });
-}
-
-function planOf(
-  scan: GovernedScan,
-  order: readonly string[],
-  slots: GovernedSlots,
-  catalog: Catalog,
-  access: Access,
-): GovernedPlan {
-  const { relation, columns } = scan;
-  const ref = ({ name, type }: GovernedColumn) => columnRef(SOURCE, name, type);
-  const orderBy = order.map((name) => {
-    const column = columns.find((c) => c.name === name);
-    if (column === undefined) throw new InternalError(`the sample has no column ${name}`);
-    return ascending(ref(column));
-  });
-  const query = selectOf({
-    from: scan,
-    outputs: Object.freeze(columns.map((c) => Object.freeze({ name: c.name, expr: ref(c) }))),
-    orderBy: Object.freeze(orderBy),
-    limit: slots.given('limit', 'int8'),
-  });
-  const grounded = slots.finish();
-  verify(query, grounded, 'structured');
-  const object = `osl.entities.${relation.name}`;
-  const masked = columns.filter((c) => c.masked !== 'none').map((c) => c.name);
-  const maskedColumns = Object.freeze(masked.map((name) => `${relation.name}.${name}`).sort());
-  return mint({
-    form: 'structured',
-    query,
-    runtime: [],
-    slots: grounded,
-    clientOids: [],
-    outputs: Object.freeze(columns.map((c) => outputOf(c, object, relation))),
-    objects: Object.freeze([object]),
-    redactedColumns: maskedColumns,
-    maskedColumns,
-    passageFields: new Set<string>(),
-    partialColumns: Object.freeze([]),
-    connector: relation.connector,
-    accessSignature: access.signature,
-    catalogVersion: catalog.version,
-    policyVersion: access.policyVersion,
-    grants: Object.freeze(
-      accessTo(relation, access)
-        .grants.map((g) => g.id)
-        .sort(),
-    ),
-  });
-}
-
-function outputOf({ name, type, masked }: GovernedColumn, object: string, relation: Relation): OutputColumn {
-  const source = columnOf(relation, name) === null ? null : `${object}.${name}`;
-  return Object.freeze({ name, type, source, redacted: masked !== 'none', passageKey: false });
-}
+const SOURCE = 1;
 
 function sampleFacet(name: string, catalog: Catalog, access: Access): GovernedSample {
   const facet = catalog.facets.get(name);
@@ -179,7 +203,11 @@ function sampleFacet(name: string, catalog: Catalog, access: Access): GovernedSa
   const store = governedStore(request, catalog, access, new GovernedSlots([]), new LiteralSlots([]));
   const types = new Map(relation.columns.map((c) => [c.name, c.type]));
   const columns =
-    store === null ? [] : names.map((column) => sampledColumn(column, types.get(column) ?? 'text', 'none'));
+    store === null
+      ? []
+      : names.map((column) =>
+          Object.freeze({ name: column, type: types.get(column) ?? 'text', visible: null }),
+        );
   return Object.freeze({
     form: 'retrieve',
     objects: Object.freeze([`osl.facets.${name}`]),

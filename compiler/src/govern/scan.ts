@@ -29,5 +29,6 @@ export function governScan(
     pushed: Object.freeze(minimum === null ? [] : hasKey(scan.relation)),
     fenced: false,
     minimum: minimum === null ? null : groupMinimum(minimum),
+    ...(scan.sample === undefined ? {} : { sample: scan.sample }),
   });
 }

@@ -1,7 +1,8 @@
+import { isKeyEquality } from '../key-equality.js';
 import type { Expr, FromItem, GovernedScan, Query, RuntimeScan, SourceId } from '../plan.js';
+import { isPartOfKey } from '../runtime.js';
 import { isArray } from '../types.js';
 import { leavesOf, mapQuery } from '../walk.js';
-import { isKeyEquality } from './keys.js';
 import type { GovernedSlots } from './slots.js';
 
 /**
@@ -51,6 +52,8 @@ function wantedBy(
   const [given, key] = rows.has(left.source) ? [left, right] : [right, left];
   const found = rows.get(given.source);
   const { type } = given;
+  // An index over several columns is not entered by a list for each, which would be all pairs: the join enters it.
+  if (isPartOfKey(given.name)) return [];
   if (found === undefined || rows.has(key.source) || type !== key.type || isArray(type)) return [];
   const array = slots.keys(found.slot, given.name, type);
   const among = (arg: Expr): Expr =>

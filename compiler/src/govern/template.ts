@@ -76,37 +76,49 @@ export class PlanTemplate {
 
   /** The plan with the values of `literals`, which have the template's shape; null where it is another plan. */
   fill(literals: readonly PlainLiteral[]): GovernedPlan | null {
-    for (const { literal, value } of this.#fixed) if (literals[literal]?.value !== value) return null;
+    return this.fillWith(literals.map((l) => l.value));
+  }
+
+  /** The same, of literals with these `values`. */
+  fillWith(values: readonly string[]): GovernedPlan | null {
+    const slots = this.slotsWith(values);
+    return slots === null ? null : mint({ ...this.plan, slots: Object.freeze(slots) });
+  }
+
+  /** The slots of that plan, for literals with these `values`. */
+  slotsWith(values: readonly string[]): readonly Slot[] | null {
+    for (const { literal, value } of this.#fixed) if (values[literal] !== value) return null;
     for (const { hole, holds, outcome } of this.#tests) {
-      if (holds(holeText(hole, literals)) !== outcome) return null;
+      if (holds(holeText(hole, values)) !== outcome) return null;
     }
     const slots = [...this.plan.slots];
     const used = new Set<string>();
     for (const { slot, recipes } of this.#fillings) {
-      const filled = this.#fill(slot, recipes, literals, used);
+      const filled = this.#fill(slot, recipes, values, used);
       if (filled === null) return null;
       slots[slot] = filled;
     }
-    if (!this.#relied.every((r) => upholds(r, slots))) return null;
-    return mint({ ...this.plan, slots: Object.freeze(slots) });
+    return this.#relied.every((r) => upholds(r, slots)) ? slots : null;
   }
 
   /** Slot `index` with its value of `literals`; null where a fresh compilation would share or split slots otherwise. */
   #fill(
     index: number,
     recipes: readonly Recipe[],
-    literals: readonly PlainLiteral[],
+    values: readonly string[],
     used: Set<string>,
   ): Slot | null {
     const before = this.plan.slots[index];
     if (before?.kind !== 'literal') return null;
-    const [value, ...others] = recipes.map((r) => valueOfRecipe(r, literals));
-    if (value === undefined) return null;
+    const [first] = recipes;
+    if (first === undefined) return null;
+    const value = valueOfRecipe(first, values);
     const key = keyOf(before.type, value);
     if (this.#taken.has(key) || used.has(key)) return null;
     used.add(key);
-    if (others.some((other) => keyOf(before.type, other) !== key)) return null;
-    return Object.freeze({ ...before, value });
+    if (recipes.some((r) => r !== first && keyOf(before.type, valueOfRecipe(r, values)) !== key)) return null;
+    const { type, written } = before;
+    return Object.freeze({ kind: 'literal', type, value, written });
   }
 }
 
@@ -118,16 +130,16 @@ function keyOfSlot(slot: Slot | undefined): string {
   return slot?.kind === 'literal' ? keyOf(slot.type, slot.value) : '';
 }
 
-function valueOfRecipe(recipe: Recipe, literals: readonly PlainLiteral[]): LiteralValue {
+function valueOfRecipe(recipe: Recipe, values: readonly string[]): LiteralValue {
   if (typeof recipe === 'string') return recipe;
-  if ('literal' in recipe) return holeText(recipe, literals);
+  if ('literal' in recipe) return holeText(recipe, values);
   return Object.freeze(
-    recipe.map((item) => (item === null || typeof item === 'string' ? item : holeText(item, literals))),
+    recipe.map((item) => (item === null || typeof item === 'string' ? item : holeText(item, values))),
   );
 }
 
-function holeText(hole: Hole, literals: readonly PlainLiteral[]): string {
-  const value = literals[hole.literal]?.value ?? '';
+function holeText(hole: Hole, values: readonly string[]): string {
+  const value = values[hole.literal] ?? '';
   return hole.negated ? negate(value) : value;
 }
 
@@ -141,6 +153,7 @@ function holesOf(
   written: readonly WrittenLiteral[],
   literals: readonly PlainLiteral[],
 ): ReadonlyMap<WrittenLiteral, Hole> {
+  const values = literals.map((l) => l.value);
   const byOffset = new Map<number, Hole>();
   for (const [literal, { start, sign }] of literals.entries()) {
     byOffset.set(start, { literal, negated: false });
@@ -149,7 +162,7 @@ function holesOf(
   const holes = new Map<WrittenLiteral, Hole>();
   for (const w of written) {
     const hole = byOffset.get(w.node?.location ?? -1);
-    if (hole !== undefined && carriedText(w) === holeText(hole, literals)) holes.set(w, hole);
+    if (hole !== undefined && carriedText(w) === holeText(hole, values)) holes.set(w, hole);
   }
   return holes;
 }

@@ -8,6 +8,7 @@ import {
   type Select,
   SHOWN,
   type Slot,
+  type SortKey,
   type SourceId,
 } from '../plan.js';
 import {
@@ -18,6 +19,7 @@ import {
   needsSize,
   type Reliance,
   sizedNumbers,
+  upholds,
 } from './verify-proofs.js';
 
 /**
@@ -36,6 +38,10 @@ export function verifyBarrier(root: Query, slots: readonly Slot[]): readonly Rel
 type Row = `${SourceId} ${SourceId}`;
 type Rows = ReadonlySet<Row>;
 const NO_ROWS: Rows = new Set();
+
+function idsOf(row: Row): readonly [SourceId, SourceId] {
+  return row.split(' ').map(Number) as [number, number]; // made of two numbers
+}
 
 /** What stands behind a FROM item. */
 type Behind =
@@ -59,11 +65,17 @@ class BarrierCheck {
   readonly #root: Query;
   readonly #slots: readonly Slot[];
   readonly #behind = new Map<SourceId, Behind>();
-  readonly #tables = new Map<number, Query>();
-  readonly #hidden = new Map<string, ReadonlySet<SourceId>>();
+  /** Null for a recursive one, whose rows are worked out before anything reads them. */
+  readonly #tables = new Map<number, Query | null>();
+  readonly #hidden = new Map<string, Rows>();
   readonly #sound = new Map<string, boolean>();
   readonly #scansOf = new Map<Query, ReadonlySet<SourceId>>();
+  /** The queries in the values of each level that has some. */
+  readonly #inside = new Map<Query, readonly Query[]>();
   readonly #reliances: Reliance[] = [];
+  readonly #rely = (r: Reliance): void => {
+    this.#reliances.push(r);
+  };
   /** Whether some scan hides rows; and whether one of these is not fenced. */
   #hides = false;
   #open = false;
@@ -75,18 +87,23 @@ class BarrierCheck {
   }
 
   checked(): readonly Reliance[] {
-    if (this.#hides) this.#level(this.#root);
+    if (this.#hides) this.#level(this.#root, new Set());
+    if (this.#open && draws(this.#root)) throw new InternalError('a row that is hidden may draw a number');
     return this.#reliances;
   }
 
   // -------------------------------------------------------------- what there is
 
   #know(query: Query): void {
+    // Before the queries inside, which may read them.
+    if (query.kind !== 'values')
+      for (const t of query.with) this.#tables.set(t.id, t.recursive === true ? null : t.query);
     for (const q of partsOf(query)) this.#know(q);
     if (query.kind === 'values') return;
-    for (const t of query.with) this.#tables.set(t.id, t.query);
     if (query.kind === 'select') for (const leaf of itemsOf(query.from)) this.#knowItem(leaf);
-    for (const e of valuesOf(query)) for (const inner of queriesIn(e)) this.#know(inner);
+    const inside = queriesInAll(valuesOf(query));
+    if (inside.length > 0) this.#inside.set(query, inside);
+    for (const inner of inside) this.#know(inner);
   }
 
   #knowItem(leaf: Leaf): void {
@@ -101,10 +118,13 @@ class BarrierCheck {
         break;
       case 'cte': {
         const query = this.#tables.get(leaf.table);
-        this.#behind.set(leaf.id, query === undefined ? { kind: 'given' } : { kind: 'query', query });
+        if (query === undefined) throw new InternalError('a common table is not there');
+        this.#behind.set(leaf.id, query === null ? { kind: 'given' } : { kind: 'query', query });
         break;
       }
-      // What these yield was worked out before.
+      // What these yield was worked out before, or of rows that are known to be shown.
+      case 'rows':
+      case 'recursion':
       case 'spine':
       case 'runtime':
         this.#behind.set(leaf.id, { kind: 'given' });
@@ -120,14 +140,21 @@ class BarrierCheck {
 
   // -------------------------------------------------------------- levels
 
-  #level(query: Query): void {
-    for (const q of partsOf(query)) this.#level(q);
-    for (const e of valuesOf(query)) this.#outputsOfIn(e);
-    for (const e of valuesOf(query)) for (const inner of queriesIn(e)) this.#level(inner);
+  /** @param settled FROM items around whose rows were grouped before the query runs, so that all of them are shown */
+  #level(query: Query, settled: ReadonlySet<SourceId>): void {
+    for (const q of partsOf(query)) this.#level(q, settled);
+    const inside = this.#inside.get(query);
+    if (inside !== undefined) {
+      for (const e of valuesOf(query)) this.#outputsOfIn(e);
+      const above = new Set(query.kind === 'select' && query.grouped ? queriesInAll(aboveGroups(query)) : []);
+      const grouped = query.kind === 'select' ? itemsOf(query.from).map((l) => l.id) : [];
+      for (const inner of inside)
+        this.#level(inner, above.has(inner) ? new Set([...settled, ...grouped]) : settled);
+    }
     if (query.kind !== 'select') return;
-    for (const c of query.where) if (!this.#isJoin(c, query)) this.#condition(c);
-    for (const c of query.having) if (!hasAggregate(c)) this.#condition(c);
-    for (const c of onOf(query.from)) this.#condition(c);
+    for (const c of query.where) if (!this.#isJoin(c, query)) this.#condition(c, settled);
+    for (const c of query.having) if (!hasAggregate(c)) this.#condition(c, settled);
+    for (const c of onOf(query.from)) this.#condition(c, settled);
   }
 
   /** IN compares with what its query yields, which may become a condition on that query's rows. */
@@ -141,8 +168,8 @@ class BarrierCheck {
     for (const child of below(e)) this.#outputsOfIn(child);
   }
 
-  #condition(condition: Expr): void {
-    const exposed = this.#rows(condition);
+  #condition(condition: Expr, settled: ReadonlySet<SourceId>): void {
+    const exposed = new Set([...this.#rows(condition)].filter((row) => !settled.has(idsOf(row)[0])));
     // Equality of two values lets the planner put either in the place of the other, in any scan.
     const equates =
       condition.kind === 'operation' && condition.definition.name === '=' && condition.left !== null;
@@ -168,25 +195,24 @@ class BarrierCheck {
       this.#value(e.otherwise, place);
       return;
     }
-    if (isFixed(e, this.#slots, (r) => this.#reliances.push(r))) return;
     if (e.kind === 'column') {
       if (!this.#isSoundColumn(e)) this.#fails(e, place);
       return;
     }
+    if (isFixed(e, this.#slots, this.#rely)) return;
     if (!this.#isTotal(e)) this.#fails(e, place);
     const estimated =
       place.estimated && (e.kind === 'and' || e.kind === 'or' || e.kind === 'not' || e.kind === 'truth_test');
     for (const child of below(e)) this.#value(child, { ...place, estimated });
-    for (const inner of ownQueries(e)) this.#inside(inner, { ...place, estimated: false, inside: true });
+    for (const inner of ownQueries(e)) this.#within(inner, { ...place, estimated: false, inside: true });
   }
 
   /** A query inside a condition runs for each row that reaches the condition, and all of it with it. */
-  #inside(query: Query, place: Place): void {
-    if (picks(query, this.#slots)) this.#fails(TRUE, place);
+  #within(query: Query, place: Place): void {
+    if (picks(query, this.#slots, this.#rely)) this.#fails(TRUE, place);
     for (const e of valuesOf(query)) this.#value(e, place);
-    for (const part of partsOf(query)) this.#inside(part, place);
-    if (query.kind === 'select' && itemsOf(query.from).some((l) => l.kind === 'spine'))
-      this.#fails(TRUE, place);
+    for (const part of partsOf(query)) this.#within(part, place);
+    if (mayMakeRows(query)) this.#fails(TRUE, place);
   }
 
   #fails(e: Expr, { exposed, asked, estimated }: Place): void {
@@ -200,8 +226,8 @@ class BarrierCheck {
   /** Whether a value can be worked out of any row; `inside` whether aggregates in it run with it. */
   #isSound(e: Expr, inside: boolean): boolean {
     if ((e.kind === 'aggregate' || e.kind === 'window') && !inside) return true;
-    if (isFixed(e, this.#slots, (r) => this.#reliances.push(r))) return true;
     if (e.kind === 'column') return this.#isSoundColumn(e);
+    if (isFixed(e, this.#slots, this.#rely)) return true;
     return (
       this.#isTotal(e) &&
       ownQueries(e).every((q) => this.#isSoundQuery(q)) &&
@@ -211,15 +237,20 @@ class BarrierCheck {
 
   /** Whether the node itself yields a value: of a query in it, one row at most. */
   #isTotal(e: Expr): boolean {
-    if (e.kind !== 'scalar_query') return isTotalNode(e, this.#slots, (r) => this.#reliances.push(r));
+    if (e.kind !== 'scalar_query') return isTotalNode(e, this.#slots, this.#rely);
     const { query } = e;
     const aggregates = query.kind === 'select' && query.outputs.some((o) => hasAggregate(o.expr));
-    return aggregates && query.groupBy.length === 0;
+    if (aggregates && query.groupBy.length === 0 && query.groupingSets === null) return true;
+    return (
+      query.kind !== 'values' &&
+      !query.withTies &&
+      isRelied(query.limit, 'at most one', this.#slots, this.#rely)
+    );
   }
 
   #isSoundQuery(query: Query): boolean {
-    if (picks(query, this.#slots)) return false;
-    if (query.kind === 'select' && itemsOf(query.from).some((l) => l.kind === 'spine')) return false;
+    if (picks(query, this.#slots, this.#rely)) return false;
+    if (mayMakeRows(query)) return false;
     return (
       valuesOf(query).every((e) => this.#isSound(e, true)) &&
       partsOf(query).every((q) => this.#isSoundQuery(q))
@@ -247,7 +278,7 @@ class BarrierCheck {
   #rows(condition: Expr): Rows {
     const rows = new Set<Row>();
     for (const ref of this.#refs(condition)) {
-      for (const scan of this.#hiddenBehind(ref)) rows.add(`${ref.source} ${scan}`);
+      for (const row of this.#hiddenBehind(ref)) rows.add(row);
     }
     return rows;
   }
@@ -256,23 +287,32 @@ class BarrierCheck {
   #refs(e: Expr): readonly ColumnRef[] {
     if (e.kind === 'aggregate' || e.kind === 'window') return [];
     if (e.kind === 'column') return [e];
-    const outer = ownQueries(e).flatMap((q) => {
+    const found: ColumnRef[] = [];
+    for (const q of ownQueries(e)) {
       const own = sourcesIn(q);
-      return refsIn(q).filter((r) => !own.has(r.source));
-    });
-    return [...outer, ...below(e).flatMap((c) => this.#refs(c))];
+      found.push(...refsIn(q).filter((r) => !own.has(r.source)));
+    }
+    for (const child of below(e)) found.push(...this.#refs(child));
+    return found;
   }
 
-  #hiddenBehind(ref: ColumnRef): ReadonlySet<SourceId> {
+  /** Those that reach a column: by its own FROM item, or by one that its LATERAL query looks out to. */
+  #hiddenBehind(ref: ColumnRef): Rows {
     const key = `${ref.source} ${ref.name}`;
     const known = this.#hidden.get(key);
     if (known !== undefined) return known;
-    const found = new Set<SourceId>();
+    const found = new Set<Row>();
     const behind = this.#behind.get(ref.source);
-    if (behind?.kind === 'scan' && hides(behind.scan)) found.add(behind.scan.id);
+    if (behind?.kind === 'scan' && hides(behind.scan)) found.add(`${ref.source} ${behind.scan.id}`);
     if (behind?.kind === 'query' && !countsOnly(behind.query)) {
+      const own = sourcesIn(behind.query);
       for (const d of definitionsAt(behind.query, placeOf(ref))) {
-        for (const inner of this.#refs(d)) for (const scan of this.#hiddenBehind(inner)) found.add(scan);
+        for (const inner of this.#refs(d)) {
+          for (const row of this.#hiddenBehind(inner)) {
+            const [source, scan] = idsOf(row);
+            found.add(own.has(source) ? `${ref.source} ${scan}` : row);
+          }
+        }
       }
     }
     this.#hidden.set(key, found);
@@ -281,7 +321,7 @@ class BarrierCheck {
 
   /** Whether no condition reaches rows of a scan through a FROM item before they were filtered. */
   #isFenced(row: Row): boolean {
-    const [source, scan] = row.split(' ').map(Number) as [number, number]; // made of two numbers
+    const [source, scan] = idsOf(row);
     const behind = this.#behind.get(scan);
     if (behind?.kind === 'scan' && behind.scan.fenced) return true;
     const through = this.#behind.get(source);
@@ -322,8 +362,9 @@ class BarrierCheck {
 
   /** The rows that the only arm of a CASE is for, where its condition is nothing but the question; else null. */
   #askedBy(e: Expr): Rows | null {
-    const [arm] = e.kind === 'case' ? e.arms : [];
-    if (e.kind !== 'case' || e.arms.length !== 1 || arm === undefined) return null;
+    if (e.kind !== 'case' || e.arms.length !== 1) return null;
+    const [arm] = e.arms;
+    if (arm === undefined) return null;
     const asked = new Set<Row>();
     for (const question of arm.when.kind === 'and' ? arm.when.args : [arm.when]) {
       const ref = questioned(question);
@@ -398,7 +439,7 @@ class BarrierCheck {
     if (query.kind === 'values' || countsOnly(query)) return new Set();
     if (query.kind === 'set_operation')
       return new Set([...this.#rowsOf(query.left), ...this.#rowsOf(query.right)]);
-    if (query.grouped && query.groupBy.length === 0) return new Set();
+    if (query.grouped && query.groupBy.length === 0 && query.groupingSets === null) return new Set();
     return new Set(itemsOf(query.from).flatMap((l) => [...this.#scansThrough(l)]));
   }
 
@@ -406,17 +447,18 @@ class BarrierCheck {
 
   /** Whether the query in a conjunct of WHERE is joined to the block, so that it never runs for a hidden row of it. */
   #isJoin(condition: Expr, block: Select): boolean {
+    const e = condition.kind === 'not' ? condition.arg : condition;
+    if (condition.kind !== 'in_query' && e.kind !== 'exists') return false;
     const own = new Set(itemsOf(block.from).map((l) => l.id));
     if (condition.kind === 'in_query') {
       const refs = this.#refs(condition.arg);
       const alone = refsIn(condition.query).every((r) => sourcesIn(condition.query).has(r.source));
-      const plain = !condition.negated && queriesIn(condition.arg).length === 0;
+      const plain = !condition.negated && queriesInAll([condition.arg]).length === 0;
       if (!plain || !alone || refs.length === 0 || refs.some((r) => !own.has(r.source))) return false;
       if (this.#open && !this.#isSound(condition.arg, false))
         throw new InternalError('what IN looks for can fail on rows that are hidden');
       return true;
     }
-    const e = condition.kind === 'not' ? condition.arg : condition;
     if (e.kind !== 'exists' || e.query.kind !== 'select' || e.query.from === null) return false;
     const { query } = e;
     const simple =
@@ -480,7 +522,7 @@ function isTotal(e: Expr, slots: readonly Slot[]): boolean {
 }
 
 function isTotalQuery(query: Query, slots: readonly Slot[]): boolean {
-  if (picks(query, slots)) return false;
+  if (picks(query, slots, () => undefined)) return false;
   return (
     valuesOf(query).every((e) => isTotal(e, slots)) && partsOf(query).every((q) => isTotalQuery(q, slots))
   );
@@ -491,15 +533,39 @@ function isTotalQuery(query: Query, slots: readonly Slot[]): boolean {
 type Leaf = Exclude<FromItem, { kind: 'join' }>;
 const TRUE: Expr = { kind: 'boolean', value: true, type: 'bool' };
 
+/** Whether it makes rows of values, and may fail at it or make too many. */
+function makesRows(leaf: Leaf): boolean {
+  return leaf.kind === 'spine' || leaf.kind === 'rows';
+}
+
+function mayMakeRows(query: Query): boolean {
+  if (query.kind === 'values') return false;
+  return (
+    query.with.some((t) => t.recursive === true) ||
+    (query.kind === 'select' && itemsOf(query.from).some(makesRows))
+  );
+}
+
 function hides(scan: GovernedScan): boolean {
   return scan.filter !== null || scan.relation.kind === 'facet';
 }
 
-/** Whether a query takes some of its rows by numbers that may be negative; a fence takes them all. */
-function picks(query: Query, slots: readonly Slot[]): boolean {
-  if (query.kind === 'values' || (query.limit === null && query.offset === null)) return false;
-  const skipped = query.offset?.kind === 'parameter' ? slots[query.offset.slot] : undefined;
-  return query.limit !== null || skipped?.kind !== 'literal' || skipped.value !== '0';
+/** Whether a query takes some of its rows by numbers that may be negative; those of literals are looked at. */
+function picks(query: Query, slots: readonly Slot[], rely: (r: Reliance) => void): boolean {
+  if (query.kind === 'values') return false;
+  return [query.limit, query.offset].some((e) => e !== null && !isRelied(e, 'count', slots, rely));
+}
+
+/** Whether a value is a literal that is what a proof takes it for. */
+function isRelied(
+  e: Expr | null,
+  as: Reliance['as'],
+  slots: readonly Slot[],
+  rely: (r: Reliance) => void,
+): boolean {
+  if (e?.kind !== 'parameter' || !upholds({ slot: e.slot, as }, slots)) return false;
+  rely({ slot: e.slot, as });
+  return true;
 }
 
 /** Whether the scan's column `SHOWN` is nothing but its row filter, made true or false. */
@@ -534,12 +600,13 @@ function isTried(e: Expr): boolean {
   );
 }
 
-/** A level of groups that may be too small: it has a fence, and shows no row. */
+/** A level of groups that may be too small, or of several sets of groups: it has a fence, and shows no row. */
 function countsOnly(query: Query): boolean {
   return (
     query.kind === 'select' &&
     query.offset !== null &&
-    itemsOf(query.from).some((l) => l.kind === 'governed' && l.minimum !== null)
+    (query.groupingSets !== null ||
+      itemsOf(query.from).some((l) => l.kind === 'governed' && l.minimum !== null))
   );
 }
 
@@ -555,30 +622,37 @@ function definitionsAt(query: Query, place: number): readonly Expr[] {
   return found === undefined ? [] : [found.expr];
 }
 
+const NOTHING: readonly never[] = Object.freeze([]);
+
 function itemsOf(item: FromItem | null): readonly Leaf[] {
-  if (item === null) return [];
+  if (item === null) return NOTHING;
   return item.kind === 'join' ? [...itemsOf(item.left), ...itemsOf(item.right)] : [item];
 }
 
 function onOf(item: FromItem | null): readonly Expr[] {
-  return item?.kind === 'join' ? [...onOf(item.left), ...onOf(item.right), ...item.on] : [];
+  return item?.kind === 'join' ? [...onOf(item.left), ...onOf(item.right), ...item.on] : NOTHING;
 }
 
 function sortedBy(query: Select | Extract<Query, { kind: 'set_operation' }>): readonly Expr[] {
-  return query.orderBy.flatMap(({ by }) => (typeof by === 'number' ? [] : [by]));
+  return sortedIn(query.orderBy);
+}
+
+function sortedIn(keys: readonly SortKey[]): readonly Expr[] {
+  const found: Expr[] = [];
+  for (const { by } of keys) if (typeof by !== 'number') found.push(by);
+  return found;
 }
 
 /** The queries that one reads from. */
 function partsOf(query: Query): readonly Query[] {
-  if (query.kind === 'values') return [];
-  const tables = query.with.map((t) => t.query);
-  if (query.kind === 'set_operation') return [...tables, query.left, query.right];
-  return [
-    ...tables,
-    ...itemsOf(query.from).flatMap((l) =>
-      l.kind === 'derived' ? [l.query] : l.kind === 'spine' ? [l.bounds] : [],
-    ),
-  ];
+  if (query.kind === 'values') return NOTHING;
+  const parts = query.with.map((t) => t.query);
+  if (query.kind === 'set_operation') return [...parts, query.left, query.right];
+  for (const leaf of itemsOf(query.from)) {
+    if (leaf.kind === 'derived') parts.push(leaf.query);
+    if (leaf.kind === 'spine') parts.push(leaf.bounds);
+  }
+  return parts;
 }
 
 function valuesOf(query: Query): readonly Expr[] {
@@ -587,6 +661,7 @@ function valuesOf(query: Query): readonly Expr[] {
   if (query.kind === 'set_operation') return [...sortedBy(query), ...ends];
   return [
     ...onOf(query.from),
+    ...itemsOf(query.from).flatMap((l) => (l.kind === 'rows' ? [...l.args, ...(l.fields ?? [])] : [])),
     ...query.where,
     ...query.groupBy,
     ...query.having,
@@ -595,6 +670,12 @@ function valuesOf(query: Query): readonly Expr[] {
     ...sortedBy(query),
     ...ends,
   ];
+}
+
+/** What of a level that groups is worked out of its groups; and their keys, of rows that are filtered. */
+function aboveGroups(level: Select): readonly Expr[] {
+  const keys = [...level.groupBy, ...level.distinctOn, ...sortedBy(level)];
+  return [...level.having, ...level.outputs.map((o) => o.expr), ...keys];
 }
 
 function below(e: Expr): readonly Expr[] {
@@ -609,15 +690,18 @@ function below(e: Expr): readonly Expr[] {
     case 'scalar_query':
     case 'exists':
     case 'stored_vector':
-      return [];
+      return NOTHING;
     case 'call':
     case 'and':
     case 'or':
     case 'conditional':
+    case 'grouping':
       return e.args;
     case 'operation':
       return e.left === null ? [e.right] : [e.left, e.right];
     case 'cast':
+    case 'bit_number':
+    case 'collate':
     case 'not':
     case 'null_test':
     case 'truth_test':
@@ -626,6 +710,8 @@ function below(e: Expr): readonly Expr[] {
       return [e.arg];
     case 'distinct_test':
       return [e.left, e.right];
+    case 'row_comparison':
+      return e.pairs.flatMap(({ left, right }) => [left, right]);
     case 'quantified':
       return [e.arg, e.array];
     case 'membership':
@@ -636,13 +722,14 @@ function below(e: Expr): readonly Expr[] {
       return e.items;
     case 'subscript':
       return [e.arg, e.index];
+    case 'slice':
+      return [e.arg, e.lower, e.upper].filter((x) => x !== null);
     case 'distance':
       return [e.to];
     case 'aggregate':
     case 'window': {
-      const sorted = e.orderBy.flatMap(({ by }) => (typeof by === 'number' ? [] : [by]));
-      const parts = e.kind === 'window' ? e.partitionBy : [];
-      return [...e.args, ...(e.filter === null ? [] : [e.filter]), ...sorted, ...parts];
+      const parts = e.kind === 'window' ? e.partitionBy : NOTHING;
+      return [...e.args, ...(e.filter === null ? NOTHING : [e.filter]), ...sortedIn(e.orderBy), ...parts];
     }
     default: {
       const unknown: never = e;
@@ -651,17 +738,32 @@ function below(e: Expr): readonly Expr[] {
   }
 }
 
-function ownQueries(e: Expr): readonly Query[] {
-  return e.kind === 'scalar_query' || e.kind === 'exists' || e.kind === 'in_query' ? [e.query] : [];
+/** Whether something in a query is drawn anew for each row. */
+function draws(query: Query): boolean {
+  const drawn = (e: Expr): boolean =>
+    (e.kind === 'call' && e.definition.volatility === 'volatile') ||
+    below(e).some(drawn) ||
+    ownQueries(e).some(draws);
+  return valuesOf(query).some(drawn) || partsOf(query).some(draws);
 }
 
-/** The queries at the top of a value. */
-function queriesIn(e: Expr): readonly Query[] {
-  return [...ownQueries(e), ...below(e).flatMap(queriesIn)];
+function ownQueries(e: Expr): readonly Query[] {
+  return e.kind === 'scalar_query' || e.kind === 'exists' || e.kind === 'in_query' ? [e.query] : NOTHING;
+}
+
+/** The queries at the top of values. */
+function queriesInAll(values: readonly Expr[]): readonly Query[] {
+  const found: Query[] = [];
+  const look = (e: Expr): void => {
+    found.push(...ownQueries(e));
+    for (const child of below(e)) look(child);
+  };
+  for (const e of values) look(e);
+  return found;
 }
 
 function hasAggregate(e: Expr): boolean {
-  return e.kind === 'aggregate' || below(e).some(hasAggregate);
+  return e.kind === 'aggregate' || e.kind === 'grouping' || below(e).some(hasAggregate);
 }
 
 function hasWindow(e: Expr): boolean {
@@ -676,7 +778,7 @@ function sourcesIn(query: Query): ReadonlySet<SourceId> {
   const known = SOURCES.get(query);
   if (known !== undefined) return known;
   const own = query.kind === 'select' ? itemsOf(query.from).map((l) => l.id) : [];
-  const inner = [...partsOf(query), ...valuesOf(query).flatMap(queriesIn)];
+  const inner = [...partsOf(query), ...queriesInAll(valuesOf(query))];
   const found = new Set([...own, ...inner.flatMap((q) => [...sourcesIn(q)])]);
   SOURCES.set(query, found);
   return found;

@@ -12,31 +12,56 @@ import { verifyCounted } from './verify-barrier.js';
  * @throws InternalError; a caller's mistake cannot cause one
  */
 export function verifyMinima(root: Query, slots: readonly Slot[]): void {
-  const blocks = allQueries(root).map((block) => ({
-    block,
-    scans: block.kind === 'select' ? countedScans(block) : NONE,
-  }));
-  if (blocks.every(({ scans }) => scans.length === 0)) return;
-  for (const { block, scans } of blocks) {
+  const blocks = allQueries(root);
+  if (blocks.every((block) => scansOf(block).length === 0)) return;
+  for (const block of blocks) {
+    const scans = scansOf(block);
     if (block.kind !== 'select' || scans.length === 0) {
       for (const e of exprsOf(block)) refuseKeys(e);
       continue;
     }
     const [first] = block.having;
     const grouped = block.grouped && block.offset !== null;
-    const kept = block.groupBy.length === 0 || (first !== undefined && isPresent(first, scans));
+    const kept = isWhole(block) || (first !== undefined && isPresent(first, scans));
     if (!grouped || !kept || leavesOf(block.from).some((l) => l.kind !== 'governed')) {
       throw new InternalError('a block shows rows that may only be aggregated');
     }
     verifyBlock(block, scans);
+    verifyChosen(block);
     verifyCounted(block, slots);
   }
 }
 
-const NONE: readonly CountedScan[] = Object.freeze([]);
+function scansOf(block: Query): readonly CountedScan[] {
+  return block.kind === 'select' ? countedScans(block) : [];
+}
+
+/** Whether all rows are one group, which is there whether it has any or not. */
+function isWhole(block: Select): boolean {
+  return block.groupBy.length === 0 && block.groupingSets === null;
+}
+
+/** Rows are counted by what stands in the block itself; a query around it gives keys to compare, and nothing else. */
+function verifyChosen(block: Select): void {
+  const within = new Set<number>();
+  for (const q of allQueries(block))
+    if (q.kind === 'select') for (const l of leavesOf(q.from)) within.add(l.id);
+  const outside = (e: Expr): boolean =>
+    (e.kind === 'column' && !within.has(e.source)) || childrenOf(e).some(outside);
+  const comparesColumns = (e: Expr): boolean =>
+    e.kind === 'operation' &&
+    e.definition.name === '=' &&
+    e.left?.kind === 'column' &&
+    e.right.kind === 'column' &&
+    block.where.includes(e);
+  for (const q of allQueries(block))
+    for (const e of exprsOf(q))
+      if (!comparesColumns(e) && outside(e))
+        throw new InternalError('rows that may only be aggregated are chosen by a query around');
+}
 
 function verifyBlock(block: Select, scans: readonly CountedScan[]): void {
-  const rest = block.groupBy.length === 0 ? block.having : block.having.slice(1);
+  const rest = isWhole(block) ? block.having : block.having.slice(1);
   const sorted = block.orderBy.flatMap((k) => (typeof k.by === 'number' ? [] : [k.by]));
   for (const e of [...block.outputs.map((o) => o.expr), ...rest, ...sorted]) verifyValue(e, scans);
   for (const e of [...block.where, ...block.groupBy, ...block.distinctOn]) refuseKeys(e);

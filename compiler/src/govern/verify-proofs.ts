@@ -9,7 +9,18 @@ import { elementOf, isArray, type TypeName } from '../types.js';
 /** A literal that a proof looked at. */
 export interface Reliance {
   readonly slot: number;
-  readonly as: 'pattern' | 'moment' | 'contained' | 'short' | 'small';
+  readonly as:
+    | 'pattern'
+    | 'moment'
+    | 'contained'
+    | 'short'
+    | 'words'
+    | 'small'
+    | 'year'
+    | 'month'
+    | 'day'
+    | 'count'
+    | 'at most one';
 }
 
 /** Whether the literal in a slot is what a proof takes it for. */
@@ -25,13 +36,31 @@ export function upholds({ slot, as }: Reliance, slots: readonly Slot[]): boolean
       return isShallow(found.value);
     case 'short':
       return found.value.length <= 1_000;
+    case 'words':
+      return found.value.length <= 1_000 && (found.value.match(/-/g) ?? []).length < 20;
     case 'small':
       return found.value.length <= 12 && Math.abs(Number(found.value)) < 1e5;
+    case 'year':
+      return isWithin(found.value, 1, 9_999);
+    case 'month':
+      return isWithin(found.value, 1, 12);
+    case 'day':
+      return isWithin(found.value, 1, 28);
+    case 'count':
+      return isWithin(found.value, 0, 999_999_999);
+    case 'at most one':
+      return isWithin(found.value, 0, 1);
     default: {
       const unknown: never = as;
       return unknown;
     }
   }
+}
+
+/** Plain digits that say a number between two. */
+function isWithin(digits: string, least: number, most: number): boolean {
+  const value = Number(digits);
+  return String(value) === digits && value >= least && value <= most;
 }
 
 /** A short JSON text in which nothing opens within an array, nor more than fifty levels down. */
@@ -94,11 +123,15 @@ export function isTotalNode(e: Expr, slots: readonly Slot[], rely: (r: Reliance)
     case 'case':
     case 'array':
     case 'exists':
+    case 'grouping':
+    case 'collate':
       return true;
     case 'conditional':
       return e.form === 'coalesce' || e.args.every((a) => areOrdered(a.type, a.type));
     case 'distinct_test':
       return areOrdered(e.left.type, e.right.type);
+    case 'row_comparison':
+      return e.pairs.every((p) => isOrder(p.definition.name) && areOrdered(p.left.type, p.right.type));
     case 'membership':
       return e.items.every((i) => areOrdered(e.arg.type, i.type));
     case 'in_query':
@@ -110,12 +143,14 @@ export function isTotalNode(e: Expr, slots: readonly Slot[], rely: (r: Reliance)
     case 'cast':
       return e.modifiers.length === 0 && (TOTAL_CASTS[e.arg.type]?.includes(e.type) ?? false);
     case 'call':
-      return isTotalCall(e);
+      return isTotalCall(e) || isShortSearch(e, slots, rely) || isLookUp(e);
     case 'operation':
       return isTotalOperation(e, slots, rely);
     case 'aggregate':
       return ['count', 'min', 'max', 'bool_and', 'bool_or', 'every'].includes(e.definition.name);
     case 'literal':
+    case 'bit_number':
+    case 'slice':
     case 'subscript':
     case 'window':
     case 'distance':
@@ -146,6 +181,7 @@ const COMPARED_TOGETHER: readonly (readonly TypeName[])[] = [
 ];
 
 function areOrdered(left: TypeName, right: TypeName): boolean {
+  if (left === 'tsquery' || right === 'tsquery') return false;
   return left === right || COMPARED_TOGETHER.some((t) => t.includes(left) && t.includes(right));
 }
 
@@ -159,6 +195,7 @@ const TOTAL_CASTS: Readonly<Partial<Record<TypeName, readonly TypeName[]>>> = {
   time: ['interval'],
   timestamp: ['date'],
   uuid: ['text'],
+  cidr: ['inet'],
 };
 
 /** By name, the types of the last argument; the one before is a unit of a closed set, or the same type. */
@@ -189,6 +226,13 @@ function isTotalCall(e: Extract<Expr, { kind: 'call' }>): boolean {
   return last !== undefined && (TOTAL_CALLS[name]?.includes(last.type) ?? false);
 }
 
+/** `array_position(array[…], text)`: the list is written out, and so has one dimension. */
+function isLookUp({ definition, args }: Extract<Expr, { kind: 'call' }>): boolean {
+  const [list, sought] = args;
+  if (definition.name !== 'array_position' || args.length !== 2) return false;
+  return list?.kind === 'array' && list.items.every((i) => i.type === 'text') && sought?.type === 'text';
+}
+
 function isTotalOperation(
   e: Extract<Expr, { kind: 'operation' }>,
   slots: readonly Slot[],
@@ -212,12 +256,56 @@ function isTotalOperation(
     return true;
   }
   if (name === '^@') return e.left.type === 'text';
+  if (e.left.type === 'inet' && e.right.type === 'inet') return /^(?:<<=?|>>=?|&&)$/.test(name);
+  if (e.left.type === 'tsvector')
+    return name === '@@' && e.right.kind === 'call' && isShortSearch(e.right, slots, rely);
+  if (lieBeside(e.left.type, name, e.right.type)) return true;
   if (['&&', '@>', '<@'].includes(name)) return isArray(e.left.type) && e.left.type === e.right.type;
   return e.left.type === 'jsonb' && ['->', '?', '?|', '?&'].includes(name);
 }
 
-/** Whether a value is made of literals, or the clock, in a way that no size of theirs can make fail. */
+/** Whether `name` says how two ranges of one sort of values lie, or whether one has the value of that sort. */
+function lieBeside(left: TypeName, name: string, right: TypeName): boolean {
+  const span = /^(int4|int8|num|date|ts|tstz)(?:multi)?range$/;
+  const [one, other] = [span.exec(left)?.[1], span.exec(right)?.[1]];
+  if (one !== undefined && other !== undefined)
+    return one === other && /^(?:&&|@>|<@|<<|>>|&<|&>)$/.test(name);
+  const [of, value] = name === '@>' ? [one, right] : name === '<@' ? [other, left] : [undefined, left];
+  return of !== undefined && SPANNED[of] === value;
+}
+
+const SPANNED: Readonly<Record<string, TypeName>> = {
+  int4: 'int4',
+  int8: 'int8',
+  num: 'numeric',
+  date: 'date',
+  ts: 'timestamp',
+  tstz: 'timestamptz',
+};
+
+/** A search for the words of a short literal, in a form that has no syntax to be wrong in. */
+function isShortSearch(
+  { definition, args }: Extract<Expr, { kind: 'call' }>,
+  slots: readonly Slot[],
+  rely: (r: Reliance) => void,
+): boolean {
+  if (!/^(?:plainto|phraseto|websearch_to)_tsquery$/.test(definition.name)) return false;
+  const [first, ...more] = args;
+  // A configuration is one of a closed set, and stands in the text itself.
+  const [words, ...rest] = first?.kind === 'structural' ? more : args;
+  if (words?.kind !== 'parameter' || rest.length > 0) return false;
+  const reliance: Reliance = { slot: words.slot, as: 'words' };
+  if (!upholds(reliance, slots)) return false;
+  rely(reliance);
+  return true;
+}
+
+/**
+ * Whether a moment, number or text is computed of literals, or the clock, in a way that no size of theirs can make fail.
+ * A literal by itself is nothing that is computed, and total as it is.
+ */
 export function isFixed(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => void): boolean {
+  if ((e.kind !== 'call' && e.kind !== 'operation' && e.kind !== 'cast') || e.type === 'bool') return false;
   if (isNear(e, slots, rely)) return true;
   const relied: Reliance[] = [];
   const literal = (x: Expr, as: Reliance['as']): boolean => {
@@ -237,6 +325,12 @@ export function isFixed(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => 
         : x.arg.type === 'numeric' && x.type === 'float8'
           ? size(x.arg)
           : null;
+    if (x.kind === 'call') {
+      const [arg, ...more] = x.args;
+      if (arg === undefined || more.length > 0 || !TO_WHOLE.test(x.definition.name)) return null;
+      const given = size(arg);
+      return given === null || given + 1 >= most ? null : given + 1;
+    }
     if (x.kind !== 'operation' || x.left === null) return null;
     const [left, right] = [size(x.left), size(x.right)];
     if (left === null || right === null) return null;
@@ -255,6 +349,8 @@ export function isFixed(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => 
   relied.forEach(rely);
   return true;
 }
+
+const TO_WHOLE = /^(?:abs|sign|ceil|ceiling|floor|round|trunc)$/;
 
 const LARGEST: Readonly<Partial<Record<TypeName, number>>> = {
   int4: 2e9,
@@ -277,6 +373,16 @@ function isNear(e: Expr, slots: readonly Slot[], rely: (r: Reliance) => void): b
     }
     if (x.kind === 'cast')
       return isMoment(x.type) && isMoment(x.arg.type) && x.modifiers.length === 0 && near(x.arg);
+    if (x.kind === 'call' && x.definition.name === 'make_date')
+      return (
+        x.args.length === 3 &&
+        x.args.every((part, i) => {
+          if (part.kind !== 'parameter') return false;
+          const reliance: Reliance = { slot: part.slot, as: i === 0 ? 'year' : i === 1 ? 'month' : 'day' };
+          relied.push(reliance);
+          return upholds(reliance, slots);
+        })
+      );
     if (x.kind === 'call')
       return ['now', 'date_trunc'].includes(x.definition.name) && x.args.length < 3 && x.args.every(near);
     if (x.kind !== 'operation' || x.left === null || !['+', '-'].includes(x.definition.name)) return false;

@@ -1,5 +1,17 @@
+import type { Joins, Relation } from '../catalog.js';
 import { InternalError } from '../errors.js';
-import type { Expr, Form, FromItem, GovernedScan, Query, Slot, SourceId } from '../plan.js';
+import { equatesColumns, type KeyEquality, type NullSafeEquality } from '../key-equality.js';
+import type {
+  Expr,
+  Form,
+  FromItem,
+  GovernedScan,
+  Join,
+  Query,
+  Slot,
+  SourceId,
+  TableSample,
+} from '../plan.js';
 import { allQueries, childrenOf, columnsOf, exprsOf, leavesOf, queryOf } from '../walk.js';
 import { verifyBarrier } from './verify-barrier.js';
 import { verifyMinima } from './verify-minimum.js';
@@ -10,26 +22,83 @@ import { verifyMinima } from './verify-minimum.js';
  *
  * @throws InternalError; a caller's mistake cannot cause one
  */
-export function verify(root: Query, slots: readonly Slot[], form: Form): void {
-  if (form !== 'sql') verifyJoins(root, form);
+export function verify(root: Query, slots: readonly Slot[], form: Form, joins: Joins): void {
+  if (form !== 'sql') verifyJoins(root, form, joins);
+  verifyRecursion(root);
   verifyQuery(root, slots, new Map(), new Map());
   verifyMinima(root, slots);
   verifyBarrier(root, slots);
 }
 
-/** Raw SQL joins freely, a metrics question what it has already grouped; no form of OSL-SQL does. */
-function verifyJoins(root: Query, form: Form): void {
+/**
+ * Raw SQL joins freely; a metrics question what it has already grouped; OSL-SQL content on keys alone, entities with
+ * each other on keys unless the manifest says otherwise, and what queries have worked out, or functions make of values,
+ * on anything.
+ */
+function verifyJoins(root: Query, form: Form, joins: Joins): void {
+  const tables = new Map<number, Query>();
+  for (const q of allQueries(root))
+    if (q.kind !== 'values') for (const t of q.with) tables.set(t.id, t.query);
+  const hasContent = contentIn(tables);
+  const isSound = (join: Join): boolean => {
+    const sides = [leavesOf(join.left), leavesOf(join.right)];
+    if (sides.some((side) => side.every((l) => l.kind === 'rows'))) return true;
+    const on = join.on.map(unasked);
+    const keyed = join.sealed && on.some((e) => equatesColumns(e) && crosses(e, sides));
+    if (sides.flat().some(hasContent)) return keyed && on.every(equatesColumns);
+    if (keyed || (joins === 'any' && form !== 'metrics')) return true;
+    const computed = sides.map((side) => side.every((l) => COMPUTED.has(l.kind)));
+    return form === 'metrics' ? computed.every((c) => c) : computed.some((c) => c);
+  };
   const sound = (item: FromItem | null): boolean =>
-    item?.kind !== 'join' ||
-    ((item.sealed || (form === 'metrics' && leavesOf(item).every((l) => COMPUTED.has(l.kind)))) &&
-      sound(item.left) &&
-      sound(item.right));
+    item?.kind !== 'join' || (isSound(item) && sound(item.left) && sound(item.right));
   if (!allQueries(root).every((q) => q.kind !== 'select' || sound(q.from)))
     throw new InternalError('a join on no sealed key');
 }
 
+/** A condition without the question whether its rows are shown. */
+function unasked(e: Expr): Expr {
+  const [arm, ...more] = e.kind === 'case' ? e.arms : [];
+  const asks = e.kind === 'case' && e.otherwise.kind === 'boolean' && !e.otherwise.value && more.length === 0;
+  return asks && arm !== undefined ? arm.result : e;
+}
+
+function crosses(
+  { left, right }: KeyEquality | NullSafeEquality,
+  sides: readonly (readonly Leaf[])[],
+): boolean {
+  const sideOf = (source: SourceId): number => sides.findIndex((side) => side.some((l) => l.id === source));
+  return sideOf(left.source) !== sideOf(right.source);
+}
+
+/** Whether rows that were worked out before stand behind a FROM item. */
+function contentIn(tables: Tables): (leaf: Leaf) => boolean {
+  const known = new Map<Query, boolean>();
+  const within = (query: Query | undefined): boolean => {
+    if (query === undefined) return false;
+    let found = known.get(query);
+    if (found === undefined) {
+      found = allQueries(query).some((q) => q.kind === 'select' && leavesOf(q.from).some(isContent));
+      known.set(query, found);
+    }
+    return found;
+  };
+  const isContent = (leaf: Leaf): boolean => {
+    if (leaf.kind === 'cte') return within(tables.get(leaf.table));
+    return leaf.kind === 'derived' ? within(leaf.query) : leaf.kind === 'runtime';
+  };
+  return isContent;
+}
+
+type Leaf = Exclude<FromItem, { kind: 'join' }>;
+
 /** What is made of scans, and is none. */
-const COMPUTED: ReadonlySet<FromItem['kind']> = new Set<FromItem['kind']>(['derived', 'cte', 'spine']);
+const COMPUTED: ReadonlySet<FromItem['kind']> = new Set<FromItem['kind']>([
+  'derived',
+  'cte',
+  'recursion',
+  'spine',
+]);
 
 type Offered = ReadonlyMap<SourceId, ReadonlySet<string>>;
 type Tables = ReadonlyMap<number, Query>;
@@ -38,7 +107,7 @@ function verifyQuery(query: Query, slots: readonly Slot[], outer: Offered, aroun
   const tables = new Map(around);
   if (query.kind !== 'values') {
     for (const t of query.with) {
-      verifyQuery(t.query, slots, new Map(), tables);
+      verifyQuery(t.query, slots, t.recursive === true ? new Map() : outer, tables);
       tables.set(t.id, t.query);
     }
   }
@@ -48,23 +117,22 @@ function verifyQuery(query: Query, slots: readonly Slot[], outer: Offered, aroun
     verifyQuery(query.right, slots, outer, tables);
   }
   if (query.kind === 'select') {
-    for (const leaf of leavesOf(query.from)) offered.set(leaf.id, verifyLeaf(leaf, slots, tables));
+    for (const leaf of leavesOf(query.from)) {
+      const seen = leaf.kind === 'derived' && leaf.lateral === true ? new Map(offered) : outer;
+      offered.set(leaf.id, verifyLeaf(leaf, slots, seen, tables));
+    }
   }
   for (const expr of exprsOf(query)) verifyExpr(expr, slots, offered, tables);
 }
 
-function verifyLeaf(
-  leaf: Exclude<FromItem, { kind: 'join' }>,
-  slots: readonly Slot[],
-  tables: Tables,
-): ReadonlySet<string> {
+function verifyLeaf(leaf: Leaf, slots: readonly Slot[], outer: Offered, tables: Tables): ReadonlySet<string> {
   switch (leaf.kind) {
     case 'entity':
       throw new InternalError(`scan of ${leaf.relation.name} is not governed`);
     case 'governed':
       return verifyScan(leaf, slots);
     case 'derived':
-      verifyQuery(leaf.query, slots, new Map(), tables);
+      verifyQuery(leaf.query, slots, outer, tables);
       return positions(leaf.query);
     case 'cte': {
       const table = tables.get(leaf.table);
@@ -74,6 +142,10 @@ function verifyLeaf(
     case 'spine':
       verifyQuery(leaf.bounds, slots, new Map(), tables);
       return new Set(['c1']);
+    case 'recursion':
+      return new Set(leaf.columns.map((_, i) => `c${i + 1}`));
+    case 'rows':
+      return new Set([...leaf.columns, ...(leaf.numbered ? ['number'] : [])].map((_, i) => `c${i + 1}`));
     case 'runtime':
       return new Set(leaf.columns.map((c) => c.name));
     default: {
@@ -83,30 +155,76 @@ function verifyLeaf(
   }
 }
 
+/**
+ * A recursive table reads the rows of the step before in one place, which is of its own step; nobody else reads them, and
+ * whoever reads the table itself takes so many rows at most.
+ */
+function verifyRecursion(root: Query): void {
+  const levels = allQueries(root);
+  const recursive = levels.flatMap((q) =>
+    q.kind === 'values' ? [] : q.with.filter((t) => t.recursive === true),
+  );
+  const leaves = levels.flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));
+  const widths = new Map(recursive.map((t) => [t.id, columnsOf(t.query).length]));
+  for (const { id, query } of recursive) {
+    const step = query.kind === 'set_operation' && query.operator === 'union' ? query.right : null;
+    const reads = step?.kind === 'select' && !step.grouped ? leavesOf(step.from) : [];
+    if (reads.filter((l) => l.kind === 'recursion' && l.table === id).length !== 1)
+      throw new InternalError(`recursive table ${id} has no step`);
+  }
+  if (leaves.filter((l) => l.kind === 'recursion').length !== recursive.length)
+    throw new InternalError('a step is read where it is none');
+  for (const leaf of leaves) {
+    if (leaf.kind === 'cte' && leaf.recursive !== widths.get(leaf.table))
+      throw new InternalError(`recursive table ${leaf.table} is read without a bound`);
+    if (leaf.kind === 'recursion' && leaf.columns.length !== widths.get(leaf.table))
+      throw new InternalError(`step ${leaf.table} has other columns`);
+  }
+}
+
 function positions(query: Query): ReadonlySet<string> {
   return new Set(columnsOf(query).map((_, i) => `c${i + 1}`));
 }
 
+/** Of relations of the catalog, which never change. */
+const PHYSICAL = new WeakMap<Relation, ReadonlyMap<string, string | null>>();
+
+/** The columns of the table, each with the type that it is stored in where that is none of the model's. */
+function physicalColumns(relation: Relation): ReadonlyMap<string, string | null> {
+  let known = PHYSICAL.get(relation);
+  if (known === undefined) {
+    known = new Map(relation.columns.map((c) => [c.physical, c.stored ?? null]));
+    PHYSICAL.set(relation, known);
+  }
+  return known;
+}
+
 function verifyScan(scan: GovernedScan, slots: readonly Slot[]): ReadonlySet<string> {
-  const physical = new Set(scan.relation.columns.map((c) => c.physical));
+  const physical = physicalColumns(scan.relation);
   const inside = (e: Expr): void => {
     const stored = e.kind === 'distance' || e.kind === 'stored_vector';
     if (stored && scan.relation.kind !== 'facet')
       throw new InternalError(`${scan.relation.name} has no vectors`);
-    if (e.kind === 'base' && !physical.has(e.column))
+    if (e.kind === 'base' && physical.get(e.column) !== (e.stored ?? null))
       throw new InternalError(`${scan.relation.name} has no column ${e.column}`);
     if (e.kind === 'column' || queryOf(e) !== null)
       throw new InternalError(`scan of ${scan.relation.name} looks outside itself`);
     verifyLeafExpr(e, slots);
-    childrenOf(e).forEach(inside);
+    for (const child of childrenOf(e)) inside(child);
   };
-  for (const e of [
-    ...scan.columns.map((c) => c.expr),
-    ...scan.pushed,
-    ...(scan.filter === null ? [] : [scan.filter]),
-  ])
-    inside(e);
+  if (scan.sample !== undefined) verifySample(scan, scan.sample, slots);
+  for (const c of scan.columns) inside(c.expr);
+  for (const e of scan.pushed) inside(e);
+  if (scan.filter !== null) inside(scan.filter);
   return new Set(scan.columns.map((c) => c.name));
+}
+
+/** Which rows a sample has, and how many, hangs on every row of the table: no row or value of it may be hidden. */
+function verifySample(scan: GovernedScan, { percent, seed }: TableSample, slots: readonly Slot[]): void {
+  const shown = scan.columns.every((c) => c.masked === 'none');
+  if (scan.relation.kind !== 'entity' || scan.filter !== null || scan.minimum !== null || !shown)
+    throw new InternalError(`a sample of ${scan.relation.name} is taken of rows that are hidden`);
+  for (const e of [percent, seed]) if (e !== null) verifyLeafExpr(e, slots);
 }
 
 function verifyExpr(expr: Expr, slots: readonly Slot[], offered: Offered, tables: Tables): void {

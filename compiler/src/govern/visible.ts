@@ -1,6 +1,6 @@
 import { type Access, type RelationAccess, rowAccess } from '../access.js';
-import { columnsFor } from '../bind/index.js';
-import { type Catalog, type Column, columnOf, type Relation } from '../catalog.js';
+import { columnsFor, columnsOf } from '../bind/index.js';
+import { type Catalog, type Column, type ComputedColumn, columnOf, type Relation } from '../catalog.js';
 import { InternalError } from '../errors.js';
 import { type FieldMask, fieldMask } from './facet-fields.js';
 import { columnRule, type Masked } from './mask.js';
@@ -14,6 +14,8 @@ export interface VisibleColumn {
   readonly rows: boolean;
   /** Whether the caller can join rows on it: a sealed key that they show, not masked beyond use. */
   readonly joinable: boolean;
+  /** Set where it is computed; `column` then stands in no table. */
+  readonly computed?: ComputedColumn;
 }
 
 /**
@@ -29,9 +31,10 @@ export function visibleColumns(
   const shown = rowAccess(relation.name, access);
   const inRows = shown === undefined ? null : columnsFor(relation, shown);
   const facet = catalog.facets.get(relation.name);
-  return [...columnsFor(relation, rights).values()]
+  return [...columnsOf(relation, rights, { catalog, access }).values()]
     .filter((c) => !c.denied)
-    .map(({ name, sealed }) => {
+    .map(({ name, sealed, computed }) => {
+      if (computed !== undefined) return computedColumn(computed, catalog, access);
       const rows = inRows?.get(name)?.denied === false && shown !== undefined;
       if (facet !== undefined && rows)
         return field(relation, name, sealed, fieldMask(facet, name, catalog, access));
@@ -49,6 +52,33 @@ function field(relation: Relation, name: string, sealed: boolean, mask: FieldMas
     rows: true,
     joinable: sealed && isClear,
   });
+}
+
+/** A computed column is what it reads: shown in rows where all of that is, and masked where a part of it is. */
+function computedColumn(computed: ComputedColumn, catalog: Catalog, access: Access): VisibleColumn {
+  const { name, type, description, reads, sensitivity } = computed;
+  let rows = true;
+  let masked: Masked = 'none';
+  for (const read of reads) {
+    const relation = catalog.relations.get(read.relation);
+    const shown = rowAccess(read.relation, access);
+    if (relation === undefined || shown === undefined || !columnsFor(relation, shown).has(read.column)) {
+      rows = false;
+      continue;
+    }
+    const rule = columnRule(relation, read.column, shown);
+    if (masked !== 'all' && rule.masked !== 'none') masked = rule.masked;
+  }
+  const column: Column = Object.freeze({
+    name,
+    physical: name,
+    type,
+    description,
+    nullable: true,
+    sensitivity,
+    keyDomain: null,
+  });
+  return Object.freeze({ column, masked, rows, joinable: false, computed });
 }
 
 function declaredColumn(relation: Relation, name: string): Column {

@@ -1,5 +1,10 @@
 import { assertNever } from '../errors.js';
-import type { GovernedPlan, GovernedRuntime, GovernedStore } from '../govern/governed-plan.js';
+import {
+  type GovernedPlan,
+  type GovernedRuntime,
+  type GovernedStore,
+  stepsOfWalk,
+} from '../govern/governed-plan.js';
 import { stored } from '../govern/store/columns.js';
 import type { Query } from '../plan.js';
 import { EVIDENCE, ORDINAL } from '../runtime.js';
@@ -54,9 +59,9 @@ export function rowsOfRuntime(runtime: GovernedRuntime | null, trace: StepTrace)
       trace.step(runtime.store.passages).named(stored('text'), FILTER);
       return;
     case 'traversal':
-      for (const hop of runtime.hops) {
-        trace.step(hop).rows(hop.query);
-        all(hop, JOIN, trace);
+      for (const step of stepsOfWalk(runtime)) {
+        trace.step(step).rows(step.query);
+        all(step, JOIN, trace);
       }
       return;
     case 'hydration':

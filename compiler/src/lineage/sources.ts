@@ -1,13 +1,18 @@
 import { assertNever, InternalError } from '../errors.js';
-import type { Expr, FromItem, GovernedScan, Query, SourceId } from '../plan.js';
+import type { Expr, FromItem, GovernedScan, Query, RecursionRef, RowSource, SourceId } from '../plan.js';
 import { allQueries, columnsOf, leavesOf } from '../walk.js';
 
 type Leaf = Exclude<FromItem, { kind: 'join' }>;
 
-/** Where a FROM item's columns come from: rows of a table, of a query, or worked out before the statement runs. */
+/**
+ * Where a FROM item's columns come from: rows of a table, of a query, made by a function of what it is given, or worked
+ * out before the statement runs.
+ */
 export type Origin =
   | { readonly kind: 'scan'; readonly scan: GovernedScan }
   | { readonly kind: 'query'; readonly query: Query }
+  | { readonly kind: 'rows'; readonly made: RowSource }
+  | { readonly kind: 'step'; readonly query: Query; readonly recursion: RecursionRef }
   | { readonly kind: 'runtime'; readonly slot: number };
 
 /** The FROM items of one statement, by what column references name. */
@@ -42,6 +47,13 @@ export class Sources {
         const query = this.#tables.get(leaf.table);
         if (query === undefined) throw new InternalError(`common table ${leaf.table} is not there`);
         return { kind: 'query', query };
+      }
+      case 'rows':
+        return { kind: 'rows', made: leaf };
+      case 'recursion': {
+        const query = this.#tables.get(leaf.table);
+        if (query === undefined) throw new InternalError(`recursive table ${leaf.table} is not there`);
+        return { kind: 'step', query, recursion: leaf };
       }
       case 'runtime':
         return { kind: 'runtime', slot: leaf.slot };

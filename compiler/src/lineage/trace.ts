@@ -11,6 +11,7 @@ import {
   type SortKey,
   type WindowCall,
 } from '../plan.js';
+import { stepValues } from '../recursion.js';
 import { boundExprs, childrenOf, conditionsOf, leavesOf, sortExprs } from '../walk.js';
 import { fieldOf } from './fields.js';
 import {
@@ -111,6 +112,8 @@ export class Trace implements StepTrace {
         for (const value of valuesAt(expr.query, 0)) this.value(value, computed);
         this.rows(expr.query);
         break;
+      case 'grouping':
+        break;
       case 'parameter':
       case 'literal':
       case 'null':
@@ -127,6 +130,10 @@ export class Trace implements StepTrace {
       case 'truth_test':
       case 'attribute_match':
       case 'distinct_test':
+      case 'row_comparison':
+      case 'bit_number':
+      case 'slice':
+      case 'collate':
       case 'quantified':
       case 'membership':
       case 'array':
@@ -226,6 +233,12 @@ export class Trace implements StepTrace {
         // A spine has a row for each period between what its bounds say.
         if (leaf.kind === 'spine') whole(origin.query, 'FILTER');
         return;
+      case 'rows':
+        for (const arg of origin.made.args) this.value(arg, indirect('FILTER'));
+        return;
+      // Which rows a step finds is followed where its table is read.
+      case 'step':
+        return;
       case 'runtime':
         rowsOfRuntime(this.#runtimeAt(origin.slot), this);
         return;
@@ -245,6 +258,18 @@ export class Trace implements StepTrace {
         return;
       case 'query':
         for (const value of valuesAt(origin.query, Number(ref.name.slice(1)) - 1)) this.value(value, as);
+        return;
+      case 'step':
+        for (const value of stepValues(
+          origin.query,
+          origin.recursion,
+          Number(ref.name.slice(1)) - 1,
+          valuesAt,
+        ))
+          this.value(value, as);
+        return;
+      case 'rows':
+        for (const arg of origin.made.args) this.value(arg, atLeast(as, 'TRANSFORMATION'));
         return;
       case 'runtime':
         valueOfRuntime(this.#runtimeAt(origin.slot), ref.name, as, this);

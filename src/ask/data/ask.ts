@@ -4,13 +4,15 @@ import { type Caller, type Versions, versionsOf } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import type { RequestParts } from '../request/parts.js';
 import { Payment } from '../request/payment.js';
-import { type Answering, consider, type Decision, respond } from '../request/respond.js';
+import { type Answering, consider, type Decision, type Permits, respond } from '../request/respond.js';
 import { asksModel, mayAskModel } from './decoders.js';
 import type { AnswerParts, PlanningParts } from './parts.js';
 import { planOf } from './planning.js';
-import type { Delivery, Prepared, Question } from './question.js';
+import { type Delivery, formatsOf, type Prepared, type Question } from './question.js';
+import { type QuestionTime, questionTime } from './question-time.js';
 import { settingsFor } from './row-rights.js';
 import { engineOf, type RuntimeRows, runtimeRows, slotValues } from './runtime/index.js';
+import { Spending } from './spending.js';
 
 /** What an answer says beside its rows. */
 export interface Answer {
@@ -27,6 +29,8 @@ export interface Answer {
   readonly redactedFields: readonly string[];
   /** Passages for which a decoder operator failed; their value is NULL. */
   readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
+  /** What the next questions like this one may go by; null where it went by that itself. */
+  readonly permits: Permits | null;
 }
 
 /**
@@ -92,17 +96,19 @@ function answeringOf(
   { requestId }: Question,
   delivery: Delivery,
 ): Answering<GovernedPlan, Answer> {
+  const spending = new Spending();
   return {
+    detail: () => spending.detail(),
     overlaps: true,
     signal: delivery.signal,
     counts: (answer) => answer,
     reads: (plan) => plan,
-    answer: async (plan, caller, recorded) => {
+    answer: async (plan, caller, recorded, permits) => {
       // A decoder sends passages to a model, which cannot be undone: there the record comes first.
       if (asksModel(plan)) await recorded;
       const versions = versionsOf(caller);
       const sink = typeof delivery.sink === 'function' ? delivery.sink(plan, versions) : delivery.sink;
-      const result = await execute(parts, caller, plan, delivery, afterwards(recorded, sink));
+      const result = await run(parts, caller, plan, delivery, recorded, sink, spending);
       return Object.freeze({
         requestId,
         plan,
@@ -113,10 +119,31 @@ function answeringOf(
         clipped: result.runtime.some((r) => r.clip !== null),
         redactedFields: redactedIn(plan, result.runtime),
         errors: result.runtime.flatMap((r) => r.errors),
+        permits,
       });
     },
   };
 }
+
+/** Runs the plan of a decision that is being recorded: rows wait until it is. Throws as `GovernedDoor.execute`. */
+export function run(
+  parts: AnswerParts,
+  caller: Caller,
+  plan: GovernedPlan,
+  delivery: Omit<Delivery, 'sink'>,
+  recorded: Promise<void>,
+  sink: RowSink,
+  spending = new Spending(),
+): Promise<Executed> {
+  const written = afterwards(recorded, sink);
+  if (plan.runtime.length === 0) return execute(parts, caller, plan, delivery, written, NO_STEPS, spending);
+  const time = questionTime(parts.caps.timeoutMs, delivery.signal);
+  const timed = { ...delivery, signal: time.signal };
+  return execute(parts, caller, plan, timed, written, time, spending).finally(time.end);
+}
+
+/** Of a question that is one statement: the engine keeps its time. */
+const NO_STEPS = Object.freeze({ until: Number.POSITIVE_INFINITY });
 
 function redactedIn({ passageFields }: GovernedPlan, runtime: readonly RuntimeRows[]): readonly string[] {
   const all = new Set(runtime.flatMap((r) => r.redactedFields));
@@ -128,15 +155,18 @@ async function execute(
   parts: AnswerParts,
   caller: Caller,
   plan: GovernedPlan,
-  delivery: Delivery,
+  delivery: Omit<Delivery, 'sink'>,
   sink: RowSink,
+  { until }: Pick<QuestionTime, 'until'>,
+  spending: Spending,
 ): Promise<Executed> {
-  const { parameters, resultFormats, signal, snapshots, whole = false } = delivery;
+  const { parameters, signal, snapshots, whole = false } = delivery;
   if (parameters.length !== plan.clientOids.length) {
     throw queryError('parameterCount', { given: parameters.length, needed: plan.clientOids.length });
   }
   const engine = engineOf(parts, plan);
-  const input = { parts, caller, plan, parameters, signal, snapshots: snapshots ?? null, whole };
+  const asked = { parameters, signal, until, spending, snapshots: snapshots ?? null, whole };
+  const input = { parts, caller, plan, ...asked };
   const runtime = plan.runtime.length === 0 ? [] : await runtimeRows(input);
   const { rows, bytes, timeoutMs } = parts.caps;
   const snapshot = snapshots?.of(engine) ?? null;
@@ -144,6 +174,7 @@ async function execute(
   const values = slotValues(emit(plan).slots, new Map(), input, runtime);
   const settings = settingsFor(parts, caller, plan, delivery.settings);
   const { subject } = caller.identity;
+  const resultFormats = formatsOf(delivery, plan);
   const options = { subject, resultFormats, maxRows, maxBytes: bytes, timeoutMs, signal, settings, snapshot };
   const result = await engine.governed.execute(plan, values, options, sink);
   return { ...result, runtime };

@@ -12,8 +12,8 @@ export interface StoredPassage {
   readonly sha256: string;
   readonly redactedFields: readonly string[];
   readonly score: number;
-  /** Unit vector for the encoder operators; null where no operator needs it. */
-  readonly vector: Float32Array | null;
+  /** The vector for the encoder operators, in Postgres' text format of `float4[]`; null where no operator needs it. */
+  readonly vector: string | null;
   /** The entity key and the metadata that the statement uses, in Postgres' text format. */
   readonly fields: ReadonlyMap<string, string | null>;
 }
@@ -23,12 +23,17 @@ export interface LexicalQuery {
   readonly terms: readonly number[];
   /**
    * The query as a sparse vector in pgvector's text format, weighted by how rare its words are among `documents`
-   * passages of which `frequencies[i]` hold `terms[i]`, with the terms that any of them holds; null where none does.
+   * passages of which `frequencies[i]` hold `terms[i]`, with the terms that any of them holds, and what each adds to a
+   * score at most; null where none does.
    */
   weighted(
     documents: number,
     frequencies: readonly number[],
-  ): { readonly vector: string; readonly terms: readonly number[] } | null;
+  ): {
+    readonly vector: string;
+    readonly terms: readonly number[];
+    readonly mosts: readonly number[];
+  } | null;
 }
 
 /** An operator with its arguments' values. */
@@ -43,6 +48,30 @@ export interface OperatorResult {
   readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
 }
 
+/** What a decoder operator sent to its model. */
+export interface Spent {
+  /** Passages that were sent. */
+  readonly passages: number;
+  /** Requests, with those that were tried again. */
+  readonly requests: number;
+  /** As far as the server says it. */
+  readonly promptTokens: number;
+  readonly answerTokens: number;
+  /** Passages whose answer was known from before. */
+  readonly known: number;
+}
+
+/** For whom an operator works, and how long it may. */
+export interface OperatorCaller {
+  readonly subject: string;
+  readonly timeoutMs: number;
+  /** When the question's time is up, on the clock of `performance.now()`. */
+  readonly until: number;
+  /** Called once for a decoder operator, also where it is stopped. */
+  readonly spend: (spent: Spent) => void;
+  readonly signal: AbortSignal | null;
+}
+
 /** What the spine needs of `src/content`: text to vectors, and operators over passages. It sees no policy. */
 export interface ContentPlane {
   /**
@@ -52,19 +81,31 @@ export interface ContentPlane {
    * @throws QueryError E0522
    */
   ready(facet: string, version: string): Promise<string>;
+  /**
+   * The state of the data beside a facet's source, as Postgres writes a `pg_snapshot`, where nothing but transactions
+   * of that server can change what `tables` hold for the governed role; null where something else might.
+   */
+  settledAt(
+    facet: string,
+    tables: readonly { readonly schema: string; readonly table: string }[],
+  ): Promise<string | null>;
   lexicalQuery(text: string): LexicalQuery;
   /** A query's embedding by the facet's declared model, in pgvector's text format. */
   embedQuery(facet: string, text: string): Promise<string>;
   /** Whether decoder operators have a model to ask. */
   readonly hasDecoder: boolean;
   /** Refuses wrong arguments before anything is retrieved. @throws QueryError E0511 */
-  check(call: OperatorCall): void;
-  /** `passages` are sorted by chunk id. */
+  check(call: OperatorCall): Promise<void>;
+  /**
+   * `passages` are sorted by chunk id. An encoder operator works in a thread of its own, in turns with other callers.
+   *
+   * @throws QueryError E0511 where it would be too much work, E0517 where it takes too long, E0516 where it is stopped, E4290 where too many wait
+   */
   run(
     facet: string,
     call: OperatorCall,
     query: string,
     passages: readonly StoredPassage[],
-    signal: AbortSignal | null,
+    by: OperatorCaller,
   ): Promise<OperatorResult>;
 }

@@ -1,4 +1,4 @@
-import type { GovernedPlan } from 'osl-compiler';
+import type { GovernedPlan, GovernedStore } from 'osl-compiler';
 import type { BoundValue, Engine } from '../../engine/index.js';
 import type { RightsSigner } from '../../row-security/index.js';
 import type { Parsing } from '../parsing/index.js';
@@ -9,6 +9,7 @@ import type { ContentPlane } from './content-plane.js';
 import type { MaskKeys } from './mask-keys.js';
 import type { PlanCache } from './plan-cache.js';
 import type { Snapshots } from './snapshots.js';
+import type { Spending } from './spending.js';
 
 /** What one result may cost. */
 export interface Caps {
@@ -36,8 +37,44 @@ export interface PermittedCounts {
   areMany(some: GovernedPlan, epoch: string, input: RuntimeInput): Promise<boolean>;
 }
 
-/** What one statement's runtime relations need beside their plans. */
-export interface RuntimeInput {
+/** Counts over the passages that a caller may see. */
+export interface CountedWords {
+  readonly documents: number;
+  /** In how many of them each word stands, those of the query among them. */
+  readonly frequencies: ReadonlyMap<number, number>;
+  /** The state of the data that was counted; null where it has no name. */
+  readonly snapshot: string | null;
+  /** Which permitted set it was. */
+  readonly key: string;
+  /** Whether it was counted for an earlier question. */
+  readonly isKept: boolean;
+}
+
+/** Counts the words of queries over permitted passages. */
+export interface WordCounts {
+  of(
+    counts: NonNullable<GovernedStore['counts']>,
+    terms: readonly number[],
+    epoch: string,
+    input: RuntimeInput,
+  ): Promise<CountedWords>;
+  /**
+   * Whether counts hold for passages that were found by them.
+   *
+   * @param seen the state of the data that the passages are of; null where there are none
+   * @returns false of counts for an earlier question where the data may have changed since: they are forgotten
+   */
+  holds(
+    facet: string,
+    counts: NonNullable<GovernedStore['counts']>,
+    found: CountedWords,
+    seen: string | null,
+    input: RuntimeInput,
+  ): boolean;
+}
+
+/** What a step needs beside its plan. */
+export interface StepInput {
   readonly parts: RunningParts;
   readonly caller: Caller;
   readonly plan: GovernedPlan;
@@ -47,6 +84,13 @@ export interface RuntimeInput {
   readonly snapshots: Snapshots | null;
   /** Nobody could be told that rows are missing. */
   readonly whole: boolean;
+}
+
+/** What one statement's runtime relations need beside their plans. */
+export interface RuntimeInput extends StepInput {
+  /** When the question's time is up, on the clock of `performance.now()`. */
+  readonly until: number;
+  readonly spending: Spending;
 }
 
 /** What runs plans. */
@@ -60,6 +104,7 @@ export interface RunningParts {
   rowRights(connector: string): RightsSigner;
   readonly content: ContentPlane;
   readonly permitted: PermittedCounts;
+  readonly words: WordCounts;
   readonly caps: Caps;
 }
 

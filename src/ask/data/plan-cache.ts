@@ -28,6 +28,8 @@ export interface PlanCache {
   look(rights: string, text: string): GovernedPlan | { readonly shaped: ShapedText | null };
   /** Keeps what `text`, of which `shaped` is what `look` said, was compiled to. */
   keep(rights: string, text: string, shaped: ShapedText | null, compiled: Compiled): void;
+  /** The template which has the plan of `text`; null where none is known. Counts as no question. */
+  templateOf(rights: string, text: string): PlanTemplate | null;
   stats(): PlanCacheStats;
 }
 
@@ -97,6 +99,12 @@ export function createPlanCache(maxBytes: number): PlanCache {
     },
     look,
     keep,
+    templateOf(rights, text) {
+      const shaped = shapeOf(text);
+      const like = shaped === null ? undefined : entries.peek(shapeKey(rights, shaped));
+      if (shaped === null || like?.kind !== 'shape') return null;
+      return like.templates.findLast((template) => template.fill(shaped.literals) !== null) ?? null;
+    },
     stats: () => ({ ...counts, entries: entries.size, bytes: entries.calculatedSize }),
   };
 }

@@ -9,6 +9,7 @@ import {
   InternalError,
   type MetricsRequest,
   oneStatement,
+  type PlanTemplate,
   parse,
   QueryError,
   queryError,
@@ -37,7 +38,7 @@ export function planOf(
     return known;
   const { text, world } = statementOf(question.body);
   const { parameterOids } = question;
-  const rights = `${manifest.catalog.version} ${access.signature} ${world} ${parameterOids.join(',')}`;
+  const rights = rightsKey(caller, world, parameterOids);
   const { hasDecoder } = parts.content;
   const options = { parameterOids, world, hasDecoder };
   if (!isShort(text))
@@ -52,6 +53,26 @@ export function planOf(
       throw emptySqlOr(error, question.body);
     }
   });
+}
+
+/** Under which the plan of a text is kept. */
+function rightsKey(
+  { access, manifest }: Caller,
+  world: AskedWorld,
+  parameterOids: readonly number[],
+): string {
+  return `${manifest.catalog.version} ${access.signature} ${world} ${parameterOids.join(',')}`;
+}
+
+/** The template that the plan of `question`, which was asked a moment ago, comes from; null where it has none. */
+export function templateOf(
+  { plans }: Pick<PlanningParts, 'plans'>,
+  caller: Caller,
+  { body, parameterOids }: Pick<Question, 'body' | 'parameterOids'>,
+): PlanTemplate | null {
+  if (body.kind === 'metrics') return null;
+  const { text, world } = statementOf(body);
+  return plans.templateOf(rightsKey(caller, world, parameterOids), text);
 }
 
 /**

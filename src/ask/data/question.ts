@@ -33,8 +33,8 @@ export interface Prepared {
 export interface Delivery {
   /** Values of `$1 …`. */
   readonly parameters: readonly BoundValue[];
-  /** None: all text; one: for all columns; otherwise one per column. */
-  readonly resultFormats: readonly (0 | 1)[];
+  /** None: all text; one: for all columns; otherwise one per column. Or what says so, once the columns are known. */
+  readonly resultFormats: readonly (0 | 1)[] | ((plan: GovernedPlan) => readonly (0 | 1)[]);
   /** Rows that the asker wants at most, below the service's own cap; 0 means the service's. */
   readonly maxRows: number;
   readonly signal: AbortSignal | null;
@@ -46,4 +46,12 @@ export interface Delivery {
   readonly whole?: boolean;
   /** Or what makes it, once the columns of the answer are known. */
   readonly sink: RowSink | ((plan: GovernedPlan, versions: Versions) => RowSink);
+}
+
+/** In which formats the columns of `plan` are to come. */
+export function formatsOf(
+  { resultFormats }: Pick<Delivery, 'resultFormats'>,
+  plan: GovernedPlan,
+): readonly (0 | 1)[] {
+  return typeof resultFormats === 'function' ? resultFormats(plan) : resultFormats;
 }

@@ -13,7 +13,7 @@ import type { Caller } from '../request/caller.js';
 import { respond } from '../request/respond.js';
 import type { TextRow } from './collect.js';
 import type { StoredPassage } from './content-plane.js';
-import type { AnswerParts, RuntimeInput } from './parts.js';
+import type { AnswerParts, StepInput } from './parts.js';
 import { citeOf, passageOf } from './runtime/passage.js';
 import { step } from './runtime/step.js';
 
@@ -41,7 +41,7 @@ export interface Sample {
   readonly columns: readonly SampleColumn[];
   /** By the columns, in their order. */
   readonly rows: readonly (readonly SampleCell[])[];
-  /** `<entity>.<column>` of those that are masked for this caller, in some row or in all. */
+  /** `<entity>.<column>` of those that are masked for this caller, in some row or in all, and of what is computed of them. */
   readonly redactedColumns: readonly string[];
   /** Fields of the chunks that came that are redacted in some of them. */
   readonly redactedFields: readonly string[];
@@ -75,7 +75,7 @@ export function sample(
     reads: readBy,
     counts: ({ rows }) => ({ rows: rows.length, truncated: false }),
     answer: async (governed, caller) => {
-      const rows = await rowsOf(parts, caller, governed, request.limit, signal);
+      const rows = await rowsOf(parts, caller, governed, request, signal);
       return Object.freeze({ requestId: call.requestId, ...rows });
     },
   });
@@ -87,7 +87,7 @@ async function rowsOf(
   parts: AnswerParts,
   caller: Caller,
   governed: GovernedSample,
-  limit: number,
+  request: SampleRequest,
   signal: AbortSignal | null,
 ): Promise<Rows> {
   const { source } = governed;
@@ -95,12 +95,12 @@ async function rowsOf(
   if (plan === null) return NOTHING;
   if (source.kind === 'facet' && source.store !== null)
     await parts.content.ready(source.store.facet.name, source.store.version);
-  const input: RuntimeInput = { parts, caller, plan, parameters: [], signal, snapshots: null, whole: true };
-  const given = new Map([['limit', `${limit}`]]);
-  const { rows } = await step(plan, given, input, limit + 1);
+  const input: StepInput = { parts, caller, plan, parameters: [], signal, snapshots: null, whole: true };
+  const given = new Map([['limit', `${request.limit}`]]);
+  const { rows } = await step(plan, given, input, request.limit + 1);
   return source.kind === 'facet' && source.store !== null
     ? chunks(rows, governed, source.store)
-    : table(rows, governed, plan);
+    : table(request.name, rows, governed, plan);
 }
 
 /** The statement that reads it; null where the caller has no grant. */
@@ -111,14 +111,16 @@ function readBy({ source }: GovernedSample): GovernedPlan | null {
 const NOTHING: Rows = Object.freeze({ columns: [], rows: [], redactedColumns: [], redactedFields: [] });
 
 function table(
+  name: string,
   rows: readonly TextRow[],
   { columns }: GovernedSample,
   { redactedColumns }: GovernedPlan,
 ): Rows {
+  const redacted = columns.filter((c) => c.visible !== null).map((c) => `${name}.${c.name}`);
   return {
     columns,
     rows: rows.map((row) => columns.map((c) => cellOf(row, c))),
-    redactedColumns,
+    redactedColumns: [...new Set([...redactedColumns, ...redacted])].sort(),
     redactedFields: [],
   };
 }

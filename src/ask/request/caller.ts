@@ -1,4 +1,4 @@
-import { queryError } from 'osl-compiler';
+import { QueryError, queryError } from 'osl-compiler';
 import {
   type EffectiveAccess,
   effectiveAccess,
@@ -6,8 +6,8 @@ import {
   type PolicySnapshot,
 } from '../../../policy/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
+import type { Model } from '../../model/model.js';
 import type { Credentials } from './call.js';
-import type { Ledger } from './ledger.js';
 import type { DecidingParts } from './parts.js';
 
 /** Who asks, what they may see, and under which versions: settled before anything is compiled. */
@@ -16,6 +16,11 @@ export interface Caller {
   readonly access: EffectiveAccess;
   readonly manifest: Manifest;
   readonly snapshot: PolicySnapshot;
+}
+
+/** Who is told who calls, and under which versions. */
+interface Knowing {
+  knows(identity: Identity, model: Model): void;
 }
 
 /** What an answer rests on. */
@@ -37,19 +42,27 @@ export function versionsOf({ manifest, snapshot }: Pick<Caller, 'manifest' | 'sn
 export function identify(
   parts: DecidingParts,
   credentials: Credentials,
-  ledger: Pick<Ledger, 'knows'>,
+  ledger: Knowing,
 ): Caller | Promise<Caller> {
   if (credentials.kind === 'session') return callerAs(parts, credentials.identity, ledger);
   if (credentials.token === null) throw queryError('missingToken', {});
   return parts.verifier.verify(credentials.token).then((identity) => callerAs(parts, identity, ledger));
 }
 
+/** As `callerAs`, of who asked before; null where that refuses: then the one way refuses it too, and records that. */
+export function callerAgain(parts: Pick<DecidingParts, 'model'>, identity: Identity): Caller | null {
+  try {
+    return callerAs(parts, identity, NOBODY_LISTENS);
+  } catch (refusal) {
+    if (refusal instanceof QueryError) return null;
+    throw refusal;
+  }
+}
+
+const NOBODY_LISTENS: Knowing = Object.freeze({ knows: () => undefined });
+
 /** Who was identified, under what is served now. @throws QueryError E2001 */
-export function callerAs(
-  parts: Pick<DecidingParts, 'model'>,
-  identity: Identity,
-  ledger: Pick<Ledger, 'knows'>,
-): Caller {
+export function callerAs(parts: Pick<DecidingParts, 'model'>, identity: Identity, ledger: Knowing): Caller {
   const { manifest, snapshot } = parts.model();
   ledger.knows(identity, { manifest, snapshot });
   if (snapshot === null) throw queryError('noSnapshot', {});

@@ -5,7 +5,9 @@ import type { Model } from '../../model/model.js';
 import type { Mark } from '../parsing/marks.js';
 import { type Asked, mentionedBy, statementOf, wasRead } from './asked.js';
 import type { Call } from './call.js';
+import type { Caller } from './caller.js';
 import type { RecordingParts } from './parts.js';
+import type { Permit } from './permit.js';
 import type { ForeignFault } from './told.js';
 
 /** What a call reads: of a question its plan says so. */
@@ -24,7 +26,7 @@ export interface DecisionRecord {
 
 /**
  * Writes the two records of one request. The decision is durable before a byte of an answer leaves. Made by the one way
- * of every request alone (`request.ts`).
+ * of every request alone (`respond.ts`).
  */
 export class Ledger implements DecisionRecord {
   readonly #parts: RecordingParts;
@@ -127,7 +129,12 @@ export class Ledger implements DecisionRecord {
   }
 
   /** Records how it ended. While the disk fails the log keeps it, and refuses everything else. */
-  outcome(outcome: AuditOutcome, rows: number, error: QueryError | ForeignFault | null = null): void {
+  outcome(
+    outcome: AuditOutcome,
+    rows: number,
+    error: QueryError | ForeignFault | null = null,
+    detail: string | null = null,
+  ): void {
     if (this.#unrecorded) return;
     const duration = Math.round(1_000 * ((this.#ended ?? performance.now()) - this.#started));
     const entry = this.#entry('outcome', {
@@ -135,9 +142,22 @@ export class Ledger implements DecisionRecord {
       rows,
       duration_us: duration,
       code: error === null ? null : codeOf(error),
+      ...(detail !== null && { detail }),
     });
     this.#parts.audit.append(entry, (failure) => {
       if (failure !== null) this.#parts.log.error('audit outcome lost', { request_id: entry.request_id });
+    });
+  }
+
+  /** What the records of further requests like this one say, which was let in to run `plan` for `caller`. */
+  permit(caller: Caller, plan: GovernedPlan): Permit {
+    const { audit, lineage } = this.#parts;
+    return Object.freeze({
+      caller,
+      plan: lineage === null ? null : plan,
+      decision: audit.form(this.#entry('decision', { decision: 'allow' })),
+      ok: audit.form(this.#entry('outcome', { outcome: 'ok' })),
+      outcome: this.#entry('outcome', {}),
     });
   }
 
@@ -171,7 +191,7 @@ export class Ledger implements DecisionRecord {
 }
 
 /** In the outcome a foreign fault has the code of the catalogue that it comes under. */
-function codeOf(error: QueryError | ForeignFault): string {
+export function codeOf(error: QueryError | ForeignFault): string {
   if (error instanceof QueryError) return error.code;
   const { code } = error;
   return (code === CANCELLED ? queryError('cancelled', {}) : queryError('execution', { sqlstate: code }))

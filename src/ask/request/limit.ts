@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { queryError } from 'osl-compiler';
 import type { AuditSurface } from '../../../policy/audit/index.js';
-import type { Identity, LimitBucket } from '../../../policy/index.js';
+import type { Identity, LimitBucket, Limited } from '../../../policy/index.js';
 import type { DecidingParts } from './parts.js';
 
 const WIRE_PATIENCE_SECONDS = 1;
@@ -18,12 +18,17 @@ export function limit(
   bucket: LimitBucket,
   surface: AuditSurface,
 ): void | Promise<void> {
+  const refused = (taken: Limited): void | Promise<void> => {
+    if (taken.ok) return;
+    const { retryAfterSeconds } = taken;
+    if (surface !== 'wire' || retryAfterSeconds > WIRE_PATIENCE_SECONDS)
+      throw queryError('rateLimited', { retryAfterSeconds });
+    return setTimeout(1_000 * retryAfterSeconds)
+      .then(() => limiter.take(bucket, identity))
+      .then(({ ok }) => {
+        if (!ok) throw queryError('rateLimited', { retryAfterSeconds });
+      });
+  };
   const taken = limiter.take(bucket, identity);
-  if (taken.ok) return;
-  const { retryAfterSeconds } = taken;
-  if (surface !== 'wire' || retryAfterSeconds > WIRE_PATIENCE_SECONDS)
-    throw queryError('rateLimited', { retryAfterSeconds });
-  return setTimeout(1_000 * retryAfterSeconds).then(() => {
-    if (!limiter.take(bucket, identity).ok) throw queryError('rateLimited', { retryAfterSeconds });
-  });
+  return taken instanceof Promise ? taken.then(refused) : refused(taken);
 }

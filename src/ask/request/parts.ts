@@ -10,8 +10,8 @@ export interface DecidingParts {
   readonly tenant: string;
   /** Read once per request, so that a reload never shows half of itself. */
   model(): Model;
-  readonly verifier: Pick<TokenVerifier, 'verify'>;
-  readonly limiter: Pick<Limiter, 'take' | 'takeAddress' | 'guesses'>;
+  readonly verifier: Pick<TokenVerifier, 'verify' | 'known'>;
+  readonly limiter: Pick<Limiter, 'take' | 'takeIfLeft' | 'takeAddress' | 'guesses'>;
   readonly strangers: StrangerCounts;
 }
 
@@ -24,7 +24,7 @@ export interface StrangerCounts {
 /** What keeps the records of a request. */
 export interface RecordingParts {
   readonly tenant: string;
-  readonly audit: Pick<AuditLog, 'append' | 'fingerprint'>;
+  readonly audit: Pick<AuditLog, 'append' | 'appendForm' | 'fingerprint' | 'fingerprintOf' | 'form'>;
   /** Null where nobody is told of lineage. */
   readonly lineage: PlanNotes | null;
   readonly log: ServiceLog;

@@ -7,6 +7,7 @@ import { type DecisionRecord, Ledger } from './ledger.js';
 import { limit } from './limit.js';
 import type { RequestParts } from './parts.js';
 import type { Payment } from './payment.js';
+import type { Permit } from './permit.js';
 import { ForeignFault, publicError } from './told.js';
 
 /** What is to be decided about a call, before anything is answered: `D` is what the decision gives. */
@@ -27,16 +28,23 @@ export interface Decision<D> {
   decide(caller: Caller, record: DecisionRecord): D | Promise<D>;
 }
 
+/** Makes what requests like the one that runs may go by. */
+export interface Permits {
+  permit(plan: GovernedPlan): Permit;
+}
+
 /** How what was decided is answered. */
 export interface Answering<D, A> {
   /** Called once the decision is on record, unless the answer `overlaps` that: then `recorded` tells when it is. */
-  answer(decided: D, caller: Caller, recorded: Promise<void>): A | Promise<A>;
+  answer(decided: D, caller: Caller, recorded: Promise<void>, permits: Permits): A | Promise<A>;
   /** The plan that is going to run, where one is. */
   readonly reads?: (decided: D) => GovernedPlan | null;
   /** Whether answering begins before the decision is on record; nothing may leave before `recorded`. */
   readonly overlaps?: boolean;
   /** What the outcome says of the answer; without it, that it went well, with no rows. */
   readonly counts?: (answer: A) => { readonly rows: number; readonly truncated: boolean };
+  /** What the outcome says beside, as JSON, also of an answer that failed. */
+  readonly detail?: () => string | null;
   /** An answer that fails after its asker has gone was cancelled. */
   readonly signal?: AbortSignal | null;
 }
@@ -88,7 +96,7 @@ export class Considered<D> {
   }
 
   /** Answers it: the second half of the way. Throws as `respond`. */
-  async answer<A>({ answer, overlaps, reads, counts, signal }: Answering<D, A>): Promise<A> {
+  async answer<A>({ answer, overlaps, reads, counts, detail, signal }: Answering<D, A>): Promise<A> {
     const ledger = this.#ledger;
     const plan = reads?.(this.decided) ?? null;
     if (plan !== null) ledger.reads(plan); // at once before the decision, so that both are on disk together
@@ -97,16 +105,22 @@ export class Considered<D> {
       if (overlaps === true)
         recorded.catch(() => undefined); // awaited below, whatever becomes of the answer
       else await recorded;
-      const given = await answer(this.decided, this.caller, recorded);
+      const given = await answer(this.decided, this.caller, recorded, this);
       await recorded;
       const counted = counts?.(given);
-      ledger.outcome(counted?.truncated === true ? 'truncated' : 'ok', counted?.rows ?? 0);
+      const how = counted?.truncated === true ? 'truncated' : 'ok';
+      ledger.outcome(how, counted?.rows ?? 0, null, detail?.());
       return given;
     } catch (error) {
       const told = toldOf(this.#parts, this.#call, await causeOf(recorded, error));
-      ledger.outcome(signal?.aborted === true ? 'cancelled' : 'error', 0, told);
+      ledger.outcome(signal?.aborted === true ? 'cancelled' : 'error', 0, told, detail?.());
       throw told;
     }
+  }
+
+  /** What the next requests like this one may go by, which has been answered with `plan`. */
+  permit(plan: GovernedPlan): Permit {
+    return this.#ledger.permit(this.caller, plan);
   }
 
   /** Puts on record that it was let in and, as no more comes of it, that it went well. @throws QueryError E5030 */
@@ -230,7 +244,7 @@ async function recordRefusal<T extends Told>(
   const { credentials } = call;
   if (credentials.kind === 'bearer' && !ledger.identified) {
     const { address } = credentials;
-    const taken = parts.limiter.takeAddress(address);
+    const taken = await parts.limiter.takeAddress(address);
     if (!taken.ok) {
       const limited = queryError('rateLimited', { retryAfterSeconds: taken.retryAfterSeconds });
       if (parts.strangers.isFirst(call, address)) await ledger.refuse(limited);
@@ -260,7 +274,7 @@ export async function recordBrokenConnection(
 ): Promise<void> {
   if (call.credentials.kind !== 'bearer') return;
   const { address } = call.credentials;
-  const taken = parts.limiter.takeAddress(address);
+  const taken = await parts.limiter.takeAddress(address);
   if (!taken.ok && !parts.strangers.isFirst(call, address)) return;
   try {
     await new Ledger(parts, call, action, null).refuse(fault);

@@ -39,7 +39,7 @@ export class TooManyGuesses extends Error {}
  */
 export async function accountLogin(parts: RequestParts, call: Call, user: string): Promise<AccountSession> {
   const { credentials } = call;
-  if (credentials.kind === 'bearer' && !parts.limiter.guesses.right(user, credentials.address)) {
+  if (credentials.kind === 'bearer' && !(await parts.limiter.guesses.right(user, credentials.address))) {
     // Not waited for, as the record of a wrong password is not: how long it takes must not tell them apart.
     void refusedConnection(parts, call, 'login', 'E4290');
     throw new TooManyGuesses();

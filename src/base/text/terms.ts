@@ -13,6 +13,22 @@ const HUMP = /\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|\p{N}+|[^\p{Lu}\p{Ll}\p{N}]+/gu;
 /** Scripts written without spaces: pairs of letters stand in for words. */
 const UNSPACED = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}]/u;
 
+/** Letters that Unicode takes for letters of their own, and that people write without. */
+const PLAIN: ReadonlyMap<string, string> = new Map(
+  Object.entries({ ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ı: 'i' }),
+);
+const ASCII = /^[\x00-\x7f]*$/;
+
+/** Of Latin letters alone: in other scripts a mark makes another letter, as it does й of и. */
+function withoutAccents(lower: string): string {
+  if (ASCII.test(lower)) return lower;
+  return lower
+    .normalize('NFD')
+    .replace(/(\p{Script=Latin})\p{M}+/gu, '$1')
+    .normalize('NFC')
+    .replace(/[ßæœøłđı]/g, (letter) => PLAIN.get(letter) ?? letter);
+}
+
 /** Every term occurrence of `text` in its order, before hashing. */
 export function* termTexts(text: string): Generator<string> {
   for (const [word] of text.normalize('NFKC').matchAll(WORD)) {
@@ -20,12 +36,12 @@ export function* termTexts(text: string): Generator<string> {
       yield* pairsOf(word.toLowerCase());
       continue;
     }
-    const lower = word.toLowerCase();
+    const lower = withoutAccents(word.toLowerCase());
     if (!STOP_WORDS.has(lower)) yield stem(lower);
-    const parts = lower === word && !/\p{N}/u.test(word) ? [] : (word.match(HUMP) ?? []);
+    const parts = word === word.toLowerCase() && !/\p{N}/u.test(word) ? [] : (word.match(HUMP) ?? []);
     if (parts.length < 2) continue;
     for (const part of parts) {
-      const small = part.toLowerCase();
+      const small = withoutAccents(part.toLowerCase());
       if (small.length > 1 && !STOP_WORDS.has(small)) yield stem(small);
     }
   }

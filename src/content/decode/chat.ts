@@ -1,15 +1,9 @@
 import { ContentError } from '../content-error.js';
-import { type Endpoint, postJson } from '../http.js';
+import { postJson } from '../http.js';
+import { jsonOf } from './answer-text.js';
+import type { ChatModel } from './chat-model.js';
+import { DecoderFailure } from './failure.js';
 import { compiledSchema, type JsonSchema } from './schema.js';
-
-/** An OpenAI-compatible `/v1/chat/completions`. */
-export interface ChatEndpoint extends Endpoint {
-  readonly model: string;
-  /** Of one answer. Default 1,024. */
-  readonly maxTokens?: number;
-  /** Requests at a time. Default 4. */
-  readonly concurrency?: number;
-}
 
 /** One question about one passage. */
 export interface ChatQuestion {
@@ -21,41 +15,20 @@ export interface ChatQuestion {
   readonly strict: boolean;
 }
 
-/** Why one row has no value. */
-export const DECODER_FAULTS = [
-  'endpoint',
-  'malformedAnswer',
-  'refusal',
-  'cutOff',
-  'schema',
-  'quote',
-  'range',
-] as const;
-export type DecoderFault = (typeof DECODER_FAULTS)[number];
-
-export class DecoderFailure extends Error {
-  override readonly name = 'DecoderFailure';
-  readonly fault: DecoderFault;
-
-  constructor(fault: DecoderFault, message: string) {
-    super(message);
-    this.fault = fault;
-  }
+/** What asking cost, as far as the server says it. */
+export interface Spent {
+  requests: number;
+  promptTokens: number;
+  answerTokens: number;
 }
 
 const DEFAULT_MAX_TOKENS = 1_024;
+/** How servers refuse a member that they do not know. */
+const NOT_UNDERSTOOD: ReadonlySet<number | null> = new Set([400, 422, 501]);
 
-/**
- * Asks once, with temperature 0 and no tools, and checks the answer.
- *
- * @throws DecoderFailure; what `signal` aborts with
- */
-export async function askChat(
-  endpoint: ChatEndpoint,
-  question: ChatQuestion,
-  signal?: AbortSignal,
-): Promise<unknown> {
-  const body = {
+/** What is sent, and what an answer is remembered by. */
+export function chatBody({ endpoint }: ChatModel, question: ChatQuestion) {
+  return {
     model: endpoint.model,
     temperature: 0,
     max_tokens: endpoint.maxTokens ?? DEFAULT_MAX_TOKENS,
@@ -68,18 +41,79 @@ export async function askChat(
       json_schema: { name: 'answer', strict: question.strict, schema: question.schema },
     },
   };
-  const answer = await postJson(endpoint, '/chat/completions', body, signal).catch((error: unknown) => {
+}
+
+type ChatBody = ReturnType<typeof chatBody>;
+
+/**
+ * Asks once, with temperature 0 and no tools. A server that refuses `response_format` is asked without it, and from
+ * then on at once.
+ *
+ * @returns the text of the answer
+ * @throws DecoderFailure; what `signal` aborts with
+ */
+export async function askChat(
+  model: ChatModel,
+  body: ChatBody,
+  question: ChatQuestion,
+  spent: Spent,
+  signal: AbortSignal,
+): Promise<string> {
+  try {
+    if (!model.takesFormat) return contentOf(await post(model, withoutFormat(body, question), spent, signal));
+    try {
+      return contentOf(await post(model, body, spent, signal));
+    } catch (error) {
+      if (!(error instanceof ContentError) || !NOT_UNDERSTOOD.has(error.status)) throw error;
+      const content = contentOf(await post(model, withoutFormat(body, question), spent, signal));
+      model.takesFormat = false;
+      return content;
+    }
+  } catch (error) {
     if (!(error instanceof ContentError)) throw error;
     throw new DecoderFailure(
       error.code === 'malformedAnswer' ? 'malformedAnswer' : 'endpoint',
       error.message,
     );
-  });
-  const value = parseJson(contentOf(answer));
-  if (!compiledSchema(question.schema)(value)) {
-    throw new DecoderFailure('schema', 'the model answered something that the schema does not allow');
   }
-  return value;
+}
+
+/** The value that an answer says. @throws DecoderFailure */
+export function answerOf(content: string, { schema }: ChatQuestion): unknown {
+  const value = jsonOf(content);
+  if (compiledSchema(schema)(value)) return value;
+  throw new DecoderFailure('schema', 'the model answered something that the schema does not allow');
+}
+
+/** Nothing but words holds the model to the schema then. */
+function withoutFormat({ response_format: _, ...body }: ChatBody, { system, user, schema }: ChatQuestion) {
+  const told = `${system}\nThe schema of your answer is ${JSON.stringify(schema)}`;
+  return {
+    ...body,
+    messages: [
+      { role: 'system', content: told },
+      { role: 'user', content: user },
+    ],
+  };
+}
+
+async function post(
+  { endpoint }: ChatModel,
+  body: unknown,
+  spent: Spent,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const answer = await postJson(endpoint, '/chat/completions', body, signal, () => {
+    spent.requests += 1;
+  });
+  const usage = member(answer, 'usage');
+  spent.promptTokens += countOf(member(usage, 'prompt_tokens'));
+  spent.answerTokens += countOf(member(usage, 'completion_tokens'));
+  return answer;
+}
+
+function countOf(value: unknown): number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : 0;
 }
 
 function contentOf(answer: unknown): string {
@@ -96,14 +130,6 @@ function contentOf(answer: unknown): string {
   if (typeof content === 'string') return content;
   // Also where it wants to call a tool: it was given none.
   throw new DecoderFailure('malformedAnswer', 'the model answered without content');
-}
-
-function parseJson(content: string): unknown {
-  try {
-    return JSON.parse(content);
-  } catch {
-    throw new DecoderFailure('malformedAnswer', 'the model answered something that is not JSON');
-  }
 }
 
 function member(value: unknown, key: string): unknown {

@@ -1,7 +1,8 @@
 import type { DecoderName } from 'osl-compiler';
 import { type CheckedArguments, number, text } from '../../model/facets/arguments.js';
 import { countCodePoints } from '../offsets.js';
-import { type ChatQuestion, DecoderFailure } from './chat.js';
+import type { ChatQuestion } from './chat.js';
+import { DecoderFailure } from './failure.js';
 import { systemPrompt, userPrompt } from './prompt.js';
 import { type JsonSchema, objectSchema } from './schema.js';
 

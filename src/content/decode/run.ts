@@ -1,6 +1,8 @@
 import type { DecoderName } from 'osl-compiler';
 import { type ArgumentValues, checkArguments } from '../../model/facets/arguments.js';
-import { askChat, type ChatEndpoint, DecoderFailure, type DecoderFault } from './chat.js';
+import { answerOf, askChat, type ChatQuestion, chatBody, type Spent } from './chat.js';
+import type { ChatModel } from './chat-model.js';
+import { DecoderFailure, type DecoderFault } from './failure.js';
 import { type DecoderPassage, type DecoderTask, decoderTask } from './operators.js';
 
 /** An entry of the response's `errors`. */
@@ -18,7 +20,16 @@ export interface DecodedColumn {
   readonly errors: readonly RowError[];
 }
 
-const DEFAULT_CONCURRENCY = 4;
+/** For whom an operator asks, and until when. */
+export interface DecoderCaller {
+  readonly subject: string;
+  /** When the last answer must be there, on the clock of `performance.now()`; rows without one are errors then. */
+  readonly until: number;
+  readonly signal: AbortSignal | null;
+  /** Told once what was spent, also where it is stopped. */
+  readonly spend: (spent: Readonly<Spent> & { readonly passages: number; readonly known: number }) => void;
+}
+
 /** Failures in a row, after their retries, after which the endpoint is taken to be down. */
 const DOWN_AFTER = 3;
 
@@ -32,52 +43,162 @@ export function checkDecoder(operator: DecoderName, values: ArgumentValues): voi
 }
 
 /**
- * The column of one decoder operator, one passage a request. What fails for one passage is null there and an
- * error beside it.
+ * The column of one decoder operator, one passage a request. What fails for one passage is null there and an error
+ * beside it, and so is what has no answer when the time is up: what was asked until then was paid for, and is given.
  *
- * @throws InvalidArgument; what `signal` aborts with
+ * @throws InvalidArgument; what `by.signal` aborts with
  */
 export async function runDecoder(
   operator: DecoderName,
   passages: readonly DecoderPassage[],
   values: ArgumentValues,
-  endpoint: ChatEndpoint,
-  signal?: AbortSignal,
+  model: ChatModel,
+  by: DecoderCaller,
 ): Promise<DecodedColumn> {
   const task = decoderTask(operator, checkArguments(operator, values));
-  const column: unknown[] = new Array(passages.length).fill(null);
-  const faults: DecoderFailure[][] = passages.map(() => []);
-  const queue = passages.entries();
-  let failedInRow = 0;
-  const worker = async (): Promise<void> => {
-    for (const [i, passage] of queue) {
-      const result =
-        failedInRow >= DOWN_AFTER
-          ? { value: null, faults: [new DecoderFailure('endpoint', 'the endpoint failed for other rows')] }
-          : await decodeOne(task, passage, endpoint, signal);
-      failedInRow = result.faults.some((f) => f.fault === 'endpoint') ? failedInRow + 1 : 0;
-      column[i] = result.value;
-      faults[i] = [...result.faults];
-    }
-  };
-  const workers = Math.max(1, Math.min(endpoint.concurrency ?? DEFAULT_CONCURRENCY, passages.length));
-  await Promise.all(Array.from({ length: workers }, worker));
-  const errors = passages.flatMap(({ chunkId }, i) =>
-    (faults[i] ?? []).map(({ fault, message }): RowError => ({ operator, chunkId, fault, message })),
+  const late = new AbortController();
+  const clock = setTimeout(
+    () => late.abort(LATE),
+    Math.max(0, Math.min(by.until - performance.now(), LONGEST_MS)),
   );
-  return { values: column, errors };
-}
-
-async function decodeOne(
-  task: DecoderTask,
-  passage: DecoderPassage,
-  endpoint: ChatEndpoint,
-  signal?: AbortSignal,
-): Promise<{ readonly value: unknown; readonly faults: readonly DecoderFailure[] }> {
+  const signal = by.signal === null ? late.signal : AbortSignal.any([by.signal, late.signal]);
+  const run = new Decoding(task, passages, model, by.subject, signal);
   try {
-    return task.value(await askChat(endpoint, task.question(passage), signal), passage);
-  } catch (error) {
-    if (error instanceof DecoderFailure) return { value: null, faults: [error] };
-    throw error;
+    await run.all();
+    const errors = passages.flatMap(({ chunkId }, i) =>
+      (run.faults[i] ?? []).map(({ fault, message }): RowError => ({ operator, chunkId, fault, message })),
+    );
+    return { values: run.column, errors };
+  } finally {
+    by.spend({ ...run.spent, passages: run.sent, known: run.known });
+    clearTimeout(clock);
   }
 }
+
+const LATE = new DecoderFailure('late', 'the time of the question was up');
+/** What a timer can wait. */
+const LONGEST_MS = 2_147_483_647;
+
+/** One operator over its passages. */
+class Decoding {
+  readonly column: unknown[];
+  readonly faults: (readonly DecoderFailure[])[];
+  readonly spent: Spent = nothingSpent();
+  known = 0;
+  /** Passages that were sent. */
+  sent = 0;
+  readonly #task: DecoderTask;
+  readonly #passages: readonly DecoderPassage[];
+  readonly #model: ChatModel;
+  readonly #subject: string;
+  readonly #signal: AbortSignal;
+  #failedInRow = 0;
+
+  constructor(
+    task: DecoderTask,
+    passages: readonly DecoderPassage[],
+    model: ChatModel,
+    subject: string,
+    signal: AbortSignal,
+  ) {
+    this.#task = task;
+    this.#passages = passages;
+    this.#model = model;
+    this.#subject = subject;
+    this.#signal = signal;
+    this.column = new Array(passages.length).fill(null);
+    this.faults = passages.map(() => []);
+  }
+
+  async all(): Promise<void> {
+    const asked = this.#unknown();
+    const granted = await this.#granted(asked.length);
+    for (const one of asked.slice(granted)) this.#failed(one.index, OVER_BUDGET);
+    const queue = asked.slice(0, granted).values();
+    const worker = async (): Promise<void> => {
+      for (const one of queue) await this.#one(one);
+    };
+    const ends = await Promise.allSettled(
+      Array.from({ length: Math.min(this.#model.places, granted) }, worker),
+    );
+    await this.#model.budget?.giveBack(this.#subject, granted - this.sent);
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  }
+
+  /** Fills in what the model has answered before; gives the rest. */
+  #unknown(): readonly Asked[] {
+    return this.#passages.flatMap((passage, index): readonly Asked[] => {
+      const question = this.#task.question(passage);
+      const body = chatBody(this.#model, question);
+      const key = this.#model.keyOf(body);
+      const content = this.#model.known(key);
+      if (content === null) return [{ index, passage, question, body, key }];
+      this.known += 1;
+      this.#take(index, answerOf(content, question), passage);
+      return [];
+    });
+  }
+
+  async #granted(wanted: number): Promise<number> {
+    const { budget } = this.#model;
+    return budget === null || wanted === 0 ? wanted : budget.take(this.#subject, wanted);
+  }
+
+  /** Throws what the question is stopped with. */
+  async #one({ index, passage, question, body, key }: Asked): Promise<void> {
+    if (this.#failedInRow >= DOWN_AFTER) return this.#failed(index, DOWN);
+    const spent = nothingSpent();
+    try {
+      const content = await this.#model.slots.take(this.#subject, this.#signal, () =>
+        askChat(this.#model, body, question, spent, this.#signal),
+      );
+      this.#failedInRow = 0;
+      this.#take(index, answerOf(content, question), passage);
+      this.#model.keep(key, content);
+    } catch (error) {
+      const fault: unknown = this.#signal.aborted ? this.#signal.reason : error;
+      if (!(fault instanceof DecoderFailure)) throw fault;
+      this.#failedInRow = fault.fault === 'endpoint' ? this.#failedInRow + 1 : 0;
+      this.#failed(index, fault);
+    } finally {
+      this.#pay(spent);
+    }
+  }
+
+  #pay({ requests, promptTokens, answerTokens }: Spent): void {
+    if (requests > 0) this.sent += 1;
+    this.spent.requests += requests;
+    this.spent.promptTokens += promptTokens;
+    this.spent.answerTokens += answerTokens;
+  }
+
+  /** @throws DecoderFailure */
+  #take(index: number, answer: unknown, passage: DecoderPassage): void {
+    const { value, faults } = this.#task.value(answer, passage);
+    this.column[index] = value;
+    this.faults[index] = faults;
+  }
+
+  #failed(index: number, fault: DecoderFailure): void {
+    this.faults[index] = [fault];
+  }
+}
+
+function nothingSpent(): Spent {
+  return { requests: 0, promptTokens: 0, answerTokens: 0 };
+}
+
+/** A passage that the model has not answered for yet. */
+interface Asked {
+  readonly index: number;
+  readonly passage: DecoderPassage;
+  readonly question: ChatQuestion;
+  readonly body: ReturnType<typeof chatBody>;
+  readonly key: string;
+}
+
+const DOWN = new DecoderFailure('endpoint', 'the endpoint failed for other rows');
+const OVER_BUDGET = new DecoderFailure(
+  'budget',
+  'what this subject may send to the model today is sent; there is more after midnight, UTC',
+);

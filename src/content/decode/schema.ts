@@ -1,4 +1,4 @@
-import { Ajv } from 'ajv';
+import { createRequire } from 'node:module';
 import { LRUCache } from 'lru-cache';
 import { isObject } from '../../base/is-object.js';
 import { InvalidArgument } from '../../model/facets/arguments.js';
@@ -62,6 +62,9 @@ function checkSchema(operator: string, schema: unknown, depth: number): void {
   if (Array.isArray(anyOf)) for (const one of anyOf) checkSchema(operator, one, depth + 1);
 }
 
+/** Of these alone, so it is loaded with the first one, or with the settings that let anybody ask for them. */
+const loadAjv = () => createRequire(import.meta.url)('ajv') as typeof import('ajv');
+
 const MOST_COMPILED = 100;
 const compiled = new LRUCache<string, (value: unknown) => boolean>({ max: MOST_COMPILED });
 
@@ -71,7 +74,9 @@ export function compiledSchema(schema: JsonSchema): (value: unknown) => boolean 
   const known = compiled.get(key);
   if (known !== undefined) return known;
   // One Ajv for each schema, as an Ajv keeps all that it ever compiled.
-  const validate = new Ajv({ strict: false, validateFormats: false, logger: false }).compile(schema);
+  const validate = new (loadAjv().Ajv)({ strict: false, validateFormats: false, logger: false }).compile(
+    schema,
+  );
   const check = (value: unknown): boolean => validate(value) === true;
   compiled.set(key, check);
   return check;

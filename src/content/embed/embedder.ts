@@ -5,6 +5,8 @@ export type VectorLayout = LexicalLayout | DenseLayout;
 export interface LexicalLayout {
   readonly kind: 'lexical';
   readonly dimensions: number;
+  /** `halfvec` says whole numbers up to 2,048 exactly, in half the room. */
+  readonly type: 'vector' | 'halfvec';
 }
 
 /** One vector for both. */

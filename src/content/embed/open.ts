@@ -1,8 +1,10 @@
+import { isMeaningModel, LEXICAL_MODEL, MEANING_MODELS } from '../../model/facets/embedding-models.js';
+import type { FacetEmbedding } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from './embedder.js';
-import { LEXICAL_MODEL, lexicalEmbedder } from './lexical-v1.js';
-import { type EmbeddingEndpoint, openEmbeddingEndpoint } from './openai.js';
-import { openTransformers, type TransformersModel } from './transformers.js';
+import { lexicalEmbedder } from './lexical-v1.js';
+import type { EmbeddingEndpoint } from './openai.js';
+import type { TransformersModel } from './transformers.js';
 
 const IN_PROCESS = 'transformers:';
 
@@ -13,25 +15,70 @@ export interface EmbedderSettings {
 }
 
 /**
- * The embedder that a facet's `embedding.model` names: `lexical-v1`, `transformers:<model>`, or a model of the
- * configured endpoint.
+ * The embedder that a facet's `embedding.model` names: `lexical-v1`, `words-v1` or `sentences-v1`,
+ * `transformers:<model>`, or a model of the configured endpoint.
  *
  * @throws ContentError `unknownModel` where no endpoint is configured; `notInstalled`, `endpoint`,
  * `malformedAnswer`
  */
-export async function openEmbedder(model: string, settings: EmbedderSettings): Promise<Embedder> {
+export async function openEmbedder(
+  model: string,
+  settings: EmbedderSettings,
+  options: FacetEmbedding = AS_IT_IS,
+): Promise<Embedder> {
   if (model === LEXICAL_MODEL) return lexicalEmbedder;
+  if (isMeaningModel(model)) {
+    const { openOffline } = await import('./offline/offline.js');
+    return openOffline(model);
+  }
   if (model.startsWith(IN_PROCESS)) {
+    const { openTransformers } = await import('./transformers.js');
     const opened = await openTransformers({
       ...settings.transformers,
       model: model.slice(IN_PROCESS.length),
+      ...keptAs(options),
     });
     return { ...opened, model };
   }
-  if (settings.endpoint !== null) return openEmbeddingEndpoint({ ...settings.endpoint, model });
+  const endpoint = options.endpoint === null ? settings.endpoint : endpointNamed(options.endpoint);
+  if (endpoint !== null) {
+    const { openEmbeddingEndpoint } = await import('./openai.js');
+    const { dimensions } = options;
+    const wide = dimensions === null ? {} : { dimensions };
+    return openEmbeddingEndpoint({ ...endpoint, ...wide, ...keptAs(options), model });
+  }
   throw new ContentError(
     'unknownModel',
     `embedding model \`${model}\` needs an endpoint, and none is configured`,
-    `without one, use \`${LEXICAL_MODEL}\` or \`${IN_PROCESS}<model>\``,
+    `without one, use ${[LEXICAL_MODEL, ...MEANING_MODELS].map((name) => `\`${name}\``).join(', ')} or \`${IN_PROCESS}<model>\``,
   );
+}
+
+/** Of a facet that says nothing of it. */
+const AS_IT_IS: FacetEmbedding = Object.freeze({
+  endpoint: null,
+  dimensions: null,
+  prefixes: null,
+  half: false,
+});
+
+function keptAs({ prefixes, half }: FacetEmbedding): Pick<EmbeddingEndpoint, 'prefixes' | 'store'> {
+  return {
+    ...(prefixes !== null && { prefixes: { document: prefixes.passage, query: prefixes.query } }),
+    ...(half && { store: { type: 'halfvec' as const } }),
+  };
+}
+
+/** The key is in the variable of the same name with `_KEY` behind it, where the server wants one. */
+function endpointNamed({
+  protocol,
+  urlEnv,
+}: NonNullable<FacetEmbedding['endpoint']>): Omit<EmbeddingEndpoint, 'model'> {
+  const url = process.env[urlEnv] ?? '';
+  if (!/^https?:/.test(url)) {
+    const what = url === '' ? 'is not set' : 'is no http or https URL';
+    throw new ContentError('endpoint', `the environment variable ${urlEnv} ${what}`);
+  }
+  const keyEnv = `${urlEnv}_KEY`;
+  return { protocol, url, keyEnv: process.env[keyEnv] === undefined ? null : keyEnv };
 }

@@ -4,7 +4,7 @@ import type { Facet } from '../../model/manifest/index.js';
 import type { Embedder } from '../embed/embedder.js';
 import type { RedactionCounts, Redactor } from '../redact/redactor.js';
 import type { Redactors } from '../redact/redactors.js';
-import { DERIVED_COLUMNS, fillBits, storeColumns, storeName, storeTables } from '../store/ddl.js';
+import { countWords, DERIVED_COLUMNS, fillBits, storeColumns, storeName, storeTables } from '../store/ddl.js';
 import { bumpEpoch, type Run } from '../store/run.js';
 import { type ChunkedDocument, chunkRows } from './chunks.js';
 import { type Derivation, derivedRows } from './derive.js';
@@ -66,7 +66,7 @@ export async function indexBatch(
   });
   if (work.length === 0) return { ids, added: 0, changed: 0, chunks: 0, keysWithValues };
   const rewritten = work.filter((w) => w.known?.served !== w.served);
-  const chunked = await chunkRows(facet, rewritten, context.embedder, context.signal);
+  const chunked = await chunkRows(facet, rewritten, context.embedder, run.averageLength, context.signal);
   const derivations = rewritten.length === 0 ? [] : await context.derivations();
   context.signal?.throwIfAborted();
   await context.system.transaction((tx) => writeBatch(tx, context, work, rewritten, chunked, derivations));
@@ -123,10 +123,11 @@ async function writeBatch(
   const columns = storeColumns(facet, embedder.layout).map((c) => c.name);
   const rows = chunked.flatMap((c) => c.rows);
   await tx.copyIn({ schema: STORE_SCHEMA, table: run.table, columns }, rows);
+  const written = rewritten.map((w) => w.document.id);
+  await countWordsOf(tx, context, written, 1);
   const fill = fillBits(facet, run.version, embedder.layout);
   if (fill !== null) {
-    const ids = rewritten.map((w) => w.document.id);
-    await tx.query(`${fill} where doc_id = any($1::text[])`, [ids]);
+    await tx.query(`${fill} where doc_id = any($1::text[])`, [written]);
   }
   const derived = rewritten.flatMap((w, i) =>
     derivedRows(w.document, chunked[i]?.vectors ?? [], derivations),
@@ -168,11 +169,20 @@ export async function removeDocuments(
   );
 }
 
-async function deleteChunks(
+/** A store that is being built has its words counted at its end, at once. */
+async function countWordsOf(
   tx: SystemQueries,
   { run, embedder }: IndexContext,
   ids: readonly string[],
+  by: 1 | -1,
 ): Promise<void> {
+  const count = countWords(run.facet, run.version, embedder.layout, by);
+  if (count !== null && !run.building) await tx.query(count, [ids]);
+}
+
+async function deleteChunks(tx: SystemQueries, context: IndexContext, ids: readonly string[]): Promise<void> {
+  const { run, embedder } = context;
+  await countWordsOf(tx, context, ids, -1);
   for (const table of storeTables(run.facet, run.version, embedder.layout)) {
     await tx.query(`delete from ${storeName(table)} where doc_id = any($1::text[])`, [ids]);
   }

@@ -3,7 +3,7 @@ import { arrayText } from 'osl-compiler';
 import type { Facet } from '../../model/manifest/index.js';
 import { chunkSpans } from '../chunk.js';
 import type { Embedder } from '../embed/embedder.js';
-import { averageLength, lexicalWeights } from '../lexical/bm25.js';
+import { lexicalWeights, measuredLength } from '../lexical/bm25.js';
 import { termsOf } from '../lexical/terms.js';
 import { CodePoints } from '../offsets.js';
 import type { Redactor } from '../redact/redactor.js';
@@ -31,11 +31,29 @@ export interface ChunkedDocument {
   readonly vectors: readonly Float32Array[];
 }
 
-/** Cuts and embeds `documents`, in their order, each by its own rules. */
+/** A document as it is served, and the rules by which it is cut. */
+export interface CuttableDocument {
+  readonly document: ServedDocument;
+  readonly redactor: Redactor;
+}
+
+/** The average length that BM25 divides by in a store whose first documents are like these. */
+export function lengthOf(facet: Facet, documents: readonly CuttableDocument[]): number {
+  const chunks = documents.flatMap(({ document, redactor }) => chunksOf(facet, document, redactor));
+  const lengths = chunks.map(({ text }) => termsOf(text).length);
+  return measuredLength(lengths, facet.chunking.maxChars);
+}
+
+/**
+ * Cuts and embeds `documents`, in their order, each by its own rules.
+ *
+ * @param average the store's average length
+ */
 export async function chunkRows(
   facet: Facet,
-  documents: readonly { readonly document: ServedDocument; readonly redactor: Redactor }[],
+  documents: readonly CuttableDocument[],
   embedder: Embedder,
+  average: number,
   signal?: AbortSignal,
 ): Promise<readonly ChunkedDocument[]> {
   const chunks = documents.map(({ document, redactor }) => chunksOf(facet, document, redactor));
@@ -44,7 +62,7 @@ export async function chunkRows(
     'document',
     signal,
   );
-  const columns = vectorColumns(facet, embedder);
+  const columns = vectorColumns(embedder, average);
   let next = 0;
   return chunks.map((list) => {
     const own = list.map(() => vectors[next++] ?? new Float32Array());
@@ -78,10 +96,9 @@ function chunksOf(facet: Facet, document: ServedDocument, redactor: Redactor): r
 
 type VectorFields = (text: string, vector: Float32Array) => readonly string[];
 
-function vectorColumns(facet: Facet, { layout }: Embedder): VectorFields {
+function vectorColumns({ layout }: Embedder, average: number): VectorFields {
   switch (layout.kind) {
-    case 'lexical': {
-      const average = averageLength(facet.chunking.maxChars);
+    case 'lexical':
       return (text, vector) => {
         const terms = termsOf(text);
         return [
@@ -91,7 +108,6 @@ function vectorColumns(facet: Facet, { layout }: Embedder): VectorFields {
           vectorText(vector),
         ];
       };
-    }
     case 'dense':
       return (_, vector) => [vectorText(vector)];
   }

@@ -3,16 +3,32 @@ import { STORE_SCHEMA } from '../../model/facets/store-names.js';
 import type { Facet, FacetVersion, Manifest } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
-import { DEFAULT_MIN_LENGTH, type SkippedColumn } from '../redact/dictionary.js';
+import type { SkippedColumn } from '../redact/dictionary.js';
 import type { Exception } from '../redact/matcher.js';
-import { openRedactors } from '../redact/redactors.js';
-import { prepareContent, settingsHash, versionNamed } from '../store/control.js';
-import { createIndexes, storeName, storeTables, WIDEST_INDEXED } from '../store/ddl.js';
+import { type ProbableWord, probableWords } from '../redact/probable-words.js';
+import { openRedactors, type Redactors } from '../redact/redactors.js';
+import {
+  DEFAULT_MIN_LENGTH,
+  prepareContent,
+  settingsHash,
+  storeState,
+  versionNamed,
+} from '../store/control.js';
+import {
+  createIndexes,
+  fillWords,
+  forgetWords,
+  storeName,
+  storeTables,
+  WIDEST_INDEXED,
+} from '../store/ddl.js';
 import { beginRun, bumpEpoch, type Run } from '../store/run.js';
 import { type IndexContext, indexBatch, removeDocuments } from './batch.js';
+import { lengthOf } from './chunks.js';
 import { derivationsOf } from './derive.js';
 import { type OnIndexProgress, progressOf } from './progress.js';
-import { countDocuments, documentPages } from './source.js';
+import { serveDocument } from './served.js';
+import { countDocuments, documentPages, someDocuments } from './source.js';
 
 export interface IndexOptions {
   readonly embedder: Embedder;
@@ -44,6 +60,8 @@ export interface IndexSummary {
     readonly exceptions: Readonly<Partial<Record<Exception, number>>>;
     /** Declared columns whose type cannot be looked for. */
     readonly skippedColumns: readonly SkippedColumn[];
+    /** Declared values that probably are words. */
+    readonly words: readonly ProbableWord[];
     /** Documents whose entity key, which stays as it is, holds a declared value. */
     readonly keysWithValues: number;
   };
@@ -54,7 +72,8 @@ const DEFAULT_BATCH = 50;
 
 /**
  * Brings the stores of a facet up to its source: one after another, each in batches that are transactions of
- * their own. A run that was killed goes on where it was; a store that is ready stays readable all the while.
+ * their own. A run that was killed goes on where it was; a store that is ready stays readable all the while, also where
+ * its settings changed: then another is built beside it.
  *
  * @throws ContentError `unknownVersion`, `unknownDetector`, `documentIds`, `vectorExtension`, `tooWide`, `overtaken`,
  * and those of the embedder; UpstreamFailure; what `signal` aborts with
@@ -101,7 +120,9 @@ async function indexVersion(
   const redactors = await openRedactors(system, manifest, facet, version, minLength);
   const derivations = derivationsOf(facet, embedder, signal);
   const total = await countDocuments(system, facet);
-  const run = await beginRun(system, facet, version, embedder, settingsHash(facet, version, minLength));
+  const settings = settingsHash(facet, version, minLength);
+  const average = await firstLength(system, facet, version, embedder, settings, redactors);
+  const run = await beginRun(system, facet, version, embedder, settings, average);
   const redactions = new Map<string, number>();
   const context: IndexContext = { system, facet, run, redactors, embedder, derivations, signal, redactions };
   const place = { facet: facet.name, version: version.name, total };
@@ -119,10 +140,36 @@ async function indexVersion(
       byKind: Object.fromEntries([...context.redactions].sort()),
       ...redactors.counted(),
       skippedColumns: redactors.skipped,
+      words: pass.added + pass.changed === 0 ? [] : await probableWords(system, facet, redactors),
       keysWithValues: pass.keysWithValues,
     },
     tookMs: Math.round(performance.now() - start),
   };
+}
+
+/** Documents whose passages are measured: a mean is known well enough from so many. */
+const MEASURED = 2_000;
+
+/** What BM25 divides lengths by in a store that is to be made; a number that nobody reads where one is there. */
+async function firstLength(
+  system: SystemDoor,
+  facet: Facet,
+  version: FacetVersion,
+  { layout, fingerprint }: Embedder,
+  settings: string,
+  redactors: Redactors,
+): Promise<number> {
+  const known = await storeState(system, facet.name, version.name);
+  if (layout.kind === 'dense' || (known?.fingerprint === fingerprint && known.settings === settings))
+    return 1;
+  const sources = await someDocuments(system, facet, MEASURED);
+  const rules = await redactors.forKeys(sources.map((d) => d.key));
+  const documents = sources.map((source) => {
+    const redactor = rules(source.key);
+    // Neither the stand-in of an id nor a count is kept.
+    return { document: serveDocument(facet, source, redactor, '', new Map()), redactor };
+  });
+  return lengthOf(facet, documents);
 }
 
 interface Pass {
@@ -153,15 +200,19 @@ async function indexPages(
 }
 
 /** Removes what left the source, and opens a store that was being built. One transaction. */
-function finish(
+async function finish(
   context: IndexContext,
   seen: ReadonlySet<string>,
 ): Promise<{ documents: number; chunks: number; removed: number }> {
   const { system, facet, run, embedder } = context;
+  // Before the store is opened: a gateway may have it take its predecessor's place at once.
+  await system.grantRead(STORE_SCHEMA);
   return system.transaction(async (tx) => {
     const gone = await goneDocuments(tx, run, seen);
     if (gone.length > 0 || run.building) await bumpEpoch(tx, run);
     if (gone.length > 0) await removeDocuments(tx, context, gone);
+    const ofWords = run.building ? fillWords : forgetWords;
+    await tx.script(ofWords(facet.name, run.version, embedder.layout) ?? '');
     if (run.building) await tx.script(createIndexes(facet, run.version, embedder.layout));
     const { documents, chunks } = await countHeld(tx, run);
     const ended = await tx.query(

@@ -3,8 +3,9 @@ import { tableSql } from '../../base/table-sql.js';
 import type { SystemQueries } from '../../engine/index.js';
 import type { Facet } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
+import { htmlText } from './html-text.js';
 
-/** A row of the facet's source; every value as Postgres writes it. */
+/** A row of the facet's source; every value as Postgres writes it, the text without the markup of its format. */
 export interface SourceDocument {
   readonly id: string;
   readonly key: string | null;
@@ -45,14 +46,35 @@ export async function* documentPages(
       last === null ? [size] : [size, last],
     );
     if (rows.length === 0) return;
-    const page = rows.map((row) => documentOf(row, facet.metadata.length));
+    const page = rows.map((row) => documentOf(row, facet));
     yield page;
     last = page.at(-1)?.id ?? null;
     if (rows.length < size) return;
   }
 }
 
+/** Some rows, chosen by a hash of their ids. */
+export async function someDocuments(
+  system: SystemQueries,
+  facet: Facet,
+  most: number,
+): Promise<readonly SourceDocument[]> {
+  const id = quoteIdentifier(facet.documentId.physical);
+  const rows = await system.query(
+    `select ${columnsSql(facet)} from ${tableSql(facet)}
+      order by pg_catalog.md5(${id}::pg_catalog.text), ${id} limit $1::int4`,
+    [most],
+  );
+  return rows.map((row) => documentOf(row, facet));
+}
+
 function pageSql(facet: Facet, after: boolean): string {
+  const id = quoteIdentifier(facet.documentId.physical);
+  const where = after ? ` where ${id} > $2::${facet.documentId.type}` : '';
+  return `select ${columnsSql(facet)} from ${tableSql(facet)}${where} order by ${id} limit $1::int4`;
+}
+
+function columnsSql(facet: Facet): string {
   const id = quoteIdentifier(facet.documentId.physical);
   const text = (name: string): string => `${quoteIdentifier(name)}::pg_catalog.text`;
   const columns = [
@@ -61,16 +83,16 @@ function pageSql(facet: Facet, after: boolean): string {
     `${text(facet.text.physical)} as t`,
     ...facet.metadata.map((m, i) => `${text(m.physical)} as m${i}`),
   ];
-  const where = after ? ` where ${id} > $2::${facet.documentId.type}` : '';
-  return `select ${columns.join(', ')} from ${tableSql(facet)}${where} order by ${id} limit $1::int4`;
+  return columns.join(', ');
 }
 
-function documentOf(row: Record<string, unknown>, metadata: number): SourceDocument {
+function documentOf(row: Record<string, unknown>, { metadata, format }: Facet): SourceDocument {
+  const text = textOrNull(row['t']) ?? '';
   return {
     id: String(row['d']),
     key: textOrNull(row['k']),
-    text: textOrNull(row['t']) ?? '',
-    metadata: Array.from({ length: metadata }, (_, i) => textOrNull(row[`m${i}`])),
+    text: format === 'html' ? htmlText(text) : text,
+    metadata: Array.from({ length: metadata.length }, (_, i) => textOrNull(row[`m${i}`])),
   };
 }
 

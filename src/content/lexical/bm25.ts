@@ -9,13 +9,26 @@ const CHARS_PER_TERM = 8;
 const USUAL_FILL = 0.75;
 
 /**
- * The average document length that BM25 divides by. A constant of the facet: an average over the store would
- * let a hidden document shift the scores of visible ones (design §13).
+ * The average document length that BM25 divides by, for a store that is made of nothing.
  *
  * @param maxChars the facet's chunk size
  */
 export function averageLength(maxChars: number): number {
   return Math.max(1, Math.round((maxChars * USUAL_FILL) / CHARS_PER_TERM));
+}
+
+/** Steps from a length to its double: a ranking hardly tells lengths apart that are nearer. */
+const STEPS = 2;
+
+/**
+ * The same for a store whose first passages have `lengths` terms: their mean, on a ladder of steps. A store has one
+ * for ever, so that no document that comes or goes later shifts the scores of others; and as the ladder is coarse, those
+ * of the first build hardly tell of each other (decision 75).
+ */
+export function measuredLength(lengths: readonly number[], maxChars: number): number {
+  const sum = lengths.reduce((all, length) => all + length, 0);
+  if (sum === 0) return averageLength(maxChars);
+  return 2 ** (Math.round(STEPS * Math.log2(sum / lengths.length)) / STEPS);
 }
 
 /**
@@ -41,6 +54,8 @@ export interface LexicalQuery {
   readonly vector: string;
   /** Ids of the terms that occur in permitted rows, ascending. A row with none of them scores 0: leave it out. */
   readonly termIds: readonly number[];
+  /** What each of them adds to a score at most, however often it stands in a row. */
+  readonly mosts: readonly number[];
 }
 
 /**
@@ -55,11 +70,9 @@ export function lexicalQuery(text: string, statistics: PermittedStatistics): Lex
     .filter((t) => t.frequency > 0);
   if (found.length === 0) return null;
   const termIds = found.map((t) => t.id);
-  const vector = sparseText(termIds, (i) => {
-    const term = found[i];
-    return term === undefined ? 0 : term.count * inverseFrequency(statistics.documents, term.frequency);
-  });
-  return { vector, termIds };
+  const weights = found.map((t) => t.count * inverseFrequency(statistics.documents, t.frequency));
+  const vector = sparseText(termIds, (i) => weights[i] ?? 0);
+  return { vector, termIds, mosts: weights.map((weight) => weight * (K1 + 1)) };
 }
 
 /** Always above 0, also for a term in every row. */

@@ -53,11 +53,13 @@ function add(sums: Float64Array, hash: number, weight: number): void {
 /** Damped once more, as what is in every word would drown the rest, and scaled to the largest component. */
 function scaled(sums: Float64Array): Float32Array {
   let largest = 0;
-  for (const x of sums) largest = Math.max(largest, Math.abs(x));
+  for (let i = 0; i < sums.length; i++) largest = Math.max(largest, Math.abs(sums[i] ?? 0));
   if (largest === 0) return new Float32Array(sums.length);
-  // `+ 0` turns -0 into 0.
-  return Float32Array.from(
-    sums,
-    (x) => Math.round(Math.sign(x) * Math.sqrt(Math.abs(x) / largest) * LARGEST) + 0,
-  );
+  const vector = new Float32Array(sums.length);
+  for (let i = 0; i < sums.length; i++) {
+    const x = sums[i] ?? 0;
+    // `+ 0` turns -0 into 0.
+    if (x !== 0) vector[i] = Math.round(Math.sign(x) * Math.sqrt(Math.abs(x) / largest) * LARGEST) + 0;
+  }
+  return vector;
 }

@@ -1,4 +1,5 @@
-import { cosine, meanVector, type Passage } from './passage.js';
+import { meanVector, type Passage } from './passage.js';
+import { Vectors } from './vectors.js';
 
 /** A label and the vectors of the texts that stand for it. */
 export interface LabelVectors {
@@ -51,5 +52,9 @@ export function scorer(
     const mean = meanVector(prototypes);
     return mean === null ? [] : [{ label, mean }];
   });
-  return (passage) => means.map(({ label, mean }) => ({ label, score: cosine(passage.vector, mean) }));
+  const vectors = new Vectors(means.map(({ mean }) => mean));
+  return (passage) => {
+    const cosines = vectors.cosinesTo(passage.vector);
+    return means.map(({ label }, i) => ({ label, score: cosines[i] ?? 0 }));
+  };
 }

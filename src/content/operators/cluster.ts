@@ -27,23 +27,32 @@ type Point = Float64Array;
 
 function unit(vector: Float32Array): Point {
   let squares = 0;
-  for (const x of vector) squares += x * x;
+  for (let i = 0; i < vector.length; i++) {
+    const x = vector[i] ?? 0;
+    squares += x * x;
+  }
   const norm = squares === 0 ? 1 : Math.sqrt(squares);
-  return Float64Array.from(vector, (x) => x / norm);
+  const point = new Float64Array(vector);
+  for (let i = 0; i < point.length; i++) point[i] = (point[i] ?? 0) / norm;
+  return point;
 }
 
 /** The first by the seed, each further one with a chance that grows with the distance to those before. */
 function firstCentres(points: readonly Point[], k: number): readonly Point[] {
   const random = xorshift(SEED);
   const centres: Point[] = [];
-  const distances = new Array<number>(points.length).fill(Number.POSITIVE_INFINITY);
+  const distances = new Float64Array(points.length).fill(Number.POSITIVE_INFINITY);
+  const sums = new Float64Array(SIDE_BY_SIDE);
   let next = Math.floor(random() * points.length);
   while (centres.length < Math.min(k, points.length)) {
     const centre = points[next];
     if (centre === undefined) break;
     centres.push(centre);
-    for (const [i, point] of points.entries())
-      distances[i] = Math.min(distances[i] ?? 0, squared(point, centre));
+    for (let i = 0; i < points.length; i += SIDE_BY_SIDE) {
+      squaredUpTo(Number.POSITIVE_INFINITY, centre, points, i, sums);
+      for (let j = 0; j < SIDE_BY_SIDE && i + j < points.length; j++)
+        distances[i + j] = Math.min(distances[i + j] ?? 0, sums[j] ?? 0);
+    }
     const total = distances.reduce((sum, d) => sum + d, 0);
     if (total <= 1e-12) break; // all that are left equal a centre
     next = drawn(distances, random() * total);
@@ -51,7 +60,7 @@ function firstCentres(points: readonly Point[], k: number): readonly Point[] {
   return centres;
 }
 
-function drawn(weights: readonly number[], at: number): number {
+function drawn(weights: Float64Array, at: number): number {
   let sum = 0;
   for (const [i, weight] of weights.entries()) {
     sum += weight;
@@ -60,12 +69,20 @@ function drawn(weights: readonly number[], at: number): number {
   return weights.length - 1;
 }
 
+/** Of each point the nearest centre, the first of equals. */
 function assign(points: readonly Point[], centres: readonly Point[]): readonly number[] {
+  const sums = new Float64Array(SIDE_BY_SIDE);
   return points.map((point) => {
     let [best, at] = [Number.POSITIVE_INFINITY, 0];
-    for (const [i, centre] of centres.entries()) {
-      const d = squared(point, centre);
-      if (d < best) [best, at] = [d, i];
+    for (let first = 0; first < centres.length; first += SIDE_BY_SIDE) {
+      squaredUpTo(best, point, centres, first, sums);
+      for (let i = 0; i < SIDE_BY_SIDE && first + i < centres.length; i++) {
+        const d = sums[i] ?? 0;
+        if (d < best) {
+          best = d;
+          at = first + i;
+        }
+      }
     }
     return at;
   });
@@ -77,22 +94,64 @@ function means(
   groups: readonly number[],
   centres: readonly Point[],
 ): readonly Point[] {
+  const sums = centres.map((centre) => new Float64Array(centre.length));
+  const counts = new Float64Array(centres.length);
+  for (const [i, point] of points.entries()) {
+    const g = groups[i] ?? 0;
+    const sum = sums[g] ?? point;
+    counts[g] = (counts[g] ?? 0) + 1;
+    for (let d = 0; d < point.length; d++) sum[d] = (sum[d] ?? 0) + (point[d] ?? 0);
+  }
   return centres.map((centre, g) => {
-    const sums = new Float64Array(centre.length);
-    let count = 0;
-    for (const [i, point] of points.entries()) {
-      if (groups[i] !== g) continue;
-      count++;
-      for (let d = 0; d < sums.length; d++) sums[d] = (sums[d] ?? 0) + (point[d] ?? 0);
-    }
-    return count === 0 ? centre : sums.map((sum) => sum / count);
+    const count = counts[g] ?? 0;
+    return count === 0 ? centre : (sums[g]?.map((sum) => sum / count) ?? centre);
   });
 }
 
-function squared(a: Point, b: Point): number {
-  let sum = 0;
-  for (let i = 0; i < a.length; i++) sum += ((a[i] ?? 0) - (b[i] ?? 0)) ** 2;
-  return sum;
+/** Sums that go on at a time, as one alone would wait for itself; `squaredUpTo` has as many. */
+const SIDE_BY_SIDE = 4;
+/** Numbers that are added before the sums are looked at. */
+const STRIDE = 64;
+
+/**
+ * The squared distances of `point` to the four of `others` from `first` on, or parts of them as soon as all are known
+ * to be more than `limit`: a sum of squares only grows. Past the end the last one stands again.
+ */
+function squaredUpTo(
+  limit: number,
+  point: Point,
+  others: readonly Point[],
+  first: number,
+  sums: Float64Array,
+): void {
+  const last = others.length - 1;
+  const a = others[Math.min(first, last)] ?? point;
+  const b = others[Math.min(first + 1, last)] ?? point;
+  const c = others[Math.min(first + 2, last)] ?? point;
+  const d = others[Math.min(first + 3, last)] ?? point;
+  let sumA = 0;
+  let sumB = 0;
+  let sumC = 0;
+  let sumD = 0;
+  for (let from = 0; from < point.length; from += STRIDE) {
+    if (sumA > limit && sumB > limit && sumC > limit && sumD > limit) break;
+    const to = Math.min(point.length, from + STRIDE);
+    for (let i = from; i < to; i++) {
+      const x = point[i] ?? 0;
+      const apartA = x - (a[i] ?? 0);
+      const apartB = x - (b[i] ?? 0);
+      const apartC = x - (c[i] ?? 0);
+      const apartD = x - (d[i] ?? 0);
+      sumA += apartA * apartA;
+      sumB += apartB * apartB;
+      sumC += apartC * apartC;
+      sumD += apartD * apartD;
+    }
+  }
+  sums[0] = sumA;
+  sums[1] = sumB;
+  sums[2] = sumC;
+  sums[3] = sumD;
 }
 
 function renumbered(groups: readonly number[]): readonly number[] {

@@ -1,4 +1,5 @@
-import { cosine, inIdOrder, type Passage } from './passage.js';
+import { inIdOrder, type Passage } from './passage.js';
+import { Vectors } from './vectors.js';
 
 export interface Duplicate {
   /** From 1, by the lowest chunk id of the group. */
@@ -12,12 +13,11 @@ export interface Duplicate {
 export function dedup(passages: readonly Passage[], threshold: number): readonly Duplicate[] {
   return inIdOrder(passages, (sorted) => {
     const parents = sorted.map((_, i) => i);
-    for (let i = 0; i < sorted.length; i++) {
-      for (let j = i + 1; j < sorted.length; j++) {
-        const [a, b] = [sorted[i], sorted[j]];
-        if (a !== undefined && b !== undefined && cosine(a.vector, b.vector) >= threshold)
-          join(parents, i, j);
-      }
+    const vectors = new Vectors(sorted.map((p) => p.vector));
+    const cosines = new Float64Array(vectors.count);
+    for (let i = 0; i < vectors.count; i++) {
+      vectors.cosines(i, i + 1, cosines);
+      for (let j = i + 1; j < vectors.count; j++) if ((cosines[j] ?? 0) >= threshold) join(parents, i, j);
     }
     return groupsOf(sorted, parents);
   });

@@ -1,7 +1,6 @@
 /** What an operator sees of an authorised, trimmed passage. */
 export interface Passage {
   readonly chunkId: string;
-  readonly text: string;
   /** The store's vector of the chunk. */
   readonly vector: Float32Array;
 }
@@ -70,5 +69,6 @@ export function meanVector(vectors: readonly Float32Array[]): Float32Array | nul
   const sums = new Float64Array(first.length);
   for (const vector of vectors)
     for (let i = 0; i < sums.length; i++) sums[i] = (sums[i] ?? 0) + (vector[i] ?? 0);
-  return Float32Array.from(sums, (sum) => sum / vectors.length);
+  for (let i = 0; i < sums.length; i++) sums[i] = (sums[i] ?? 0) / vectors.length;
+  return new Float32Array(sums);
 }

@@ -6,7 +6,6 @@ import {
   InvalidArgument,
   labels,
   number,
-  text,
 } from '../../model/facets/arguments.js';
 import type { Embedder } from '../embed/embedder.js';
 import { classify, type LabelVectors, tag } from './classify.js';
@@ -16,11 +15,12 @@ import { outlier } from './outlier.js';
 import type { Passage } from './passage.js';
 import { rank } from './rank.js';
 import { similarity } from './similarity.js';
+import { encoderTexts, textsOfLabels } from './texts.js';
 
 /** What encoder operators need beside the passages. */
 export interface EncoderContext {
   /** The facet's: labels and references must lie in the space of the chunks. */
-  readonly embedder: Embedder;
+  readonly embedder: Pick<Embedder, 'embed'>;
   /** The text of RETRIEVE's `query`. */
   readonly query: string;
   readonly signal?: AbortSignal;
@@ -36,18 +36,25 @@ export async function runEncoder(
   operator: EncoderName,
   passages: readonly Passage[],
   values: ArgumentValues,
-  context: EncoderContext,
+  { embedder, query, signal }: EncoderContext,
 ): Promise<readonly unknown[]> {
   const given = checkArguments(operator, values);
+  const { texts, role } = encoderTexts(operator, given, query);
+  const vectors = texts.length === 0 ? [] : await embedder.embed(texts, role, signal);
+  const reference = (): Float32Array => {
+    const [vector] = vectors;
+    if (vector === undefined) throw new InvalidArgument('the operator', 'got no vector of its reference');
+    return vector;
+  };
   switch (operator) {
     case 'SIMILARITY':
-      return similarity(passages, await queryVector(context, text(given, 'reference')));
+      return similarity(passages, reference());
     case 'CLASSIFY':
-      return classify(passages, await labelVectors(context, given), numberOrNull(given, 'min_score'));
+      return classify(passages, byLabel(given, vectors), numberOrNull(given, 'min_score'));
     case 'TAG':
-      return tag(passages, await labelVectors(context, given), number(given, 'threshold'));
+      return tag(passages, byLabel(given, vectors), number(given, 'threshold'));
     case 'RANK':
-      return rank(passages, await queryVector(context, text(given, 'query')), number(given, 'lambda'));
+      return rank(passages, reference(), number(given, 'lambda'));
     case 'DEDUP':
       return dedup(passages, number(given, 'threshold'));
     case 'OUTLIER':
@@ -62,37 +69,19 @@ function numberOrNull(given: CheckedArguments, name: string): number | null {
   return Number.isNaN(value) ? null : value;
 }
 
-async function queryVector(
-  { embedder, query, signal }: EncoderContext,
-  own: string | null,
-): Promise<Float32Array> {
-  const [vector] = await embedder.embed([own ?? query], 'query', signal);
-  if (vector === undefined) throw new InvalidArgument('the operator', 'got no vector of its reference');
-  return vector;
-}
-
 /** The prototypes of a label: its name with its description, and each example. */
 export async function labelVectors(
   { embedder, signal }: Pick<EncoderContext, 'embedder' | 'signal'>,
   given: CheckedArguments,
 ): Promise<readonly LabelVectors[]> {
-  const declared = labels(given);
-  const texts = declared.map(({ label, description, examples }) => [
-    labelText(label, description),
-    ...examples,
-  ]);
-  const vectors = await embedder.embed(texts.flat(), 'document', signal);
-  let next = 0;
-  return declared.map(({ label }, i) => {
-    const end = next + (texts[i]?.length ?? 0);
-    const prototypes = vectors.slice(next, end);
-    next = end;
-    return { label, prototypes };
-  });
+  return byLabel(given, await embedder.embed(textsOfLabels(given).flat(), 'document', signal));
 }
 
-/** `card_arrival` reads as words. */
-function labelText(label: string, description: string | null): string {
-  const words = label.replace(/[_-]+/g, ' ');
-  return description === null ? words : `${words}: ${description}`;
+function byLabel(given: CheckedArguments, vectors: readonly Float32Array[]): readonly LabelVectors[] {
+  let next = 0;
+  return labels(given).map(({ label, examples }) => {
+    const from = next;
+    next += 1 + examples.length;
+    return { label, prototypes: vectors.slice(from, next) };
+  });
 }

@@ -1,6 +1,7 @@
-import { cosine, type Passage } from './passage.js';
+import type { Passage } from './passage.js';
+import { Vectors } from './vectors.js';
 
 /** Cosine to `reference`, in [-1, 1]. */
 export function similarity(passages: readonly Passage[], reference: Float32Array): readonly number[] {
-  return passages.map((p) => cosine(p.vector, reference));
+  return [...new Vectors(passages.map((p) => p.vector)).cosinesTo(reference)];
 }

@@ -2,8 +2,9 @@ import { isArray, quoteIdentifier, type TypeName } from 'osl-compiler';
 import { tableSql } from '../../base/table-sql.js';
 import type { SystemQueries } from '../../engine/index.js';
 import type { Connector, FacetVersion, Table, TableColumn } from '../../model/manifest/index.js';
+import { DEFAULT_MIN_LENGTH } from '../store/control.js';
 import type { DeclaredValue } from './matcher.js';
-import { type Redactor, redactorOf } from './redactor.js';
+import { type Redactor, type Rules, redactorOf } from './redactor.js';
 
 /** A declared column whose values cannot be looked for in text. */
 export interface SkippedColumn {
@@ -16,9 +17,6 @@ export interface Dictionary {
   readonly values: readonly DeclaredValue[];
   readonly skipped: readonly SkippedColumn[];
 }
-
-/** Folded letters that a declared value needs to be looked for: shorter ones are in every text. */
-export const DEFAULT_MIN_LENGTH = 3;
 
 /** All values of the columns of `connector` that carry one of the version's labels. */
 export async function readDictionary(
@@ -71,13 +69,14 @@ export function valueIn(
   return { sql: `${column}::pg_catalog.text`, lateral: '' };
 }
 
-/** The rules of `version`: its dictionary read and its detectors found. Throws ContentError `unknownDetector`. */
+/** The rules of `version` over the dictionary of the whole connector. */
 export async function openRedactor(
   system: SystemQueries,
   connector: Connector,
   version: FacetVersion,
+  rules: Rules,
   minLength: number = DEFAULT_MIN_LENGTH,
 ): Promise<{ readonly redactor: Redactor; readonly skipped: readonly SkippedColumn[] }> {
   const { values, skipped } = await readDictionary(system, connector, version);
-  return { redactor: redactorOf(version, values, minLength), skipped };
+  return { redactor: redactorOf(rules, values, minLength), skipped };
 }

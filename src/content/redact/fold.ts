@@ -1,6 +1,8 @@
 /**
- * A text as redaction compares it, with the way back. Equal under folding: case, Unicode compatibility forms
- * (NFKC), invisible characters, and any run of white space with one space.
+ * A text as redaction compares it, with the way back. Equal under folding, for people type one for the other: case,
+ * Unicode compatibility forms (NFKC), invisible characters, any run of white space and one space, apostrophes of all
+ * kinds, dashes of all kinds, digits of all scripts, letters with and without accents (Latin, Greek, Cyrillic), vowel
+ * points (Arabic, Hebrew), ligatures and their letters, and Arabic letters that share a shape.
  */
 export interface Folded {
   readonly text: string;
@@ -9,8 +11,9 @@ export interface Folded {
   readonly ends: Int32Array;
 }
 
-/** A character with its marks; Hangul letters that may compose stay together. */
-const CLUSTER = /[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]+\p{M}*|[\s\S]\p{M}*/gu;
+/** A character with its marks, half-width ones of kana too, and what is invisible between them; Hangul letters that may compose stay together. */
+const CLUSTER =
+  /[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]+\p{M}*|[\s\S](?:[\p{M}\uff9e\uff9f]|\p{Default_Ignorable_Code_Point})*/gu;
 /** Default-ignorable characters that hide a word from a search: soft hyphen, zero-width ones, direction marks. */
 const INVISIBLE = /\p{Default_Ignorable_Code_Point}/gu;
 const ASCII = /^[\x01-\x7f]*$/;
@@ -29,6 +32,7 @@ export function fold(text: string): Folded {
 }
 
 function lowerAscii(unit: number): number {
+  if (unit === BACKTICK) return APOSTROPHE;
   return unit >= 0x41 && unit <= 0x5a ? unit + 0x20 : unit;
 }
 
@@ -39,7 +43,51 @@ export function foldText(text: string): string {
 /** Upper case first: that alone joins the three sigmas, and ß with ss. */
 function foldCluster(cluster: string): string {
   const plain = cluster.replace(INVISIBLE, '').normalize('NFKC').replace(INVISIBLE, '');
-  return plain.toUpperCase().toLowerCase().replaceAll('ς', 'σ').normalize('NFKC');
+  const lower = plain.toUpperCase().toLowerCase().normalize('NFKC');
+  return withoutAccents(lower).replace(ALIKE, (c) => LETTERS.get(c) ?? digitOf(c));
+}
+
+/** Where marks are accents or points, and a word without them is the same word; in other scripts they are letters. */
+const ACCENTED =
+  /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Arabic}\p{Script=Hebrew}]\p{M}/u;
+
+function withoutAccents(text: string): string {
+  const decomposed = text.normalize('NFD');
+  return ACCENTED.test(decomposed) ? decomposed.replace(/\p{M}+/gu, '') : text;
+}
+
+/** What stands for what, in lower case. The first of each list is what the others become. */
+const SAME: readonly (readonly [to: string, from: string])[] = [
+  ["'", '`´‘’‛′ʹʻʼʽˈ՚׳＇᾽᾿ꞌ'],
+  ['-', '‐‑‒–—―−⁃﹘﹣－᠆־'],
+  ['σ', 'ς'],
+  ['ae', 'æ'],
+  ['oe', 'œ'],
+  ['o', 'ø'],
+  ['l', 'ł'],
+  ['d', 'đð'],
+  ['th', 'þ'],
+  ['h', 'ħ'],
+  ['i', 'ı'],
+  // A stroke that only makes a word longer.
+  ['', 'ـ'],
+  ['ي', 'یى'],
+  ['ك', 'ک'],
+  ['ه', 'ة'],
+];
+
+const LETTERS: ReadonlyMap<string, string> = new Map(
+  SAME.flatMap(([to, from]) => [...from].map((c) => [c, to] as const)),
+);
+
+const ALIKE = new RegExp(`[${[...LETTERS.keys()].join('')}]|(?![0-9])\\p{Nd}`, 'gu');
+
+/** A decimal digit of any script: each script has its ten in a row, from zero on. */
+function digitOf(character: string): string {
+  const code = character.codePointAt(0) ?? 0;
+  let zero = code;
+  while (code - zero < 9 && /\p{Nd}/u.test(String.fromCodePoint(zero - 1))) zero--;
+  return String(code - zero);
 }
 
 class Folding {
@@ -87,6 +135,8 @@ class Folding {
 }
 
 const SPACE = 0x20;
+const APOSTROPHE = 0x27;
+const BACKTICK = 0x60;
 
 function isSpace(unit: number): boolean {
   if (unit <= 0x7f) return unit === SPACE || (unit >= 0x09 && unit <= 0x0d);

@@ -2,6 +2,7 @@ import { quoteIdentifier, type Relation } from 'osl-compiler';
 import { tableSql } from '../../base/table-sql.js';
 import type { SystemQueries } from '../../engine/index.js';
 import type { Facet, FacetVersion, Manifest, TableColumn } from '../../model/manifest/index.js';
+import { tableName } from '../../model/manifest/index.js';
 import { valueIn } from './dictionary.js';
 import type { DeclaredValue } from './matcher.js';
 
@@ -55,8 +56,8 @@ function valuesSql({ from, key }: Reach, column: TableColumn, keyType: string): 
 function reachesOf(manifest: Manifest, facet: Facet): readonly Reach[] {
   const { catalog } = manifest;
   const entity = catalog.relations.get(facet.entity);
-  const store = catalog.facets.get(facet.name);
-  const own = `${facet.schema}.${facet.table}`;
+  const store = catalog.facets.get(facet.legOf ?? facet.name);
+  const own = tableName(facet);
   const source: Reach = {
     table: own,
     from: `${tableSql(facet)} as n`,
@@ -118,8 +119,8 @@ function reachesOf(manifest: Manifest, facet: Facet): readonly Reach[] {
   return reaches;
 }
 
-function nameOf({ schema, table }: Relation): string {
-  return `${schema}.${table}`;
+function nameOf(relation: Relation): string {
+  return tableName(relation);
 }
 
 function tableOf(relation: Relation, alias: string): string {

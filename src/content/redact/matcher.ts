@@ -1,5 +1,7 @@
 import type { Span } from '../chunk.js';
+import { CodeIndex, codeIn } from './code-index.js';
 import { type Folded, fold, foldText } from './fold.js';
+import { otherSpellings } from './spellings.js';
 
 /** Stands in the text where a value was. */
 export const MASK = '[redacted]';
@@ -11,7 +13,7 @@ export interface DeclaredValue {
 }
 
 /** Why a declared value is not looked for. */
-export type Exception = 'short' | 'noWord' | 'mask';
+export type Exception = 'short' | 'noWord' | 'mask' | 'declared';
 
 export interface Found extends Span {
   readonly label: string;
@@ -24,7 +26,7 @@ const ASCII_WORD = /[a-z0-9]+/g;
 const ASCII = /^[\x01-\x7f]*$/;
 
 /**
- * Finds any of many values in a text, as whole words of the folded text.
+ * Finds any of many values in a text, as whole words of the folded text; codes in any grouping.
  *
  * A value is a row of words and what stands between them. The map holds every value and every beginning of one
  * that ends with a word, so that a text is read once, whatever the number of values.
@@ -34,12 +36,18 @@ export class ValueMatcher {
   readonly #known = new Map<string, string | null>();
   readonly #minLength: number;
   readonly #exceptions = new Map<Exception, number>();
+  readonly #codes = new CodeIndex();
+  readonly #words: ReadonlySet<string>;
   #longest = 0;
   #size = 0;
 
-  /** @param minLength folded letters that a value needs, in UTF-16 units */
-  constructor(values: Iterable<DeclaredValue>, minLength: number) {
+  /**
+   * @param minLength folded letters that a value needs, in UTF-16 units
+   * @param words values that are declared to be words, and stay
+   */
+  constructor(values: Iterable<DeclaredValue>, minLength: number, words: readonly string[] = []) {
     this.#minLength = minLength;
+    this.#words = new Set(words.map((word) => trimmed(foldText(word))));
     for (const value of values) this.#add(value);
   }
 
@@ -60,27 +68,33 @@ export class ValueMatcher {
 
   #add({ value, label }: DeclaredValue): void {
     const folded = foldText(value);
-    const words = wordsOf(folded);
-    const [first, last] = [words[0], words.at(-1)];
-    const text = first === undefined || last === undefined ? '' : folded.slice(first.start, last.end);
+    const text = trimmed(folded);
     const exception = this.#exceptionOf(text);
     if (exception !== null) {
       this.#exceptions.set(exception, (this.#exceptions.get(exception) ?? 0) + 1);
       return;
     }
-    if (typeof this.#known.get(text) === 'string') return;
-    const offset = first?.start ?? 0;
-    for (const { end } of words) {
-      const beginning = text.slice(0, end - offset);
+    if (this.#look(text, label)) this.#size++;
+    for (const other of otherSpellings(value)) this.#look(trimmed(foldText(other)), label);
+    const code = codeIn(folded);
+    if (code !== null) this.#codes.add(code, label);
+  }
+
+  /** Looks for `text` from now on; false where that is so already. */
+  #look(text: string, label: string): boolean {
+    if (typeof this.#known.get(text) === 'string') return false;
+    for (const { end } of wordsOf(text)) {
+      const beginning = text.slice(0, end);
       if (!this.#known.has(beginning)) this.#known.set(beginning, null);
     }
     this.#known.set(text, label);
     this.#longest = Math.max(this.#longest, text.length);
-    this.#size++;
+    return true;
   }
 
   #exceptionOf(text: string): Exception | null {
     if (text === '') return 'noWord';
+    if (this.#words.has(text)) return 'declared';
     // The mask itself would match, again and again.
     if (/\bredacted\b/.test(text)) return 'mask';
     const unspaced = new RegExp(`[${UNSPACED}]`, 'u').test(text);
@@ -96,13 +110,20 @@ export class ValueMatcher {
     const words = wordsOf(folded.text);
     const found: Found[] = [];
     for (let i = 0; i < words.length; i++) {
-      const match = this.#longestAt(folded.text, words, i);
+      const match = longer(this.#longestAt(folded.text, words, i), this.#codeAt(folded.text, words, i));
       if (match === null) continue;
       const start = folded.starts[match.start] ?? 0;
       const end = folded.ends[match.end - 1] ?? start;
       found.push({ start, end, label: match.label });
     }
     return found;
+  }
+
+  #codeAt(text: string, words: readonly Span[], i: number): Found | null {
+    const code = this.#codes.at(text, words, i);
+    const [first, last] = [words[i], words[code?.last ?? i]];
+    if (code === null || first === undefined || last === undefined) return null;
+    return { start: first.start, end: last.end, label: code.label };
   }
 
   #longestAt(text: string, words: readonly Span[], i: number): Found | null {
@@ -116,6 +137,17 @@ export class ValueMatcher {
     }
     return best;
   }
+}
+
+/** From the first word to the end of the last; empty where there is none. */
+function trimmed(folded: string): string {
+  const words = wordsOf(folded);
+  return folded.slice(words[0]?.start ?? 0, words.at(-1)?.end ?? 0);
+}
+
+function longer(one: Found | null, other: Found | null): Found | null {
+  if (one === null || other === null) return one ?? other;
+  return other.end > one.end ? other : one;
 }
 
 function wordsOf(folded: string): readonly Span[] {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { FacetVersion } from '../../model/manifest/index.js';
 import type { Span } from '../chunk.js';
-import { type Detector, detectorNamed } from './detectors.js';
+import type { Detector } from './detectors/detectors.js';
 import { type Found, MASK, ValueMatcher } from './matcher.js';
 
 /** Occurrences replaced, by sensitivity label or detector. */
@@ -13,20 +12,30 @@ export interface Redacted {
   readonly changed: boolean;
 }
 
+/** Detectors by what their finds are counted as. */
+export type NamedDetectors = readonly (readonly [name: string, detect: Detector])[];
+
+/** What one facet version leaves out of its text, beside the values of a dictionary. */
+export interface Rules {
+  readonly redact: readonly string[];
+  readonly detectors: NamedDetectors;
+  /** Declared values that are words, and stay. */
+  readonly exceptions: readonly string[];
+}
+
 /** Rules of one facet version over one dictionary. */
 export class Redactor {
   readonly labels: ReadonlySet<string>;
   readonly matcher: ValueMatcher;
   /** 32 hex digits over the dictionary; part of every document's content hash. */
   readonly dictionaryHash: string;
-  readonly #detectors: readonly (readonly [string, Detector])[];
+  readonly #detectors: NamedDetectors;
 
-  /** @throws ContentError `unknownDetector` */
-  constructor(version: FacetVersion, matcher: ValueMatcher, dictionaryHash: string) {
-    this.labels = new Set(version.redact);
+  constructor({ redact, detectors }: Rules, matcher: ValueMatcher, dictionaryHash: string) {
+    this.labels = new Set(redact);
     this.matcher = matcher;
     this.dictionaryHash = dictionaryHash;
-    this.#detectors = version.detectors.map((name): [string, Detector] => [name, detectorNamed(name)]);
+    this.#detectors = detectors;
   }
 
   /** Whether nothing is ever replaced. */
@@ -106,16 +115,20 @@ function replaceAll(text: string, spans: readonly Span[]): string {
   return out + text.slice(at);
 }
 
-/** A redactor of `version` over values in a fixed order. */
+/** A redactor by `rules` over values in a fixed order. */
 export function redactorOf(
-  version: FacetVersion,
+  rules: Rules,
   values: readonly { readonly value: string; readonly label: string }[],
   minLength: number,
 ): Redactor {
-  const hash = createHash('sha256');
+  const hash = createHash('sha256').update(`${JSON.stringify(rules.exceptions)}\n`);
   const sorted = [...values].sort((a, b) => order(a.label, b.label) || order(a.value, b.value));
   for (const { label, value } of sorted) hash.update(`${JSON.stringify([label, value])}\n`);
-  return new Redactor(version, new ValueMatcher(sorted, minLength), hash.digest('hex').slice(0, 32));
+  return new Redactor(
+    rules,
+    new ValueMatcher(sorted, minLength, rules.exceptions),
+    hash.digest('hex').slice(0, 32),
+  );
 }
 
 function order(a: string, b: string): number {

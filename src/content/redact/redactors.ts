@@ -1,9 +1,10 @@
 import type { SystemQueries } from '../../engine/index.js';
 import type { Facet, FacetVersion, Manifest } from '../../model/manifest/index.js';
+import { detectorsOf } from './detectors/detectors.js';
 import { openRedactor, type SkippedColumn } from './dictionary.js';
 import { readKeyDictionaries } from './key-dictionary.js';
 import type { Exception } from './matcher.js';
-import { type Redactor, redactorOf } from './redactor.js';
+import { type Redactor, type Rules, redactorOf } from './redactor.js';
 
 /** The rules by which the documents of one facet version are redacted. */
 export interface Redactors {
@@ -15,7 +16,11 @@ export interface Redactors {
   readonly skipped: readonly SkippedColumn[];
 }
 
-/** One dictionary for all, or one for each key, as the facet says. */
+/**
+ * One dictionary for all, or one for each key, as the facet says.
+ *
+ * @throws ContentError `unknownDetector`, `unknownCountry`, `notInstalled`
+ */
 export async function openRedactors(
   system: SystemQueries,
   manifest: Manifest,
@@ -25,9 +30,11 @@ export async function openRedactors(
 ): Promise<Redactors> {
   const connector = manifest.connectors.get(facet.connector);
   if (connector === undefined) throw new TypeError('a facet of the manifest has a connector');
+  const { redact } = version;
+  const rules = { redact, detectors: await detectorsOf(version), exceptions: facet.exceptions };
   return facet.dictionary === 'tenant'
-    ? ofTenant(await openRedactor(system, connector, version, minLength))
-    : ofKeys(system, manifest, facet, version, minLength);
+    ? ofTenant(await openRedactor(system, connector, version, rules, minLength))
+    : ofKeys(system, manifest, facet, version, rules, minLength);
 }
 
 function ofTenant({ redactor, skipped }: Awaited<ReturnType<typeof openRedactor>>): Redactors {
@@ -46,21 +53,22 @@ function ofKeys(
   manifest: Manifest,
   facet: Facet,
   version: FacetVersion,
+  rules: Rules,
   minLength: number,
 ): Redactors {
   const exceptions = new Map<Exception, number>();
-  const nobody = redactorOf(version, [], minLength);
+  const nobody = redactorOf(rules, [], minLength);
   let values = 0;
   return {
     async forKeys(keys) {
       const named = [...new Set(keys.filter((k) => k !== null))];
       const read = await readKeyDictionaries(system, manifest, facet, version, named);
-      const rules = new Map([...read].map(([key, own]) => [key, redactorOf(version, own, minLength)]));
-      for (const { matcher } of rules.values()) {
+      const byKey = new Map([...read].map(([key, own]) => [key, redactorOf(rules, own, minLength)]));
+      for (const { matcher } of byKey.values()) {
         values += matcher.size;
         for (const [why, n] of matcher.exceptions) exceptions.set(why, (exceptions.get(why) ?? 0) + n);
       }
-      return (key) => (key === null ? nobody : (rules.get(key) ?? nobody));
+      return (key) => (key === null ? nobody : (byKey.get(key) ?? nobody));
     },
     counted: () => ({ values, exceptions: Object.fromEntries(exceptions) }),
     skipped: [],

@@ -5,9 +5,13 @@ import type { Facet, FacetVersion } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
 import { CREATE_CONTROL, dropTables, VECTOR_SCHEMA } from './ddl.js';
+import { succeed, successorOf } from './successor.js';
 
 /** Changes with the format of stores; older ones are built anew. */
-const FORMAT = 2;
+const FORMAT = 5;
+
+/** Folded letters that a declared value needs to be looked for: shorter ones are in every text. */
+export const DEFAULT_MIN_LENGTH = 3;
 
 /** What a store says of itself. */
 export interface StoreState {
@@ -16,7 +20,7 @@ export interface StoreState {
   /** In schema `osl_content`. */
   readonly table: string;
   readonly fingerprint: string;
-  /** Hash of chunking, redaction rules, columns and format. */
+  /** As `settingsHash` makes it. */
   readonly settings: string;
   /** Grows with every change of a row; decimal text of an int8. */
   readonly epoch: string;
@@ -25,7 +29,13 @@ export interface StoreState {
   readonly chunks: number;
 }
 
-/** Hash of everything but the embedder that decides what a store's rows are. 32 hex digits. */
+/** Which words redaction takes for the same: it grows with every change of `redact/`. */
+const FOLDING = 2;
+
+/**
+ * Hashes of everything but the embedder that decides what a store's rows are: of the rules that what is served must
+ * keep to, and of how documents are cut. 24 and 8 hex digits, with a point between.
+ */
 export function settingsHash(facet: Facet, version: FacetVersion, minLength: number): string {
   const column = (c: Facet['text']): unknown[] => [c.name, c.physical, c.type, c.sensitivity];
   const rules = {
@@ -33,15 +43,27 @@ export function settingsHash(facet: Facet, version: FacetVersion, minLength: num
     source: [facet.connector, facet.schema, facet.table],
     columns: [facet.entityKey, facet.documentId, facet.text, ...facet.metadata].map(column),
     scalarIndexed: facet.scalarIndexed,
-    chunking: facet.chunking,
     approximate: facet.approximate,
     redact: version.redact,
     detectors: version.detectors,
+    phoneCountries: version.phoneCountries,
+    folding: FOLDING,
     derived: facet.derived,
     minLength,
     dictionary: facet.dictionary,
+    exceptions: facet.exceptions,
+    textFormat: facet.format,
   };
-  return createHash('sha256').update(JSON.stringify(rules)).digest('hex').slice(0, 32);
+  return `${hashOf(rules).slice(0, 24)}.${hashOf(facet.chunking).slice(0, 8)}`;
+}
+
+function hashOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex');
+}
+
+/** Whether two stores keep to the same rules, and at most cut documents otherwise. */
+function haveSameRules(a: string, b: string): boolean {
+  return a.split('.')[0] === b.split('.')[0];
 }
 
 const EXTENSION = `select n.nspname as schema from pg_catalog.pg_extension e
@@ -72,7 +94,8 @@ export async function prepareContent(system: SystemQueries): Promise<void> {
     );
   }
   const [there] = await system.query(
-    `select pg_catalog.to_regclass('${STORE_SCHEMA}.document') is not null as y`,
+    `select exists (select from pg_catalog.pg_attribute
+                     where attrelid = pg_catalog.to_regclass('${STORE_SCHEMA}.facet') and attname = 'average_length') as y`,
   );
   if (there?.['y'] === true) return;
   const [schema] = await system.query(
@@ -112,32 +135,46 @@ export async function storeState(
   };
 }
 
+/** A store that a request may read. */
+export interface ServedStore extends StoreState {
+  /** Whether its documents are cut as the manifest says now, and not as one before did. */
+  readonly isCutAsDeclared: boolean;
+}
+
 /**
- * The store that a request may read.
+ * The store that a request may read. One that was built beside an older one takes its place.
  *
  * @throws ContentError `storeMissing`, `storeMismatch`, `storeBuilding`, `unknownVersion`
  */
 export async function openStore(
-  system: SystemQueries,
+  system: SystemQueries & Pick<SystemDoor, 'transaction'>,
   facet: Facet,
   version: string,
   embedder: Embedder,
   minLength: number,
-): Promise<StoreState> {
-  const declared = versionNamed(facet, version);
-  const state = await storeState(system, facet.name, version);
+): Promise<ServedStore> {
+  const settings = settingsHash(facet, versionNamed(facet, version), minLength);
+  const isWanted = (state: StoreState | null): boolean =>
+    state?.fingerprint === embedder.fingerprint && state.settings === settings;
+  let state = await storeState(system, facet.name, version);
+  if (!isWanted(state)) {
+    const next = await storeState(system, facet.name, successorOf(version));
+    if (isWanted(next) && next?.state === 'ready') await succeed(system, facet.name, version);
+    // Also where there is no successor: another question may just have put it in its place.
+    state = await storeState(system, facet.name, version);
+  }
   const name = `\`${facet.name}\` in version \`${version}\``;
-  const hint = `run \`osl index ${facet.name}\``;
+  const hint = `run \`osl index ${facet.legOf ?? facet.name}\``;
   if (state === null) throw new ContentError('storeMissing', `${name} is not indexed`, hint);
   if (state.fingerprint !== embedder.fingerprint) {
     throw new ContentError('storeMismatch', `${name} was indexed with another embedder`, hint);
   }
-  if (state.settings !== settingsHash(facet, declared, minLength)) {
+  if (!haveSameRules(state.settings, settings)) {
     throw new ContentError('storeMismatch', `${name} was indexed with other settings`, hint);
   }
   if (state.state === 'building')
     throw new ContentError('storeBuilding', `${name} is still being indexed`, hint);
-  return state;
+  return { ...state, isCutAsDeclared: state.settings === settings };
 }
 
 /** @throws ContentError `unknownVersion` */
@@ -154,7 +191,9 @@ export async function dropStore(
   version: string,
 ): Promise<void> {
   await system.transaction(async (tx) => {
-    await tx.script(dropTables(facet, version));
-    await tx.query(`delete from ${STORE_SCHEMA}.facet where facet = $1 and version = $2`, [facet, version]);
+    for (const store of [version, successorOf(version)]) {
+      await tx.script(dropTables(facet, store));
+      await tx.query(`delete from ${STORE_SCHEMA}.facet where facet = $1 and version = $2`, [facet, store]);
+    }
   });
 }

@@ -5,6 +5,7 @@ import {
   metadataColumn,
   STORE_SCHEMA,
   storeTable,
+  wordsTable,
 } from '../../model/facets/store-names.js';
 import type { Facet } from '../../model/manifest/index.js';
 import type { DenseLayout, VectorLayout } from '../embed/embedder.js';
@@ -25,8 +26,10 @@ create table if not exists ${STORE_SCHEMA}.facet (
   documents int8 not null default 0,
   chunks int8 not null default 0,
   indexed_at timestamptz,
+  average_length float8,
   primary key (facet, version)
 );
+alter table ${STORE_SCHEMA}.facet add column if not exists average_length float8;
 create table if not exists ${STORE_SCHEMA}.document (
   facet text not null,
   version text not null,
@@ -75,7 +78,7 @@ function vectorColumns(layout: VectorLayout): readonly StoreColumn[] {
         column('length', 'int4'),
         column('terms', 'int4[]'),
         column('lex', type('sparsevec', TERM_SPACE)),
-        column('dense', type('vector', layout.dimensions)),
+        column('dense', type(layout.type, layout.dimensions)),
       ];
     case 'dense':
       return [column('embedding', type(layout.type, layout.dimensions))];
@@ -94,6 +97,14 @@ export function createStore(facet: Facet, version: string, layout: VectorLayout)
     dropTables(facet.name, version),
     `create table ${store} (\n${definitions(storeColumns(facet, layout))},\n  primary key (chunk_id)\n);`,
   ];
+  // A search reads them of every passage; what is read of the best alone makes room: texts, and what operators compare.
+  if (layout.kind === 'lexical') {
+    const words = storeName(wordsTable(facet.name, version));
+    statements.push(
+      `alter table ${store} alter column terms set storage main, alter column lex set storage main;`,
+      `create table ${words} (term int4 primary key, passages int8 not null);`,
+    );
+  }
   if (layout.kind === 'dense')
     statements.push(`create table ${bits} (\n${definitions(bitsColumns(facet, layout))}\n);`);
   if (facet.derived.length > 0) statements.push(createDerived(facet, version));
@@ -128,6 +139,40 @@ export function fillBits(facet: Facet, version: string, layout: VectorLayout): s
   const values = names.map((name) => (name === quoteIdentifier('bits') ? signs : name));
   const [store, bits] = [storeTable(facet.name, version), bitsTable(facet.name, version)];
   return `insert into ${storeName(bits)} (${names.join(', ')}) select ${values.join(', ')} from ${storeName(store)}`;
+}
+
+/** Makes the table of words that a lexical store's passages hold; null where there is none. */
+export function fillWords(facet: string, version: string, layout: VectorLayout): string | null {
+  if (layout.kind !== 'lexical') return null;
+  const words = storeName(wordsTable(facet, version));
+  return `delete from ${words}; insert into ${words} ${wordsOf(facet, version, '', 1)}`;
+}
+
+/**
+ * Adds the passages of the documents `$1` (text[]) to the table of words, or takes them away; null where there is none.
+ *
+ * INVARIANT: what is counted is what the store holds, at the end of each transaction that changes it.
+ */
+export function countWords(facet: string, version: string, layout: VectorLayout, by: 1 | -1): string | null {
+  if (layout.kind !== 'lexical') return null;
+  const words = storeName(wordsTable(facet, version));
+  return `insert into ${words} as w ${wordsOf(facet, version, ' where doc_id = any($1::text[])', by)}
+on conflict (term) do update set passages = w.passages + excluded.passages`;
+}
+
+/** Forgets the words of passages that are gone; null where there are none. */
+export function forgetWords(facet: string, version: string, layout: VectorLayout): string | null {
+  return layout.kind === 'lexical'
+    ? `delete from ${storeName(wordsTable(facet, version))} where passages = 0`
+    : null;
+}
+
+/** The words of passages, and by how many of these each is held: of word 0, how many there are. */
+function wordsOf(facet: string, version: string, where: string, by: 1 | -1): string {
+  const store = storeName(storeTable(facet, version));
+  return `(term, passages) select h.term, ${by} * pg_catalog.count(*)
+  from (select pg_catalog.unnest(terms) as term from ${store}${where}
+        union all select 0 from ${store}${where}) as h group by h.term`;
 }
 
 /** Columns of what is derived, in the order in which rows are written. */
@@ -200,7 +245,9 @@ export function storeTables(facet: string, version: string, layout: VectorLayout
 
 /** Removes the tables of a facet version, where they are there. */
 export function dropTables(facet: string, version: string): string {
-  const tables = [derivedTable, bitsTable, storeTable].map((name) => storeName(name(facet, version)));
+  const tables = [derivedTable, bitsTable, wordsTable, storeTable].map((name) =>
+    storeName(name(facet, version)),
+  );
   return `drop table if exists ${tables.join(', ')};`;
 }
 

@@ -5,52 +5,110 @@ import type { Facet, FacetVersion } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
 import { createStore } from './ddl.js';
+import { successorOf } from './successor.js';
 
 /** One run of the indexer over one store: whoever begins later takes over. */
 export interface Run {
   readonly facet: string;
+  /** Of a store that is built beside the one that is served, the name of its successor. */
   readonly version: string;
   readonly table: string;
   readonly id: string;
   readonly pseudonymKey: string;
   /** Whether the store has yet to become ready for the first time. */
   readonly building: boolean;
+  /** What BM25 divides lengths by in this store, for ever. */
+  readonly averageLength: number;
 }
 
-/** Begins a run: goes on with a store of the same fingerprint and settings, or makes a new one. */
+/**
+ * Begins a run: goes on with a store of the same fingerprint and settings, or makes a new one; beside the one that is
+ * there, where that is served.
+ *
+ * @param averageLength that of a new store
+ */
 export function beginRun(
   system: Pick<SystemDoor, 'transaction'>,
   facet: Facet,
   version: FacetVersion,
   embedder: Embedder,
   settings: string,
+  averageLength: number,
 ): Promise<Run> {
-  const table = storeTable(facet.name, version.name);
   const id = randomBytes(16).toString('hex');
-  const key = [facet.name, version.name];
   return system.transaction(async (tx) => {
-    const [known] = await tx.query(
-      `update ${STORE_SCHEMA}.facet set run = $3 where facet = $1 and version = $2
-       returning fingerprint, settings, state, pseudonym_key`,
-      [...key, id],
-    );
-    const same = known?.['fingerprint'] === embedder.fingerprint && known['settings'] === settings;
-    if (known !== undefined && same) {
-      const pseudonymKey = String(known['pseudonym_key']);
-      return {
-        facet: facet.name,
-        version: version.name,
-        table,
-        id,
-        pseudonymKey,
-        building: known['state'] !== 'ready',
-      };
-    }
-    const pseudonymKey = randomBytes(32).toString('hex');
-    await tx.script(createStore(facet, version.name, embedder.layout));
-    await replaceEntry(tx, key, [table, embedder.fingerprint, settings, pseudonymKey, id]);
-    return { facet: facet.name, version: version.name, table, id, pseudonymKey, building: true };
+    const wanted: Wanted = { facet, settings, embedder, id };
+    const [own, next] = [version.name, successorOf(version.name)];
+    const known = await entryOf(tx, facet.name, own);
+    const isServedToOthers = known?.state === 'ready' && !fits(known, wanted);
+    return isServedToOthers
+      ? goOn(tx, next, await entryOf(tx, facet.name, next), wanted, averageLength)
+      : goOn(tx, own, known, wanted, averageLength);
   });
+}
+
+/** What is to be there at the end of a run, and the run's id. */
+interface Wanted {
+  readonly facet: Facet;
+  readonly settings: string;
+  readonly embedder: Embedder;
+  readonly id: string;
+}
+
+interface Entry {
+  readonly fingerprint: string;
+  readonly settings: string;
+  readonly state: string;
+  readonly pseudonymKey: string;
+  readonly averageLength: number;
+}
+
+/** Locked, so that of two runs one waits. */
+async function entryOf(tx: SystemQueries, facet: string, version: string): Promise<Entry | null> {
+  const [row] = await tx.query(
+    `select fingerprint, settings, state, pseudonym_key, average_length
+       from ${STORE_SCHEMA}.facet where facet = $1 and version = $2 for update`,
+    [facet, version],
+  );
+  if (row === undefined) return null;
+  return {
+    fingerprint: String(row['fingerprint']),
+    settings: String(row['settings']),
+    state: String(row['state']),
+    pseudonymKey: String(row['pseudonym_key']),
+    averageLength: Number(row['average_length']),
+  };
+}
+
+function fits({ fingerprint, settings }: Entry, wanted: Wanted): boolean {
+  return fingerprint === wanted.embedder.fingerprint && settings === wanted.settings;
+}
+
+/** Takes over the store `version`, or makes it anew where it is another. */
+async function goOn(
+  tx: SystemQueries,
+  version: string,
+  known: Entry | null,
+  wanted: Wanted,
+  averageLength: number,
+): Promise<Run> {
+  const { facet, settings, embedder, id } = wanted;
+  const table = storeTable(facet.name, version);
+  const key = [facet.name, version];
+  if (known !== null && fits(known, wanted)) {
+    await tx.query(`update ${STORE_SCHEMA}.facet set run = $3 where facet = $1 and version = $2`, [
+      ...key,
+      id,
+    ]);
+    const building = known.state !== 'ready';
+    const { pseudonymKey, averageLength: measured } = known;
+    return { facet: facet.name, version, table, id, pseudonymKey, building, averageLength: measured };
+  }
+  const pseudonymKey = randomBytes(32).toString('hex');
+  await tx.script(createStore(facet, version, embedder.layout));
+  const entry = [table, embedder.fingerprint, settings, pseudonymKey, id, String(averageLength)];
+  await replaceEntry(tx, key, entry);
+  return { facet: facet.name, version, table, id, pseudonymKey, building: true, averageLength };
 }
 
 /** INVARIANT: the epoch goes on where an older store was, so that what was cached for that one is not found. */
@@ -62,11 +120,12 @@ async function replaceEntry(
   await tx.query(`delete from ${STORE_SCHEMA}.document where facet = $1 and version = $2`, key);
   await tx.query(
     `insert into ${STORE_SCHEMA}.facet as f
-       (facet, version, table_name, fingerprint, settings, pseudonym_key, run, epoch, state)
-     values ($1, $2, $3, $4, $5, $6, $7, 1, 'building')
+       (facet, version, table_name, fingerprint, settings, pseudonym_key, run, average_length, epoch, state)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, 1, 'building')
      on conflict (facet, version) do update set
        table_name = excluded.table_name, fingerprint = excluded.fingerprint, settings = excluded.settings,
-       pseudonym_key = excluded.pseudonym_key, run = excluded.run, epoch = f.epoch + 1, state = 'building',
+       pseudonym_key = excluded.pseudonym_key, run = excluded.run, average_length = excluded.average_length,
+       epoch = f.epoch + 1, state = 'building',
        documents = 0, chunks = 0, indexed_at = null`,
     [...key, ...fields],
   );

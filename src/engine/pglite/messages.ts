@@ -1,6 +1,8 @@
 /** What the host gives the worker when it starts it. */
 export interface WorkerStart {
   readonly dataDir: string;
+  /** `make`: makes the data directory, says `started`, and has nothing more to do. */
+  readonly task: 'make' | 'serve';
   /** One int32: bytes posted by the worker and not yet consumed by the host. */
   readonly outstanding: SharedArrayBuffer;
 }

@@ -1,8 +1,13 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Transport } from '../upstream-session.js';
+import { unpackImage } from './data-image.js';
 import type { FromWorker, ToWorker, WorkerStart } from './messages.js';
 
 const CLOSE_MS = 10_000;
+/** What its JavaScript makes of a statement is gone with the answer; the rest is the engine's own memory. */
+const YOUNG_MB = 8;
 
 /** The embedded server in a worker, as the bytes of one session. */
 export class WorkerTransport implements Transport {
@@ -24,12 +29,26 @@ export class WorkerTransport implements Transport {
     worker.on('error', () => undefined); // `exit` follows
   }
 
-  /** Starts a server on `dataDir`. Rejects with an Error that says why it could not. */
-  static start(dataDir: string): Promise<WorkerTransport> {
+  /** Starts a server on `dataDir`, which is made where there is none. Rejects with an Error that says why it could not. */
+  static async start(dataDir: string): Promise<WorkerTransport> {
+    // In a thread that ends: to make it takes half a gigabyte, which a thread that serves would keep.
+    if (!existsSync(join(dataDir, 'PG_VERSION')) && !unpackImage(dataDir)) {
+      const maker = await WorkerTransport.#begin(dataDir, 'make');
+      maker.destroy();
+      await maker.exited;
+    }
+    return WorkerTransport.#begin(dataDir, 'serve');
+  }
+
+  static #begin(dataDir: string, task: WorkerStart['task']): Promise<WorkerTransport> {
     const outstanding = new SharedArrayBuffer(4);
-    const workerData: WorkerStart = { dataDir, outstanding };
+    const workerData: WorkerStart = { dataDir, task, outstanding };
     const file = new URL('./pglite-worker.js', import.meta.url);
-    const worker = new Worker(file, { workerData, execArgv: [] }); // flags such as --eval are not for it
+    const worker = new Worker(file, {
+      workerData,
+      execArgv: [], // flags such as --eval are not for it
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    });
     const transport = new WorkerTransport(worker, new Int32Array(outstanding));
     return new Promise((resolve, reject) => {
       worker.on('message', (message: FromWorker) => {

@@ -1,8 +1,9 @@
-import { createConnection, type Socket } from 'node:net';
+import { createConnection, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { Client } from 'pg';
 import type { Transport } from '../upstream-session.js';
+import { slabSocket } from './slab-socket.js';
 
 const CONNECT_MS = 10_000;
 const CANCEL_MS = 5_000;
@@ -22,6 +23,8 @@ export async function connectTransport(
 ): Promise<Transport> {
   const client = new Client({
     connectionString: url,
+    // TLS reads the socket's own data.
+    stream: (made?: { readonly ssl?: unknown }) => (made?.ssl ? new Socket() : slabSocket()),
     application_name: applicationName,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,

@@ -1,5 +1,5 @@
 import { InternalError } from 'osl-compiler';
-import type { BoundValue } from '../statement.js';
+import type { SentValue } from '../statement.js';
 import { GrowingBytes } from './growing-bytes.js';
 
 const MAX_VALUES = 65_535;
@@ -52,15 +52,18 @@ export class FrontendEncoder extends GrowingBytes {
   }
 
   /** Binds the unnamed portal of prepared statement `name`. */
-  bind(name: string, values: readonly BoundValue[], resultFormats: readonly (0 | 1)[]): void {
+  bind(name: string, values: readonly SentValue[], resultFormats: readonly (0 | 1)[]): void {
     // B
     this.#message(0x42, () => {
       this.#cstring('');
       this.#cstring(name);
       this.#count(values.length);
-      for (const value of values) this.#int16(value.format);
+      for (const value of values) this.#int16(typeof value === 'string' ? 0 : value.format);
       this.#count(values.length);
-      for (const value of values) this.#value(value.bytes);
+      for (const value of values) {
+        if (typeof value === 'string') this.#textValue(value);
+        else this.#value(value.bytes);
+      }
       this.#count(resultFormats.length);
       for (const format of resultFormats) this.#int16(format);
     });
@@ -77,6 +80,14 @@ export class FrontendEncoder extends GrowingBytes {
       this.#cstring('');
       this.#int32(limit);
     });
+  }
+
+  /** `execute` and `sync`, in one piece. */
+  executeAndSync(limit: number): void {
+    this.reserve(EXECUTE_AND_SYNC.length);
+    const at = this.at;
+    this.append(EXECUTE_AND_SYNC, 0, EXECUTE_AND_SYNC.length);
+    this.bytes.writeInt32BE(limit, at + 6);
   }
 
   closeStatement(name: string): void {
@@ -126,6 +137,13 @@ export class FrontendEncoder extends GrowingBytes {
     }
   }
 
+  #textValue(text: string): void {
+    const start = this.at;
+    this.#uint32(0); // until the length is known
+    this.text(text);
+    this.bytes.writeInt32BE(this.at - start - 4, start);
+  }
+
   #cstring(text: string): void {
     if (text.includes('\0')) throw new InternalError('a text of the protocol holds a NUL');
     this.text(text);
@@ -154,6 +172,9 @@ export class FrontendEncoder extends GrowingBytes {
     this.at = this.bytes.writeUInt32BE(n, this.at);
   }
 }
+
+/** Execute of the unnamed portal, whose limit begins at byte 6, and Sync. */
+const EXECUTE_AND_SYNC = Buffer.from('E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04', 'latin1');
 
 function noFields(): void {
   // Sync and CopyDone are their type alone.

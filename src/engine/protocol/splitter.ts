@@ -46,6 +46,11 @@ export class BackendSplitter {
     return this.buffer.subarray(this.start + HEADER, this.end);
   }
 
+  /** The first of them; 0 where there is none. */
+  firstByte(): number {
+    return this.end > this.start + HEADER ? (this.buffer[this.start + HEADER] ?? 0) : 0;
+  }
+
   /** Moves to the next whole message or run of rows, which ends once it has `most` bytes; false when more are needed. */
   next(most = Number.POSITIVE_INFINITY): boolean {
     if (this.#partial !== null) return this.#completePartial(this.#partial);

@@ -1,5 +1,6 @@
 import type { TypeName } from 'osl-compiler';
 import type { Manifest } from '../manifest/index.js';
+import { tableName } from '../manifest/index.js';
 import { type LinkTable, linkTableOf } from './link-table.js';
 import { Names } from './names.js';
 import { modelType } from './types.js';
@@ -35,6 +36,12 @@ export interface CandidateColumn {
   readonly upstream_type: string;
   /** Null where the model has no such type: the column cannot be exposed. */
   readonly type: TypeName | null;
+  /** `type` as a manifest spells it for this column: `varchar(20)`; null where the model has no such type. */
+  readonly declared: string | null;
+  /** What a manifest says beside `type: text` of a type that is read as text; else null. */
+  readonly stored: string | null;
+  /** Of an enum, its labels in their order; else null. */
+  readonly labels: readonly string[] | null;
   readonly nullable: boolean;
   /** The role that governed statements run as may read it now. */
   readonly readable: boolean;
@@ -43,6 +50,7 @@ export interface CandidateColumn {
 
 export interface CandidateLink {
   readonly name: string;
+  readonly comment: string | null;
   readonly columns: readonly string[];
   readonly references: {
     readonly schema: string;
@@ -115,16 +123,20 @@ function candidateOf(relation: UpstreamRelation, around: Surroundings): Candidat
     columns: relation.columns.map((c) => ({
       name: c.name,
       upstream_type: c.type,
-      type: modelType(c.typeOid),
+      type: modelType(c)?.type ?? null,
+      declared: modelType(c)?.spelled ?? null,
+      stored: modelType(c)?.stored ?? null,
+      labels: modelType(c)?.labels ?? null,
       nullable: c.nullable,
       readable: c.readable,
       comment: c.comment,
     })),
     key: link?.key ?? key.columns,
     unique_keys: relation.uniqueKeys,
-    foreign_keys: relation.foreignKeys.map(({ name, columns, target }): CandidateLink => {
+    foreign_keys: relation.foreignKeys.map(({ name, comment, columns, target }): CandidateLink => {
       const references = { schema: target.schema, table: target.name, columns: target.columns };
-      return { name, columns, references: { ...references, entity: adopted.get(tableKey(target)) ?? null } };
+      const entity = adopted.get(tableKey(target)) ?? null;
+      return { name, comment, columns, references: { ...references, entity } };
     }),
     row_estimate: relation.rowEstimate,
     ...judged,
@@ -184,7 +196,7 @@ function judgeLink(link: LinkTable): Judged {
 
 /** `schema.table` */
 export function tableKey({ schema, name }: { readonly schema: string; readonly name: string }): string {
-  return `${schema}.${name}`;
+  return tableName({ schema, table: name });
 }
 
 /** The tables that the manifest rests on, each with the entity of it; null where a bridge or a facet rests there. */
@@ -195,7 +207,7 @@ function adoptedTables(manifest: Manifest, connector: string): ReadonlyMap<strin
   const relations = [...manifest.catalog.relations.values()].filter((r) => r.kind !== 'facet');
   for (const { kind, name, connector: of, schema, table } of [...relations, ...facets]) {
     if (of !== connector) continue;
-    const key = `${schema}.${table}`;
+    const key = tableName({ schema, table });
     if (kind === 'entity') tables.set(key, name);
     else if (!tables.has(key)) tables.set(key, null);
   }

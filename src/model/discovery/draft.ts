@@ -1,7 +1,13 @@
 import type { Relation } from 'osl-compiler';
-import { type FragmentDocument, type Manifest, RESERVED } from '../manifest/index.js';
+import {
+  type FragmentDocument,
+  type Manifest,
+  modelNameFrom,
+  RESERVED,
+  tableName,
+} from '../manifest/index.js';
 import type { Candidate, CandidateColumn, CandidateLink } from './candidates.js';
-import { Names, nameFrom } from './names.js';
+import { Names } from './names.js';
 
 /** A fragment that would adopt something, and what a person has to know or do about it. */
 export interface Draft {
@@ -48,10 +54,6 @@ function members(entries: readonly (readonly [string, unknown])[]): Plain {
   return out;
 }
 
-function tableName({ schema, table }: Candidate): string {
-  return `${schema}.${table}`;
-}
-
 /** The columns that come with the label which the manifest declares for them. */
 function labelledIn(candidate: Candidate, manifest: Manifest): readonly (readonly [string, string])[] {
   const declared = manifest.connectors.get(candidate.connector)?.tables.get(tableName(candidate))?.columns;
@@ -63,16 +65,18 @@ function labelledIn(candidate: Candidate, manifest: Manifest): readonly (readonl
 
 /** The table as the manifest has it, and every column that it does not declare. */
 function tableOf(candidate: Candidate, manifest: Manifest): Plain {
-  const declared = manifest.document.connectors[candidate.connector]?.tables[tableName(candidate)]?.columns;
+  const known = manifest.document.connectors[candidate.connector]?.tables[tableName(candidate)]?.columns;
   const key = new Set(candidate.key);
   return {
     columns: members(
       candidate.columns.flatMap((c): readonly (readonly [string, unknown])[] => {
-        const known = declared?.[c.name];
-        if (known !== undefined) return [[c.name, known]];
+        const as = known?.[c.name];
+        if (as !== undefined) return [[c.name, as]];
         if (!isExposable(c)) return [];
         const required = !c.nullable && !key.has(c.name);
-        return [[c.name, { type: c.type, ...(required ? { nullable: false } : {}) }]];
+        const { declared: type, stored, labels } = c;
+        const enumeration = { ...(stored !== null && { stored }), ...(labels !== null && { labels }) };
+        return [[c.name, { type, ...enumeration, ...(required ? { nullable: false } : {}) }]];
       }),
     ),
   };
@@ -87,8 +91,8 @@ function exposedColumns(candidate: Candidate): Exposed {
 }
 
 /** What a manifest can name, of a type that the model has. */
-export function isExposable({ name, type }: CandidateColumn): boolean {
-  return type !== null && !name.includes('.');
+export function isExposable({ type }: CandidateColumn): boolean {
+  return type !== null;
 }
 
 function columnsOf(candidate: Candidate, exposed: Exposed): Plain {
@@ -105,23 +109,19 @@ function columnsOf(candidate: Candidate, exposed: Exposed): Plain {
   );
 }
 
-function sourceOf({ connector, table, schema, id }: Candidate): unknown {
-  return schema.includes('.') || table.includes('.') ? { connector, table: `${schema}.${table}` } : id;
-}
-
-function described({ comment }: Candidate): Plain {
+function described({ comment }: Pick<Candidate, 'comment'>): Plain {
   return comment === null ? {} : { description: comment };
 }
 
 function entityOf(candidate: Candidate, exposed: Exposed): Plain {
   const names = (columns: readonly string[]): readonly string[] =>
-    columns.map((c) => exposed.get(c) ?? nameFrom(c));
+    columns.map((c) => exposed.get(c) ?? modelNameFrom(c));
   const key = names(candidate.key);
   const linked = candidate.foreign_keys.flatMap((f) => f.columns);
   const sealed = [...new Set([...key, ...names(linked.filter((c) => exposed.has(c)))])];
   return {
     ...described(candidate),
-    source: sourceOf(candidate),
+    source: candidate.id,
     ...(key.length === 0 ? {} : { primary_key: key }),
     ...(key.length === 0 || sealed.length === key.length ? {} : { entity_key_columns: sealed }),
     columns: columnsOf(candidate, exposed),
@@ -133,7 +133,7 @@ function bridgeOf(candidate: Candidate, exposed: Exposed, manifest: Manifest): P
   const [left, right] = candidate.foreign_keys.filter((f) => f.columns.every((c) => key.has(c)));
   return {
     ...described(candidate),
-    source: sourceOf(candidate),
+    source: candidate.id,
     left: sideOf(left, exposed, manifest),
     right: sideOf(right, exposed, manifest),
     columns: columnsOf(candidate, exposed),
@@ -150,8 +150,8 @@ function sideOf(link: CandidateLink | undefined, exposed: Exposed, manifest: Man
       ? columns
       : physicalKey(entity).map((k) => columns[references.columns.indexOf(k)] ?? k);
   return {
-    entity: references.entity ?? nameFrom(references.table),
-    columns: ordered.map((c) => exposed.get(c) ?? nameFrom(c)),
+    entity: references.entity ?? modelNameFrom(references.table),
+    columns: ordered.map((c) => exposed.get(c) ?? modelNameFrom(c)),
   };
 }
 
@@ -159,7 +159,7 @@ function physicalKey(relation: Relation): readonly string[] {
   return relation.primaryKey.map((k) => relation.columns.find((c) => c.name === k)?.physical ?? k);
 }
 
-/** The links along foreign keys of one column, to entities whose primary key it holds, and to itself. */
+/** The links along foreign keys to entities whose primary key they hold, and to itself. */
 function relationshipsOf(
   candidate: Candidate,
   exposed: Exposed,
@@ -167,37 +167,55 @@ function relationshipsOf(
 ): readonly (readonly [string, unknown])[] {
   const names = new Names(manifest.relationships.keys());
   return candidate.foreign_keys.flatMap(
-    ({ columns: [column], references, ...link }): readonly (readonly [string, unknown])[] => {
+    ({ columns, references, ...link }): readonly (readonly [string, unknown])[] => {
       const own = references.schema === candidate.schema && references.table === candidate.table;
       const entity = own ? candidate.name : references.entity;
-      const from = exposed.get(column ?? '');
-      const to = own ? ownKey(candidate, exposed) : keyOf(entity, references.columns, manifest);
-      if (references.columns.length !== 1 || entity === null || from === undefined || to === null) return [];
-      const unique = candidate.key.length === 1 && candidate.key[0] === column;
+      const from = columns.flatMap((c) => exposed.get(c) ?? []);
+      const to = own
+        ? ownKey(candidate, references.columns, exposed)
+        : keyOf(entity, references.columns, manifest);
+      if (entity === null || to === null || from.length !== columns.length) return [];
+      const unique = sameNames(candidate.key, columns);
       const kind = unique ? 'one_to_one' : 'many_to_one';
-      const name = names.free(`${candidate.name}_${entity}`, nameFrom(link.name));
-      return [[name, { from: `${candidate.name}.${from}`, to: `${entity}.${to}`, kind }]];
+      const name = names.free(`${candidate.name}_${entity}`, modelNameFrom(link.name));
+      const ends = { from: endOf(candidate.name, from), to: endOf(entity, to), kind };
+      return [[name, { ...described(link), ...ends }]];
     },
   );
 }
 
-function ownKey({ key: [only, ...more] }: Candidate, exposed: Exposed): string | null {
-  return only === undefined || more.length > 0 ? null : (exposed.get(only) ?? null);
+function endOf(entity: string, columns: readonly string[]): string | readonly string[] {
+  const names = columns.map((c) => `${entity}.${c}`);
+  return names.length === 1 ? names.join() : names;
 }
 
-/** The one column that is the primary key of `entity`, where the foreign key refers to it. */
-function keyOf(entity: string | null, referred: readonly string[], { catalog }: Manifest): string | null {
+function sameNames(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((name) => b.includes(name));
+}
+
+/** Columns of the candidate's own key, in the order in which its foreign key refers to them. */
+function ownKey({ key }: Candidate, referred: readonly string[], exposed: Exposed): readonly string[] | null {
+  return sameNames(key, referred) ? referred.map((c) => exposed.get(c) ?? modelNameFrom(c)) : null;
+}
+
+/** The columns of the primary key of `entity`, where the foreign key refers to it, in the order of `referred`. */
+function keyOf(
+  entity: string | null,
+  referred: readonly string[],
+  { catalog }: Manifest,
+): readonly string[] | null {
   const relation = entity === null ? undefined : catalog.relations.get(entity);
-  if (relation === undefined || relation.primaryKey.length !== 1) return null;
-  return physicalKey(relation)[0] === referred[0] ? (relation.primaryKey[0] ?? null) : null;
+  if (relation === undefined) return null;
+  const physical = physicalKey(relation);
+  if (!sameNames(physical, referred)) return null;
+  return referred.map((c) => relation.primaryKey[physical.indexOf(c)] ?? c);
 }
 
 function notesOf(candidate: Candidate, exposed: Exposed, labels: string): readonly string[] {
   const notes = [labels];
   const left = candidate.columns.filter((c) => !exposed.has(c.name));
   for (const c of left) {
-    const why = c.type === null ? `the model has no type for ${c.upstream_type}` : 'its name has a dot';
-    notes.push(`column ${c.name} is left out: ${why}`);
+    notes.push(`column ${c.name} is left out: the model has no type for ${c.upstream_type}`);
   }
   if (candidate.key.length === 0)
     notes.push('no key is declared: name the columns that identify a row as `primary_key`');
@@ -206,8 +224,6 @@ function notesOf(candidate: Candidate, exposed: Exposed, labels: string): readon
     if (schema === candidate.schema && table === candidate.table) continue;
     if (entity === null)
       notes.push(`${schema}.${table}, which ${f.columns.join(', ')} refers to, is not adopted`);
-    else if (f.columns.length > 1 && candidate.proposal !== 'bridge')
-      notes.push(`${f.name} has ${f.columns.length} columns: relationships have one, joins may use them all`);
   }
   return notes;
 }

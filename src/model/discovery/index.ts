@@ -9,7 +9,6 @@ export {
 } from './candidates.js';
 
 export { type Draft, draftOf, isExposable, labelsNote } from './draft.js';
-export { nameFrom } from './names.js';
 export { MAX_RELATIONS, readUpstream } from './read.js';
-export { modelType } from './types.js';
+export { type ModelledType, modelType } from './types.js';
 export type { UpstreamRelation, UpstreamSchema } from './upstream.js';

@@ -1,12 +1,4 @@
-import type { Manifest } from '../manifest/index.js';
-
-const LONGEST = 63;
-
-/** A name of the model made of an upstream one: what no name may hold becomes an underscore. */
-export function nameFrom(upstream: string): string {
-  const plain = upstream.replace(/[^A-Za-z0-9_]/g, '_').replace(/^_{2,}/, '_');
-  return (/^[A-Za-z_]/.test(plain) ? plain : `t_${plain}`).slice(0, LONGEST);
-}
+import { type Manifest, modelNameFrom, withEnd } from '../manifest/index.js';
 
 /** Hands out names of which no two differ in case only. */
 export class Names {
@@ -23,13 +15,12 @@ export class Names {
 
   /** `upstream` as a name, else with what stands in front of it, else numbered. */
   free(upstream: string, before: string): string {
-    const name = nameFrom(upstream);
+    const name = modelNameFrom(upstream);
     if (this.#take(name)) return name;
-    const longer = nameFrom(`${before}_${upstream}`);
+    const longer = modelNameFrom(`${before}_${upstream}`);
     if (this.#take(longer)) return longer;
     for (let n = 2; ; n++) {
-      const end = `_${n}`;
-      const numbered = `${longer.slice(0, LONGEST - end.length)}${end}`;
+      const numbered = withEnd(longer, `_${n}`);
       if (this.#take(numbered)) return numbered;
     }
   }

@@ -21,13 +21,33 @@ const CAREFULLY = `
 /**
  * One statement, so that all of it is of one moment. Left out: what the system or an extension owns, our own stores,
  * temporary relations, and partitions, whose rows their parent has. Of a table that others inherit from, no key holds
- * for the rows that are read through it.
+ * for the rows that are read through it. A type that a function of somebody's casts to text has no text here: it could
+ * fail, or tell, on a row that is hidden.
  */
 const RELATIONS = `
-with recursive base(oid, root) as (
-  select t.oid, t.oid from pg_catalog.pg_type t where t.typtype <> 'd'
+with recursive base(oid, root, modifier) as (
+  select t.oid, t.oid, -1 from pg_catalog.pg_type t where t.typtype <> 'd'
   union all
-  select t.oid, b.root from pg_catalog.pg_type t join base b on t.typbasetype = b.oid where t.typtype = 'd'
+  select t.oid, b.root, case when t.typtypmod >= 0 then t.typtypmod else b.modifier end
+    from pg_catalog.pg_type t join base b on t.typbasetype = b.oid where t.typtype = 'd'
+), stored as (
+  select t.oid, case when e.typtype = 'e' and e.oid = t.oid
+                          and pg_catalog.has_schema_privilege($3::pg_catalog.name, n.oid, 'USAGE')
+                     then 'enum ' else '' end
+             || case when n.nspname = 'pg_catalog' then '' else pg_catalog.quote_ident(n.nspname) || '.' end
+             || case when n.nspname = 'pg_catalog' and e.typname <> 'char' then e.typname
+                     else pg_catalog.quote_ident(e.typname) end
+             || case when e.oid = t.oid then '' else '[]' end as stored
+    from pg_catalog.pg_type t
+    join pg_catalog.pg_type e on e.oid = case when t.typcategory = 'A' and t.typlen = -1 and t.typelem <> 0
+                                              then t.typelem else t.oid end
+    join pg_catalog.pg_namespace n on n.oid = e.typnamespace
+   where e.typtype <> 'p'
+     and not exists (select from base b
+                       join pg_catalog.pg_cast k on k.castsource = b.root
+                       join pg_catalog.pg_proc f on f.oid = k.castfunc
+                       join pg_catalog.pg_language l on l.oid = f.prolang
+                      where b.oid = e.oid and k.casttarget = 25 and l.lanname not in ('internal', 'c'))
 ), chosen as (
   select c.oid, n.nspname, c.relname, c.relkind, c.reltuples,
          pg_catalog.has_schema_privilege($3::pg_catalog.name, n.oid, 'USAGE') as reachable,
@@ -45,15 +65,20 @@ with recursive base(oid, root) as (
 )
 select c.nspname::text as schema, c.relname::text as name, c.relkind::text as kind,
        c.reltuples::pg_catalog.float8 as estimate, c.inherited,
+       case when c.relkind in ('v', 'm') then pg_catalog.pg_get_viewdef(c.oid) end as definition,
        pg_catalog.obj_description(c.oid, 'pg_class') as comment,
        (select pg_catalog.json_agg(pg_catalog.json_build_object(
                  'name', a.attname, 'type', pg_catalog.format_type(a.atttypid, a.atttypmod),
-                 'typeOid', coalesce(b.root, a.atttypid)::pg_catalog.int8, 'nullable', not a.attnotnull,
+                 'typeOid', coalesce(b.root, a.atttypid)::pg_catalog.int8, 'stored', s.stored,
+                 'labels', (select pg_catalog.json_agg(l.enumlabel order by l.enumsortorder)
+                              from pg_catalog.pg_enum l where l.enumtypid = coalesce(b.root, a.atttypid)),
+                 'modifier', case when b.root <> a.atttypid then b.modifier else a.atttypmod end, 'nullable', not a.attnotnull,
                  'filled', a.atthasdef or a.attidentity <> '' or a.attgenerated <> '',
                  'readable', c.reachable
                              and pg_catalog.has_column_privilege($3::pg_catalog.name, c.oid, a.attnum, 'SELECT'),
                  'comment', pg_catalog.col_description(c.oid, a.attnum)) order by a.attnum)
           from pg_catalog.pg_attribute a left join base b on b.oid = a.atttypid
+          left join stored s on s.oid = coalesce(b.root, a.atttypid)
          where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns,
        (select pg_catalog.json_agg(pg_catalog.json_build_object(
                  'primary', i.indisprimary,
@@ -67,6 +92,7 @@ select c.nspname::text as schema, c.relname::text as name, c.relkind::text as ki
            and i.indpred is null and i.indexprs is null) as keys,
        (select pg_catalog.json_agg(pg_catalog.json_build_object(
                  'name', k.conname, 'schema', fn.nspname, 'table', f.relname,
+                 'comment', pg_catalog.obj_description(k.oid, 'pg_constraint'),
                  'columns', (select pg_catalog.json_agg(a.attname order by u.at)
                                from pg_catalog.unnest(k.conkey) with ordinality u(attnum, at)
                                join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attnum = u.attnum),
@@ -107,6 +133,7 @@ interface Row {
   readonly estimate: number;
   readonly comment: string | null;
   readonly inherited: boolean;
+  readonly definition: string | null;
   readonly columns: readonly UpstreamColumn[] | null;
   readonly keys: readonly { readonly primary: boolean; readonly columns: readonly string[] }[] | null;
   readonly links:
@@ -114,6 +141,7 @@ interface Row {
         readonly name: string;
         readonly schema: string;
         readonly table: string;
+        readonly comment: string | null;
         readonly columns: readonly string[];
         readonly targets: readonly string[];
       }[]
@@ -134,13 +162,15 @@ function relationOf(row: Row): UpstreamRelation {
     kind: KINDS.get(row.kind) ?? 'table',
     comment: row.comment,
     inherited: row.inherited,
+    definition: row.definition,
     rowEstimate: row.kind === 'v' || row.estimate < 0 ? null : Math.round(row.estimate),
     columns: row.columns ?? [],
     primaryKey: keys.find((k) => k.primary)?.columns ?? null,
     uniqueKeys: keys.filter((k) => !k.primary).map((k) => k.columns),
     foreignKeys: (row.links ?? []).map(
-      ({ name, schema, table, columns, targets }): ForeignKey => ({
+      ({ name, schema, table, columns, targets, comment }): ForeignKey => ({
         name,
+        comment,
         columns,
         target: { schema, name: table, columns: targets },
       }),

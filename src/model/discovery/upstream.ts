@@ -13,6 +13,8 @@ export interface UpstreamRelation {
   readonly name: string;
   readonly kind: RelationKind;
   readonly comment: string | null;
+  /** The query of a view, all names with their schemas; else null. */
+  readonly definition: string | null;
   /** Other tables inherit from it: their rows are read through it, and no key of it holds for them. */
   readonly inherited: boolean;
   /** What the planner assumes; null where it was never told. */
@@ -31,6 +33,12 @@ export interface UpstreamColumn {
   readonly type: string;
   /** Of the type below all domains. */
   readonly typeOid: number;
+  /** `atttypmod`, or that of the domain; -1 where there is none. */
+  readonly modifier: number;
+  /** That type as `stored` of a manifest names it; null where its text is made by a function that somebody wrote. */
+  readonly stored: string | null;
+  /** Of an enum, its labels in their order; else null. */
+  readonly labels: readonly string[] | null;
   readonly nullable: boolean;
   /** The database gives it a value by itself: a default, an identity or a generated column. */
   readonly filled: boolean;
@@ -42,6 +50,7 @@ export interface UpstreamColumn {
 /** `columns[i]` refers to `target.columns[i]`. */
 export interface ForeignKey {
   readonly name: string;
+  readonly comment: string | null;
   readonly columns: readonly string[];
   readonly target: { readonly schema: string; readonly name: string; readonly columns: readonly string[] };
 }

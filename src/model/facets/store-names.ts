@@ -6,6 +6,7 @@ export const STORE_SCHEMA = 'osl_content';
 /** What follows a store's name in those of the tables beside it. */
 const BITS = '__bits';
 const DERIVED = '__derived';
+const WORDS = '__words';
 
 /** Bytes of a Postgres identifier; a longer one would be cut in silence, and two stores become one. */
 const LONGEST = 63 - DERIVED.length;
@@ -17,7 +18,11 @@ const LONGEST = 63 - DERIVED.length;
 export function storeTable(facet: string, version: string): string {
   const plain = `${facet}__${version}`;
   const clear =
-    !facet.includes('__') && !version.includes('__') && !facet.endsWith('_') && !version.startsWith('_');
+    !facet.includes('.') &&
+    !facet.includes('__') &&
+    !version.includes('__') &&
+    !facet.endsWith('_') &&
+    !version.startsWith('_');
   if (clear && Buffer.byteLength(plain) <= LONGEST) return plain;
   const hash = createHash('sha256')
     .update(JSON.stringify([facet, version]))
@@ -30,6 +35,11 @@ export function storeTable(facet: string, version: string): string {
 /** The narrow table beside the store of a dense facet version: no store's name has its two double underscores. */
 export function bitsTable(facet: string, version: string): string {
   return `${storeTable(facet, version)}${BITS}`;
+}
+
+/** The table of how many passages of a lexical facet version hold each word, likewise. */
+export function wordsTable(facet: string, version: string): string {
+  return `${storeTable(facet, version)}${WORDS}`;
 }
 
 /** The table of what is derived from a facet version, likewise. */

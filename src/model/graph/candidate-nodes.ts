@@ -1,5 +1,6 @@
 import type { Candidate, CandidateLink } from '../discovery/index.js';
 import type { Manifest } from '../manifest/index.js';
+import { tableName } from '../manifest/index.js';
 import type { MapAttribute, MapEdge, MapNode } from './domain-map.js';
 
 /** What a database holds beyond the manifest, as parts of the domain map. */
@@ -104,7 +105,7 @@ class Places {
   ): { readonly name: string; readonly columns: readonly string[] } | null {
     const { schema, table, entity, columns } = references;
     if (entity === null) {
-      const candidate = this.#candidates.get(`${connector}.${schema}.${table}`);
+      const candidate = this.#candidates.get(`${connector}.${tableName({ schema, table })}`);
       return candidate === undefined ? null : { name: candidate.name, columns };
     }
     if (!this.#manifest.entities.has(entity)) return null;

@@ -1,4 +1,4 @@
-import type { Access, Catalog, Relation, RelationAccess } from 'osl-compiler';
+import { type Access, type Catalog, labelsOf, type Relation, type RelationAccess } from 'osl-compiler';
 
 /** The access that sees all of `catalog` in the clear. It describes the graph to an admin; nothing is asked with it. */
 export function everythingIn(catalog: Catalog): Access {
@@ -12,7 +12,7 @@ export function everythingIn(catalog: Catalog): Access {
 
 function all(relation: Relation): RelationAccess {
   const columns = new Set(relation.columns.map((c) => c.name));
-  const unmask = new Set(relation.columns.flatMap((c) => (c.sensitivity === null ? [] : [c.sensitivity])));
+  const unmask = labelsOf(relation);
   return Object.freeze({
     grants: [{ id: 'everything', columns, unmask, filter: null }],
     masks: new Map(),

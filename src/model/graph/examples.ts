@@ -25,9 +25,9 @@ export function entityExamples(entity: EntityView, facets: readonly FacetView[])
 
 /** Null where the reader cannot name rows by a key of one column. */
 export function jointExample(entity: EntityView): string | null {
-  const key = keyOf(entity);
-  const value = key === null ? null : made(key.type);
-  if (key === null || value === null) return null;
+  const [key, ...more] = keyOf(entity) ?? [];
+  const value = key === undefined ? null : made(key.type);
+  if (key === undefined || more.length > 0 || value === null) return null;
   const name = identifier(key.name);
   const content = [...entity.derived.map((d) => identifier(d.name)), 'evidence'].join(', ');
   return `select ${name}, ${content} from ${from(entity.name)} where ${name} in (${value})`;
@@ -55,17 +55,17 @@ export function joinExample({ from: left, to: right, bridge }: LinkView): string
   );
 }
 
-/** A walk along a link; null where an end has no key of one column that the reader sees. */
+/** A walk along a link; null where an end has no key that the reader sees, or one of a type that needs no example. */
 export function traverseExampleIn(view: GraphView): (link: LinkView) => string | null {
   const entities = new Map(view.entities.map((e) => [e.name, e]));
   return ({ name, from: left, to: right }) => {
     const anchor = keyOf(entities.get(left.entity));
     const target = keyOf(entities.get(right.entity));
-    const value = anchor === null ? null : made(anchor.type);
-    if (target === null || value === null) return null;
+    const values = (anchor ?? []).flatMap((c) => made(c.type) ?? []);
+    if (anchor === null || target === null || values.length < anchor.length) return null;
     const ends = `anchor => ${quoteLiteral(left.entity)}, target => ${quoteLiteral(right.entity)}`;
-    const walk = `TRAVERSE(${ends}, keys => (${value}), via => ${quoteLiteral(name)})`;
-    return `select ${identifier(target.name)}, depth from ${walk} limit 10`;
+    const walk = `TRAVERSE(${ends}, keys => (${values.join(', ')}), via => ${quoteLiteral(name)})`;
+    return `select ${target.map((c) => identifier(c.name)).join(', ')}, depth from ${walk} limit 10`;
   };
 }
 
@@ -82,10 +82,11 @@ function retrieve({ name, maxTopK }: FacetView): string {
   return `RETRIEVE(facet => ${quoteLiteral(name)}, query => 'what is it about', top_k => ${Math.min(5, maxTopK)})`;
 }
 
-function keyOf(entity: EntityView | undefined): ColumnView | null {
-  const [name, ...more] = entity?.primaryKey ?? [];
-  const column = entity?.columns.find((c) => c.name === name);
-  return column === undefined || more.length > 0 || !column.rows ? null : column;
+/** The columns of the key; null where the reader sees no rows of some of them. */
+function keyOf(entity: EntityView | undefined): readonly ColumnView[] | null {
+  const names = entity?.primaryKey ?? [];
+  const columns = names.flatMap((name) => entity?.columns.find((c) => c.name === name && c.rows) ?? []);
+  return columns.length > 0 && columns.length === names.length ? columns : null;
 }
 
 /** A literal of a type that keys have; null for what no example needs. */

@@ -1,4 +1,4 @@
-import type { Features } from 'osl-compiler';
+import type { Features, Joins } from 'osl-compiler';
 import {
   crossModalExample,
   entityExamples,
@@ -19,8 +19,17 @@ export interface FormEntry {
   readonly examples: readonly string[];
 }
 
+function joined(joins: Joins): string {
+  const entities =
+    joins === 'any'
+      ? 'Joins take any predicate'
+      : 'Entities join on equality of sealed keys of both sides, with more predicates beside it; what a derived or common table has worked out joins on any predicate';
+  return `${entities}. A bridge can be joined, never read alone.`;
+}
+
 export function formEntries(view: GraphView): readonly FormEntry[] {
-  const { entities, facets, metrics, links, features } = view;
+  const { entities, facets, metrics, features, joins } = view;
+  const links = view.links.filter((l) => l.followed);
   const told = new Set(facets.map((f) => f.entity));
   return [
     {
@@ -28,7 +37,7 @@ export function formEntries(view: GraphView): readonly FormEntry[] {
       shape:
         'SELECT <columns, expressions, aggregates, MEASURE(metric)> FROM osl.entities.<entity> [JOIN …] [WHERE …] [GROUP BY …] [HAVING …] [ORDER BY …] [LIMIT …]',
       rules: [
-        'Joins are INNER or LEFT, on equality of sealed keys of both sides; a bridge can be joined, never read alone.',
+        joined(joins),
         `${allowed(features)} are allowed; data is never changed.`,
         'Values may be parameters $1 …, sent beside the text.',
         'A masked column is masked in every clause, so that no predicate tells its value.',
@@ -42,20 +51,21 @@ export function formEntries(view: GraphView): readonly FormEntry[] {
     {
       name: 'retrieve',
       shape:
-        "SELECT <columns or operator(text)> FROM RETRIEVE(facet => '<facet>', query => '<text>', top_k => <n>) [WHERE <scalar_indexed field> …]",
+        "SELECT <columns or operator(text)> FROM RETRIEVE(facet => '<facet>', query => '<text>', top_k => <n> [, skip => <n>, min_score => <x>, per => 'document']) [WHERE <scalar_indexed field> …]",
       rules: [
         'Columns of a passage: text, score, cite, redacted_fields, the key of its entity, and the metadata of its facet.',
-        'WHERE over scalar_indexed fields is applied before the best passages are taken.',
-        "top_k is at most the facet's retrieval.max_top_k.",
+        'WHERE over scalar_indexed fields, also IN (SELECT …) on one of them, is applied before the best passages are taken; what a join filters after.',
+        "A facet with two legs (retrieval.hybrid) fuses words and meaning; mode => 'lexical' or 'dense' takes one, weights => array[<lexical>, <dense>] weighs them.",
+        "top_k is at most the facet's retrieval.max_top_k; skip leaves out the best ones, for pages, min_score what scores less, per => 'document' all but the best passage of each document.",
       ],
       examples: facets.slice(0, 1).map(facetExample),
     },
     {
       name: 'traverse',
       shape:
-        "SELECT <columns of the target, depth> FROM TRAVERSE(anchor => '<entity>', target => '<entity>', keys => ('<key>', …) [, via => '<relationship>', direction => 'in' | 'out' | 'both', max_hops => <n>, per_hop => <n>])",
+        "SELECT <columns of the target, depth, path> FROM TRAVERSE(anchor => '<entity>', target => '<entity>', keys => ('<key>', …) [, via => '<relationship>', direction => 'in' | 'out' | 'both', max_hops => <n>, per_hop => <n>])",
       rules: [
-        'Walks declared relationships from the keys of the anchor, hop by hop, each target once.',
+        'Walks declared relationships from the keys of the anchor, hop by hop, each target once. A key of several columns is a row: keys => ((a, b), …).',
         'per_hop is 1000 unless told. Rows beyond it are cut in key order, and the answer says `truncated`; what is computed over them (aggregates, DISTINCT, windows, joins, subqueries, ORDER BY with LIMIT) takes per_hop from the server, and is refused where that is not enough.',
       ],
       examples: first(links, traverseExampleIn(view)),

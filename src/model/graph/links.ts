@@ -13,7 +13,12 @@ export function linksOf(manifest: Manifest, relations: Relations): readonly Link
 function linkOf(edge: Edge, manifest: Manifest, relations: Relations): readonly LinkView[] {
   const { name, from, to, fromColumns, toColumns } = edge;
   if (!canJoin(relations.get(from), fromColumns) || !canJoin(relations.get(to), toColumns)) return [];
-  const ends = { from: { entity: from, columns: fromColumns }, to: { entity: to, columns: toColumns } };
+  const places = [from, to, edge.bridge?.name ?? from].map((n) => relations.get(n)?.relation.connector);
+  const ends = {
+    from: { entity: from, columns: fromColumns },
+    to: { entity: to, columns: toColumns },
+    followed: new Set(places).size === 1,
+  };
   if (edge.bridge === null) {
     const declared = manifest.relationships.get(name);
     const kind = declared?.kind ?? 'many_to_one';

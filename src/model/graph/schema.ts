@@ -1,3 +1,4 @@
+import type { Joins, MetricFormat } from 'osl-compiler';
 import { entityExamples, facetExample, joinExample, metricExamples } from './examples.js';
 import { type FormEntry, formEntries } from './forms.js';
 import { groupedBy } from './group.js';
@@ -21,6 +22,8 @@ export interface SchemaDocument {
 export interface SchemaFeatures {
   readonly set_operations: boolean;
   readonly subqueries: boolean;
+  /** What entities may be joined with each other on; E0514 says what may not. */
+  readonly joins: Joins;
 }
 
 export interface SchemaEntity {
@@ -77,7 +80,7 @@ export interface SchemaFacet {
   /** The column of a passage that holds the key of its entity. */
   readonly entity_key: string;
   readonly embedding_model: string;
-  readonly retrieval: { readonly max_top_k: number };
+  readonly retrieval: { readonly max_top_k: number; readonly modes: readonly string[] };
   /** What CLASSIFY(text) and TAG(text) compare with; empty: the words of the query. */
   readonly labels: readonly string[];
   /** What a passage carries beside text, score, cite and redacted_fields. */
@@ -97,7 +100,9 @@ export interface SchemaMetric {
   readonly entity: string | null;
   readonly kind: string;
   readonly type: string;
-  /** Whether MEASURE over its entity has it; a metrics body has them all. */
+  /** How its figures are meant to be shown; null where the manifest does not say. */
+  readonly format: MetricFormat | null;
+  /** Whether MEASURE over its entity alone has it; a metrics body has them all. */
   readonly measurable: boolean;
   readonly synonyms: readonly string[];
   readonly examples: readonly string[];
@@ -142,7 +147,11 @@ export function schemaOf(view: GraphView, full: boolean, hasDecoder: boolean): S
     functions: functionEntries(),
     operators: operatorEntries(hasDecoder),
     forms: formEntries(view),
-    features: { set_operations: view.features.setOperations, subqueries: view.features.subqueries },
+    features: {
+      set_operations: view.features.setOperations,
+      subqueries: view.features.subqueries,
+      joins: view.joins,
+    },
   };
 }
 
@@ -189,7 +198,7 @@ function schemaFacet(facet: FacetView, column: ColumnShape): SchemaFacet {
     entity,
     entity_key: facet.entityKey,
     embedding_model: facet.embeddingModel,
-    retrieval: { max_top_k: facet.maxTopK },
+    retrieval: { max_top_k: facet.maxTopK, modes: facet.modes },
     labels: facet.labels,
     columns: facet.columns.map(column),
     scalar_indexed: indexed,
@@ -199,7 +208,8 @@ function schemaFacet(facet: FacetView, column: ColumnShape): SchemaFacet {
 }
 
 function schemaMetric(metric: MetricView): SchemaMetric {
-  const { name, description, deprecated, entity, kind, type, measurable, synonyms, definition } = metric;
+  const { name, description, deprecated, entity, kind, type, format, measurable, synonyms, definition } =
+    metric;
   const examples = metricExamples(metric);
   return {
     name,
@@ -209,6 +219,7 @@ function schemaMetric(metric: MetricView): SchemaMetric {
     entity,
     kind,
     type,
+    format,
     measurable,
     synonyms,
     examples,
@@ -236,6 +247,6 @@ function schemaRelationship(link: LinkView, column: ColumnShape): SchemaRelation
             entity_key_columns: bridge.sealedKeys,
             columns: bridge.columns.map(column),
           },
-    examples: [joinExample(link)],
+    examples: link.followed ? [joinExample(link)] : [],
   };
 }

@@ -1,4 +1,4 @@
-import type { Features, TypeName, VisibleColumn } from 'osl-compiler';
+import type { Features, Joins, MetricFormat, TypeName, VisibleColumn } from 'osl-compiler';
 import type { Composition } from '../manifest/index.js';
 
 /**
@@ -13,6 +13,7 @@ export interface GraphView {
   readonly links: readonly LinkView[];
   /** The same for every reader. */
   readonly features: Features;
+  readonly joins: Joins;
 }
 
 export interface EntityView {
@@ -71,6 +72,8 @@ export interface FacetView {
   readonly keyOfEntity: string;
   readonly embeddingModel: string;
   readonly maxTopK: number;
+  /** What RETRIEVE takes as `mode`, the first one unless told. */
+  readonly modes: readonly string[];
   /** Names of the labels that CLASSIFY and TAG compare with unless told. */
   readonly labels: readonly string[];
   readonly columns: readonly ColumnView[];
@@ -88,7 +91,9 @@ export interface MetricView {
   readonly kind: string;
   /** Of its value. */
   readonly type: TypeName;
-  /** Whether MEASURE over its entity has it; a metrics body has them all. */
+  /** How its figures are meant to be shown; null where the manifest does not say. */
+  readonly format: MetricFormat | null;
+  /** Whether MEASURE over its entity alone has it; a metrics body has them all. */
   readonly measurable: boolean;
   readonly synonyms: readonly string[];
   /** What it computes; null for a reader who is not told. */
@@ -105,6 +110,8 @@ export interface LinkView {
   readonly from: LinkEnd;
   readonly to: LinkEnd;
   readonly bridge: BridgeView | null;
+  /** Whether all of it lies in one database, so that a question can follow it. */
+  readonly followed: boolean;
 }
 
 export interface LinkEnd {

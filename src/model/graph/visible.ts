@@ -1,6 +1,7 @@
 import {
   type Access,
   ALL_FEATURES,
+  type CumulativeMetric,
   type FacetStore,
   type Metric,
   metricType,
@@ -59,8 +60,15 @@ class Viewer {
     const entities = [...this.#manifest.entities.values()]
       .flatMap((e) => this.#entity(e, relations.get(e.name), served))
       .filter((e) => e.columns.length > 0 || measured.has(e.name));
-    const { features = ALL_FEATURES } = catalog;
-    return Object.freeze({ entities, facets, metrics, links: linksOf(this.#manifest, relations), features });
+    const { features = ALL_FEATURES, joins = 'declared' } = catalog;
+    return Object.freeze({
+      entities,
+      facets,
+      metrics,
+      links: linksOf(this.#manifest, relations),
+      features,
+      joins,
+    });
   }
 
   /** Null where neither a column nor a metric of it can be used: then there is nothing to say of it. */
@@ -145,6 +153,7 @@ class Viewer {
         keyOfEntity: store.keyOfEntity,
         embeddingModel: facet.embeddingModel,
         maxTopK: store.maxTopK,
+        modes: store.lexicalLeg === undefined ? [store.lane] : ['hybrid', 'lexical', 'dense'],
         labels: (this.#manifest.facets.get(store.name)?.labels ?? []).map(labelName),
         // What every passage has keeps its meaning where metadata has the same name.
         columns: seen.views.filter((c) => !PASSAGE_COLUMNS.has(c.name)),
@@ -160,12 +169,16 @@ class Viewer {
       if (metric.entity !== null && !relations.has(metric.entity)) return [];
       const type = metricType(metric, catalog, this.#access);
       if (type === null) return [];
-      const { name, description, entity, type: kind } = metric;
+      const { name, description, entity } = metric;
+      const kind = kindOf(metric);
       const measurable = measuredType(metric, this.#manifest, this.#access) !== null;
       const definition = this.#full ? definitionOf(metric) : null;
       const synonyms = this.#synonymsFor(name);
       const deprecated = deprecationOf(this.#manifest, 'metrics', name);
-      return [{ name, description, deprecated, entity, kind, type, measurable, synonyms, definition }];
+      const format = metric.format ?? null;
+      return [
+        { name, description, deprecated, entity, kind, type, format, measurable, synonyms, definition },
+      ];
     });
   }
 
@@ -192,16 +205,50 @@ function definitionOf(metric: Metric): Readonly<Record<string, unknown>> {
       return { numerator: metric.numerator, denominator: metric.denominator };
     case 'derived':
       return { expression: metric.expression };
+    case 'conversion':
+      return {
+        base: metric.base,
+        conversion: metric.conversion,
+        constant_properties: metric.same,
+        ...(metric.window === null ? {} : definitionOfSpan(metric.window)),
+        calculation: metric.calculation,
+      };
     case 'cumulative': {
       const { metric: base, span } = metric;
-      if (span.kind === 'window') return { metric: base, window: `${span.count} ${span.unit}s` };
-      return span.kind === 'to_date' ? { metric: base, grain_to_date: span.grain } : { metric: base };
+      return { metric: base, ...definitionOfSpan(span) };
     }
     default: {
       const unknown: never = metric;
       return unknown;
     }
   }
+}
+
+/** A span as a manifest writes it. */
+export function definitionOfSpan(span: CumulativeMetric['span']): Readonly<Record<string, string>> {
+  switch (span.kind) {
+    case 'unbounded':
+      return {};
+    case 'window':
+      return { window: `${span.count} ${span.unit}s` };
+    case 'to_date':
+      return { grain_to_date: span.grain };
+    case 'offset':
+      return { offset_window: `${span.count} ${span.unit}s` };
+    case 'offset_to_grain':
+      return { offset_to_grain: span.grain };
+    default: {
+      const unknown: never = span;
+      return unknown;
+    }
+  }
+}
+
+/** The type of a metric as the manifest says it. */
+function kindOf(metric: Metric): MetricView['kind'] {
+  const { type } = metric;
+  if (type !== 'cumulative') return type;
+  return metric.span.kind === 'offset' || metric.span.kind === 'offset_to_grain' ? 'offset' : type;
 }
 
 /** The lexicon by what its words mean: `entity`, `entity.column`, a metric or a facet. */

@@ -1,4 +1,4 @@
-import type { Grain } from 'osl-compiler';
+import type { Grain, Joins } from 'osl-compiler';
 
 /** A manifest as its YAML states it, after the schema check. Names may still be wrong; `references` says. */
 export interface ManifestDocument {
@@ -12,7 +12,11 @@ export interface ManifestDocument {
   readonly metrics?: Members<MetricDocument>;
   readonly lexicon?: Members<TermDocument>;
   readonly traverse?: { readonly max_per_hop?: number };
-  readonly features?: { readonly set_operations?: boolean; readonly subqueries?: boolean };
+  readonly features?: {
+    readonly set_operations?: boolean;
+    readonly subqueries?: boolean;
+    readonly joins?: Joins;
+  };
   readonly raw_sql?: { readonly allow: readonly SourceDocument[] };
 }
 
@@ -28,6 +32,8 @@ export interface ConnectorDocument {
 
 export interface TableColumnDocument {
   readonly type: string;
+  readonly stored?: string;
+  readonly labels?: readonly string[];
   readonly pii?: boolean;
   readonly sensitivity?: string;
   readonly nullable?: boolean;
@@ -48,13 +54,20 @@ export interface EntityDocument {
   readonly description?: string;
   readonly deprecated?: string;
   readonly source: SourceDocument;
-  readonly primary_key: readonly string[];
+  readonly primary_key?: readonly string[];
   readonly entity_key_columns?: readonly string[];
   readonly columns: ColumnsDocument;
+  readonly computed?: Members<ComputedDocument>;
   readonly time_dimension?: string;
   readonly composition?: Composition;
   readonly legs?: readonly string[];
   readonly derived?: Members<DerivedDocument>;
+}
+
+export interface ComputedDocument {
+  readonly expression: string;
+  readonly description?: string;
+  readonly sensitivity?: string;
 }
 
 export interface DerivedDocument {
@@ -69,10 +82,13 @@ export interface DerivedDocument {
 export interface RelationshipDocument {
   readonly description?: string;
   readonly deprecated?: string;
-  readonly from: string;
-  readonly to: string;
+  readonly from: EndDocument;
+  readonly to: EndDocument;
   readonly kind: 'many_to_one' | 'one_to_one';
 }
+
+/** `order.customer_id`; of a key of several columns, one such name for each. */
+export type EndDocument = string | readonly string[];
 
 export interface BridgeDocument {
   readonly description?: string;
@@ -89,6 +105,18 @@ export interface SideDocument {
   readonly columns: readonly string[];
 }
 
+export interface EmbeddingDocument {
+  readonly model: string;
+  readonly endpoint?: { readonly protocol: EmbeddingProtocol; readonly url_env: string };
+  readonly dimensions?: number;
+  readonly query_prefix?: string;
+  readonly passage_prefix?: string;
+  readonly half_precision?: boolean;
+}
+
+/** What a server of embeddings speaks. */
+export type EmbeddingProtocol = 'openai' | 'ollama' | 'voyage' | 'tei';
+
 export interface FacetDocument {
   readonly description?: string;
   readonly deprecated?: string;
@@ -99,19 +127,40 @@ export interface FacetDocument {
   readonly text: string;
   readonly metadata?: ColumnsDocument;
   readonly scalar_indexed?: readonly string[];
-  readonly chunking?: { readonly max_chars?: number; readonly overlap_chars?: number };
-  readonly embedding?: { readonly model: string };
-  readonly versions: Members<{ readonly redact?: readonly string[]; readonly detectors?: readonly string[] }>;
+  readonly format?: 'text' | 'markdown' | 'html';
+  readonly chunking?: {
+    readonly by?: 'structure' | 'heading' | 'sentence' | 'fixed';
+    readonly max_chars?: number;
+    readonly overlap_chars?: number;
+  };
+  readonly embedding?: EmbeddingDocument;
+  readonly versions: Members<{
+    readonly redact?: readonly string[];
+    readonly detectors?: readonly string[];
+    readonly phone_countries?: readonly string[];
+  }>;
   readonly labels?: readonly unknown[];
   readonly dictionary?: 'tenant' | 'key';
-  readonly retrieval: { readonly max_top_k: number; readonly approximate?: boolean };
+  readonly exceptions?: readonly string[];
+  readonly retrieval: {
+    readonly max_top_k: number;
+    readonly approximate?: boolean;
+    readonly hybrid?: boolean;
+  };
+}
+
+export interface MetricFormatDocument {
+  readonly kind: 'number' | 'percent' | 'currency';
+  readonly currency?: string;
+  readonly unit?: string;
+  readonly decimals?: number;
 }
 
 /** Which members go with which `type` is checked later. */
 export interface MetricDocument {
   readonly description?: string;
   readonly deprecated?: string;
-  readonly type?: 'simple' | 'ratio' | 'derived' | 'cumulative';
+  readonly type?: 'simple' | 'ratio' | 'derived' | 'cumulative' | 'offset' | 'conversion';
   readonly entity?: string;
   readonly expression?: string;
   readonly filter?: string;
@@ -120,6 +169,13 @@ export interface MetricDocument {
   readonly metric?: string;
   readonly window?: string;
   readonly grain_to_date?: Grain;
+  readonly offset_window?: string;
+  readonly offset_to_grain?: Grain;
+  readonly base?: string;
+  readonly conversion?: string;
+  readonly constant_properties?: readonly { readonly base: string; readonly conversion: string }[];
+  readonly calculation?: 'conversion_rate' | 'conversions';
+  readonly format?: MetricFormatDocument;
 }
 
 export type MetricInputDocument = string | { readonly metric: string; readonly filter?: string };

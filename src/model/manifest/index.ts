@@ -6,9 +6,11 @@ export { manifestShape } from './compile-source.js';
 export { DEPRECABLE, deprecationOf } from './deprecated.js';
 export type { Diagnostic, Path, PathStep, Position, Problem, Range, Severity } from './diagnostic.js';
 export { formatDiagnostics, ManifestProblems, pointer } from './diagnostic.js';
-export type { Composition, ManifestDocument } from './document.js';
+export type { Composition, EmbeddingProtocol, ManifestDocument } from './document.js';
 export type { FragmentDocument } from './fragment.js';
 export { frozenMap } from './frozen-map.js';
+export { indexedFacet, indexedFacets } from './indexed-facets.js';
+export { keylessEntities } from './keyless.js';
 export {
   compilePublishable,
   type Layered,
@@ -17,7 +19,6 @@ export {
   type Publishable,
   parsePublishable,
 } from './layered.js';
-
 export type { LaterProblem, PolicyFile } from './load.js';
 export {
   loadManifest,
@@ -27,24 +28,23 @@ export {
   parsePolicyDocument,
   policyShape,
 } from './load.js';
-
 export type {
   Bridge,
   BridgeSide,
-  ColumnName,
   Connector,
   Derived,
   EntityFacts,
   Facet,
+  FacetEmbedding,
   FacetVersion,
+  LinkEnd,
   Manifest,
   Relationship,
   Table,
   TableColumn,
   Term,
 } from './manifest.js';
-
-export { isName } from './name.js';
+export { isModelName, isName, modelNameFrom, nameFrom, withEnd } from './name.js';
 export {
   conflictsBetween,
   EMPTY_OVERLAY,
@@ -59,4 +59,5 @@ export { OutsidePublishing } from './publishable.js';
 export { MANIFEST_SCHEMA } from './schema/manifest.js';
 export { POLICY_SCHEMA } from './schema/policy.js';
 export { parseSource, raise, readText as readManifestText, type YamlSource } from './source.js';
+export { tableName } from './table-name.js';
 export { systemUrlVariable, urlVariable } from './url-variables.js';

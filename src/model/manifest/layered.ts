@@ -20,8 +20,12 @@ export interface Layered {
  * Reads and compiles a manifest file with what was published over it. What is wrong with the file alone is told first.
  * @throws ManifestProblems, OverlayConflict
  */
-export async function loadLayered(file: string, overlay: Overlay): Promise<Layered> {
-  const [text] = await Promise.all([readText(file), ready()]);
+export async function loadLayered(
+  file: string,
+  overlay: Overlay,
+  read: (file: string) => Promise<string> = readText,
+): Promise<Layered> {
+  const [text] = await Promise.all([read(file), ready()]);
   const source = parseSource(text, file);
   const own = compileFrom(source, source.value);
   const { document: base, version: baseVersion } = own;

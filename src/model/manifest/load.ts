@@ -60,8 +60,11 @@ export type LaterProblem = Pick<Problem, 'path' | 'code' | 'message' | 'hint'> &
  * Reads a policy file and checks its shape; whether its names mean something, `compileSnapshot` says.
  * @throws ManifestProblems
  */
-export async function loadPolicyDocument(file: string): Promise<PolicyFile> {
-  return parsePolicyDocument(await readText(file), file);
+export async function loadPolicyDocument(
+  file: string,
+  read: (file: string) => Promise<string> = readText,
+): Promise<PolicyFile> {
+  return parsePolicyDocument(await read(file), file);
 }
 
 /** The text of a policy; `file` is what diagnostics call it. Throws as `loadPolicyDocument`. */

@@ -1,5 +1,5 @@
-import type { Catalog, Column } from 'osl-compiler';
-import type { Composition, ManifestDocument } from './document.js';
+import type { Catalog, Column, ColumnForm } from 'osl-compiler';
+import type { Composition, EmbeddingProtocol, ManifestDocument } from './document.js';
 
 /** A compiled manifest: frozen, and the same for the same document. */
 export interface Manifest {
@@ -40,6 +40,12 @@ export interface Table {
 
 export type TableColumn = Pick<Column, 'type' | 'sensitivity'> & {
   readonly name: string;
+  /** The type that the database has for it, where its text is read; else null. */
+  readonly stored: string | null;
+  /** Of an enum, its labels in their order; null where they are not declared. */
+  readonly labels: readonly string[] | null;
+  /** What its own type says beyond `type`, as `varchar(20)` does; else null. */
+  readonly form: ColumnForm | null;
   /** Null where it is not declared: a primary key then is not nullable, anything else is. */
   readonly nullable: boolean | null;
 };
@@ -78,14 +84,15 @@ export interface BridgeSide {
 export interface Relationship {
   readonly name: string;
   readonly description: string | null;
-  readonly from: ColumnName;
-  readonly to: ColumnName;
+  /** `from.columns[i]` holds `to.columns[i]`. */
+  readonly from: LinkEnd;
+  readonly to: LinkEnd;
   readonly kind: 'many_to_one' | 'one_to_one';
 }
 
-export interface ColumnName {
+export interface LinkEnd {
   readonly entity: string;
-  readonly column: string;
+  readonly columns: readonly string[];
 }
 
 /** Text about an entity. Indexing and retrieval read this; sizes are UTF-16 units. */
@@ -101,17 +108,42 @@ export interface Facet {
   readonly text: Column;
   readonly metadata: readonly Column[];
   readonly scalarIndexed: readonly string[];
-  readonly chunking: { readonly maxChars: number; readonly overlapChars: number };
+  /** What the text is written in. */
+  readonly format: 'text' | 'markdown' | 'html';
+  readonly chunking: {
+    readonly maxChars: number;
+    readonly overlapChars: number;
+    readonly by: 'structure' | 'heading' | 'sentence' | 'fixed';
+  };
   readonly embeddingModel: string;
+  readonly embedding: FacetEmbedding;
   readonly versions: ReadonlyMap<string, FacetVersion>;
   readonly maxTopK: number;
   readonly approximate: boolean;
   /** Whose labelled values are looked for in a text: the tenant's, or those of its key and of what is linked with it. */
   readonly dictionary: 'tenant' | 'key';
+  /** Labelled values that are words, and stay in the text. */
+  readonly exceptions: readonly string[];
   /** What CLASSIFY and TAG compare with unless told, as declared; empty where nothing is. */
   readonly labels: readonly unknown[];
   /** What is taken from it of its entity. */
   readonly derived: readonly Derived[];
+  /** The same text found by its words, from stores of its own; null where the facet has one leg. */
+  readonly lexicalLeg: Facet | null;
+  /** Of a leg, the name of its facet. Its own name no manifest can declare. */
+  readonly legOf: string | null;
+}
+
+/** How a facet's model is asked, and what is kept of its vectors. */
+export interface FacetEmbedding {
+  /** Null for the one of the settings. */
+  readonly endpoint: { readonly protocol: EmbeddingProtocol; readonly urlEnv: string } | null;
+  /** Null for as many as the model gives. */
+  readonly dimensions: number | null;
+  /** Put before each text, for models that were trained with them. */
+  readonly prefixes: { readonly query: string; readonly passage: string } | null;
+  /** Numbers of 16 bits. */
+  readonly half: boolean;
 }
 
 export interface FacetVersion {
@@ -119,6 +151,8 @@ export interface FacetVersion {
   /** Sensitivity labels. */
   readonly redact: readonly string[];
   readonly detectors: readonly string[];
+  /** Two letters of ISO 3166-1 each: `phone` finds what is written as within one of them. */
+  readonly phoneCountries: readonly string[];
 }
 
 export interface Term {

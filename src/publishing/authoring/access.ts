@@ -110,14 +110,17 @@ function columnsSeen(
   if (rights === undefined) return [];
   const { kind, name, connector, schema, table } = relation;
   const owner = kind === 'facet' ? facetName(name) : entityName(name);
-  return visibleColumns(relation, catalog, access).map(({ column, masked, rows }) => {
+  return visibleColumns(relation, catalog, access).map(({ column, masked, rows, computed }) => {
     const shown = masked === 'none' ? 'clear' : masked === 'some' ? 'partly_masked' : 'masked';
     // How a cell is masked matters too: a year says more than nothing.
     const { sensitivity } = column;
     const how =
       sensitivity === null ? 'without what is redacted' : `as ${rights.masks.get(sensitivity) ?? 'deny'}`;
     const mask = masked === 'none' ? '' : ` ${how}`;
-    const reads = `${connector}.${schema}.${table}.${column.physical}${mask}`;
+    const reads =
+      computed === undefined
+        ? `${connector}.${schema}.${table}.${column.physical}${mask}`
+        : `${computed.expression}${mask}`;
     return [`${owner}.${column.name}`, { access: rows ? shown : 'aggregates', reads }];
   });
 }

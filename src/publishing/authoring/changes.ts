@@ -89,8 +89,9 @@ function partsOf(manifest: Manifest): ReadonlyMap<string, Part> {
   return new Map(parts.map((part) => [`${part.kind} ${part.name}`, part]));
 }
 
-function featureParts({ features = ALL_FEATURES }: Catalog): readonly Part[] {
+function featureParts({ features = ALL_FEATURES, joins = 'declared' }: Catalog): readonly Part[] {
   return [
+    { kind: 'feature', name: 'joins', facts: { joins } },
     { kind: 'feature', name: 'set_operations', facts: { on: features.setOperations } },
     { kind: 'feature', name: 'subqueries', facts: { on: features.subqueries } },
   ];
@@ -113,15 +114,22 @@ function relationParts(manifest: Manifest): readonly Part[] {
       ...(bridge === undefined ? {} : { left: bridge.left, right: bridge.right }),
       ...(entity === undefined ? {} : { composition: entity.composition, legs: entity.legs }),
     };
-    return [{ kind, name, facts }, ...relation.columns.map((c) => columnPart(name, c))];
+    const computed = (relation.computed ?? []).map(
+      ({ name: column, type, description, expression, sensitivity }): Part => {
+        const facts = { type, description, expression, sensitivity };
+        return { kind: 'column', name: `${name}.${column}`, facts };
+      },
+    );
+    return [{ kind, name, facts }, ...relation.columns.map((c) => columnPart(name, c)), ...computed];
   });
 }
 
 function facetParts(manifest: Manifest): readonly Part[] {
   return [...manifest.facets.values()].flatMap((facet): readonly Part[] => {
-    const { name, connector, schema, table, metadata, derived, text, versions, ...rest } = facet;
+    const { name, connector, schema, table, metadata, derived, text, versions, lexicalLeg, ...rest } = facet;
     const facts = {
       ...rest,
+      hybrid: lexicalLeg !== null,
       deprecated: deprecationOf(manifest, 'facets', name),
       source: `${connector}.${schema}.${table}`,
       text: text.physical,
@@ -138,8 +146,16 @@ function facetParts(manifest: Manifest): readonly Part[] {
 /** Key domains are worked out from links, which are parts of their own. */
 function columnPart(
   owner: string,
-  { name, physical, type, description, nullable, sensitivity }: Column,
+  { name, physical, type, form, stored, labels, description, nullable, sensitivity }: Column,
 ): Part {
-  const facts = { column: physical, type, description, nullable, sensitivity };
+  const facts = {
+    column: physical,
+    type: form?.sql ?? type,
+    ...(stored !== undefined && { stored }),
+    ...(labels !== undefined && { labels }),
+    description,
+    nullable,
+    sensitivity,
+  };
   return { kind: 'column', name: `${owner}.${name}`, facts };
 }

@@ -30,23 +30,23 @@ export const MAX_DRAFTS = 500;
 export class Drafts {
   readonly #dir: string;
   readonly #drafts: Map<string, Draft>;
+  readonly #changed: Changed;
 
-  private constructor(dir: string, drafts: Map<string, Draft>) {
+  private constructor(dir: string, drafts: Map<string, Draft>, changed: Changed) {
     this.#dir = dir;
     this.#drafts = drafts;
+    this.#changed = changed;
   }
 
   /** Reads them all; what is no draft is left alone. */
-  static async open(dir: string): Promise<Drafts> {
+  static async open(dir: string, changed: Changed = async () => undefined): Promise<Drafts> {
     const drafts = new Map<string, Draft>();
     for (const name of [...(await namesIn(dir))].sort()) {
       const id = name.replace(/\.json$/, '');
-      const bytes = isDraftId(id) ? await bytesOf(join(dir, name)) : null;
-      if (bytes === null) continue;
-      const draft = JSON.parse(bytes.toString('utf8')) as Draft; // a file of ours, checked by the hash in its name
-      if (draftId(draft.text) === id) drafts.set(id, Object.freeze(draft));
+      const draft = await draftIn(dir, id);
+      if (draft !== null) drafts.set(id, draft);
     }
-    return new Drafts(dir, drafts);
+    return new Drafts(dir, drafts, changed);
   }
 
   get size(): number {
@@ -67,11 +67,20 @@ export class Drafts {
     await mkdir(this.#dir, { recursive: true, mode: 0o700 });
     await writeWhole(this.#fileOf(draft.id), Buffer.from(`${JSON.stringify(draft)}\n`));
     this.#drafts.set(draft.id, Object.freeze(draft));
+    await this.#changed(draft.id);
   }
 
   async discard(id: string): Promise<void> {
     await removeWhole(this.#fileOf(id));
     this.#drafts.delete(id);
+    await this.#changed(id);
+  }
+
+  /** Another process has changed it on the disk. */
+  async renew(id: string): Promise<void> {
+    const draft = await draftIn(this.#dir, id);
+    if (draft === null) this.#drafts.delete(id);
+    else this.#drafts.set(id, draft);
   }
 
   /** INVARIANT: ids are of our own making, so that no name from outside becomes a path. */
@@ -79,6 +88,16 @@ export class Drafts {
     if (!isDraftId(id)) throw new TypeError('no id of a draft');
     return join(this.#dir, `${id}.json`);
   }
+}
+
+/** Told once a draft has changed on the disk. */
+export type Changed = (id: string) => Promise<void>;
+
+async function draftIn(dir: string, id: string): Promise<Draft | null> {
+  const bytes = isDraftId(id) ? await bytesOf(join(dir, `${id}.json`)) : null;
+  if (bytes === null) return null;
+  const draft = JSON.parse(bytes.toString('utf8')) as Draft; // a file of ours, checked by the hash in its name
+  return draftId(draft.text) === id ? Object.freeze(draft) : null;
 }
 
 export function draftId(text: string): string {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Serial } from '../../base/serial.js';
 import type { ManifestDocument } from '../../model/manifest/index.js';
 import type { Model } from '../../model/model.js';
-import { Drafts } from './drafts.js';
+import { type Changed, Drafts } from './drafts.js';
 import { Versions } from './versions.js';
 
 /** The manifest file as it was last loaded, and the version that it would have alone. */
@@ -26,16 +26,30 @@ export interface Publishing {
 /** @throws PublishedDamaged */
 export async function createPublishing(
   dir: string,
-  served: { readonly file: () => FileLayer; readonly serve: (model: Model) => Promise<void> },
+  {
+    sweeps,
+    alone,
+    draftChanged,
+    ...served
+  }: {
+    /** Whether the directory is this process's to look after. */
+    readonly sweeps: boolean;
+    /** Runs `work` while no other process changes anything. */
+    readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
+    /** Told once a draft has changed on the disk. */
+    readonly draftChanged: Changed;
+    readonly file: () => FileLayer;
+    readonly serve: (model: Model) => Promise<void>;
+  },
 ): Promise<Publishing> {
   const versions = await Versions.open(dir);
-  await versions.sweep();
-  const drafts = await Drafts.open(join(dir, 'drafts'));
+  if (sweeps) await versions.sweep();
+  const drafts = await Drafts.open(join(dir, 'drafts'), draftChanged);
   const changes = new Serial();
   return Object.freeze({
     versions,
     drafts,
-    exclusively: <T>(work: () => Promise<T>) => changes.run(work),
+    exclusively: <T>(work: () => Promise<T>) => changes.run(() => alone(work)),
     ...served,
   });
 }

@@ -94,6 +94,20 @@ export class Versions {
     return summary;
   }
 
+  /** Reads what another process has published since. @throws PublishedDamaged */
+  async renew(): Promise<void> {
+    const known = this.#head?.id ?? null;
+    const head = await headIn(this.#dir);
+    const newer: VersionSummary[] = [];
+    for (let at = head; at !== null && at.id !== known; ) {
+      newer.push(summaryOf(at));
+      if (at.parent === null && known !== null) throw damaged(this.#dir, `version ${known}`);
+      at = at.parent === null || at.parent === known ? null : await versionIn(this.#dir, at.parent);
+    }
+    this.#head = head;
+    this.#history.push(...newer.reverse());
+  }
+
   /** Removes what a process that died was about to write. Only whoever owns the directory may. */
   async sweep(): Promise<void> {
     const known = new Set(this.#history.map((v) => `${v.id}.json`));

@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
 import {
+  type Catalog,
   columnLineage,
+  columnOf,
   compileMetrics,
   type GovernedPlan,
   type Influence,
   QueryError,
+  type ReadColumn,
   type Relation,
   type Transformation,
 } from 'osl-compiler';
@@ -56,7 +59,7 @@ export function datasetsOf(
   const all = [
     ...[...catalog.relations.values()]
       .filter((r) => r.kind !== 'facet')
-      .map((r) => entityDataset(r, facetsOf(r.name, facets), databaseOf(r.connector), here)),
+      .map((r) => entityDataset(r, facetsOf(r.name, facets), catalog, databaseOf, here)),
     ...[...facets.values()].map((f) => facetDataset(f, databaseOf(f.connector))),
     ...[...catalog.metrics.keys()].map((m) => metricDataset(m, manifest, namespace)),
   ];
@@ -75,16 +78,24 @@ function facetsOf(entity: string, facets: Manifest['facets']): readonly Facet[] 
 function entityDataset(
   relation: Relation,
   facets: readonly Facet[],
-  database: DatabaseName,
+  { relations }: Catalog,
+  databaseOf: (connector: string) => DatabaseName,
   here: (object: string, field: string, as: Transformation) => Input,
 ): DatasetDescription {
   const derived = facets.flatMap((f) => f.derived.map((d) => ({ ...d, facet: f.name })));
-  const { name, description, schema, table, columns } = relation;
+  const { name, description, columns, computed = [] } = relation;
+  const stored = ({ connector, schema, table }: Relation, physical: string, as: Transformation): Input =>
+    upstream(databaseOf(connector), schema, table, physical, as);
+  const read = ({ relation: of, column }: ReadColumn, as: Transformation): readonly Input[] => {
+    const owner = relations.get(of);
+    const physical = owner === undefined ? undefined : columnOf(owner, column)?.physical;
+    return owner === undefined || physical === undefined ? [] : [stored(owner, physical, as)];
+  };
   return {
     name: `osl.entities.${name}`,
     description,
     fields: [
-      ...columns.map((c) => ({
+      ...[...columns, ...computed].map((c) => ({
         name: c.name,
         type: c.type,
         description: c.description,
@@ -100,8 +111,9 @@ function entityDataset(
     columns: [
       ...columns.map((c) => ({
         name: c.name,
-        inputs: [upstream(database, schema, table, c.physical, IDENTITY)],
+        inputs: [stored(relation, c.physical, IDENTITY)],
       })),
+      ...computed.map((c) => ({ name: c.name, inputs: c.reads.flatMap((r) => read(r, COMPUTED)) })),
       ...derived.map((d) => ({ name: d.name, inputs: [here(`osl.facets.${d.facet}`, 'text', COMPUTED)] })),
     ],
   };

@@ -47,7 +47,7 @@ function shapeOf(runtime: GovernedRuntime): string {
       ]);
     }
     case 'traversal':
-      return JSON.stringify([runtime.relation.maxHops, runtime.hops.map(sqlOf)]);
+      return JSON.stringify([runtime.relation.maxHops, sqlOf(runtime.start), runtime.hops.map(sqlOf)]);
     case 'hydration':
       return JSON.stringify(
         runtime.stores.map((s) => [s.facet.name, s.version, sqlOf(s.passages), sqlOf(s.derived)]),

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { readFrames } from '../../../policy/audit/index.js';
 import { Serial } from '../../base/serial.js';
 import type { Clock } from './clock.js';
@@ -7,7 +6,7 @@ import { type DatasetDescription, datasetFingerprint } from './datasets.js';
 import { Delivery } from './delivery/delivery.js';
 import { datasetEvent, droppedEvent, runEvent, type Voice } from './openlineage.js';
 import { type NewEvent, Outbox } from './outbox/outbox.js';
-import type { Cursor, Entry } from './outbox/state.js';
+import { type Cursor, type Entry, journalIn } from './outbox/state.js';
 import { takeRequests } from './requests.js';
 import { Windows } from './window.js';
 
@@ -258,8 +257,4 @@ function placeIn(cursor: Cursor | null, end: Cursor, warn: Warn): Cursor {
     end: end.seq,
   });
   return end;
-}
-
-export function journalIn(dir: string): string {
-  return join(dir, 'outbox.journal');
 }

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { GovernedPlan } from 'osl-compiler';
 import type { AuditLog } from '../../../policy/audit/index.js';
@@ -11,7 +10,7 @@ import { type DatabaseName, datasetsOf } from './datasets.js';
 import type { EmitterSettings, EmitterStats } from './emitter.js';
 import type { FromThread, ToThread } from './messages.js';
 import { producerOf } from './openlineage.js';
-import { endOf } from './outbox/state.js';
+import type { Cursor } from './outbox/state.js';
 import { PlanRecorder } from './recorder.js';
 
 /** What the service tells of lineage. */
@@ -32,9 +31,16 @@ export interface LineageOptions {
   readonly config: LineageConfig;
   readonly tenant: string;
   readonly version: string;
-  /** The service's. */
-  readonly dataDir: string;
-  readonly audit: AuditLog;
+  /** The chain of the audit log that is read. */
+  readonly auditDir: string;
+  /** Of the outbox. */
+  readonly dir: string;
+  /** The end of that chain as it is opened. */
+  readonly end: Cursor;
+  /** Where plans are noted; null for a chain that nobody asks on any more. */
+  readonly audit: AuditLog | null;
+  /** Whether this process tells of datasets: of several workers one does. */
+  readonly announces: boolean;
   readonly log: ServiceLog;
   /** The URL of a connector's database; null for the embedded one. */
   readonly urlOf: (connector: string) => string | null;
@@ -62,10 +68,6 @@ export async function openLineage(options: LineageOptions): Promise<Lineage> {
   return thread;
 }
 
-export function lineageDir(dataDir: string): string {
-  return join(dataDir, 'lineage');
-}
-
 export function namespaceOf(config: Pick<LineageConfig, 'namespace'>, tenant: string): string {
   return config.namespace ?? `osl-gateway://${tenant}`;
 }
@@ -73,7 +75,7 @@ export function namespaceOf(config: Pick<LineageConfig, 'namespace'>, tenant: st
 class LineageThread implements Lineage {
   readonly #options: LineageOptions;
   readonly #settings: EmitterSettings;
-  readonly #recorder: PlanRecorder;
+  readonly #recorder: PlanRecorder | null;
   readonly #waiting = new Map<number, (fault: string | null) => void>();
   #worker: Worker | null = null;
   #stats: EmitterStats | null = null;
@@ -87,13 +89,13 @@ class LineageThread implements Lineage {
   #told: string | null = null;
 
   constructor(options: LineageOptions) {
-    const { audit, tenant, log, config, dataDir, version } = options;
+    const { audit, tenant, log, config, auditDir, dir, end, version } = options;
     this.#options = options;
-    this.#recorder = new PlanRecorder(audit, tenant, log);
+    this.#recorder = audit === null ? null : new PlanRecorder(audit, tenant, log);
     this.#settings = {
-      auditDir: join(dataDir, 'audit'),
-      dir: lineageDir(dataDir),
-      start: endOf(audit),
+      auditDir,
+      dir,
+      start: end,
       voice: { producer: producerOf(version), namespace: namespaceOf(config, tenant) },
       agent: `osl-gateway/${version}`,
       windowMs: config.windowMs,
@@ -136,10 +138,11 @@ class LineageThread implements Lineage {
   }
 
   note(plan: GovernedPlan, requestId: string): string | null {
-    return this.#recorder.note(plan, requestId);
+    return this.#recorder?.note(plan, requestId) ?? null;
   }
 
   async announce(manifest: Manifest): Promise<void> {
+    if (!this.#options.announces) return;
     const { log, tenant, config } = this.#options;
     this.#told = manifest.version;
     try {
@@ -155,6 +158,7 @@ class LineageThread implements Lineage {
   }
 
   follow(served: () => Manifest): void {
+    if (!this.#options.announces) return;
     this.#following ??= setInterval(() => {
       const manifest = served();
       if (manifest.version !== this.#told) void this.announce(manifest);

@@ -3,11 +3,10 @@ import { type Identity, isEmpty } from '../../../policy/index.js';
 import { type Caller, consider, type Question, type RequestParts, respond } from '../../ask/index.js';
 import { Payment } from '../../ask/request/payment.js';
 import type { BoundValue } from '../../engine/index.js';
-import type { Catalogs } from './catalogs.js';
 import type { Lane } from './classify.js';
-import type { CatalogCaller, CatalogSettings, Described } from './instance.js';
+import type { CatalogCaller, CatalogDoor, CatalogSettings, Described } from './door.js';
 import { type CatalogModel, modelOf } from './model.js';
-import { MAX_CHANGES, type Reply } from './reply.js';
+import { MAX_CHANGES, MAX_SIGNALS, type Reply } from './reply.js';
 
 /** One statement about the catalog, by one identified caller. */
 export interface CatalogQuestion {
@@ -44,7 +43,7 @@ export interface PreparedCatalog {
  */
 export async function describeCatalog(
   parts: RequestParts,
-  catalogs: Catalogs,
+  catalogs: CatalogDoor,
   question: CatalogQuestion,
   signal: AbortSignal | null,
 ): Promise<PreparedCatalog> {
@@ -76,7 +75,7 @@ export async function describeCatalog(
  */
 export function askCatalog(
   parts: RequestParts,
-  catalogs: Catalogs,
+  catalogs: CatalogDoor,
   question: CatalogQuestion,
   expected: Described,
   delivery: CatalogDelivery,
@@ -120,7 +119,7 @@ export async function refuseLane(
 }
 
 async function run(
-  catalogs: Catalogs,
+  catalogs: CatalogDoor,
   model: CatalogModel,
   question: CatalogQuestion,
   expected: Described,
@@ -136,6 +135,8 @@ async function run(
     if (reply.rowCount > rows) throw queryError('rowCap', { limit: rows });
     if (reply.changes.length > MAX_CHANGES)
       throw queryError('tooLarge', { what: 'the settings that one statement changes', limit: MAX_CHANGES });
+    if (reply.signals.length > MAX_SIGNALS)
+      throw queryError('tooLarge', { what: 'the sessions that one statement ends', limit: MAX_SIGNALS });
     return reply;
   });
 }

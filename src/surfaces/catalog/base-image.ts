@@ -1,8 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import { PACKAGE_ROOT } from '../../base/package-root.js';
 import { EngineThread } from './engine-thread.js';
 import { HARDENING } from './hardening.js';
@@ -15,8 +16,6 @@ const MIB = 1_048_576;
 /** Bytes that one engine's memory may grow to; it starts with half of that. */
 const MAX_MEMORY = 256 * MIB;
 
-type EngineFiles = Pick<WorkerStart, 'engine' | 'bootstrap' | 'files'>;
-
 /** Where `npm run build` leaves the image: to make it takes some 550 MiB, more than a small container has. */
 export const BUILT_IMAGES = join(PACKAGE_ROOT, 'dist', 'catalog');
 
@@ -24,8 +23,8 @@ export const BUILT_IMAGES = join(PACKAGE_ROOT, 'dist', 'catalog');
 export class BaseImage {
   readonly #dir: string;
   readonly #built: string | null;
-  #image: Promise<Uint8Array<SharedArrayBuffer>> | null = null;
-  #files: Promise<EngineFiles> | null = null;
+  #making: Promise<string> | null = null;
+  #engine: Promise<WebAssembly.Module> | null = null;
 
   /** @param dir made where it is missing; @param built looked into first */
   constructor(dir: string, built: string | null = BUILT_IMAGES) {
@@ -33,13 +32,17 @@ export class BaseImage {
     this.#built = built;
   }
 
-  /** Reads the image, or makes it. Later calls wait for the first; after a failure the next one tries again. */
-  ready(): Promise<Uint8Array<SharedArrayBuffer>> {
-    this.#image ??= this.#load().catch((error: unknown) => {
-      this.#image = null;
-      throw error;
+  /** The image's file, which is made where there is none. Later calls wait for the first; after a failure the next one tries again. */
+  async ready(): Promise<string> {
+    const name = `base-${versionOf()}.tar`;
+    for (const dir of this.#built === null ? [this.#dir] : [this.#built, this.#dir]) {
+      const file = join(dir, name);
+      if (existsSync(file)) return file;
+    }
+    this.#making ??= this.#make(join(this.#dir, name)).finally(() => {
+      this.#making = null;
     });
-    return this.#image;
+    return this.#making;
   }
 
   /** An engine of its own with `script` run in it. */
@@ -49,22 +52,17 @@ export class BaseImage {
     return thread;
   }
 
-  async #load(): Promise<Uint8Array<SharedArrayBuffer>> {
-    const name = `base-${versionOf()}.tar`;
-    for (const dir of this.#built === null ? [this.#dir] : [this.#built, this.#dir]) {
-      const kept = await readFile(join(dir, name)).catch(() => null);
-      if (kept !== null) return shared(kept);
-    }
+  async #make(file: string): Promise<string> {
     const { thread, image } = await this.#start({ image: null, scripts: HARDENING }, BUILD_MS);
     thread.end('cancelled');
     if (image === null) throw new Error('the catalog engine made no image');
-    await keep(join(this.#dir, name), image);
-    return shared(image);
+    await keep(file, image);
+    return file;
   }
 
   async #start(what: Pick<WorkerStart, 'image' | 'scripts'>, deadlineMs: number) {
-    this.#files ??= engineFiles();
-    return EngineThread.start({ ...(await this.#files), ...what, maxMemory: MAX_MEMORY }, deadlineMs);
+    this.#engine ??= compiledEngine();
+    return EngineThread.start({ engine: await this.#engine, ...what, maxMemory: MAX_MEMORY }, deadlineMs);
   }
 }
 
@@ -74,21 +72,18 @@ function engineDir(): string {
   return dirname(createRequire(import.meta.url).resolve(PACKAGE));
 }
 
-async function engineFiles(): Promise<EngineFiles> {
-  const dir = engineDir();
-  const [engine, bootstrap, files] = await Promise.all([
-    readFile(join(dir, 'pglite.wasm')).then((bytes) => WebAssembly.compile(bytes)),
-    readFile(join(dir, 'initdb.wasm')).then((bytes) => WebAssembly.compile(bytes)),
-    readFile(join(dir, 'pglite.data')).then(shared),
-  ]);
-  return { engine, bootstrap, files };
-}
+/**
+ * Work after which a function of WebAssembly is optimised, in V8's own unit: a few seconds of it. Sooner, the large
+ * functions of Postgres would be optimised while an engine boots, which keeps 100 MB and makes no catalog question
+ * faster.
+ */
+const TIERING_BUDGET = 1_000_000_000;
 
-/** The image in memory that every thread sees, instead of one copy for each. */
-function shared(bytes: Uint8Array): Uint8Array<SharedArrayBuffer> {
-  const copy = new Uint8Array(new SharedArrayBuffer(bytes.length));
-  copy.set(bytes);
-  return copy;
+/** INVARIANT: what was compiled before, such as the parser and the engine of the data, keeps its own budget. */
+async function compiledEngine(): Promise<WebAssembly.Module> {
+  const bytes = await readFile(join(engineDir(), 'pglite.wasm'));
+  setFlagsFromString(`--wasm-tiering-budget=${TIERING_BUDGET}`);
+  return WebAssembly.compile(bytes);
 }
 
 /** Changes with the engine and with what is done to it. */

@@ -3,16 +3,17 @@ import type { ParsedText } from 'osl-compiler';
 import { BaseImage } from './base-image.js';
 import { Classifier, type Lane } from './classify.js';
 import { ddlOf } from './ddl.js';
+import type { CatalogDoor, Described } from './door.js';
 import type { EngineThread } from './engine-thread.js';
 import { fault } from './fault.js';
-import { CatalogInstance, type Described } from './instance.js';
+import { CatalogInstance } from './instance.js';
 import type { CatalogModel } from './model.js';
 import { type Patience, Queue } from './queue.js';
 
 export interface CatalogOptions {
   /** Keeps the base image; made where it is missing. */
   readonly dir: string;
-  /** Engines at a time, each about 100 MB. Default 8. */
+  /** Engines at a time, each about 50 MB. Default 8. */
   readonly maxEngines?: number;
   /** How long a statement may run, from its start to its last row. Default 5,000. */
   readonly statementMs?: number;
@@ -38,6 +39,8 @@ export interface CatalogStats {
 }
 
 const MIB = 1_048_576;
+/** Rows of one answer, unless told. */
+export const MAX_ROWS = 100_000;
 /** Statements of one subject that may wait. */
 const MOST_WAITING = 100;
 /** Statements that may wait for a processor: each has the turn of an engine. */
@@ -49,12 +52,14 @@ const MOST_ENGINES = 10_000;
  * A subject has one statement under way at a time, whatever engines its tokens lead to. So it stands in each queue once,
  * and first come, first served is fair between subjects.
  */
-export class Catalogs {
+export class Catalogs implements CatalogDoor {
   readonly maxRows: number;
   readonly #base: BaseImage;
   readonly #options: Required<Omit<CatalogOptions, 'dir'>>;
   readonly #classifier = new Classifier();
   readonly #instances = new Map<string, CatalogInstance>();
+  /** Of the engines that there are, by their signatures. */
+  readonly #models = new Map<string, CatalogModel>();
   #boots = 0;
   #evictions = 0;
   readonly #waiting = new Set<() => void>();
@@ -69,7 +74,7 @@ export class Catalogs {
       waitMs: 15_000,
       maxRunning: Math.max(2, availableParallelism()),
       idleMs: 600_000,
-      maxRows: 100_000,
+      maxRows: MAX_ROWS,
       maxBytes: 32 * MIB,
       ...options,
     };
@@ -130,6 +135,11 @@ export class Catalogs {
     }
   }
 
+  /** The model of an engine that there is; null where there is none of this signature. */
+  modelOf(signature: string): CatalogModel | null {
+    return this.#models.get(signature) ?? null;
+  }
+
   stats(): CatalogStats {
     let memory = 0;
     for (const instance of this.#instances.values()) memory += instance.memory;
@@ -140,6 +150,7 @@ export class Catalogs {
     clearInterval(this.#sweeper);
     const instances = [...this.#instances.values()];
     this.#instances.clear();
+    this.#models.clear();
     await Promise.all(instances.map((i) => i.close()));
   }
 
@@ -174,6 +185,7 @@ export class Catalogs {
       maxBytes,
     });
     this.#instances.set(model.signature, instance);
+    this.#models.set(model.signature, model);
     return instance.lend();
   }
 
@@ -187,6 +199,7 @@ export class Catalogs {
     for (const [signature, instance] of this.#instances) {
       if (!instance.idle || instance.lastUsed > latest) continue;
       this.#instances.delete(signature);
+      this.#models.delete(signature);
       this.#evictions += 1;
       void instance.close();
       return true;

@@ -1,4 +1,4 @@
-import type { CatalogModel, FacetModel, ForeignKey, MetricsModel, TableModel } from './model.js';
+import type { CatalogModel, EnumModel, FacetModel, ForeignKey, MetricsModel, TableModel } from './model.js';
 import { WITHOUT_NOT_NULL_CONSTRAINTS } from './relations-of-version.js';
 import { MODEL_ROLE } from './roles.js';
 
@@ -11,12 +11,14 @@ export function ddlOf(model: CatalogModel): string {
     'BEGIN READ WRITE',
     `GRANT CREATE ON SCHEMA entities TO ${MODEL_ROLE}`,
     `SET LOCAL ROLE ${MODEL_ROLE}`,
+    ...model.enums.map(createEnum),
     ...model.tables.map(createTable),
     ...model.tables.filter((t) => t.primaryKey.length > 0).map(addPrimaryKey),
     ...model.foreignKeys.map(addForeignKey),
     ...model.tables.flatMap(comments),
     `REVOKE INSERT, UPDATE, DELETE, TRUNCATE, TRIGGER, MAINTAIN ON ALL TABLES IN SCHEMA entities FROM ${MODEL_ROLE}`,
     'RESET ROLE',
+    ...model.foreignKeys.flatMap(foreignKeyComment),
     `REVOKE CREATE ON SCHEMA entities FROM ${MODEL_ROLE}`,
     WITHOUT_NOT_NULL_CONSTRAINTS,
     ...(model.metrics.length === 0 ? [] : METRICS_SCHEMA),
@@ -27,8 +29,15 @@ export function ddlOf(model: CatalogModel): string {
   ].join(';\n');
 }
 
+function createEnum({ name, labels }: EnumModel): string {
+  return `CREATE TYPE ${entity(name)} AS ENUM (${labels.map(literal).join(', ')})`;
+}
+
 function createTable({ name, columns }: TableModel): string {
-  const list = columns.map((c) => `${identifier(c.name)} ${c.type}${c.notNull ? ' NOT NULL' : ''}`);
+  const list = columns.map(
+    (c) =>
+      `${identifier(c.name)} ${c.enumName === null ? c.declared : entity(c.enumName)}${c.notNull ? ' NOT NULL' : ''}`,
+  );
   return `CREATE TABLE ${entity(name)} (${list.join(', ')})`;
 }
 
@@ -39,6 +48,16 @@ function addPrimaryKey({ name, primaryKey }: TableModel): string {
 function addForeignKey({ table, columns, target, targetColumns }: ForeignKey): string {
   const references = `${entity(target)} (${list(targetColumns)})`;
   return `ALTER TABLE ${entity(table)} ADD FOREIGN KEY (${list(columns)}) REFERENCES ${references}`;
+}
+
+/** The comment of a foreign key, under whatever name Postgres made for it. */
+function foreignKeyComment({ table, columns, target, comment }: ForeignKey): readonly string[] {
+  if (comment === null) return [];
+  const owner = literal(entity(table));
+  const keyed = `(SELECT array_agg(a.attname::text ORDER BY u.at) FROM unnest(k.conkey) WITH ORDINALITY u(attnum, at) JOIN pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.attnum)`;
+  const found = `SELECT conname FROM pg_constraint k WHERE contype = 'f' AND conrelid = ${owner}::regclass AND confrelid = ${literal(entity(target))}::regclass AND ${keyed} = ARRAY[${columns.map(literal).join(', ')}]`;
+  const told = `EXECUTE format('COMMENT ON CONSTRAINT %I ON %s IS %L', made, ${owner}, ${literal(comment)})`;
+  return [`DO ${literal(`DECLARE made name; BEGIN FOR made IN ${found} LOOP ${told}; END LOOP; END`)}`];
 }
 
 function comments({ name, comment, columns }: TableModel): readonly string[] {

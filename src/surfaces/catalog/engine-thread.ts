@@ -55,7 +55,7 @@ export class EngineThread {
     const worker = new Worker(file, {
       workerData: data,
       execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: 192 },
+      resourceLimits: { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 8 },
     });
     worker.unref();
     const thread = new EngineThread(worker);

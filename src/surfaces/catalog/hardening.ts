@@ -1,5 +1,6 @@
 import { RELATIONS_OF_THEIR_VERSION } from './relations-of-version.js';
 import { FIRST_CALLER, MODEL_ROLE, OWNER_ROLE, SETTINGS_ROLE } from './roles.js';
+import { SESSION_SIGNALLED } from './session-signals.js';
 import { SETTING_CHANGED } from './setting-changes.js';
 import { CATALOG_VERSION } from './version.js';
 
@@ -8,7 +9,7 @@ const HARMLESS_VOLATILE = `
   '^(pg_(database|indexes|relation|table|tablespace|total_relation)_size|pg_partition_(ancestors|tree|root)'
   '|pg_advisory_unlock.*|random|random_normal|gen_random_uuid|uuidv[47]|clock_timestamp|timeofday'
   '|pg_stat_get_xact_.*|pg_is_in_recovery|pg_sequence_last_value|pg_collation_actual_version'
-  '|pg_database_collation_actual_version)$'`;
+  '|pg_database_collation_actual_version|pg_cancel_backend|pg_terminate_backend)$'`;
 
 const CLOSED_STABLE = `
   '^(pg_config|pg_relation_file.*|pg_filenode_relation|pg_tablespace_databases|pg_prepared_statement|pg_cursor'
@@ -23,7 +24,7 @@ function grantHarmless(): string {
     FOR f IN
       SELECT p.oid FROM pg_catalog.pg_proc p
       WHERE p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace
-        AND (p.proname !~ '^osl_' OR p.proname = 'osl_setting')
+        AND (p.proname !~ '^osl_' OR p.proname IN ('osl_setting', 'osl_sessions'))
         AND (p.proname !~ '(xml|xpath)' OR p.proname ~ '^xml_(in|out|recv|send)$')
         AND (p.provolatile = 'i'
           OR p.provolatile = 's' AND p.proname !~ (${CLOSED_STABLE})
@@ -62,16 +63,25 @@ function replacedFunctions(): readonly string[] {
     `ALTER FUNCTION pg_catalog.version() RENAME TO osl_version;
      CREATE FUNCTION pg_catalog.version() RETURNS text LANGUAGE sql STABLE PARALLEL SAFE
        AS $$ SELECT 'PostgreSQL ${CATALOG_VERSION} (OSL Gateway)' $$`,
+    `ALTER FUNCTION pg_catalog.pg_is_wal_replay_paused() RENAME TO osl_is_wal_replay_paused;
+     CREATE FUNCTION pg_catalog.pg_is_wal_replay_paused() RETURNS boolean LANGUAGE sql STABLE AS $$ SELECT false $$`,
     ...['inet_client_addr', 'inet_client_port', 'inet_server_addr', 'inet_server_port'].map(nowhere),
     `ALTER FUNCTION pg_catalog.current_setting(text) RENAME TO osl_current_setting;
      ALTER FUNCTION pg_catalog.current_setting(text, boolean) RENAME TO osl_current_setting;
      ALTER FUNCTION pg_catalog.set_config(text, text, boolean) RENAME TO osl_set_config;
      ALTER FUNCTION pg_catalog.pg_show_all_settings() RENAME TO osl_show_all_settings;
-     ALTER FUNCTION pg_catalog.pg_backend_pid() RENAME TO osl_backend_pid`,
+     ALTER FUNCTION pg_catalog.pg_backend_pid() RENAME TO osl_backend_pid;
+     ALTER FUNCTION pg_catalog.pg_cancel_backend(integer) RENAME TO osl_cancel_backend;
+     ALTER FUNCTION pg_catalog.pg_terminate_backend(integer, bigint) RENAME TO osl_terminate_backend`,
     BACKEND_PID,
     CURRENT_SETTING,
+    `ALTER FUNCTION pg_catalog.pg_client_encoding() RENAME TO osl_client_encoding;
+     CREATE FUNCTION pg_catalog.pg_client_encoding() RETURNS name LANGUAGE sql STABLE PARALLEL SAFE
+       AS $$ SELECT pg_catalog.current_setting('client_encoding') $$`,
     SET_CONFIG,
     SHOW_ALL_SETTINGS,
+    OWN_SESSIONS,
+    SIGNALS,
     `CREATE OR REPLACE VIEW pg_catalog.pg_settings AS SELECT * FROM pg_catalog.pg_show_all_settings() a`,
     ...OWNED_BY_SETTINGS.map((f) => `ALTER FUNCTION pg_catalog.${f} OWNER TO ${SETTINGS_ROLE}`),
     `GRANT EXECUTE ON FUNCTION pg_catalog.osl_current_setting(text), pg_catalog.osl_current_setting(text, boolean),
@@ -90,11 +100,15 @@ const OWNED_BY_SETTINGS = [
   'set_config(text, text, boolean)',
   'pg_backend_pid()',
   'pg_show_all_settings()',
+  'osl_sessions()',
+  'pg_cancel_backend(integer)',
+  'pg_terminate_backend(integer, bigint)',
 ];
 
 /**
- * `osl.session` is one JSON object that only the owner, and `set_config`, can set: the session's `pid`, and its
- * `settings` by lower-case name, each as `[shown, kept, at the start, by default]`.
+ * `osl.session` is one JSON object that only the owner, and `set_config`, can set: the session's `pid`, its `settings` by
+ * lower-case name, each as `[shown, kept, at the start, by default]`, and, for statements that can ask for them, the
+ * caller's own open `sessions`, each as `CatalogSession` has it.
  */
 const CURRENT_SETTING = `
   CREATE FUNCTION pg_catalog.osl_setting(text) RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -147,6 +161,9 @@ const SET_CONFIG = `
     ELSIF NOT session -> 'settings' ? key THEN
       RAISE EXCEPTION USING ERRCODE = '42704', MESSAGE = format('unrecognized configuration parameter "%s"', $1);
     END IF;
+    IF key = 'client_encoding' AND pg_char_to_encoding(shown) >= 0 THEN
+      shown := pg_encoding_to_char(pg_char_to_encoding(shown));
+    END IF;
     IF key <> ALL (${NOT_TRIED_HERE}) AND osl_current_setting(key, true) IS NOT NULL THEN
       BEGIN
         before := osl_current_setting(key);
@@ -182,6 +199,54 @@ const SHOW_ALL_SETTINGS = `
   WHERE s.key IS NOT NULL OR lower(a.name) = ANY (${OPEN_SETTINGS})
   $$`;
 
+/** The caller's own sessions, and what may be seen of them; a transaction of theirs holds its own id and nothing else. */
+const OWN_SESSIONS = `
+  CREATE FUNCTION pg_catalog.osl_sessions(OUT pid integer, OUT application_name text, OUT backend_start timestamptz,
+    OUT xact_start timestamptz, OUT query_start timestamptz, OUT state_change timestamptz, OUT state text,
+    OUT query text)
+    RETURNS SETOF record LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog AS $$
+  SELECT s.pid, s.application_name, to_timestamp(s.backend_start / 1000), to_timestamp(s.xact_start / 1000),
+         to_timestamp(s.query_start / 1000), to_timestamp(s.state_change / 1000), s.state, s.query
+  FROM jsonb_to_recordset(osl_current_setting('osl.session')::jsonb -> 'sessions') AS s(pid integer,
+    application_name text, backend_start float8, xact_start float8, query_start float8, state_change float8,
+    state text, query text)
+  $$;
+  CREATE OR REPLACE VIEW pg_catalog.pg_stat_activity AS
+    SELECT d.oid AS datid, d.datname, s.pid, NULL::integer AS leader_pid, u.oid AS usesysid, u.rolname AS usename,
+           s.application_name, NULL::inet AS client_addr, NULL::text AS client_hostname, NULL::integer AS client_port,
+           s.backend_start, s.xact_start, s.query_start, s.state_change,
+           CASE WHEN s.state = 'active' THEN NULL ELSE 'Client' END AS wait_event_type,
+           CASE WHEN s.state = 'active' THEN NULL ELSE 'ClientRead' END AS wait_event,
+           s.state, NULL::xid AS backend_xid, NULL::xid AS backend_xmin, NULL::bigint AS query_id, s.query,
+           'client backend'::text AS backend_type
+    FROM pg_catalog.osl_sessions() s
+      LEFT JOIN pg_catalog.pg_database d ON d.datname = pg_catalog.current_database()
+      LEFT JOIN pg_catalog.pg_roles u ON u.rolname = SESSION_USER;
+  CREATE OR REPLACE VIEW pg_catalog.pg_locks AS
+    SELECT 'virtualxid'::text AS locktype, NULL::oid AS database, NULL::oid AS relation, NULL::integer AS page,
+           NULL::smallint AS tuple, '1/' || s.pid AS virtualxid, NULL::xid AS transactionid, NULL::oid AS classid,
+           NULL::oid AS objid, NULL::smallint AS objsubid, '1/' || s.pid AS virtualtransaction, s.pid,
+           'ExclusiveLock'::text AS mode, true AS granted, true AS fastpath, NULL::timestamptz AS waitstart
+    FROM pg_catalog.osl_sessions() s
+    WHERE s.xact_start IS NOT NULL`;
+
+/** They tell the gateway, by a notice, which of the caller's own sessions is meant. Of all others no session is known. */
+const SIGNALS = ['cancel', 'terminate']
+  .map(
+    (what) => `
+  CREATE FUNCTION pg_catalog.pg_${what}_backend(pid integer${what === 'cancel' ? '' : ', timeout bigint DEFAULT 0'})
+    RETURNS boolean LANGUAGE plpgsql VOLATILE STRICT SECURITY DEFINER SET search_path = pg_catalog AS $$
+  BEGIN
+    IF NOT EXISTS (SELECT FROM osl_sessions() s WHERE s.pid = $1) THEN
+      RAISE WARNING 'PID % is not a PostgreSQL server process', $1;
+      RETURN false;
+    END IF;
+    RAISE NOTICE USING ERRCODE = '${SESSION_SIGNALLED}', MESSAGE = json_build_array($1, '${what}')::text;
+    RETURN true;
+  END $$`,
+  )
+  .join(';');
+
 /**
  * Closes the engine: what is left to the caller is to read, to compute and to ask about names. Run once, as the
  * bootstrap superuser, on a fresh cluster; each entry is one script of its own.
@@ -208,7 +273,7 @@ export const HARDENING: readonly string[] = [
   ...replacedFunctions(),
   `REVOKE EXECUTE ON ALL ROUTINES IN SCHEMA pg_catalog FROM PUBLIC`,
   grantHarmless(),
-  `REVOKE ALL ON pg_catalog.pg_stat_activity, pg_catalog.pg_prepared_statements, pg_catalog.pg_cursors,
-     pg_catalog.pg_config, pg_catalog.pg_file_settings FROM PUBLIC`,
+  `REVOKE ALL ON pg_catalog.pg_prepared_statements, pg_catalog.pg_cursors, pg_catalog.pg_config,
+     pg_catalog.pg_file_settings FROM PUBLIC`,
   `CHECKPOINT`,
 ];

@@ -6,12 +6,14 @@ export {
   describeCatalog,
   refuseLane,
 } from './ask.js';
-
+export { CatalogServer } from './catalog-server.js';
 export { type CatalogOptions, type CatalogStats, Catalogs } from './catalogs.js';
 export { classify, type Lane } from './classify.js';
+export type { CatalogDoor, CatalogSettings, Described } from './door.js';
 export { CatalogFault } from './fault.js';
-export type { CatalogSettings, Described } from './instance.js';
 export { type CatalogModel, modelOf } from './model.js';
+export { type CatalogAsked, type CatalogHost, type CatalogTold, RemoteCatalogs } from './remote.js';
 export type { Reply, ReplyReport } from './reply.js';
+export { type CatalogSession, namesSessions, type SessionSignal } from './session-signals.js';
 export type { SettingChange } from './setting-changes.js';
 export { CATALOG_VERSION } from './version.js';

@@ -2,34 +2,13 @@ import { LRUCache } from 'lru-cache';
 import type { BoundValue } from '../../engine/index.js';
 import { textValuesOf } from '../../engine/protocol/data-row.js';
 import { FrontendEncoder } from '../../engine/protocol/encoder.js';
-import type { DescribedColumn } from '../../engine/protocol/row-description.js';
 import { identifier, literal } from './ddl.js';
+import type { CatalogCaller, CatalogEngine, Described } from './door.js';
 import { EngineEnded, type EngineThread } from './engine-thread.js';
 import { CatalogFault, fault } from './fault.js';
 import { cancelled, type Patience, Queue } from './queue.js';
 import { type Reply, readReply } from './reply.js';
 import { FIRST_CALLER, OWNER_ROLE, roleNameOf } from './roles.js';
-
-/** Whom an engine takes a statement to come from. */
-export interface CatalogCaller {
-  /** The name that it logged in as. */
-  readonly user: string;
-  readonly session: CatalogSettings;
-}
-
-/** What a statement is to find set. */
-export interface CatalogSettings {
-  /** JSON: what `current_setting`, `pg_settings` and `pg_backend_pid` tell; its shape is said in `hardening.ts`. */
-  readonly told: string;
-  /** What is in force in the engine itself: how moments are written and read. */
-  readonly inForce: readonly (readonly [name: string, value: string])[];
-}
-
-/** What a statement takes and gives. */
-export interface Described {
-  readonly parameterTypes: readonly number[];
-  readonly columns: readonly DescribedColumn[] | null;
-}
 
 export interface InstanceLimits {
   readonly statementMs: number;
@@ -49,7 +28,7 @@ const MAX_DESCRIBED_LENGTH = 16_384;
 const MAX_WAITING = 200;
 
 /** The engine of one access signature: one statement at a time, begun anew whenever it ended. */
-export class CatalogInstance {
+export class CatalogInstance implements CatalogEngine {
   readonly #start: () => Promise<EngineThread>;
   readonly #limits: InstanceLimits;
   readonly #queue = new Queue(1, MAX_WAITING);

@@ -46,13 +46,13 @@ export const RELATIONS_OF_THEIR_VERSION: readonly string[] = [
     'check_constraints',
     `SELECT ${NAMES}, ${as('character_data', "a.attname || ' IS NOT NULL'")} ${NOT_NULL}`,
   ),
-  `ALTER TABLE pg_catalog.pg_attribute RENAME TO osl_attribute;
+  `ALTER TABLE pg_catalog.pg_attribute RENAME TO pg_attribute_as_stored;
    CREATE VIEW pg_catalog.pg_attribute AS
      SELECT attrelid, attname, atttypid, coalesce(attstattarget::int4, -1) AS attstattarget, attlen, attnum,
        attndims::int4 AS attndims, -1 AS attcacheoff, atttypmod, attbyval, attalign, attstorage, attcompression,
        attnotnull, atthasdef, atthasmissing, attidentity, attgenerated, attisdropped, attislocal,
        attinhcount::int4 AS attinhcount, attcollation, attacl, attoptions, attfdwoptions, attmissingval
-     FROM pg_catalog.osl_attribute;
-   REVOKE ALL ON pg_catalog.osl_attribute FROM PUBLIC;
+     FROM pg_catalog.pg_attribute_as_stored;
+   REVOKE ALL ON pg_catalog.pg_attribute_as_stored FROM PUBLIC;
    GRANT SELECT ON pg_catalog.pg_attribute TO PUBLIC`,
 ];

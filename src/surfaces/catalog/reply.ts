@@ -1,6 +1,7 @@
 import { reportFields } from '../../engine/protocol/report-fields.js';
 import { type DescribedColumn, describedColumns } from '../../engine/protocol/row-description.js';
 import { BackendSplitter } from '../../engine/protocol/splitter.js';
+import { type SessionSignal, sessionSignal } from './session-signals.js';
 import { type SettingChange, settingChange } from './setting-changes.js';
 
 /** What the engine says is wrong, or worth knowing. It holds no data, so all of it may be shown. */
@@ -20,6 +21,8 @@ export interface Reply {
   readonly notices: readonly ReplyReport[];
   /** Changes of settings in order; one more than `MAX_CHANGES` where there are too many. */
   readonly changes: readonly SettingChange[];
+  /** Sessions to cancel or end, in order; one more than `MAX_SIGNALS` where there are too many. */
+  readonly signals: readonly SessionSignal[];
   readonly parameterTypes: readonly number[];
   /** Null where the statement gives no rows. */
   readonly columns: readonly DescribedColumn[] | null;
@@ -36,17 +39,21 @@ type Draft = { -readonly [K in keyof Reply]: Reply[K] } & {
   rows: Uint8Array[];
   notices: ReplyReport[];
   changes: SettingChange[];
+  signals: SessionSignal[];
 };
 
 const MAX_NOTICES = 20;
 /** Settings that one statement may change. */
 export const MAX_CHANGES = 200;
+/** Sessions that one statement may cancel or end. */
+export const MAX_SIGNALS = 200;
 
 export function readReply(bytes: Uint8Array): Reply {
   const draft: Draft = {
     error: null,
     notices: [],
     changes: [],
+    signals: [],
     parameterTypes: [],
     columns: null,
     rows: [],
@@ -91,9 +98,12 @@ function take(draft: Draft, splitter: BackendSplitter): void {
 
 function takeNotice(draft: Draft, notice: ReplyReport): void {
   const change = settingChange(notice);
-  if (change === null) {
-    if (draft.notices.length < MAX_NOTICES) draft.notices.push(notice);
-  } else if (draft.changes.length <= MAX_CHANGES) draft.changes.push(change);
+  const signal = sessionSignal(notice);
+  if (change !== null) {
+    if (draft.changes.length <= MAX_CHANGES) draft.changes.push(change);
+  } else if (signal !== null) {
+    if (draft.signals.length <= MAX_SIGNALS) draft.signals.push(signal);
+  } else if (draft.notices.length < MAX_NOTICES) draft.notices.push(notice);
 }
 
 function parameterTypes(body: Buffer): readonly number[] {

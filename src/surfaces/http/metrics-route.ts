@@ -6,17 +6,20 @@ import { neighbours } from '../../base/networks.js';
 import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
 import type { StandingParts } from '../rest/parts.js';
 import { privateHeaders } from '../rest/problem.js';
-import type { Telemetry } from './telemetry.js';
+import { type Figures, pageOf, type Telemetry } from './telemetry.js';
 
 /**
  * `GET /metrics`, for Prometheus on this machine and in `networks`, and not by way of a proxy: its own address says
  * nothing of who asks. For everybody else there is nothing at this path.
+ *
+ * @param gather what all processes of the server count; this one alone, unless told
  */
 export function metricsRoute(
   app: FastifyInstance,
   service: RequestParts & StandingParts,
   telemetry: Telemetry,
   networks: readonly string[],
+  gather?: () => Promise<readonly Figures[]>,
 ): void {
   const mayAsk = neighbours(networks);
   app.get('/metrics', { schema: HIDDEN_OPERATION }, async (request, reply) => {
@@ -24,7 +27,8 @@ export function metricsRoute(
     if (forwarded || !mayAsk(request.socket.remoteAddress ?? '')) {
       throw await turnAway(service, request.call, 'http', queryError('notFound', {}), 'anyone');
     }
-    const text = await telemetry.registry.metrics();
+    const { registry } = telemetry;
+    const text = gather === undefined ? await registry.metrics() : await pageOf(await gather());
     service.probes.count('metrics', '/metrics', 200, request.call);
     return reply
       .headers({

@@ -11,13 +11,15 @@ import { answerPreflights, shareWith } from './cors.js';
 import { addHooks, sendRefusal } from './hooks.js';
 import { metricsRoute } from './metrics-route.js';
 import type { HttpParts } from './parts.js';
-import { createTelemetry } from './telemetry.js';
+import { createTelemetry, type Figures, NO_WIRE, type WireNumbers } from './telemetry.js';
 
 export interface HttpOptions {
   /** Milliseconds for a whole request to arrive; 30,000 unless told. */
   readonly requestTimeoutMs?: number;
-  /** Open sessions of the wire frontend, for `/metrics`. */
-  readonly wireSessions?: () => number;
+  /** The wire frontend, for `/metrics`. */
+  readonly wire?: WireNumbers;
+  /** What all processes of the server count, for `/metrics`; this one alone, unless told. */
+  readonly gather?: () => Promise<readonly Figures[]>;
   /** Addresses and networks, beside this machine, that may read `/metrics`. */
   readonly metricsFrom?: readonly string[];
   /** Origins whose pages may call everything below `/osl`; none, unless told. */
@@ -34,6 +36,8 @@ export interface HttpServer {
    * has ended and its outcome is recorded.
    */
   close(deadlineMs: number): Promise<void>;
+  /** What this process counts. */
+  figures(): Promise<Figures>;
 }
 
 const LOCAL_MCP: McpOptions = {
@@ -43,6 +47,8 @@ const LOCAL_MCP: McpOptions = {
   authorizationServers: [],
   version: '0',
 };
+/** The routes' own take their place before the first route; so Fastify's are not even loaded. */
+const NO_COMPILERS = { buildValidator: noCompiler, buildSerializer: noCompiler };
 const REQUEST_TIMEOUT_MS = 30_000;
 const CHECK_MS = 1_000;
 /** Beyond the longest execution: after so long without a byte a reader has gone. */
@@ -59,6 +65,7 @@ export async function createHttpServer(service: HttpParts, options: HttpOptions 
     bodyLimit: BODY_LIMIT,
     forceCloseConnections: 'idle',
     return503OnClosing: false, // ours is a problem, and recorded
+    schemaController: { compilersFactory: NO_COMPILERS },
     http: {
       maxHeaderSize: HEAD_LIMIT,
       headersTimeout: requestTimeout,
@@ -80,16 +87,21 @@ export async function createHttpServer(service: HttpParts, options: HttpOptions 
   shareWith(app, options.corsOrigins ?? []);
   addHooks(app, service, inflight, clientErrors);
   answerPreflights(app);
-  const telemetry = createTelemetry(app, service, options.wireSessions ?? (() => 0));
+  const telemetry = createTelemetry(app, service, options.wire ?? NO_WIRE);
   const mcp = { ...LOCAL_MCP, ...options.mcp };
   await restRoutes(app, service, inflight, mcp.version);
   mcpRoute(app, service, inflight, mcp);
-  metricsRoute(app, service, telemetry, options.metricsFrom ?? []);
+  metricsRoute(app, service, telemetry, options.metricsFrom ?? [], options.gather);
   await app.ready();
   return Object.freeze({
     listen: (port: number, host: string) => listen(app, port, host),
     close: (deadlineMs: number) => close(app, inflight, deadlineMs),
+    figures: () => telemetry.figures(),
   });
+}
+
+function noCompiler(): never {
+  throw new InternalError('a route wants a compiler of schemas');
 }
 
 async function listen(app: FastifyInstance, port: number, host: string): Promise<{ readonly port: number }> {

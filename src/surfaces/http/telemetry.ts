@@ -1,22 +1,30 @@
 import type { FastifyInstance } from 'fastify';
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { objectsOutOfService } from '../../engine/index.js';
 import type { DeliveryStats, HttpParts } from './parts.js';
 
 /** Prometheus metrics of one server. */
 export interface Telemetry {
   readonly registry: Registry;
+  /** What it counts now, for `pageOf`. */
+  figures(): Promise<Figures>;
+}
+
+/** What one process counts, as JSON: whoever gathers it does not look into it. */
+export type Figures = string;
+
+/** One page of what several processes count: summed, or as each metric says. */
+export function pageOf(figures: readonly Figures[]): Promise<string> {
+  // Each is what `figures` gave, in this process or in another of the same program.
+  const lists = figures.map((text) => JSON.parse(text) as object[]);
+  return AggregatorRegistry.aggregate(lists).metrics();
 }
 
 /** Seconds; a point query takes about one of the smallest. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** Counts what `app` answers, by route as it is declared: what clients write is never a label. */
-export function createTelemetry(
-  app: FastifyInstance,
-  service: HttpParts,
-  wireSessions: () => number,
-): Telemetry {
+export function createTelemetry(app: FastifyInstance, service: HttpParts, wire: WireNumbers): Telemetry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const requests = new Counter({
@@ -38,18 +46,30 @@ export function createTelemetry(
     seconds.observe({ route }, reply.elapsedTime / 1_000);
     done();
   });
-  serviceGauges(registry, service, wireSessions);
-  return Object.freeze({ registry });
+  serviceGauges(registry, service, wire);
+  const figures = async (): Promise<Figures> => JSON.stringify(await registry.getMetricsAsJSON());
+  return Object.freeze({ registry, figures });
 }
 
-type AddGauge = (name: string, help: string, read: () => number) => void;
+/** What the wire frontend counts. */
+export interface WireNumbers {
+  readonly connections: number;
+  /** Questions that went the way of one before them. */
+  readonly fastQuestions: number;
+}
 
-function serviceGauges(registry: Registry, service: HttpParts, wireSessions: () => number): void {
-  const gauge: AddGauge = (name, help, read) => {
+export const NO_WIRE: WireNumbers = Object.freeze({ connections: 0, fastQuestions: 0 });
+
+/** `over`: what the gauge is of several processes; their sum, unless told. */
+type AddGauge = (name: string, help: string, read: () => number, over?: 'min' | 'max') => void;
+
+function serviceGauges(registry: Registry, service: HttpParts, wire: WireNumbers): void {
+  const gauge: AddGauge = (name, help, read, over) => {
     new Gauge({
       name,
       help,
       registers: [registry],
+      aggregator: over ?? 'sum',
       collect: function collect() {
         this.set(read());
       },
@@ -71,23 +91,28 @@ function serviceGauges(registry: Registry, service: HttpParts, wireSessions: () 
   gauge('osl_audit_gaps', 'How often the audit log failed and went on since the start', () => {
     return audit.stats().gaps;
   });
-  gauge('osl_audit_failed', '1 while the audit log takes nothing', () =>
-    audit.stats().failure === null ? 0 : 1,
-  );
-  gauge('osl_policy_loaded', '1 while a policy serves; without one everything is refused', () =>
-    service.model().snapshot === null ? 0 : 1,
-  );
+  const failed = (): number => (audit.stats().failure === null ? 0 : 1);
+  gauge('osl_audit_failed', '1 while the audit log takes nothing', failed, 'max');
+  const loaded = (): number => (service.model().snapshot === null ? 0 : 1);
+  gauge('osl_policy_loaded', '1 while a policy serves; without one everything is refused', loaded, 'min');
   gauge(
     'osl_policy_kept_seconds',
     'For how long the last good policy still serves; 0 where that of the file does',
     () => Math.max(0, ((service.keptPolicy()?.until ?? 0) - Date.now()) / 1_000),
+    'max',
   );
   gauge(
     'osl_objects_out_of_service',
     'Entities and bridges whose table or column is gone from the database',
     () => objectsOutOfService(service.engines),
+    'max',
   );
-  gauge('osl_wire_sessions', 'Open sessions of the Postgres wire', wireSessions);
+  gauge('osl_wire_sessions', 'Open sessions of the Postgres wire', () => wire.connections);
+  gauge(
+    'osl_wire_fast_questions',
+    'Questions that went the way of one before them',
+    () => wire.fastQuestions,
+  );
   if (service.lineage !== null) lineageGauges(registry, gauge, service.lineage, service);
 }
 

@@ -45,7 +45,7 @@ export class LocalEngine implements Engine {
         { ...call, body, parameterOids: [] },
         {
           parameters,
-          resultFormats: [encoding.rowFormat],
+          resultFormats: encoding.formats(),
           maxRows: 0,
           signal: ended,
           sink: (plan, versions) => {

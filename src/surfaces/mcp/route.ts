@@ -1,6 +1,5 @@
-import { createMcpHandler } from '@modelcontextprotocol/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { InternalError, QueryError, queryError } from 'osl-compiler';
+import { QueryError, queryError } from 'osl-compiler';
 import { type Call, publicError } from '../../ask/index.js';
 import { admit, turnAway } from '../../ask/request/visit.js';
 import { ambiguityOf, requirePlain } from '../rest/bodies/json-text.js';
@@ -9,8 +8,8 @@ import { HIDDEN_OPERATION } from '../rest/openapi/operations.js';
 import type { RestParts } from '../rest/parts.js';
 import { problemHeaders, problemOf } from '../rest/problem.js';
 import { LocalEngine } from './local-engine.js';
+import type { MessageHandler } from './message-handler.js';
 import { type AllowedOrigins, isServed } from './origin.js';
-import { createSemanticServer } from './tools.js';
 
 export interface McpOptions extends AllowedOrigins {
   /** The origin under which clients reach this server, such as `https://osl.example`; null: what `Host` says. */
@@ -34,26 +33,19 @@ export function mcpRoute(
   inflight: Inflight,
   options: McpOptions,
 ): void {
-  const handler = createMcpHandler(
-    ({ authInfo }) => {
-      const engine = authInfo?.extra?.['engine'];
-      if (!(engine instanceof LocalEngine)) throw new InternalError('an MCP message was not let in');
-      return createSemanticServer(engine, options);
-    },
-    {
-      maxSubscriptions: 0, // nothing here changes while a client listens
-      onerror: (error) => service.log.warn('an MCP message failed', { error: error.message }),
-    },
-  );
-  app.addHook('onClose', () => handler.close());
+  let loading: Promise<MessageHandler> | null = null;
+  /** The protocol is a third of all modules, and most servers are never asked by it: it loads with its first message. */
+  const handler = (): Promise<MessageHandler> => {
+    loading ??= import('./message-handler.js').then((module) => module.messageHandler(service, options));
+    return loading;
+  };
+  app.addHook('onClose', async () => (await loading)?.close());
   app.post(PATH, { schema: HIDDEN_OPERATION }, async (request, reply) => {
     const call = await enter(service, request, reply, options);
     if (call === null) return reply;
     const engine = new LocalEngine(service, inflight, call.credentials, reply.raw);
     // What a tool runs ends by itself when the server stops or the client leaves: the message is told of the former.
-    const response = await handler.fetch(webRequest(request), {
-      authInfo: { token: '', clientId: '', scopes: [], extra: { engine } }, // the engine has the token
-    });
+    const response = await (await handler()).answer(webRequest(request), engine);
     reply.header('x-request-id', request.call.requestId).header('cache-control', 'no-store');
     return reply.send(response);
   });

@@ -1,4 +1,4 @@
-import type { CatalogSettings } from '../catalog/index.js';
+import { type CatalogSession, type CatalogSettings, namesSessions } from '../catalog/index.js';
 import type { SessionParts } from './session-parts.js';
 import type { SessionSettings } from './settings.js';
 
@@ -7,13 +7,21 @@ const IN_FORCE = ['TimeZone', 'DateStyle', 'IntervalStyle'] as const;
 const KNOWN = new WeakMap<object, CatalogSettings>();
 
 /** What the catalog's statements find set, made once for each state of the session's settings. */
-export function catalogSettings({ settings, processId }: SessionParts): CatalogSettings {
+function catalogSettings({ settings, processId }: SessionParts): CatalogSettings {
   let known = KNOWN.get(settings.version);
   if (known === undefined) {
     known = describe(settings, processId());
     KNOWN.set(settings.version, known);
   }
   return known;
+}
+
+/** The same for a statement of this text, with the caller's own sessions where it can ask for them. */
+export async function settingsFor(session: SessionParts, text: string): Promise<CatalogSettings> {
+  const known = catalogSettings(session);
+  if (!namesSessions(text)) return known;
+  const sessions: readonly CatalogSession[] = await session.own.all();
+  return { ...known, told: `${known.told.slice(0, -1)},"sessions":${JSON.stringify(sessions)}}` };
 }
 
 function describe(settings: SessionSettings, pid: number): CatalogSettings {

@@ -12,16 +12,16 @@ import { eachDataRow } from '../../engine/index.js';
 import {
   askCatalog,
   type CatalogDelivery,
+  type CatalogDoor,
   CatalogFault,
   type CatalogQuestion,
-  type Catalogs,
   describeCatalog,
   type Lane,
   type Reply,
   type ReplyReport,
   refuseLane,
 } from '../catalog/index.js';
-import { catalogSettings } from './catalog-settings.js';
+import { settingsFor } from './catalog-settings.js';
 import { giveRows } from './give-rows.js';
 import { audible } from './notices.js';
 import { requireSameRights } from './rights.js';
@@ -32,33 +32,37 @@ import type { SessionRecords } from './session-records.js';
 /** A statement that the catalog answers, or that is refused since it asks for both. @throws WireError */
 export async function catalogStatement(
   session: SessionParts,
-  catalogs: Catalogs,
+  catalogs: CatalogDoor,
   lane: Exclude<Lane, { readonly kind: 'data' }>,
   text: string,
   parameterTypes: readonly number[],
 ): Promise<WireStatement> {
   const { service, caller, records, running } = session;
-  const question = (requestId: string = randomUUID()): CatalogQuestion => ({
+  const question = async (requestId: string = randomUUID()): Promise<CatalogQuestion> => ({
     requestId,
     identity: caller.identity,
     text,
     parameterTypes,
     user: caller.user,
-    session: catalogSettings(session),
+    session: await settingsFor(session, text),
   });
-  const first = question();
+  const first = await question();
   return translate(records, first, async () => {
     if (lane.kind !== 'catalog') return refuseLane(service, first, lane);
     const prepared = await running.cancellable((signal) => describeCatalog(service, catalogs, first, signal));
     const { described, payment } = prepared;
     const unrun = records.hold(first, () => prepared.record());
-    const run = (delivery: Omit<CatalogDelivery, 'signal'>): Promise<HeardReply> => {
+    const run = async (delivery: Omit<CatalogDelivery, 'signal'>): Promise<HeardReply> => {
       session.state.block.requireUsable();
-      const next = { ...question(records.unrun.release(unrun) ? first.requestId : undefined), payment };
+      const requestId = records.unrun.release(unrun) ? first.requestId : undefined;
+      session.activity.asks(text);
+      const next = { ...(await question(requestId)), payment };
       return running.cancellable((signal) =>
         translate(records, next, async () => {
           const reply = await askCatalog(service, catalogs, next, described, { ...delivery, signal });
           await changeSettings(session, reply.changes);
+          for (const wanted of reply.signals) await session.own.signal(wanted);
+          signal.throwIfAborted(); // it may have cancelled itself
           return { ...reply, notices: audible(session.settings, reply.notices.map(notice)) };
         }),
       );

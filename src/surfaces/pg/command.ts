@@ -41,7 +41,7 @@ function setCommand(stmt: Extract<Node, { VariableSetStmt: unknown }>['VariableS
   const local = stmt.is_local === true ? 'SET LOCAL' : null;
   switch (stmt.kind) {
     case 'VAR_SET_VALUE':
-      return { kind: 'set', assignments: [{ name, value: (stmt.args ?? []).map(textOf).join(', ') }], local };
+      return { kind: 'set', assignments: [{ name, value: assignedValue(name, stmt.args ?? []) }], local };
     case 'VAR_SET_DEFAULT':
       return { kind: 'set', assignments: [{ name, value: null }], local };
     case 'VAR_SET_MULTI':
@@ -53,6 +53,17 @@ function setCommand(stmt: Extract<Node, { VariableSetStmt: unknown }>['VariableS
     default:
       throw error('0A000', 'this form of SET is not supported');
   }
+}
+
+/** Of a list of names each is one name, whatever stands in it. */
+function assignedValue(name: string, args: readonly Argument[]): string {
+  const texts = args.map(textOf);
+  const names = name.toLowerCase() === 'search_path';
+  return (names ? texts.map(quotedName) : texts).join(', ');
+}
+
+function quotedName(name: string): string {
+  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
 }
 
 type Modes = readonly { readonly name: string; readonly value: string }[];
@@ -88,15 +99,18 @@ function intervalOf({ arg, typeName }: Extract<Argument, { TypeCast: unknown }>[
 /** The grammar's mask of `HOUR` alone. */
 const HOUR = 1024;
 
-/** `SET TRANSACTION …` and `SET SESSION CHARACTERISTICS AS TRANSACTION …`, one mode. */
+/**
+ * `BEGIN …`, `SET TRANSACTION …` and `SET SESSION CHARACTERISTICS AS TRANSACTION …`, one mode. READ WRITE changes
+ * nothing: clients write it by habit, and what would write is refused by itself.
+ */
 function transactionMode(arg: Argument): readonly { name: string; value: string }[] {
   if ('List' in arg) return (arg.List.items ?? []).flatMap(transactionMode);
   const element = 'DefElem' in arg ? arg.DefElem : {};
   if (element.arg === undefined) return [];
-  if (element.defname === 'transaction_read_only' || element.defname === 'transaction_isolation') {
-    return [{ name: element.defname, value: textOf(element.arg) }];
-  }
-  return [];
+  const value = textOf(element.arg);
+  if (element.defname === 'transaction_isolation') return [{ name: element.defname, value }];
+  const asked = element.defname === 'transaction_read_only' && !/^(off|0|false)$/i.test(value);
+  return asked ? [{ name: 'transaction_read_only', value }] : [];
 }
 
 function transactionCommand(stmt: Extract<Node, { TransactionStmt: unknown }>['TransactionStmt']): Command {
@@ -122,7 +136,5 @@ function transactionCommand(stmt: Extract<Node, { TransactionStmt: unknown }>['T
 
 function begin(tag: string, options: readonly Argument[]): Command {
   const modes = options.flatMap(transactionMode);
-  const write = modes.some((m) => m.name === 'transaction_read_only' && /^(off|0|false)$/i.test(m.value));
-  if (write) throw error('25006', 'sessions of this server are read-only');
   return { kind: 'begin', tag, level: modes.find((m) => m.name === 'transaction_isolation')?.value ?? null };
 }

@@ -5,6 +5,8 @@ import type { RowSink } from '../../engine/index.js';
 import { giveRows } from './give-rows.js';
 import { PacedRows } from './paced-rows.js';
 import { requireSameRights } from './rights.js';
+import { NO_NOTICES, notice, planNotices } from './told-of-plan.js';
+import { rowSink } from './unwritable-row.js';
 
 /** What a data statement lends to its runs; it knows who asks and what. */
 export interface Run {
@@ -50,9 +52,8 @@ export class DataPortal implements Portal {
 
   async fetch(maxRows: number, rows: RowWriter): Promise<FetchResult> {
     if (this.#paced === null && maxRows === 0) {
-      const sink = { write: (bytes: Uint8Array) => rows.write(bytes) };
-      const answer = await this.#run.cancellable((signal) => this.#answer(sink, signal));
-      const notices = this.#run.audible([...maskNotices(answer.plan), ...endNotices(answer)]);
+      const answer = await this.#run.cancellable((signal) => this.#answer(rowSink(rows), signal));
+      const notices = this.#run.audible([...planNotices(answer.plan), ...endNotices(answer)]);
       return { suspended: false, tag: `SELECT ${answer.rows}`, notices };
     }
     const first = this.#paced === null;
@@ -60,7 +61,7 @@ export class DataPortal implements Portal {
     this.#paced ??= this.#start();
     const { rows: queue, answer, stop } = this.#paced;
     const given = await this.#run.while(stop, () => this.#portion(queue, answer, maxRows, rows));
-    const masks = first ? maskNotices(this.#plan) : NO_NOTICES;
+    const masks = first ? planNotices(this.#plan) : NO_NOTICES;
     return { ...given, notices: this.#run.audible([...masks, ...given.notices]) };
   }
 
@@ -138,25 +139,8 @@ function shapeOf({ outputs, clientOids }: GovernedPlan): string {
   return JSON.stringify([clientOids, outputs.map((o) => [o.name, o.type])]);
 }
 
-const NO_NOTICES: readonly WireNotice[] = Object.freeze([]);
-
-/** What masks do to an answer is said with its first rows, so that a reader of portions hears it in time. */
-function maskNotices({ maskedColumns, partialColumns }: GovernedPlan): readonly WireNotice[] {
-  if (maskedColumns.length === 0 && partialColumns.length === 0) return NO_NOTICES;
-  return [
-    ...(maskedColumns.length === 0 ? [] : [`masked for you: ${maskedColumns.join(', ')}`]),
-    ...(partialColumns.length === 0
-      ? []
-      : [`${partialColumns.join(', ')}: computed over values of which some are masked for you`]),
-  ].map(notice);
-}
-
 /** What went wrong on the way is known at the end. */
 function endNotices(answer: Answer): readonly WireNotice[] {
   if (answer.errors.length === 0) return NO_NOTICES;
   return answer.errors.map((e) => notice(`an operator failed for passage ${e.chunkId}: ${e.reason}`));
-}
-
-function notice(message: string): WireNotice {
-  return { severity: 'NOTICE', sqlstate: '01000', message };
 }

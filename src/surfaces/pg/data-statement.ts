@@ -1,31 +1,48 @@
-import { type GovernedPlan, lengthOf, oidOf, queryError } from 'osl-compiler';
-import type { ColumnDescription, WireStatement } from '../../../wire/index.js';
+import { queryError } from 'osl-compiler';
+import type { WireStatement } from '../../../wire/index.js';
 import { engineOf } from '../../ask/data/runtime/step.js';
 import type { Snapshots } from '../../ask/data/snapshots.js';
 import { type Answer, ask, type Delivery, prepare, type Question } from '../../ask/index.js';
 import type { Body } from '../../ask/request/asked.js';
 import { DataPortal, type Run } from './data-portal.js';
+import { Learned } from './learned.js';
 import { audible } from './notices.js';
 import type { SessionParts } from './session-parts.js';
+import { columnsOf } from './told-of-plan.js';
+
+/** A question about data, and the route that its runs have made. */
+export interface DataStatement extends WireStatement {
+  readonly learned: Learned;
+}
+
+export function isDataStatement(statement: WireStatement): statement is DataStatement {
+  return 'learned' in statement && statement.learned instanceof Learned;
+}
 
 /** A question about data: the spine compiles it, whose plan describes it, and each run decides anew. @throws WireError */
 export async function dataStatement(
   session: SessionParts,
   text: string,
   parameterOids: readonly number[],
-): Promise<WireStatement> {
+): Promise<DataStatement> {
   const { service, caller, records, settings, state, running } = session;
   const body: Body = { kind: 'wire', text };
   const first: Question = { ...caller.newCall(), body, parameterOids };
   const prepared = await records.translate(first.requestId, text, () => prepare(service, first));
   const { plan } = prepared;
   const unrun = records.hold(first, () => prepared.record());
+  const learned = new Learned(session, text);
   const run: Run = {
     ask: (delivery) => {
       const call = records.unrun.release(unrun) ? first : caller.newCall();
       const question: Question = { ...call, body, parameterOids, prepared };
+      session.activity.asks(text);
       return records.translate(call.requestId, text, () =>
-        ask(service, question, withSettings(session, delivery)).then(requireWhole),
+        ask(service, question, withSettings(session, delivery)).then((answer) => {
+          requireWhole(answer);
+          learned.from(question, answer);
+          return answer;
+        }),
       );
     },
     cancellable: (work) => {
@@ -45,6 +62,7 @@ export async function dataStatement(
     columns: columnsOf(plan.outputs),
     // What has the one session of a block must not hold it up for its client, who may ask for more meanwhile.
     open: (bind) => new DataPortal(plan, bind, run, snapshotsOf(session) === null && native),
+    learned,
   };
 }
 
@@ -60,28 +78,6 @@ function snapshotsOf({ state, caller }: SessionParts): Snapshots | null {
 }
 
 /** A clipped answer is an error here: the protocol has no way to say that rows are missing. */
-function requireWhole(answer: Answer): Answer {
+function requireWhole(answer: Answer): void {
   if (answer.truncated) throw queryError('rowCap', { limit: answer.rows });
-  return answer;
-}
-
-/** Plans of one shape have their outputs in common. */
-const COLUMNS = new WeakMap<GovernedPlan['outputs'], readonly ColumnDescription[]>();
-
-function columnsOf(outputs: GovernedPlan['outputs']): readonly ColumnDescription[] {
-  let columns = COLUMNS.get(outputs);
-  if (columns === undefined) {
-    columns = Object.freeze(outputs.map(columnOf));
-    COLUMNS.set(outputs, columns);
-  }
-  return columns;
-}
-
-function columnOf(output: GovernedPlan['outputs'][number]): ColumnDescription {
-  return {
-    name: output.name,
-    typeOid: oidOf(output.type),
-    typeLength: lengthOf(output.type),
-    typeModifier: -1,
-  };
 }

@@ -20,8 +20,10 @@ import {
   refusedConnection,
   TooManyGuesses,
 } from '../../ask/request/session.js';
-import type { Catalogs } from '../catalog/index.js';
-import { OpenSessions } from './open-sessions.js';
+import { RouteBook } from '../../ask/routes/index.js';
+import type { CatalogDoor } from '../catalog/index.js';
+import { OpenSessions, type SessionCounts } from './open-sessions.js';
+import { type OwnSessions, SessionRegister } from './own-sessions.js';
 import { PgSession } from './session.js';
 import { SessionSettings, STARTUP_PARAMETERS } from './settings.js';
 import { withKnownZone } from './time-zone.js';
@@ -32,18 +34,31 @@ export const DATABASE = 'osl';
 
 export interface PgOptions extends Omit<WireOptions, 'onInternalError' | 'startupParameters'> {
   /** Answers what clients ask `pg_catalog` and `information_schema`. Null or absent: they are refused. */
-  readonly catalogs?: Catalogs | null;
+  readonly catalogs?: CatalogDoor | null;
   /** Sessions of one subject; 53300 beyond. Default 1,000. */
   readonly maxSubjectSessions?: number;
+  /** Who counts them; this process alone, unless told. */
+  readonly sessions?: SessionCounts;
+  /** Which sessions a caller has; those of this process, unless told. */
+  readonly own?: OwnSessions;
 }
 
 const MAX_SUBJECT_SESSIONS = 1_000;
 
+export interface PgFrontend extends WireServer {
+  /** The sessions that are open here. */
+  readonly register: OwnSessions;
+  /** Questions that went by a route, in the turn in which they came. */
+  readonly fastQuestions: number;
+}
+
 /** The Postgres frontend: the protocol of `wire/` in front of the spine. */
-export function createPgFrontend(service: AnswerParts, options: PgOptions = {}): WireServer {
-  const { catalogs = null, maxSubjectSessions = MAX_SUBJECT_SESSIONS, ...wire } = options;
-  const sessions = new OpenSessions(maxSubjectSessions);
-  return createWireServer(
+export function createPgFrontend(service: AnswerParts, options: PgOptions = {}): PgFrontend {
+  const { catalogs = null, maxSubjectSessions = MAX_SUBJECT_SESSIONS, ...others } = options;
+  const { sessions = new OpenSessions(maxSubjectSessions), own: all, ...wire } = others;
+  const register = new SessionRegister();
+  const routes = new RouteBook();
+  const server = createWireServer(
     {
       ...wire,
       startupParameters: STARTUP_PARAMETERS,
@@ -52,11 +67,35 @@ export function createPgFrontend(service: AnswerParts, options: PgOptions = {}):
           error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
         }),
     },
-    handlerOf(service, catalogs, sessions),
+    handlerOf(service, catalogs, { sessions, register, own: all ?? register }, routes),
   );
+  return {
+    listen: (port, host) => server.listen(port, host),
+    stop: (deadlineMs) => server.stop(deadlineMs),
+    secure: (tls) => server.secure(tls),
+    cancel: (processId, key) => server.cancel(processId, key),
+    register,
+    get connections() {
+      return server.connections;
+    },
+    get fastQuestions() {
+      return routes.taken;
+    },
+  };
 }
 
-function handlerOf(service: AnswerParts, catalogs: Catalogs | null, sessions: OpenSessions): Handler {
+interface KnownSessions {
+  readonly sessions: SessionCounts;
+  readonly register: SessionRegister;
+  readonly own: OwnSessions;
+}
+
+function handlerOf(
+  service: AnswerParts,
+  catalogs: CatalogDoor | null,
+  { sessions, register, own }: KnownSessions,
+  routes: RouteBook,
+): Handler {
   return {
     scram: (user) => {
       const { snapshot } = service.model();
@@ -76,9 +115,12 @@ function handlerOf(service: AnswerParts, catalogs: Catalogs | null, sessions: Op
             hint: `connect to database ${DATABASE}`,
           });
         const settings = new SessionSettings(user, await withKnownZone(service, parameters));
-        const ended = sessions.open(identity.subject);
+        const ended = await sessions.open(identity.subject);
         if (ended === null) throw await tooMany(service, call, identity);
-        return new PgSession(service, { identity, account, ended }, settings, control, catalogs);
+        const owner = { identity, account, sessions: own, ended };
+        const session = new PgSession(service, owner, settings, control, catalogs, routes);
+        session.enter(register, control);
+        return session;
       } catch (failure) {
         if (failure instanceof TooManyGuesses) throw wrongPassword(user);
         if (failure instanceof WireError) throw failure.as('FATAL');

@@ -1,5 +1,13 @@
-/** How many sessions each subject has open, and whether it may have one more. */
-export class OpenSessions {
+import type { Awaitable } from '../../../wire/index.js';
+
+/** Whether a subject may have one more session open. */
+export interface SessionCounts {
+  /** One more of `subject`; what it gives ends it, once. Null where the subject has as many as it may. */
+  open(subject: string): Awaitable<(() => void) | null>;
+}
+
+/** How many sessions each subject has open in this process. */
+export class OpenSessions implements SessionCounts {
   readonly #most: number;
   readonly #open = new Map<string, number>();
 
@@ -7,7 +15,6 @@ export class OpenSessions {
     this.#most = most;
   }
 
-  /** One more of `subject`; what it gives ends it, once. Null where the subject has as many as it may. */
   open(subject: string): (() => void) | null {
     const open = this.#open.get(subject) ?? 0;
     if (open >= this.#most) return null;

@@ -1,5 +1,5 @@
 import { type Parsed, queryWithin } from 'osl-compiler';
-import type { WireStatement } from '../../../wire/index.js';
+import type { Awaitable, WireStatement } from '../../../wire/index.js';
 import type { Lane } from '../catalog/index.js';
 import { catalogStatement } from './catalog-statement.js';
 import { commandOf } from './command.js';
@@ -7,16 +7,18 @@ import { copyOptions, questionOf } from './copy-options.js';
 import { copyStatement } from './copy-statement.js';
 import { cursorCommandOf, cursorStatement } from './cursor-statement.js';
 import { dataStatement } from './data-statement.js';
+import { explainStatement } from './explain-statement.js';
 import { nodeOf, parseElsewhere } from './parse-of.js';
 import { sessionCommandStatement } from './session-command.js';
 import type { SessionParts } from './session-parts.js';
+import { executeStatement, prepareCommand } from './sql-prepare.js';
 
 /** Texts that can only be questions need no look at their syntax tree before they are compiled. */
 const QUESTION = /^\s*(?:select|with|values)\b/i;
 
 /**
  * Finds out what a text is and prepares it: a question about data or the catalog, a command of the session, a statement
- * about cursors, COPY; null where it holds no statement. @throws WireError
+ * about cursors, PREPARE, EXECUTE, EXPLAIN, COPY; null where it holds no statement. @throws WireError
  */
 export function prepareStatement(
   session: SessionParts,
@@ -55,6 +57,16 @@ async function prepareNode(
     return cursorStatement(session, cursor, () =>
       questionStatement(session, queryWithin(text) ?? text, parameterTypes),
     );
+  if ('PrepareStmt' in node)
+    return prepareCommand(
+      session,
+      node.PrepareStmt,
+      (types) => questionStatement(session, queryWithin(text) ?? text, types),
+      Buffer.byteLength(text),
+    );
+  if ('ExecuteStmt' in node) return executeStatement(session, node.ExecuteStmt);
+  if ('ExplainStmt' in node && (await laneOf(session, text)).kind === 'data')
+    return explainStatement(session, node.ExplainStmt, queryWithin(text) ?? text, parameterTypes);
   if (!('CopyStmt' in node)) return questionStatement(session, text, parameterTypes);
   const options = copyOptions(node.CopyStmt);
   const question = questionOf(node.CopyStmt) ?? queryWithin(text) ?? text;
@@ -69,10 +81,15 @@ function questionStatement(
 ): Promise<WireStatement> {
   const { catalogs } = session;
   if (catalogs === null) return dataStatement(session, text, parameterTypes);
-  const lane = catalogs.laneOf(text, (long) => parseElsewhere(session, long));
+  const lane = laneOf(session, text);
   const inLane = (judged: Lane): Promise<WireStatement> =>
     judged.kind === 'data'
       ? dataStatement(session, text, parameterTypes)
       : catalogStatement(session, catalogs, judged, text, parameterTypes);
   return lane instanceof Promise ? lane.then(inLane) : inLane(lane);
+}
+
+/** Without a catalog all questions are of data. */
+function laneOf(session: SessionParts, text: string): Awaitable<Lane> {
+  return session.catalogs?.laneOf(text, (long) => parseElsewhere(session, long)) ?? { kind: 'data' };
 }

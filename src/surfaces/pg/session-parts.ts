@@ -1,5 +1,8 @@
+import type { Awaitable, SessionControl } from '../../../wire/index.js';
 import type { AnswerParts } from '../../ask/index.js';
-import type { Catalogs } from '../catalog/index.js';
+import type { RouteBook } from '../../ask/routes/index.js';
+import type { CatalogDoor, CatalogSession, SessionSignal } from '../catalog/index.js';
+import type { Activity } from './activity.js';
 import type { Cursors } from './cursor.js';
 import type { Running } from './running.js';
 import type { SessionCaller } from './session-caller.js';
@@ -15,9 +18,19 @@ export interface SessionParts {
   readonly settings: SessionSettings;
   readonly state: SessionState;
   readonly cursors: Cursors;
+  /** What PREPARE keeps and EXECUTE runs: the statements of the protocol, which have their names from one set. */
+  readonly statements: Pick<SessionControl, 'statement' | 'keep'>;
   readonly running: Running;
+  readonly activity: Activity;
+  /** The open sessions of the same caller, this one among them. */
+  readonly own: {
+    all(): Awaitable<readonly CatalogSession[]>;
+    signal(signal: SessionSignal): Awaitable<boolean>;
+  };
   /** Null: questions about the catalog are questions like any other, and refused. */
-  readonly catalogs: Catalogs | null;
+  readonly catalogs: CatalogDoor | null;
+  /** What questions like those that were asked may go by. */
+  readonly routes: RouteBook;
   /** The process id of BackendKeyData; 0 before that is sent. */
   readonly processId: () => number;
 }

@@ -4,6 +4,7 @@ import type { Call } from '../../ask/request/call.js';
 import { refusedCommand, sessionCommand } from '../../ask/request/session.js';
 import type { SessionCaller } from './session-caller.js';
 import { type Prepared, Unrun } from './unrun.js';
+import { UnwritableRow } from './unwritable-row.js';
 import { wireError } from './wire-error.js';
 
 /** What of a session is counted and put on record, beyond what the spine records of its questions. */
@@ -24,10 +25,15 @@ export class SessionRecords {
     try {
       return await run();
     } catch (failure) {
-      const said = wireError(failure, requestId, text);
-      if (said instanceof WireError) this.#recorded.add(said);
-      throw said;
+      throw this.say(failure, requestId, text);
     }
+  }
+
+  /** An error that the spine has recorded, as the protocol says it. */
+  say(failure: unknown, requestId: string, text: string): unknown {
+    const said = failure instanceof UnwritableRow ? failure.said : wireError(failure, requestId, text);
+    if (said instanceof WireError) this.#recorded.add(said);
+    return said;
   }
 
   /** Until it runs, a statement that was prepared is one that `record` has still to put on record. */

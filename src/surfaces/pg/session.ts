@@ -1,6 +1,8 @@
 import type { Identity } from '../../../policy/index.js';
 import type {
   Awaitable,
+  FastAnswer,
+  FastLane,
   NamedPortal,
   SeriesEnd,
   SessionControl,
@@ -11,9 +13,13 @@ import type {
 } from '../../../wire/index.js';
 import type { AnswerParts } from '../../ask/index.js';
 import type { AccountSession } from '../../ask/request/session.js';
-import type { Catalogs } from '../catalog/index.js';
+import type { RouteBook } from '../../ask/routes/index.js';
+import type { CatalogDoor, CatalogSession } from '../catalog/index.js';
+import { Activity } from './activity.js';
 import { Cursors } from './cursor.js';
+import { PgFastLane } from './fast-lane.js';
 import { Isolation } from './isolation.js';
+import { type OwnSessions, openSession, ownerOf, type SessionRegister } from './own-sessions.js';
 import { prepareStatement } from './prepare-statement.js';
 import { splitQuery } from './query-message.js';
 import { Running } from './running.js';
@@ -30,19 +36,24 @@ export interface SessionOwner {
   readonly account: AccountSession | null;
   /** Called when the session is over. */
   readonly ended: () => void;
+  /** All open sessions, of which the caller sees its own. */
+  readonly sessions: OwnSessions;
 }
 
 /** One authenticated session of the wire: what each of its messages asks for is done in the file that it names. */
 export class PgSession implements SessionHandler {
   readonly #parts: SessionParts;
   readonly #ended: () => void;
+  #fast: PgFastLane | null = null;
+  #leave = (): void => undefined;
 
   constructor(
     service: AnswerParts,
-    { identity, account, ended }: SessionOwner,
+    { identity, account, ended, sessions }: SessionOwner,
     settings: SessionSettings,
     control: SessionControl,
-    catalogs: Catalogs | null,
+    catalogs: CatalogDoor | null,
+    routes: RouteBook,
   ) {
     const caller = new SessionCaller(service, identity, account);
     this.#ended = ended;
@@ -53,9 +64,50 @@ export class PgSession implements SessionHandler {
       settings,
       state: new SessionState(settings, new Isolation(service, settings), control),
       cursors: new Cursors(control, () => caller.rights),
+      statements: control,
+      activity: new Activity(),
+      own: {
+        all: () => sessions.of(this.owner()),
+        signal: (signal) => sessions.signal(this.owner(), signal),
+      },
       running: new Running(() => settings.milliseconds('statement_timeout')),
       catalogs,
+      routes,
       processId: () => control.processId,
+    };
+  }
+
+  /** Its own caller may see, cancel and end it from now on, until it is over. */
+  enter(register: SessionRegister, control: Pick<SessionControl, 'cancel' | 'end'>): void {
+    this.#leave = register.add(openSession(this, control));
+  }
+
+  /** Whose it is, as `ownerOf` says it. */
+  owner(): string {
+    const { caller } = this.#parts;
+    return ownerOf(caller.identity, caller.user);
+  }
+
+  /** As its client knows it; 0 before. */
+  pid(): number {
+    return this.#parts.processId();
+  }
+
+  /** As its own caller sees it; null before its client knows its process id. */
+  seen(): CatalogSession | null {
+    const { activity, settings, state } = this.#parts;
+    const pid = this.pid();
+    if (pid === 0) return null;
+    const doing = activity.seen(state.block.status, this.#fast?.isAsking === true);
+    return {
+      pid,
+      application_name: settings.show('application_name').value,
+      backend_start: activity.begunAt,
+      xact_start: doing.transactionAt,
+      query_start: doing.queryAt,
+      state_change: doing.changedAt,
+      state: doing.state,
+      query: doing.query,
     };
   }
 
@@ -64,8 +116,9 @@ export class PgSession implements SessionHandler {
   }
 
   endSeries(): Awaitable<SeriesEnd> {
-    const { records, settings, state } = this.#parts;
+    const { records, settings, state, activity } = this.#parts;
     state.several = false;
+    activity.rests(state.inBlock);
     const recording = records.unrun.record();
     const end = (): SeriesEnd => ({
       status: state.block.status,
@@ -76,7 +129,8 @@ export class PgSession implements SessionHandler {
   }
 
   split(text: string): Awaitable<readonly SimpleStatement[]> {
-    const { state } = this.#parts;
+    const { state, activity } = this.#parts;
+    activity.asks(text);
     const count = (statements: readonly SimpleStatement[]) => {
       state.several = statements.length > 1;
       return statements;
@@ -86,6 +140,7 @@ export class PgSession implements SessionHandler {
   }
 
   prepare(text: string, parameterTypes: readonly number[]): Promise<WireStatement | null> {
+    this.#parts.activity.asks(text);
     const recording = this.#parts.records.unrun.record();
     const prepare = () => prepareStatement(this.#parts, text, parameterTypes);
     return recording === undefined ? prepare() : recording.then(prepare);
@@ -108,7 +163,13 @@ export class PgSession implements SessionHandler {
     return this.#parts.caller.expiry();
   }
 
+  fastLane(answer: FastAnswer): FastLane {
+    this.#fast = new PgFastLane(this.#parts, answer);
+    return this.#fast;
+  }
+
   close(): Promise<void> {
+    this.#leave();
     this.#ended();
     return endSession(this.#parts);
   }

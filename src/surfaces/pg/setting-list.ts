@@ -1,6 +1,7 @@
+import { encodingName } from '../../../wire/index.js';
 import { CATALOG_VERSION } from '../catalog/index.js';
 import { dateStyle } from './date-style.js';
-import { anything, bool, integer, oneOf, only, type SettingKind } from './setting-kinds.js';
+import { anything, bool, integer, oneOf, only, type SettingKind, ValueFault } from './setting-kinds.js';
 import { NO_EFFECT } from './setting-no-effect.js';
 
 /** What `SHOW` answers and `SET` accepts, for one session. */
@@ -39,7 +40,38 @@ const MAX_INT = 2_147_483_647;
 /** Bytes of a name, as Postgres cuts them. */
 const NAME_LENGTH = 63;
 const milliseconds = integer({ unit: 'ms', min: 0, max: MAX_INT });
-const UTF8 = /^["']?(utf-?8|unicode|sql_ascii)["']?$/i;
+
+/** Schemas that nobody has here: Postgres passes over the names of such, wherever they stand in the list. */
+const ABSENT_SCHEMAS: ReadonlySet<string> = new Set(['public', '$user']);
+const LONGEST_PATH = 1_000;
+const SCHEMA_LIST = /^\s*(?:"(?:[^"]|"")+"|[^\s",]+)\s*(?:,\s*(?:"(?:[^"]|"")+"|[^\s",]+)\s*)*$/;
+
+/** A list in which `entities` is the one schema that there is; any other would have to change what a name means. */
+const searchPath: SettingKind = {
+  accept: (text) => {
+    const named =
+      text.length <= LONGEST_PATH && SCHEMA_LIST.test(text)
+        ? (text.match(/"(?:[^"]|"")+"|[^\s",]+/g) ?? []).map((n) =>
+            n.startsWith('"') ? n.slice(1, -1).replaceAll('""', '"') : n.toLowerCase(),
+          )
+        : [];
+    if (!named.includes('entities') || named.some((n) => n !== 'entities' && !ABSENT_SCHEMAS.has(n)))
+      throw new ValueFault('parameter "search_path" cannot be another than "entities" on this server', {
+        hint: 'Available values: entities, beside it "$user" and public.',
+      });
+    return text;
+  },
+};
+
+/** Kept by Postgres' name of it; the wire converts. */
+const encoding: SettingKind = {
+  accept: (text) => {
+    const known = encodingName(text);
+    if (known === null) throw new ValueFault(null);
+    return known;
+  },
+  text: true,
+};
 
 const REPORTED: readonly Setting[] = [
   {
@@ -54,7 +86,7 @@ const REPORTED: readonly Setting[] = [
     name: 'client_encoding',
     initial: 'UTF8',
     description: 'the encoding of all texts, both ways',
-    kind: only({ accept: (v) => (UTF8.test(v) ? 'UTF8' : v), text: true }, 'UTF8'),
+    kind: encoding,
     reported: true,
     atStart: true,
   },
@@ -159,16 +191,8 @@ const SESSION: readonly Setting[] = [
     name: 'search_path',
     initial: 'entities',
     description: 'the schema of names that are given without one',
-    kind: only(
-      {
-        accept: (v) =>
-          v
-            .trim()
-            .replace(/^"(.*)"$/, '$1')
-            .toLowerCase(),
-      },
-      'entities',
-    ),
+    kind: searchPath,
+    atStart: true,
   },
 ];
 

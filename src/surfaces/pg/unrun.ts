@@ -12,6 +12,10 @@ export interface Prepared {
 export class Unrun {
   #last: Prepared | null = null;
 
+  get isHeld(): boolean {
+    return this.#last !== null;
+  }
+
   hold(prepared: Prepared): void {
     this.#last = prepared;
   }

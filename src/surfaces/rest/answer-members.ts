@@ -1,4 +1,4 @@
-import type { GovernedPlan } from 'osl-compiler';
+import { type GovernedPlan, noticesOf } from 'osl-compiler';
 import type { Answer, Versions } from '../../ask/index.js';
 
 /** What an answer says before its first row, whatever its layout. */
@@ -8,13 +8,16 @@ export interface AnswerHead {
   readonly versions: Versions;
 }
 
-/** What masks do to an answer, as its plan knows. */
-export function redactionsIn({ redactedColumns, maskedColumns, partialColumns }: GovernedPlan) {
+/** What masks do to an answer, and what else its reader must know of it, as its plan knows. */
+export function toldOf(plan: GovernedPlan) {
+  const { redactedColumns, maskedColumns, partialColumns } = plan;
+  const notices = noticesOf(plan);
   const conditions = maskedColumns.filter((name) => !redactedColumns.includes(name));
   return {
     redacted_columns: redactedColumns,
     ...(conditions.length === 0 ? {} : { redacted_conditions: conditions }),
     ...(partialColumns.length === 0 ? {} : { partial_columns: partialColumns }),
+    ...(notices.length === 0 ? {} : { notices }),
   };
 }
 
@@ -24,7 +27,7 @@ export function tailOf(answer: Answer) {
   return {
     row_count: answer.rows,
     truncated: answer.truncated || answer.clipped,
-    ...redactionsIn(plan),
+    ...toldOf(plan),
     redacted_fields: answer.redactedFields,
     ...(errors.length === 0
       ? {}

@@ -23,6 +23,7 @@ export function columnsOf(plan: GovernedPlan): readonly OutputColumn[] {
 }
 
 /** A column as JSON describes it and its values: the key that a passage carries is a string there, whatever its type. */
-export function describedColumn({ name, type, source, redacted, passageKey }: OutputColumn) {
-  return { name, type: passageKey ? ('text' as const) : type, source, redacted };
+export function describedColumn({ name, type, source, redacted, passageKey, format }: OutputColumn) {
+  const shown = format === null ? {} : { format };
+  return { name, type: passageKey ? ('text' as const) : type, source, redacted, ...shown };
 }

@@ -1,7 +1,7 @@
 import { emit, explain } from 'osl-compiler';
 import { explainPlan, type Upstream } from '../../ask/data/explain.js';
 import { type AnswerParts, type Question, versionsOf } from '../../ask/index.js';
-import { redactionsIn } from './answer-members.js';
+import { toldOf } from './answer-members.js';
 import { columnsOf, describedColumn } from './columns.js';
 import { deprecatedIn } from './deprecated.js';
 
@@ -21,7 +21,7 @@ export async function explainQuestion(
     objects: plan.objects,
     grants: plan.grants,
     columns: columnsOf(plan).map(describedColumn),
-    ...redactionsIn(plan),
+    ...toldOf(plan),
     ...deprecatedIn(plan.objects, caller.manifest),
     ...(mayReadSql ? { sql: emit(plan).sql } : {}),
     ...(upstream !== null ? { upstream } : {}),

@@ -14,15 +14,21 @@ function rowsOf(head: AnswerHead | null, style: RowStyle): RowWriter | null {
   return head === null ? null : new RowWriter(shapeOf(head.plan), style);
 }
 
+/** All columns in text format. */
+const TEXT: readonly (0 | 1)[] = Object.freeze([0]);
+
 /** One JSON object. It cannot say that it failed: what has begun is broken off. */
 export class JsonAnswer implements Encoding {
   readonly contentType = 'application/json';
-  readonly rowFormat = 0;
   readonly #out = new JsonBytes();
   #rows: RowWriter | null = null;
 
   get pending(): number {
     return this.#out.length;
+  }
+
+  formats(): readonly (0 | 1)[] {
+    return TEXT;
   }
 
   begin(head: AnswerHead): void {
@@ -51,13 +57,16 @@ export class JsonAnswer implements Encoding {
 /** A row a line, then a line with the trailer, which says how it went. */
 export class NdjsonAnswer implements Encoding {
   readonly contentType = 'application/x-ndjson';
-  readonly rowFormat = 0;
   readonly #out = new JsonBytes();
   #head: AnswerHead | null = null;
   #rows: RowWriter | null = null;
 
   get pending(): number {
     return this.#out.length;
+  }
+
+  formats(): readonly (0 | 1)[] {
+    return TEXT;
   }
 
   begin(head: AnswerHead): void {

@@ -9,6 +9,8 @@ export interface StandingParts extends Pick<DecidingParts, 'model'>, Pick<Runnin
   /** Null while the policy that serves, if any does, is that of the file. */
   keptPolicy(): KeptPolicy | null;
   readonly audit: Pick<AuditLog, 'stats'>;
+  /** Whether the server as a whole takes requests, which may be more processes than this one. */
+  steady(): boolean;
   readonly probes: Pick<Probes, 'count'>;
 }
 

@@ -64,11 +64,9 @@ export function oneOf<const V extends readonly string[]>(...values: V): Shape<V[
   return { type: 'string', enum: values };
 }
 
-export const ANY_CASE = 'x-any-case';
-
 /** Texts of lower case that a request may write in any; they are read as the shape has them. */
 export function inAnyCase<T extends string>(shape: Shape<T>): Shape<T> {
-  return { ...shape, [ANY_CASE]: true };
+  return { ...shape, 'x-any-case': true };
 }
 
 /** A value of one of these shapes, which differ in their types of JSON. */

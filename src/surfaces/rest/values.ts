@@ -26,10 +26,12 @@ const UNQUOTED: ReadonlySet<TypeName> = new Set<TypeName>([
   'float4',
   'float8',
   'jsonb',
+  'json',
 ]);
 
 const verbatim: WriteValue = (source, start, end, out) => out.copy(source, start, end);
 const plain: WriteValue = (source, start, end, out) => out.plain(source, start, end);
+const string: WriteValue = (source, start, end, out) => out.string(source, start, end);
 
 const SCALARS: Readonly<Record<ScalarType, WriteValue>> = {
   bool,
@@ -39,8 +41,8 @@ const SCALARS: Readonly<Record<ScalarType, WriteValue>> = {
   float4: float,
   float8: float,
   numeric: plain,
-  text: (source, start, end, out) => out.string(source, start, end),
-  bpchar: (source, start, end, out) => out.string(source, start, end),
+  text: string,
+  bpchar: string,
   uuid: plain,
   date: plain,
   time: plain,
@@ -49,8 +51,43 @@ const SCALARS: Readonly<Record<ScalarType, WriteValue>> = {
   interval: plain,
   bytea,
   jsonb: verbatim,
+  inet: plain,
+  cidr: plain,
+  macaddr: plain,
+  macaddr8: plain,
+  varbit: plain,
+  money: string,
+  timetz: plain,
+  tsvector: string,
+  tsquery: string,
+  int4range: string,
+  int8range: string,
+  numrange: string,
+  daterange: string,
+  tsrange: string,
+  tstzrange: string,
+  int4multirange: string,
+  int8multirange: string,
+  nummultirange: string,
+  datemultirange: string,
+  tsmultirange: string,
+  tstzmultirange: string,
+  json,
 };
 
+/** As it was written, but on one line: strings of JSON hold no line break. */
+function json(source: Buffer, start: number, end: number, out: JsonBytes): void {
+  let from = start;
+  for (let at = start; at < end; at++) {
+    if (source[at] !== 0x0a && source[at] !== 0x0d) continue;
+    out.copy(source, from, at);
+    out.copy(BLANK, 0, 1);
+    from = at + 1;
+  }
+  out.copy(source, from, end);
+}
+
+const BLANK = Buffer.from(' ');
 const TRUE = Buffer.from('true');
 const FALSE = Buffer.from('false');
 

@@ -1,5 +1,6 @@
 import type { AnswerBody } from './client.js';
 import { formatCsv } from './csv.js';
+import { shownFigure } from './figure.js';
 import { type Cell, formatTable, rowCount } from './table.js';
 
 export const FORMATS = ['table', 'csv', 'json', 'arrow'] as const;
@@ -12,12 +13,18 @@ export function answerOf(body: Readonly<Record<string, unknown>>): AnswerBody | 
   return isAnswer(body) ? body : null;
 }
 
-/** The rows as an aligned table with their number, and what the reader must know of them. */
+/** The rows as an aligned table with their number, figures as their metrics show them, and what the reader must know. */
 export function formatAnswer(answer: AnswerBody, maxWidth?: number): string {
   const columns = answer.columns.map(({ name, type }) => {
     return { name, align: isNumeric(type) ? ('right' as const) : ('left' as const) };
   });
-  const table = formatTable(columns, cellsOf(answer), maxWidth);
+  const shown = answer.rows.map((row) =>
+    answer.columns.map(({ name, format }) => {
+      const cell = cellOf(row[name]);
+      return cell === null || format === undefined ? cell : shownFigure(cell, format);
+    }),
+  );
+  const table = formatTable(columns, shown, maxWidth);
   return [table, rowCount(answer.row_count, answer.truncated), ...notesOn(answer)]
     .filter((text) => text !== '')
     .join('\n');

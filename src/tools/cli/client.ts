@@ -1,4 +1,5 @@
 import http from 'node:http';
+import type { MetricFormat } from 'osl-compiler';
 import { codeOf } from '../../base/thrown.js';
 import type { Settings } from '../../service/settings.js';
 import { EXIT, Failure, systemFault } from './exit.js';
@@ -7,7 +8,12 @@ import { addressOf, runningServer, urlHost } from './server-file.js';
 /** `POST /osl/query` as it is answered. */
 export interface AnswerBody {
   readonly request_id: string;
-  readonly columns: readonly { readonly name: string; readonly type: string; readonly redacted: boolean }[];
+  readonly columns: readonly {
+    readonly name: string;
+    readonly type: string;
+    readonly redacted: boolean;
+    readonly format?: MetricFormat;
+  }[];
   readonly rows: readonly Readonly<Record<string, unknown>>[];
   readonly row_count: number;
   readonly truncated: boolean;

@@ -1,6 +1,6 @@
 import { dirname, join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type Settings, settingsFrom } from '../../service/settings.js';
+import { MOST_WORKERS, type Settings, settingsFrom } from '../../service/settings.js';
 
 /** Flags that say what a server serves, and where. */
 export interface ServerFlags {
@@ -10,6 +10,7 @@ export interface ServerFlags {
   readonly httpPort?: number;
   readonly pgPort?: number;
   readonly host?: string;
+  readonly workers?: number | 'auto';
 }
 
 /** Settings from the environment, with the flags above them. @throws StartProblem */
@@ -22,6 +23,7 @@ export function settingsOf(flags: ServerFlags): Settings {
     ...(flags.httpPort !== undefined && { httpPort: flags.httpPort }),
     ...(flags.pgPort !== undefined && { pgPort: flags.pgPort }),
     ...(flags.host !== undefined && { host: flags.host }),
+    ...(flags.workers !== undefined && { workers: flags.workers }),
   });
 }
 
@@ -50,6 +52,15 @@ export function addListenOptions(command: Command): Command {
     .addOption(portOption('--http-port <port>', 'REST; 0 takes a free one (OSL_HTTP_PORT; default 8642)'))
     .addOption(portOption('--pg-port <port>', 'Postgres wire; 0 as above (OSL_PG_PORT; default 15432)'))
     .option('--host <address>', 'address to listen on (OSL_HOST; default 127.0.0.1)');
+}
+
+/** `--workers`. */
+export function workersOption(): Option {
+  const count = wholeNumber(1, MOST_WORKERS);
+  const about = 'processes that share the ports; auto: one for each processor (OSL_WORKERS; default 1)';
+  return new Option('--workers <n|auto>', about).argParser((given) =>
+    given === 'auto' ? given : count(given),
+  );
 }
 
 function portOption(flags: string, description: string): Option {

@@ -1,4 +1,3 @@
-import cliProgress from 'cli-progress';
 import { note } from './output.js';
 
 /** Shows how far a long step is: a bar on a terminal, else a line a step and every few seconds. All on standard error. */
@@ -8,11 +7,12 @@ export interface Progress {
   end(): void;
 }
 
-export function createProgress(): Progress {
+export async function createProgress(): Promise<Progress> {
   return process.stderr.isTTY ? bar() : lines();
 }
 
-function bar(): Progress {
+async function bar(): Promise<Progress> {
+  const { default: cliProgress } = await import('cli-progress');
   const shown = new cliProgress.SingleBar(
     { format: '  {name} {bar} {value}/{total}', hideCursor: true, clearOnComplete: true, barsize: 30 },
     cliProgress.Presets.shades_grey,

@@ -1,5 +1,5 @@
 import { type Candidate, isExposable } from '../../model/discovery/index.js';
-import { isName } from '../../model/manifest/index.js';
+import { isModelName, tableName } from '../../model/manifest/index.js';
 
 /** What is wanted of the tables: `*`, `sales.*`, `orders`, `-audit_log`, `public.tbl_customer=customer`. */
 export interface Wanted {
@@ -17,7 +17,7 @@ export function wantedOf(text: string): readonly Wanted[] | null {
   const wanted = words.map((word): Wanted | null => {
     const [pattern = '', name = null, ...more] = word.replace(/^-/, '').split('=');
     const out = word.startsWith('-');
-    if (pattern === '' || more.length > 0 || (name !== null && !isName(name))) return null;
+    if (pattern === '' || more.length > 0 || (name !== null && !isModelName(name))) return null;
     return { pattern: pattern.trim(), name: name?.trim() ?? null, out };
   });
   return wanted.includes(null) ? null : wanted.filter((w) => w !== null);
@@ -57,8 +57,13 @@ export function chooseTables(found: readonly Candidate[], wanted: readonly Wante
 }
 
 /** `schema.table`, as in the manifest. */
-export function tableOf({ schema, table }: Pick<Candidate, 'schema' | 'table'>): string {
-  return `${schema}.${table}`;
+export function tableOf(candidate: Pick<Candidate, 'schema' | 'table'>): string {
+  return tableName(candidate);
+}
+
+/** `schema.table.column` */
+export function columnId(table: Pick<Candidate, 'schema' | 'table'>, column: string): string {
+  return `${tableOf(table)}.${column}`;
 }
 
 function matches(pattern: string, { schema, table }: Candidate): boolean {
@@ -67,8 +72,7 @@ function matches(pattern: string, { schema, table }: Candidate): boolean {
   return new RegExp(`^${parts.join('.*')}$`, 'su').test(whole);
 }
 
-function obstacle({ schema, table, columns }: Candidate): string | null {
-  if (schema.includes('.') || table.includes('.')) return 'its name has a dot';
+function obstacle({ columns }: Candidate): string | null {
   if (columns.length === 0) return 'it has no columns';
   const readable = columns.filter((c) => c.readable);
   if (readable.length === 0) return 'the role of the connection may not read it';

@@ -106,7 +106,7 @@ function likelyColumns(candidate: Candidate): readonly string[] {
     return type === 'uuid' || type === 'int8' || type === 'int4' ? 3 : 4;
   };
   return candidate.columns
-    .filter((c) => isExposable(c) && c.type !== null && KEY_TYPES.has(c.type) && !isMeasure(c.name))
+    .filter((c) => isExposable(c) && c.stored === null && KEY_TYPES.has(c.type ?? '') && !isMeasure(c.name))
     .map((c, i) => ({ name: c.name, rank: rank(c), i }))
     .sort((a, b) => a.rank - b.rank || a.i - b.i)
     .map((c) => c.name);

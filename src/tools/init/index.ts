@@ -2,6 +2,7 @@
 export {
   type Chosen,
   chooseTables,
+  columnId,
   type LeftOut,
   tableOf,
   type Wanted,
@@ -9,10 +10,17 @@ export {
 } from './choose.js';
 
 export { countKey, declaredKey, type FoundKey } from './find-key.js';
-export { columnId, spread, suggestTreatments, type Treatment, type Treatments } from './labels.js';
+export {
+  alongViews,
+  spread,
+  suggestTreatments,
+  type Treatment,
+  type Treatments,
+} from './labels.js';
 export type { LostLink } from './links.js';
 export { CONNECTOR, type DraftedManifest, draftManifest } from './manifest.js';
 export { lookOf, tenantRank } from './personal.js';
 export { draftPolicy, type FirstRole, type RowRule } from './policy.js';
 export { makeReader, type ReaderRole } from './reader-role.js';
 export { manifestYaml, policyYaml } from './text.js';
+export { type ViewFlows, viewFlows } from './view-flows.js';

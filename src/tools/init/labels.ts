@@ -1,16 +1,13 @@
 import type { Candidate } from '../../model/discovery/index.js';
-import { tableOf } from './choose.js';
+import { columnId, tableOf } from './choose.js';
 import { lookOf } from './personal.js';
+import type { BaseColumn, ViewFlows } from './view-flows.js';
 
 /** What is shown of a column to who may see its table. */
 export type Treatment = 'clear' | 'masked' | 'left out';
 
 /** `schema.table.column` → what becomes of it; a column that is not there is clear. */
 export type Treatments = ReadonlyMap<string, Treatment>;
-
-export function columnId(table: Pick<Candidate, 'schema' | 'table'>, column: string): string {
-  return `${tableOf(table)}.${column}`;
-}
 
 /**
  * What names suggest: personal data are masked, credentials left out. A foreign key and what it refers to are treated
@@ -25,6 +22,35 @@ export function suggestTreatments(candidates: readonly Candidate[]): Treatments 
     }
   }
   return spread(found, candidates);
+}
+
+/** Carries treatments into views: a column of one is treated as what it is made of, and left out where a part of that is. */
+export function alongViews(
+  treatments: Treatments,
+  flows: ViewFlows,
+  candidates: readonly Candidate[],
+): Treatments {
+  const out = new Map(treatments);
+  const chosen = new Set(candidates.map(tableOf));
+  const treated = ({ id, table, column }: BaseColumn): Treatment => {
+    const own = out.get(id);
+    if (own !== undefined || chosen.has(id.slice(0, id.length - column.length - 1))) return own ?? 'clear';
+    const look = lookOf(table, column);
+    return look === 'plain' ? 'clear' : look === 'secret' ? 'left out' : 'masked';
+  };
+  // A view may be made of views.
+  for (let changed = true; changed; ) {
+    changed = false;
+    for (const [id, made] of flows) {
+      const before = out.get(id) ?? 'clear';
+      const found = made.map(treated);
+      const now = found.includes('left out') ? 'left out' : found.includes('masked') ? 'masked' : 'clear';
+      if (now === 'clear' || now === before || before === 'left out') continue;
+      out.set(id, now);
+      changed = true;
+    }
+  }
+  return out;
 }
 
 /** Carries masks along foreign keys, both ways, until nothing changes. */

@@ -1,5 +1,6 @@
 import type { Candidate, CandidateLink } from '../../model/discovery/index.js';
 import type { Manifest } from '../../model/manifest/index.js';
+import { tableName } from '../../model/manifest/index.js';
 import { tableOf } from './choose.js';
 
 /** A foreign key that the manifest does not carry. */
@@ -13,9 +14,7 @@ export interface LostLink {
 
 /** The foreign keys of what was adopted that became no relationship and no side of a bridge, each with the reason. */
 export function lostLinks(candidates: readonly Candidate[], manifest: Manifest): readonly LostLink[] {
-  const adopted = new Map(
-    [...manifest.catalog.relations.values()].map((r) => [`${r.schema}.${r.table}`, r.name]),
-  );
+  const adopted = new Map([...manifest.catalog.relations.values()].map((r) => [tableName(r), r.name]));
   return candidates.flatMap((candidate) =>
     adopted.has(tableOf(candidate))
       ? candidate.foreign_keys
@@ -58,7 +57,7 @@ function isCarried(
     );
   return [...manifest.relationships.values()].some(
     ({ from, to }) =>
-      from.entity === own && to.entity === target && same(physical(own, [from.column], manifest)),
+      from.entity === own && to.entity === target && same(physical(own, from.columns, manifest)),
   );
 }
 
@@ -73,7 +72,6 @@ function reasonOf(
   const own = manifest.catalog.relations.get(adopted.get(tableOf(candidate)) ?? '');
   const hidden = columns.find((c) => own?.columns.every((x) => x.physical !== c));
   if (hidden !== undefined) return `column ${hidden} is not in the manifest`;
-  if (columns.length > 1) return 'a relationship has one column; a query may join on all of them';
   if (manifest.bridges.has(target)) return `${target} is a bridge: relationships lead to entities`;
   return `it refers to no primary key of ${target}; a query may join on it`;
 }

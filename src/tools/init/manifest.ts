@@ -5,9 +5,10 @@ import {
   type ManifestDocument,
   ManifestProblems,
   parseManifest,
+  withEnd,
 } from '../../model/manifest/index.js';
-import { type LeftOut, tableOf } from './choose.js';
-import { columnId, type Treatments } from './labels.js';
+import { columnId, type LeftOut, tableOf } from './choose.js';
+import type { Treatments } from './labels.js';
 import { type LostLink, lostLinks } from './links.js';
 import { metricsFor } from './metrics.js';
 
@@ -162,7 +163,7 @@ function freeName(name: string, taken: Members): string {
   const used = new Set(Object.keys(taken).map((n) => n.toLowerCase()));
   if (!used.has(name.toLowerCase())) return name;
   for (let n = 2; ; n++) {
-    const numbered = `${name.slice(0, 63 - `_${n}`.length)}_${n}`;
+    const numbered = withEnd(name, `_${n}`);
     if (!used.has(numbered.toLowerCase())) return numbered;
   }
 }
@@ -219,8 +220,9 @@ type Entity = ManifestDocument['entities'][string];
 /** The entity, whose joins may use every column that is a key of something. */
 function sealKeys(entity: Entity, isKey: (physical: string) => boolean): Entity {
   const columns = Object.entries(entity.columns).filter(([name, column]) => isKey(column?.column ?? name));
-  const names = [...new Set([...entity.primary_key, ...columns.map(([name]) => name)])];
-  return names.length === entity.primary_key.length ? entity : { ...entity, entity_key_columns: names };
+  const own = entity.primary_key ?? [];
+  const names = [...new Set([...own, ...columns.map(([name]) => name)])];
+  return names.length === own.length ? entity : { ...entity, entity_key_columns: names };
 }
 
 function compile(document: ManifestDocument, candidates: readonly Candidate[]): Attempt {
@@ -244,7 +246,9 @@ function tableAt(path: string, document: ManifestDocument, candidates: readonly 
     .split('/')
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
   if (section === 'connectors') return part === 'tables' && table !== '' ? table : null;
-  const from = section === 'relationships' ? document.relationships?.[name]?.from.split('.')[0] : name;
-  const owner = candidates.find((c) => c.name === from);
+  const from = section === 'relationships' ? document.relationships?.[name]?.from : name;
+  const [first] = [from].flat();
+  const entity = section === 'relationships' ? first?.split('.')[0] : first;
+  const owner = candidates.find((c) => c.name === entity);
   return owner === undefined ? null : tableOf(owner);
 }

@@ -1,5 +1,5 @@
 import { type Column, identifier, type Relation } from 'osl-compiler';
-import type { Manifest, ManifestDocument } from '../../model/manifest/index.js';
+import { isModelName, type Manifest, type ManifestDocument } from '../../model/manifest/index.js';
 import { moneyOf } from './measures.js';
 
 type Metrics = NonNullable<ManifestDocument['metrics']>;
@@ -7,11 +7,12 @@ type Metrics = NonNullable<ManifestDocument['metrics']>;
 const NUMBERS: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'numeric', 'float4', 'float8']);
 /** Of one entity, beside its count. */
 const MOST_COLUMNS = 4;
-const LONGEST = 63;
 
 /** How many there are of each entity, and sums and averages of its columns that look like money and are not masked. */
 export function metricsFor({ entities, catalog, relationships }: Manifest): Metrics {
-  const links = new Set([...relationships.values()].map(({ from }) => `${from.entity}.${from.column}`));
+  const links = new Set(
+    [...relationships.values()].flatMap(({ from }) => from.columns.map((c) => `${from.entity}.${c}`)),
+  );
   const taken = new Set([...catalog.relations.keys()].map((name) => name.toLowerCase()));
   const metrics: Record<string, Metrics[string]> = Object.create(null);
   const add = (name: string, entity: string, expression: string, description: string): void => {
@@ -45,7 +46,7 @@ function amountsOf(
 /** Null where it would be too long, or is taken. */
 function freeName(name: string, taken: Set<string>): string | null {
   const key = name.toLowerCase();
-  if (name.length > LONGEST || taken.has(key)) return null;
+  if (!isModelName(name) || taken.has(key)) return null;
   taken.add(key);
   return name;
 }

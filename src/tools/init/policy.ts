@@ -1,6 +1,7 @@
 import { identifier, type Relation } from 'osl-compiler';
 import type { PolicyDocument } from '../../../policy/document.js';
 import type { Manifest } from '../../model/manifest/index.js';
+import { tableName } from '../../model/manifest/index.js';
 import { KEY_LABEL, LABEL } from './manifest.js';
 
 /** Who may ask at first: one subject with one role. */
@@ -46,7 +47,7 @@ const ATTRIBUTE = 'tenant';
 
 /** `org_id = attribute('tenant')`, or the key of what that refers to; null where the relation has neither. */
 function filterOf(relation: Relation, { column, refers }: RowRule): string | null {
-  const own = refers?.table === `${relation.schema}.${relation.table}` ? refers.column : null;
+  const own = refers?.table === tableName(relation) ? refers.column : null;
   const found = relation.columns.find((c) => c.physical === column || c.physical === own);
   return found === undefined ? null : `${identifier(found.name)} = attribute('${ATTRIBUTE}')`;
 }

@@ -1,5 +1,5 @@
 import type { PolicyDocument } from '../../../policy/document.js';
-import type { Manifest, ManifestDocument } from '../../model/manifest/index.js';
+import { type Manifest, type ManifestDocument, tableName } from '../../model/manifest/index.js';
 import type { ColumnDraft, Draft, EntityDraft } from './draft.js';
 import { members } from './members.js';
 import type { ImportOptions } from './options.js';
@@ -28,6 +28,7 @@ export function assemble(
   files: readonly SourceFile[],
   options: ImportOptions,
 ): Imported {
+  for (const entity of draft.entities) entity.settleComputed();
   settleTypes(draft, options);
   const { document, origins } = draftDocument(draft, options);
   const { document: settled, manifest } = settle(document, origins);
@@ -37,7 +38,7 @@ export function assemble(
 
 function hasKey(entity: EntityDraft): boolean {
   if (entity.key.length > 0 && entity.key.every((k) => entity.columns.some((c) => c.name === k))) return true;
-  const reason = `\`${entity.name}\` has no primary key, and no entity is without one; name it with --key`;
+  const reason = `\`${entity.name}\` has no primary key; name it with --key`;
   report(entity.place, 'lost', reason);
   return false;
 }
@@ -54,6 +55,8 @@ export function draftDocument(
     return members(list.map(({ name, document }) => [name, document] as const));
   };
   const named = entities.map((e) => ({ name: e.name, document: entityDocument(e, options), place: e.place }));
+  for (const e of entities)
+    for (const c of e.computedColumns) origins.set(`entities/${e.name}/computed/${c.name}`, c.place);
   const terms = draft.terms.map((t) => {
     const synonyms = t.synonyms.length === 0 ? {} : { synonyms: t.synonyms };
     return { name: t.term, document: { refers_to: t.refersTo, ...synonyms }, place: t.place };
@@ -71,7 +74,7 @@ export function draftDocument(
 }
 
 function tableKey({ table }: EntityDraft, options: ImportOptions): string {
-  return `${schemaOf(table, options)}.${table.table}`;
+  return tableName({ schema: schemaOf(table, options), table: table.table });
 }
 
 function entityDocument(entity: EntityDraft, options: ImportOptions): ManifestDocument['entities'][string] {
@@ -82,12 +85,16 @@ function entityDocument(entity: EntityDraft, options: ImportOptions): ManifestDo
     const declared = { ...renamed, ...said };
     return [c.name, Object.keys(declared).length === 0 ? null : declared] as const;
   });
+  const computed = entity.computedColumns.map(({ name, expression, description }) => {
+    return [name, { expression, ...(description !== null && { description }) }] as const;
+  });
   return {
     ...(entity.description !== null && { description: entity.description }),
     source: { connector: entity.table.connector, table: tableKey(entity, options) },
     primary_key: entity.key,
     ...(links.length > 0 && { entity_key_columns: [...entity.key, ...links] }),
     columns: members(columns),
+    ...(entity.computedColumns.length > 0 && { computed: members(computed) }),
     ...(entity.time !== null && { time_dimension: entity.time }),
   };
 }
@@ -130,5 +137,7 @@ function tablesOf(entities: readonly EntityDraft[], options: ImportOptions): Tab
 function columnOf(column: ColumnDraft, entity: EntityDraft): Tables[string]['columns'][string] {
   const nullable = column.nullable === false && !entity.key.includes(column.name) ? { nullable: false } : {};
   const label = column.sensitivity === null ? {} : { sensitivity: column.sensitivity };
-  return { type: column.type ?? 'text', ...label, ...nullable };
+  const labels = column.labels === null ? {} : { labels: column.labels };
+  const stored = column.stored === null ? {} : { stored: column.stored, ...labels };
+  return { type: column.declared ?? column.type ?? 'text', ...stored, ...label, ...nullable };
 }

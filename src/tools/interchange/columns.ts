@@ -24,12 +24,18 @@ export function columnText(name: string, scope: ColumnScope, within: readonly st
   const column = entity.column(name);
   if (column !== null && first === 'field') return identifier(column.name);
   const computed = first === 'field' ? entity.computed.get(name.toLowerCase()) : undefined;
-  if (computed !== undefined) return computedText(name, computed, scope, within);
+  if (computed !== undefined) return writtenOut(name, computed, scope, within);
   return identifier(entity.need(name, place, what).name);
 }
 
+/** The expression of a computed column of the entity. @throws NoFit */
+export function computedText(node: Node, scope: ColumnScope): string {
+  if (hasAggregate(node)) throw new NoFit('it holds an aggregate');
+  return print(node, { column: (parts) => columnText(parts.at(-1) ?? '', scope) });
+}
+
 /** A computed field, written out: its own names are those of the table. */
-function computedText(name: string, node: Node, scope: ColumnScope, within: readonly string[]): string {
+function writtenOut(name: string, node: Node, scope: ColumnScope, within: readonly string[]): string {
   if (within.includes(name)) throw new NoFit(`\`${shown(name)}\` is made of itself`);
   if (within.length === 20) throw new NoFit(`\`${shown(name)}\` is made of fields of fields of fields`);
   if (hasAggregate(node)) throw new NoFit(`\`${shown(name)}\` holds an aggregate`);

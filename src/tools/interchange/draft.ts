@@ -2,6 +2,7 @@ import type { Node } from '@pgsql/types';
 import type { TypeName } from 'osl-compiler';
 import type { ManifestDocument } from '../../model/manifest/index.js';
 import { legalName, TakenNames } from './names.js';
+import type { Part } from './part.js';
 import { shown } from './shown.js';
 import { type Place, report } from './source.js';
 import { fit, NoFit } from './sql/expression.js';
@@ -16,6 +17,12 @@ export interface ColumnDraft {
   readonly place: Place;
   description: string | null;
   type: TypeName | null;
+  /** `type` as a manifest spells it for this column, where the database says more of it: `varchar(20)`. */
+  declared: string | null;
+  /** The type that the database has for it, where it is read as text. */
+  stored: string | null;
+  /** Of an enum, in their order. */
+  labels: readonly string[] | null;
   /** What it is assumed to be where nobody says. */
   fallback: TypeName | null;
   /** The source's word where `type` is one of several that it could mean. */
@@ -25,12 +32,43 @@ export interface ColumnDraft {
   sensitivity: string | null;
 }
 
+/** One end of a relationship as a manifest writes it. */
+export function endText(entity: string, columns: readonly string[]): RelationshipDocument['from'] {
+  const names = columns.map((column) => `${entity}.${column}`);
+  return names.length === 1 ? names.join() : names;
+}
+
+/** Whether `columns` are the key of `entity`, in any order. */
+export function isKeyOf({ key }: Pick<EntityDraft, 'key'>, columns: readonly string[]): boolean {
+  return key.length === columns.length && key.every((name) => columns.includes(name));
+}
+
+/** A computed column that a source asks for. */
+export interface ComputingDraft {
+  readonly name: string;
+  readonly part: Part;
+  readonly description: string | null;
+  /** Its expression over the entity's columns. @throws NoFit */
+  readonly text: () => string;
+}
+
+/** One that the manifest will have. */
+export interface ComputedDraft {
+  readonly name: string;
+  readonly expression: string;
+  readonly description: string | null;
+  readonly place: Place;
+}
+
 /** The table of an entity; a name of a schema that the source does not state is null. */
 export interface TableDraft {
   readonly connector: string;
   readonly schema: string | null;
   readonly table: string;
 }
+
+/** What the formats say of a computed column that a manifest says too. */
+const COMPUTED_KEYS: ReadonlySet<string> = new Set(['name', 'expr', 'expression', 'sql', 'description']);
 
 /** An entity in the making: what every foreign format says in its own way. */
 export class EntityDraft {
@@ -44,8 +82,11 @@ export class EntityDraft {
   /** Columns that joins may use, beside the key. */
   readonly links = new Set<string>();
   readonly columns: ColumnDraft[] = [];
-  /** Fields that are computed, by their names in lower case: a manifest has none, but metrics may be made of them. */
+  /** Fields that are computed, by their names in lower case: metrics may be made of them, written out. */
   readonly computed = new Map<string, Node>();
+  /** Those that are to be computed columns, once all columns are known. */
+  readonly computing: ComputingDraft[] = [];
+  readonly computedColumns: ComputedDraft[] = [];
   readonly #names = new TakenNames();
   readonly #byName = new Map<string, ColumnDraft>();
   readonly #byPhysical = new Map<string, ColumnDraft>();
@@ -89,6 +130,9 @@ export class EntityDraft {
       place,
       type,
       fallback: null,
+      declared: null,
+      stored: null,
+      labels: null,
       vague: null,
       nullable: null,
       sensitivity: null,
@@ -100,6 +144,28 @@ export class EntityDraft {
     for (const key of [physical, physical.toLowerCase()])
       if (!this.#byPhysical.has(key)) this.#byPhysical.set(key, column);
     return column;
+  }
+
+  /** Makes computed columns of what asked to be one; what does not map is reported with the reason. */
+  settleComputed(): void {
+    for (const { name, part, description, text } of this.computing) {
+      const made = fit(() => {
+        const legal = legalName(name);
+        if (legal === null) throw new NoFit(`\`${shown(name)}\` cannot be a name`);
+        return { legal, expression: text() };
+      });
+      if (!made.ok) {
+        part.loseAll(`\`${shown(name)}\` is computed, and does not map: ${made.reason}`);
+        continue;
+      }
+      const { legal, expression } = made.value;
+      const own = this.#names.take(legal);
+      if (own !== name) report(part.place, 'approximated', `\`${shown(name)}\` is called \`${own}\``);
+      this.computedColumns.push({ name: own, expression, description, place: part.place });
+      for (const key of part.keys()) {
+        if (!COMPUTED_KEYS.has(key)) part.lose(key, `a computed column has no \`${shown(key)}\``);
+      }
+    }
   }
 
   /** Makes a key of columns of the table, exposed now if they were not; none where one of them cannot be. */

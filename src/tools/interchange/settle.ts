@@ -50,6 +50,8 @@ function without(
   origins: Origins,
   gone: Set<string>,
 ): ManifestDocument | null {
+  const computed = problems.filter(isComputed);
+  if (computed.length > 0) return withoutComputed(document, computed, origins);
   const optional = problems.filter(isOptional);
   if (optional.length > 0) return withoutMembers(document, optional, origins);
   if (problems.some(({ path }) => path[0] === 'raw_sql')) return withoutRawSql(document, problems, origins);
@@ -67,6 +69,27 @@ function without(
   }
   dependents(document, gone, origins);
   return prune(document, gone);
+}
+
+function isComputed({ path }: Problem): boolean {
+  return path[0] === 'entities' && path[2] === 'computed' && path[3] !== undefined;
+}
+
+function withoutComputed(
+  document: ManifestDocument,
+  problems: readonly Problem[],
+  origins: Origins,
+): ManifestDocument {
+  const gone = new Map(problems.map((p) => [p.path.slice(0, 4).join('/'), p] as const));
+  for (const [key, { message }] of gone)
+    tell(origins, key, `a computed column, \`${key.split('/').at(-1)}\`, does not fit: ${message}`);
+  const entities = Object.entries(document.entities).map(([name, entity]) => {
+    if (entity.computed === undefined) return [name, entity] as const;
+    const left = Object.entries(entity.computed).filter(([c]) => !gone.has(`entities/${name}/computed/${c}`));
+    const { computed: _, ...rest } = entity;
+    return [name, left.length === 0 ? rest : { ...rest, computed: members(left) }] as const;
+  });
+  return { ...document, entities: members(entities) };
 }
 
 /** What an entity can do without. */
@@ -147,7 +170,7 @@ function dependents(document: ManifestDocument, gone: Set<string>, origins: Orig
     if (metric.entity !== undefined) note(`metrics/${name}`, `entities/${metric.entity}`);
   }
   for (const [name, r] of Object.entries(document.relationships ?? {})) {
-    for (const end of [r.from, r.to])
+    for (const end of [r.from, r.to].flat())
       note(`relationships/${name}`, `entities/${end.slice(0, end.indexOf('.'))}`);
   }
   for (const [name, b] of Object.entries(document.bridges ?? {}))
@@ -166,9 +189,13 @@ function dependents(document: ManifestDocument, gone: Set<string>, origins: Orig
 
 /** The metrics that a metric names. */
 export function inputsOf(metric: MetricDocument): readonly string[] {
-  const inputs = [metric.numerator, metric.denominator, metric.metric].flatMap((i) =>
-    i === undefined ? [] : [typeof i === 'string' ? i : i.metric],
-  );
+  const inputs = [
+    metric.numerator,
+    metric.denominator,
+    metric.metric,
+    metric.base,
+    metric.conversion,
+  ].flatMap((i) => (i === undefined ? [] : [typeof i === 'string' ? i : i.metric]));
   if (metric.type !== 'derived' || metric.expression === undefined) return inputs;
   const { expression } = metric;
   const parsed = fit(() => namesIn(parseExpression(expression)).map((parts) => parts.join('.')));

@@ -50,10 +50,14 @@ function fromUpstream(entity: EntityDraft, options: ImportOptions): void {
       report(column.place, 'decision', `the table has no column \`${column.physical}\``);
       continue;
     }
-    const type = modelType(found.typeOid);
+    const model = modelType(found);
     column.vague = null;
-    if (type !== null) column.type = type;
-    else report(column.place, 'decision', `\`${found.type}\` is no type of the model`);
+    if (model !== null) {
+      column.type = model.type;
+      column.declared = model.spelled;
+      column.stored = model.stored;
+      column.labels = model.labels;
+    } else report(column.place, 'decision', `\`${found.type}\` is no type of the model`);
     column.nullable = found.nullable;
   }
 }
@@ -142,12 +146,17 @@ const PASSES = 3;
 function assumeAlongLinks(draft: Draft): void {
   for (let pass = 0; pass < PASSES; pass++) {
     for (const { document } of draft.relationships) {
-      const [from, to] = [endOf(draft, document.from), endOf(draft, document.to)];
-      if (from === null || to === null) continue;
-      if (from.type === null && to.type !== null) assume(from, to.type);
-      else if (to.type === null && from.type !== null) assume(to, from.type);
+      const [starts, ends] = [[document.from].flat(), [document.to].flat()];
+      for (const [i, start] of starts.entries())
+        assumeAlong(endOf(draft, start), endOf(draft, ends[i] ?? ''));
     }
   }
+}
+
+function assumeAlong(from: ColumnDraft | null, to: ColumnDraft | null): void {
+  if (from === null || to === null) return;
+  if (from.type === null && to.type !== null) assume(from, to.type);
+  else if (to.type === null && from.type !== null) assume(to, from.type);
 }
 
 function endOf(draft: Draft, text: string): ColumnDraft | null {

@@ -6,30 +6,13 @@ import { type Asker, type Cell, type Frontends, startFrontends } from '../../sup
 import { nativeOfRun, startTestService, type TestService } from '../../support/service.js';
 import { SHOP_POLICY, SHOP_SCRIPT } from '../../support/shop.js';
 import { type Copy, openCopy } from './copy.js';
-import { LOOKER, LOOKER_STUDIO } from './looker.js';
-import { METABASE } from './metabase.js';
-import { ANY_TOOL, HOLISTICS, THOUGHTSPOT } from './others.js';
-import { POWER_BI } from './power-bi.js';
-import type { Shape, Tool } from './shape.js';
-import { SUPERSET } from './superset.js';
-import { TABLEAU } from './tableau.js';
+import type { Shape } from './shape.js';
+import { SHAPES } from './tools.js';
 
 /**
  * What BI tools send, answered through the wire, and beside it by an ungoverned copy of the tables: `clear` for a
  * caller who may see everything, `masked` for one who may not. Equal answers, or a stated refusal.
  */
-const TOOLS: readonly Tool[] = [
-  TABLEAU,
-  SUPERSET,
-  METABASE,
-  POWER_BI,
-  LOOKER_STUDIO,
-  LOOKER,
-  THOUGHTSPOT,
-  HOLISTICS,
-  ANY_TOOL,
-];
-
 t.setTimeout(180_000);
 
 /** The shop's policy, in which its auditor may see everything. */
@@ -169,7 +152,7 @@ t.test('what BI tools send', async (t) => {
   const world = await startWorld();
   t.teardown(() => world.close());
   const counts = new Map<string, readonly [supported: number, all: number]>();
-  for (const { tool, shapes } of TOOLS) {
+  for (const { tool, shapes } of SHAPES) {
     let supported = 0;
     for (const shape of shapes) {
       await t.test(`${tool}: ${shape.what}`, async (t) => {

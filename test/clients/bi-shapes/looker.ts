@@ -79,6 +79,13 @@ export const LOOKER: Tool = {
       sql: `SELECT DISTINCT customers.region AS "customers.region" FROM "entities"."customer" AS customers WHERE (customers.region ILIKE 'E%') ORDER BY 1 FETCH FIRST 1000 ROWS ONLY`,
     },
     {
+      what: 'a symmetric sum and average over a join',
+      sql: `SELECT customers.region AS "customers.region",
+        COALESCE(CAST( ( SUM(DISTINCT (CAST(FLOOR(COALESCE(orders.quantity ,0)*(1000000*1.0)) AS DECIMAL(65,0))) + ('x' || MD5(orders.id::varchar))::bit(64)::bigint::DECIMAL(65)*18446744073709551616 + ('x' || SUBSTR(MD5(orders.id::varchar),17))::bit(64)::bigint::DECIMAL(65) ) - SUM(DISTINCT ('x' || MD5(orders.id::varchar))::bit(64)::bigint::DECIMAL(65)*18446744073709551616 + ('x' || SUBSTR(MD5(orders.id::varchar),17))::bit(64)::bigint::DECIMAL(65)) ) AS DOUBLE PRECISION) / CAST((1000000*1.0) AS DOUBLE PRECISION), 0) AS "orders.total",
+        COUNT(DISTINCT orders.id) AS "orders.count"
+        FROM "entities"."order" AS orders LEFT JOIN "entities"."customer" AS customers ON orders.customer_id = customers.id GROUP BY 1 ORDER BY 2 DESC FETCH NEXT 500 ROWS ONLY`,
+    },
+    {
       what: 'list of unique values',
       sql: `SELECT STRING_AGG(DISTINCT CAST(orders.region AS VARCHAR), '|RECORD|' ORDER BY CAST(orders.region AS VARCHAR)) AS "list", ARRAY_AGG(orders.id ORDER BY orders.id DESC) AS ids FROM "entities"."order" AS orders`,
     },

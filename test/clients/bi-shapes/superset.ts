@@ -77,10 +77,5 @@ export const SUPERSET: Tool = {
       what: 'epoch seconds as a time column',
       sql: `SELECT DATE_TRUNC('hour', to_timestamp(EXTRACT(EPOCH FROM placed_at)::double precision)) AS __timestamp, COUNT(*) FROM "order" GROUP BY 1`,
     },
-    {
-      what: "a query's estimate by EXPLAIN",
-      sql: 'EXPLAIN SELECT 1',
-      refused: { sqlstate: '0A000', because: 'plans show statistics of hidden rows' },
-    },
   ],
 };

@@ -12,20 +12,31 @@ export async function outcomeOf(
   client: pg.Client,
   text: string,
   values: readonly (string | null)[] | null,
+  compared: 'exact' | 'of a server' = 'of a server',
 ): Promise<Outcome> {
   try {
-    const { fields, rows } = await client.query<unknown[]>({
+    const { fields, rows, command } = await client.query<unknown[]>({
       text,
       rowMode: 'array',
       types: { getTypeParser: () => (value: unknown) => value },
       ...(values === null ? {} : { values: [...values], queryMode: 'extended' }),
     });
-    const shape = JSON.stringify(fields.map((f) => [f.name, f.dataTypeID]));
-    return { kind: 'rows', fields: comparable(shape), rows: rows.map((r) => comparable(JSON.stringify(r))) };
+    const shape = JSON.stringify(fields.length > 0 ? fields.map((f) => [f.name, f.dataTypeID]) : command);
+    const shown = compared === 'exact' ? (json: string) => json : comparable;
+    const cells = (row: readonly unknown[]): readonly unknown[] =>
+      row.map((cell, i) => (fields[i]?.dataTypeID === JSON_OID ? withoutBlanks(cell) : cell));
+    return { kind: 'rows', fields: shown(shape), rows: rows.map((r) => shown(JSON.stringify(cells(r)))) };
   } catch (error) {
     if (!(error instanceof pg.DatabaseError)) throw error;
     return { kind: 'error', sqlstate: error.code ?? '', message: error.message };
   }
+}
+
+const JSON_OID = 114;
+
+/** Blanks between the tokens of a json value, which is text, say nothing. */
+function withoutBlanks(cell: unknown): unknown {
+  return typeof cell === 'string' ? cell.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1') : cell;
 }
 
 /** OIDs that a server gives out itself are all alike, also at the end of a name, and a superuser or database is called `osl`. */

@@ -25,7 +25,7 @@ export const TOOLS: Readonly<Record<string, readonly CatalogStatement[]>> = {
      WHERE i.indisprimary AND ct.relname = 'visit' ORDER BY (i.keys).n`,
     `SELECT db.oid, db.datname FROM pg_database db WHERE db.datname = current_database()`,
   ),
-  'Power BI (Npgsql)': asked(
+  'Power BI': asked(
     `SELECT ns.nspname, t.oid, t.typname, t.typtype, t.typnotnull, t.elemtypoid
      FROM (SELECT typ.oid, typ.typnamespace, typ.typname, typ.typtype, typ.typrelid, typ.typnotnull, typ.relkind, elemtyp.oid AS elemtypoid, elemtyp.typname AS elemtypname, elemcls.relkind AS elemrelkind,
              CASE WHEN elemproc.proname = 'array_recv' THEN 'a' ELSE elemtyp.typtype END AS elemtyptype

@@ -67,8 +67,7 @@ for binary in (False, True):
         one('select %s::jsonb from customer where id = 1', Json({'a': [1]}))
         one('select %s::text from customer where id = 1', ipaddress.ip_address('10.0.0.1'))
 say('types', [found[i] for i in range(7)]); say('same', len({tuple(found[i:i + 7]) for i in range(0, 28, 7)}))
-try: c.execute('select id from customer where %s is null', (ipaddress.ip_address('10.0.0.1'),))
-except psycopg.Error as e: say('named', e.diag.message_primary)
+say('alone', len(c.execute('select id from customer where %s is null', (ipaddress.ip_address('10.0.0.1'),)).fetchall()))
 c.rollback()
 threading.Timer(0.7, c.cancel).start()
 try: cur.execute(endless)
@@ -191,7 +190,7 @@ const CLIENTS = [
       pipeline: 190,
       types: ['[1, 2]', '[1, 2]', '[1, 2]', '[2, 3]', '[1, 2]', "[{'a': [1]}]", "['10.0.0.1/32']"],
       same: 1,
-      named: 'parameter $1 is declared as `inet`, which OSL-SQL does not compute with',
+      alone: 0,
     },
   },
   {

@@ -91,6 +91,7 @@ export function run(
     const child = execFile(command, args, { env, timeout: 120_000, maxBuffer: 1 << 26 }, (error, out, err) =>
       resolve({ out, err, code: error === null ? 0 : typeof error.code === 'number' ? error.code : 1 }),
     );
+    child.stdin?.on('error', () => undefined); // it may have ended without reading
     child.stdin?.end(input ?? '');
   });
 }

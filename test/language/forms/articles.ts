@@ -81,7 +81,8 @@ facets:
 
 /**
  * `user:ann` masked · `user:ada` raw · `user:eu` articles of the EU only · `user:de` notes in German only ·
- * `user:non` no grant on notes · `user:odd` an unmask set that no version fits · `user:acc` account keys in the clear
+ * `user:non` no grant on notes · `user:odd` an unmask set that no version fits exactly · `user:acc` account keys in the clear
+ * · `user:both` masked and raw · `user:mix` masked, and raw in German only
  */
 export const ARTICLES_POLICY = `
 version: 1
@@ -93,6 +94,8 @@ subjects:
   user:de: { ceiling: [german] }
   user:non: { ceiling: [none] }
   user:odd: { ceiling: [odd] }
+  user:both: { ceiling: [masked, raw] }
+  user:mix: { ceiling: [masked, german_raw] }
   user:acc: { ceiling: [keys] }
 roles:
   masked:
@@ -114,6 +117,9 @@ roles:
     grants:
       - { on: article, columns: "*" }
       - { on: notes, columns: "*", rows: "lang = 'de'" }
+  german_raw:
+    grants:
+      - { on: notes, columns: "*", unmask: [pii, person], rows: "lang = 'de'" }
   none:
     grants:
       - { on: article, columns: "*" }
@@ -162,13 +168,19 @@ export const NOTES: readonly Note[] = Array.from({ length: 24 }, (_, i) => {
   };
 });
 
-export function articleScript(notes: readonly Note[] = NOTES): string {
-  const text = (value: string): string => `'${value.replaceAll("'", "''")}'`;
+const text = (value: string): string => `'${value.replaceAll("'", "''")}'`;
+
+/** The statement that makes these notes. */
+export function noteScript(notes: readonly Note[]): string {
   const rows = notes.map(
     (n, i) =>
       `(${text(n.id)}, ${n.article}, ${text(n.lang)}, ${i}, ${i === 0 ? "'Infinity'" : `${i}.5`}, ` +
       `ARRAY['a b', NULL, 'c"d'], 'desk ${i}', ${text(PEOPLE[i % 2]?.name ?? '')}, ${text(n.body)})`,
   );
+  return `INSERT INTO press.note VALUES ${rows.join(',\n')};`;
+}
+
+export function articleScript(notes: readonly Note[] = NOTES): string {
   return `
 CREATE SCHEMA press;
 CREATE TABLE press.article (id int4 PRIMARY KEY, title text NOT NULL, region text NOT NULL, views int4 NOT NULL);
@@ -180,7 +192,7 @@ CREATE TABLE press.memo (id text PRIMARY KEY, account text, body text);
 INSERT INTO press.article SELECT n, 'Article ' || n, CASE WHEN n % 2 = 1 THEN 'eu' ELSE 'us' END, n * 10
   FROM generate_series(1, 9) AS n;
 INSERT INTO press.person VALUES ${PEOPLE.map((p, i) => `('p${i}', ${text(p.name)}, ${text(p.email)})`).join(', ')};
-INSERT INTO press.note VALUES ${rows.join(',\n')};
+${noteScript(notes)}
 INSERT INTO press.account VALUES ('acc-1', 'First'), ('acc-2', 'Second');
 INSERT INTO press.memo VALUES ('m1', 'acc-1', 'A memo on the budget.'), ('m2', 'acc-2', 'A memo on the roof.');
 `;

@@ -48,7 +48,9 @@ const PERMITTED: readonly (readonly [string, number])[] = [
   ['user:eu', chunks.filter((c) => c['region'] === 'eu').length],
   ['user:de', chunks.filter((c) => c['lang'] === 'de').length],
   ['user:non', 0],
-  ['user:odd', 0],
+  ['user:odd', chunks.length],
+  ['user:both', (await stored('raw')).length],
+  ['user:mix', chunks.length],
 ];
 
 t.test('exactly min(k, permitted) passages come', async (t) => {
@@ -67,6 +69,27 @@ t.test('exactly min(k, permitted) passages come', async (t) => {
   }
 });
 
+t.test('a query that can lead nowhere is told so', async (t) => {
+  const client = await forms.wire('user:ann');
+  for (const query of ['the of and', '?! … —', 'The']) {
+    const refused = await ask('user:ann', `select text from ${notes(5, `'${query}'`)}`);
+    t.same([refused.status, refused.code], [400, 'E0511'], query);
+    t.match(refused.message, /no word to look for/);
+    const { outcome } = await client.simple(`select text from ${notes(5, `'${query}'`)}`);
+    t.match(outcome, { kind: 'refused', sqlstate: '42804' });
+  }
+  const long = `${'windmill '.repeat(115_000)}`;
+  const told = await ask('user:ann', `select text from ${notes(5, '$1')}`, { parameters: [long] });
+  t.same([told.status, told.code], [400, 'E0511']);
+  t.match(told.message, /the length of `query`.*100000/);
+  for (const query of ['风车报告', 'отчёт о мельнице', 'รายงานกังหันลม', 'تقرير']) {
+    const other = await ask('user:ann', `select text from ${notes(5, `'${query}'`)}`);
+    t.same([other.status, other.rows], [200, []], `no passage has a word of ${query}`);
+  }
+  const mixed = await ask('user:ann', `select text from ${notes(5, "'风车 windmill'")}`);
+  t.equal(mixed.rows.length, 5);
+});
+
 t.test('a caller gets the version that is due to it, and no other store is touched', async (t) => {
   for (const [who, version] of [
     ['user:ann', 'masked'],
@@ -74,11 +97,14 @@ t.test('a caller gets the version that is due to it, and no other store is touch
     ['user:de', 'masked'],
     ['user:ada', 'raw'],
     ['user:non', null],
-    ['user:odd', null],
+    ['user:odd', 'masked'],
+    ['user:both', 'raw'],
+    ['user:mix', 'masked'],
   ] as const) {
     statements();
     const { rows } = await ask(who, `select cite from ${notes(10)}`);
-    const stores = new Set(statements().flatMap((sql) => sql.match(/osl_content\.\S+/g) ?? []));
+    const tables = statements().flatMap((sql) => sql.match(/osl_content\.\w+/g) ?? []);
+    const stores = new Set(tables.map((table) => table.replace(/__words$/, ''))); // the word counts of the same store
     t.same([...stores], version === null ? [] : [`osl_content.notes__${version}`], who);
     t.same([...new Set(rows.map((r) => at(r, 'cite', 'version')))], version === null ? [] : [version]);
   }
@@ -487,7 +513,8 @@ t.test('Joint: an entity with its evidence, in the version that is due', async (
   const raw = await ask('user:ada', 'select evidence from osl.entities.article where id = 1');
   t.ok(raw.raw.includes(PEOPLE[0].email));
   const odd = await ask('user:odd', 'select id, evidence from osl.entities.article where id = 1');
-  t.same(odd.rows, [{ id: 1, evidence: null }]);
+  t.same([...new Set(documents(odd))].sort(), expected(1));
+  t.same([...new Set(versions(odd))], ['masked']);
 });
 
 const FORMS: readonly (readonly [string, string, readonly string[]])[] = [

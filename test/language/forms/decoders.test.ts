@@ -1,7 +1,11 @@
+import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import t from 'tap';
+import { DailyBudget } from '../../../src/content/index.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { type Asked, chat, json, modelServer } from '../../content/server.js';
+import { WireClient } from '../../support/frontends.js';
+import { cancelRequest } from '../../wire/support/bytes.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript, PEOPLE } from './articles.js';
 import { at, startForms } from './fixture.js';
 
@@ -28,7 +32,10 @@ roles:
 );
 
 const server = await modelServer();
+const bounds = { cacheBytes: 0, perDay: 1_000 };
 const endpoint = { url: server.url, model: 'm1', keyEnv: null, timeoutMs: 700, retries: 1, backoffMs: 5 };
+/** Of a question; of these four, what the model is asked has until 3.2. */
+const TIMEOUT_MS = 4_000;
 const forms = await startForms({
   manifest: ARTICLES_MANIFEST.replace(
     '    dictionary: tenant\n',
@@ -37,7 +44,10 @@ const forms = await startForms({
   policy: POLICY,
   script: articleScript(),
   schema: 'press',
-  settings: { content: { ...settingsFrom({}, '/').content, chat: endpoint } },
+  settings: {
+    caps: { ...settingsFrom({}, '/').caps, timeoutMs: TIMEOUT_MS },
+    content: { ...settingsFrom({}, '/').content, chat: { ...endpoint, ...bounds } },
+  },
 });
 t.teardown(async () => {
   await forms.close();
@@ -298,4 +308,99 @@ t.test('a caller that leaves stops what is sent', async (t) => {
   await t.rejects(asked);
   await setTimeout(900);
   t.ok(server.asked.length <= 8, `${server.asked.length} of 50 were sent`);
+});
+
+t.test('LIMIT and OFFSET bound what is sent, where the passages are taken as they come', async (t) => {
+  const all = (await ask('user:dec', notes('text', 20))).rows.map((r) => String(r['text']));
+  const sent = async (osql: string, parameters: readonly unknown[] = []) => {
+    server.asked.length = 0;
+    const { status, rows } = await ask('user:dec', osql, { parameters });
+    t.equal(status, 200, osql);
+    return { rows, sent: server.asked.map(passageOf).sort() };
+  };
+  const few = await sent(`${notes('summarize(text) as s, text', 20)} limit 3`);
+  t.same(few.sent, all.slice(0, 3).sort());
+  t.same(
+    few.rows.map((r) => [r['s'], r['text']]),
+    all.slice(0, 3).map((text) => ['a note', text]),
+  );
+  const page = await sent(`${notes('summarize(text) as s', 20)} limit $1 offset 2`, [2]);
+  t.same(page.sent, all.slice(0, 4).sort());
+  t.same(page.rows, [{ s: 'a note' }, { s: 'a note' }]);
+  const derived = await sent(`select d.s from (${notes('summarize(text) as s', 20)} limit 1) d`);
+  t.same(derived.sent, all.slice(0, 1));
+  for (const other of [
+    `${notes('score(text) as s', 20)} order by s limit 3`,
+    `${notes('score(text) as s', 20)} where score > 0 limit 3`,
+    `${notes('distinct score(text) as s', 20)} limit 3`,
+    `select count(s) from (${notes('score(text) as s', 20)}) d limit 3`,
+    `select * from (${notes('score(text) as s, text', 20)}) d order by text limit 3`,
+  ]) {
+    server.answer = (_, r) => chat(r, { score: 0.5 });
+    t.equal((await sent(other)).sent.length, all.length, other);
+  }
+});
+
+t.test('statement_timeout and a cancel end it as they end any statement', async (t) => {
+  server.answer = () => undefined;
+  const token = await forms.test.token('user:dec');
+  const { client, messages } = await WireClient.attempt(forms.fronts.pgPort, 'user:dec', token);
+  t.teardown(() => client.end());
+  const key = messages.find((m) => m.type === 'K')?.body ?? Buffer.alloc(8);
+  await client.simple("set statement_timeout = '150ms'");
+  const late = await client.simple(notes('summarize(text)', 20));
+  t.match(late.outcome, { kind: 'refused', sqlstate: '57014', message: /statement timeout/ });
+  await client.simple('set statement_timeout = 0');
+  server.asked.length = 0;
+  const asked = client.simple(notes('summarize(text)', 20));
+  while (server.asked.length === 0) await setTimeout(5);
+  const stop = await WireClient.open(forms.fronts.pgPort);
+  stop.send(cancelRequest(key.readUInt32BE(0), key.subarray(4)));
+  t.match((await asked).outcome, { kind: 'refused', sqlstate: '57014', message: /cancelled/ });
+  const records = (await forms.test.records()).filter((r) => r.kind === 'outcome' && r.detail !== undefined);
+  t.match(records.at(-1), { outcome: 'cancelled', code: 'E0516' });
+  const { decoded } = JSON.parse(records.at(-1)?.detail ?? '{}');
+  t.ok(decoded.passages > 0 && decoded.passages < 20, 'what was sent until then is on record');
+});
+
+t.test('when the time of a question is up, what was answered until then is given', async (t) => {
+  let calls = 0;
+  server.answer = (_, r) => {
+    if (calls++ < 5) chat(r, { summary: 'in time' }, {});
+    else if (calls % 2 === 0) r.writeHead(503, { 'retry-after': '15' }).end();
+  };
+  const begun = performance.now();
+  const { status, rows, json: body } = await ask('user:dec', notes('summarize(text) as s', 20));
+  t.ok(performance.now() - begun < TIMEOUT_MS, 'within its time');
+  t.equal(status, 200);
+  t.equal(rows.filter((r) => r['s'] === 'in time').length, 5);
+  const errors = at(body, 'errors') as readonly { reason: string }[]; // as it is documented
+  t.equal(errors.length, rows.length - 5);
+  t.match(errors.at(-1)?.reason, /SUMMARIZE: the time of the question was up|other rows/);
+});
+
+t.test('a subject may send so many passages a day, and the outcome says how many it sent', async (t) => {
+  server.answer = (_, r) =>
+    json(r, {
+      choices: [{ finish_reason: 'stop', message: { role: 'assistant', content: '{"summary": "x"}' } }],
+      usage: { prompt_tokens: 100, completion_tokens: 7 },
+    });
+  const told = await ask('user:two', notes('summarize(text) as s', 3));
+  const [, outcome] = await forms.test.records(told.requestId);
+  t.same(JSON.parse(outcome?.detail ?? '{}'), {
+    decoded: { passages: 3, known: 0, requests: 3, prompt_tokens: 300, answer_tokens: 21 },
+  });
+  const dir = join(dirname(forms.test.policyFile), 'data', 'decoding');
+  const elsewhere = new DailyBudget(dir, bounds.perDay, (cause) => t.fail(String(cause)));
+  const left = await elsewhere.take('user:two', bounds.perDay);
+  await elsewhere.giveBack('user:two', 2);
+  t.ok(left < bounds.perDay, 'of one count');
+  const { status, rows, json: body } = await ask('user:two', notes('summarize(text) as s', 3));
+  t.equal(status, 200);
+  t.equal(rows.filter((r) => r['s'] === 'x').length, 2);
+  t.match(at(body, 'errors'), [{ reason: /today/ }]);
+  const client = await forms.wire('user:two');
+  const { outcome: none } = await client.simple(notes('summarize(text) as s', 3));
+  t.same(none.kind === 'rows' && none.rows, [[null], [null], [null]]);
+  t.equal((await ask('user:two', notes('text', 3))).status, 200, 'everything else goes on');
 });

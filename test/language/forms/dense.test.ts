@@ -84,12 +84,26 @@ const BROKEN: readonly (readonly [string, typeof server.answer])[] = [
   ['no answer', () => undefined],
 ];
 
+t.test('a query that was embedded before is not embedded again', async (t) => {
+  server.asked.length = 0;
+  const first = await retrieve(5, 'a query of its own');
+  t.equal(server.asked.length, 1);
+  server.answer = (_, r) => json(r, {}, 500);
+  t.same((await retrieve(5, 'a query of its own')).rows, first.rows);
+  t.equal(server.asked.length, 1);
+  t.equal((await retrieve(5, 'another query')).status, 503, 'what failed is not kept');
+  server.answer = working;
+  t.equal((await retrieve(5, 'another query')).status, 200);
+});
+
 t.test('an answer that is none is E0522, and nothing is served from it', async (t) => {
   for (const [name, answer] of BROKEN) {
     server.answer = answer;
-    const reply = await retrieve();
+    const reply = await retrieve(5, `not asked before: ${name}`);
     t.same([reply.status, reply.code], [503, 'E0522'], name);
     t.notOk(reply.raw.includes('sk-123'), 'the endpoint is not quoted');
+    t.ok(reply.raw.includes('the embedding model of facet `notes` cannot be asked'), name);
+    t.notOk(reply.raw.includes('osl index'), 'which would not mend it');
   }
 });
 
@@ -115,10 +129,10 @@ t.test('a store that another width was indexed with is not read', async (t) => {
     json(r, { data: input.map((_, index) => ({ index, embedding: [1, 2, 3, 4, 5] })) });
   };
   server.answer = wide;
-  const plane = contentPlane(() => service.model().manifest, service.engines, content, service.log);
+  const plane = contentPlane(() => service.model().manifest, service.engines, content, service.log, '.');
   await t.rejects(plane.ready('notes', 'raw'), { code: 'E0522', message: /another embedder/ });
   server.answer = working;
-  const again = contentPlane(() => service.model().manifest, service.engines, content, service.log);
+  const again = contentPlane(() => service.model().manifest, service.engines, content, service.log, '.');
   await t.resolves(again.ready('notes', 'raw'), 'the same model serves');
   server.answer = (asked, r) => {
     const input = asked.body['input'] as readonly string[]; // as we send it
@@ -126,11 +140,17 @@ t.test('a store that another width was indexed with is not read', async (t) => {
     else wide(asked, r);
   };
   const indexed = indexContent(service.model().manifest, service.engines, content, [], () => undefined);
-  await t.rejects(indexed, { name: 'ContentError' }, 'it is begun anew for the other model, and fails');
-  server.answer = working;
-  const half = contentPlane(() => service.model().manifest, service.engines, content, service.log);
+  await t.rejects(
+    indexed,
+    { name: 'ContentError' },
+    'another is begun beside it for the other model, and fails',
+  );
+  const half = contentPlane(() => service.model().manifest, service.engines, content, service.log, '.');
   await t.rejects(half.ready('notes', 'raw'), { code: 'E0522' }, 'what is half built is not read');
+  server.answer = working;
+  const kept = contentPlane(() => service.model().manifest, service.engines, content, service.log, '.');
+  await t.resolves(kept.ready('notes', 'raw'), 'and the first still serves its own model');
   await forms.reindex();
-  const built = contentPlane(() => service.model().manifest, service.engines, content, service.log);
+  const built = contentPlane(() => service.model().manifest, service.engines, content, service.log, '.');
   await t.resolves(built.ready('notes', 'raw'));
 });

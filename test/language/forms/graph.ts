@@ -14,10 +14,17 @@ connectors:
       g.link: { columns: { a: { type: int4 }, b: { type: int4 }, shown: { type: bool, nullable: false } } }
       g.owns: { columns: { node: { type: int4 }, item: { type: int4 }, shown: { type: bool, nullable: false } } }
       g.likes: { columns: { node: { type: int4 }, item: { type: int4 }, shown: { type: bool, nullable: false } } }
+      g.knode: { columns: { area: { type: int4 }, name: { type: text, sensitivity: tag }, shown: { type: bool, nullable: false } } }
+      g.kitem: { columns: { area: { type: int4 }, name: { type: text }, grp: { type: int4 }, shown: { type: bool, nullable: false } } }
+      g.klink: { columns: { a1: { type: int4 }, a2: { type: text }, b1: { type: int4 }, b2: { type: text }, shown: { type: bool, nullable: false } } }
+      g.kowns: { columns: { a1: { type: int4 }, a2: { type: text }, b1: { type: int4 }, b2: { type: text }, shown: { type: bool, nullable: false } } }
+      g.klikes: { columns: { a1: { type: int4 }, a2: { type: text }, b1: { type: int4 }, b2: { type: text }, shown: { type: bool, nullable: false } } }
 entities:
   node: { source: db.g.node, primary_key: [id], columns: [id, shown] }
   item: { source: db.g.item, primary_key: [id], entity_key_columns: [id, grp], columns: [id, grp, shown] }
   grp: { source: db.g.grp, primary_key: [id], columns: [id, shown] }
+  knode: { source: db.g.knode, primary_key: [area, name], columns: [area, name, shown] }
+  kitem: { source: db.g.kitem, primary_key: [area, name], entity_key_columns: [area, name, grp], columns: [area, name, grp, shown] }
 bridges:
   link:
     source: db.g.link
@@ -34,8 +41,24 @@ bridges:
     left: { entity: node, columns: [node] }
     right: { entity: item, columns: [item] }
     columns: [node, item, shown]
+  klink:
+    source: db.g.klink
+    left: { entity: knode, columns: [a1, a2] }
+    right: { entity: knode, columns: [b1, b2] }
+    columns: [a1, a2, b1, b2, shown]
+  kowns:
+    source: db.g.kowns
+    left: { entity: knode, columns: [a1, a2] }
+    right: { entity: kitem, columns: [b1, b2] }
+    columns: [a1, a2, b1, b2, shown]
+  klikes:
+    source: db.g.klikes
+    left: { entity: knode, columns: [a1, a2] }
+    right: { entity: kitem, columns: [b1, b2] }
+    columns: [a1, a2, b1, b2, shown]
 relationships:
   item_grp: { from: item.grp, to: grp.id, kind: many_to_one }
+  kitem_grp: { from: kitem.grp, to: grp.id, kind: many_to_one }
 `;
 
 /** `user:all` sees every row; `user:some` those that are shown; `user:one` of the bridges to items only `owns`. */
@@ -46,6 +69,8 @@ subjects:
   user:all: { ceiling: [all] }
   user:some: { ceiling: [some] }
   user:one: { ceiling: [one] }
+  user:masked: { ceiling: [masked] }
+  user:partly: { ceiling: [masked, partly] }
 roles:
   all:
     grants:
@@ -55,6 +80,11 @@ roles:
       - { on: link, columns: "*" }
       - { on: owns, columns: "*" }
       - { on: likes, columns: "*" }
+      - { on: knode, columns: "*", unmask: [tag] }
+      - { on: kitem, columns: "*" }
+      - { on: klink, columns: "*" }
+      - { on: kowns, columns: "*" }
+      - { on: klikes, columns: "*" }
   some:
     grants:
       - { on: node, columns: "*", rows: shown }
@@ -63,12 +93,26 @@ roles:
       - { on: link, columns: "*", rows: shown }
       - { on: owns, columns: "*", rows: shown }
       - { on: likes, columns: "*", rows: shown }
+      - { on: knode, columns: "*", rows: shown, unmask: [tag] }
+      - { on: kitem, columns: "*", rows: shown }
+      - { on: klink, columns: "*", rows: shown }
+      - { on: kowns, columns: "*", rows: shown }
+      - { on: klikes, columns: "*", rows: shown }
   one:
     grants:
       - { on: node, columns: "*" }
       - { on: item, columns: "*" }
       - { on: owns, columns: "*" }
-masks: {}
+  masked:
+    grants:
+      - { on: knode, columns: "*" }
+      - { on: kitem, columns: "*" }
+      - { on: klink, columns: "*" }
+      - { on: kowns, columns: "*" }
+  partly:
+    grants:
+      - { on: knode, columns: "*", rows: shown, unmask: [tag] }
+masks: { tag: redact }
 limits: { query: 100000, sample: 100000, schema: 100000, authoring: 100000, catalog: 100000 }
 `;
 
@@ -80,6 +124,11 @@ CREATE TABLE g.grp (id int4 PRIMARY KEY, shown bool NOT NULL);
 CREATE TABLE g.link (a int4, b int4, shown bool NOT NULL, PRIMARY KEY (a, b));
 CREATE TABLE g.owns (node int4, item int4, shown bool NOT NULL, PRIMARY KEY (node, item));
 CREATE TABLE g.likes (node int4, item int4, shown bool NOT NULL, PRIMARY KEY (node, item));
+CREATE TABLE g.knode (area int4, name text, shown bool NOT NULL, PRIMARY KEY (area, name));
+CREATE TABLE g.kitem (area int4, name text, grp int4, shown bool NOT NULL, PRIMARY KEY (area, name));
+CREATE TABLE g.klink (a1 int4, a2 text, b1 int4, b2 text, shown bool NOT NULL, PRIMARY KEY (a1, a2, b1, b2));
+CREATE TABLE g.kowns (a1 int4, a2 text, b1 int4, b2 text, shown bool NOT NULL, PRIMARY KEY (a1, a2, b1, b2));
+CREATE TABLE g.klikes (a1 int4, a2 text, b1 int4, b2 text, shown bool NOT NULL, PRIMARY KEY (a1, a2, b1, b2));
 `;
 
 type Entity = readonly [id: number, shown: boolean];
@@ -133,6 +182,47 @@ export function graphScript({ nodes, items, groups, links, owns, likes }: Graph)
   return `TRUNCATE g.node, g.item, g.grp, g.link, g.owns, g.likes;
     ${insert('node', nodes)} ${insert('item', items)} ${insert('grp', groups)}
     ${insert('link', links)} ${insert('owns', owns)} ${insert('likes', likes)}`;
+}
+
+/** Letters, in order, beside which stands what arrays, JSON and SQL have a meaning of their own for. */
+const NAMES: readonly string[] = ['a', 'b",', "c}'"];
+
+/** Number `n` as a key of two columns, neither of which is unique; in the order of the numbers. */
+export function keyFor(n: number): readonly [area: number, name: string] {
+  return [Math.floor(n / NAMES.length), NAMES[n % NAMES.length] ?? ''];
+}
+
+/** The number whose key it is. */
+export function numberOf(area: unknown, name: unknown): number {
+  return Number(area) * NAMES.length + NAMES.indexOf(String(name));
+}
+
+/** Such a key in SQL. */
+export function keySql(n: number): string {
+  const [area, name] = keyFor(n);
+  return `${area}, '${name.replaceAll("'", "''")}'`;
+}
+
+/** SQL that puts `graph` in place of the one before, where nodes and items have keys of two columns. */
+export function keyedScript({ nodes, items, groups, links, owns, likes }: Graph): string {
+  const insert = (table: string, rows: readonly string[]): string =>
+    rows.length === 0 ? '' : `INSERT INTO ${table} VALUES ${rows.map((r) => `(${r})`).join(', ')};`;
+  const pairRows = (all: readonly Pair[]): readonly string[] =>
+    all.map(([a, b, isShown]) => `${keySql(a)}, ${keySql(b)}, ${isShown}`);
+  return `TRUNCATE g.knode, g.kitem, g.grp, g.klink, g.kowns, g.klikes;
+    ${insert(
+      'g.knode',
+      nodes.map(([n, isShown]) => `${keySql(n)}, ${isShown}`),
+    )}
+    ${insert(
+      'g.kitem',
+      items.map(([n, grp, isShown]) => `${keySql(n)}, ${grp}, ${isShown}`),
+    )}
+    ${insert(
+      'g.grp',
+      groups.map(([n, isShown]) => `${n}, ${isShown}`),
+    )}
+    ${insert('g.klink', pairRows(links))} ${insert('g.kowns', pairRows(owns))} ${insert('g.klikes', pairRows(likes))}`;
 }
 
 /** The graph as its caller sees it. */

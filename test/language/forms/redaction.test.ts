@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { parseVector, termsOf } from '../../../src/content/index.js';
-import { averageLength, lexicalWeights } from '../../../src/content/lexical/bm25.js';
+import { lexicalWeights } from '../../../src/content/lexical/bm25.js';
 import { ngramVector } from '../../../src/content/lexical/ngrams.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript } from './articles.js';
 import { startForms } from './fixture.js';
@@ -238,12 +238,16 @@ async function vectorsAreOfTheText(): Promise<void> {
   const rows = await system.query(
     'select text, terms::text as terms, lex::text as lex, dense::text as dense from osl_content.notes__masked',
   );
+  const [facet] = await system.query(
+    "select average_length from osl_content.facet where facet = 'notes' and version = 'masked'",
+  );
+  const average = Number(facet?.['average_length']);
   for (const row of rows) {
     const text = String(row['text']);
     const terms = termsOf(text);
     const same =
       row['terms'] === `{${terms.ids.join(',')}}` &&
-      row['lex'] === lexicalWeights(terms, averageLength(300)) &&
+      row['lex'] === lexicalWeights(terms, average) &&
       String(parseVector(String(row['dense']))) === String(ngramVector(text));
     if (!same) throw new Error('a vector is not that of its text');
   }

@@ -9,6 +9,9 @@ import {
   graphScript,
   graphs,
   type Hop,
+  keyedScript,
+  keySql,
+  numberOf,
   visible,
   walk,
 } from './graph.js';
@@ -54,6 +57,7 @@ function groupHop(g: Graph): Hop {
 }
 
 interface Asked {
+  readonly target: string;
   readonly osql: string;
   readonly hops: readonly Hop[];
   readonly cap: number;
@@ -70,7 +74,13 @@ function traverse(
   const list = `(${keys.map((k) => `'${k}'`).join(', ')})`;
   const perHop = cap === null ? '' : `, per_hop => ${cap}`;
   const call = `TRAVERSE(anchor => 'node', target => '${target}', keys => ${list}${more}${perHop})`;
-  return { osql: `select id, depth from ${call}`, hops, cap: cap ?? 1_000, repeats: target === 'node' };
+  return {
+    target,
+    osql: `select id, depth from ${call}`,
+    hops,
+    cap: cap ?? 1_000,
+    repeats: target === 'node',
+  };
 }
 
 /** What is asked of every graph. */
@@ -134,6 +144,90 @@ t.test('every walk is the one that breadth-first search finds in the visible gra
     tally.rows > 8 * RUNS && tally.clipped > RUNS && tally.blocked > RUNS / 2,
     'the graphs were worth walking',
   );
+});
+
+/** The same question where nodes and items have keys of two columns. */
+function keyed({ target, osql }: Asked, keys: readonly number[]): string {
+  const shown = target === 'grp' ? 'id' : 'area, name';
+  const list =
+    keys.length === 1 ? `(${keys.map(keySql)})` : `(${keys.map((k) => `(${keySql(k)})`).join(', ')})`;
+  return osql
+    .replace('select id', `select ${shown}`)
+    .replace(/keys => \([^)]*\)/, () => `keys => ${list}`)
+    .replace(/'(node|item|owns|likes|item_grp)'/g, "'k$1'");
+}
+
+t.test('keys of two columns are walked as those of one are', async (t) => {
+  const tally = { walks: 0, rows: 0, clipped: 0 };
+  const property = fc.asyncProperty(
+    graphs,
+    fc.uniqueArray(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 3 }),
+    fc.option(fc.integer({ min: 1, max: 8 }), { nil: null }),
+    async (graph, keys, cap) => {
+      await system.script(keyedScript(graph));
+      for (const who of ['user:all', 'user:some']) {
+        for (const asked of questions(visible(graph, who === 'user:all'), keys, cap)) {
+          const expected = walk(asked.hops, keys, asked.cap, asked.repeats);
+          const osql = keyed(asked, keys);
+          const answer = await ask(who, osql);
+          const rows = answer.rows.map((r) => ({
+            id: asked.target === 'grp' ? r['id'] : numberOf(r['area'], r['name']),
+            depth: r['depth'],
+          }));
+          const got = { rows, clipped: at(answer.json, 'truncated') };
+          if (JSON.stringify(got) !== JSON.stringify(expected))
+            throw new Error(
+              `${who}: ${osql}: ${JSON.stringify(got)}, not ${JSON.stringify(expected)} ${answer.message}`,
+            );
+          tally.walks++;
+          tally.rows += rows.length;
+          if (expected.clipped) tally.clipped++;
+        }
+      }
+    },
+  );
+  const runs = Math.ceil(RUNS / 4);
+  await fc.assert(property, { numRuns: runs, seed: 15 });
+  t.comment(`${runs} graphs: ${JSON.stringify(tally)}`);
+  t.ok(tally.rows > 8 * runs && tally.clipped > runs, 'the graphs were worth walking');
+});
+
+t.test('how keys of two columns are given', async (t) => {
+  await system.script(keyedScript(RING));
+  const ids = async (who: string, keys: string, parameters: readonly unknown[] = []) => {
+    const call = `TRAVERSE(anchor => 'knode', target => 'knode', keys => ${keys}, max_hops => 1)`;
+    const { rows, code } = await ask(who, `select area, name from ${call}`, { parameters });
+    return code === '' ? rows.map((r) => numberOf(r['area'], r['name'])).join(' ') : code;
+  };
+  const [one, three] = [keySql(1), keySql(3)];
+  t.equal(await ids('user:all', `(${one})`), '2');
+  t.equal(await ids('user:all', `((${one}))`), '2');
+  t.equal(await ids('user:all', `((${one}), (${three}))`), '2 4', 'the anchors themselves are never found');
+  t.equal(await ids('user:all', `array[(${one}), row(${three})]`), '2 4');
+  t.equal(await ids('user:all', '($1, $2)', [0, 'b",']), '2');
+  t.equal(await ids('user:all', 'unnest($1, $2)', ['{0,1}', '{"b\\",",a}']), '2 4');
+  t.equal(await ids('user:all', `unnest(array[0, 0, null], array['b",', null, 'a'])`), '2', 'NULL is no key');
+  t.equal(await ids('user:all', 'unnest($1, $2)', ['{}', '{}']), '');
+  t.equal(await ids('user:all', "('00', 'b\",')"), '2', 'an anchor is known again, however it is written');
+  for (const wrong of [
+    "('a')",
+    "(0, 'a', 1)",
+    "((0, 'a'), (1))",
+    "((0, 'a'), 1)",
+    '$1',
+    'unnest($1)',
+    "('x', 'a')",
+  ])
+    t.equal(await ids('user:all', wrong, wrong.includes('$1') ? ['{1}'] : []), 'E0511', wrong);
+  t.equal(await ids('user:some', `(${keySql(5)})`), '', 'a hidden anchor leads nowhere');
+  t.equal(await ids('user:some', `(${keySql(4)})`), '', 'nor is a hidden row found');
+  t.equal(await ids('user:one', `(${one})`), 'E0512', 'an entity without a grant does not exist');
+  t.equal(await ids('user:masked', `(${one})`), 'E0515', 'a key of which a part is masked is none');
+  t.equal(await ids('user:masked', "(0, '[redacted]')"), 'E0515');
+  t.equal(await ids('user:partly', `(${one})`), '2', 'where it is clear it is one');
+  t.equal(await ids('user:partly', `(${keySql(5)})`), '', 'and where it is masked it leads nowhere');
+  t.equal(await ids('user:partly', "(1, '[redacted]')"), '', 'by no name');
+  t.equal(await ids('user:partly', `(${keySql(4)})`), '', 'nor does anything lead to it');
 });
 
 /** What Postgres itself finds by recursion, policy written into it by hand; anchors that are hidden lead nowhere. */
@@ -270,6 +364,63 @@ t.test('particular walks', async (t) => {
   t.equal(await ids('user:all', from("('x')")), 'E0511');
   t.equal(await ids('user:all', "TRAVERSE(anchor => 'node', target => 'node')"), 'E0511');
   t.equal(await ids('user:all', "TRAVERSE(anchor => 'link', target => 'node', keys => ('1'))"), 'E0512');
+  const paths = async (who: string, call: string): Promise<readonly unknown[]> =>
+    (await ask(who, `select path from ${call}`)).rows.map((r) => r['path']);
+  const place = (key: string) => ({ edge: 'link', entity: 'node', key });
+  t.same(await paths('user:all', from("('1')", ', max_hops => 2')), [
+    [{ entity: 'node', key: '1' }, place('2')],
+    [{ entity: 'node', key: '1' }, place('2'), place('3')],
+  ]);
+  t.same(await paths('user:all', from("('1')", ", via => ('owns', 'item_grp')", 'grp')), [
+    [
+      { entity: 'node', key: '1' },
+      { edge: 'owns', entity: 'item', key: '1' },
+      { edge: 'item_grp', entity: 'grp', key: '1' },
+    ],
+  ]);
+  const parent = await ask(
+    'user:some',
+    `select id, path -> -2 ->> 'key' as parent, path -> -1 ->> 'edge' as edge from ${from("('1')", ', max_hops => 16')}`,
+  );
+  t.same(
+    parent.rows.map((r) => [r['id'], r['parent'], r['edge']].join(' ')),
+    ['2 1', '3 2', '4 3'].map((p) => `${p} link`),
+    'no hidden node stands on a way',
+  );
+  const star = await ask('user:all', `select * from ${from("('1')")}`);
+  t.notOk(
+    star.rows.some((r) => 'path' in r),
+    '`*` is what it was',
+  );
+  for (const who of ['user:all', 'user:some']) {
+    for (const [query, keys] of [
+      ['(select id from osl.entities.node where id in (1, 5))', "('1', '5')"],
+      ['(select id from osl.entities.node where id < 3)', "('1', '2')"],
+      ['array(select id from osl.entities.node where id = 99)', "('99')"],
+      ['(with n as (select id from node) select max(id) from n where id < 4)', "('3')"],
+    ] as const)
+      t.equal(await ids(who, from(query)), await ids(who, from(keys)), `${who}: ${query}`);
+  }
+  t.equal(
+    await ids('user:all', from('(select id from node where id = $1)'), [3]),
+    await ids('user:all', from("('3')")),
+  );
+  // A hidden row starts no walk, and what would fail on it fails nobody who may not see it.
+  t.equal(
+    await ids('user:some', from('(select id from node where 1 / (id - 5) < 2 and id = 1)')),
+    '2@1 3@2 4@3',
+  );
+  for (const wrong of [
+    '(select 1, 2)',
+    "(select 'a')",
+    '(select id from nowhere)',
+    'array(select id from node union select 2.5)',
+  ])
+    t.match(await ids('user:all', from(wrong)), /^E051/, wrong);
+  const asked = await ask('user:all', `select id from ${from('(select item.id from item)')}`, {
+    explain: true,
+  });
+  t.match(JSON.stringify(at(asked.json, 'objects')), 'osl.entities.item');
   const counted = await ask(
     'user:all',
     `select depth, count(*) as n from ${from("('1')")} group by depth order by 1`,

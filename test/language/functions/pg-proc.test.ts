@@ -16,9 +16,6 @@ const MODEL_TYPES: readonly TypeName[] = types.SCALAR_TYPES.flatMap((s) => [s, t
 /** Where Postgres 15 and 18 differ the table says what holds in both. */
 const STABLE_IN_15 = 'date_trunc(text, timestamptz, text)';
 
-/** Overload narrower than the engine's, whose further arguments are of any type. */
-const NARROWED = 'format(text, text)';
-
 interface Procedure {
   readonly kind: string;
   readonly arguments: string;
@@ -29,6 +26,8 @@ interface Procedure {
   readonly leakproof: boolean;
   readonly parallel: string;
   readonly returnsSet: boolean;
+  /** Types of the arguments that are results. */
+  readonly columns: readonly string[] | null;
 }
 
 /** Type names as the table spells them; `regtype` would say `integer`. */
@@ -48,11 +47,13 @@ const PROCEDURES = `
     p.provolatile::text as volatility,
     p.proleakproof as leakproof,
     p.proparallel::text as parallel,
-    p.proretset as "returnsSet"
+    p.proretset as "returnsSet",
+    (select json_agg(n.name order by a.i) from unnest(p.proallargtypes, p.proargmodes) with ordinality a (type, mode, i)
+      join names n on n.oid = a.type where a.mode = 'o') as columns
   from pg_proc p where p.pronamespace = 'pg_catalog'::regnamespace`;
 
-const KINDS = { scalar: 'f', aggregate: 'n', ordered_set: 'o', window: 'w' } as const;
-const VOLATILITIES = { immutable: 'i', stable: 's' } as const;
+const KINDS = { scalar: 'f', aggregate: 'n', ordered_set: 'o', window: 'w', rows: 'f' } as const;
+const VOLATILITIES = { immutable: 'i', stable: 's', volatile: 'v' } as const;
 
 function spelled(f: FunctionDefinition): string {
   return `${f.name}(${f.arguments.join(', ')})`;
@@ -60,6 +61,9 @@ function spelled(f: FunctionDefinition): string {
 
 /** `proargtypes` of `f`: a variadic argument is declared as an array, except `any`. */
 function declared(f: FunctionDefinition): string {
+  if (functions.PATH_FUNCTIONS.has(f.name))
+    return f.arguments.map((a, i) => (i === 1 ? 'jsonpath' : a)).join(', ');
+  if (functions.isConfigured(f)) return ['regconfig', ...f.arguments.slice(1)].join(', ');
   if (f.variadic === null || f.variadic === 'any') return f.arguments.join(', ');
   return [...f.arguments.slice(0, -1), `${f.variadic}[]`].join(', ');
 }
@@ -83,12 +87,16 @@ async function procedures(engine: Engine): Promise<ReadonlyMap<string, readonly 
 }
 
 function checkFunction(t: Test, f: FunctionDefinition, p: Procedure, major: number): void {
-  const narrowed = spelled(f) === NARROWED && f.variadic !== null;
-  t.equal(f.result, p.result, `${spelled(f)} result`);
-  t.equal(p.variadic, narrowed ? 'any' : f.variadic, `${spelled(f)} variadic`);
+  // Rows of several columns are of their last one's type in the table.
+  const result = f.kind === 'rows' && p.result === 'record' ? p.columns?.at(-1) : p.result;
+  t.equal(f.result, result, `${spelled(f)} result`);
+  if (f.kind === 'rows')
+    t.equal(functions.columnsOfRows(f, 'text').length, p.columns?.length ?? 1, `${spelled(f)} columns`);
+  t.equal(p.variadic, f.variadic, `${spelled(f)} variadic`);
   t.equal(f.leakproof, p.leakproof, `${spelled(f)} leakproof`);
-  t.equal(p.returnsSet, false, `${spelled(f)} returns one value`);
-  t.equal(p.parallel, 's', `${spelled(f)} touches no session state`);
+  t.equal(p.returnsSet, f.kind === 'rows', `${spelled(f)} returns one value, or rows`);
+  // Only a generator of numbers has a state, which nobody can set.
+  t.equal(p.parallel, f.volatility === 'volatile' ? 'r' : 's', `${spelled(f)} touches no session state`);
   const volatility = spelled(f) === STABLE_IN_15 && major > 15 ? 'i' : VOLATILITIES[f.volatility];
   t.equal(p.volatility, volatility, `${spelled(f)} volatility`);
 }
@@ -96,7 +104,7 @@ function checkFunction(t: Test, f: FunctionDefinition, p: Procedure, major: numb
 async function checkFunctions(t: Test, engine: Engine): Promise<void> {
   const byName = await procedures(engine);
   for (const f of functions.FUNCTIONS) {
-    const args = spelled(f) === NARROWED && f.variadic !== null ? 'text, any' : declared(f);
+    const args = declared(f);
     const found = byName.get(f.name)?.filter((p) => p.kind === KINDS[f.kind] && isCallable(p, args)) ?? [];
     const [p] = found;
     if (p === undefined || found.length > 1) t.fail(`${spelled(f)} stands for ${found.length} procedures`);
@@ -204,6 +212,7 @@ async function checkTextForm(t: Test, engine: Engine): Promise<void> {
 }
 
 const SAMPLES: Readonly<Partial<Record<ArgumentType, string>>> = {
+  tsquery: "'cat'::tsquery",
   date: `date '2020-02-03'`,
   time: `time '04:05:06'`,
   timestamp: `timestamp '2020-02-03 04:05:06'`,
@@ -215,7 +224,9 @@ const SAMPLES: Readonly<Partial<Record<ArgumentType, string>>> = {
 async function checkUnits(t: Test, engine: Engine): Promise<void> {
   for (const f of functions.FUNCTIONS) {
     for (const [position, units] of f.structural) {
-      const args = f.arguments.map((a) => SAMPLES[a] ?? '');
+      // No option of a headline, and no words to search.
+      const text = functions.isConfigured(f) ? "''" : SAMPLES.text;
+      const args = f.arguments.map((a) => (a === 'text' ? text : SAMPLES[a]) ?? '');
       for (const unit of units) {
         args[position] = `'${unit}'`;
         const answer = await engine.typeOf(`select pg_catalog."${f.name}"(${args.join(', ')})`);

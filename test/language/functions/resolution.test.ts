@@ -50,6 +50,10 @@ function argumentFor(random: Random, declared: ArgumentType): Operand {
       return random.pick(
         random.next() < 0.8 ? ['int4[]', 'int8[]', 'numeric[]', 'text[]', 'date[]'] : ARRAYS,
       );
+    case 'anyrange':
+      return random.pick(types.RANGE_TYPES);
+    case 'anymultirange':
+      return random.pick(types.MULTIRANGE_TYPES);
     default:
       return declared;
   }
@@ -60,6 +64,7 @@ function callSql({ name, kind }: FunctionDefinition, args: readonly string[]): s
   switch (kind) {
     case 'scalar':
     case 'aggregate':
+    case 'rows':
       return `${called}(${args.join(', ')})`;
     case 'window':
       return `${called}(${args.join(', ')}) over ()`;
@@ -68,8 +73,21 @@ function callSql({ name, kind }: FunctionDefinition, args: readonly string[]): s
   }
 }
 
+/** Those of which some take a text search configuration, a literal that is no text to Postgres. */
+const CONFIGURED: ReadonlySet<string> = new Set(
+  functions.FUNCTIONS.filter((f) => functions.isConfigured(f)).map((f) => f.name),
+);
+
+/** A call of one with several columns has no type of the model, and a path through JSON is of none. */
+const OF_ONE_VALUE = functions.FUNCTIONS.filter(
+  (f) =>
+    functions.columnsOfRows(f, 'text').length === 1 &&
+    !functions.PATH_FUNCTIONS.has(f.name) &&
+    !CONFIGURED.has(f.name),
+);
+
 function functionCall(random: Random): Call {
-  const definition = random.pick(functions.FUNCTIONS);
+  const definition = random.pick(OF_ONE_VALUE);
   const declared = [...definition.arguments];
   if (definition.variadic !== null && random.next() < 0.5) declared.push(definition.variadic);
   const args = declared.map((type) => argumentFor(random, type));
@@ -127,7 +145,12 @@ function ourResult({ resolved }: Call): string {
 }
 
 /** To the engine, a type's name called with its own type, text or an unknown literal is a cast; to the table it is not. */
-const CAST_NOTATION: ReadonlySet<string> = new Set(['date(date)', 'date(text)', 'date(unknown)']);
+const CAST_NOTATION: ReadonlySet<string> = new Set([
+  'date(date)',
+  'date(text)',
+  'date(bpchar)',
+  'date(unknown)',
+]);
 
 interface Difference {
   readonly key: string;
@@ -141,8 +164,30 @@ interface Difference {
  */
 const REASONS: readonly { readonly why: string; readonly covers: (d: Difference) => boolean }[] = [
   {
-    why: 'overload over a type outside the model (timetz)',
-    covers: (d) => d.ours === 'refused' && d.theirs === 'oid 1266',
+    why: 'a range of constants is made when the call is planned, with brackets that the test makes up',
+    covers: (d) =>
+      /^(?:int4|int8|num|date|ts|tstz)range\(/.test(d.key) && /^sqlstate (22000|42601)$/.test(d.theirs),
+  },
+  {
+    why: 'no zone of a timetz is changed, and no field of it taken out',
+    covers: (d) =>
+      d.ours === 'refused' && (d.theirs === 'timetz' || /^(?:date_part|extract)\(\w+, timetz\)$/.test(d.key)),
+  },
+  {
+    why: 'bits are compared and cast, and nothing is computed of them',
+    covers: (d) => d.ours === 'refused' && d.key.includes('varbit') && !/ (=|<>|<|<=|>|>=) /.test(d.key),
+  },
+  {
+    why: 'of searches there is no equality and no order',
+    covers: (d) =>
+      d.ours === 'refused' &&
+      d.theirs === 'bool' &&
+      / (=|<>|<|<=|>|>=) /.test(d.key) &&
+      /tsquery/.test(d.key),
+  },
+  {
+    why: 'the maker of an address is not asked for',
+    covers: (d) => d.ours === 'refused' && /^trunc\(macaddr8?\)$/.test(d.key),
   },
   {
     why: 'overload newer than Postgres 15',

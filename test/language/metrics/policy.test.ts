@@ -22,11 +22,13 @@ function visibleShop(shop: Shop): Shop {
 }
 
 const METRICS =
-  'orders revenue average buyers pieces lines refunded refunds paid_share piece_price refund_rate net per_order'.split(
+  'orders revenue average buyers pieces lines refunded refunds paid_share piece_price refund_rate net per_order settling settled_there refunds_after settled_and_refunded'.split(
     ' ',
   );
 const TIMED = new Set(
-  'orders revenue average buyers refunded refunds paid_share refund_rate net per_order'.split(' '),
+  'orders revenue average buyers refunded refunds paid_share refund_rate net per_order settling settled_there refunds_after settled_and_refunded'.split(
+    ' ',
+  ),
 );
 const RUNNING =
   'revenue_so_far net_so_far revenue_7_days revenue_1_month revenue_of_month orders_of_week buyers_30_days average_so_far paid_share_so_far'.split(

@@ -79,6 +79,7 @@ const SUMS: Readonly<Record<string, { readonly of: Entity; readonly sum: Sum }>>
     of: 'order',
     sum: (rows) => new Set(rows.flatMap((r) => r.order?.customer_id ?? [])).size,
   },
+  opened: { of: 'order', sum: (rows) => rows.filter((r) => r.order?.status === 'open').length },
   paid: { of: 'order', sum: (rows) => rows.filter((r) => r.order?.status === 'paid').length },
   paid_share_of: {
     of: 'order',
@@ -119,6 +120,47 @@ function monthBefore(time: number): number {
   return Date.UTC(at.getUTCFullYear(), at.getUTCMonth() - 1, Math.min(at.getUTCDate(), last)) + (time % DAY);
 }
 
+/** What follows rows of `base`: rows of `later` that are equal in `by`, no later than `within`, each counted once. */
+const FOLLOWED: Readonly<
+  Record<
+    string,
+    {
+      readonly base: (r: Row) => boolean;
+      readonly of: Entity;
+      readonly later: (r: Row) => boolean;
+      readonly by: (r: Row) => Value;
+      readonly within: number;
+      readonly sum: Sum;
+    }
+  >
+> = {
+  settled_after: {
+    base: (r) => r.order?.status === 'open',
+    of: 'order',
+    later: (r) => r.order?.status === 'paid',
+    by: (r) => r.order?.customer_id ?? null,
+    within: 30 * DAY,
+    sum: (rows) => rows.length,
+  },
+  settled_there: {
+    base: (r) => r.order?.status === 'open',
+    of: 'order',
+    later: (r) => r.order?.status === 'paid' && r.customer !== null,
+    by: (r) =>
+      ((id) => (id === undefined || id === null ? null : `${id} ${r.order?.region}`))(r.order?.customer_id),
+    within: Number.POSITIVE_INFINITY,
+    sum: (rows) => total(amounts(rows)),
+  },
+  refunds_after: {
+    base: () => true,
+    of: 'refund',
+    later: () => true,
+    by: (r) => ('order_id' in r.of ? r.of.order_id : r.of.id),
+    within: Number.POSITIVE_INFINITY,
+    sum: (rows) => rows.length,
+  },
+};
+
 type Figures = ReadonlyMap<string, number | null>;
 type Figure = (leaf: (name: string) => number | null) => number | null;
 
@@ -128,6 +170,7 @@ const MADE: Readonly<Record<string, { readonly of: readonly string[]; readonly v
   piece_price: { of: ['revenue', 'pieces'], value: (f) => quotient(f('revenue'), f('pieces')) },
   refund_rate: { of: ['refunded', 'revenue'], value: (f) => quotient(f('refunded'), f('revenue')) },
   net: { of: ['revenue', 'refunded'], value: (f) => (f('revenue') ?? 0) - (f('refunded') ?? 0) },
+  settling: { of: ['settled_after', 'opened'], value: (f) => quotient(f('settled_after'), f('opened')) },
   per_order: { of: ['revenue', 'orders'], value: (f) => quotient(f('revenue'), f('orders')) },
   net_so_far: {
     of: ['revenue_so_far', 'refunded_so_far'],
@@ -137,7 +180,7 @@ const MADE: Readonly<Record<string, { readonly of: readonly string[]; readonly v
 
 /** Metrics whose unit is money: the shop counts cents, the database whole ones. */
 const MONEY = new Set(
-  'revenue average refunded net per_order piece_price revenue_so_far refunded_so_far net_so_far revenue_7_days revenue_1_month revenue_of_month average_so_far'.split(
+  'settled_there revenue average refunded net per_order piece_price revenue_so_far refunded_so_far net_so_far revenue_7_days revenue_1_month revenue_of_month average_so_far'.split(
     ' ',
   ),
 );
@@ -218,10 +261,8 @@ export function recount(shop: Shop, asked: Asked): readonly (readonly Value[])[]
     groups.set(id, group);
   };
   for (const leaf of leaves) {
-    for (const { keys, value } of RUNNING[leaf] === undefined
-      ? plain(leaf, rows, asked)
-      : running(leaf, rows, asked))
-      put(keys, leaf, value);
+    const figures = FOLLOWED[leaf] !== undefined ? followed : RUNNING[leaf] === undefined ? plain : running;
+    for (const { keys, value } of figures(leaf, rows, asked)) put(keys, leaf, value);
   }
   return [...groups.values()].map(({ keys, figures }) => [
     ...keys,
@@ -249,6 +290,30 @@ function plain(leaf: string, all: ReturnType<typeof rowsOf>, asked: Asked): read
   const groups = grouped(rows, asked.groupBy.map(keyOf));
   if (asked.groupBy.length === 0) return [{ keys: [], value: found.sum(rows) }];
   return groups.map(({ keys, members }) => ({ keys, value: found.sum(members) }));
+}
+
+function followed(leaf: string, all: ReturnType<typeof rowsOf>, asked: Asked): readonly Keyed[] {
+  const found = FOLLOWED[leaf];
+  if (found === undefined) throw new Error(`the recount has no conversion ${leaf}`);
+  const chosen = all.order.filter(
+    (r) => found.base(r) && (asked.where?.(r) ?? true) && within(r.time, asked.start, asked.before),
+  );
+  const after = new Map<Row, Row[]>(chosen.map((r) => [r, []]));
+  for (const later of all[found.of].filter(found.later)) {
+    const at = later.time;
+    if (at === null || found.by(later) === null) continue;
+    const before = chosen.filter(
+      (r) => r.time !== null && r.time <= at && at - r.time < found.within && found.by(r) === found.by(later),
+    );
+    const last = before.reduce<Row | null>((a, b) => ((a?.time ?? 0) > (b.time ?? 0) ? a : b), null);
+    if (last !== null) after.get(last)?.push(later);
+  }
+  const ofRows = (rows: readonly Row[]): number | null => found.sum(rows.flatMap((r) => after.get(r) ?? []));
+  if (asked.groupBy.length === 0) return [{ keys: [], value: ofRows(chosen) }];
+  return grouped(chosen, asked.groupBy.map(keyOf)).map(({ keys, members }) => ({
+    keys,
+    value: ofRows(members),
+  }));
 }
 
 function within(time: number | null, start: number | undefined, before: number | undefined): boolean {

@@ -118,6 +118,30 @@ const CASES: readonly Case[] = [
     recount: { start: day('2026-02-20'), before: day('2026-04-01') },
   },
   {
+    name: 'conversions, in the groups of what they followed',
+    body: {
+      metrics: ['settling', 'settled_there', 'refunds_after', 'orders'],
+      group_by: ['order__region', 'customer__region'],
+    },
+  },
+  {
+    name: 'conversions along the time of what they followed, which a condition chooses',
+    body: {
+      metrics: ['settling', 'refunds_after', 'revenue_so_far'],
+      group_by: ['metric_time__month', 'order__region'],
+      where: "{{ Dimension('customer__region') }} <> 'us'",
+    },
+    recount: { where: (r) => r.customer !== null && r.customer.region !== 'us' },
+  },
+  {
+    name: 'conversions of some days, whenever they were',
+    body: {
+      metrics: ['settling', 'refunds_after'],
+      time_constraint: { start: '2026-01-05', end: '2026-02-03' },
+    },
+    recount: { start: day('2026-01-05'), before: day('2026-02-04') },
+  },
+  {
     name: 'a running total of some rows only',
     body: {
       metrics: ['revenue_so_far', 'buyers_30_days'],
@@ -307,7 +331,7 @@ test('the shop', async (t) => {
         /`descending`/,
       ],
       [{ metrics: ['revenue'], order_by: [{ name: 'revenue', nulls: 'first' }] }, 400, 'E0511', /only/],
-      [{ metrics: [{ name: 'revenue', alias: 'a b' }] }, 400, 'E0511', /no name/],
+      [{ metrics: [{ name: 'revenue', alias: 'a.b' }] }, 400, 'E0511', /no name/],
       [{ metrics: ['revenue', 'revenue'] }, 400, 'E0511', /two columns/],
       [{ metrics: ['revenue'], time_constraint: { start: '2026-02-30' } }, 400, 'E0511', /`time_constraint`/],
       [{ metrics: ['revenue'], time_constraint: ['2026-02-01'] }, 400, 'E0511', /`time_constraint`/],

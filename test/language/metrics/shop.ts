@@ -189,6 +189,19 @@ metrics:
   orders_of_week: { type: cumulative, metric: orders, grain_to_date: week }
   buyers_30_days: { type: cumulative, metric: buyers, window: 30 days }
   average_so_far: { type: cumulative, metric: average }
+  opened: { entity: order, expression: count(*), filter: status = 'open' }
+  settled: { entity: order, expression: count(*), filter: status = 'paid' }
+  settled_for: { entity: order, expression: sum(amount), filter: "status = 'paid' and buyer.region is not null" }
+  settling: { type: conversion, base: opened, conversion: settled, entity: Customer, window: 30 days }
+  settled_there:
+    type: conversion
+    base: opened
+    conversion: settled_for
+    entity: Customer
+    constant_properties: [{ base: region, conversion: region }]
+    calculation: conversions
+  refunds_after: { type: conversion, base: orders, conversion: refunds, entity: order, calculation: conversions }
+  settled_and_refunded: { type: derived, expression: "coalesce(refunds_after, 0) + settling" }
   paid_share_so_far: { type: cumulative, metric: paid_share }
 `;
 

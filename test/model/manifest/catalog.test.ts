@@ -26,6 +26,7 @@ test('a relation has the declared columns in their order, with what the connecto
         name: 'tax',
         physical: 'tax_no',
         type: 'text',
+        form: { sql: 'varchar', oid: 1043, length: -1, modifier: -1 },
         description: 'Tax number',
         nullable: true,
         sensitivity: 'secret',
@@ -67,8 +68,8 @@ test('a bridge has its sides, their key, and both as sealed keys', async (t) => 
 
 test('relationships, metrics, facets and words are compiled', async (t) => {
   t.match(manifest.relationships.get('order_customer'), {
-    from: { entity: 'order', column: 'customer_id' },
-    to: { entity: 'customer', column: 'id' },
+    from: { entity: 'order', columns: ['customer_id'] },
+    to: { entity: 'customer', columns: ['id'] },
   });
   t.strictSame(manifest.catalog.metrics.get('revenue'), {
     name: 'revenue',
@@ -82,14 +83,14 @@ test('relationships, metrics, facets and words are compiled', async (t) => {
     table: 'orders',
     maxTopK: 50,
     embeddingModel: 'lexical-v1',
-    chunking: { maxChars: 1200, overlapChars: 150 },
+    chunking: { maxChars: 1200, overlapChars: 150, by: 'structure' },
     approximate: false,
   });
   t.strictSame(
     [...(manifest.facets.get('notes')?.versions.values() ?? [])],
     [
-      { name: 'raw', redact: [], detectors: [] },
-      { name: 'masked', redact: ['pii'], detectors: ['email'] },
+      { name: 'raw', redact: [], detectors: [], phoneCountries: [] },
+      { name: 'masked', redact: ['pii'], detectors: ['email'], phoneCountries: [] },
     ],
   );
   t.strictSame(manifest.lexicon.get('turnover'), {

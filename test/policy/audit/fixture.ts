@@ -17,7 +17,13 @@ import {
   segmentNumber,
   usedEnd,
 } from '../../../policy/audit/format.js';
-import { type AuditEntry, type AuditLogOptions, openAuditLog } from '../../../policy/audit/index.js';
+import {
+  type AuditEntry,
+  type AuditLog,
+  type AuditLogOptions,
+  openAuditLog,
+} from '../../../policy/audit/index.js';
+import type { CommonEntry } from '../../../policy/audit/record.js';
 
 export function tempDir(): string {
   return mkdtempSync(join(tmpdir(), 'osl-audit-'));
@@ -40,6 +46,32 @@ export function entry(n: number): AuditEntry {
   return n % 2 === 0
     ? { ...request, kind: 'decision' }
     : { ...request, kind: 'outcome', outcome: 'ok', rows: 3, duration_us: 1200 };
+}
+
+/** The two ways in which a log takes a record, of the same entry. */
+export type Append = (log: AuditLog, entry: AuditEntry) => Promise<number>;
+export const WAYS = {
+  entry: (log, entry) => log.append(entry),
+  form: (log, entry) => {
+    const { common, requestId, statementHmac, rows, durationUs } = parted(entry);
+    return new Promise((resolve, reject) => {
+      log.appendForm(log.form(common), requestId, statementHmac, rows, durationUs, (error, seq) =>
+        error ? reject(error) : resolve(seq),
+      );
+    });
+  },
+} as const satisfies Record<string, Append>;
+
+/** What an entry has in common with others, and what changes; the log's own clock stamps it. */
+export function parted(entry: AuditEntry): {
+  readonly common: CommonEntry;
+  readonly requestId: string;
+  readonly statementHmac: string | null;
+  readonly rows: number | null;
+  readonly durationUs: number | null;
+} {
+  const { request_id, ts: _, statement_hmac = null, rows = null, duration_us = null, ...common } = entry;
+  return { common, requestId: request_id, statementHmac: statement_hmac, rows, durationUs: duration_us };
 }
 
 /** A closed log with `count` entries besides its own `audit.open` (seq 0) and `audit.close` (last). */
@@ -88,7 +120,7 @@ export function makeFrame(record: string, previous: Buffer, back = 0): { bytes: 
   putFrameHead(bytes, 0, back, length);
   bytes.write(record, FRAME_HEAD);
   const chain = chainHash(previous, leafHash(bytes.subarray(FRAME_HEAD - 1, FRAME_HEAD + length)));
-  putFrameTail(bytes, 0, length, chain);
+  putFrameTail(bytes, 0, length, chain.toString('latin1'));
   return { bytes, chain };
 }
 

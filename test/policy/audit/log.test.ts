@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { AuditUnavailable, openAuditLog, readRecords, verifyAuditLog } from '../../../policy/audit/index.js';
-import { entry, lastSegment, readSegmentFile, segmentPaths, tempDir, writtenLog } from './fixture.js';
+import { entry, lastSegment, readSegmentFile, segmentPaths, tempDir, WAYS, writtenLog } from './fixture.js';
 
 t.test('each frame holds the chain hash SHA-256(previous, SHA-256(0x00, record))', async (t) => {
   const dir = await writtenLog(6);
@@ -41,6 +41,22 @@ t.test('records that arrive in one turn share a sync', async (t) => {
   const before = log.stats().groups;
   await Promise.all(Array.from({ length: 500 }, (_, n) => log.append(entry(n))));
   t.equal(log.stats().groups - before, 1);
+  await log.close();
+});
+
+t.test('an outcome goes with the next decision, or soon alone', async (t) => {
+  const log = await openAuditLog({ dir: tempDir() });
+  const before = log.stats().groups;
+  for (let n = 0; n < 40; n += 2) {
+    await log.append(entry(n));
+    log.append(entry(n + 1), () => undefined);
+    // The next decision comes some turns later.
+    for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
+  }
+  const groups = log.stats().groups - before;
+  t.ok(groups < 30, `20 decisions and 20 outcomes in ${groups} groups`);
+  t.equal(await log.append(entry(41)), 41);
+  log.append(entry(43), () => undefined);
   await log.close();
 });
 
@@ -112,7 +128,10 @@ t.test('a fingerprint is an HMAC under the key file of its segment', async (t) =
   t.equal(first, `1.${createHmac('sha256', key).update('select 1').digest('base64url')}`);
   t.equal(log.fingerprint('select 1'), first);
   t.not(log.fingerprint('select 2'), first);
-  for (let n = 0; n < 20; n += 1) await log.append(entry(n));
+  const bytes = Buffer.from('Qselect 1\0');
+  t.equal(log.fingerprintOf(bytes, 1, 9), first, 'of its bytes');
+  // A segment ends between decisions and their outcomes.
+  for (let n = 0; n < 20; n += 1) await WAYS[n % 4 < 2 ? 'entry' : 'form'](log, entry(n));
   t.match(log.fingerprint('select 1'), /^[2-9]\./, 'another segment, another key');
   t.equal(statSync(join(dir, 'segment-00000001.key')).mode & 0o777, 0o600);
   await log.close();
@@ -170,6 +189,7 @@ t.test('a closed log refuses', async (t) => {
   await log.close();
   t.equal(await last, 1, 'what was appended before is durable');
   await t.rejects(log.append(entry(1)), { name: 'AuditUnavailable', reason: 'closed' });
+  await t.rejects(WAYS.form(log, entry(1)), { name: 'AuditUnavailable', reason: 'closed' });
   const error = await new Promise((resolve) => log.append(entry(1), resolve));
   t.ok(error instanceof AuditUnavailable);
   await log.close();

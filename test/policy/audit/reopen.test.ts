@@ -13,7 +13,7 @@ import {
   readRecords,
   verifyAuditLog,
 } from '../../../policy/audit/index.js';
-import { entry, lastSegment, tempDir } from './fixture.js';
+import { entry, lastSegment, parted, tempDir, WAYS } from './fixture.js';
 
 /** A disk that can be told how to fail, and what the log says of it. */
 class Patient {
@@ -62,28 +62,29 @@ async function until(what: () => boolean): Promise<void> {
   }
 }
 
-for (const [code, reason] of [
-  ['EIO', 'disk'],
-  ['ENOSPC', 'full'],
+for (const [code, reason, way] of [
+  ['EIO', 'disk', 'entry'],
+  ['ENOSPC', 'full', 'form'],
 ] as const) {
-  t.test(`after ${code} the log goes on by itself, and says for how long it did not`, async (t) => {
+  t.test(`after ${code} the log goes on by itself, and says for how long it did not (${way})`, async (t) => {
+    const append = WAYS[way];
     const disk = new Patient();
     const log = await disk.open();
-    await log.append(entry(0));
+    await append(log, entry(0));
     disk.fault = failing(code);
     const before = new Date().toISOString();
-    await t.rejects(log.append(entry(2)), { name: 'AuditUnavailable', reason });
+    await t.rejects(append(log, entry(2)), { name: 'AuditUnavailable', reason });
     t.match(disk.failures, [{ reason }], 'told at once');
     t.match(log.stats(), { failure: { reason }, gaps: 0 });
-    await t.rejects(log.append(entry(4)), { name: 'AuditUnavailable', reason }, 'refused while it lasts');
-    const outcome = log.append(entry(1));
+    await t.rejects(append(log, entry(4)), { name: 'AuditUnavailable', reason }, 'refused while it lasts');
+    const outcome = append(log, entry(1));
     await sleep(100);
     t.equal(disk.gaps.length, 0, 'several tries on a disk that is not well');
     disk.fault = null;
     await until(() => disk.gaps.length > 0);
     t.equal(disk.failures.length, 1, 'one outage is told once');
     t.match(log.stats(), { failure: null, gaps: 1, segment: 2 });
-    t.ok(await log.append(entry(6)));
+    t.ok(await append(log, entry(6)));
     t.ok(await outcome, 'an outcome waits');
     await log.close();
     const [gap] = await disk.records('audit.gap');
@@ -171,6 +172,47 @@ t.test('no room for the next segment: it goes on when there is', async (t) => {
   for (let n = 0; n < 100; n += 2) await log.append(entry(1_000 + n));
   await log.close();
   t.equal((await disk.records('query')).length, taken / 2 + 50);
+  t.match(await verifyAuditLog(disk.dir), { integrity: 'intact', completeness: 'complete' });
+});
+
+t.test('outcomes under way when the disk fails wait for it, whichever way they came', async (t) => {
+  const disk = new Patient();
+  const log = await disk.open();
+  const ended = { ...entry(1), statement_hmac: `1.${'m'.repeat(43)}`, subject: 'é"' };
+  await log.append(entry(0));
+  const form = log.form(parted(ended).common);
+  disk.fault = failing('EIO');
+  const syncing = WAYS.entry(log, ended);
+  const appended = (rows: number): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const { requestId, statementHmac, durationUs } = parted(ended);
+      log.appendForm(form, requestId, statementHmac, rows, durationUs, (error, seq) =>
+        error ? reject(error) : resolve(seq),
+      );
+    });
+  const sharing = appended(4);
+  const refused = WAYS.form(log, entry(2));
+  await new Promise(setImmediate);
+  const filling = appended(5);
+  const others = [WAYS.entry(log, ended), WAYS.form(log, entry(4))] as const;
+  await t.rejects(refused, { name: 'AuditUnavailable', reason: 'disk' });
+  await t.rejects(others[1], { name: 'AuditUnavailable', reason: 'disk' });
+  const during = appended(6);
+  disk.fault = null;
+  const seqs = await Promise.all([syncing, sharing, filling, others[0], during]);
+  const after = await appended(7);
+  await log.close();
+  const [gap] = await disk.records('audit.gap');
+  t.match(JSON.parse(gap?.detail ?? '{}'), { refused: 2, outcomesKept: 5, outcomesLost: 0 });
+  const outcomes = (await disk.records('query')).filter(
+    ({ kind, epoch }) => kind === 'outcome' && epoch === 2,
+  );
+  t.same(
+    outcomes.map(({ seq, rows }) => [seq, rows]),
+    [...seqs, after].map((seq, i) => [seq, [3, 4, 5, 3, 6, 7][i]]),
+  );
+  for (const { ts: _, rows: __, ...outcome } of outcomes)
+    t.match(outcome, { ...parted(ended).common, statement_hmac: ended.statement_hmac, duration_us: 1200 });
   t.match(await verifyAuditLog(disk.dir), { integrity: 'intact', completeness: 'complete' });
 });
 

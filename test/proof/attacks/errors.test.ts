@@ -88,6 +88,14 @@ const CLAUSES: Readonly<Record<string, string>> = {
   or: "select id from employee where region = 'nowhere' or 1 / (id - $1) <> 5",
   not: 'select id from employee where not (1 / (id - $1) = 5 and id > 3)',
   'a list': 'select id from employee where 7 in (1 / (id - $1), 2)',
+  'rows in order': 'select id from employee where (dept_id, 1 / (id - $1)) > (0, 5)',
+  'equal rows': 'select id from employee where (1 / (id - $1), dept_id) = (5, 1) or id < 7',
+  bits: "select id from employee where ('x' || case when id = $1 then 'zz' else '01' end)::bit(8)::int = 1",
+  'a slice': "select id from employee where (array['a', 'b'])[1 : 1 / (id - $1)] <> array['c']",
+  'what is drawn': 'select id from employee where random() < 2 and 1 / (id - $1) <> 5',
+  ties: 'select k from (select id as k from employee order by dept_id fetch first 20 rows with ties) d where 1 / (k - $1) <> 5',
+  'a list of rows': 'select id from employee where (dept_id, 1 / (id - $1)) not in ((1, 5), (2, 5))',
+  'distinct rows': 'select id from employee where row(1 / (id - $1), 2) is distinct from row(5, 2)',
   'a case': 'select id from employee where case when id = $1 then 1 / (id - id) else 1 end = 1',
   'a cast': "select id from employee where (case when id = $1 then 'x' else '1' end)::int4 = 1",
   'a constant': 'select id from employee where id = $1 and 1 / (id - id) > 0',
@@ -96,6 +104,11 @@ const CLAUSES: Readonly<Record<string, string>> = {
   having: 'select id, count(*) from employee group by id having 1 / (id - $1) <> 5',
   'having with a query':
     'select e.id from employee e group by e.id having 1 / (e.id - $1) <> 5 or exists (select 1 from department d where d.id = e.id)',
+  'having of a rollup':
+    'select id, count(*) from employee group by rollup (id) having 1 / (id - $1) <> 5 or id is null',
+  'a rollup by what fails': 'select 1 / (id - $1) as x, count(*) from employee group by rollup (1)',
+  'a derived rollup':
+    'select g, n from (select id as g, count(*) as n from employee group by grouping sets ((id), ())) d where g is null or 1 / (g - $1) <> 5',
   'select list': 'select 1 / (id - $1) as x, id from employee',
   'order by': 'select id from employee order by 1 / (id - $1), id limit 3',
   'group by': 'select 1 / (id - $1) as x, count(*) from employee group by 1',

@@ -69,6 +69,8 @@ t.test('18. settings: at startup, by SET, by options', async (t) => {
   for (const [name, value] of [
     ['search_path', 'shop'],
     ['options', '-c search_path=shop'],
+    ['search_path', 'entities, pg_temp'],
+    ['options', '-c search_path=entities,"shop"'],
     ['options', '-c role=postgres -c session_authorization=postgres'],
     ['role', 'postgres'],
     ['session_authorization', 'postgres'],
@@ -87,11 +89,13 @@ t.test('18. settings: at startup, by SET, by options', async (t) => {
     ['set search_path to shop', '22023'],
     ["set search_path = 'shop, public'", '22023'],
     ['set local search_path to pg_temp', '22023'],
+    ['set search_path to entities, information_schema', '22023'],
+    ["set search_path = 'entities, public'", '22023'],
+    ["set search_path = ''", '22023'],
     ['set role postgres', '42704'],
     ['set session authorization postgres', '55P02'],
     ['set default_transaction_read_only to off', '25006'],
     ['set transaction_read_only = off', '25006'],
-    ['begin read write', '25006'],
     ["set osl.token = 'x'", '28000'],
     ['set row_security = off', '22023'],
     ['show nothing_of_the_kind', '42704'],
@@ -108,6 +112,16 @@ t.test('18. settings: at startup, by SET, by options', async (t) => {
       t.equal(decisions().length, 1, 'one decision is recorded');
     }
   }
+  // Drivers ask for transactions that may write; none may.
+  for (const text of ['begin read write', 'set transaction read write']) {
+    t.match((await client.simple(text)).outcome, { kind: 'rows' }, text);
+    t.match((await client.simple('show transaction_read_only')).outcome, { rows: [['on']] });
+  }
+  t.match((await client.simple("insert into customer values ('x')")).outcome, {
+    kind: 'refused',
+    sqlstate: '25006',
+  });
+  await client.simple('rollback');
   await stillGoverned(t, client);
 });
 
@@ -123,8 +137,9 @@ t.test('20. COPY and cursors show what a question would, or are refused', async 
     ['declare c cursor for select undeclared from customer', '42703'],
     ['declare c cursor for delete from customer returning ssn', '42601'],
     ['fetch all from c', '34000'],
-    ['prepare p as select ssn from customer', '0A000'],
-    ['execute p', '0A000'],
+    ['prepare p as select undeclared from customer', '42703'],
+    ['prepare p as delete from customer returning ssn', '25006'],
+    ['execute p', '26000'],
   ] as const) {
     fronts.takeAudit();
     t.match((await client.simple(text)).outcome, { kind: 'refused', sqlstate }, text);
@@ -136,6 +151,16 @@ t.test('20. COPY and cursors show what a question would, or are refused', async 
   t.same(decisions(), ['prepare allow -'], 'the question runs at FETCH');
   t.same((await client.simple('fetch all from c')).outcome, (await client.simple(MASKED)).outcome);
   await client.simple('rollback');
+  fronts.takeAudit();
+  await client.simple(`prepare p as ${MASKED}`);
+  t.same(decisions(), ['prepare allow -'], 'the question runs at EXECUTE');
+  t.same((await client.simple('execute p')).outcome, (await client.simple(MASKED)).outcome);
+  t.same(decisions(), ['query allow -', 'query allow -']);
+  for (const osql of ['prepare p as select ssn from customer', 'execute p']) {
+    const { outcome } = await postQuery(httpPort, { osql }, await bearer());
+    t.match(outcome, { kind: 'refused', sqlstate: '0A000', code: 'E0511' }, `over REST: ${osql}`);
+    t.same(decisions().length, 1);
+  }
   await stillGoverned(t, client);
 });
 
@@ -199,6 +224,7 @@ t.test('26. policy tightened between Parse and Execute', async (t) => {
     await shop.govern(policy());
     const before = await client.exchange(wire.parse('p', text), wire.describe('S', 'p'), wire.sync);
     t.match(outline(before), /^1 t T Z$/, text);
+    t.equal(outline(await client.exchange(wire.query(`prepare named as ${text}`))), 'C(PREPARE) Z');
     await shop.govern(policy(columns));
     fronts.takeAudit();
     const after = await client.exchange(
@@ -218,6 +244,11 @@ t.test('26. policy tightened between Parse and Execute', async (t) => {
       );
     else t.match(outcome, { kind: 'refused', code: expected }, 'decided anew when it runs');
     t.equal(decisions().length, 1);
+    const executed = (await client.simple('execute named')).outcome;
+    t.equal(executed.kind, outcome.kind, 'EXECUTE likewise');
+    if (executed.kind === 'refused') t.match(outcome, { code: executed.code, sqlstate: executed.sqlstate });
+    t.equal(decisions().length, 1);
+    await client.exchange(wire.query('deallocate named'));
     await client.exchange(wire.close('S', 'p'), wire.sync);
   }
   await shop.govern(policy().replaceAll('ceiling: [clerk]', 'ceiling: []'));

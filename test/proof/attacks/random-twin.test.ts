@@ -1,4 +1,3 @@
-import type { Column, MaskKind } from 'osl-compiler';
 import t from 'tap';
 import {
   type Asker,
@@ -10,7 +9,7 @@ import {
 } from '../../support/frontends.js';
 import { diceFrom } from '../oracle/dice.js';
 import { asAsked, randomQuestion } from '../oracle/questions.js';
-import type { World } from '../oracle/world.js';
+import { CLERKS_WORLD } from './clerks-world.js';
 import { brief } from './reading.js';
 import { CLERK, leaksIn, openShop, REAL, TWIN } from './shop.js';
 
@@ -22,57 +21,6 @@ const RUNS = Number(process.env['OSL_TWIN_RUNS'] ?? 400);
 const SEED = Number(process.env['OSL_ORACLE_SEED'] ?? 20_260_105);
 
 t.setTimeout(6 * 3_600_000);
-
-/** The shop as the generator of questions needs it: a clerk's columns, and how each is masked. */
-const LABELLED: Readonly<Record<string, readonly (readonly [string, Column['type'], string | null])[]>> = {
-  customer: [
-    ['id', 'int4', null],
-    ['name', 'text', null],
-    ['ssn', 'text', 'pii'],
-    ['email', 'text', 'pii'],
-    ['salary', 'int4', 'pay'],
-    ['phone', 'text', 'contact'],
-    ['born', 'date', 'birth'],
-    ['region', 'text', null],
-    ['amt', 'int4', null],
-    ['score', 'numeric', null],
-    ['joined', 'timestamptz', null],
-  ],
-  purchase: [
-    ['id', 'int4', null],
-    ['customer_id', 'int4', null],
-    ['customer_phone', 'text', 'contact'],
-    ['region', 'text', null],
-    ['total', 'numeric', null],
-    ['memo', 'text', null],
-  ],
-};
-const MASKS = new Map<string, MaskKind>([
-  ['pii', 'redact'],
-  ['pay', 'null'],
-  ['contact', 'hash'],
-  ['birth', 'year'],
-]);
-const WORLD: World = {
-  subjects: [],
-  tables: Object.entries(LABELLED).map(([name, columns]) => ({
-    name,
-    columns: columns.map(([of, type, sensitivity]) => ({
-      name: of,
-      physical: of,
-      type,
-      description: null,
-      nullable: true,
-      sensitivity,
-      keyDomain: null,
-    })),
-    sealed: ['id', 'phone', 'customer_id', 'customer_phone'],
-    rows: [],
-    grants: [{ columns: new Set(columns.map(([of]) => of)), unmask: new Set<string>(), filter: null }],
-    masks: MASKS,
-    denied: new Set<string>(),
-  })),
-};
 
 const real = await openShop(REAL);
 const twin = await openShop(TWIN, real);
@@ -124,7 +72,7 @@ t.test('what a clerk may not see changes nothing on any surface', async (t) => {
   const differing: string[] = [];
   for (let i = 0; i < RUNS && differing.length === 0; i++) {
     const surface = SURFACES[i % SURFACES.length] ?? 'REST';
-    const text = asAsked(randomQuestion(WORLD, dice, true));
+    const text = asAsked(randomQuestion(CLERKS_WORLD, dice, true));
     const both: string[] = [];
     for (const fronts of [realFronts, twinFronts]) {
       const asker = await askerOf(fronts, surface);

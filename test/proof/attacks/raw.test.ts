@@ -59,7 +59,8 @@ function whatBecomes(text: string, expected: Expected): 'the same' | 'refused ot
     /\b(measure|retrieve|traverse)\s*\(|\bonly\b|natural|full join|from likes|\bon\b.*\(\s*select/i.test(text)
   )
     return 'anything hidden';
-  const outside = /\bvault\b/i.test(text) || ('code' in expected && expected.sqlstate === '42P01');
+  const aliased = /\bcustomer (as )?t\(/i.test(text);
+  const outside = aliased || /\bvault\b/i.test(text) || ('code' in expected && expected.sqlstate === '42P01');
   if (outside) return 'refused otherwise';
   return 'the same';
 }

@@ -50,6 +50,18 @@ connectors:
           customer_id: { type: int4 }
           purchase_id: { type: int4 }
           stars: { type: int4 }
+      shop.device:
+        columns:
+          id: { type: int4 }
+          region: { type: text, nullable: false }
+          host: { type: inet }
+          span: { type: int4range }
+          price: { type: money }
+          words: { type: tsvector }
+          flags: { type: bit(4) }
+          state: { type: text, stored: enum shop.state, labels: [draft, live, gone] }
+          past: { type: text, stored: enum shop.state, labels: [draft, live, gone], pii: true }
+          home: { type: inet, pii: true }
       shop.vault:
         columns:
           id: { type: int4 }
@@ -65,6 +77,10 @@ entities:
     primary_key: [id]
     entity_key_columns: [id, customer_id, customer_ssn, customer_phone]
     columns: [id, customer_id, customer_ssn, customer_phone, region, total, memo]
+  device:
+    source: shop.shop.device
+    primary_key: [id]
+    columns: [id, region, host, span, price, words, flags, state, past, home]
   vault:
     source: shop.shop.vault
     primary_key: [id]
@@ -106,6 +122,7 @@ roles:
         columns: [id, customer_id, customer_ssn, customer_phone, region, total, memo]
         rows: region = attribute('region')
       - { on: likes, columns: "*", rows: stars <> 1 }
+      - { on: device, columns: "*", rows: "region = attribute('region')" }
   friend:
     grants:
       - { on: customer, columns: [id, name, ssn, salary], rows: id = 2, unmask: [pii, pay] }
@@ -151,6 +168,11 @@ create table shop.purchase (
   total numeric not null, memo text
 );
 create table shop.likes (customer_id int4, purchase_id int4, stars int4, primary key (customer_id, purchase_id));
+create type shop.state as enum ('draft', 'live', 'gone');
+create table shop.device (
+  id int4 primary key, region text not null, host inet, span int4range, price money, words tsvector, flags bit(4),
+  state shop.state, past shop.state, home inet
+);
 create table shop.vault (id int4 primary key, content text);
 create table shop.customer_us () inherits (shop.customer);
 create sequence shop.customer_seq start 770077007;
@@ -218,6 +240,11 @@ function rowsOf({ word, number, rows, born }: Hidden): string {
 insert into shop.customer values ${[...visible, ...(rows ? hidden : [])].join(', ')};
 insert into shop.purchase values ${purchases.join(', ')};
 insert into shop.likes values (1, 102, 5), (2, 101, 4), (3, 105, 3), (880088044, 104, 5)${rows ? ', (1, 101, 1)' : ''};
+insert into shop.device values
+  (1, 'eu', '10.0.0.1', '[1,5)', '$1.50', 'tea:1 milk:2', '0001', 'live', 'gone', '77.0.0.77'),
+  (2, 'eu', '10.0.0.2', '[5,9)', '$2.50', 'milk:1', '0010', 'draft', 'gone', '77.0.0.77'),
+  (3, 'eu', null, 'empty', null, null, null, null, 'gone', null)
+  ${rows ? `, (880088077, 'us', '77.0.0.77', '[770077001,770077009)', '$770077.07', '${word}:1', '1111', 'gone', 'gone', null)` : ''};
 insert into shop.vault values (1, '${word}-VAULT');
 ${rows ? "update shop.customer set score = 'NaN' where id = 880088066;" : ''}
 analyze shop.customer, shop.purchase;
@@ -257,6 +284,7 @@ function secretsOf({ word, number, born }: Hidden): readonly Buffer[] {
   });
   return [
     ...[word, word.toLowerCase(), 'hidden.example', 'HIDDEN.EXAMPLE', born, born.replaceAll('-', '')],
+    ...['77.0.0.77', '770,077', '770077001', '770077009', '880088077'],
     ...['990099009', '880088055', '880088066', '880088103', '880088106', ...numbers.map(String)],
     ...derived,
   ]

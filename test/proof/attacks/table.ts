@@ -33,6 +33,7 @@ const MISMATCH = refused('E0511', '42804');
 const GROUPING = refused('E0511', '42803');
 const NO_COLUMN = refused('E0512', '42703');
 const NO_RELATION = refused('E0512', '42P01');
+const UNRESOLVABLE = refused('E1001', '0A000');
 const NO_METRIC = refused('E0512', '42704');
 const UNSEALED = refused('E0514', '42P10');
 const KEY_NOT_CLEAR = refused('E0515', '42501');
@@ -73,7 +74,7 @@ export const ATTACKS: readonly Attack[] = [
       ['select count(*) from customer c group by c', NO_COLUMN],
       ['select row(c.*) from customer c', UNSUPPORTED],
       ['select row(c.id, c.ssn) from customer c', UNSUPPORTED],
-      ['select count(c) from customer c', NO_COLUMN],
+      ['select count(c) from customer c', rows(['3'])],
       ['select id from customer c where c is not null', NO_COLUMN],
       ['select id from customer c order by c', NO_COLUMN],
       ['select concat(c.*) from customer c', UNSUPPORTED],
@@ -91,10 +92,16 @@ export const ATTACKS: readonly Attack[] = [
     n: 3,
     name: 'whole row as json',
     tries: [
-      ["select to_jsonb(c)->>'ssn' from customer c", NO_COLUMN],
-      ['select row_to_json(c) from customer c', NO_FUNCTION],
+      ["select to_jsonb(c)->>'ssn' from customer c", rows([R], [R], [R])],
+      ["select row_to_json(c)->>'ssn' from customer c", rows([R], [R], [R])],
+      ["select json_agg(c)->0->>'ssn' from customer c", rows([R])],
+      [
+        "select e.value from customer c, jsonb_each_text(to_jsonb(c)) e where c.id = 1 and e.key = 'ssn'",
+        rows([R]),
+      ],
+      ['select u from customer c, unnest(array[c.ssn]) u', rows([R], [R], [R])],
       ['select to_jsonb(c.ssn)::text from customer c where id = 1', rows([`"${R}"`])],
-      ['select jsonb_agg(c) from customer c', NO_COLUMN],
+      ["select jsonb_agg(c)->1->>'ssn' from customer c", rows([R])],
       ["select jsonb_build_object('s', ssn, 'p', salary)->>'s' from customer where id = 1", rows([R])],
       ["select jsonb_object_agg(id, ssn)->>'1' from customer", rows([R])],
       ["select jsonb_populate_record(null::customer, '{}')", NO_FUNCTION],
@@ -108,7 +115,7 @@ export const ATTACKS: readonly Attack[] = [
       ["select query_to_xml('select ssn from shop.customer', true, true, '')", NO_FUNCTION],
       ["select table_to_xml('shop.customer', true, true, '')", NO_FUNCTION],
       ["select * from ts_stat('select to_tsvector(ssn) from shop.customer')", UNSUPPORTED],
-      ["select 'a'::tsquery", NO_TYPE],
+      ["select 'a'::tsquery", rows(["'a'"])],
       ["select ts_rewrite('a', 'select ssn from shop.customer')", NO_FUNCTION],
       ["select database_to_xml(true, true, '')", NO_FUNCTION],
       ["select cursor_to_xml('c', 1, true, true, '')", NO_FUNCTION],
@@ -135,11 +142,8 @@ export const ATTACKS: readonly Attack[] = [
     n: 6,
     name: 'EXPLAIN estimates',
     tries: [
-      ["explain select * from customer where ssn = '⟨SECRET-SSN-1|SECRET-SSN-9⟩'", UNSUPPORTED],
-      [
-        'explain (analyze, format json) select * from customer where amt = ⟨770077007|770077008⟩',
-        UNSUPPORTED,
-      ],
+      // EXPLAIN itself, which the wire answers with the governed plan: `test/surfaces/pg/explain.test.ts`.
+      ['select * from customer where id in (explain select ssn from customer)', refused('E0511', '42601')],
     ],
     benign: [['select id from customer where amt = 10', rows(['1'])]],
   },
@@ -186,13 +190,17 @@ export const ATTACKS: readonly Attack[] = [
     name: 'natural join with a guess',
     tries: [
       ["select id from customer natural join (values ('⟨SECRET-SSN-1|SECRET-SSN-9⟩')) v(ssn)", UNSEALED],
-      ["select id from customer join (values ('⟨SECRET-SSN-1|SECRET-SSN-9⟩')) v(ssn) using (ssn)", UNSEALED],
+      [
+        "select id from customer join (values ('⟨SECRET-SSN-1|SECRET-SSN-9⟩')) v(ssn) using (ssn)",
+        KEY_NOT_CLEAR,
+      ],
       [
         "select id from customer c join (values ('⟨SECRET-SSN-1|SECRET-SSN-9⟩')) v(s) on c.ssn = v.s",
-        UNSEALED,
+        KEY_NOT_CLEAR,
       ],
-      ["select id from customer, (values ('⟨SECRET-SSN-1|SECRET-SSN-9⟩')) v(s) where ssn = s", UNSEALED],
-      ["select id from customer cross join (values ('SECRET-SSN-1')) v(s)", UNSEALED],
+      ["select id from customer, (values ('⟨SECRET-SSN-1|SECRET-SSN-9⟩')) v(s) where ssn = s", KEY_NOT_CLEAR],
+      ["select id from customer cross join (values ('SECRET-SSN-1')) v(s) order by id", EVERYONE],
+      ["select id from customer join (values ('⟨SECRET|NOTHING⟩')) v(s) on ssn like s || '%'", NOBODY],
     ],
     benign: [
       [
@@ -348,8 +356,8 @@ export const ATTACKS: readonly Attack[] = [
     n: 13,
     name: 'rename by position',
     tries: [
-      ['select t.c from customer as t(a, b, c)', UNSUPPORTED],
-      ['select t.c from customer t(a, b, c) where a = 1', UNSUPPORTED],
+      ['select t.c from customer as t(a, b, c)', rows([R], [R], [R])],
+      ['select t.c from customer t(a, b, c) where a = 1', rows([R])],
       ['select x.c from (select * from customer) as x(a, b, c) where a = 1', rows([R])],
       ['with x(a, b, c) as (select * from customer) select c from x where a = 1', rows([R])],
       ['select x.m from (select * from customer) as x(a,b,c,d,e,f,g,h,i,j,k,l,m)', MISMATCH],
@@ -373,10 +381,10 @@ export const ATTACKS: readonly Attack[] = [
     n: 15,
     name: 'row comparison',
     tries: [
-      ["select id from customer where (ssn, 0) > ('⟨SECRET-SSN-1|SECRET-SSN-9⟩', 0)", UNSUPPORTED],
-      ["select id from customer where (ssn, id) = ('⟨SECRET-SSN-1|SECRET-SSN-9⟩', 1)", UNSUPPORTED],
-      ["select id from customer where (ssn, id) in (('⟨SECRET-SSN-1|SECRET-SSN-9⟩', 1))", UNSUPPORTED],
-      ['select id from customer where row(ssn) is distinct from row(null)', UNSUPPORTED],
+      ["select id from customer where (ssn, 0) > ('⟨SECRET-SSN-1|SECRET-SSN-9⟩', 0)", EVERYONE],
+      ["select id from customer where (ssn, id) = ('⟨SECRET-SSN-1|SECRET-SSN-9⟩', 1)", NOBODY],
+      ["select id from customer where (ssn, id) in (('⟨SECRET-SSN-1|SECRET-SSN-9⟩', 1))", NOBODY],
+      ['select id from customer where row(ssn) is distinct from row(null)', EVERYONE],
       ["select id from customer where ssn > '⟨SECRET-SSN-0|SECRET-SSN-9⟩'", EVERYONE],
     ],
     benign: [["select id from customer where name > 'B' and id > 0 order by id", rows(['2'], ['3'])]],
@@ -437,7 +445,15 @@ export const ATTACKS: readonly Attack[] = [
       ["select id from customer where ssn like '⟨S|T⟩%' and pg_sleep(1) is null", NO_FUNCTION],
       ["select pg_sleep_for('1 s')", NO_FUNCTION],
       ['select clock_timestamp()', NO_FUNCTION],
-      ['select count(*) from generate_series(1, 100000000)', UNSUPPORTED],
+      ['select count(*) from customer, generate_series(1, 1000000000000)', fails('54000')],
+      [
+        "select count(*) from customer, generate_series(now(), now() + interval '9 years', interval '1 second')",
+        fails('54000'),
+      ],
+      [
+        'with recursive r(n) as (select 1 union all select n from r) select count(*) from r, customer',
+        fails('54000'),
+      ],
       ["select repeat('x', 2147483647) from customer where amt > 100", fails('54000')],
       ["select id from customer where amt > 100 and name ~ '((a+)+)+$'", NOBODY],
       ["select id from customer where repeat(name, 200) ~ '((a|aa|aaa)+)+$' and amt > 1000", NOBODY],
@@ -447,21 +463,25 @@ export const ATTACKS: readonly Attack[] = [
   {
     n: 20, // what only the wire has is in protocol.test.ts
     name: 'COPY and cursors',
-    tries: [
-      ['prepare p as select ssn from customer', UNSUPPORTED],
-      ['execute p', UNSUPPORTED],
-      ['select count(*) from (table customer) t', rows(['3'])],
-    ],
+    tries: [['select count(*) from (table customer) t', rows(['3'])]],
     benign: [['select id from customer order by id', EVERYONE]],
   },
   {
     n: 21,
     name: 'LATERAL',
     tries: [
-      ['select x.s from customer c, lateral (select c.ssn as s) x', UNSUPPORTED],
-      ['select x.s from customer c join lateral (select c.ssn as s) x on true', UNSUPPORTED],
-      ['select x.s from customer c left join lateral (select c.ssn as s) x on c.id = c.id', UNSUPPORTED],
-      ['select (select c.ssn) from customer c', UNSEALED],
+      ['select x.s from customer c, lateral (select c.ssn as s) x', rows([R], [R], [R])],
+      ['select x.s from customer c join lateral (select c.ssn as s) x on true', rows([R], [R], [R])],
+      [
+        'select x.s from customer c left join lateral (select c.ssn as s) x on c.id = c.id',
+        rows([R], [R], [R]),
+      ],
+      ['select (select c.ssn) from customer c', rows([R], [R], [R])],
+      ["select c.name from customer c where (select c.ssn) like '1%'", NOBODY],
+      [
+        'select x.n from customer c, lateral (select count(*) as n from purchase p where length(c.ssn) > 3) x',
+        UNSEALED,
+      ],
       ["select s from (select ssn as s from customer) t where s <> '[redacted]'", NOBODY],
     ],
     benign: [['select x.n from (select id, name as n from customer) x where x.id = 1', rows(['Ada'])]],
@@ -477,7 +497,7 @@ export const ATTACKS: readonly Attack[] = [
       ['create table stolen as select * from customer', READ_ONLY],
       ['select id from customer for update', READ_ONLY],
       ['merge into customer c using purchase p on c.id = p.id when matched then delete', READ_ONLY],
-      ['with recursive r as (select ssn from customer union select ssn from r) select * from r', UNSUPPORTED],
+      ['with recursive r as (select ssn from customer union select ssn from r) select * from r', rows([R])],
     ],
     benign: [['with d as (select id, name from customer) select name from d where id = 1', rows(['Ada'])]],
   },
@@ -587,6 +607,11 @@ export const ATTACKS: readonly Attack[] = [
       ['select memo from purchase', GROUPS_ONLY, STATS],
       ['select measure(customers) from customer where id = ⟨1|9⟩', TOO_FEW, STATS],
       ['select measure(hoard) from vault', NO_RELATION, STATS],
+      [
+        'select measure(customers) from customer c join purchase p on p.customer_id = c.id where c.id = ⟨1|9⟩',
+        UNRESOLVABLE,
+        STATS,
+      ],
     ],
     benign: [
       ['select count(*), sum(amt), avg(amt) from customer', rows(['3', '60', '20.0000000000000000']), STATS],
@@ -656,7 +681,10 @@ export const ATTACKS: readonly Attack[] = [
         'select c.id, count(p.id) from customer c left join purchase p on p.customer_id = c.id group by c.id order by c.id',
         rows(['1', '2'], ['2', '1'], ['3', '0']),
       ],
-      ['select p.id from purchase p full join customer c on c.id = p.customer_id', UNSUPPORTED],
+      [
+        'select p.id from purchase p full join customer c on c.id = p.customer_id order by 1',
+        rows(['101'], ['102'], ['104'], ['105'], [null]),
+      ],
       ['select c.id from customer c join likes l on l.customer_id = c.id where l.stars = 1', NOBODY],
       ['select l.stars from likes l', UNSUPPORTED],
     ],
@@ -687,6 +715,15 @@ export const ATTACKS: readonly Attack[] = [
       ['select bool_or(salary > 0), every(salary is null) from customer', rows([null, 't'])],
       ['select measure(customers) from customer', rows(['3'])],
       ['select measure(revenue) from purchase', rows(['162.75'])],
+      [
+        'select measure(customers), measure(revenue), count(*) from customer c join purchase p on p.customer_id = c.id',
+        rows(['2', '157.75', '3']),
+      ],
+      ['select measure(customers) from customer c join likes l on l.customer_id = c.id', rows(['3'])],
+      [
+        'select measure(customers) from customer c join purchase p on p.customer_id = c.id where 1 / (p.total - 990099009.99) < 1',
+        rows(['2']),
+      ],
       ['select measure(hoard) from customer', NO_METRIC],
       ['select corr(salary, amt) from customer', rows([null])],
       // Per cell: row 2 in the clear by the friend's grant, the others masked.
@@ -801,7 +838,8 @@ export const ATTACKS: readonly Attack[] = [
         rows(['1977-01-01', '1', 'f']),
       ],
       ["select age(born) > interval '1 day' from customer where id = 1", rows(['t'])],
-      ['select ssn collate "C" from customer', UNSUPPORTED],
+      ['select ssn collate "C" from customer', rows([R], [R], [R])],
+      ['select id from customer where ssn collate "C" > \'⟨SECRET-SSN-0|SECRET-SSN-9⟩\'', EVERYONE],
       ['select (array[ssn])[1], array[salary] from customer where id = 1', rows([R, '{NULL}'])],
       ["select phone = '⟨SECRET-PHONE-1|SECRET-PHONE-9⟩' from customer where id = 1", rows(['f'])],
     ],
@@ -869,7 +907,16 @@ export const ATTACKS: readonly Attack[] = [
       ['select c.id from customer c join purchase p on c.email = p.memo', UNSEALED],
       [
         "select c.id from customer c join purchase p on c.id = p.customer_id and c.ssn = '⟨SECRET-SSN-1|SECRET-SSN-9⟩'",
-        UNSEALED,
+        NOBODY,
+      ],
+      ['select a.id from customer a join customer b on a.ssn is not distinct from b.ssn', KEY_NOT_CLEAR],
+      [
+        'select a.id from customer a join customer b on (a.ssn = b.ssn or (a.ssn is null and b.ssn is null))',
+        KEY_NOT_CLEAR,
+      ],
+      [
+        'select a.id from customer a join (select ssn as s from customer group by ssn) b on a.ssn = b.s',
+        KEY_NOT_CLEAR,
       ],
       ['select c.id from customer c join purchase p on c.id = p.customer_id or true', UNSEALED],
       ['select c.id from customer c join purchase p on c.id > p.customer_id', UNSEALED],
@@ -880,8 +927,9 @@ export const ATTACKS: readonly Attack[] = [
         UNSEALED,
       ],
       ['select id from customer where ssn = any (select customer_ssn from purchase)', KEY_NOT_CLEAR],
-      ['select id from customer where ssn > all (select customer_ssn from purchase)', UNSUPPORTED],
-      ['select id from customer where ssn = any (array(select customer_ssn from purchase))', UNSUPPORTED],
+      ['select id from customer where ssn > all (select customer_ssn from purchase)', NOBODY],
+      // One mask is like another.
+      ['select id from customer where ssn = any (array(select customer_ssn from purchase))', EVERYONE],
       // A hash equals itself and may be joined; a friend's cleartext makes nothing else joinable.
       ['select a.id from customer a join customer b on a.phone = b.phone', EVERYONE],
       ['select count(distinct phone) from customer', rows(['3'])],
@@ -928,7 +976,7 @@ export const ATTACKS: readonly Attack[] = [
       ["select 'a' < 1", refused('E0511', '22P02')],
       ['select null::customer', NO_TYPE],
       ["select 'customer'::regclass::oid", NO_TYPE],
-      ["select '1'::money", NO_TYPE],
+      ["select '1'::money", rows(['$1.00'])],
       ['select xmlelement(name a, ssn) from customer', UNSUPPORTED],
     ],
     benign: [
@@ -957,7 +1005,8 @@ export const ATTACKS: readonly Attack[] = [
       ["select lo_import('/etc/passwd')", NO_FUNCTION],
       ['select pg_backend_pid()', NO_FUNCTION],
       ['select pg_typeof(ssn) from customer', NO_FUNCTION],
-      ['select random()', NO_FUNCTION],
+      ['select setseed(0.5)', NO_FUNCTION],
+      ['select count(*) from customer where random() < 2', rows(['3'])],
       ['do $$ begin perform 1; end $$', UNSUPPORTED],
       ['call shop.x()', UNSUPPORTED],
       ['lock table shop.customer', READ_ONLY],
@@ -1008,9 +1057,14 @@ export const ATTACKS: readonly Attack[] = [
       ['select count(*) from customer group by 2', SYNTAX],
       ['select id, ssn as id2 from customer order by id2 desc, 1', rows(['1', R], ['2', R], ['3', R])],
       ['select ssn as name, count(*) from customer group by name', GROUPING],
-      ['select id from customer group by rollup (id)', UNSUPPORTED],
-      ['select id from customer order by ssn using >', UNSUPPORTED],
-      ['select id from customer order by id fetch first 1 row with ties', UNSUPPORTED],
+      ['select id from customer group by rollup (id) order by id', rows(['1'], ['2'], ['3'], [null])],
+      ['select id from customer order by ssn using > limit 1', rows(['1'])],
+      ['select id from customer order by id fetch first 1 row with ties', rows(['1'])],
+      [
+        'select count(*) from (select id from customer order by ssn fetch first 1 row with ties) c',
+        rows(['3']),
+      ],
+      ['select ssn from customer tablesample system (100)', UNSUPPORTED],
       ['select id from customer order by ssn fetch first 1 row only', rows(['1'])],
       ['select id from customer where rank() over (order by ssn) = 1', refused('E0511', '42P20')],
       ['select id from customer limit -1', fails('2201W')],
@@ -1048,6 +1102,115 @@ export const ATTACKS: readonly Attack[] = [
       ],
     ],
     benign: [['select count(*) from customer', rows(['3']), { subject: 'user:clerk', aclRoles: ['clerk'] }]],
+  },
+  {
+    n: 109,
+    name: 'joins on what fails on hidden rows',
+    tries: [
+      [
+        'select count(*) from customer c join purchase p on p.customer_id = c.id and 1 / (c.amt - ⟨770077007|770077006⟩) = 0',
+        rows(['3']),
+      ],
+      [
+        'select count(*) from purchase p left join customer c on p.customer_id = c.id and 1 / (c.amt - ⟨770077007|770077006⟩ + p.id - p.id) = 0',
+        rows(['4']),
+      ],
+      [
+        "select count(*) from purchase p full join customer c on p.customer_id = c.id where 1 / (case when c.region = '⟨us|xx⟩' then 0 else 1 end) = 1",
+        rows(['5']),
+      ],
+      [
+        'select count(*) from customer c join (values (1), (2)) v (n) on v.n > 1 / (c.amt - ⟨770077007|770077006⟩)',
+        rows(['6']),
+      ],
+      [
+        'select count(*) from customer c join (values (1), (2)) v (n) on v.n = 1 / (c.amt - ⟨770077007|770077006⟩)',
+        rows(['0']),
+      ],
+      [
+        'select count(*) from (select region as r from purchase group by 1) g left join customer c on 1 / (c.id - ⟨880088044|880088043⟩) = 0',
+        rows(['3']),
+      ],
+      [
+        'select count(*) from customer c cross join (select max(total) as most from purchase) m where 1 / (c.amt - ⟨770077007|770077006⟩) = 0',
+        rows(['3']),
+      ],
+      [
+        'with few as (select c.id, 1 / (c.amt - ⟨770077007|770077006⟩) as x from customer c) select count(*) from few join purchase p on few.x = 0 and p.id > few.id',
+        rows(['12']),
+      ],
+    ],
+    benign: [
+      [
+        'select p.id from purchase p join (select customer_id as c, max(total) as most from purchase group by 1) m on m.c is not distinct from p.customer_id and p.total = m.most order by 1 limit 1',
+        rows(['101']),
+      ],
+    ],
+  },
+  {
+    n: 110,
+    name: 'addresses, ranges, money, searched text, bits and enums of hidden rows',
+    tries: [
+      [
+        "select id from device where host + case when host = '⟨77.0.0.77|77.0.0.78⟩' then 9223372036854775807 else 0 end = host or id < 9",
+        EVERYONE,
+      ],
+      ["select id from device where host <<= '⟨77.0.0.0/8|78.0.0.0/8⟩'", NOBODY],
+      ["select id from device where home = '⟨77.0.0.77|77.0.0.78⟩' or home <<= '0.0.0.0/0'", NOBODY],
+      ['select max(host), count(host) from device', rows(['10.0.0.2', '2'])],
+      [
+        "select id from device where case when span @> ⟨770077002|880077002⟩ then span + '[1,2)' else span end is not null",
+        EVERYONE,
+      ],
+      ["select id from device where span && '⟨[770077001,770077003)|[880077001,880077003)⟩'", NOBODY],
+      ['select upper(span) from device order by span desc limit 1', rows(['9'])],
+      [
+        "select id from device where price * case when price > '$⟨770000|990000⟩' then 1e30::float8 else 1 end < '$0' or id < 9",
+        EVERYONE,
+      ],
+      ['select max(price)::numeric from device', rows(['2.50'])],
+      ["select id from device where words @@ plainto_tsquery('⟨SECRET|NOTHING⟩')", NOBODY],
+      [
+        "select id from device where words @@ to_tsquery(case when words @@ '⟨SECRET|NOTHING⟩'::tsquery then '(' else 'x' end)",
+        NOBODY,
+      ],
+      [
+        "select id from device where to_tsvector('english', region) @@ to_tsquery('english', case when host = '⟨77.0.0.77|77.0.0.78⟩' then '(' else 'eu' end)",
+        EVERYONE,
+      ],
+      [
+        "select id from device where ts_headline('english', region, plainto_tsquery('eu'), case when host = '⟨77.0.0.77|77.0.0.78⟩' then 'Nope=1' else 'MaxWords=40' end) <> ''",
+        EVERYONE,
+      ],
+      [
+        "select id from device where ts_rank(words, plainto_tsquery('english', '⟨SECRET|NOTHING⟩')) > 0",
+        NOBODY,
+      ],
+      ["select id from device where flags = B'⟨1111|1110⟩' or flags > B'⟨1000|1111⟩'", NOBODY],
+      [
+        "select id from device where (case when flags = B'⟨1111|1110⟩' then 'x' else '1' end)::int4 = 1",
+        EVERYONE,
+      ],
+      ["select id from device where state = '⟨gone|draft⟩' and id > 9", NOBODY],
+      ["select id from device where state > '⟨live|gone⟩'", NOBODY],
+      ['select state from device where state is not null order by state desc limit 1', rows(['live'])],
+      ['select max(state), min(state) from device', rows(['live', 'draft'])],
+      [
+        "select id from device where 1 / (case when state = '⟨gone|live⟩' and id > 9 then 0 else 1 end) = 1",
+        EVERYONE,
+      ],
+      ["select id from device where state = 'lost'", refused('E0511', '22P02')],
+      // Of a masked column nobody is told which words are labels.
+      ["select id from device where past = '⟨gone|lost⟩'", NOBODY],
+      ["select id from device where past >= '⟨gone|lost⟩'", NOBODY],
+      ['select max(past), min(past) from device', rows([R, R])],
+      ['select id from device order by past, id limit 1', rows(['1'])],
+    ],
+    benign: [
+      ["select id from device where host << '10.0.0.0/8' order by host desc", rows(['2'], ['1'])],
+      ["select id from device where words @@ plainto_tsquery('milk') order by state", rows(['2'], ['1'])],
+      ["select id from device where flags >= B'0010' or state = 'live' order by 1", rows(['1'], ['2'])],
+    ],
   },
 ];
 

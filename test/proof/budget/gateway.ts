@@ -24,8 +24,9 @@ export class Gateway {
     this.wirePort = ports.wirePort;
   }
 
-  static async start(): Promise<Gateway> {
-    const child = fork(new URL('./serving.js', import.meta.url), {
+  /** @param serving the shop, or notes that are indexed */
+  static async start(serving: 'shop' | 'notes' = 'shop'): Promise<Gateway> {
+    const child = fork(new URL('./serving.js', import.meta.url), [serving], {
       execArgv: [],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });

@@ -71,7 +71,7 @@ t.test(
       surface: 'rest',
       action: 'query',
       subject: 'user:ann',
-      statement_hmac: /\w{20}/,
+      statement_hmac: /^1\.[\w-]{43}$/,
       size: text(0).length,
     });
     t.notOk(JSON.stringify(told).includes('customer'), 'never the text');

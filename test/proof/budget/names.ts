@@ -110,5 +110,15 @@ export const NAMES: readonly NameFamily[] = [
   said('set_config', (n) => query(`select set_config('a.b', '${x(n)}', false)`)),
   said('SHOW of a name', (n) => query(`show ${quoted(n)}`)),
   said('RESET of a name', (n) => query(`reset ${quoted(n)}`)),
+  said('a value in another encoding', (n) => [
+    query("set client_encoding to 'gb18030'"),
+    parse('', 'select length($1::text)'),
+    bind('', '', { values: [Buffer.alloc(n - (n % 2), Buffer.from([0xd6, 0xd0]))] }),
+    execute(),
+  ]),
+  said('an answer in another encoding', (n) => [
+    query("set client_encoding to 'gb18030'"),
+    query(`select repeat(chr(20013), ${3 * n}) from shop.customers where id = 1`),
+  ]),
   said('SETs', (n) => query('set a.b to 1;'.repeat(n / 13))),
 ];

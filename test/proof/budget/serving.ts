@@ -1,10 +1,12 @@
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { indexContent } from '../../../src/service/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
 import { createHttpServer } from '../../../src/surfaces/http/server.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
-import { startTestService } from '../../support/service.js';
+import { NOTES, VECTORS_POLICY, vectorsManifest, vectorsScript } from '../../language/forms/vectors.js';
+import { startTestService, type TestService } from '../../support/service.js';
 import { mainThreadMs } from './main-thread.js';
 
 /**
@@ -27,7 +29,7 @@ setInterval(note, TICK_MS);
 /** Of the upstream, whose time is not what is measured. */
 const OSL_STATEMENT_TIMEOUT_MS = '3000';
 const { caps } = settingsFrom({ OSL_STATEMENT_TIMEOUT_MS }, process.cwd());
-const test = await startTestService({ settings: { caps } });
+const test = process.argv[2] === 'notes' ? await withNotes() : await startTestService({ settings: { caps } });
 const catalogs = new Catalogs({ dir: join(tmpdir(), 'osl-test-catalog') });
 const rest = await createHttpServer(test.service, {});
 const wire = createPgFrontend(test.service, { catalogs });
@@ -57,6 +59,21 @@ process.on('message', (message: 'reset' | 'held' | 'tokens' | 'end') => {
     process.send?.({ held: 0 });
   }
 });
+
+/** A facet of the offline model, with as many passages as one question may have, and more. */
+async function withNotes(): Promise<TestService> {
+  const notes = await startTestService({
+    manifest: vectorsManifest('{ max_top_k: 1000 }').replace('    embedding: { model: toy }\n', ''),
+    policy: VECTORS_POLICY,
+    script: vectorsScript(NOTES),
+    schema: 'press',
+    embedded: true,
+  });
+  const { content } = settingsFrom({}, process.cwd());
+  const { service } = notes;
+  await indexContent(service.model().manifest, service.engines, content, [], () => undefined);
+  return notes;
+}
 
 async function close(): Promise<void> {
   await wire.stop();

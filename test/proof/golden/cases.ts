@@ -1,4 +1,4 @@
-import type { AskedWorld } from 'osl-compiler';
+import type { AskedWorld, Joins } from 'osl-compiler';
 
 /** One golden case: what is asked, and, below the rule, what came of it. */
 export interface Case {
@@ -7,6 +7,8 @@ export interface Case {
   readonly query: string;
   /** What its names mean; OSL-SQL where the case says nothing. */
   readonly world: AskedWorld;
+  /** What entities may be joined on; declared keys where the case says nothing. */
+  readonly joins: Joins;
   /** What the tenant has switched off, by the manifest's names. */
   readonly off: readonly string[];
   /** Values of `$1 …`, where the query has any. */
@@ -54,6 +56,7 @@ function parseCase(block: string): Case {
     caller: wanted('caller'),
     query: wanted('query'),
     world,
+    joins: fields.get('joins') === 'any' ? 'any' : 'declared',
     off: (fields.get('off') ?? '').split(' ').filter((name) => name !== ''),
     values: Array.isArray(values) ? values.map((v) => (v === null ? null : String(v))) : [],
   };
@@ -63,11 +66,13 @@ function parseCase(block: string): Case {
 export function writeCase(golden: Case, result: readonly string[]): string {
   const values = golden.values.length === 0 ? [] : [field('values', JSON.stringify(golden.values))];
   const world = golden.world === 'semantic' ? [] : [field('world', golden.world)];
+  const joins = golden.joins === 'declared' ? [] : [field('joins', golden.joins)];
   const off = golden.off.length === 0 ? [] : [field('off', golden.off.join(' '))];
   const asked = [
     field('case', golden.name),
     field('caller', golden.caller),
     ...world,
+    ...joins,
     ...off,
     field('query', golden.query),
     ...values,

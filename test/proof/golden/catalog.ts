@@ -4,6 +4,8 @@ import {
   bindPredicate,
   type Catalog,
   type Column,
+  type ComputedColumn,
+  computedFacts,
   type Edge,
   forChain,
   type GroupRule,
@@ -99,18 +101,40 @@ const order: Relation = {
   ),
 };
 
-const lineItem = relation(
-  'line_item',
-  'line_items',
-  ['id', 'order_id', 'product_id'],
-  [
-    column('id', 'int8'),
-    column('order_id', 'int4'),
-    column('product_id', 'uuid'),
-    column('quantity', 'int4'),
-    column('price', 'numeric'),
+const computed = (name: string, expression: string): ComputedColumn => ({
+  name,
+  type: 'text',
+  description: null,
+  expression,
+  reads: [],
+  keys: [],
+  sensitivity: null,
+  labels: [],
+});
+
+const lineItem: Relation = {
+  ...relation(
+    'line_item',
+    'line_items',
+    ['id', 'order_id', 'product_id'],
+    [
+      column('id', 'int8'),
+      column('order_id', 'int4'),
+      column('product_id', 'uuid'),
+      column('quantity', 'int4'),
+      column('price', 'numeric'),
+    ],
+  ),
+  computed: [
+    computed('total', 'quantity * price'),
+    // Fails on a row of one piece.
+    computed('per_more', 'total / (quantity - 1)'),
+    computed('buyer_name', 'item_order.customer.name'),
+    computed('buyer_mail', "lower(item_order.customer.email) || '!'"),
+    computed('order_note', '"order".note'),
+    computed('heavy', 'product.weight > 2'),
   ],
-);
+};
 
 const product = relation(
   'product',
@@ -148,6 +172,20 @@ const elsewhere: Relation = {
   connector: 'other',
 };
 
+/** States in an order of their own, which is not that of their letters. */
+const STATE = { stored: 'enum shop.state', labels: ['open', 'busy', 'closed'] };
+const ticket = relation(
+  'ticket',
+  'tickets',
+  ['id'],
+  [
+    column('id', 'int4'),
+    column('owner', 'text'),
+    { ...column('state', 'text'), ...STATE },
+    { ...column('veiled', 'text', { sensitivity: 'pii' }), ...STATE },
+  ],
+);
+
 const link = (name: string, from: string, column: string, to: string): Edge => ({
   name,
   from,
@@ -163,7 +201,15 @@ const EDGES: readonly Edge[] = [
   link('item_product', 'line_item', 'product_id', 'product'),
 ];
 
-const RELATIONS = [customer, order, lineItem, product, tag, invoice, productTag, elsewhere];
+const DECLARED = [customer, order, lineItem, product, tag, invoice, productTag, elsewhere, ticket];
+
+/** With what the text of a computed column does not say. */
+const RELATIONS = DECLARED.map((r): Relation => {
+  if (r.computed === undefined) return r;
+  const relations = new Map(DECLARED.map((d) => [d.name, d]));
+  const catalog = { version: '', relations, metrics: new Map(), facets: new Map(), edges: EDGES };
+  return { ...r, computed: r.computed.map((c) => ({ ...c, ...computedFacts(c.name, r, catalog) })) };
+});
 
 const simple = (name: string, entity: string, expression: string, filter: string | null = null): Metric => ({
   type: 'simple',
@@ -185,10 +231,12 @@ const METRICS: readonly Metric[] = [
   simple('buyers', 'order', 'count(distinct customer_id)'),
   simple('average_score', 'customer', 'avg(score)'),
   simple('pieces', 'line_item', 'sum(quantity)'),
+  simple('turnover', 'line_item', 'sum(total)', 'heavy'),
   {
     type: 'ratio',
     name: 'paid_share',
     description: null,
+    format: { kind: 'percent' },
     entity: 'order',
     numerator: paid,
     denominator: all('orders'),
@@ -232,6 +280,83 @@ const METRICS: readonly Metric[] = [
     metric: 'revenue',
     span: { kind: 'to_date', grain: 'month' },
   },
+  {
+    type: 'cumulative',
+    name: 'revenue_last_month',
+    description: null,
+    entity: 'order',
+    metric: 'revenue',
+    span: { kind: 'offset', count: 1, unit: 'month' },
+  },
+  {
+    type: 'cumulative',
+    name: 'orders_at_first',
+    description: null,
+    entity: 'order',
+    metric: 'orders',
+    span: { kind: 'offset_to_grain', grain: 'year' },
+  },
+  {
+    type: 'derived',
+    name: 'growth',
+    description: null,
+    entity: 'order',
+    expression: 'round(revenue / revenue_last_month - 1, 3)',
+  },
+  simple('vip_revenue', 'order', 'sum(amount)', "customer.vip and status <> 'void'"),
+  simple(
+    'eu_pieces',
+    'line_item',
+    'sum(quantity)',
+    "item_order.order_customer.region = 'eu' and product.weight > 1",
+  ),
+  simple('taxed', 'order', 'count(*)', 'customer.tax_no is not null'),
+  simple('opened', 'order', 'count(*)', "status = 'open'"),
+  simple('settled', 'order', 'count(*)', "status = 'paid'"),
+  simple('settled_for', 'order', 'sum(amount)', "status = 'paid' and customer.vip is not null"),
+  {
+    type: 'conversion',
+    name: 'settled_after',
+    description: null,
+    entity: 'order',
+    base: 'opened',
+    conversion: 'settled_for',
+    conversionEntity: 'order',
+    same: [{ base: 'customer_id', conversion: 'customer_id' }],
+    window: { kind: 'window', count: 30, unit: 'day' },
+    calculation: 'conversions',
+  },
+  {
+    type: 'conversion',
+    name: 'settling',
+    description: null,
+    format: { kind: 'percent' },
+    entity: 'order',
+    base: 'opened',
+    conversion: 'settled',
+    conversionEntity: 'order',
+    same: [
+      { base: 'customer_id', conversion: 'customer_id' },
+      { base: 'region', conversion: 'region' },
+    ],
+    window: null,
+    calculation: 'conversion_rate',
+  },
+  // Fails on a row of another region.
+  simple('brittle', 'order', 'count(*)', "1 / (case region when 'us' then 0 else 1 end) = 1"),
+  {
+    type: 'conversion',
+    name: 'brittle_after',
+    description: null,
+    entity: 'order',
+    base: 'brittle',
+    conversion: 'brittle',
+    conversionEntity: 'order',
+    same: [{ base: 'customer_id', conversion: 'customer_id' }],
+    window: null,
+    calculation: 'conversions',
+  },
+  simple('median_order', 'order', 'percentile_cont(0.5) within group (order by amount)'),
 ];
 
 export const CATALOG: Catalog = {
@@ -254,7 +379,7 @@ export interface Caller {
 
 const LABELS = ['pii', 'contact', 'secret', 'tax', 'birth', 'finance'];
 
-const MASKS: ReadonlyMap<string, MaskKind> = new Map<string, MaskKind>([
+export const MASKS: ReadonlyMap<string, MaskKind> = new Map<string, MaskKind>([
   ['pii', 'redact'],
   ['contact', 'partial'],
   ['secret', 'deny'],
@@ -263,7 +388,7 @@ const MASKS: ReadonlyMap<string, MaskKind> = new Map<string, MaskKind>([
   ['finance', 'null'],
 ]);
 
-interface GrantParts {
+export interface GrantParts {
   readonly id: string;
   /** All of them where none are given. */
   readonly columns?: readonly string[];
@@ -274,14 +399,25 @@ interface GrantParts {
   readonly metrics?: readonly string[];
 }
 
+const WRITTEN = new WeakMap<RelationGrant, GrantParts>();
+
+/** A caller's grant as it is written above. */
+export function grantParts(grant: RelationGrant): GrantParts {
+  const parts = WRITTEN.get(grant);
+  if (parts === undefined) throw new Error(`nobody wrote grant ${grant.id}`);
+  return parts;
+}
+
 function grant(of: Relation, parts: GrantParts, chain: readonly AttributePattern[]): RelationGrant {
-  return {
+  const made = {
     id: parts.id,
     columns: new Set(parts.columns ?? of.columns.map((c) => c.name)),
     unmask: new Set(parts.unmask ?? []),
     filter: parts.filter === undefined ? null : forChain(bindPredicate(parts.filter, of), chain),
     ...(parts.minimum === undefined ? {} : { groups: groupRule(parts.minimum, parts.metrics) }),
   };
+  WRITTEN.set(made, parts);
+  return made;
 }
 
 function groupRule(minimum: number, metrics: readonly string[] | undefined): GroupRule {
@@ -484,6 +620,28 @@ export const CALLERS: ReadonlyMap<string, Caller> = new Map([
       ]),
     ]),
   ],
+  // Sees dear lines, by a filter over a computed column, and one region's orders.
+  [
+    'dear',
+    caller('dear', [
+      granted(lineItem, [grant(lineItem, { id: 'g1', filter: 'total > 45' }, [])]),
+      granted(order, [grant(order, { id: 'g2', filter: "region = 'us'" }, [])]),
+    ]),
+  ],
+  // May not read quantities, and knows of no product.
+  [
+    'priced',
+    caller('priced', [
+      granted(
+        lineItem,
+        [grant(lineItem, { id: 'g1', columns: ['id', 'order_id', 'price', 'quantity'] }, [])],
+        ['quantity'],
+      ),
+      granted(order, [grant(order, { id: 'g2', columns: ['id', 'note'] }, [])]),
+    ]),
+  ],
+  // Sees Ann's tickets, one state of each under its mask.
+  ['desk', caller('desk', [granted(ticket, [grant(ticket, { id: 'g1', filter: "owner = 'ann'" }, [])])])],
   // Has no access to anything.
   ['nobody', caller('nobody', [])],
 ]);
@@ -523,4 +681,7 @@ insert into shop.product_tags values
 create table shop.invoices (id int4, tax_no text, total numeric);
 insert into shop.invoices values (1, 'T1', 150), (2, 'T2', 80), (3, 'T9', 120), (4, null, 10);
 create table shop.parcels (id int4, order_id int4);
+create type shop.state as enum ('open', 'busy', 'closed');
+create table shop.tickets (id int4, owner text, state shop.state, veiled shop.state);
+insert into shop.tickets values (1, 'ann', 'closed', 'busy'), (2, 'ann', 'open', 'open'), (3, 'bob', 'busy', 'closed');
 `;

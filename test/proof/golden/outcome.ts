@@ -27,12 +27,12 @@ export function callerNamed(name: string): Caller {
 }
 
 /** A query that is a JSON object is a metrics body. */
-function planOf({ query, world, off }: Case, access: Access): GovernedPlan {
+function planOf({ query, world, joins, off }: Case, access: Access): GovernedPlan {
   const features = {
     setOperations: !off.includes('set_operations'),
     subqueries: !off.includes('subqueries'),
   };
-  const catalog = { ...CATALOG, features };
+  const catalog = { ...CATALOG, features, joins };
   if (!query.startsWith('{')) return compile(query, catalog, access, { world });
   const { body } = queryRequestIn(JSON.parse(query));
   if (body.kind !== 'metrics') throw new Error(`no metrics body: ${query}`);
@@ -86,7 +86,15 @@ function describeAnswer({ plan, sql, answer }: Extract<Outcome, { kind: 'answere
   return [
     field('sql', broken(sql)),
     ...some('params', slots.map(describeSlot)),
-    field('types', plan.outputs.map((o) => `${o.name} ${o.type}${o.redacted ? ' redacted' : ''}`).join(', ')),
+    field(
+      'types',
+      plan.outputs
+        .map(
+          (o) =>
+            `${o.name} ${o.type}${o.redacted ? ' redacted' : ''}${o.format === null ? '' : ` as ${o.format.kind}`}`,
+        )
+        .join(', '),
+    ),
     ...some('objects', plan.objects),
     ...some('masked', plan.maskedColumns),
     ...some('partial', plan.partialColumns),

@@ -9,6 +9,7 @@ import {
   type Subject,
   type Table,
   visibleColumns,
+  visibleComputed,
   type World,
 } from './world.js';
 
@@ -36,7 +37,7 @@ function literal(value: string | null): string {
 
 /** SQL that makes the caller's copies of the tables in `from`. */
 export function copiesSql(world: World, from: string, to: string): string {
-  return world.tables
+  const tables = world.tables
     .map((table) => {
       const shown = visibleColumns(table).map((v) => v.column);
       const lists = shown.map((c) => `${cellSql(c, table, world.subjects)} as ${c.name}`);
@@ -48,6 +49,13 @@ export function copiesSql(world: World, from: string, to: string): string {
         create table ${to}.${table.name} as select ${[...lists, ...keys].join(', ')} from ${from}.${table.name} where ${rows};`;
     })
     .join('\n');
+  const computed = world.tables.flatMap((table) =>
+    visibleComputed(table, world).map(({ name, type, copied }) => {
+      const value = copied.replaceAll('@', 'a.').replaceAll('#', `${to}.`);
+      return `alter table ${to}.${table.name} add ${name} ${type}; update ${to}.${table.name} a set ${name} = ${value};`;
+    }),
+  );
+  return [tables, ...computed].join('\n');
 }
 
 function cellSql(column: Column, table: Table, subjects: readonly Subject[]): string {
@@ -163,6 +171,17 @@ export function copyCatalog(world: World, schema: string): Catalog {
       physical: `${c.name}${KEY}`,
       sensitivity: null,
     }));
+    const computed = visibleComputed(table, world).map(({ name, type }): Column => {
+      return {
+        name,
+        physical: name,
+        type,
+        description: null,
+        nullable: true,
+        sensitivity: null,
+        keyDomain: null,
+      };
+    });
     const hasKey = shown.some((v) => v.column.name === 'id' && v.masked === 'none');
     return [
       table.name,
@@ -173,7 +192,7 @@ export function copyCatalog(world: World, schema: string): Catalog {
         connector: 'main',
         schema,
         table: table.name,
-        columns: [...plain, ...keys],
+        columns: [...plain, ...computed, ...keys],
         primaryKey: hasKey ? ['id'] : [],
         sealedKeys: [...sealed.map((c) => c.name), ...keys.map((c) => c.name)],
       },
@@ -185,6 +204,7 @@ export function copyCatalog(world: World, schema: string): Catalog {
     metrics: new Map(),
     facets: new Map(),
     edges: [],
+    joins: 'any',
   };
 }
 

@@ -23,6 +23,7 @@ export const EXPECTED: Readonly<Record<Axis, readonly string[]>> = {
     'null_test',
     'truth_test',
     'distinct_test',
+    'row_comparison',
     'quantified',
     'membership',
     'case',
@@ -39,7 +40,9 @@ export const EXPECTED: Readonly<Record<Axis, readonly string[]>> = {
     'values',
     'derived',
     'cte',
+    'rows',
     'grouped',
+    'grouping_sets',
     'having',
     'distinct',
     'distinct_on',
@@ -55,6 +58,7 @@ export const EXPECTED: Readonly<Record<Axis, readonly string[]>> = {
 export const IMPOSSIBLE: readonly { readonly node: string; readonly join: string; readonly why: string }[] = [
   { node: 'exists', join: 'none', why: 'EXISTS is a semi-join, which is a join' },
   { node: 'in_query', join: 'none', why: 'IN over a query is a semi-join, which is a join' },
+  { node: 'rows', join: 'none', why: 'rows of functions stand beside what they are made of, joined to it' },
 ];
 
 function isPossible(node: string, join: string): boolean {
@@ -70,17 +74,19 @@ export class Coverage {
 
   add(plan: GovernedPlan, world: World): void {
     const found = cellsOf(plan, world);
-    for (const [i, a] of AXES.entries()) {
-      for (const b of AXES.slice(i + 1)) {
-        for (const x of found[a]) for (const y of found[b]) count(this.#pairs, `${a} ${x} × ${b} ${y}`);
-      }
-    }
+    for (const pair of pairsOf(found)) count(this.#pairs, pair);
     for (const cell of crossed(found)) count(this.#cells, cell);
   }
 
   /** Whether the plan is of a cell that no question has filled. */
   fills(plan: GovernedPlan, world: World): boolean {
     return crossed(cellsOf(plan, world)).some((cell) => POSSIBLE.has(cell) && !this.#cells.has(cell));
+  }
+
+  /** Whether the plan is of a pair that no question has filled. */
+  fillsPair(plan: GovernedPlan, world: World): boolean {
+    const empty = new Set(this.emptyPairs());
+    return pairsOf(cellsOf(plan, world)).some((pair) => empty.has(pair));
   }
 
   /** Pairs of cells that no question filled. */
@@ -108,6 +114,14 @@ export class Coverage {
 }
 
 const POSSIBLE: ReadonlySet<string> = new Set(possibleCells());
+
+function pairsOf(cells: Cells): readonly string[] {
+  return AXES.flatMap((a, i) =>
+    AXES.slice(i + 1).flatMap((b) =>
+      [...cells[a]].flatMap((x) => [...cells[b]].map((y) => `${a} ${x} × ${b} ${y}`)),
+    ),
+  );
+}
 
 function crossed({ node, mask, join, union }: Cells): readonly string[] {
   return [...node].flatMap((n) =>
@@ -148,7 +162,7 @@ function cellsOf(plan: GovernedPlan, world: World): Cells {
     if (query.kind !== 'select') continue;
     for (const join of joinsOf(query.from)) cells.join.add(join);
     for (const leaf of walk.leavesOf(query.from)) {
-      if (leaf.kind === 'derived' || leaf.kind === 'cte') cells.node.add(leaf.kind);
+      if (leaf.kind === 'derived' || leaf.kind === 'cte' || leaf.kind === 'rows') cells.node.add(leaf.kind);
       if (leaf.kind === 'governed') addScan(leaf, world, cells);
     }
   }
@@ -166,6 +180,7 @@ function clausesOf(query: Query): readonly string[] {
   return [
     'select',
     ...(query.grouped ? ['grouped'] : []),
+    ...(query.groupingSets === null ? [] : ['grouping_sets']),
     ...(query.having.length > 0 ? ['having'] : []),
     ...(query.distinct ? ['distinct'] : []),
     ...(query.distinctOn.length > 0 ? ['distinct_on'] : []),

@@ -120,6 +120,9 @@ const LITERALS: ReadonlyMap<TypeName, readonly string[]> = new Map<TypeName, rea
   ['timestamp', ["'2001-01-01'::timestamp"]],
   ['uuid', ["'00000000-0000-0000-0000-000000000001'::uuid"]],
   ['jsonb', ["'[]'::jsonb"]],
+  ['inet', ["'10.0.0.1'::inet", "'10.0.0.0/8'::inet"]],
+  ['int4range', ["'[1,3)'::int4range", "'empty'::int4range"]],
+  ['tsvector', ["'x y'::tsvector"]],
 ]);
 
 const VALUES: ReadonlyMap<TypeName, readonly Make[]> = new Map<TypeName, readonly Make[]>([
@@ -149,7 +152,13 @@ const VALUES: ReadonlyMap<TypeName, readonly Make[]> = new Map<TypeName, readonl
       (e, d) => `case ${e.value('text', d)} when 'x' then ${e.value('text', d)} when 'y' then 'why' end`,
       (e, d) => `${e.value('int4', d)}::text`,
       (e, d) => `(array[${e.value('text', d)}, 'z'])[1]`,
+      (e, d) =>
+        `array_to_string((array['z', ${e.value('text', d)}, 'z'])[${e.dice.of(['1:2', '2:', ':2'])}], '-')`,
       (e, d) => `(string_to_array(${e.value('text', d)}, 'x'))[1]`,
+      (e, d) =>
+        `(jsonb_build_object('a', ${e.value('int4', d)}, 'b', ${e.value('text', d)}) ->> ${e.dice.of(["'a'", "'b'", "'c'"])})`,
+      (e, d) => `(json_build_array(${e.value('text', d)}, ${e.value('date', d)}) #>> '{1}')`,
+      (e, d) => `row_to_json(row(${e.value('text', d)}, ${e.value('numeric', d)}))::text`,
       (e, d) => `${e.value('date', d)}::text`,
       (e, d) => `least(${e.value('text', d)}, 'm')`,
     ],
@@ -163,6 +172,17 @@ const VALUES: ReadonlyMap<TypeName, readonly Make[]> = new Map<TypeName, readonl
       (e, d) => `abs(${e.value('numeric', d)})`,
     ],
   ],
+  [
+    'jsonb',
+    [
+      (e, d) => `jsonb_build_array(${e.value('int4', d)}, ${e.value('text', d)})`,
+      (e, d) => `(${e.value('jsonb', d)} -> ${e.dice.of(["'a'", '0'])})`,
+      (e, d) => `jsonb_path_query_first(${e.value('jsonb', d)}, '$[*]')`,
+      (e, d) => `to_jsonb(${e.value('text', d)}::text)`,
+    ],
+  ],
+  ['inet', [(e, d) => `coalesce(${e.value('inet', d)}, '10.0.0.1')`, (e, d) => `~ (${e.value('inet', d)})`]],
+  ['int4range', [(e, d) => `(${e.value('int4range', d)} * ${e.literal('int4range')})`]],
   ['bool', [(e, d) => `(${e.predicate(d)})`, (e, d) => `(not ${e.value('bool', d)})`]],
   ['date', [(e, d) => `(${e.value('date', d)} + 1)`, (e, d) => `${e.value('timestamptz', d)}::date`]],
   [
@@ -190,6 +210,10 @@ const ANY_TYPE: readonly MakePredicate[] = [
   (e, c, t) => `${c} = ${e.literal(t)}`,
   (e, c, t) => `${c} is distinct from ${e.value(t, 0)}`,
   (e, c, t) => `${c} is not distinct from ${e.literal(t)}`,
+  (e, c, t) => `(${c}, ${e.value('int4', 1)}) ${e.dice.of(['<', '<=', '>', '>='])} (${e.literal(t)}, 2)`,
+  (e, c, t) =>
+    `(${c}, ${e.value('int4', 0)}) ${e.dice.of(['in', 'not in'])} ((${e.literal(t)}, 1), (null, 2))`,
+  (e, c, t) => `(${c}, ${e.value('text', 0)}) ${e.dice.of(['=', '<>'])} (${e.literal(t)}, 'x')`,
   (e, c, t) => `${c} between ${e.literal(t)} and ${e.value(t, 0)}`,
 ];
 
@@ -212,6 +236,8 @@ const PREDICATES: ReadonlyMap<TypeName, readonly MakePredicate[]> = new Map<
     'text',
     [
       (_, c) => `${c} like 'x%'`,
+      (_, c) => `${c} collate "C" < 'Y'`,
+      (_, c) => `${c} collate "C" like '%y'`,
       (_, c) => `${c} ilike '%Y%'`,
       (_, c) => `${c} in ('x', '[redacted]', null)`,
       (_, c) => `${c} ~ '^[a-z]'`,
@@ -223,6 +249,24 @@ const PREDICATES: ReadonlyMap<TypeName, readonly MakePredicate[]> = new Map<
   ['date', [(_, c) => `extract(month from ${c}) = 1`, (_, c) => `${c} >= '2000-01-01'`]],
   ['timestamptz', [(_, c) => `${c} < '2020-01-01'`, (_, c) => `date_trunc('year', ${c}) = ${c}`]],
   ['jsonb', [(_, c) => `${c} @> '{"a": 1}'`, (_, c) => `(${c} ->> 'a') = '1'`]],
+  [
+    'inet',
+    [
+      (_, c) => `${c} <<= '10.0.0.0/8'`,
+      (e, c) => `${c} && ${e.value('inet', 1)}`,
+      (_, c) => `host(${c}) = '10.0.0.1'`,
+    ],
+  ],
+  [
+    'int4range',
+    [
+      (e, c) => `${c} @> ${e.value('int4', 0)}`,
+      (e, c) => `${c} && ${e.value('int4range', 1)}`,
+      (_, c) => `lower(${c}) > 1`,
+      (_, c) => `isempty(${c})`,
+    ],
+  ],
+  ['tsvector', [(e, c) => `${c} @@ ${e.dice.of(['plainto', 'websearch_to'])}_tsquery('x -zed')`]],
   ['numeric', [(_, c) => `${c} > 1.25`, (_, c) => `round(${c}) = ${c}`]],
 ]);
 
@@ -244,16 +288,23 @@ const FAILING_TEXTS: readonly ((column: string) => string)[] = [
   (c) => `(case when ${c} = 'x' then ${c} else '1' end)::int4 = 1`,
 ];
 
+/** Beyond the last address there is none. */
+const FAILING_ADDRESSES: readonly ((column: string) => string)[] = [(c) => `${c} + 1 > '10.0.0.1'`];
+
 const FAILING: readonly (readonly [TypeName, readonly ((column: string) => string)[]])[] = [
   ['int4', FAILING_NUMBERS],
   ['text', FAILING_TEXTS],
+  ['inet', FAILING_ADDRESSES],
 ];
 
 const AGGREGATES: readonly (readonly [TypeName, Make])[] = [
   ['int8', () => 'count(*)'],
   ['int8', (e) => `count(${e.column()?.sql ?? '*'})`],
   ['int8', (e, d) => `count(distinct ${e.value('text', d)})`],
+  ['int8', (e, d) => `count(distinct (${e.value('text', d)}, ${e.value('int4', 0)}))`],
   ['int8', (e, d) => `sum(${e.value('int4', d)})`],
+  ['int8', (e, d) => `rank(${e.literal('int4')}) within group (order by ${e.value('int4', d)})`],
+  ['float8', (e, d) => `cume_dist(${e.literal('text')}) within group (order by ${e.value('text', d)})`],
   ['numeric', (e, d) => `sum(${e.value('numeric', d)})`],
   ['numeric', (e, d) => `avg(${e.value('int4', d)})`],
   ['text', (e, d) => `min(${e.value('text', d)})`],

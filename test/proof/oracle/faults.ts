@@ -235,18 +235,7 @@ function onMasks(root: Query): Query {
       ? q
       : {
           ...q,
-          from: inJoins(q.from, (j) =>
-            j.sealed
-              ? {
-                  ...j,
-                  on: j.on.map((o) => ({
-                    ...o,
-                    left: o.left === null ? null : withoutKey(o.left),
-                    right: withoutKey(o.right),
-                  })),
-                }
-              : j,
-          ),
+          from: inJoins(q.from, (j) => ({ ...j, on: j.on.map((o) => deeply(o, withoutKey)) })),
         };
   return walk.mapQuery(root, { expr: withoutKey, query });
 }

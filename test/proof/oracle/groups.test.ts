@@ -150,9 +150,13 @@ const FIGURES: readonly Figure[] = [
   },
 ];
 
+type Key = 'dept' | 'city' | 'id';
+
 interface Question {
   readonly sql: string;
-  readonly keys: readonly ('dept' | 'city' | 'id')[];
+  readonly keys: readonly Key[];
+  /** The grouping sets, each with some of the keys; null where all of them group together. */
+  readonly sets: readonly (readonly Key[])[] | null;
   readonly where: Condition | null;
   readonly figures: readonly { readonly figure: Figure; readonly filter: Condition | null }[];
 }
@@ -168,8 +172,11 @@ function randomQuestion(dice: Dice): Question {
     ({ figure, filter }) => figure.sql + (filter === null ? '' : ` filter (where ${filter.sql})`),
   );
   const list = [...keys, ...outputs].join(', ');
-  const tail = keys.length === 0 ? '' : ` group by ${keys.join(', ')}`;
-  return { keys, where, figures, sql: `select ${list} from person${conditionSql(where)}${tail}` };
+  const rollup = keys.length > 0 && dice.chance(0.4);
+  const sets = rollup ? [...keys.keys(), keys.length].map((n) => keys.slice(0, n)) : null;
+  const by = rollup ? `rollup (${keys.join(', ')})` : keys.join(', ');
+  const tail = keys.length === 0 ? '' : ` group by ${by}`;
+  return { keys, sets, where, figures, sql: `select ${list} from person${conditionSql(where)}${tail}` };
 }
 
 function conditionSql(where: Condition | null): string {
@@ -179,20 +186,31 @@ function conditionSql(where: Condition | null): string {
 const meets = (condition: Condition | null, p: Person): boolean =>
   condition === null || condition.holds(p) === true;
 
+/** The groups of one grouping set, by their keys as they are shown. */
+function groupedBy(
+  set: readonly Key[],
+  { keys }: Question,
+  people: readonly Person[],
+): ReadonlyMap<string, Person[]> {
+  const groups = new Map<string, Person[]>();
+  if (keys.length === 0) groups.set('[]', []);
+  for (const p of people) {
+    const shown = keys.map((k) => (p[k] === null || !set.includes(k) ? null : String(p[k])));
+    const key = JSON.stringify(shown);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [p]);
+    else group.push(p);
+  }
+  return groups;
+}
+
 /** The answer, by the rules of `min_group_size` and nothing of the compiler's. */
 function recounted(question: Question, { people, minimum, shown, counted }: World): readonly string[] {
   const isShown = (p: Person): boolean => shown !== null && meets(shown, p);
   const visible = people.filter((p) => (isShown(p) || meets(counted, p)) && meets(question.where, p));
   const enough = (some: readonly Person[]): boolean =>
     new Set(some.filter((p) => !isShown(p)).map((p) => p.id)).size >= minimum;
-  const groups = new Map<string, Person[]>();
-  if (question.keys.length === 0) groups.set('[]', []);
-  for (const p of visible) {
-    const key = JSON.stringify(question.keys.map((k) => (p[k] === null ? null : String(p[k]))));
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [p]);
-    else group.push(p);
-  }
+  const groups = (question.sets ?? [question.keys]).flatMap((set) => [...groupedBy(set, question, visible)]);
   const rows: string[] = [];
   for (const [key, group] of groups) {
     const present = question.keys.length === 0 || enough(group) || group.some(isShown);
@@ -269,6 +287,7 @@ t.test('a plan that lost a part of its minimum does not pass', async (t) => {
   const faulty: Readonly<Record<string, Query>> = {
     'no HAVING': { ...query, having: [] },
     'no fence': { ...query, offset: null },
+    'a set of none': { ...query, having: [], groupBy: [], groupingSets: [[], []] },
     'not grouped': { ...query, grouped: false },
     'a bare aggregate': walk.mapQuery(query, {
       expr: (e) => (e.kind === 'case' ? (e.arms[0]?.result ?? e) : e),

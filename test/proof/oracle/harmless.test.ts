@@ -1,9 +1,12 @@
 import { Client } from 'pg';
 import t, { type Test } from 'tap';
 import type * as Operators from '../../../compiler/src/functions/operators.js';
+import type * as Resolve from '../../../compiler/src/functions/resolve.js';
 import type * as Units from '../../../compiler/src/functions/units.js';
+import type * as Constants from '../../../compiler/src/govern/constants.js';
 import type * as Harmless from '../../../compiler/src/govern/harmless.js';
 import type * as Proofs from '../../../compiler/src/govern/verify-proofs.js';
+import type * as Types from '../../../compiler/src/types.js';
 import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { type Answer, openEngine } from '../golden/engine.js';
 import { compiled } from './internals.js';
@@ -14,15 +17,18 @@ import { compiled } from './internals.js';
  */
 t.setTimeout(300_000);
 
-const { LISTED, isSoundContained, isSoundPattern } = (await compiled(
+const { RANGES } = (await compiled('types.js')) as typeof Types;
+const { LISTED, isFewWords, isSoundContained, isSoundPattern } = (await compiled(
   'govern/harmless.js',
 )) as typeof Harmless;
+const { ROUNDED } = (await compiled('govern/constants.js')) as typeof Constants;
+const { FUNCTIONS } = (await compiled('functions/resolve.js')) as typeof Resolve;
 const { upholds } = (await compiled('govern/verify-proofs.js')) as typeof Proofs;
 const { OPERATORS } = (await compiled('functions/operators.js')) as typeof Operators;
 const units = (await compiled('functions/units.js')) as typeof Units;
 
 /** Values of each type that a table may hold, as SQL. */
-const EXTREMES: Readonly<Record<string, readonly string[]>> = {
+const EXTREMES: Record<string, readonly string[]> = {
   bool: ['true', 'false'],
   int2: ["'-32768'", "'32767'", '0'],
   int4: ["'-2147483648'", "'2147483647'", '0', '-1'],
@@ -93,7 +99,47 @@ const EXTREMES: Readonly<Record<string, readonly string[]>> = {
     "('1' || repeat('0', 131071))",
     "(repeat('[', 900) || repeat(']', 900))",
   ],
+  inet: [
+    "'0.0.0.0/0'",
+    "'255.255.255.255'",
+    "'::/0'",
+    "'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'",
+    "'10.0.0.1/8'",
+  ],
+  varbit: ["''", "'0'", "'1'", "repeat('10', 40000)", "'x0F'"],
+  macaddr: ["'00:00:00:00:00:00'", "'ff:ff:ff:ff:ff:ff'"],
+  macaddr8: ["'00:00:00:00:00:00:00:00'", "'ff:ff:ff:ff:ff:ff:ff:ff'"],
+  money: ["'-92233720368547758.08'", "'92233720368547758.07'", "'0'"],
+  timetz: ["'00:00+15:59:59'", "'24:00:00-15:59:59'"],
+  tsvector: ["''", "'a:1A b:16383'", "repeat('x', 2046)", "'''a b'':1,2,3 c:4'"],
+  tsquery: ["''", "'a & b | !c'", "'a <-> b <16384> c'", "'a:*ABCD'", "(repeat('!', 900) || 'a')"],
 };
+/** In their order. */
+const ENDS: Readonly<Record<string, readonly [string, string, string]>> = {
+  int4: ['-2147483648', '0', '2147483647'],
+  int8: ['-9223372036854775808', '0', '9223372036854775807'],
+  num: ['-Infinity', '0', 'NaN'],
+  date: ['-infinity', '0001-01-01', 'infinity'],
+  ts: ['4714-11-24 00:00:00 BC', '294276-12-31 23:59:59.999999', 'infinity'],
+  tstz: ['4714-11-24 00:00:00+00 BC', '294276-12-31 23:59:59.999999+00', 'infinity'],
+};
+for (const [name, [least, middle, most]] of Object.entries(ENDS)) {
+  const spans = [
+    '(,)',
+    `[${least},)`,
+    `[${most},)`,
+    `(,${most})`,
+    `(,${least})`,
+    `[${least},${most})`,
+    `[${middle},${most})`,
+  ];
+  EXTREMES[`${name}range`] = ['empty', ...spans].map((span) => `'${span}'`);
+  EXTREMES[`${name}multirange`] = [
+    "'{}'",
+    ...spans.map((span) => `'{${span}}'`),
+    `'{[${least},${middle}),(${middle},)}'`,
+  ];
+}
 for (const [type, values] of Object.entries({ ...EXTREMES })) {
   const first = values[0] ?? 'null';
   Object.assign(EXTREMES, {
@@ -124,9 +170,13 @@ function over(expr: string, types: readonly string[]): string {
 
 /** Polymorphic types, by what they stand for. */
 function concrete(types: readonly string[]): readonly (readonly string[])[] {
-  return types.includes('anyarray')
-    ? ARRAYS.map((a) => types.map((x) => (x === 'anyarray' ? a : x)))
-    : [types];
+  if (types.includes('anyarray')) return ARRAYS.map((a) => types.map((x) => (x === 'anyarray' ? a : x)));
+  if (!types.some((x) => x === 'anyrange' || x === 'anymultirange')) return [types];
+  return RANGES.map(({ range, element, multirange }) =>
+    types.map((x) =>
+      x === 'anyrange' ? range : x === 'anymultirange' ? multirange : x === 'anyelement' ? element : x,
+    ),
+  );
 }
 
 function entries(): readonly (readonly [sql: string, types: readonly string[]])[] {
@@ -169,6 +219,14 @@ function calls(): readonly (readonly [sql: string, types: readonly string[]])[] 
   });
 }
 
+/** The largest numbers that two steps make of literals of five digits, whole or not. */
+const MOST_OF: Readonly<Record<string, readonly string[]>> = {
+  int4: ['299997'],
+  int8: ['999970000299999'],
+  numeric: ['999999999700000.000029999999999'],
+  float8: ['999999999700000.0'],
+};
+
 /** Patterns that are sound and some that are not; a text on which the latter fail. */
 const SOUND = ['', '%', 'a%', '%a%b%', '_', '\\%', '\\\\', '\\_%', 'a\\\\', '%'.repeat(100), 'ß%', '%\\%%'];
 const UNSOUND = ['\\', 'a\\', '%\\', 'a%\\\\\\'];
@@ -196,6 +254,33 @@ const NOT_CONTAINED = [
   '["',
 ];
 
+/** Searches of a thousand characters, of the sorts that nest. */
+const SEARCHES = ['', '-', '--', '"a b" or ', '"', 'a ', "it's ", 'a:*&|!()<-> ', '\u{1F600} '].flatMap(
+  (words) =>
+    ['plainto', 'phraseto', 'websearch_to'].map(
+      (name) =>
+        `${name}_tsquery(${words.length % 2 === 0 ? "'english', " : ''}'${words
+          .repeat(1_000)
+          .slice(0, words.startsWith('-') ? 19 : 999)
+          .replaceAll("'", "''")}')`,
+    ),
+);
+
+/** What is made of literals, at the ends of what is let through: the largest results of two steps, every corner of a day. */
+const OF_LITERALS = [
+  ...FUNCTIONS.filter((f) => ROUNDED.has(f.name) && f.arguments.length === 1).flatMap(
+    ({ name, arguments: [type] }) =>
+      (MOST_OF[String(type)] ?? [])
+        .flatMap((most) => [most, `-${most}`, '0'])
+        .map((v) => `${name}('${v}'::${type})`),
+  ),
+  ...['1', '9999'].flatMap((year) =>
+    ['1', '2', '12'].flatMap((month) => ['1', '28'].map((day) => `make_date(${year}, ${month}, ${day})`)),
+  ),
+  "make_date(1, 1, 1) - interval '999 years' - interval '999 years'",
+  "make_date(9999, 12, 28) + interval '99999 weeks' + interval '99999 weeks'",
+];
+
 async function thrown(t: Test, ask: Ask): Promise<void> {
   for (const [sql, types] of entries())
     t.equal(await ask(over(sql, types)), null, `${sql} of ${types.join(', ')}`);
@@ -209,6 +294,11 @@ async function thrown(t: Test, ask: Ask): Promise<void> {
       t.equal(await ask(over("pg_catalog.timezone('UTC', $1)", [type])), null, `UTC of ${type} in ${zone}`);
   }
   await ask("set timezone = 'UTC'");
+  for (const sql of OF_LITERALS) t.equal(await ask(`select ${sql}`), null, sql);
+  for (const list of ["array['a', null, 'b']::text[]", 'array[]::text[]'])
+    t.equal(await ask(over(`array_position(${list}, $1)`, ['text'])), null, list);
+  t.notOk(isFewWords('-'.repeat(20)));
+  for (const search of SEARCHES) t.equal(await ask(over(`$1 @@ ${search}`, ['tsvector'])), null, search);
   for (const pattern of SOUND) {
     t.ok(isSoundPattern(pattern), pattern);
     t.equal(await ask(over(`$1 ~~ '${pattern}' collate "default"`, ['text'])), null, `like ${pattern}`);
@@ -287,6 +377,25 @@ t.test('the verifier has the same opinion of what JSON is searched for', async (
     );
   }
 });
+
+t.test(
+  'the verifier holds parts of a day, and counts of rows, to what none of them can fail on',
+  async (t) => {
+    const sound = { year: ['1', '9999'], month: ['1', '12'], day: ['1', '28'], count: ['0', '7'] };
+    const unsound = {
+      year: ['0', '-1', '10000'],
+      month: ['0', '13'],
+      day: ['0', '29'],
+      count: ['-1', '1e9', ''],
+    };
+    const held = (as: keyof typeof sound, value: string): boolean =>
+      upholds({ slot: 0, as }, [{ kind: 'literal', type: 'int4', value, written: true }]);
+    for (const as of ['year', 'month', 'day', 'count'] as const) {
+      for (const value of sound[as]) t.ok(held(as, value), `${as} ${value}`);
+      for (const value of unsound[as]) t.notOk(held(as, value), `${as} ${value}`);
+    }
+  },
+);
 
 t.test('the verifier has the same opinion of patterns', async (t) => {
   for (const value of [...SOUND, ...UNSOUND]) {

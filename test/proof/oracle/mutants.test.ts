@@ -45,7 +45,20 @@ const MUTANTS: readonly Mutant[] = [
     'true',
   ),
   mutant('operators are listed', 'harmless', 'return OPERATORS.has(key);', 'return true;'),
-  mutant('functions are listed', 'harmless', 'return CALLS.has(callKey(e)) || isInUtc(e);', 'return true;'),
+  mutant(
+    'functions are listed',
+    'harmless',
+    'return CALLS.has(callKey(e)) || isInUtc(e) || isSearch(e, literals) || isPlaceInList(e);',
+    'return true;',
+  ),
+  mutant('a list has one dimension', 'harmless', "list?.kind === 'array' &&", ''),
+  mutant('a search is not deep', 'harmless', "text.split('-').length <= 20", 'true'),
+  mutant(
+    'a search has no syntax',
+    'harmless',
+    'const SEARCHES = new Set([',
+    "const SEARCHES = new Set(['to_tsquery',",
+  ),
   mutant('casts are listed', 'harmless', 'CASTS.has(`', 'true || CASTS.has(`'),
   mutant(
     'a scalar query may have two rows',
@@ -53,13 +66,34 @@ const MUTANTS: readonly Mutant[] = [
     "case 'exists':\n            return true;",
     "case 'exists':\n        case 'scalar_query':\n            return true;",
   ),
-  mutant('a limit may be negative', 'harmless', 'query.limit === null && query.offset === null', 'true'),
+  mutant(
+    'a limit may be negative',
+    'harmless',
+    'isCount(query.limit, grounds.literals) && isCount(query.offset, grounds.literals)',
+    'true',
+  ),
+  mutant(
+    'a limit is a count',
+    'constants',
+    'test(text);\nconst isNoneOrOne',
+    'test(text) || true;\nconst isNoneOrOne',
+  ),
+  mutant('one row is one row', 'constants', "text === '0' || text === '1'", 'true'),
+  mutant('what rounds is listed', 'constants', 'ROUNDED.has(expr.definition.name) && ', ''),
+  mutant('a day is of every month', 'constants', 'holds(isPart) === true', 'holds(() => true) === true'),
   mutant('a sum may be too large', 'harmless', 'COUNTING.has(call.definition.name)', 'true'),
   mutant(
     'what a query reads from runs with it',
     'harmless',
     'q !== null && isHarmlessQuery(q, grounds)',
     'true',
+  ),
+  mutant('a recursion may have no end', 'harmless', 't.recursive === true ? null : t.query', 't.query'),
+  mutant(
+    'what makes rows may fail at it',
+    'harmless',
+    "l.kind === 'spine' || l.kind === 'rows' ? [null]",
+    "l.kind === 'spine' ? [null]",
   ),
   mutant(
     'arguments are looked at',
@@ -92,14 +126,34 @@ const MUTANTS: readonly Mutant[] = [
   mutant(
     'one figure is made of all rows',
     'reach',
-    "e.kind === 'scalar_query' && isOneFigure(e.query)",
+    "e.kind === 'scalar_query' && (isOneFigure(e.query) || isOneRow(e.query, literals))",
     "e.kind === 'scalar_query'",
   ),
   mutant('masks are looked at', 'reach', 'this.isHarmless(column.expr)', 'true'),
   mutant('what queries read from outside reaches', 'reach', 'found.push(...this.outerRefs(inner));', ''),
+  mutant(
+    'who is asked of a LATERAL column is who it looks out to',
+    'reach',
+    'own.has(r.source) ? Object.freeze({ source: ref.source, scan: r.scan }) : r',
+    'Object.freeze({ source: ref.source, scan: r.scan })',
+  ),
+  mutant('ON asks nobody beside its join', 'barrier', 'level.has(r.source) && !own.has(r.source)', 'false'),
+  mutant('groups are of shown rows', 'reach', 'settled?.has(r.source) !== true', 'true'),
   mutant('WHERE is judged', 'barrier', 'for (const c of query.where)', 'for (const c of [])'),
   mutant('HAVING is judged', 'barrier', 'for (const c of query.having)', 'for (const c of [])'),
   mutant('ON is judged', 'barrier', 'this.#lookAtJoins(query.from, links);', ''),
+  mutant(
+    'what stands in ON beside a key is judged',
+    'barrier',
+    'for (const c of item.on) {',
+    'for (const c of item.sealed ? [] : item.on) {',
+  ),
+  mutant(
+    'what stands in ON asks first',
+    'guard',
+    'on: mapped(item.on, (c) => this.#condition(c)) }',
+    'on: item.on }',
+  ),
   mutant('what IN compares with is judged', 'barrier', 'this.sealed.add(expr.query);', 'void expr;'),
   mutant('what IN looks for is judged', 'barrier', 'this.#fenceUnlessHarmless(arg);', ''),
   mutant(
@@ -109,7 +163,7 @@ const MUTANTS: readonly Mutant[] = [
     ';\n        else if',
   ),
   mutant(
-    'a FULL JOIN fences',
+    'a FULL JOIN fences, and ON that hangs on rows beside its join',
     'barrier',
     'if (!this.reach.isHarmless(condition))\n            this.fenced = true;',
     '',
@@ -127,7 +181,7 @@ const MUTANTS: readonly Mutant[] = [
   mutant(
     'only aggregates hold HAVING back',
     'barrier',
-    "e.kind === 'aggregate' || childrenOf(e).some(visit)",
+    "e.kind === 'aggregate' || e.kind === 'grouping' || childrenOf(e).some(visit)",
     'true',
   ),
   mutant(
@@ -148,6 +202,23 @@ const MUTANTS: readonly Mutant[] = [
     'allOf(leaves.map((leaf) => this.#shown(leaf, scan)))',
     'TRUE',
   ),
+  mutant(
+    'HAVING of grouping sets stays above them',
+    'guard',
+    'asks(c) && query.groupingSets === null && ',
+    'asks(c) && ',
+  ),
+  mutant('samples are of what is shown', 'table-sample', 'leaf.filter === null &&', ''),
+  mutant('what is drawn is fenced', 'barrier', 'if (isVolatile(root))', 'if (false)'),
+  mutant('nothing is drawn beside what is counted', 'group-fault', 'callsVolatile)', '() => false)'),
+  mutant('with ties there are more rows', 'constants', 'query.withTies ||', ''),
+  mutant('grouping sets are fenced', 'grouping-sets', "q.kind === 'select'", 'false'),
+  mutant(
+    'a set without keys is a group',
+    'minimum',
+    'return groupBy.length === 0 && groupingSets === null;',
+    'return groupBy.length === 0;',
+  ),
   mutant('the fence is put up', 'guard', 'fenced: this.#guards.fenced,', 'fenced: false,'),
   mutant(
     'IN has its query work it out',
@@ -155,7 +226,12 @@ const MUTANTS: readonly Mutant[] = [
     "return Object.freeze({ ...after, offset: this.#slots.literal('0', 'int8') });",
     'return after;',
   ),
-  mutant('only harmless conjuncts go inside a fence', 'push', '!isHarmless(c)', 'false'),
+  mutant(
+    'only harmless conjuncts go inside a fence',
+    'push',
+    'scan.fenced, isHarmless',
+    'scan.fenced, () => true',
+  ),
   mutant('a shown column weighs', 'group-fault', 'if (weight !== null)', 'if (false)'),
   mutant(
     'a shown column of a joined entity weighs',
@@ -175,6 +251,7 @@ const MUTANTS: readonly Mutant[] = [
     'if (repeated && !call.distinct &&',
     'if (false &&',
   ),
+  mutant('rows around choose no figures', 'group-fault', 'if (looksOutward(block))', 'if (false)'),
   mutant('only summaries', 'group-fault', 'if (!SUMMARIES.has(name))', 'if (false)'),
   mutant(
     'columns as they are',
@@ -186,7 +263,7 @@ const MUTANTS: readonly Mutant[] = [
   mutant('grouped where they are read', 'group-fault', 'if (!block.grouped)', 'if (false)'),
   mutant('rows are judged', 'group-fault', 'if (!isSound || ', 'if (false && '),
   mutant('the optional side', 'group-fault', 'if (mayBeMissing(scan.id, block.from))', 'if (false)'),
-  mutant('passages of hidden entities are hidden', 'store/scan', '[visible]', '[]'),
+  mutant('passages of hidden entities are hidden', 'store/scan', '[visible, ...where]', 'where'),
   mutant(
     'a facet has a row filter',
     'store/scan',
@@ -199,7 +276,6 @@ const MUTANTS: readonly Mutant[] = [
     '{ harmless: filters.filter(isSafe), others: filters.filter((e) => !isSafe(e)) }',
     '{ harmless: filters, others: [] }',
   ),
-  mutant('words behind a fence go one by one', 'store/counts', 'if (read.from !== scan)', 'if (false)'),
   mutant('what is derived rests on what is shown', 'store/derived', 'where: passages.where,', 'where: [],'),
   mutant(
     'passages run through what hides them',
@@ -231,10 +307,7 @@ const MUTANTS: readonly Mutant[] = [
 
 /** Second lines: no question gets as far as to need them. Nobody notices that one is gone, or it is no such line. */
 const BEHIND: ReadonlyMap<string, string> = new Map([
-  ['what IN looks for is judged', 'IN over a query takes columns only'],
-  ['a FULL JOIN fences', 'a FULL JOIN takes equalities of columns only'],
   ['NOT IN is no join', 'NOT stands around IN, and is looked at first'],
-  ['a correlated IN is no join', 'IN takes no columns from outside of its query'],
   ['EXISTS without correlation is no join', 'EXISTS is correlated on keys'],
   ['EXISTS joins from WHERE alone', 'EXISTS is correlated in its WHERE'],
   [
@@ -247,7 +320,7 @@ const BEHIND: ReadonlyMap<string, string> = new Map([
 const DIST = fileURLToPath(new URL('../../../../compiler/dist', import.meta.url));
 const MODULES = fileURLToPath(new URL('../../../../node_modules', import.meta.url));
 const SILENT: readonly Mutant[] = [
-  mutant('', 'verify-barrier', 'if (this.#hides)\n            this.#level(this.#root);', ''),
+  mutant('', 'verify-barrier', 'if (this.#hides)\n            this.#level(this.#root, new Set());', ''),
   mutant('', 'verify-barrier', 'const rows = [...block.where,', 'return; const rows = [...block.where,'),
 ];
 
@@ -338,9 +411,7 @@ function plansOf(plan: Compiler.GovernedPlan, probe: Probe): readonly Compiler.G
   return plan.runtime.flatMap((step) => {
     const stores = step.kind === 'retrieval' ? [step.store] : step.kind === 'hydration' ? step.stores : [];
     return stores.flatMap((s) =>
-      s === null
-        ? []
-        : [s.passages, s.counts?.all, s.counts?.ofTerms.plan, s.derived].filter((p) => p != null),
+      s === null ? [] : [s.passages, s.commonWords, s.counts?.whole, s.derived].filter((p) => p != null),
     );
   });
 }

@@ -1,7 +1,7 @@
 import type { TypeName } from 'osl-compiler';
 import type { Dice } from './dice.js';
 import { Expressions, type Term } from './expressions.js';
-import { visibleColumns, type World } from './world.js';
+import { visibleColumns, visibleComputed, type World } from './world.js';
 
 /**
  * Random questions about a world, as text with marks: `‹a.k›` is a sealed column where it is joined on, `‹*a›` is
@@ -43,9 +43,9 @@ export function asCopied(question: Question, world: World): string {
   const listed = (alias: string): string => {
     const name = new RegExp(`(\\w+) as ${alias}\\b`).exec(question.text)?.[1] ?? '';
     const table = world.tables.find((t) => t.name === name);
-    return (table === undefined ? [] : visibleColumns(table))
-      .map((v) => `${alias}.${v.column.name}`)
-      .join(', ');
+    if (table === undefined) return '';
+    const columns = visibleColumns(table).map((v) => `${alias}.${v.column.name}`);
+    return [...columns, ...visibleComputed(table, world).map((c) => `${alias}.${c.name}`)].join(', ');
   };
   return question.text
     .replace(/‹\*(\w+)›/g, (_, alias: string) => listed(alias))
@@ -133,11 +133,15 @@ class Questions {
     const table = this.#dice.of(tables);
     const alias = this.#alias('a');
     const shown = visibleColumns(table);
-    const columns = shown.map(({ column }) => ({
+    const declared = shown.map(({ column }) => ({
       sql: `${alias}.${column.name}`,
       type: column.type,
       sealed: table.sealed.includes(column.name),
     }));
+    const computed = visibleComputed(table, this.#world).map((c) => {
+      return { sql: `${alias}.${c.name}`, type: c.type, sealed: false };
+    });
+    const columns = [...declared, ...computed];
     const keyed = shown.some((v) => v.column.name === 'id' && v.masked === 'none');
     return { alias, columns, keyed, table: table.name };
   }
@@ -180,7 +184,68 @@ class Questions {
       sources.push(joined[0]);
       sql += joined[1];
     }
+    if (dice.chance(0.06)) {
+      const [made, call] = this.#made(sources);
+      sources.push(made);
+      sql += call;
+    }
+    if (dice.chance(0.06)) {
+      const [worked, text] = this.#workedOut(sources);
+      sources.push(worked);
+      sql += text;
+    }
     return [sources, sql];
+  }
+
+  /** Values worked out of the items before, as LATERAL: in one row, or in two. */
+  #workedOut(sources: readonly Source[]): readonly [Source, string] {
+    const dice = this.#dice;
+    const terms = new Expressions(
+      dice,
+      sources.flatMap((s) => s.columns),
+    );
+    const types = dice.times(1, 2, () => dice.of(COMMON));
+    const row = (): readonly string[] => types.map((t) => `(${terms.value(t, 2)})::${t}`);
+    const twice = dice.chance(0.4);
+    const alias = this.#alias('d');
+    const names = types.map((_, i) => `o${i + 1}`).join(', ');
+    const query = twice
+      ? `values (${row().join(', ')}), (${row().join(', ')})`
+      : `select ${row().join(', ')}`;
+    const how = dice.of([', lateral', ' cross join lateral']);
+    const derived = this.#derived(alias, { sql: '', types, sealed: types.map(() => false) });
+    return [{ ...derived, keyed: !twice }, `${how} (${query}) as ${alias}(${names})`];
+  }
+
+  /** What a function makes of literals, or of a column of the items before it; its rows have no key. */
+  #made(sources: readonly Source[]): readonly [Source, string] {
+    const dice = this.#dice;
+    const alias = this.#alias('u');
+    const given = sources.flatMap((s) => s.columns).filter((c) => c.type === 'int4' || c.type === 'text');
+    const column = given.length > 0 && dice.chance(0.7) ? dice.of(given) : null;
+    const type = column?.type ?? 'int4';
+    if (column !== null && dice.chance(0.3)) {
+      const members: readonly Term[] = [
+        { sql: `${alias}.o1`, type: 'text', sealed: false },
+        { sql: `${alias}.o2`, type: 'jsonb', sealed: false },
+        { sql: `${alias}.o3`, type: 'int8', sealed: false },
+      ];
+      const object = `jsonb_each(jsonb_build_object('a', ${column.sql}, 'b', null))`;
+      return [
+        { alias, columns: members, keyed: true, table: null },
+        ` cross join ${object} with ordinality as ${alias}(o1, o2, o3)`,
+      ];
+    }
+    const call = column === null ? 'generate_series(1, 3, 2)' : `unnest(array[${column.sql}, null])`;
+    const how = dice.of([', ', ' cross join ', ' cross join lateral ']);
+    const columns: readonly Term[] = [
+      { sql: `${alias}.o1`, type, sealed: false },
+      { sql: `${alias}.o2`, type: 'int8', sealed: false },
+    ];
+    return [
+      { alias, columns, keyed: true, table: null },
+      `${how}${call} with ordinality as ${alias}(o1, o2)`,
+    ];
   }
 
   #join(sources: readonly Source[], depth: number): readonly [Source, string] | null {
@@ -190,10 +255,49 @@ class Questions {
       sources.flatMap((s) => s.columns),
       right.columns,
     );
+    const computed = right.table === null || sources.every((s) => s.table === null);
+    const seen = [...sources.flatMap((s) => s.columns), ...right.columns];
+    // Wrapped, it is no equality of keys, whatever it holds.
+    const anything = (): string => `(${new Expressions(dice, seen).predicate(1)}) is true`;
+    if (computed && dice.chance(0.3)) {
+      const how = dice.of(['join', 'left join', 'right join', 'cross join']);
+      return [right, ` ${how} ${text}${how === 'cross join' ? '' : ` on ${anything()}`}`];
+    }
     if (pairs.length === 0) return null;
+    if (right.table !== null && dice.chance(0.08)) {
+      const around = sources.flatMap((s) => s.columns);
+      return this.#lateral(right, text, dice.of(pairs), around);
+    }
+    if (dice.chance(0.1)) {
+      const [l, r] = dice.of(pairs);
+      const more = dice.chance(0.3) ? ` and ${anything()}` : '';
+      return [right, ` full join ${text} on ‹${l.sql}› = ‹${r.sql}›${more}`];
+    }
     const on = dice.of([1, 1, 1, 2]) === 1 ? [dice.of(pairs)] : dice.some(pairs, 0.3);
     const conditions = (on.length === 0 ? [dice.of(pairs)] : on).map(([l, r]) => `‹${l.sql}› = ‹${r.sql}›`);
+    if (dice.chance(0.2)) conditions.push(anything());
     return [right, ` ${dice.of(['join', 'left join', 'left join'])} ${text} on ${conditions.join(' and ')}`];
+  }
+
+  /** The rows of a table that a key of the items before it leads to, as LATERAL, some with columns of these beside. */
+  #lateral(
+    right: Source,
+    text: string,
+    [outer, key]: readonly [Term, Term],
+    around: readonly Term[],
+  ): readonly [Source, string] {
+    const dice = this.#dice;
+    const shown = dice.chance(0.5) ? [...right.columns, dice.of(around)] : right.columns;
+    const terms = new Expressions(dice, shown);
+    const types = shown.map((c) => c.type);
+    const list = shown.map((c, i) => `${c.sql} as o${i + 1}`).join(', ');
+    const more = dice.chance(0.4) ? ` and ${terms.predicate(1)}` : '';
+    const where = `‹${key.sql}› = ‹${outer.sql}›${more}`;
+    const alias = this.#alias('d');
+    const how = dice.of(['cross join', 'left join']);
+    const on = how === 'left join' ? ' on true' : '';
+    const derived = this.#derived(alias, { sql: '', types, sealed: types.map(() => false) });
+    return [derived, ` ${how} lateral (select ${list} from ${text} where ${where}) as ${alias}${on}`];
   }
 
   #keyPairs(left: readonly Term[], right: readonly Term[]): readonly (readonly [Term, Term])[] {
@@ -287,9 +391,24 @@ class Questions {
     const more = dice.chance(0.4) ? terms.predicate(1) : 'true';
     const from = `${inner.table} as ${inner.alias}`;
     const not = dice.chance(0.4) ? 'not ' : '';
+    if (dice.chance(0.2)) return this.#compared(sources, `from ${from} where ${more}`, inner);
     return dice.chance(0.5)
       ? `${not}‹${outer.sql}› in (select ‹${key.sql}› from ${from} where ${more})`
       : `${not}exists (select 1 from ${from} where ‹${key.sql}› = ‹${outer.sql}› and ${more})`;
+  }
+
+  /** A value compared with each of those that a query yields, as they are shown. */
+  #compared(sources: readonly Source[], rows: string, inner: Source): string {
+    const dice = this.#dice;
+    const outer = sources.flatMap((s) => s.columns);
+    const pairs = outer.flatMap((l) =>
+      inner.columns.filter((r) => r.type === l.type).map((r) => [l, r] as const),
+    );
+    if (pairs.length === 0) return 'true';
+    const [left, right] = dice.of(pairs);
+    const comparable = left.type !== 'jsonb' && left.type !== 'tsvector';
+    const operator = comparable ? dice.of(['<', '<=', '>', '>=']) : '<>';
+    return `${left.sql} ${operator} ${dice.of(['any', 'all'])} (select ${right.sql} ${rows})`;
   }
 
   #scalarQuery(type: TypeName, sources: readonly Source[]): string | null {
@@ -302,8 +421,18 @@ class Questions {
       sources.flatMap((s) => s.columns),
       inner.columns,
     );
-    const where = pairs.length > 0 && dice.chance(0.5) ? this.#correlated(dice.of(pairs)) : '';
-    return `(select ${dice.of(['max', 'min'])}(${column.sql}) from ${inner.table} as ${inner.alias}${where})`;
+    const keyed = pairs.length > 0 && dice.chance(0.5);
+    const beside = keyed || dice.chance(0.6) ? '' : this.#beside(sources, inner);
+    const where = keyed ? this.#correlated(dice.of(pairs)) : beside;
+    const rows = `from ${inner.table} as ${inner.alias}${where}`;
+    if (dice.chance(0.2)) return `(array(select ${column.sql} ${rows}))[${dice.upTo(3)}]`;
+    return `(select ${dice.of(['max', 'min'])}(${column.sql}) ${rows})`;
+  }
+
+  /** A condition on columns of the query around as well; wrapped, it is no equality of keys. */
+  #beside(sources: readonly Source[], inner: Source): string {
+    const seen = [...sources.flatMap((s) => s.columns), ...inner.columns, ...inner.columns];
+    return ` where (${new Expressions(this.#dice, seen).predicate(2)}) is true`;
   }
 
   #correlated([outer, key]: readonly [Term, Term]): string {
@@ -335,18 +464,20 @@ class Questions {
       const sql = `select distinct on (${key.sql}) ${list} from ${from}${where} order by ${key.sql}`;
       return { ...body, sql };
     }
-    const tail = this.#tail(outputs.length, keyed || distinct !== '');
+    const tail = this.#tail(outputs.length, keyed || distinct !== '', distinct !== '');
     return { ...body, sql: `select ${distinct}${list} from ${from}${where}${tail}` };
   }
 
   /** ORDER BY and LIMIT; where ties could not be broken by key, every output orders. */
-  #tail(width: number, determined: boolean): string {
+  #tail(width: number, determined: boolean, distinct = false): string {
     const dice = this.#dice;
     if (!dice.chance(0.3)) return '';
     const all = Array.from({ length: width }, (_, i) => i + 1);
     const by = determined ? dice.some(all, 0.5) : all;
     const keys = by.map((n) => `${n}${dice.of(['', ' desc', ' nulls first', ' desc nulls last'])}`);
     const offset = dice.chance(0.2) ? ` offset ${dice.upTo(2)}` : '';
+    if (!distinct && keys.length > 0 && dice.chance(0.2))
+      return ` order by ${keys.join(', ')} fetch first ${dice.upTo(5)} rows with ties`;
     return `${keys.length === 0 ? '' : ` order by ${keys.join(', ')}`} limit ${dice.upTo(5)}${offset}`;
   }
 
@@ -361,13 +492,18 @@ class Questions {
     const list = [...keys.map((k) => k.sql), ...aggregates.map((a) => a.sql)].map(
       (sql, i) => `${sql} as o${i + 1}`,
     );
-    const by = keys.length === 0 ? '' : ` group by ${keys.map((_, i) => i + 1).join(', ')}`;
+    const by = keys.length === 0 ? '' : ` group by ${this.#keysOrSets(keys.map((_, i) => i + 1).join(', '))}`;
     const having = dice.chance(0.25)
       ? ` having ${dice.of(['count(*) > 1', 'count(*) < 3', terms.having()])}`
       : '';
     const sql = `select ${list.join(', ')} from ${from}${where}${by}${having}${this.#tail(list.length, this.#bold)}`;
     const types = [...keys, ...aggregates].map((o) => o.type);
     return { sql, types, sealed: types.map(() => false) };
+  }
+
+  #keysOrSets(keys: string): string {
+    if (!this.#dice.chance(0.25)) return keys;
+    return this.#dice.of([`rollup (${keys})`, `cube (${keys})`, `grouping sets ((${keys}), (1), ())`]);
   }
 
   #windowed(from: string, where: string, terms: Expressions, keyed: boolean): Body {

@@ -46,12 +46,13 @@ export function recompile({ sql }: Pick<Emitted, 'sql'>, catalog: Catalog, acces
 
 /**
  * `convert_to` is the one function that masks have and callers do not; `decode` takes and gives the same types. The
- * collation of patterns is no caller's either.
+ * collation of patterns is no caller's either, and a configuration of a search is named by its last name.
  */
 function readable(sql: string): string {
   return sql
     .replaceAll('pg_catalog.convert_to(', 'pg_catalog.decode(')
-    .replaceAll(' collate pg_catalog."default"', '');
+    .replaceAll(' collate pg_catalog."default"', '')
+    .replaceAll(/'pg_catalog\.(\w+)'::regconfig/g, "'$1'");
 }
 
 /** The caller's tables with the columns that its statements may hold, all of them in the clear. */

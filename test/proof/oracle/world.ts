@@ -4,6 +4,8 @@ import {
   bindPredicate,
   type Catalog,
   type Column,
+  computedFacts,
+  type Edge,
   forChain,
   type MaskKind,
   type Relation,
@@ -30,6 +32,17 @@ export interface Table {
   readonly grants: readonly Grant[];
   readonly masks: ReadonlyMap<string, MaskKind>;
   readonly denied: ReadonlySet<string>;
+  readonly computed: readonly Computed[];
+}
+
+/** A computed column: what it says, and the same in SQL over the copies, where `@` stands for the row and `#` for their schema. */
+export interface Computed {
+  readonly name: string;
+  readonly type: ScalarType;
+  readonly expression: string;
+  readonly copied: string;
+  readonly reads: readonly (readonly [table: string, column: string])[];
+  readonly keys: readonly (readonly [table: string, column: string])[];
 }
 
 export interface Grant {
@@ -56,6 +69,9 @@ const VALUES: Readonly<Partial<Record<ScalarType, readonly string[]>>> = {
   timestamp: ['2001-02-03 04:05:06', '2001-12-03 00:00:00'],
   bool: ['true', 'false'],
   uuid: ['00000000-0000-0000-0000-000000000001', '00000000-0000-0000-0000-000000000002'],
+  inet: ['10.0.0.1', '10.0.0.9/8', '192.168.0.1', '255.255.255.255'],
+  int4range: ['[1,3)', 'empty', '(,57)', '[2,2147483647)'],
+  tsvector: ['x y', 'zed', ''],
   jsonb: ['{"a": 1}', '{"a": 2, "b": [1]}', '[]', 'null'],
 };
 
@@ -73,6 +89,9 @@ const POOL: readonly (readonly [string, ScalarType])[] = [
   ['b1', 'bool'],
   ['u1', 'uuid'],
   ['j1', 'jsonb'],
+  ['h1', 'inet'],
+  ['r1', 'int4range'],
+  ['w1', 'tsvector'],
 ];
 
 export const LABELS = ['l1', 'l2', 'l3'];
@@ -96,15 +115,23 @@ const FILTERS: readonly (readonly [string, string])[] = [
   ['b1', 'b1'],
   ['n1', 'n1 < 2'],
   ['d1', "d1 >= '2000-01-01'"],
+  ['h1', "h1 <<= '10.0.0.0/8'"],
+  ['r1', "r1 && '[2,3)'"],
   ['id', 'id < 5'],
   ['id', 'id % 3 <> 0'],
   ['ref', 'ref > 1'],
   ['k', "k <> 'y'"],
 ];
 
-export function randomWorld(dice: Dice): World {
+/** @param computes whether entities have computed columns, which raw SQL has not */
+export function randomWorld(dice: Dice, computes = true): World {
   const subjects = dice.times(1, 2, () => randomSubject(dice));
-  return { tables: ['alpha', 'beta', 'gamma'].map((name) => randomTable(name, dice)), subjects };
+  const tables = ['alpha', 'beta', 'gamma'].map((name) => randomTable(name, dice));
+  if (!computes) return { tables, subjects };
+  return {
+    tables: tables.map((table, i) => ({ ...table, computed: randomComputed(table, tables[i + 1], dice) })),
+    subjects,
+  };
 }
 
 function randomSubject(dice: Dice): Subject {
@@ -117,6 +144,60 @@ function randomSubject(dice: Dice): Subject {
     );
   }
   return subject;
+}
+
+/** What computed columns may say; none of it can fail. `^` is a column of the next table, which `ref` leads to. */
+const COMPUTED: readonly (readonly [
+  type: ScalarType,
+  text: string,
+  own: readonly string[],
+  far: readonly string[],
+])[] = [
+  ['int4', '@i1 + @i2', ['i1', 'i2'], []],
+  ['text', "@t1 || '-' || coalesce(@t2, 'none')", ['t1', 't2'], []],
+  ['bool', '@n1 < 2 or @b1', ['n1', 'b1'], []],
+  ['text', "case when @id > 3 then 'high' else @k end", ['id', 'k'], []],
+  ['text', '^t1', [], ['t1']],
+  ['int4', 'coalesce(^i1, @id)', ['id'], ['i1']],
+  ['text', "upper(^k) || coalesce(@t1, '')", ['t1'], ['k']],
+  ['bool', '^d1 > @d1', ['d1'], ['d1']],
+];
+
+function randomComputed(table: Table, next: Table | undefined, dice: Dice): readonly Computed[] {
+  const has = (of: Table | undefined, names: readonly string[]): boolean =>
+    names.every((n) => of?.columns.some((c) => c.name === n) === true);
+  const possible = COMPUTED.filter(
+    ([, , own, far]) => has(table, own) && (far.length === 0 || has(next, far)),
+  );
+  return dice.some(possible, 0.4).map(([type, text, own, far], i): Computed => {
+    const keys =
+      far.length === 0 || next === undefined
+        ? []
+        : [[table.name, 'ref'] as const, [next.name, 'id'] as const];
+    const away = next?.name ?? '';
+    return {
+      name: `z${i + 1}`,
+      type,
+      expression: text.replaceAll('@', '').replaceAll('^', `${away}.`),
+      copied: text.replace(/\^(\w+)/g, (_, column: string) => {
+        return `(select p.${column} from #${away} p where p.id_key = @ref_key)`;
+      }),
+      reads: [...own.map((c) => [table.name, c] as const), ...far.map((c) => [away, c] as const), ...keys],
+      keys,
+    };
+  });
+}
+
+/** Those of a table that the caller may use. */
+export function visibleComputed(table: Table, world: World): readonly Computed[] {
+  const seen = new Map(
+    world.tables.map((t) => [t.name, new Map(visibleColumns(t).map((v) => [v.column.name, v]))]),
+  );
+  return table.computed.filter(
+    ({ reads, keys }) =>
+      reads.every(([of, column]) => seen.get(of)?.has(column)) &&
+      keys.every(([of, column]) => seen.get(of)?.get(column)?.masked !== 'all'),
+  );
 }
 
 function randomTable(name: string, dice: Dice): Table {
@@ -139,7 +220,7 @@ function randomTable(name: string, dice: Dice): Table {
   const rows = dice.times(dice.of([0, 3, 5, 5]), 10, (i) =>
     columns.map((c) => (c.name === 'id' ? String(i + 1) : randomValue(c, dice))),
   );
-  return { name, columns, sealed: ['id', 'k', 'ref'], rows, ...randomRights(columns, dice) };
+  return { name, columns, sealed: ['id', 'k', 'ref'], rows, computed: [], ...randomRights(columns, dice) };
 }
 
 export function randomValue(column: Column, dice: Dice): string | null {
@@ -167,13 +248,17 @@ function randomRights(columns: readonly Column[], dice: Dice): Pick<Table, 'gran
 // ---------------------------------------------------------------- as the compiler sees it
 
 export function catalogOf(world: World, schema: string): Catalog {
-  return {
-    version: 'v',
-    relations: new Map(world.tables.map((t) => [t.name, relationOf(t, schema)])),
-    metrics: new Map(),
-    facets: new Map(),
-    edges: [],
-  };
+  const plain = new Map(world.tables.map((t) => [t.name, relationOf(t, schema)]));
+  const edges = world.tables.slice(1).map(({ name }, i): Edge => {
+    const from = world.tables[i]?.name ?? '';
+    return { name: `to_${name}`, from, to: name, fromColumns: ['ref'], toColumns: ['id'], bridge: null };
+  });
+  const catalog = { version: 'v', relations: plain, metrics: new Map(), facets: new Map(), edges };
+  const relations = [...plain.values()].map((r): [string, Relation] => {
+    const computed = r.computed?.map((c) => ({ ...c, ...computedFacts(c.name, r, catalog) }));
+    return [r.name, computed === undefined ? r : { ...r, computed }];
+  });
+  return { ...catalog, joins: 'any', relations: new Map(relations) };
 }
 
 function relationOf(table: Table, schema: string): Relation {
@@ -187,6 +272,18 @@ function relationOf(table: Table, schema: string): Relation {
     columns: table.columns,
     primaryKey: ['id'],
     sealedKeys: table.sealed,
+    computed: table.computed.map(({ name, type, expression }) => {
+      return {
+        name,
+        type,
+        description: null,
+        expression,
+        reads: [],
+        keys: [],
+        sensitivity: null,
+        labels: [],
+      };
+    }),
   };
 }
 

@@ -11,78 +11,13 @@ import {
   startFrontends,
   stringAt,
 } from '../../support/frontends.js';
-import { AUDITOR, BUYER, CLERK, HELPED, LOST, MIXED, openShop } from '../attacks/shop.js';
+import { AUDITOR, CLERK, openShop } from '../attacks/shop.js';
+import { CALLERS, TEXTS } from './texts.js';
+
+/** Same text, same caller: the same decision, SQL, columns, rows and audit records, whoever is asked. */
 
 // A loaded machine may take longer than tap's half minute.
 t.setTimeout(180_000);
-
-/** Same text, same caller: the same decision, SQL, columns, rows and audit records, whoever is asked. */
-const TEXTS: readonly string[] = [
-  // answered
-  'select 1 as one',
-  "select 'text' as t, 1.5 as n, true as b, null as nothing",
-  'select * from customer order by id',
-  'select * from osl.entities.customer as c where c.id = 2',
-  'select id, ssn, salary, phone, born from entities.customer order by id',
-  'select name from customer where amt between 15 and 30 order by amt desc',
-  "select upper(name) as shout, length(ssn) from customer where name like '%o%' order by 1",
-  'select region, count(*), sum(amt), avg(score) from customer group by region having count(*) > 0 order by region',
-  'select count(*), count(distinct ssn) as kinds, min(salary), max(email) from customer',
-  'select id, rank() over (order by amt desc), sum(amt) over () from customer order by id',
-  'select c.name, p.total from customer c join purchase p on p.customer_id = c.id order by p.id',
-  'select p.id, c.name from purchase p left join customer c on c.id = p.customer_id order by p.id',
-  'select c.id, l.stars from customer c join likes l on l.customer_id = c.id order by c.id, l.stars',
-  'with t as (select id, amt from customer where amt > 5) select count(*), sum(amt) from t',
-  "select x.id from (select id, name from customer) x where x.name > 'B' order by x.id limit 2 offset 0",
-  'select id from customer union select id from purchase order by 1',
-  'select id from customer except select customer_id from purchase order by 1',
-  'select id from customer where id in (select customer_id from purchase) order by id',
-  'select id from customer c where not exists (select 1 from purchase p where p.customer_id = c.id) order by id',
-  "select id, case when amt > 15 then 'big' else 'small' end as size, joined from customer order by id",
-  'select measure(revenue), measure(customers) from purchase',
-  'select measure(revenue) as r, region from purchase group by region order by region',
-  'select array_agg(id order by id) as ids, to_jsonb(max(name)) as j from customer',
-  'select distinct region, born from customer order by 1, 2',
-  "select id from customer where joined >= timestamptz '2024-02-15 00:00:00Z' and id in (1, 2, 3) order by id",
-  'select id from customer where false',
-  "values (1, 'a'), (2, 'b')",
-  // refused
-  '',
-  '-- nothing',
-  'select',
-  'selec id from customer',
-  'select id from customer where (',
-  'select id, from customer',
-  'select nothing from customer',
-  'select c.nothing from customer c',
-  'select id from nowhere',
-  'select note from customer',
-  'select card from customer',
-  'select content from vault',
-  'select measure(nothing) from customer',
-  'select pg_sleep(1)',
-  "select id from customer where name > 1 + 'x'",
-  'select id + name from customer',
-  'select sum(amt), id from customer',
-  'select id from customer natural join purchase',
-  'select c.id from customer c join purchase p on c.name = p.memo',
-  'select c.id from customer c join purchase p on c.ssn = p.customer_ssn',
-  'delete from customer',
-  'select id from customer; select 1',
-  'select 1/(id - id) from customer',
-  'select ssn::int4 from customer',
-  'select \u00e9\u00e9, "\u{1f600}", nothing from customer',
-];
-
-const CALLERS: readonly Caller[] = [
-  CLERK,
-  AUDITOR,
-  MIXED,
-  BUYER,
-  LOST,
-  HELPED,
-  { subject: 'user:nobody', aclRoles: ['clerk'] },
-];
 
 const EMPTY = new Set(['', '-- nothing']);
 

@@ -2,13 +2,23 @@ import { connect } from 'node:net';
 import { type Reply, WireClient } from '../../support/frontends.js';
 import * as wire from '../../wire/support/bytes.js';
 import type { Dice } from '../oracle/dice.js';
-import { CALLERS, DEALS, ownerOf, readsNotes, type World, zoneOf } from './world.js';
+import {
+  CALLERS,
+  DEALS,
+  factorAfter,
+  isRevoked,
+  ownerOf,
+  priceOf,
+  readsNotes,
+  type World,
+  zoneOf,
+} from './world.js';
 
-/** What a caller does once, and what may come of it while the policy has version `version`. */
+/** What a caller does once, and what may come of it in version `version` of the policy, after `changes` of what is published. */
 interface Act {
   readonly name: string;
   /** As `said` writes a reply. */
-  expected(version: number): readonly string[];
+  expected(version: number, changes: number): readonly string[];
   run(caller: Caller): Promise<string>;
 }
 
@@ -23,12 +33,20 @@ export interface Difference {
 
 const INT4 = 23;
 
+/** What a caller is told whom the policy does not know; pipelined, twice. */
+const REFUSED: readonly string[] = ['42501', '42501 | 42501', '42501 | 26000'];
+/** What may be said of a statement whose session in the database was ended. */
+const LOST = /^(?:08006|57P01|08000|08003|57P02|57014)$/;
+const NOTHING = /^never$/;
+
 /** One session of one caller; it keeps coming back. */
 export class Caller {
   readonly number: number;
   readonly #world: World;
   readonly #dice: Dice;
   #client: WireClient | null = null;
+  /** Its session has prepared `kept`. */
+  #keeps = false;
   #key: { readonly pid: number; readonly key: Buffer } = { pid: 0, key: Buffer.alloc(4) };
   /** Statements that were answered, so that their decisions must be on record. */
   answered = 0;
@@ -43,26 +61,56 @@ export class Caller {
   async act(): Promise<Difference | null> {
     const act = this.#choose();
     const from = this.#world.version();
+    const killed = this.#world.kills();
+    const before = this.#world.published().count;
     const said = await act.run(this);
     const to = this.#world.version();
-    const expected = Array.from({ length: to - from + 1 }, (_, i) => act.expected(from + i)).flat();
-    if (expected.includes(said)) return null;
+    const versions = Array.from({ length: to - from + 1 }, (_, i) => from + i);
+    const { count: after, changing } = this.#world.published();
+    const changes = Array.from({ length: after + (changing ? 1 : 0) - before + 1 }, (_, i) => before + i);
+    const expected = versions.flatMap((v) => changes.flatMap((c) => act.expected(v, c)));
+    if (versions.some((v) => isRevoked(this.number, v))) expected.push(...REFUSED);
+    const { count, dying } = this.#world.kills();
+    const lost = killed.dying || dying || count > killed.count ? LOST : NOTHING;
+    if (isExplained(said, expected, lost)) return null;
     return { caller: this.number, act: act.name, versions: [from, to], expected, said };
+  }
+
+  /** The run of a statement that is prepared once in a session, and asked again and again. */
+  async kept(id: number): Promise<string> {
+    const client = await this.client();
+    if (!this.#keeps) {
+      const prepared = client.reply(
+        await client.exchange(wire.parse('kept', `${POINT}$1`, [INT4]), wire.sync),
+      );
+      if (prepared.outcome.kind === 'refused') return prepared.outcome.sqlstate;
+      this.#keeps = true;
+    }
+    this.answered++;
+    const run = [
+      wire.bind('', 'kept', { values: [String(id)] }),
+      wire.describe('P'),
+      wire.execute(),
+      wire.sync,
+    ];
+    return said(Promise.resolve(client.reply(await client.exchange(...run))));
   }
 
   async client(): Promise<WireClient> {
     if (this.#client !== null) return this.#client;
     const user = `user:${this.number}`;
+    const { name } = zoneOf(this.number);
     const { client, messages, reply } = await WireClient.attempt(
       this.#world.port,
       user,
-      await this.#world.shop.token(user),
-      { TimeZone: zoneOf(this.number).name },
+      await this.#world.shop.token(user, { aclRoles: ['own', 'notes'] }),
+      name === null ? {} : { TimeZone: name },
     );
     if (reply.outcome.kind === 'refused') throw new Error(reply.outcome.message);
     const data = messages.find((m) => m.type === 'K')?.body ?? Buffer.alloc(8);
     this.#key = { pid: data.readInt32BE(0), key: data.subarray(4) };
     this.#client = client;
+    this.#keeps = false;
     return client;
   }
 
@@ -87,11 +135,27 @@ export class Caller {
 
   #choose(): Act {
     const id = 1 + this.#dice.upTo(DEALS - 1);
-    return this.#dice.of([point, point, dated, division, pipelined, growing, cancelled, dead, unknown])(
-      id,
-      this.number,
-    );
+    return this.#dice.of([
+      point,
+      point,
+      kept,
+      measured,
+      measured,
+      dated,
+      division,
+      pipelined,
+      growing,
+      cancelled,
+      dead,
+      unknown,
+    ])(id, this.number);
   }
+}
+
+/** Whether each part of an answer is one that is expected, whatever happened between the parts, or one that was lost. */
+function isExplained(said: string, expected: readonly string[], lost: RegExp): boolean {
+  const parts = said.split(' | ');
+  return parts.every((part, i) => lost.test(part) || expected.some((e) => e.split(' | ')[i] === part));
 }
 
 type MakeAct = (id: number, caller: number) => Act;
@@ -102,6 +166,24 @@ const point: MakeAct = (id, caller) => ({
   name: `point ${id}`,
   expected: (version) => [rowsOf([id], caller, version)],
   run: (c) => c.simple(`${POINT}${id}`),
+});
+
+/** The same by a statement that outlives reloads. */
+const kept: MakeAct = (id, caller) => ({
+  name: `kept ${id}`,
+  expected: (version) => [rowsOf([id], caller, version)],
+  run: (c) => c.kept(id),
+});
+
+/** By a metric that is published, changed and rolled back meanwhile. */
+const measured: MakeAct = (id, caller) => ({
+  name: `measured ${id}`,
+  expected: (version, changes) => {
+    const factor = factorAfter(changes);
+    if (factor === null) return ['42704'];
+    return [sees(id, caller, version) ? String(priceOf(version) * id * factor) : '∅'];
+  },
+  run: (c) => c.simple(`select measure(worth) from deal where id = ${id}`),
 });
 
 /** As the caller's own clock shows it. */
@@ -131,8 +213,10 @@ const pipelined: MakeAct = (id, caller) => {
     name: `pipelined ${id} and ${other}`,
     expected: (version) => {
       const binary = (n: number): string => `\\x${n.toString(16).padStart(8, '0')}`;
-      const first = sees(id, caller, version) ? `${id},${7 * id}` : '';
-      const second = sees(other, caller, version) ? `${binary(other)},${binary(7 * other)}` : '';
+      const first = sees(id, caller, version) ? `${id},${priceOf(version) * id}` : '';
+      const second = sees(other, caller, version)
+        ? `${binary(other)},${binary(priceOf(version) * other)}`
+        : '';
       return [`${first} | ${second}`];
     },
     run: async (c) => {
@@ -199,12 +283,12 @@ function rowsOf(ids: readonly number[], caller: number, version: number): string
   const note = (id: number): string => (readsNotes(caller) ? `note ${id}` : '[redacted]');
   return ids
     .filter((id) => sees(id, caller, version))
-    .map((id) => `${id},${7 * id},${note(id)}`)
+    .map((id) => `${id},${priceOf(version) * id},${note(id)}`)
     .join(' ');
 }
 
 function sees(id: number, caller: number, version: number): boolean {
-  return id % CALLERS === ownerOf(caller, version);
+  return !isRevoked(caller, version) && id % CALLERS === ownerOf(caller, version);
 }
 
 /** Rows as `a,b c,d`, or the SQLSTATE. */

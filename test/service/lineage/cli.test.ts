@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
 import { openAuditLog } from '../../../policy/audit/index.js';
-import { Emitter, type EmitterSettings, journalIn } from '../../../src/service/lineage/emitter.js';
-import { lineageDir } from '../../../src/service/lineage/index.js';
+import { Emitter, type EmitterSettings } from '../../../src/service/lineage/emitter.js';
 import { Outbox } from '../../../src/service/lineage/outbox/outbox.js';
-import { endOf } from '../../../src/service/lineage/outbox/state.js';
+import { endOf, journalIn } from '../../../src/service/lineage/outbox/state.js';
 import { osl, ROOT } from '../../tools/cli/support.js';
 import { endpointAt } from './endpoint.js';
 import { memberIn } from './openlineage-schema.js';
@@ -17,7 +16,7 @@ import { shiftedClock } from './shifted-clock.js';
 t.setTimeout(120_000);
 
 const dataDir = mkdtempSync(join(tmpdir(), 'osl-lineage-cli-'));
-const dir = lineageDir(dataDir);
+const dir = join(dataDir, 'lineage');
 const receiver = await startReceiver();
 t.teardown(async () => {
   await receiver.close();

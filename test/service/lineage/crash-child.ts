@@ -4,6 +4,7 @@ import { openAuditLog } from '../../../policy/audit/index.js';
 import { accessOfChain } from '../../../src/service/lineage/caller.js';
 import { loadLineageConfig } from '../../../src/service/lineage/config/load.js';
 import { openLineage } from '../../../src/service/lineage/index.js';
+import { endOf } from '../../../src/service/lineage/outbox/state.js';
 import { loadModel } from '../../../src/service/model.js';
 
 /**
@@ -26,8 +27,11 @@ const lineage = await openLineage({
   config: { ...(await loadLineageConfig(join(dir, 'lineage.yaml'))), windowMs: 40 },
   tenant: 'demo',
   version: 'test',
-  dataDir: dir,
+  auditDir: join(dir, 'audit'),
+  dir: join(dir, 'lineage'),
+  end: endOf(audit),
   audit,
+  announces: true,
   log: { info: quiet, warn: quiet, error: (message) => process.stderr.write(`${message}\n`) },
   urlOf: () => null,
   pollMs: 15,

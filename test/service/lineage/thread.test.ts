@@ -7,6 +7,7 @@ import t from 'tap';
 import { openAuditLog } from '../../../policy/audit/index.js';
 import { parseManifest } from '../../../src/model/manifest/index.js';
 import { openLineage } from '../../../src/service/lineage/index.js';
+import { endOf } from '../../../src/service/lineage/outbox/state.js';
 import { SHOP_MANIFEST } from '../../support/shop.js';
 import { endpointAt } from './endpoint.js';
 import { startReceiver } from './receiver.js';
@@ -35,8 +36,11 @@ const options = {
   },
   tenant: 'shop',
   version: '0',
-  dataDir: dir,
+  auditDir: join(dir, 'audit'),
+  dir: join(dir, 'lineage'),
+  end: endOf(audit),
   audit,
+  announces: true,
   log: { info: quiet, warn: quiet, error: (message: string) => errors.push(message) },
   urlOf: () => null,
   pollMs: 20,
@@ -70,7 +74,7 @@ t.test('an outbox that cannot be opened stops the start', async (t) => {
   const other = join(dir, 'other');
   mkdirSync(other);
   writeFileSync(join(other, 'lineage'), 'a file where a folder should be');
-  await t.rejects(openLineage({ ...options, dataDir: other }), {
+  await t.rejects(openLineage({ ...options, dir: join(other, 'lineage') }), {
     name: 'StartProblem',
     message: /lineage cannot be emitted/,
   });

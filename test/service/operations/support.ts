@@ -78,9 +78,14 @@ export function asked(
 }
 
 /** A token of the data directory's own key. */
-export function tokenFor(dataDir: string, subject = 'user:analyst', kid?: string): Promise<string> {
+export function tokenFor(
+  dataDir: string,
+  subject = 'user:analyst',
+  kid?: string,
+  role = subject.replace('user:', ''),
+): Promise<string> {
   const { signing } = tenantKeys(dataDir);
-  const claims = { tenant: 'demo', chain: [subject], aclRoles: [subject.replace('user:', '')] };
+  const claims = { tenant: 'demo', chain: [subject], aclRoles: [role] };
   return mintToken(claims, {
     algorithm: 'HS256',
     secret: signing,

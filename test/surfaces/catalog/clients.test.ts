@@ -62,7 +62,7 @@ test('psql describes what the caller may see', async (t) => {
   const detailed = await psql(world, 'clerk', '\\d+ person', '\\dt+');
   t.match(detailed.out, 'A number.');
   t.match(detailed.out, `Someone; "quoted" and O'Brien \\ too.`);
-  t.match(detailed.out, 'Metric people: Number of persons. Use MEASURE(people).');
+  t.match(detailed.out, 'Metric people: Number of persons. In persons. Use MEASURE(people).');
   t.match(
     (await psql(world, 'chief', '\\d salary_hidden')).out,
     '"salary_hidden_person_fkey" FOREIGN KEY (person)',

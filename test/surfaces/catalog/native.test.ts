@@ -66,6 +66,8 @@ const QUESTIONS: readonly string[] = [
   `select conname, contype, condeferrable, condeferred, convalidated, contypid, conparentid, confupdtype, confdeltype,
      confmatchtype, conislocal, connoinherit, conkey, confkey, conpfeqop, conexclop, conbin
    from pg_constraint where connamespace = 'entities'::regnamespace order by conname`,
+  `select conrelid::regclass, confrelid::regclass, obj_description(oid, 'pg_constraint'), obj_description(oid)
+   from pg_constraint where connamespace = 'entities'::regnamespace and contype = 'f' order by 1, 2, 3`,
   `select contype, count(*) from pg_constraint where connamespace = 'entities'::regnamespace group by 1 order by 1`,
   `select a.* from (select attname, attndims, attstattarget, attcacheoff, attinhcount, attnotnull, attmissingval
      from pg_attribute where attrelid = 'person'::regclass and attnum > 0 order by attnum) a`,
@@ -85,6 +87,15 @@ test('the catalog answers as a real Postgres with the same tables', async (t) =>
   const clerk = await world.connect('clerk');
   const real = await referenceClient(native.url, world.service);
   t.teardown(() => real.end());
+  t.strictSame(
+    (
+      await clerk.query(
+        "select obj_description(oid, 'pg_constraint') as told from pg_constraint where contype = 'f'",
+      )
+    ).rows.filter(({ told }) => told !== null),
+    [{ told: `Where O'Brien lives; "at 100 %" \\ too.` }],
+    'of the links both of whose ends the clerk sees',
+  );
   for (const question of QUESTIONS) {
     for (const values of [undefined, []]) {
       const same = (answer: string): string =>

@@ -57,7 +57,7 @@ const NAME_PROBES: readonly ((name: string) => string)[] = [
 /** Looks at everything there is, in the hope that something is there. */
 const SCANS: readonly string[] = [
   ...[...SYSTEM_RELATIONS].map((name) => `select * from pg_catalog.${name}`),
-  `select * from pg_catalog.osl_attribute`,
+  `select * from pg_catalog.pg_attribute_as_stored`,
   `select string_agg(x::text, '') from information_schema.tables x`,
   `select string_agg(x::text, '') from information_schema.columns x`,
   `select string_agg(x::text, '') from information_schema.table_constraints x`,
@@ -89,7 +89,6 @@ const SCANS: readonly string[] = [
   `select current_query(), current_database(), current_schemas(true)`,
   `explain (verbose, settings) select * from pg_class`,
   `explain (analyze, verbose, buffers, wal) select * from pg_class c join pg_attribute a on a.attrelid = c.oid`,
-  `select * from pg_stat_get_activity(null)`,
   `select pg_get_keywords(), pg_available_extensions()`,
 ];
 
@@ -132,8 +131,9 @@ const ESCALATIONS: readonly string[] = [
   `select pg_try_advisory_lock(1)`,
   `select pg_advisory_xact_lock_shared(1)`,
   `select pg_notify('a', 'b')`,
-  `select pg_terminate_backend(pg_backend_pid())`,
-  `select pg_cancel_backend(pg_backend_pid())`,
+  `select osl_terminate_backend(pg_backend_pid(), 0)`,
+  `select osl_cancel_backend(pg_backend_pid())`,
+  `select * from pg_lock_status()`,
   `select pg_reload_conf()`,
   `select pg_switch_wal()`,
   `select pg_create_restore_point('x')`,
@@ -154,7 +154,6 @@ const ESCALATIONS: readonly string[] = [
   `select brin_summarize_new_values('person_pkey'::regclass)`,
   `select pg_config()`,
   `select * from pg_config`,
-  `select * from pg_stat_activity`,
   `select * from pg_prepared_statements`,
   `select * from pg_cursors`,
   `select * from pg_file_settings`,
@@ -176,7 +175,8 @@ const ESCALATIONS: readonly string[] = [
   `do $$ begin end $$`,
   `copy pg_class to '/tmp/x'`,
   `create table entities.t (a int)`,
-  `prepare p as select 1`,
+  `prepare p as delete from pg_class`,
+  `execute p`,
 ];
 
 const CONTROL = 'zzz_nobody_gave';
@@ -242,7 +242,7 @@ test('the list of system relations is the engine’s', async (t) => {
   t.teardown(() => world.close());
   const client = await world.connect('clerk');
   const { rows } = await client.query<{ relname: string }>(
-    `select relname from pg_class where relnamespace = 'pg_catalog'::regnamespace and relkind in ('r', 'v') and relname !~ '^osl_'`,
+    `select relname from pg_class where relnamespace = 'pg_catalog'::regnamespace and relkind in ('r', 'v') and relname <> 'pg_attribute_as_stored'`,
   );
   t.same(rows.map((r) => r.relname).sort(), [...SYSTEM_RELATIONS].sort());
 });

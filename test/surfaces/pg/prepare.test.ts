@@ -113,6 +113,26 @@ test('a cursor has two records, of DECLARE and of its question, however often it
   client.end();
 });
 
+test('PREPARE is on record as what it prepares, and each EXECUTE as the question that it runs', async (t) => {
+  const { client: open, decided } = await start(t);
+  const client = await open();
+  const ask = (text: string) => client.ask(query(text));
+  t.same(await decided(1, () => ask(`prepare q as ${DATA}`)), [PREPARED]);
+  t.same(await decided(3, async () => void (await ask('execute q(1); execute q(2); execute q(1)'))), [
+    RUN,
+    RUN,
+    RUN,
+  ]);
+  t.same(await decided(1, () => client.ask(parse('', 'execute q(1)'), bind('', ''), execute(), sync)), [RUN]);
+  t.same(await decided(1, () => client.ask(parse('', 'execute q(1)'), sync)), ['allow prepare']);
+  t.same(await decided(1, () => client.ask(parse('', `prepare r as ${DATA}`), sync)), ['allow prepare']);
+  t.same(await decided(1, () => ask(`prepare c as ${CATALOG}`)), ['allow prepare']);
+  t.same(await decided(1, () => ask("execute c('x')")), ['allow catalog']);
+  t.same(await decided(1, () => ask('execute q')), ['error session']);
+  t.same(await decided(1, () => ask('execute none')), ['error session']);
+  client.end();
+});
+
 const LIMITS = '{ query: 5, sample: 5, schema: 5, catalog: 5 }';
 
 test('preparing counts as running does, and is refused as running is', async (t) => {

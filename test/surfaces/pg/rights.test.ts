@@ -138,3 +138,16 @@ test('a statement whose columns have changed since it was prepared says so as Po
   );
   t.match(await client.ask(...run('listed')), ['2', 'C SELECT 0', 'Z I'], 'the catalog follows');
 });
+
+test('EXECUTE is decided anew, under the policy of its run', async (t) => {
+  await serve(SHOP_POLICY);
+  const client = await Client.login(port, 'user:ada', await shop.token('user:ada'));
+  t.teardown(() => client.end());
+  await client.ask(query('prepare q (int) as select email from customer where id = $1'));
+  t.match(await client.ask(query('execute q(1)')), [/^T/, /^D ada@/]);
+  await serve(TIGHTER);
+  t.match(await client.ask(query('execute q(1)')), [/^T/, /^D \[redacted\]/]);
+  await serve(SHOP_POLICY.replace('ceiling: [auditor, analyst]', 'ceiling: []'));
+  t.match((await client.ask(query('execute q(1)'))).join(), /E2102/);
+  await serve(SHOP_POLICY);
+});

@@ -198,6 +198,23 @@ for (const zone of ['UTC', 'Europe/Berlin', 'america/new_york', 'GMT+3', '-5']) 
   });
 }
 
+const PATHS = `show search_path; set search_path = entities, public; show search_path; set search_path to "$user", ENTITIES;
+  show search_path; select current_setting('search_path'), current_schema; select id from customer where id = 1;
+  begin; set local search_path = public, entities; show search_path; commit; show search_path;
+  select set_config('search_path', '"$user",entities , Public', false), current_setting('search_path'); show search_path;
+  set search_path = 'entities'; show search_path; reset search_path; show search_path; set search_path to default;
+`;
+
+for (const path of ['entities', '"$user",entities,public', 'ENTITIES,\\ public']) {
+  test(`a search path of schemas that are here, or nowhere: ${path}`, { skip }, async (t) => {
+    if (both === null) return;
+    const start = { PGOPTIONS: `-c search_path=${path}` };
+    const ours = await psqlScript({ ...(await both.gateway('user:ada')), ...start }, PATHS);
+    t.equal(ours, await psqlScript({ ...both.direct, ...start }, PATHS));
+    t.notMatch(ours, /ERROR/);
+  });
+}
+
 test('a startup packet with a setting that is none', { skip }, async (t) => {
   if (both === null) return;
   const saidTo = (env: NodeJS.ProcessEnv): Promise<string> =>

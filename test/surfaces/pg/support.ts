@@ -5,8 +5,7 @@ import pg from 'pg';
 import type { Test } from 'tap';
 import type { AuditRecord } from '../../../policy/audit/index.js';
 import { Catalogs } from '../../../src/surfaces/catalog/index.js';
-import { createPgFrontend, type PgOptions } from '../../../src/surfaces/pg/index.js';
-import type { WireServer } from '../../../wire/index.js';
+import { createPgFrontend, type PgFrontend, type PgOptions } from '../../../src/surfaces/pg/index.js';
 import { type NativePostgres, startNativePostgres } from '../../support/native-postgres.js';
 import { startTestService, type TestService, type TestServiceOptions } from '../../support/service.js';
 
@@ -60,7 +59,7 @@ export async function startBoth(tables: Tables = { views: VIEWS }): Promise<Both
 
 /** The wire before a test service. */
 export interface Served {
-  readonly frontend: WireServer;
+  readonly frontend: PgFrontend;
   readonly port: number;
   /** Environment for clients of the gateway. */
   gateway(user: string): Promise<NodeJS.ProcessEnv>;
@@ -132,7 +131,7 @@ export async function decisionsAfter(
 }
 
 /** What psql prints for a script: rows, command tags, and of an error its SQLSTATE. */
-export function psqlScript(env: NodeJS.ProcessEnv, script: string): Promise<string> {
+export function psqlScript(env: NodeJS.ProcessEnv, script: string | Buffer): Promise<string> {
   const args = ['-X', '-A', '-t', '-e', '-v', 'VERBOSITY=sqlstate', '-f', '-'];
   return new Promise((resolve, reject) => {
     const child = execFile(

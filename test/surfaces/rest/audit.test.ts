@@ -1,5 +1,6 @@
 import { test } from 'tap';
 import { AuditUnavailable } from '../../../policy/audit/index.js';
+import { watchedLog } from '../../support/watched-log.js';
 import { freshAddress, startRest } from './fixture.js';
 
 const rest = await startRest();
@@ -113,15 +114,14 @@ test('the log of a day', async (t) => {
       serve: (s) => ({
         ...s,
         audit: {
-          append: (_entry: unknown, done?: (failure: AuditUnavailable | null, seq: number) => void) => {
-            if (done === undefined) return Promise.reject(failing);
-            done(failing, -1);
-            return undefined;
-          },
-          fingerprint: () => '',
+          ...watchedLog(
+            s.audit,
+            () => undefined,
+            () => failing,
+          ),
           close: async () => undefined,
           stats: () => ({ ...s.audit.stats(), failure: failing }),
-        } as typeof s.audit, // one function for the two overloads
+        },
       }),
     });
     t.teardown(() => broken.close());

@@ -35,6 +35,7 @@ const e4150 = (name: string, headers: Readonly<Record<string, string>>): Case =>
 const CASES: readonly Case[] = [
   e0511('no body', undefined, /empty/),
   e0511('broken JSON', `{"osql": "${SECRET}`, /not valid JSON/),
+  e0511('values deep in each other', `{"osql":${'['.repeat(1_001)}${']'.repeat(1_001)}}`, /depth/),
   e0511('bytes that are no UTF-8', Buffer.from([0x7b, 0xff, 0x7d]), /UTF-8/),
   {
     ...e0511('a key twice', '{"osql": "select 1",\n "osql": "select 2"}', /names a key twice/),
@@ -56,7 +57,7 @@ const CASES: readonly Case[] = [
   e0511('an array', '[]', /object/),
   e0511('a string', `"${SECRET}"`, /object/),
   e0511('null', 'null', /object/),
-  e0511('deep nesting', '['.repeat(100_000), /JSON/),
+  e0511('deep nesting', '['.repeat(100_000), /depth of the body/),
   e0511('osql of another type', { osql: 1 }, /`osql` must be a string/),
   e0511('osql null', { osql: null }, /`osql` must be a string/),
   e0511('sql of another type', { sql: [SECRET] }, /`sql` must be a string/),

@@ -9,7 +9,7 @@ t.setTimeout(180_000);
 
 /** A tenant that has switched set operations and subqueries off, asked through REST and the wire. */
 
-const OFF = 'features: { set_operations: false, subqueries: false }';
+const OFF = 'features: { set_operations: false, subqueries: false, joins: any }';
 
 const rest = await startRest({ manifest: `${SHOP_MANIFEST}${OFF}\n` });
 const wire = createPgFrontend(rest.test.service);
@@ -68,6 +68,28 @@ test('what the tenant has switched off', async (t) => {
     }
   });
 
+  await t.test(
+    'joins entities on any predicate, where the manifest says so, and never on a mask',
+    async (t) => {
+      const schema = await rest.send('/osl/schema?governed=true', {
+        headers: { authorization: `Bearer ${await rest.test.token('user:ann')}` },
+      });
+      t.match(schema.json(), { features: { joins: 'any' } });
+      const ask = async (on: string) =>
+        (
+          await rest.ask('user:ann', { osql: `select count(*) as n from customer c join "order" o ${on}` })
+        ).json();
+      const { json } = await rest.ask('user:ann', {
+        sql: 'select count(*) as n from shop.customers c join shop.orders o on o.region = c.region',
+      });
+      t.match(json(), { rows: [{ n: /^[1-9]/ }] });
+      t.same((await ask('on o.region = c.region')).rows, json().rows, 'as raw SQL over the tables');
+      t.match(await ask('on o.quantity between c.id and c.id + 1'), { rows: [{ n: /^[1-9]/ }] });
+      t.match(await ask('on o.note = c.email'), { status: 403, code: 'E0515' });
+      t.match(await ask('on o.note is not distinct from c.email'), { status: 403, code: 'E0515' });
+    },
+  );
+
   await t.test('is told by the schema, and the rest answers', async (t) => {
     const headers = { authorization: `Bearer ${await rest.test.token('user:ann')}` };
     const schema = await rest.send('/osl/schema?governed=true', { headers });
@@ -85,7 +107,7 @@ test('what the tenant has switched off', async (t) => {
       authorization: `Bearer ${await rest.test.token('user:root', { roles: ['TENANT_ADMIN'] })}`,
     };
     const body = {
-      fragment: 'features: { set_operations: false, subqueries: true }',
+      fragment: 'features: { set_operations: false, subqueries: true, joins: any }',
       base_version: rest.test.service.model().manifest.version,
     };
     const published = await rest.send('/osl/objects', { method: 'POST', headers, body });

@@ -60,7 +60,14 @@ test('what there is to ask about', async (t) => {
       ],
       facets: [],
       metrics: [
-        { name: 'revenue', fqn: 'osl.metrics.revenue', entity: 'order', kind: 'simple', type: 'numeric' },
+        {
+          name: 'revenue',
+          fqn: 'osl.metrics.revenue',
+          entity: 'order',
+          kind: 'simple',
+          type: 'numeric',
+          format: { kind: 'currency', currency: 'EUR' },
+        },
       ],
       relationships: [
         {

@@ -28,7 +28,8 @@ const NOTES = {
 };
 /** Lines of the shop's manifest. */
 const PRODUCT = '    source: db.shop.products\n    primary_key: [id]\n    columns: [id, label]\n';
-const REVENUE = '  revenue: { entity: order, expression: sum(amount) }\n';
+const REVENUE =
+  '  revenue: { entity: order, expression: sum(amount), format: { kind: currency, currency: EUR } }\n';
 const SPENT = '  spent: { entity: order, expression: max(amount) }\n';
 const ORDERS = { metrics: { orders: { entity: 'order', expression: 'count(*)' } } };
 
@@ -594,7 +595,8 @@ test('what cannot be published', async (t) => {
     ];
     for (const { text, status } of answers) {
       t.ok(status < 500, text.slice(0, 100));
-      t.notMatch(text, /SCRAM|tableau|4096|attribute\(|BwcHBwcH|CAgICAgI|CQkJCQkJ/, text.slice(0, 100));
+      // The number of iterations stands between `$` and `:` in a verifier; alone it may be any figure of /metrics.
+      t.notMatch(text, /SCRAM|tableau|4096:|attribute\(|BwcHBwcH|CAgICAgI|CQkJCQkJ/, text.slice(0, 100));
     }
     const stored = readdirSync(join(p.published, 'versions')).map((n) =>
       readFileSync(join(p.published, 'versions', n), 'utf8'),
@@ -618,7 +620,10 @@ test('the manifest file and what was published over it', async (t) => {
             ? Promise.reject(new AuditUnavailable('disk', 'the disk is full'))
             : service.audit.append(entry);
         },
+        form: (common) => service.audit.form(common),
+        appendForm: (...record) => service.audit.appendForm(...record),
         fingerprint: (text: string) => service.audit.fingerprint(text),
+        fingerprintOf: (...of) => service.audit.fingerprintOf(...of),
         close: () => service.audit.close(),
         stats: () => service.audit.stats(),
       } as typeof service.audit, // one function for the two overloads

@@ -32,6 +32,15 @@ test('answers', async (t) => {
     t.match(reply.requestId, /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-/);
   });
 
+  await t.test('a column that is a metric says how it is shown, whatever it is called', async (t) => {
+    const shown = async (body: object): Promise<unknown> =>
+      ((await rest.ask('user:ann', body)).json()['columns'] as { format?: object }[]).map((c) => c.format);
+    const format = { kind: 'currency', currency: 'EUR' };
+    const osql = 'select count(*), measure(revenue) as v, measure(revenue) + 1 from osl.entities."order"';
+    t.strictSame(await shown({ osql }), [undefined, format, undefined]);
+    t.strictSame(await shown({ metrics: [{ name: 'revenue', alias: 'v' }] }), [format]);
+  });
+
   await t.test('each caller sees its own rows and masks', async (t) => {
     const osql = 'SELECT id, email FROM osl.entities.customer ORDER BY id';
     const seen = async (subject: string, claims = {}): Promise<unknown> =>

@@ -5,6 +5,8 @@ import { freshAddress, type Reply, startRest } from './fixture.js';
 const TYPES = [
   ...['bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'text', 'uuid', 'date', 'time'],
   ...['timestamp', 'timestamptz', 'interval', 'bytea', 'jsonb', 'int4[]', 'text[]', 'jsonb[]'],
+  ...['inet', 'cidr', 'macaddr', 'macaddr8', 'money', 'timetz', 'tsvector', 'varbit', 'inet[]'],
+  ...['int4range', 'numrange', 'tstzrange', 'int8multirange'],
 ];
 const MASKS = ['redact', 'null', 'hash', 'partial', 'year', 'deny'];
 const VALUES: Readonly<Record<string, string>> = {
@@ -19,6 +21,18 @@ const VALUES: Readonly<Record<string, string>> = {
   jsonb: "'{}'",
   text: "'sesame'",
   'int4[]': "'{1}'",
+  inet: "'10.0.0.1'",
+  cidr: "'10.0.0.0/8'",
+  macaddr: "'08:00:2b:01:02:03'",
+  macaddr8: "'08:00:2b:01:02:03:04:05'",
+  timetz: "'03:04:05+02'",
+  tsvector: "'cat:1'",
+  varbit: "B'101'",
+  'inet[]': "'{10.0.0.1}'",
+  int4range: "'[1,5)'",
+  numrange: "'[1,5)'",
+  tstzrange: "'[2026-01-01,2026-02-01)'",
+  int8multirange: "'{[1,5)}'",
   'text[]': "'{a}'",
   'jsonb[]': "'{}'",
 };
@@ -47,6 +61,8 @@ ${TYPES.map((type) => `          ${column(type)}: { type: "${type}", sensitivity
           note: { type: text, sensitivity: s_redact }
       vault.link:
         columns: { a: { type: int4 }, b: { type: int4 } }
+      vault.slip:
+        columns: { id: { type: int4 }, pay_id: { type: int4 }, fee: { type: int4, sensitivity: s_redact }, n: { type: int4 } }
 entities:
 ${MASKS.map(
   (mask) => `  m_${mask}:
@@ -55,6 +71,21 @@ ${MASKS.map(
     columns: [id, ${names.join(', ')}]`,
 ).join('\n')}
   pay: { source: db.vault.pay, primary_key: [id], columns: [id, team, state, amount, note] }
+  slip:
+    source: db.vault.slip
+    primary_key: [id]
+    entity_key_columns: [id, pay_id]
+    columns: [id, pay_id, fee, n]
+    computed:
+      twice: { expression: n * 2 }
+      share: { expression: 100 / n }
+      double: { expression: "coalesce(fee, 0) * 2" }
+      paid: { expression: pay.amount }
+      total: { expression: double + paid }
+      secret: { expression: n + 1, sensitivity: s_top }
+      secreter: { expression: secret + 1 }
+relationships:
+  slip_pay: { from: slip.pay_id, to: pay.id, kind: many_to_one }
 bridges:
   link:
     source: db.vault.link
@@ -77,6 +108,11 @@ subjects:
   user:some: { ceiling: [keyed, no_notes] }
   user:sum: { ceiling: [sums] }
   user:nil: { ceiling: [] }
+  user:clerk: { ceiling: [slips, plain, open, noted] }
+  user:few: { ceiling: [slips, open] }
+  user:whole: { ceiling: [slips, fees, tops, keyed] }
+  user:part: { ceiling: [slips, tops_of_2, keyed] }
+  user:adder: { ceiling: [slips, sums] }
   agent:bot: { ceiling: [low, team], attributes: { team: { any: true } } }
 roles:
   low:
@@ -98,6 +134,14 @@ ${MASKS.map((m) => `      - { on: m_${m}, columns: "*", unmask: [s_${m}] }`).joi
     grants: [{ on: pay, columns: "*", unmask: [s_redact], rows: "team = attribute('team')" }]
   sums:
     grants: [{ on: pay, columns: "*", unmask: [s_redact], min_group_size: 5 }]
+  slips:
+    grants: [{ on: slip, columns: "*", rows: "id < 5" }]
+  fees:
+    grants: [{ on: slip, columns: "*", unmask: [s_redact, s_top], rows: "id < 5" }]
+  tops:
+    grants: [{ on: slip, columns: "*", unmask: [s_top], rows: "id < 5" }]
+  tops_of_2:
+    grants: [{ on: slip, columns: "*", unmask: [s_top], rows: "id = 2" }]
   none_of_pay:
     grants: []
     deny: [{ on: pay }]
@@ -123,6 +167,8 @@ INSERT INTO vault.pay VALUES
   (4, 'blue', 'shut', NULL, 'four');
 INSERT INTO vault.pay SELECT n, CASE WHEN n % 2 = 0 THEN 'red' ELSE 'blue' END, 'shut', n, 'note ' || n
   FROM generate_series(150, 5, -1) AS n;
+CREATE TABLE vault.slip (id int4 PRIMARY KEY, pay_id int4, fee int4, n int4);
+INSERT INTO vault.slip VALUES (1, 1, 5, 1), (2, 2, 6, 2), (3, 3, NULL, 4), (4, NULL, 8, 5), (5, 1, 9, 0);
 CREATE TABLE vault.link (a int4, b int4, PRIMARY KEY (a, b));
 `;
 
@@ -212,6 +258,65 @@ test('samples of entities', async (t) => {
     );
     t.ok(rowsOf(reply).some((r) => r['id'] === '[redacted]' && r['amount'] === '[redacted]'));
     t.strictSame(reply.json()['redacted_columns'], ['pay.amount', 'pay.id', 'pay.note']);
+  });
+
+  await t.test('computed columns are in it, each as far as all that it reads may be seen', async (t) => {
+    const slips = async (subject: string) => {
+      const reply = await sample(subject, { kind: 'table', name: 'slip' });
+      return { reply, rows: rowsOf(reply), shown: reply.json()['redacted_columns'] };
+    };
+    const clerk = await slips('user:clerk');
+    const fee = { fee: '[redacted]', double: '[redacted]', total: '[redacted]' };
+    t.strictSame(
+      clerk.rows,
+      [
+        { id: 1, pay_id: 1, n: 1, twice: 2, share: 100, paid: 10, ...fee },
+        { id: 2, pay_id: 2, n: 2, twice: 4, share: 50, paid: '[redacted]', ...fee },
+        { id: 3, pay_id: 3, n: 4, twice: 8, share: 25, paid: null, ...fee },
+        { id: 4, pay_id: null, n: 5, twice: 10, share: 20, paid: null, ...fee },
+      ],
+      'row 5, of which `share` fails, is hidden',
+    );
+    t.strictSame(clerk.shown, ['pay.amount', 'slip.double', 'slip.fee', 'slip.paid', 'slip.total']);
+    t.match(await rest.test.records(clerk.reply.requestId), [
+      { objects: ['osl.entities.pay', 'osl.entities.slip'] },
+      { outcome: 'ok', rows: 4 },
+    ]);
+    t.strictSame(
+      (await slips('user:few')).rows.map((r) => r['paid']),
+      [10, null, null, null],
+      'a parent that is hidden is none',
+    );
+    const whole = await slips('user:whole');
+    t.strictSame(whole.rows[0], {
+      ...{ id: 1, pay_id: 1, fee: 5, n: 1, twice: 2, share: 100, double: 10, paid: 10, total: 20 },
+      ...{ secret: 2, secreter: 3 },
+    });
+    t.strictSame(whole.shown, []);
+    t.notOk('paid' in ((await slips('user:adder')).rows[0] ?? { paid: 0 }), 'of what shows groups alone');
+  });
+
+  await t.test('a label of its own hides a computed column wherever some row has it masked', async (t) => {
+    const names = async (subject: string): Promise<string> =>
+      Object.keys(rowsOf(await sample(subject, { kind: 'table', name: 'slip' }))[0] ?? {}).join();
+    t.match(await names('user:whole'), /,secret,secreter$/);
+    for (const subject of ['user:part', 'user:clerk']) {
+      t.notMatch(await names(subject), /secret/, subject);
+      const authorization = `Bearer ${await rest.test.token(subject)}`;
+      const ask = (path: string, body?: unknown) =>
+        rest.send(path, {
+          ...(body === undefined ? {} : { method: 'POST', body }),
+          headers: { 'content-type': 'application/json', authorization },
+        });
+      for (const column of ['secret', 'secreter', 'sum(secret)'])
+        t.match((await ask('/osl/query', { osql: `select ${column} from osl.entities.slip` })).json(), {
+          status: 403,
+          code: 'E2101',
+        });
+      t.equal((await ask('/osl/query', { osql: 'select * from osl.entities.slip limit 1' })).status, 200);
+      t.notMatch((await ask('/osl/schema?governed=true')).text, /secret/);
+      t.notMatch((await ask('/osl/domain-map?governed=true')).text, /secret/);
+    }
   });
 
   await t.test('the first rows by key come, 8 unless told, 100 at most', async (t) => {

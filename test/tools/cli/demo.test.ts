@@ -2,7 +2,7 @@ import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tableFromIPC } from 'apache-arrow';
 import t from 'tap';
-import { EXAMPLE, osl, Server, shell, temporary } from './support.js';
+import { boundedMib, EXAMPLE, osl, Server, shell, temporary } from './support.js';
 
 // The demo is read and indexed, twice.
 t.setTimeout(300_000);
@@ -17,6 +17,7 @@ t.test('the demo from its first start to its end', async (t) => {
   const server = new Server(['demo'], dataDir);
   t.comment(`first start: ${((await server.said(READY)) / 1000).toFixed(2)} s`);
   const { pid, httpPort, pgPort, demo } = server.record();
+  boundedMib(t, Number(pid), 650, 'a first start, with its index');
   t.equal(demo, true);
   t.match(server.stdout, `REST  http://127.0.0.1:${httpPort}`);
   t.match(server.stdout, `wire  postgres://127.0.0.1:${pgPort}/osl`);

@@ -139,6 +139,26 @@ test('a Postgres', { skip: native === null && 'no native Postgres is installed h
   t.match(hints.get('there is no column doc.t.v'), /^take it out of the manifest/);
   t.match(hints.get('doc.t.w is text, not int4'), /`type: text`/);
   t.match(drifted, /^warn role "osl_reader" can create objects in schema "doc"$/m);
+  await client.query(`CREATE SCHEMA between; CREATE TABLE doc.human (id int PRIMARY KEY, email text, born date);
+    CREATE VIEW between.shouted AS SELECT id, upper(p.email) AS loud, born, (SELECT count(*) FROM doc.human) AS n FROM doc.human p;
+    CREATE VIEW doc.told AS WITH s AS (SELECT * FROM between.shouted) SELECT s.id, s.loud || '!' AS louder, extract(year FROM born) AS year, n FROM s;
+    GRANT SELECT ON doc.human, doc.told TO osl_reader`);
+  const manifest = readFileSync(join(dir, 'manifest.yaml'), 'utf8');
+  const withView = (louder: string, year: string): string =>
+    manifest.replace(
+      /^ {4}tables:\n/m,
+      `$&      doc.human: { columns: { id: { type: int4 }, email: { type: text, pii: true }, born: { type: date, sensitivity: secret } } }
+      doc.told: { columns: { id: { type: int4 }, louder: { type: text${louder} }, year: { type: numeric${year} }, n: { type: int8 } } }\n`,
+    );
+  writeFileSync(join(dir, 'manifest.yaml'), withView('', ', pii: true'));
+  const less = (await on(native.readerUrl)).split('\n').filter((line) => line.includes('view'));
+  t.strictSame(less, [
+    'warn view column doc.told.louder has no label, and is made of doc.human.email (pii)',
+    'warn view column doc.told.year has the label pii, and is made of doc.human.born (secret)',
+  ]);
+  writeFileSync(join(dir, 'manifest.yaml'), withView(', pii: true', ', sensitivity: secret'));
+  t.match(await on(native.readerUrl), /^ok 4 columns of views labelled as what they are made of$/m);
+  writeFileSync(join(dir, 'manifest.yaml'), manifest);
   await client.query('REVOKE SELECT ON doc.t FROM osl_reader');
   const unread = (await doctor(native.readerUrl)).find((f) => f.message.includes('may not be read'));
   t.match(unread, {
@@ -181,5 +201,47 @@ test('a Postgres', { skip: native === null && 'no native Postgres is installed h
   t.match(await withSystem(system.href), /osl_system_of_doctor@.*: may keep the stores of facets$/m);
   t.match(words, /^facet readme, changelog needs pgvector$/m);
   t.match(words, /^there is no table supply\.package$/m);
-  await client.query('DROP SCHEMA doc CASCADE; ALTER ROLE osl_reader RESET ALL');
+  await client.query(`CREATE TABLE doc.person (id text PRIMARY KEY, name text);
+    CREATE TABLE doc.note (id text PRIMARY KEY, person text, body text);
+    INSERT INTO doc.person VALUES ('p1', 'ReadMe'), ('p2', 'Zoë Quux');
+    INSERT INTO doc.note SELECT n || '/README.md', 'p1', 'By Zoë Quux' FROM generate_series(1, 12) n WHERE n <> 1;
+    GRANT SELECT ON doc.person, doc.note TO osl_reader, osl_system_of_doctor`);
+  writeFileSync(join(dir, 'manifest.yaml'), NOTES);
+  writeFileSync(
+    join(dir, 'policy.yaml'),
+    'version: 1\ntenant: doc\nsubjects: {}\nroles: {}\nmasks: { person: redact }\n',
+  );
+  const named = await withSystem(system.href);
+  t.match(
+    named,
+    /^`README` \(person\) stands in 100 % of 11 documents and is replaced there: probably a word/m,
+  );
+  writeFileSync(join(dir, 'manifest.yaml'), NOTES.replace('exceptions: []', 'exceptions: [ReadMe]'));
+  t.notMatch(await withSystem(system.href), /README/);
+  t.notMatch(await withSystem(null), /README/, 'the gateway itself reads no source for it');
+  await client.query('DROP SCHEMA doc, between CASCADE; ALTER ROLE osl_reader RESET ALL');
 });
+
+const NOTES = `version: 1
+tenant: doc
+connectors:
+  db:
+    kind: postgres
+    url_env: DATABASE_URL
+    tables:
+      doc.person: { columns: { id: { type: text }, name: { type: text, sensitivity: person } } }
+      doc.note: { columns: { id: { type: text }, person: { type: text }, body: { type: text } } }
+entities:
+  person: { source: db.doc.person, primary_key: [id], columns: [id, name] }
+facets:
+  notes:
+    source: db.doc.note
+    entity: person
+    entity_key: person
+    document_id: id
+    text: body
+    dictionary: tenant
+    exceptions: []
+    versions: { raw: {}, masked: { redact: [person] } }
+    retrieval: { max_top_k: 10 }
+`;

@@ -38,6 +38,8 @@ test('what there is, on a terminal', async (t) => {
     t.match(stdout, / email +\| text +\| all/);
     t.match(stdout, 'joins on: id');
     t.match(stdout, '  select id, name, email, tax_no from osl.entities.customer limit 10');
+    const metric = await run('user:ann', ['schema', 'revenue']);
+    t.match(metric.stdout, /^osl\.metrics\.revenue\n(?:.*\n)?shown as: currency EUR\n/);
     const hidden = await run('user:eu', ['schema', 'product']);
     t.strictSame([hidden.code, hidden.stderr], [1, 'error: the schema shows nothing named `product`\n']);
   });

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t from 'tap';
 import { startRest } from '../../surfaces/rest/fixture.js';
+import { modulesNoted, notingModules, packagesIn } from './noted-modules.js';
 import { osl, temporary } from './support.js';
 
 /** A command starts with what it needs: to load everything takes ten times as long as a question does. */
@@ -12,31 +13,22 @@ const { auditDir, policyFile } = rest.test;
 const server = ['--server', `http://127.0.0.1:${rest.port}`];
 const minting = ['--data-dir', dirname(auditDir), '--policy', policyFile, '--subject', 'user:ann'];
 
-const HOOKS = new URL('./loaded-modules.js', import.meta.url).href;
-const REGISTER = `import { register } from 'node:module'; register(${JSON.stringify(HOOKS)});`;
-const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(REGISTER)}`;
-
 /** The modules that a command loads, as paths: `node_modules/commander/index.js`. */
 async function loadedBy(t: Tap, args: readonly string[]): Promise<readonly string[]> {
   const file = join(temporary(), 'loaded');
-  const run = await osl(args, { env: { NODE_OPTIONS, OSL_TEST_LOADED: file } });
+  const run = await osl(args, { env: notingModules(file) });
   t.equal(run.code, 0, run.stderr);
-  const urls = readFileSync(file, 'utf8').trim().split('\n');
-  return urls.filter((url) => url.startsWith('file:')).map((url) => url.slice(url.indexOf('/', 8)));
+  return modulesNoted(file);
 }
 
 type Tap = typeof t;
-
-const packagesOf = (files: readonly string[]): string[] => [
-  ...new Set(files.flatMap((file) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1] ?? [])),
-];
 
 t.test('a question to a server loads no library but that of the command line', async (t) => {
   const token = await rest.test.token('user:ann');
   for (const who of [['--token', token], minting]) {
     for (const command of [['query'], ['query', '--json'], ['query', '--format', 'csv'], ['explain']]) {
       const loaded = await loadedBy(t as Tap, [...command, ...server, ...who, 'select 1 as one']);
-      t.strictSame(packagesOf(loaded), ['commander']);
+      t.strictSame([...packagesIn(loaded)], ['commander']);
       t.ok(loaded.length > 10 && loaded.length < 60, `${loaded.length} modules`);
       t.notOk(
         loaded.some((file) => /\/(manifest\/index|policy\/index|compiler\/dist\/index)\.js$/.test(file)),
@@ -46,7 +38,7 @@ t.test('a question to a server loads no library but that of the command line', a
 });
 
 t.test('osl token loads no more', async (t) => {
-  t.strictSame(packagesOf(await loadedBy(t as Tap, ['token', ...minting])), ['commander']);
+  t.strictSame([...packagesIn(await loadedBy(t as Tap, ['token', ...minting]))], ['commander']);
 });
 
 t.test('a policy that is not plain YAML mints as well, and one with a fault is told of', async (t) => {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import type { Test } from 'tap';
 
 /** The folder of the package; tests run from `dist/test/tools/cli`. */
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url)).replace(/\/$/, '');
@@ -158,4 +159,12 @@ export class Server {
   hangUp(): void {
     this.#child.kill('SIGHUP');
   }
+}
+
+/** The most memory that a process has had, against a bound with headroom: docs/operations.md has the figures. */
+export function boundedMib(t: Pick<Test, 'ok'>, pid: number, most: number, what: string): void {
+  if (process.platform !== 'linux') return;
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  const mib = Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1_024;
+  t.ok(mib < most, `${what}: ${Math.round(mib)} MiB, less than ${most}`);
 }

@@ -1,6 +1,8 @@
+import type { MetricFormat } from 'osl-compiler';
 import t from 'tap';
 import { formatAnswer, formatAnswerCsv } from '../../../src/tools/cli/answer.js';
 import type { AnswerBody } from '../../../src/tools/cli/client.js';
+import { shownFigure } from '../../../src/tools/cli/figure.js';
 import { formatProblem } from '../../../src/tools/cli/problem.js';
 import { formatTable } from '../../../src/tools/cli/table.js';
 import { widthOf } from '../../../src/tools/cli/width.js';
@@ -177,3 +179,28 @@ t.test(
     );
   },
 );
+
+t.test('a figure is shown as its metric says, and written to CSV as it is', async (t) => {
+  const shown = (value: string, format: MetricFormat): string => shownFigure(value, format);
+  t.equal(shown('0.12345', { kind: 'percent' }), '12.3%');
+  t.equal(shown('-0.005', { kind: 'percent', decimals: 0 }), '-1%');
+  t.equal(shown('-0.004', { kind: 'percent', decimals: 0 }), '0%');
+  t.equal(shown('2', { kind: 'percent', decimals: 2 }), '200.00%');
+  t.equal(
+    shown('99999999999999999999.995', { kind: 'currency', currency: 'EUR' }),
+    '100000000000000000000.00 EUR',
+  );
+  t.equal(shown('3', { kind: 'number', unit: 'kg' }), '3 kg');
+  t.equal(shown('1.50', { kind: 'number' }), '1.50');
+  t.equal(shown('NaN', { kind: 'currency' }), 'NaN');
+  t.equal(shown('1e21', { kind: 'percent' }), '1e21');
+  const column = { name: 'share', type: 'numeric', redacted: false, format: { kind: 'percent' } as const };
+  const answer = {
+    ...ANSWER,
+    columns: [column],
+    rows: [{ share: 0.5 }, { share: null }],
+    redacted_columns: [],
+  };
+  t.match(formatAnswer(answer), /50\.0%/);
+  t.notMatch(formatAnswerCsv(answer), /%/);
+});

@@ -85,9 +85,8 @@ export const FOREIGN: readonly Foreign[] = [
     entities: 8,
     leftOut: new Map([
       ['odd.secret', /may not read it/],
-      ['odd.dotted.table', /has a dot/],
       ['odd.no_columns', /no columns/],
-      ['odd.only_odd_types', /no column has a type/],
+      ['odd.only_odd_types', /no key/],
       ['odd.far', /./],
     ]),
   },

@@ -122,9 +122,9 @@ test('docs/getting-started.md, word for word', { skip }, async (t) => {
 
   const made = await reader.onTerminal(init, home);
   t.equal(made.code, 0, made.text);
-  t.match(made.text, /Left out, as the model has no such type:\s+public\.Order\.state/);
+  t.notMatch(made.text, /no such type/, 'an enumeration is read as its text');
   t.match(made.text, /public\.ledger: the role of the connection may not read it/);
-  t.match(made.text, /public\.OrderLine: OrderLine_country_order_no_fkey .*a relationship has one column/);
+  t.match(made.text, /1 relationship\b|2 relationships/);
 
   const [connect = ''] = init.split('\n');
   const { text, stop } = await reader.stays(`${connect}\n${serve}`, home, /Ctrl-C/);

@@ -86,6 +86,20 @@ metrics:
   - name: turned
     type: conversion
     type_params: { conversion_type_params: { base_measure: fares, conversion_measure: late, entity: ship } }
+  - name: boarding
+    type: conversion
+    filter: "{{ Dimension('trip__class') }} <> 'crew'"
+    type_params:
+      conversion_type_params:
+        base_measure: { name: fares, filter: "{{ Dimension('ship__flag') }} = 'NO'" }
+        conversion_metric: riders
+        entity: ship
+        calculation: CONVERSIONS
+        window: 7 days
+        constant_properties: [{ base_property: class, conversion_property: route }]
+  - name: boarding_rate
+    type: conversion
+    type_params: { conversion_type_params: { base_metric: riders, conversion_metric: flagged, entity: trip } }
 saved_queries:
   - { name: weekly, query_params: { metrics: [fares] } }
 `;
@@ -117,11 +131,11 @@ cubes:
       - { name: second, sql: "{CUBE}.class = 'second'" }
     measures:
       - { name: count, type: count, drill_members: [id] }
-      - { name: fares, type: sum, sql: "{fare}", title: Takings, filters: [{ sql: "{CUBE}.class <> 'crew'" }, { sql: "{far}" }] }
+      - { name: fares, type: sum, sql: "{fare}", title: Takings, format: currency, currency: usd, filters: [{ sql: "{CUBE}.class <> 'crew'" }, { sql: "{far}" }] }
       - { name: riders, type: count_distinct_approx, sql: rider }
       - { name: hidden, type: max, sql: "{fare}", public: false }
       - { name: kept, type: min, sql: "{fare}", public: false }
-      - { name: spread, type: number, sql: "{fares} / {hidden}" }
+      - { name: spread, type: number, sql: "{fares} / {hidden}", format: percent }
       - { name: week, type: sum, sql: "{fare}", rolling_window: { trailing: 7 day, offset: end } }
       - { name: ahead, type: sum, sql: "{fare}", rolling_window: { leading: 7 day } }
       - { name: chicken, type: number, sql: "{egg} + 1" }

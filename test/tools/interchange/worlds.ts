@@ -132,6 +132,14 @@ function world(
         metric: `sum_${i}`,
         ...(below(2) === 0 && { window: '7 days' }),
       };
+    if (timed && below(2) === 0)
+      metrics[`followed_${i}`] = {
+        type: 'conversion',
+        base: `sum_${i}`,
+        conversion: `Count_${i}`,
+        constant_properties: [{ base: 'link', conversion: 'link' }],
+        ...(below(2) === 0 && { window: '1 month', calculation: 'conversions' }),
+      };
     if (below(2) === 0)
       lexicon[`word ${i}`] = {
         refers_to: oneOf([name, `${name}.day`, `sum_${i}`]),

@@ -47,8 +47,19 @@ t.test('what is packed runs, and is nothing else', async (t) => {
     'LICENSE',
   ])
     t.ok(files.includes(needed), needed);
+  for (const built of [
+    /^dist\/catalog\/base-.+\.tar$/,
+    /^dist\/data\/empty-.+\.tar$/,
+    /^dist\/checks\/.+\.cjs$/,
+  ])
+    t.ok(
+      files.some((file) => built.test(file)),
+      `${built}`,
+    );
   t.same(
-    files.filter((f) => /(^|\/)(test|bench|node_modules)\/|\.ts$|^dist\/(?!policy|src|wire)/.test(f)),
+    files.filter((f) =>
+      /(^|\/)(test|bench|node_modules)\/|\.ts$|^dist\/(?!policy|src|wire|catalog\/|checks\/|data\/)/.test(f),
+    ),
     [],
   );
 });

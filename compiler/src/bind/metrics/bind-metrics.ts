@@ -1,12 +1,14 @@
 import type { Access } from '../../access.js';
 import type { Catalog, Metric } from '../../catalog.js';
 import { InternalError, queryError } from '../../errors.js';
+import type { MetricFormat } from '../../metric-format.js';
 import type { MetricsRequest } from '../../metrics-request.js';
 import type { Expr, Query, SortKey } from '../../plan.js';
 import type { BoundPlan } from '../bound-plan.js';
 import { BindContext } from '../context.js';
 import { withUsedColumns } from '../finish-runtime.js';
 import { type Answer, combineParts } from './combine.js';
+import { conversionPart } from './conversion.js';
 import { cumulativePart } from './cumulative.js';
 import { type Key, keyOf, sameKey } from './dimensions.js';
 import { metricAndInputs } from './inputs.js';
@@ -44,6 +46,7 @@ export function bindMetrics(request: MetricsRequest, catalog: Catalog, access: A
     ...answer.keys.map((expr, i) => shownKey(expr, keys[i])),
     ...asked.map(({ metric, name }) => ({
       name,
+      format: metric.format,
       expr: figure(metric, answer, ctx),
       names: [name, metric.name],
     })),
@@ -64,6 +67,7 @@ interface Shown {
   readonly name: string;
   readonly expr: Expr;
   readonly names: readonly string[];
+  readonly format?: MetricFormat | undefined;
 }
 
 function shownKey(expr: Expr, key: Key | undefined): Shown {
@@ -81,7 +85,7 @@ function testedMetrics(conditions: readonly Condition[], ctx: BindContext): read
   return terms.flatMap((t) => (t.kind === 'metric' ? [metricCalled(t.name, ctx)] : []));
 }
 
-/** A part for the simple metrics of each entity, and one for each cumulative metric. */
+/** A part for the simple metrics of each entity, and one for each cumulative metric and each conversion. */
 function partsOf(metrics: readonly Metric[], asked: Asked, ctx: BindContext): readonly [Part, ...Part[]] {
   const leaves = leavesOf(metrics, ctx.catalog);
   if (leaves.length > MOST_LEAVES)
@@ -97,6 +101,7 @@ function partsOf(metrics: readonly Metric[], asked: Asked, ctx: BindContext): re
       ),
     ),
     ...leaves.filter((l) => l.metric.type === 'cumulative').map((l) => cumulativePart(l, asked, ctx)),
+    ...leaves.filter((l) => l.metric.type === 'conversion').map((l) => conversionPart(l, asked, ctx)),
   ];
   if (first === undefined) throw queryError('malformedBody', { detail: '`metrics` is empty' });
   return [first, ...rest];
@@ -159,7 +164,9 @@ function orderOf(
 
 function finishPlan(query: Query, outputs: readonly Shown[], ctx: BindContext): BoundPlan {
   const complete = withUsedColumns(query, ctx);
-  const columns = outputs.map(({ name, expr }) => Object.freeze({ name, type: expr.type }));
+  const columns = outputs.map(({ name, expr, format }) =>
+    Object.freeze({ name, type: expr.type, ...(format === undefined ? {} : { format }) }),
+  );
   const rest = ctx.finish();
   if (rest.clientOids.length > 0) {
     const hint = 'write the value into the condition';

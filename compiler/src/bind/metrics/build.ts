@@ -1,6 +1,6 @@
 import { neededFunction } from '../../functions/index.js';
 import { callNode, columnRefs } from '../../nodes.js';
-import type { CommonTable, Expr, FromItem, Query, Select } from '../../plan.js';
+import type { CommonTable, Expr, FromItem, Query, Select, SortKey } from '../../plan.js';
 import { columnsOf } from '../../walk.js';
 import { coerce } from '../coerce.js';
 import type { BindContext } from '../context.js';
@@ -24,6 +24,11 @@ export interface Rows {
 export function derivedRows(query: Query, ctx: BindContext): Rows {
   const id = ctx.nextSource();
   return { item: Object.freeze({ kind: 'derived', id, query }), columns: columnRefs(id, query) };
+}
+
+/** A common table that is worked out once. */
+export function materialized(query: Query, ctx: BindContext): CommonTable {
+  return Object.freeze({ id: ctx.nextTable(), query, materialized: true });
 }
 
 /** One use of a common table. */
@@ -57,10 +62,11 @@ export function allRowsOf(queries: readonly [Query, ...Query[]]): Query {
         all: true,
         left,
         right,
-        columns: columnsOf(first),
+        columns: Object.freeze(columnsOf(first).map((c) => Object.freeze(c))),
         orderBy: NONE,
         limit: null,
         offset: null,
+        withTies: false,
       }),
     first,
   );
@@ -96,6 +102,21 @@ export function aggregate(name: string, args: readonly Expr[], filter: Expr | nu
 
 export function operation(name: string, left: Expr, right: Expr, ctx: BindContext): Expr {
   return infix(name, left, right, undefined, ctx);
+}
+
+/** The number of each row among those that are equal in `partitionBy`, in the order of `orderBy`. */
+export function rowNumber(partitionBy: readonly Expr[], orderBy: readonly SortKey[]): Expr {
+  const { definition, result } = neededFunction('row_number', []);
+  return Object.freeze({
+    kind: 'window',
+    definition,
+    args: NONE,
+    filter: null,
+    partitionBy: Object.freeze([...partitionBy]),
+    orderBy: Object.freeze([...orderBy]),
+    frame: null,
+    type: result,
+  });
 }
 
 /** A literal that is part of the plan's shape. */

@@ -1,6 +1,5 @@
 import type { CumulativeMetric } from '../../catalog.js';
-import { assertNever } from '../../errors.js';
-import { GRAINS, type Grain, isOfDays, type Span } from '../../grain.js';
+import type { Grain, Span } from '../../grain.js';
 import { columnRef, FALSE, selectOf, TRUE } from '../../nodes.js';
 import type { CommonTable, Expr, FromItem, Query } from '../../plan.js';
 import type { BindContext } from '../context.js';
@@ -10,7 +9,7 @@ import {
   call,
   derivedRows,
   joinedOn,
-  operation,
+  materialized,
   type Rows,
   tableRows,
   unnamedOutputs,
@@ -21,7 +20,8 @@ import { type Asked, asUnknown, type Part, rowConditions, sourceOf } from './par
 import { type Deferred, deferAggregates } from './partial.js';
 import { aggregating } from './readable.js';
 import type { Source } from './source.js';
-import { interval, inUtc, notAfter, shownPeriod, truncateTime } from './time.js';
+import { takesRow, unitOf } from './span.js';
+import { inUtc, notAfter, shownPeriod, truncateTime } from './time.js';
 import { aggregateOverItem, metricNamed, metricValue } from './value.js';
 
 /**
@@ -39,8 +39,8 @@ export function cumulativePart(leaf: Leaf, asked: Asked, ctx: BindContext): Part
     ctx,
   );
   const others = asked.keys.filter((k) => k.dimension.kind !== 'metric_time');
-  const facts = table(factsQuery(base, time, others, grain, leaf, asked, source, ctx), ctx);
-  const periods = table(periodsQuery(facts, grain, asked, ctx), ctx);
+  const facts = materialized(factsQuery(base, time, others, grain, leaf, asked, source, ctx), ctx);
+  const periods = materialized(periodsQuery(facts, grain, asked, ctx), ctx);
   const rows = derivedRows(
     allRowsOf([
       everyPeriod(periods, facts, others.length, base.inputs, ctx),
@@ -73,10 +73,11 @@ export function cumulativePart(leaf: Leaf, asked: Asked, ctx: BindContext): Part
 function grainOf(leaf: Leaf, asked: Asked, ctx: BindContext): Grain {
   const times = asked.keys.filter((k) => k.dimension.kind === 'metric_time');
   const [only] = times;
+  const is = isOfOther(leaf) ? 'is of another period' : 'is cumulative';
   const refuse = (detail: string, hint: string) =>
     ctx.error('unresolvable', { detail: `metric \`${leaf.asked}\` ${detail}`, hint }, undefined);
   if (only?.grain === undefined || only.grain === null || times.length > 1) {
-    throw refuse('is cumulative, which needs one `metric_time` to group by', 'group by metric_time__day');
+    throw refuse(`${is}, which needs one \`metric_time\` to group by`, 'group by metric_time__day');
   }
   const entity = leaf.metric.entity;
   const time = ctx.catalog.relations.get(entity)?.timeDimension;
@@ -90,10 +91,14 @@ function grainOf(leaf: Leaf, asked: Asked, ctx: BindContext): Grain {
     );
   if (onTime)
     throw refuse(
-      'is cumulative, so that a `where` on its time would leave out what came before',
+      `${is}, so that a \`where\` on its time would leave out what came before`,
       'use `time_constraint`',
     );
   return only.grain;
+}
+
+function isOfOther({ metric }: Leaf): boolean {
+  return metric.type === 'cumulative' && metric.span.kind.startsWith('offset');
 }
 
 function baseValue(leaf: Leaf, metric: CumulativeMetric, source: Source, ctx: BindContext): Expr {
@@ -109,10 +114,6 @@ function baseValue(leaf: Leaf, metric: CumulativeMetric, source: Source, ctx: Bi
       leaf.filters,
     ),
   );
-}
-
-function table(query: Query, ctx: BindContext): CommonTable {
-  return Object.freeze({ id: ctx.nextTable(), query, materialized: true });
 }
 
 /** The visible rows with their time and what the metric needs of them, grouped where that changes nothing. */
@@ -143,14 +144,6 @@ function factsQuery(
     groupBy: base.grouped ? Object.freeze([at, ...keys]) : Object.freeze([]),
     outputs: unnamedOutputs([at, ...keys, ...base.inputs]),
   });
-}
-
-/** The longest unit such that no span and no period begins or ends inside of one. */
-function unitOf(span: Span, grain: Grain): Grain {
-  if (span.kind === 'unbounded') return grain;
-  const other = span.kind === 'window' ? span.unit : span.grain;
-  const finest = GRAINS.indexOf(grain) < GRAINS.indexOf(other) ? grain : other;
-  return isOfDays(finest) ? 'day' : finest;
 }
 
 /** The beginning of every period from the first to the last: of `time_constraint`, or of the visible rows. */
@@ -207,27 +200,9 @@ function factsOfPeriods(
   const [begin] = period.columns;
   const [at, ...rest] = fact.columns;
   if (begin === undefined || at === undefined) throw new TypeError('periods and facts have a time');
-  const end = operation('+', begin, interval(1, grain, ctx), ctx);
-  const from = beginOfSpan(span, end, ctx);
-  const on = [operation('<', at, end, ctx), ...(from === null ? [] : [operation('>=', at, from, ctx)])];
+  const on = takesRow(at, begin, span, grain, ctx);
   return selectOf({
     from: joinedOn(period.item, fact.item, on),
     outputs: unnamedOutputs([begin, ...rest, TRUE]),
   });
-}
-
-function beginOfSpan(span: Span, end: Expr, ctx: BindContext): Expr | null {
-  switch (span.kind) {
-    case 'unbounded':
-      return null;
-    case 'window':
-      return operation('-', end, interval(span.count, span.unit, ctx), ctx);
-    case 'to_date': {
-      // The last moment of the period decides which month, say, a week is of.
-      const last = operation('-', end, ctx.constant('1 microsecond', 'interval'), ctx);
-      return truncateTime(last, span.grain, ctx);
-    }
-    default:
-      return assertNever(span);
-  }
 }

@@ -16,6 +16,8 @@ export function inputsOf(metric: Metric): readonly string[] {
       return [metric.metric];
     case 'ratio':
       return [metric.numerator.metric, metric.denominator.metric];
+    case 'conversion':
+      return [metric.base, metric.conversion];
     case 'derived':
       return namesIn(parsedOnce(metric.expression));
     default:
@@ -35,16 +37,25 @@ export function leafUses(
   catalog: Catalog,
   filters: readonly string[] = [],
 ): readonly LeafUse[] {
-  if (metric.type === 'simple' || metric.type === 'cumulative') return [{ metric, filters }];
-  if (metric.type === 'derived')
-    return inputsOf(metric).flatMap((name) => leafUses(metricNamed(name, catalog), catalog, filters));
-  return [metric.numerator, metric.denominator].flatMap((input) =>
-    leafUses(
-      metricNamed(input.metric, catalog),
-      catalog,
-      input.filter === null ? filters : [...filters, input.filter],
-    ),
-  );
+  const below = (name: string, more: readonly string[]): readonly LeafUse[] =>
+    leafUses(metricNamed(name, catalog), catalog, more);
+  switch (metric.type) {
+    case 'simple':
+    case 'cumulative':
+      return [{ metric, filters }];
+    case 'conversion': {
+      const rate = metric.calculation === 'conversion_rate';
+      return [{ metric, filters }, ...(rate ? below(metric.base, filters) : [])];
+    }
+    case 'derived':
+      return inputsOf(metric).flatMap((name) => below(name, filters));
+    case 'ratio':
+      return [metric.numerator, metric.denominator].flatMap((input) =>
+        below(input.metric, input.filter === null ? filters : [...filters, input.filter]),
+      );
+    default:
+      return assertNever(metric);
+  }
 }
 
 /** `metric` and every metric below it. */

@@ -1,14 +1,15 @@
-import type { Catalog, CumulativeMetric, Metric, SimpleMetric } from '../../catalog.js';
+import type { Catalog, Metric } from '../../catalog.js';
 import { nearest } from '../../text.js';
 import type { BindContext } from '../context.js';
 import { leafUses } from './inputs.js';
 import { isDenied, isReadable, readableMetrics } from './readable.js';
+import type { LeafMetric } from './value.js';
 
 /** A leaf under its filters: one figure that the database computes. */
 export interface Leaf {
   /** Equal for the same figure. */
   readonly key: string;
-  readonly metric: SimpleMetric | CumulativeMetric;
+  readonly metric: LeafMetric;
   readonly filters: readonly string[];
   /** The asked metric that it is for, for messages. */
   readonly asked: string;

@@ -1,8 +1,9 @@
 import type { Catalog, Relation } from '../../catalog.js';
 import { type Grain, grainNamed } from '../../grain.js';
 import { nearest } from '../../text.js';
+import { columnsOf as columnsWithComputed } from '../computed.js';
 import type { BindContext } from '../context.js';
-import { columnsFor, type ScopeColumn } from '../scope.js';
+import type { ScopeColumn } from '../scope.js';
 import { stepsFrom } from './routes.js';
 
 /** One part of the way to a dimension: an entity, by whichever way is shortest, or a relationship. */
@@ -115,7 +116,7 @@ function columnNamed(lower: string, relation: Relation, ctx: BindContext): Scope
 
 function columnsOf(relation: Relation, ctx: BindContext): ReadonlyMap<string, ScopeColumn> {
   const access = ctx.access.relations.get(relation.name);
-  return access === undefined ? new Map() : columnsFor(relation, access);
+  return access === undefined ? new Map() : columnsWithComputed(relation, access, ctx);
 }
 
 /** What `lower` can be as a link: a visible entity, and relationships that lead on from `at`, or from anywhere. */

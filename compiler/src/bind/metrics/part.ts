@@ -83,7 +83,7 @@ export function rowConditions(
   );
 }
 
-function withinTime(asked: Asked, source: Source, metric: string, ctx: BindContext): readonly Expr[] {
+export function withinTime(asked: Asked, source: Source, metric: string, ctx: BindContext): readonly Expr[] {
   if (asked.timeConstraint === null) return [];
   const { start, end } = asked.timeConstraint;
   const time = timeOf(source, metric, ctx);

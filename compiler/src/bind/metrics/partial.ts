@@ -28,17 +28,22 @@ const TOGETHER: ReadonlyMap<string, string> = new Map([
   ['every', 'every'],
 ]);
 
-/** Takes `value` apart so that its rows may be grouped first, where every aggregate in it allows that. */
-export function deferAggregates(value: Expr, ctx: BindContext): Deferred {
+/**
+ * Takes `value` apart so that its rows may be grouped first, where every aggregate in it allows that.
+ *
+ * @param grouped false where they may not, whatever the aggregates are
+ */
+export function deferAggregates(value: Expr, ctx: BindContext, grouped = true): Deferred {
   const aggregates = new Map<string, Aggregate>();
   visitExpr(value, (e) => {
     if (e.kind === 'aggregate') aggregates.set(fingerprint(e), e);
   });
   const all = [...aggregates.values()];
-  return all.every(isAdditive) ? ofParts(value, all, ctx) : ofRows(value, all);
+  return grouped && all.every(isAdditive) ? ofParts(value, all, ctx) : ofRows(value, all);
 }
 
-function isAdditive(call: Aggregate): boolean {
+/** Whether results over parts of the rows can be put together. */
+export function isAdditive(call: Aggregate): boolean {
   return !call.distinct && call.orderBy.length === 0 && TOGETHER.has(call.definition.name);
 }
 

@@ -1,13 +1,16 @@
 import type { Access } from '../../access.js';
-import type { Catalog, Metric } from '../../catalog.js';
+import type { Catalog, ConversionMetric, Metric } from '../../catalog.js';
 import { QueryError } from '../../errors.js';
 import type { Expr } from '../../plan.js';
 import type { TypeName } from '../../types.js';
+import { columnsOf } from '../computed.js';
 import { BindContext } from '../context.js';
 import type { Environment } from '../environment.js';
-import { columnsFor, innerScope, resolveColumn, type ScopeItem } from '../scope.js';
+import { innerScope, resolveColumn, type ScopeItem } from '../scope.js';
+import { equality } from './attributed.js';
+import { baseEvents, laterEvents, laterValue } from './converted.js';
 import { leafUses } from './inputs.js';
-import { aggregateOverItem, metricNamed, metricValue } from './value.js';
+import { aggregateOverItem, type LeafMetric, metricNamed, metricValue } from './value.js';
 
 const known = new WeakMap<Access, WeakMap<Metric, boolean>>();
 
@@ -23,7 +26,7 @@ export function isReadable(metric: Metric, ctx: BindContext): boolean {
 /** Whether only a rule that denies a whole entity keeps the caller from reading `metric`. */
 export function isDenied(metric: Metric, ctx: BindContext): boolean {
   const { catalog, access } = ctx;
-  const entities = leafUses(metric, catalog).map((leaf) => leaf.metric.entity);
+  const entities = leafUses(metric, catalog).flatMap((leaf) => entitiesOf(leaf.metric));
   if (!entities.some((e) => access.denied?.has(e))) return false;
   const granted = entities.flatMap((name) => {
     const found = access.relations.get(name) ?? access.denied?.get(name);
@@ -65,6 +68,8 @@ function tryMetric(metric: Metric, filters: readonly string[], ctx: BindContext)
       (leaf, all) => {
         const item = scanOf(leaf.entity, ctx);
         if (leaf.type === 'simple') return aggregateOverItem(leaf, all, item, aggregating([item], ctx));
+        if (leaf.type === 'conversion')
+          return triedConversion(leaf, all, item, scanOf(leaf.conversionEntity, ctx), ctx);
         const time = [item.relation?.timeDimension ?? ''];
         resolveColumn(innerScope(null, [item], new Map()), time, ctx, undefined);
         return value(metricNamed(leaf.metric, ctx.catalog), all);
@@ -73,6 +78,25 @@ function tryMetric(metric: Metric, filters: readonly string[], ctx: BindContext)
       more,
     );
   return ctx.unplaced(() => value(metric, filters));
+}
+
+function triedConversion(
+  metric: ConversionMetric,
+  filters: readonly string[],
+  base: ScopeItem,
+  later: ScopeItem,
+  ctx: BindContext,
+): Expr {
+  const env = aggregating([later], ctx);
+  const first = baseEvents(metric, filters, base, aggregating([base], ctx));
+  const second = laterEvents(metric, later, env);
+  for (const [i, column] of first.same.entries()) equality(column, second.same[i] ?? column, ctx);
+  return laterValue(metric, later, env);
+}
+
+/** The entities whose rows `leaf` takes. */
+function entitiesOf(leaf: LeafMetric): readonly string[] {
+  return leaf.type === 'conversion' ? [leaf.entity, leaf.conversionEntity] : [leaf.entity];
 }
 
 /** The type of the metric's value; null for somebody with `access` who may not read all of it. */
@@ -92,7 +116,13 @@ function scanOf(entity: string, ctx: BindContext): ScopeItem {
   const access = ctx.access.relations.get(entity);
   if (relation === undefined || access === undefined)
     throw ctx.error('unknownRelation', { relation: entity, near: null }, undefined);
-  return { source: ctx.nextSource(), alias: entity, columns: columnsFor(relation, access), relation };
+  return {
+    source: ctx.nextSource(),
+    alias: entity,
+    columns: columnsOf(relation, access, ctx),
+    relation,
+    parents: [],
+  };
 }
 
 /** Where aggregates over `items` may be bound. */

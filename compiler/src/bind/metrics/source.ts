@@ -1,8 +1,10 @@
 import type { Relation } from '../../catalog.js';
 import { InternalError } from '../../errors.js';
 import type { Expr, FromItem, Operation } from '../../plan.js';
+import { columnsOf, joinParents } from '../computed.js';
 import type { BindContext } from '../context.js';
-import { columnsFor, innerScope, resolveColumn, type ScopeItem } from '../scope.js';
+import { columnValue } from '../expression.js';
+import { innerScope, resolveColumn, type ScopeItem } from '../scope.js';
 import { operation } from './build.js';
 import type { Link } from './names.js';
 import { type Route, type Step, shortestRoutes, stepsFrom } from './routes.js';
@@ -26,7 +28,7 @@ export class Source {
   }
 
   get from(): FromItem {
-    return this.#item;
+    return joinParents(this.#item, [this.root, ...this.#joined.values()]) ?? this.#item;
   }
 
   /** A column of what `links` lead to. `metric` is who asks, for the message. @throws QueryError E1001, E2101 */
@@ -85,12 +87,13 @@ function scanOf(entity: string, ctx: BindContext): { readonly item: FromItem; re
   const source = ctx.nextSource();
   return {
     item: Object.freeze({ kind: 'entity', id: source, relation, columns: Object.freeze([]) }),
-    scope: { source, alias: entity, columns: columnsFor(relation, access), relation },
+    scope: { source, alias: entity, columns: columnsOf(relation, access, ctx), relation, parents: [] },
   };
 }
 
 export function columnOf(item: ScopeItem, name: string, ctx: BindContext): Expr {
-  return resolveColumn(innerScope(null, [item], new Map()), [name], ctx, undefined).ref;
+  const found = resolveColumn(innerScope(null, [item], new Map()), [name], ctx, undefined);
+  return columnValue(found, ctx, undefined);
 }
 
 /** The one shortest way on which no row meets several. @throws QueryError E1001 naming the edge that is in the way */

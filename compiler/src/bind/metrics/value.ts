@@ -1,20 +1,20 @@
 import type { Node } from '@pgsql/types';
 import { forMetric } from '../../access.js';
-import type { Catalog, CumulativeMetric, Metric, SimpleMetric } from '../../catalog.js';
+import type { Catalog, ConversionMetric, CumulativeMetric, Metric, SimpleMetric } from '../../catalog.js';
 import { assertNever, queryError } from '../../errors.js';
-import { allOf } from '../../nodes.js';
 import type { Aggregate, Expr } from '../../plan.js';
 import { mapChildren, someExpr } from '../../walk.js';
+import { columnsOf, parentColumn } from '../computed.js';
 import type { Environment } from '../environment.js';
-import { bindPredicateNode, bindValue } from '../expression.js';
-import { WrittenLiteral } from '../literals.js';
-import { columnsFor, innerScope, type ScopeItem } from '../scope.js';
-import { settingsFree } from '../settings-free.js';
-import { expressionNode } from '../standalone.js';
+import { bindPredicateNode, bindValue, columnValue } from '../expression.js';
+import { expressionNode } from '../expression-node.js';
+import { ofManifest } from '../of-manifest.js';
+import { innerScope, resolveColumn, type ScopeItem } from '../scope.js';
 import { quotient } from './division.js';
+import { filterAggregates } from './filter.js';
 
 /** What a metric's figures are computed from: one that looks at rows, and not at other metrics' results. */
-export type LeafMetric = SimpleMetric | CumulativeMetric;
+export type LeafMetric = SimpleMetric | CumulativeMetric | ConversionMetric;
 
 /** The value of a leaf under the filters that ratios on the way to it add. */
 export type ValueOfLeaf = (metric: LeafMetric, filters: readonly string[]) => Expr;
@@ -30,6 +30,13 @@ export function metricValue(
     case 'simple':
     case 'cumulative':
       return leaf(metric, filters);
+    case 'conversion': {
+      const { ctx } = env;
+      const conversions = leaf(metric, filters);
+      if (metric.calculation === 'conversions') return conversions;
+      const base = metricValue(metricNamed(metric.base, ctx.catalog), leaf, env, filters);
+      return quotient(conversions, base, undefined, ctx);
+    }
     case 'ratio': {
       const [above, below] = [metric.numerator, metric.denominator].map((input) =>
         metricValue(
@@ -70,7 +77,7 @@ function bindDerived(text: string, leaf: ValueOfLeaf, env: Environment, filters:
   if (someExpr(value, (e) => e.kind === 'scalar_query' || e.kind === 'exists' || e.kind === 'in_query')) {
     throw ctx.unsupported('a subquery in a derived metric', undefined);
   }
-  return ofManifest(value, env);
+  return ofManifest(value, ctx);
 }
 
 export function metricNamed(name: string, catalog: Catalog): Metric {
@@ -86,29 +93,49 @@ export function aggregateOverItem(
   item: ScopeItem,
   env: Environment,
 ): Expr {
-  const scope = { ...env.scope, items: [withMetricColumns(metric, item, env)], parent: null };
-  const clause = `metric \`${metric.name}\``;
-  const inner: Environment = { ...env, scope, clause, aggregates: true, withinMetric: true };
+  const own = withMetricColumns(metric, item, env);
+  const inner = withinMetric(metric, own, env);
   const value = tagAggregates(bindValue(parsedOnce(metric.expression), inner), metric.name);
-  const rows: Environment = { ...inner, aggregates: false, windows: false };
-  const whole = [...(metric.filter === null ? [] : [metric.filter]), ...more]
-    .map((text) => bindPredicateNode(parsedOnce(text), rows))
-    .reduce(filterAggregates, value);
-  return ofManifest(whole, env);
+  const whole = predicatesOver(metric, more, own, inner).reduce(filterAggregates, value);
+  return ofManifest(whole, env.ctx);
 }
 
-/** A metric is the same figure for everybody, whatever the settings of a session. */
-function ofManifest(value: Expr, { ctx }: Environment): Expr {
-  return settingsFree(value, {
-    valueOf: (e) => ctx.literalValue(e),
-    make: (v, type) =>
-      ctx.literal(
-        typeof v === 'string'
-          ? new WrittenLiteral(v, null)
-          : v.map((item) => (item === null ? null : new WrittenLiteral(item, null))),
-        type,
-      ),
-  });
+/** What must hold of a row of `item` for a simple metric to take it: its filter and `more`. */
+export function conditionsOverItem(
+  metric: SimpleMetric,
+  more: readonly string[],
+  item: ScopeItem,
+  env: Environment,
+): readonly Expr[] {
+  const own = withMetricColumns(metric, item, env);
+  return predicatesOver(metric, more, own, withinMetric(metric, own, env)).map((p) => ofManifest(p, env.ctx));
+}
+
+/** Where the expression of `metric` is bound over the rows of `own`. */
+function withinMetric(metric: SimpleMetric, own: ScopeItem, env: Environment): Environment {
+  const scope = { ...env.scope, items: [own], parent: null };
+  return { ...env, scope, clause: `metric \`${metric.name}\``, aggregates: true, withinMetric: true };
+}
+
+function predicatesOver(
+  metric: SimpleMetric,
+  more: readonly string[],
+  own: ScopeItem,
+  inner: Environment,
+): readonly Expr[] {
+  const { ctx, scope } = inner;
+  const rows: Environment = {
+    ...inner,
+    aggregates: false,
+    windows: false,
+    nameOf: (parts, at) =>
+      parts.length === 1
+        ? columnValue(resolveColumn(scope, parts, ctx, at), ctx, at)
+        : parentColumn(parts, own, ctx, bindValue),
+  };
+  return [...(metric.filter === null ? [] : [metric.filter]), ...more].map((text) =>
+    bindPredicateNode(parsedOnce(text), rows),
+  );
 }
 
 /** A grant of a metric shows its columns to the metric, and to nothing else. */
@@ -117,7 +144,7 @@ function withMetricColumns(metric: SimpleMetric, item: ScopeItem, env: Environme
   if (item.relation === null || access === undefined) return item;
   const measured = forMetric(access, metric.name);
   if (measured === access) return item;
-  return { ...item, columns: new Map([...columnsFor(item.relation, measured), ...item.columns]) };
+  return { ...item, columns: new Map([...columnsOf(item.relation, measured, env.ctx), ...item.columns]) };
 }
 
 /** Says of each aggregate in a metric's value which metric it is of. */
@@ -128,18 +155,6 @@ function tagAggregates(expr: Expr, metric: string): Expr {
     (q) => q,
   );
   return below.kind === 'aggregate' ? Object.freeze({ ...below, metric } satisfies Aggregate) : below;
-}
-
-/** `expr` with `filter` on every aggregate in it. */
-export function filterAggregates(expr: Expr, filter: Expr): Expr {
-  const below = mapChildren(
-    expr,
-    (e) => filterAggregates(e, filter),
-    (q) => q,
-  );
-  if (below.kind !== 'aggregate') return below;
-  const both = below.filter === null ? filter : allOf([below.filter, filter]);
-  return Object.freeze({ ...below, filter: both } satisfies Aggregate);
 }
 
 const parsed = new Map<string, Node>();

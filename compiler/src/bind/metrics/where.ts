@@ -6,9 +6,8 @@ import { someExpr } from '../../walk.js';
 import { conjunctsOf } from '../ast.js';
 import type { BindContext } from '../context.js';
 import { bindPredicateNode } from '../expression.js';
+import { expressionNode } from '../expression-node.js';
 import { innerScope } from '../scope.js';
-
-import { expressionNode } from '../standalone.js';
 import { type Key, keyOf } from './dimensions.js';
 import { dimensionNamed } from './names.js';
 import { type Builder, builderAt, parseTemplate, type Template } from './template.js';

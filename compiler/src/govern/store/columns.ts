@@ -51,7 +51,14 @@ export const NGRAM_VECTOR = 'dense';
 export const MODEL_VECTOR = 'embedding';
 
 /** What a store's plan yields of each passage, whatever its facet declares. */
-export type StoredName = (typeof STORED)[number][0] | (typeof DERIVED)[number][0] | 'distance' | 'vector';
+export type StoredName =
+  | (typeof STORED)[number][0]
+  | (typeof DERIVED)[number][0]
+  | 'distance'
+  | 'vector'
+  | 'candidates'
+  | 'farthest'
+  | 'snapshot';
 
 /** The output of a store's plan that holds `name`: apart from metadata, which may have the same name. */
 export function stored(name: StoredName): string {
@@ -84,6 +91,12 @@ export function passageTable(relation: Relation, facet: FacetStore, version: Fac
 /** The narrow table beside that of the passages: the id, key, metadata and signs of each. */
 export function bitsTable(passages: Relation, version: FacetVersion): Relation {
   return Object.freeze({ ...passages, table: version.bits });
+}
+
+/** The table of how many of a version's passages hold each word. */
+export function wordsTable(passages: Relation, version: FacetVersion): Relation {
+  const columns = [storedColumn('term', 'term', 'int4'), storedColumn('passages', 'passages', 'int8')];
+  return Object.freeze({ ...passages, table: version.words, columns });
 }
 
 /** The table of what is derived from a version's passages, and of its columns those that are no key. */

@@ -1,12 +1,25 @@
-import type { Relation } from '../../catalog.js';
+import { accessTo } from '../../access.js';
+import type { FacetVersion, Relation } from '../../catalog.js';
+import { neededOperator } from '../../functions/index.js';
+import { filtersOf } from '../../granted-rows.js';
 import { columnRef, operationNode, selectOf } from '../../nodes.js';
-import type { ColumnRef, Expr, Output, Select } from '../../plan.js';
+import type {
+  ColumnRef,
+  CommonTable,
+  Expr,
+  GovernedColumn,
+  GovernedScan,
+  Output,
+  Select,
+  SourceId,
+} from '../../plan.js';
 import type { GovernedPlan, GovernedStore } from '../governed-plan.js';
 import { count } from '../minimum.js';
 import type { Passages } from '../passages.js';
-import { HOLDS, TERMS } from './columns.js';
+import { HOLDS, SHARES, TERMS, wordsTable } from './columns.js';
 import { storePlan } from './plan.js';
-import { SOURCES_BESIDE, type StoreView, scanStore, visiblePassages } from './scan.js';
+import { besideStore, SOURCES_BESIDE, type StoreView, scanStore, visiblePassages } from './scan.js';
+import { isTimeless, SNAPSHOT } from './snapshot.js';
 
 /** How many passages pass the filters, counted up to slot `limit`. */
 export function countUpToLimit(view: StoreView, table: Relation): GovernedPlan {
@@ -22,45 +35,157 @@ export function countUpToLimit(view: StoreView, table: Relation): GovernedPlan {
   return storePlan(view, counting({ from, where: [] }));
 }
 
-/** How many passages pass the filters, and how many of them hold a word. */
-export function countPlans(view: StoreView): NonNullable<GovernedStore['counts']> {
-  return Object.freeze({ all: countAll(view, []), ofTerms: countOfTerms(view) });
+/** How many passages pass the filters, and how many of them hold each word. */
+export function countPlans(view: StoreView, version: FacetVersion): NonNullable<GovernedStore['counts']> {
+  const { request, entity, access } = view;
+  const scan = scanStore(view, [request.facet.entityKey], [], []);
+  const all = counting(visiblePassages(view, scan));
+  const isWhole =
+    scan.filter === null &&
+    request.filters.length === 0 &&
+    filtersOf(accessTo(entity, access).grants) === null;
+  const beside = besideStore(view);
+  const ofWords = (documents: boolean): GovernedPlan =>
+    isWhole ? lookedUp(beside, version, all, documents) : amongFound(beside, all, documents);
+  return Object.freeze({ whole: ofWords(true), ofWords: ofWords(false), timeless: isTimeless(all) });
 }
 
-function countAll(view: StoreView, pushed: readonly Expr[]): GovernedPlan {
-  const scan = scanStore(view, [view.request.facet.entityKey], [], pushed);
-  return storePlan(view, counting(visiblePassages(view, scan)));
-}
-
-/** A look-up for each of the rows that slot `words` brings, where it may use an index; else one for slot `term`. */
-function countOfTerms(view: StoreView): NonNullable<GovernedStore['counts']>['ofTerms'] {
+/**
+ * Where every passage may be seen whose entity is there, and all are: what the indexer counted. Else a look-up for each
+ * of the rows that slot `words` brings, by the index of words.
+ *
+ * @param all how many passages may be seen
+ */
+function lookedUp(view: StoreView, version: FacetVersion, all: Select, documents: boolean): GovernedPlan {
   const { facet, source } = view.request;
-  const scan = scanStore(view, [facet.entityKey], [TERMS], []);
-  const read = visiblePassages(view, scan);
-  if (read.from !== scan) {
-    const pushed = [holds(TERMS.expr, view.slots.given('term', 'int4[]'))];
-    return Object.freeze({ asked: 'one by one', plan: countAll(view, pushed) });
-  }
-  const id = source + SOURCES_BESIDE.word;
-  const word: ColumnRef = columnRef(id, 'term', 'int4[]');
-  const query = counting({ from: scan, where: [...read.where, holds(read.ref(TERMS.name), word)] });
-  const { slot } = view.slots.given('words', 'jsonb');
-  const plan = storePlan(view, {
-    from: { kind: 'runtime', id, slot, columns: [{ name: 'term', type: 'int4[]' }] },
-    outputs: [
-      { name: 'term', expr: word },
-      { name: 'count', expr: { kind: 'scalar_query', query, type: 'int8' } },
-    ],
+  const read = visiblePassages(view, scanStore(view, [facet.entityKey], [TERMS], []));
+  const term = columnRef(source + SOURCES_BESIDE.word, 'term', 'int4[]');
+  const holds = operationNode(HOLDS, read.ref(TERMS.name), term);
+  const looked = counting({ from: read.from, where: [...read.where, holds] });
+  const zero = view.slots.literal('0', 'int4');
+  const seen = (place: number): Expr => {
+    const id = source + SOURCES_BESIDE.common + place;
+    const query = selectOf({
+      from: { kind: 'cte', id, table: BESIDE },
+      outputs: [{ name: 'count', expr: columnRef(id, 'c1', 'int8') }],
+    });
+    return { kind: 'scalar_query', query, type: 'int8' };
+  };
+  const isComplete = operationNode(
+    neededOperator('=', 'int8', 'int8'),
+    seen(0),
+    indexed(view, version, zero, 1),
+  );
+  const own: Expr = {
+    kind: 'conditional',
+    form: 'coalesce',
+    args: [indexed(view, version, wordOf(source), 2), view.slots.literal('0', 'int8')],
+    type: 'int8',
+  };
+  const count: Expr = {
+    kind: 'case',
+    arms: [{ when: isComplete, result: own }],
+    otherwise: { kind: 'scalar_query', query: looked, type: 'int8' },
+    type: 'int8',
+  };
+  const outputs: readonly Output[] = documents ? [{ name: 'documents', expr: seen(3) }] : [];
+  return countOfWords(view, count, outputs, [{ id: BESIDE, query: all, materialized: true }]);
+}
+
+const INDEXED: readonly GovernedColumn[] = [
+  { name: 'term', type: 'int4', masked: 'none', expr: { kind: 'base', column: 'term', type: 'int4' } },
+  {
+    name: 'passages',
+    type: 'int8',
+    masked: 'none',
+    expr: { kind: 'base', column: 'passages', type: 'int8' },
+  },
+];
+
+/**
+ * In how many passages of the store `word` stands, as the indexer counted; of word 0, how many there are. It holds for
+ * a caller who may see each of them, and is not to be read for another.
+ */
+function indexed(view: StoreView, version: FacetVersion, word: Expr, place: number): Expr {
+  const id = view.request.source + SOURCES_BESIDE.indexed + place;
+  const scan: GovernedScan = Object.freeze({
+    kind: 'governed',
+    id,
+    relation: wordsTable(view.store, version),
+    columns: INDEXED,
+    filter: null,
+    pushed: [],
+    fenced: false,
+    minimum: null,
   });
-  return Object.freeze({ asked: 'at once', plan });
+  const isIt = operationNode(neededOperator('=', 'int4', 'int4'), columnRef(id, 'term', 'int4'), word);
+  const query = selectOf({
+    from: scan,
+    where: [isIt],
+    outputs: [{ name: 'passages', expr: columnRef(id, 'passages', 'int8') }],
+  });
+  return { kind: 'scalar_query', query, type: 'int8' };
+}
+
+/**
+ * Else the passages that hold any of them, the words of slot `terms`, are found once, by whatever leaves the fewest,
+ * and each word is looked for in these.
+ */
+function amongFound(view: StoreView, all: Select, documents: boolean): GovernedPlan {
+  const { facet, source } = view.request;
+  const any = operationNode(SHARES, TERMS.expr, view.slots.given('terms', 'int4[]'));
+  const read = visiblePassages(view, scanStore(view, [facet.entityKey], [TERMS], [any]));
+  const terms: Output = { name: 'terms', expr: read.ref(TERMS.name) };
+  const found = selectOf({ from: read.from, where: read.where, outputs: [terms] });
+  const common = source + SOURCES_BESIDE.common;
+  const holds: Expr = {
+    kind: 'quantified',
+    definition: neededOperator('=', 'int4', 'int4'),
+    quantifier: 'any',
+    arg: wordOf(source),
+    array: columnRef(common, 'c1', 'int4[]'),
+    type: 'bool',
+  };
+  const query = counting({ from: { kind: 'cte', id: common, table: BESIDE }, where: [holds] });
+  const count: Expr = { kind: 'scalar_query', query, type: 'int8' };
+  const counted: Expr = { kind: 'scalar_query', query: all, type: 'int8' };
+  const outputs: readonly Output[] = documents ? [{ name: 'documents', expr: counted }] : [];
+  return countOfWords(view, count, outputs, [{ id: BESIDE, query: found, materialized: true }]);
+}
+
+/** The common table of a statement that counts; it has no other. */
+const BESIDE = 1;
+
+function wordOf(source: SourceId): ColumnRef {
+  return columnRef(source + SOURCES_BESIDE.word, 'word', 'int4');
+}
+
+/** `count` for each of the rows that slot `words` brings: a `word`, and as `term` an array of it alone. */
+function countOfWords(
+  view: StoreView,
+  count: Expr,
+  outputs: readonly Output[],
+  tables: readonly CommonTable[],
+): GovernedPlan {
+  const word = wordOf(view.request.source);
+  const { slot } = view.slots.given('words', 'jsonb');
+  return storePlan(view, {
+    with: tables,
+    from: {
+      kind: 'runtime',
+      id: word.source,
+      slot,
+      columns: [
+        { name: 'word', type: 'int4' },
+        { name: 'term', type: 'int4[]' },
+      ],
+    },
+    outputs: [{ name: 'word', expr: word }, { name: 'count', expr: count }, ...outputs, SNAPSHOT],
+  });
 }
 
 const COUNT: Output = Object.freeze({ name: 'count', expr: count([], false, null) });
 
 function counting({ from, where }: Pick<Passages, 'from' | 'where'>): Select {
   return selectOf({ grouped: true, from, where, outputs: [COUNT] });
-}
-
-function holds(terms: Expr, word: Expr): Expr {
-  return operationNode(HOLDS, terms, word);
 }

@@ -1,14 +1,15 @@
 import { type Access, type RelationAccess, rowAccess } from '../../access.js';
 import { columnsFor, type LiteralSlots } from '../../bind/index.js';
 import type { Catalog, Relation } from '../../catalog.js';
+import { sameRows } from '../../granted-rows.js';
 import { servedAccess, versionDue } from '../facet-version.js';
 import type { GovernedStore } from '../governed-plan.js';
-import { columnRule, sameRows } from '../mask.js';
+import { columnRule } from '../mask.js';
 import { GovernedSlots } from '../slots.js';
 import { passageTable } from './columns.js';
 import { countPlans } from './counts.js';
 import { derivedPlan } from './derived.js';
-import { nearestPlans, passagePlan } from './passages.js';
+import { commonWordsPlan, namedPlan, nearestPlans, passagePlan } from './passages.js';
 import type { StoreRequest, StoreView } from './scan.js';
 
 /**
@@ -56,9 +57,11 @@ export function governedStore(
       allowed.grants,
     ),
     passages: passagePlan(view),
+    named: request.by.kind === 'search' && request.by.named && !lexical ? namedPlan(view) : null,
     nearest: search && !lexical ? nearestPlans(view, version) : null,
     derived: derivedPlan(view, version),
-    counts: lexical ? countPlans(view) : null,
+    counts: lexical ? countPlans(view, version) : null,
+    commonWords: lexical ? commonWordsPlan(view) : null,
   });
 }
 

@@ -1,7 +1,18 @@
 import type { FacetVersion, Relation } from '../../catalog.js';
-import { ascending, operationNode } from '../../nodes.js';
-import type { BaseColumn, Expr, GovernedColumn, Output } from '../../plan.js';
+import { neededFunction, neededOperator } from '../../functions/index.js';
+import { ascending, columnRef, operationNode, selectOf } from '../../nodes.js';
+import type {
+  Aggregate,
+  BaseColumn,
+  ColumnRef,
+  CommonTable,
+  Expr,
+  GovernedColumn,
+  Output,
+  Select,
+} from '../../plan.js';
 import type { GovernedPlan, GovernedStore } from '../governed-plan.js';
+import { count } from '../minimum.js';
 import {
   bitsTable,
   LEXICAL_VECTOR,
@@ -13,30 +24,71 @@ import {
   TERMS,
 } from './columns.js';
 import { countUpToLimit } from './counts.js';
+import { bestOfDocuments } from './documents.js';
 import { storePlan } from './plan.js';
 import {
+  besideStore,
   callersFilters,
   distanceTo,
   isAbout,
   oneOf,
+  SOURCES_BESIDE,
   type StoreView,
   scanStore,
   visibleFlags,
   visiblePassages,
 } from './scan.js';
+import { SNAPSHOT } from './snapshot.js';
+
+/** The passages that are asked for, best first, with all that is shown of them. */
+export function passagePlan(view: StoreView): GovernedPlan {
+  return shownPassages(view, null);
+}
 
 /**
- * The passages that are asked for, best first, with all that is shown of them.
- *
- * @param among whether only the chunks of slot `chunks` come into question
+ * The same where a word of the query is in most passages: each is scored, whatever words it has. All weights are above
+ * 0, so that the score is 0 of a passage that has none of the words, and of no other: these come last.
  */
-export function passagePlan(view: StoreView, among = false): GovernedPlan {
+export function commonWordsPlan(view: StoreView): GovernedPlan {
+  return shownPassages(view, null, () => []);
+}
+
+/** The passages of the ids in slot `ids`. */
+export function namedPlan(view: StoreView): GovernedPlan {
+  const id: BaseColumn = { kind: 'base', column: 'chunk_id', type: 'text' };
+  return shownPassages(view, null, ({ slots }) => [oneOf(id, slots.given('ids', 'text[]'))]);
+}
+
+/** The steps of the lanes for many passages. */
+export function nearestPlans(view: StoreView, version: FacetVersion): NonNullable<GovernedStore['nearest']> {
+  const bits = bitsTable(view.store, version);
+  const beside = besideStore(view);
+  const signs = distanceTo(beside, '<~>', 'bit', 'bits');
+  const product = distanceTo(beside, '<#>', 'vector', MODEL_VECTOR);
+  // Behind a fence no index gives an order.
+  const isFenced = callersFilters(view, scanStore(view, [], [], [])).others.length > 0;
+  const indexed = view.request.facet.approximate && !isFenced;
+  const among = (candidates: Select): GovernedPlan => shownPassages(view, candidates);
+  return Object.freeze({
+    some: countUpToLimit(view, bits),
+    bySigns: among(candidatesOf(beside, bits, signs, [signs.name, stored('chunk_id')])),
+    // An index gives no order between equal distances.
+    byIndex: indexed ? among(candidatesOf(beside, view.store, product, [product.name])) : null,
+  });
+}
+
+/**
+ * @param candidates chunk ids and distances; null where all passages come into question
+ * @param ofWords what holds of a passage that is found, by its words unless told
+ */
+function shownPassages(
+  view: StoreView,
+  candidates: Select | null,
+  ofWords: (view: StoreView) => readonly Expr[] = sharesWords,
+): GovernedPlan {
   const { by, facet, metadata } = view.request;
   const computed = [...(by.kind === 'search' ? searchColumns(view, by.vectors) : []), ...visibleFlags(view)];
-  const wanted =
-    by.kind === 'search' ? sharesWords(view) : by.kind === 'named' ? [isAbout(view, by.keys)] : [];
-  const id: BaseColumn = { kind: 'base', column: 'chunk_id', type: 'text' };
-  const pushed = among ? [...wanted, oneOf(id, view.slots.given('chunks', 'text[]'))] : wanted;
+  const pushed = by.kind === 'named' ? [isAbout(view, by.keys)] : by.kind === 'search' ? ofWords(view) : [];
   const shown = [
     ...STORED.map(([name]) => stored(name)),
     facet.entityKey,
@@ -44,42 +96,86 @@ export function passagePlan(view: StoreView, among = false): GovernedPlan {
   ];
   const first = by.kind === 'search' ? stored('distance') : facet.entityKey;
   const outputs = [...shown, ...computed.map((c) => c.name)];
-  return bestPassages(view, { shown, computed, pushed, outputs, order: [first, stored('chunk_id')] });
-}
-
-/** The steps of the lanes for many passages. */
-export function nearestPlans(view: StoreView, version: FacetVersion): NonNullable<GovernedStore['nearest']> {
-  const bits = bitsTable(view.store, version);
-  const signs = distanceTo(view, '<~>', 'bit', 'bits');
-  const product = distanceTo(view, '<#>', 'vector', MODEL_VECTOR);
-  // Behind a fence no index gives an order.
-  const isFenced = callersFilters(view, scanStore(view, [], [], [])).others.length > 0;
-  const indexed = view.request.facet.approximate && !isFenced;
-  return Object.freeze({
-    some: countUpToLimit(view, bits),
-    bySigns: candidates(view, bits, signs, [signs.name, stored('chunk_id')]),
-    // An index gives no order between equal distances.
-    byIndex: indexed ? candidates(view, view.store, product, [product.name]) : null,
-    among: passagePlan(view, true),
+  const told = view.request.facet.lane === 'lexical' && by.kind === 'search' ? [SNAPSHOT] : [];
+  const limit = view.slots.given('limit', 'int8');
+  const order = [first, stored('chunk_id')];
+  const page = by.kind === 'search' ? by.page : null;
+  const offset = page === null || page.skip === null ? null : view.slots.given('offset', 'int8');
+  const ofDocuments = page?.per === 'document';
+  const wanted: Wanted = { shown, computed, pushed, outputs, order, limit, offset, ofDocuments };
+  if (candidates === null) {
+    const best = bestPassages(view, wanted);
+    return storePlan(view, { ...best, outputs: [...best.outputs, ...told] });
+  }
+  const among = commonCandidates(view, candidates);
+  const best = bestPassages(view, { ...wanted, where: [among.holds] });
+  return storePlan(view, {
+    ...best,
+    with: [among.table],
+    outputs: [...best.outputs, ...among.outputs],
   });
 }
 
-function candidates(
+/** Ids of the nearest passages up to slot `candidates`, and how far each is. */
+function candidatesOf(
   view: StoreView,
   table: Relation,
   distance: GovernedColumn,
   order: readonly string[],
-): GovernedPlan {
+): Select {
   const id = stored('chunk_id');
-  const shown = [id, view.request.facet.entityKey];
-  return bestPassages(view, {
-    shown,
-    computed: [distance],
-    pushed: [],
-    outputs: [id, distance.name],
-    order,
-    table,
-  });
+  return selectOf(
+    bestPassages(view, {
+      shown: [id, view.request.facet.entityKey],
+      computed: [distance],
+      pushed: [],
+      outputs: [id, distance.name],
+      order,
+      limit: view.slots.given('candidates', 'int8'),
+      table,
+    }),
+  );
+}
+
+/** Candidates as a common table: what makes a passage one of them, and what every row of the answer says of them. */
+function commonCandidates({ request }: StoreView, candidates: Select) {
+  const table: CommonTable = { id: CANDIDATES, query: candidates, materialized: true };
+  const first = request.source + SOURCES_BESIDE.common;
+  const read = (id: number, grouped: boolean, expr: Expr): Select =>
+    selectOf({ from: { kind: 'cte', id, table: CANDIDATES }, grouped, outputs: [{ name: 'of', expr }] });
+  const holds: Expr = {
+    kind: 'in_query',
+    equality: neededOperator('=', 'text', 'text'),
+    arg: columnRef(request.source, stored('chunk_id'), 'text'),
+    query: read(first, false, columnRef(first, 'c1', 'text')),
+    negated: false,
+    type: 'bool',
+  };
+  const counted = read(first + 1, true, count([], false, null));
+  const farthest = read(first + 2, true, greatest(columnRef(first + 2, 'c2', 'float8')));
+  const outputs: readonly Output[] = [
+    { name: stored('candidates'), expr: { kind: 'scalar_query', query: counted, type: 'int8' } },
+    { name: stored('farthest'), expr: { kind: 'scalar_query', query: farthest, type: 'float8' } },
+  ];
+  return { table, holds, outputs };
+}
+
+/** The common table of candidates; a store's statement has no other. */
+const CANDIDATES = 1;
+
+function greatest(distance: ColumnRef): Aggregate {
+  const { definition } = neededFunction('max', ['float8']);
+  const { type } = distance;
+  return {
+    kind: 'aggregate',
+    definition,
+    args: [distance],
+    distinct: false,
+    filter: null,
+    orderBy: [],
+    metric: null,
+    type,
+  };
 }
 
 interface Wanted {
@@ -88,20 +184,26 @@ interface Wanted {
   readonly pushed: readonly Expr[];
   readonly outputs: readonly string[];
   readonly order: readonly string[];
+  readonly limit: Expr;
+  readonly offset?: Expr | null;
+  /** Whether of each document the best passage alone counts. */
+  readonly ofDocuments?: boolean;
+  /** Conditions on the passages that may be seen. */
+  readonly where?: readonly Expr[];
   readonly table?: Relation;
 }
 
-/** Visible passages in an order, up to slot `limit`. */
-function bestPassages(view: StoreView, wanted: Wanted): GovernedPlan {
-  const { shown, computed, pushed, outputs, order, table } = wanted;
-  const read = visiblePassages(view, scanStore(view, shown, computed, pushed, table));
-  return storePlan(view, {
-    from: read.from,
-    where: read.where,
-    outputs: outputs.map((name): Output => ({ name, expr: read.ref(name) })),
-    orderBy: order.map((name) => ascending(read.ref(name))),
-    limit: view.slots.given('limit', 'int8'),
-  });
+/** Visible passages in an order, up to a limit. */
+function bestPassages(view: StoreView, wanted: Wanted) {
+  const { shown, computed, pushed, outputs, order, limit, where, table } = wanted;
+  const { offset = null, ofDocuments = false } = wanted;
+  const read = visiblePassages(view, scanStore(view, shown, computed, pushed, table), where);
+  const named = outputs.map((name): Output => ({ name, expr: read.ref(name) }));
+  const found = { from: read.from, where: read.where, outputs: named };
+  const best = ofDocuments
+    ? bestOfDocuments(view, found, order)
+    : { ...found, orderBy: order.map((name) => ascending(read.ref(name))) };
+  return { ...best, limit, offset };
 }
 
 /** What a search computes of each passage: how far it is, and where operators compare it, its vector. */

@@ -10,7 +10,7 @@ export function storePlan(
 ): GovernedPlan {
   const query = selectOf(parts);
   const grounded = slots.finish();
-  verify(query, grounded, 'retrieve');
+  verify(query, grounded, 'retrieve', catalog.joins ?? 'declared');
   const { facet } = request;
   return mint({
     form: 'retrieve',
@@ -22,9 +22,11 @@ export function storePlan(
       (o): OutputColumn => ({
         name: o.name,
         type: o.expr.type,
+        form: null,
         source: null,
         redacted: false,
         passageKey: false,
+        format: null,
       }),
     ),
     objects: [`osl.facets.${facet.name}`],

@@ -13,10 +13,12 @@ import type {
   GovernedScan,
   SourceId,
 } from '../../plan.js';
-import { visitExpr } from '../../walk.js';
+import type { Page } from '../../runtime.js';
+import { mapChildren, visitExpr } from '../../walk.js';
 import { type Grounds, isHarmless } from '../harmless.js';
 import { columnRule, maskedColumn, rowFilter, visibleColumn } from '../mask.js';
 import { type Passages, passagesOf } from '../passages.js';
+import { Reach } from '../reach.js';
 import { governScan } from '../scan.js';
 import type { GovernedSlots } from '../slots.js';
 import { ownColumn, stored } from './columns.js';
@@ -34,7 +36,13 @@ export interface StoreRequest {
    * `first`: any, by their keys.
    */
   readonly by:
-    | { readonly kind: 'search'; readonly vectors: boolean }
+    | {
+        readonly kind: 'search';
+        readonly vectors: boolean;
+        readonly page: Pick<Page, 'per' | 'skip'>;
+        /** Whether passages are asked for by their ids besides. */
+        readonly named: boolean;
+      }
     | { readonly kind: 'named'; readonly keys: Expr; readonly derived: readonly string[] }
     | { readonly kind: 'first' };
 }
@@ -61,7 +69,23 @@ export const SOURCES_BESIDE = Object.freeze({
   derived: 3_000_000,
   word: 4_000_000,
   fenced: 5_000_000,
+  common: 6_000_000,
+  documents: 7_000_000,
+  indexed: 8_000_000,
+  /** A second scan of the store; what stands beside it lies as far beyond. */
+  second: 10_000_000,
 });
+
+/** The same store under other source ids, so that one statement can read it twice. */
+export function besideStore(view: StoreView): StoreView {
+  const { source, filters } = view.request;
+  const beside = source + SOURCES_BESIDE.second;
+  const moved = (e: Expr): Expr =>
+    e.kind === 'column' && e.source === source
+      ? columnRef(beside, e.name, e.type)
+      : mapChildren(e, moved, (query) => query);
+  return { ...view, request: { ...view.request, source: beside, filters: filters.map(moved) } };
+}
 
 /**
  * A scan of the store: row filter, then masked projection.
@@ -89,11 +113,21 @@ export function scanStore(
   });
 }
 
-/** What is left of a scan: passages whose entity is visible, and that meet the caller's own filters. */
-export function visiblePassages(view: StoreView, scan: GovernedScan): Passages {
+/**
+ * What is left of a scan: passages whose entity is visible, and that meet the caller's own filters.
+ *
+ * @param where conditions of our own that the passages must meet as well
+ */
+export function visiblePassages(view: StoreView, scan: GovernedScan, where: readonly Expr[] = []): Passages {
   const visible = entityIsVisible(view);
   const zero = view.slots.literal('0', 'int8');
-  return passagesOf(scan, [visible], callersFilters(view, scan), scan.id + SOURCES_BESIDE.fenced, zero);
+  return passagesOf(
+    scan,
+    [visible, ...where],
+    callersFilters(view, scan),
+    scan.id + SOURCES_BESIDE.fenced,
+    zero,
+  );
 }
 
 /** The caller's filters, by whether they can fail on a passage of `scan`. */
@@ -112,7 +146,11 @@ export function callersFilters(
     node: no,
     queries: new WeakMap(),
   };
-  const isSafe = (e: Expr): boolean => isHarmless(e, grounds);
+  const isSafe = (e: Expr): boolean => {
+    if (e.kind !== 'in_query') return isHarmless(e, grounds);
+    // What its query reads is none of the passages'.
+    return isHarmless(e.arg, grounds) && new Reach(e.query, view.literals).isHarmlessQuery(e.query);
+  };
   const { filters } = view.request;
   return { harmless: filters.filter(isSafe), others: filters.filter((e) => !isSafe(e)) };
 }

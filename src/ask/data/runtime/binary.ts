@@ -31,6 +31,7 @@ function scalarOfBinary(b: Buffer, type: ScalarType, oid: number): string {
   switch (type) {
     case 'text':
     case 'bpchar':
+    case 'json':
       if (!isUtf8(b) || b.includes(0)) throw invalid(type);
       return b.toString('utf8');
     case 'bool':
@@ -60,6 +61,27 @@ function scalarOfBinary(b: Buffer, type: ScalarType, oid: number): string {
     case 'timestamp':
     case 'timestamptz':
     case 'interval':
+    case 'inet':
+    case 'cidr':
+    case 'macaddr':
+    case 'macaddr8':
+    case 'money':
+    case 'varbit':
+    case 'timetz':
+    case 'tsvector':
+    case 'tsquery':
+    case 'int4range':
+    case 'int8range':
+    case 'numrange':
+    case 'daterange':
+    case 'tsrange':
+    case 'tstzrange':
+    case 'int4multirange':
+    case 'int8multirange':
+    case 'nummultirange':
+    case 'datemultirange':
+    case 'tsmultirange':
+    case 'tstzmultirange':
       throw queryError('typeMismatch', {
         detail: `an argument of a table function cannot be a binary ${type}`,
         hint: 'send it in text format',

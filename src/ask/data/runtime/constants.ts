@@ -1,10 +1,10 @@
 import { arrayText, type Expr, InternalError, isArray, queryError, type TypeName } from 'osl-compiler';
-import type { RuntimeInput } from '../parts.js';
+import type { StepInput } from '../parts.js';
 import { textOfBinary } from './binary.js';
 import { slotValues } from './slot-values.js';
 
 /** The text of a constant: a literal or `$n`. */
-export function textValue(expr: Expr, input: RuntimeInput): string | null {
+export function textValue(expr: Expr, input: StepInput): string | null {
   if (expr.kind === 'cast') return textValue(expr.arg, input);
   if (expr.kind === 'null') return null;
   if (expr.kind === 'boolean') return String(expr.value);
@@ -30,14 +30,14 @@ export function wholeNumber(text: string | null): number {
 }
 
 /** A constant array in Postgres' text format. */
-export function arrayValue(expr: Expr, input: RuntimeInput): string | null {
+export function arrayValue(expr: Expr, input: StepInput): string | null {
   if (expr.kind === 'cast') return arrayValue(expr.arg, input);
   if (expr.kind !== 'array') return textValue(expr, input);
   return arrayText(expr.items.map((i) => textValue(i, input)));
 }
 
 /** A constant as JSON sees it. */
-export function constantValue(expr: Expr, input: RuntimeInput): unknown {
+export function constantValue(expr: Expr, input: StepInput): unknown {
   if (expr.kind === 'array' || isArray(expr.type)) return elements(arrayValue(expr, input));
   const text = textValue(expr, input);
   return text === null ? null : jsonValue(text, expr.type);
@@ -63,14 +63,19 @@ function parsedJson(text: string): unknown {
 
 /** The elements of a one-dimensional array in Postgres' text format; NULL elements are left out. */
 export function elements(text: string | null): readonly string[] {
+  return elementsOrNull(text).filter((e) => e !== null);
+}
+
+/** The elements of a one-dimensional array in Postgres' text format. */
+export function elementsOrNull(text: string | null): readonly (string | null)[] {
   if (text === null || text === '{}') return [];
-  const items: string[] = [];
+  const items: (string | null)[] = [];
   const pattern = /"((?:[^"\\]|\\.)*)"|((?:[^,{}"\\]|\\.)+)/gs;
   for (const match of text.slice(1, -1).matchAll(pattern)) {
     const [, quoted, bare] = match;
     if (quoted !== undefined) items.push(quoted.replace(/\\(.)/gs, '$1'));
     const word = bare?.trim() ?? '';
-    if (word !== '' && word.toUpperCase() !== 'NULL') items.push(word.replace(/\\(.)/gs, '$1'));
+    if (word !== '') items.push(word.toUpperCase() === 'NULL' ? null : word.replace(/\\(.)/gs, '$1'));
   }
   return items;
 }

@@ -1,5 +1,5 @@
 import { type Clipping, type GovernedRuntime, InternalError, QueryError, queryError } from 'osl-compiler';
-import { objectsText } from '../../../engine/index.js';
+import { objectsText, stopError } from '../../../engine/index.js';
 import type { RuntimeInput } from '../parts.js';
 import { hydrate } from './hydrate.js';
 import { retrieve } from './retrieve.js';
@@ -14,11 +14,13 @@ export type { RuntimeRows } from './types.js';
 /**
  * Works out the runtime relations of `plan`, in order.
  *
- * @throws QueryError E0519 where a cap held rows back, and something is computed of them or nobody could be told
+ * @throws QueryError E0519 where a cap held rows back, and something is computed of them or nobody could be told; E0517
+ *   where those before took the whole time of the question
  */
 export async function runtimeRows(input: RuntimeInput): Promise<readonly RuntimeRows[]> {
   const rows: RuntimeRows[] = [];
   for (const runtime of input.plan.runtime) {
+    if (input.signal?.aborted === true) throw stopError(input.signal);
     const found = await rowsOf(runtime, input).catch((error: unknown) => {
       throw withoutStep(error, runtime);
     });

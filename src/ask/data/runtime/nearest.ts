@@ -1,89 +1,88 @@
-import { arrayText, type GovernedPlan, type GovernedStore, stored } from 'osl-compiler';
+import { type GovernedPlan, type GovernedStore, type StoredName, stored } from 'osl-compiler';
 import type { TextRow } from '../collect.js';
 import type { RuntimeInput } from '../parts.js';
+import type { PageValues } from './page.js';
 import { step } from './step.js';
 
-/** Candidates of a search by signs, at least and for each passage that is wanted. */
-const BY_SIGNS = { least: 1_000, each: 40 };
+/** Candidates of a search by signs: at least, for each passage that is wanted, and at most unless more are wanted. */
+const BY_SIGNS = { least: 1_000, each: 40, most: 40_000 };
 /** Candidates of a search by index, likewise. If it finds fewer, its visit budget was spent on what may not be seen. */
 const BY_INDEX = { least: 100, each: 4 };
 
 /**
- * The passages nearest to `vector` (pgvector's text), best first: exactly min(k, permitted) of them, by the lane for
- * so many permitted passages. Which lane that is depends on permitted passages alone.
+ * The passages nearest to `vector` (pgvector's text), best first: exactly min(`topK`, permitted after the first
+ * `skip`) of them, by the lane for so many permitted passages. Which lane that is depends on permitted passages alone.
  */
 export async function nearest(
   store: GovernedStore,
   vector: string,
-  k: number,
+  page: PageValues,
   epoch: string,
   input: RuntimeInput,
 ): Promise<readonly TextRow[]> {
-  const search = new Search(vector, input);
+  const search = new Search(vector, page, input);
   const steps = store.nearest;
   if (steps !== null && (await input.parts.permitted.areMany(steps.some, epoch, input))) {
-    const found =
-      (await search.byIndex(steps.byIndex, steps.among, k)) ??
-      (await search.bySigns(steps.bySigns, steps.among, k));
+    const found = (await search.byIndex(steps.byIndex)) ?? (await search.bySigns(steps.bySigns));
     if (found !== null) return found;
   }
-  return search.run(store.passages, k);
+  return search.run(store.passages);
 }
 
 class Search {
   readonly #vector: string;
+  readonly #page: PageValues;
+  /** How many of the best must be known. */
+  readonly #k: number;
   readonly #input: RuntimeInput;
 
-  constructor(vector: string, input: RuntimeInput) {
+  constructor(vector: string, page: PageValues, input: RuntimeInput) {
     this.#vector = vector;
+    this.#page = page;
+    this.#k = page.skip + page.topK;
     this.#input = input;
   }
 
-  async run(plan: GovernedPlan, limit: number, chunks = '{}'): Promise<readonly TextRow[]> {
+  async run(plan: GovernedPlan, candidates = 0): Promise<readonly TextRow[]> {
     const given = new Map([
       ['vector', this.#vector],
-      ['limit', String(limit)],
-      ['chunks', chunks],
+      ['limit', String(this.#page.topK)],
+      ['offset', String(this.#page.skip)],
+      ['candidates', String(candidates)],
     ]);
-    return (await step(plan, given, this.#input, limit)).rows;
+    return (await step(plan, given, this.#input, this.#page.topK)).rows;
   }
 
   /** Null where the index brought too few: its answer would miss passages that may be seen. */
-  async byIndex(
-    plan: GovernedPlan | null,
-    among: GovernedPlan,
-    k: number,
-  ): Promise<readonly TextRow[] | null> {
+  async byIndex(plan: GovernedPlan | null): Promise<readonly TextRow[] | null> {
     if (plan === null) return null;
-    const wanted = Math.max(BY_INDEX.least, BY_INDEX.each * k);
-    const candidates = await this.run(plan, wanted);
-    return candidates.length < wanted ? null : this.#best(among, candidates, k);
+    const wanted = Math.max(BY_INDEX.least, BY_INDEX.each * this.#k);
+    const best = await this.run(plan, wanted);
+    return numberIn(best[0], 'candidates') >= wanted && !this.#lacks(best) ? best : null;
+  }
+
+  /** So many candidates may be passages of fewer documents than are wanted. */
+  #lacks(best: readonly TextRow[]): boolean {
+    return this.#page.ofDocuments && best.length < this.#page.topK;
   }
 
   /** Null where a passage that is no candidate could well be among the best. */
-  async bySigns(plan: GovernedPlan, among: GovernedPlan, k: number): Promise<readonly TextRow[] | null> {
-    const wanted = Math.max(BY_SIGNS.least, BY_SIGNS.each * k);
-    const candidates = await this.run(plan, wanted);
-    const best = await this.#best(among, candidates, k);
-    if (best === null || candidates.length < wanted) return best;
-    const farthest = distanceOf(best.at(-1));
-    return farSigns(farthest, this.#vector.split(',').length) <= distanceOf(candidates.at(-1)) ? best : null;
-  }
-
-  /** The best of the candidates by their exact distance. Null where some of them have gone since they were found. */
-  async #best(
-    among: GovernedPlan,
-    candidates: readonly TextRow[],
-    k: number,
-  ): Promise<readonly TextRow[] | null> {
-    const ids = candidates.map((row) => row.get(stored('chunk_id')) ?? '');
-    const best = await this.run(among, k, arrayText(ids));
-    return best.length < Math.min(k, ids.length) ? null : best;
+  async bySigns(plan: GovernedPlan): Promise<readonly TextRow[] | null> {
+    const { least, each, most } = BY_SIGNS;
+    const wanted = Math.max(least, Math.min(each * this.#k, most), this.#k);
+    const best = await this.run(plan, wanted);
+    const [first] = best;
+    // No row: no candidate. Both are read from one state of the data.
+    if (first === undefined && !this.#page.ofDocuments) return best;
+    if (first !== undefined && numberIn(first, 'candidates') < wanted) return best;
+    if (this.#lacks(best)) return null;
+    const far = farSigns(numberIn(best.at(-1), 'distance'), this.#vector.split(',').length);
+    return far <= numberIn(first, 'farthest') ? best : null;
   }
 }
 
-function distanceOf(row: TextRow | undefined): number {
-  return Number(row?.get(stored('distance')) ?? Number.NaN);
+function numberIn(row: TextRow | undefined, name: StoredName): number {
+  return Number(row?.get(stored(name)) ?? Number.NaN);
 }
 
 /** How far a vector's signs may stray from the number that its angle lets expect, in standard deviations. */

@@ -24,9 +24,7 @@ export function passageOf(row: TextRow, store: GovernedStore): StoredPassage {
     sha256: text('sha256'),
     redactedFields: redactedIn(row, store),
     score: store.counts === null ? 1 - distance : -distance,
-    vector: row.has(stored('vector'))
-      ? Float32Array.from(elements(row.get(stored('vector')) ?? null), Number)
-      : null,
+    vector: row.get(stored('vector')) ?? null,
     fields: new Map([...row].filter(([name]) => !isStored(name) && !isVisibleFlag(name))),
   };
 }

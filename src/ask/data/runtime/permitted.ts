@@ -41,7 +41,7 @@ export class PermittedSets implements PermittedCounts {
 }
 
 /** Of the statement and all its values: what policy and the caller's filters say is in it. */
-function keyOf(plan: GovernedPlan, given: ReadonlyMap<string, string>, input: RuntimeInput): string {
+export function keyOf(plan: GovernedPlan, given: ReadonlyMap<string, string>, input: RuntimeInput): string {
   const { sql, slots } = emit(plan);
   const hash = createHash('sha256').update(`${plan.connector} ${sql}`);
   for (const { format, bytes } of slotValues(slots, given, input)) {

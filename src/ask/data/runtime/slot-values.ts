@@ -1,13 +1,13 @@
 import { InternalError, type Slot, valuesOf } from 'osl-compiler';
 import type { BoundValue } from '../../../engine/index.js';
-import type { RuntimeInput } from '../parts.js';
+import type { StepInput } from '../parts.js';
 import type { RuntimeRows } from './types.js';
 
 /** Values of `slots`, in order: the caller's, policy's, and what earlier steps give. */
 export function slotValues(
   slots: readonly Slot[],
   given: ReadonlyMap<string, string>,
-  { parts, caller, parameters }: RuntimeInput,
+  { parts, caller, parameters }: StepInput,
   runtime: readonly RuntimeRows[] = [],
 ): readonly BoundValue[] {
   const rowsAt = (index: number): RuntimeRows => {

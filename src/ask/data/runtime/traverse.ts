@@ -1,13 +1,38 @@
-import { arrayText, type GovernedPlan, type GovernedRuntime, mostPerHop, type TypeName } from 'osl-compiler';
+import {
+  arrayText,
+  type GovernedPlan,
+  type GovernedRuntime,
+  type Hop,
+  InternalError,
+  mostPerHop,
+  PATH,
+  queryError,
+  type TypeName,
+  walkedKey,
+} from 'osl-compiler';
+import type { TextRow } from '../collect.js';
 import type { RuntimeInput } from '../parts.js';
 import { slices } from '../slices.js';
-import { arrayValue, elements, jsonValue } from './constants.js';
+import { arrayValue, elementsOrNull, jsonValue } from './constants.js';
 import { typeNamed } from './passage.js';
 import { textParameter } from './slot-values.js';
 import { step } from './step.js';
+import { type Identity, identityOf, type Keys, Trail } from './trail.js';
 import { type Clip, NOTHING, type RuntimeRows } from './types.js';
 
 type TraversalRuntime = Extract<GovernedRuntime, { kind: 'traversal' }>;
+
+/** One step of the walk, with what it says of its keys. */
+interface Step {
+  readonly plan: GovernedPlan;
+  readonly widths: Pick<Hop, 'sourceWidth' | 'targetWidth'>;
+}
+
+/** A key that the walk has met, and how far from the anchors. */
+interface Found {
+  readonly parts: readonly string[];
+  readonly depth: number;
+}
 
 /**
  * Breadth first, one bounded equality look-up a hop, each under the caller's policy. A key is reported once, at its
@@ -15,36 +40,104 @@ type TraversalRuntime = Extract<GovernedRuntime, { kind: 'traversal' }>;
  * is walked again and again is walked no further then.
  */
 export async function traverse(
-  { relation, hops }: TraversalRuntime,
+  { relation, start, hops }: TraversalRuntime,
   input: RuntimeInput,
 ): Promise<RuntimeRows> {
-  const { type: keyType } = relation.keys;
-  const anchors = elements(arrayValue(relation.keys, input)).map((k) => canonicalKey(k, keyType));
-  const repeated = relation.repeats ? Array.from({ length: relation.maxHops }, () => hops[0]) : hops;
-  const found = new Map<string, number>();
-  let frontier: readonly string[] = [...new Set(anchors)];
+  const steps = hops.flatMap((plan, i) => {
+    const widths = relation.hops[i];
+    return widths === undefined ? [] : [{ plan, widths }];
+  });
+  const repeated = relation.repeats ? Array.from({ length: relation.maxHops }, () => steps[0]) : steps;
+  const found = new Map<Identity, Found>();
+  let frontier = start === null ? await anchorsOf(relation, input) : await startedAt(start, input);
   let clipped = false;
-  const seen = new Set(frontier);
+  const seen = new Set(frontier.keys());
+  const trail = relation.columns.some((c) => c.name === PATH) ? new Trail(relation.anchor, frontier) : null;
   for (const [i, hop] of repeated.entries()) {
-    if (hop === undefined || frontier.length === 0) break;
+    if (hop === undefined || frontier.size === 0) break;
     const reached = await oneHop(hop, frontier, relation.perHop, input);
     clipped ||= reached.clipped;
-    const fresh = relation.repeats ? reached.targets.filter((k) => !seen.has(k)) : reached.targets;
-    if (relation.repeats || i === hops.length - 1) for (const key of fresh) found.set(key, i + 1);
-    for (const key of fresh) seen.add(key);
+    trail?.add(relation.hops[relation.repeats ? 0 : i], reached);
+    const fresh = new Map([...reached.targets].filter(([k]) => !relation.repeats || !seen.has(k)));
+    if (relation.repeats || i === hops.length - 1)
+      for (const [key, parts] of fresh) found.set(key, { parts, depth: i + 1 });
+    for (const key of fresh.keys()) seen.add(key);
     frontier = fresh;
     if (clipped && (relation.repeats || relation.clipping === 'refused')) break;
   }
-  const type = typeNamed(relation.columns, 'key');
-  const parts: string[] = [];
-  for await (const part of slices([...found]))
-    parts.push(part.map(([key, depth]) => JSON.stringify({ key: jsonValue(key, type), depth })).join());
+  const width = steps.at(-1)?.widths.targetWidth ?? 1;
+  const names = Array.from({ length: width }, (_, i) => walkedKey(i, width));
   return {
     ...NOTHING,
-    json: `[${parts.join()}]`,
-    keys: () => [...found.keys()],
+    json: await foundRows(found, names, relation, trail),
+    keys: (column) => {
+      const index = names.indexOf(column);
+      return [...found.values()].map(({ parts }) => parts[index] ?? null);
+    },
     clip: clipped ? clipOf(relation, input) : null,
   };
+}
+
+/** The keys that were found, each with its depth, as a JSON array of objects. */
+async function foundRows(
+  found: ReadonlyMap<Identity, Found>,
+  names: readonly string[],
+  { columns }: TraversalRuntime['relation'],
+  trail: Trail | null,
+): Promise<string> {
+  const types = names.map((name) => typeNamed(columns, name));
+  const rows: string[] = [];
+  for await (const slice of slices([...found.values()])) {
+    const texts = slice.map(({ parts, depth }) => {
+      const key = names.map((name, i) => [name, jsonValue(parts[i] ?? null, types[i] ?? 'text')] as const);
+      const path = trail === null ? {} : { [PATH]: trail.to(identityOf(parts), depth) };
+      return JSON.stringify({ ...Object.fromEntries(key), depth, ...path });
+    });
+    rows.push(texts.join());
+  }
+  return `[${rows.join()}]`;
+}
+
+/** The keys to start from. One that has no value in some column is none. */
+async function anchorsOf({ keys }: TraversalRuntime['relation'], input: RuntimeInput): Promise<Keys> {
+  const columns = keys.map((expr) => ({
+    type: expr.type,
+    texts: elementsOrNull(arrayValue(expr, input)),
+  }));
+  const anchors = new Map<Identity, readonly string[]>();
+  for await (const rows of slices([...(columns[0]?.texts.keys() ?? [])])) {
+    for (const row of rows) {
+      const parts = columns.flatMap(({ type, texts }) => {
+        const text = texts[row] ?? null;
+        return text === null ? [] : [canonicalKey(text, type)];
+      });
+      if (parts.length === columns.length) anchors.set(identityOf(parts), parts);
+    }
+  }
+  return anchors;
+}
+
+/** Keys that a query may bring: more are refused, since a walk from some of them would be another. */
+const MOST_ANCHORS = 100_000;
+
+/** The keys that a query of the caller's brings to start from, under its rights. */
+async function startedAt(start: GovernedPlan, input: RuntimeInput): Promise<Keys> {
+  const { rows } = await step(start, new Map(), { ...input, plan: start }, MOST_ANCHORS + 1);
+  if (rows.length > MOST_ANCHORS)
+    throw queryError('tooLarge', { what: 'the number of keys that a walk starts from', limit: MOST_ANCHORS });
+  const padded = start.outputs.map((o) => o.type === 'bpchar');
+  const anchors = new Map<Identity, readonly string[]>();
+  for await (const slice of slices(rows)) {
+    for (const row of slice) {
+      const texts = start.outputs.map((o, i) => {
+        const text = row.get(o.name) ?? null;
+        return text !== null && padded[i] === true ? withoutBlanks(text) : text;
+      });
+      const parts = texts.filter((text) => text !== null);
+      if (parts.length === texts.length) anchors.set(identityOf(parts), parts);
+    }
+  }
+  return anchors;
 }
 
 function clipOf({ perHop }: TraversalRuntime['relation'], { caller }: RuntimeInput): Clip {
@@ -70,23 +163,48 @@ function withoutBlanks(text: string): string {
   return text.slice(0, end);
 }
 
-/** `$1` the keys, `$2` rows of one source, `$3` rows in all: one more than the cap, so that a clipped hop shows. */
-async function oneHop(hop: GovernedPlan, keys: readonly string[], cap: number, input: RuntimeInput) {
-  const parameters = [arrayText(keys), String(cap + 1), String(cap + 1)].map(textParameter);
-  const own = { ...input, plan: hop, parameters };
-  const { rows } = await step(hop, new Map(), own, cap + 1);
-  const padded = hop.outputs.find((o) => o.name === 'target')?.type === 'bpchar';
-  const perSource = new Map<string, number>();
+/** Behind the keys the rows of one source and those of all: one more than the cap, so that a clipped hop shows. */
+async function oneHop({ plan, widths }: Step, keys: Keys, cap: number, input: RuntimeInput) {
+  const { sourceWidth, targetWidth } = widths;
+  const from = [...keys.values()];
+  const given = Array.from({ length: sourceWidth }, (_, i) =>
+    arrayText(from.map((parts) => parts[i] ?? null)),
+  );
+  const parameters = [...given, String(cap + 1), String(cap + 1)].map(textParameter);
+  const { rows } = await step(plan, new Map(), { ...input, plan, parameters }, cap + 1);
+  const columns = plan.outputs.map(({ name, type }) => ({ name, padded: type === 'bpchar' }));
+  const [source, target] = [columns.slice(0, sourceWidth), columns.slice(sourceWidth)];
+  if (target.length !== targetWidth) throw new InternalError('a hop has other columns than its keys');
+  const perSource = new Map<Identity, number>();
   let clipped = rows.length > cap;
-  const targets = new Set<string>();
-  for await (const part of slices(rows.slice(0, cap))) {
-    for (const row of part) {
-      const source = row.get('source') ?? '';
-      const n = (perSource.get(source) ?? 0) + 1;
-      perSource.set(source, n);
+  const targets = new Map<Identity, readonly string[]>();
+  const parents = new Map<Identity, Identity>();
+  for await (const slice of slices(rows.slice(0, cap))) {
+    for (const row of slice) {
+      const near = identityOf(keyIn(row, source));
+      const n = (perSource.get(near) ?? 0) + 1;
+      perSource.set(near, n);
+      const far = keyIn(row, target);
       if (n > cap) clipped = true;
-      else targets.add(padded ? withoutBlanks(row.get('target') ?? '') : (row.get('target') ?? ''));
+      else {
+        const id = identityOf(far);
+        targets.set(id, far);
+        // Rows come in the order of their sources: of several parents, the first by key.
+        if (!parents.has(id)) parents.set(id, near);
+      }
     }
   }
-  return { targets: [...targets], clipped };
+  return { targets, parents, clipped };
+}
+
+interface ReadKeyColumn {
+  readonly name: string;
+  readonly padded: boolean;
+}
+
+function keyIn(row: TextRow, columns: readonly ReadKeyColumn[]): readonly string[] {
+  return columns.map(({ name, padded }) => {
+    const text = row.get(name) ?? '';
+    return padded ? withoutBlanks(text) : text;
+  });
 }

@@ -5,6 +5,7 @@ import type { Path, Problem } from '../diagnostic.js';
 import type { EntityDocument, ManifestDocument } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
 import type { EntityFacts, Facet, Manifest } from '../manifest.js';
+import { withComputed } from './computed.js';
 import { connectorsOf } from './connectors.js';
 import { edgesOf, facetRelations, facetStores } from './content.js';
 import { derivedOf } from './derived.js';
@@ -14,6 +15,7 @@ import { lexiconOf } from './lexicon.js';
 import { bridgesOf, relationshipsOf } from './links.js';
 import { checkMetricTexts } from './metric-text.js';
 import { metricsOf, oneSpelling } from './metrics.js';
+import { checkNames } from './names.js';
 import { rawTablesOf } from './raw-sql.js';
 import { relationsOf } from './relations.js';
 import { membersOf, Problems } from './scope.js';
@@ -26,12 +28,15 @@ export type Compiled =
 /** Pure: the same document gives the same manifest. `ready()` of osl-compiler must have been awaited. */
 export function compileManifest(document: ManifestDocument): Compiled {
   const problems = new Problems();
+  checkNames(document, problems);
   const connectors = connectorsOf(document, problems);
   const declared = relationsOf(document, connectors, problems);
   const relationships = relationshipsOf(document, declared, problems);
   const bridges = bridgesOf(document, declared, problems);
-  const relations = withKeyDomains(declared, relationships.values(), bridges.values());
-  const metrics = metricsOf(document, relations, problems);
+  const plain = withKeyDomains(declared, relationships.values(), bridges.values());
+  const edges = edgesOf(relationships, bridges);
+  const relations = withComputed(document, plain, edges, problems);
+  const metrics = metricsOf(document, relations, edges, problems);
   oneSpelling(document.facets, 'facets', problems);
   const derived = derivedOf(document, relations, problems);
   const facets = facetsOf(document, connectors, relations, derived, problems);
@@ -44,8 +49,9 @@ export function compileManifest(document: ManifestDocument): Compiled {
     relations: frozenMap([...relations, ...facetRelations(facets, relations, problems)]),
     metrics,
     facets: frozenMap(facetStores(facets, relations)),
-    edges: edgesOf(relationships, bridges),
+    edges,
     rawTables,
+    joins: document.features?.joins ?? 'declared',
     features: featuresOf(document),
     ...(document.traverse?.max_per_hop === undefined ? {} : { maxPerHop: document.traverse.max_per_hop }),
   });

@@ -1,4 +1,4 @@
-import { SCALAR_TYPES, typeNamed } from 'osl-compiler';
+import { type DeclaredColumn, declaredColumn, SCALAR_TYPES, storedType, type TypeName } from 'osl-compiler';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type {
@@ -10,6 +10,7 @@ import type {
 import { frozenMap } from '../frozen-map.js';
 import type { Connector, Table, TableColumn } from '../manifest.js';
 import { perhaps } from '../near.js';
+import { tableNamed } from '../table-name.js';
 import { membersOf, type Problems } from './scope.js';
 
 export function connectorsOf(document: ManifestDocument, problems: Problems): ReadonlyMap<string, Connector> {
@@ -50,6 +51,11 @@ function connectorOf(name: string, document: ConnectorDocument, problems: Proble
       true,
     );
   }
+  const dotted = Object.keys(document.tables).find((key) => key !== plainName(key));
+  if (document.row_security === true && dotted !== undefined) {
+    const message = `row security cannot name \`${dotted}\`, which has a dot or a quote in its name`;
+    problems.add(CODES.conflict, [...path, 'tables', dotted], message, null, true);
+  }
   const tables = membersOf(document.tables).map(([key, t]): [string, Table] => {
     return [key, tableOf(key, t.columns, [...path, 'tables', key], problems)];
   });
@@ -62,14 +68,19 @@ function connectorOf(name: string, document: ConnectorDocument, problems: Proble
   });
 }
 
+/** The name without quotes: another where a part stands in some. */
+function plainName(key: string): string {
+  const { schema, table } = tableNamed(key);
+  return `${schema}.${table}`;
+}
+
 function tableOf(
   key: string,
   columns: Readonly<Record<string, TableColumnDocument>>,
   path: Path,
   problems: Problems,
 ): Table {
-  const dot = key.indexOf('.');
-  const schema = key.slice(0, dot);
+  const { schema, table } = tableNamed(key);
   if (schema.startsWith('pg_') || schema === 'information_schema') {
     problems.add(
       CODES.reserved,
@@ -82,7 +93,7 @@ function tableOf(
   const declared = membersOf(columns).map(([name, c]): [string, TableColumn] => {
     return [name, tableColumnOf(name, c, [...path, 'columns', name], problems)];
   });
-  return Object.freeze({ schema, table: key.slice(dot + 1), columns: frozenMap(declared) });
+  return Object.freeze({ schema, table, columns: frozenMap(declared) });
 }
 
 function tableColumnOf(
@@ -91,17 +102,49 @@ function tableColumnOf(
   path: Path,
   problems: Problems,
 ): TableColumn {
-  const type = typeNamed(document.type);
-  if (type === null) {
-    const hint = perhaps(document.type, SCALAR_TYPES) ?? `known types: ${SCALAR_TYPES.join(', ')}`;
+  const declared = declaredColumn(document.type);
+  if (declared === null) {
+    const length = document.type.includes('(') ? 'a length or precision that the type has' : null;
+    const hint = length ?? perhaps(document.type, SCALAR_TYPES) ?? `known types: ${SCALAR_TYPES.join(', ')}`;
     problems.add(CODES.unknownType, [...path, 'type'], `type \`${document.type}\` is not known`, hint);
   }
   return Object.freeze({
     name,
-    type: type ?? 'text', // never served: the problem above stops the load
+    stored: storedOf(document, declared, path, problems),
+    labels: labelsOf(document, path, problems),
+    type: declared?.type ?? 'text', // never served: the problem above stops the load
+    form: document.stored === undefined ? (declared?.form ?? null) : null,
     sensitivity: sensitivityOf(document, path, problems),
     nullable: document.nullable ?? null,
   });
+}
+
+function storedOf(
+  { stored }: TableColumnDocument,
+  declared: DeclaredColumn | null,
+  path: Path,
+  problems: Problems,
+): string | null {
+  if (stored === undefined) return null;
+  const expected: TypeName = storedType(stored)?.isArray === true ? 'text[]' : 'text';
+  if (declared !== null && declared.type !== expected) {
+    const message = `a column that is stored as \`${stored}\` is read as \`${expected}\`, not as \`${declared.type}\``;
+    problems.add(CODES.conflict, [...path, 'type'], message, `declare it as \`type: ${expected}\``, true);
+  }
+  return stored;
+}
+
+function labelsOf(
+  { stored, labels }: TableColumnDocument,
+  path: Path,
+  problems: Problems,
+): readonly string[] | null {
+  if (labels === undefined) return null;
+  if (stored === undefined || storedType(stored)?.isEnum !== true) {
+    const message = 'labels are those of an enum';
+    problems.add(CODES.conflict, [...path, 'labels'], message, 'say `stored: enum schema.name`', true);
+  }
+  return Object.freeze([...labels]);
 }
 
 function sensitivityOf(document: TableColumnDocument, path: Path, problems: Problems): string | null {

@@ -1,10 +1,12 @@
 import { type Column, type Edge, type FacetStore, OPERATORS, type Relation } from 'osl-compiler';
+import { findsByWords } from '../../facets/embedding-models.js';
 import {
   bitsTable,
   derivedTable,
   metadataColumn,
   STORE_SCHEMA,
   storeTable,
+  wordsTable,
 } from '../../facets/store-names.js';
 import { CODES } from '../codes.js';
 import type { Bridge, Facet, Relationship } from '../manifest.js';
@@ -57,38 +59,46 @@ export function facetStores(
   facets: ReadonlyMap<string, Facet>,
   relations: ReadonlyMap<string, Relation>,
 ): readonly (readonly [string, FacetStore])[] {
-  return [...facets.values()].map((facet) => [
-    facet.name,
-    Object.freeze({
-      name: facet.name,
-      entity: facet.entity,
-      entityKey: facet.entityKey.name,
-      keyOfEntity: relations.get(facet.entity)?.primaryKey[0] ?? facet.entityKey.name,
-      scalarIndexed: Object.freeze([...new Set([facet.entityKey.name, ...facet.scalarIndexed])]),
-      maxTopK: facet.maxTopK,
-      lane: facet.embeddingModel === 'lexical-v1' ? ('lexical' as const) : ('dense' as const),
-      approximate: facet.approximate,
-      versions: Object.freeze(
-        [...facet.versions.values()].map((v) =>
-          Object.freeze({
-            name: v.name,
-            redacts: new Set(v.redact),
-            searched: v.redact.length + v.detectors.length > 0,
-            table: storeTable(facet.name, v.name),
-            bits: bitsTable(facet.name, v.name),
-            derivedTable: derivedTable(facet.name, v.name),
-          }),
-        ),
+  return [...facets.values()].map((facet) => {
+    const store = storeOf(facet, relations);
+    const { lexicalLeg: leg, name } = facet;
+    if (leg === null) return [name, store];
+    const lexicalLeg = Object.freeze({ ...storeOf(leg, relations), name, indexedAs: leg.name });
+    return [name, Object.freeze({ ...store, lexicalLeg })];
+  });
+}
+
+function storeOf(facet: Facet, relations: ReadonlyMap<string, Relation>): FacetStore {
+  return Object.freeze({
+    name: facet.name,
+    entity: facet.entity,
+    entityKey: facet.entityKey.name,
+    keyOfEntity: relations.get(facet.entity)?.primaryKey[0] ?? facet.entityKey.name,
+    scalarIndexed: Object.freeze([...new Set([facet.entityKey.name, ...facet.scalarIndexed])]),
+    maxTopK: facet.maxTopK,
+    lane: findsByWords(facet.embeddingModel) ? ('lexical' as const) : ('dense' as const),
+    approximate: facet.approximate,
+    versions: Object.freeze(
+      [...facet.versions.values()].map((v) =>
+        Object.freeze({
+          name: v.name,
+          redacts: new Set(v.redact),
+          searched: v.redact.length + v.detectors.length > 0,
+          table: storeTable(facet.name, v.name),
+          bits: bitsTable(facet.name, v.name),
+          words: wordsTable(facet.name, v.name),
+          derivedTable: derivedTable(facet.name, v.name),
+        }),
       ),
-      derived: Object.freeze(
-        facet.derived.map(({ name, description, operator }) =>
-          Object.freeze({ name, type: OPERATORS[operator].result, description }),
-        ),
+    ),
+    derived: Object.freeze(
+      facet.derived.map(({ name, description, operator }) =>
+        Object.freeze({ name, type: OPERATORS[operator].result, description }),
       ),
-      connector: facet.connector,
-      schema: STORE_SCHEMA,
-    }),
-  ]);
+    ),
+    connector: facet.connector,
+    schema: STORE_SCHEMA,
+  });
 }
 
 /** Relationships and bridges as the edges that TRAVERSE walks. */
@@ -102,8 +112,8 @@ export function edgesOf(
         name: r.name,
         from: r.from.entity,
         to: r.to.entity,
-        fromColumns: Object.freeze([r.from.column]),
-        toColumns: Object.freeze([r.to.column]),
+        fromColumns: r.from.columns,
+        toColumns: r.to.columns,
         bridge: null,
       }),
   );

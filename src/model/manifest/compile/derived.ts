@@ -17,7 +17,12 @@ export function derivedOf(
   for (const [name, e] of membersOf(document.entities)) {
     const relation = relations.get(name);
     if (relation === undefined || e.derived === undefined) continue;
-    const taken = new Map(relation.columns.map((c) => [c.name.toLowerCase(), `column \`${c.name}\``]));
+    const taken = new Map(
+      [...relation.columns, ...(relation.computed ?? [])].map((c) => [
+        c.name.toLowerCase(),
+        `column \`${c.name}\``,
+      ]),
+    );
     const attributes = membersOf(e.derived).map(([attribute, d]) => {
       const path: Path = ['entities', name, 'derived', attribute];
       mustBeFree(attribute, taken, path, problems);
@@ -30,7 +35,13 @@ export function derivedOf(
   return out;
 }
 
-function mustBeFree(name: string, taken: ReadonlyMap<string, string>, path: Path, problems: Problems): void {
+/** A name that the entity has for nothing else yet, by its lower case. */
+export function mustBeFree(
+  name: string,
+  taken: ReadonlyMap<string, string>,
+  path: Path,
+  problems: Problems,
+): void {
   const before = taken.get(name.toLowerCase());
   if (before !== undefined)
     problems.add(CODES.duplicateName, path, `\`${name}\` is also the name of ${before}`, null, true);

@@ -12,8 +12,10 @@ export function withKeyDomains(
   bridges: Iterable<Bridge>,
 ): ReadonlyMap<string, Relation> {
   const target = new Map<string, string>();
-  for (const r of relationships)
-    link(target, `${r.from.entity}.${r.from.column}`, `${r.to.entity}.${r.to.column}`);
+  for (const { from, to } of relationships) {
+    for (const [i, column] of from.columns.entries())
+      link(target, `${from.entity}.${column}`, `${to.entity}.${to.columns[i]}`);
+  }
   for (const b of bridges) {
     for (const side of [b.left, b.right]) {
       for (const [i, column] of side.columns.entries()) {

@@ -1,16 +1,16 @@
 import { type Column, columnOf, type Relation } from 'osl-compiler';
 import { checkArguments, InvalidArgument } from '../../facets/arguments.js';
+import { findsByWords, LEXICAL_MODEL } from '../../facets/embedding-models.js';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { FacetDocument, ManifestDocument } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
-import type { Connector, Derived, Facet, FacetVersion, Table } from '../manifest.js';
+import type { Connector, Derived, Facet, FacetEmbedding, FacetVersion, Table } from '../manifest.js';
 import { columnsOf, declared } from './columns.js';
 import { sourceOf } from './connectors.js';
 import { entityNamed, mustMatch } from './links.js';
 import { membersOf, type Problems } from './scope.js';
 
-const DEFAULT_MODEL = 'lexical-v1';
 const DEFAULT_MAX_CHARS = 1200;
 const DEFAULT_OVERLAP_CHARS = 150;
 
@@ -28,17 +28,30 @@ export function facetsOf(
     const entity = entityNamed(f.entity, [...path, 'entity'], relations, problems);
     if (source === null || entity === null) continue;
     const columns = facetColumns(f, path, source.table, entity, problems);
-    if (columns !== null)
-      out.push([
-        name,
-        Object.freeze({
-          ...facetOf(name, f, source.connector, source.table, columns, path, problems),
-          derived: Object.freeze((derived.get(f.entity) ?? []).filter((d) => d.facet === name)),
-        }),
-      ]);
+    if (columns === null) continue;
+    const plain = facetOf(name, f, source.connector, source.table, columns, path, problems);
+    const own = Object.freeze((derived.get(f.entity) ?? []).filter((d) => d.facet === name));
+    const lexicalLeg = f.retrieval.hybrid === true ? lexicalLegOf(plain) : null;
+    out.push([name, Object.freeze({ ...plain, derived: own, lexicalLeg, legOf: null })]);
   }
   return frozenMap(out);
 }
+
+/** The facet as its words are indexed. */
+function lexicalLegOf(facet: PlainFacet): Facet {
+  const { name } = facet;
+  return Object.freeze({
+    ...facet,
+    name: `${name}.lexical`,
+    embeddingModel: LEXICAL_MODEL,
+    approximate: false,
+    derived: Object.freeze([]),
+    lexicalLeg: null,
+    legOf: name,
+  });
+}
+
+type PlainFacet = Omit<Facet, 'derived' | 'lexicalLeg' | 'legOf'>;
 
 /** Checked as the operators check them. */
 function labelsOf({ labels = [] }: FacetDocument, path: Path, problems: Problems): readonly unknown[] {
@@ -64,7 +77,11 @@ function facetColumns(
   const one = (key: 'entity_key' | 'document_id' | 'text'): Column | null => {
     const column = declared(f[key], [...path, key], table, problems);
     if (column === null) return null;
-    const { name, type, sensitivity, nullable } = column;
+    const { name, type, stored, sensitivity, nullable } = column;
+    if (stored !== null) {
+      const message = `\`${name}\` is stored as ${stored}: a facet reads no such column as its ${key}`;
+      problems.add(CODES.typeMismatch, [...path, key], message, 'read a view that casts it to text');
+    }
     return Object.freeze({
       name,
       physical: name,
@@ -102,7 +119,7 @@ function keyOf(entity: Relation, path: Path, problems: Problems): Column | null 
   problems.add(
     CODES.notUnique,
     path,
-    `\`${entity.name}\` has a primary key of several columns`,
+    `\`${entity.name}\` has ${only === undefined ? 'no primary key' : 'a primary key of several columns'}`,
     'a facet needs an entity with one key column',
   );
   return null;
@@ -116,19 +133,27 @@ function facetOf(
   columns: FacetColumns,
   path: Path,
   problems: Problems,
-): Omit<Facet, 'derived'> {
+): PlainFacet {
   const fields = [columns.entityKey.name, ...columns.metadata.map((c) => c.name)];
   for (const [i, field] of (f.scalar_indexed ?? []).entries()) {
     if (!fields.includes(field)) problems.unknown([...path, 'scalar_indexed', i], 'metadata', field, fields);
   }
-  const embeddingModel = f.embedding?.model ?? DEFAULT_MODEL;
+  const embeddingModel = f.embedding?.model ?? LEXICAL_MODEL;
   const approximate = f.retrieval.approximate ?? false;
-  if (approximate && embeddingModel === DEFAULT_MODEL) {
+  if (approximate && embeddingModel === LEXICAL_MODEL) {
     problems.add(
       CODES.conflict,
       [...path, 'retrieval', 'approximate'],
-      `\`${DEFAULT_MODEL}\` is always searched exactly`,
+      `\`${LEXICAL_MODEL}\` is always searched exactly`,
       'leave `approximate` out, or name an embedding model',
+    );
+  }
+  if (f.retrieval.hybrid === true && findsByWords(embeddingModel)) {
+    problems.add(
+      CODES.conflict,
+      [...path, 'retrieval', 'hybrid'],
+      `\`${embeddingModel}\` finds by words already`,
+      'leave `hybrid` out, or name an embedding model',
     );
   }
   return {
@@ -140,14 +165,49 @@ function facetOf(
     entity: f.entity,
     ...columns,
     scalarIndexed: Object.freeze([...(f.scalar_indexed ?? [])]),
+    format: f.format ?? 'text',
     chunking: chunkingOf(f, path, problems),
     embeddingModel,
-    versions: versionsOf(f),
+    embedding: embeddingOf(f, embeddingModel, path, problems),
+    versions: versionsOf(f, path, problems),
     labels: labelsOf(f, path, problems),
     maxTopK: f.retrieval.max_top_k,
     approximate,
     dictionary: f.dictionary ?? 'key',
+    exceptions: Object.freeze([...(f.exceptions ?? [])].sort()),
   };
+}
+
+function embeddingOf(f: FacetDocument, model: string, path: Path, problems: Problems): FacetEmbedding {
+  const {
+    endpoint,
+    dimensions,
+    query_prefix: query,
+    passage_prefix: passage,
+    half_precision,
+  } = f.embedding ?? {};
+  const given = { endpoint, dimensions, query_prefix: query, passage_prefix: passage, half_precision };
+  const inProcess = model.startsWith('transformers:');
+  for (const [name, value] of Object.entries(given)) {
+    const fits = findsByWords(model) ? false : !inProcess || (name !== 'endpoint' && name !== 'dimensions');
+    if (value === undefined || fits) continue;
+    problems.add(
+      CODES.conflict,
+      [...path, 'embedding', name],
+      `\`${model}\` takes no \`${name}\``,
+      'leave it out',
+    );
+  }
+  const prefixed = query !== undefined || passage !== undefined;
+  return Object.freeze({
+    endpoint:
+      endpoint === undefined
+        ? null
+        : Object.freeze({ protocol: endpoint.protocol, urlEnv: endpoint.url_env }),
+    dimensions: dimensions ?? null,
+    prefixes: prefixed ? Object.freeze({ query: query ?? '', passage: passage ?? '' }) : null,
+    half: half_precision ?? false,
+  });
 }
 
 function chunkingOf(f: FacetDocument, path: Path, problems: Problems): Facet['chunking'] {
@@ -162,14 +222,26 @@ function chunkingOf(f: FacetDocument, path: Path, problems: Problems): Facet['ch
       'passages would mostly repeat',
     );
   }
-  return Object.freeze({ maxChars, overlapChars });
+  const by = f.chunking?.by ?? ((f.format ?? 'text') === 'text' ? 'structure' : 'heading');
+  return Object.freeze({ maxChars, overlapChars, by });
 }
 
-function versionsOf(f: FacetDocument): ReadonlyMap<string, FacetVersion> {
+function versionsOf(f: FacetDocument, path: Path, problems: Problems): ReadonlyMap<string, FacetVersion> {
   return frozenMap(
     membersOf(f.versions).map(([name, v]): [string, FacetVersion] => {
-      const redact = Object.freeze([...(v.redact ?? [])]);
-      return [name, Object.freeze({ name, redact, detectors: Object.freeze([...(v.detectors ?? [])]) })];
+      const { redact = [], detectors = [], phone_countries: countries = [] } = v;
+      if (countries.length > 0 && !detectors.includes('phone')) {
+        const at = [...path, 'versions', name, 'phone_countries'];
+        problems.add(
+          CODES.conflict,
+          at,
+          'countries are named, and `phone` is no detector of the version',
+          'add `phone`',
+        );
+      }
+      const lists = { redact: [...redact], detectors: [...detectors], phoneCountries: [...countries] };
+      for (const list of Object.values(lists)) Object.freeze(list);
+      return [name, Object.freeze({ name, ...lists })];
     }),
   );
 }

@@ -35,9 +35,10 @@ function kindOf(
   const dot = name.indexOf('.');
   if (dot !== -1) {
     const entity = entityNamed(name.slice(0, dot), path, graph.relations, problems);
-    return entity !== null && columnNamed(name.slice(dot + 1), path, entity, problems) !== null
-      ? 'column'
-      : null;
+    if (entity === null) return null;
+    const column = name.slice(dot + 1);
+    if (entity.computed?.some((c) => c.name === column) === true) return 'column';
+    return columnNamed(column, path, entity, problems) === null ? null : 'column';
   }
   if (graph.relations.get(name)?.kind === 'entity') return 'entity';
   if (graph.metrics.has(name)) return 'metric';

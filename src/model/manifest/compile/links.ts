@@ -2,9 +2,9 @@ import type { Column, Relation, TypeName } from 'osl-compiler';
 import { columnOf } from 'osl-compiler';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
-import type { ManifestDocument, SideDocument } from '../document.js';
+import type { EndDocument, ManifestDocument, SideDocument } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
-import type { Bridge, BridgeSide, ColumnName, Relationship } from '../manifest.js';
+import type { Bridge, BridgeSide, LinkEnd, Relationship } from '../manifest.js';
 import { membersOf, type Problems } from './scope.js';
 
 type Relations = ReadonlyMap<string, Relation>;
@@ -45,9 +45,13 @@ export function relationshipsOf(
     const from = endOf(r.from, [...path, 'from'], relations, problems);
     const to = endOf(r.to, [...path, 'to'], relations, problems);
     if (from === null || to === null) continue;
+    if (!mustPair(from, to, [...path, 'from'], problems)) continue;
     mustBeUnique(to, [...path, 'to'], problems);
     if (r.kind === 'one_to_one') mustBeUnique(from, [...path, 'from'], problems);
-    mustMatch(from.column, to.column, [...path, 'from'], problems);
+    for (const [i, column] of from.columns.entries()) {
+      const other = to.columns[i];
+      if (other !== undefined) mustMatch(column, other, from.places[i] ?? path, problems);
+    }
     out.push([
       name,
       Object.freeze({
@@ -64,33 +68,70 @@ export function relationshipsOf(
 
 interface End {
   readonly relation: Relation;
-  readonly column: Column;
+  readonly columns: readonly Column[];
+  /** Where each of them is written. */
+  readonly places: readonly Path[];
 }
 
-function nameOf(end: End): ColumnName {
-  return Object.freeze({ entity: end.relation.name, column: end.column.name });
+function nameOf({ relation, columns }: End): LinkEnd {
+  return Object.freeze({ entity: relation.name, columns: Object.freeze(columns.map((c) => c.name)) });
 }
 
-/** One end of a relationship: a sealed column of an entity. */
-function endOf(text: string, path: Path, relations: Relations, problems: Problems): End | null {
-  const dot = text.indexOf('.');
-  const relation = entityNamed(text.slice(0, dot), path, relations, problems);
+/** One end of a relationship: sealed columns of one entity. */
+function endOf(end: EndDocument, path: Path, relations: Relations, problems: Problems): End | null {
+  const texts = typeof end === 'string' ? [end] : end;
+  const places = texts.map((_, i): Path => (typeof end === 'string' ? path : [...path, i]));
+  const entityOf = (text: string): string => text.slice(0, text.indexOf('.'));
+  const [first = ''] = texts;
+  const relation = entityNamed(entityOf(first), places[0] ?? path, relations, problems);
   if (relation === null) return null;
-  const column = columnNamed(text.slice(dot + 1), path, relation, problems);
-  if (column === null) return null;
-  if (!relation.sealedKeys.includes(column.name)) {
-    const hint = `add \`${column.name}\` to entity_key_columns of \`${relation.name}\``;
-    problems.add(CODES.notSealed, path, `\`${text}\` is not a sealed key, so nothing may join on it`, hint);
+  const columns: Column[] = [];
+  for (const [i, text] of texts.entries()) {
+    const place = places[i] ?? path;
+    if (entityOf(text) !== relation.name) {
+      const message = `\`${text}\` is no column of \`${relation.name}\``;
+      problems.add(CODES.keyNotColumn, place, message, 'one end of a link is columns of one entity');
+      return null;
+    }
+    const column = columnNamed(text.slice(text.indexOf('.') + 1), place, relation, problems);
+    if (column === null) return null;
+    if (!relation.sealedKeys.includes(column.name)) {
+      const hint = `add \`${column.name}\` to entity_key_columns of \`${relation.name}\``;
+      problems.add(
+        CODES.notSealed,
+        place,
+        `\`${text}\` is not a sealed key, so nothing may join on it`,
+        hint,
+      );
+    }
+    columns.push(column);
   }
-  return { relation, column };
+  return { relation, columns, places };
 }
 
-/** A link to a column that is not unique would multiply rows and inflate sums. */
+/** Both ends of a link have as many columns. */
+function mustPair(from: End, to: End, path: Path, problems: Problems): boolean {
+  if (from.columns.length === to.columns.length) return true;
+  const message = `\`from\` has ${counted(from)} and \`to\` ${counted(to)}`;
+  problems.add(CODES.keyNotColumn, path, message, 'give one column of `from` for each of `to`, in its order');
+  return false;
+}
+
+function counted({ columns }: End): string {
+  return columns.length === 1 ? 'one column' : `${columns.length} columns`;
+}
+
+/** A link to columns that are not unique would multiply rows and inflate sums. */
 function mustBeUnique(end: End, path: Path, problems: Problems): void {
   const { primaryKey, name } = end.relation;
-  if (primaryKey.length === 1 && primaryKey[0] === end.column.name) return;
-  const hint = `the primary key of \`${name}\` is ${primaryKey.join(', ')}`;
-  problems.add(CODES.notUnique, path, `\`${name}.${end.column.name}\` is not unique`, hint);
+  const columns = end.columns.map((c) => c.name);
+  if (primaryKey.length === columns.length && primaryKey.every((k) => columns.includes(k))) return;
+  const hint =
+    primaryKey.length === 0
+      ? `\`${name}\` has no primary key`
+      : `the primary key of \`${name}\` is ${primaryKey.join(', ')}`;
+  const named = columns.map((c) => `\`${name}.${c}\``).join(', ');
+  problems.add(CODES.notUnique, path, `${named} ${columns.length === 1 ? 'is' : 'are'} not unique`, hint);
 }
 
 export function bridgesOf(
@@ -119,8 +160,11 @@ function sideOf(
   const entity = entityNamed(side.entity, [...path, 'entity'], relations, problems);
   if (entity === null) return null;
   const keys = entity.primaryKey;
-  if (keys.length !== side.columns.length) {
-    const message = `the primary key of \`${entity.name}\` is (${keys.join(', ')}), ${side.columns.length} columns are given`;
+  if (keys.length === 0 || keys.length !== side.columns.length) {
+    const message =
+      keys.length === 0
+        ? `\`${entity.name}\` has no primary key, which a bridge would hold`
+        : `the primary key of \`${entity.name}\` is (${keys.join(', ')}), ${side.columns.length} columns are given`;
     problems.add(
       CODES.keyNotColumn,
       [...path, 'columns'],

@@ -1,7 +1,8 @@
-import type { Metric, Relation } from 'osl-compiler';
+import type { ConversionMetric, Metric, Relation } from 'osl-compiler';
 import { inputsOf, QueryError } from 'osl-compiler';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
+import { type Graph, joinedConversion } from './conversion.js';
 import type { Problems } from './scope.js';
 
 /** Simple and cumulative metrics that one metric may come to; a chain of sums doubles with each step. */
@@ -14,7 +15,7 @@ interface Resolved {
   readonly metric: Metric;
   readonly entities: ReadonlySet<string>;
   readonly leaves: number;
-  /** Whether a cumulative metric is in it. */
+  /** Whether a metric is in it that takes rows of other times: a cumulative one, or a conversion. */
   readonly cumulative: boolean;
 }
 
@@ -27,7 +28,7 @@ interface Resolved {
 export function resolvedMetrics(
   declared: ReadonlyMap<string, Metric>,
   broken: ReadonlySet<string>,
-  relations: ReadonlyMap<string, Relation>,
+  graph: Graph,
   problems: Problems,
 ): readonly (readonly [string, Metric])[] {
   const known = new Map<string, Resolved | null>([...broken].map((name) => [name, null]));
@@ -55,7 +56,7 @@ export function resolvedMetrics(
       return resolve(input, path);
     });
     const whole = inputs.every((i) => i !== null) ? inputs.filter((i) => i !== null) : null;
-    const resolved = whole === null ? null : combined(metric, whole, relations, problems);
+    const resolved = whole === null ? null : combined(metric, whole, graph, problems);
     known.set(name, resolved);
     return resolved;
   };
@@ -79,6 +80,12 @@ function references(metric: Metric, problems: Problems): readonly (Reference | n
       { input: metric.denominator.metric, at: [...path, 'denominator'] },
     ];
   }
+  if (metric.type === 'conversion') {
+    return [
+      { input: metric.base, at: [...path, 'base'] },
+      { input: metric.conversion, at: [...path, 'conversion'] },
+    ];
+  }
   const at = [...path, metric.type === 'cumulative' ? 'metric' : 'expression'];
   try {
     return inputsOf(metric).map((input) => ({ input, at }));
@@ -92,13 +99,14 @@ function references(metric: Metric, problems: Problems): readonly (Reference | n
 function combined(
   metric: Metric,
   inputs: readonly Resolved[],
-  relations: ReadonlyMap<string, Relation>,
+  graph: Graph,
   problems: Problems,
 ): Resolved | null {
   const path: Path = ['metrics', metric.name];
   if (metric.type === 'simple') {
     return { metric, entities: new Set([metric.entity]), leaves: 1, cumulative: false };
   }
+  if (metric.type === 'conversion') return resolvedConversion(metric, inputs, graph, problems);
   const entities = new Set(inputs.flatMap((i) => [...i.entities]));
   const leaves = inputs.reduce((sum, i) => sum + i.leaves, 0);
   const [entity] = entities;
@@ -116,12 +124,27 @@ function combined(
     const only = entities.size === 1 ? entity : null;
     return { metric: Object.freeze({ ...metric, entity: only }), entities, leaves, cumulative };
   }
-  const fault = cumulativeFault(metric.metric, inputs, entities, relations);
+  const fault = cumulativeFault(metric.metric, inputs, entities, graph.relations);
   if (fault !== null) {
     problems.add(CODES.conflict, [...path, 'metric'], fault.message, fault.hint);
     return null;
   }
   return { metric: Object.freeze({ ...metric, entity }), entities, leaves: 1, cumulative: true };
+}
+
+/** A conversion counts for itself and, as a rate, for its base. */
+function resolvedConversion(
+  metric: ConversionMetric,
+  inputs: readonly Resolved[],
+  graph: Graph,
+  problems: Problems,
+): Resolved | null {
+  const [base, later] = inputs.map((i) => i.metric);
+  const joined =
+    base === undefined || later === undefined ? null : joinedConversion(metric, base, later, graph, problems);
+  return joined === null
+    ? null
+    : { metric: joined, entities: new Set([joined.entity]), leaves: 2, cumulative: true };
 }
 
 function cumulativeFault(
@@ -131,8 +154,8 @@ function cumulativeFault(
   relations: ReadonlyMap<string, Relation>,
 ): { readonly message: string; readonly hint: string } | null {
   if (inputs.some((i) => i.cumulative)) {
-    const message = `\`${base}\` is cumulative already`;
-    return { message, hint: 'name the metric that it adds up' };
+    const message = `\`${base}\` takes rows of other times already`;
+    return { message, hint: 'name the metric that it is made of' };
   }
   if (entities.size > 1) {
     const message = `\`${base}\` takes rows of several entities, so no one time orders them`;

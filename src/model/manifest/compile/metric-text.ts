@@ -1,5 +1,5 @@
 import type { Access, Catalog, Metric, Relation, RelationAccess, SimpleMetric } from 'osl-compiler';
-import { compile, metricFault, QueryError } from 'osl-compiler';
+import { compile, labelsOf, metricFault, QueryError } from 'osl-compiler';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { Problems } from './scope.js';
@@ -45,23 +45,23 @@ type Report = (metric: Metric, at: Path, fault: QueryError | null) => void;
 function checkSimple(metric: SimpleMetric, catalog: Catalog, report: Report): void {
   const entity = catalog.relations.get(metric.entity);
   if (entity?.kind !== 'entity') return;
-  const plain = faultOf({ ...metric, filter: null }, entity);
+  const plain = faultOf({ ...metric, filter: null }, entity, catalog);
   if (plain !== null) report(metric, ['expression'], plain);
-  else if (metric.filter !== null) report(metric, ['filter'], faultOf(metric, entity));
+  else if (metric.filter !== null) report(metric, ['filter'], faultOf(metric, entity, catalog));
 }
 
 const FEATURES = { subqueries: false, setOperations: false };
 
 /** `count(*)` beside it makes what is no aggregate an error. */
-function faultOf(metric: SimpleMetric, entity: Relation): QueryError | null {
+function faultOf(metric: SimpleMetric, entity: Relation, whole: Catalog): QueryError | null {
   const catalog: Catalog = {
     version: '',
-    relations: new Map([[entity.name, entity]]),
+    relations: whole.relations,
     metrics: new Map([[metric.name, metric]]),
     facets: new Map(),
-    edges: [],
+    edges: whole.edges,
   };
-  const access = everything(catalog);
+  const access = everything(whole);
   try {
     const text = `select measure("${metric.name}"), count(*) from osl.entities."${entity.name}"`;
     compile(text, catalog, access, { features: FEATURES });
@@ -73,15 +73,21 @@ function faultOf(metric: SimpleMetric, entity: Relation): QueryError | null {
   }
 }
 
+const EVERYTHING = new WeakMap<Catalog, Access>();
+
 /** Every row and column of every entity, in the clear. */
 function everything(catalog: Catalog): Access {
+  const known = EVERYTHING.get(catalog);
+  if (known !== undefined) return known;
   const relations = [...catalog.relations.values()].map((r) => [r.name, all(r)] as const);
-  return { signature: 'all', policyVersion: '', chainLength: 1, relations: new Map(relations) };
+  const access = { signature: 'all', policyVersion: '', chainLength: 1, relations: new Map(relations) };
+  EVERYTHING.set(catalog, access);
+  return access;
 }
 
 function all(relation: Relation): RelationAccess {
   const columns = new Set(relation.columns.map((c) => c.name));
-  const unmask = new Set(relation.columns.map((c) => c.sensitivity).filter((label) => label !== null));
+  const unmask = labelsOf(relation);
   const grants = [{ id: 'all', columns, unmask, filter: null }];
   return { grants, masks: new Map(), denied: new Set<string>() };
 }

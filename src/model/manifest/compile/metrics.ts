@@ -1,4 +1,4 @@
-import type { Metric, MetricInput, Relation, Span } from 'osl-compiler';
+import type { Edge, Metric, MetricFormat, MetricInput, Relation, Span } from 'osl-compiler';
 import { windowNamed } from 'osl-compiler';
 import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
@@ -12,25 +12,27 @@ import { membersOf, type Problems } from './scope.js';
 export function metricsOf(
   document: ManifestDocument,
   relations: ReadonlyMap<string, Relation>,
+  edges: readonly Edge[],
   problems: Problems,
 ): ReadonlyMap<string, Metric> {
   oneSpelling(document.metrics, 'metrics', problems);
   const declared = new Map<string, Metric>();
   const broken = new Set<string>();
   for (const [name, m] of membersOf(document.metrics)) {
-    const metric = hasItsMembers(name, m, problems) ? metricOf(name, m) : null;
+    const format = formatOf(name, m, problems);
+    const metric = hasItsMembers(name, m, problems) ? metricOf(name, m, format) : null;
     if (metric === null) broken.add(name);
     else declared.set(name, metric);
     if (metric?.type === 'simple')
       entityNamed(metric.entity, ['metrics', name, 'entity'], relations, problems);
   }
-  return frozenMap(resolvedMetrics(declared, broken, relations, problems));
+  return frozenMap(resolvedMetrics(declared, broken, { relations, edges }, problems));
 }
 
 /** Members that metrics of every type have. */
-const COMMON: ReadonlySet<string> = new Set(['type', 'description', 'deprecated']);
+const COMMON: ReadonlySet<string> = new Set(['type', 'description', 'deprecated', 'format']);
 
-type Member = Exclude<keyof MetricDocument, 'type' | 'description' | 'deprecated'>;
+type Member = Exclude<keyof MetricDocument, 'type' | 'description' | 'deprecated' | 'format'>;
 
 /** What each type needs, and what else it may have. */
 const MEMBERS: Readonly<
@@ -40,6 +42,11 @@ const MEMBERS: Readonly<
   ratio: { needs: ['numerator', 'denominator'], may: [] },
   derived: { needs: ['expression'], may: [] },
   cumulative: { needs: ['metric'], may: ['window', 'grain_to_date'] },
+  offset: { needs: ['metric'], may: ['offset_window', 'offset_to_grain'] },
+  conversion: {
+    needs: ['base', 'conversion'],
+    may: ['entity', 'constant_properties', 'window', 'calculation'],
+  },
 };
 
 function hasItsMembers(name: string, m: MetricDocument, problems: Problems): boolean {
@@ -60,12 +67,43 @@ function hasItsMembers(name: string, m: MetricDocument, problems: Problems): boo
     const message = '`window` and `grain_to_date` exclude each other';
     problems.add(CODES.conflict, [...path, 'grain_to_date'], message, 'say one of them, or none', true);
   }
-  return missing.length === 0 && foreign.length === 0;
+  const offsets = [m.offset_window, m.offset_to_grain].filter((o) => o !== undefined).length;
+  if (offsets > 1) {
+    const message = '`offset_window` and `offset_to_grain` exclude each other';
+    problems.add(CODES.conflict, [...path, 'offset_to_grain'], message, 'say one of them', true);
+  }
+  const aimless = type === 'offset' && offsets === 0;
+  if (aimless) {
+    const message = `\`${name}\` has no \`offset_window\``;
+    problems.add(CODES.missingKey, path, message, 'an offset metric needs it, or `offset_to_grain`', true);
+  }
+  const unbound =
+    type === 'conversion' && m.entity === undefined && (m.constant_properties ?? []).length === 0;
+  if (unbound) {
+    const message = `nothing says which \`conversion\` follows which \`base\``;
+    problems.add(CODES.missingKey, path, message, 'add `entity`, or `constant_properties`', true);
+  }
+  return missing.length === 0 && foreign.length === 0 && !aimless && !unbound;
+}
+
+/** Whose member each further word of a format is. */
+const OF_KIND = { currency: 'currency', unit: 'number' } as const;
+
+function formatOf(name: string, m: MetricDocument, problems: Problems): { readonly format?: MetricFormat } {
+  const { format } = m;
+  if (format === undefined) return {};
+  for (const key of ['currency', 'unit'] as const) {
+    if (format[key] === undefined || format.kind === OF_KIND[key]) continue;
+    const message = `a format of kind \`${format.kind}\` has no \`${key}\``;
+    const hint = `it is of kind \`${OF_KIND[key]}\``;
+    problems.add(CODES.notAllowed, ['metrics', name, 'format', key], message, hint, true);
+  }
+  return { format: Object.freeze({ ...format }) };
 }
 
 /** The metric without the entity of what it is made of, which only its inputs tell. */
-function metricOf(name: string, m: MetricDocument): Metric {
-  const common = { name, description: m.description ?? null };
+function metricOf(name: string, m: MetricDocument, format: { readonly format?: MetricFormat }): Metric {
+  const common = { name, description: m.description ?? null, ...format };
   switch (m.type) {
     case 'ratio':
       return Object.freeze({
@@ -78,12 +116,26 @@ function metricOf(name: string, m: MetricDocument): Metric {
     case 'derived':
       return Object.freeze({ type: 'derived', ...common, entity: null, expression: m.expression ?? '' });
     case 'cumulative':
+    case 'offset':
       return Object.freeze({
         type: 'cumulative',
         ...common,
         entity: '',
         metric: m.metric ?? '',
         span: spanOf(m),
+      });
+    case 'conversion':
+      return Object.freeze({
+        type: 'conversion',
+        ...common,
+        // `metric-graph.ts` puts the entities of the events in their places.
+        entity: m.entity ?? '',
+        base: m.base ?? '',
+        conversion: m.conversion ?? '',
+        conversionEntity: '',
+        same: Object.freeze((m.constant_properties ?? []).map((s) => Object.freeze({ ...s }))),
+        window: m.window === undefined ? null : windowOf(m.window),
+        calculation: m.calculation ?? 'conversion_rate',
       });
     case 'simple':
     case undefined:
@@ -108,8 +160,18 @@ function inputOf(input: MetricInputDocument | undefined): MetricInput {
 
 function spanOf(m: MetricDocument): Span {
   if (m.grain_to_date !== undefined) return Object.freeze({ kind: 'to_date', grain: m.grain_to_date });
+  if (m.offset_to_grain !== undefined)
+    return Object.freeze({ kind: 'offset_to_grain', grain: m.offset_to_grain });
+  if (m.offset_window !== undefined) {
+    const { count, unit } = windowOf(m.offset_window);
+    return Object.freeze({ kind: 'offset', count, unit });
+  }
   if (m.window === undefined) return Object.freeze({ kind: 'unbounded' });
-  const window = windowNamed(m.window);
+  return windowOf(m.window);
+}
+
+function windowOf(text: string) {
+  const window = windowNamed(text);
   if (window === null) throw new TypeError('the schema has checked the form of a window');
   return window;
 }

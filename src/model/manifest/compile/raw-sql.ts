@@ -4,6 +4,7 @@ import type { Path } from '../diagnostic.js';
 import type { ManifestDocument } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
 import type { Connector } from '../manifest.js';
+import { tableName } from '../table-name.js';
 import { type Source, sourceOf } from './connectors.js';
 import type { Problems } from './scope.js';
 
@@ -41,6 +42,13 @@ export function rawTablesOf(
         hint,
       );
     }
+    if (tableName(source.table) !== name)
+      problems.add(
+        CODES.conflict,
+        path,
+        `raw SQL cannot name \`${name}\`, which has a dot in its name`,
+        null,
+      );
     const governing = governorOf(source, name, path, relations, problems);
     if (governing !== null) tables.set(name, governing);
   }

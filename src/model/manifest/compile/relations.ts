@@ -35,7 +35,8 @@ export function relationsOf(
 }
 
 /** What an entity and a bridge have in common. */
-type Shape = Pick<EntityDocument, 'source' | 'columns' | 'primary_key'> & {
+type Shape = Pick<EntityDocument, 'source' | 'columns'> & {
+  readonly primary_key: readonly string[];
   readonly description: string | null;
   /** Each with where it is written. */
   readonly sealed: readonly (readonly [string, Path])[];
@@ -51,7 +52,7 @@ function entityShape(e: EntityDocument): Shape {
   return {
     source: e.source,
     columns: e.columns,
-    primary_key: e.primary_key,
+    primary_key: e.primary_key ?? [],
     description: e.description ?? null,
     sealed,
     ownKey: own,

@@ -1,23 +1,25 @@
 import type { AnySchemaObject, ErrorObject, ValidateFunction } from 'ajv';
-import { Ajv } from 'ajv';
+import { buildCheck, checkOf, type Dialect } from '../../../base/checks.js';
 import { CODES } from '../codes.js';
 import type { Path, Problem } from '../diagnostic.js';
 import { steps } from '../diagnostic.js';
 import { perhaps } from '../near.js';
 
-const ajv = new Ajv({
-  allErrors: true,
-  verbose: true,
-  strict: true,
-  allowUnionTypes: true,
-  strictTypes: false,
-});
+const DIALECT: Dialect = {
+  options: { allErrors: true, verbose: true, strict: true, allowUnionTypes: true, strictTypes: false },
+  keywords: () => [],
+};
+
+/** Builds the check of `schema`, for later processes. */
+export function buildShapeCheck(schema: AnySchemaObject): Promise<void> {
+  return buildCheck(schema, DIALECT);
+}
 
 /** A check of `schema`: the problems of a value, none if it has the shape. */
 export function shapeCheck(schema: AnySchemaObject): (value: unknown) => readonly Problem[] {
   let validate: ValidateFunction | null = null;
   return (value) => {
-    validate ??= ajv.compile(schema);
+    validate ??= checkOf(schema, DIALECT);
     if (validate(value)) return [];
     return (validate.errors ?? []).map(toProblem).filter((p) => p !== null);
   };

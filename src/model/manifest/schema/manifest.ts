@@ -1,22 +1,69 @@
-import { GRAINS } from 'osl-compiler';
-import { closed, DEPRECATED, DRAFT, list, NAME_RULE, named, PHYSICAL_NAME, some, TEXT } from './parts.js';
+import { GRAINS, STORED_PATTERN } from 'osl-compiler';
+import { MODEL_NAME } from '../name.js';
+import { TABLE_PART } from '../table-name.js';
+import {
+  closed,
+  DEPRECATED,
+  DRAFT,
+  list,
+  MODEL_RULE,
+  NAME_RULE,
+  named,
+  PHYSICAL_NAME,
+  some,
+  TEXT,
+} from './parts.js';
 
 const TABLE_NAME = {
   type: 'string',
-  pattern: '^[^.\\u0000]{1,63}\\.[^.\\u0000]{1,63}$',
-  description: 'A table is written with its schema: `sales.orders`.',
+  pattern: `^${TABLE_PART}\\.${TABLE_PART}$`,
+  description:
+    'A table is written with its schema: `sales.orders`; a part with a dot in quotes: `sales."orders.old"`.',
 } as const;
 
 const tableColumn = closed(
   {
     type: {
       type: 'string',
-      description: 'The Postgres type. A column without a declared type is not exposed.',
+      description:
+        'The Postgres type, with its length or precision where it has one: `varchar(20)`, `numeric(12,2)`, `timestamp(3)`. A column without a declared type is not exposed.',
       examples: [
         ...['bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'text', 'bpchar', 'uuid', 'date'],
-        ...['time', 'timestamp', 'timestamptz', 'interval', 'bytea', 'jsonb', 'text[]'],
+        ...[
+          'time',
+          'timestamp',
+          'timestamptz',
+          'interval',
+          'bytea',
+          'jsonb',
+          'inet',
+          'cidr',
+          'macaddr',
+          'macaddr8',
+          'money',
+          'timetz',
+          'bit(8)',
+          'varbit',
+          'tsvector',
+          'int4range',
+          'daterange',
+          'int4multirange',
+          'text[]',
+          'varchar(20)',
+          'numeric(12,2)',
+        ],
       ],
     },
+    stored: {
+      type: 'string',
+      pattern: STORED_PATTERN,
+      description:
+        'The type that the database has for it, where it is none of these, or is to be read, masked and joined as text all the same: `app.place`, `app.mood[]`, `inet`. Its text is read, and `type` is `text`, of an array `text[]`; order and equality are those of the text, but for an enum with `labels`. Before the name of an enum, `enum` has an index on the column serve equality.',
+    },
+    labels: some(
+      { type: 'string', pattern: '^[^\\u0000]{1,63}$' },
+      'The labels of an enum, in its order: who sees the column unmasked finds the enum in the catalog, and has its values sorted and compared in this order.',
+    ),
     pii: { type: 'boolean', description: 'Personal data: short for `sensitivity: pii`.' },
     sensitivity: {
       ...NAME_RULE,
@@ -61,7 +108,7 @@ const connector = closed(
 
 const source = {
   type: ['string', 'object'],
-  pattern: '^[^.\\u0000]{1,63}\\.[^.\\u0000]{1,63}\\.[^.\\u0000]{1,63}$',
+  pattern: `^[^.\\u0000]{1,63}\\.${TABLE_PART}\\.${TABLE_PART}$`,
   properties: { connector: NAME_RULE, table: TABLE_NAME },
   required: ['connector', 'table'],
   additionalProperties: false,
@@ -70,7 +117,7 @@ const source = {
 
 const columns = {
   type: ['object', 'array'],
-  propertyNames: NAME_RULE,
+  propertyNames: MODEL_RULE,
   additionalProperties: {
     type: ['object', 'null'],
     properties: {
@@ -80,7 +127,7 @@ const columns = {
     additionalProperties: false,
     description: 'A column: `{column, description}`, or nothing.',
   },
-  items: NAME_RULE,
+  items: MODEL_RULE,
   uniqueItems: true,
   description:
     'What is exposed, in the order of `*`: a list of names, or names with `{column, description}`.',
@@ -99,10 +146,28 @@ const label = {
   description: 'A label, or `{label, description, examples}`: few words that are its own serve best.',
 } as const;
 
+const computed = closed(
+  {
+    expression: {
+      ...TEXT,
+      description:
+        'A value of one row, over its columns, its other computed ones, and those of the rows that it refers to, by entity or relationship: `price - cost`, `customer.country`.',
+    },
+    description: TEXT,
+    sensitivity: {
+      ...NAME_RULE,
+      description:
+        'A label of its own, beside those of what it reads: only who is shown it in the clear in every row has the column.',
+    },
+  },
+  ['expression'],
+  'A column that stands in no table.',
+);
+
 const derived = closed(
   {
     description: TEXT,
-    facet: { ...NAME_RULE, description: 'The facet, about this entity, whose text is read.' },
+    facet: { ...MODEL_RULE, description: 'The facet, about this entity, whose text is read.' },
     operator: {
       enum: ['CLASSIFY', 'TAG'],
       description: '`CLASSIFY`: the one best label. `TAG`: all labels of at least `threshold`.',
@@ -130,11 +195,14 @@ const entity = closed(
     description: TEXT,
     deprecated: DEPRECATED,
     source,
-    primary_key: some(NAME_RULE, 'Columns of the entity that identify a row.'),
-    entity_key_columns: list(NAME_RULE, 'Columns that joins may use; default: the primary key.'),
+    primary_key: some(
+      MODEL_RULE,
+      'Columns of the entity that identify a row. Without it there is no TRAVERSE to it, no `evidence`, no relationship that leads to it and no order among equal rows.',
+    ),
+    entity_key_columns: list(MODEL_RULE, 'Columns that joins may use; default: the primary key.'),
     columns,
     time_dimension: {
-      ...NAME_RULE,
+      ...MODEL_RULE,
       description:
         'The date or timestamp column that says when a row happened: `metric_time` of its metrics.',
     },
@@ -142,25 +210,38 @@ const entity = closed(
       enum: ['structured', 'structured+content', 'content'],
       description: 'Default: `structured+content` where there are legs, else `structured`.',
     },
-    legs: list(NAME_RULE, 'Facets that hold content about this entity.'),
-    derived: named(NAME_RULE, derived, 'Attributes taken from content; selecting one makes a query Joint.'),
+    computed: named(
+      MODEL_RULE,
+      computed,
+      'Columns that are worked out of others; to be used like any column, by who may see all that they read.',
+    ),
+    legs: list(MODEL_RULE, 'Facets that hold content about this entity.'),
+    derived: named(MODEL_RULE, derived, 'Attributes taken from content; selecting one makes a query Joint.'),
   },
-  ['source', 'primary_key', 'columns'],
+  ['source', 'columns'],
   'A thing that questions are asked about.',
 );
 
 const ENTITY_COLUMN = {
   type: 'string',
-  pattern: '^[A-Za-z_][A-Za-z0-9_]*\\.[A-Za-z_][A-Za-z0-9_]*$',
+  pattern: `^${MODEL_NAME}\\.${MODEL_NAME}$`,
   description: 'A column is written with its entity: `order.customer_id`.',
 } as const;
+
+function linkEnd(description: string) {
+  return { anyOf: [ENTITY_COLUMN, some(ENTITY_COLUMN, description)], description } as const;
+}
 
 const relationship = closed(
   {
     description: TEXT,
     deprecated: DEPRECATED,
-    from: ENTITY_COLUMN,
-    to: { ...ENTITY_COLUMN, description: 'The primary key that `from` refers to: `customer.id`.' },
+    from: linkEnd(
+      'A column is written with its entity: `order.customer_id`; of several, each: `[line.country, line.order_no]`.',
+    ),
+    to: linkEnd(
+      'The primary key that `from` refers to: `customer.id`; of several columns, each, in the order of `from`.',
+    ),
     kind: { enum: ['many_to_one', 'one_to_one'], description: 'Read from `from` to `to`.' },
   },
   ['from', 'to', 'kind'],
@@ -169,8 +250,8 @@ const relationship = closed(
 
 const side = closed(
   {
-    entity: NAME_RULE,
-    columns: some(NAME_RULE, "The bridge's columns that hold the entity's primary key, in its order."),
+    entity: MODEL_RULE,
+    columns: some(MODEL_RULE, "The bridge's columns that hold the entity's primary key, in its order."),
   },
   ['entity', 'columns'],
   'One end of a bridge.',
@@ -183,7 +264,7 @@ const bridge = closed(
     source,
     left: side,
     right: side,
-    primary_key: some(NAME_RULE, 'Default: the columns of both sides.'),
+    primary_key: some(MODEL_RULE, 'Default: the columns of both sides.'),
     columns,
   },
   ['source', 'left', 'right', 'columns'],
@@ -195,14 +276,24 @@ const facet = closed(
     description: TEXT,
     deprecated: DEPRECATED,
     source,
-    entity: { ...NAME_RULE, description: 'The entity that the content is about.' },
-    entity_key: { ...NAME_RULE, description: "The source's column that holds the entity's primary key." },
-    document_id: { ...NAME_RULE, description: "The source's column that identifies a document." },
-    text: { ...NAME_RULE, description: "The source's column that holds the text." },
+    entity: { ...MODEL_RULE, description: 'The entity that the content is about.' },
+    entity_key: { ...MODEL_RULE, description: "The source's column that holds the entity's primary key." },
+    document_id: { ...MODEL_RULE, description: "The source's column that identifies a document." },
+    text: { ...MODEL_RULE, description: "The source's column that holds the text." },
     metadata: { ...columns, description: 'Columns that each passage carries.' },
-    scalar_indexed: list(NAME_RULE, 'Metadata that filters and joins may use; `entity_key` may be one.'),
+    scalar_indexed: list(MODEL_RULE, 'Metadata that filters and joins may use; `entity_key` may be one.'),
+    format: {
+      enum: ['text', 'markdown', 'html'],
+      description:
+        'What the text is written in. `html`: it is read without its tags, headings as Markdown has them. Default: text.',
+    },
     chunking: closed(
       {
+        by: {
+          enum: ['structure', 'heading', 'sentence', 'fixed'],
+          description:
+            '`structure`: cuts are best at headings, then paragraphs, sentences, words. `heading`: so too, and each heading begins a passage. `sentence`: at sentences. `fixed`: at words, each passage as long as it may be. Default: `heading` of Markdown and HTML, else `structure`.',
+        },
         max_chars: { type: 'integer', minimum: 100, maximum: 20_000, description: 'Default: 1200.' },
         overlap_chars: { type: 'integer', minimum: 0, maximum: 5000, description: 'Default: 150.' },
       },
@@ -210,9 +301,36 @@ const facet = closed(
       'How documents are cut into passages.',
     ),
     embedding: closed(
-      { model: TEXT },
+      {
+        model: TEXT,
+        endpoint: closed(
+          {
+            protocol: { enum: ['openai', 'ollama', 'voyage', 'tei'], description: 'What the server speaks.' },
+            url_env: {
+              type: 'string',
+              pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
+              description:
+                'The variable with its URL; its key, if it wants one, is in the variable of that name with `_KEY` behind it.',
+            },
+          },
+          ['protocol', 'url_env'],
+          'The server of the model; default: the one at `OSL_EMBEDDINGS_URL`.',
+        ),
+        dimensions: {
+          type: 'integer',
+          minimum: 1,
+          maximum: 16_000,
+          description: 'How many numbers of a vector are asked for; default: as many as the model gives.',
+        },
+        query_prefix: { type: 'string', maxLength: 1000, description: 'Put before each query.' },
+        passage_prefix: { type: 'string', maxLength: 1000, description: 'Put before each passage.' },
+        half_precision: {
+          type: 'boolean',
+          description: 'Keep vectors as `halfvec`: half the store, 16 bits a number. Default: false.',
+        },
+      },
       ['model'],
-      'The embedding model; default: `lexical-v1`, which works offline.',
+      'The embedding model; default: `lexical-v1`, which needs nothing. `words-v1` and `sentences-v1` work offline too, by packages that are installed beside the gateway; `transformers:…` in this process; any other is of the endpoint.',
     ),
     versions: named(
       NAME_RULE,
@@ -220,6 +338,10 @@ const facet = closed(
         {
           redact: list(NAME_RULE, 'Sensitivity labels whose values are replaced in the text.'),
           detectors: list(NAME_RULE, 'Detectors whose matches are replaced in the text.'),
+          phone_countries: list(
+            { type: 'string', pattern: '^[A-Z]{2}$' },
+            'Countries (ISO 3166-1) whose phone numbers `phone` also finds as they are written at home.',
+          ),
         },
         [],
         'A redaction of the content.',
@@ -239,6 +361,10 @@ const facet = closed(
       description:
         'Whose labelled values are replaced. `key`: those of the rows of its key and of what declared links lead to from there; values of other rows stay. `tenant`: those of every row, so that who may write a text learns from what is replaced which values exist. Default: key.',
     },
+    exceptions: list(
+      TEXT,
+      'Labelled values that are words, such as a person called ReadMe: they stay in the text, in any case and form, for everybody. `osl index` and `osl doctor` name those that are probably missing.',
+    ),
     retrieval: closed(
       {
         max_top_k: { type: 'integer', minimum: 1, maximum: 1000 },
@@ -246,6 +372,11 @@ const facet = closed(
           type: 'boolean',
           description:
             'Allow an approximate index over large permitted sets. Its answers may miss passages, and documents that the caller may not see can change which; without it retrieval is exact.',
+        },
+        hybrid: {
+          type: 'boolean',
+          description:
+            'Beside the embedding model, passages are found by their words too, from a store of their own; RETRIEVE fuses both unless its `mode` says otherwise.',
         },
       },
       ['max_top_k'],
@@ -258,9 +389,9 @@ const facet = closed(
 
 const metricInput = {
   type: ['string', 'object'],
-  pattern: NAME_RULE.pattern,
+  pattern: MODEL_RULE.pattern,
   properties: {
-    metric: NAME_RULE,
+    metric: MODEL_RULE,
     filter: {
       ...TEXT,
       description: "One more predicate over the rows that the metric takes: `status = 'paid'`.",
@@ -271,33 +402,106 @@ const metricInput = {
   description: 'A metric: its name, or `{metric, filter}`.',
 } as const;
 
+const metricFormat = closed(
+  {
+    kind: {
+      enum: ['number', 'percent', 'currency'],
+      description: 'percent: a figure of 0.25 is shown as 25 %.',
+    },
+    currency: { type: 'string', pattern: '^[A-Z]{3}$', description: 'Of a currency: its code, `EUR`.' },
+    unit: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 20,
+      description: 'Of a number: what is counted or measured, `kg`.',
+    },
+    decimals: { type: 'integer', minimum: 0, maximum: 10, description: 'Digits behind the point.' },
+  },
+  ['kind'],
+  'How its figures are meant to be shown. Schema and answers tell it, and `osl query` follows it; values stay as they are.',
+);
+
+const WINDOW = '^ *[1-9][0-9]{0,3} +(second|minute|hour|day|week|month|quarter|year)s? *$';
+
+const sameColumns = closed(
+  {
+    base: { ...MODEL_RULE, description: "A column of the base metric's entity." },
+    conversion: { ...MODEL_RULE, description: "The column of the conversion metric's entity that is equal." },
+  },
+  ['base', 'conversion'],
+  'A pair of columns.',
+);
+
 const metric = closed(
   {
     description: TEXT,
     deprecated: DEPRECATED,
     type: {
-      enum: ['simple', 'ratio', 'derived', 'cumulative'],
+      enum: ['simple', 'ratio', 'derived', 'cumulative', 'offset', 'conversion'],
       description:
-        'Default: simple (`entity`, `expression`, `filter`). ratio: `numerator`, `denominator`. derived: `expression` over metrics. cumulative: `metric`, and `window` or `grain_to_date`.',
+        'Default: simple (`entity`, `expression`, `filter`). ratio: `numerator`, `denominator`. derived: `expression` over metrics. cumulative: `metric`, and `window` or `grain_to_date`. offset: `metric`, and `offset_window` or `offset_to_grain`. conversion: `base`, `conversion`, what is equal in both (`entity`, `constant_properties`), and `window`.',
     },
-    entity: { ...NAME_RULE, description: 'Of a simple metric: the entity whose rows it aggregates.' },
+    entity: {
+      ...MODEL_RULE,
+      description:
+        'Of a simple metric: the entity whose rows it aggregates. Of a conversion: the entity that the rows of `base` and of `conversion` both lead to, by one relationship each.',
+    },
     expression: {
       ...TEXT,
       description:
         "An aggregate over the entity's columns: `sum(amount)`; of a derived metric, an expression over metrics: `revenue - refunds`.",
     },
-    filter: { ...TEXT, description: "A predicate over the entity's columns: `status = 'paid'`." },
+    filter: {
+      ...TEXT,
+      description:
+        "A predicate over the entity's columns, and over those that a row leads to: `status = 'paid' and buyer.region = 'eu'`.",
+    },
     numerator: metricInput,
     denominator: metricInput,
-    metric: { ...NAME_RULE, description: 'The metric that a cumulative one adds up.' },
+    metric: {
+      ...MODEL_RULE,
+      description: 'The metric that a cumulative one adds up, or whose earlier figure an offset one is.',
+    },
     window: {
       type: 'string',
-      pattern: '^ *[1-9][0-9]{0,3} +(second|minute|hour|day|week|month|quarter|year)s? *$',
-      description: 'How far back a cumulative metric looks from the end of each period: `7 days`, `1 month`.',
+      pattern: WINDOW,
+      description:
+        'How far back a cumulative metric looks from the end of each period: `7 days`, `1 month`; of a conversion, how long after an event one may follow it.',
     },
     grain_to_date: {
       enum: GRAINS,
       description: 'A cumulative metric begins anew with each of these: `month` gives month to date.',
+    },
+    format: metricFormat,
+    offset_window: {
+      type: 'string',
+      pattern: WINDOW,
+      description: 'How much earlier the period is whose figure an offset metric is: `1 month`, `1 year`.',
+    },
+    offset_to_grain: {
+      enum: GRAINS,
+      description:
+        'An offset metric is the figure of the first period in each of these: `year` by month gives January.',
+    },
+    base: {
+      ...MODEL_RULE,
+      description: 'Of a conversion: a simple metric; each row that it takes is an event to start from.',
+    },
+    conversion: {
+      ...MODEL_RULE,
+      description: 'Of a conversion: a simple metric over the events that follow, which are what is counted.',
+    },
+    constant_properties: {
+      type: 'array',
+      items: sameColumns,
+      minItems: 1,
+      maxItems: 16,
+      description: 'Of a conversion: columns in which an event and the one that follows it are equal.',
+    },
+    calculation: {
+      enum: ['conversion_rate', 'conversions'],
+      description:
+        'Of a conversion: the figure of what followed, over that of `base` (conversion_rate, the default) or by itself.',
     },
   },
   [],
@@ -345,6 +549,11 @@ const features = closed(
       description:
         'Subqueries inside a value: scalar ones, IN and EXISTS. Derived tables and WITH are none of them. Default: true.',
     },
+    joins: {
+      enum: ['declared', 'any'],
+      description:
+        'What entities may be joined with each other on: `declared` takes an equality of sealed keys, and whatever else; `any` takes any predicate, or none. Default: declared.',
+    },
   },
   [],
   'What questions may be made of.',
@@ -359,11 +568,11 @@ export const MANIFEST_SCHEMA = {
       version: { const: 1, description: 'The version of this format: 1.' },
       tenant: { ...NAME_RULE, description: 'Tokens of another tenant are refused.' },
       connectors: named(NAME_RULE, connector, 'Databases by name.'),
-      entities: named(NAME_RULE, entity, 'Entities by name.'),
-      relationships: named(NAME_RULE, relationship, 'Links between entities.'),
-      bridges: named(NAME_RULE, bridge, 'Many-to-many links; they share one set of names with entities.'),
-      facets: named(NAME_RULE, facet, 'Text facets by name.'),
-      metrics: named(NAME_RULE, metric, 'Metrics by name.'),
+      entities: named(MODEL_RULE, entity, 'Entities by name.'),
+      relationships: named(MODEL_RULE, relationship, 'Links between entities.'),
+      bridges: named(MODEL_RULE, bridge, 'Many-to-many links; they share one set of names with entities.'),
+      facets: named(MODEL_RULE, facet, 'Text facets by name.'),
+      metrics: named(MODEL_RULE, metric, 'Metrics by name.'),
       lexicon: named({ type: 'string', minLength: 1, maxLength: 200 }, term, 'Business words.'),
       raw_sql: rawSql,
       traverse,

@@ -1,4 +1,4 @@
-import { NAME_PATTERN } from '../name.js';
+import { MODEL_NAME_PATTERN, NAME_PATTERN } from '../name.js';
 
 /** What the two schemas share. Descriptions are what an editor shows and what a diagnostic gives as its hint. */
 
@@ -18,11 +18,19 @@ export const NAME_RULE = {
     'A name is a letter or underscore, then letters, digits and underscores, 63 at most; two underscores at its start are reserved.',
 } as const;
 
+/** What the semantic model calls its parts, and questions quote as SQL does. */
+export const MODEL_RULE = {
+  type: 'string',
+  pattern: MODEL_NAME_PATTERN,
+  description:
+    'A name is a letter of any script or an underscore, then letters, digits, underscores and single blanks between them, 63 bytes of composed (NFC) UTF-8 at most; two underscores at its start are reserved.',
+} as const;
+
 /** Names of upstream tables and columns are quoted when emitted, so that nearly anything goes. */
 export const PHYSICAL_NAME = {
   type: 'string',
-  pattern: '^[^.\\u0000]{1,63}$',
-  description: 'A column of the upstream table: 63 characters at most, without a dot.',
+  pattern: '^[^\\u0000]{1,63}$',
+  description: 'A column of the upstream table: 63 characters at most.',
 } as const;
 
 /** An object whose members all have one shape, keyed by names that the author chooses. */

@@ -1,4 +1,4 @@
-import { closed, DRAFT, list, NAME_RULE, named, TEXT } from './parts.js';
+import { closed, DRAFT, list, MODEL_RULE, NAME_RULE, named, TEXT } from './parts.js';
 
 const SUBJECT_NAME = {
   type: 'string',
@@ -27,11 +27,11 @@ const subject = closed(
 
 const grant = closed(
   {
-    on: { ...NAME_RULE, description: 'An entity or a bridge.' },
+    on: { ...MODEL_RULE, description: 'An entity or a bridge.' },
     columns: {
       type: ['string', 'array'],
       pattern: '^\\*$',
-      items: NAME_RULE,
+      items: MODEL_RULE,
       uniqueItems: true,
       description: 'A list of columns, or "*" (in quotes) for all of them, also those that come later.',
     },
@@ -51,7 +51,7 @@ const grant = closed(
       description: 'No row output: only aggregates over at least so many entities.',
     },
     metrics: list(
-      NAME_RULE,
+      MODEL_RULE,
       'Only these metrics, over `columns` to filter and group by. Needs `min_group_size`.',
     ),
   },
@@ -60,7 +60,7 @@ const grant = closed(
 );
 
 const denial = closed(
-  { on: NAME_RULE, columns: list(NAME_RULE, 'Absent: the whole relation.') },
+  { on: MODEL_RULE, columns: list(MODEL_RULE, 'Absent: the whole relation.') },
   ['on'],
   'What members may not use, whatever other roles grant.',
 );

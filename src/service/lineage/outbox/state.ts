@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { AuditLog } from '../../../../policy/audit/index.js';
 import type { EventKind } from '../config/load.js';
 
@@ -9,6 +10,11 @@ export interface Cursor {
   readonly seq: number;
   /** Segment in which the record before it stands. */
   readonly segment: number;
+}
+
+/** The file of an outbox, by its directory. */
+export function journalIn(dir: string): string {
+  return join(dir, 'outbox.journal');
 }
 
 /** The end of `audit` as it stands. */

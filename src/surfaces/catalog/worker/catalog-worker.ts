@@ -1,6 +1,7 @@
 import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
+import { ImageFiles } from './image-files.js';
 import type { FromWorker, ToWorker, WorkerStart } from './messages.js';
 
 const start = workerData as WorkerStart; // set by our own host
@@ -49,17 +50,10 @@ function boot(): Promise<PGlite> {
   const flags = image === null ? ['--single', '-F', '-O', '-j'] : ['--single', '-F', '-j'];
   return PGlite.create({
     pgliteWasmModule: start.engine,
-    initdbWasmModule: start.bootstrap,
-    fsBundle: blobOf(start.files),
     startParams: [...flags, ...settings.flatMap((s) => ['-c', s])],
     initDbStartParams: ['--wal-segsize=1'],
-    ...(image === null ? {} : { loadDataDir: blobOf(image), database: 'osl' }),
+    ...(image === null ? {} : { fs: new ImageFiles(image), database: 'osl' }),
   });
-}
-
-/** A copy, which is let go after the boot: a Blob takes no shared memory. */
-function blobOf(bytes: Uint8Array): Blob {
-  return new Blob([new Uint8Array(bytes)]);
 }
 
 /** How the engine leaves the statement it was in after an error; anything else that it throws is a trap. */

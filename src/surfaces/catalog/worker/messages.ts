@@ -1,10 +1,9 @@
-/** What the host gives a catalog worker when it starts it. Modules and bytes are shared by all workers. */
+/** What the host gives a catalog worker when it starts it. */
 export interface WorkerStart {
+  /** All workers share it, and its code. */
   readonly engine: WebAssembly.Module;
-  readonly bootstrap: WebAssembly.Module;
-  readonly files: Uint8Array<SharedArrayBuffer>;
-  /** A base image to boot from; null to make one. */
-  readonly image: Uint8Array<SharedArrayBuffer> | null;
+  /** The file of a base image to boot from; null to make one. */
+  readonly image: string | null;
   /** Run once after the boot, before any caller. */
   readonly scripts: readonly string[];
   /** Bytes that the engine's memory may grow to. */

@@ -7,6 +7,7 @@ import {
   Schema,
   Struct,
 } from 'apache-arrow';
+import type { GovernedPlan } from 'osl-compiler';
 import type { Answer } from '../../../ask/index.js';
 import { DataRowReader } from '../../../engine/index.js';
 import { type AnswerHead, tailOf } from '../answer-members.js';
@@ -15,7 +16,7 @@ import type { Encoding } from '../encoding.js';
 import { ARROW_STREAM } from '../layout.js';
 import type { Problem } from '../problem.js';
 import type { Column } from './column.js';
-import { columnOf, fieldOf } from './columns.js';
+import { columnOf, fieldOf, formatOf } from './columns.js';
 
 /** A record batch ends at whichever comes first, so that memory does not grow with the answer. */
 const BATCH_ROWS = 8_192;
@@ -27,7 +28,6 @@ const BATCH_BYTES = 1_048_576;
  */
 export class ArrowAnswer implements Encoding {
   readonly contentType = ARROW_STREAM;
-  readonly rowFormat = 1;
   readonly #sink = new Chunks();
   readonly #writer = new RecordBatchStreamWriter();
   #taken: Buffer[] = [];
@@ -41,8 +41,12 @@ export class ArrowAnswer implements Encoding {
     return this.#pending;
   }
 
+  formats({ outputs }: GovernedPlan): readonly (0 | 1)[] {
+    return outputs.map(({ type }) => formatOf(type));
+  }
+
   begin({ requestId, plan, versions }: AnswerHead): void {
-    const outputs = columnsOf(plan).map((output) => ({ output, column: columnOf(output.type, output.name) }));
+    const outputs = columnsOf(plan).map((output) => ({ output, column: columnOf(output) }));
     this.#columns = outputs.map(({ column }) => column);
     const fields: Field[] = outputs.map(({ output, column }) => fieldOf(output, column));
     const metadata = new Map([

@@ -18,13 +18,17 @@ import {
   elementOf,
   InternalError,
   isArray,
+  MULTIRANGE_TYPES,
   type OutputColumn,
+  RANGE_TYPES,
   type ScalarType,
   type TypeName,
 } from 'osl-compiler';
 import type { Column } from './column.js';
+import { decimalLayout } from './decimal.js';
 import { copy, FixedColumn, type Layout, reverse } from './fixed-column.js';
 import { numericText } from './numeric-text.js';
+import { TextListColumn } from './text-list-column.js';
 import { date, interval, time, timestamp } from './time-values.js';
 import { BoolColumn, BytesColumn, ListColumn, verbatim } from './variable-columns.js';
 
@@ -41,7 +45,7 @@ export function fieldOf({ name, type, source, redacted }: OutputColumn, column: 
 
 /** Arrow's own names for what a reader may know better. Source: Arrow's canonical extension types. */
 function extensionOf(type: TypeName): readonly (readonly [string, string])[] {
-  const name = type === 'uuid' ? 'arrow.uuid' : type === 'jsonb' ? 'arrow.json' : null;
+  const name = type === 'uuid' ? 'arrow.uuid' : type === 'jsonb' || type === 'json' ? 'arrow.json' : null;
   if (name === null) return [];
   return [
     ['ARROW:extension:name', name],
@@ -49,17 +53,55 @@ function extensionOf(type: TypeName): readonly (readonly [string, string])[] {
   ];
 }
 
-/** Gathers values of `type` for the column `name`. Nothing is rounded: numeric is text, since it has no bound. */
-export function columnOf(type: TypeName, name: string): Column {
-  return isArray(type) ? new ListColumn(scalarColumn(elementOf(type), name), name) : scalarColumn(type, name);
+/**
+ * Gathers values for the column. Nothing is rounded: a numeric that is declared with its precision is a decimal, any
+ * other is text, since it has no bound.
+ */
+export function columnOf({ type, name, form }: OutputColumn): Column {
+  const decimal = decimalLayout(form);
+  if (decimal !== null) return new FixedColumn(decimal, name);
+  if (!isArray(type)) return scalarColumn(type, name);
+  const element = elementOf(type);
+  const items = scalarColumn(element, name);
+  return isAsText(element) ? new TextListColumn(items, name) : new ListColumn(items, name);
+}
+
+/** Types whose values are strings here: Arrow has none like them. They are asked for as Postgres' text. */
+const AS_TEXT = [
+  'inet',
+  'cidr',
+  'macaddr',
+  'macaddr8',
+  'money',
+  'timetz',
+  'varbit',
+  'tsvector',
+  'tsquery',
+  ...RANGE_TYPES,
+  ...MULTIRANGE_TYPES,
+] as const;
+
+type AsText = (typeof AS_TEXT)[number];
+
+const AS_TEXT_SET: ReadonlySet<ScalarType> = new Set(AS_TEXT);
+
+function isAsText(type: ScalarType): type is AsText {
+  return AS_TEXT_SET.has(type);
+}
+
+/** The format in which values of `type` are gathered: 0 Postgres' text, 1 its binary. */
+export function formatOf(type: TypeName): 0 | 1 {
+  return isAsText(isArray(type) ? elementOf(type) : type) ? 0 : 1;
 }
 
 function scalarColumn(type: ScalarType, name: string): Column {
+  if (isAsText(type)) return new BytesColumn(new Utf8(), verbatim());
   switch (type) {
     case 'bool':
       return new BoolColumn(new Bool());
     case 'text':
     case 'bpchar':
+    case 'json':
       return new BytesColumn(new Utf8(), verbatim());
     case 'numeric':
       return new BytesColumn(new Utf8(), (source, start, _end, out) => numericText(source, start, out));
@@ -86,7 +128,10 @@ function scalarColumn(type: ScalarType, name: string): Column {
   }
 }
 
-type FixedType = Exclude<ScalarType, 'bool' | 'text' | 'bpchar' | 'numeric' | 'jsonb' | 'bytea'>;
+type FixedType = Exclude<
+  ScalarType,
+  'bool' | 'text' | 'bpchar' | 'numeric' | 'jsonb' | 'json' | 'bytea' | AsText
+>;
 
 function layoutOf(type: FixedType): Layout {
   switch (type) {

@@ -5,12 +5,21 @@ import { malformed } from '../fault.js';
 /** Members of all objects of a body together: to read more would hold up everybody else. */
 const MOST_MEMBERS = 10_000;
 
-/** @throws QueryError E0511, 54000 */
+/** Values of a body that are in each other: a parser takes as much memory for each as for a small object. */
+const DEEPEST_BODY = 1_000;
+
+/** Refuses a body of many members, or of values deep in each other, before it is read. @throws QueryError E0511, 54000 */
 export function requireFewMembers(text: string): void {
   let members = 0;
-  for (const _ of marksOf(text, COLONS))
-    if (++members > MOST_MEMBERS)
+  let depth = 0;
+  for (const mark of marksOf(text, MEMBERS)) {
+    if (mark === COLON) members++;
+    else depth += mark === OPEN_LIST || mark === OPEN_OBJECT ? 1 : -1;
+    if (members > MOST_MEMBERS)
       throw queryError('tooLarge', { what: 'the number of members of the body', limit: MOST_MEMBERS });
+    if (depth > DEEPEST_BODY)
+      throw queryError('tooLarge', { what: 'the depth of the body', limit: DEEPEST_BODY });
+  }
 }
 
 /** Values of a message that a reader of general use reads, as MCP's does: it makes more of each than a parser would. */
@@ -50,7 +59,7 @@ const BACKSLASH = 0x5c;
 const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
-const COLONS: ReadonlySet<number> = new Set([COLON]);
+const MEMBERS: ReadonlySet<number> = new Set([COLON, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT]);
 const SHAPE: ReadonlySet<number> = new Set([COMMA, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT]);
 
 /** What two readers of `json`, which is valid, would understand differently; null where they all agree. */

@@ -27,7 +27,7 @@ import {
 const LONGEST_WHERE = 100_000;
 
 /** One name; a metric may be written in full, `osl.metrics.revenue`, as answers write it. */
-const WORD = '(?:osl\\.metrics\\.)?[A-Za-z_][A-Za-z0-9_]{0,199}';
+const WORD = '(?:osl\\.metrics\\.)?[\\p{L}_][\\p{L}\\p{M}\\p{N}_ ]{0,199}';
 const NAMED = { title: 'name', pattern: `^${WORD}$` } as const;
 const KEY = text(
   '`entity__column`, an entity, `metric_time` or `relationship__column`, each with `__grain` or without.',

@@ -1,49 +1,54 @@
-import { Ajv, type ErrorObject } from 'ajv';
+import type { ErrorObject, ValidateFunction } from 'ajv';
 import { InternalError, type QueryError, queryError } from 'osl-compiler';
+import { buildCheck, checkOf, type Dialect } from '../../../base/checks.js';
 import { malformed, shownName } from '../fault.js';
-import { ANY_CASE, type Shape, type ValueOf } from '../shape.js';
+import type { Shape, ValueOf } from '../shape.js';
 import type { Fields } from './json.js';
 
-const ajv = new Ajv({
-  strict: true,
-  strictTypes: false,
-  allowUnionTypes: true,
-  verbose: true,
-  // The first fault ends the look: a body of many costs no more than one of none.
-  allErrors: false,
-  // The shapes are our own, and a test holds the document that shows them to its standard. To compile its schema first
-  // would hold up the first body for as long as a hundred of ours.
-  meta: false,
-  validateSchema: false,
-});
-
-/** Where a value stands. */
-interface Place {
-  readonly parentData: Record<string | number, unknown>;
-  readonly parentDataProperty: string | number;
-}
-
-ajv.addKeyword({
-  keyword: ANY_CASE,
-  schemaType: 'boolean',
-  before: 'enum',
-  modifying: true,
-  validate: (_on: boolean, given: unknown, _schema: unknown, place?: Place) => {
-    if (typeof given === 'string' && place !== undefined)
-      place.parentData[place.parentDataProperty] = given.toLowerCase();
-    return true;
+const DIALECT: Dialect = {
+  options: {
+    strict: true,
+    strictTypes: false,
+    allowUnionTypes: true,
+    verbose: true,
+    // The first fault ends the look: a body of many costs no more than one of none.
+    allErrors: false,
+    // The shapes are our own, and a test holds the document that shows them to its standard.
+    meta: false,
+    validateSchema: false,
   },
-});
+  keywords: ({ _ }) => [
+    {
+      keyword: 'x-any-case',
+      schemaType: 'boolean',
+      before: 'enum',
+      code: ({ gen, data, it: { parentData, parentDataProperty } }) => {
+        gen.if(_`typeof ${data} == "string" && ${parentData}`, () => {
+          gen.assign(data, _`${data}.toLowerCase()`);
+          gen.assign(_`${parentData}[${parentDataProperty}]`, data);
+        });
+      },
+    },
+  ],
+};
+
+const shapes: Shape[] = [];
+
+/** Builds the checks of all shapes that have a reader, for later processes. */
+export async function buildReaders(): Promise<void> {
+  for (const shape of shapes) await buildCheck(shape, DIALECT);
+}
 
 /** Reads bodies of `shape`. What it reads has been parsed for it alone. */
 export function readerOf<T>(shape: Shape<T>): (body: Fields) => T {
-  // At the start: the first body of a shape would wait for it otherwise.
-  const isOfShape = ajv.compile<T>(shape);
+  shapes.push(shape);
+  let check: ValidateFunction<T> | null = null;
   /** @throws QueryError E0511, which names fields and shows no values */
   return (body) => {
+    check ??= checkOf<T>(shape, DIALECT);
     const read: unknown = body;
-    if (isOfShape(read)) return read;
-    throw faultOf(isOfShape.errors ?? []);
+    if (check(read)) return read;
+    throw faultOf(check.errors ?? []);
   };
 }
 

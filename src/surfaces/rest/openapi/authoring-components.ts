@@ -21,6 +21,9 @@ const CANDIDATE = object({
       name: text(),
       upstream_type: text(),
       type: textOrNull('Null where the model has no such type.'),
+      declared: textOrNull('`type` as a manifest spells it for this column: `varchar(20)`.'),
+      stored: textOrNull('What a manifest says of a type that is read as text.'),
+      labels: { type: ['array', 'null'], items: text(), description: 'Of an enum, in its order.' },
       nullable: flag(),
       readable: flag('The role that governed statements run as may read it.'),
       comment: textOrNull(),
@@ -31,6 +34,7 @@ const CANDIDATE = object({
   foreign_keys: list(
     object({
       name: text(),
+      comment: textOrNull("The constraint's."),
       columns: list(text()),
       references: object({
         schema: text(),

@@ -10,6 +10,16 @@ const FORM_NAMES = ['structured', 'retrieve', 'traverse', 'joint', 'cross_modal'
 const FORMS = oneOf(...FORM_NAMES, 'sql', 'metrics');
 const VERSIONS = object({ manifest: text(), policy: text() });
 
+const FORMAT = object(
+  {
+    kind: oneOf('number', 'percent', 'currency'),
+    'currency?': text('Its code by ISO 4217.'),
+    'unit?': text('What is counted or measured.'),
+    'decimals?': count(),
+  },
+  'How a figure is meant to be shown; the value itself is as it was computed: 0.25 for 25 percent.',
+);
+
 const COLUMN = object({
   name: text(),
   type: text(
@@ -19,6 +29,7 @@ const COLUMN = object({
   redacted: flag(
     'Masked for this caller, in some rows at least; of a field of passages, that it may be: its version is searched for values to replace.',
   ),
+  'format?': FORMAT,
 });
 
 const REDACTED_COLUMNS = list(
@@ -32,6 +43,7 @@ const BESIDE = {
     'Masked columns that are not in the answer, but in what decides of it: a filter, a group, an order.',
   ),
   'partial_columns?': list(text(), 'Aggregates over columns that are masked in some rows.'),
+  'notices?': list(text(), 'What the question should know of its answer, whatever the data.'),
 } as const;
 
 const ANSWER = object(
@@ -160,7 +172,10 @@ const SCHEMA = object({
       entity: text(),
       entity_key: text(),
       embedding_model: text(),
-      retrieval: object({ max_top_k: count() }),
+      retrieval: object({
+        max_top_k: count(),
+        modes: list(text(), 'What RETRIEVE takes as `mode`; the first one unless told.'),
+      }),
       labels: list(text()),
       columns: list(SCHEMA_COLUMN),
       scalar_indexed: list(text(), 'Columns that WHERE and joins may use.'),
@@ -172,9 +187,10 @@ const SCHEMA = object({
       ...LIVING,
       fqn: text(),
       entity: textOrNull('Null where it takes rows of several.'),
-      kind: oneOf('simple', 'ratio', 'derived', 'cumulative'),
+      kind: oneOf('simple', 'ratio', 'derived', 'cumulative', 'offset', 'conversion'),
       type: text(),
-      measurable: flag('Whether MEASURE over its entity has it; a metrics body has them all.'),
+      format: { anyOf: [{ type: 'null' }, FORMAT] },
+      measurable: flag('Whether MEASURE over its entity alone has it; a metrics body has them all.'),
       ...SHOWN,
     }),
   ),
@@ -193,7 +209,7 @@ const SCHEMA = object({
   forms: list(
     object({ name: oneOf(...FORM_NAMES), shape: text(), rules: list(text()), examples: list(text()) }),
   ),
-  features: object({ set_operations: flag(), subqueries: flag() }),
+  features: object({ set_operations: flag(), subqueries: flag(), joins: oneOf('declared', 'any') }),
 });
 
 const NODE = object({

@@ -60,6 +60,7 @@ export const QUESTION: readonly ErrorName[] = [
   'sourceChanged',
   'noDecoder',
   'contentUnavailable',
+  'modelUnavailable',
   'timedOut',
 ];
 

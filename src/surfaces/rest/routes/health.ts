@@ -39,7 +39,7 @@ export function healthRoutes(app: FastifyInstance, service: StandingParts, infli
       engines: await enginesAnswer(),
       policy: service.model().snapshot !== null,
       audit: service.audit.stats().failure === null,
-      accepting: !inflight.draining,
+      accepting: !inflight.draining && service.steady(),
     };
     const kept = service.keptPolicy();
     const outOfService = objectsOutOfService(service.engines);

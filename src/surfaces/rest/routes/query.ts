@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InternalError, QueryError } from 'osl-compiler';
-import { type AnswerParts, ask, type Question } from '../../../ask/index.js';
+import { type Answer, type AnswerParts, ask, type Delivery, type Question } from '../../../ask/index.js';
+import { askByRoute, learn, RouteBook } from '../../../ask/routes/index.js';
 import { AnswerStream } from '../answer-stream.js';
 import { type QueryRequest, readQueryRequest } from '../bodies/query.js';
 import type { Encoding } from '../encoding.js';
@@ -12,13 +13,18 @@ import { QUERY_OPERATION } from '../openapi/operations.js';
 import { readRequest } from '../read-request.js';
 import { sendJson } from '../send-json.js';
 
+/** What questions like those that were asked may go by: the same text means one thing as `osql` and another as `sql`. */
+type Books = Readonly<Record<'osql' | 'sql', RouteBook>>;
+
 /** `POST /osl/query`: questions, and with `explain: true` their plans. */
 export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight: Inflight): void {
+  const books: Books = { osql: new RouteBook(), sql: new RouteBook() };
   app.post('/osl/query', { schema: QUERY_OPERATION }, async (request, reply) => {
     const asked = await readRequest(service, request.call, 'query', () => readQueryRequest(request));
     const question: Question = { ...request.call, body: asked.body, parameterOids: [] };
     return inflight.run(reply.raw, async (signal) => {
-      if (!asked.explain) return streamAnswer(service, question, asked, request, reply, inflight, signal);
+      if (!asked.explain)
+        return streamAnswer(service, books, question, asked, request, reply, inflight, signal);
       return sendJson(
         reply,
         question.requestId,
@@ -30,6 +36,7 @@ export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight:
 
 async function streamAnswer(
   service: AnswerParts,
+  books: Books,
   question: Question,
   asked: QueryRequest,
   request: FastifyRequest,
@@ -40,9 +47,9 @@ async function streamAnswer(
   const encoding = await encodingOf(layoutOf(request.headers.accept));
   const stream = new AnswerStream(reply, question.requestId, encoding);
   try {
-    const answer = await ask(service, question, {
+    const answer = await answered(service, books, question, {
       parameters: asked.parameters,
-      resultFormats: [encoding.rowFormat],
+      resultFormats: (plan) => encoding.formats(plan),
       maxRows: 0,
       signal,
       sink: (plan, versions) => stream.open(plan, versions),
@@ -53,6 +60,24 @@ async function streamAnswer(
     if (reason instanceof QueryError && stream.fail(reason)) return reply;
     throw reason;
   }
+}
+
+/** By a route, where one is known; else the one way, which may make one. */
+async function answered(
+  service: AnswerParts,
+  books: Books,
+  question: Question,
+  delivery: Delivery,
+): Promise<Answer> {
+  const { body } = question;
+  if (body.kind !== 'osql' && body.kind !== 'sql') return ask(service, question, delivery);
+  const book = books[body.kind];
+  const bytes = Buffer.from(body.text, 'utf8');
+  const fast = askByRoute(service, book, question, bytes, delivery);
+  if (fast !== null) return fast;
+  const answer = await ask(service, question, delivery);
+  learn(service, book, question, { bytes }, answer, false);
+  return answer;
 }
 
 /** Arrow's library takes its time to load, and only answers in Arrow wait for it. */

@@ -1,15 +1,26 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkProof, prove } from '../../../../policy/audit/index.js';
+import { type AuditProof, checkProof, type ProofVerdict, prove } from '../../../../policy/audit/index.js';
 import { EXIT, Failure } from '../exit.js';
 import { note, print, printJson } from '../output.js';
-import { type AuditFlags, auditDirectory } from './directory.js';
+import { type AuditFlags, auditChains, auditDirectory, keysIn, VERIFIER_KEY_FILE } from './directory.js';
 
-const VERIFIER_KEY_FILE = 'checkpoint.vkey';
+/** Whichever of the chains it comes from: each has a key of its own. */
+function checkedBy(text: string, keys: readonly string[]): ProofVerdict {
+  const verdicts = keys.map((key) => checkProof(text, key));
+  const [first = checkProof(text, '')] = verdicts;
+  return verdicts.find(({ ok }) => ok) ?? first;
+}
+
+function ownKeys(flags: AuditFlags): readonly string[] {
+  return auditChains(auditDirectory(flags)).flatMap((chain) => keysIn(join(chain, VERIFIER_KEY_FILE)));
+}
+
 const EACH_PROOF = /^(?=c2sp\.org\/tlog-proof@v1$)/m;
 
 export async function runProve(requestId: string, flags: AuditFlags): Promise<void> {
-  const proofs = await prove(auditDirectory(flags), requestId);
+  const proofs: AuditProof[] = [];
+  for (const chain of auditChains(auditDirectory(flags))) proofs.push(...(await prove(chain, requestId)));
   if (proofs.length === 0) {
     throw new Failure(
       EXIT.failed,
@@ -22,9 +33,9 @@ export async function runProve(requestId: string, flags: AuditFlags): Promise<vo
 
 /** Checks what `prove` printed, against the key alone. */
 export async function runCheck(file: string, flags: AuditFlags & { readonly key?: string }): Promise<void> {
-  const key = readFileSync(flags.key ?? join(auditDirectory(flags), VERIFIER_KEY_FILE), 'utf8');
+  const keys = flags.key === undefined ? ownKeys(flags) : keysIn(flags.key);
   const texts = readFileSync(file === '-' ? 0 : file, 'utf8').split(EACH_PROOF);
-  const verdicts = texts.map((text) => checkProof(text, key));
+  const verdicts = texts.map((text) => checkedBy(text, keys));
   if (flags.json) printJson(verdicts);
   for (const verdict of verdicts) {
     if (!verdict.ok) {

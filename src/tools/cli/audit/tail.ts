@@ -1,6 +1,6 @@
 import { type AuditRecord, readRecords } from '../../../../policy/audit/index.js';
 import { note, print, visible } from '../output.js';
-import { type AuditFlags, auditDirectory } from './directory.js';
+import { type AuditFlags, auditChains, auditDirectory } from './directory.js';
 
 export interface TailFlags extends AuditFlags {
   readonly lines: number;
@@ -10,27 +10,34 @@ export interface TailFlags extends AuditFlags {
 export async function runTail(flags: TailFlags): Promise<void> {
   const dir = auditDirectory(flags);
   const show = (record: AuditRecord): void => print(flags.json ? JSON.stringify(record) : recordLine(record));
-  const newest = await lastOf(dir, flags.lines);
-  newest.records.forEach(show);
+  const chains = await Promise.all(auditChains(dir).map((chain) => lastOf(chain, flags.lines)));
+  const newest = chains
+    .flatMap(({ records }) => records)
+    .sort((a, b) => (a.ts < b.ts ? -1 : a.ts > b.ts ? 1 : 0));
+  if (flags.lines > 0) newest.slice(-flags.lines).forEach(show);
   if (!flags.follow) return;
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort());
   process.stdout.once('close', () => stop.abort());
-  for await (const record of readRecords(dir, { from: newest.next, follow: true, signal: stop.signal }))
-    show(record);
+  const { signal } = stop;
+  await Promise.all(
+    chains.map(async ({ chain, next }) => {
+      for await (const record of readRecords(chain, { from: next, follow: true, signal })) show(record);
+    }),
+  );
   if (process.stderr.isTTY) note('');
 }
 
-/** The last `count` records, and the number of the one after. */
-async function lastOf(dir: string, count: number) {
+/** The last `count` records of a chain, and the number of the one after. */
+async function lastOf(chain: string, count: number) {
   let records: AuditRecord[] = [];
   let next = 0;
-  for await (const record of readRecords(dir)) {
+  for await (const record of readRecords(chain)) {
     next = record.seq + 1;
     records.push(record);
     if (records.length > 2 * count + 64) records = records.slice(records.length - count);
   }
-  return { records: count === 0 ? [] : records.slice(-count), next };
+  return { chain, records: count === 0 ? [] : records.slice(-count), next };
 }
 
 /** One line: when, what became of it, who, what, and the request. */

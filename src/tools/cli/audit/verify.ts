@@ -1,8 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { type AuditVerdict, verifyAuditLog } from '../../../../policy/audit/index.js';
-import { EXIT } from '../exit.js';
+import { EXIT, usage } from '../exit.js';
 import { print, printJson } from '../output.js';
-import { type AuditFlags, auditDirectory } from './directory.js';
+import {
+  type AuditFlags,
+  auditChains,
+  auditDirectory,
+  chainName,
+  keysIn,
+  nameOfKey,
+  VERIFIER_KEY_FILE,
+} from './directory.js';
 
 export interface VerifyFlags extends AuditFlags {
   readonly key?: string;
@@ -13,14 +21,69 @@ export interface VerifyFlags extends AuditFlags {
 
 export async function runVerify(flags: VerifyFlags): Promise<void> {
   const dir = auditDirectory(flags);
-  const verdict = await verifyAuditLog(dir, {
-    ...(flags.key !== undefined && { verifierKey: readFileSync(flags.key, 'utf8') }),
-    ...(flags.anchor !== undefined && { anchor: readFileSync(flags.anchor, 'utf8') }),
+  const chains = auditChains(dir);
+  const keys = flags.key === undefined ? null : keysIn(flags.key);
+  const anchor = flags.anchor === undefined ? null : readFileSync(flags.anchor, 'utf8');
+  const checked: Checked[] = [];
+  for (const chain of chains) {
+    const single = chains.length === 1;
+    const verifierKey = keys === null ? null : single ? keys.join('\n') : keyOf(chain, keys);
+    // One that is of no chain here is held against that of the directory, which it does not fit.
+    const anchored = anchor !== null && chain === (chains.find((c) => isOf(anchor, c)) ?? dir);
+    const verdict = await verifyAuditLog(chain, {
+      ...(verifierKey !== null && { verifierKey }),
+      ...(anchored && { anchor }),
+    });
+    checked.push({ dir: chain, verdict, stale: isStale(verdict, flags.maxAnchorAge) });
+  }
+  const missing = chains.length === 1 ? [] : (keys ?? []).filter((key) => !chains.some((c) => isOf(key, c)));
+  if (flags.json) printJson(jsonOf(checked, missing));
+  else print([...checked.map((c) => describe(c, keys !== null)), ...missing.map(missingText)].join('\n'));
+  process.exitCode = worst([
+    ...checked.map(({ verdict, stale }) => exitOf(verdict, stale)),
+    ...missing.map(() => EXIT.incomplete),
+  ]);
+}
+
+/** One chain of the log, judged. */
+interface Checked {
+  readonly dir: string;
+  readonly verdict: AuditVerdict;
+  readonly stale: boolean;
+}
+
+/** The chain of the directory is told of as it would be alone; those of workers stand beside it. */
+function jsonOf([own, ...workers]: readonly Checked[], missing: readonly string[]): object {
+  const told = (chain: Checked | undefined) => ({
+    dir: chain?.dir,
+    ...chain?.verdict,
+    anchor_stale: chain?.stale,
   });
-  const stale = isStale(verdict, flags.maxAnchorAge);
-  if (flags.json) printJson({ dir, ...verdict, anchor_stale: stale });
-  else print(describe(verdict, dir, stale, flags.key !== undefined));
-  process.exitCode = exitOf(verdict, stale);
+  if (workers.length === 0 && missing.length === 0) return told(own);
+  return { ...told(own), workers: workers.map(told), missing: missing.map(nameOfKey) };
+}
+
+/** Of the keys that were kept elsewhere, that of one chain. @throws Failure */
+function keyOf(chain: string, keys: readonly string[]): string {
+  const key = keys.find((line) => isOf(line, chain));
+  if (key !== undefined) return key;
+  throw usage(`none of the given keys is of the chain in ${chain}: add its ${VERIFIER_KEY_FILE}`);
+}
+
+/** Keys and checkpoints begin with the name of their chain. */
+function isOf(text: string, chain: string): boolean {
+  const name = chainName(chain);
+  return name !== null && (text.startsWith(`${name}+`) || text.startsWith(`${name}\n`));
+}
+
+function missingText(key: string): string {
+  return `a chain is missing: a key is given for ${nameOfKey(key)}, and no such chain is there`;
+}
+
+/** Of several verdicts the gravest. */
+function worst(exits: readonly number[]): number {
+  const order = [EXIT.damaged, EXIT.incomplete, EXIT.staleAnchor];
+  return order.find((exit) => exits.includes(exit)) ?? EXIT.ok;
 }
 
 function isStale({ anchor }: AuditVerdict, maxSeconds: number | undefined): boolean {
@@ -34,7 +97,7 @@ function exitOf(verdict: AuditVerdict, stale: boolean): number {
   return stale ? EXIT.staleAnchor : EXIT.ok;
 }
 
-function describe(verdict: AuditVerdict, dir: string, stale: boolean, outsideKey: boolean): string {
+function describe({ verdict, dir, stale }: Checked, outsideKey: boolean): string {
   const { problem, tornBytes, openDecisions } = verdict;
   const good = problem === null;
   const lines = [

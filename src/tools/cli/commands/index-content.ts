@@ -1,20 +1,33 @@
 import type { Command } from 'commander';
-import type { IndexSummary } from '../../../content/index.js';
-import { dataDirOption, manifestOption, policyOption, type ServerFlags, settingsOf } from '../flags.js';
-import { print, printJson } from '../output.js';
+import type { IndexSummary, OnIndexProgress } from '../../../content/index.js';
+import { wordText } from '../../../service/word-text.js';
+import {
+  dataDirOption,
+  manifestOption,
+  policyOption,
+  type ServerFlags,
+  settingsOf,
+  wholeNumber,
+} from '../flags.js';
+import { print, printJson, visible } from '../output.js';
 import { createProgress } from '../progress.js';
 
 const HELP = `
 Reads the documents of each facet anew and brings every version of its store up to date; what did not change is not
 touched. An embedded database must not be in use: stop the server first. A native one may be.
-Embedding models other than lexical-v1 need OSL_EMBEDDINGS_URL (and OSL_EMBEDDINGS_KEY).
+Embedding models that are not in this process need OSL_EMBEDDINGS_URL (and OSL_EMBEDDINGS_KEY).
+With --watch it goes on until it is stopped: after each interval, and at once where a native database says so by
+\`notify osl_index\`, with a facet's name or without one.
 
 Examples:
   $ osl index
-  $ osl index readme --json | jq '.[].chunks'`;
+  $ osl index readme --json | jq '.[].chunks'
+  $ osl index --watch --every 300`;
 
 interface IndexFlags extends ServerFlags {
   readonly json?: true;
+  readonly watch?: true;
+  readonly every: number;
 }
 
 export function addIndex(program: Command): void {
@@ -26,6 +39,8 @@ export function addIndex(program: Command): void {
     .addOption(policyOption())
     .addOption(dataDirOption())
     .option('--json', 'summaries as JSON on standard output')
+    .option('--watch', 'go on: at intervals, and when a database tells of a change')
+    .option('--every <seconds>', 'the interval of --watch', wholeNumber(1, 86_400), 60)
     .addHelpText('after', HELP)
     .action(runIndex);
 }
@@ -39,19 +54,44 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
   const { operatorLog } = await import('../log.js');
   await ready();
   const { manifest } = await loadServed(settings);
-  const progress = createProgress();
-  const { engines, close } = await openEngines(manifest, settings, operatorLog());
+  const progress = await createProgress();
+  const log = operatorLog();
+  const { engines, close } = await openEngines(manifest, settings, log);
+  const stop = new AbortController();
+  const round = async (some: readonly string[]): Promise<void> => {
+    const wanted = some.length > 0 ? some : names;
+    try {
+      const show: OnIndexProgress = (p) =>
+        progress.step(`indexing ${p.facet} ${p.version}`, p.done, p.total, paceText(p));
+      const summaries = await indexContent(manifest, engines, settings.content, wanted, show, stop.signal);
+      progress.end();
+      if (flags.json) printJson(summaries);
+      else for (const summary of summaries) for (const line of summaryLines(summary)) print(line);
+    } finally {
+      progress.end();
+    }
+  };
   try {
-    const summaries = await indexContent(manifest, engines, settings.content, names, (p) =>
-      progress.step(`indexing ${p.facet} ${p.version}`, p.done, p.total, paceText(p)),
-    );
-    progress.end();
-    if (flags.json) printJson(summaries);
-    else for (const summary of summaries) print(summaryText(summary));
+    if (!flags.watch) return await round([]);
+    const { signallingUrls } = await import('../../../service/index-signals.js');
+    const { watchIndex } = await import('./index-watch.js');
+    for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());
+    await watchIndex({
+      round,
+      names: names.length > 0 ? names : [...manifest.facets.keys()],
+      urls: signallingUrls(manifest),
+      everySeconds: flags.every,
+      signal: stop.signal,
+      log,
+    });
   } finally {
-    progress.end();
     await close();
   }
+}
+
+/** What redaction hides stands in it: it is for the operator. */
+function summaryLines(s: IndexSummary): readonly string[] {
+  return [summaryText(s), ...s.redactions.words.map((word) => `  ${visible(wordText(s.facet, word))}`)];
 }
 
 function summaryText(s: IndexSummary): string {

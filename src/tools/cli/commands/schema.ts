@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { type AskFlags, addAskOptions, visitor } from '../ask.js';
 import { getDocument } from '../client.js';
 import { EXIT, Failure } from '../exit.js';
-import { type Fields, listOf, membersOf, textOf } from '../fields.js';
+import { type Fields, fieldsOf, listOf, membersOf, textOf } from '../fields.js';
 import { print, terminalWidth } from '../output.js';
 import { bodyOf } from '../reply.js';
 import { formatTable, textColumns } from '../table.js';
@@ -78,6 +78,7 @@ function described(one: Fields): string {
     textOf(one['fqn'] ?? one['name']),
     textOf(one['description']),
     ...(one['deprecated'] == null ? [] : [`deprecated: ${textOf(one['deprecated'])}`]),
+    ...formatLines(one['format']),
     ...(columns.length === 0 ? [] : ['', table(['column', 'type', 'masked', 'description'], columns), '']),
     ...(keys.length === 0 ? [] : [`joins on: ${keys.join(', ')}`]),
     ...(words.length === 0 ? [] : [`also called: ${words.join(', ')}`]),
@@ -85,6 +86,14 @@ function described(one: Fields): string {
   ]
     .filter((line, i) => i === 0 || line !== '' || columns.length > 0)
     .join('\n');
+}
+
+/** How the figures of a metric are meant to be shown. */
+function formatLines(format: unknown): readonly string[] {
+  if (format == null) return [];
+  const { kind, currency, unit, decimals } = fieldsOf(format);
+  const words = [textOf(kind), textOf(currency ?? unit)].filter((w) => w !== '').join(' ');
+  return [`shown as: ${words}${decimals == null ? '' : `, ${textOf(decimals)} decimals`}`];
 }
 
 function table(names: readonly string[], rows: readonly (readonly string[])[]): string {

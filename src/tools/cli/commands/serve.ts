@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { addListenOptions, manifestOption, policyOption } from '../flags.js';
+import { addListenOptions, manifestOption, policyOption, workersOption } from '../flags.js';
 import type { RunFlags } from '../serve/run.js';
 
 const HELP = `
@@ -11,7 +11,8 @@ Other settings: OSL_TLS_CERT, OSL_TLS_KEY, OSL_PUBLIC_KEYS, OSL_LOCAL_TOKENS (on
 OSL_TOKEN_AUDIENCES, OSL_MAX_ROWS, OSL_MAX_EVIDENCE, OSL_STATEMENT_TIMEOUT_MS,
 OSL_METRICS_FROM, OSL_CORS_ORIGINS, OSL_POLICY_FAILURE (refuse, keep), OSL_POLICY_KEEP_SECONDS,
 OSL_AUDIT_FAILURE (reopen, exit), OSL_AUDIT_SEGMENT_MIB, OSL_AUDIT_PROBE_SECONDS,
-OSL_POOL_SIZE, OSL_POOL_RESERVE_PERCENT, OSL_SUBJECT_SESSIONS.
+OSL_POOL_SIZE, OSL_POOL_RESERVE_PERCENT, OSL_SUBJECT_SESSIONS, OSL_CATALOG_ENGINES,
+OSL_WORKERS.
 
 Exit status: 0 stopped in order, 2 it could not start, 7 the audit log failed for good, 130 stopped at once.
 
@@ -25,7 +26,12 @@ export function addServe(program: Command): void {
     .addOption(manifestOption())
     .addOption(policyOption());
   addListenOptions(command)
+    .addOption(workersOption())
     .option('--json', 'print where it listens as one JSON line')
     .addHelpText('after', HELP)
-    .action(async (flags: RunFlags) => (await import('../serve/run.js')).runServer(flags, false));
+    .action(async (flags: RunFlags) => {
+      const begun = import('osl-compiler').then(({ ready }) => ready()); // its grammar is compiled beside what follows
+      begun.catch(() => undefined); // who needs it is told
+      await (await import('../serve/run.js')).runServer(flags, false);
+    });
 }

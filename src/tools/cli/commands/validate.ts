@@ -34,6 +34,7 @@ export function addValidate(program: Command): void {
 async function runValidate(flags: ValidateFlags): Promise<void> {
   const settings = settingsOf(besideManifest(flags));
   const { manifestFile, policyFile } = settings;
+  const { keylessEntities } = await import('../../../model/manifest/index.js');
   const { ready } = await import('osl-compiler');
   const { loadModel } = await import('../../../service/model.js');
   const { ManifestProblems } = await import('../../../model/manifest/index.js');
@@ -50,6 +51,8 @@ async function runValidate(flags: ValidateFlags): Promise<void> {
       const counts = `${manifest.entities.size} entities, ${manifest.catalog.metrics.size} metrics`;
       const policy = `${snapshot?.subjects.size ?? 0} subjects, ${snapshot?.roles.size ?? 0} roles`;
       print(`${shown(manifestFile)}: ok, ${counts}, version ${versions.manifest}`);
+      const keyless = keylessEntities(manifest);
+      if (keyless !== null) print(`${shown(manifestFile)}: ${keyless}`);
       print(`${shown(policyFile)}: ok, ${policy}, version ${versions.policy}`);
     }
   } catch (error) {

@@ -2,6 +2,7 @@ import { quoteIdentifier } from 'osl-compiler';
 import { tableSql } from '../../../base/table-sql.js';
 import { type Survey, surveyPostgres } from '../../../engine/index.js';
 import {
+  type ModelledType,
   modelType,
   readUpstream,
   type UpstreamRelation,
@@ -12,6 +13,8 @@ import {
   type Connector,
   type Manifest,
   systemUrlVariable,
+  type TableColumn,
+  tableName,
   urlVariable,
 } from '../../../model/manifest/index.js';
 import type { Model } from '../../../model/model.js';
@@ -21,6 +24,7 @@ import type { Settings } from '../../../service/settings.js';
 import { counted } from '../output.js';
 import { type Finding, fail, failed, ok, skipped, warn } from './finding.js';
 import { rowSecurityFindings } from './row-security.js';
+import { viewLabelFindings } from './view-labels.js';
 
 /** What was found of the databases, for the operator, and what of the manifest they no longer have. */
 export interface Inspection {
@@ -97,6 +101,7 @@ async function lookAtServer(
       ...(await settingFindings(about, survey, shown)),
       ...(await extensionFindings(about, survey, connector, model.manifest)),
       ...driftFindings(about, drifts, connector),
+      ...(await labelFindings(about, survey, upstream, connector)),
       ...guarded,
       ...(await systemFindings(about, connector, model.manifest)),
     ];
@@ -105,6 +110,19 @@ async function lookAtServer(
   } finally {
     survey.close();
   }
+}
+
+/** A view may lie over relations of schemas that the manifest does not name. */
+async function labelFindings(
+  about: string,
+  { system }: Survey,
+  upstream: UpstreamSchema,
+  connector: Connector,
+): Promise<readonly Finding[]> {
+  const hasViews = upstream.relations.some(
+    (r) => r.definition !== null && connector.tables.has(tableName({ schema: r.schema, table: r.name })),
+  );
+  return hasViews ? viewLabelFindings(about, await readUpstream(system), connector) : [];
 }
 
 function only(finding: Finding): Looked {
@@ -288,7 +306,9 @@ function driftsOf(
   role: string,
   needed: (table: string, column: string) => boolean,
 ): readonly Drift[] {
-  const relations = new Map(upstream.relations.map((r) => [`${r.schema}.${r.name}`, r]));
+  const relations = new Map(
+    upstream.relations.map((r) => [tableName({ schema: r.schema, table: r.name }), r]),
+  );
   return [...tables].flatMap(([name, table]): readonly Drift[] => {
     const relation = relations.get(name);
     if (relation === undefined)
@@ -305,12 +325,34 @@ function driftsOf(
         const hint = grantOf(relation, column.name, role);
         return [{ message: `${id} may not be read by the gateway's role`, hint, gone: null }];
       }
-      const type = modelType(column.typeOid);
-      if (type === declared.type) return [];
-      const hint = type === null ? VIEW : `declare it as \`type: ${type}\` in the manifest`;
-      return [{ message: `${id} is ${column.type}, not ${declared.type}`, hint, gone: null }];
+      const model = modelType(column);
+      if (model !== null && isAs(declared, model, column.stored)) return [];
+      const hint = model === null ? VIEW : `declare it as \`${written(model)}\` in the manifest`;
+      const was = declared.stored ?? declared.form?.sql ?? declared.type;
+      return [{ message: `${id} is ${column.type}, not ${was}`, hint, gone: null }];
     });
   });
+}
+
+/**
+ * Any type may be declared as its text, an enum without the word, and a length may be left out.
+ *
+ * @param stored the type of the database, as `stored` of a manifest names it
+ */
+function isAs(declared: TableColumn, model: ModelledType, stored: string | null): boolean {
+  const { labels } = declared;
+  if (labels !== null && JSON.stringify(labels) !== JSON.stringify(model.labels)) return false;
+  if (declared.stored !== null) return stored === declared.stored || stored === `enum ${declared.stored}`;
+  return (
+    declared.type === model.type &&
+    (declared.form === null || declared.form.sql === model.spelled) &&
+    model.stored === null
+  );
+}
+
+function written({ type, spelled, stored, labels }: ModelledType): string {
+  const listed = labels === null ? '' : `, labels: ${JSON.stringify(labels)}`;
+  return stored === null ? `type: ${spelled}` : `type: ${type}, stored: ${JSON.stringify(stored)}${listed}`;
 }
 
 function driftFindings(about: string, drifts: readonly Drift[], { tables }: Connector): readonly Finding[] {

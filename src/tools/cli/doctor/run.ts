@@ -11,6 +11,7 @@ import { runningServer } from '../server-file.js';
 import { inspectDatabases } from './database.js';
 import { type Finding, fail, failed, ok, skipped } from './finding.js';
 import { dataDirFindings, issuerFindings, portFindings, tlsFindings } from './machine.js';
+import { wordFindings } from './words.js';
 
 export interface DoctorFlags extends ServerFlags {
   readonly json?: true;
@@ -53,7 +54,8 @@ async function modelFindings(settings: Settings): Promise<readonly Finding[]> {
   const { manifest, snapshot } = model;
   const counts = `${manifest.entities.size} entities, ${snapshot?.subjects.size ?? 0} subjects`;
   const { findings } = await inspectDatabases(model, settings);
-  return [ok('files', `manifest and policy load: ${counts}`), ...findings];
+  const words = await wordFindings(manifest);
+  return [ok('files', `manifest and policy load: ${counts}`), ...findings, ...words];
 }
 
 const MOST_FAULTS = 20;

@@ -9,10 +9,9 @@ import {
   candidatesIn,
   isExposable,
   MAX_RELATIONS,
-  nameFrom,
   readUpstream,
 } from '../../../model/discovery/index.js';
-import { isName, parseManifest } from '../../../model/manifest/index.js';
+import { isName, nameFrom, parseManifest } from '../../../model/manifest/index.js';
 import {
   columnId,
   type DraftedManifest,
@@ -20,6 +19,8 @@ import {
   type LeftOut,
   type RowRule,
   type Treatments,
+  type ViewFlows,
+  viewFlows,
 } from '../../init/index.js';
 import { systemFault, usage } from '../exit.js';
 import { note } from '../output.js';
@@ -55,16 +56,16 @@ export async function designModel(
   prompt: Prompt,
 ): Promise<Design> {
   await ready();
-  const found = await discover(survey, flags, reader !== null);
+  const { found, flows } = await discover(survey, flags, reader !== null);
   const chosen = await tablesWanted(found, flags, prompt);
-  const treatments = await treatmentsWanted(chosen.candidates, flags, prompt);
+  const treatments = await treatmentsWanted(chosen.candidates, flows, flags, prompt);
   const isHidden = (c: Candidate, column: string): boolean =>
     treatments.get(columnId(c, column)) === 'left out';
   const shown = chosen.candidates.map((c) => ({
     ...c,
     columns: c.columns.filter(({ name }) => !isHidden(c, name)),
   }));
-  const keyed = await withKeys(shown, survey.system, flags, createProgress());
+  const keyed = await withKeys(shown, survey.system, flags, await createProgress());
   const role = nameOrFail(
     '--role',
     flags.role ?? (await prompt.ask('\nName of the role that may read this', 'analyst')),
@@ -76,7 +77,7 @@ export async function designModel(
   const urlEnv = reader === null ? source.name : readerEnv(source.name);
   const rowSecurity = flags.rowSecurity === true;
   const drafted = draftManifest(keyed.candidates, treatments, { tenant, urlEnv, rowSecurity });
-  const leftOut = [...chosen.leftOut, ...keyed.leftOut, ...drafted.leftOut];
+  const leftOut = [...chosen.leftOut, ...drafted.leftOut];
   if (drafted.manifest.entities.size === 0) {
     const why = leftOut.slice(0, 3).map(({ table, reason }) => `${table}: ${reason}`);
     throw usage(`no table could become an entity${why.length === 0 ? '' : `: ${why.join('; ')}`}`);
@@ -91,8 +92,13 @@ export async function designModel(
   return { drafted, keyed, treatments, leftOut, untyped, hidden, ...common };
 }
 
+interface Found {
+  readonly found: readonly Candidate[];
+  readonly flows: ViewFlows;
+}
+
 /** Candidates of the schemas that are wanted. `all`: the role that reads is made later, and may read what is chosen. */
-async function discover(survey: Survey, flags: InitFlags, all: boolean): Promise<readonly Candidate[]> {
+async function discover(survey: Survey, flags: InitFlags, all: boolean): Promise<Found> {
   const own = flags.schemas?.find((name) => name === 'information_schema' || name.startsWith('pg_'));
   if (own !== undefined) throw usage(`\`${own}\` is a system schema: system catalogs cannot be published`);
   const upstream = await readUpstream(survey.system, flags.schemas ?? null);
@@ -107,8 +113,12 @@ async function discover(survey: Survey, flags: InitFlags, all: boolean): Promise
     const where = flags.schemas === undefined ? 'the database' : `schema ${flags.schemas.join(', ')}`;
     throw usage(`${where} has no tables`);
   }
-  if (!all) return found;
-  return found.map((c) => ({ ...c, columns: c.columns.map((column) => ({ ...column, readable: true })) }));
+  const flows = viewFlows(upstream.relations);
+  if (!all) return { found, flows };
+  const readable = found.map((c) => {
+    return { ...c, columns: c.columns.map((column) => ({ ...column, readable: true })) };
+  });
+  return { found: readable, flows };
 }
 
 /** The URL of a role that is made does not take the place of the one that made it. */

@@ -1,6 +1,6 @@
 import type { SystemDoor } from '../../../engine/index.js';
 import type { Candidate } from '../../../model/discovery/index.js';
-import { countKey, declaredKey, type FoundKey, type LeftOut, tableOf } from '../../init/index.js';
+import { countKey, declaredKey, type FoundKey, tableOf } from '../../init/index.js';
 import { usage } from '../exit.js';
 import type { Progress } from '../progress.js';
 import type { InitFlags } from './flags.js';
@@ -9,14 +9,21 @@ import type { InitFlags } from './flags.js';
 const BUDGET_MS = 30_000;
 
 export interface Keyed {
-  /** Each with a key. */
+  /** Each with the key that is known of it. */
   readonly candidates: readonly Candidate[];
   /** `schema.table` of those whose key no declaration backs. */
   readonly counted: ReadonlySet<string>;
-  readonly leftOut: readonly LeftOut[];
+  /** Those that have none. */
+  readonly keyless: readonly Keyless[];
 }
 
-/** Gives every candidate a key: the one that a flag names, the declared one, or one that is found by counting. */
+export interface Keyless {
+  /** `schema.table` */
+  readonly table: string;
+  readonly reason: string;
+}
+
+/** Gives every candidate its key: the one that a flag names, the declared one, or one that is found by counting. */
 export async function withKeys(
   candidates: readonly Candidate[],
   system: SystemDoor,
@@ -27,7 +34,7 @@ export async function withKeys(
   const deadline = Date.now() + BUDGET_MS;
   const keyed: Candidate[] = [];
   const counted = new Set<string>();
-  const leftOut: LeftOut[] = [];
+  const keyless: Keyless[] = [];
   const unknown = candidates.filter((c) => !named.has(tableOf(c)) && declaredKey(c) === null);
   let done = 0;
   for (const candidate of candidates) {
@@ -40,15 +47,16 @@ export async function withKeys(
     progress.step('looking for keys', ++done, unknown.length);
     const found: FoundKey =
       Date.now() > deadline ? { kind: 'none', reason: 'it has no key' } : await countKey(system, candidate);
-    if (found.kind === 'none')
-      leftOut.push({ table, reason: `${found.reason} (--key ${candidate.table}=column)` });
-    else {
+    if (found.kind === 'none') {
+      keyed.push({ ...candidate, key: [] });
+      keyless.push({ table, reason: `${found.reason} (--key ${candidate.table}=column)` });
+    } else {
       keyed.push({ ...candidate, key: found.columns });
       counted.add(table);
     }
   }
   progress.end();
-  return { candidates: keyed, counted, leftOut };
+  return { candidates: keyed, counted, keyless };
 }
 
 /** `--key table=a+b` by `schema.table`. @throws Failure */

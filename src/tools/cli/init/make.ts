@@ -155,6 +155,7 @@ function outcomeOf(
     ),
     hidden,
     untyped,
+    keyless: keyed.keyless,
     counted: byCount.map((c) => `${tableOf(c)}: ${c.key.join(', ')}`),
     leftOut,
     role,

@@ -1,5 +1,6 @@
 import type { Candidate } from '../../../model/discovery/index.js';
 import {
+  alongViews,
   type Chosen,
   chooseTables,
   columnId,
@@ -10,6 +11,7 @@ import {
   type Treatments,
   tableOf,
   tenantRank,
+  type ViewFlows,
   wantedOf,
 } from '../../init/index.js';
 import { usage } from '../exit.js';
@@ -55,13 +57,15 @@ function faultOf({ candidates, unmatched, leftOut }: Chosen): string | null {
 /** What becomes of columns that look personal. @throws Failure for a column that is not there */
 export async function treatmentsWanted(
   candidates: readonly Candidate[],
+  flows: ViewFlows,
   flags: InitFlags,
   prompt: Prompt,
 ): Promise<Treatments> {
-  const suggested = suggestTreatments(candidates);
+  const byName = suggestTreatments(candidates);
+  const suggested = alongViews(byName, flows, candidates);
   const given = [...listOf(flags.mask), ...listOf(flags.clear).map((c) => `-${c}`)];
   if (flags.mask !== undefined || flags.clear !== undefined || prompt.assumes) {
-    const edited = edit(suggested, given, candidates);
+    const edited = edit(byName, given, flows, candidates);
     if (typeof edited === 'string') throw usage(edited);
     return edited;
   }
@@ -78,7 +82,7 @@ export async function treatmentsWanted(
       'More to mask as table.column, or -table.column to show one in the clear',
       'none',
     );
-    const edited = text === 'none' ? suggested : edit(suggested, listOf(text), candidates);
+    const edited = text === 'none' ? suggested : edit(byName, listOf(text), flows, candidates);
     if (typeof edited !== 'string') return edited;
     prompt.say(`  ${edited}`);
   }
@@ -95,6 +99,7 @@ function listOf(text: string | undefined): readonly string[] {
 function edit(
   suggested: Treatments,
   edits: readonly string[],
+  flows: ViewFlows,
   candidates: readonly Candidate[],
 ): Treatments | string {
   const all = candidates.flatMap((c) => c.columns.map((column) => columnId(c, column.name)));
@@ -110,7 +115,9 @@ function edit(
       else masked.set(id, 'masked');
     }
   }
-  const out = new Map(spread(masked, candidates));
+  const named = new Map(spread(masked, candidates));
+  for (const id of cleared) named.delete(id);
+  const out = new Map(alongViews(named, flows, candidates));
   for (const id of cleared) out.delete(id);
   return out;
 }

@@ -6,6 +6,7 @@ import { counted, print, printJson, terminalWidth, visible } from '../output.js'
 import { commandName, quoted, shellText } from '../serve/invocation.js';
 import type { UrlSource } from './connect.js';
 import type { FirstAnswer } from './first-answer.js';
+import type { Keyless } from './keys.js';
 
 /** What was made, for the end of the command. */
 export interface Outcome {
@@ -23,6 +24,7 @@ export interface Outcome {
   /** Columns without a type of the model, by `schema.table.column`. */
   readonly untyped: readonly string[];
   readonly counted: readonly string[];
+  readonly keyless: readonly Keyless[];
   readonly leftOut: readonly LeftOut[];
   readonly role: string;
   readonly subject: string;
@@ -51,6 +53,7 @@ export function reportJson(outcome: Outcome): void {
     hidden,
     untyped,
     counted_keys: outcome.counted,
+    without_key: outcome.keyless,
     left_out: leftOut,
     foreign_keys_left_out: outcome.lostLinks,
     role: outcome.role,
@@ -90,6 +93,10 @@ export function report(outcome: Outcome): void {
   section('Left out as credentials', hidden);
   section('Left out, as the model has no such type', untyped);
   section('Keys that were found by counting, not declared: check them in manifest.yaml', outcome.counted);
+  section(
+    'Tables without a key (no TRAVERSE, no evidence, no order among equal rows)',
+    outcome.keyless.map(({ table, reason }) => `${table}: ${reason}`),
+  );
   section(
     'Tables that were left out',
     leftOut.map(({ table, reason }) => `${table}: ${reason}`),

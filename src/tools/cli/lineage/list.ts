@@ -2,7 +2,7 @@ import { counted, print, printJson, visible } from '../output.js';
 import { type OutboxFlags, undelivered } from './outbox.js';
 
 export async function runList(which: 'pending' | 'dead', flags: OutboxFlags): Promise<void> {
-  const { events } = await undelivered(which, flags);
+  const events = [...(await undelivered(which, flags)).values()].flat();
   if (flags.json) {
     printJson(events);
     return;

@@ -1,7 +1,6 @@
-import { journalIn } from '../../../service/lineage/emitter.js';
-import { lineageDir } from '../../../service/lineage/index.js';
 import { readJournal } from '../../../service/lineage/outbox/journal.js';
-import { type Entry, OutboxState } from '../../../service/lineage/outbox/state.js';
+import { type Entry, journalIn, OutboxState } from '../../../service/lineage/outbox/state.js';
+import { lineageDirs } from '../../../service/seat.js';
 import { settingsOf } from '../flags.js';
 
 export interface OutboxFlags {
@@ -24,14 +23,23 @@ export interface Undelivered {
   readonly event: unknown;
 }
 
-/** The outbox's directory, and what it holds in one state. */
+/** What the outboxes of this data directory hold in one state: that of each process, by its directory. */
 export async function undelivered(
   which: 'pending' | 'dead',
   flags: OutboxFlags,
-): Promise<{ readonly dir: string; readonly events: readonly Undelivered[] }> {
-  const dir = lineageDir(settingsOf(flags).dataDir);
+): Promise<ReadonlyMap<string, readonly Undelivered[]>> {
+  const found = new Map<string, readonly Undelivered[]>();
+  for (const dir of lineageDirs(settingsOf(flags).dataDir)) found.set(dir, await inOutbox(dir, which, flags));
+  return found;
+}
+
+async function inOutbox(
+  dir: string,
+  which: 'pending' | 'dead',
+  flags: OutboxFlags,
+): Promise<readonly Undelivered[]> {
   const state = OutboxState.of(await readJournal<Entry>(journalIn(dir)));
-  const events = [...state.messages.values()].flatMap(({ id, kind, at, body, targets }) =>
+  return [...state.messages.values()].flatMap(({ id, kind, at, body, targets }) =>
     [...targets]
       .filter(
         ([endpoint, t]) => t.state === which && (flags.endpoint === undefined || endpoint === flags.endpoint),
@@ -49,5 +57,4 @@ export async function undelivered(
         }),
       ),
   );
-  return { dir, events };
 }

@@ -1,5 +1,5 @@
 import { messageOf } from '../../../base/thrown.js';
-import type { Manifest } from '../../../model/manifest/index.js';
+import { keylessEntities, type Manifest, tableName } from '../../../model/manifest/index.js';
 import type { Service } from '../../../service/service.js';
 import type { Settings } from '../../../service/settings.js';
 import { type Gone, inspectDatabases } from '../doctor/database.js';
@@ -13,6 +13,8 @@ import { dataDirFindings, issuerFindings, tlsFindings } from '../doctor/machine.
 export async function inspect(service: Service, settings: Settings): Promise<void> {
   const { log, engines } = service;
   const model = service.model();
+  const keyless = keylessEntities(model.manifest);
+  if (keyless !== null) log.warn(keyless, { about: 'manifest' });
   try {
     const { findings, gone } = await inspectDatabases(model, settings);
     for (const [connector, engine] of engines) {
@@ -53,8 +55,7 @@ function missingIn(
     if (relation.connector !== connector || relation.kind === 'facet') continue;
     const physical = new Set(relation.columns.map((c) => c.physical));
     const what = gone.filter(
-      ({ table, column }) =>
-        table === `${relation.schema}.${relation.table}` && (column === null || physical.has(column)),
+      ({ table, column }) => table === tableName(relation) && (column === null || physical.has(column)),
     );
     if (what.length > 0)
       missing.set(

@@ -1,5 +1,8 @@
 import { existsSync } from 'node:fs';
+import { lookFirst } from '../../../service/keeper.js';
+import type { First } from '../../../service/served.js';
 import type { Settings } from '../../../service/settings.js';
+import { workersFor } from '../../../service/workers.js';
 import { EXIT, failureOf, usage } from '../exit.js';
 import type { ServerFlags } from '../flags.js';
 import { settingsOf } from '../flags.js';
@@ -7,10 +10,10 @@ import { operatorLog } from '../log.js';
 import { note, print } from '../output.js';
 import { createProgress } from '../progress.js';
 import { removeServerFile, runningServer } from '../server-file.js';
+import type { RunningWorkers } from '../workers/run.js';
 import { banner, listening, restUrl } from './banner.js';
 import { type RunningServer, startServer } from './server.js';
 import { untilToldToStop } from './signals.js';
-import { tour } from './tour.js';
 
 export interface RunFlags extends ServerFlags {
   readonly json?: true;
@@ -25,7 +28,12 @@ const HANG_MS = 15_000;
 export async function runServer(flags: RunFlags, demo: boolean): Promise<void> {
   const settings = settingsOf(flags);
   checkFirstSteps(flags, settings);
-  const progress = createProgress();
+  if (!demo && settings.workers !== 1) {
+    const first = await lookFirst(settings);
+    const count = workersFor(settings, first.manifest);
+    if (count > 1) return superviseWorkers(flags, settings, first, count);
+  }
+  const progress = await createProgress();
   const server = await startServer({ settings, demo, log: operatorLog(), progress });
   const told = untilToldToStop({
     reload: () => void reload(server),
@@ -41,6 +49,48 @@ export async function runServer(flags: RunFlags, demo: boolean): Promise<void> {
   const why = await Promise.race([told, server.open.over]);
   if (why !== undefined) endAtOnce(why, settings);
   await stop(server);
+}
+
+/** As `runServer`, with this process above others that serve. */
+async function superviseWorkers(
+  flags: RunFlags,
+  settings: Settings,
+  first: First,
+  count: number,
+): Promise<void> {
+  const server = await (await import('../workers/run.js')).startWorkers(settings, first, count);
+  const told = untilToldToStop({
+    reload: () => void reloadWorkers(server, settings),
+    force: () => {
+      server.kill();
+      removeServerFile(settings.dataDir, process.pid);
+      note('stopped at once');
+      process.exit(EXIT.interrupted);
+    },
+  });
+  if (first.policyFault !== null) note(`${failureOf(first.policyFault).message}\n${REFUSED}`);
+  if (flags.json === true) print(JSON.stringify(listening(server.record, settings.dataDir)));
+  else print(`${banner(server.record, settings.dataDir, first)}\n${count} workers. Ctrl-C stops the server.`);
+  const why = await Promise.race([told, server.over]);
+  if (why !== undefined) {
+    server.kill();
+    removeServerFile(settings.dataDir, process.pid);
+    note(`error: ${why.message}`);
+    process.exit(why.exit);
+  }
+  await stop(server);
+}
+
+async function reloadWorkers(server: RunningWorkers, { policyFailure }: Settings): Promise<void> {
+  const told = await server.reload();
+  if ('now' in told) {
+    note(`reloaded: ${told.now.join('; ')}`);
+    for (const text of told.kept) note(`not reloaded: ${text}`);
+    return;
+  }
+  note(told.message);
+  const kept = policyFailure.whenBroken === 'keep' ? 'the last good policy serves for a while' : REFUSED;
+  note(`not reloaded: ${told.policy ? kept : 'what was served before is still served'}`);
 }
 
 /** What runs could not be recorded, so nothing is waited for. */
@@ -71,11 +121,11 @@ async function announce(server: RunningServer, dataDir: string, json: boolean): 
   }
   const model = server.open.service.model();
   print(banner(server.record, dataDir, model));
-  if (server.record.demo && server.record.localTokens) print(await tour(server));
+  if (server.record.demo && server.record.localTokens) print(await (await import('./tour.js')).tour(server));
   print('Ctrl-C stops the server.');
 }
 
-async function stop(server: RunningServer): Promise<void> {
+async function stop(server: Pick<RunningServer, 'stop'>): Promise<void> {
   note(`stopping: what runs may go on for ${DRAIN_MS / 1000} s; Ctrl-C again stops at once`);
   const hung = setTimeout(() => {
     note('error: something did not stop in time');

@@ -3,20 +3,21 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { DEFAULT_ISSUER } from '../../../../policy/index.js';
-import type { WireTls } from '../../../../wire/index.js';
+import type { CancelDirectory, WireTls } from '../../../../wire/index.js';
 import type { ServiceLog } from '../../../base/log.js';
 import { INSTALLATION_ROOT, version } from '../../../base/package-root.js';
 import { StartProblem } from '../../../base/start-problem.js';
 import { messageOf } from '../../../base/thrown.js';
-import { indexContent } from '../../../service/index-content.js';
 import { type OpenService, openService } from '../../../service/open.js';
-import type { Reloaded, ReloadPart } from '../../../service/reload.js';
+import type { Prepared, Reloaded, ReloadPart } from '../../../service/reload.js';
+import { aloneIn, type Seat } from '../../../service/seat.js';
 import type { Service } from '../../../service/service.js';
 import type { Settings } from '../../../service/settings.js';
-import { Catalogs } from '../../../surfaces/catalog/index.js';
+import type { Change } from '../../../service/version-change.js';
+import { type CatalogDoor, type CatalogOptions, Catalogs } from '../../../surfaces/catalog/index.js';
 import { createHttpServer } from '../../../surfaces/http/server.js';
-import { createPgFrontend } from '../../../surfaces/pg/index.js';
-import { ensureDemo } from '../../demo/index.js';
+import type { Figures } from '../../../surfaces/http/telemetry.js';
+import { createPgFrontend, type OwnSessions, type SessionCounts } from '../../../surfaces/pg/index.js';
 import { systemFault, usage } from '../exit.js';
 import type { Progress } from '../progress.js';
 import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
@@ -35,12 +36,37 @@ export interface RunningServer {
   stop(deadlineMs: number): Promise<void>;
 }
 
+/** A server that is open and does not listen yet, as the supervisor asks it. */
+export interface OpenServer {
+  prepare(change: Change): Promise<Prepared>;
+  renewDraft(id: string): Promise<void>;
+  /** A cancel request that another process was sent. False if the key is not a session's of this one. */
+  cancel(processId: number, key: Buffer): boolean;
+  /** The sessions of the wire that are open in this process. */
+  readonly register: OwnSessions;
+  /** What this process counts. */
+  figures(): Promise<Figures>;
+}
+
+/** What the frontends of several processes have in common. */
+export interface Common {
+  readonly cancels: CancelDirectory;
+  readonly sessions: SessionCounts;
+  readonly own: OwnSessions;
+  readonly catalogs: CatalogDoor;
+  gather(): Promise<readonly Figures[]>;
+}
+
 export interface ServerOptions {
   readonly settings: Settings;
   /** Loads the demo first. */
   readonly demo: boolean;
   readonly log: ServiceLog;
   readonly progress: Progress;
+  /** What the frontends of several processes have in common; one process has it all. */
+  readonly common?: Common;
+  /** Resolves when the service, which is open, may be asked: a worker first takes up what the others serve. */
+  readonly admitted?: (open: OpenServer) => Promise<void>;
 }
 
 /**
@@ -50,28 +76,70 @@ export interface ServerOptions {
  * @throws Failure, StartProblem, ManifestProblems and what else `failureOf` knows
  */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
-  const { settings, log, progress } = options;
+  const { settings } = options;
   await checkPorts(settings);
   checkDataDir(settings.dataDir);
+  const server = await openServer(options, aloneIn(settings.dataDir));
+  const stop = async (deadlineMs: number): Promise<void> => {
+    removeServerFile(settings.dataDir, process.pid);
+    await server.stop(deadlineMs);
+  };
+  try {
+    const record = writeServerFile(settings.dataDir, recordOf(options, server));
+    return { ...server, record, stop };
+  } catch (error) {
+    await stop(0);
+    throw error;
+  }
+}
+
+/** A server that listens, and has told nobody where yet. */
+export interface ListeningServer extends Omit<RunningServer, 'record'> {
+  readonly httpPort: number;
+  readonly pgPort: number;
+}
+
+/** Opens the service of one seat and both its ports. Throws as `startServer`. */
+export async function openServer(options: ServerOptions, seat: Seat): Promise<ListeningServer> {
+  const { settings, log, progress } = options;
   const closing: ((deadlineMs: number) => Promise<void>)[] = [];
   const stop = async (deadlineMs: number): Promise<void> => {
     for (const end of closing.splice(0).reverse()) await end(deadlineMs);
   };
   try {
     progress.step('starting');
-    const open = await operatorsWords(openService(settings, log), settings);
+    const open = await operatorsWords(openService(settings, log, seat), settings);
     closing.push(() => open.close());
     if (options.demo) await loadDemo(open.service, settings, progress);
     await inspect(open.service, settings);
-    const { certificates, ...ports } = await listen(settings, open.service, closing);
-    const record = writeServerFile(settings.dataDir, recordOf(options, ports));
-    closing.push(async () => removeServerFile(settings.dataDir, process.pid));
+    const { certificates, listen, cancel, register, figures } = await frontends(
+      options,
+      open.service,
+      closing,
+    );
+    const prepare = async (change: Change): Promise<Prepared> => {
+      const prepared = await open.prepare(change, certificates);
+      const take = async (): Promise<Reloaded> => {
+        const told = await prepared.take();
+        void inspect(open.service, settings);
+        return told;
+      };
+      return { take, drop: () => prepared.drop() };
+    };
+    await options.admitted?.({
+      prepare,
+      cancel,
+      register,
+      figures,
+      renewDraft: (id) => open.renewDraft(id),
+    });
+    const ports = await listen();
     const reload = async (): Promise<Reloaded> => {
       const told = await open.reload(certificates);
       await inspect(open.service, settings);
       return told;
     };
-    return { open, settings, record, reload, stop };
+    return { open, settings, ...ports, reload, stop };
   } catch (error) {
     await stop(0);
     throw error;
@@ -83,6 +151,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 async function loadDemo(service: Service, settings: Settings, progress: Progress): Promise<void> {
   const engine = service.engines.get(service.defaultConnector);
   if (engine === undefined) throw new StartProblem('the demo has no connector');
+  const [{ ensureDemo }, { indexContent }] = await Promise.all([
+    import('../../demo/index.js'),
+    import('../../../service/index-content.js'),
+  ]);
   await operatorsWords(
     ensureDemo(engine.system, INSTALLATION_ROOT, (step, done, total) =>
       progress.step(step === 'read' ? 'reading packages' : 'loading rows', done, total),
@@ -98,30 +170,29 @@ async function loadDemo(service: Service, settings: Settings, progress: Progress
   );
 }
 
-/** Both frontends; they stop side by side, and before what they stand on. */
-async function listen(
-  settings: Settings,
+/** Both frontends, which do not listen yet; they stop side by side, and before what they stand on. */
+async function frontends(
+  { settings, common }: ServerOptions,
   service: Service,
   closing: ((deadlineMs: number) => Promise<void>)[],
 ): Promise<{
-  readonly httpPort: number;
-  readonly pgPort: number;
   readonly certificates: readonly ReloadPart[];
+  readonly cancel: OpenServer['cancel'];
+  readonly register: OwnSessions;
+  readonly figures: OpenServer['figures'];
+  listen(): Promise<{ readonly httpPort: number; readonly pgPort: number }>;
 }> {
   const tls = tlsOf(settings);
-  const catalogs = new Catalogs({ dir: join(settings.dataDir, 'catalog') });
-  closing.push(() => catalogs.close());
-  // The first client need not wait for the base image; if it cannot be made, that client hears why.
-  catalogs
-    .warm()
-    .catch((error: unknown) => service.log.warn('the catalog is not warm', { error: String(error) }));
+  const catalogs = common?.catalogs ?? ownCatalogs(settings, service, closing);
   const pg = createPgFrontend(service, {
     ...(tls === null ? {} : { tls }),
     catalogs,
     maxSubjectSessions: settings.subjectSessions,
+    ...(common !== undefined && { cancels: common.cancels, sessions: common.sessions, own: common.own }),
   });
   const rest = await createHttpServer(service, {
-    wireSessions: () => pg.connections,
+    wire: pg,
+    ...(common !== undefined && { gather: () => common.gather() }),
     metricsFrom: settings.metricsFrom,
     corsOrigins: settings.corsOrigins,
     mcp: { ...settings.mcp, version: version() },
@@ -129,9 +200,39 @@ async function listen(
   closing.push(async (deadlineMs) => {
     await Promise.all([rest.close(deadlineMs), pg.stop(deadlineMs)]);
   });
-  const { port: httpPort } = await rest.listen(settings.httpPort, settings.host);
-  const { port: pgPort } = await pg.listen(settings.pgPort, settings.host);
-  return { httpPort, pgPort, certificates: certificatePart(settings, (next) => pg.secure(next)) };
+  const listen = async () => {
+    const { port: httpPort } = await rest.listen(settings.httpPort, settings.host);
+    const { port: pgPort } = await pg.listen(settings.pgPort, settings.host);
+    return { httpPort, pgPort };
+  };
+  const cancel = (processId: number, key: Buffer): boolean => pg.cancel(processId, key);
+  const figures = (): Promise<Figures> => rest.figures();
+  const { register } = pg;
+  return {
+    listen,
+    cancel,
+    register,
+    figures,
+    certificates: certificatePart(settings, (next) => pg.secure(next)),
+  };
+}
+
+/** Engines in this process, for all that ask it. */
+function ownCatalogs(
+  settings: Settings,
+  { log }: Service,
+  closing: ((deadlineMs: number) => Promise<void>)[],
+): Catalogs {
+  const catalogs = new Catalogs(catalogOptions(settings));
+  closing.push(() => catalogs.close());
+  // The first client need not wait for the base image; if it cannot be made, that client hears why.
+  catalogs.warm().catch((error: unknown) => log.warn('the catalog is not warm', { error: String(error) }));
+  return catalogs;
+}
+
+/** Where the base image of the engines is kept, and how many there may be. */
+export function catalogOptions({ dataDir, catalogEngines }: Settings): CatalogOptions {
+  return { dir: join(dataDir, 'catalog'), maxEngines: catalogEngines };
 }
 
 /** The wire's certificate, read anew; connections that are open keep theirs. */
@@ -164,8 +265,9 @@ function readPem(file: string): string {
   }
 }
 
-function recordOf(
-  { settings, demo }: ServerOptions,
+/** What `server.json` says of a server. */
+export function recordOf(
+  { settings, demo }: Pick<ServerOptions, 'settings' | 'demo'>,
   ports: { readonly httpPort: number; readonly pgPort: number },
 ) {
   const { host, tls, manifestFile, policyFile, localTokens, issuers, audiences } = settings;
@@ -186,7 +288,7 @@ function recordOf(
 }
 
 /** An engine says in a plain Error what the operator must mend; anything more special is left as it is. */
-async function operatorsWords<T>(work: Promise<T>, { dataDir }: Settings): Promise<T> {
+export async function operatorsWords<T>(work: Promise<T>, { dataDir }: Settings): Promise<T> {
   try {
     return await work;
   } catch (error) {

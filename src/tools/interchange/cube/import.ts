@@ -28,7 +28,7 @@ export function importCube(files: readonly SourceFile[], options: ImportOptions)
       if (declared.has(name.toLowerCase()))
         part.problem('name', CODES.duplicateName, `cube \`${shown(name)}\` is declared twice`);
       declared.add(name.toLowerCase());
-      const cube = cubeOf(part, draft, options);
+      const cube = cubeOf(part, draft, options, cubes);
       if (cube !== null) cubes.set(name.toLowerCase(), cube);
     }
     for (const view of root.parts('views')) {

@@ -1,5 +1,5 @@
 import type { Node } from '@pgsql/types';
-import type { ColumnDraft, Draft } from '../draft.js';
+import { type ColumnDraft, type Draft, endText, isKeyOf } from '../draft.js';
 import type { Part } from '../part.js';
 import { shown } from '../shown.js';
 import { fit, NoFit, nameOf } from '../sql/expression.js';
@@ -33,6 +33,12 @@ interface End {
   readonly column: ColumnDraft;
 }
 
+/** The columns of one cube that a join compares. */
+interface Side {
+  readonly cube: Cube;
+  readonly columns: readonly string[];
+}
+
 function addJoin(part: Part, name: string, cube: Cube, cubes: ReadonlyMap<string, Cube>, draft: Draft): void {
   const written = part.needText('relationship');
   const kind = KINDS.get(written);
@@ -41,44 +47,71 @@ function addJoin(part: Part, name: string, cube: Cube, cubes: ReadonlyMap<string
   if (other === undefined) throw new NoFit(`cube \`${shown(name)}\` is not there, or was lost`);
   const [own, target] = endsOf(part, cube, other);
   const [many, one] = kind === 'one_to_many' ? [target, own] : [own, target];
-  const single = (end: End): boolean =>
-    end.cube.entity.key.length === 1 && end.cube.entity.key[0] === end.column.name;
+  const single = (side: Side): boolean => isKeyOf(side.cube.entity, side.columns);
   const both = kind === 'one_to_one' && single(many) && single(one);
   const [from, to] = kind === 'one_to_one' && !single(one) && single(many) ? [one, many] : [many, one];
-  if (!single(to))
-    throw new NoFit(`\`${to.cube.name}.${to.column.name}\` is not the primary key, so it may not be unique`);
+  if (!single(to)) {
+    const named = to.columns.map((column) => `\`${to.cube.name}.${column}\``).join(', ');
+    throw new NoFit(
+      `${named} ${to.columns.length === 1 ? 'is' : 'are'} not the primary key, so it may not be unique`,
+    );
+  }
   if (kind === 'one_to_one' && !both)
     part.note(
       'relationship',
       'approximated',
       `only one end is a primary key, so the link is \`many_to_one\``,
     );
-  from.cube.entity.links.add(from.column.name);
+  for (const column of from.columns) from.cube.entity.links.add(column);
   const wanted = `${from.cube.entity.name}_${to.cube.entity.name}`.slice(0, 60);
-  const ends = [from, to].map((e) => `${e.cube.entity.name}.${e.column.name}`);
-  if (draft.relationships.some(({ document: d }) => d.from === ends[0] && d.to === ends[1])) {
+  const order = to.columns.map((_, i) => i).sort((a, b) => keyPlace(to, a) - keyPlace(to, b));
+  const [start = '', end = ''] = [from, to].map((side) => {
+    const columns = order.map((i) => side.columns[i] ?? '');
+    return endText(side.cube.entity.name, columns);
+  });
+  if (draft.relationships.some(({ document: d }) => `${d.from}` === `${start}` && `${d.to}` === `${end}`)) {
     part.note(null, 'approximated', 'the other cube declares the same link, which is one relationship');
     return;
   }
   draft.relationships.push({
     name: draft.relationshipNames.take(wanted),
-    document: { from: ends[0] ?? '', to: ends[1] ?? '', kind: both ? 'one_to_one' : 'many_to_one' },
+    document: { from: start, to: end, kind: both ? 'one_to_one' : 'many_to_one' },
     place: part.place,
   });
 }
 
-function endsOf(part: Part, cube: Cube, other: Cube): readonly [End, End] {
+/** Where the key of the side's cube has its column `i`, so that both cubes declare a link alike. */
+function keyPlace({ cube, columns }: Side, i: number): number {
+  return cube.entity.key.indexOf(columns[i] ?? '');
+}
+
+const NO_LINK = 'only columns equal to columns are a link';
+
+/** The columns that `a = b AND c = d …` compares, pair by pair. */
+function endsOf(part: Part, cube: Cube, other: Cube): readonly [Side, Side] {
   const sql = parseCubeSql(part.needText('sql'));
-  if (!('A_Expr' in sql.node)) throw new NoFit('only one column equal to one other is a link');
-  const { kind, name, lexpr, rexpr } = sql.node.A_Expr;
-  const op = name?.[0];
-  if (kind !== 'AEXPR_OP' || op === undefined || !('String' in op) || op.String.sval !== '=')
-    throw new NoFit('only one column equal to one other is a link');
-  const ends = [lexpr, rexpr].map((node) => endOf(node, sql, part, cube, other));
-  const own = ends.find((e) => e.cube === cube);
-  const target = ends.find((e) => e.cube === other);
-  if (own === undefined || target === undefined) throw new NoFit('it does not compare the two cubes');
-  return [own, target];
+  const pairs = conjunctsOf(sql.node).map((node): readonly [string, string] => {
+    if (!('A_Expr' in node)) throw new NoFit(NO_LINK);
+    const { kind, name, lexpr, rexpr } = node.A_Expr;
+    const op = name?.[0];
+    if (kind !== 'AEXPR_OP' || op === undefined || !('String' in op) || op.String.sval !== '=')
+      throw new NoFit(NO_LINK);
+    const ends = [lexpr, rexpr].map((side) => endOf(side, sql, part, cube, other));
+    const own = ends.find((e) => e.cube === cube);
+    const target = ends.find((e) => e.cube === other);
+    if (own === undefined || target === undefined) throw new NoFit('it does not compare the two cubes');
+    return [own.column.name, target.column.name];
+  });
+  return [
+    { cube, columns: pairs.map(([own]) => own) },
+    { cube: other, columns: pairs.map(([, target]) => target) },
+  ];
+}
+
+function conjunctsOf(node: Node): readonly Node[] {
+  return 'BoolExpr' in node && node.BoolExpr.boolop === 'AND_EXPR'
+    ? (node.BoolExpr.args ?? []).flatMap(conjunctsOf)
+    : [node];
 }
 
 function endOf(
@@ -89,7 +122,7 @@ function endOf(
   other: Cube,
 ): End {
   const name = node === undefined ? null : nameOf(node);
-  if (name === null) throw new NoFit('only one column equal to one other is a link');
+  if (name === null) throw new NoFit(NO_LINK);
   const reference = referenceOf(name, sql, cube.name);
   const owner = [cube, other].find((c) => c.name.toLowerCase() === reference.cube.toLowerCase());
   if (owner === undefined) throw new NoFit(`it names cube \`${shown(reference.cube)}\``);

@@ -93,12 +93,23 @@ function addMeasure(cube: Cube, name: string, part: Part, ctx: MeasureContext): 
     part.loseAll(`measure \`${shown(written)}\` does not map: ${read.reason}`);
     return null;
   }
-  for (const [other, why] of Object.entries(OF_MEASURES)) part.lose(other, why);
-  ctx.draft.addMetric(own, read.value, part.place);
+  const format = formatOf(part);
+  for (const [other, why] of Object.entries(OF_MEASURES))
+    if (other !== 'format' || format.format === undefined) part.lose(other, why);
+  ctx.draft.addMetric(own, { ...read.value, ...format }, part.place);
   ctx.made.set(key(cube, name), own);
   const title = part.text('title');
   if (title !== null) ctx.draft.words([title], own, part.at('title'));
   return own;
+}
+
+/** `percent` and `currency`; any other format is that of a link or a picture, and is reported with what is lost. */
+function formatOf(part: Part): Pick<MetricDocument, 'format'> {
+  const kind = part.members['format'];
+  if (kind !== 'percent' && kind !== 'currency') return {};
+  part.text('format');
+  const code = kind === 'currency' ? (part.text('currency')?.toUpperCase() ?? null) : null;
+  return { format: { kind, ...(code !== null && { currency: code }) } };
 }
 
 function documentOf(own: string, cube: Cube, part: Part, ctx: MeasureContext): MetricDocument {

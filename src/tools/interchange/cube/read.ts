@@ -8,7 +8,7 @@ import { shown } from '../shown.js';
 import { report } from '../source.js';
 import { fit, NoFit, statementOf, tableOfQuery } from '../sql/expression.js';
 import { reportSchema, tableNamed, upstreamOf } from '../tables.js';
-import { type Cube, type Dimension, parseCubeSql, soleReference } from './sql.js';
+import { type Cube, columnSql, type Dimension, parseCubeSql, soleReference } from './sql.js';
 
 /** Keys of cubes and their members that say how something is shown or made fast, and mean nothing for an answer. */
 const OF_CUBES: Readonly<Record<string, string>> = {
@@ -23,8 +23,17 @@ const OF_CUBES: Readonly<Record<string, string>> = {
   folders: 'folders have no counterpart',
 };
 
-/** A cube as an entity with its dimensions as columns; null where it has no table, after a report. */
-export function cubeOf(part: Part, draft: Draft, options: ImportOptions): Cube | null {
+/**
+ * A cube as an entity with its dimensions as columns; null where it has no table, after a report.
+ *
+ * @param others all cubes, also those that are read later
+ */
+export function cubeOf(
+  part: Part,
+  draft: Draft,
+  options: ImportOptions,
+  others: ReadonlyMap<string, Cube>,
+): Cube | null {
   const name = part.needText('name');
   if (part.has('extends')) {
     part.loseAll(`cube \`${shown(name)}\` takes over another one (\`extends\`): write out what it has`);
@@ -52,7 +61,7 @@ export function cubeOf(part: Part, draft: Draft, options: ImportOptions): Cube |
       'high',
     );
   const cube: Cube = { name, part, entity, dimensions: new Map(), measures: new Map() };
-  addDimensions(cube, draft);
+  addDimensions(cube, draft, others);
   for (const measure of part.parts('measures')) {
     const key = measure.needText('name').toLowerCase();
     if (cube.measures.has(key) || cube.dimensions.has(key)) duplicate(measure);
@@ -129,22 +138,24 @@ const OF_DIMENSIONS: Readonly<Record<string, string>> = {
   aliases: 'a dimension has one name',
 };
 
-function addDimensions(cube: Cube, draft: Draft): void {
+function addDimensions(cube: Cube, draft: Draft, others: ReadonlyMap<string, Cube>): void {
   for (const part of cube.part.parts('dimensions')) {
     const name = part.needText('name');
     if (cube.dimensions.has(name.toLowerCase())) duplicate(part);
     const dimension = dimensionOf(part, name);
     if (dimension !== null) cube.dimensions.set(name.toLowerCase(), dimension);
   }
-  for (const dimension of cube.dimensions.values()) addColumn(dimension, cube, draft);
+  for (const dimension of cube.dimensions.values()) addColumn(dimension, cube, draft, others);
 }
 
 function dimensionOf(part: Part, name: string): Dimension | null {
   for (const key of ['case', 'latitude', 'sub_query', 'multi_stage']) {
     if (!part.has(key) || part.members[key] === false) continue;
-    part.loseAll(
-      `dimension \`${shown(name)}\` (\`${key}\`) is computed, and the columns of an entity are those of its table`,
-    );
+    const why =
+      key === 'sub_query'
+        ? 'is a measure of another cube for each row'
+        : 'is computed, and not by an expression';
+    part.loseAll(`dimension \`${shown(name)}\` (\`${key}\`) ${why}`);
     return null;
   }
   const text = part.text('sql') ?? name;
@@ -160,7 +171,7 @@ function dimensionOf(part: Part, name: string): Dimension | null {
   return { name, part, sql: sql.value, isPublic, column: null };
 }
 
-function addColumn(dimension: Dimension, cube: Cube, draft: Draft): void {
+function addColumn(dimension: Dimension, cube: Cube, draft: Draft, others: ReadonlyMap<string, Cube>): void {
   const { part, name, sql } = dimension;
   if (dimension.column !== null || sql === null) return;
   const isKey = part.flag('primary_key') === true;
@@ -170,10 +181,18 @@ function addColumn(dimension: Dimension, cube: Cube, draft: Draft): void {
   }
   const found = fit(() => physicalOf(dimension, cube, []));
   if (!found.ok || found.value === null) {
-    const why = found.ok
-      ? 'it is computed, and the columns of an entity are those of its table'
-      : found.reason;
-    part.loseAll(`dimension \`${shown(name)}\` does not map: ${why}`);
+    if (!found.ok || isKey) {
+      const why = found.ok ? 'a key is no computed column' : found.reason;
+      part.loseAll(`dimension \`${shown(name)}\` does not map: ${why}`);
+      return;
+    }
+    const what = `computed column \`${shown(name)}\``;
+    cube.entity.computing.push({
+      name,
+      part,
+      description: textOf(part, 'description'),
+      text: () => columnSql(sql, { cube, place: part.place, what, others }),
+    });
     return;
   }
   const physical = found.value;
@@ -204,14 +223,13 @@ function addColumn(dimension: Dimension, cube: Cube, draft: Draft): void {
   if (title !== null) draft.words([title], `${cube.entity.name}.${column.value.name}`, part.at('title'));
 }
 
-/** The upstream column that a dimension is, also by way of another one; null where it is computed. @throws NoFit */
+/** The upstream column that a dimension is, also by way of another one; null where it is computed, or of another cube. @throws NoFit */
 function physicalOf({ sql, name }: Dimension, cube: Cube, within: readonly string[]): string | null {
   if (sql === null) return null;
   if (within.includes(name)) throw new NoFit('it is made of itself');
   const reference = soleReference(sql, cube.name);
   if (reference === null) return null;
-  if (reference.cube.toLowerCase() !== cube.name.toLowerCase())
-    throw new NoFit(`it is of cube \`${shown(reference.cube)}\``);
+  if (reference.cube.toLowerCase() !== cube.name.toLowerCase()) return null;
   if (reference.kind === 'column') return reference.column;
   const other = cube.dimensions.get(reference.member.toLowerCase());
   if (other === undefined) throw new NoFit(`\`${shown(reference.member)}\` is no dimension`);

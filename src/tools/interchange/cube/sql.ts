@@ -1,5 +1,6 @@
 import type { Node } from '@pgsql/types';
 import type { EntityDraft } from '../draft.js';
+import { legalName } from '../names.js';
 import type { Part } from '../part.js';
 import { shown } from '../shown.js';
 import type { Place } from '../source.js';
@@ -91,6 +92,28 @@ export interface CubeScope {
   readonly place: Place;
   /** For messages: `measure \`revenue\``. */
   readonly what: string;
+  /** Cubes whose rows those of this one may refer to, by name in lower case; absent where it is made of its own alone. */
+  readonly others?: ReadonlyMap<string, Cube>;
+}
+
+/** A column of the row that a row refers to, by its entity: whether there is one such row is found when it is bound. */
+function otherText(reference: Reference, { others, place, what }: CubeScope): string {
+  const name = shown(reference.cube);
+  if (others === undefined)
+    throw new NoFit(`it needs cube \`${name}\`, and a metric adds up the rows of one`);
+  const other = others.get(reference.cube.toLowerCase());
+  if (other === undefined) throw new NoFit(`there is no cube \`${name}\``);
+  const of = identifier(other.entity.name);
+  if (reference.kind === 'column')
+    return `${of}.${identifier(other.entity.need(reference.column, place, what).name)}`;
+  const dimension = other.dimensions.get(reference.member.toLowerCase());
+  if (dimension === undefined)
+    throw new NoFit(`\`${shown(reference.member)}\` is no dimension of \`${name}\``);
+  if (dimension.column !== null) return `${of}.${identifier(dimension.column)}`;
+  const computed = dimension.isPublic ? legalName(dimension.name) : null;
+  if (computed === null)
+    throw new NoFit(`dimension \`${shown(dimension.name)}\` of \`${name}\` is not exposed`);
+  return `${of}.${identifier(computed)}`;
 }
 
 /** The expression over the entity's own columns. @throws NoFit for what only a join could tell, and for measures */
@@ -102,8 +125,7 @@ export function columnSql(sql: CubeSql, scope: CubeScope, within: readonly strin
 
 function columnText(reference: Reference, scope: CubeScope, within: readonly string[]): string {
   const { cube, place, what } = scope;
-  if (reference.cube.toLowerCase() !== cube.name.toLowerCase())
-    throw new NoFit(`it needs cube \`${shown(reference.cube)}\`, and a metric adds up the rows of one`);
+  if (reference.cube.toLowerCase() !== cube.name.toLowerCase()) return otherText(reference, scope);
   if (reference.kind === 'column') return identifier(cube.entity.need(reference.column, place, what).name);
   const name = reference.member.toLowerCase();
   const dimension = cube.dimensions.get(name);

@@ -26,12 +26,14 @@ export interface FilterScope {
   readonly prefix: string;
   /** Columns of the model's own entities, by entity name. */
   readonly entityColumns: ReadonlyMap<string, string>;
+  /** The models that one row leads to one row of, each by a relationship, by the entity's name in lower case. */
+  readonly parents: ReadonlyMap<string, { readonly relationship: string; readonly model: FilterScope }>;
   /** The grain in which a time dimension is declared, by its column. */
   readonly grains: ReadonlyMap<string, string>;
 }
 
 /**
- * A `where` of dbt as a predicate over the entity's own columns.
+ * A `where` of dbt as a predicate over the columns of the entity, and of those that its rows lead to.
  *
  * @throws NoFit for a template that is none of the three builders, and for what only a join could tell
  */
@@ -57,15 +59,15 @@ export function filterText(text: string, scope: FilterScope): string {
 }
 
 function builderText({ kind, name, grain }: Builder, scope: FilterScope): string {
-  const column = columnOf(kind, name, scope);
+  const { column, of, way } = columnOf(kind, name, scope);
+  const text = [...way, column].map(identifier).join('.');
   if (kind === 'Entity') {
     if (grain !== null) throw new NoFit('an entity has no grain');
-    return identifier(column);
+    return text;
   }
-  const declared = scope.grains.get(column) ?? null;
+  const declared = of.grains.get(column) ?? null;
   const wanted = grain ?? (kind === 'TimeDimension' ? declared : null);
-  if (wanted === null) return identifier(column);
-  return `date_trunc('${grainOf(wanted)}', ${identifier(column)})`;
+  return wanted === null ? text : `date_trunc('${grainOf(wanted)}', ${text})`;
 }
 
 function grainOf(text: string): Grain {
@@ -74,22 +76,36 @@ function grainOf(text: string): Grain {
   return grain;
 }
 
-function columnOf(kind: string, name: string, { entity, prefix, entityColumns }: FilterScope): string {
+/** A column, the model that has it, and the relationships that lead there. */
+interface Found {
+  readonly column: string;
+  readonly of: FilterScope;
+  readonly way: readonly string[];
+}
+
+function columnOf(kind: string, name: string, scope: FilterScope): Found {
+  const { entity, prefix, entityColumns } = scope;
   if (name === 'metric_time') {
     if (entity.time === null) throw new NoFit('there is no `metric_time`');
-    return entity.time;
+    return { column: entity.time, of: scope, way: [] };
   }
   if (kind === 'Entity') {
     const own = entityColumns.get(name.toLowerCase());
-    if (own === undefined)
-      throw new NoFit(`entity \`${name}\` is of another model, which a filter cannot join`);
-    return own;
+    if (own === undefined) throw new NoFit(`entity \`${name}\` is of another model`);
+    return { column: own, of: scope, way: [] };
   }
-  const at = name.lastIndexOf('__');
-  const owner = at === -1 ? prefix : name.slice(0, at);
-  if (owner.toLowerCase() !== prefix.toLowerCase())
-    throw new NoFit(`\`${name}\` is of another model, which the filter of a metric cannot join`);
-  const column = entity.column(at === -1 ? name : name.slice(at + 2));
-  if (column === null) throw new NoFit(`\`${name}\` is no column of \`${entity.name}\``);
-  return column.name;
+  const words = name.split('__');
+  const owners = words.slice(0, -1);
+  const links = owners[0]?.toLowerCase() === prefix.toLowerCase() ? owners.slice(1) : owners;
+  let of = scope;
+  const way: string[] = [];
+  for (const link of links) {
+    const parent = of.parents.get(link.toLowerCase());
+    if (parent === undefined) throw new NoFit(`no row of \`${of.entity.name}\` leads to \`${shown(link)}\``);
+    of = parent.model;
+    way.push(parent.relationship);
+  }
+  const column = of.entity.column(words.at(-1) ?? '');
+  if (column === null) throw new NoFit(`\`${name}\` is no column of \`${of.entity.name}\``);
+  return { column: column.name, of, way };
 }

@@ -5,6 +5,7 @@ import { PolicyDraft } from '../policy-draft.js';
 import { shown } from '../shown.js';
 import type { SourceFile } from '../source.js';
 import { fit } from '../sql/expression.js';
+import { addConstraintLinks } from './constraint-links.js';
 import { type Measure, measuresOf, simpleMetric } from './measure.js';
 import { addMetric, type MetricContext, metricParts } from './metric.js';
 import { type DbtModel, entityOf, type ForeignKeyDraft, fromModel } from './model.js';
@@ -25,6 +26,7 @@ export function importDbt(files: readonly SourceFile[], options: ImportOptions):
   );
   const measures = measuresOf(models);
   addLinks(links, models, draft);
+  addConstraintLinks(models, project.models, draft);
   addMetrics(measures, draft, metricParts(project.metrics));
   for (const model of models) fromModel(model);
   for (const [name, { used, part }] of project.models)
@@ -97,6 +99,7 @@ function addLinks(links: readonly ForeignKeyDraft[], models: readonly DbtModel[]
     const wanted = `${model.entity.name}_${name}`;
     const own = draft.relationshipNames.take(wanted.replace(/[^A-Za-z0-9_]/g, '_').slice(0, 60));
     model.entity.links.add(column);
+    model.parents.set(name.toLowerCase(), { relationship: own, model: target });
     const document = {
       from: `${model.entity.name}.${column}`,
       to: `${target.entity.name}.${key}`,

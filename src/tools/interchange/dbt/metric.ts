@@ -1,4 +1,3 @@
-import { windowNamed } from 'osl-compiler';
 import { CODES } from '../../../model/manifest/index.js';
 import { reportDivision } from '../division.js';
 import type { Draft, MetricDocument } from '../draft.js';
@@ -10,7 +9,7 @@ import { identifier } from '../sql/identifier.js';
 import { conjunction, print } from '../sql/print.js';
 import { filterText } from './filter.js';
 import { type Measure, simpleMetric } from './measure.js';
-import { filtersAt, type Input, inputAt, inputsAt } from './metric-input.js';
+import { filtersAt, type Input, inputAt, inputsAt, windowAt } from './metric-input.js';
 import { descriptionOf } from './read.js';
 import { isTemplate } from './reference.js';
 
@@ -82,7 +81,7 @@ function documentOf(own: string, part: Part, ctx: MetricContext): MetricDocument
     case 'cumulative':
       return cumulative(making);
     case 'conversion':
-      throw new NoFit('a conversion metric has no counterpart');
+      return conversion(making);
     default:
       throw new NoFit(`\`${shown(type)}\` is no type of metric`);
   }
@@ -106,9 +105,13 @@ function predicates(filters: readonly string[], { model }: Measure): readonly st
 /** The measure that the metric is made of, and how it is named there. */
 function measureOf({ params, ctx }: Making): { readonly input: Input; readonly measure: Measure } {
   const input = inputAt(params, 'measure');
-  const measure = ctx.measures.get(input.name);
-  if (measure === undefined) throw new NoFit(`measure \`${shown(input.name)}\` is not declared`);
-  return { input, measure };
+  return { input, measure: measureNamed(input.name, ctx) };
+}
+
+function measureNamed(name: string, ctx: MetricContext): Measure {
+  const measure = ctx.measures.get(name);
+  if (measure === undefined) throw new NoFit(`measure \`${shown(name)}\` is not declared`);
+  return measure;
 }
 
 /** What holds for the rows of the measure: the filters of the input, and of the metric. */
@@ -136,6 +139,7 @@ function ratio({ part, params, ctx }: Making): MetricDocument {
   const above = filtersAt(part);
   const side = (key: 'numerator' | 'denominator') => {
     const input = inputAt(params, key);
+    if (input.offset !== null) throw new NoFit('a ratio of two periods is a derived metric here');
     if (input.alias !== input.name)
       input.part.note('alias', 'lost', 'a ratio calls its parts by no other name');
     const metric = metricNamed(input.name, ctx);
@@ -155,8 +159,8 @@ function derivedMetric(making: Making): MetricDocument {
   for (const input of inputs) {
     const metric = metricNamed(input.name, ctx);
     const filters = [...input.filters, ...above];
-    const name = filters.length === 0 ? metric : addFilter(making, metric, input, filters);
-    names.set(input.alias.toLowerCase(), name);
+    const filtered = filters.length === 0 ? metric : addFilter(making, metric, input, filters);
+    names.set(input.alias.toLowerCase(), addOffset(making, filtered, input));
   }
   const text = params.scalar('expr');
   if (text === null) throw new NoFit('it has no `expr`');
@@ -202,6 +206,19 @@ function addFilter(
   return name;
 }
 
+/** A metric of its own for an input of another period. */
+function addOffset({ own, ctx }: Making, metric: string, { alias, offset, part }: Input): string {
+  if (offset === null) return metric;
+  const name = ctx.draft.metricNames.take(`${own}_${alias}`.slice(0, 60).replace(/[^A-Za-z0-9_]/g, '_'));
+  ctx.draft.addMetric(name, { type: 'offset', metric, ...offset }, part.place);
+  report(
+    part.at(offset.offset_window === undefined ? 'offset_to_grain' : 'offset_window'),
+    'approximated',
+    `the input of another period is a metric of its own, \`${name}\`: that of the whole period, not day by day`,
+  );
+  return name;
+}
+
 function cumulative(making: Making): MetricDocument {
   const { part, params } = making;
   const more = params.child('cumulative_type_params');
@@ -209,12 +226,12 @@ function cumulative(making: Making): MetricDocument {
     ? { ...measureOf(making), filters: [] }
     : totalOf(making, more);
   if (measure.model.entity.time === null) throw new NoFit('its measure has no time');
-  const window = windowOf(params) ?? (more === null ? null : windowOf(more));
+  const window = windowAt(params, 'window') ?? (more === null ? null : windowAt(more, 'window'));
   const grain = (params.text('grain_to_date') ?? more?.text('grain_to_date') ?? null)?.toLowerCase() ?? null;
   const period = (more ?? params).text('period_agg')?.toLowerCase() ?? 'first';
   if (period !== 'last')
     part.note(null, 'approximated', 'over longer periods it is the figure at their end (`period_agg: last`)');
-  const metric = base(making, input, measure, [...filters, ...rowsOf(making, input, measure)]);
+  const metric = base(making, input, measure, [...filters, ...rowsOf(making, input, measure)], 'adds up');
   return {
     type: 'cumulative',
     metric,
@@ -230,21 +247,71 @@ function totalOf({ params, ctx }: Making, more: Part | null) {
   return { input, ...simpleOf(metricNamed(input.name, ctx), ctx) };
 }
 
-/** `7 days`, or as the compiled manifest has it: `{count, granularity}`. */
-function windowOf(params: Part): string | null {
-  if (!params.has('window')) return null;
-  const parts = params.isText('window') ? null : params.child('window');
-  const text =
-    parts === null
-      ? (params.text('window') ?? '')
-      : `${parts.number('count')} ${parts.needText('granularity')}s`;
-  const plain = text.trim().toLowerCase();
-  if (windowNamed(plain) === null) throw new NoFit(`\`${shown(text)}\` is no window`);
-  return plain;
+function conversion(making: Making): MetricDocument {
+  const { part, params } = making;
+  const own = params.child('conversion_type_params');
+  if (own === null) throw new NoFit('it has no `conversion_type_params`');
+  const [from, to] = (['base', 'conversion'] as const).map((key) => sideOf(key, own, making));
+  if (from === undefined || to === undefined) throw new NoFit('it has no two sides');
+  const window = windowAt(own, 'window');
+  const entity = own.needText('entity');
+  const properties = own.parts('constant_properties').map((p) => ({
+    base: propertyOf(p.needText('base_property'), from.measure),
+    conversion: propertyOf(p.needText('conversion_property'), to.measure),
+  }));
+  const keys = { base: entityColumn(entity, from.measure), conversion: entityColumn(entity, to.measure) };
+  const rows = [...from.filters, ...predicates(filtersAt(part), from.measure)];
+  const calculation = own.text('calculation')?.toLowerCase() ?? null;
+  return {
+    type: 'conversion',
+    base: base(making, from.input, from.measure, rows, 'starts from'),
+    conversion: base(making, to.input, to.measure, to.filters, 'counts'),
+    constant_properties: [keys, ...properties],
+    ...(window !== null && { window }),
+    // What is none of the two, the schema of the manifest refuses, and that is reported.
+    ...(calculation !== null && { calculation: calculation as NonNullable<MetricDocument['calculation']> }),
+  };
 }
 
-/** The simple metric below a running total: one that is there with just these rows, or one of its own. */
-function base({ own, ctx }: Making, input: Input, measure: Measure, filters: readonly string[]): string {
+/** One side of a conversion: a measure, or the measure under a metric. */
+function sideOf(key: 'base' | 'conversion', own: Part, { ctx }: Making) {
+  const side = own.has(`${key}_measure`)
+    ? measuredBy(inputAt(own, `${key}_measure`), ctx)
+    : metricBy(inputAt(own, `${key}_metric`), ctx);
+  if (side.measure.model.entity.time === null) throw new NoFit(`\`${shown(side.input.name)}\` has no time`);
+  return side;
+}
+
+function measuredBy(input: Input, ctx: MetricContext) {
+  const measure = measureNamed(input.name, ctx);
+  return { input, measure, filters: predicates(input.filters, measure) };
+}
+
+function metricBy(input: Input, ctx: MetricContext) {
+  const { measure, filters } = simpleOf(metricNamed(input.name, ctx), ctx);
+  return { input, measure, filters: [...filters, ...predicates(input.filters, measure)] };
+}
+
+function entityColumn(entity: string, { model }: Measure): string {
+  const column = model.entityColumns.get(entity.toLowerCase());
+  if (column === undefined) throw new NoFit(`\`${model.entity.name}\` has no entity \`${shown(entity)}\``);
+  return column;
+}
+
+function propertyOf(name: string, { model }: Measure): string {
+  const column = model.entity.column(name)?.name ?? model.entityColumns.get(name.toLowerCase());
+  if (column === undefined) throw new NoFit(`\`${shown(name)}\` is no column of \`${model.entity.name}\``);
+  return column;
+}
+
+/** The simple metric below another: one that is there with just these rows, or one of its own. */
+function base(
+  { own, ctx }: Making,
+  input: Input,
+  measure: Measure,
+  filters: readonly string[],
+  does: 'adds up' | 'starts from' | 'counts',
+): string {
   for (const [name, known] of ctx.simple)
     if (known.measure === measure && known.filters.join('\n') === filters.join('\n')) return name;
   const document = simpleMetric(measure, filters);
@@ -252,7 +319,7 @@ function base({ own, ctx }: Making, input: Input, measure: Measure, filters: rea
   const name = ctx.draft.metricNames.take((taken ? `${own}_base` : measure.name).slice(0, 60));
   ctx.draft.addMetric(name, document, input.part.place);
   ctx.simple.set(name, { measure, filters });
-  report(input.part.place, 'approximated', `what \`${own}\` adds up is a metric of its own, \`${name}\``);
+  report(input.part.place, 'approximated', `what \`${own}\` ${does} is a metric of its own, \`${name}\``);
   return name;
 }
 

@@ -1,3 +1,4 @@
+import { computedText } from '../columns.js';
 import { type ColumnDraft, type Draft, EntityDraft, type TableDraft } from '../draft.js';
 import type { ImportOptions } from '../options.js';
 import type { Part } from '../part.js';
@@ -16,6 +17,8 @@ export interface DbtModel {
   readonly prefix: string;
   /** Columns of its entities, by the entity's name in lower case. */
   readonly entityColumns: Map<string, string>;
+  /** The models that its foreign entities lead to, each by the relationship that does, by the entity's name in lower case. */
+  readonly parents: Map<string, { readonly relationship: string; readonly model: DbtModel }>;
   /** The grain of each time dimension, by its column. */
   readonly grains: Map<string, string>;
   /** The names of its time dimensions that are columns. */
@@ -63,6 +66,7 @@ export function entityOf(
     entity,
     prefix,
     entityColumns: new Map(),
+    parents: new Map(),
     grains: new Map(),
     times: new Set(),
     defaultTime: defaults?.text('agg_time_dimension') ?? null,
@@ -195,8 +199,21 @@ function addDimension(part: Part, model: DbtModel): void {
   }
   if (physical === null) {
     const parsed = isTemplate(text) ? null : fit(() => parseExpression(text));
-    if (parsed?.ok === true) entity.computed.set(name.toLowerCase(), parsed.value);
-    part.loseAll(`\`${shown(name)}\` is computed, and the columns of an entity are those of its table`);
+    if (parsed?.ok !== true) {
+      part.loseAll(
+        `\`${shown(name)}\` is computed, and does not map: ${parsed?.reason ?? 'it is a template'}`,
+      );
+      return;
+    }
+    entity.computed.set(name.toLowerCase(), parsed.value);
+    const what = `computed column \`${shown(name)}\``;
+    const own = parsed.value;
+    entity.computing.push({
+      name,
+      part,
+      description: descriptionOf(part),
+      text: () => computedText(own, { entity, first: 'physical', place: part.place, what }),
+    });
     return;
   }
   const description = descriptionOf(part);

@@ -11,9 +11,20 @@ export interface ModelInfo {
   readonly description: string | null;
   readonly columns: ReadonlyMap<string, ModelColumn>;
   readonly primaryKey: readonly string[] | null;
+  readonly foreignKeys: readonly ForeignKeyConstraint[];
   readonly part: Part;
   /** Whether a semantic model stands on it. */
   used: boolean;
+}
+
+/** A constraint `foreign_key` of a model, or of one of its columns. */
+export interface ForeignKeyConstraint {
+  readonly columns: readonly string[];
+  /** As it is written: `ref('orders')`, `source('raw', 'orders')`, `raw.orders`. */
+  readonly to: string;
+  /** Empty where it names none, and means the primary key. */
+  readonly toColumns: readonly string[];
+  readonly part: Part;
 }
 
 export interface ModelColumn {
@@ -61,27 +72,33 @@ function readModel(model: Part, models: Map<string, ModelInfo>): void {
     model.lose(key, LATEST);
   const columns = new Map<string, ModelColumn>();
   const keys: string[] = [];
+  const foreignKeys: ForeignKeyConstraint[] = [];
   for (const part of model.parts('columns')) {
-    const [column, isKey] = readColumn(part);
     const own = part.needText('name');
+    const [column, isKey] = readColumn(part, own, foreignKeys);
     columns.set(own.toLowerCase(), column);
     if (isKey) keys.push(own);
   }
   const config = model.child('config');
   const alias = config?.text('alias') ?? model.text('alias');
   config?.lose('schema', 'how a schema is named is the matter of the project; use --schema');
-  const declared = keyConstraint(model);
+  const declared = keyConstraint(model, foreignKeys);
   models.set(name, {
     table: alias ?? name,
     description: descriptionOf(model),
     columns,
     primaryKey: declared ?? (keys.length > 0 ? keys : null),
+    foreignKeys,
     part: model,
     used: false,
   });
 }
 
-function readColumn(part: Part): readonly [ModelColumn, boolean] {
+function readColumn(
+  part: Part,
+  own: string,
+  foreignKeys: ForeignKeyConstraint[],
+): readonly [ModelColumn, boolean] {
   const written = part.text('data_type');
   const type = written === null ? null : columnType(written);
   if (written !== null && type === null)
@@ -95,6 +112,7 @@ function readColumn(part: Part): readonly [ModelColumn, boolean] {
     const kind = constraint.text('type');
     if (kind === 'not_null') notNull = true;
     else if (kind === 'primary_key') isKey = true;
+    else if (kind === 'foreign_key') foreignKeys.push(...foreignKey(constraint, [own]));
     else constraint.loseAll(`a constraint \`${shown(kind ?? '')}\` has no counterpart`);
   }
   return [{ type, notNull, description: descriptionOf(part), part }, isKey];
@@ -105,11 +123,33 @@ function columnType(written: string): TypeName | null {
   return typeNamed(written.replace(/\s*\([\d\s,]*\)/, ''));
 }
 
-function keyConstraint(model: Part): readonly string[] | null {
+/** A constraint `foreign_key` over `columns`; none, after a report, where it does not say where it leads. */
+function foreignKey(constraint: Part, columns: readonly string[]): readonly ForeignKeyConstraint[] {
+  constraint.ignore('name', 'warn_unenforced', 'warn_unsupported');
+  const to = constraint.text('to');
+  const toColumns = constraint.texts('to_columns');
+  const expression = constraint.text('expression');
+  if (to !== null) {
+    if (expression !== null) constraint.note('expression', 'lost', 'the constraint says `to` as well');
+    return [{ columns, to, toColumns, part: constraint }];
+  }
+  // `schema.table (a, b)`, with or without REFERENCES before it.
+  const [, table, listed] =
+    /^\s*(?:references\s+)?([\w."]+)\s*(?:\(([\w\s,"]*)\))?\s*$/i.exec(expression ?? '') ?? [];
+  if (table !== undefined) {
+    const named = (listed ?? '').split(',').map((c) => c.replaceAll('"', '').trim());
+    return [{ columns, to: table, toColumns: named.filter((c) => c !== ''), part: constraint }];
+  }
+  constraint.loseAll('a foreign key that does not say where it leads has no counterpart');
+  return [];
+}
+
+function keyConstraint(model: Part, foreignKeys: ForeignKeyConstraint[]): readonly string[] | null {
   let key: readonly string[] | null = null;
   for (const constraint of model.parts('constraints')) {
     const kind = constraint.text('type');
     if (kind === 'primary_key') key = constraint.texts('columns');
+    else if (kind === 'foreign_key') foreignKeys.push(...foreignKey(constraint, constraint.texts('columns')));
     else constraint.loseAll(`a constraint \`${shown(kind ?? '')}\` has no counterpart`);
   }
   return key;

@@ -1,5 +1,5 @@
 import { CODES } from '../../../model/manifest/index.js';
-import { Draft } from '../draft.js';
+import { Draft, endText, isKeyOf } from '../draft.js';
 import { legalName } from '../names.js';
 import type { ImportOptions } from '../options.js';
 import { Part } from '../part.js';
@@ -90,20 +90,24 @@ function addRelationship(
   };
   const [from, to] = [end('from').entity, end('to').entity];
   const [fromColumns, toColumns] = [part.texts('from_columns'), part.texts('to_columns')];
-  const [fromName, toName] = [fromColumns[0], toColumns[0]];
-  if (fromName === undefined || toName === undefined || fromColumns.length !== 1 || toColumns.length !== 1)
-    throw new NoFit('a relationship is over one column; over several, a bridge is');
-  const [fromColumn, toColumn] = [keyColumn(fromName, from, part), keyColumn(toName, to, part)];
-  if (to.key.length !== 1 || to.key[0] !== toColumn)
-    throw new NoFit(`\`${to.name}.${toColumn}\` is not the primary key, so it may not be unique`);
+  if (fromColumns.length === 0 || fromColumns.length !== toColumns.length)
+    throw new NoFit('its two ends have not as many columns');
+  const keys = (columns: readonly string[], entity: Dataset['entity']): readonly string[] =>
+    columns.map((column) => keyColumn(column, entity, part));
+  const [fromKeys, toKeys] = [keys(fromColumns, from), keys(toColumns, to)];
+  if (!isKeyOf(to, toKeys)) {
+    const named = toKeys.map((column) => `\`${to.name}.${column}\``).join(', ');
+    throw new NoFit(
+      `${named} ${toKeys.length === 1 ? 'is' : 'are'} not the primary key, so it may not be unique`,
+    );
+  }
   const name = draft.named(draft.relationshipNames, source, part.place);
   if (name === null) return;
-  from.links.add(fromColumn);
-  const single = from.key.length === 1 && from.key[0] === fromColumn;
-  const kind = single ? ('one_to_one' as const) : ('many_to_one' as const);
+  for (const column of fromKeys) from.links.add(column);
+  const kind = isKeyOf(from, fromKeys) ? ('one_to_one' as const) : ('many_to_one' as const);
   draft.relationships.push({
     name,
-    document: { from: `${from.name}.${fromColumn}`, to: `${to.name}.${toColumn}`, kind },
+    document: { from: endText(from.name, fromKeys), to: endText(to.name, toKeys), kind },
     place: part.place,
   });
 }

@@ -1,5 +1,5 @@
 import { typeNamed } from 'osl-compiler';
-import { columnText } from '../columns.js';
+import { columnText, computedText } from '../columns.js';
 import { type ColumnDraft, type Draft, EntityDraft, type TableDraft } from '../draft.js';
 import { legalName } from '../names.js';
 import type { ImportOptions } from '../options.js';
@@ -76,8 +76,15 @@ function addField(part: Part, entity: EntityDraft, draft: Draft): string | null 
   const parts = nameOf(read.value.node);
   const physical = parts?.at(-1);
   if (physical === undefined) {
-    entity.computed.set(name.toLowerCase(), read.value.node);
-    part.loseAll(`field \`${shown(name)}\` is computed, and the columns of an entity are those of its table`);
+    const { node } = read.value;
+    entity.computed.set(name.toLowerCase(), node);
+    const what = `computed column \`${shown(name)}\``;
+    entity.computing.push({
+      name,
+      part,
+      description: describedBy(part),
+      text: () => computedText(node, { entity, first: 'physical', place: part.place, what }),
+    });
     return null;
   }
   const type = datatype === null ? null : (DATATYPES.get(datatype) ?? null);

@@ -69,6 +69,10 @@ function written(metric: MetricDocument, filters: readonly string[], document: M
       });
     case 'cumulative':
       throw new NoFit('a running total has no counterpart in the core');
+    case 'conversion':
+      throw new NoFit('a conversion has no counterpart in the core');
+    case 'offset':
+      throw new NoFit('a figure of another period has no counterpart in the core');
     default: {
       const unknown: never = metric.type;
       return unknown;
@@ -92,7 +96,7 @@ function simpleText(
   const names = { column: (parts: readonly string[]) => field(parts.at(-1) ?? '') };
   const condition = filters.map((f) => `(${print(parseExpression(f), names)})`).join(' and ');
   // Rows are counted by their key, so that it is said whose they are.
-  const row = field(document.entities[entity]?.primary_key[0] ?? '');
+  const row = field(document.entities[entity]?.primary_key?.[0] ?? '');
   const call = (node: Extract<Node, { FuncCall: unknown }>): string | null => {
     if (!isAggregate(node)) return null;
     const { agg_star, agg_distinct, agg_filter, agg_order, args = [] } = node.FuncCall;

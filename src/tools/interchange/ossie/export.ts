@@ -129,6 +129,7 @@ function datasetOf(relation: Relation, manifest: Manifest, words: Words, lacks: 
   if (relation.kind === 'bridge')
     lack(`bridge \`${name}\` is a dataset with two links; that it is no entity, the extension says`);
   const entity = manifest.document.entities[name];
+  if (entity?.computed !== undefined) lack('computed columns are in the extension only', 'computed');
   if (entity?.derived !== undefined) lack('attributes taken from text are in the extension only', 'derived');
   if (entity?.legs !== undefined) lack('what content an entity has is in the extension only', 'legs');
   if (relation.kind === 'entity' && relation.sealedKeys.some((k) => !primaryKey.includes(k)))
@@ -169,7 +170,7 @@ function fieldOf(column: Column, relation: Relation, words: Words): OssieField {
 /** Links, and the two sides of each bridge under names that no link has. */
 function relationshipsOf({ relationships, bridges }: Manifest): readonly OssieRelationship[] {
   const links = [...relationships.values()].map(({ name, from, to }) => {
-    return { name, from: from.entity, to: to.entity, from_columns: [from.column], to_columns: [to.column] };
+    return { name, from: from.entity, to: to.entity, from_columns: from.columns, to_columns: to.columns };
   });
   const names = new TakenNames();
   for (const { name } of links) names.take(name);

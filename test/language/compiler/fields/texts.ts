@@ -7,6 +7,18 @@ export const SAYS_NOTHING: ReadonlyMap<string, RegExp> = new Map([
   ['TypeName.typemod', /^-1$/],
   ['SQLValueFunction.typmod', /^-1$/],
   ['NamedArgExpr.argnumber', /^-1$/],
+  // ROW(…) and (…) are the same row.
+  ['RowExpr.row_format', /^"COERCE_(EXPLICIT_CALL|IMPLICIT_CAST)"$/],
+  // Of VALUES, and of the step of a recursion: what is no LIMIT and no set operation.
+  ['SelectStmt.limitOption', /^"LIMIT_OPTION_(DEFAULT|COUNT)"$/],
+  ['SelectStmt.op', /^"SETOP_NONE"$/],
+  // Postgres never merges a recursive table, whatever is said of it.
+  ['CommonTableExpr.ctematerialized', /^"CTEMaterializeDefault"$/],
+  ['ColumnDef.is_local', /^true$/],
+  // A function in FROM sees the items before it with or without the word.
+  ['RangeFunction.lateral', /^true$/],
+  // Without grouping sets there is nothing to take twice.
+  ['SelectStmt.groupDistinct', /^true$/],
   // What OVER has of its own where it names a window: Postgres' default, without the bit that says otherwise.
   ['WindowDef.frameOptions', /^1058$/],
   // EXTRACT, SUBSTRING … FROM and their kin are calls of functions, however they are written.
@@ -23,6 +35,7 @@ export const NEVER_IN_A_QUESTION = new RegExp(
     String.raw`^GroupingFunc\.(refs|agglevelsup)$`,
     String.raw`^SetToDefault\.(typeId|typeMod|collation)$`,
     String.raw`^SQLValueFunction\.type$`,
+    String.raw`^(JsonParseExpr\.output|JsonScalarExpr\.output|JsonReturning\.typ(id|mod)|JsonValueExpr\.formatted_expr)$`,
     // Of INSERT and UPDATE, of a function's parameters, and of analysis.
     String.raw`^(ResTarget\.indirection|TypeName\.pct_type|NullTest\.argisrow|RowExpr\.colnames)$`,
   ].join('|'),

@@ -100,8 +100,8 @@ bridges:
     right: { entity: city, columns: [city_id] }
     columns: { person_id: , city_id: , at: }
 relationships:
-  lives_in: { from: person.city_id, to: city.id, kind: many_to_one }
-  paid_hidden: { from: salary_hidden.person, to: person.id, kind: many_to_one }
+  lives_in: { from: person.city_id, to: city.id, kind: many_to_one, description: "Where O'Brien lives; \\"at 100 %\\" \\\\ too." }
+  paid_hidden: { from: salary_hidden.person, to: person.id, kind: many_to_one, description: a comment of hidden pay }
 facets:
   diary:
     description: "What persons wrote; \\"quoted\\" and O'Brien \\\\ too."
@@ -122,7 +122,7 @@ facets:
     versions: { raw: {} }
     retrieval: { max_top_k: 5 }
 metrics:
-  people: { description: Number of persons., entity: person, expression: count(*) }
+  people: { description: Number of persons., entity: person, expression: count(*), format: { kind: number, unit: persons } }
   bonus_hidden: { entity: salary_hidden, expression: sum(amount) }
 `;
 

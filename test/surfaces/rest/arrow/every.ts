@@ -16,6 +16,20 @@ const SCALARS = [
   ['interval', 'make_interval(months => n % 40, days => n % 50, secs => n * 1.000001)'],
   ['bytea', "decode(md5('b' || n), 'hex')"],
   ['jsonb', `jsonb_build_object('n', n, 's', 'é"', 'l', jsonb_build_array(1.50, NULL, true))`],
+  ['inet', "inet '10.0.0.0' + n"],
+  ['int4range', 'int4range(n, n + n % 5)'],
+  ['tsvector', "to_tsvector('simple', 'it''s \"a\" ' || n)"],
+  ['money', 'n * 1.5::money'],
+] as const;
+
+/** Columns that are declared with a precision: their type, what the manifest says of it, a value. */
+const SUMS = [
+  ['small', 'numeric(12,2)', 'numeric(12,2)', '9999999999.99'],
+  ['large', 'numeric(60,20)', 'numeric(60,20)', `${'9'.repeat(40)}.${'9'.repeat(20)}`],
+  ['whole', 'numeric(38)', 'decimal(38)', '9'.repeat(38)],
+  ['past', 'numeric(80,2)', 'numeric(80,2)', `${'9'.repeat(78)}.99`],
+  ['finer', 'numeric', 'numeric(4,1)', '1.25'],
+  ['larger', 'numeric', 'numeric(4,1)', '12345'],
 ] as const;
 
 export const EVERY_TYPES: readonly string[] = SCALARS.map(([type]) => type);
@@ -38,6 +52,10 @@ const EDGES: Readonly<Record<(typeof SCALARS)[number][0], readonly [string, stri
   interval: ['-178000000 years', '1 mon -3 days 04:05:06.000007'],
   bytea: ['\\x', '\\x00ff'],
   jsonb: ['null', '"\\u2028"'],
+  inet: ['::/0', '255.255.255.255/1'],
+  int4range: ['empty', '(,)'],
+  tsvector: ['', "''a\"\\\\b'':1A"],
+  money: ['-92233720368547758.08', '0'],
 };
 
 /** Rows from 1 to `random` are random; then come the two edges, a row of NULLs, and one of empty arrays. */
@@ -61,8 +79,9 @@ export function every(random: number) {
 version: 1
 tenant: shop
 connectors:
-  db: { kind: pglite, tables: { shop.everything: { columns: { id: { type: int4 }, ${columns.join(', ')} } } } }
+  db: { kind: pglite, tables: { shop.everything: { columns: { id: { type: int4 }, ${columns.join(', ')} } }, shop.sums: { columns: { id: { type: int4 }, ${SUMS.map(([n, , as]) => `${n}: { type: "${as}" }`).join(', ')} } } } }
 entities:
+  sums: { source: db.shop.sums, primary_key: [id], columns: [id, ${SUMS.map(([n]) => n).join(', ')}] }
   everything: { source: db.shop.everything, primary_key: [id], columns: [id, ${names.join(', ')}] }
 raw_sql: { allow: [db.shop.everything] }
 `,
@@ -70,13 +89,17 @@ raw_sql: { allow: [db.shop.everything] }
 version: 1
 tenant: shop
 subjects: { "user:ann": { ceiling: [reader] } }
-roles: { reader: { grants: [{ on: everything, columns: "*" }] } }
+roles: { reader: { grants: [{ on: everything, columns: "*" }, { on: sums, columns: "*" }] } }
 masks: {}
 limits: { query: 1000 }
 `,
     script: `
 CREATE SCHEMA shop;
 CREATE TABLE shop.everything (id int4 PRIMARY KEY, ${SCALARS.map(([t]) => `a_${t} ${t}, l_${t} ${t}[]`).join(', ')});
+CREATE TABLE shop.sums (id int4 PRIMARY KEY, ${SUMS.map(([n, is]) => `${n} ${is}`).join(', ')});
+INSERT INTO shop.sums VALUES (1, ${SUMS.map(([, , , v]) => v).join(', ')}), (2, ${SUMS.map(([, , , v]) => `-${v}`).join(', ')}),
+  (3, ${SUMS.map(() => '0').join(', ')}), (4, ${SUMS.map(() => 'NULL').join(', ')}), (5, 0.01, 0.00000000000000000001, 10000, 1, 1, 1);
+INSERT INTO shop.sums (id, small) VALUES (6, 'NaN');
 SELECT setseed(0.25);
 INSERT INTO shop.everything SELECT n, ${values.join(', ')} FROM generate_series(1, ${random}) AS n;
 INSERT INTO shop.everything SELECT ${random + 1}, ${edge(0)};

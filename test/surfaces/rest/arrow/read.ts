@@ -1,4 +1,4 @@
-import { type RecordBatch, RecordBatchReader, type Schema } from 'apache-arrow';
+import { DataType, type RecordBatch, RecordBatchReader, type Schema } from 'apache-arrow';
 
 /** A stream as the library reads it. */
 export interface ArrowStream {
@@ -36,6 +36,7 @@ export function asJson({ schema, batches }: ArrowStream): Record<string, unknown
     const columns = schema.fields.map((field, i) => {
       const data = batch.data.children[i];
       if (data === undefined) throw new Error(`no data of ${field.name}`);
+      if (DataType.isDecimal(field.type)) return decimalsOf(field.type.scale, data);
       return valuesOf(field.metadata.get('osl.type') ?? '', data);
     });
     return Array.from({ length: batch.numRows }, (_, n) =>
@@ -45,6 +46,21 @@ export function asJson({ schema, batches }: ArrowStream): Record<string, unknown
 }
 
 type Data = RecordBatch['data']['children'][number];
+
+/** Words of 32 bits, the least first, as Postgres writes the number. */
+function decimalsOf(scale: number, data: Data): (n: number) => unknown {
+  const { values } = data;
+  const words = DataType.isDecimal(data.type) ? data.type.bitWidth / 32 : 0;
+  return (n) => {
+    if (data.nullCount > 0 && ((data.nullBitmap[n >> 3] ?? 0) & (1 << (n & 7))) === 0) return null;
+    let bits = 0n;
+    for (let word = words - 1; word >= 0; word--) bits = (bits << 32n) | BigInt(values[n * words + word]);
+    const value = BigInt.asIntN(32 * words, bits);
+    const digits = String(value < 0n ? -value : value).padStart(scale + 1, '0');
+    const point = digits.length - scale;
+    return `${value < 0n ? '-' : ''}${digits.slice(0, point)}${scale === 0 ? '' : `.${digits.slice(point)}`}`;
+  };
+}
 
 function valuesOf(type: string, data: Data): (n: number) => unknown {
   const { values } = data;
@@ -79,6 +95,16 @@ function scalarOf(type: string, values: Values, offsets: Int32Array): (n: number
       return (n) => (Number.isFinite(numbers(n)) ? numbers(n) : String(numbers(n)));
     case 'text':
     case 'numeric':
+    case 'inet':
+    case 'cidr':
+    case 'macaddr':
+    case 'money':
+    case 'timetz':
+    case 'varbit':
+    case 'tsvector':
+    case 'int4range':
+    case 'tstzrange':
+    case 'int4multirange':
       return (n) => bytes(n).toString('utf8');
     case 'jsonb':
       return (n) => JSON.parse(bytes(n).toString('utf8'));

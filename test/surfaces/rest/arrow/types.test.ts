@@ -25,6 +25,10 @@ const ARROW_TYPES: Readonly<Record<string, string>> = {
   interval: 'Interval<MONTH_DAY_NANO>',
   bytea: 'Binary',
   jsonb: 'Utf8',
+  inet: 'Utf8',
+  int4range: 'Utf8',
+  tsvector: 'Utf8',
+  money: 'Utf8',
 };
 
 onBothEngines('every type of the model keeps its value', async (t, options) => {
@@ -59,6 +63,28 @@ onBothEngines('every type of the model keeps its value', async (t, options) => {
       `row ${n + 1} is that of JSON`,
     );
     t.strictSame([a_interval, l_interval], parts[n], `intervals of row ${n + 1}`);
+  }
+
+  const sums = `SELECT small, large, whole, past, small + 0 AS sum FROM osl.entities.sums WHERE id < 6 ORDER BY id`;
+  const decimals = readArrow((await rest.ask('user:ann', { osql: sums }, ARROW)).bytes);
+  t.strictSame(
+    decimals.schema.fields.map((f) => `${f.type} ${f.metadata.get('osl.type')}`),
+    [
+      'Decimal[12e+2] numeric',
+      'Decimal[60e+20] numeric',
+      'Decimal[38e0] numeric',
+      'Utf8 numeric',
+      'Utf8 numeric',
+    ],
+  );
+  t.strictSame(asJson(decimals), (await rest.ask('user:ann', { osql: sums })).json()['rows']);
+  for (const [column, id] of [
+    ['small', 6],
+    ['finer', 1],
+    ['larger', 1],
+  ] as const) {
+    const unfit = `SELECT ${column} FROM osl.entities.sums WHERE id = ${id}`;
+    t.match((await rest.ask('user:ann', { osql: unfit }, ARROW)).json(), { code: 'E4060' }, column);
   }
 });
 

@@ -1,58 +1,5 @@
-import type { Span } from '../chunk.js';
-import { ContentError } from '../content-error.js';
-
-/** Finds what looks like a kind of value, in UTF-16 offsets. Linear in the text's length. */
-export type Detector = (text: string) => readonly Span[];
-
-/** What a facet version may name under `detectors`. */
-export const DETECTOR_NAMES = ['email', 'phone', 'secret'] as const;
-export type DetectorName = (typeof DETECTOR_NAMES)[number];
-
-const DETECTORS: Readonly<Record<DetectorName, Detector>> = { email: emails, phone: phones, secret: secrets };
-
-/** @throws ContentError `unknownDetector` */
-export function detectorNamed(name: string): Detector {
-  const known = DETECTOR_NAMES.find((n) => n === name);
-  if (known !== undefined) return DETECTORS[known];
-  throw new ContentError(
-    'unknownDetector',
-    `detector \`${name}\` is not known`,
-    `detectors are ${DETECTOR_NAMES.join(', ')}`,
-  );
-}
-
-/** The sign itself, full width, or as URLs and HTML write it. */
-const AT = /[@＠﹫]|%40|&#64;|&#x40;|&commat;/gi;
-/** RFC 5321 allows 64 bytes before the sign and 255 after it. */
-const LOCAL = /[\p{L}\p{N}\p{M}._%+'~-]{1,64}$/u;
-const DOMAIN =
-  /^(?:[\p{L}\p{N}\p{M}](?:[\p{L}\p{N}\p{M}-]{0,62})?[.．。]){1,8}\p{L}[\p{L}\p{M}\p{N}-]{1,62}/u;
-const LONGEST_DOMAIN = 255;
-
-function emails(text: string): readonly Span[] {
-  const found: Span[] = [];
-  for (const { 0: sign, index } of text.matchAll(AT)) {
-    const local = LOCAL.exec(text.slice(Math.max(0, index - 64), index))?.[0].replace(/^[.'-]+/, '');
-    const after = index + sign.length;
-    const domain = DOMAIN.exec(text.slice(after, after + LONGEST_DOMAIN))?.[0];
-    if (local === undefined || local === '' || domain === undefined) continue;
-    found.push({ start: index - local.length, end: after + domain.length });
-  }
-  return found;
-}
-
-/** International form with a plus, or North American with its area code; 8 to 15 digits in all. */
-const PHONE =
-  /(?<![\p{L}\p{N}+])(?:\+\d{1,3}[ .\-/]?(?:\(\d{1,5}\)[ .\-/]?)?\d{1,5}(?:[ .\-/]?\d{1,5}){1,5}|\(?\d{3}\)?[ .-]\d{3}[.-]\d{4})(?![\p{L}\p{N}])/gu;
-
-function phones(text: string): readonly Span[] {
-  const found: Span[] = [];
-  for (const { 0: match, index } of text.matchAll(PHONE)) {
-    const digits = match.replace(/\D/g, '').length;
-    if (digits >= 8 && digits <= 15) found.push({ start: index, end: index + match.length });
-  }
-  return found;
-}
+import type { Span } from '../../chunk.js';
+import { spanOf } from './digits.js';
 
 /** Tokens that services mark as theirs, and keys in PEM. */
 const MARKED: readonly RegExp[] = [
@@ -81,17 +28,13 @@ const LEAST_BITS = 4.2;
 /** For each character; names of things change at every syllable or so, random text at every other letter. */
 const LEAST_CHANGES = 0.33;
 
-function secrets(text: string): readonly Span[] {
+export function secrets(text: string): readonly Span[] {
   const found: Span[] = [];
   for (const pattern of [...MARKED, IN_URL])
     for (const match of text.matchAll(pattern)) found.push(spanOf(match));
   for (const match of text.matchAll(ASSIGNED)) if (isMixed(match[0])) found.push(spanOf(match));
   for (const match of text.matchAll(TOKEN)) if (looksRandom(match[0])) found.push(spanOf(match));
   return found;
-}
-
-function spanOf(match: RegExpExecArray): Span {
-  return { start: match.index, end: match.index + match[0].length };
 }
 
 function isMixed(token: string): boolean {

@@ -1,0 +1,71 @@
+import { lexicalQuery, type Terms, termsOf } from '../../src/content/index.js';
+import { averageLength, lexicalWeights, measuredLength } from '../../src/content/lexical/bm25.js';
+import { type Measure, measure } from '../report.js';
+import { skipped } from './chunk-spans.js';
+import { bankingData, missingData } from './data.js';
+
+const BEST = 10;
+/** The default size of a chunk: each text is one, and far from filling it. */
+const MAX_CHARS = 1_200;
+
+/**
+ * How well the lexical lane ranks short texts that are whole documents: with the average length that is measured when
+ * a store is built, against the one that is guessed from the size of a chunk. A text with the intent of the query is
+ * what is looked for.
+ */
+export function wholeDocumentsBench(quick: boolean): readonly Measure[] {
+  const missing = missingData('banking77');
+  if (missing !== null) return skipped(missing);
+  const { train, test } = bankingData();
+  const asked = test.filter((_, i) => i % (quick ? 60 : 6) === 0);
+  const texts = train.map(({ text }) => termsOf(text));
+  const gain = (average: number): number => {
+    const best = ranker(texts, average);
+    const gains = asked.map(({ text, label }) => gainOf(best(text).map((i) => train[i]?.label === label)));
+    return gains.reduce((sum, g) => sum + g, 0) / gains.length;
+  };
+  const measured = gain(
+    measuredLength(
+      texts.map((t) => t.length),
+      MAX_CHARS,
+    ),
+  );
+  const guessed = gain(averageLength(MAX_CHARS));
+  const against = `the average length guessed from the size of a chunk: ${guessed.toFixed(4)}`;
+  const found = measure('banking77.whole_documents.ndcg_at_10', '', [measured], against, measured / guessed);
+  return [{ ...found, n: asked.length }];
+}
+
+/** Gives the places of the best texts for a query, best first. */
+function ranker(texts: readonly Terms[], average: number): (query: string) => readonly number[] {
+  const held = new Map<number, (readonly [place: number, weight: number])[]>();
+  for (const [place, terms] of texts.entries()) {
+    for (const [id, weight] of entries(lexicalWeights(terms, average))) {
+      const list = held.get(id) ?? [];
+      list.push([place, weight]);
+      held.set(id, list);
+    }
+  }
+  const documentFrequency = (id: number): number => held.get(id)?.length ?? 0;
+  return (text) => {
+    const query = lexicalQuery(text, { documents: texts.length, documentFrequency });
+    const scores = new Map<number, number>();
+    for (const [id, weight] of entries(query?.vector ?? '{}'))
+      for (const [place, own] of held.get(id) ?? [])
+        scores.set(place, (scores.get(place) ?? 0) + weight * own);
+    const best = [...scores].sort(([a, x], [b, y]) => y - x || a - b);
+    return best.slice(0, BEST).map(([place]) => place);
+  };
+}
+
+/** Of a sparse vector's text. */
+function entries(sparse: string): readonly (readonly [id: number, weight: number])[] {
+  return [...sparse.matchAll(/(\d+):([\d.e-]+)/g)].map((m) => [Number(m[1]), Number(m[2])]);
+}
+
+/** Discounted by rank, as a share of what ten hits give. */
+function gainOf(hits: readonly boolean[]): number {
+  const places = Array.from({ length: BEST }, (_, i) => 1 / Math.log2(i + 2));
+  const all = places.reduce((sum, p) => sum + p, 0);
+  return places.reduce((sum, p, i) => sum + (hits[i] === true ? p : 0), 0) / all;
+}

@@ -1,0 +1,233 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Client } from 'pg';
+import {
+  lexicalEmbedder,
+  lexicalQuery,
+  prepareContent,
+  storeColumns,
+  termsOf,
+  vectorText,
+} from '../../src/content/index.js';
+import { lexicalWeights, measuredLength } from '../../src/content/lexical/bm25.js';
+import { dropStore } from '../../src/content/store/control.js';
+import { createIndexes, fillWords, storeName } from '../../src/content/store/ddl.js';
+import { beginRun } from '../../src/content/store/run.js';
+import { openEngine, type SystemDoor } from '../../src/engine/index.js';
+import { STORE_SCHEMA, storeTable } from '../../src/model/facets/store-names.js';
+import { type Facet, parseManifest } from '../../src/model/manifest/index.js';
+import { residentMib } from '../support/child.js';
+import { connected } from '../support/client.js';
+import { startGateway } from '../support/gateway.js';
+import type { PgvectorServer } from '../support/pgvector.js';
+import { withClient } from '../support/postgres.js';
+import { type Outcome, outcomeOf, type Search, TOP_K } from './ask.js';
+import { CHUNKS_PER_ENTITY, mulberry32, PARTS } from './corpus.js';
+import { PERMITTED, type Permitted } from './grants.js';
+import { type Neighbour, neighbour } from './neighbour.js';
+import { makeEntities, settleStore, storeBytes } from './store.js';
+
+/** What the lexical lane gave for one share of a corpus. */
+export interface LexicalResult {
+  readonly size: number;
+  readonly permitted: Permitted['permitted'];
+  /** Questions asked for the first time: their words are counted. */
+  readonly first: Outcome;
+  /** The same ones again, with nothing written in between. */
+  readonly again: Outcome;
+  /** The statement that finds the passages, sent as it is, with the weights of the words given. */
+  readonly direct: Outcome;
+}
+
+const STORE = storeName(storeTable('note', 'raw'));
+const VOCABULARY = 20_000;
+const WORDS = 90;
+const WORDS_ASKED = 4;
+const COMMON_WORDS = 'w1x w2x';
+
+/** The lexical lane under row filters, over texts whose words are as unevenly common as those of a language. */
+export async function lexicalLane(
+  server: PgvectorServer,
+  size: number,
+  queries: number,
+): Promise<{
+  readonly results: readonly LexicalResult[];
+  readonly store: Awaited<ReturnType<typeof storeBytes>>;
+  readonly neighbour: Neighbour;
+  /** Of the gateway, when all was asked. */
+  readonly rssMib: number;
+}> {
+  const { url, readerUrl } = server.postgres;
+  const engine = await openEngine({ kind: 'postgres', url: readerUrl, systemUrl: url, poolSize: 1 });
+  const dir = mkdtempSync(join(tmpdir(), 'osl-lexical-'));
+  const [manifestFile, policyFile] = [join(dir, 'manifest.yaml'), join(dir, 'policy.yaml')];
+  writeFileSync(manifestFile, MANIFEST);
+  writeFileSync(policyFile, POLICY);
+  try {
+    const words = wordsOf(mulberry32(1));
+    await load(engine.system, words, size);
+    const gateway = await startGateway({ manifestFile, policyFile, postgres: server.postgres });
+    try {
+      const results: LexicalResult[] = [];
+      for (const { permitted, below } of PERMITTED) {
+        const texts = Array.from({ length: queries }, () => words(WORDS_ASKED));
+        const { direct, truth } = await withClient(url, (client) => directly(client, texts, below));
+        const client = await connected(gateway, `user:shard${below}`, `shard${below}`);
+        // The gateway's first questions of all are no measure of this one's.
+        await client.query(TEXT, [words(WORDS_ASKED)]);
+        const first = await outcomeOf(governed(client, texts), truth, 0);
+        const again = await outcomeOf(governed(client, texts), truth, 0);
+        await client.end();
+        results.push({ size, permitted, first, again, direct });
+      }
+      const store = await storeBytes(engine.system, 'note', lexicalEmbedder);
+      const beside = await neighbour(gateway, COMMON_WORDS, [`user:shard${PARTS}`, `shard${PARTS}`]);
+      return { results, store, neighbour: beside, rssMib: residentMib(gateway.child.pid) };
+    } finally {
+      await gateway.stop();
+    }
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+    await engine.close();
+  }
+}
+
+const TEXT = `select cite from RETRIEVE(facet => 'note', query => $1, top_k => ${TOP_K})`;
+
+function governed(client: Client, texts: readonly string[]): Search {
+  return async (i) => {
+    const { rows } = await client.query<{ cite: { chunk_id: string } }>(TEXT, [texts[i]]);
+    return rows.map((r) => r.cite.chunk_id);
+  };
+}
+
+/** pgvector by itself: the same nearest-neighbour search over the same rows, each compared. */
+async function directly(client: Client, texts: readonly string[], below: number) {
+  const among = `from ${STORE} where shard < ${below}`;
+  const counted = await client.query<{ n: string }>(`select count(*) as n ${among}`);
+  const asked: { readonly vector: string; readonly terms: readonly number[] }[] = [];
+  for (const text of texts) {
+    const { ids } = termsOf(text);
+    const { rows } = await client.query<{ term: number; n: string }>(
+      `select term, (select count(*) ${among} and terms @> array[term]) as n from unnest($1::int4[]) as term`,
+      [ids],
+    );
+    const frequencies = new Map(rows.map((r) => [r.term, Number(r.n)]));
+    const query = lexicalQuery(text, {
+      documents: Number(counted.rows[0]?.n ?? 0),
+      documentFrequency: (id) => frequencies.get(id) ?? 0,
+    });
+    asked.push({ vector: query?.vector ?? '{}/1048576', terms: query?.termIds ?? [] });
+  }
+  const search: Search = async (i) => {
+    const { rows } = await client.query<{ chunk_id: string }>(
+      `select chunk_id, text ${among} and terms && $2::int4[] order by lex <#> $1::sparsevec, chunk_id limit ${TOP_K}`,
+      [asked[i]?.vector, asked[i]?.terms],
+    );
+    return rows.map((r) => r.chunk_id);
+  };
+  const truth: (readonly string[])[] = [];
+  for (const i of texts.keys()) truth.push(await search(i));
+  return { truth, direct: await outcomeOf(search, truth, 0) };
+}
+
+/** Some words: each as common as its place in the vocabulary says, by Zipf's law. */
+function wordsOf(random: () => number): (count: number) => string {
+  const word = (): string => `w${Math.floor(VOCABULARY ** random())}x`;
+  return (count) => Array.from({ length: count }, word).join(' ');
+}
+
+function facet(): Facet {
+  const found = parseManifest(MANIFEST, 'bench.yaml').facets.get('note');
+  if (found === undefined) throw new Error('the bench has one facet');
+  return found;
+}
+
+/** The product's own store: rows are copied straight into it, and indexes are made as the indexer makes them. */
+async function load(system: SystemDoor, words: (count: number) => string, size: number): Promise<void> {
+  const note = facet();
+  const version = note.versions.get('raw');
+  if (version === undefined) throw new Error('the facet has one version');
+  await prepareContent(system);
+  await dropStore(system, note.name, version.name);
+  await makeEntities(system, size);
+  const average = measuredLength([termsOf(words(WORDS)).length], note.chunking.maxChars);
+  const run = await beginRun(system, note, version, lexicalEmbedder, 'loading', average);
+  const columns = storeColumns(note, lexicalEmbedder.layout).map((c) => c.name);
+  // What operators compare is not what is measured: each passage has the same.
+  const [ngrams] = await lexicalEmbedder.embed(['a note'], 'document');
+  const dense = vectorText(ngrams ?? new Float32Array());
+  const random = mulberry32(2);
+  const rows = function* (): Generator<readonly (string | null)[]> {
+    for (let i = 0; i < size; i++) {
+      const id = `d${String(i).padStart(8, '0')}`;
+      const text = words(WORDS);
+      const terms = termsOf(text);
+      const entity = String(Math.floor(i / CHUNKS_PER_ENTITY));
+      const shard = String(Math.floor(random() * PARTS));
+      const own = [
+        `${id}#00000`,
+        id,
+        'main',
+        entity,
+        '0',
+        '0',
+        `${text.length}`,
+        text,
+        id.repeat(7),
+        shard,
+        '{}',
+      ];
+      yield [...own, `${terms.length}`, `{${terms.ids.join(',')}}`, lexicalWeights(terms, average), dense];
+    }
+  };
+  await system.copyIn({ schema: STORE_SCHEMA, table: run.table, columns }, rows());
+  await system.script(fillWords(note.name, version.name, lexicalEmbedder.layout) ?? '');
+  await system.script(createIndexes(note, version.name, lexicalEmbedder.layout));
+  await settleStore(system, note, lexicalEmbedder, size);
+}
+
+const MANIFEST = `version: 1
+tenant: bench
+connectors:
+  main:
+    kind: postgres
+    url_env: BENCH_DATABASE_URL
+    tables:
+      bench.entity: { columns: { id: { type: int4, nullable: false } } }
+      bench.note:
+        columns:
+          id: { type: text, nullable: false }
+          entity_id: { type: int4, nullable: false }
+          shard: { type: int4, nullable: false }
+          body: { type: text, nullable: false }
+entities:
+  entity: { source: main.bench.entity, primary_key: [id], columns: [id] }
+facets:
+  note:
+    source: main.bench.note
+    entity: entity
+    entity_key: entity_id
+    document_id: id
+    text: body
+    metadata: [shard]
+    scalar_indexed: [shard]
+    versions: { raw: {} }
+    retrieval: { max_top_k: 1000 }
+`;
+
+const POLICY = `version: 1
+tenant: bench
+subjects:
+${PERMITTED.map(({ below }) => `  user:shard${below}: { ceiling: [shard${below}] }`).join('\n')}
+roles:
+${PERMITTED.map(
+  ({ below }) => `  shard${below}:
+    grants:
+      - { on: entity, columns: "*" }
+      - { on: note, columns: "*"${below === PARTS ? '' : `, rows: "shard < ${below}"`} }`,
+).join('\n')}
+masks: {}
+limits: { query: 1000000, catalog: 1000000 }
+`;

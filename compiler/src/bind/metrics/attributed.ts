@@ -1,0 +1,96 @@
+import type { ConversionMetric } from '../../catalog.js';
+import { InternalError } from '../../errors.js';
+import { ascending, selectOf } from '../../nodes.js';
+import type { CommonTable, Expr, SortKey } from '../../plan.js';
+import { isComparable } from '../../types.js';
+import type { BindContext } from '../context.js';
+import {
+  call,
+  derivedRows,
+  joinedOn,
+  operation,
+  type Rows,
+  rowNumber,
+  tableRows,
+  unnamedOutputs,
+} from './build.js';
+import type { Deferred } from './partial.js';
+import { interval } from './time.js';
+
+/**
+ * What a conversion metric takes of rows. A later event is attributed to the last base event that is equal in all of
+ * `same` and not after it, within the window, so that each counts once; its figures stand in the groups of that base
+ * event.
+ */
+export interface Events {
+  /** What is equal in an event and the one that follows it. */
+  readonly same: readonly Expr[];
+  /** When it happened, as a timestamp of UTC. */
+  readonly at: Expr;
+  /** What makes a row an event. */
+  readonly where: readonly Expr[];
+}
+
+/** The later events, and what their figure is made of. */
+export interface Later {
+  /** Its columns are `same…`, `at`, a number of the event, `inputs…`. */
+  readonly table: CommonTable;
+  readonly deferred: Deferred;
+}
+
+/** The later events, each with the base event that it is attributed to. */
+export interface Attributed {
+  readonly rows: Rows;
+  /** Whether it is this one. */
+  readonly where: Expr;
+  /** What else is known of the base event. */
+  readonly keys: readonly Expr[];
+  readonly inputs: readonly Expr[];
+}
+
+/** @param bases the base events: `same…`, `at`, and keys, which decide where two of one moment come before an event */
+export function attributed(
+  metric: ConversionMetric,
+  bases: CommonTable,
+  { table }: Later,
+  ctx: BindContext,
+): Attributed {
+  const width = metric.same.length;
+  const base = tableRows(bases, ctx);
+  const later = tableRows(table, ctx);
+  const begun = base.columns[width];
+  const [at, number, ...inputs] = later.columns.slice(width);
+  if (begun === undefined || at === undefined || number === undefined)
+    throw new InternalError('events have a time');
+  const keys = base.columns.slice(width + 1);
+  const on = [
+    ...metric.same.map((_, i) => equality(base.columns[i] ?? begun, later.columns[i] ?? at, ctx)),
+    call('isfinite', [begun], ctx),
+    ...withinWindow(metric, begun, at, ctx),
+  ];
+  const latest: SortKey = Object.freeze({ by: begun, descending: true, nullsFirst: false });
+  const order = [latest, ...keys.filter((k) => isComparable(k.type)).map(ascending)];
+  const outputs = unnamedOutputs([...keys, ...inputs, rowNumber([number], order)]);
+  const rows = derivedRows(selectOf({ from: joinedOn(base.item, later.item, on), outputs }), ctx);
+  const place = rows.columns.at(-1) ?? number;
+  return {
+    rows,
+    where: operation('=', place, ctx.constant('1', 'int8'), ctx),
+    keys: rows.columns.slice(0, keys.length),
+    inputs: rows.columns.slice(keys.length, -1),
+  };
+}
+
+function withinWindow(metric: ConversionMetric, begun: Expr, at: Expr, ctx: BindContext): readonly Expr[] {
+  const { window } = metric;
+  const before = operation('<=', begun, at, ctx);
+  if (window === null) return [before];
+  const from = operation('-', at, interval(window.count, window.unit, ctx), ctx);
+  return [before, operation('>', begun, from, ctx)];
+}
+/** Whether an event and a later one are equal there. @throws QueryError E0511 for columns of two types */
+export function equality(base: Expr, later: Expr, ctx: BindContext): Expr {
+  const equal = operation('=', base, later, ctx);
+  if (equal.kind === 'operation' && equal.left === base && equal.right === later) return equal;
+  throw ctx.mismatch('what a conversion is equal in has two types', undefined);
+}

@@ -1,0 +1,73 @@
+import type { ConversionMetric, SimpleMetric } from '../../catalog.js';
+import { InternalError } from '../../errors.js';
+import { selectOf } from '../../nodes.js';
+import type { Expr } from '../../plan.js';
+import type { BindContext } from '../context.js';
+import type { Environment } from '../environment.js';
+import type { ScopeItem } from '../scope.js';
+import type { Events, Later } from './attributed.js';
+import { call, materialized, rowNumber, unnamedOutputs } from './build.js';
+import { deferAggregates } from './partial.js';
+import { columnOf, Source } from './source.js';
+import { inUtc } from './time.js';
+import { aggregateOverItem, conditionsOverItem, metricNamed } from './value.js';
+
+/** The events that `metric` starts from, as rows of `item`. @param filters further predicates over them */
+export function baseEvents(
+  metric: ConversionMetric,
+  filters: readonly string[],
+  item: ScopeItem,
+  env: Environment,
+): Events {
+  const names = metric.same.map((s) => s.base);
+  return eventsOf(simpleNamed(metric.base, env.ctx), names, filters, item, env);
+}
+
+/** The events that follow, as rows of `item`. */
+export function laterEvents(metric: ConversionMetric, item: ScopeItem, env: Environment): Events {
+  const names = metric.same.map((s) => s.conversion);
+  return eventsOf(simpleNamed(metric.conversion, env.ctx), names, [], item, env);
+}
+
+function eventsOf(
+  metric: SimpleMetric,
+  names: readonly string[],
+  filters: readonly string[],
+  item: ScopeItem,
+  env: Environment,
+): Events {
+  const { ctx } = env;
+  const time = columnOf(item, item.relation?.timeDimension ?? '', ctx);
+  return {
+    same: names.map((name) => columnOf(item, name, ctx)),
+    at: inUtc(time, ctx),
+    where: conditionsOverItem(metric, filters, item, env),
+  };
+}
+
+/** The figure of the events that follow, over rows of `item` each of which is one. */
+export function laterValue(metric: ConversionMetric, item: ScopeItem, env: Environment): Expr {
+  return aggregateOverItem({ ...simpleNamed(metric.conversion, env.ctx), filter: null }, [], item, env);
+}
+
+function simpleNamed(name: string, { catalog }: BindContext): SimpleMetric {
+  const metric = metricNamed(name, catalog);
+  if (metric.type !== 'simple') throw new InternalError(`metric ${name} is not a simple one`);
+  return metric;
+}
+
+/** @param environment where aggregates over an item may be bound */
+export function laterRows(
+  metric: ConversionMetric,
+  environment: (item: ScopeItem) => Environment,
+  ctx: BindContext,
+): Later {
+  const source = new Source(metric.conversionEntity, ctx);
+  const env = environment(source.root);
+  const deferred = deferAggregates(laterValue(metric, source.root, env), ctx, false);
+  const { same, at, where } = laterEvents(metric, source.root, env);
+  const outputs = unnamedOutputs([...same, at, rowNumber([], []), ...deferred.inputs]);
+  const conditions = Object.freeze([call('isfinite', [at], ctx), ...where]);
+  const query = selectOf({ from: source.from, where: conditions, outputs });
+  return { table: materialized(query, ctx), deferred };
+}

@@ -1,0 +1,104 @@
+import type { Access } from '../access.js';
+import type { Catalog, Relation } from '../catalog.js';
+import { selectOf } from '../nodes.js';
+import type { ColumnRef, Expr, SourceId } from '../plan.js';
+import { visitExpr } from '../walk.js';
+import type { BoundPlan } from './bound-plan.js';
+import { columnsOf, joinParents } from './computed.js';
+import { BindContext } from './context.js';
+import { columnValue } from './expression.js';
+import { withUsedColumns } from './finish-runtime.js';
+import { innerScope, resolveColumn, type ScopeItem, withParents } from './scope.js';
+
+/** One value of a sampled row. */
+export interface SampledValue {
+  readonly name: string;
+  /** Whether it stands in the table. */
+  readonly stored: boolean;
+  readonly expr: Expr;
+  /** The stored columns that it is read from, the keys on the way to a parent with them. */
+  readonly reads: readonly SampledRead[];
+}
+
+export interface SampledRead {
+  readonly relation: Relation;
+  readonly ref: ColumnRef;
+  /** Whether it is of a row that the sampled one refers to, and that may not be there. */
+  readonly ofParent: boolean;
+}
+
+/** The rows of an entity with everything that `*` has of them, in its order; not governed yet. */
+export interface BoundSample {
+  /** Without outputs, order and limit. */
+  readonly plan: BoundPlan;
+  readonly values: readonly SampledValue[];
+}
+
+const FEATURES = { subqueries: false, setOperations: false };
+
+/** What `*` of `relation` is for this caller, as a query that has no outputs yet. */
+export function bindSample(relation: Relation, catalog: Catalog, access: Access): BoundSample {
+  const ctx = new BindContext({ original: '', quoted: [] }, catalog, access, FEATURES, []);
+  const rights = access.relations.get(relation.name);
+  const columns = rights === undefined ? new Map() : columnsOf(relation, rights, ctx);
+  const source = ctx.nextSource();
+  const item: ScopeItem = { source, alias: relation.name, columns, relation, parents: [] };
+  const scope = innerScope(null, [item], new Map());
+  const starred = [...item.columns.values()].filter((c) => c.starred);
+  const bound = starred.map(({ name, computed }) => {
+    const expr = columnValue(resolveColumn(scope, [name], ctx, undefined), ctx, undefined);
+    return { name, stored: computed === undefined, expr };
+  });
+  const reads = new Reads(item);
+  const values = bound.map((value) => Object.freeze({ ...value, reads: reads.under(value.expr) }));
+  const scan = Object.freeze({ kind: 'entity', id: source, relation, columns: [] } as const);
+  const query = selectOf({ from: joinParents(scan, [item]), outputs: [] });
+  const plan: BoundPlan = Object.freeze({
+    form: 'structured',
+    query: withUsedColumns(query, ctx),
+    runtime: Object.freeze([]),
+    columns: Object.freeze([]),
+    positionOf: () => null,
+    positionOfSource: () => null,
+    ...ctx.finish(),
+  });
+  return Object.freeze({ plan, values: Object.freeze(values) });
+}
+
+/** The stored columns under values, each with the FROM item that has it. */
+class Reads {
+  readonly #own: ScopeItem;
+  readonly #items = new Map<SourceId, ScopeItem>();
+  /** The keys of the last step to each parent. */
+  readonly #keys = new Map<SourceId, readonly ColumnRef[]>();
+
+  constructor(own: ScopeItem) {
+    this.#own = own;
+    for (const item of withParents([own])) {
+      this.#items.set(item.source, item);
+      for (const { item: parent, on } of item.parents ?? []) {
+        const sides = on.flatMap(({ left, right }) => [left, right]);
+        this.#keys.set(
+          parent.source,
+          sides.filter((side) => side?.kind === 'column'),
+        );
+      }
+    }
+  }
+
+  under(expr: Expr): readonly SampledRead[] {
+    const found = new Map<string, SampledRead>();
+    visitExpr(expr, (e) => {
+      if (e.kind === 'column') this.#add(e, found);
+    });
+    return Object.freeze([...found.values()]);
+  }
+
+  #add(ref: ColumnRef, found: Map<string, SampledRead>): void {
+    const id = `${ref.source} ${ref.name}`;
+    const item = this.#items.get(ref.source);
+    if (found.has(id) || item === undefined || item.relation === null) return;
+    found.set(id, Object.freeze({ relation: item.relation, ref, ofParent: item !== this.#own }));
+    for (const key of this.#keys.get(ref.source) ?? []) this.#add(key, found);
+  }
+}

@@ -1,0 +1,189 @@
+import {
+  arrayOf,
+  isComparable,
+  lengthOf,
+  oidOf,
+  type ScalarType,
+  type TypeName,
+  typeNamed,
+} from './types.js';
+
+/**
+ * What the database says of a column beyond its type in the model: `varchar(20)` for one of `text`, `numeric(12,2)`
+ * for one of `numeric`. Its values are values of the model's type byte for byte, in both formats.
+ */
+export interface ColumnForm {
+  /** As SQL writes it. */
+  readonly sql: string;
+  readonly oid: number;
+  /** Wire `typlen`. */
+  readonly length: number;
+  /** Postgres' `atttypmod`; -1 where it has none. */
+  readonly modifier: number;
+}
+
+/** The type of a column as a manifest spells it. */
+export interface DeclaredColumn {
+  readonly type: TypeName;
+  /** Null where `type` says it all. */
+  readonly form: ColumnForm | null;
+}
+
+const SPELLED =
+  /^([a-z0-9_ ]*?[a-z0-9_]) *\( *(\d{1,8}) *(?:, *(-?\d{1,4}) *)?\)((?: with(?:out)? time zone)?)(\[\])?$/;
+
+/** What a column that is declared as `name` is (`text`, `varchar(20)`, `numeric(12,2)[]`), or null where it is nothing. */
+export function declaredColumn(name: string): DeclaredColumn | null {
+  const lower = name.trim().toLowerCase();
+  const match = SPELLED.exec(lower);
+  if (match === null && BIT.test(lower)) return bits([1], lower.endsWith('[]'));
+  if (match === null) return isVarchar(lower) ? varchar(null, lower.endsWith('[]')) : plain(lower);
+  const [, word = '', first = '', second, zone = '', brackets] = match;
+  const numbers = [Number(first), ...(second === undefined ? [] : [Number(second)])];
+  const array = brackets !== undefined;
+  if (isVarchar(word)) return zone === '' ? varchar(numbers, array) : null;
+  if (BIT.test(word)) return zone === '' ? bits(numbers, array) : null;
+  const type = typeNamed(`${word}${zone}`);
+  return type === null || type.endsWith('[]') ? null : modified(type as ScalarType, numbers, array);
+}
+
+/** Of a stored tsquery the language has no equality, and json has none: they are read as their text. */
+function plain(name: string): DeclaredColumn | null {
+  const type = typeNamed(name);
+  return type === null || type.startsWith('tsquery') || !isComparable(type) ? null : { type, form: null };
+}
+
+function isVarchar(word: string): boolean {
+  return /^(?:varchar|character varying)(?:\[\])?$/.test(word);
+}
+
+const VARCHAR = { oid: 1043, arrayOid: 1015 } as const;
+
+function varchar(numbers: readonly number[] | null, array: boolean): DeclaredColumn | null {
+  const modifier = numbers === null ? -1 : modifierOf('varchar', numbers);
+  if (modifier === null) return null;
+  const sql = `varchar${numbers === null ? '' : `(${numbers.join()})`}${array ? '[]' : ''}`;
+  const oid = array ? VARCHAR.arrayOid : VARCHAR.oid;
+  return { type: array ? 'text[]' : 'text', form: Object.freeze({ sql, oid, length: -1, modifier }) };
+}
+
+const BIT = /^bit(?:\[\])?$/;
+const BITS = { oid: 1560, arrayOid: 1561 } as const;
+
+/** `bit(n)`, whose values are those of `varbit` of that length. */
+function bits(numbers: readonly number[], array: boolean): DeclaredColumn | null {
+  const modifier = modifierOf('varbit', numbers);
+  if (modifier === null) return null;
+  const sql = `bit(${numbers.join()})${array ? '[]' : ''}`;
+  const oid = array ? BITS.arrayOid : BITS.oid;
+  return { type: array ? 'varbit[]' : 'varbit', form: Object.freeze({ sql, oid, length: -1, modifier }) };
+}
+
+function modified(element: ScalarType, numbers: readonly number[], array: boolean): DeclaredColumn | null {
+  const modifier = modifierOf(element, numbers);
+  if (modifier === null) return null;
+  const type = array ? arrayOf(element) : element;
+  const sql = `${element}(${numbers.join()})${array ? '[]' : ''}`;
+  return { type, form: Object.freeze({ sql, oid: oidOf(type), length: lengthOf(type), modifier }) };
+}
+
+/** Bytes that Postgres counts before the characters of a string, and has kept in modifiers since. */
+const HEADER = 4;
+/** The most characters of `varchar(n)` and `char(n)`. */
+const MAX_CHARACTERS = 10_485_760;
+/** The most bits of `bit(n)` and `varbit(n)`. */
+const MAX_BITS = 83_886_080;
+/** Every field of an interval. */
+const ALL_FIELDS = 0x7fff;
+
+/** The `atttypmod` of `type(numbers)`, or null where there is no such type. */
+function modifierOf(type: ScalarType | 'varchar', numbers: readonly number[]): number | null {
+  const [first = -1, second, ...more] = numbers;
+  if (more.length > 0 || (second !== undefined && type !== 'numeric')) return null;
+  switch (type) {
+    case 'varchar':
+    case 'bpchar':
+      return first >= 1 && first <= MAX_CHARACTERS ? first + HEADER : null;
+    case 'varbit':
+      return first >= 1 && first <= MAX_BITS ? first : null;
+    case 'numeric': {
+      const scale = second ?? 0;
+      if (first < 1 || first > 1000 || scale < -1000 || scale > 1000) return null;
+      return ((first << 16) | (scale & 0x7ff)) + HEADER;
+    }
+    case 'time':
+    case 'timestamp':
+    case 'timestamptz':
+    case 'timetz':
+      return first <= 6 ? first : null;
+    case 'interval':
+      return first <= 6 ? (ALL_FIELDS << 16) | first : null;
+    case 'bool':
+    case 'int2':
+    case 'int4':
+    case 'int8':
+    case 'float4':
+    case 'float8':
+    case 'text':
+    case 'uuid':
+    case 'date':
+    case 'bytea':
+    case 'jsonb':
+    case 'inet':
+    case 'cidr':
+    case 'macaddr':
+    case 'macaddr8':
+    case 'money':
+    case 'tsvector':
+    case 'tsquery':
+    case 'int4range':
+    case 'int8range':
+    case 'numrange':
+    case 'daterange':
+    case 'tsrange':
+    case 'tstzrange':
+    case 'int4multirange':
+    case 'int8multirange':
+    case 'nummultirange':
+    case 'datemultirange':
+    case 'tsmultirange':
+    case 'tstzmultirange':
+    case 'json':
+      return null;
+    default: {
+      const unknown: never = type;
+      return unknown;
+    }
+  }
+}
+
+/** What a manifest writes for a column of type `oid` with `modifier`, where that is more than `type`; else `type`. */
+export function spelledColumn(type: TypeName, oid: number, modifier: number): string {
+  const array = type.endsWith('[]');
+  const brackets = array ? '[]' : '';
+  if (oid === VARCHAR.oid || oid === VARCHAR.arrayOid)
+    return `varchar${modifier < HEADER ? '' : `(${modifier - HEADER})`}${brackets}`;
+  if ((oid === BITS.oid || oid === BITS.arrayOid) && modifier > 0) return `bit(${modifier})${brackets}`;
+  if (oid !== oidOf(type) || modifier < 0) return type;
+  const element = array ? type.slice(0, -2) : type;
+  const spelled = `${element}(${numbersOf(element, modifier).join()})${brackets}`;
+  return declaredColumn(spelled)?.form?.modifier === modifier ? spelled : type;
+}
+
+/** The numbers in parentheses that `modifier` stands for; whoever asks looks whether they do. */
+function numbersOf(element: string, modifier: number): readonly number[] {
+  if (element === 'bpchar') return [modifier - HEADER];
+  if (element === 'interval') return [modifier & 0xffff];
+  if (element !== 'numeric') return [modifier];
+  const scale = (modifier - HEADER) & 0x7ff;
+  return [((modifier - HEADER) >> 16) & 0xffff, (scale ^ 0x400) - 0x400];
+}
+
+/** Digits before and after the point of `numeric(p,s)`, for who has to hold them; null of any other form. */
+export function decimalOf(
+  form: ColumnForm | null,
+): { readonly precision: number; readonly scale: number } | null {
+  if (form === null || form.oid !== oidOf('numeric') || form.modifier < HEADER) return null;
+  const [precision = 0, scale = 0] = numbersOf('numeric', form.modifier);
+  return { precision, scale };
+}

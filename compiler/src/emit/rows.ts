@@ -1,0 +1,127 @@
+import type { FunctionDefinition } from '../functions/definition.js';
+import { PATH_FUNCTIONS } from '../functions/index.js';
+import type { Expr, RowSource } from '../plan.js';
+import { identifier } from '../sql-text.js';
+import { emitExpr, emitWithPath } from './expression.js';
+import type { Writer } from './writer.js';
+
+/** A function in FROM under the names of the plan. Of JSON objects the fields are read, each in its type. */
+export function emitRowSource(source: RowSource, w: Writer): void {
+  const { id, columns, fields, numbered } = source;
+  if (fields === null) {
+    emitRows(source, w);
+    const all = [...columns, ...(numbered ? ['number'] : [])];
+    w.write(`${numbered ? ' with ordinality' : ''} as r${id}(${all.map((_, i) => `c${i + 1}`).join(', ')})`);
+    return;
+  }
+  w.write('lateral (select ');
+  w.list([...columns.entries()], ', ', ([i, type]) => {
+    const key = fields[i];
+    if (key === undefined) return;
+    emitField(key, type, w);
+    w.write(` as c${i + 1}`);
+  });
+  if (numbered) w.write(`, e.n as c${columns.length + 1}`);
+  w.write(' from ');
+  emitRowsCall(source.definition, source.args, w);
+  w.write(`${numbered ? ' with ordinality as e(v, n)' : ' as e(v)'}) as r${id}`);
+}
+
+/** Several arrays side by side are grammar, which knows the bare name alone: the search path has no other. */
+function emitRows({ definition, args }: RowSource, w: Writer): void {
+  if (definition.name !== 'unnest' || args.length === 1) {
+    emitRowsCall(definition, args, w);
+    return;
+  }
+  w.write('unnest(');
+  w.list(args, ', ', (arg) => emitExpr(arg, w));
+  w.write(')');
+}
+
+/** A member of a JSON object in a type; NULL where there is none, and for the null of JSON. */
+function emitField(key: Expr, type: string, w: Writer): void {
+  if (type === 'jsonb' || type === 'json') {
+    w.write('case when (e.v ->> ');
+    emitExpr(key, w);
+    w.write(') is not null then e.v -> ');
+    emitExpr(key, w);
+    w.write(' end');
+    return;
+  }
+  w.write('cast(e.v ->> ');
+  emitExpr(key, w);
+  w.write(` as ${type})`);
+}
+
+/**
+ * A recursive table, of which Postgres works out no more than is read: whoever reads more rows than there may be fails
+ * with 54000. The fence keeps the reader's own conditions out: a row that they pass over would not be counted.
+ */
+export function emitRecursive(table: number, width: number, id: number, w: Writer): void {
+  const names = Array.from({ length: width }, (_, i) => `c${i + 1}`);
+  const numbered = names.map((name) => `q.${name}`).join(', ');
+  const tooMany = `case when s.n > ${MOST_ROWS} then pg_catalog.repeat(cast(s.n as text), 2147483647) is null else true end`;
+  w.write(`(select ${names.map((name) => `s.${name}`).join(', ')} from (select ${numbered}`);
+  w.write(
+    `, pg_catalog.row_number() over () as n from q${table} as q) as s where ${tooMany} offset 0) as r${id}`,
+  );
+}
+
+/** The most rows that one call of `generate_series` makes, and that a recursive table has. */
+const MOST_ROWS = 1_000_000;
+
+/** A call of a function that makes rows; of a series that is too long one that fails with 54000 before it makes any. */
+export function emitRowsCall(definition: FunctionDefinition, args: readonly Expr[], w: Writer): void {
+  const [start, stop, step] = args;
+  w.write(`pg_catalog.${identifier(definition.name)}(`);
+  if (PATH_FUNCTIONS.has(definition.name)) emitWithPath(args, w);
+  else if (definition.name !== 'generate_series' || start === undefined || stop === undefined) {
+    w.list(args, ', ', (e) => emitExpr(e, w));
+  } else {
+    emitExpr(start, w);
+    w.write(', ');
+    emitBounded(start, stop, step ?? null, w);
+    if (step !== undefined) {
+      w.write(', ');
+      emitExpr(step, w);
+    }
+  }
+  w.write(')');
+}
+
+/**
+ * The last value of a series, unless there are too many before it. What fails then reads all that the test reads, and
+ * `concat` is not worked out before the statement runs: so the planner tries it only where the test is true.
+ */
+function emitBounded(start: Expr, stop: Expr, step: Expr | null, w: Writer): void {
+  const moments = stop.type === 'timestamp' || stop.type === 'timestamptz';
+  const width = (): void => {
+    w.write(moments ? 'extract(epoch from (' : '(cast(');
+    emitExpr(stop, w);
+    w.write(moments ? ' - ' : ' as numeric) - cast(');
+    emitExpr(start, w);
+    w.write(moments ? '))' : ' as numeric))');
+  };
+  const stride = (by: Expr): void => {
+    w.write(moments ? 'extract(epoch from ' : 'cast(');
+    emitExpr(by, w);
+    w.write(moments ? ')' : ' as numeric)');
+  };
+  w.write('case when ');
+  width();
+  if (step === null) w.write(` >= ${MOST_ROWS}`);
+  else {
+    w.write(' * pg_catalog.sign(');
+    stride(step);
+    w.write(`) >= ${MOST_ROWS} * pg_catalog.abs(`);
+    stride(step);
+    w.write(') and ');
+    stride(step);
+    w.write(' <> 0');
+  }
+  w.write(' then cast(pg_catalog.repeat(pg_catalog.concat(');
+  w.list([start, stop, ...(step === null ? [] : [step])], ', ', (e) => emitExpr(e, w));
+  w.write(`), 2147483647) as ${stop.type}) else `);
+  emitExpr(stop, w);
+  w.write(' end');
+}

@@ -1,0 +1,42 @@
+import { RANGES } from '../types.js';
+import { growing, scalar } from './define.js';
+import type { FunctionDefinition } from './definition.js';
+import { SEARCH_FUNCTIONS } from './searches.js';
+
+/** Parts of addresses. */
+const ADDRESSES: readonly FunctionDefinition[] = [
+  scalar('host', ['inet'], 'text'),
+  scalar('abbrev', ['inet'], 'text'),
+  scalar('abbrev', ['cidr'], 'text'),
+  scalar('family', ['inet'], 'int4'),
+  scalar('masklen', ['inet'], 'int4'),
+  scalar('network', ['inet'], 'cidr'),
+  scalar('netmask', ['inet'], 'inet'),
+  scalar('broadcast', ['inet'], 'inet'),
+];
+
+/** Ends of ranges. */
+const ENDS: readonly FunctionDefinition[] = (['anyrange', 'anymultirange'] as const).flatMap((span) => [
+  scalar('lower', [span], 'anyelement'),
+  scalar('upper', [span], 'anyelement'),
+  ...['isempty', 'lower_inc', 'upper_inc', 'lower_inf', 'upper_inf'].map((name) =>
+    scalar(name, [span], 'bool'),
+  ),
+]);
+
+/** Ranges of their ends, and of ends with the brackets around them; the lower one must not be above the upper. */
+const MADE: readonly FunctionDefinition[] = RANGES.flatMap(({ range, element }) =>
+  growing(range, [element, element], ['text'], range),
+);
+
+/** Of two ranges the smallest one that holds both. */
+const MERGED = scalar('range_merge', ['anyrange', 'anyrange'], 'anyrange');
+
+/** Functions of types that say where something lies: addresses, ranges, words of documents. */
+export const PLACE_FUNCTIONS: readonly FunctionDefinition[] = Object.freeze([
+  ...ADDRESSES,
+  ...ENDS,
+  ...MADE,
+  MERGED,
+  ...SEARCH_FUNCTIONS,
+]);

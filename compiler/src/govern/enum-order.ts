@@ -1,0 +1,283 @@
+import type { BoundPlan, WrittenLiteral } from '../bind/index.js';
+import { queryError } from '../errors.js';
+import { fingerprint } from '../fingerprint.js';
+import { isHypothetical, neededFunction, neededOperator } from '../functions/index.js';
+import { LIMITS } from '../limits.js';
+import { callNode, columnRef, operationNode, selectOf } from '../nodes.js';
+import type {
+  Aggregate,
+  Expr,
+  FromItem,
+  Operation,
+  Query,
+  Select,
+  SetOperation,
+  SortKey,
+  SourceId,
+  WindowCall,
+} from '../plan.js';
+import { enumName } from '../stored.js';
+import { allQueries, changed, columnsOf, leavesOf, mapped, mapQuery } from '../walk.js';
+import { EnumValues, type LabelledEnum } from './enum-values.js';
+import type { ScanAccesses } from './scan-access.js';
+import type { GovernedSlots } from './slots.js';
+
+/**
+ * Gives values of enums the order of their labels, which are read as texts: what sorts or compares them does so by the
+ * place of the label among those that the manifest declares. Equality is that of the texts. A literal that is no label
+ * is refused as Postgres refuses it; that is judged here, by the manifest, and never by a row.
+ *
+ * A value counts as one of an enum only where this caller has the column in the clear in every row. For all others it
+ * is a text, and no label is told.
+ */
+export function inEnumOrder(
+  root: Query,
+  accesses: ScanAccesses,
+  plan: BoundPlan,
+  slots: GovernedSlots,
+): Query {
+  const values = new EnumValues(root, accesses, plan.literals);
+  if (!values.someIsLabelled) return root;
+  const order = new EnumOrder(root, values, plan, slots);
+  const ordered = mapQuery(root, { expr: (e) => order.value(e), query: (q) => order.level(q) });
+  return mapQuery(ordered, { expr: withoutMark });
+}
+
+/** The cast of a text to text has told a label from its text, and is of no more use. */
+function withoutMark(e: Expr): Expr {
+  return e.kind === 'cast' && e.type === 'text' && e.arg.type === 'text' ? e.arg : e;
+}
+
+const ORDERS: ReadonlySet<string> = new Set(['<', '<=', '>', '>=']);
+const EQUALITIES: ReadonlySet<string> = new Set(['=', '<>']);
+const EXTREMES: ReadonlySet<string> = new Set(['min', 'max']);
+
+class EnumOrder {
+  readonly #values: EnumValues;
+  readonly #plan: BoundPlan;
+  readonly #slots: GovernedSlots;
+  #lastSource: SourceId;
+  #written = 0;
+
+  constructor(root: Query, values: EnumValues, plan: BoundPlan, slots: GovernedSlots) {
+    this.#values = values;
+    this.#plan = plan;
+    this.#slots = slots;
+    this.#lastSource = Math.max(0, ...sourcesIn(root));
+  }
+
+  /** `e`, whose operands are done. */
+  value(e: Expr): Expr {
+    switch (e.kind) {
+      case 'operation':
+        return this.#operation(e);
+      case 'distinct_test':
+        this.#compared([e.left, e.right]);
+        return e;
+      case 'membership':
+        this.#compared([e.arg, ...e.items]);
+        return e;
+      case 'quantified':
+        return this.#quantified(e);
+      case 'row_comparison':
+        return changed(e, {
+          pairs: mapped(e.pairs, (p) => {
+            const ranked = this.#ranked(p.left, p.definition.name, p.right);
+            return ranked === null ? p : Object.freeze(ranked);
+          }),
+        });
+      case 'conditional':
+        return this.#conditional(e);
+      case 'aggregate':
+        return this.#aggregate(e);
+      case 'window':
+        return this.#window(e);
+      default:
+        return e;
+    }
+  }
+
+  #operation(e: Operation): Expr {
+    const { left, right, definition } = e;
+    if (left === null) return e;
+    if (EQUALITIES.has(definition.name)) this.#compared([left, right]);
+    if (!ORDERS.has(definition.name)) return e;
+    const ranked = this.#ranked(left, definition.name, right);
+    return ranked === null ? e : operationNode(ranked.definition, ranked.left, ranked.right);
+  }
+
+  /** The places of two labels compared; null where the two are not of one enum. */
+  #ranked(left: Expr, name: string, right: Expr) {
+    const of = this.#compared([left, right]);
+    if (of === null) return null;
+    const definition = neededOperator(name, 'int4', 'int4');
+    return { definition, left: this.#rank(left, of), right: this.#rank(right, of) };
+  }
+
+  #quantified(e: Extract<Expr, { kind: 'quantified' }>): Expr {
+    const of = this.#values.enumOf(e.arg);
+    if (of === null) return e;
+    if (ORDERS.has(e.definition.name)) {
+      const construct = `\`${e.definition.name}\` of an enum with ANY or ALL`;
+      const hint = 'compare with the least or the greatest of them';
+      throw queryError('unsupported', { construct, hint }, this.#plan.positionOf(e));
+    }
+    for (const literal of this.#values.itemsOf(e.array)) this.#requireLabel(literal, of, e);
+    return e;
+  }
+
+  #conditional(e: Extract<Expr, { kind: 'conditional' }>): Expr {
+    if (e.form === 'nullif') this.#compared(e.args);
+    if (e.form !== 'greatest' && e.form !== 'least') return e;
+    const of = this.#compared(e.args);
+    if (of === null) return e;
+    const args = mapped(e.args, (a) => this.#rank(a, of));
+    return this.#labelAt(Object.freeze({ ...e, args, type: 'int4' }), of);
+  }
+
+  #aggregate(e: Aggregate): Expr {
+    const [arg] = e.args;
+    const of = arg === undefined ? null : this.#values.enumOf(arg);
+    if (of !== null && arg !== undefined && EXTREMES.has(e.definition.name))
+      return this.#labelAt(changed(e, { args: Object.freeze([this.#rank(arg, of)]), type: 'int4' }), of);
+    if (isHypothetical(e.definition)) return this.#hypothetical(e);
+    // Of DISTINCT Postgres asks that the arguments themselves are sorted.
+    if (e.distinct) return e;
+    const sorted = changed(e, { orderBy: this.#sorted(e.orderBy) });
+    if (e.definition.kind !== 'ordered_set' || e.type !== 'text' || sorted === e) return sorted;
+    const [by] = e.orderBy;
+    const picked = by === undefined || typeof by.by === 'number' ? null : this.#values.enumOf(by.by);
+    return picked === null ? e : this.#labelAt(changed(sorted, { type: 'int4' }), picked);
+  }
+
+  /** A value stands among the places of the labels by its own. */
+  #hypothetical(e: Aggregate): Expr {
+    const args = e.args.map((value, i) => {
+      const by = e.orderBy[i]?.by;
+      if (by === undefined || typeof by === 'number') return value;
+      const of = this.#compared([by, value]);
+      return of === null ? value : this.#rank(value, of);
+    });
+    return changed(e, { args: Object.freeze(args), orderBy: this.#sorted(e.orderBy) });
+  }
+
+  #window(e: WindowCall): Expr {
+    const sorted = changed(e, { orderBy: this.#sorted(e.orderBy) });
+    const [arg] = e.args;
+    const of = arg === undefined ? null : this.#values.enumOf(arg);
+    if (of === null || arg === undefined || !EXTREMES.has(e.definition.name)) return sorted;
+    return this.#labelAt(changed(sorted, { args: Object.freeze([this.#rank(arg, of)]), type: 'int4' }), of);
+  }
+
+  #sorted(keys: readonly SortKey[]): readonly SortKey[] {
+    return mapped(keys, (k) => {
+      const of = typeof k.by === 'number' ? null : this.#values.enumOf(k.by);
+      return of === null || typeof k.by === 'number' ? k : changed(k, { by: this.#rank(k.by, of) });
+    });
+  }
+
+  /** `query` with its ORDER BY done; everything in it is. */
+  level(query: Query): Query {
+    if (query.kind === 'values' || query.orderBy.length === 0) return query;
+    const sorts = query.orderBy.map((k) => this.#enumOfKey(k, query));
+    if (sorts.every((s) => s === null)) return query;
+    // Whatever sorts what is told apart or united must be one of its columns.
+    if (query.kind === 'set_operation' || query.distinct) return this.#sortedAround(query);
+    const first = new Set(query.distinctOn.map(fingerprint));
+    const orderBy: SortKey[] = [];
+    const distinctOn = [...query.distinctOn];
+    for (const [i, key] of query.orderBy.entries()) {
+      const of = sorts[i] ?? null;
+      const by = typeof key.by === 'number' ? query.outputs[key.by - 1]?.expr : key.by;
+      if (of === null || by === undefined) {
+        orderBy.push(key);
+        continue;
+      }
+      const rank = this.#rank(by, of);
+      orderBy.push(Object.freeze({ ...key, by: rank }));
+      // The keys of DISTINCT ON come first in ORDER BY, all of them.
+      if (first.has(fingerprint(by))) {
+        distinctOn.push(rank);
+        orderBy.push(key);
+      }
+    }
+    return Object.freeze({
+      ...query,
+      distinctOn: Object.freeze(distinctOn),
+      orderBy: Object.freeze(orderBy),
+    });
+  }
+
+  #enumOfKey({ by }: SortKey, query: Select | SetOperation): LabelledEnum | null {
+    return typeof by === 'number' ? this.#values.enumOfOutput(query, by - 1) : this.#values.enumOf(by);
+  }
+
+  #sortedAround(query: Select | SetOperation): Query {
+    const { with: tables, orderBy, limit, offset, withTies } = query;
+    const cut = { with: NONE, orderBy: NONE, limit: null, offset: null, withTies: false };
+    const inner: Query =
+      query.kind === 'select' ? Object.freeze({ ...query, ...cut }) : Object.freeze({ ...query, ...cut });
+    const from: FromItem = Object.freeze({ kind: 'derived', id: ++this.#lastSource, query: inner });
+    const refs = columnsOf(inner).map(({ name, type }, i) =>
+      Object.freeze({ name, expr: columnRef(from.id, `c${i + 1}`, type) }),
+    );
+    const keys = orderBy.map((key) => {
+      const of = this.#enumOfKey(key, query);
+      const ref = typeof key.by === 'number' ? refs[key.by - 1]?.expr : undefined;
+      return of === null || ref === undefined ? key : Object.freeze({ ...key, by: this.#rank(ref, of) });
+    });
+    const outputs = Object.freeze(refs);
+    return selectOf({ with: tables, from, outputs, orderBy: Object.freeze(keys), limit, offset, withTies });
+  }
+
+  /** The one enum that `exprs` are values of, or null. Literals among them must be labels. */
+  #compared(exprs: readonly Expr[]): LabelledEnum | null {
+    const of = this.#values.enumOfAll(exprs);
+    if (of === null) return null;
+    for (const e of exprs) this.#requireLabel(this.#values.literalIn(e), of, e);
+    return of;
+  }
+
+  /** @throws QueryError E0511, 22P02, for what the caller wrote; a definition that the caller did not write equals nothing */
+  #requireLabel(literal: WrittenLiteral | null, of: LabelledEnum, at: Expr): void {
+    if (literal === null || literal.node === null || literal.holds(of.isLabel)) return;
+    const type = enumName(of.stored);
+    throw queryError('unknownLabel', { type, label: literal.read() }, this.#plan.positionOf(at));
+  }
+
+  /** The place of label `e` among those of its enum, from 1; NULL for NULL. */
+  #rank(e: Expr, of: LabelledEnum): Expr {
+    const { definition } = neededFunction('array_position', ['text[]', 'text']);
+    return callNode(definition, [this.#labels(of), e], 'int4');
+  }
+
+  /** The label at the place that `rank` says. */
+  #labelAt(rank: Expr, of: LabelledEnum): Expr {
+    const label: Expr = Object.freeze({
+      kind: 'subscript',
+      arg: this.#labels(of),
+      index: rank,
+      type: 'text',
+    });
+    this.#values.note(label, of);
+    return label;
+  }
+
+  /** @throws QueryError E0511 beyond the limit: each list is written out */
+  #labels({ labels }: LabelledEnum): Expr {
+    this.#written += labels.length;
+    if (this.#written > LIMITS.labels)
+      throw queryError('tooComplex', {
+        what: 'the number of labels that its enums are ordered by',
+        limit: LIMITS.labels,
+      });
+    const items = labels.map((label) => this.#slots.literal(label, 'text'));
+    return Object.freeze({ kind: 'array', items: Object.freeze(items), type: 'text[]' });
+  }
+}
+
+const NONE: readonly never[] = Object.freeze([]);
+
+function sourcesIn(root: Query): readonly SourceId[] {
+  return allQueries(root).flatMap((q) => (q.kind === 'select' ? leavesOf(q.from).map((l) => l.id) : []));
+}

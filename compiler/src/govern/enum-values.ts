@@ -1,0 +1,174 @@
+import type { LiteralSlots, WrittenLiteral } from '../bind/index.js';
+import { type Column, columnOf } from '../catalog.js';
+import type { ColumnRef, EntityScan, Expr, FromItem, Query, SourceId } from '../plan.js';
+import { storedType } from '../stored.js';
+import { allQueries, leavesOf } from '../walk.js';
+import { columnRule } from './mask.js';
+import type { ScanAccesses } from './scan-access.js';
+
+/** An enum whose labels the caller may know. */
+export interface LabelledEnum {
+  readonly stored: string;
+  /** In their order. */
+  readonly labels: readonly string[];
+  readonly isLabel: (text: string) => boolean;
+}
+
+const NAMING_ROWS: ReadonlySet<string> = new Set(['first_value', 'last_value', 'nth_value', 'lag', 'lead']);
+
+/** Which values of a statement are labels of an enum for its caller: columns, and what hands them on unchanged. */
+export class EnumValues {
+  readonly #accesses: ScanAccesses;
+  readonly #literals: LiteralSlots;
+  readonly #items = new Map<SourceId, FromItem>();
+  readonly #tables = new Map<number, Query>();
+  readonly #enums = new Map<Column, LabelledEnum>();
+  readonly #made = new Map<Expr, LabelledEnum>();
+  /** Whether some column is labelled that the statement reads. */
+  readonly someIsLabelled: boolean;
+
+  constructor(root: Query, accesses: ScanAccesses, literals: LiteralSlots) {
+    this.#accesses = accesses;
+    this.#literals = literals;
+    let some = false;
+    for (const query of allQueries(root)) {
+      if (query.kind !== 'values') for (const t of query.with) this.#tables.set(t.id, t.query);
+      if (query.kind !== 'select') continue;
+      for (const leaf of leavesOf(query.from)) {
+        this.#items.set(leaf.id, leaf);
+        some ||=
+          leaf.kind === 'entity' &&
+          leaf.columns.some((name) => columnOf(leaf.relation, name)?.labels !== undefined);
+      }
+    }
+    this.someIsLabelled = some;
+  }
+
+  /** Says that `expr` is a label of `of`. */
+  note(expr: Expr, of: LabelledEnum): void {
+    this.#made.set(expr, of);
+  }
+
+  /** The enum that `expr` is a label of; null where it is none. */
+  enumOf(expr: Expr): LabelledEnum | null {
+    switch (expr.kind) {
+      case 'column':
+        return this.#enumOfColumn(expr);
+      case 'subscript':
+        return this.#made.get(expr) ?? null;
+      case 'conditional':
+        return this.#enumOfChoice(expr.args);
+      case 'case':
+        return this.#enumOfChoice([...expr.arms.map((a) => a.result), expr.otherwise]);
+      case 'scalar_query':
+        return this.enumOfOutput(expr.query, 0);
+      case 'aggregate':
+        return expr.definition.name === 'min' || expr.definition.name === 'max'
+          ? this.#enumOfFirst(expr.args)
+          : null;
+      case 'window':
+        return expr.definition.name === 'min' ||
+          expr.definition.name === 'max' ||
+          NAMING_ROWS.has(expr.definition.name)
+          ? this.#enumOfFirst(expr.args)
+          : null;
+      default:
+        return null;
+    }
+  }
+
+  /** The enum of the output of `query` at `index`, from 0. */
+  enumOfOutput(query: Query, index: number): LabelledEnum | null {
+    if (query.kind === 'values') return null;
+    if (query.kind === 'select') {
+      const output = query.outputs[index];
+      return output === undefined ? null : this.enumOf(output.expr);
+    }
+    const [left, right] = [this.enumOfOutput(query.left, index), this.enumOfOutput(query.right, index)];
+    return left !== null && right !== null && isSame(left, right) ? left : null;
+  }
+
+  /** The enum of those of `exprs` that are labels; null where they are of several, or one is no constant beside them. */
+  enumOfAll(exprs: readonly Expr[]): LabelledEnum | null {
+    let found: LabelledEnum | null = null;
+    for (const e of exprs) {
+      if (e.kind === 'parameter' || e.kind === 'null') continue;
+      const of = this.enumOf(e);
+      if (of === null || (found !== null && !isSame(found, of))) return null;
+      found = of;
+    }
+    return found;
+  }
+
+  literalIn(expr: Expr): WrittenLiteral | null {
+    return expr.kind === 'parameter' ? this.#literals.literalIn(expr.slot) : null;
+  }
+
+  /** The literals of a list that the statement writes out. */
+  itemsOf(list: Expr): readonly WrittenLiteral[] {
+    if (list.kind === 'array') return list.items.flatMap((i) => this.literalIn(i) ?? []);
+    return list.kind === 'parameter' ? this.#literals.itemsIn(list.slot) : [];
+  }
+
+  #enumOfFirst([first]: readonly Expr[]): LabelledEnum | null {
+    return first === undefined ? null : this.enumOf(first);
+  }
+
+  /** Labels of one enum, or literals that are such: what else may come of it is a text. */
+  #enumOfChoice(exprs: readonly Expr[]): LabelledEnum | null {
+    const of = this.enumOfAll(exprs);
+    if (of === null) return null;
+    const isOther = (e: Expr): boolean =>
+      e.kind === 'parameter' && this.literalIn(e)?.holds(of.isLabel) !== true;
+    return exprs.some(isOther) ? null : of;
+  }
+
+  #enumOfColumn({ source, name }: ColumnRef): LabelledEnum | null {
+    const item = this.#items.get(source);
+    if (item === undefined) return null;
+    switch (item.kind) {
+      case 'entity':
+        return this.#enumOfEntity(item, name);
+      case 'derived':
+        return this.enumOfOutput(item.query, positionOf(name));
+      case 'cte': {
+        const table = item.recursive === undefined ? this.#tables.get(item.table) : undefined;
+        return table === undefined ? null : this.enumOfOutput(table, positionOf(name));
+      }
+      default:
+        return null;
+    }
+  }
+
+  #enumOfEntity(scan: EntityScan, name: string): LabelledEnum | null {
+    const column = columnOf(scan.relation, name);
+    if (column?.labels === undefined || column.stored === undefined) return null;
+    if (storedType(column.stored)?.isEnum !== true) return null;
+    const { access, minimum } = this.#accesses.of(scan);
+    if (minimum !== null || columnRule(scan.relation, name, access).masked !== 'none') return null;
+    return this.#known(column, column.stored, column.labels);
+  }
+
+  #known(column: Column, stored: string, labels: readonly string[]): LabelledEnum {
+    let known = this.#enums.get(column);
+    if (known === undefined) {
+      const set = new Set(labels);
+      this.#enums.set(column, (known = { stored, labels, isLabel: (text) => set.has(text) }));
+    }
+    return known;
+  }
+}
+
+function isSame(one: LabelledEnum, other: LabelledEnum): boolean {
+  return (
+    one === other ||
+    (one.stored === other.stored &&
+      one.labels.length === other.labels.length &&
+      one.labels.every((label, i) => label === other.labels[i]))
+  );
+}
+
+/** From 0, of `c1`, `c2`, …, the names that the columns of a query have. */
+function positionOf(name: string): number {
+  return Number(name.slice(1)) - 1;
+}

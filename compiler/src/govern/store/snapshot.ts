@@ -1,0 +1,83 @@
+import { castTo, selectOf } from '../../nodes.js';
+import type { Call, Expr, Output, Query } from '../../plan.js';
+import { allQueries, exprsOf, leavesOf, someExpr } from '../../walk.js';
+import { stored } from './columns.js';
+
+/**
+ * Which transactions a statement sees, as Postgres writes a `pg_snapshot`: two statements that see the same ones read
+ * the same rows of every table. NULL on a standby, whose snapshots do not name the transactions that it waits for.
+ */
+export const SNAPSHOT: Output = Object.freeze({
+  name: stored('snapshot'),
+  expr: Object.freeze({
+    kind: 'scalar_query',
+    // In a query of its own, which runs once: an output is worked out before rows are cut off.
+    query: selectOf({
+      outputs: [
+        {
+          name: 'snapshot',
+          expr: {
+            kind: 'case',
+            arms: [{ when: ofServer('pg_is_in_recovery', 'bool'), result: { kind: 'null', type: 'text' } }],
+            otherwise: castTo(ofServer('pg_current_snapshot', 'text'), 'text'),
+            type: 'text',
+          },
+        },
+      ],
+    }),
+    type: 'text',
+  }),
+});
+
+/** What the server says of itself; no caller can call it. */
+function ofServer(name: string, type: Call['type']): Call {
+  const args = Object.freeze([]);
+  return Object.freeze({
+    kind: 'call',
+    definition: Object.freeze({
+      name,
+      kind: 'scalar',
+      arguments: args,
+      variadic: null,
+      result: type,
+      volatility: 'stable',
+      leakproof: true,
+      structural: new Map(),
+    }),
+    args,
+    type,
+  });
+}
+
+/**
+ * Whether the same rows give the same answer at any time, of a query without `SNAPSHOT`. What is stable only may read
+ * the clock, and so may a text that is read as a time (`now`, `today`).
+ */
+export function isTimeless(query: Query): boolean {
+  return !allQueries(query).some((q) => {
+    const scans = q.kind === 'select' ? leavesOf(q.from) : [];
+    const read = scans.flatMap((s) =>
+      s.kind === 'governed'
+        ? [...s.columns.map((c) => c.expr), ...s.pushed, ...(s.filter === null ? [] : [s.filter])]
+        : [],
+    );
+    return [...exprsOf(q), ...read].some((e) => someExpr(e, mayReadClock));
+  });
+}
+
+function mayReadClock(e: Expr): boolean {
+  switch (e.kind) {
+    case 'call':
+    case 'aggregate':
+      return e.definition.volatility !== 'immutable' || isTime(e);
+    case 'cast':
+    case 'parameter':
+      return isTime(e);
+    default:
+      return false;
+  }
+}
+
+function isTime({ type }: Expr): boolean {
+  return /^(date|time)/.test(type);
+}

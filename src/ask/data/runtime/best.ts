@@ -1,0 +1,34 @@
+import type { GovernedStore } from 'osl-compiler';
+import type { StoredPassage } from '../content-plane.js';
+import type { RuntimeInput } from '../parts.js';
+import { bestByWords } from './lexical-lane.js';
+import { nearest } from './nearest.js';
+import type { PageValues } from './page.js';
+import { passageOf } from './passage.js';
+import { unlessStopped } from './unless-stopped.js';
+
+/** What the stores of a facet, or of a leg of it, go by in the content plane. */
+export function indexName({ facet }: GovernedStore): string {
+  return facet.indexedAs ?? facet.name;
+}
+
+/** The best passages of one store that the caller may see, best first. */
+export async function best(
+  store: GovernedStore,
+  query: string,
+  page: PageValues,
+  input: RuntimeInput,
+): Promise<readonly StoredPassage[]> {
+  const { content } = input.parts;
+  const name = indexName(store);
+  const epoch = await unlessStopped(content.ready(name, store.version), input.signal);
+  const { counts } = store;
+  if (counts !== null) return bestByWords(store, counts, query, page, epoch, input);
+  const rows = await nearest(store, await embedded(store, query, input), page, epoch, input);
+  return rows.map((row) => passageOf(row, store));
+}
+
+/** The query's vector in a dense store. */
+export function embedded(store: GovernedStore, query: string, input: RuntimeInput): Promise<string> {
+  return unlessStopped(input.parts.content.embedQuery(indexName(store), query), input.signal);
+}

@@ -1,0 +1,130 @@
+import { arrayText, type GovernedStore, type Legs, queryError, type Retrieval } from 'osl-compiler';
+import type { StoredPassage } from '../content-plane.js';
+import type { RuntimeInput } from '../parts.js';
+import { best, embedded } from './best.js';
+import { arrayValue, elements } from './constants.js';
+import { goodEnough, type PageValues } from './page.js';
+import { passageOf } from './passage.js';
+import { step } from './step.js';
+
+/** The stores of a facet's two legs, in the version that is due. */
+interface Stores {
+  readonly dense: GovernedStore;
+  readonly lexical: GovernedStore;
+}
+
+/** What one leg found, best first. */
+interface Found {
+  readonly passages: readonly StoredPassage[];
+  readonly weight: number;
+}
+
+/** How many passages of each leg count, at least. */
+const LEAST_DEPTH = 100;
+/** A page further down would have both legs sort whole stores. */
+const MOST_SKIPPED = 1_000;
+/** What is added to ranks: the larger, the less the first ones stand out. */
+const RANK_CONSTANT = 60;
+
+/**
+ * The best passages by both legs: of each the best 2 (`skip` + `topK`), 100 at least, are fused into one order, ties by
+ * chunk id, of which the page is taken. Both legs give permitted passages alone, exactly so many, so that what is
+ * hidden changes no rank and no score. Passages are those of the dense store.
+ *
+ * @throws QueryError E0511
+ */
+export async function bestOfBoth(
+  { legs }: Retrieval,
+  stores: Stores,
+  query: string,
+  page: PageValues,
+  input: RuntimeInput,
+): Promise<readonly StoredPassage[]> {
+  if (page.skip > MOST_SKIPPED) {
+    const detail = `\`skip\` is a whole number from 0 to ${MOST_SKIPPED} where two legs are fused`;
+    throw queryError('typeMismatch', { detail, hint: "mode => 'lexical' and mode => 'dense' go further" });
+  }
+  const [ofWords, ofMeaning] = weightsOf(legs, input);
+  const topK = Math.max(LEAST_DEPTH, 2 * (page.skip + page.topK));
+  const whole: PageValues = { ...page, topK, skip: 0, minScore: null };
+  const hasWords = input.parts.content.lexicalQuery(query).terms.length > 0;
+  const byWords = hasWords ? await best(stores.lexical, query, whole, input) : [];
+  const byMeaning = await best(stores.dense, query, whole, input);
+  const keyOf = (p: StoredPassage): string => (page.ofDocuments ? p.docId : p.chunkId);
+  const found = [
+    { passages: byWords, weight: ofWords },
+    { passages: byMeaning, weight: ofMeaning },
+  ];
+  const ranked = goodEnough(fused(found, legs, keyOf), page).slice(page.skip, page.skip + page.topK);
+  return ofDense(ranked, byMeaning, stores.dense, query, input);
+}
+
+/** How much the lexical and the dense leg count. */
+function weightsOf(legs: Legs, input: RuntimeInput): readonly [number, number] {
+  if (legs.mode !== 'hybrid' || legs.weights === null) return [1, 1];
+  const [a = Number.NaN, b = Number.NaN, ...more] = elements(arrayValue(legs.weights, input)).map(Number);
+  if (more.length === 0 && [a, b].every((w) => w >= 0 && Number.isFinite(w)) && a + b > 0) return [a, b];
+  const detail = '`weights` are two numbers, 0 or more and not both 0: of the lexical leg and of the dense';
+  throw queryError('typeMismatch', { detail, hint: 'weights => array[0.3, 0.7]' });
+}
+
+/** Passages of both legs in one order, each with its fused score; of two for one key, the one that counts more. */
+function fused(
+  found: readonly Found[],
+  legs: Legs,
+  keyOf: (p: StoredPassage) => string,
+): readonly StoredPassage[] {
+  const byKey = new Map<string, { readonly passage: StoredPassage; readonly most: number; score: number }>();
+  for (const { passages, weight } of found) {
+    const shares = legs.mode === 'hybrid' && legs.fuse === 'score' ? byScores(passages) : byRanks(passages);
+    for (const [i, passage] of passages.entries()) {
+      const share = weight * (shares[i] ?? 0);
+      const known = byKey.get(keyOf(passage));
+      const score = (known?.score ?? 0) + share;
+      const kept = known === undefined || share > known.most ? { passage, most: share } : known;
+      byKey.set(keyOf(passage), { passage: kept.passage, most: kept.most, score });
+    }
+  }
+  return [...byKey.values()]
+    .map(({ passage, score }) => ({ ...passage, score }))
+    .sort((a, b) => b.score - a.score || (a.chunkId < b.chunkId ? -1 : a.chunkId > b.chunkId ? 1 : 0));
+}
+
+/** Reciprocal rank fusion. */
+function byRanks(passages: readonly StoredPassage[]): readonly number[] {
+  return passages.map((_, i) => 1 / (RANK_CONSTANT + i + 1));
+}
+
+/** From 0 for the last to 1 for the best; 1 where all are alike. */
+function byScores(passages: readonly StoredPassage[]): readonly number[] {
+  const [best, last] = [passages[0]?.score ?? 0, passages.at(-1)?.score ?? 0];
+  return passages.map(({ score }) => (best === last ? 1 : (score - last) / (best - last)));
+}
+
+/** The same passages as the dense store has them. One that is not there yet does not come. */
+async function ofDense(
+  ranked: readonly StoredPassage[],
+  found: readonly StoredPassage[],
+  store: GovernedStore,
+  query: string,
+  input: RuntimeInput,
+): Promise<readonly StoredPassage[]> {
+  const known = new Map(found.map((p) => [p.chunkId, p]));
+  const ids = ranked.filter((p) => !known.has(p.chunkId)).map((p) => p.chunkId);
+  if (ids.length > 0 && store.named !== null) {
+    const given = new Map([
+      ['ids', arrayText(ids)],
+      ['vector', await embedded(store, query, input)],
+      ['limit', String(ids.length)],
+    ]);
+    const { rows } = await step(store.named, given, input, ids.length);
+    for (const row of rows) {
+      const passage = passageOf(row, store);
+      known.set(passage.chunkId, passage);
+    }
+  }
+  return ranked.flatMap(({ chunkId, score }) => {
+    const passage = known.get(chunkId);
+    return passage === undefined ? [] : [{ ...passage, score }];
+  });
+}

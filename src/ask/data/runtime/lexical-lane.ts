@@ -1,0 +1,93 @@
+import { type GovernedPlan, type GovernedStore, queryError, stored } from 'osl-compiler';
+import type { TextRow } from '../collect.js';
+import type { StoredPassage } from '../content-plane.js';
+import type { RuntimeInput } from '../parts.js';
+import { COMMON, essentialWords, type WeighedWord } from './essential-words.js';
+import type { PageValues } from './page.js';
+import { passageOf } from './passage.js';
+import { step } from './step.js';
+
+/** Each word costs one look-up, if in one statement. */
+const MAX_TERMS = 128;
+
+/** Nothing would be found, and whoever asks would take it for what there is. */
+const NO_WORD = Object.freeze({
+  detail: '`query` has no word to look for',
+  hint: 'signs alone, and words like `the` and `of`, lead to no passage',
+});
+
+/** The passages that the caller may see with the best scores for the words of `query`, best first. */
+export async function bestByWords(
+  store: GovernedStore,
+  counts: NonNullable<GovernedStore['counts']>,
+  query: string,
+  page: PageValues,
+  epoch: string,
+  input: RuntimeInput,
+): Promise<readonly StoredPassage[]> {
+  const { content, words } = input.parts;
+  const name = store.facet.indexedAs ?? store.facet.name;
+  const lexical = content.lexicalQuery(query);
+  if (lexical.terms.length === 0) throw queryError('typeMismatch', NO_WORD);
+  if (lexical.terms.length > MAX_TERMS)
+    throw queryError('tooLarge', { what: 'the number of distinct words in `query`', limit: MAX_TERMS });
+  const once = async (): Promise<readonly StoredPassage[] | null> => {
+    const found = await words.of(counts, lexical.terms, epoch, input);
+    const frequencies = lexical.terms.map((term) => found.frequencies.get(term) ?? 0);
+    const weighted = lexical.weighted(found.documents, frequencies);
+    if (weighted === null) return words.holds(name, counts, found, null, input) ? [] : null;
+    const weighed = weighted.terms.map(
+      (term, i): WeighedWord => ({
+        term,
+        frequency: found.frequencies.get(term) ?? 0,
+        most: weighted.mosts[i] ?? Number.POSITIVE_INFINITY,
+      }),
+    );
+    const rows = await new Search(store, weighted.vector, page, input).best(weighed, found.documents);
+    const seen = rows[0]?.get(stored('snapshot')) ?? null;
+    if (!words.holds(name, counts, found, seen, input)) return null;
+    return rows.map((row) => passageOf(row, store)).filter(({ score }) => score > 0);
+  };
+  // Counts that do not hold are forgotten, and those of this very question hold.
+  return (await once()) ?? (await once()) ?? [];
+}
+
+class Search {
+  readonly #store: GovernedStore;
+  readonly #vector: string;
+  readonly #page: PageValues;
+  readonly #input: RuntimeInput;
+
+  constructor(store: GovernedStore, vector: string, page: PageValues, input: RuntimeInput) {
+    this.#store = store;
+    this.#vector = vector;
+    this.#page = page;
+    this.#input = input;
+  }
+
+  /** Of the passages with a rare word, where these are known to be the best; else of all that hold any. */
+  async best(words: readonly WeighedWord[], documents: number): Promise<readonly TextRow[]> {
+    const essential = essentialWords(words, documents, this.#page.skip + this.#page.topK);
+    if (essential !== null) {
+      const rows = await this.#run(this.#store.passages, essential.terms);
+      const last = rows[this.#page.topK - 1];
+      if (last !== undefined && -Number(last.get(stored('distance'))) > essential.rest) return rows;
+    }
+    const held = words.reduce((sum, { frequency }) => sum + frequency, 0);
+    const common = held > documents * COMMON ? this.#store.commonWords : null;
+    return this.#run(
+      common ?? this.#store.passages,
+      words.map(({ term }) => term),
+    );
+  }
+
+  async #run(plan: GovernedPlan, terms: readonly number[]): Promise<readonly TextRow[]> {
+    const given = new Map([
+      ['vector', this.#vector],
+      ['terms', `{${terms.join(',')}}`],
+      ['limit', String(this.#page.topK)],
+      ['offset', String(this.#page.skip)],
+    ]);
+    return (await step(plan, given, this.#input, this.#page.topK)).rows;
+  }
+}

@@ -1,0 +1,114 @@
+import { LRUCache } from 'lru-cache';
+import { type GovernedPlan, type GovernedStore, relationsRead, stored } from 'osl-compiler';
+import type { CountedWords, RuntimeInput, WordCounts } from '../parts.js';
+import { keyOf } from './permitted.js';
+import { step } from './step.js';
+
+type Counts = NonNullable<GovernedStore['counts']>;
+
+/** Words whose counts are remembered, over all callers. */
+const REMEMBERED = 500_000;
+/** How long they are at most: a server that took the place of another knows nothing of its transactions. */
+const TRUST_MS = 60_000;
+
+/** What was counted of one permitted set in one state of the data. */
+interface Kept {
+  readonly snapshot: string;
+  readonly until: number;
+  readonly documents: number;
+  readonly frequencies: ReadonlyMap<number, number>;
+}
+
+/**
+ * Counts the words of a query over the passages that its caller may see.
+ *
+ * What was counted before serves again where it is known to be the same now: for the same statement, values and store
+ * epoch, while no transaction of the server has begun or ended since, and where nothing but transactions can change
+ * what the tables hold. Whoever uses it looks once more at the passages that it leads to.
+ */
+export class PermittedWords implements WordCounts {
+  readonly #sets = new LRUCache<string, Kept>({
+    maxSize: REMEMBERED,
+    sizeCalculation: ({ frequencies }) => 1 + frequencies.size,
+  });
+  /** By connector, the state of the data that was seen last. */
+  readonly #seen = new Map<string | null, string | null>();
+
+  async of(
+    counts: Counts,
+    terms: readonly number[],
+    epoch: string,
+    input: RuntimeInput,
+  ): Promise<CountedWords> {
+    const key = `${epoch} ${keyOf(counts.whole, NO_WORDS, input)}`;
+    const kept = this.#usable(key, counts.whole, input);
+    if (kept !== null && terms.every((term) => kept.frequencies.has(term)))
+      return { ...kept, key, isKept: true };
+    if (kept !== null) {
+      const more = await counted(counts.ofWords, terms, input);
+      const frequencies = new Map([...kept.frequencies, ...more.frequencies]);
+      if (more.snapshot === kept.snapshot) return { ...kept, frequencies, key, isKept: false };
+    }
+    const { documents, ...found } = await counted(counts.whole, terms, input);
+    return { ...found, documents, key, isKept: false };
+  }
+
+  holds(
+    facet: string,
+    counts: Counts,
+    found: CountedWords,
+    seen: string | null,
+    input: RuntimeInput,
+  ): boolean {
+    const { snapshot, key } = found;
+    if (input.snapshots === null) this.#seen.set(counts.whole.connector, seen);
+    if (found.isKept) {
+      if (seen !== snapshot) this.#sets.delete(key);
+      return seen === snapshot;
+    }
+    if (snapshot !== null && seen === snapshot && counts.timeless && input.snapshots === null)
+      this.#keep(facet, counts.whole, { ...found, snapshot }, input);
+    return true;
+  }
+
+  #usable(key: string, plan: GovernedPlan, input: RuntimeInput): Kept | null {
+    const kept = this.#sets.get(key);
+    if (kept === undefined || input.snapshots !== null) return null;
+    return kept.until > Date.now() && kept.snapshot === this.#seen.get(plan.connector) ? kept : null;
+  }
+
+  /** In the background: the answer need not wait for what spares the next one its counts. */
+  #keep(
+    facet: string,
+    plan: GovernedPlan,
+    { key, snapshot, documents, frequencies }: CountedWords & { readonly snapshot: string },
+    input: RuntimeInput,
+  ): void {
+    const keep = (settledAt: string | null): void => {
+      if (settledAt !== snapshot) return;
+      this.#sets.set(key, { snapshot, documents, frequencies, until: Date.now() + TRUST_MS });
+    };
+    // What cannot be looked at is not known to be settled, and is counted anew.
+    input.parts.content.settledAt(facet, relationsRead(plan.query)).then(keep, () => undefined);
+  }
+}
+
+const NO_WORDS: ReadonlyMap<string, string> = new Map([
+  ['words', ''],
+  ['terms', ''],
+]);
+
+async function counted(plan: GovernedPlan, terms: readonly number[], input: RuntimeInput) {
+  const given = new Map([
+    ['words', JSON.stringify(terms.map((term) => ({ word: term, term: [term] })))],
+    ['terms', `{${terms.join(',')}}`],
+  ]);
+  const { rows } = await step(plan, given, input, terms.length);
+  const frequencies = new Map(rows.map((r) => [Number(r.get('word')), Number(r.get('count'))]));
+  const [first] = rows;
+  return {
+    documents: Number(first?.get('documents') ?? 0),
+    frequencies,
+    snapshot: first?.get(stored('snapshot')) ?? null,
+  };
+}

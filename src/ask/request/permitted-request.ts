@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import type { QueryError } from 'osl-compiler';
+import type { AuditOutcome, AuditUnavailable } from '../../../policy/audit/index.js';
+import type { Identity } from '../../../policy/index.js';
+import { codeOf } from './ledger.js';
+import type { RequestParts } from './parts.js';
+import type { Permit } from './permit.js';
+
+/** How the decision about a request stands. */
+export type Recorded = 'waiting' | 'recorded' | AuditUnavailable;
+
+/**
+ * The one way (`respond`) for requests that a `Permit` speaks for, in the turn in which they come:
+ *
+ * limit → audit the decision → answer → audit the outcome
+ *
+ * Who calls and what they may see is what it was when the permit was made: whoever begins a request has seen to it that
+ * the model and the caller are still those. One after the other; whoever began one goes on once it hears `onRecorded`.
+ */
+export class PermittedRequest {
+  requestId = '';
+  recorded: Recorded = 'waiting';
+  readonly #parts: RequestParts;
+  readonly #onRecorded: () => void;
+  #permit: Permit | null = null;
+  #statementHmac = '';
+  #startedAt = 0;
+
+  constructor(parts: RequestParts, onRecorded: () => void) {
+    this.#parts = parts;
+    this.#onRecorded = onRecorded;
+  }
+
+  /**
+   * Lets a request in whose statement is the UTF-8 of bytes [start, end): counts it and hands its decision to the log,
+   * under this id or a new one.
+   * False where the limit, or lineage, has more to say about it: then nothing is counted or recorded.
+   */
+  begin(
+    permit: Permit,
+    identity: Identity,
+    id: string | null,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+  ): boolean {
+    const { audit, lineage, limiter } = this.#parts;
+    const requestId = id ?? randomUUID();
+    const plan = permit.plan === null ? null : (lineage?.note(permit.plan, requestId) ?? null);
+    if (plan !== (permit.outcome.plan ?? null)) return false;
+    if (!limiter.takeIfLeft('query', identity)) return false;
+    this.requestId = requestId;
+    this.recorded = 'waiting';
+    this.#permit = permit;
+    this.#startedAt = performance.now();
+    this.#statementHmac = audit.fingerprintOf(bytes, start, end);
+    audit.appendForm(permit.decision, requestId, this.#statementHmac, null, null, this.#hear);
+    return true;
+  }
+
+  /** Records that it was answered with `rows` rows. */
+  answered(rows: number): void {
+    const permit = this.#permit;
+    if (permit === null) return;
+    const { requestId } = this;
+    this.#parts.audit.appendForm(
+      permit.ok,
+      requestId,
+      this.#statementHmac,
+      rows,
+      this.#microseconds(),
+      (failure) => this.#reportLost(failure, requestId),
+    );
+  }
+
+  /** Records how it ended otherwise. Of one whose decision is not in the log, nothing. */
+  ended(outcome: AuditOutcome, rows: number, error: QueryError | null): void {
+    if (this.#permit === null || this.recorded !== 'recorded') return;
+    const { requestId } = this;
+    const entry = {
+      ...this.#permit.outcome,
+      request_id: requestId,
+      statement_hmac: this.#statementHmac,
+      outcome,
+      rows,
+      duration_us: this.#microseconds(),
+      code: error === null ? null : codeOf(error),
+    };
+    this.#parts.audit.append(entry, (failure) => this.#reportLost(failure, requestId));
+  }
+
+  readonly #hear = (failure: AuditUnavailable | null): void => {
+    this.recorded = failure ?? 'recorded';
+    this.#onRecorded();
+  };
+
+  #microseconds(): number {
+    return Math.round(1_000 * (performance.now() - this.#startedAt));
+  }
+
+  #reportLost(failure: AuditUnavailable | null, requestId: string): void {
+    if (failure !== null) this.#parts.log.error('audit outcome lost', { request_id: requestId });
+  }
+}

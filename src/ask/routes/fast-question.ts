@@ -1,0 +1,229 @@
+import { InternalError, type QueryError, queryError } from 'osl-compiler';
+import type { Identity } from '../../../policy/index.js';
+import { type BoundValue, type RowSink, type ShortAnswer, ShortRun } from '../../engine/index.js';
+import { run } from '../data/ask.js';
+import type { AnswerParts } from '../data/parts.js';
+import { PermittedRequest } from '../request/permitted-request.js';
+import { publicError } from '../request/told.js';
+import type { Literals, Route } from './route.js';
+import type { RouteBook } from './route-book.js';
+
+/** A question of a route. */
+export interface RoutedQuestion {
+  readonly route: Route;
+  readonly identity: Identity;
+  /** Null: it gets one. */
+  readonly requestId: string | null;
+  /** Its statement is the UTF-8 of these. */
+  readonly bytes: Uint8Array;
+  readonly start: number;
+  readonly end: number;
+  readonly literals: Literals;
+  /** Values of `$1 …`. */
+  readonly parameters: readonly BoundValue[];
+  readonly resultFormats: readonly (0 | 1)[];
+  /** After so many ms it is stopped. `own`: its session's own limit, not the service's. */
+  readonly timeout: { readonly ms: number; readonly own: boolean };
+}
+
+/** Hears how a question ended, once, and never before `begin` has returned. */
+export interface FastAsker {
+  /** Every row. The decision is on record. */
+  answered(route: Route, rows: Uint8Array, count: number): void;
+  /** The answer is long after all: it comes through what this gives. */
+  streaming(route: Route): FastSink;
+  failed(route: Route, error: QueryError, requestId: string): void;
+}
+
+/** Takes a long answer; ended once. */
+export interface FastSink extends RowSink {
+  /** `truncated`: a cap on the answer held rows back. */
+  finished(count: number, truncated: boolean, requestId: string): void;
+  failed(error: QueryError, requestId: string): void;
+}
+
+/**
+ * Questions of routes, one after the other, each begun in the turn in which it came: the log and the database are asked
+ * at once, and nothing is told before the decision is on record. What turns out not to be short goes on at the governed
+ * door, under the same decision.
+ */
+export class FastQuestion implements ShortAnswer {
+  readonly #parts: AnswerParts;
+  readonly #asker: FastAsker;
+  readonly #book: Pick<RouteBook, 'sweep' | 'taken'>;
+  readonly #request: PermittedRequest;
+  #run = new ShortRun(this);
+  #asked: RoutedQuestion | null = null;
+  #rows: Uint8Array | null = null;
+  #count = 0;
+  /** Why there is no answer; it is told once the decision is on record, or is not. */
+  #failure: { readonly error: unknown; readonly cancelled: boolean } | null = null;
+  /** Set while the door runs what was not short. */
+  #going: AbortController | null = null;
+  #stopAt = 0;
+  /** Wakes what waits for the decision. */
+  #wake: (() => void) | null = null;
+
+  constructor(parts: AnswerParts, asker: FastAsker, book: Pick<RouteBook, 'sweep' | 'taken'>) {
+    this.#parts = parts;
+    this.#asker = asker;
+    this.#book = book;
+    this.#request = new PermittedRequest(parts, () => this.#onRecorded());
+  }
+
+  /** False where the question must take the one way after all: then nothing has happened. */
+  begin(question: RoutedQuestion): boolean {
+    const { route, literals, parameters, resultFormats } = question;
+    if (parameters.length !== route.plan.clientOids.length) return false;
+    const slots = route.slotsWith(literals);
+    const values = slots === null ? null : route.valuesOf(slots, parameters);
+    if (values === null || !route.statement.isReady()) return false;
+    const { identity, requestId, bytes, start, end } = question;
+    if (!this.#request.begin(route.permit, identity, requestId, bytes, start, end)) return false;
+    this.#asked = question;
+    this.#rows = null;
+    this.#failure = null;
+    this.#stopAt = performance.now() + question.timeout.ms;
+    this.#book.sweep.add(this);
+    this.#book.taken += 1;
+    route.statement.begin(this.#run, values, resultFormats);
+    return true;
+  }
+
+  get isAsking(): boolean {
+    return this.#asked !== null;
+  }
+
+  /** The client cancelled, or has gone. */
+  cancel(): void {
+    this.#stop(queryError('cancelled', {}), true);
+  }
+
+  /** Stops what has taken longer than it may. */
+  stopIfLate(now: number): void {
+    if (this.#asked === null || now < this.#stopAt) return;
+    const { ms, own } = this.#asked.timeout;
+    this.#stop(queryError('timedOut', { seconds: own ? null : ms / 1_000 }), own);
+  }
+
+  answered(rows: Uint8Array, count: number): void {
+    this.#rows = rows;
+    this.#count = count;
+    this.#tell();
+  }
+
+  failed(error: unknown): void {
+    this.#failure = { error, cancelled: false };
+    this.#tell();
+  }
+
+  unanswered(): void {
+    const asked = this.#asked;
+    if (asked === null) return;
+    this.#going = new AbortController();
+    void this.#goOn(asked, this.#going.signal);
+  }
+
+  /** `cancelled`: by the client or its session. */
+  #stop(error: QueryError, cancelled: boolean): void {
+    if (this.#asked === null || this.#failure !== null) return;
+    if (this.#going !== null) {
+      this.#failure = { error, cancelled };
+      this.#going.abort(error);
+      return;
+    }
+    if (this.#rows !== null) return; // it is answered, and waits for the log alone
+    this.#letGo();
+    this.#failure = { error, cancelled };
+    this.#tell();
+  }
+
+  /** The answer, when it comes, is nobody's. */
+  #letGo(): void {
+    this.#run.abandon();
+    this.#run = new ShortRun(this);
+  }
+
+  #onRecorded(): void {
+    this.#wake?.();
+    this.#tell();
+  }
+
+  /** Tells what there is to tell, once the decision is on record, or is not. */
+  #tell(): void {
+    const asked = this.#asked;
+    const { recorded, requestId } = this.#request;
+    if (asked === null || this.#going !== null || recorded === 'waiting') return;
+    const { route } = asked;
+    if (recorded !== 'recorded') {
+      if (this.#rows === null && this.#failure === null) this.#letGo();
+      this.#rest();
+      this.#asker.failed(route, publicError(this.#parts, requestId, recorded), requestId);
+    } else if (this.#failure !== null) {
+      const { error, cancelled } = this.#failure;
+      this.#fail(route, error, cancelled);
+    } else if (this.#rows !== null) {
+      const rows = this.#rows;
+      this.#rest();
+      this.#request.answered(this.#count);
+      this.#asker.answered(route, rows, this.#count);
+    }
+  }
+
+  #fail(route: Route, error: unknown, cancelled: boolean): void {
+    const { requestId } = this.#request;
+    const told = publicError(this.#parts, requestId, error);
+    this.#rest();
+    this.#request.ended(cancelled ? 'cancelled' : 'error', 0, told);
+    this.#asker.failed(route, told, requestId);
+  }
+
+  #rest(): void {
+    this.#asked = null;
+    this.#rows = null;
+    this.#failure = null;
+    this.#going = null;
+    this.#book.sweep.delete(this);
+  }
+
+  /** Asks at the governed door, under the same decision. */
+  async #goOn(
+    { route, literals, parameters, resultFormats }: RoutedQuestion,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { requestId } = this.#request;
+    const sink = this.#asker.streaming(route);
+    const recorded = this.#untilRecorded();
+    try {
+      const plan = route.planWith(literals);
+      if (plan === null) throw new InternalError('a question of a route has another plan');
+      const delivery = { parameters, resultFormats, signal, maxRows: 0, whole: true };
+      const { rows, truncated } = await run(this.#parts, route.permit.caller, plan, delivery, recorded, sink);
+      await recorded;
+      this.#rest();
+      this.#request.ended(truncated ? 'truncated' : 'ok', rows, null);
+      sink.finished(rows, truncated, requestId);
+    } catch (error) {
+      // If the decision could not be recorded, that is the reason, whatever else went wrong.
+      const cause = await recorded.then(
+        () => error,
+        (unrecorded: unknown) => unrecorded,
+      );
+      const told = publicError(this.#parts, requestId, cause);
+      const cancelled = this.#failure?.cancelled === true;
+      this.#rest();
+      this.#request.ended(cancelled ? 'cancelled' : 'error', 0, told);
+      sink.failed(told, requestId);
+    }
+  }
+
+  async #untilRecorded(): Promise<void> {
+    while (this.#request.recorded === 'waiting') {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    this.#wake = null;
+    if (this.#request.recorded !== 'recorded') throw this.#request.recorded;
+  }
+}

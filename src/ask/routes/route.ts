@@ -1,0 +1,157 @@
+import { emit, type GovernedPlan, literalText, type PlanTemplate, type Slot } from 'osl-compiler';
+import type { BoundValue, SentValue, ShortStatement } from '../../engine/index.js';
+import type { Answer } from '../data/ask.js';
+import type { AnswerParts } from '../data/parts.js';
+import { templateOf } from '../data/planning.js';
+import type { Question } from '../data/question.js';
+import { settingsFor } from '../data/row-rights.js';
+import { engineOf, slotValues } from '../data/runtime/index.js';
+import type { Caller } from '../request/caller.js';
+import type { Permit } from '../request/permit.js';
+import type { Permits } from '../request/respond.js';
+
+/** Where one value of the statement comes from: it is always the same, a slot of the plan, or `$n` of the caller. */
+type Source =
+  | { readonly kind: 'fixed'; readonly value: BoundValue }
+  | { readonly kind: 'slot'; readonly slot: number }
+  | { readonly kind: 'client'; readonly index: number };
+
+/** The values of a text's literals, in order, or those of the text that made the route. */
+export type Literals = readonly string[] | 'its own';
+
+/**
+ * What the one way learned of a question: how it is decided and run for the same caller, under the same versions, with
+ * other literals or parameters. Only an answer of the one way makes one.
+ */
+export class Route {
+  readonly permit: Permit;
+  /** The plan that was answered; those of other literals differ from it in the values of slots. */
+  readonly plan: GovernedPlan;
+  readonly statement: ShortStatement;
+  readonly #template: PlanTemplate | null;
+  readonly #sources: readonly Source[];
+
+  private constructor(
+    permit: Permit,
+    plan: GovernedPlan,
+    statement: ShortStatement,
+    template: PlanTemplate | null,
+    sources: readonly Source[],
+  ) {
+    this.permit = permit;
+    this.plan = plan;
+    this.statement = statement;
+    this.#template = template;
+    this.#sources = sources;
+  }
+
+  /** The route of `question`, which was answered so, or why there is none: its statement may still prove short. */
+  static of(
+    parts: AnswerParts,
+    question: Question,
+    answer: Answer,
+    permits: Permits,
+  ): Route | 'never' | 'not yet' {
+    const { plan, caller } = answer;
+    const { rows, bytes } = parts.caps;
+    if (plan.runtime.length > 0 || rows < LEAST_ROWS || bytes < LEAST_BYTES) return 'never';
+    if (settingsFor(parts, caller, plan, undefined) !== undefined) return 'never';
+    const statement = engineOf(parts, plan).governed.short(plan);
+    if (statement === null) return 'never';
+    if (!statement.isReady()) return 'not yet';
+    const sources = sourcesOf(parts, answer);
+    if (sources === null) return 'never';
+    const template = templateOf(parts, caller, question);
+    return new Route(permits.permit(plan), plan, statement, template, sources);
+  }
+
+  /** Whether it was learned of a caller with these rights, and under what is served to this one. */
+  isOf({ access, manifest, snapshot }: Pick<Caller, 'access' | 'manifest' | 'snapshot'>): boolean {
+    const { caller } = this.permit;
+    return (
+      caller.manifest === manifest &&
+      caller.snapshot === snapshot &&
+      caller.access.signature === access.signature
+    );
+  }
+
+  /** Slots of the plan whose literals have these `values`; null where that is another plan, or is not known. */
+  slotsWith(values: Literals): readonly Slot[] | null {
+    if (values === 'its own' || (values.length === 0 && this.#template === null)) return this.plan.slots;
+    return this.#template?.slotsWith(values) ?? null;
+  }
+
+  /** The values of the statement, in order. */
+  valuesOf(slots: readonly Slot[], parameters: readonly BoundValue[]): readonly SentValue[] | null {
+    const values: SentValue[] = [];
+    for (const source of this.#sources) {
+      const value = valueFrom(source, slots, parameters);
+      if (value === null) return null;
+      values.push(value);
+    }
+    return values;
+  }
+
+  /** The plan whose literals have these `values`. */
+  planWith(values: Literals): GovernedPlan | null {
+    if (values === 'its own' || (values.length === 0 && this.#template === null)) return this.plan;
+    return this.#template?.fillWith(values) ?? null;
+  }
+}
+
+/** Answers of the shared sessions are within these; with smaller caps each answer is looked at on the way. */
+const LEAST_ROWS = 1_000;
+const LEAST_BYTES = 65_536;
+
+function valueFrom(
+  source: Source,
+  slots: readonly Slot[],
+  parameters: readonly BoundValue[],
+): SentValue | null {
+  switch (source.kind) {
+    case 'fixed':
+      return source.value;
+    case 'slot': {
+      const slot = slots[source.slot];
+      return slot?.kind === 'literal' ? literalText(slot.value) : null;
+    }
+    case 'client':
+      return parameters[source.index] ?? null;
+    default: {
+      const unknown: never = source;
+      return unknown;
+    }
+  }
+}
+
+/** Null where one of them is worked out for each run. */
+function sourcesOf(parts: AnswerParts, { plan, caller }: Answer): readonly Source[] | null {
+  const input = { parts, caller, plan, parameters: [], signal: null, snapshots: null, whole: true };
+  const sources: Source[] = [];
+  for (const slot of emit(plan).slots) {
+    switch (slot.kind) {
+      case 'literal':
+        sources.push({ kind: 'slot', slot: plan.slots.indexOf(slot) });
+        break;
+      case 'client':
+        sources.push({ kind: 'client', index: slot.index });
+        break;
+      case 'attribute':
+      case 'pad': {
+        const [value] = slotValues([slot], new Map(), input);
+        if (value === undefined) return null;
+        sources.push({ kind: 'fixed', value });
+        break;
+      }
+      case 'runtime':
+      case 'keys':
+      case 'given':
+        return null;
+      default: {
+        const unknown: never = slot;
+        return unknown;
+      }
+    }
+  }
+  return sources;
+}

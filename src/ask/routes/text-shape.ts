@@ -1,0 +1,204 @@
+import type { ShapedText } from 'osl-compiler';
+
+/*
+ * Texts of a known shape, told from their bytes. The compiler's `shapeOf` says what a shape is; this file shares no line
+ * with it. A text has a shape here only where both agreed, literal for literal, on a text that was compiled, and
+ * everything between the literals is the same, byte for byte.
+ */
+
+/** A literal's lexical class, as in the compiler: a string, an int4, an int8, a number with a point. */
+type LiteralClass = 's' | 'i' | 'l' | 'n';
+
+/** Texts with more literals are compiled, or told apart, as all are at first. */
+const MAX_LITERALS = 8;
+/** Bytes. A longer text is no point question. */
+const MAX_LENGTH = 2_048;
+/** Whole numbers of up to so many digits are an int8 for certain. */
+const SURE_DIGITS = 18;
+const INT4_MAX = 2_147_483_647;
+
+const QUOTE = 0x27;
+const DOUBLE_QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const POINT = 0x2e;
+const ZERO = 0x30;
+const NINE = 0x39;
+
+/** What a literal leaves in the hash of a text. */
+const MARK = 0x01;
+const FNV_BASIS = 0x811c9dc5 | 0;
+const FNV_PRIME = 0x01000193;
+
+/** Bytes behind which a digit begins a number: spaces and operators. */
+const BEFORE_NUMBER: Uint8Array = tableOf(' \t\n\r~!@#^&|`?+-*/%<>=,()[];:');
+
+function tableOf(characters: string): Uint8Array {
+  const table = new Uint8Array(256);
+  for (const c of characters) table[c.charCodeAt(0)] = 1;
+  return table;
+}
+
+/** The literals of one text after another, found in one pass over its bytes. */
+export class LiteralScan {
+  /** Literals of the text that was scanned last. */
+  count = 0;
+  /** Of everything between them. */
+  hash = 0;
+  /** Where the literals' values begin and end; a string's without its quotes. */
+  readonly starts = new Int32Array(MAX_LITERALS);
+  readonly ends = new Int32Array(MAX_LITERALS);
+  readonly classes: LiteralClass[] = [];
+
+  /** Scans bytes [start, end). False for a text with literals that this scan does not read, or too many. */
+  run(bytes: Uint8Array, start: number, end: number): boolean {
+    this.count = 0;
+    if (end - start > MAX_LENGTH) return false;
+    let hash = FNV_BASIS;
+    let before = 0x20;
+    for (let at = start; at < end; ) {
+      const byte = bytes[at] ?? 0;
+      if (byte === QUOTE || (byte >= ZERO && byte <= NINE && BEFORE_NUMBER[before] === 1)) {
+        const next = byte === QUOTE ? this.#string(bytes, at, end) : this.#number(bytes, at, end);
+        if (next < 0) return false;
+        hash = Math.imul(hash ^ MARK, FNV_PRIME);
+        before = bytes[next - 1] ?? 0;
+        at = next;
+        continue;
+      }
+      hash = Math.imul(hash ^ byte, FNV_PRIME);
+      before = byte;
+      at++;
+      if (byte === DOUBLE_QUOTE) {
+        // Digits and quotes in an identifier begin no literal.
+        for (let inside = 0; inside !== DOUBLE_QUOTE; at++) {
+          if (at >= end) return false;
+          inside = bytes[at] ?? 0;
+          hash = Math.imul(hash ^ inside, FNV_PRIME);
+        }
+      }
+    }
+    this.hash = hash;
+    return true;
+  }
+
+  /** `'…'` of printable ASCII without quotes and backslashes. Gives the place behind it, or −1. */
+  #string(bytes: Uint8Array, quote: number, end: number): number {
+    let at = quote + 1;
+    for (; at < end; at++) {
+      const byte = bytes[at] ?? 0;
+      if (byte === QUOTE) break;
+      if (byte < 0x20 || byte > 0x7e || byte === BACKSLASH) return -1;
+    }
+    if (at >= end || bytes[at + 1] === QUOTE) return -1;
+    return this.#found('s', quote + 1, at) ? at + 1 : -1;
+  }
+
+  /** Digits, with a point among them or not, and no zero before others. Gives the place behind them, or −1. */
+  #number(bytes: Uint8Array, start: number, end: number): number {
+    let at = digitsEnd(bytes, start, end);
+    const whole = at - start;
+    if ((whole > 1 && bytes[start] === ZERO) || whole > SURE_DIGITS) return -1;
+    let kind: LiteralClass = whole < 10 ? 'i' : 'l';
+    if (whole === 10 && wholeNumber(bytes, start, at) <= INT4_MAX) kind = 'i';
+    if (bytes[at] === POINT && at < end) {
+      const fraction = digitsEnd(bytes, at + 1, end);
+      if (fraction === at + 1 || fraction - at > SURE_DIGITS) return -1;
+      kind = 'n';
+      at = fraction;
+    }
+    return this.#found(kind, start, at) ? at : -1;
+  }
+
+  #found(kind: LiteralClass, start: number, end: number): boolean {
+    const i = this.count;
+    if (i === MAX_LITERALS) return false;
+    this.starts[i] = start;
+    this.ends[i] = end;
+    this.classes[i] = kind;
+    this.count = i + 1;
+    return true;
+  }
+}
+
+function digitsEnd(bytes: Uint8Array, from: number, end: number): number {
+  let at = from;
+  while (at < end && (bytes[at] ?? 0) >= ZERO && (bytes[at] ?? 0) <= NINE) at++;
+  return at;
+}
+
+function wholeNumber(bytes: Uint8Array, start: number, end: number): number {
+  let value = 0;
+  for (let at = start; at < end; at++) value = value * 10 + (bytes[at] ?? 0) - ZERO;
+  return value;
+}
+
+/** A shape as bytes: what a text that was compiled has between its literals, and which of them are equal. */
+export class TextShape {
+  readonly hash: number;
+  readonly #between: readonly Uint8Array[];
+  readonly #classes: readonly LiteralClass[];
+  /** For each literal the first one that has its value; itself where none is before it. */
+  readonly #firsts: readonly number[];
+
+  private constructor(
+    hash: number,
+    between: readonly Uint8Array[],
+    classes: readonly LiteralClass[],
+    firsts: readonly number[],
+  ) {
+    this.hash = hash;
+    this.#between = between;
+    this.#classes = classes;
+    this.#firsts = firsts;
+  }
+
+  /** The shape of the text that is `bytes` in UTF-8, of which `shapeOf` says the rest; null where the two scans differ. */
+  static of(bytes: Buffer, { shape, literals }: ShapedText): TextShape | null {
+    const scan = new LiteralScan();
+    if (!scan.run(bytes, 0, bytes.length) || scan.count !== literals.length) return null;
+    const classes = [...shape.matchAll(/\u0001([a-z])/g)].map(([, letter]) => letter);
+    const between: Uint8Array[] = [];
+    let from = 0;
+    for (const [i, { start, value }] of literals.entries()) {
+      const [at, end, kind] = [scan.starts[i] ?? -1, scan.ends[i] ?? -1, scan.classes[i]];
+      if (kind !== classes[i] || (kind === 's' ? at - 1 : at) !== start) return null;
+      if (bytes.toString('latin1', at, end) !== value) return null;
+      between.push(Uint8Array.from(bytes.subarray(from, at)));
+      from = end;
+    }
+    between.push(Uint8Array.from(bytes.subarray(from)));
+    const values = literals.map((l) => l.value);
+    return new TextShape(
+      scan.hash,
+      between,
+      scan.classes.slice(0, scan.count),
+      values.map((value) => values.indexOf(value)),
+    );
+  }
+
+  /** The values of the literals in bytes [start, end), which `scan` has read; null for a text of another shape. */
+  valuesIn(bytes: Buffer, start: number, end: number, scan: LiteralScan): readonly string[] | null {
+    const classes = this.#classes;
+    if (scan.count !== classes.length) return null;
+    let from = start;
+    for (let i = 0; i < classes.length; i++) {
+      const at = scan.starts[i] ?? 0;
+      if (scan.classes[i] !== classes[i] || !this.#isBetween(i, bytes, from, at)) return null;
+      from = scan.ends[i] ?? 0;
+    }
+    if (!this.#isBetween(classes.length, bytes, from, end)) return null;
+    const values: string[] = [];
+    for (let i = 0; i < classes.length; i++)
+      values.push(bytes.toString('latin1', scan.starts[i], scan.ends[i]));
+    for (let i = 1; i < values.length; i++)
+      if (values.indexOf(values[i] ?? '') !== this.#firsts[i]) return null;
+    return values;
+  }
+
+  #isBetween(index: number, bytes: Uint8Array, start: number, end: number): boolean {
+    const own = this.#between[index];
+    if (own === undefined || end - start !== own.length) return false;
+    for (let i = 0; i < own.length; i++) if (bytes[start + i] !== own[i]) return false;
+    return true;
+  }
+}

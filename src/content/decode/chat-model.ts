@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Endpoint } from '../http.js';
+import type { Budget } from './budget.js';
+import { Slots } from './slots.js';
+
+/** An OpenAI-compatible `/v1/chat/completions`. */
+export interface ChatEndpoint extends Endpoint {
+  readonly model: string;
+  /** Of one answer. Default 1,024. */
+  readonly maxTokens?: number;
+  /** Requests at a time, of all questions together. Default 4. */
+  readonly concurrency?: number;
+}
+
+/** What questions to a model are bounded by, beside its endpoint. */
+export interface ChatBounds {
+  /** Bytes of answers that are remembered; 0 for none. */
+  readonly cacheBytes: number;
+  /** Null for none. */
+  readonly budget: Budget | null;
+}
+
+const DEFAULT_CONCURRENCY = 4;
+
+/**
+ * One language model as all questions of this process share it: how many ask it at a time, what it answered before,
+ * what its server understands, and how much each subject may still send it today.
+ */
+export class ChatModel {
+  readonly endpoint: ChatEndpoint;
+  readonly places: number;
+  readonly slots: Slots;
+  readonly budget: Budget | null;
+  /** Whether its server takes `response_format`; false once an answer came without it alone. */
+  takesFormat = true;
+  readonly #answers: LRUCache<string, string> | null;
+
+  constructor(endpoint: ChatEndpoint, { cacheBytes, budget }: ChatBounds) {
+    this.endpoint = endpoint;
+    this.places = Math.max(1, endpoint.concurrency ?? DEFAULT_CONCURRENCY);
+    this.slots = new Slots(this.places);
+    this.budget = budget;
+    this.#answers =
+      cacheBytes === 0
+        ? null
+        : new LRUCache({ maxSize: cacheBytes, sizeCalculation: (text) => 2 * text.length + 200 });
+  }
+
+  /** Names an answer by everything that it rests on: where it was asked, the model, its limits, the prompt and the passage. */
+  keyOf(body: unknown): string {
+    return createHash('sha256')
+      .update(JSON.stringify([this.endpoint.url, body]))
+      .digest('base64');
+  }
+
+  known(key: string): string | null {
+    return this.#answers?.get(key) ?? null;
+  }
+
+  /** Keeps an answer that was good. */
+  keep(key: string, content: string): void {
+    this.#answers?.set(key, content);
+  }
+}

@@ -1,0 +1,89 @@
+import { Worker } from 'node:worker_threads';
+import { answerOf, type Ending } from '../../base/threads/answer.js';
+import { Turns } from '../../base/threads/turns.js';
+import type { EncoderJob, FromEncoder } from './messages.js';
+
+/** The thread ended before it had a column: it took too long or too much memory, was stopped, or failed. */
+export class EncoderEnded extends Error {
+  override readonly name = 'EncoderEnded';
+  readonly why: Ending | 'stopped' | 'full';
+
+  constructor(why: EncoderEnded['why'], detail: string) {
+    super(`an encoder operator ended: ${detail}`);
+    this.why = why;
+  }
+}
+
+export interface EncoderCall {
+  /** Whose turn it takes. */
+  readonly caller: string;
+  /** From the beginning of its turn. */
+  readonly deadlineMs: number;
+  readonly signal: AbortSignal | null;
+}
+
+/** Encoder operators in a thread of their own, one at a time, callers in turn; nothing stops one but the end of it. */
+export class EncoderThread {
+  readonly #turns = new Turns();
+  #worker: Worker | null = null;
+  #idle: NodeJS.Timeout | null = null;
+
+  /** The column of `job`. Rejects with EncoderEnded; the next call has a new thread. */
+  async run(job: EncoderJob, { caller, deadlineMs, signal }: EncoderCall): Promise<readonly unknown[]> {
+    if (this.#turns.isFull(caller)) throw new EncoderEnded('full', 'too many wait');
+    return this.#turns.take(caller, async () => {
+      if (signal?.aborted === true) throw new EncoderEnded('stopped', 'it was stopped');
+      if (this.#idle !== null) clearTimeout(this.#idle);
+      const worker = this.#worker ?? this.#start();
+      let isStopped = false;
+      const stop = (): void => {
+        isStopped = true;
+        worker.terminate();
+      };
+      signal?.addEventListener('abort', stop, { once: true });
+      try {
+        return await columnFrom(worker, job, deadlineMs);
+      } catch (error) {
+        await this.#end();
+        throw isStopped ? new EncoderEnded('stopped', 'it was stopped') : error;
+      } finally {
+        signal?.removeEventListener('abort', stop);
+        this.#idle = setTimeout(() => void this.#end(), IDLE_MS).unref();
+      }
+    });
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL('./encoder-worker.js', import.meta.url), {
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: 512 },
+    });
+    worker.unref();
+    worker.on('error', () => undefined); // `exit` follows
+    this.#worker = worker;
+    return worker;
+  }
+
+  async #end(): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = null;
+    await worker?.terminate();
+  }
+}
+
+/** A thread that nobody needs gives its memory back. */
+const IDLE_MS = 60_000;
+
+function columnFrom(worker: Worker, job: EncoderJob, deadlineMs: number): Promise<readonly unknown[]> {
+  const answer = answerOf(
+    worker,
+    deadlineMs,
+    (message: FromEncoder) => {
+      if (message.kind === 'failed') throw new EncoderEnded('failed', message.reason);
+      return { value: message.values };
+    },
+    (why, detail) => new EncoderEnded(why, detail),
+  );
+  worker.postMessage(job);
+  return answer;
+}

@@ -1,0 +1,20 @@
+import type { EncoderName } from 'osl-compiler';
+import type { ArgumentValues } from '../../model/facets/arguments.js';
+
+/** What an encoder operator works on. */
+export interface EncoderJob {
+  readonly operator: EncoderName;
+  readonly values: ArgumentValues;
+  readonly query: string;
+  readonly passages: readonly {
+    readonly chunkId: string;
+    /** In Postgres' text format of `float4[]`. */
+    readonly vector: string;
+  }[];
+  /** The vectors of `encoderTexts`; null where the thread is to work them out, by `lexical-v1`. */
+  readonly embedded: readonly Float32Array[] | null;
+}
+
+export type FromEncoder =
+  | { readonly kind: 'column'; readonly values: readonly unknown[] }
+  | { readonly kind: 'failed'; readonly reason: string };

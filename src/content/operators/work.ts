@@ -1,0 +1,41 @@
+import type { EncoderName } from 'osl-compiler';
+import type { CheckedArguments } from '../../model/facets/arguments.js';
+import { number } from '../../model/facets/arguments.js';
+
+/** Numbers that one operator may multiply: some seconds of a thread, in which no other operator runs. */
+export const MOST_WORK = 4_000_000_000;
+
+/** What the hashing of one text costs, for each dimension of its vector. */
+const HASHING = 16;
+/** Rounds that groups usually take until they stay. */
+const ROUNDS = 3;
+
+/**
+ * How many numbers an operator multiplies: known before it begins.
+ *
+ * @param texts those that are made vectors of for it
+ */
+export function workOf(
+  operator: EncoderName,
+  given: CheckedArguments,
+  { passages, texts, dimensions }: { passages: number; texts: number; dimensions: number },
+): number {
+  const hashed = texts * HASHING;
+  switch (operator) {
+    case 'SIMILARITY':
+    case 'CLASSIFY':
+    case 'TAG':
+      return (hashed + passages * texts) * dimensions;
+    case 'RANK':
+      return (hashed + passages + (number(given, 'lambda') < 1 ? passages ** 2 : 0)) * dimensions;
+    case 'DEDUP':
+    case 'OUTLIER':
+      return ((passages ** 2 - passages) / 2) * dimensions;
+    case 'CLUSTER':
+      return passages * Math.min(passages, number(given, 'k')) * ROUNDS * dimensions;
+    default: {
+      const unknown: never = operator;
+      return unknown;
+    }
+  }
+}

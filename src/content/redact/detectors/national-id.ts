@@ -1,0 +1,160 @@
+import type { Span } from '../../chunk.js';
+import { isDay, passesLuhn, remainder, spanOf, weighted } from './digits.js';
+
+/**
+ * Numbers that states give to people. Each has a form that is written, and where it has one a check digit, a day of birth
+ * or ranges that are given out, so that few other numbers are taken for one.
+ */
+interface NationalId {
+  readonly country: string;
+  readonly form: RegExp;
+  /** `compact`: letters in upper case and digits, without what groups them. */
+  readonly holds: (compact: string) => boolean;
+}
+
+const DNI_LETTERS = 'TRWAGMYFPDXBNJZSQVHLCKE';
+
+const IDS: readonly NationalId[] = [
+  {
+    country: 'US, social security number',
+    form: /(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])/g,
+    holds: (n) => !/^(?:000|666|9)/.test(n) && n.slice(3, 5) !== '00' && n.slice(5) !== '0000',
+  },
+  {
+    country: 'GB, national insurance number',
+    form: /(?<![\w-])[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D](?![\w-])/gi,
+    holds: (n) => !/^(?:BG|GB|KN|NK|NT|TN|ZZ)/.test(n),
+  },
+  {
+    country: 'FR, numéro de sécurité sociale',
+    form: /(?<![\w-])[1278] ?\d{2} ?(?:0[1-9]|1[0-2]|[2-9]\d) ?(?:\d{2}|2[AB]) ?\d{3} ?\d{3} ?\d{2}(?![\w-])/gi,
+    holds: (n) => {
+      const digits = n.replace('2A', '19').replace('2B', '18');
+      return 97 - remainder(digits.slice(0, 13), 97) === Number(digits.slice(13));
+    },
+  },
+  {
+    country: 'ES, DNI and NIE',
+    form: /(?<![\w-])(?:\d{8}|[XYZ][ -]?\d{7})[ -]?[A-Z](?![\w-])/gi,
+    holds: (n) => {
+      const number = n.slice(0, -1).replace(/^[XYZ]/, (letter) => String('XYZ'.indexOf(letter)));
+      return DNI_LETTERS[Number(number) % 23] === n.at(-1);
+    },
+  },
+  {
+    country: 'IT, codice fiscale',
+    form: /(?<![\w-])[A-Z]{6} ?[\dLMNP-V]{2}[ABCDEHLMPRST][\dLMNP-V]{2} ?[A-Z][\dLMNP-V]{3}[A-Z](?![\w-])/gi,
+    holds: (n) => codiceCheck(n.slice(0, 15)) === n[15],
+  },
+  {
+    country: 'PL, PESEL',
+    form: /(?<![\w.-])\d{11}(?![\w.-])/g,
+    holds: (n) => {
+      const month = Number(n.slice(2, 4)) % 20;
+      const check = (10 - (weighted(n, [1, 3, 7, 9, 1, 3, 7, 9, 1, 3]) % 10)) % 10;
+      return isDay(month, Number(n.slice(4, 6))) && check === Number(n[10]);
+    },
+  },
+  {
+    country: 'BR, CPF',
+    form: /(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-])/g,
+    holds: (n) =>
+      !/^(\d)\1+$/.test(n) && cpfCheck(n, 9) === Number(n[9]) && cpfCheck(n, 10) === Number(n[10]),
+  },
+  {
+    country: 'SE, personnummer',
+    form: /(?<![\w-])(?:\d{2})?\d{6}[-+]\d{4}(?![\w-])/g,
+    holds: (n) => {
+      const ten = n.slice(-10);
+      const day = Number(ten.slice(4, 6));
+      return isDay(Number(ten.slice(2, 4)), day > 60 ? day - 60 : day) && passesLuhn(ten);
+    },
+  },
+  {
+    country: 'FI, henkilötunnus',
+    form: /(?<![\w-])\d{6}[-+A-FU-Y]\d{3}[0-9A-FHJ-NPR-Y](?![\w-])/gi,
+    holds: (n) => {
+      const digits = n.replace(/\D/g, '');
+      const letter = '0123456789ABCDEFHJKLMNPRSTUVWXY'[Number(digits.slice(0, 9)) % 31];
+      return isDay(Number(n.slice(2, 4)), Number(n.slice(0, 2))) && letter === n.at(-1);
+    },
+  },
+  {
+    country: 'CH, AHV',
+    form: /(?<![\w.])756\.?\d{4}\.?\d{4}\.?\d{2}(?![\w.]\d|\w)/g,
+    holds: (n) => (10 - (weighted(n, [1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3]) % 10)) % 10 === Number(n[12]),
+  },
+  {
+    country: 'CN, resident identity number',
+    form: /(?<![\w-])[1-9]\d{5}(?:19|20)\d{9}[\dX](?![\w-])/gi,
+    holds: (n) => {
+      const weights = [7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2];
+      return (
+        isDay(Number(n.slice(10, 12)), Number(n.slice(12, 14))) &&
+        '10X98765432'[weighted(n, weights) % 11] === n[17]
+      );
+    },
+  },
+  {
+    country: 'IN, Aadhaar',
+    form: /(?<![\w-])[2-9]\d{3}[ -]\d{4}[ -]\d{4}(?![\w-]| \d)/g,
+    holds: (n) => verhoeff(n) === 0,
+  },
+  {
+    country: 'KR, resident registration number',
+    form: /(?<![\w-])\d{6}-[1-8]\d{6}(?![\w-])/g,
+    holds: (n) => isDay(Number(n.slice(2, 4)), Number(n.slice(4, 6))),
+  },
+];
+
+export function nationalIds(text: string): readonly Span[] {
+  const found: Span[] = [];
+  for (const { form, holds } of IDS) {
+    for (const match of text.matchAll(form)) {
+      if (holds(match[0].replace(/[^A-Za-z0-9]/g, '').toUpperCase())) found.push(spanOf(match));
+    }
+  }
+  return found;
+}
+
+/** Values of letters and digits at odd places of a codice fiscale, from `0` to `9` and `A` to `Z`. */
+const ODD = [
+  1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16,
+  10, 22, 25, 24, 23,
+];
+
+function codiceCheck(first: string): string {
+  let sum = 0;
+  for (const [i, character] of [...first].entries()) {
+    const digit = /\d/.test(character) ? Number(character) : -1;
+    const letter = character.charCodeAt(0) - 65;
+    if (i % 2 === 1) sum += digit >= 0 ? digit : letter;
+    else sum += ODD[digit >= 0 ? digit : 10 + letter] ?? 0;
+  }
+  return String.fromCharCode(65 + (sum % 26));
+}
+
+function cpfCheck(digits: string, length: number): number {
+  const weights = Array.from({ length }, (_, i) => length + 1 - i);
+  const rest = (weighted(digits, weights) * 10) % 11;
+  return rest === 10 ? 0 : rest;
+}
+
+/** Verhoeff's check over the dihedral group of order ten; 0 where the digits hold. */
+function verhoeff(digits: string): number {
+  let check = 0;
+  for (let i = 0; i < digits.length; i++) {
+    let digit = Number(digits[digits.length - 1 - i]);
+    for (let turn = 0; turn < i % 8; turn++) digit = PERMUTED[digit] ?? 0;
+    check = product(check, digit);
+  }
+  return check;
+}
+
+const PERMUTED = [1, 5, 7, 6, 2, 8, 3, 0, 9, 4] as const;
+
+/** Of two elements of the group: 0 to 4 are turns, 5 to 9 reflections. */
+function product(a: number, b: number): number {
+  if (a < 5) return b < 5 ? (a + b) % 5 : 5 + ((a + b - 5) % 5);
+  return b < 5 ? 5 + ((a - 5 - b + 5) % 5) : (a - b + 5) % 5;
+}

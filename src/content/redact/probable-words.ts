@@ -1,0 +1,69 @@
+import type { SystemQueries } from '../../engine/index.js';
+import type { Facet } from '../../model/manifest/index.js';
+import { documentPages, type SourceDocument } from '../indexer/source.js';
+import { foldText } from './fold.js';
+import type { Redactors } from './redactors.js';
+
+/** A declared value that stands in so many documents that it is a word rather than somebody's. */
+export interface ProbableWord {
+  /** As it stands in the first document that has it. For the operator alone: it is what redaction hides. */
+  readonly value: string;
+  /** Its sensitivity label. */
+  readonly label: string;
+  readonly documents: number;
+  /** Documents that were looked at. */
+  readonly of: number;
+}
+
+/** Documents that are looked at: the first by id. */
+const LOOKED_AT = 500;
+const PAGE = 50;
+/** Of fewer documents nothing is concluded. */
+const FEWEST_DOCUMENTS = 10;
+/** Which part of the documents a word stands in. */
+const WORD_SHARE = 0.2;
+const MOST_WORDS = 20;
+
+/** Declared values that probably are words, the most frequent first. Reads the source as it is. */
+export async function probableWords(
+  system: SystemQueries,
+  facet: Facet,
+  redactors: Redactors,
+): Promise<readonly ProbableWord[]> {
+  const found = new Map<string, { value: string; label: string; documents: number }>();
+  let of = 0;
+  for await (const page of documentPages(system, facet, PAGE)) {
+    const rules = await redactors.forKeys(page.map((d) => d.key));
+    for (const document of page) {
+      of += 1;
+      for (const [folded, { value, label }] of valuesIn(document, rules(document.key).matcher)) {
+        const known = found.get(folded) ?? { value, label, documents: 0 };
+        known.documents += 1;
+        found.set(folded, known);
+      }
+    }
+    if (of >= LOOKED_AT) break;
+  }
+  return [...found.values()]
+    .filter(({ documents }) => documents >= FEWEST_DOCUMENTS && documents >= of * WORD_SHARE)
+    .sort((a, b) => b.documents - a.documents || (a.value < b.value ? -1 : 1))
+    .slice(0, MOST_WORDS)
+    .map((word) => ({ ...word, of }));
+}
+
+/** The different declared values of a document, by their folded text. */
+function valuesIn(
+  { id, text, metadata }: SourceDocument,
+  matcher: ReturnType<Awaited<ReturnType<Redactors['forKeys']>>>['matcher'],
+): ReadonlyMap<string, { readonly value: string; readonly label: string }> {
+  const values = new Map<string, { readonly value: string; readonly label: string }>();
+  for (const field of [id, text, ...metadata]) {
+    if (field === null) continue;
+    for (const { start, end, label } of matcher.find(field)) {
+      const value = field.slice(start, end);
+      const folded = foldText(value);
+      if (!values.has(folded)) values.set(folded, { value, label });
+    }
+  }
+  return values;
+}

@@ -1,0 +1,14 @@
+/** What a server takes of the content plane: without what indexes, redacts and cuts texts, and what asks models. */
+export { ContentError, type ContentErrorName } from './content-error.js';
+export type { ChatEndpoint } from './decode/chat-model.js';
+export type { Embedder } from './embed/embedder.js';
+export { lexicalEmbedder } from './embed/lexical-v1.js';
+export { type EmbedderSettings, openEmbedder } from './embed/open.js';
+export { lexicalQuery } from './lexical/bm25.js';
+export { termsOf } from './lexical/terms.js';
+export { EncoderEnded, EncoderThread } from './operators/encoder-thread.js';
+export { encoderTexts } from './operators/texts.js';
+export { MOST_WORK, workOf } from './operators/work.js';
+export { DEFAULT_MIN_LENGTH, openStore } from './store/control.js';
+export { settledAt, type TableName } from './store/settled.js';
+export { vectorText } from './store/vector-text.js';

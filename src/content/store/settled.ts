@@ -1,0 +1,34 @@
+import type { SystemQueries } from '../../engine/index.js';
+
+export interface TableName {
+  readonly schema: string;
+  readonly table: string;
+}
+
+/**
+ * What a view, a foreign or divided table, a store of another kind or a policy of the table's own shows may change
+ * without a transaction of this server; and what a server that only speaks like Postgres calls its snapshot is not
+ * known.
+ */
+const SETTLED = `
+select case when pg_catalog.version() ~ '^PostgreSQL [0-9.]+( [(](Debian|PGlite|Ubuntu) [^)]*[)])? on '
+             and not pg_catalog.pg_is_in_recovery()
+             and not exists (select from pg_catalog.pg_extension e where e.extname = 'citus')
+             and pg_catalog.bool_and(coalesce(
+                   c.relkind in ('r', 'm') and a.amname = 'heap' and not c.relrowsecurity
+                   and not exists (select from pg_catalog.pg_inherits h where h.inhparent = c.oid), false))
+            then pg_catalog.pg_current_snapshot()::text end as snapshot
+  from rows from (pg_catalog.unnest($1::text[]), pg_catalog.unnest($2::text[])) as wanted (schema, name)
+  left join pg_catalog.pg_namespace n on n.nspname = wanted.schema
+  left join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = wanted.name
+  left join pg_catalog.pg_am a on a.oid = c.relam`;
+
+/**
+ * The state of the data, as Postgres writes a `pg_snapshot`, where nothing but transactions of this server can change
+ * what ordinary roles read in `tables`; null where something else might.
+ */
+export async function settledAt(system: SystemQueries, tables: readonly TableName[]): Promise<string | null> {
+  const [row] = await system.query(SETTLED, [tables.map((t) => t.schema), tables.map((t) => t.table)]);
+  const snapshot = row?.['snapshot'];
+  return typeof snapshot === 'string' ? snapshot : null;
+}

@@ -1,0 +1,65 @@
+import { quoteIdentifier } from 'osl-compiler';
+import type { SystemDoor, SystemQueries } from '../../engine/index.js';
+import {
+  bitsTable,
+  derivedTable,
+  STORE_SCHEMA,
+  storeTable,
+  wordsTable,
+} from '../../model/facets/store-names.js';
+import { dropTables, storeName } from './ddl.js';
+
+/**
+ * A facet version whose settings changed is built beside the store that is served, and takes its place when the first
+ * gateway with these settings asks for it: neither a gateway before its reload nor one after it is without a store.
+ */
+
+/** Under which version the successor of a version's store is kept. No version of a manifest has such a name. */
+export function successorOf(version: string): string {
+  return `${version}~next`;
+}
+
+/** Puts the successor, which must be ready, in its place. Does nothing where another did so meanwhile. */
+export function succeed(
+  system: Pick<SystemDoor, 'transaction'>,
+  facet: string,
+  version: string,
+): Promise<void> {
+  const next = successorOf(version);
+  return system.transaction(async (tx) => {
+    const there = await tx.query(
+      `select 1 as y from ${STORE_SCHEMA}.facet where facet = $1 and version = $2 and state = 'ready' for update`,
+      [facet, next],
+    );
+    if (there.length === 0) return;
+    await tx.script(dropTables(facet, version));
+    for (const tableOf of [storeTable, bitsTable, wordsTable, derivedTable])
+      await tx.script(
+        `alter table if exists ${storeName(tableOf(facet, next))} rename to ${quoteIdentifier(tableOf(facet, version))}`,
+      );
+    await moveEntry(tx, facet, next, version);
+  });
+}
+
+/** INVARIANT: the epoch goes on where the older store was, so that what was cached for that one is not found. */
+async function moveEntry(tx: SystemQueries, facet: string, from: string, to: string): Promise<void> {
+  const older = await tx.query(
+    `delete from ${STORE_SCHEMA}.facet where facet = $1 and version = $2 returning epoch`,
+    [facet, to],
+  );
+  await tx.query(
+    `insert into ${STORE_SCHEMA}.facet
+       (facet, version, table_name, fingerprint, settings, pseudonym_key, run, average_length, epoch, state,
+        documents, chunks, indexed_at)
+     select facet, $3, $4, fingerprint, settings, pseudonym_key, run, average_length,
+            greatest(epoch, $5::int8) + 1, state, documents, chunks, indexed_at
+       from ${STORE_SCHEMA}.facet where facet = $1 and version = $2`,
+    [facet, from, to, storeTable(facet, to), String(older[0]?.['epoch'] ?? 0)],
+  );
+  await tx.query(`update ${STORE_SCHEMA}.document set version = $3 where facet = $1 and version = $2`, [
+    facet,
+    from,
+    to,
+  ]);
+  await tx.query(`delete from ${STORE_SCHEMA}.facet where facet = $1 and version = $2`, [facet, from]);
+}

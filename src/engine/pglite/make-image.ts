@@ -1,0 +1,18 @@
+import { existsSync } from 'node:fs';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { PGlite } from '@electric-sql/pglite';
+import { dataImage } from './data-image.js';
+
+/** Run by `npm run build`. Small segments of its log: the image has some, and so has each database made of it. */
+const file = dataImage();
+if (!existsSync(file)) {
+  const pg = await PGlite.create({ initDbStartParams: ['--wal-segsize=1'] });
+  await pg.exec('checkpoint');
+  const image = await pg.dumpDataDir('none');
+  await mkdir(dirname(file), { recursive: true });
+  const aside = `${file}.${process.pid}`;
+  await writeFile(aside, new Uint8Array(await image.arrayBuffer()));
+  await rename(aside, file); // whole or not at all; two builds may do the same at once
+  await pg.close();
+}

@@ -1,0 +1,35 @@
+import { Client } from 'pg';
+
+const CONNECT_MS = 10_000;
+
+/** A connection that listens; nothing else is sent over it. */
+export interface Listening {
+  close(): Promise<void>;
+}
+
+/**
+ * Listens on `channel`, a plain name, of the database at `url`.
+ *
+ * @param heard is given the text of each notification, empty where it has none
+ * @param gone is called once the connection is lost
+ * @throws Error of `pg`, for the operator
+ */
+export async function listenOn(
+  url: string,
+  channel: string,
+  heard: (text: string) => void,
+  gone: () => void,
+): Promise<Listening> {
+  const client = new Client({
+    connectionString: url,
+    application_name: 'osl index',
+    keepAlive: true,
+    connectionTimeoutMillis: CONNECT_MS,
+  });
+  client.on('error', gone);
+  client.on('end', gone);
+  client.on('notification', ({ payload }) => heard(payload ?? ''));
+  await client.connect();
+  await client.query(`listen ${channel}`);
+  return { close: () => client.end() };
+}

@@ -1,0 +1,174 @@
+import { InternalError } from 'osl-compiler';
+import { sameOids } from './column-types.js';
+import { SHARED_BYTES, SHARED_ROWS } from './execution.js';
+import type { Lanes } from './lanes.js';
+import type { OutOfService } from './out-of-service.js';
+import type { PreparedStatement } from './prepared.js';
+import type { FrontendEncoder } from './protocol/encoder.js';
+import type { SentValue, UpstreamStatement } from './statement.js';
+import { connectionLost, executionError, parseErrorResponse } from './upstream-error.js';
+import type { Job, MessageView, UpstreamSession } from './upstream-session.js';
+import type { TellUpstreamError, UpstreamError } from './upstream-words.js';
+
+/** Hears, exactly once and never before `begin` has returned, how a run of a short statement ended. */
+export interface ShortAnswer {
+  /** Every row: whole DataRow messages in a view that stays valid. */
+  answered(rows: Uint8Array, count: number): void;
+  /** There is no short answer: the door is to be asked, as for any other statement. */
+  unanswered(): void;
+  /** `error`: as `GovernedDoor.execute` throws it. */
+  failed(error: unknown): void;
+}
+
+/**
+ * The statement of one governed plan, as long as it is short: runs of many callers are pipelined on the shared sessions,
+ * without a promise, a timer or a signal for each. Such a session cannot be cancelled and has a small statement timeout of
+ * its own, after which an answer is `unanswered`.
+ */
+export interface ShortStatement {
+  /**
+   * Finds a session for a run that begins in the same turn. False where the statement is not known to be short, or the
+   * session has not prepared it: the door finds out why.
+   */
+  isReady(): boolean;
+  /** Sends a run, after `isReady`, with `values` for the plan's slots, as `emit` orders them. */
+  begin(run: ShortRun, values: readonly SentValue[], resultFormats: readonly (0 | 1)[]): void;
+}
+
+/** What runs of short statements need from their engine. */
+export interface ShortHost {
+  readonly lanes: Lanes;
+  readonly outOfService: OutOfService;
+  readonly backstopSeconds: number;
+  readonly onUpstreamError: TellUpstreamError;
+}
+
+export function shortStatement(host: ShortHost, statement: UpstreamStatement): ShortStatement {
+  const { sql, columnOids } = statement;
+  let session: UpstreamSession | null = null;
+  let prepared: PreparedStatement | undefined;
+  return {
+    isReady() {
+      session = host.outOfService.relations.size > 0 ? null : host.lanes.pick(sql);
+      prepared = session?.prepared.find(sql);
+      return prepared?.columnOids != null && sameOids(prepared.columnOids, columnOids);
+    },
+    begin(run, values, resultFormats) {
+      if (session === null || prepared === undefined)
+        throw new InternalError('no session was found for a run');
+      run.submit({ host, statement, session, prepared, values, resultFormats });
+    },
+  };
+}
+
+interface Sending {
+  readonly host: ShortHost;
+  readonly statement: UpstreamStatement;
+  readonly session: UpstreamSession;
+  readonly prepared: PreparedStatement;
+  readonly values: readonly SentValue[];
+  readonly resultFormats: readonly (0 | 1)[];
+}
+
+const NO_ROWS = Buffer.alloc(0);
+
+/** Runs of short statements, one after the other, for one asker. */
+export class ShortRun implements Job {
+  #answer: ShortAnswer | null;
+  #sending: Sending | null = null;
+  #rows: Uint8Array = NO_ROWS;
+  #more: Uint8Array[] = [];
+  #count = 0;
+  #bytes = 0;
+  #long = false;
+  #error: UpstreamError | null = null;
+
+  constructor(answer: ShortAnswer) {
+    this.#answer = answer;
+  }
+
+  /** The asker wants no answer any more. The upstream gives one all the same, so this run serves nobody else. */
+  abandon(): void {
+    this.#answer = null;
+  }
+
+  /** For `shortStatement` alone. */
+  submit(sending: Sending): void {
+    this.#sending = sending;
+    this.#rows = NO_ROWS;
+    this.#more = [];
+    this.#count = 0;
+    this.#bytes = 0;
+    this.#long = false;
+    this.#error = null;
+    sending.session.submit(this, 'batched');
+  }
+
+  send(out: FrontendEncoder): void {
+    const sending = this.#sending;
+    if (sending === null) return;
+    out.bind(sending.prepared.name, sending.values, sending.resultFormats);
+    out.executeAndSync(SHARED_ROWS + 1);
+  }
+
+  rows(bytes: Uint8Array, count: number): undefined {
+    this.#count += count;
+    this.#bytes += bytes.length;
+    if (this.#bytes > SHARED_BYTES) this.#long = true;
+    else if (this.#rows === NO_ROWS) this.#rows = bytes;
+    else this.#more.push(bytes);
+  }
+
+  message(type: number, message: MessageView): void {
+    if (type === 0x45)
+      this.#error = parseErrorResponse(message.body()); // ErrorResponse
+    else if (type === 0x73)
+      this.#long = true; // PortalSuspended
+    else if (type === 0x53 && this.#sending !== null) this.#sending.session.tainted = true; // ParameterStatus
+  }
+
+  ready(status: number): void {
+    const sending = this.#sending;
+    this.#sending = null;
+    if (sending === null) return;
+    if (status !== 0x49) sending.session.tainted = true;
+    const answer = this.#answer;
+    const error = this.#error;
+    if (error === null && !this.#long) answer?.answered(this.#allRows(), this.#count);
+    else if (error === null || RUN_AGAIN.has(error.sqlstate)) this.#giveUp(sending, error);
+    else {
+      const { reads } = sending.statement;
+      sending.host.onUpstreamError(error, reads?.tables ?? []);
+      answer?.failed(executionError(error, sending.host.backstopSeconds, reads));
+    }
+  }
+
+  lost(cause: unknown = connectionLost()): void {
+    const sending = this.#sending;
+    this.#sending = null;
+    if (this.#error !== null)
+      sending?.host.onUpstreamError(this.#error, sending.statement.reads?.tables ?? []);
+    this.#answer?.failed(cause);
+  }
+
+  #allRows(): Uint8Array {
+    return this.#more.length === 0 ? this.#rows : Buffer.concat([this.#rows, ...this.#more]);
+  }
+
+  /** A statement that was prepared under another state of the tables is no fault of its length. */
+  #giveUp({ host, statement }: Sending, error: UpstreamError | null): void {
+    if (error === null || error.sqlstate === '57014')
+      host.lanes.observe({
+        statement,
+        again: 'alone',
+        lane: 'shared',
+        rowCount: this.#count,
+        byteCount: this.#bytes,
+        startedAt: performance.now(),
+      });
+    this.#answer?.unanswered();
+  }
+}
+
+/** The session's own statement timeout; a prepared statement that is gone, or whose result type has changed. */
+const RUN_AGAIN: ReadonlySet<string> = new Set(['57014', '26000', '0A000']);

@@ -1,0 +1,15 @@
+/** The model where a facet names none: nothing has to be installed for it. */
+export const LEXICAL_MODEL = 'lexical-v1';
+
+/** What stands beside the n-grams of `lexical-v1`, each from a package that the operator installs. */
+export const MEANING_MODELS = ['words-v1', 'sentences-v1'] as const;
+export type MeaningModel = (typeof MEANING_MODELS)[number];
+
+export function isMeaningModel(model: string): model is MeaningModel {
+  return MEANING_MODELS.some((name) => name === model);
+}
+
+/** Whether passages are found by their words (BM25); its vectors are for operators alone. */
+export function findsByWords(model: string): boolean {
+  return model === LEXICAL_MODEL || isMeaningModel(model);
+}

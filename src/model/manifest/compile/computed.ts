@@ -1,0 +1,101 @@
+import {
+  type Catalog,
+  type ComputedColumn,
+  computedFacts,
+  type Edge,
+  QueryError,
+  type Relation,
+} from 'osl-compiler';
+import { CODES } from '../codes.js';
+import type { Path } from '../diagnostic.js';
+import type { ManifestDocument } from '../document.js';
+import { frozenMap } from '../frozen-map.js';
+import { mustBeFree } from './derived.js';
+import { membersOf, type Problems } from './scope.js';
+
+type Relations = ReadonlyMap<string, Relation>;
+
+/** Of one entity, for what they cost who asks for all of them. */
+const MOST_COMPUTED = 200;
+
+/**
+ * The relations with their computed columns, each bound and typed, so that a bad expression is found now and not by the
+ * first question. `ready()` of osl-compiler must have been awaited.
+ */
+export function withComputed(
+  document: ManifestDocument,
+  relations: Relations,
+  edges: readonly Edge[],
+  problems: Problems,
+): Relations {
+  const written = writtenIn(document, relations, problems);
+  if (written.size === 0) return relations;
+  const named = frozenMap(
+    [...relations].map(([name, r]) => [name, withColumns(r, written.get(name))] as const),
+  );
+  const catalog: Catalog = { version: '', relations: named, metrics: new Map(), facets: new Map(), edges };
+  return frozenMap(
+    [...named].map(([name, relation]) => {
+      const computed = relation.computed?.flatMap((column) => bound(column, relation, catalog, problems));
+      return [name, withColumns(relation, computed)] as const;
+    }),
+  );
+}
+
+function withColumns(relation: Relation, computed: readonly ComputedColumn[] | undefined): Relation {
+  return computed === undefined
+    ? relation
+    : Object.freeze({ ...relation, computed: Object.freeze(computed) });
+}
+
+/** The computed columns as they are declared: their types, and what they read, are still open. */
+function writtenIn(
+  document: ManifestDocument,
+  relations: Relations,
+  problems: Problems,
+): ReadonlyMap<string, readonly ComputedColumn[]> {
+  const out = new Map<string, readonly ComputedColumn[]>();
+  for (const [name, entity] of membersOf(document.entities)) {
+    const relation = relations.get(name);
+    if (relation === undefined || entity.computed === undefined) continue;
+    const path: Path = ['entities', name, 'computed'];
+    const taken = new Map(relation.columns.map((c) => [c.name.toLowerCase(), `column \`${c.name}\``]));
+    const columns = membersOf(entity.computed).map(
+      ([column, { expression, description, sensitivity }]): ComputedColumn => {
+        mustBeFree(column, taken, [...path, column], problems);
+        taken.set(column.toLowerCase(), `\`${column}\``);
+        return {
+          name: column,
+          type: 'text',
+          description: description ?? null,
+          expression,
+          reads: [],
+          keys: [],
+          sensitivity: sensitivity ?? null,
+          labels: [],
+        };
+      },
+    );
+    if (columns.length > MOST_COMPUTED) {
+      const message = `\`${name}\` has ${columns.length} computed columns, and ${MOST_COMPUTED} is the most`;
+      problems.add(CODES.conflict, path, message, null, true);
+    } else out.set(name, columns);
+  }
+  return out;
+}
+
+function bound(
+  column: ComputedColumn,
+  relation: Relation,
+  catalog: Catalog,
+  problems: Problems,
+): readonly ComputedColumn[] {
+  try {
+    return [Object.freeze({ ...column, ...computedFacts(column.name, relation, catalog) })];
+  } catch (error) {
+    if (!(error instanceof QueryError)) throw error;
+    const path = ['entities', relation.name, 'computed', column.name, 'expression'];
+    problems.add(CODES.badExpression, path, error.message, error.hint);
+    return [];
+  }
+}

@@ -1,0 +1,32 @@
+/** A table by schema and name. */
+export interface TableAt {
+  readonly schema: string;
+  readonly table: string;
+}
+
+/**
+ * `schema.table`, as a manifest writes it: a part that has a dot, or begins with a quote, stands in quotes, as in SQL.
+ * Two tables never have one name.
+ */
+export function tableName({ schema, table }: TableAt): string {
+  return `${partText(schema)}.${partText(table)}`;
+}
+
+function partText(part: string): string {
+  return part.includes('.') || part.startsWith('"') ? `"${part.replaceAll('"', '""')}"` : part;
+}
+
+/** A part of a name as `tableName` writes it, as a regular expression. */
+export const TABLE_PART = '(?:"(?:[^"\\u0000]|""){1,126}"|[^."\\u0000][^.\\u0000]{0,62})';
+
+const NAME = new RegExp(`^(${TABLE_PART})\\.(${TABLE_PART})$`, 'u');
+
+/** What `tableName` was made of; a text that it does not write has no schema. */
+export function tableNamed(name: string): TableAt {
+  const [, schema = '', table = name] = NAME.exec(name) ?? [];
+  return { schema: plain(schema), table: plain(table) };
+}
+
+function plain(part: string): string {
+  return part.startsWith('"') ? part.slice(1, -1).replaceAll('""', '"') : part;
+}

@@ -1,0 +1,114 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { createLimiter, type Limiter, type Limits } from '../../policy/index.js';
+import { readManifestText } from '../model/manifest/index.js';
+
+/** What a process that serves has of its own in the data directory, alone or as one of several workers. */
+export interface Seat {
+  readonly auditDir: string;
+  /** Of the outbox of lineage. */
+  readonly lineageDir: string;
+  /** Whether this process tells the receivers of lineage what is published: one process of a server does. */
+  readonly announces: boolean;
+  /** Where long texts are marked while they are compiled. */
+  readonly marksDir: string;
+  /** Whether this process looks after the directory as a whole; a worker leaves that to its supervisor. */
+  readonly keeps: boolean;
+  /** Counts against these limits, for all processes of the server. */
+  limiter(limits: Limits): Limiter;
+  /** The text of a file as all processes of the server serve it. Throws as `readManifestText`. */
+  read(file: string): Promise<string>;
+  /** Runs `work` while no other process publishes or reloads. */
+  exclusively<T>(work: () => Promise<T>): Promise<T>;
+  /** Resolves once every other process serves what was published, or is gone. */
+  published(): Promise<void>;
+  /** Whether the server as a whole takes requests: not where its processes end one after another. */
+  steady(): boolean;
+  /** Resolves once every other process has read the draft anew. */
+  draftChanged(id: string): Promise<void>;
+}
+
+/** What workers have in common, as one of them reaches it. */
+export type Shared = Omit<Seat, 'auditDir' | 'lineageDir' | 'announces' | 'marksDir' | 'keeps'>;
+
+/** The seat of the only process of a server; a supervisor's audit log is there too. */
+export function aloneIn(dataDir: string): Seat {
+  return Object.freeze({
+    auditDir: auditRoot(dataDir),
+    lineageDir: lineageRoot(dataDir),
+    announces: true,
+    marksDir: join(dataDir, 'compiling'),
+    keeps: true,
+    limiter: (limits: Limits) => createLimiter({ limits }),
+    read: readManifestText,
+    exclusively: <T>(work: () => Promise<T>) => work(),
+    published: async () => undefined,
+    steady: () => true,
+    draftChanged: async () => undefined,
+  });
+}
+
+/** The seat of one worker, by its number from 1. Whoever replaces it has the same. */
+export function workerSeat(dataDir: string, number: number, shared: Shared): Seat {
+  return Object.freeze({
+    auditDir: workerChain(dataDir, number),
+    lineageDir: workerLineage(dataDir, number),
+    announces: number === 1,
+    marksDir: join(dataDir, `compiling-${WORKER}${number}`),
+    keeps: false,
+    limiter: (limits: Limits) => shared.limiter(limits),
+    read: (file: string) => shared.read(file),
+    exclusively: <T>(work: () => Promise<T>) => shared.exclusively(work),
+    published: () => shared.published(),
+    steady: () => shared.steady(),
+    draftChanged: (id: string) => shared.draftChanged(id),
+  });
+}
+
+export function workerChain(dataDir: string, number: number): string {
+  return join(auditRoot(dataDir), `${WORKER}${number}`);
+}
+
+export function workerLineage(dataDir: string, number: number): string {
+  return join(lineageRoot(dataDir), `${WORKER}${number}`);
+}
+
+/** Where outboxes of lineage are, or may be: that of the only process, then those of workers by their numbers. */
+export function lineageDirs(dataDir: string): readonly string[] {
+  const root = lineageRoot(dataDir);
+  return [root, ...workerChains(root).map(({ dir }) => dir)];
+}
+
+/** Numbers of the workers that have, or once had, a seat in this directory, ascending. */
+export function seatsIn(dataDir: string): readonly number[] {
+  return workerChains(auditRoot(dataDir)).map(({ number }) => number);
+}
+
+/** The chains of workers below the directory of an audit log, in the order of their numbers. */
+export function workerChains(auditDir: string): readonly { readonly number: number; readonly dir: string }[] {
+  return names(auditDir)
+    .flatMap((name) => {
+      const number = Number(name.slice(WORKER.length));
+      const is = name.startsWith(WORKER) && Number.isInteger(number) && number > 0;
+      return is ? [{ number, dir: join(auditDir, name) }] : [];
+    })
+    .sort((a, b) => a.number - b.number);
+}
+
+const WORKER = 'worker-';
+
+function auditRoot(dataDir: string): string {
+  return join(dataDir, 'audit');
+}
+
+function lineageRoot(dataDir: string): string {
+  return join(dataDir, 'lineage');
+}
+
+function names(dir: string): readonly string[] {
+  try {
+    return readdirSync(dir);
+  } catch {
+    return []; // a first start
+  }
+}

@@ -1,0 +1,44 @@
+import type { AuditLog } from '../../policy/audit/index.js';
+import type { ServiceLog } from '../base/log.js';
+import { openAudit } from './audit.js';
+import { type Cursor, endOf } from './lineage/outbox/state.js';
+import { settle } from './place.js';
+import { seatsIn, workerChain, workerLineage } from './seat.js';
+import type { Settings } from './settings.js';
+
+/** A chain that nobody writes any more; its lineage may not be told yet. */
+export interface EndedChain {
+  readonly auditDir: string;
+  readonly lineageDir: string;
+  readonly end: Cursor;
+}
+
+/**
+ * Looks after a data directory whose log is ours now: says where it is a copy, and ends the chains of workers that
+ * nobody will serve on, so that what they left open has its outcome.
+ *
+ * @param workers how many of them are about to begin
+ * @returns the chains that were ended
+ */
+export async function takeOver(
+  settings: Settings,
+  tenant: string,
+  audit: AuditLog,
+  log: ServiceLog,
+  workers = 0,
+): Promise<readonly EndedChain[]> {
+  await settle(settings.dataDir, tenant, audit, log);
+  const ended: EndedChain[] = [];
+  for (const number of seatsIn(settings.dataDir)) {
+    if (number <= workers) continue;
+    const chain = workerChain(settings.dataDir, number);
+    const { audit: left } = await openAudit(settings, chain, tenant, log);
+    await left.close();
+    ended.push({
+      auditDir: chain,
+      lineageDir: workerLineage(settings.dataDir, number),
+      end: endOf(left),
+    });
+  }
+  return ended;
+}

@@ -1,0 +1,59 @@
+import { compilingSnapshot } from '../../policy/index.js';
+import { inTurns } from '../ask/data/slices.js';
+import { compilePublishable, EMPTY_OVERLAY } from '../model/manifest/index.js';
+import type { Model } from '../model/model.js';
+import type { Prepared, Reloaded } from './reload.js';
+import type { Service } from './service.js';
+
+/** What all processes of a server take up together. */
+export type Change =
+  /** The files anew. `brokenSince`: a policy that is broken has been so since then, ms since 1970. */
+  | { readonly kind: 'reload'; readonly brokenSince?: number }
+  /** What another process has published. */
+  | { readonly kind: 'version' };
+
+const NOTHING: Reloaded = Object.freeze({ now: [], kept: [] });
+
+/**
+ * What another process has published, over the file as it was last loaded here, and not in force yet. Who published it
+ * has found that it can be served.
+ *
+ * @throws PublishedDamaged
+ */
+export async function preparedVersion(service: Service, serve: (next: Model) => void): Promise<Prepared> {
+  const { publishing, log } = service;
+  const { versions } = publishing;
+  const before = versions.head?.id ?? null;
+  const { objects: published } = versions.head ?? EMPTY_OVERLAY;
+  await versions.renew();
+  if ((versions.head?.id ?? null) === before)
+    return { take: async () => NOTHING, drop: async () => undefined };
+  const next = await composed(service, versions.head ?? EMPTY_OVERLAY, published);
+  return {
+    take: async () => {
+      serve(next);
+      log.info('took up what was published', { manifest: next.manifest.version });
+      return NOTHING;
+    },
+    drop: async () => undefined,
+  };
+}
+
+type Overlay = typeof EMPTY_OVERLAY;
+
+async function composed(
+  { publishing, drafting, model }: Service,
+  head: Overlay,
+  published: Overlay['objects'],
+): Promise<Model> {
+  const { document: base } = publishing.file();
+  const { manifest, snapshot } = model();
+  // Nobody is answered, so nobody waits for the compiler.
+  if (snapshot === null) return { manifest: compilePublishable(base, head.objects).manifest, snapshot };
+  const ground = { base, objects: published, manifest, snapshot };
+  const worked = await drafting.workOut({ action: 'rollback', to: head }, ground, 'service');
+  if (!worked.ok) throw new Error('what another worker published does not compile here');
+  const next = worked.manifest;
+  const steps = compilingSnapshot(snapshot.document, next.catalog, next.tenant);
+  return { manifest: next, snapshot: await inTurns(steps) };
+}

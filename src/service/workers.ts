@@ -1,0 +1,38 @@
+import { availableParallelism } from 'node:os';
+import { StartProblem } from '../base/start-problem.js';
+import type { Manifest } from '../model/manifest/index.js';
+import { MOST_WORKERS, type Settings } from './settings.js';
+
+/**
+ * How many processes serve. `auto` is as many as there are processors, and one where several could not.
+ *
+ * @throws StartProblem where the settings ask for more than can be
+ */
+export function workersFor(settings: Settings, manifest: Manifest): number {
+  const { workers } = settings;
+  if (workers === 1) return 1;
+  const obstacle = obstacleTo(manifest);
+  if (workers === 'auto')
+    return obstacle === null ? Math.min(availableParallelism(), settings.poolSize, MOST_WORKERS) : 1;
+  if (obstacle !== null) throw new StartProblem(`--workers ${workers}: ${obstacle}`);
+  if (workers > settings.poolSize)
+    throw new StartProblem(
+      `--workers ${workers}: OSL_POOL_SIZE (${settings.poolSize}) has not a session for each of them`,
+    );
+  return workers;
+}
+
+/** Why only one process can serve; null where several can. */
+function obstacleTo({ connectors }: Manifest): string | null {
+  const embedded = [...connectors.values()].find(({ kind }) => kind === 'pglite');
+  if (embedded !== undefined)
+    return `connector \`${embedded.name}\` is an embedded database, which lives in one process: use a native Postgres, or one worker`;
+  return null;
+}
+
+/** What worker `number` of `count` is told: the sessions with each database are shared out. */
+export function shareOf(settings: Settings, number: number, count: number): Settings {
+  const { poolSize } = settings;
+  const over = number <= poolSize % count ? 1 : 0;
+  return Object.freeze({ ...settings, poolSize: Math.floor(poolSize / count) + over });
+}

@@ -1,0 +1,125 @@
+import { LRUCache } from 'lru-cache';
+import { InternalError, type ParsedText } from 'osl-compiler';
+import type { BoundValue } from '../../engine/index.js';
+import { MAX_ROWS } from './catalogs.js';
+import { Classifier, type Lane } from './classify.js';
+import type { CatalogCaller, CatalogDoor, CatalogEngine, Described } from './door.js';
+import { CatalogFault } from './fault.js';
+import type { CatalogModel } from './model.js';
+import { cancelled } from './queue.js';
+import type { Reply, ReplyReport } from './reply.js';
+
+/** One statement, for the process that has the engines. */
+export interface CatalogAsked {
+  /** By which it is stopped. */
+  readonly id: number;
+  readonly signature: string;
+  /** Null in the hope that the engine is there already. */
+  readonly model: CatalogModel | null;
+  readonly subject: string;
+  readonly caller: CatalogCaller;
+  readonly text: string;
+  readonly parameterTypes: readonly number[];
+  /** Null where it is to be described. */
+  readonly run: CatalogRun | null;
+}
+
+export interface CatalogRun {
+  readonly values: readonly BoundValue[];
+  readonly formats: readonly (0 | 1)[];
+  readonly maxRows: number;
+}
+
+export type CatalogTold =
+  | { readonly kind: 'described'; readonly described: Described }
+  | { readonly kind: 'reply'; readonly reply: Reply }
+  /** It is to be asked again, with the model. */
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'fault'; readonly report: ReplyReport };
+
+/** The process that has the engines. */
+export interface CatalogHost {
+  ask(asked: CatalogAsked): Promise<CatalogTold>;
+  stop(id: number): void;
+}
+
+/** What is known of statements, whose engines are elsewhere. */
+const MAX_DESCRIBED = 2_000;
+/** UTF-16 units; the descriptions of longer texts are not kept. */
+const MAX_DESCRIBED_LENGTH = 16_384;
+
+/** Catalogs whose engines are in another process. It gives each statement its turn. */
+export class RemoteCatalogs implements CatalogDoor {
+  readonly maxRows = MAX_ROWS;
+  readonly #host: CatalogHost;
+  readonly #classifier = new Classifier();
+  readonly #described = new LRUCache<string, Described>({ max: MAX_DESCRIBED });
+  #last = 0;
+
+  constructor(host: CatalogHost) {
+    this.#host = host;
+  }
+
+  laneOf(text: string, parse: (text: string) => Promise<ParsedText>): Lane | Promise<Lane> {
+    return this.#classifier.laneOf(text, parse);
+  }
+
+  knows({ signature }: CatalogModel, text: string, parameterTypes: readonly number[]): Described | null {
+    return this.#described.get(keyOf(signature, text, parameterTypes)) ?? null;
+  }
+
+  async use<T>(
+    model: CatalogModel,
+    subject: string,
+    _signal: AbortSignal | null,
+    work: (engine: CatalogEngine) => Promise<T>,
+  ): Promise<T> {
+    return work({
+      describe: async (caller, text, parameterTypes, signal) => {
+        const known = this.knows(model, text, parameterTypes);
+        if (known !== null) return known;
+        const told = await this.#asked(model, { subject, caller, text, parameterTypes, run: null }, signal);
+        if (told.kind !== 'described') throw new InternalError('a catalog did not describe a statement');
+        if (text.length <= MAX_DESCRIBED_LENGTH)
+          this.#described.set(keyOf(model.signature, text, parameterTypes), told.described);
+        return told.described;
+      },
+      query: async (caller, text, parameterTypes, values, formats, maxRows, signal) => {
+        const run = { values, formats, maxRows };
+        const told = await this.#asked(model, { subject, caller, text, parameterTypes, run }, signal);
+        if (told.kind !== 'reply') throw new InternalError('a catalog did not answer a statement');
+        return told.reply;
+      },
+    });
+  }
+
+  /** @throws CatalogFault */
+  async #asked(
+    model: CatalogModel,
+    asked: Omit<CatalogAsked, 'id' | 'signature' | 'model'>,
+    signal: AbortSignal | null,
+  ): Promise<Exclude<CatalogTold, { kind: 'unknown' | 'fault' }>> {
+    const id = ++this.#last;
+    const stop = (): void => this.#host.stop(id);
+    const requireGoing = (): void => {
+      if (signal?.aborted === true) throw cancelled(signal);
+    };
+    requireGoing();
+    signal?.addEventListener('abort', stop, { once: true });
+    try {
+      const question = { id, signature: model.signature, ...asked };
+      let told = await this.#host.ask({ ...question, model: null });
+      if (told.kind === 'unknown') told = await this.#host.ask({ ...question, model });
+      requireGoing();
+      if (told.kind === 'fault') throw new CatalogFault(told.report);
+      if (told.kind === 'unknown') throw new InternalError('a catalog does not know its model');
+      return told;
+    } finally {
+      signal?.removeEventListener('abort', stop);
+    }
+  }
+}
+
+function keyOf(signature: string, text: string, parameterTypes: readonly number[]): string {
+  return `${signature} ${parameterTypes.join()} ${text}`;
+}

@@ -1,0 +1,38 @@
+/** The SQLSTATE of the notices by which a catalog engine tells which session is to be cancelled or ended. No Postgres uses it. */
+export const SESSION_SIGNALLED = 'OSL02';
+
+/** What `pg_cancel_backend` and `pg_terminate_backend` ask for. */
+export interface SessionSignal {
+  /** As in BackendKeyData. */
+  readonly pid: number;
+  readonly what: 'cancel' | 'terminate';
+}
+
+/** A session of the caller's own as `pg_stat_activity` has it. Times are milliseconds since the epoch. */
+export interface CatalogSession {
+  readonly pid: number;
+  readonly application_name: string;
+  readonly backend_start: number;
+  readonly xact_start: number | null;
+  readonly query_start: number | null;
+  readonly state_change: number;
+  readonly state: string;
+  readonly query: string;
+}
+
+interface Notice {
+  readonly sqlstate: string;
+  readonly message: string;
+}
+
+/** The signal that `notice` tells of, or null for any other notice. */
+export function sessionSignal({ sqlstate, message }: Notice): SessionSignal | null {
+  if (sqlstate !== SESSION_SIGNALLED) return null;
+  const [pid, what] = JSON.parse(message) as [number, SessionSignal['what']]; // made by our own function
+  return { pid, what };
+}
+
+/** Whether a statement can be about sessions: others need not be told which there are. */
+export function namesSessions(text: string): boolean {
+  return /pg_stat_activity|pg_locks|pg_cancel_backend|pg_terminate_backend|u&"/i.test(text);
+}

@@ -1,0 +1,58 @@
+/** What a session is doing, in the words of `pg_stat_activity`. */
+export interface Doing {
+  readonly state: 'active' | 'idle' | 'idle in transaction' | 'idle in transaction (aborted)';
+  /** The text that runs, its first `MOST_CHARACTERS`; empty for a session that rests. */
+  readonly query: string;
+  /** Milliseconds since the epoch; null where there is none. */
+  readonly queryAt: number | null;
+  readonly transactionAt: number | null;
+  readonly changedAt: number;
+}
+
+/** As `track_activity_query_size` has it unless told. */
+const MOST_CHARACTERS = 1_024;
+
+/** Notes what one session does, for itself to be seen by its own caller. */
+export class Activity {
+  readonly begunAt = Date.now();
+  #query: string | null = null;
+  #queryAt: number | null = null;
+  #transactionAt: number | null = null;
+  #changedAt = this.begunAt;
+
+  /** A statement of this text begins to be prepared or to run. */
+  asks(text: string): void {
+    this.#query = text;
+    this.#queryAt = Date.now();
+    this.#changedAt = this.#queryAt;
+  }
+
+  /** A series of messages is over. */
+  rests(inBlock: boolean): void {
+    this.#query = null;
+    this.#changedAt = Date.now();
+    this.#transactionAt = inBlock ? (this.#transactionAt ?? this.#queryAt ?? this.#changedAt) : null;
+  }
+
+  /** `fast`: whether a question runs that went the fast way, of which nothing is noted. */
+  seen(block: 'I' | 'T' | 'E', fast: boolean): Doing {
+    const query = this.#query;
+    if (query === null && !fast) {
+      const resting = { query: '', queryAt: this.#queryAt, changedAt: this.#changedAt };
+      return { ...resting, state: RESTING[block], transactionAt: this.#transactionAt };
+    }
+    return {
+      state: 'active',
+      query: (query ?? '').slice(0, MOST_CHARACTERS),
+      queryAt: this.#queryAt,
+      transactionAt: this.#transactionAt ?? this.#queryAt,
+      changedAt: this.#changedAt,
+    };
+  }
+}
+
+const RESTING = {
+  I: 'idle',
+  T: 'idle in transaction',
+  E: 'idle in transaction (aborted)',
+} as const satisfies Record<'I' | 'T' | 'E', Doing['state']>;

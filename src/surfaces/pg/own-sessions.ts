@@ -1,0 +1,77 @@
+import type { Identity } from '../../../policy/index.js';
+import { type Awaitable, fatal, type SessionControl } from '../../../wire/index.js';
+import type { CatalogSession, SessionSignal } from '../catalog/index.js';
+
+/** An open session, as those of the same caller see it and may end it. */
+export interface OpenSession {
+  /** Whose it is now: a policy may give a service account another subject. */
+  owner(): string;
+  /** As in BackendKeyData, 0 before its client knows it. */
+  pid(): number;
+  /** Null before its client knows its process id. */
+  seen(): CatalogSession | null;
+  cancel(): void;
+  terminate(): void;
+}
+
+/** Which sessions are a caller's own. */
+export interface OwnSessions {
+  of(owner: string): Awaitable<readonly CatalogSession[]>;
+  /** False where the owner has no such session. */
+  signal(owner: string, signal: SessionSignal): Awaitable<boolean>;
+}
+
+/**
+ * Whose a session is: the login and the whole chain of who asks for whom. What a person asks, an agent that asks for
+ * this person neither sees nor ends.
+ */
+export function ownerOf({ tenant, chain }: Identity, user: string): string {
+  return JSON.stringify([tenant, user, ...chain]);
+}
+
+/** The sessions of this process. */
+export class SessionRegister implements OwnSessions {
+  readonly #open = new Set<OpenSession>();
+
+  /** What it gives takes the session off again, once it has ended. */
+  add(session: OpenSession): () => void {
+    this.#open.add(session);
+    return () => void this.#open.delete(session);
+  }
+
+  of(owner: string): readonly CatalogSession[] {
+    return [...this.#open]
+      .filter((session) => session.owner() === owner)
+      .map((session) => session.seen())
+      .filter((seen) => seen !== null);
+  }
+
+  signal(owner: string, { pid, what }: SessionSignal): boolean {
+    const session = this.#numbered(pid).find((open) => open.owner() === owner);
+    if (what === 'cancel') session?.cancel();
+    else session?.terminate();
+    return session !== undefined;
+  }
+
+  /** Asked for each of many signals: a number is compared sooner than a chain of owners is written down. */
+  #numbered(pid: number): readonly OpenSession[] {
+    return [...this.#open].filter((session) => session.pid() === pid);
+  }
+}
+
+/** A session as the others of its caller reach it. What it runs is cancelled before it is ended. */
+export function openSession(
+  session: Pick<OpenSession, 'owner' | 'pid' | 'seen'>,
+  control: Pick<SessionControl, 'cancel' | 'end'>,
+): OpenSession {
+  return {
+    owner: () => session.owner(),
+    pid: () => session.pid(),
+    seen: () => session.seen(),
+    cancel: () => control.cancel(),
+    terminate: () => {
+      control.cancel();
+      control.end(fatal('57P01', 'terminating connection due to administrator command'));
+    },
+  };
+}

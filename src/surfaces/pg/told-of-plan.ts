@@ -1,0 +1,43 @@
+import { type GovernedPlan, lengthOf, noticesOf, oidOf } from 'osl-compiler';
+import type { ColumnDescription, WireNotice } from '../../../wire/index.js';
+
+export const NO_NOTICES: readonly WireNotice[] = Object.freeze([]);
+
+/** What masks do to an answer, and what else its plan tells, is said with its first rows, so that a reader of portions hears it in time. */
+export function planNotices(plan: GovernedPlan): readonly WireNotice[] {
+  const { maskedColumns, partialColumns } = plan;
+  const told = noticesOf(plan);
+  if (maskedColumns.length === 0 && partialColumns.length === 0 && told.length === 0) return NO_NOTICES;
+  return [
+    ...(maskedColumns.length === 0 ? [] : [`masked for you: ${maskedColumns.join(', ')}`]),
+    ...(partialColumns.length === 0
+      ? []
+      : [`${partialColumns.join(', ')}: computed over values of which some are masked for you`]),
+    ...told,
+  ].map(notice);
+}
+
+export function notice(message: string): WireNotice {
+  return { severity: 'NOTICE', sqlstate: '01000', message };
+}
+
+/** Plans of one shape have their outputs in common. */
+const COLUMNS = new WeakMap<GovernedPlan['outputs'], readonly ColumnDescription[]>();
+
+export function columnsOf(outputs: GovernedPlan['outputs']): readonly ColumnDescription[] {
+  let columns = COLUMNS.get(outputs);
+  if (columns === undefined) {
+    columns = Object.freeze(outputs.map(columnOf));
+    COLUMNS.set(outputs, columns);
+  }
+  return columns;
+}
+
+function columnOf({ name, type, form }: GovernedPlan['outputs'][number]): ColumnDescription {
+  return {
+    name,
+    typeOid: form?.oid ?? oidOf(type),
+    typeLength: form?.length ?? lengthOf(type),
+    typeModifier: form?.modifier ?? -1,
+  };
+}

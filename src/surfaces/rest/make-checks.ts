@@ -1,0 +1,11 @@
+import { MANIFEST_SCHEMA, POLICY_SCHEMA } from '../../model/manifest/index.js';
+import { buildShapeCheck } from '../../model/manifest/schema/check.js';
+import { buildReaders } from './bodies/reader.js';
+import './bodies/authoring.js';
+import './bodies/objects.js';
+import './bodies/query.js';
+import './bodies/sample.js';
+
+/** Run by `npm run build`: the checks of every start, and of bodies. */
+for (const schema of [MANIFEST_SCHEMA, POLICY_SCHEMA]) await buildShapeCheck(schema);
+await buildReaders();

@@ -1,0 +1,142 @@
+import { InternalError } from 'osl-compiler';
+import { type Guard, number, oneOf, record, text } from './shape.js';
+
+/** A question that one process may put to the other, and its answer. */
+export interface Exchange<Q, A> {
+  readonly ask: Guard<Q>;
+  readonly answer: Guard<A>;
+}
+
+export type Protocol = Readonly<Record<string, Exchange<unknown, unknown>>>;
+
+type Question<P extends Protocol, K extends keyof P> = P[K] extends Exchange<infer Q, unknown> ? Q : never;
+type Answer<P extends Protocol, K extends keyof P> = P[K] extends Exchange<unknown, infer A> ? A : never;
+
+/** What a process does with each question that it may be asked. */
+export type Handlers<P extends Protocol> = {
+  readonly [K in keyof P]: (question: Question<P, K>) => Answer<P, K> | Promise<Answer<P, K>>;
+};
+
+/** The other process has gone, or what it said was no message. */
+export class PeerGone extends Error {
+  override readonly name = 'PeerGone';
+}
+
+/** The other process could not do what it was asked. */
+export class PeerFault extends Error {
+  override readonly name = 'PeerFault';
+}
+
+interface Pending {
+  readonly guard: Guard<unknown>;
+  resolve(answer: unknown): void;
+  reject(error: Error): void;
+}
+
+const ENVELOPE = record({ kind: oneOf('ask', 'answer', 'fault'), id: number });
+const ASK = record({ about: text });
+const FAULT = record({ message: text });
+
+/** One end of the channel between a supervisor and a worker: questions either way, each with one answer. */
+export class Peer<Mine extends Protocol, Theirs extends Protocol> {
+  readonly #theirs: Theirs;
+  readonly #mine: Mine;
+  readonly #handlers: Handlers<Mine>;
+  readonly #post: (message: object) => void;
+  readonly #pending = new Map<number, Pending>();
+  #last = 0;
+  #gone: PeerGone | null = null;
+
+  /** @param mine what this end is asked; @param theirs what it may ask */
+  constructor(mine: Mine, handlers: Handlers<Mine>, theirs: Theirs, post: (message: object) => void) {
+    this.#mine = mine;
+    this.#handlers = handlers;
+    this.#theirs = theirs;
+    this.#post = post;
+  }
+
+  /**
+   * @param heard called with the answer before anything is done of what comes after it
+   * @throws PeerGone, PeerFault
+   */
+  ask<K extends keyof Theirs & string>(
+    about: K,
+    question: Question<Theirs, K>,
+    heard: (answer: Answer<Theirs, K>) => void = () => undefined,
+  ): Promise<Answer<Theirs, K>> {
+    if (this.#gone !== null) return Promise.reject(this.#gone);
+    const exchange = this.#theirs[about];
+    if (exchange === undefined) throw new InternalError(`there is no question about ${about}`);
+    const id = ++this.#last;
+    return new Promise((resolve, reject) => {
+      const take = (answer: Answer<Theirs, K>): void => {
+        heard(answer);
+        resolve(answer);
+      };
+      // The guard has looked at what is taken: it is the answer's.
+      this.#pending.set(id, { guard: exchange.answer, resolve: take as (answer: unknown) => void, reject });
+      this.#post({ kind: 'ask', id, about, body: question });
+    });
+  }
+
+  /** Takes what came. @throws PeerGone where it is no message of this protocol: the other end is not to be believed */
+  heard(message: unknown): void {
+    if (!ENVELOPE(message)) throw new PeerGone('it sent what is no message');
+    const body: unknown = Reflect.get(message, 'body');
+    switch (message.kind) {
+      case 'ask':
+        if (!ASK(message)) throw new PeerGone('it asked about nothing');
+        this.#answer(message.id, message.about, body);
+        return;
+      case 'answer':
+        this.#settle(message.id, ({ guard, resolve, reject }) => {
+          if (guard(body)) resolve(body);
+          else reject(new PeerFault('its answer has another shape'));
+        });
+        return;
+      case 'fault':
+        this.#settle(message.id, ({ reject }) =>
+          reject(new PeerFault(FAULT(message) ? message.message : 'it failed')),
+        );
+        return;
+      default: {
+        const unknown: never = message.kind;
+        throw new InternalError(`unknown message ${String(unknown)}`);
+      }
+    }
+  }
+
+  /** Whatever was asked will not be answered. */
+  end(why: string): void {
+    this.#gone ??= new PeerGone(why);
+    for (const { reject } of this.#pending.values()) reject(this.#gone);
+    this.#pending.clear();
+  }
+
+  #settle(id: number, by: (pending: Pending) => void): void {
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    if (pending !== undefined) by(pending);
+  }
+
+  #answer(id: number, about: string, question: unknown): void {
+    const exchange = Object.hasOwn(this.#mine, about) ? this.#mine[about] : undefined;
+    if (exchange?.ask(question) !== true) throw new PeerGone(`it asked in no known way about ${about}`);
+    const handler = this.#handlers[about as keyof Mine]; // one of its own keys, which was just seen
+    const failed = (error: unknown): void => {
+      this.#reply({ kind: 'fault', id, message: error instanceof Error ? error.message : String(error) });
+    };
+    try {
+      // The guard has looked at the question: it is that of this handler.
+      const answer = handler(question as Question<Mine, keyof Mine>);
+      if (answer instanceof Promise) answer.then((body) => this.#reply({ kind: 'answer', id, body }), failed);
+      else this.#reply({ kind: 'answer', id, body: answer });
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  #reply(message: object): void {
+    if (this.#gone === null) this.#post(message);
+  }
+}

@@ -1,0 +1,73 @@
+import type { ServiceLog } from '../../../base/log.js';
+import { type Keeper, openKeeper } from '../../../service/keeper.js';
+import type { Reloaded } from '../../../service/reload.js';
+import type { First } from '../../../service/served.js';
+import type { Settings } from '../../../service/settings.js';
+import { EXIT } from '../exit.js';
+import { operatorLog } from '../log.js';
+import { createProgress } from '../progress.js';
+import { checkDataDir } from '../serve/data-dir.js';
+import { checkPorts } from '../serve/ports.js';
+import { operatorsWords, recordOf } from '../serve/server.js';
+import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
+import type { Refusal } from './messages.js';
+import { type Over, portsOf, Supervisor, textsOf } from './supervisor.js';
+
+/** Several workers that serve, seen from their supervisor. */
+export interface RunningWorkers {
+  readonly record: ServerRecord;
+  /** Resolves when the server should end by itself; else never. */
+  readonly over: Promise<Over>;
+  /** Lets what runs end for `deadlineMs`, in all of them, and closes everything. */
+  stop(deadlineMs: number): Promise<void>;
+  /** All workers read everything anew, and take it up together, or none. */
+  reload(): Promise<Reloaded | Refusal>;
+  /** Ends all of them at once. */
+  kill(): void;
+}
+
+/** Starts `count` workers and resolves once all of them serve. Throws as `startServer`. */
+export async function startWorkers(given: Settings, first: First, count: number): Promise<RunningWorkers> {
+  const log = operatorLog();
+  const progress = await createProgress();
+  await checkPorts(given);
+  checkDataDir(given.dataDir);
+  progress.step(`starting ${count} workers`);
+  try {
+    const settings = { ...given, ...(await portsOf(given)) };
+    const keeper = await operatorsWords(openKeeper(settings, first, count, log), settings);
+    return await begun(settings, keeper, count, log);
+  } finally {
+    progress.end();
+  }
+}
+
+async function begun(
+  settings: Settings,
+  keeper: Keeper,
+  count: number,
+  log: ServiceLog,
+): Promise<RunningWorkers> {
+  const { dataDir } = settings;
+  const supervisor = new Supervisor(settings, await textsOf(settings), count, log);
+  const stop = async (deadlineMs: number): Promise<void> => {
+    removeServerFile(dataDir, process.pid);
+    await supervisor.stop(deadlineMs);
+    await keeper.close();
+  };
+  try {
+    await supervisor.start();
+    const record = writeServerFile(dataDir, recordOf({ settings, demo: false }, settings));
+    const lost = keeper.over.then((message): Over => ({ exit: EXIT.auditFailed, message }));
+    return {
+      record,
+      over: Promise.race([supervisor.over, lost]),
+      stop,
+      reload: () => supervisor.reload(),
+      kill: () => supervisor.kill(),
+    };
+  } catch (error) {
+    await stop(0);
+    throw error;
+  }
+}

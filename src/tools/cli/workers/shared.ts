@@ -1,0 +1,180 @@
+import { createLeasedLimiter, type LeasedLimiter, type LimitShare } from '../../../../policy/index.js';
+import { readManifestText } from '../../../model/manifest/index.js';
+import type { Prepared } from '../../../service/reload.js';
+import type { Shared } from '../../../service/seat.js';
+import type { Settings } from '../../../service/settings.js';
+import { RemoteCatalogs } from '../../../surfaces/catalog/index.js';
+import { failureOf } from '../exit.js';
+import type { Common, OpenServer } from '../serve/server.js';
+import type { ChangeAsked, OfSupervisor, OfWorker, Refusal, Texts } from './messages.js';
+import type { Handlers, Peer } from './peer.js';
+
+/** The channel of a worker to its supervisor. */
+export type ToSupervisor = Peer<OfWorker, OfSupervisor>;
+
+type Asked =
+  | 'prepare'
+  | 'take'
+  | 'drop'
+  | 'draft'
+  | 'reclaim'
+  | 'cancelled'
+  | 'ownSessions'
+  | 'signalled'
+  | 'figures'
+  | 'standing';
+
+/** What this worker has in common with the others, by way of the supervisor. */
+export class SharedParts implements Shared {
+  readonly #supervisor: ToSupervisor;
+  readonly #settings: Settings;
+  #texts: Texts;
+  #limiter: LeasedLimiter | null = null;
+  #open: OpenServer | null = null;
+  #steady = true;
+  #prepared: Prepared | null = null;
+
+  constructor(supervisor: ToSupervisor, settings: Settings, texts: Texts) {
+    this.#supervisor = supervisor;
+    this.#settings = settings;
+    this.#texts = texts;
+  }
+
+  limiter(limits: Parameters<Shared['limiter']>[0]): LeasedLimiter {
+    this.#limiter = createLeasedLimiter(shareOf(this.#supervisor), limits);
+    return this.#limiter;
+  }
+
+  async read(file: string): Promise<string> {
+    const { manifestFile, policyFile } = this.#settings;
+    const { manifest, policy } = this.#texts;
+    const known = file === manifestFile ? manifest : file === policyFile ? policy : null;
+    // What the supervisor could not read is tried again, for the words that say why.
+    return known ?? readManifestText(file);
+  }
+
+  async exclusively<T>(work: () => Promise<T>): Promise<T> {
+    await this.#supervisor.ask('enter', null);
+    try {
+      return await work();
+    } finally {
+      await this.#supervisor.ask('leave', null);
+    }
+  }
+
+  async published(): Promise<void> {
+    await this.#supervisor.ask('published', null);
+  }
+
+  steady(): boolean {
+    return this.#steady;
+  }
+
+  /** What its frontends have in common with those of the others. */
+  common(server: number): Common {
+    const supervisor = this.#supervisor;
+    return {
+      cancels: {
+        server,
+        cancel: (worker, processId, key) => supervisor.ask('cancel', { worker, processId, key }),
+      },
+      sessions: {
+        open: async (subject) => {
+          if (!(await supervisor.ask('session', { subject }))) return null;
+          return once(() => tell(supervisor.ask('sessionEnded', { subject })));
+        },
+      },
+      own: {
+        of: (owner) => supervisor.ask('sessionsOf', { owner }),
+        signal: (owner, { pid, what }) => supervisor.ask('signal', { owner, pid, what }),
+      },
+      catalogs: new RemoteCatalogs({
+        ask: (asked) => supervisor.ask('catalog', asked),
+        stop: (id) => tell(supervisor.ask('stopCatalog', { id })),
+      }),
+      gather: () => supervisor.ask('gather', null),
+    };
+  }
+
+  async draftChanged(id: string): Promise<void> {
+    await this.#supervisor.ask('draftChanged', { id });
+  }
+
+  /** Its service is open: from now on it takes up what the others do. Resolves when it may listen. */
+  async admit(open: OpenServer): Promise<void> {
+    this.#open = open;
+    await this.#supervisor.ask('admit', null);
+  }
+
+  /** What the supervisor asks of it. */
+  handlers(): Pick<Handlers<OfWorker>, Asked> {
+    return {
+      prepare: (change) => this.#prepare(change),
+      take: async () => {
+        const prepared = this.#prepared;
+        this.#prepared = null;
+        return prepared === null ? { now: [], kept: [] } : prepared.take();
+      },
+      drop: async () => {
+        await this.#prepared?.drop();
+        this.#prepared = null;
+        return null;
+      },
+      draft: async ({ id }) => {
+        await this.#open?.renewDraft(id);
+        return null;
+      },
+      cancelled: ({ processId, key }) => this.#open?.cancel(processId, Buffer.from(key)) ?? false,
+      ownSessions: async ({ owner }) => [...((await this.#open?.register.of(owner)) ?? [])],
+      signalled: ({ owner, pid, what }) => this.#open?.register.signal(owner, { pid, what }) ?? false,
+      figures: async () => (await this.#open?.figures()) ?? '[]',
+      standing: ({ steady }) => {
+        this.#steady = steady;
+        return null;
+      },
+      reclaim: ({ counter, key, endsAt }) => this.#limiter?.reclaim(counter, key, endsAt) ?? 0,
+    };
+  }
+
+  async #prepare({ kind, texts, brokenSince }: ChangeAsked): Promise<Refusal | null> {
+    const open = this.#open;
+    if (open === null) return { exit: 1, message: 'error: this worker is not open yet', policy: false };
+    const before = this.#texts;
+    this.#texts = texts;
+    try {
+      this.#prepared = await open.prepare({ kind, ...(brokenSince !== null && { brokenSince }) });
+      return null;
+    } catch (error) {
+      this.#texts = before;
+      const { exit, message } = failureOf(error);
+      return { exit, message, policy: error instanceof Error && error.name === 'PolicyFault' };
+    }
+  }
+}
+
+/** A supervisor that has gone takes its workers with it: nobody need hear that it did not listen. */
+function tell(told: Promise<null>): void {
+  told.catch(() => undefined);
+}
+
+function once(work: () => void): () => void {
+  let done = false;
+  return () => {
+    if (!done) work();
+    done = true;
+  };
+}
+
+function shareOf(supervisor: ToSupervisor): LimitShare {
+  return {
+    lease: (counter, key, arrived) => supervisor.ask('lease', { counter, key }, arrived),
+    handBack: (counter, key, lease) => tell(supervisor.ask('handBack', { counter, key, ...lease })),
+    limits: (limits) => tell(supervisor.ask('limits', limits)),
+    guesses: {
+      wrong: async (account, address) => {
+        await supervisor.ask('wrongPassword', { account, address });
+      },
+      right: (account, address) => supervisor.ask('rightPassword', { account, address }),
+    },
+  };
+}

@@ -1,0 +1,217 @@
+import cluster from 'node:cluster';
+import { createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { InternalError } from 'osl-compiler';
+import type { ServiceLog } from '../../../base/log.js';
+import { readManifestText } from '../../../model/manifest/index.js';
+import type { Reloaded } from '../../../service/reload.js';
+import type { Settings } from '../../../service/settings.js';
+import { shareOf } from '../../../service/workers.js';
+import {
+  CatalogServer,
+  type CatalogSession,
+  Catalogs,
+  type SessionSignal,
+} from '../../../surfaces/catalog/index.js';
+import type { Figures } from '../../../surfaces/http/telemetry.js';
+import { EXIT } from '../exit.js';
+import { catalogOptions } from '../serve/server.js';
+import { Changes } from './changes.js';
+import type { Refusal, Texts } from './messages.js';
+import { ownFigures, type Standing } from './own-figures.js';
+import { SharedLimits } from './shared-limits.js';
+import { SharedSessions } from './shared-sessions.js';
+import { Slot, type SlotEvents } from './slot.js';
+
+/** Why the whole server ends by itself. */
+export interface Over {
+  readonly exit: number;
+  readonly message: string;
+}
+
+export interface Ports {
+  readonly httpPort: number;
+  readonly pgPort: number;
+}
+
+const WORKER = fileURLToPath(new URL('./worker.js', import.meta.url));
+
+/** Keeps so many workers serving on the same ports, and replaces those that end. */
+export class Supervisor {
+  /** Resolves when the server should end; else never. */
+  readonly over: Promise<Over>;
+  readonly #slots: readonly Slot[];
+  readonly #log: ServiceLog;
+  readonly #limits: SharedLimits;
+  readonly #sessions: SharedSessions;
+  readonly #catalogs: Catalogs;
+  readonly #catalog: CatalogServer;
+  readonly #figures: () => Promise<Figures>;
+  #replaced = 0;
+  readonly #changes: Changes;
+  readonly #settings: Settings;
+  #end: (over: Over) => void = () => undefined;
+
+  /** @param settings with ports that are numbers: who comes later must find the same */
+  constructor(settings: Settings, texts: Texts, count: number, log: ServiceLog) {
+    this.#log = log;
+    this.#settings = settings;
+    this.#changes = new Changes(texts, () => this.#slots, log);
+    this.#sessions = new SharedSessions(settings.subjectSessions);
+    this.#catalogs = new Catalogs(catalogOptions(settings));
+    this.#catalog = new CatalogServer(this.#catalogs);
+    this.#figures = ownFigures(() => this.#standing());
+    this.#limits = new SharedLimits(count, (holder) => this.#slots[holder - 1]?.peer ?? null);
+    this.over = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+    const events = this.#events();
+    this.#slots = Array.from(
+      { length: count },
+      (_, i) => new Slot(i + 1, shareOf(settings, i + 1, count), events),
+    );
+  }
+
+  /** Resolves once all of them serve. @throws Failure as the first says that cannot, PeerGone */
+  async start(): Promise<void> {
+    cluster.schedulingPolicy = cluster.SCHED_RR;
+    cluster.setupPrimary({ exec: WORKER, args: [], serialization: 'advanced' });
+    // The first client need not wait for the base image; if it cannot be made, that client hears why.
+    this.#catalogs
+      .warm()
+      .catch((error: unknown) => this.#log.warn('the catalog is not warm', { error: String(error) }));
+    const [first, ...others] = this.#slots;
+    if (first === undefined) throw new InternalError('there is no worker');
+    // What keeps one from starting keeps all: it is told once.
+    await first.begin();
+    await Promise.all(others.map((slot) => slot.begin()));
+  }
+
+  /** All workers read everything anew, and take it up together. */
+  reload(): Promise<Reloaded | Refusal> {
+    return this.#changes.reload(() => textsOf(this.#settings));
+  }
+
+  async stop(deadlineMs: number): Promise<void> {
+    await Promise.all(this.#slots.map((slot) => slot.stop(deadlineMs)));
+    await this.#catalogs.close();
+  }
+
+  /** Ends all of them at once. */
+  kill(): void {
+    for (const slot of this.#slots) slot.kill();
+  }
+
+  #standing(): Standing {
+    const serving = this.#slots.filter(({ peer }) => peer !== null).length;
+    return {
+      workers: this.#slots.length,
+      serving,
+      replaced: this.#replaced,
+      engines: this.#catalogs.stats().engines,
+    };
+  }
+
+  /** While the workers of some place end one after another, the server is not ready. */
+  #tellStanding(): void {
+    const steady = !this.#slots.some(({ loops }) => loops);
+    for (const { peer } of this.#slots) peer?.ask('standing', { steady }).catch(() => undefined);
+  }
+
+  /** Whose session a cancel request is for stands in its key. */
+  async #cancel(worker: number, processId: number, key: Uint8Array): Promise<boolean> {
+    const asked = this.#slots[worker - 1]?.peer?.ask('cancelled', { processId, key });
+    return (await asked?.catch(() => false)) ?? false;
+  }
+
+  /** Of a worker that ends meanwhile no session is open any more. */
+  async #sessionsOf(owner: string): Promise<CatalogSession[]> {
+    const asked = this.#slots.map(({ peer }) => peer?.ask('ownSessions', { owner }).catch(() => []) ?? []);
+    return (await Promise.all(asked)).flat();
+  }
+
+  async #signal(signal: SessionSignal & { readonly owner: string }): Promise<boolean> {
+    const asked = this.#slots.map(({ peer }) => peer?.ask('signalled', signal).catch(() => false) ?? false);
+    return (await Promise.all(asked)).includes(true);
+  }
+
+  /** Of workers that end meanwhile there is nothing more to count. */
+  async #gather(): Promise<readonly Figures[]> {
+    const asked = this.#slots.map(({ peer }) => peer?.ask('figures', null).catch(() => undefined));
+    const figures = await Promise.all([this.#figures(), ...asked]);
+    return figures.filter((one) => one !== undefined);
+  }
+
+  #events(): SlotEvents {
+    const log = this.#log;
+    return {
+      texts: () => this.#changes.texts,
+      handlers: (slot, texts) => ({
+        ...this.#changes.handlers(slot, texts),
+        ...this.#sessions.handlers(slot.number),
+        cancel: ({ worker, processId, key }) => this.#cancel(worker, processId, key),
+        sessionsOf: ({ owner }) => this.#sessionsOf(owner),
+        signal: (signal) => this.#signal(signal),
+        gather: () => this.#gather(),
+        catalog: (asked) => this.#catalog.answer(slot.number, asked),
+        stopCatalog: ({ id }) => {
+          this.#catalog.stop(slot.number, id);
+          return null;
+        },
+        ...this.#limits.handlers(slot.number, () => slot.peer !== null),
+        over: ({ why }) => {
+          this.#end({ exit: EXIT.auditFailed, message: why });
+          return null;
+        },
+      }),
+      gone: (slot) => {
+        this.#limits.forget(slot.number);
+        this.#sessions.forget(slot.number);
+        this.#catalog.forget(slot.number);
+        void this.#changes.gone(slot);
+      },
+      ended: ({ number }, why, again) => {
+        this.#tellStanding();
+        log.error('a worker ended: its connections are gone, and another takes its place', {
+          worker: number,
+          why,
+          again_in_ms: again,
+        });
+      },
+      steady: () => this.#tellStanding(),
+      replaced: ({ number, pid }) => {
+        this.#replaced += 1;
+        this.#tellStanding();
+        log.warn('a worker was replaced', { worker: number, pid });
+      },
+    };
+  }
+}
+
+/** What the files hold now. */
+export async function textsOf({ manifestFile, policyFile }: Settings): Promise<Texts> {
+  const [manifest, policy] = await Promise.all(
+    [manifestFile, policyFile].map((file) => readManifestText(file).catch(() => null)),
+  );
+  return { manifest: manifest ?? null, policy: policy ?? null };
+}
+
+/** The ports that were asked for, with a free one for 0. */
+export async function portsOf({ host, httpPort, pgPort }: Settings): Promise<Ports> {
+  const taken = await Promise.all([httpPort, pgPort].map((port) => held(port, host)));
+  const [http, pg] = await Promise.all(taken.map((held) => held.release()));
+  return { httpPort: http ?? httpPort, pgPort: pg ?? pgPort };
+}
+
+/** Listens until told which port it was, so that two free ones differ. */
+function held(port: number, host: string): Promise<{ release(): Promise<number> }> {
+  const server = createServer();
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      const address = server.address();
+      const found = typeof address === 'object' && address !== null ? address.port : port;
+      resolve({ release: () => new Promise((released) => server.close(() => released(found))) });
+    });
+  });
+}

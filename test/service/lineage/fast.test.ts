@@ -1,0 +1,49 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import t from 'tap';
+import { nativeOfRun, startTestService } from '../../support/service.js';
+import { servePg } from '../../surfaces/pg/support.js';
+import { query } from '../../wire/support/bytes.js';
+import { Client } from '../../wire/support/client.js';
+import { lineageYaml } from './endpoint.js';
+import { memberIn } from './openlineage-schema.js';
+import { startReceiver } from './receiver.js';
+
+/** A question of the fast lane is told as any other is. On the embedded engine nothing goes fast, and nothing is asked. */
+
+const SECONDS = 60;
+const postgres = await nativeOfRun();
+if (postgres === null) t.pass('no native Postgres for this run');
+else {
+  const dir = mkdtempSync(join(tmpdir(), 'osl-lineage-fast-'));
+  const receiver = await startReceiver();
+  const lineageFile = join(dir, 'lineage.yaml');
+  writeFileSync(lineageFile, `${lineageYaml(receiver.url)}window_seconds: 1\n`);
+  const shop = await startTestService({ postgres, settings: { lineageFile } });
+  const { port, frontend } = await servePg(t, shop);
+  t.teardown(async () => {
+    await receiver.close();
+    await postgres.stop();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  t.test('as many runs and rows are told as were answered, fast or not', { timeout: 120_000 }, async (t) => {
+    const client = await Client.login(port, 'user:ada', await shop.token('user:ada'));
+    t.teardown(() => client.end());
+    const ask = () => client.ask(query('select name from customer where id < 3'));
+    let asked = 0;
+    for (; frontend.fastQuestions === 0 && asked < 500; asked++) await ask();
+    for (let i = 0; i < 100; i++, asked++) await ask();
+    t.ok(frontend.fastQuestions > 50, `${frontend.fastQuestions} went fast`);
+    const told = (): readonly { count: number; rows: number }[] =>
+      receiver.received
+        .filter(({ body }) => body.includes('RunEvent'))
+        .map(({ body }) => memberIn(JSON.parse(body), 'run', 'facets', 'osl_reads') as never); // as the schema says
+    const sum = (what: 'count' | 'rows'): number => told().reduce((all, reads) => all + reads[what], 0);
+    for (let i = 0; i < SECONDS * 10 && sum('count') < asked; i++) await sleep(100);
+    t.equal(sum('count'), asked);
+    t.equal(sum('rows'), 2 * asked);
+  });
+}

@@ -1,0 +1,129 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import t from 'tap';
+import { readRecords } from '../../../policy/audit/index.js';
+import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
+import { osl, type Server, temporary } from '../../tools/cli/support.js';
+import { asked, type Place, run, served, tokenFor } from '../operations/support.js';
+import { lineageYaml, SECRET } from './endpoint.js';
+import { memberIn } from './openlineage-schema.js';
+import { answering, runsIn, startReceiver } from './receiver.js';
+
+/** Lineage of `osl serve --workers 2`: of each worker's chain every question is told of once, whatever becomes of it. */
+
+t.setTimeout(180_000);
+
+const MANIFEST = `version: 1
+connectors:
+  db:
+    kind: postgres
+    url_env: STORE_URL
+    tables:
+      shop.account: { columns: { id: { type: int4 }, name: { type: text } } }
+entities:
+  account: { source: db.shop.account, primary_key: [id], columns: { id: { column: id }, name: { column: name } } }
+`;
+const POLICY = `version: 1
+tenant: demo
+subjects:
+  user:analyst: { ceiling: [analyst] }
+roles:
+  analyst: { grants: [{ on: account, columns: [id, name] }] }
+masks: {}
+limits: { query: 100000 }
+`;
+
+const postgres = await startNativePostgres();
+if (postgres === null) t.test('lineage of workers', { skip: NO_NATIVE }, async () => undefined);
+else {
+  t.teardown(() => postgres.stop());
+  const admin = new pg.Client(postgres.url);
+  await admin.connect();
+  await admin.query(`create schema shop; create table shop.account (id int primary key, name text);
+    insert into shop.account values (1, 'ann'); grant usage on schema shop to osl_reader;
+    grant select on all tables in schema shop to osl_reader`);
+  await admin.end();
+
+  t.test('every question of both workers is told of once, though one is killed', async (t) => {
+    const receiver = await startReceiver();
+    t.teardown(() => receiver.close());
+    const { place, lineage } = files(receiver.url);
+    const env = {
+      STORE_URL: postgres.readerUrl,
+      OSL_WORKERS: '2',
+      OSL_LINEAGE: lineage,
+      OSL_TEST_LINEAGE_SECRET: SECRET,
+    };
+    receiver.behave(answering(500));
+    const server = await served(t, place, env);
+    await questions(server, place, 30);
+    const [, second = 0] = workersOf(server);
+    process.kill(second, 'SIGKILL');
+    await server.said('a worker was replaced');
+    await questions(server, place, 30);
+    t.ok(
+      (await Promise.all([1, 2].map((n) => decisions(place, n)))).every((n) => n > 0),
+      'both were asked',
+    );
+    t.match(await osl(['lineage', 'pending', '--json', '--data-dir', place.dataDir]), { code: 0 });
+    t.match(await server.signal('SIGTERM'), { code: 0 });
+
+    // One process goes on: it tells what the workers had not told.
+    receiver.behave(answering(200));
+    const alone = await served(t, place, { ...env, OSL_WORKERS: '1' });
+    const wanted = (await decisions(place, 1)) + (await decisions(place, 2));
+    t.ok(wanted >= 60, `${wanted} questions are on record`);
+    const told = (): readonly string[] => [
+      ...new Map(receiver.received.map((r) => [r.headers['webhook-id'], r.body])).values(),
+    ];
+    const counted = (): number =>
+      told()
+        .map(runsIn)
+        .filter((n) => !Number.isNaN(n))
+        .reduce((a, b) => a + b, 0);
+    const until = performance.now() + 60_000;
+    while (counted() < wanted && performance.now() < until) await sleep(100);
+    t.match(await alone.signal('SIGTERM'), { code: 0 });
+    t.equal(counted(), wanted, 'as many as are on record');
+    const announced = told().filter(
+      (body) => memberIn(JSON.parse(body), 'dataset', 'name') === 'osl.entities.account',
+    );
+    t.ok(announced.length >= 1 && announced.length <= 2, `announced ${announced.length} times`);
+  });
+}
+
+function files(url: string): { readonly place: Place; readonly lineage: string } {
+  const dir = temporary();
+  const dataDir = join(dir, 'data');
+  mkdirSync(dataDir);
+  const at = (name: string, text: string): string => {
+    writeFileSync(join(dir, name), text);
+    return join(dir, name);
+  };
+  const place = { dataDir, manifest: at('manifest.yaml', MANIFEST), policy: at('policy.yaml', POLICY) };
+  return { place, lineage: at('lineage.yaml', `${lineageYaml(url)}window_seconds: 1\n`) };
+}
+
+async function questions(server: Server, { dataDir }: Place, count: number): Promise<void> {
+  const authorization = `Bearer ${await tokenFor(dataDir)}`;
+  const ask = () =>
+    asked(server, '/osl/query', { osql: 'select name from osl.entities.account' }, { authorization });
+  for (const { status } of await Promise.all(Array.from({ length: count }, ask)))
+    if (status !== 200) throw new Error(`status ${status}`);
+}
+
+/** Decisions of worker `n` whose lineage is to be told. */
+async function decisions({ dataDir }: Place, n: number): Promise<number> {
+  let count = 0;
+  for await (const record of readRecords(join(dataDir, 'audit', `worker-${n}`)))
+    if (record.kind === 'decision' && record.plan !== undefined) count++;
+  return count;
+}
+
+/** The processes of the workers, in their order. */
+function workersOf(server: Server): readonly number[] {
+  const children = run('pgrep', '-P', String(server.record()['pid'])) ?? '';
+  return children.trim().split('\n').map(Number);
+}

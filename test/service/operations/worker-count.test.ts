@@ -1,0 +1,52 @@
+import { availableParallelism } from 'node:os';
+import t from 'tap';
+import { parseManifest } from '../../../src/model/manifest/index.js';
+import { settingsFrom } from '../../../src/service/settings.js';
+import { shareOf, workersFor } from '../../../src/service/workers.js';
+
+/** How many processes `--workers` means, and how many sessions with the database each has. */
+
+const manifestOf = (kind: string) =>
+  parseManifest(
+    `version: 1
+connectors:
+  db: { kind: ${kind}, tables: { shop.a: { columns: { id: { type: int4 } } } } }
+entities:
+  a: { source: db.shop.a, primary_key: [id], columns: { id: { column: id } } }
+`.replace('kind: postgres,', 'kind: postgres, url_env: X,'),
+    'manifest.yaml',
+  );
+const NATIVE = manifestOf('postgres');
+const EMBEDDED = manifestOf('pglite');
+const settings = (env: Readonly<Record<string, string>>) => settingsFrom(env, process.cwd());
+
+t.test('auto is a process for each processor, and one where several cannot be', async (t) => {
+  const auto = settings({ OSL_WORKERS: 'auto' });
+  t.equal(workersFor(auto, NATIVE), Math.min(availableParallelism(), auto.poolSize));
+  t.equal(workersFor(settings({ OSL_WORKERS: 'auto', OSL_POOL_SIZE: '1' }), NATIVE), 1);
+  t.equal(workersFor(auto, EMBEDDED), 1);
+  t.equal(workersFor(settings({}), NATIVE), 1, 'unless asked for, there is one');
+});
+
+t.test('a number is what was asked for, or refused with the reason', async (t) => {
+  t.equal(workersFor(settings({ OSL_WORKERS: '3' }), NATIVE), 3);
+  const refused: readonly (readonly [Readonly<Record<string, string>>, typeof NATIVE, RegExp])[] = [
+    [{ OSL_WORKERS: '2' }, EMBEDDED, /--workers 2: connector `db` is an embedded database/],
+    [{ OSL_WORKERS: '3', OSL_POOL_SIZE: '2' }, NATIVE, /OSL_POOL_SIZE \(2\) has not a session for each/],
+  ];
+  for (const [env, manifest, reason] of refused)
+    t.throws(() => workersFor(settings(env), manifest), reason, JSON.stringify(env));
+});
+
+t.test('the sessions with the database are shared out, all of them and none twice', async (t) => {
+  for (const pool of [1, 2, 7, 10, 64])
+    for (let count = 1; count <= pool && count <= 8; count++) {
+      const all = settings({ OSL_POOL_SIZE: `${pool}` });
+      const shares = Array.from({ length: count }, (_, i) => shareOf(all, i + 1, count).poolSize);
+      t.equal(
+        shares.reduce((sum, share) => sum + share, 0),
+        pool,
+      );
+      t.ok(Math.max(...shares) - Math.min(...shares) <= 1 && Math.min(...shares) >= 1, `${pool}: ${shares}`);
+    }
+});

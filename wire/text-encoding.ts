@@ -1,0 +1,187 @@
+import { createRequire } from 'node:module';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { error } from './errors.js';
+
+/** How a client writes texts where it does not write UTF-8. */
+export interface TextEncoding {
+  /** As Postgres calls it: `LATIN1`. */
+  readonly name: string;
+  /** @throws WireError 22021 for bytes that are no text of this encoding, 22P05 for a byte that is no character of it */
+  decode(bytes: Buffer): Promise<string>;
+  /** Takes UTF-8. @throws WireError 22P05 for a character that it does not have */
+  encode(utf8: Buffer): Promise<Buffer>;
+  /** With `?` for what it does not have: of names and messages something must be told. */
+  encodeLossy(text: string): Buffer;
+}
+
+interface Iconv {
+  encode(text: string, encoding: string): Buffer;
+  decode(bytes: Buffer, encoding: string): string;
+  /** Of bytes that come in pieces, which may end within a character. */
+  getDecoder(encoding: string): { write(bytes: Buffer): string; end(): string | undefined };
+}
+
+/** Bytes that are converted in one turn of the event loop: some milliseconds. */
+const SLICE = 131_072;
+
+/** By Postgres' names, those of the conversions' library. In each of them ASCII is itself. */
+const LIBRARY_NAMES: ReadonlyMap<string, string> = new Map([
+  ['LATIN1', 'iso88591'],
+  ['LATIN2', 'iso88592'],
+  ['LATIN3', 'iso88593'],
+  ['LATIN4', 'iso88594'],
+  ['LATIN5', 'iso88599'],
+  ['LATIN6', 'iso885910'],
+  ['LATIN7', 'iso885913'],
+  ['LATIN8', 'iso885914'],
+  ['LATIN9', 'iso885915'],
+  ['LATIN10', 'iso885916'],
+  ['ISO_8859_5', 'iso88595'],
+  ['ISO_8859_6', 'iso88596'],
+  ['ISO_8859_7', 'iso88597'],
+  ['ISO_8859_8', 'iso88598'],
+  ...[1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258].map((n) => [`WIN${n}`, `win${n}`] as const),
+  ['WIN866', 'cp866'],
+  ['WIN874', 'win874'],
+  ['KOI8R', 'koi8r'],
+  ['KOI8U', 'koi8u'],
+  ['EUC_JP', 'eucjp'],
+  ['SJIS', 'shiftjis'],
+  ['EUC_CN', 'gb2312'],
+  ['GBK', 'gbk'],
+  ['GB18030', 'gb18030'],
+  ['BIG5', 'big5'],
+  ['EUC_KR', 'euckr'],
+  ['UHC', 'cp949'],
+]);
+
+/** Of them several bytes make a character: bytes may be no text at all. In the others each byte is a character, or none. */
+const MULTIBYTE: ReadonlySet<string> = new Set([
+  'EUC_JP',
+  'SJIS',
+  'EUC_CN',
+  'GBK',
+  'GB18030',
+  'BIG5',
+  'EUC_KR',
+  'UHC',
+]);
+
+/** Other names that clients send, as Postgres knows them. */
+const ALIASES: ReadonlyMap<string, string> = new Map([
+  ['UNICODE', 'UTF8'],
+  // It asks for no conversion, which is what UTF-8 gets.
+  ['SQLASCII', 'UTF8'],
+  ['ISO88591', 'LATIN1'],
+  ['ISO88592', 'LATIN2'],
+  ['ISO88593', 'LATIN3'],
+  ['ISO88594', 'LATIN4'],
+  ['ISO88599', 'LATIN5'],
+  ['ISO885910', 'LATIN6'],
+  ['ISO885913', 'LATIN7'],
+  ['ISO885914', 'LATIN8'],
+  ['ISO885915', 'LATIN9'],
+  ['ISO885916', 'LATIN10'],
+  ['KOI8', 'KOI8R'],
+  ['WIN', 'WIN1251'],
+  ['ALT', 'WIN866'],
+  ['SHIFTJIS', 'SJIS'],
+  ['MSKANJI', 'SJIS'],
+  ['WIN932', 'SJIS'],
+  ['WINDOWS932', 'SJIS'],
+  ['WIN936', 'GBK'],
+  ['WINDOWS936', 'GBK'],
+  ['WIN949', 'UHC'],
+  ['WINDOWS949', 'UHC'],
+  ['WIN950', 'BIG5'],
+  ['WINDOWS950', 'BIG5'],
+  ...[866, 874, 1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258].map(
+    (n) => [`WINDOWS${n}`, `WIN${n}`] as const,
+  ),
+]);
+
+const BY_BARE_NAME: ReadonlyMap<string, string> = new Map(
+  ['UTF8', ...LIBRARY_NAMES.keys()].map((name) => [bare(name), name]),
+);
+
+/** Postgres' name of the encoding that a client calls `name`; null where there is none, or it cannot be served. */
+export function encodingName(name: string): string | null {
+  const asked = bare(name);
+  return BY_BARE_NAME.get(asked) ?? ALIASES.get(asked) ?? null;
+}
+
+/** The encoding of this name, as `encodingName` gives it; null for UTF8, which nothing converts. */
+export function textEncoding(name: string): TextEncoding | null {
+  const inLibrary = LIBRARY_NAMES.get(name);
+  return inLibrary === undefined ? null : converted(name, inLibrary, iconv());
+}
+
+function converted(name: string, inLibrary: string, { encode, decode, getDecoder }: Iconv): TextEncoding {
+  const encodeLossy = (text: string): Buffer => encode(text, inLibrary);
+  return Object.freeze({
+    name,
+    decode: async (bytes: Buffer): Promise<string> => {
+      const decoder = getDecoder(inLibrary);
+      let text = '';
+      for (let at = 0; at < bytes.length; at += SLICE) {
+        if (at > 0) await nextTurn();
+        text += decoder.write(bytes.subarray(at, at + SLICE));
+      }
+      text += decoder.end() ?? '';
+      if (text.includes('\uFFFD')) throw unreadable(bytes, text, name);
+      return text;
+    },
+    encode: async (utf8: Buffer): Promise<Buffer> => {
+      const slices: Buffer[] = [];
+      for (let at = 0, end = 0; at < utf8.length; at = end) {
+        if (at > 0) await nextTurn();
+        end = sliceEnd(utf8, at);
+        const slice = utf8.toString('utf8', at, end);
+        const bytes = encodeLossy(slice);
+        const back = decode(bytes, inLibrary);
+        if (back !== slice) throw untranslatable(slice, back, name);
+        slices.push(bytes);
+      }
+      const [only] = slices;
+      return slices.length === 1 && only !== undefined ? only : Buffer.concat(slices);
+    },
+    encodeLossy,
+  });
+}
+
+/** Not within a character. */
+function sliceEnd(utf8: Buffer, start: number): number {
+  let end = Math.min(start + SLICE, utf8.length);
+  while (end < utf8.length && ((utf8[end] ?? 0) & 0xc0) === 0x80) end--;
+  return end;
+}
+
+function unreadable(bytes: Buffer, text: string, name: string): Error {
+  if (MULTIBYTE.has(name)) return error('22021', `invalid byte sequence for encoding "${name}"`);
+  const byte = bytes[text.indexOf('\uFFFD')] ?? 0;
+  return error(
+    '22P05',
+    `character with byte sequence 0x${byte.toString(16)} in encoding "${name}" has no equivalent in encoding "UTF8"`,
+  );
+}
+
+/** Names the first character that has no equivalent, as Postgres does. `back`: what is left of the text there and back. */
+function untranslatable(text: string, back: string, name: string): Error {
+  let at = 0;
+  while (text[at] === back[at]) at++;
+  const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
+  const bytes = [...Buffer.from(character)].map((b) => `0x${b.toString(16).padStart(2, '0')}`);
+  return error(
+    '22P05',
+    `character with byte sequence ${bytes.join(' ')} in encoding "UTF8" has no equivalent in encoding "${name}"`,
+  );
+}
+
+/** Loaded with the first client that needs it: nearly all speak UTF-8. */
+function iconv(): Iconv {
+  return createRequire(import.meta.url)('iconv-lite') as Iconv;
+}
+
+function bare(name: string): string {
+  return name.toUpperCase().replace(/[^A-Z0-9]/g, '');
+}
