@@ -1,6 +1,6 @@
 import { test } from 'tap';
 import { stem } from '../../src/base/text/stem.js';
-import { termTexts } from '../../src/base/text/terms.js';
+import { placedTerms, termTexts } from '../../src/base/text/terms.js';
 import {
   cosine,
   inverseFrequency,
@@ -42,6 +42,61 @@ test('terms know names of things, scripts without spaces, and no stop words', as
   t.strictSame(terms('Ｆｕｌｌ'), ['full']);
   t.strictSame(terms('… !'), []);
 });
+
+test('terms say where they stand in the text as it was given', async (t) => {
+  const placed = (text: string): string[] =>
+    [...placedTerms(text)].map(({ term, start, end }) => `${term} ${text.slice(start, end)}`);
+  t.strictSame(placed('The parseArgs of HTTPServer2'), [
+    'parsearg parseArgs',
+    'pars parse',
+    'arg Args',
+    'httpserver2 HTTPServer2',
+    'http HTTP',
+    'server Server',
+  ]);
+  t.strictSame(placed('𝔘 東京都 runs'), ['u 𝔘', '東京 東京', '京都 京都', 'run runs']);
+  t.strictSame(placed('a ﬁne Ｆｕｌｌ A\u030angstro\u0308m'), [
+    'fine ﬁne',
+    'full Ｆｕｌｌ',
+    'angstrom A\u030angstro\u0308m',
+  ]);
+  t.strictSame(placed('㎏ ½ ﷺ ｶﾞｸ'), [
+    'kg ㎏',
+    '1 ½',
+    '2 ½',
+    'صلى ﷺ',
+    'الله ﷺ',
+    'عليه ﷺ',
+    'وسلم ﷺ',
+    'ガク ｶﾞｸ',
+  ]);
+});
+
+test('terms with their places are those without, in any script', async (t) => {
+  const text = SCRIPTS.join(' · ');
+  for (const form of ['NFC', 'NFD', 'NFKD'] as const) {
+    const given = text.normalize(form);
+    const placed = [...placedTerms(given)];
+    t.strictSame(
+      placed.map(({ term }) => term),
+      [...termTexts(given)],
+      form,
+    );
+    t.ok(placed.length > 40);
+    for (const { term, start, end } of placed)
+      t.ok([...termTexts(given.slice(start, end))].includes(term), `${term}: ${given.slice(start, end)}`);
+  }
+});
+
+/** Letters that join with the one before them, and forms that become several letters. */
+const SCRIPTS = [
+  'Việt Nam Straße Łódź ﬁnancial ﬀords',
+  '한국어 ᄒ\u1161ᆫ국 ㄱㅏㄴ ﾡￂ',
+  'がくせい ガクセイ ｶﾞｸｾｲ パピプ ﾊﾟﾋﾟ',
+  'हिन्दी मानक தமிழ் கொ ภาษาไทย မြန်မာ',
+  'العربية ﻼ ﷺ עברית שּׁלום',
+  'Ελληνικά ΐ й ё ў Ångström ㎏ ㏒ ① Ⅷ ｍｉｘｅｄ１２',
+];
 
 test('letters of the Latin script are found with and without their accents', async (t) => {
   const same = (...texts: string[]): void => {

@@ -1,3 +1,4 @@
+import { Compatible, type Stretch } from './compatible.js';
 import { stem } from './stem.js';
 
 /** Lucene's English list: words so frequent that they only cost. */
@@ -29,26 +30,49 @@ function withoutAccents(lower: string): string {
     .replace(/[ßæœøłđı]/g, (letter) => PLAIN.get(letter) ?? letter);
 }
 
+/** A term as it occurs in a text: in UTF-16 units of the text as it was given. */
+export interface PlacedTerm extends Stretch {
+  readonly term: string;
+}
+
 /** Every term occurrence of `text` in its order, before hashing. */
 export function* termTexts(text: string): Generator<string> {
-  for (const [word] of text.normalize('NFKC').matchAll(WORD)) {
+  for (const { term } of termsWithin(text.normalize('NFKC'))) yield term;
+}
+
+/** The same, each with the stretch of `text` that it was made of: of a word, of a part of it, of a pair of letters. */
+export function* placedTerms(text: string): Generator<PlacedTerm> {
+  const compatible = new Compatible(text);
+  for (const found of termsWithin(compatible.text)) yield { term: found.term, ...compatible.before(found) };
+}
+
+function* termsWithin(text: string): Generator<PlacedTerm> {
+  for (const { 0: word, index: start } of text.matchAll(WORD)) {
     if (UNSPACED.test(word)) {
-      yield* pairsOf(word.toLowerCase());
+      yield* pairsOf(word, start);
       continue;
     }
     const lower = withoutAccents(word.toLowerCase());
-    if (!STOP_WORDS.has(lower)) yield stem(lower);
-    const parts = word === word.toLowerCase() && !/\p{N}/u.test(word) ? [] : (word.match(HUMP) ?? []);
+    if (!STOP_WORDS.has(lower)) yield { term: stem(lower), start, end: start + word.length };
+    if (word === word.toLowerCase() && !/\p{N}/u.test(word)) continue;
+    const parts = [...word.matchAll(HUMP)];
     if (parts.length < 2) continue;
-    for (const part of parts) {
+    for (const { 0: part, index } of parts) {
       const small = withoutAccents(part.toLowerCase());
-      if (small.length > 1 && !STOP_WORDS.has(small)) yield stem(small);
+      const from = start + index;
+      if (small.length > 1 && !STOP_WORDS.has(small))
+        yield { term: stem(small), start: from, end: from + part.length };
     }
   }
 }
 
-function* pairsOf(word: string): Generator<string> {
+function* pairsOf(word: string, start: number): Generator<PlacedTerm> {
   const letters = [...word];
-  if (letters.length === 1) yield word;
-  for (let i = 1; i < letters.length; i++) yield `${letters[i - 1]}${letters[i]}`;
+  if (letters.length === 1) yield { term: word.toLowerCase(), start, end: start + word.length };
+  let from = start;
+  for (let i = 1; i < letters.length; i++) {
+    const [first = '', second = ''] = [letters[i - 1], letters[i]];
+    yield { term: `${first}${second}`.toLowerCase(), start: from, end: from + first.length + second.length };
+    from += first.length;
+  }
 }
