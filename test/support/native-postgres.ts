@@ -177,13 +177,23 @@ function postgresUser(): { uid: number; gid: number } | Record<string, never> {
   return { uid: id('-u'), gid: id('-g') };
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
+/** Ports below those that systems give to outgoing connections: none of them can take a server's while it is down. */
+const FIRST_PORT = 10_000;
+const PORTS = 22_000;
+
+/** A port on which nobody listens now. Processes begin at different ones, so that two do not choose the same. */
+async function freePort(): Promise<number> {
+  for (let tried = 0; tried < PORTS; tried += 1) {
+    const port = FIRST_PORT + ((process.pid * 31 + tried) % PORTS);
+    if (await isFree(port)) return port;
+  }
+  throw new Error('every port is taken');
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
     const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
   });
 }
