@@ -374,7 +374,7 @@ if (postgres === null) {
     await reload(policy.replace(`query: ${LIMIT}`, 'query: 1000000'));
     const [pid = 0] = workersOf(server);
     const known = [await allowed(place, 1), await allowed(place, 2)] as const;
-    const sessions = await Promise.all([onBoth(), onBoth()]);
+    const sessions = [await onBoth(), await onBoth()]; // together they might hold one more than a subject may
     const load = sessions.flat().map((client) => ({ client, worker: workerOf(client), answered: 0 }));
     let over = false;
     const loops = load.map(async (one) => {
@@ -518,10 +518,25 @@ function processOf(client: pg.Client | undefined): number {
   return { processID: 0, ...client }.processID;
 }
 
-/** The processes of the workers, in their order. */
+/** The processes of the workers, in the order in which they were started: that of their ids, which begin again. */
 function workersOf(server: Server): readonly number[] {
   const children = run('pgrep', '-P', String(server.record()['pid'])) ?? '';
-  return children.trim().split('\n').map(Number);
+  return children
+    .trim()
+    .split('\n')
+    .map((pid) => ({ pid: Number(pid), place: placeOf(pid) }))
+    .filter(({ place }) => place > 0)
+    .sort((a, b) => a.place - b.place)
+    .map(({ pid }) => pid);
+}
+
+/** The number that Node's cluster gave to a process when it started it, or 0 if it has ended. */
+function placeOf(pid: string): number {
+  try {
+    return Number(/(?:^|\0)NODE_UNIQUE_ID=(\d+)/.exec(readFileSync(`/proc/${pid}/environ`, 'utf8'))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
 }
 
 function lives(pid: number): boolean {
