@@ -533,7 +533,9 @@ function workersOf(server: Server): readonly number[] {
 /** The number that Node's cluster gave to a process when it started it, or 0 if it has ended. */
 function placeOf(pid: string): number {
   try {
-    return Number(/(?:^|\0)NODE_UNIQUE_ID=(\d+)/.exec(readFileSync(`/proc/${pid}/environ`, 'utf8'))?.[1] ?? 0);
+    return Number(
+      /(?:^|\0)NODE_UNIQUE_ID=(\d+)/.exec(readFileSync(`/proc/${pid}/environ`, 'utf8'))?.[1] ?? 0,
+    );
   } catch {
     return 0;
   }
