@@ -152,6 +152,12 @@ export interface Answer {
   readonly partial_columns?: readonly string[];
   /** What the question should know of its answer, whatever the data. */
   readonly notices?: readonly string[];
+  /** The indexes that the answer rests on, by facet. */
+  readonly indexes?: readonly ({
+    readonly facet: string;
+    /** When the text was last read in turn, by RFC 3339; the index has what was written before. Null where that is not known. */
+    readonly indexed_at: string | null;
+  })[];
   /** Passages for which a decoder failed. */
   readonly errors?: readonly ({
     readonly chunk_id: string;
@@ -307,6 +313,8 @@ export interface Schema {
     readonly entity: string;
     readonly entity_key: string;
     readonly embedding_model: string;
+    /** When the text was last read in turn, by RFC 3339; the index has what was written before. Null where that is not known. */
+    readonly indexed_at: string | null;
     readonly retrieval: {
       readonly max_top_k: number;
       /** What RETRIEVE takes as `mode`; the first one unless told. */

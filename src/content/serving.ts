@@ -9,6 +9,6 @@ export { termsOf } from './lexical/terms.js';
 export { EncoderEnded, EncoderThread } from './operators/encoder-thread.js';
 export { encoderTexts } from './operators/texts.js';
 export { MOST_WORK, workOf } from './operators/work.js';
-export { DEFAULT_MIN_LENGTH, openStore } from './store/control.js';
+export { DEFAULT_MIN_LENGTH, indexedTimes, openStore } from './store/control.js';
 export { settledAt, type TableName } from './store/settled.js';
 export { vectorText } from './store/vector-text.js';

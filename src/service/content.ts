@@ -7,6 +7,7 @@ import type {
   OperatorCall,
   OperatorCaller,
   OperatorResult,
+  ReadyStore,
   StoredPassage,
 } from '../ask/data/content-plane.js';
 import { unlessStopped } from '../ask/data/runtime/unless-stopped.js';
@@ -37,6 +38,7 @@ import {
 import { type Engine, NoSystemCredentials, stopError, UpstreamFailure } from '../engine/index.js';
 import { type ArgumentValues, checkArguments, InvalidArgument } from '../model/facets/arguments.js';
 import { type Facet, indexedFacet, type Manifest, systemUrlVariable } from '../model/manifest/index.js';
+import { IndexTimes } from './index-times.js';
 
 /** What content rests on: which model embeds, and which one answers. */
 export interface ContentSettings {
@@ -59,6 +61,12 @@ const TRUST_MS = 5_000;
 
 /** Bytes of query vectors that are remembered. */
 const QUERY_VECTOR_BYTES = 16_777_216;
+
+/** A store that was found ready, and when. */
+interface Checked {
+  readonly at: number;
+  readonly store: ReadyStore;
+}
 
 /** Facets whose model is asked in the same way share an embedder. */
 function embedderKey({ embeddingModel, embedding }: Facet): string {
@@ -84,7 +92,8 @@ export function contentPlane(
     sizeCalculation: (vector) => vector.length + 200,
   });
   // By the facet as one manifest declares it: under another declaration a store is checked anew.
-  const checked = new WeakMap<Facet, Map<string, { readonly at: number; readonly epoch: string }>>();
+  const checked = new WeakMap<Facet, Map<string, Checked>>();
+  const times = new IndexTimes(engines);
   const embedderOf = (facet: Facet): Promise<Embedder> => {
     const key = embedderKey(facet);
     const known =
@@ -100,17 +109,17 @@ export function contentPlane(
     if (facet === null) throw queryError('unknownFacet', { facet: name });
     return facet;
   };
-  /** That of a store which may be read; checked every few seconds. */
-  const epochOf = async (facet: Facet, version: string): Promise<string> => {
+  /** A store which may be read; checked every few seconds. */
+  const readyStore = async (facet: Facet, version: string): Promise<ReadyStore> => {
     const { name } = facet;
-    const stores = checked.get(facet) ?? new Map<string, { at: number; epoch: string }>();
+    const stores = checked.get(facet) ?? new Map<string, Checked>();
     checked.set(facet, stores);
     const known = stores.get(version);
-    if (known !== undefined && known.at > Date.now() - TRUST_MS) return known.epoch;
+    if (known !== undefined && known.at > Date.now() - TRUST_MS) return known.store;
     const engine = engines.get(facet.connector);
     if (engine === undefined)
       throw queryError('contentUnavailable', { facet: name, reason: 'its connector is not open' });
-    const { epoch, isCutAsDeclared } = await told(name, async () =>
+    const { epoch, indexedAt, isCutAsDeclared } = await told(name, async () =>
       openStore(engine.system, facet, version, await embedderOf(facet), DEFAULT_MIN_LENGTH),
     ).catch((error: unknown) => {
       throw storeFault(error, facet, manifest(), log);
@@ -120,21 +129,23 @@ export function contentPlane(
         facet: name,
         version,
       });
-    stores.set(version, { at: Date.now(), epoch });
-    return epoch;
+    const store = Object.freeze({ epoch, indexedAt });
+    stores.set(version, { at: Date.now(), store });
+    return store;
   };
   return Object.freeze({
     async ready(name: string, version: string) {
       const facet = facetNamed(name);
       try {
-        return await epochOf(facet, version);
+        return await readyStore(facet, version);
       } catch (error) {
         const now = facetNamed(name);
         // A reload came between, and the store of the facet as it was has made room for its successor.
         if (now === facet) throw error;
-        return epochOf(now, version);
+        return readyStore(now, version);
       }
     },
+    indexedAt: (names: readonly string[]) => times.of(manifest(), names),
     async settledAt(name: string, tables: readonly TableName[]) {
       const engine = engines.get(facetNamed(name).connector);
       return engine === undefined ? null : settledAt(engine.system, tables);

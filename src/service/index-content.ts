@@ -11,6 +11,13 @@ import { STORE_SCHEMA } from '../model/facets/store-names.js';
 import { type Connector, indexedFacets, type Manifest, systemUrlVariable } from '../model/manifest/index.js';
 import type { ContentSettings } from './content.js';
 
+/** A round of indexing. */
+export interface IndexRound {
+  readonly signal?: AbortSignal;
+  /** As `IndexOptions.readAt`; unless told, when it begins. */
+  readonly readAt?: Date | null;
+}
+
 /**
  * Indexes facets, or brings their stores up to date: every version of every one, or of those that are named.
  *
@@ -22,7 +29,7 @@ export async function indexContent(
   settings: ContentSettings,
   names: readonly string[],
   onProgress: OnIndexProgress,
-  signal?: AbortSignal,
+  { signal, readAt = new Date() }: IndexRound = {},
 ): Promise<readonly IndexSummary[]> {
   const unknown = names.find((n) => !manifest.facets.has(n));
   if (unknown !== undefined) {
@@ -46,7 +53,7 @@ export async function indexContent(
           engine.system,
           manifest,
           facet,
-          { embedder, ...(signal && { signal }) },
+          { embedder, readAt, ...(signal && { signal }) },
           onProgress,
         )),
       );

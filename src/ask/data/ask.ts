@@ -6,6 +6,7 @@ import type { RequestParts } from '../request/parts.js';
 import { Payment } from '../request/payment.js';
 import { type Answering, consider, type Decision, type Permits, respond } from '../request/respond.js';
 import { asksModel, mayAskModel } from './decoders.js';
+import { IndexesRead, type IndexRead } from './indexes-read.js';
 import type { AnswerParts, PlanningParts } from './parts.js';
 import { planOf } from './planning.js';
 import { type Delivery, formatsOf, type Prepared, type Question } from './question.js';
@@ -27,6 +28,8 @@ export interface Answer {
   readonly clipped: boolean;
   /** Fields of the answer that are redacted in passages which it rests on. */
   readonly redactedFields: readonly string[];
+  /** The indexes that its passages, and what is derived from them, were found in. */
+  readonly indexes: readonly IndexRead[];
   /** Passages for which a decoder operator failed; their value is NULL. */
   readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
   /** What the next questions like this one may go by; null where it went by that itself. */
@@ -118,6 +121,7 @@ function answeringOf(
         truncated: result.truncated,
         clipped: result.runtime.some((r) => r.clip !== null),
         redactedFields: redactedIn(plan, result.runtime),
+        indexes: result.indexes,
         errors: result.runtime.flatMap((r) => r.errors),
         permits,
       });
@@ -165,7 +169,8 @@ async function execute(
     throw queryError('parameterCount', { given: parameters.length, needed: plan.clientOids.length });
   }
   const engine = engineOf(parts, plan);
-  const asked = { parameters, signal, until, spending, snapshots: snapshots ?? null, whole };
+  const indexes = new IndexesRead();
+  const asked = { parameters, signal, until, spending, indexes, snapshots: snapshots ?? null, whole };
   const input = { parts, caller, plan, ...asked };
   const runtime = plan.runtime.length === 0 ? [] : await runtimeRows(input);
   const { rows, bytes, timeoutMs } = parts.caps;
@@ -177,11 +182,12 @@ async function execute(
   const resultFormats = formatsOf(delivery, plan);
   const options = { subject, resultFormats, maxRows, maxBytes: bytes, timeoutMs, signal, settings, snapshot };
   const result = await engine.governed.execute(plan, values, options, sink);
-  return { ...result, runtime };
+  return { ...result, runtime, indexes: indexes.list() };
 }
 
 interface Executed extends ExecuteResult {
   readonly runtime: readonly RuntimeRows[];
+  readonly indexes: readonly IndexRead[];
 }
 
 /** Rows wait for the decision to be durable; the query itself need not, since it has no effect. */

@@ -72,15 +72,28 @@ export interface OperatorCaller {
   readonly signal: AbortSignal | null;
 }
 
+/** A store that may be read. */
+export interface ReadyStore {
+  /** Differs after every change of a passage. */
+  readonly epoch: string;
+  /** When its source was last read in turn, in UTC to the second, by RFC 3339; null where that is not known. */
+  readonly indexedAt: string | null;
+}
+
 /** What the spine needs of `src/content`: text to vectors, and operators over passages. It sees no policy. */
 export interface ContentPlane {
   /**
    * Whether the store of a facet version may be read now.
    *
-   * @returns its epoch, which differs after every change of a passage; it may be some seconds old
+   * @returns what is known of it, which may be some seconds old
    * @throws QueryError E0522
    */
-  ready(facet: string, version: string): Promise<string>;
+  ready(facet: string, version: string): Promise<ReadyStore>;
+  /**
+   * `ReadyStore.indexedAt` of whole facets: of their versions and legs the oldest. Of facets that are not, or not wholly,
+   * indexed, and of those whose database does not say it at once, nothing.
+   */
+  indexedAt(facets: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /**
    * The state of the data beside a facet's source, as Postgres writes a `pg_snapshot`, where nothing but transactions
    * of that server can change what `tables` hold for the governed role; null where something else might.

@@ -6,6 +6,7 @@ import type { Marks } from '../parsing/marks.js';
 import type { Caller } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
 import type { ContentPlane } from './content-plane.js';
+import type { IndexesRead } from './indexes-read.js';
 import type { MaskKeys } from './mask-keys.js';
 import type { PlanCache } from './plan-cache.js';
 import type { Snapshots } from './snapshots.js';
@@ -91,6 +92,7 @@ export interface RuntimeInput extends StepInput {
   /** When the question's time is up, on the clock of `performance.now()`. */
   readonly until: number;
   readonly spending: Spending;
+  readonly indexes: IndexesRead;
 }
 
 /** What runs plans. */

@@ -7,7 +7,7 @@ import type { Caller } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
 import { respond } from '../request/respond.js';
 import { fullMap } from './full-map.js';
-import { type Reading, readingsOf } from './readings.js';
+import { type Reading, type Readings, readingsOf } from './readings.js';
 import type { UpstreamParts } from './upstream.js';
 
 /** What a caller wants to be told of the graph. `governed`: of what its grants show; otherwise of all. */
@@ -18,7 +18,7 @@ export interface Description {
 
 /** What tells of the graph beside what every request needs. */
 export interface GraphParts extends RequestParts, UpstreamParts {
-  readonly content: Pick<ContentPlane, 'hasDecoder'>;
+  readonly content: Pick<ContentPlane, 'hasDecoder' | 'indexedAt'>;
 }
 
 /** Describes the graph. @throws QueryError E2101 where all is asked for without an admin role, and as `respond` */
@@ -30,7 +30,7 @@ export function describe(
   const extent = governed ? 'governed' : 'full';
   // The map of all has what is not adopted yet: the decision is on disk before a database is asked.
   const withCandidates = document === 'domain_map' && !governed;
-  return respond<Reading | null, Reading>(parts, call, {
+  return respond<Readings | null, Reading>(parts, call, {
     action: document,
     // The contract limits the schema on its own.
     bucket: document === 'schema' ? 'schema' : 'query',
@@ -38,11 +38,18 @@ export function describe(
     decide: (caller, record) => {
       const readings = readingsOf(caller, extent, parts.content.hasDecoder);
       record.touches({ form: null, objects: readings.objects });
-      if (withCandidates) return null;
-      return document === 'schema' ? readings.schema : readings.domainMap;
+      return withCandidates ? null : readings;
     },
-    answer: (reading, caller) => reading ?? fullMap(parts, caller.manifest, call.requestId),
+    answer: (readings, caller) => {
+      if (readings === null) return fullMap(parts, caller.manifest, call.requestId);
+      return document === 'schema' ? schemaNow(parts, readings) : readings.domainMap;
+    },
   });
+}
+
+async function schemaNow({ content }: GraphParts, readings: Readings): Promise<Reading> {
+  const facets = readings.view.facets.map((f) => f.name);
+  return readings.schemaAt(facets.length === 0 ? new Map() : await content.indexedAt(facets));
 }
 
 /** What a business word may mean, of what the caller's grants show. @throws QueryError as `describe` */

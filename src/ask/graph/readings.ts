@@ -24,7 +24,8 @@ export class Readings {
   readonly #version: string | null;
   readonly #hasDecoder: boolean;
   #objects: readonly string[] | null = null;
-  #schema: Reading | null = null;
+  #schema: { readonly times: string; readonly reading: Reading } | null = null;
+  #own: string | null = null;
   #map: Reading | null = null;
 
   /** @param version the manifest's, for the full view; null for a governed one, which has a version of its own */
@@ -40,9 +41,11 @@ export class Readings {
     return this.#objects;
   }
 
-  get schema(): Reading {
-    this.#schema ??= this.#makeSchema();
-    return this.#schema;
+  /** @param indexed when the texts of its facets were last read, by facet */
+  schemaAt(indexed: ReadonlyMap<string, string>): Reading {
+    const times = JSON.stringify([...indexed]);
+    if (this.#schema?.times !== times) this.#schema = { times, reading: this.#makeSchema(indexed) };
+    return this.#schema.reading;
   }
 
   get domainMap(): Reading {
@@ -52,13 +55,20 @@ export class Readings {
 
   /**
    * INVARIANT: nothing outside the view goes into these bytes. The manifest's version would tell a caller that
-   * something changed which it may not see, so a governed schema's version is that of its own content.
+   * something changed which it may not see, so a governed schema's version is that of its own content. When texts were
+   * read is no part of the version: questions that were written for it stay good.
    */
-  #makeSchema(): Reading {
-    const members = JSON.stringify(schemaOf(this.view, this.#version !== null, this.#hasDecoder)).slice(1);
-    const version = this.#version ?? createHash('sha256').update(members).digest('hex').slice(0, 32);
+  #makeSchema(indexed: ReadonlyMap<string, string>): Reading {
+    const members = this.#members(indexed);
+    this.#own ??= createHash('sha256').update(this.#members(new Map())).digest('hex').slice(0, 32);
+    const version = this.#version ?? this.#own;
     const { etag } = reading(`{"version":"${version}",${members}`);
     return { etag, body: Buffer.from(`{"version":"${version}","etag":"${etag}",${members}`) };
+  }
+
+  #members(indexed: ReadonlyMap<string, string>): string {
+    const schema = schemaOf(this.view, this.#version !== null, this.#hasDecoder, indexed);
+    return JSON.stringify(schema).slice(1);
   }
 }
 

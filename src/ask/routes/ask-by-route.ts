@@ -95,6 +95,7 @@ function askerOf({ question, delivery, caller, route: { plan } }: ToBegin, settl
       truncated,
       clipped: false,
       redactedFields: NONE,
+      indexes: NONE,
       errors: NONE,
       permits: null,
     });

@@ -2,6 +2,7 @@ import type { SystemDoor, SystemQueries } from '../../engine/index.js';
 import { derivedTable, STORE_SCHEMA } from '../../model/facets/store-names.js';
 import type { Facet } from '../../model/manifest/index.js';
 import type { Embedder } from '../embed/embedder.js';
+import type { WordCounts } from '../redact/probable-words.js';
 import type { RedactionCounts, Redactor } from '../redact/redactor.js';
 import type { Redactors } from '../redact/redactors.js';
 import { countWords, DERIVED_COLUMNS, fillBits, storeColumns, storeName, storeTables } from '../store/ddl.js';
@@ -21,6 +22,7 @@ export interface IndexContext {
   readonly derivations: () => Promise<readonly Derivation[]>;
   readonly signal: AbortSignal | undefined;
   readonly redactions: RedactionCounts;
+  readonly words: WordCounts;
 }
 
 export interface BatchResult {
@@ -53,6 +55,7 @@ export async function indexBatch(
 ): Promise<BatchResult> {
   const { facet, run } = context;
   const rules = await context.redactors.forKeys(documents.map((d) => d.key));
+  for (const document of documents) context.words.add(document, rules(document.key).matcher);
   const ids = documents.map((d) => servedId(facet, d.id, rules(d.key), run.pseudonymKey));
   const keysWithValues = documents.filter(
     ({ key }) => key !== null && rules(key).matcher.find(key).length > 0,

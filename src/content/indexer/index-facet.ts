@@ -5,7 +5,7 @@ import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
 import type { SkippedColumn } from '../redact/dictionary.js';
 import type { Exception } from '../redact/matcher.js';
-import { type ProbableWord, probableWords } from '../redact/probable-words.js';
+import { type ProbableWord, WordCounts } from '../redact/probable-words.js';
 import { openRedactors, type Redactors } from '../redact/redactors.js';
 import {
   DEFAULT_MIN_LENGTH,
@@ -39,6 +39,11 @@ export interface IndexOptions {
   /** Folded letters that a declared value needs to be looked for. Default 3. */
   readonly minLength?: number;
   readonly signal?: AbortSignal;
+  /**
+   * When the round began that this is part of, which the stores are to tell; now unless told. Null: they go on telling
+   * what they told, because a changed row brought the round about.
+   */
+  readonly readAt?: Date | null;
 }
 
 export interface IndexSummary {
@@ -87,10 +92,11 @@ export async function indexFacet(
 ): Promise<readonly IndexSummary[]> {
   checkWidth(facet, options.embedder);
   await prepareContent(system);
+  const { readAt = new Date() } = options;
   const versions = (options.versions ?? [...facet.versions.keys()]).map((name) => versionNamed(facet, name));
   const summaries: IndexSummary[] = [];
   for (const version of versions) {
-    summaries.push(await indexVersion(system, manifest, facet, version, options, onProgress));
+    summaries.push(await indexVersion(system, manifest, facet, version, { ...options, readAt }, onProgress));
   }
   await system.grantRead(STORE_SCHEMA);
   return summaries;
@@ -124,12 +130,14 @@ async function indexVersion(
   const average = await firstLength(system, facet, version, embedder, settings, redactors);
   const run = await beginRun(system, facet, version, embedder, settings, average);
   const redactions = new Map<string, number>();
-  const context: IndexContext = { system, facet, run, redactors, embedder, derivations, signal, redactions };
+  const words = new WordCounts();
+  const of = { system, facet, run, redactors, embedder, derivations, signal };
+  const context: IndexContext = { ...of, redactions, words };
   const place = { facet: facet.name, version: version.name, total };
   const pass = await indexPages(context, options.batch ?? DEFAULT_BATCH, (done, chunks) =>
     onProgress(progressOf(place, done, chunks, performance.now() - start)),
   );
-  const end = await finish(context, pass.seen);
+  const end = await finish(context, pass.seen, options.readAt ?? null);
   return {
     facet: facet.name,
     version: version.name,
@@ -140,7 +148,7 @@ async function indexVersion(
       byKind: Object.fromEntries([...context.redactions].sort()),
       ...redactors.counted(),
       skippedColumns: redactors.skipped,
-      words: pass.added + pass.changed === 0 ? [] : await probableWords(system, facet, redactors),
+      words: pass.added + pass.changed === 0 ? [] : words.words(),
       keysWithValues: pass.keysWithValues,
     },
     tookMs: Math.round(performance.now() - start),
@@ -203,6 +211,7 @@ async function indexPages(
 async function finish(
   context: IndexContext,
   seen: ReadonlySet<string>,
+  readAt: Date | null,
 ): Promise<{ documents: number; chunks: number; removed: number }> {
   const { system, facet, run, embedder } = context;
   // Before the store is opened: a gateway may have it take its predecessor's place at once.
@@ -216,9 +225,10 @@ async function finish(
     if (run.building) await tx.script(createIndexes(facet, run.version, embedder.layout));
     const { documents, chunks } = await countHeld(tx, run);
     const ended = await tx.query(
-      `update ${STORE_SCHEMA}.facet set state = 'ready', documents = $4, chunks = $5, indexed_at = pg_catalog.now()
+      `update ${STORE_SCHEMA}.facet set state = 'ready', documents = $4, chunks = $5,
+              indexed_at = coalesce($6::timestamptz, indexed_at, pg_catalog.now())
         where facet = $1 and version = $2 and run = $3 returning 1 as y`,
-      [run.facet, run.version, run.id, documents, chunks],
+      [run.facet, run.version, run.id, documents, chunks, readAt?.toISOString() ?? null],
     );
     if (ended.length === 0) {
       throw new ContentError('overtaken', `another indexing of \`${run.facet}\` took over`);

@@ -2,6 +2,7 @@ import type { SystemQueries } from '../../engine/index.js';
 import type { Facet } from '../../model/manifest/index.js';
 import { documentPages, type SourceDocument } from '../indexer/source.js';
 import { foldText } from './fold.js';
+import type { ValueMatcher } from './matcher.js';
 import type { Redactors } from './redactors.js';
 
 /** A declared value that stands in so many documents that it is a word rather than somebody's. */
@@ -24,37 +25,56 @@ const FEWEST_DOCUMENTS = 10;
 const WORD_SHARE = 0.2;
 const MOST_WORDS = 20;
 
+/** Declared values of the first documents that it is shown, and in how many of these each stands. */
+export class WordCounts {
+  readonly #found = new Map<string, { value: string; label: string; documents: number }>();
+  #of = 0;
+
+  /** Whether no more documents are looked at. */
+  get full(): boolean {
+    return this.#of >= LOOKED_AT;
+  }
+
+  add(document: SourceDocument, matcher: ValueMatcher): void {
+    if (this.full) return;
+    this.#of += 1;
+    for (const [folded, { value, label }] of valuesIn(document, matcher)) {
+      const known = this.#found.get(folded) ?? { value, label, documents: 0 };
+      known.documents += 1;
+      this.#found.set(folded, known);
+    }
+  }
+
+  /** Those that probably are words, the most frequent first. */
+  words(): readonly ProbableWord[] {
+    const of = this.#of;
+    return [...this.#found.values()]
+      .filter(({ documents }) => documents >= FEWEST_DOCUMENTS && documents >= of * WORD_SHARE)
+      .sort((a, b) => b.documents - a.documents || (a.value < b.value ? -1 : 1))
+      .slice(0, MOST_WORDS)
+      .map((word) => ({ ...word, of }));
+  }
+}
+
 /** Declared values that probably are words, the most frequent first. Reads the source as it is. */
 export async function probableWords(
   system: SystemQueries,
   facet: Facet,
   redactors: Redactors,
 ): Promise<readonly ProbableWord[]> {
-  const found = new Map<string, { value: string; label: string; documents: number }>();
-  let of = 0;
+  const counts = new WordCounts();
   for await (const page of documentPages(system, facet, PAGE)) {
     const rules = await redactors.forKeys(page.map((d) => d.key));
-    for (const document of page) {
-      of += 1;
-      for (const [folded, { value, label }] of valuesIn(document, rules(document.key).matcher)) {
-        const known = found.get(folded) ?? { value, label, documents: 0 };
-        known.documents += 1;
-        found.set(folded, known);
-      }
-    }
-    if (of >= LOOKED_AT) break;
+    for (const document of page) counts.add(document, rules(document.key).matcher);
+    if (counts.full) break;
   }
-  return [...found.values()]
-    .filter(({ documents }) => documents >= FEWEST_DOCUMENTS && documents >= of * WORD_SHARE)
-    .sort((a, b) => b.documents - a.documents || (a.value < b.value ? -1 : 1))
-    .slice(0, MOST_WORDS)
-    .map((word) => ({ ...word, of }));
+  return counts.words();
 }
 
 /** The different declared values of a document, by their folded text. */
 function valuesIn(
   { id, text, metadata }: SourceDocument,
-  matcher: ReturnType<Awaited<ReturnType<Redactors['forKeys']>>>['matcher'],
+  matcher: ValueMatcher,
 ): ReadonlyMap<string, { readonly value: string; readonly label: string }> {
   const values = new Map<string, { readonly value: string; readonly label: string }>();
   for (const field of [id, text, ...metadata]) {

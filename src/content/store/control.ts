@@ -27,7 +27,15 @@ export interface StoreState {
   readonly state: 'building' | 'ready';
   readonly documents: number;
   readonly chunks: number;
+  /** As `INDEXED_AT` writes it; null while it is first built. */
+  readonly indexedAt: string | null;
 }
+
+/**
+ * When the round of `osl index` began that last read the source because it was its turn, in UTC to the second, by
+ * RFC 3339. Rounds that a changed row brought about do not count: see decision 83.
+ */
+const INDEXED_AT = `pg_catalog.to_char(indexed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 
 /** Which words redaction takes for the same: it grows with every change of `redact/`. */
 const FOLDING = 2;
@@ -112,12 +120,9 @@ export async function storeState(
   facet: string,
   version: string,
 ): Promise<StoreState | null> {
-  const [there] = await system.query(
-    `select pg_catalog.to_regclass('${STORE_SCHEMA}.facet') is not null as y`,
-  );
-  if (there?.['y'] !== true) return null;
+  if (!(await hasStores(system))) return null;
   const [row] = await system.query(
-    `select table_name, fingerprint, settings, epoch, state, documents, chunks
+    `select table_name, fingerprint, settings, epoch, state, documents, chunks, ${INDEXED_AT} as indexed_at
        from ${STORE_SCHEMA}.facet where facet = $1 and version = $2`,
     [facet, version],
   );
@@ -132,7 +137,37 @@ export async function storeState(
     state: row['state'] === 'ready' ? 'ready' : 'building',
     documents: Number(row['documents']),
     chunks: Number(row['chunks']),
+    indexedAt: textOrNull(row['indexed_at']),
   };
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null;
+}
+
+/** `StoreState.indexedAt` of all stores of a database that can be read, by facet and version. */
+export async function indexedTimes(
+  system: SystemQueries,
+): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>> {
+  const times = new Map<string, Map<string, string>>();
+  if (!(await hasStores(system))) return times;
+  const rows = await system.query(
+    `select facet, version, ${INDEXED_AT} as indexed_at
+       from ${STORE_SCHEMA}.facet where state = 'ready' and indexed_at is not null`,
+  );
+  for (const row of rows) {
+    const versions = times.get(String(row['facet'])) ?? new Map<string, string>();
+    versions.set(String(row['version']), String(row['indexed_at']));
+    times.set(String(row['facet']), versions);
+  }
+  return times;
+}
+
+async function hasStores(system: SystemQueries): Promise<boolean> {
+  const [there] = await system.query(
+    `select pg_catalog.to_regclass('${STORE_SCHEMA}.facet') is not null as y`,
+  );
+  return there?.['y'] === true;
 }
 
 /** A store that a request may read. */

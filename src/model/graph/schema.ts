@@ -80,6 +80,8 @@ export interface SchemaFacet {
   /** The column of a passage that holds the key of its entity. */
   readonly entity_key: string;
   readonly embedding_model: string;
+  /** When its text was last read in turn: RFC 3339, in UTC; null where that is not known. */
+  readonly indexed_at: string | null;
   readonly retrieval: { readonly max_top_k: number; readonly modes: readonly string[] };
   /** What CLASSIFY(text) and TAG(text) compare with; empty: the words of the query. */
   readonly labels: readonly string[];
@@ -132,8 +134,16 @@ export interface SchemaBridge {
   readonly columns: readonly SchemaColumn[];
 }
 
-/** @param full with labels and definitions, which only an admin is shown */
-export function schemaOf(view: GraphView, full: boolean, hasDecoder: boolean): SchemaDocument {
+/**
+ * @param full with labels and definitions, which only an admin is shown
+ * @param indexed when the texts of facets were last read, by facet
+ */
+export function schemaOf(
+  view: GraphView,
+  full: boolean,
+  hasDecoder: boolean,
+  indexed: ReadonlyMap<string, string> = new Map(),
+): SchemaDocument {
   const column = (c: ColumnView): SchemaColumn => schemaColumn(c, full);
   const facets = groupedBy(view.facets, (f) => f.entity);
   const metrics = groupedBy(view.metrics, (m) => m.entity ?? '');
@@ -141,7 +151,7 @@ export function schemaOf(view: GraphView, full: boolean, hasDecoder: boolean): S
     entities: view.entities.map((e) =>
       schemaEntity(e, facets.get(e.name) ?? [], metrics.get(e.name) ?? [], column),
     ),
-    facets: view.facets.map((f) => schemaFacet(f, column)),
+    facets: view.facets.map((f) => schemaFacet(f, indexed.get(f.name) ?? null, column)),
     metrics: view.metrics.map(schemaMetric),
     relationships: view.links.map((l) => schemaRelationship(l, column)),
     functions: functionEntries(),
@@ -188,7 +198,7 @@ function schemaEntity(
   };
 }
 
-function schemaFacet(facet: FacetView, column: ColumnShape): SchemaFacet {
+function schemaFacet(facet: FacetView, indexedAt: string | null, column: ColumnShape): SchemaFacet {
   const { name, description, deprecated, entity, indexed, synonyms } = facet;
   return {
     name,
@@ -198,6 +208,7 @@ function schemaFacet(facet: FacetView, column: ColumnShape): SchemaFacet {
     entity,
     entity_key: facet.entityKey,
     embedding_model: facet.embeddingModel,
+    indexed_at: indexedAt,
     retrieval: { max_top_k: facet.maxTopK, modes: facet.modes },
     labels: facet.labels,
     columns: facet.columns.map(column),

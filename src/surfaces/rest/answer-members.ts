@@ -23,12 +23,15 @@ export function toldOf(plan: GovernedPlan) {
 
 /** The members that are known after the last row. */
 export function tailOf(answer: Answer) {
-  const { plan, errors } = answer;
+  const { plan, errors, indexes } = answer;
   return {
     row_count: answer.rows,
     truncated: answer.truncated || answer.clipped,
     ...toldOf(plan),
     redacted_fields: answer.redactedFields,
+    ...(indexes.length === 0
+      ? {}
+      : { indexes: indexes.map(({ facet, indexedAt }) => ({ facet, indexed_at: indexedAt })) }),
     ...(errors.length === 0
       ? {}
       : { errors: errors.map(({ chunkId, reason }) => ({ chunk_id: chunkId, reason })) }),

@@ -209,7 +209,7 @@ export function accessOf(manifest: Manifest, policy: unknown, subject: string) {
 
 function bytes(readings: Readings): Readable {
   return {
-    schema: readings.schema.body.toString(),
+    schema: readings.schemaAt(new Map()).body.toString(),
     map: `${readings.domainMap.etag} ${readings.domainMap.body}`,
     resolved: TERMS.map((term) => JSON.stringify(resolve(term, readings.view))),
   };

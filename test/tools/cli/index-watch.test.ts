@@ -7,6 +7,7 @@ import { Client } from 'pg';
 import t from 'tap';
 import { openEngine } from '../../../src/engine/index.js';
 import { IndexSignals } from '../../../src/service/index-signals.js';
+import { watchIndex } from '../../../src/tools/cli/commands/index-watch.js';
 import { emptyDatabases } from '../../support/embedded-data.js';
 import { startNativePostgres } from '../../support/native-postgres.js';
 import { BIN, osl, temporary } from './support.js';
@@ -108,4 +109,59 @@ t.test('a database tells which facet changed, or that any did', async (t) => {
   const last = signals.next(60_000, stop.signal);
   stop.abort();
   t.same(await last, [], 'what is stopped waits no longer');
+});
+
+const SILENT = { info: () => undefined, warn: () => undefined, error: () => undefined };
+
+t.test('turns come at whole intervals, however long a round takes', async (t) => {
+  const stop = new AbortController();
+  const turns: number[] = [];
+  const round = async (names: readonly string[], readAt: Date | null): Promise<void> => {
+    t.same(names, []);
+    turns.push(readAt?.getTime() ?? Number.NaN);
+    if (turns.length === 3) stop.abort();
+    else await sleep(1_100);
+  };
+  await watchIndex({ round, names: ['notes'], urls: [], everySeconds: 1, signal: stop.signal, log: SILENT });
+  const [first = Number.NaN] = turns;
+  t.same(
+    turns.map((at) => (at - first) % 1_000),
+    [0, 0, 0],
+  );
+  t.ok(
+    turns.every((at, i) => i === 0 || at > (turns[i - 1] ?? at)),
+    'none twice',
+  );
+});
+
+t.test('a round that a change brought about is no turn', async (t) => {
+  const postgres = await startNativePostgres();
+  if (postgres === null) throw new Error('a native Postgres is needed');
+  t.teardown(() => postgres.stop());
+  const client = new Client({ connectionString: postgres.url });
+  await client.connect();
+  t.teardown(() => client.end());
+  const stop = new AbortController();
+  const rounds: (readonly [readonly string[], boolean])[] = [];
+  const next = ["notify osl_index, 'notes'", 'notify osl_index'];
+  const round = async (names: readonly string[], readAt: Date | null): Promise<void> => {
+    rounds.push([names, readAt !== null]);
+    const change = next.shift();
+    if (change === undefined) stop.abort();
+    else await client.query(change);
+  };
+  const { signal } = stop;
+  await watchIndex({
+    round,
+    names: ['notes'],
+    urls: [postgres.url],
+    everySeconds: 86_400,
+    signal,
+    log: SILENT,
+  });
+  t.same(rounds, [
+    [[], true],
+    [['notes'], false],
+    [[], false],
+  ]);
 });

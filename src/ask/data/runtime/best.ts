@@ -21,7 +21,8 @@ export async function best(
 ): Promise<readonly StoredPassage[]> {
   const { content } = input.parts;
   const name = indexName(store);
-  const epoch = await unlessStopped(content.ready(name, store.version), input.signal);
+  const { epoch, indexedAt } = await unlessStopped(content.ready(name, store.version), input.signal);
+  input.indexes.add(store.facet.name, indexedAt);
   const { counts } = store;
   if (counts !== null) return bestByWords(store, counts, query, page, epoch, input);
   const rows = await nearest(store, await embedded(store, query, input), page, epoch, input);

@@ -29,7 +29,9 @@ export async function hydrate(
   const redacted = new Set<string>();
   let truncated = false;
   for (const store of stores) {
-    await unlessStopped(input.parts.content.ready(store.facet.name, store.version), input.signal);
+    const { name } = store.facet;
+    const { indexedAt } = await unlessStopped(input.parts.content.ready(name, store.version), input.signal);
+    input.indexes.add(name, indexedAt);
     const attributes = await derivedAttributes(store, input);
     for (const [key, values] of attributes) {
       for (const [name, { value }] of values) rowOf(key)[name] = value;

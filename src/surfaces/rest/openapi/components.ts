@@ -46,6 +46,10 @@ const BESIDE = {
   'notices?': list(text(), 'What the question should know of its answer, whatever the data.'),
 } as const;
 
+const INDEXED_AT = textOrNull(
+  'When the text was last read in turn, by RFC 3339; the index has what was written before. Null where that is not known.',
+);
+
 const ANSWER = object(
   {
     request_id: text('The call in the audit log.'),
@@ -61,6 +65,10 @@ const ANSWER = object(
     redacted_columns: REDACTED_COLUMNS,
     redacted_fields: REDACTED_FIELDS,
     ...BESIDE,
+    'indexes?': list(
+      object({ facet: text(), indexed_at: INDEXED_AT }),
+      'The indexes that the answer rests on, by facet.',
+    ),
     'errors?': list(object({ chunk_id: text(), reason: text() }), 'Passages for which a decoder failed.'),
     versions: VERSIONS,
   },
@@ -172,6 +180,7 @@ const SCHEMA = object({
       entity: text(),
       entity_key: text(),
       embedding_model: text(),
+      indexed_at: INDEXED_AT,
       retrieval: object({
         max_top_k: count(),
         modes: list(text(), 'What RETRIEVE takes as `mode`; the first one unless told.'),

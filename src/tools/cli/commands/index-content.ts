@@ -58,12 +58,15 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
   const log = operatorLog();
   const { engines, close } = await openEngines(manifest, settings, log);
   const stop = new AbortController();
-  const round = async (some: readonly string[]): Promise<void> => {
+  const round = async (some: readonly string[], readAt: Date | null): Promise<void> => {
     const wanted = some.length > 0 ? some : names;
     try {
       const show: OnIndexProgress = (p) =>
         progress.step(`indexing ${p.facet} ${p.version}`, p.done, p.total, paceText(p));
-      const summaries = await indexContent(manifest, engines, settings.content, wanted, show, stop.signal);
+      const summaries = await indexContent(manifest, engines, settings.content, wanted, show, {
+        signal: stop.signal,
+        readAt,
+      });
       progress.end();
       if (flags.json) printJson(summaries);
       else for (const summary of summaries) for (const line of summaryLines(summary)) print(line);
@@ -72,7 +75,7 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
     }
   };
   try {
-    if (!flags.watch) return await round([]);
+    if (!flags.watch) return await round([], new Date());
     const { signallingUrls } = await import('../../../service/index-signals.js');
     const { watchIndex } = await import('./index-watch.js');
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => stop.abort());

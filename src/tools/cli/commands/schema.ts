@@ -80,6 +80,7 @@ function described(one: Fields): string {
     ...(one['deprecated'] == null ? [] : [`deprecated: ${textOf(one['deprecated'])}`]),
     ...formatLines(one['format']),
     ...(columns.length === 0 ? [] : ['', table(['column', 'type', 'masked', 'description'], columns), '']),
+    ...(one['indexed_at'] == null ? [] : [`texts read: ${textOf(one['indexed_at'])}`]),
     ...(keys.length === 0 ? [] : [`joins on: ${keys.join(', ')}`]),
     ...(words.length === 0 ? [] : [`also called: ${words.join(', ')}`]),
     ...listOf(one['examples']).map((text) => `  ${text}`),
