@@ -8,3 +8,6 @@ export function caseFiles(): readonly string[] {
     .filter((f) => f.endsWith('.txt'))
     .sort();
 }
+
+/** The cases of RETRIEVE, which a service answers. */
+export const RETRIEVED = new URL('../../../../test/proof/golden/retrieved/options.txt', import.meta.url);

@@ -104,7 +104,7 @@ function describeAnswer({ plan, sql, answer }: Extract<Outcome, { kind: 'answere
 }
 
 /** Long SQL on several lines, each clause of the outermost levels on its own. */
-function broken(sql: string): string {
+export function broken(sql: string): string {
   let depth = 0;
   let line = '';
   const lines: string[] = [];
