@@ -276,11 +276,11 @@ export interface Distance {
   readonly type: 'float8';
 }
 
-/** A stored vector as numbers; legal inside a scan of a facet's store only. */
+/** A stored vector, as numbers or in pgvector's text format; legal inside a scan of a facet's store only. */
 export interface StoredVector {
   readonly kind: 'stored_vector';
   readonly column: string;
-  readonly type: 'float4[]';
+  readonly type: 'float4[]' | 'text';
 }
 
 /** A subquery that yields one value. */

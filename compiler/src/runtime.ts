@@ -23,6 +23,19 @@ export const PASSAGE_COLUMNS: ReadonlyMap<string, TypeName> = new Map<string, Ty
   [REDACTED_FIELDS, 'text[]'],
 ]);
 
+/** What a passage has besides where RETRIEVE is asked for it, each by an argument of its own. They are jsonb. */
+export const ASKED_COLUMNS = Object.freeze({
+  highlight: 'highlights',
+  explain_score: 'score_parts',
+} as const);
+
+export type AskedColumn = (typeof ASKED_COLUMNS)[keyof typeof ASKED_COLUMNS];
+
+/** Whether column `name` is one that the passages of a search have by themselves, no metadata of their facet. */
+export function isOfPassage(name: string, asked: readonly string[]): boolean {
+  return PASSAGE_COLUMNS.has(name) || asked.includes(name);
+}
+
 export interface RuntimeColumn {
   readonly name: string;
   readonly type: TypeName;
@@ -39,6 +52,7 @@ export interface Retrieval {
   readonly topK: Expr;
   readonly page: Page;
   readonly legs: Legs;
+  readonly asked: readonly AskedColumn[];
   /** Predicates over `source`'s indexed fields; they hold in the store, before the best are taken. */
   readonly filters: readonly Expr[];
   /** Semi-joins on an indexed field, which the statement has too; the store holds them before the best are taken. */

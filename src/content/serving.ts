@@ -5,6 +5,7 @@ export type { Embedder } from './embed/embedder.js';
 export { lexicalEmbedder } from './embed/lexical-v1.js';
 export { type EmbedderSettings, openEmbedder } from './embed/open.js';
 export { lexicalQuery } from './lexical/bm25.js';
+export { occurrencesOf, writtenTerms } from './lexical/occurrences.js';
 export { termsOf } from './lexical/terms.js';
 export { EncoderEnded, EncoderThread } from './operators/encoder-thread.js';
 export { encoderTexts } from './operators/texts.js';

@@ -27,6 +27,7 @@ import {
   lexicalEmbedder,
   lexicalQuery,
   MOST_WORK,
+  occurrencesOf,
   openEmbedder,
   openStore,
   settledAt,
@@ -34,6 +35,7 @@ import {
   termsOf,
   vectorText,
   workOf,
+  writtenTerms,
 } from '../content/serving.js';
 import { type Engine, NoSystemCredentials, stopError, UpstreamFailure } from '../engine/index.js';
 import { type ArgumentValues, checkArguments, InvalidArgument } from '../model/facets/arguments.js';
@@ -152,12 +154,21 @@ export function contentPlane(
     },
     lexicalQuery: (text: string) => {
       const { ids } = termsOf(text);
+      const wanted = new Set(ids);
+      let written: ReturnType<typeof writtenTerms> | null = null;
       return {
         terms: ids,
+        written: () => {
+          written ??= writtenTerms(text);
+          return written;
+        },
+        occurrences: (passage: string) => occurrencesOf(passage, wanted),
         weighted: (documents: number, frequencies: readonly number[]) => {
           const byTerm = new Map(ids.map((id, i) => [id, frequencies[i] ?? 0]));
           const found = lexicalQuery(text, { documents, documentFrequency: (id) => byTerm.get(id) ?? 0 });
-          return found === null ? null : { vector: found.vector, terms: found.termIds, mosts: found.mosts };
+          if (found === null) return null;
+          const { vector, termIds, rarities, mosts } = found;
+          return { vector, terms: termIds, rarities, mosts };
         },
       };
     },

@@ -11,6 +11,7 @@ import {
 } from '../../src/content/index.js';
 import { lexicalWeights, measuredLength } from '../../src/content/lexical/bm25.js';
 import { ngramVector } from '../../src/content/lexical/ngrams.js';
+import { occurrencesOf, writtenTerms } from '../../src/content/lexical/occurrences.js';
 
 test('stems are those of the published algorithm', async (t) => {
   const published =
@@ -86,6 +87,42 @@ test('terms with their places are those without, in any script', async (t) => {
     for (const { term, start, end } of placed)
       t.ok([...termTexts(given.slice(start, end))].includes(term), `${term}: ${given.slice(start, end)}`);
   }
+});
+
+test('occurrences are told in code points, apart, a hundred at most', async (t) => {
+  const of = (query: string, text: string): unknown => {
+    const { spans, counts } = occurrencesOf(text, new Set(termsOf(query).ids));
+    return { spans, counts: [...counts.values()] };
+  };
+  t.strictSame(of('mills', '😀 a mill, MILLING'), {
+    spans: [
+      [4, 8],
+      [10, 17],
+    ],
+    counts: [2],
+  });
+  t.strictSame(
+    of('parse args', 'parseArgs()'),
+    { spans: [[0, 9]], counts: [1, 1] },
+    'parts that touch are one',
+  );
+  t.strictSame(of('args', 'parseArgs()'), { spans: [[5, 9]], counts: [1] });
+  t.strictSame(of('東京都', '𝔘東京都庁'), { spans: [[1, 4]], counts: [1, 1] }, 'pairs of letters overlap');
+  t.strictSame(of('angstrom', '😀A\u030angstro\u0308m'), { spans: [[1, 11]], counts: [1] });
+  t.strictSame(of('the', 'the mill'), { spans: [], counts: [] });
+  const many = occurrencesOf('mill '.repeat(500), new Set(termsOf('mill').ids));
+  t.equal(many.spans.length, 100);
+  t.same(many.spans.at(-1), [495, 499]);
+  t.same([...many.counts.values()], [500]);
+  t.strictSame(
+    [...writtenTerms('Mills of parseArgs, mill').values()],
+    [
+      { term: 'Mills', times: 2 },
+      { term: 'parseArgs', times: 1 },
+      { term: 'parse', times: 1 },
+      { term: 'Args', times: 1 },
+    ],
+  );
 });
 
 /** Letters that join with the one before them, and forms that become several letters. */

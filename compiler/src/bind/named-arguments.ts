@@ -84,6 +84,14 @@ export function countArgument(
   return value;
 }
 
+/** `true` or `false`, which must be known when the statement is compiled; `false` where it is not given. */
+export function flagArgument(args: NamedArguments, name: string, ctx: BindContext): boolean {
+  const node = args.byName.get(name);
+  if (node === undefined) return false;
+  if ('A_Const' in node && node.A_Const.boolval !== undefined) return node.A_Const.boolval.boolval === true;
+  throw ctx.mismatch(`\`${name}\` is true or false`, locationOf(node, args));
+}
+
 export function locationOf(node: Node, args: NamedArguments): Location {
   return 'A_Const' in node ? node.A_Const.location : args.location;
 }

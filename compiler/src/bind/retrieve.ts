@@ -4,10 +4,11 @@ import type { FacetStore, Relation } from '../catalog.js';
 import { plainName } from '../full-name.js';
 import { columnRef } from '../nodes.js';
 import type { ColumnRef, Expr } from '../plan.js';
-import { ORDINAL, PASSAGE_COLUMNS } from '../runtime.js';
+import { isOfPassage, ORDINAL, PASSAGE_COLUMNS } from '../runtime.js';
 import { nearest } from '../text.js';
 import type { TypeName } from '../types.js';
 import { visitExpr } from '../walk.js';
+import { ASKING_ARGUMENTS, askedColumns } from './asked-columns.js';
 import { constantText } from './ast.js';
 import type { BoundItem } from './bound-from.js';
 import { constantArgument, requiredCount } from './constant-argument.js';
@@ -29,6 +30,7 @@ export function bindRetrieve(call: FuncCall, alias: string | undefined, ctx: Bin
   const args = namedArguments('RETRIEVE', call, ['facet', 'query', 'top_k'], ctx, [
     ...PAGE_ARGUMENTS,
     ...LEG_ARGUMENTS,
+    ...ASKING_ARGUMENTS,
   ]);
   const name = plainName('facets', nameArgument(args, 'facet', ctx));
   const facet = ctx.catalog.facets.get(name);
@@ -40,10 +42,11 @@ export function bindRetrieve(call: FuncCall, alias: string | undefined, ctx: Bin
   }
   ctx.refuseDenied(name, name, locationOf(requiredArgument(args, 'facet', ctx), args));
   const rights = ctx.access.relations.get(name);
+  const asked = askedColumns(args, ctx);
   // What every passage has keeps its meaning where a facet declares metadata of the same name. Without a grant any
   // declared field may be asked for, since there are no passages to show it.
   const metadata = relation.columns
-    .filter((c) => !PASSAGE_COLUMNS.has(c.name))
+    .filter((c) => !isOfPassage(c.name, asked))
     .filter((c) => rights === undefined || isOffered(c.name, facet, relation, rights))
     .map((c): readonly [string, TypeName] => [c.name, c.type]);
   const draft: RetrievalDraft = {
@@ -54,18 +57,24 @@ export function bindRetrieve(call: FuncCall, alias: string | undefined, ctx: Bin
     topK: requiredCount(args, 'top_k', 1, facet.maxTopK, ctx),
     page: pageArguments(args, ctx),
     legs: legArguments(args, facet, ctx),
+    asked,
     filters: [],
     keyFilters: [],
     filteredAfter: null,
     operators: [],
-    offered: new Map([...PASSAGE_COLUMNS, ...metadata, [ORDINAL, 'int4']]),
+    offered: new Map([
+      ...PASSAGE_COLUMNS,
+      ...asked.map((column) => [column, 'jsonb'] as const),
+      ...metadata,
+      [ORDINAL, 'int4'],
+    ]),
   };
   ctx.use(draft.source, ORDINAL);
   const order: ColumnRef = columnRef(draft.source, ORDINAL, 'int4');
   const item = draftScan(draft, ctx.runtime(draft, call.location));
   const shown = [...draft.offered].filter(([column]) => column !== ORDINAL);
   const isListed = (column: string): boolean =>
-    rights !== undefined || PASSAGE_COLUMNS.has(column) || column === facet.entityKey;
+    rights !== undefined || isOfPassage(column, asked) || column === facet.entityKey;
   const columns = new Map(
     shown.map(([column, type]) => [column, passageColumn(column, type, facet, isListed(column))]),
   );
@@ -123,7 +132,7 @@ export function takeStoreFilters(
     const draft = drafts.find((d) => isOverOnly(conjunct, d.source));
     if (draft === undefined) return true;
     const fields = columnsIn(conjunct);
-    const plain = fields.filter((f) => !PASSAGE_COLUMNS.has(f) && draft.offered.has(f));
+    const plain = fields.filter((f) => !isOfPassage(f, draft.asked) && draft.offered.has(f));
     if (plain.length === 0) return true;
     const unindexed = plain.find((f) => !draft.facet.scalarIndexed.includes(f));
     if (unindexed !== undefined || plain.length < fields.length) {

@@ -146,7 +146,7 @@ export function emitExpr(expr: Expr, w: Writer): void {
       emitDistance(expr, w);
       break;
     case 'stored_vector':
-      w.write(`cast(t.${identifier(expr.column)} as real[])`);
+      w.write(`cast(t.${identifier(expr.column)} as ${expr.type === 'text' ? 'text' : 'real[]'})`);
       break;
     case 'literal':
     case 'attribute_match':

@@ -3,7 +3,7 @@ import { columnsFor } from '../bind/index.js';
 import { type Catalog, columnOf, type FacetStore } from '../catalog.js';
 import { InternalError } from '../errors.js';
 import type { ColumnRef, SourceId } from '../plan.js';
-import { PASSAGE_COLUMNS, type RuntimeRelation } from '../runtime.js';
+import { isOfPassage, type Retrieval, type RuntimeRelation } from '../runtime.js';
 import { servedAccess, versionDue } from './facet-version.js';
 import { columnRule, type Masked } from './mask.js';
 
@@ -41,32 +41,33 @@ export interface PassageField {
 
 /** The fields that a statement's RETRIEVE offers, as this caller sees them. */
 export class PassageFields {
-  readonly #facets: ReadonlyMap<SourceId, FacetStore>;
+  readonly #retrievals: ReadonlyMap<SourceId, Retrieval>;
   readonly #catalog: Catalog;
   readonly #access: Access;
 
   constructor(relations: readonly RuntimeRelation[], catalog: Catalog, access: Access) {
-    this.#facets = new Map(relations.flatMap((r) => (r.kind === 'retrieval' ? [[r.source, r.facet]] : [])));
+    this.#retrievals = new Map(relations.flatMap((r) => (r.kind === 'retrieval' ? [[r.source, r]] : [])));
     this.#catalog = catalog;
     this.#access = access;
   }
 
   /** The field that `ref` is; null where it is something else, or what every passage has. */
   of({ source, name }: ColumnRef): PassageField | null {
-    const facet = this.#facets.get(source);
-    const relation = facet === undefined ? undefined : this.#catalog.relations.get(facet.name);
-    if (facet === undefined || relation === undefined || PASSAGE_COLUMNS.has(name)) return null;
-    if (columnOf(relation, name) === null) return null;
+    const retrieval = this.#retrievals.get(source);
+    if (retrieval === undefined || isOfPassage(name, retrieval.asked)) return null;
+    const { facet } = retrieval;
+    const relation = this.#catalog.relations.get(facet.name);
+    if (relation === undefined || columnOf(relation, name) === null) return null;
     return { source, name, mask: fieldMask(facet, name, this.#catalog, this.#access) };
   }
 
   /** Whether the statement reads no passages. */
   get none(): boolean {
-    return this.#facets.size === 0;
+    return this.#retrievals.size === 0;
   }
 
   /** Whether `ref` is the key of the entity that a passage is about. */
   isKey(ref: ColumnRef): boolean {
-    return this.of(ref) !== null && this.#facets.get(ref.source)?.entityKey === ref.name;
+    return this.of(ref) !== null && this.#retrievals.get(ref.source)?.facet.entityKey === ref.name;
   }
 }

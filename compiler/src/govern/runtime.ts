@@ -4,7 +4,7 @@ import type { Catalog, FacetStore } from '../catalog.js';
 import { assertNever } from '../errors.js';
 import { OPERATORS } from '../operators.js';
 import type { Expr, InQuery, Query } from '../plan.js';
-import type { Retrieval, RuntimeRelation } from '../runtime.js';
+import { isOfPassage, type Retrieval, type RuntimeRelation } from '../runtime.js';
 import { fieldMask } from './facet-fields.js';
 import type { GovernedPlan, GovernedRuntime, GovernedStore } from './governed-plan.js';
 import type { JoinKeys } from './keys.js';
@@ -92,14 +92,18 @@ function retrievalStore(
   catalog: Catalog,
   means: Means,
 ) {
-  const { source, filters, operators, columns, legs } = relation;
+  const { source, filters, operators, columns, legs, asked } = relation;
   const hybrid = legs.mode === 'hybrid';
   // What two legs find becomes one order before a page of it is taken.
   const page = { per: relation.page.per, skip: hybrid ? null : relation.page.skip };
   const vectors =
     relation.page.diversity !== null || operators.some((o) => OPERATORS[o.operator].class === 'encoder');
   const facetColumns = catalog.relations.get(facet.name)?.columns ?? [];
-  const metadata = columns.map((c) => c.name).filter((name) => facetColumns.some((c) => c.name === name));
+  const used = columns.map((c) => c.name);
+  const metadata = used.filter(
+    (name) => !isOfPassage(name, asked) && facetColumns.some((c) => c.name === name),
+  );
+  const weights = asked.includes('score_parts') && used.includes('score_parts');
   const own = new GovernedSlots(slots.finish());
   const semiJoins = relation.keyFilters
     .filter((f) => isHeldFirst(f, relation, catalog, access))
@@ -110,7 +114,7 @@ function retrievalStore(
       facet,
       filters: [...filters, ...semiJoins],
       metadata,
-      by: { kind: 'search', vectors, page, named: hybrid },
+      by: { kind: 'search', vectors, weights, page, named: hybrid },
     },
     catalog,
     access,

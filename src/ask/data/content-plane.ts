@@ -21,10 +21,20 @@ export interface StoredPassage {
 /** The words of a query in the lexical lane, as the store names them. */
 export interface LexicalQuery {
   readonly terms: readonly number[];
+  /** Each term as the query writes it first, and how often it has it, in the order of the query. */
+  written(): ReadonlyMap<number, { readonly term: string; readonly times: number }>;
+  /**
+   * Where `text` has terms of the query: spans from and to, in code points, the end not included, ascending and apart,
+   * a hundred at most; and how often it has each.
+   */
+  occurrences(text: string): {
+    readonly spans: readonly (readonly [number, number])[];
+    readonly counts: ReadonlyMap<number, number>;
+  };
   /**
    * The query as a sparse vector in pgvector's text format, weighted by how rare its words are among `documents`
-   * passages of which `frequencies[i]` hold `terms[i]`, with the terms that any of them holds, and what each adds to a
-   * score at most; null where none does.
+   * passages of which `frequencies[i]` hold `terms[i]`, with the terms that any of them holds, how rare each is, and
+   * what it adds to a score at most; null where none does.
    */
   weighted(
     documents: number,
@@ -32,6 +42,7 @@ export interface LexicalQuery {
   ): {
     readonly vector: string;
     readonly terms: readonly number[];
+    readonly rarities: readonly number[];
     readonly mosts: readonly number[];
   } | null;
 }

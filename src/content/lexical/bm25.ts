@@ -54,6 +54,8 @@ export interface LexicalQuery {
   readonly vector: string;
   /** Ids of the terms that occur in permitted rows, ascending. A row with none of them scores 0: leave it out. */
   readonly termIds: readonly number[];
+  /** How rare each of them is among these rows: its inverse document frequency. */
+  readonly rarities: readonly number[];
   /** What each of them adds to a score at most, however often it stands in a row. */
   readonly mosts: readonly number[];
 }
@@ -70,9 +72,10 @@ export function lexicalQuery(text: string, statistics: PermittedStatistics): Lex
     .filter((t) => t.frequency > 0);
   if (found.length === 0) return null;
   const termIds = found.map((t) => t.id);
-  const weights = found.map((t) => t.count * inverseFrequency(statistics.documents, t.frequency));
+  const rarities = found.map((t) => inverseFrequency(statistics.documents, t.frequency));
+  const weights = found.map((t, i) => t.count * (rarities[i] ?? 0));
   const vector = sparseText(termIds, (i) => weights[i] ?? 0);
-  return { vector, termIds, mosts: weights.map((weight) => weight * (K1 + 1)) };
+  return { vector, termIds, rarities, mosts: weights.map((weight) => weight * (K1 + 1)) };
 }
 
 /** Always above 0, also for a term in every row. */

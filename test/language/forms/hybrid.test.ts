@@ -117,6 +117,106 @@ t.test('both legs fuse into what fusing their own answers gives, for each caller
   }
 });
 
+/** Passages with what their scores are made of. */
+async function explained(
+  of: Forms,
+  who: string,
+  query: string,
+  more: string,
+): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const osql = `select score, cite, text, highlights, score_parts
+    from RETRIEVE(facet => 'notes', query => '${query}', ${more}, highlight => true, explain_score => true)`;
+  const { rows, status, message } = await of.ask(who, osql);
+  if (status !== 200) throw new Error(`${osql}: ${message}`);
+  return rows;
+}
+
+/** A whole number, so that sums are compared as they are shown. */
+function millionths(score: unknown): number {
+  return Math.round(Number(score) * 1e6);
+}
+
+function sumOf(parts: readonly unknown[]): number {
+  return parts.reduce<number>((sum, part) => sum + millionths(at(part, 'part')), 0);
+}
+
+function items(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+t.test('the parts of a fused score are what each leg says by itself, and add up to it', async (t) => {
+  for (const who of WHO) {
+    for (const query of QUERIES) {
+      for (const per of ['passage', 'document'] as const) {
+        const one = (mode: string) =>
+          found(forms, who, query, `top_k => ${DEPTH}, mode => '${mode}', per => '${per}'`);
+        const legs = new Map([
+          ['lexical', await one('lexical')],
+          ['dense', await one('dense')],
+        ]);
+        const keyOf = (p: Passage): string => (per === 'document' ? p.document : p.chunk);
+        for (const [more, weights] of [
+          ['', [1, 1]],
+          [", fuse => 'score'", [1, 1]],
+          [', weights => array[0.2, 0.8]', [0.2, 0.8]],
+        ] as const) {
+          for (const row of await explained(forms, who, query, `top_k => 20, per => '${per}'${more}`)) {
+            const told = items(at(row, 'score_parts', 'legs'));
+            const where = `${who} ${query} ${per}${more}: ${JSON.stringify(row)}`;
+            t.equal(sumOf(told), millionths(row['score']), where);
+            t.equal(at(row, 'score_parts', 'score'), row['score'], where);
+            t.same(
+              told.map((leg) => [at(leg, 'leg'), at(leg, 'weight')]),
+              [
+                ['lexical', weights[0]],
+                ['dense', weights[1]],
+              ],
+              where,
+            );
+            const chunk = String(at(row, 'cite', 'chunk_id'));
+            const document = String(at(row, 'cite', 'doc_id'));
+            for (const leg of told) {
+              const passages = legs.get(String(at(leg, 'leg'))) ?? [];
+              const place = passages.findIndex((p) => keyOf(p) === keyOf({ chunk, document, score: 0 }));
+              const known = passages[place];
+              t.equal(at(leg, 'rank'), known === undefined ? null : place + 1, where);
+              t.equal(at(leg, 'score'), known?.score ?? null, where);
+              if (per === 'document') t.equal(at(leg, 'chunk_id'), known?.chunk, where);
+              if (at(leg, 'leg') === 'lexical' && known !== undefined)
+                t.equal(sumOf(items(at(leg, 'terms'))), millionths(known.score), where);
+            }
+          }
+        }
+      }
+    }
+  }
+});
+
+t.test(
+  'a model says how near a passage is, and the words of the query are highlighted all the same',
+  async (t) => {
+    const query = 'w17 w203 w44';
+    const rows = await explained(forms, 'user:eu', query, "top_k => 40, mode => 'dense'");
+    t.equal(rows.length, 40);
+    const words = new Set(query.split(' '));
+    for (const row of rows) {
+      const { score } = row;
+      t.same(row['score_parts'], { mode: 'dense', score, similarity: score });
+      const told = items(row['highlights']).map((span) =>
+        String(row['text']).slice(...items(span).map(Number)),
+      );
+      t.same(
+        told,
+        String(row['text'])
+          .split(/\W+/)
+          .filter((word) => words.has(word)),
+      );
+    }
+    t.ok(rows.some((row) => items(row['highlights']).length > 0));
+    t.ok(rows.some((row) => items(row['highlights']).length === 0));
+  },
+);
+
 t.test('pages, floors, filters and operators hold over the fused order', async (t) => {
   const query = QUERIES[0] ?? '';
   const all = await found(forms, 'user:ann', query, 'top_k => 30');
@@ -152,7 +252,7 @@ t.test('what is hidden changes nothing of a fused answer', async (t) => {
         "top_k => 7, skip => 3, per => 'document'",
         "top_k => 9, fuse => 'score'",
       ])
-        answers.push(await found(of, who, query, more));
+        answers.push(await found(of, who, query, more), await explained(of, who, query, more));
     return answers;
   };
   for (const [who, isHidden] of Object.entries(hidden)) {

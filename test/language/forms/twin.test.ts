@@ -61,6 +61,7 @@ const statements = QUERIES.flatMap((query) => [
   `select a.article_id, a.score, b.score, b.text from RETRIEVE(facet => 'notes', query => '${query}', top_k => 9) a
    join RETRIEVE(facet => 'notes', query => 'orchard', top_k => 9) b on a.article_id = b.article_id`,
   `select text, score from RETRIEVE(facet => 'notes', query => '${query}', top_k => 4, diversity => 0.5)`,
+  `select highlights, score_parts from RETRIEVE(facet => 'notes', query => '${query}', top_k => 9, highlight => true, explain_score => true)`,
   `select text, score from RETRIEVE(facet => 'notes', query => '${query}', top_k => 3, skip => 2, min_score => 0.2, per => 'document')`,
 ]);
 /** What fails on the notes of one article, or of one language: hidden ones fail nobody's question. */
@@ -109,9 +110,9 @@ async function corpus(notes: readonly Note[]): Promise<Corpus> {
     content: {
       ...service.content,
       lexicalQuery(text) {
-        const { terms, weighted } = service.content.lexicalQuery(text);
-        const all = terms.map((term) => frequencies.get(term) ?? 0);
-        return { terms, weighted: (n, of) => (leaking ? weighted(documents, all) : weighted(n, of)) };
+        const { weighted, ...query } = service.content.lexicalQuery(text);
+        const all = query.terms.map((term) => frequencies.get(term) ?? 0);
+        return { ...query, weighted: (n, of) => (leaking ? weighted(documents, all) : weighted(n, of)) };
       },
     },
   });

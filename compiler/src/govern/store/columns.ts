@@ -56,6 +56,7 @@ export type StoredName =
   | (typeof DERIVED)[number][0]
   | 'distance'
   | 'vector'
+  | 'weights'
   | 'candidates'
   | 'farthest'
   | 'snapshot';

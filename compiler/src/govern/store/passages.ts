@@ -87,7 +87,7 @@ function shownPassages(
   ofWords: (view: StoreView) => readonly Expr[] = sharesWords,
 ): GovernedPlan {
   const { by, facet, metadata } = view.request;
-  const computed = [...(by.kind === 'search' ? searchColumns(view, by.vectors) : []), ...visibleFlags(view)];
+  const computed = [...(by.kind === 'search' ? searchColumns(view, by) : []), ...visibleFlags(view)];
   const pushed = by.kind === 'named' ? [isAbout(view, by.keys)] : by.kind === 'search' ? ofWords(view) : [];
   const shown = [
     ...STORED.map(([name]) => stored(name)),
@@ -206,8 +206,11 @@ function bestPassages(view: StoreView, wanted: Wanted) {
   return { ...best, limit, offset };
 }
 
-/** What a search computes of each passage: how far it is, and where operators compare it, its vector. */
-function searchColumns(view: StoreView, vectors: boolean): readonly GovernedColumn[] {
+/** What a search computes of each passage: how far it is, its vector for operators, and what its words weigh. */
+function searchColumns(
+  view: StoreView,
+  { vectors, weights }: { readonly vectors: boolean; readonly weights: boolean },
+): readonly GovernedColumn[] {
   const lexical = view.request.facet.lane === 'lexical';
   // INVARIANT: an index for `<#>` cannot serve `<=>`, so what is ordered by `<=>` is exact, whatever indexes there are.
   const distance = lexical
@@ -219,7 +222,13 @@ function searchColumns(view: StoreView, vectors: boolean): readonly GovernedColu
     masked: 'none',
     expr: { kind: 'stored_vector', column: lexical ? NGRAM_VECTOR : MODEL_VECTOR, type: 'float4[]' },
   };
-  return vectors ? [distance, vector] : [distance];
+  const ofWords: GovernedColumn = {
+    name: stored('weights'),
+    type: 'text',
+    masked: 'none',
+    expr: { kind: 'stored_vector', column: LEXICAL_VECTOR, type: 'text' },
+  };
+  return [distance, ...(vectors ? [vector] : []), ...(weights && lexical ? [ofWords] : [])];
 }
 
 /** In the lexical lane a passage without a word of the query has no score and does not fill the answer. */

@@ -39,6 +39,8 @@ export interface StoreRequest {
     | {
         readonly kind: 'search';
         readonly vectors: boolean;
+        /** Whether each passage comes with what its words weigh in it. */
+        readonly weights: boolean;
         readonly page: Pick<Page, 'per' | 'skip'>;
         /** Whether passages are asked for by their ids besides. */
         readonly named: boolean;

@@ -1,11 +1,13 @@
 import type { GovernedStore } from 'osl-compiler';
-import type { StoredPassage } from '../content-plane.js';
 import type { RuntimeInput } from '../parts.js';
 import { bestByWords } from './lexical-lane.js';
 import { nearest } from './nearest.js';
 import type { PageValues } from './page.js';
 import { passageOf } from './passage.js';
 import { unlessStopped } from './unless-stopped.js';
+import type { FoundPassage } from './why.js';
+
+const BY_DISTANCE = Object.freeze({ by: 'dense' } as const);
 
 /** What the stores of a facet, or of a leg of it, go by in the content plane. */
 export function indexName({ facet }: GovernedStore): string {
@@ -18,7 +20,7 @@ export async function best(
   query: string,
   page: PageValues,
   input: RuntimeInput,
-): Promise<readonly StoredPassage[]> {
+): Promise<readonly FoundPassage[]> {
   const { content } = input.parts;
   const name = indexName(store);
   const { epoch, indexedAt } = await unlessStopped(content.ready(name, store.version), input.signal);
@@ -26,7 +28,7 @@ export async function best(
   const { counts } = store;
   if (counts !== null) return bestByWords(store, counts, query, page, epoch, input);
   const rows = await nearest(store, await embedded(store, query, input), page, epoch, input);
-  return rows.map((row) => passageOf(row, store));
+  return rows.map((row) => ({ ...passageOf(row, store), why: BY_DISTANCE }));
 }
 
 /** The query's vector in a dense store. */

@@ -1,8 +1,9 @@
 import { type GovernedStore, queryError } from 'osl-compiler';
-import type { OperatorCall, StoredPassage } from '../content-plane.js';
+import type { OperatorCall } from '../content-plane.js';
 import type { RuntimeInput } from '../parts.js';
 import { indexName } from './best.js';
 import type { PageValues } from './page.js';
+import type { FoundPassage } from './why.js';
 
 /** Of so many passages, for each that is wanted, the order is made; and of so many at least. */
 const POOL = { each: 4, least: 50 };
@@ -26,12 +27,12 @@ export function poolOf(page: PageValues): PageValues {
 
 /** The page out of `pool`, best first: in the order of RANK, which takes from a passage what is like one before it. */
 export async function diverse(
-  pool: readonly StoredPassage[],
+  pool: readonly FoundPassage[],
   page: PageValues,
   store: GovernedStore,
   query: string,
   input: RuntimeInput,
-): Promise<readonly StoredPassage[]> {
+): Promise<readonly FoundPassage[]> {
   if (page.diversity === null || pool.length === 0) return pool;
   const sorted = [...pool].sort((a, b) => (a.chunkId < b.chunkId ? -1 : a.chunkId > b.chunkId ? 1 : 0));
   const { content, caps } = input.parts;

@@ -6,6 +6,7 @@ import { arrayValue, elements } from './constants.js';
 import { goodEnough, type PageValues } from './page.js';
 import { passageOf } from './passage.js';
 import { step } from './step.js';
+import type { FoundPassage, LegShare } from './why.js';
 
 /** The stores of a facet's two legs, in the version that is due. */
 interface Stores {
@@ -14,9 +15,8 @@ interface Stores {
 }
 
 /** What one leg found, best first. */
-interface Found {
-  readonly passages: readonly StoredPassage[];
-  readonly weight: number;
+interface Found extends Pick<LegShare, 'leg' | 'weight'> {
+  readonly passages: readonly FoundPassage[];
 }
 
 /** How many passages of each leg count, at least. */
@@ -39,7 +39,7 @@ export async function bestOfBoth(
   query: string,
   page: PageValues,
   input: RuntimeInput,
-): Promise<readonly StoredPassage[]> {
+): Promise<readonly FoundPassage[]> {
   if (page.skip > MOST_SKIPPED) {
     const detail = `\`skip\` is a whole number from 0 to ${MOST_SKIPPED} where two legs are fused`;
     throw queryError('typeMismatch', { detail, hint: "mode => 'lexical' and mode => 'dense' go further" });
@@ -50,11 +50,11 @@ export async function bestOfBoth(
   const hasWords = input.parts.content.lexicalQuery(query).terms.length > 0;
   const byWords = hasWords ? await best(stores.lexical, query, whole, input) : [];
   const byMeaning = await best(stores.dense, query, whole, input);
-  const keyOf = (p: StoredPassage): string => (page.ofDocuments ? p.docId : p.chunkId);
+  const keyOf = (p: FoundPassage): string => (page.ofDocuments ? p.docId : p.chunkId);
   const found = [
-    { passages: byWords, weight: ofWords },
-    { passages: byMeaning, weight: ofMeaning },
-  ];
+    { leg: 'lexical', passages: byWords, weight: ofWords },
+    { leg: 'dense', passages: byMeaning, weight: ofMeaning },
+  ] as const;
   const ranked = goodEnough(fused(found, legs, keyOf), page).slice(page.skip, page.skip + page.topK);
   return ofDense(ranked, byMeaning, stores.dense, query, input);
 }
@@ -72,44 +72,56 @@ function weightsOf(legs: Legs, input: RuntimeInput): readonly [number, number] {
 function fused(
   found: readonly Found[],
   legs: Legs,
-  keyOf: (p: StoredPassage) => string,
-): readonly StoredPassage[] {
-  const byKey = new Map<string, { readonly passage: StoredPassage; readonly most: number; score: number }>();
-  for (const { passages, weight } of found) {
-    const shares = legs.mode === 'hybrid' && legs.fuse === 'score' ? byScores(passages) : byRanks(passages);
+  keyOf: (p: FoundPassage) => string,
+): readonly FoundPassage[] {
+  const fuse = legs.mode === 'hybrid' ? legs.fuse : 'rank';
+  const byKey = new Map<string, LegShare[]>();
+  for (const [at, { leg, passages, weight }] of found.entries()) {
+    const shares = fuse === 'score' ? byScores(passages) : byRanks(passages);
     for (const [i, passage] of passages.entries()) {
-      const share = weight * (shares[i] ?? 0);
-      const known = byKey.get(keyOf(passage));
-      const score = (known?.score ?? 0) + share;
-      const kept = known === undefined || share > known.most ? { passage, most: share } : known;
-      byKey.set(keyOf(passage), { passage: kept.passage, most: kept.most, score });
+      const known = byKey.get(keyOf(passage)) ?? found.map(withoutShare);
+      known[at] = { leg, weight, found: { passage, rank: i + 1 }, share: weight * (shares[i] ?? 0) };
+      byKey.set(keyOf(passage), known);
     }
   }
   return [...byKey.values()]
-    .map(({ passage, score }) => ({ ...passage, score }))
+    .flatMap((shares): readonly FoundPassage[] => {
+      const score = shares.reduce((sum, { share }) => sum + share, 0);
+      const kept = passageOfMost(shares);
+      return kept === null ? [] : [{ ...kept, score, why: { by: 'hybrid', fuse, legs: shares } }];
+    })
     .sort((a, b) => b.score - a.score || (a.chunkId < b.chunkId ? -1 : a.chunkId > b.chunkId ? 1 : 0));
+}
+function withoutShare({ leg, weight }: Found): LegShare {
+  return { leg, weight, found: null, share: 0 };
+}
+
+/** The passage of the leg that counts more; of the first where both count alike. */
+function passageOfMost(shares: readonly LegShare[]): FoundPassage | null {
+  const [most] = shares.filter(({ found }) => found !== null).sort((a, b) => b.share - a.share);
+  return most?.found?.passage ?? null;
 }
 
 /** Reciprocal rank fusion. */
-function byRanks(passages: readonly StoredPassage[]): readonly number[] {
+function byRanks(passages: readonly FoundPassage[]): readonly number[] {
   return passages.map((_, i) => 1 / (RANK_CONSTANT + i + 1));
 }
 
 /** From 0 for the last to 1 for the best; 1 where all are alike. */
-function byScores(passages: readonly StoredPassage[]): readonly number[] {
+function byScores(passages: readonly FoundPassage[]): readonly number[] {
   const [best, last] = [passages[0]?.score ?? 0, passages.at(-1)?.score ?? 0];
   return passages.map(({ score }) => (best === last ? 1 : (score - last) / (best - last)));
 }
 
 /** The same passages as the dense store has them. One that is not there yet does not come. */
 async function ofDense(
-  ranked: readonly StoredPassage[],
-  found: readonly StoredPassage[],
+  ranked: readonly FoundPassage[],
+  found: readonly FoundPassage[],
   store: GovernedStore,
   query: string,
   input: RuntimeInput,
-): Promise<readonly StoredPassage[]> {
-  const known = new Map(found.map((p) => [p.chunkId, p]));
+): Promise<readonly FoundPassage[]> {
+  const known = new Map<string, StoredPassage>(found.map((p) => [p.chunkId, p]));
   const ids = ranked.filter((p) => !known.has(p.chunkId)).map((p) => p.chunkId);
   if (ids.length > 0 && store.named !== null) {
     const given = new Map([
@@ -123,8 +135,8 @@ async function ofDense(
       known.set(passage.chunkId, passage);
     }
   }
-  return ranked.flatMap(({ chunkId, score }) => {
+  return ranked.flatMap(({ chunkId, score, why }) => {
     const passage = known.get(chunkId);
-    return passage === undefined ? [] : [{ ...passage, score }];
+    return passage === undefined ? [] : [{ ...passage, score, why }];
   });
 }

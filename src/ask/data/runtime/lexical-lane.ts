@@ -1,11 +1,11 @@
 import { type GovernedPlan, type GovernedStore, queryError, stored } from 'osl-compiler';
 import type { TextRow } from '../collect.js';
-import type { StoredPassage } from '../content-plane.js';
 import type { RuntimeInput } from '../parts.js';
 import { COMMON, essentialWords, type WeighedWord } from './essential-words.js';
 import type { PageValues } from './page.js';
 import { passageOf } from './passage.js';
 import { step } from './step.js';
+import type { ByWords, FoundPassage } from './why.js';
 
 /** Each word costs one look-up, if in one statement. */
 const MAX_TERMS = 128;
@@ -24,14 +24,14 @@ export async function bestByWords(
   page: PageValues,
   epoch: string,
   input: RuntimeInput,
-): Promise<readonly StoredPassage[]> {
+): Promise<readonly FoundPassage[]> {
   const { content, words } = input.parts;
   const name = store.facet.indexedAs ?? store.facet.name;
   const lexical = content.lexicalQuery(query);
   if (lexical.terms.length === 0) throw queryError('typeMismatch', NO_WORD);
   if (lexical.terms.length > MAX_TERMS)
     throw queryError('tooLarge', { what: 'the number of distinct words in `query`', limit: MAX_TERMS });
-  const once = async (): Promise<readonly StoredPassage[] | null> => {
+  const once = async (): Promise<readonly FoundPassage[] | null> => {
     const found = await words.of(counts, lexical.terms, epoch, input);
     const frequencies = lexical.terms.map((term) => found.frequencies.get(term) ?? 0);
     const weighted = lexical.weighted(found.documents, frequencies);
@@ -46,7 +46,11 @@ export async function bestByWords(
     const rows = await new Search(store, weighted.vector, page, input).best(weighed, found.documents);
     const seen = rows[0]?.get(stored('snapshot')) ?? null;
     if (!words.holds(name, counts, found, seen, input)) return null;
-    return rows.map((row) => passageOf(row, store)).filter(({ score }) => score > 0);
+    const rare = weighted.terms.map((term, i) => ({ term, rarity: weighted.rarities[i] ?? 0 }));
+    const why = (row: TextRow): ByWords => {
+      return { by: 'lexical', words: rare, weights: row.get(stored('weights')) ?? null };
+    };
+    return rows.map((row) => ({ ...passageOf(row, store), why: why(row) })).filter(({ score }) => score > 0);
   };
   // Counts that do not hold are forgotten, and those of this very question hold.
   return (await once()) ?? (await once()) ?? [];

@@ -10,6 +10,7 @@ import {
 } from 'osl-compiler';
 import type { OperatorCall, StoredPassage } from '../content-plane.js';
 import type { RuntimeInput } from '../parts.js';
+import { askedColumns } from './asked.js';
 import { best, indexName } from './best.js';
 import { constantValue, jsonValue, textValue } from './constants.js';
 import { diverse, poolOf } from './diverse.js';
@@ -18,6 +19,7 @@ import { goodEnough, pageValues, shownScore } from './page.js';
 import { citeOf } from './passage.js';
 import { NOTHING, type RuntimeRows } from './types.js';
 import { passagesWanted } from './wanted.js';
+import type { FoundPassage } from './why.js';
 import { workedArguments } from './worked-arguments.js';
 
 /**
@@ -63,19 +65,20 @@ function requireClear(passages: readonly StoredPassage[], keys: ReadonlyMap<stri
 async function passageRows(
   relation: Retrieval,
   store: GovernedStore,
-  passages: readonly StoredPassage[],
+  passages: readonly FoundPassage[],
   query: string,
   calls: readonly OperatorCall[],
   input: RuntimeInput,
 ): Promise<RuntimeRows> {
-  const results = new Map<string, ReadonlyMap<string, unknown>>();
   const errors: { chunkId: string; reason: string }[] = [];
   const sorted = [...passages].sort((a, b) => (a.chunkId < b.chunkId ? -1 : a.chunkId > b.chunkId ? 1 : 0));
   const { content, caps } = input.parts;
   const { subject } = input.caller.identity;
   const { signal, until, spending } = input;
   const by = { subject, timeoutMs: caps.timeoutMs, until, signal, spend: spending.add.bind(spending) };
-  const wanted = new Set(passages.slice(0, passagesWanted(relation, input)));
+  const first = passages.slice(0, passagesWanted(relation, input));
+  const wanted = new Set<StoredPassage>(first);
+  const results = new Map(await askedColumns(relation, first, query, input));
   for (const call of calls) {
     const isDecoder = OPERATORS[call.use.operator].class === 'decoder';
     const read = isDecoder ? sorted.filter((p) => wanted.has(p)) : sorted;
