@@ -1,4 +1,5 @@
 import { parentPort } from 'node:worker_threads';
+import { yieldToOthers } from '../../base/threads/yield-to-others.js';
 import { messageOf } from '../../base/thrown.js';
 import { lexicalEmbedder } from '../embed/lexical-v1.js';
 import type { EncoderJob, FromEncoder } from './messages.js';
@@ -8,6 +9,7 @@ import { runEncoder } from './run.js';
 
 const port = parentPort;
 if (port === null) throw new Error('this file is the main module of a worker');
+yieldToOthers();
 
 const say = (message: FromEncoder): void => port.postMessage(message);
 

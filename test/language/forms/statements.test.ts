@@ -254,3 +254,55 @@ t.test('the lanes of a model', async (t) => {
     t.same(steps(forms), SENT, `${name}: two in a row`);
   }
 });
+
+t.test('what the answer is made of', async (t) => {
+  const server = await toyEmbeddings();
+  t.teardown(() => server.close());
+  const forms = await startForms({
+    manifest: vectorsManifest('{ max_top_k: 1000 }'),
+    policy: VECTORS_POLICY,
+    script: vectorsScript(NOTES.slice(0, 1_000)),
+    schema: 'press',
+    settings: { content: { embeddings: { url: server.url, keyEnv: null }, chat: null } },
+  });
+  t.teardown(() => forms.close());
+  const from = (more: string) =>
+    `RETRIEVE(facet => 'notes', query => '${NOTES[10]?.body}', top_k => 1000)${more}`;
+  const ask = async (select: string, more = '') => {
+    forms.fronts.takeStatements();
+    const { rows } = await forms.ask('user:ann', `select ${select} from ${from(more)}`);
+    const sent = forms.fronts.takeStatements().find(({ sql }) => sql.includes('jsonb_to_recordset'));
+    const passages = JSON.parse(sent?.values[0] ?? '[]') as readonly Readonly<Record<string, unknown>>[];
+    return { rows, passages };
+  };
+
+  await t.test('passages bring the columns that the statement uses, and no others', async (t) => {
+    for (const [select, more, columns] of [
+      ['cite', '', ['#ordinal', 'cite']],
+      ['score', " where text like 'w%'", ['#ordinal', 'score', 'text']],
+      ['lang, article_id, redacted_fields', '', ['#ordinal', 'article_id', 'lang', 'redacted_fields']],
+    ] as const) {
+      const { passages } = await ask(select, more);
+      t.same(Object.keys(passages[0] ?? {}).sort(), columns, select);
+    }
+  });
+
+  await t.test('they come in their order, each with its own operator, however many', async (t) => {
+    const { rows, passages } = await ask('cite, score, text, similarity(text) as s');
+    t.same(
+      passages.map((p) => p['#ordinal']),
+      NOTES.slice(0, 1_000).map((_, i) => i + 1),
+    );
+    const answers = rows as readonly { readonly score: number; readonly s: number; readonly text: string }[];
+    t.equal(new Set(answers.map((a) => a.text)).size, 1_000);
+    // In a dense facet both are the cosine with the query: the one of the database, the other of the operator.
+    t.same(
+      answers.filter(({ score, s }) => Math.abs(score - s) > 2e-6),
+      [],
+    );
+    t.same(
+      answers.map((a) => a.score),
+      answers.map((a) => a.score).sort((a, b) => b - a),
+    );
+  });
+});

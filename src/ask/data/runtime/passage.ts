@@ -25,8 +25,15 @@ export function passageOf(row: TextRow, store: GovernedStore): StoredPassage {
     redactedFields: redactedIn(row, store),
     score: store.counts === null ? 1 - distance : -distance,
     vector: row.get(stored('vector')) ?? null,
-    fields: new Map([...row].filter(([name]) => !isStored(name) && !isVisibleFlag(name))),
+    fields: fieldsIn(row),
   };
+}
+
+/** The entity key and the metadata of a passage: what is neither the store's own nor a flag of policy's. */
+function fieldsIn(row: TextRow): ReadonlyMap<string, string | null> {
+  const fields = new Map<string, string | null>();
+  for (const [name, value] of row) if (!isStored(name) && !isVisibleFlag(name)) fields.set(name, value);
+  return fields;
 }
 
 /** The fields of one passage that are masked, by its version or by policy: of those that the caller may know of. */

@@ -2,21 +2,19 @@ import {
   type GovernedRuntime,
   type GovernedStore,
   OPERATORS,
-  ORDINAL,
   type Position,
   queryError,
   type Retrieval,
-  type TypeName,
 } from 'osl-compiler';
 import type { OperatorCall, StoredPassage } from '../content-plane.js';
 import type { RuntimeInput } from '../parts.js';
 import { askedColumns } from './asked.js';
 import { best, indexName } from './best.js';
-import { constantValue, jsonValue, textValue } from './constants.js';
+import { constantValue, textValue } from './constants.js';
 import { diverse, poolOf } from './diverse.js';
 import { bestOfBoth } from './hybrid.js';
-import { goodEnough, pageValues, shownScore } from './page.js';
-import { citeOf } from './passage.js';
+import { goodEnough, pageValues } from './page.js';
+import { passagesJson } from './passage-json.js';
 import { NOTHING, type RuntimeRows } from './types.js';
 import { passagesWanted } from './wanted.js';
 import type { FoundPassage } from './why.js';
@@ -86,19 +84,8 @@ async function passageRows(
     results.set(call.use.column, new Map(read.map((p, i) => [p.chunkId, result.values[i] ?? null])));
     errors.push(...result.errors);
   }
-  const rows = passages.map((p, i) => ({
-    ...Object.fromEntries(
-      [...p.fields].map(([name, value]) => [name, jsonValue(value, typeOfColumn(relation, name))]),
-    ),
-    ...Object.fromEntries([...results].map(([column, values]) => [column, values.get(p.chunkId) ?? null])),
-    text: p.text,
-    score: shownScore(p.score),
-    cite: citeOf(p, store),
-    redacted_fields: p.redactedFields,
-    [ORDINAL]: i + 1,
-  }));
   return {
-    json: JSON.stringify(rows),
+    json: await passagesJson(relation, store, passages, results),
     keys: (column) => [...new Set(passages.map((p) => p.fields.get(column) ?? null))],
     clip: null,
     redactedFields: [...new Set(passages.flatMap((p) => p.redactedFields))].sort(),
@@ -118,8 +105,4 @@ function callOf(
     if ((values.get(name) ?? null) === null) values.set(name, value);
   }
   return { use, values };
-}
-
-function typeOfColumn(relation: Retrieval, name: string): TypeName {
-  return relation.columns.find((c) => c.name === name)?.type ?? 'text';
 }

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { yieldToOthers } from '../../../base/threads/yield-to-others.js';
 import { messageOf } from '../../../base/thrown.js';
 import type { MeaningModel } from '../../../model/facets/embedding-models.js';
 import { ContentError } from '../../content-error.js';
@@ -12,6 +13,7 @@ import { openWords } from './words.js';
 
 const port = parentPort;
 if (port === null) throw new Error('this file is the main module of a worker');
+yieldToOthers();
 
 const say = (message: FromModel): void => port.postMessage(message);
 

@@ -1,6 +1,6 @@
-import { setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { PGlite } from '@electric-sql/pglite';
+import { yieldToOthers } from '../../../base/threads/yield-to-others.js';
 import { ImageFiles } from './image-files.js';
 import type { FromWorker, ToWorker, WorkerStart } from './messages.js';
 
@@ -101,14 +101,6 @@ async function exec(pg: PGlite, message: ToWorker): Promise<void> {
     at += part.length;
   }
   post({ kind: 'done', bytes, memory: pg.Module.HEAPU8.length }, [bytes.buffer]);
-}
-
-/** A share of a busy processor that is a third of the gateway's own: what runs here may be anybody's endless join. */
-const NICE = 5;
-
-/** Lowers the priority of this thread alone, which Linux has as a process of its own; elsewhere it would be the gateway's. */
-function yieldToOthers(): void {
-  if (process.platform === 'linux') setPriority(0, NICE);
 }
 
 async function serve(): Promise<void> {
