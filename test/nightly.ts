@@ -76,6 +76,7 @@ const STEPS: readonly Step[] = [
   { name: 'attacks on a native server', file: 'proof/attacks/native', size: null },
   { name: 'attacks by hidden text', file: 'proof/attacks/corpora', size: null },
   { name: 'twin corpora', file: 'language/forms/twin', size: null },
+  { name: 'retrieval', file: 'proof/retrieval/retrieval', size: questions('OSL_RETRIEVAL_RUNS', 20_000) },
   { name: 'redaction', file: 'language/forms/redaction', size: sized('worlds', 'OSL_REDACTION_RUNS', 1_000) },
   {
     name: 'shared sessions',
