@@ -14,9 +14,9 @@ export interface Chunking {
 
 /**
  * `structure`: headings, paragraphs, sentences, words. `heading`: the same, and each heading begins a passage.
- * `sentence`: sentences, then words. `fixed`: words, so that passages are as long as they may be.
+ * `page`: likewise with what a form feed ends. `sentence`: sentences, then words. `fixed`: words, so that passages are as long as they may be.
  */
-export type ChunkedBy = 'structure' | 'heading' | 'sentence' | 'fixed';
+export type ChunkedBy = 'structure' | 'heading' | 'page' | 'sentence' | 'fixed';
 
 /** How good a place is to end a chunk at; a better kind wins wherever it stands in the window. */
 const BREAKS: readonly RegExp[] = [
@@ -42,8 +42,9 @@ export function chunkSpans(
   mayCut: (at: number, start: number) => boolean = () => true,
 ): readonly Span[] {
   const { by = 'structure' } = chunking;
-  if (by !== 'heading') return spansIn(text, chunking, breaksOf(by), mayCut);
-  return sectionsOf(text).flatMap(({ start, end }) =>
+  if (by !== 'heading' && by !== 'page') return spansIn(text, chunking, breaksOf(by), mayCut);
+  const sections = by === 'page' ? pagesOf(text) : sectionsOf(text);
+  return sections.flatMap(({ start, end }) =>
     spansIn(text.slice(start, end), chunking, BREAKS, (at, from) => mayCut(start + at, start + from)).map(
       (span) => ({ start: start + span.start, end: start + span.end }),
     ),
@@ -63,6 +64,16 @@ function breaksOf(by: 'structure' | 'sentence' | 'fixed'): readonly RegExp[] {
 
 const FENCE = /^ {0,3}(```|~~~)/;
 const HEADING = /^ {0,3}#{1,6}(?: |$)/;
+
+/** From form feed to form feed. */
+function pagesOf(text: string): readonly Span[] {
+  let start = 0;
+  return text.split('\f').map((page) => {
+    const span = { start, end: start + page.length };
+    start = span.end + 1;
+    return span;
+  });
+}
 
 /** From heading to heading, but for lines of code that look like one. */
 function sectionsOf(text: string): readonly Span[] {

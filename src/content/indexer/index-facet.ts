@@ -28,7 +28,7 @@ import { lengthOf } from './chunks.js';
 import { derivationsOf } from './derive.js';
 import { type OnIndexProgress, progressOf } from './progress.js';
 import { serveDocument } from './served.js';
-import { countDocuments, documentPages, someDocuments } from './source.js';
+import { countDocuments, documentPages, someDocuments, type UnreadableDocument } from './source.js';
 
 export interface IndexOptions {
   readonly embedder: Embedder;
@@ -56,6 +56,8 @@ export interface IndexSummary {
   readonly added: number;
   readonly changed: number;
   readonly removed: number;
+  /** Documents of the source that gave no text: they are not in the store. */
+  readonly unreadable: readonly UnreadableDocument[];
   readonly redactions: {
     /** Replaced in this run, by sensitivity label or detector. */
     readonly byKind: Readonly<Record<string, number>>;
@@ -144,6 +146,7 @@ async function indexVersion(
     ...end,
     added: pass.added,
     changed: pass.changed,
+    unreadable: pass.unreadable,
     redactions: {
       byKind: Object.fromEntries([...context.redactions].sort()),
       ...redactors.counted(),
@@ -185,6 +188,7 @@ interface Pass {
   readonly added: number;
   readonly changed: number;
   readonly keysWithValues: number;
+  readonly unreadable: readonly UnreadableDocument[];
 }
 
 async function indexPages(
@@ -193,8 +197,11 @@ async function indexPages(
   onBatch: (done: number, chunks: number) => void,
 ): Promise<Pass> {
   const seen = new Set<string>();
+  const unreadable: UnreadableDocument[] = [];
   let [added, changed, chunks, keysWithValues] = [0, 0, 0, 0];
-  for await (const page of documentPages(context.system, context.facet, size)) {
+  for await (const page of documentPages(context.system, context.facet, size, (one) =>
+    unreadable.push(one),
+  )) {
     context.signal?.throwIfAborted();
     const result = await indexBatch(context, page);
     for (const id of result.ids) seen.add(id);
@@ -204,7 +211,7 @@ async function indexPages(
     chunks += result.chunks;
     onBatch(seen.size, chunks);
   }
-  return { seen, added, changed, keysWithValues };
+  return { seen, added, changed, keysWithValues, unreadable };
 }
 
 /** Removes what left the source, and opens a store that was being built. One transaction. */

@@ -4,6 +4,8 @@ import type { SystemQueries } from '../../engine/index.js';
 import type { Facet } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import { htmlText } from './html-text.js';
+import type { PdfFault } from './pdf/messages.js';
+import { PdfThread } from './pdf/pdf-thread.js';
 
 /** A row of the facet's source; every value as Postgres writes it, the text without the markup of its format. */
 export interface SourceDocument {
@@ -13,6 +15,24 @@ export interface SourceDocument {
   /** In the order of `facet.metadata`. */
   readonly metadata: readonly (string | null)[];
 }
+
+/** A document that gave no text, and is left out. */
+export interface UnreadableDocument {
+  readonly id: string;
+  readonly reason: PdfFault | 'too large';
+}
+
+export type OnUnreadable = (document: UnreadableDocument) => void;
+
+/** Bytes of a PDF that is read. */
+const MOST_PDF_BYTES = 33_554_432;
+/** PDFs that are held at once. */
+const PDF_PAGE = 4;
+/** PDFs that are read to learn of all: each costs far more than a text. */
+const SOME_PDFS = 40;
+
+/** One for the process: its thread lives while a document is read, and holds nobody up after. */
+const pdfs = new PdfThread();
 
 /**
  * How many documents the source has.
@@ -33,12 +53,18 @@ export async function countDocuments(system: SystemQueries, facet: Facet): Promi
   );
 }
 
-/** The rows in the order of their ids, `size` at a time. */
+/**
+ * The rows in the order of their ids, `size` at a time.
+ *
+ * @throws ContentError `notInstalled`
+ */
 export async function* documentPages(
   system: SystemQueries,
   facet: Facet,
-  size: number,
+  most: number,
+  onUnreadable: OnUnreadable = () => undefined,
 ): AsyncGenerator<readonly SourceDocument[]> {
+  const size = facet.format === 'pdf' ? Math.min(most, PDF_PAGE) : most;
   let last: string | null = null;
   for (;;) {
     const rows: Record<string, unknown>[] = await system.query(
@@ -46,9 +72,8 @@ export async function* documentPages(
       last === null ? [size] : [size, last],
     );
     if (rows.length === 0) return;
-    const page = rows.map((row) => documentOf(row, facet));
-    yield page;
-    last = page.at(-1)?.id ?? null;
+    last = String(rows.at(-1)?.['d']);
+    yield await documentsOf(rows, facet, onUnreadable);
     if (rows.length < size) return;
   }
 }
@@ -60,12 +85,18 @@ export async function someDocuments(
   most: number,
 ): Promise<readonly SourceDocument[]> {
   const id = quoteIdentifier(facet.documentId.physical);
-  const rows = await system.query(
-    `select ${columnsSql(facet)} from ${tableSql(facet)}
-      order by pg_catalog.md5(${id}::pg_catalog.text), ${id} limit $1::int4`,
-    [most],
-  );
-  return rows.map((row) => documentOf(row, facet));
+  const [wanted, size] = facet.format === 'pdf' ? [Math.min(most, SOME_PDFS), PDF_PAGE] : [most, most];
+  const documents: SourceDocument[] = [];
+  for (let from = 0; from < wanted; from += size) {
+    const rows = await system.query(
+      `select ${columnsSql(facet)} from ${tableSql(facet)}
+        order by pg_catalog.md5(${id}::pg_catalog.text), ${id} limit $1::int4 offset $2::int4`,
+      [size, from],
+    );
+    documents.push(...(await documentsOf(rows, facet, () => undefined)));
+    if (rows.length < size) break;
+  }
+  return documents;
 }
 
 function pageSql(facet: Facet, after: boolean): string {
@@ -80,20 +111,55 @@ function columnsSql(facet: Facet): string {
   const columns = [
     `${id}::pg_catalog.text as d`,
     `${text(facet.entityKey.physical)} as k`,
-    `${text(facet.text.physical)} as t`,
+    ...textSql(facet),
     ...facet.metadata.map((m, i) => `${text(m.physical)} as m${i}`),
   ];
   return columns.join(', ');
 }
 
-function documentOf(row: Record<string, unknown>, { metadata, format }: Facet): SourceDocument {
-  const text = textOrNull(row['t']) ?? '';
-  return {
-    id: String(row['d']),
-    key: textOrNull(row['k']),
-    text: format === 'html' ? htmlText(text) : text,
-    metadata: Array.from({ length: metadata.length }, (_, i) => textOrNull(row[`m${i}`])),
-  };
+/** `t`, the text as the row has it; of a PDF in base64, null where it is too large, with its size, `n`. */
+function textSql({ text, format }: Facet): readonly string[] {
+  const column = quoteIdentifier(text.physical);
+  if (format !== 'pdf') return [`${column}::pg_catalog.text as t`];
+  const [size, base64] =
+    text.type === 'bytea'
+      ? [`pg_catalog.octet_length(${column})`, `pg_catalog.encode(${column}, 'base64')`]
+      : [`(pg_catalog.octet_length(${column}) / 4 * 3)`, `${column}::pg_catalog.text`];
+  return [`case when ${size} <= ${MOST_PDF_BYTES} then ${base64} end as t`, `${size} as n`];
+}
+
+async function documentsOf(
+  rows: readonly Record<string, unknown>[],
+  facet: Facet,
+  onUnreadable: OnUnreadable,
+): Promise<readonly SourceDocument[]> {
+  const documents: SourceDocument[] = [];
+  for (const row of rows) {
+    const id = String(row['d']);
+    const read = await textOf(row, facet);
+    if ('fault' in read) onUnreadable({ id, reason: read.fault });
+    else {
+      const metadata = facet.metadata.map((_, i) => textOrNull(row[`m${i}`]));
+      documents.push({ id, key: textOrNull(row['k']), text: read.text, metadata });
+    }
+  }
+  return documents;
+}
+
+type ReadText = { readonly text: string } | { readonly fault: UnreadableDocument['reason'] };
+
+function textOf(row: Record<string, unknown>, { format }: Facet): ReadText | Promise<ReadText> {
+  const text = textOrNull(row['t']);
+  switch (format) {
+    case 'text':
+    case 'markdown':
+      return { text: text ?? '' };
+    case 'html':
+      return { text: htmlText(text ?? '') };
+    case 'pdf':
+      if (text !== null) return pdfs.read(Buffer.from(text, 'base64'));
+      return textOrNull(row['n']) === null ? { text: '' } : { fault: 'too large' };
+  }
 }
 
 function textOrNull(value: unknown): string | null {

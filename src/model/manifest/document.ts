@@ -127,9 +127,9 @@ export interface FacetDocument {
   readonly text: string;
   readonly metadata?: ColumnsDocument;
   readonly scalar_indexed?: readonly string[];
-  readonly format?: 'text' | 'markdown' | 'html';
+  readonly format?: 'text' | 'markdown' | 'html' | 'pdf';
   readonly chunking?: {
-    readonly by?: 'structure' | 'heading' | 'sentence' | 'fixed';
+    readonly by?: 'structure' | 'heading' | 'page' | 'sentence' | 'fixed';
     readonly max_chars?: number;
     readonly overlap_chars?: number;
   };

@@ -109,11 +109,11 @@ export interface Facet {
   readonly metadata: readonly Column[];
   readonly scalarIndexed: readonly string[];
   /** What the text is written in. */
-  readonly format: 'text' | 'markdown' | 'html';
+  readonly format: 'text' | 'markdown' | 'html' | 'pdf';
   readonly chunking: {
     readonly maxChars: number;
     readonly overlapChars: number;
-    readonly by: 'structure' | 'heading' | 'sentence' | 'fixed';
+    readonly by: 'structure' | 'heading' | 'page' | 'sentence' | 'fixed';
   };
   readonly embeddingModel: string;
   readonly embedding: FacetEmbedding;

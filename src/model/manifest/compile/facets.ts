@@ -97,11 +97,12 @@ function facetColumns(
   if (entityKey === null || documentId === null || text === null) return null;
   const key = keyOf(entity, [...path, 'entity'], problems);
   if (key !== null) mustMatch(entityKey, key, [...path, 'entity_key'], problems);
-  if (text.type !== 'text' && text.type !== 'bpchar') {
+  const isFile = f.format === 'pdf' && text.type === 'bytea';
+  if (text.type !== 'text' && text.type !== 'bpchar' && !isFile) {
     problems.add(
       CODES.typeMismatch,
       [...path, 'text'],
-      `\`${text.name}\` is ${text.type}, but a facet reads text`,
+      `\`${text.name}\` is ${text.type}, but a facet reads ${f.format === 'pdf' ? 'bytea, or text in base64' : 'text'}`,
     );
   }
   return {
@@ -210,6 +211,9 @@ function embeddingOf(f: FacetDocument, model: string, path: Path, problems: Prob
   });
 }
 
+/** Where documents of each format are cut unless told. */
+const BEST_CUTS = { text: 'structure', markdown: 'heading', html: 'heading', pdf: 'page' } as const;
+
 function chunkingOf(f: FacetDocument, path: Path, problems: Problems): Facet['chunking'] {
   const maxChars = f.chunking?.max_chars ?? DEFAULT_MAX_CHARS;
   const overlapChars = f.chunking?.overlap_chars ?? Math.min(DEFAULT_OVERLAP_CHARS, Math.floor(maxChars / 4));
@@ -222,7 +226,7 @@ function chunkingOf(f: FacetDocument, path: Path, problems: Problems): Facet['ch
       'passages would mostly repeat',
     );
   }
-  const by = f.chunking?.by ?? ((f.format ?? 'text') === 'text' ? 'structure' : 'heading');
+  const by = f.chunking?.by ?? BEST_CUTS[f.format ?? 'text'];
   return Object.freeze({ maxChars, overlapChars, by });
 }
 

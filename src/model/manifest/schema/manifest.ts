@@ -283,16 +283,16 @@ const facet = closed(
     metadata: { ...columns, description: 'Columns that each passage carries.' },
     scalar_indexed: list(MODEL_RULE, 'Metadata that filters and joins may use; `entity_key` may be one.'),
     format: {
-      enum: ['text', 'markdown', 'html'],
+      enum: ['text', 'markdown', 'html', 'pdf'],
       description:
-        'What the text is written in. `html`: it is read without its tags, headings as Markdown has them. Default: text.',
+        'What the text is written in. `html`: it is read without its tags, headings as Markdown has them. `pdf`: the column is `bytea`, or text in base64. Default: text.',
     },
     chunking: closed(
       {
         by: {
-          enum: ['structure', 'heading', 'sentence', 'fixed'],
+          enum: ['structure', 'heading', 'page', 'sentence', 'fixed'],
           description:
-            '`structure`: cuts are best at headings, then paragraphs, sentences, words. `heading`: so too, and each heading begins a passage. `sentence`: at sentences. `fixed`: at words, each passage as long as it may be. Default: `heading` of Markdown and HTML, else `structure`.',
+            '`structure`: cuts are best at headings, then paragraphs, sentences, words. `heading`: so too, and each heading begins a passage. `page`: so too, and each page does. `sentence`: at sentences. `fixed`: at words, each passage as long as it may be. Default: `heading` of Markdown and HTML, `page` of PDF, else `structure`.',
         },
         max_chars: { type: 'integer', minimum: 100, maximum: 20_000, description: 'Default: 1200.' },
         overlap_chars: { type: 'integer', minimum: 0, maximum: 5000, description: 'Default: 150.' },

@@ -92,9 +92,26 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
   }
 }
 
+/** Why a document could not be read, in the operator's words. */
+const REASONS: Readonly<Record<IndexSummary['unreadable'][number]['reason'], string>> = {
+  broken: 'it is no PDF that can be read',
+  encrypted: 'it is encrypted',
+  'too large': 'it has more than 32 MiB',
+  'too long': 'it has more than 10 million characters',
+  late: 'it could not be read in a minute',
+  memory: 'it takes too much memory to be read',
+};
+
 /** What redaction hides stands in it: it is for the operator. */
 function summaryLines(s: IndexSummary): readonly string[] {
-  return [summaryText(s), ...s.redactions.words.map((word) => `  ${visible(wordText(s.facet, word))}`)];
+  const left = s.unreadable.map(
+    ({ id, reason }) => `  ${visible(`document ${id} is left out: ${REASONS[reason]}`)}`,
+  );
+  return [
+    summaryText(s),
+    ...left,
+    ...s.redactions.words.map((word) => `  ${visible(wordText(s.facet, word))}`),
+  ];
 }
 
 function summaryText(s: IndexSummary): string {

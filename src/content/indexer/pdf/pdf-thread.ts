@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto';
+import { Worker } from 'node:worker_threads';
+import { LRUCache } from 'lru-cache';
+import { answerOf, type Ending } from '../../../base/threads/answer.js';
+import { ContentError } from '../../content-error.js';
+import type { FromPdf, PdfFault } from './messages.js';
+
+/** What reading one document may cost. */
+export interface PdfLimits {
+  readonly deadlineMs: number;
+  /** Of JavaScript's own. */
+  readonly heapMb: number;
+  /** By how much the process may grow: buffers are in no heap. */
+  readonly growthMb: number;
+  /** UTF-16 units. */
+  readonly mostChars: number;
+}
+
+const LIMITS: PdfLimits = { deadlineMs: 60_000, heapMb: 512, growthMb: 1_024, mostChars: 10_000_000 };
+
+export const PDF_PACKAGE = 'unpdf';
+
+/** The text of a document, its pages apart by form feeds, or why there is none. */
+export type PdfText = { readonly text: string } | { readonly fault: PdfFault };
+
+/** UTF-16 units of texts that are remembered: versions of a facet, and rounds, read the same documents. */
+const REMEMBERED = 33_554_432;
+const GROWTH_CHECK_MS = 50;
+
+/** Reads PDFs, one at a time, in a thread of its own. One that ended is begun anew. */
+export class PdfThread {
+  readonly #limits: PdfLimits;
+  readonly #package: string;
+  readonly #known = new LRUCache<string, PdfText>({
+    maxSize: REMEMBERED,
+    sizeCalculation: (read) => ('text' in read ? read.text.length : 0) + 200,
+  });
+  #worker: Worker | null = null;
+
+  constructor(limits: Partial<PdfLimits> = {}, name = PDF_PACKAGE) {
+    this.#limits = { ...LIMITS, ...limits };
+    this.#package = name;
+  }
+
+  /** @throws ContentError `notInstalled` */
+  async read(bytes: Uint8Array): Promise<PdfText> {
+    const key = createHash('sha256').update(bytes).digest('base64');
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const worker = this.#worker ?? (await this.#begin());
+    const answered = this.#answer(worker, this.#limits, (said) =>
+      said.kind === 'text' ? { text: said.text } : said.kind === 'fault' ? { fault: said.fault } : null,
+    );
+    worker.postMessage(bytes);
+    const read = await answered.catch((error: unknown): PdfText => {
+      if (error instanceof Ended) return { fault: error.why === 'failed' ? 'broken' : error.why };
+      throw error;
+    });
+    // How long it took says something of this moment, too.
+    if (!('fault' in read && read.fault === 'late')) this.#known.set(key, read);
+    return read;
+  }
+
+  async end(): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = null;
+    await worker?.terminate();
+  }
+
+  async #begin(): Promise<Worker> {
+    const { heapMb, mostChars } = this.#limits;
+    const worker = new Worker(new URL('./pdf-worker.js', import.meta.url), {
+      execArgv: [],
+      workerData: { name: this.#package, mostChars },
+      resourceLimits: { maxOldGenerationSizeMb: heapMb },
+    });
+    worker.unref();
+    worker.on('error', () => undefined); // `exit` follows
+    this.#worker = worker;
+    await this.#answer(worker, LIMITS, (said) => {
+      if (said.kind === 'notInstalled') throw notInstalled(this.#package);
+      return said.kind === 'opened' ? true : null;
+    });
+    return worker;
+  }
+
+  /** What `read` finds in the next message, in time and room. A thread that gives nothing is ended. */
+  async #answer<T>(
+    worker: Worker,
+    { deadlineMs, growthMb }: PdfLimits,
+    read: (said: FromPdf) => T | null,
+  ): Promise<T> {
+    const most = process.memoryUsage.rss() + growthMb * 1_048_576;
+    let grown = false;
+    const watch = setInterval(() => {
+      grown ||= process.memoryUsage.rss() > most;
+      if (grown) void worker.terminate();
+    }, GROWTH_CHECK_MS);
+    try {
+      return await answerOf(
+        worker,
+        deadlineMs,
+        (said: FromPdf) => {
+          const value = read(said);
+          return value === null ? null : { value };
+        },
+        (why) => new Ended(grown ? 'memory' : why),
+      );
+    } catch (error) {
+      this.#worker = null;
+      await worker.terminate();
+      throw error;
+    } finally {
+      clearInterval(watch);
+    }
+  }
+}
+
+/** The thread ended before it had answered. */
+class Ended extends Error {
+  readonly why: Ending;
+
+  constructor(why: Ending) {
+    super(`the thread that reads PDFs ended: ${why}`);
+    this.why = why;
+  }
+}
+
+function notInstalled(name: string): ContentError {
+  return new ContentError(
+    'notInstalled',
+    `\`format: pdf\` needs the package \`${name}\`, which is not installed`,
+    `run \`npm install ${name}\` beside the gateway`,
+  );
+}

@@ -1,0 +1,92 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import type { FromPdf } from './messages.js';
+
+/** The thread that PDFs are read in: whoever wrote one decides what reading it costs. */
+
+const port = parentPort;
+if (port === null) throw new Error('this file is the main module of a worker');
+
+const say = (message: FromPdf): void => port.postMessage(message);
+
+/** The part of `unpdf` that is used. */
+interface Pdf {
+  getDocumentProxy(data: Uint8Array, options: Readonly<Record<string, unknown>>): Promise<Document>;
+}
+
+interface Document {
+  readonly numPages: number;
+  getPage(number: number): Promise<Page>;
+  destroy(): Promise<void>;
+}
+
+interface Page {
+  streamTextContent(): ReadableStream<{ readonly items: readonly Item[] }>;
+  cleanup(): unknown;
+}
+
+/** A piece of text; marks of structure have no `str`. */
+interface Item {
+  readonly str?: string;
+  readonly hasEOL?: boolean;
+}
+
+/** Neither code of the document nor fonts of the machine. */
+const OPTIONS = { isEvalSupported: false, useSystemFonts: false, disableFontFace: true, verbosity: 0 };
+
+class TooLong extends Error {}
+
+/** The text of all pages, each ended by a form feed but the last. */
+async function textOf(pdf: Pdf, bytes: Uint8Array, mostChars: number): Promise<string> {
+  const document = await pdf.getDocumentProxy(bytes, OPTIONS);
+  try {
+    const pages: string[] = [];
+    let left = mostChars;
+    for (let number = 1; number <= document.numPages; number++) {
+      const text = await pageText(await document.getPage(number), left);
+      left -= text.length + 1;
+      pages.push(text);
+    }
+    return pages.join('\f');
+  } finally {
+    await document.destroy();
+  }
+}
+
+async function pageText(page: Page, mostChars: number): Promise<string> {
+  const parts: string[] = [];
+  let left = mostChars;
+  // Not `for await`: leaving it would wait until the stream has stopped.
+  const reader = page.streamTextContent().getReader();
+  for (let next = await reader.read(); !next.done; next = await reader.read()) {
+    for (const { str = '', hasEOL = false } of next.value.items) {
+      parts.push(hasEOL ? `${str}\n` : str);
+      left -= str.length + 1;
+      if (left < 0) throw new TooLong();
+    }
+  }
+  page.cleanup();
+  // Postgres has no NUL in a text, and a form feed ends a page here.
+  return parts.join('').replaceAll('\0', '').replaceAll('\f', ' ');
+}
+
+function faultOf(error: unknown): FromPdf {
+  if (error instanceof TooLong) return { kind: 'fault', fault: 'too long' };
+  const encrypted = error instanceof Error && error.name === 'PasswordException';
+  return { kind: 'fault', fault: encrypted ? 'encrypted' : 'broken' };
+}
+
+// Not a literal: the package is optional, and the types of a build without it must hold.
+const { name, mostChars } = workerData as { readonly name: string; readonly mostChars: number };
+
+import(name).then(
+  (pdf: Pdf) => {
+    port.on('message', (bytes: Uint8Array) => {
+      textOf(pdf, bytes, mostChars).then(
+        (text) => say({ kind: 'text', text }),
+        (error: unknown) => say(faultOf(error)),
+      );
+    });
+    say({ kind: 'opened' });
+  },
+  () => say({ kind: 'notInstalled' }),
+);
