@@ -17,6 +17,8 @@ export interface Catalog {
   readonly edges: readonly Edge[];
   /** What `per_hop` of a TRAVERSE may be at most; absent: 100,000. */
   readonly maxPerHop?: number;
+  /** Rows that operators of one SELECT may work on. */
+  readonly maxOperatedRows?: number;
   /**
    * What raw SQL may name: each table, by `schema.table`, with the entity or bridge that governs it. Without it the
    * tenant allows no raw SQL.

@@ -38,6 +38,11 @@ export function explainRuntime(runtime: GovernedRuntime, slots: readonly Slot[])
       };
       return { step: 'hydrate', detail, steps: [] };
     }
+    case 'operated': {
+      const { operators, most } = runtime.relation;
+      const detail = { operators: operators.map((o) => o.operator), max_rows: most };
+      return { step: 'operators over rows', detail, steps: [runtime.rows] };
+    }
     default:
       return assertNever(runtime);
   }

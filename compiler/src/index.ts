@@ -137,6 +137,7 @@ export {
   type Hydration,
   type Legs,
   MAX_SKIP,
+  type OperatedRows,
   type OperatorUse,
   ORDINAL,
   PASSAGE_COLUMNS,

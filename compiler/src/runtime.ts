@@ -7,7 +7,7 @@ import type { TypeName } from './types.js';
  * A FROM item whose rows are worked out before the statement runs, and given to it as one jsonb parameter. What is
  * above it in the statement is ordinary governed SQL.
  */
-export type RuntimeRelation = Retrieval | Traversal | Hydration;
+export type RuntimeRelation = Retrieval | Traversal | Hydration | OperatedRows;
 
 /** Where a passage stands among the answer's, best first, from 1. No query can name this column. */
 export const ORDINAL = '#ordinal';
@@ -96,6 +96,31 @@ export interface OperatorUse {
   readonly type: TypeName;
   /** By the signature's argument names. Each is a literal, a parameter, or an array of them. */
   readonly arguments: ReadonlyMap<string, Expr>;
+}
+
+/**
+ * Rows of a query, with operators over texts of theirs: `SELECT classify(body, …) FROM osl.entities.ticket`. The query is
+ * run first; what its level computes of the operators' values stands above.
+ *
+ * Its columns are `c1`, …: first the results of the operators, then the outputs of `rows`.
+ */
+export interface OperatedRows {
+  readonly kind: 'operated';
+  readonly source: SourceId;
+  /** In a total order, and no more than one row beyond `most`. */
+  readonly rows: Query;
+  readonly operators: readonly RowOperator[];
+  /** How many rows operators may work on. */
+  readonly most: number;
+  /** The column that tells a reader the first row of a group of DEDUP; null where rows have no such key. */
+  readonly key: string | null;
+  readonly columns: readonly RuntimeColumn[];
+}
+
+/** One operator over the texts of one column. */
+export interface RowOperator extends OperatorUse {
+  /** The column of the rows that holds the texts. */
+  readonly of: string;
 }
 
 /**

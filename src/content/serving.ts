@@ -8,6 +8,7 @@ export { lexicalQuery } from './lexical/bm25.js';
 export { occurrencesOf, writtenTerms } from './lexical/occurrences.js';
 export { termsOf } from './lexical/terms.js';
 export { EncoderEnded, EncoderThread } from './operators/encoder-thread.js';
+export type { EncoderJob } from './operators/messages.js';
 export { encoderTexts } from './operators/texts.js';
 export { MOST_WORK, workOf } from './operators/work.js';
 export { DEFAULT_MIN_LENGTH, indexedTimes, openStore } from './store/control.js';

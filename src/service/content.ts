@@ -22,6 +22,7 @@ import {
   type Embedder,
   type EmbedderSettings,
   EncoderEnded,
+  type EncoderJob,
   EncoderThread,
   encoderTexts,
   lexicalEmbedder,
@@ -207,10 +208,32 @@ export function contentPlane(
     ) =>
       told(name, async () =>
         OPERATORS[call.use.operator].class === 'encoder'
-          ? encoderColumn(call, query, passages, await embedderOf(facetNamed(name)), encoders, by)
+          ? encoderColumn(
+              call,
+              query,
+              storedVectors(passages),
+              await embedderOf(facetNamed(name)),
+              encoders,
+              by,
+            )
           : decoderColumn(call, passages, await decoding, by),
       ),
+    runOverTexts: async (call: OperatorCall, texts: readonly (string | null)[], by: OperatorCaller) => {
+      const places = texts.flatMap((text, i) => (text === null || text.trim() === '' ? [] : [i]));
+      const read = { kind: 'texts', texts: places.map((i) => texts[i] ?? '') } as const;
+      const { values } = await encoderColumn(call, '', read, lexicalEmbedder, encoders, by);
+      const column: unknown[] = new Array(texts.length).fill(null);
+      for (const [n, i] of places.entries()) column[i] = placed(values[n], places);
+      return column;
+    },
   });
+}
+
+/** `value`, which names a text by its place among those that were worked on, by its place among all. */
+function placed(value: unknown, places: readonly number[]): unknown {
+  if (typeof value !== 'object' || value === null || !('of' in value) || value.of === null)
+    return value ?? null;
+  return { ...value, of: places[Number(value.of)] ?? null };
 }
 
 /** Why a store cannot be looked at, in the caller's words; the operator's log has the variable that is to be mended. */
@@ -235,10 +258,17 @@ function argumentValues(values: ReadonlyMap<string, unknown>): ArgumentValues {
   return Object.fromEntries([...values].filter(([, value]) => value !== null));
 }
 
+function storedVectors(passages: readonly StoredPassage[]): EncoderJob['read'] {
+  return {
+    kind: 'stored',
+    passages: passages.map(({ chunkId, vector }) => ({ chunkId, vector: vector ?? '{}' })),
+  };
+}
+
 async function encoderColumn(
   { use, values }: OperatorCall,
   query: string,
-  passages: readonly StoredPassage[],
+  read: EncoderJob['read'],
   embedder: Embedder,
   encoders: EncoderThread,
   { subject, timeoutMs, signal }: OperatorCaller,
@@ -248,20 +278,24 @@ async function encoderColumn(
   const checked = checkArguments(operator, given);
   const { texts, role } = encoderTexts(operator, checked, query);
   const { dimensions } = embedder.layout;
-  const work = workOf(operator, checked, { passages: passages.length, texts: texts.length, dimensions });
-  if (work > MOST_WORK)
-    throw queryError('tooLarge', { what: `${operator} of so many passages and labels`, limit: MOST_WORK });
+  const passages = read.kind === 'stored' ? read.passages.length : read.texts.length;
+  const characters = read.kind === 'stored' ? 0 : read.texts.reduce((sum, text) => sum + text.length, 0);
+  const size = { passages, texts: texts.length, dimensions, characters };
+  if (workOf(operator, checked, size) > MOST_WORK) throw tooMuch(operator);
   const inThread = embedder === lexicalEmbedder || texts.length === 0;
   const embedded = inThread
     ? null
     : await unlessStopped(embedder.embed(texts, role, signal ?? undefined), signal);
-  const seen = passages.map(({ chunkId, vector }) => ({ chunkId, vector: vector ?? '{}' }));
-  const job = { operator, values: given, query, passages: seen, embedded };
+  const job = { operator, values: given, query, read, embedded };
   const call = { caller: subject, deadlineMs: timeoutMs > 0 ? timeoutMs : LONGEST_MS, signal };
   const column = await unlessStopped(encoders.run(job, call), signal).catch((error: unknown) => {
     throw encoderFault(operator, error, call.deadlineMs, signal);
   });
   return { values: column, errors: [] };
+}
+
+function tooMuch(operator: EncoderName): unknown {
+  return queryError('tooLarge', { what: `${operator} of so many texts and labels`, limit: MOST_WORK });
 }
 
 /** Where nothing else says how long an operator may take. */
@@ -282,7 +316,7 @@ function encoderFault(
     case 'full':
       return queryError('rateLimited', { retryAfterSeconds: 1 });
     case 'memory':
-      return queryError('tooLarge', { what: `${operator} of so many passages and labels`, limit: MOST_WORK });
+      return tooMuch(operator);
     case 'failed':
       return new InternalError(error.message);
   }

@@ -79,7 +79,7 @@ export function operatorsPage(): string {
   const names = Object.keys(OPERATORS) as OperatorName[]; // its keys are the names
   return `# Operators
 
-Functions over the \`text\` of a RETRIEVE, one value for each passage that the caller may see. The first argument is always \`text\`; others stand by name, or by their place where the table has them first. Results do not depend on the order in which passages come: they are sorted by chunk id, and equals go by it. What is left out has a default, some of it made of the question: [content.md](content.md#operators) says which, and what decoder operators cost and who may use them. This page is written from the table that the compiler checks calls with.
+Functions over the \`text\` of a RETRIEVE, one value for each passage that the caller may see; encoder operators map over a text of rows, too: [over rows](#over-rows). The first argument is always \`text\`; others stand by name, or by their place where the table has them first. Results do not depend on the order in which passages come: they are sorted by chunk id, and equals go by it. What is left out has a default, some of it made of the question: [content.md](content.md#operators) says which, and what decoder operators cost and who may use them. This page is written from the table that the compiler checks calls with.
 
 ## Signatures
 
@@ -96,6 +96,21 @@ ${names.map(signatureRow).join('\n')}
 ${names.map((name) => `| \`${name}\` | ${DESCRIBED[name].result} | ${DESCRIBED[name].algorithm} | ${DESCRIBED[name].cost} |`).join('\n')}
 
 n passages, t labels with their examples, d numbers of a vector (1,024 of \`lexical-v1\`). What would be more than 4,000,000,000 multiplications is refused before it begins: E0511. Encoder operators work in a thread of their own, callers in turn.
+
+## Over rows
+
+Encoder operators also map over a text of the rows that a SELECT reads, of an entity or of a derived or common table:
+
+\`\`\`sql
+SELECT id, classify(body, ARRAY['billing', 'refund']) AS kind FROM osl.entities.ticket WHERE status = 'open'
+\`\`\`
+
+- **What is read.** The rows and texts that this caller is shown, as any question reads them: row filters hold, and a masked text is its mask, for the operator too (\`redacted_columns\` names it). Rows that may only be counted are refused (E2103). A text that is NULL or blank has no value: NULL.
+- **What an operator may stand in.** The select list, WHERE, GROUP BY, HAVING, ORDER BY, aggregates and windows of its own SELECT; not in a join's condition. Its first argument is a column of type text (of a derived table where the text is computed), the others are values, and none is made of a question: \`labels\`, \`reference\` and \`query\` must be given. What an operator has found may be grouped, filtered and sorted there and in the queries around, and is no key to join on. Rows of RETRIEVE, TRAVERSE and \`evidence\` cannot stand beside.
+- **How many.** 10,000 rows of a SELECT, or what the manifest's \`operators.max_rows\` says; more are refused (E0519). WHERE without operators holds before. So do LIMIT and OFFSET for SIMILARITY, CLASSIFY and TAG, where the SELECT neither groups nor takes DISTINCT, and no operator decides of WHERE or the order: page by key, \`WHERE id > 700 ORDER BY id LIMIT 500\`. RANK, DEDUP, OUTLIER and CLUSTER compare rows with each other, so that LIMIT comes after them: take a part in a derived table.
+- **How.** By \`lexical-v1\` in a thread of this server, whatever model a facet has: no text goes anywhere. The multiplications above are counted before, 200 for each character. The order of rows, that of ORDER BY or of their key, stands for that of chunk ids. \`of\` of DEDUP is the key of the first of its group, as text, where the rows are of one entity whose key is one column that the caller sees; else null.
+
+Decoder operators are over passages alone: which texts may leave for a model is what grants say of facets (\`decode\`). Why it is so: [decision 84](decisions/0084-operators-over-rows.md).
 
 ## How good they are
 

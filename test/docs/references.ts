@@ -31,6 +31,7 @@ This page is written from the JSON Schema that the server itself checks with. Ed
     metrics: 'Named figures, the same in every tool ([metrics.md](metrics.md)).',
     lexicon: 'The words of the business, which `GET /osl/schema/resolve` finds.',
     traverse: 'How far a walk through the graph may go.',
+    operators: 'Over how many rows operators may go ([operators.md](operators.md#over-rows)).',
     features:
       'Switches, on unless told. What is off is refused with E0511, which names the switch, for every caller and on every surface, raw SQL too. `joins` is of OSL-SQL alone ([decision 63](decisions/0063-joins-any.md)). `features` of the schema tells planners. What BI tools ask of the catalog (`\\d`) and metrics bodies are not touched.',
     raw_sql: 'Tables that SQL may name as they are called upstream ([raw-sql.md](raw-sql.md)).',

@@ -32,8 +32,10 @@ export function bind(
   const { source, lists } = parsed;
   const ctx = new BindContext(source, catalog, access, features, declared, world, lists, hasDecoder);
   const { query, columns } = bindQuery(parsed.node.SelectStmt, ctx, null);
-  requireExpandable(query);
-  refuseCollationsThatMeet(query, ctx);
+  for (const whole of [query, ...operatedRows(ctx)]) {
+    requireExpandable(whole);
+    refuseCollationsThatMeet(whole, ctx);
+  }
   const complete = withUsedColumns(query, ctx);
   const runtime = Object.freeze(ctx.drafts.map((d) => finishRelation(d, query, ctx)));
   return Object.freeze({
@@ -47,10 +49,15 @@ export function bind(
   });
 }
 
+/** The queries that were taken out of the statement, whose rows operators work on. */
+function operatedRows({ drafts }: BindContext): readonly Query[] {
+  return drafts.flatMap((d) => (d.kind === 'operated' && d.rows !== null ? [d.rows] : []));
+}
+
 /** Which of the five forms the statement has. */
 function formOf(runtime: readonly RuntimeRelation[], query: Query): Form {
   const [first] = runtime;
-  if (first === undefined) return 'structured';
+  if (first === undefined || first.kind === 'operated') return 'structured';
   if (first.kind === 'traversal') return 'traverse';
   if (first.kind === 'hydration') return 'joint';
   const joined = allQueries(query).some(

@@ -272,16 +272,18 @@ export class BindContext {
 
   /** Takes a runtime relation of this statement; gives the slot that will bring its rows. */
   runtime(draft: RuntimeDraft, location: Location): number {
-    const others = this.#drafts.some((d) => d.kind !== 'retrieval' || draft.kind !== 'retrieval');
+    const isSeveral = draft.kind === 'retrieval' || draft.kind === 'operated';
+    const others = this.#drafts.some((d) => d.kind !== draft.kind || !isSeveral);
     if (others) {
-      const construct = 'TRAVERSE or `evidence` beside RETRIEVE or each other';
-      const hint = 'a query belongs to exactly one of the five forms; RETRIEVE alone may stand several times';
+      const construct = 'TRAVERSE, `evidence` or operators over rows beside RETRIEVE or each other';
+      const hint =
+        'a query belongs to exactly one of the five forms; RETRIEVE and operators over rows may stand several times';
       throw this.error('unsupported', { construct, hint }, location);
     }
     if (this.#drafts.length >= LIMITS.retrievals)
       throw this.error(
         'tooComplex',
-        { what: 'the number of its RETRIEVEs', limit: LIMITS.retrievals },
+        { what: 'the number of its RETRIEVEs, or of its SELECTs with operators,', limit: LIMITS.retrievals },
         location,
       );
     this.#drafts.push(draft);

@@ -5,6 +5,7 @@ import {
   type Clipping,
   EVIDENCE,
   type Hydration,
+  type OperatedRows,
   type Retrieval,
   type RuntimeColumn,
   type RuntimeRelation,
@@ -47,6 +48,11 @@ export function finishRelation(draft: RuntimeDraft, query: Query, ctx: BindConte
       const facets = Object.freeze(draft.facets.filter(isUsed));
       const clipping = isOnlyShown(query, draft.source, EVIDENCE) ? 'told' : 'refused';
       return Object.freeze({ ...rest, keys, facets, clipping, columns } satisfies Hydration);
+    }
+    case 'operated': {
+      const { offered: _, rows, ...rest } = draft;
+      if (rows === null) throw new InternalError('the rows of operators were not taken out of their SELECT');
+      return Object.freeze({ ...rest, rows: withUsedColumns(rows, ctx), columns } satisfies OperatedRows);
     }
     default:
       return assertNever(draft);

@@ -38,17 +38,22 @@ function keyFilterOf(conjunct: Expr, draft: RetrievalDraft): InQuery | null {
 }
 
 function standsByItself(root: Query, connector: string): boolean {
+  const isBeside = ({ relation, sample }: EntityScan): boolean =>
+    relation.connector === connector && sample === undefined;
+  return standsAlone(root, isBeside) && !isVolatile(root);
+}
+
+/** Whether `root` reads entities that `isReadable` and nothing of what is around it or was worked out before. */
+export function standsAlone(root: Query, isReadable: (scan: EntityScan) => boolean): boolean {
   const levels = allQueries(root);
   const leaves = levels.flatMap((q) => (q.kind === 'select' ? leavesOf(q.from) : []));
   const own = new Set(leaves.map((l) => l.id));
   const tables = new Set(levels.flatMap((q) => (q.kind === 'values' ? [] : q.with.map((t) => t.id))));
-  const isBeside = ({ relation, sample }: EntityScan): boolean =>
-    relation.connector === connector && sample === undefined;
   const readable = leaves.every((l) => {
-    if (l.kind === 'entity') return isBeside(l);
+    if (l.kind === 'entity') return isReadable(l);
     return l.kind === 'cte' ? tables.has(l.table) : l.kind === 'derived' || l.kind === 'rows';
   });
-  return readable && !isVolatile(root) && levels.flatMap(exprsOf).every((e) => namesOnly(e, own));
+  return readable && levels.flatMap(exprsOf).every((e) => namesOnly(e, own));
 }
 
 function namesOnly(expr: Expr, own: ReadonlySet<number>): boolean {

@@ -8,6 +8,7 @@ import { coerce, typeOfBound } from './coerce.js';
 import type { Environment } from './environment.js';
 import { bindExpression } from './expression.js';
 import { refuseComputed } from './named-arguments.js';
+import type { RowOperators } from './row-operators.js';
 import { resolveColumn } from './scope.js';
 
 /**
@@ -23,17 +24,23 @@ export function bindOperatorCall(node: FuncCall, env: Environment): Expr | null 
   const parts = (over.ColumnRef.fields ?? []).map((f) => ('String' in f ? (f.String.sval ?? '') : '*'));
   const { item, column, level } = resolveColumn(scope, parts, ctx, over.ColumnRef.location);
   const draft = level === 0 ? item.retrieval : undefined;
+  if (
+    level === 0 &&
+    item.retrieval === undefined &&
+    scope.operators !== undefined &&
+    ctx.world === 'semantic'
+  )
+    return overRows(name, over, rest, node.location, scope.operators, env);
   if (draft === undefined || column.name !== 'text') {
     // Some names are functions too: `score`-like operators alone must be refused here.
-    const detail = `operator ${name} maps over the \`text\` of a RETRIEVE`;
+    const detail = `operator ${name} maps over the \`text\` of a RETRIEVE, or a text of the rows of its own SELECT`;
     throw ctx.mismatch(detail, node.location, `SELECT ${signatureOf(name)} FROM RETRIEVE(…)`);
   }
   // That there is no model is true for everybody, whatever the arguments.
   if (OPERATORS[name].class === 'decoder' && !ctx.hasDecoder)
     throw ctx.error('noDecoder', { operator: name }, node.location);
   const given = bindArguments(name, rest, node.location, env);
-  const { result, resultWith } = OPERATORS[name];
-  const type = resultWith !== null && given.has(resultWith.argument) ? resultWith.type : result;
+  const type = resultOf(name, given);
   const key = JSON.stringify([name, [...given]]);
   const known = draft.operators.find((o) => JSON.stringify([o.operator, [...o.arguments]]) === key);
   const columnName = known?.column ?? `#op${draft.operators.length + 1}`;
@@ -42,6 +49,37 @@ export function bindOperatorCall(node: FuncCall, env: Environment): Expr | null 
   }
   ctx.use(draft.source, columnName);
   return ctx.at(columnRef(draft.source, columnName, type), node.location);
+}
+
+function resultOf(name: OperatorName, given: ReadonlyMap<string, Expr>): TypeName {
+  const { result, resultWith } = OPERATORS[name];
+  return resultWith !== null && given.has(resultWith.argument) ? resultWith.type : result;
+}
+
+/** An operator over a text of the rows of its SELECT. No question stands there that an argument could be made of. */
+function overRows(
+  name: OperatorName,
+  over: Node,
+  rest: readonly Node[],
+  location: Location,
+  operators: RowOperators,
+  env: Environment,
+): Expr {
+  const { ctx } = env;
+  const text = coerce(bindExpression(over, env), 'text', ctx);
+  if (OPERATORS[name].class === 'decoder') {
+    const detail = `operator ${name} sends texts to a language model, which only the passages of a facet may be sent to`;
+    throw ctx.mismatch(detail, location, `SELECT ${signatureOf(name)} FROM RETRIEVE(…)`);
+  }
+  const given = bindArguments(name, rest, location, env);
+  const { arguments: declared, query } = OPERATORS[name];
+  const wanted = declared.find((a) => a.worked || (query !== 'never' && query.unless === a.name));
+  if (wanted !== undefined && !given.has(wanted.name)) {
+    const detail = `${name} over rows needs \`${wanted.name}\`: only RETRIEVE has a question to make it of`;
+    throw ctx.mismatch(detail, location, signatureOf(name));
+  }
+  const use = { operator: name, type: resultOf(name, given), arguments: given, text };
+  return ctx.at(operators.result(use, location, ctx), location);
 }
 
 /** What `name` takes, as a call. */

@@ -1,10 +1,10 @@
 import type { Catalog } from '../catalog.js';
-import type { Expr, InQuery, RuntimeScan } from '../plan.js';
-import type { Hydration, OperatorUse, Retrieval, Traversal } from '../runtime.js';
+import type { Expr, InQuery, Query, RuntimeScan } from '../plan.js';
+import type { Hydration, OperatedRows, OperatorUse, Retrieval, RowOperator, Traversal } from '../runtime.js';
 import type { TypeName } from '../types.js';
 
 /** A runtime relation while its statement is bound: what is used of it shows only at the end. */
-export type RuntimeDraft = RetrievalDraft | TraversalDraft | HydrationDraft;
+export type RuntimeDraft = RetrievalDraft | TraversalDraft | HydrationDraft | OperatedDraft;
 
 interface DraftBase {
   /** Every column that it offers, by name. */
@@ -27,6 +27,20 @@ export interface TraversalDraft extends DraftBase, Omit<Traversal, 'perHop' | 'c
 
 export interface HydrationDraft extends DraftBase, Omit<Hydration, 'keys' | 'clipping' | 'columns'> {
   keys: Expr | null;
+}
+
+export interface OperatedDraft extends Omit<OperatedRows, 'rows' | 'operators' | 'key' | 'columns'> {
+  readonly offered: Map<string, TypeName>;
+  rows: Query | null;
+  operators: readonly RowOperator[];
+  key: string | null;
+}
+
+const DEFAULT_MAX_OPERATED = 10_000;
+
+/** The most rows that operators of one SELECT work on. */
+export function mostOperated(catalog: Catalog): number {
+  return catalog.maxOperatedRows ?? DEFAULT_MAX_OPERATED;
 }
 
 const DEFAULT_MAX_PER_HOP = 100_000;

@@ -8,6 +8,7 @@ import type { TypeName } from '../types.js';
 import type { Location } from './ast.js';
 import type { BindContext, World } from './context.js';
 import type { OwnGrain } from './own-grain.js';
+import type { RowOperators } from './row-operators.js';
 import type { HydrationDraft, RetrievalDraft } from './runtime-draft.js';
 
 /** One column that a FROM item offers, under the name that queries use for it. */
@@ -97,6 +98,8 @@ export interface Scope {
   readonly using?: readonly UsingColumn[];
   /** Where metrics are noted whose rows the joins repeat; absent where none can stand. */
   readonly ownGrain?: OwnGrain;
+  /** Where operators over its rows are noted; absent where none can stand. */
+  readonly operators?: RowOperators;
 }
 
 /** A column that stands for both sides of USING. */

@@ -20,10 +20,12 @@ import { joinContent } from './joint.js';
 import { noteKeyFilters } from './key-filters.js';
 import { conditionsLook, seesOutward } from './lateral.js';
 import { extended } from './named-window.js';
+import { operatedSelect } from './operated-select.js';
 import { defaultName } from './output-name.js';
 import { OwnGrain } from './own-grain.js';
 import { type BoundQuery, bindLimit } from './query.js';
 import { takeStoreFilters } from './retrieve.js';
+import { RowOperators } from './row-operators.js';
 import { existsOfRows } from './rows-in.js';
 import {
   type BoundColumn,
@@ -50,7 +52,9 @@ export function bindSelect(
   const from = bindFrom(stmt.fromClause ?? [], conjuncts, ctx, outer, tables);
   const plain = innerScope(outer, from?.items ?? [], tables);
   const ownGrain = new OwnGrain();
-  const scope: Scope = from === null ? plain : { ...plain, from: from.item, using: from.using, ownGrain };
+  const operators = new RowOperators();
+  const scope: Scope =
+    from === null ? plain : { ...plain, from: from.item, using: from.using, ownGrain, operators };
   const named = namedWindows(stmt, ctx);
   const env = (
     clause: string,
@@ -111,6 +115,15 @@ export function bindSelect(
     ...formatted(ctx.formatOf(expr)),
   }));
   const settled = ownGrain.settled(query, new Set(localSources(scope).keys()), ctx);
+  const { level } = operators;
+  if (level !== null) {
+    if (settled !== query)
+      throw ctx.unsupported('an operator over rows beside such a metric', level.location);
+    return {
+      query: operatedSelect(query, level, scope, ctx),
+      columns: columns.map((c) => ({ ...c, sealed: false })),
+    };
+  }
   return { query: inOwnOrder(settled, scope, ctx), columns };
 }
 

@@ -18,8 +18,7 @@ import type {
 } from '../plan.js';
 import { enumName } from '../stored.js';
 import { allQueries, changed, columnsOf, leavesOf, mapped, mapQuery } from '../walk.js';
-import { EnumValues, type LabelledEnum } from './enum-values.js';
-import type { ScanAccesses } from './scan-access.js';
+import type { EnumValues, LabelledEnum } from './enum-values.js';
 import type { GovernedSlots } from './slots.js';
 
 /**
@@ -30,13 +29,7 @@ import type { GovernedSlots } from './slots.js';
  * A value counts as one of an enum only where this caller has the column in the clear in every row. For all others it
  * is a text, and no label is told.
  */
-export function inEnumOrder(
-  root: Query,
-  accesses: ScanAccesses,
-  plan: BoundPlan,
-  slots: GovernedSlots,
-): Query {
-  const values = new EnumValues(root, accesses, plan.literals);
+export function inEnumOrder(root: Query, values: EnumValues, plan: BoundPlan, slots: GovernedSlots): Query {
   if (!values.someIsLabelled) return root;
   const order = new EnumOrder(root, values, plan, slots);
   const ordered = mapQuery(root, { expr: (e) => order.value(e), query: (q) => order.level(q) });

@@ -7,6 +7,7 @@ import type { Expr, FromItem, Operation, Query, Select, SourceId } from '../plan
 import { allQueries, columnsOf, leavesOf, mapQuery } from '../walk.js';
 import { behindBarrier } from './barrier.js';
 import { inEnumOrder } from './enum-order.js';
+import { EnumValues } from './enum-values.js';
 import { PassageFields } from './facet-fields.js';
 import {
   type GovernedPlan,
@@ -19,6 +20,7 @@ import { fenceGroupingSets } from './grouping-sets.js';
 import { scanAccesses } from './groups.js';
 import { isKeyCondition, joinKeys, onKeys } from './keys.js';
 import { keepMinima } from './minimum.js';
+import { boundRows, withRowsInPlace } from './operated-rows.js';
 import { breakTies } from './order.js';
 import { describeOutputs } from './outputs.js';
 import { pushEnumEqualities } from './push.js';
@@ -55,8 +57,10 @@ export function governWith(
   catalog: Catalog,
   compileHop: (text: string) => GovernedPlan,
 ): GovernedPlan {
-  const accesses = scanAccesses(plan.query, access, plan.literals);
-  const bound = breakTies(inEnumOrder(plan.query, accesses, plan, slots), accesses);
+  const whole = withRowsInPlace(plan.query, boundRows(plan.runtime));
+  const accesses = scanAccesses(whole, access, plan.literals);
+  const labelled = new EnumValues(whole, accesses, plan.literals);
+  const bound = breakTies(inEnumOrder(plan.query, labelled, plan, slots), accesses);
   const passages = new PassageFields(plan.runtime, catalog, access);
   const { masked: keys, checked } = joinKeys(bound, accesses, passages, plan);
   const governed = (root: Query, into: GovernedSlots): Query => {
@@ -79,7 +83,10 @@ export function governWith(
     compileHop,
     step: stepOf,
     query: (inner: Query, into: GovernedSlots) =>
-      governed(breakTies(inEnumOrder(inner, accesses, plan, into), accesses), into),
+      governed(
+        breakTies(inEnumOrder(inner, new EnumValues(inner, accesses, plan.literals), plan, into), accesses),
+        into,
+      ),
   };
   const runtime = governRuntime(plan.runtime, slots, plan.literals, access, catalog, checked, means);
   const grounded = slots.finish();
@@ -161,6 +168,8 @@ function grantsOfSteps(runtime: GovernedRuntime, access: Access): readonly strin
       return stepsOfWalk(runtime).flatMap((h) => h.grants);
     case 'hydration':
       return runtime.stores.flatMap(ofStore);
+    case 'operated':
+      return runtime.rows.grants;
     default:
       return assertNever(runtime);
   }

@@ -3,7 +3,7 @@ import type { ColumnForm } from '../column-form.js';
 import { InternalError, type Position } from '../errors.js';
 import type { MetricFormat } from '../metric-format.js';
 import type { Form, Query, Slot } from '../plan.js';
-import type { Hydration, Retrieval, Traversal } from '../runtime.js';
+import type { Hydration, OperatedRows, Retrieval, Traversal } from '../runtime.js';
 import type { TypeName } from '../types.js';
 
 /** One column of the answer. */
@@ -74,7 +74,9 @@ export type GovernedRuntime =
       readonly start: GovernedPlan | null;
       readonly hops: readonly GovernedPlan[];
     }
-  | { readonly kind: 'hydration'; readonly relation: Hydration; readonly stores: readonly GovernedStore[] };
+  | { readonly kind: 'hydration'; readonly relation: Hydration; readonly stores: readonly GovernedStore[] }
+  /** `rows`: the query whose rows operators work on. */
+  | { readonly kind: 'operated'; readonly relation: OperatedRows; readonly rows: GovernedPlan };
 
 /** The steps of a walk, in order. */
 export function stepsOfWalk({

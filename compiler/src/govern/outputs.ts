@@ -9,6 +9,7 @@ import { allQueries, leavesOf, someExpr } from '../walk.js';
 import type { PassageFields } from './facet-fields.js';
 import { type GovernedRuntime, type OutputColumn, stepsOfWalk } from './governed-plan.js';
 import { Lineage, outputsAt } from './lineage.js';
+import { governedRows, withRowsInPlace } from './operated-rows.js';
 
 /** What the answer's reader and the audit log are told of a governed query. */
 export function describeOutputs(
@@ -17,9 +18,10 @@ export function describeOutputs(
   runtime: readonly GovernedRuntime[],
   passages: PassageFields,
 ) {
-  const lineage = new Lineage(query);
-  const scans = governedScans(query);
-  const described = plan.columns.map((column, i) => describe(column, outputsAt(query, i), lineage, passages));
+  const whole = withRowsInPlace(query, governedRows(runtime));
+  const lineage = new Lineage(whole);
+  const scans = governedScans(whole);
+  const described = plan.columns.map((column, i) => describe(column, outputsAt(whole, i), lineage, passages));
   const foreign = scans.find((s) => s.relation.connector !== scans[0]?.relation.connector);
   if (foreign !== undefined) {
     const hint = `\`${foreign.relation.name}\` lies in another database: ask in two queries`;
@@ -55,6 +57,8 @@ function objectsOf(runtime: GovernedRuntime): readonly string[] {
       return stepsOfWalk(runtime).flatMap((h) => h.objects);
     case 'hydration':
       return runtime.stores.map((s) => fullName('facets', s.facet.name));
+    case 'operated':
+      return runtime.rows.objects;
     default:
       return assertNever(runtime);
   }

@@ -67,6 +67,8 @@ export function governRuntime(
             stores: Object.freeze(stores.filter((s) => s !== null)),
           });
         }
+        case 'operated':
+          return Object.freeze({ kind: 'operated', relation, rows: means.step(relation.rows) });
         default:
           return assertNever(relation);
       }

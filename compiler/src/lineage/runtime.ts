@@ -42,6 +42,9 @@ export function valueOfRuntime(
     case 'hydration':
       for (const store of runtime.stores) hydratedValue(store, name, as, trace);
       return;
+    case 'operated':
+      operatedValue(runtime, name, as, trace);
+      return;
     default:
       assertNever(runtime);
   }
@@ -69,6 +72,9 @@ export function rowsOfRuntime(runtime: GovernedRuntime | null, trace: StepTrace)
         for (const plan of derived === null ? [passages] : [passages, derived])
           trace.step(plan).rows(plan.query);
       }
+      return;
+    case 'operated':
+      trace.step(runtime.rows).rows(runtime.rows.query);
       return;
     default:
       assertNever(runtime);
@@ -103,6 +109,19 @@ function passageValue({ passages }: GovernedStore, name: string, as: Transformat
       if (passages.outputs.some((o) => o.name === name)) step.named(name, as);
       else step.named(stored('text'), changed);
   }
+}
+
+/** A column of the rows, or what an operator has made of one. */
+function operatedValue(
+  { relation, rows }: Extract<GovernedRuntime, { kind: 'operated' }>,
+  name: string,
+  as: Transformation,
+  trace: StepTrace,
+): void {
+  if (name === ORDINAL) return;
+  const made = relation.operators.find((o) => o.column === name);
+  const place = Number((made?.of ?? name).slice(1)) - relation.operators.length;
+  trace.step(rows).output(place - 1, made === undefined ? as : atLeast(as, 'TRANSFORMATION'));
 }
 
 function hydratedValue(store: GovernedStore, name: string, as: Transformation, trace: StepTrace): void {

@@ -132,4 +132,15 @@ export interface ContentPlane {
     passages: readonly StoredPassage[],
     by: OperatorCaller,
   ): Promise<OperatorResult>;
+  /**
+   * The column of an encoder operator over texts that no store holds, in their order: by `lexical-v1`, within this
+   * process. NULL, and what is empty, has no value. DEDUP names the first of a group by its place in `texts`, from 0.
+   *
+   * @throws QueryError as `run`
+   */
+  runOverTexts(
+    call: OperatorCall,
+    texts: readonly (string | null)[],
+    by: OperatorCaller,
+  ): Promise<readonly unknown[]>;
 }

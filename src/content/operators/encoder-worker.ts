@@ -3,6 +3,7 @@ import { yieldToOthers } from '../../base/threads/yield-to-others.js';
 import { messageOf } from '../../base/thrown.js';
 import { lexicalEmbedder } from '../embed/lexical-v1.js';
 import type { EncoderJob, FromEncoder } from './messages.js';
+import type { Passage } from './passage.js';
 import { runEncoder } from './run.js';
 
 /** The thread that encoder operators work in. It holds nothing but what one of them is given. */
@@ -20,11 +21,30 @@ port.on('message', (job: EncoderJob) => {
   );
 });
 
-function columnOf({ operator, values, query, passages, embedded }: EncoderJob): Promise<readonly unknown[]> {
+async function columnOf({
+  operator,
+  values,
+  query,
+  read,
+  embedded,
+}: EncoderJob): Promise<readonly unknown[]> {
   const embedder = { embed: embedded === null ? lexicalEmbedder.embed : async () => embedded };
-  const read = passages.map(({ chunkId, vector }) => ({ chunkId, vector: numbersIn(vector) }));
-  return runEncoder(operator, read, values, { embedder, query });
+  return runEncoder(operator, await passagesOf(read), values, { embedder, query });
 }
+
+async function passagesOf(read: EncoderJob['read']): Promise<readonly Passage[]> {
+  switch (read.kind) {
+    case 'stored':
+      return read.passages.map(({ chunkId, vector }) => ({ chunkId, vector: numbersIn(vector) }));
+    case 'texts': {
+      const vectors = await lexicalEmbedder.embed(read.texts, 'document');
+      return vectors.map((vector, place) => ({ chunkId: String(place).padStart(PLACES, '0'), vector }));
+    }
+  }
+}
+
+/** Digits of a place, so that places sort as texts as they do as numbers. */
+const PLACES = 9;
 
 /** `{1,0.5}` */
 function numbersIn(text: string): Float32Array {

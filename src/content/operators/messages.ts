@@ -6,13 +6,25 @@ export interface EncoderJob {
   readonly operator: EncoderName;
   readonly values: ArgumentValues;
   readonly query: string;
+  readonly read: StoredVectors | OwnTexts;
+  /** The vectors of `encoderTexts`; null where the thread is to work them out, by `lexical-v1`. */
+  readonly embedded: readonly Float32Array[] | null;
+}
+
+/** Passages of a store. */
+export interface StoredVectors {
+  readonly kind: 'stored';
   readonly passages: readonly {
     readonly chunkId: string;
     /** In Postgres' text format of `float4[]`. */
     readonly vector: string;
   }[];
-  /** The vectors of `encoderTexts`; null where the thread is to work them out, by `lexical-v1`. */
-  readonly embedded: readonly Float32Array[] | null;
+}
+
+/** Texts that no store holds; the thread makes their vectors, by `lexical-v1`. Each is known by its place, from 0. */
+export interface OwnTexts {
+  readonly kind: 'texts';
+  readonly texts: readonly string[];
 }
 
 export type FromEncoder =

@@ -7,18 +7,36 @@ export const MOST_WORK = 4_000_000_000;
 
 /** What the hashing of one text costs, for each dimension of its vector. */
 const HASHING = 16;
+/** What the hashing of one character costs, in a text of any length. */
+const CHARACTER = 200;
 /** Rounds that groups usually take until they stay. */
 const ROUNDS = 3;
 
 /**
  * How many numbers an operator multiplies: known before it begins.
- *
- * @param texts those that are made vectors of for it
  */
 export function workOf(
   operator: EncoderName,
   given: CheckedArguments,
-  { passages, texts, dimensions }: { passages: number; texts: number; dimensions: number },
+  { characters, ...size }: WorkSize,
+): number {
+  return workOfVectors(operator, given, size) + characters * CHARACTER;
+}
+
+/** What an operator works on. */
+export interface WorkSize {
+  readonly passages: number;
+  /** Texts that are made vectors of for it, labels and references. */
+  readonly texts: number;
+  readonly dimensions: number;
+  /** Of passages that no store has vectors of. */
+  readonly characters: number;
+}
+
+function workOfVectors(
+  operator: EncoderName,
+  given: CheckedArguments,
+  { passages, texts, dimensions }: Omit<WorkSize, 'characters'>,
 ): number {
   const hashed = texts * HASHING;
   switch (operator) {

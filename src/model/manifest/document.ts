@@ -12,6 +12,7 @@ export interface ManifestDocument {
   readonly metrics?: Members<MetricDocument>;
   readonly lexicon?: Members<TermDocument>;
   readonly traverse?: { readonly max_per_hop?: number };
+  readonly operators?: { readonly max_rows?: number };
   readonly features?: {
     readonly set_operations?: boolean;
     readonly subqueries?: boolean;

@@ -52,6 +52,11 @@ function shapeOf(runtime: GovernedRuntime): string {
       return JSON.stringify(
         runtime.stores.map((s) => [s.facet.name, s.version, sqlOf(s.passages), sqlOf(s.derived)]),
       );
+    case 'operated': {
+      const { operators, columns } = runtime.relation;
+      const named = [operators.map((o) => [o.operator, o.column, o.of]), columns.map((c) => c.name)];
+      return JSON.stringify([sqlOf(runtime.rows), named]);
+    }
     default: {
       const unknown: never = runtime;
       return unknown;

@@ -502,8 +502,8 @@ export const WRONG: readonly Wrong[] = [
   wrong('user:ann', 'select ‸similarity(name) from customer', [
     'E0511',
     '1:8',
-    'operator SIMILARITY maps over the `text` of a RETRIEVE',
-    'SELECT SIMILARITY(text, reference) FROM RETRIEVE(…)',
+    'SIMILARITY over rows needs `reference`: only RETRIEVE has a question to make it of',
+    'SIMILARITY(text, reference)',
   ]),
   wrong('user:ann', "select id from traverse(anchor => 'order', target => ‸'prodct', keys => ('1'))", [
     'E0512',

@@ -2,6 +2,7 @@ import { type Clipping, type GovernedRuntime, InternalError, QueryError, queryEr
 import { objectsText, stopError } from '../../../engine/index.js';
 import type { RuntimeInput } from '../parts.js';
 import { hydrate } from './hydrate.js';
+import { operate } from './operate.js';
 import { retrieve } from './retrieve.js';
 import { traverse } from './traverse.js';
 import type { RuntimeRows } from './types.js';
@@ -47,7 +48,7 @@ function withoutStep(error: unknown, runtime: GovernedRuntime): unknown {
 
 /** What the question makes of missing rows. The best passages are all that RETRIEVE is asked for. */
 function clippingOf(runtime: GovernedRuntime): Clipping {
-  return runtime.kind === 'retrieval' ? 'refused' : runtime.relation.clipping;
+  return runtime.kind === 'retrieval' || runtime.kind === 'operated' ? 'refused' : runtime.relation.clipping;
 }
 
 function rowsOf(runtime: GovernedRuntime, input: RuntimeInput): Promise<RuntimeRows> {
@@ -58,6 +59,8 @@ function rowsOf(runtime: GovernedRuntime, input: RuntimeInput): Promise<RuntimeR
       return traverse(runtime, input);
     case 'hydration':
       return hydrate(runtime, input);
+    case 'operated':
+      return operate(runtime, input);
     default: {
       const unknown: never = runtime;
       throw new InternalError(`unexpected runtime relation ${String(unknown)}`);

@@ -54,6 +54,7 @@ export function compileManifest(document: ManifestDocument): Compiled {
     joins: document.features?.joins ?? 'declared',
     features: featuresOf(document),
     ...(document.traverse?.max_per_hop === undefined ? {} : { maxPerHop: document.traverse.max_per_hop }),
+    ...(document.operators?.max_rows === undefined ? {} : { maxOperatedRows: document.operators.max_rows }),
   });
   checkMetricTexts(catalog, problems);
   if (problems.list.length > 0) return { ok: false, problems: problems.list };

@@ -541,6 +541,19 @@ const traverse = closed(
   'Bounds of TRAVERSE. A walk is held in memory, a few hundred bytes a row.',
 );
 
+const operators = closed(
+  {
+    max_rows: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 50_000,
+      description: 'Rows that operators of one SELECT may work on. Default: 10000.',
+    },
+  },
+  [],
+  'Bounds of operators over rows of entities, such as CLASSIFY(body). A vector of 4 kB is held for each row.',
+);
+
 const features = closed(
   {
     set_operations: { type: 'boolean', description: 'UNION, INTERSECT and EXCEPT. Default: true.' },
@@ -576,6 +589,7 @@ export const MANIFEST_SCHEMA = {
       lexicon: named({ type: 'string', minLength: 1, maxLength: 200 }, term, 'Business words.'),
       raw_sql: rawSql,
       traverse,
+      operators,
       features,
     },
     ['version', 'connectors', 'entities'],

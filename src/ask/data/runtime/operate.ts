@@ -1,0 +1,83 @@
+import { type GovernedRuntime, ORDINAL, queryError } from 'osl-compiler';
+import type { TextRow } from '../collect.js';
+import type { OperatorCall } from '../content-plane.js';
+import type { RuntimeInput } from '../parts.js';
+import { slices } from '../slices.js';
+import { constantValue } from './constants.js';
+import { step } from './step.js';
+import { NOTHING, type RuntimeRows } from './types.js';
+
+type OperatedRuntime = Extract<GovernedRuntime, { kind: 'operated' }>;
+
+/**
+ * Reads the rows that the caller may see, as it may see them, and works out the operators over their texts.
+ *
+ * @throws QueryError E0519 where there are more rows than operators may work on
+ */
+export async function operate(
+  { relation, rows: plan }: OperatedRuntime,
+  input: RuntimeInput,
+): Promise<RuntimeRows> {
+  const { content, caps } = input.parts;
+  const calls = relation.operators.map((use): OperatorCall => {
+    const values = [...use.arguments].map(([name, e]) => [name, constantValue(e, input)] as const);
+    return { use, values: new Map(values) };
+  });
+  for (const call of calls) await content.check(call);
+  const { rows } = await step(plan, new Map(), { ...input, plan }, relation.most + 1);
+  if (rows.length > relation.most) throw queryError('stepCap', tooMany(relation.most));
+  const names = plan.outputs.map((o) => o.name);
+  const nameOf = (column: string): string => names[Number(column.slice(1)) - 1 - calls.length] ?? '';
+  const { signal, until, spending } = input;
+  const { subject } = input.caller.identity;
+  const by = { subject, timeoutMs: caps.timeoutMs, until, signal, spend: spending.add.bind(spending) };
+  const results = new Map<string, readonly unknown[]>();
+  for (const [i, call] of calls.entries()) {
+    const of = nameOf(relation.operators[i]?.of ?? '');
+    const texts = rows.map((row) => row.get(of) ?? null);
+    const values = await content.runOverTexts(call, texts, by);
+    const key = relation.key === null ? null : nameOf(relation.key);
+    results.set(
+      call.use.column,
+      call.use.operator === 'DEDUP' ? values.map((v) => namedByKey(v, rows, key)) : values,
+    );
+  }
+  return { ...NOTHING, json: await json(relation, rows, nameOf, results) };
+}
+
+function tooMany(limit: number) {
+  const hint =
+    'narrow WHERE, or page by key: WHERE id > the last one ORDER BY id LIMIT n, for RANK, DEDUP, OUTLIER and CLUSTER in a derived table';
+  return { what: 'what the operators would work on', limit, unit: 'rows', hint };
+}
+
+/** DEDUP says the first of a group by its place among the rows; its reader knows rows by their key. */
+function namedByKey(value: unknown, rows: readonly TextRow[], key: string | null): unknown {
+  if (typeof value !== 'object' || value === null || !('of' in value)) return value;
+  const of = value.of === null || key === null ? null : (rows[Number(value.of)]?.get(key) ?? null);
+  return { ...value, of };
+}
+
+/** As a JSON array of objects: what the rows hold stands as Postgres' own text, and is read by its type. */
+async function json(
+  { columns }: OperatedRuntime['relation'],
+  rows: readonly TextRow[],
+  nameOf: (column: string) => string,
+  results: ReadonlyMap<string, readonly unknown[]>,
+): Promise<string> {
+  const names = columns.map((c) => c.name).filter((name) => name !== ORDINAL);
+  const taken = names.filter((name) => !results.has(name)).map((name) => [name, nameOf(name)] as const);
+  const made = [...results].filter(([name]) => names.includes(name));
+  const texts: string[] = [];
+  let place = 0;
+  for await (const slice of slices(rows)) {
+    for (const row of slice) {
+      const fields: Record<string, unknown> = { [ORDINAL]: place + 1 };
+      for (const [name, output] of taken) fields[name] = row.get(output) ?? null;
+      for (const [name, values] of made) fields[name] = values[place] ?? null;
+      texts.push(JSON.stringify(fields));
+      place++;
+    }
+  }
+  return `[${texts.join()}]`;
+}
