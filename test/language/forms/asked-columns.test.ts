@@ -7,10 +7,14 @@ import { type Answer, at, startForms } from './fixture.js';
 
 t.setTimeout(180_000);
 
+/** The notes have a field of their own that is called as what RETRIEVE may be asked for. */
 const forms = await startForms({
-  manifest: ARTICLES_MANIFEST,
+  manifest: ARTICLES_MANIFEST.replace('tags: { type', 'highlights: { type').replace(
+    'rating, tags',
+    'rating, highlights',
+  ),
   policy: ARTICLES_POLICY,
-  script: articleScript(),
+  script: articleScript().replace('tags text[]', 'highlights text[]'),
   schema: 'press',
 });
 t.teardown(() => forms.close());
@@ -170,11 +174,11 @@ async function all(who: string): Promise<readonly string[]> {
 t.test('columns are there where they are asked for', async (t) => {
   const columns = ({ rows }: Answer): readonly string[] => Object.keys(rows[0] ?? {});
   const plain = columns(await ask('user:ann', `select * from ${notes('windmill', '', 1)}`));
-  t.notOk(plain.some((name) => name === 'highlights' || name === 'score_parts'));
+  t.notOk(plain.includes('score_parts'));
   for (const [more, names] of [
-    [', highlight => true', ['highlights']],
+    [', highlight => true', []],
     [', explain_score => true', ['score_parts']],
-    [', highlight => true, explain_score => true', ['highlights', 'score_parts']],
+    [', highlight => true, explain_score => true', ['score_parts']],
     [', highlight => false, explain_score => false', []],
   ] as const) {
     const { rows, status, message } = await ask('user:ann', `select * from ${notes('windmill', more, 1)}`);
@@ -185,7 +189,22 @@ t.test('columns are there where they are asked for', async (t) => {
       more,
     );
   }
-  t.match(await ask('user:ann', `select highlights from ${notes('windmill', '')}`), { code: 'E0512' });
+  t.match(await ask('user:ann', `select score_parts from ${notes('windmill', '')}`), { code: 'E0512' });
+  const own = await ask('user:ann', `select highlights from ${notes('windmill', ', highlight => false', 1)}`);
+  t.same(
+    own.rows,
+    [{ highlights: ['a b', null, 'c"d'] }],
+    'the field of the facet, where nothing is asked for',
+  );
+  const asked = await ask(
+    'user:ann',
+    `select highlights from ${notes('windmill', ', highlight => true', 1)}`,
+  );
+  t.same(
+    asked.rows,
+    [{ highlights: (await marked('user:ann', 'windmill'))[0]?.spans }],
+    'and what is asked for',
+  );
   for (const [more, parameters] of [
     [", highlight => 'true'", []],
     [', explain_score => 1', []],

@@ -60,8 +60,8 @@ const statements = QUERIES.flatMap((query) => [
    left join RETRIEVE(facet => 'notes', query => '${query}', top_k => 5) r on a.id = r.article_id order by a.id, r.text`,
   `select a.article_id, a.score, b.score, b.text from RETRIEVE(facet => 'notes', query => '${query}', top_k => 9) a
    join RETRIEVE(facet => 'notes', query => 'orchard', top_k => 9) b on a.article_id = b.article_id`,
-  `select text, score from RETRIEVE(facet => 'notes', query => '${query}', top_k => 4, diversity => 0.5)`,
-  `select highlights, score_parts from RETRIEVE(facet => 'notes', query => '${query}', top_k => 9, highlight => true, explain_score => true)`,
+  `select highlights, score_parts, score from RETRIEVE(facet => 'notes', query => '${query}', top_k => 4,
+     diversity => 0.5, highlight => true, explain_score => true)`,
   `select text, score from RETRIEVE(facet => 'notes', query => '${query}', top_k => 3, skip => 2, min_score => 0.2, per => 'document')`,
 ]);
 /** What fails on the notes of one article, or of one language: hidden ones fail nobody's question. */
