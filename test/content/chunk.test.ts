@@ -4,6 +4,7 @@ import type { ChunkedBy } from '../../src/content/chunk.js';
 import { chunkSpans, countCodePoints, sliceCodePoints } from '../../src/content/index.js';
 import { htmlText } from '../../src/content/indexer/html-text.js';
 import { CodePoints } from '../../src/content/offsets.js';
+import { processorMs } from '../support/processor.js';
 
 const chunks = (text: string, maxChars: number, overlapChars = 0): string[] =>
   chunkSpans(text, { maxChars, overlapChars }).map(({ start, end }) => text.slice(start, end));
@@ -132,9 +133,9 @@ test('HTML is read without its tags', (t) => {
   t.equal(htmlText('x<!-- never closed <p>y</p>'), 'x');
   t.equal(htmlText('&#0;&#xd800;&#1114112;&nosuch;'), '\ufffd\ufffd\ufffd&nosuch;');
   for (const bad of ['<a', '<!--', '<script>', '&', '</p', '<a "']) {
-    const begun = performance.now();
+    const begun = processorMs();
     htmlText(`${bad.repeat(200_000)}>`);
-    t.ok(performance.now() - begun < 2_000, `many of ${bad}`);
+    t.ok(processorMs() - begun < 2_000, `many of ${bad}`);
   }
   t.end();
 });

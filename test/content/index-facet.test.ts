@@ -46,7 +46,7 @@ import {
   testEngine,
 } from './fixture.js';
 
-tap.setTimeout(120_000);
+tap.setTimeout(600_000);
 
 type Row = Record<string, unknown>;
 

@@ -5,6 +5,7 @@ import { detectorNamed, detectorsOf } from '../../src/content/redact/detectors/d
 import { fold } from '../../src/content/redact/fold.js';
 import { type DeclaredValue, ValueMatcher } from '../../src/content/redact/matcher.js';
 import { type Rules, redactorOf } from '../../src/content/redact/redactor.js';
+import { processorMs } from '../support/processor.js';
 
 const NONE: Rules = { redact: ['pii'], detectors: [], exceptions: [] };
 const ALL: Rules = {
@@ -59,11 +60,11 @@ test('a hundred thousand values cost hardly more than a hundred', async (t) => {
     3,
   );
   const text = 'John met John Number77777 Smith and John Number1 Jones. '.repeat(20_000);
-  const start = performance.now();
+  const start = processorMs();
   t.equal(many.find(text).length, 20_000);
   t.ok(
-    performance.now() - start < 5_000,
-    `${Math.round(performance.now() - start)} ms for ${text.length} characters`,
+    processorMs() - start < 5_000,
+    `${Math.round(processorMs() - start)} ms for ${text.length} characters`,
   );
 });
 
@@ -126,9 +127,9 @@ test('detectors take time in proportion to the text', async (t) => {
       'token=',
       '://a:',
     ]) {
-      const start = performance.now();
+      const start = processorMs();
       detect(unit.repeat(100_000 / unit.length));
-      t.ok(performance.now() - start < 2_000, `${name} over ${unit}`);
+      t.ok(processorMs() - start < 2_000, `${name} over ${unit}`);
     }
   }
 });

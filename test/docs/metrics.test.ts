@@ -3,7 +3,7 @@ import t, { test } from 'tap';
 import { generateShop, METRICS_MANIFEST, METRICS_POLICY, scriptOf } from '../language/metrics/shop.js';
 import { startRest } from '../surfaces/rest/fixture.js';
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const PAGE = new URL('../../../docs/metrics.md', import.meta.url);
 

@@ -10,7 +10,7 @@ import { partsOf, readGrammar } from './osl-sql/grammar.js';
 import { NOT_OF_THE_GRAMMAR, OF_OTHER_STATEMENTS, SELECT_KINDS, SELECT_NODES } from './osl-sql/nodes.js';
 import { type Example, examplesOf, rewritten } from './osl-sql/page.js';
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const PAGE = join(process.cwd(), 'docs', 'osl-sql.md');
 const page = readFileSync(PAGE, 'utf8');

@@ -7,7 +7,7 @@ import { createPgFrontend } from '../../src/surfaces/pg/index.js';
 import { startTestService } from '../support/service.js';
 import { type RestFixture, startRest } from '../surfaces/rest/fixture.js';
 
-t.setTimeout(120_000); // each test opens a service, and machines differ
+t.setTimeout(600_000); // each test opens a service, and machines differ
 
 /** How an entry of the catalogue is raised: a question of a subject, any HTTP request, or the test that does it. */
 type Raise =

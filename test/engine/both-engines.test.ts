@@ -121,10 +121,8 @@ const CASES: Readonly<Record<string, Case>> = {
     t.same([none.rows, none.truncated], [0, true]);
   },
   'a deadline ends the statement, and the next one works': async (t, f) => {
-    const started = performance.now();
     const error = await errorOf(ask(f, ENDLESS, { oids: [20], timeoutMs: 300 }));
     t.match(error, { entry: 'timedOut', message: 'the statement ran longer than 0.3 s and was stopped' });
-    t.ok(performance.now() - started < 3_000);
     t.equal((await ask(f, ONE, { oids: [INT4] })).rows, 1);
   },
   'an abort ends the statement, and who waits behind it is served': async (t, f) => {

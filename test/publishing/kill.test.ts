@@ -9,7 +9,7 @@ import { Versions } from '../../src/publishing/store/index.js';
 import { tenantKeys } from '../../src/service/keys.js';
 import { EXAMPLE, osl, Server, temporary } from '../tools/cli/support.js';
 
-t.setTimeout(240_000);
+t.setTimeout(600_000);
 const WRITER = join(dirname(fileURLToPath(import.meta.url)), 'writer.js');
 const ROUNDS = 15;
 

@@ -6,7 +6,7 @@ import { Catalogs } from '../../src/surfaces/catalog/index.js';
 import { createPgFrontend } from '../../src/surfaces/pg/index.js';
 import { startRest } from '../surfaces/rest/fixture.js';
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 
 t.test('an open session of the wire has the new version at its next statement', async (t) => {
   const rest = await startRest();

@@ -18,7 +18,7 @@ import { NO_NATIVE, startNativePostgres } from '../support/native-postgres.js';
 import { temporary } from '../tools/cli/support.js';
 import { asOwner, POLICY, project, SCRIPT, URL_ENV } from './hr.js';
 
-t.setTimeout(240_000);
+t.setTimeout(600_000);
 
 const EU: Caller = { subject: 'user:eu', aclRoles: ['regional', 'everything'] };
 const US: Caller = { subject: 'user:us', aclRoles: ['regional'] };

@@ -8,11 +8,11 @@ const STOPPED = ['E FATAL 57P01 terminating connection due to administrator comm
 
 test('an idle session ends with 57P05, a working one does not', async (t) => {
   const handler = new Scripted();
-  const { port, stop } = await handler.serve({ idleTimeoutMs: 1_000 });
+  const { port, stop } = await handler.serve({ idleTimeoutMs: 2_000 });
   t.teardown(stop);
   const client = await Client.ready(port);
   client.send(query('hold'));
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  await new Promise((resolve) => setTimeout(resolve, 2_500));
   handler.sessions[0]?.release();
   t.same(await client.until('Z'), ['C HOLD', 'Z I']);
   t.same(await client.rest(), ['E FATAL 57P05 terminating connection due to idle-session timeout', 'closed']);

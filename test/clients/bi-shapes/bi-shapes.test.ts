@@ -13,7 +13,7 @@ import { SHAPES } from './tools.js';
  * What BI tools send, answered through the wire, and beside it by an ungoverned copy of the tables: `clear` for a
  * caller who may see everything, `masked` for one who may not. Equal answers, or a stated refusal.
  */
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 /** The shop's policy, in which its auditor may see everything. */
 const POLICY = SHOP_POLICY.replace(

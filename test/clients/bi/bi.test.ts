@@ -14,7 +14,7 @@ import { openMeasuredWorld } from './measured-world.js';
 import { type CatalogStatement, oidsOf } from './statement.js';
 import { TOOLS } from './tools.js';
 
-tap.setTimeout(180_000);
+tap.setTimeout(600_000);
 
 const CAPTURED = join('test', 'clients', 'bi', 'captured');
 const PAGE = join('docs', 'bi.md');

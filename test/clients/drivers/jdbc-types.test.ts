@@ -14,7 +14,7 @@ import { missing, run } from './support.js';
 
 const JAR = '/usr/share/java/postgresql.jar';
 const both = await startBoth();
-tap.setTimeout(180_000);
+tap.setTimeout(600_000);
 tap.teardown(() => both?.close());
 
 const PROGRAM = `

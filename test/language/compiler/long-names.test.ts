@@ -3,7 +3,7 @@ import { startRest } from '../../surfaces/rest/fixture.js';
 
 /** Masked columns with names as long as Postgres has them: what stands beside them for joins and samples has a name of its own. */
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 
 /** 63 bytes, two of which differ in the last alone; and one that leaves room for less than a suffix. */
 const [ONE, OTHER, SHORTER] = [`${'n'.repeat(62)}1`, `${'n'.repeat(62)}2`, 'm'.repeat(58)];

@@ -11,7 +11,7 @@ const run = promisify(execFile);
 const root = fileURLToPath(new URL('../../../../', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'osl-compiler-'));
 t.teardown(() => rmSync(folder, { recursive: true, force: true }));
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const readme = readFileSync(join(root, 'compiler/README.md'), 'utf8');
 

@@ -16,7 +16,7 @@ import { emptyDatabaseOfItsOwn } from '../../support/embedded-data.js';
 import { functions } from '../functions/support/table.js';
 
 /** What policy and metrics say means the same whatever a session has set, and what it meant under UTC. */
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 
 const TYPES = {
   id: 'int4',

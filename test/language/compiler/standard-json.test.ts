@@ -3,7 +3,7 @@ import { startRest } from '../../surfaces/rest/fixture.js';
 
 /** JSON as the SQL standard writes it: answered as Postgres 16 and later answer it, whichever version stands behind. */
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 
 /** Over the samples, by their own columns. Each is cast to text, so that blanks and order count. */
 const SCALARS = [

@@ -4,7 +4,7 @@ import { widthOf } from '../../../src/tools/cli/width.js';
 import { startRest } from '../../surfaces/rest/fixture.js';
 import { WRONG } from './wrong.js';
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 
 t.test('every wrong question: code, place, message, hint, and the caret of the CLI', async (t) => {
   const fixture = await startRest();

@@ -12,7 +12,7 @@ import {
   vectorsScript,
 } from './vectors.js';
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 
 /** Each finds candidates, and compares them exactly in the same statement. */
 const APPROXIMATE = '<#>';

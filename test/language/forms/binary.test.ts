@@ -7,7 +7,7 @@ import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript } from './articles.js
 import { startForms } from './fixture.js';
 import { GRAPH_MANIFEST, GRAPH_POLICY, GRAPH_TABLES } from './graph.js';
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 
 const int = (n: number): Buffer => {
   const b = Buffer.alloc(4);

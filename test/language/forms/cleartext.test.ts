@@ -118,7 +118,7 @@ INSERT INTO press.note VALUES
 INSERT INTO press.memo VALUES ('m1', 'acc-1', 'A report on the budget.');
 `;
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 const forms: Forms = await startForms({
   manifest: MANIFEST,
   policy: POLICY,

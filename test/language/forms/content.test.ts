@@ -5,7 +5,7 @@ import { postQuery, startFrontends } from '../../support/frontends.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript, NOTES, PEOPLE } from './articles.js';
 import { type Answer, at, startForms } from './fixture.js';
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const forms = await startForms({
   manifest: ARTICLES_MANIFEST,

@@ -9,7 +9,7 @@ import { cancelRequest } from '../../wire/support/bytes.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript, PEOPLE } from './articles.js';
 import { at, startForms } from './fixture.js';
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 /** Passages of `notes` may leave by the roles `decoding` (all) and `german_decoding` (those in German). */
 const POLICY = ARTICLES_POLICY.replace(

@@ -14,7 +14,7 @@ import { QUESTIONS } from './demo-table.js';
 import { TOPICS } from './demo-topics.js';
 
 // The whole demo is read and indexed.
-t.setTimeout(240_000);
+t.setTimeout(600_000);
 
 /** How many of the questions must find a right package in the first five passages. */
 const NEEDED = 18;

@@ -12,7 +12,7 @@ import {
   vectorsScript,
 } from './vectors.js';
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 
 const server = await toyEmbeddings();
 const working = server.answer;

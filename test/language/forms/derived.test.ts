@@ -2,7 +2,7 @@ import t from 'tap';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript, NOTES, type Note, PEOPLE } from './articles.js';
 import { type Answer, at, type Forms, startForms } from './fixture.js';
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const SUBJECTS = ['windmill', 'harbour', 'ledger', 'telescope', 'orchard', 'lantern'];
 const MANIFEST = ARTICLES_MANIFEST.replace(

@@ -6,7 +6,7 @@ import { type Forms, startForms } from './fixture.js';
  * lead to from there. Who can write a text with a thousand candidates learns nothing of the values of other rows.
  */
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const MANIFEST = `
 version: 1

@@ -14,7 +14,7 @@ import {
   vectorsScript,
 } from './vectors.js';
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 /** Which lane serves: below the limit each passage is compared, above it candidates are found first. */
 const lanes = { few: new PermittedSets(1_000_000), many: new PermittedSets(0) };

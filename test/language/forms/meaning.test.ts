@@ -5,7 +5,7 @@ import { VECTORS_POLICY, vectorsManifest } from './vectors.js';
 
 /** Operators with a model of meaning, through the surfaces: indexed by it, asked of it, and refused without its package. */
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const SCRIPT = `
 create schema press;

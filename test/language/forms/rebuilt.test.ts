@@ -12,7 +12,7 @@ import { NOTES, VECTORS_POLICY, vectorsManifest, vectorsScript } from './vectors
  * served, and no question fails, before the reload or after it.
  */
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const FACET = '    versions: { raw: {} }\n';
 const BEFORE = vectorsManifest('{ max_top_k: 50 }').replace('    embedding: { model: toy }\n', '');

@@ -3,7 +3,7 @@ import { call, connected } from '../../surfaces/mcp/support.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript } from './articles.js';
 import { type Answer, at, startForms } from './fixture.js';
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const forms = await startForms({
   manifest: ARTICLES_MANIFEST,

@@ -2,7 +2,7 @@ import t from 'tap';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript, NOTES, PEOPLE } from './articles.js';
 import { at, type Forms, startForms } from './fixture.js';
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const MANIFEST = ARTICLES_MANIFEST.replace(
   'words: { type: int4 }',

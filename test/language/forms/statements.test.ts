@@ -11,7 +11,7 @@ import {
 import { startForms } from './fixture.js';
 import { NOTES, toyEmbeddings, VECTORS_POLICY, vectorsManifest, vectorsScript } from './vectors.js';
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 
 /** Which statements of a question reached the database, in their order: it may not ask for more than these in a row. */
 function steps(forms: Awaited<ReturnType<typeof startForms>>): readonly string[] {

@@ -10,7 +10,7 @@ import {
 } from './articles.js';
 import { type Forms, startForms } from './fixture.js';
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 /** What `user:eu` may not see: notes about articles of the US; the same for `user:de` and notes in English. */
 const HIDDEN: Readonly<Record<string, (n: Note) => boolean>> = {

@@ -4,7 +4,7 @@ import { answerOf, comparable } from './answers.js';
 import { recount } from './recount.js';
 import { dice, generateShop, METRICS_MANIFEST, METRICS_POLICY, type Shop, scriptOf } from './shop.js';
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 /**
  * The shop as `user:eu` sees it, cut and masked beforehand: customers and orders of its region, orders that are open

@@ -4,7 +4,7 @@ import { answerOf, comparable } from './answers.js';
 import { type Asked, recount } from './recount.js';
 import { generateShop, METRICS_MANIFEST, METRICS_POLICY, scriptOf } from './shop.js';
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const SHOP = generateShop(7);
 const rest = await startRest({ manifest: METRICS_MANIFEST, policy: METRICS_POLICY, script: scriptOf(SHOP) });

@@ -11,7 +11,7 @@ import { countInstallation } from './installation.js';
 import { QUESTIONS, type Rows, type Value } from './table.js';
 
 // A loaded machine may take longer than tap's half minute.
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const root = join(import.meta.dirname, '..', '..', '..', '..');
 const dir = mkdtempSync(join(tmpdir(), 'osl-questions-'));

@@ -15,9 +15,10 @@ import { discoveredIn } from '../../../src/model/graph/index.js';
 import { parseManifest } from '../../../src/model/manifest/index.js';
 import { check } from '../../../src/publishing/authoring/index.js';
 import { startNativePostgres } from '../../support/native-postgres.js';
+import { processorMs } from '../../support/processor.js';
 import { LIBRARY, LIBRARY_MANIFEST, LONG_NAME, libraryManifest, ODD } from './databases.js';
 
-t.setTimeout(240_000);
+t.setTimeout(600_000);
 
 /** Five hundred tables are read and judged in so much, on a machine that has other things to do. */
 const BOUND_MS = 10_000;
@@ -317,10 +318,10 @@ async function discovers(t: Test, engine: Engine): Promise<void> {
                         i, greatest(i - 1, 1));
        END LOOP; END $$`,
     );
-    const started = performance.now();
+    const started = processorMs();
     const wide = await readUpstream(system, ['wide']);
     const found = candidatesIn(wide, 'db', manifest);
-    const took = performance.now() - started;
+    const took = processorMs() - started;
     t.equal(found.length, 500);
     t.ok(took < BOUND_MS, `${Math.round(took)} ms`);
     t.match(found[0], { foreign_keys: [{ references: { table: 't1' } }], confidence: 0.95 });

@@ -1,5 +1,6 @@
 import { test } from 'tap';
 import { parseManifest } from '../../../src/model/manifest/index.js';
+import { processorMs } from '../../support/processor.js';
 import { edited, MANIFEST } from './base.js';
 
 const manifest = parseManifest(MANIFEST, 'm.yaml');
@@ -137,9 +138,9 @@ test('ten thousand entities load in seconds', async (t) => {
     (_, i) => `  e${i}: { source: db.s.t${i}, primary_key: [id], columns: [id, name] }`,
   );
   const text = `version: 1\nconnectors:\n  db:\n    kind: pglite\n    tables:\n${tables.join('\n')}\nentities:\n${entities.join('\n')}\n`;
-  const start = performance.now();
+  const start = processorMs();
   t.equal(parseManifest(text, 'm').catalog.relations.size, 10_000);
-  t.ok(performance.now() - start < 20_000);
+  t.ok(processorMs() - start < 20_000);
 });
 
 test('what per_hop of a walk may be at most', async (t) => {

@@ -8,6 +8,7 @@ import {
   parseManifest,
   parsePolicyDocument,
 } from '../../../src/model/manifest/index.js';
+import { processorMs } from '../../support/processor.js';
 import { edited, MANIFEST, ofManifest, POLICY } from './base.js';
 
 /** The codes that `work` is refused with. */
@@ -27,9 +28,9 @@ test('a bomb of aliases is refused within a second', async (t) => {
     (_, i) => `  l${i + 1}: &l${i + 1} [${Array(9).fill(`*l${i}`).join(', ')}]`,
   );
   const bomb = `version: 1\nlexicon:\n  l0: &l0 [x, x, x, x, x, x, x, x, x]\n${levels.join('\n')}\n`;
-  const start = performance.now();
+  const start = processorMs();
   t.match(ofManifest(bomb), [/M0006 aliases repeat more than 100000 nodes/]);
-  t.ok(performance.now() - start < 1000);
+  t.ok(processorMs() - start < 1000);
 });
 
 test('aliases within bounds work', async (t) => {
@@ -67,9 +68,9 @@ test('nesting that would exhaust the stack is refused', async (t) => {
 });
 
 test('a hundred thousand keys that repeat are refused quickly, and a hundred are shown', async (t) => {
-  const start = performance.now();
+  const start = processorMs();
   t.equal(ofManifest('version: 1\n'.repeat(100_000)).length, 100);
-  t.ok(performance.now() - start < 10_000);
+  t.ok(processorMs() - start < 10_000);
 });
 
 test('names of Object.prototype are names like any other', async (t) => {

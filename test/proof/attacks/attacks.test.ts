@@ -13,7 +13,7 @@ import { AUDITOR, CLERK, leaksIn, openShop } from './shop.js';
 import { ATTACKS, SUGGESTIONS, type Try } from './table.js';
 
 // A loaded machine may take longer than tap's half minute.
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const shop = await openShop();
 const fronts = await startFrontends(shop.open);

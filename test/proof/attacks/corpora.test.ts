@@ -4,7 +4,7 @@ import { type Forms, startForms } from '../../language/forms/fixture.js';
 import { type Caller, SURFACES, type SurfaceName } from '../../support/frontends.js';
 
 /** 42: hidden documents that shift a score, a rank, a cluster, a count or a plan. Twins answer alike on every surface. */
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const OPTIONS = {
   manifest: ARTICLES_MANIFEST,

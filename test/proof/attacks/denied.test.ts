@@ -12,7 +12,7 @@ import { call, connected } from '../../surfaces/mcp/support.js';
  * column or link.
  */
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 /** Every name of what is denied holds this word, and nothing else does. */
 const DENIED = 'ledger';

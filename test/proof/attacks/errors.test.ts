@@ -9,7 +9,7 @@ import { startTestService } from '../../support/service.js';
  * put into every clause. A key that is hidden and one that nobody has must be one and the same, however often it is
  * asked: from the sixth time on Postgres runs a prepared statement by a generic plan, in which nothing was folded.
  */
-t.setTimeout(300_000);
+t.setTimeout(600_000);
 
 const MANIFEST = `
 version: 1

@@ -1,14 +1,14 @@
 import { Client } from 'pg';
 import t from 'tap';
 import { type Asker, SURFACES, startFrontends, WireClient } from '../../support/frontends.js';
-import { type NativePostgres, startNativePostgres } from '../../support/native-postgres.js';
+import { type NativePostgres, NO_BINARIES, startOwnPostgres } from '../../support/native-postgres.js';
 import { startTestService } from '../../support/service.js';
 import { expectedOf, readings, shown } from './reading.js';
 import { CLERK, MANIFEST, policy, REAL, shopScript } from './shop.js';
 import { ATTACKS } from './table.js';
 
-/** Attacks that need a server of its own: what an upstream's own objects and roles could change. */
-t.setTimeout(180_000);
+/** Attacks that need a server of its own: what an upstream's own objects and roles could change, also for other tests. */
+t.setTimeout(600_000);
 
 /**
  * A schema that anybody may write to, first in the role's own search path, with a function, an aggregate, operators
@@ -39,9 +39,9 @@ create foreign table shop.customer_far (id int4, ssn text) server nowhere;
 grant select on all tables in schema shop to osl_reader;
 `;
 
-const native = await startNativePostgres();
+const native = await startOwnPostgres();
 if (native === null) {
-  t.test('attacks on a native server', { skip: 'there is no native Postgres' }, async () => undefined);
+  t.test('attacks on a native server', { skip: NO_BINARIES }, async () => undefined);
 } else {
   t.teardown(() => native.stop());
   await run(native);

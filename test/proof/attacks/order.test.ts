@@ -6,7 +6,7 @@ import { type Forms, startForms } from '../../language/forms/fixture.js';
  * of the order is the engine's, unless the policy asks for an order by key.
  */
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const MANIFEST = `
 version: 1

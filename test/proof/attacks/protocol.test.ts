@@ -16,7 +16,7 @@ import * as wire from '../../wire/support/bytes.js';
 import { CLERK, leaksIn, openShop, policy } from './shop.js';
 
 // A loaded machine may take longer than tap's half minute.
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 /** Attacks on the frontends themselves. Numbers are those of the list of attacks; without one they are our own. */
 

@@ -19,7 +19,7 @@ import { ATTACKS, type Expected, type Try } from './table.js';
  */
 
 // A loaded machine may take longer than tap's half minute.
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const real = await openShop(REAL, null, RAW_SQL);
 const twin = await openShop(TWIN, real, RAW_SQL);

@@ -3,7 +3,7 @@ import { type Asker, type Caller, startFrontends } from '../../support/frontends
 import { startTestService } from '../../support/service.js';
 
 /** What a row filter, a mask or a minimum rests on does not move with the clock that the caller chooses. */
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const MANIFEST = `
 version: 1

@@ -10,7 +10,7 @@ import * as wire from '../../wire/support/bytes.js';
 import { CLERK, leaksIn, openShop, policy } from './shop.js';
 
 /** Attacks that are no texts, on each surface as far as it has them; what is the wire's alone is in `protocol.test.ts`. */
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const shop = await openShop();
 const fronts = await startFrontends(shop.open);

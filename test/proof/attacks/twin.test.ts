@@ -8,7 +8,7 @@ import { ATTACKS } from './table.js';
 /** Two shops that differ only in what a clerk may not see. To a clerk they must be one and the same. */
 
 // A loaded machine may take longer than tap's half minute.
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const real = await openShop(REAL);
 const twin = await openShop(TWIN, real);

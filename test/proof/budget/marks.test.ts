@@ -26,7 +26,7 @@ const started = (child: ChildProcess): Promise<Started> =>
     child.once('exit', (code) => reject(new Error(`the gateway ended with ${code}`)));
   });
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 t.test(
   'what was compiled when the process was killed is told, and recorded',
   { timeout: 120_000 },

@@ -9,7 +9,7 @@ import { unitsOf } from './split.js';
 import { CHECKS, stateOf } from './states.js';
 import { type Exchange, openWorld } from './world.js';
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 
 const SOURCE = join(process.cwd(), '..', 'shared', 'spec', 'interface.md');
 const PAGE = join(process.cwd(), 'docs', 'conformance.md');

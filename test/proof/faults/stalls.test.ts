@@ -16,7 +16,7 @@ const TIMEOUT_MS = 1_000;
 const GIVEN_UP_MS = 10_000;
 const COUNT = /^D 4$/m;
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 t.comment(`seed ${SEED}, ${OFFSETS} places`);
 const server = await startNativePostgres();
 const skip = server === null ? 'no native Postgres here' : false;

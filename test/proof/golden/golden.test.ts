@@ -9,7 +9,7 @@ import { describeOutcome, type Outcome, outcomeOf } from './outcome.js';
 import { allowedTables, outside, scansByOtherParser, scansByPostgres } from './reparse.js';
 
 // A loaded machine may take longer than tap's half minute.
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const engine: Engine = await openEngine(['shop']);
 await engine.setUp(SHOP_SQL);

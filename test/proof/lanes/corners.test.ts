@@ -26,7 +26,7 @@ import { proveAtOnce } from './thrice.js';
  * gone, to be told what another asked for. On the embedded engine nothing goes fast, and nothing is tried here.
  */
 
-tap.setTimeout(120_000);
+tap.setTimeout(600_000);
 
 /** A question goes fast once it has proved short and a session that statements share stands, which may take a while. */
 const PATIENCE_MS = 30_000;
@@ -35,6 +35,8 @@ const PATIENCE_MS = 30_000;
 interface HeldLog {
   readonly log: AuditLog;
   hold(): void;
+  /** Resolves once so many wait. */
+  reached(count?: number): Promise<void>;
   /** Tells those who wait. With `failure`, that their decision is not on record, which it is not. */
   release(failure?: AuditUnavailable): void;
 }
@@ -50,6 +52,9 @@ function heldLog(log: AuditLog): HeldLog {
     log: { ...watchedLog(log, () => undefined), appendForm },
     hold() {
       waiting = [];
+    },
+    async reached(count = 1) {
+      while ((waiting?.length ?? 0) < count) await pause(2);
     },
     release(failure) {
       const told = waiting ?? [];
@@ -124,7 +129,7 @@ async function suite(): Promise<void> {
       .length;
   };
 
-  /** Resolves when the frontend has done what it could with what was sent. */
+  /** A while in which the frontend could do what it must not. */
   const settled = (): Promise<void> => pause(150);
 
   test('nothing is told before the decision is on record', async (t) => {
@@ -160,12 +165,13 @@ async function suite(): Promise<void> {
         told = true;
         return lines.join();
       });
+      await log.reached();
       await settled();
       const { pid, key } = client.cancelKey ?? { pid: 0, key: Buffer.alloc(4) };
       const canceller = await Client.open(stage.port);
       canceller.send(cancelRequest(pid, key));
+      await canceller.rest();
       await settled();
-      canceller.end();
       t.equal(told, false, 'nobody is told before');
       log.release(end === 'is recorded' ? undefined : new AuditUnavailable('full', 'no space'));
       t.match(await answer, end === 'is recorded' ? /57014/ : /E5030/);
@@ -181,7 +187,7 @@ async function suite(): Promise<void> {
     await warm(client, () => [NAME]);
     log.hold();
     client.send(NAME);
-    await settled();
+    await log.reached();
     log.release(new AuditUnavailable('full', 'no space'));
     t.match((await client.until('Z')).join(), /E5030/);
     t.match((await client.ask(other)).join(), /Bo/, 'the next answer is its own');
@@ -300,17 +306,17 @@ async function suite(): Promise<void> {
     const client = await login('user:ada');
     t.teardown(() => client.end());
     await warm(client, () => [NAME]);
-    await client.ask(query("set idle_session_timeout = '400ms'"));
+    await client.ask(query("set idle_session_timeout = '3s'"));
     t.equal(await isFast(() => client.ask(NAME)), true);
     const started = performance.now();
-    for (let i = 0; i < 6; i++) {
-      await pause(120);
+    for (let i = 0; i < 7; i++) {
+      await pause(500); // far less than the time-out: a busy machine may make more of it
       t.match((await client.ask(NAME)).join(), /Ada/);
     }
     const rested = performance.now();
-    t.ok(rested - started > 400);
+    t.ok(rested - started > 3_000);
     t.match((await client.until('closed')).join(), /57P05/);
-    t.ok(performance.now() - rested > 350, 'not too early');
+    t.ok(performance.now() - rested > 2_900, 'not too early');
   });
 
   test('an answer beyond the cap ends as it does slowly', async (t) => {
@@ -340,13 +346,10 @@ async function suite(): Promise<void> {
     const text = query('select label from product where id = 1');
     await here.warm(client, () => [text]);
     const behindLock = async (): Promise<string> => {
-      const locked = hurried.engine.system.script(
-        'begin; lock table shop.products; select pg_sleep(2); commit',
-      );
-      await settled();
-      const said = (await client.ask(text)).join();
-      await locked;
-      return said;
+      return hurried.engine.system.transaction(async (tx) => {
+        await tx.script('lock table shop.products');
+        return (await client.ask(text)).join();
+      });
     };
     let fast = '';
     t.equal(await here.isFast(async () => (fast = await behindLock())), true);
@@ -385,16 +388,9 @@ async function suite(): Promise<void> {
     };
     log.hold();
     client.send(text);
-    let told = false;
-    const answer = client.until('Z').then(() => {
-      told = true;
-    });
-    await settled();
-    const early = told;
+    t.match((await client.until('Z')).join(), /Cy/, 'the log: it is told while it is held');
     PermittedRequest.prototype.begin = begin;
     log.release();
-    await answer;
-    t.equal(early, true, 'the log');
   });
 
   test('a fast lane that forgets the limit is caught', async (t) => {

@@ -15,7 +15,7 @@ import { compiled } from './internals.js';
  * What the barrier leaves bare must not fail on any stored value: every entry of its list is thrown the extremes of
  * its types, in zones on both sides of the day, on Postgres 15 and on the embedded engine.
  */
-t.setTimeout(300_000);
+t.setTimeout(600_000);
 
 const { RANGES } = (await compiled('types.js')) as typeof Types;
 const { LISTED, isFewWords, isSoundContained, isSoundPattern } = (await compiled(

@@ -20,7 +20,7 @@ import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js
  * indexes that it takes without policy, and none of them whole.
  */
 const ROWS = 100_000;
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 
 const HIDDEN = "case when i % 10 = 0 then 'us' else 'eu' end";
 const KEY = `'c' || i % 50, i / 50`;

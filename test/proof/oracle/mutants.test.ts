@@ -19,7 +19,7 @@ import { givenFor, PROBES, type Probe, SCRIPT, worldOf } from './probes.js';
  * Each rule of the barrier and of the minimum group size, switched off by itself: what then gets through must be
  * refused by the verifier, or be seen in an answer. And with the verifier silent too: then most must be seen.
  */
-t.setTimeout(300_000);
+t.setTimeout(600_000);
 
 /** One rule switched off: this text of a file of the compiler, as tsc built it, is that one instead. */
 interface Mutant {

@@ -11,7 +11,7 @@ import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js
  * indexes, in the same order. What an index alone answers without policy may look up the row for the filter.
  */
 const ROWS = 20_000;
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 
 const key = (i: number, rows: number): number => 1 + ((i * 7919 + 12) % rows);
 

@@ -17,7 +17,7 @@ import { CALLERS, TEXTS } from './texts.js';
 /** Same text, same caller: the same decision, SQL, columns, rows and audit records, whoever is asked. */
 
 // A loaded machine may take longer than tap's half minute.
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const EMPTY = new Set(['', '-- nothing']);
 

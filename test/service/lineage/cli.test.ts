@@ -13,7 +13,7 @@ import { memberIn } from './openlineage-schema.js';
 import { startReceiver } from './receiver.js';
 import { shiftedClock } from './shifted-clock.js';
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 
 const dataDir = mkdtempSync(join(tmpdir(), 'osl-lineage-cli-'));
 const dir = join(dataDir, 'lineage');
@@ -99,6 +99,8 @@ t.test('the next process sends it, under its id', async (t) => {
   const emitter = await Emitter.open(settings, shiftedClock(), warn);
   emitter.start();
   await receiver.until(1);
+  const noted = (): boolean => Object.values(emitter.stats().endpoints).some((e) => e.delivered === 1);
+  while (!noted()) await sleep(5);
   await sleep(100);
   await emitter.close();
   await audit.close();

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
+import { proveAtOnce } from '../../proof/lanes/thrice.js';
 import { nativeOfRun, startTestService } from '../../support/service.js';
 import { servePg } from '../../surfaces/pg/support.js';
 import { query } from '../../wire/support/bytes.js';
@@ -13,10 +14,10 @@ import { startReceiver } from './receiver.js';
 
 /** A question of the fast lane is told as any other is. On the embedded engine nothing goes fast, and nothing is asked. */
 
-const SECONDS = 60;
 const postgres = await nativeOfRun();
 if (postgres === null) t.pass('no native Postgres for this run');
 else {
+  proveAtOnce();
   const dir = mkdtempSync(join(tmpdir(), 'osl-lineage-fast-'));
   const receiver = await startReceiver();
   const lineageFile = join(dir, 'lineage.yaml');
@@ -34,15 +35,16 @@ else {
     t.teardown(() => client.end());
     const ask = () => client.ask(query('select name from customer where id < 3'));
     let asked = 0;
-    for (; frontend.fastQuestions === 0 && asked < 500; asked++) await ask();
+    for (; frontend.fastQuestions === 0; asked++) await ask();
     for (let i = 0; i < 100; i++, asked++) await ask();
     t.ok(frontend.fastQuestions > 50, `${frontend.fastQuestions} went fast`);
     const told = (): readonly { count: number; rows: number; outcomes: { ok?: number } }[] =>
-      receiver.received
-        .filter(({ body }) => body.includes('RunEvent'))
-        .map(({ body }) => memberIn(JSON.parse(body), 'run', 'facets', 'osl_reads') as never); // as the schema says
+      // One whose answer comes too late is sent again, under its id.
+      [...new Map(receiver.received.map((r) => [r.headers['webhook-id'], r.body])).values()]
+        .filter((body) => body.includes('RunEvent'))
+        .map((body) => memberIn(JSON.parse(body), 'run', 'facets', 'osl_reads') as never); // as the schema says
     const sum = (what: 'count' | 'rows'): number => told().reduce((all, reads) => all + reads[what], 0);
-    for (let i = 0; i < SECONDS * 10 && sum('count') < asked; i++) await sleep(100);
+    while (sum('count') < asked) await sleep(100);
     t.equal(sum('count'), asked);
     // A window that closes between a run and its outcome has neither its outcome nor its rows.
     const ended = told().reduce((all, { outcomes }) => all + (outcomes.ok ?? 0), 0);

@@ -20,8 +20,8 @@ export interface Receiver {
   readonly port: number;
   readonly received: readonly Received[];
   behave(behaviour: Behaviour): void;
-  /** Resolves when that many requests came; rejects after `ms`. */
-  until(count: number, ms?: number): Promise<void>;
+  /** Resolves when that many requests came; rejects after minutes, so that a test says what it lacks. */
+  until(count: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -30,6 +30,8 @@ export const answering =
   (_, response) => {
     response.writeHead(status, headers).end('{}');
   };
+
+const PATIENCE_MS = 200_000;
 
 /** A real receiver on loopback; with `tls` over TLS. */
 export async function startReceiver(tls?: {
@@ -61,12 +63,12 @@ export async function startReceiver(tls?: {
     behave: (next) => {
       behaviour = next;
     },
-    until: (count, ms = 15_000) =>
+    until: (count) =>
       new Promise((resolve, reject) => {
         const late = setTimeout(() => {
           waiting.delete(look);
           reject(new Error(`${received.length} requests came instead of ${count}`));
-        }, ms);
+        }, PATIENCE_MS);
         const look = (): void => {
           if (received.length < count) return;
           clearTimeout(late);

@@ -12,7 +12,7 @@ import { SHOP_MANIFEST } from '../../support/shop.js';
 import { endpointAt } from './endpoint.js';
 import { startReceiver } from './receiver.js';
 
-t.setTimeout(60_000);
+t.setTimeout(600_000);
 await ready();
 
 const dir = mkdtempSync(join(tmpdir(), 'osl-lineage-thread-'));
@@ -52,13 +52,12 @@ t.test('a thread that ends by itself is started again, and goes on', async (t) =
   // Where requests are looked for there is something else: no thread can work so.
   const requests = join(dir, 'lineage', 'requests');
   writeFileSync(requests, '');
-  for (let i = 0; i < 200 && !errors.some((e) => e.includes('started again')); i++) await sleep(20);
-  t.ok(errors.includes('the lineage thread ended and is started again'));
+  while (!errors.includes('the lineage thread ended and is started again')) await sleep(20);
   rmSync(requests);
   mkdirSync(requests);
   let served = parseManifest(SHOP_MANIFEST, 'shop.yaml');
   lineage.follow(() => served);
-  await receiver.until(7, 30_000);
+  await receiver.until(7);
   t.match(
     receiver.received.map((r) => r.body).join(),
     /"namespace":"postgres:\/\/shop\.example:5432","name":"shop\.shop\.customers"/,
@@ -66,8 +65,7 @@ t.test('a thread that ends by itself is started again, and goes on', async (t) =
   served = parseManifest(SHOP_MANIFEST.replace('sum(amount)', 'sum(quantity)'), 'shop.yaml');
   await receiver.until(8);
   t.match(receiver.received.at(-1)?.body, /osl\.metrics\.revenue/, 'whatever comes to serve is announced');
-  await sleep(1_200);
-  t.ok((lineage.stats()?.restarts ?? 0) >= 1);
+  while ((lineage.stats()?.restarts ?? 0) < 1) await sleep(20);
 });
 
 t.test('an outbox that cannot be opened stops the start', async (t) => {

@@ -13,7 +13,7 @@ import { answering, runsIn, startReceiver } from './receiver.js';
 
 /** Lineage of `osl serve --workers 2`: of each worker's chain every question is told of once, whatever becomes of it. */
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const MANIFEST = `version: 1
 connectors:
@@ -83,8 +83,7 @@ else {
         .map(runsIn)
         .filter((n) => !Number.isNaN(n))
         .reduce((a, b) => a + b, 0);
-    const until = performance.now() + 60_000;
-    while (counted() < wanted && performance.now() < until) await sleep(100);
+    while (counted() < wanted) await sleep(100);
     t.match(await alone.signal('SIGTERM'), { code: 0 });
     t.equal(counted(), wanted, 'as many as are on record');
     const announced = told().filter(

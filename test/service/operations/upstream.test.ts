@@ -173,7 +173,7 @@ class World {
   }
 }
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 const own = await startOwnPostgres();
 
 t.test(

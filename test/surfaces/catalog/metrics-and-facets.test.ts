@@ -7,7 +7,7 @@ import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { startTestService } from '../../support/service.js';
 import { IMAGE_DIR, openBase, openWorld, outcome } from './support/world.js';
 
-tap.setTimeout(120_000);
+tap.setTimeout(600_000);
 
 const METRICS = `select table_name, column_name, data_type from information_schema.columns
   where table_schema = 'metrics' order by 1, 2`;

@@ -3,7 +3,7 @@ import { freshAddress, startRest } from '../rest/fixture.js';
 import { type Called, call, connected, newClient, REVISIONS, transportTo } from './support.js';
 
 const MAX_BYTES = 4_000;
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 const rest = await startRest({
   mcp: { maxBytes: MAX_BYTES, hosts: ['osl.example'], origins: ['https://app.example'] },
 });

@@ -5,7 +5,7 @@ import { BIN } from '../../tools/cli/support.js';
 import { startRest } from '../rest/fixture.js';
 import { call, newClient, REVISIONS, type Revision } from './support.js';
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 const rest = await startRest();
 const url = `http://127.0.0.1:${rest.port}`;
 

@@ -6,7 +6,7 @@ import { servePg, startBoth } from './support.js';
 
 /** Types of columns as clients are told of them, against a real Postgres with the same tables: descriptions and bytes. */
 
-tap.setTimeout(180_000);
+tap.setTimeout(600_000);
 
 const COLUMNS: readonly (readonly [
   name: string,

@@ -6,7 +6,8 @@ import { Client } from '../../wire/support/client.js';
 import { ENDLESS } from './fuzz/traces.js';
 
 const STOPPED = ['E FATAL 57P01 terminating connection due to administrator command', 'closed'];
-const DEADLINE_MS = 500;
+/** Time enough to hear of it, also on a machine that stands still for a while. */
+const DEADLINE_MS = 5_000;
 
 test('a gateway that stops lets statements end, and tells everybody why', async (t) => {
   const shop = await startTestService();
@@ -24,12 +25,15 @@ test('a gateway that stops lets statements end, and tells everybody why', async 
   while ((await shop.records()).filter((r) => r.action === 'query' && r.kind === 'decision').length < 2)
     await new Promise((resolve) => setTimeout(resolve, 5));
 
-  const began = Date.now();
+  let over = false;
+  const last = running.rest().finally(() => {
+    over = true;
+  });
   const stopped = frontend.stop(DEADLINE_MS);
   t.same(await idle.rest(), STOPPED, 'an idle session at once');
   t.same(await inBlock.rest(), STOPPED, 'one in a block at once');
-  t.ok(Date.now() - began < DEADLINE_MS, 'before the deadline');
-  t.same((await running.rest()).slice(-2), STOPPED, 'a statement that goes on is ended at the deadline');
+  t.equal(over, false, 'before the deadline');
+  t.same((await last).slice(-2), STOPPED, 'a statement that goes on is ended at the deadline');
   await stopped;
   t.equal(frontend.connections, 0);
   const outcomes = (await shop.records()).filter((r) => r.kind === 'outcome' && r.action === 'query');

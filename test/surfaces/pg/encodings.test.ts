@@ -7,7 +7,7 @@ import { psqlScript, startBoth } from './support.js';
 /** Clients that write no UTF-8, as Postgres itself answers them. */
 
 const both = await startBoth();
-tap.setTimeout(180_000);
+tap.setTimeout(600_000);
 tap.teardown(() => both?.close());
 const skip = both === null ? 'no native Postgres to compare with' : false;
 

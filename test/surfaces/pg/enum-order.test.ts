@@ -5,7 +5,7 @@ import { startBoth } from './support.js';
 
 /** Enums sort, compare and refuse as Postgres', for who sees the column in the clear; for others they are texts. */
 
-tap.setTimeout(180_000);
+tap.setTimeout(600_000);
 
 const LABELS = "[new, paid, shipped, done, 'it''s back']";
 const MANIFEST = `

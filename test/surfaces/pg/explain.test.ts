@@ -10,7 +10,7 @@ import { decisionsAfter, servePg } from './support.js';
 
 const catalogs = new Catalogs({ dir: join(tmpdir(), 'osl-test-catalog') });
 await catalogs.warm();
-tap.setTimeout(120_000);
+tap.setTimeout(600_000);
 tap.teardown(() => catalogs.close());
 
 const shop = await startTestService({});

@@ -4,6 +4,7 @@ import tap, { test } from 'tap';
 import type { AuditRecord } from '../../../policy/audit/index.js';
 import { createPgFrontend } from '../../../src/surfaces/pg/index.js';
 import { makeScramVerifier } from '../../../wire/index.js';
+import { proveAtOnce } from '../../proof/lanes/thrice.js';
 import { selfSigned } from '../../support/certificate.js';
 import { nativeOfRun, startTestService } from '../../support/service.js';
 import { SHOP_POLICY } from '../../support/shop.js';
@@ -22,6 +23,7 @@ const OFTEN = 300;
 const postgres = await nativeOfRun();
 if (postgres === null) tap.pass('no native Postgres for this run');
 else {
+  proveAtOnce();
   const shop = await startTestService({ postgres });
   const { port, frontend } = await servePg(tap, shop);
   tap.teardown(() => postgres.stop());
@@ -327,7 +329,7 @@ async function suite(
   });
 
   test('a token that ends, ends the session before its next question', async (t) => {
-    const token = await shop.token('user:ada', { issuedAt: Math.floor(Date.now() / 1_000) - 327 });
+    const token = await shop.token('user:ada', { issuedAt: Math.floor(Date.now() / 1_000) - 315 });
     const client = await Client.login(port, 'user:ada', token);
     t.teardown(() => client.end());
     const text = query('select name from customer where id = 1');

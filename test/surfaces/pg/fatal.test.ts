@@ -45,7 +45,7 @@ test('bytes that end a session leave a record of the refusal', async (t) => {
 });
 
 test('a statement under a token that has ended is refused on record', async (t) => {
-  const ends = Math.floor(Date.now() / 1_000) + 2;
+  const ends = Math.floor(Date.now() / 1_000) + 8; // two are let in before, also on a busy machine
   const issuedAt = ends - MAX_LIFETIME_SECONDS - CLOCK_SKEW_SECONDS;
   const ways = {
     simple: query('select name from customer'),

@@ -8,7 +8,7 @@ import { startBoth } from './support.js';
  * as text, those of a `varchar(n)` count. What differs is a `char(n)` beside a `varchar(n)` (docs/osl-sql.md).
  */
 
-tap.setTimeout(180_000);
+tap.setTimeout(600_000);
 
 const MANIFEST = `
 version: 1

@@ -26,7 +26,7 @@ const shop = await startTestService({
 const catalogs = new Catalogs({ dir: join(tmpdir(), 'osl-test-catalog') });
 await catalogs.warm();
 const both = await startBoth();
-tap.setTimeout(120_000);
+tap.setTimeout(600_000);
 tap.teardown(async () => {
   await catalogs.close();
   await both?.close();

@@ -7,7 +7,7 @@ import { psqlScript, startBoth } from './support.js';
 /** What a session sets changes its answers as it does in Postgres itself: each script, byte for byte. */
 
 const both = await startBoth();
-tap.setTimeout(180_000);
+tap.setTimeout(600_000);
 tap.teardown(() => both?.close());
 const skip = both === null ? 'no native Postgres to compare with' : false;
 

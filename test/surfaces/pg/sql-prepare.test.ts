@@ -6,7 +6,7 @@ import { psqlScript, startBoth } from './support.js';
 /** PREPARE, EXECUTE and DEALLOCATE as Postgres itself answers them: each script, byte for byte. */
 
 const both = await startBoth();
-tap.setTimeout(180_000);
+tap.setTimeout(600_000);
 tap.teardown(() => both?.close());
 const skip = both === null ? 'no native Postgres to compare with' : false;
 

@@ -12,7 +12,7 @@ import { psqlScript, servePg, startBoth } from './support.js';
 
 const both = await startBoth();
 const embedded = await startTestService({ embedded: true });
-tap.setTimeout(120_000);
+tap.setTimeout(600_000);
 tap.teardown(() => both?.close());
 const { gateway } = await servePg(tap, embedded);
 const skip = both === null ? 'no native Postgres' : false;

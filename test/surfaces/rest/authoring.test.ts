@@ -7,7 +7,7 @@ import type { TokenClaims } from '../../support/service.js';
 import { type Reply, startRest } from './fixture.js';
 
 // A loaded machine may take longer than tap's half minute.
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const rest = await startRest();
 const ADMIN: TokenClaims = { roles: ['TENANT_ADMIN'] };

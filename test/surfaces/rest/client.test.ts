@@ -9,7 +9,7 @@ import { OslClient, OslError } from '../../../clients/typescript/client.js';
 import { startRest } from './fixture.js';
 import { BREAKS, LARGE, ROWS } from './large.js';
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 const TYPES = join(process.cwd(), 'clients', 'typescript', 'types.ts');
 const rest = await startRest();
 

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import tap, { test } from 'tap';
 import type { AuditRecord } from '../../../policy/audit/index.js';
+import { proveAtOnce } from '../../proof/lanes/thrice.js';
 import { nativeOfRun } from '../../support/service.js';
 import { SHOP_POLICY } from '../../support/shop.js';
 import { type Reply, type RestFixture, startRest } from './fixture.js';
@@ -16,6 +17,7 @@ const OFTEN = 300;
 const postgres = await nativeOfRun();
 if (postgres === null) tap.pass('no native Postgres for this run');
 else {
+  proveAtOnce();
   const rest = await startRest({ postgres });
   tap.teardown(async () => {
     await rest.close();

@@ -5,7 +5,7 @@ import { SHOP_MANIFEST } from '../../support/shop.js';
 import { startRest } from './fixture.js';
 
 // A loaded machine may take longer than tap's half minute.
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 /** A tenant that has switched set operations and subqueries off, asked through REST and the wire. */
 

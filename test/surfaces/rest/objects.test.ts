@@ -4,11 +4,12 @@ import { setTimeout } from 'node:timers/promises';
 import t, { test } from 'tap';
 import { type AuditEntry, AuditUnavailable } from '../../../policy/audit/index.js';
 import { Drafts, Versions } from '../../../src/publishing/store/index.js';
+import { processorMs } from '../../support/processor.js';
 import type { TokenClaims } from '../../support/service.js';
 import { SHOP_POLICY } from '../../support/shop.js';
 import { type Reply, startRest } from './fixture.js';
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const ADMIN: TokenClaims = { roles: ['TENANT_ADMIN'] };
 /** Salt and keys of a password that nobody knows. */
@@ -530,12 +531,12 @@ test('what cannot be published', async (t) => {
       const [name, other] = [String.fromCharCode(98 + n), String.fromCharCode(97 + n)];
       lines.push(`${name}: &${name} [${Array(10).fill(`*${other}`).join(', ')}]`);
     }
-    const started = performance.now();
+    const started = processorMs();
     const bomb = await p.post({ fragment: lines.join('\n') });
     t.match(bomb.json(), { status: 422, code: 'E1002', diagnostics: [{ code: 'M0006' }] });
     const deep = await p.post({ fragment: `metrics: ${'['.repeat(5_000)}${']'.repeat(5_000)}` });
     t.equal(deep.status, 422, deep.text.slice(0, 200));
-    t.ok(performance.now() - started < 5_000, 'and soon');
+    t.ok(processorMs() - started < 5_000, 'and soon');
     const large = await p.post({ fragment: 'x'.repeat(2_100_000) });
     t.match(large.json(), { status: 413, code: 'E4130' });
     t.equal(p.version(), file);
@@ -732,8 +733,11 @@ test('the manifest file and what was published over it', async (t) => {
     writeFileSync(rest.test.policyFile, POLICY.replace('authoring: 100000', 'authoring: 2'));
     await rest.test.open.reload();
     await setTimeout(1_100); // what was counted under the old limit is of another second
-    const replies = await Promise.all(Array.from({ length: 6 }, () => p.post({ fragment: ORDERS })));
-    t.ok(replies.some((r) => r.status === 429 && r.headers['retry-after'] !== undefined));
+    const six = () => Promise.all(Array.from({ length: 6 }, () => p.post({ fragment: ORDERS })));
+    let replies = await six();
     t.ok(replies.some((r) => r.status === 200));
+    // On a busy machine six may take more than the seconds that let them in.
+    while (!replies.some((r) => r.status === 429)) replies = await six();
+    t.ok(replies.every((r) => r.status !== 429 || r.headers['retry-after'] !== undefined));
   });
 });

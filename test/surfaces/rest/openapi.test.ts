@@ -5,7 +5,7 @@ import t, { test } from 'tap';
 import { METHODS } from '../../../src/surfaces/http/unknown.js';
 import { freshAddress, type Sent, startRest } from './fixture.js';
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 const rest = await startRest({ mcp: { version: '1.2.3' } });
 
 type Members = Readonly<Record<string, unknown>>;

@@ -4,7 +4,7 @@ import { recordLine } from '../../../src/tools/cli/audit/tail.js';
 import { eventually, freshAddress, type RestFixture, startRest } from './fixture.js';
 
 // A loaded machine may take longer than tap's half minute.
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 /** What a process is asked about itself stands in the log, counted by window and path. */
 

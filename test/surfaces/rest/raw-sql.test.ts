@@ -5,7 +5,7 @@ import { SHOP_MANIFEST } from '../../support/shop.js';
 import { startRest } from './fixture.js';
 
 // A loaded machine may take longer than tap's half minute.
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 /** `{sql}` and its twin on the wire, over a shop that allows its customers, orders and lines as tables. */
 

@@ -174,7 +174,7 @@ CREATE TABLE vault.link (a int4, b int4, PRIMARY KEY (a, b));
 `;
 
 const OPTIONS = { manifest: MANIFEST, policy: POLICY, script: SCRIPT, schema: 'vault' };
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const rest = await startRest(OPTIONS);
 

@@ -7,7 +7,7 @@ import { LIBRARY } from '../../model/discovery/databases.js';
 import { startNativePostgres } from '../../support/native-postgres.js';
 import { EXAMPLE, osl, temporary } from './support.js';
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 const manifest = join(EXAMPLE, 'manifest.yaml');
 const policy = join(EXAMPLE, 'policy.yaml');
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t, { test } from 'tap';
 import { osl, ROOT, temporary } from './support.js';
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 
 function has(shell: string): boolean {
   return spawnSync(shell, ['--version']).status === 0;

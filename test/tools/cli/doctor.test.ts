@@ -2,11 +2,11 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import t, { test } from 'tap';
-import { startNativePostgres } from '../../support/native-postgres.js';
+import { NO_BINARIES, startOwnPostgres } from '../../support/native-postgres.js';
 import { systemRoleScript } from '../../support/system-role.js';
 import { EXAMPLE, type Finished, osl, temporary } from './support.js';
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 
 interface Finding {
   readonly about: string;
@@ -91,10 +91,11 @@ test('the machine: data directory, keys that others may read, ports, certificate
   t.match(states, /^fail issuers: .*holds no public key/m);
 });
 
-const native = await startNativePostgres();
+// It changes settings of the role that all tests share.
+const native = await startOwnPostgres();
 t.teardown(() => native?.stop());
 
-test('a Postgres', { skip: native === null && 'no native Postgres is installed here' }, async (t) => {
+test('a Postgres', { skip: native === null && NO_BINARIES }, async (t) => {
   if (native === null) throw new Error('it is skipped then');
   const client = new Client({ connectionString: native.url });
   await client.connect();

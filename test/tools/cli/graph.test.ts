@@ -2,7 +2,7 @@ import t, { test } from 'tap';
 import { startRest } from '../../surfaces/rest/fixture.js';
 import { osl } from './support.js';
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 const rest = await startRest();
 
 /** The command as `subject` against the test's server. */

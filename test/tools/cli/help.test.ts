@@ -11,7 +11,7 @@ function commandsOf(command: Command, path: readonly string[] = []): readonly (r
 }
 
 const COMMANDS = commandsOf(await program());
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 const GOLDEN = join(ROOT, 'test', 'tools', 'cli', 'help.txt');
 
 t.test('the help of every command is the golden text, and shows an example', async (t) => {

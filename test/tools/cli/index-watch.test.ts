@@ -14,7 +14,7 @@ import { BIN, osl, temporary } from './support.js';
 
 /** `osl index --watch`: at intervals, and when a database tells of a change. */
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 
 const MANIFEST = `
 version: 1
@@ -98,7 +98,7 @@ t.test('a database tells which facet changed, or that any did', async (t) => {
   t.same(await signals.next(20, stop.signal), [], 'nothing in time');
 
   await client.query(
-    "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'osl index'",
+    "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'osl index' and datname = current_database()",
   );
   await sleep(50);
   await signals.listen();

@@ -7,7 +7,7 @@ import { RICH_CUBE } from '../interchange/rich.js';
 import { SHOP_CUBE, SHOP_DBT, SHOP_OSSIE, SHOP_SQL } from '../interchange/shop.js';
 import { EXAMPLE, osl, temporary } from './support.js';
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const dir = temporary();
 const at = (name: string): string => join(dir, name);

@@ -5,7 +5,7 @@ import t, { test } from 'tap';
 import { program } from '../../../src/tools/cli/program.js';
 import { EXAMPLE, osl, temporary } from './support.js';
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 
 /** Commands without `--json`, and why. */
 const WITHOUT: ReadonlyMap<string, string> = new Map([

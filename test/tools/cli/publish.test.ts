@@ -4,7 +4,7 @@ import t, { test } from 'tap';
 import { startRest } from '../../surfaces/rest/fixture.js';
 import { osl, temporary } from './support.js';
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 const rest = await startRest();
 const dir = temporary();
 

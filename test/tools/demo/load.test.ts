@@ -10,6 +10,7 @@ import type { SystemDoor } from '../../../src/engine/index.js';
 import { openEngine } from '../../../src/engine/index.js';
 import { DemoProblem, ensureDemo, loadDemo, readSupplyChain } from '../../../src/tools/demo/index.js';
 import { emptyDatabaseOfItsOwn } from '../../support/embedded-data.js';
+import { processorMs } from '../../support/processor.js';
 
 /** Tests run from the repository's root, whose own installation is the demo. */
 const ROOT = process.cwd();
@@ -103,9 +104,9 @@ test('the demo', async (t) => {
 
   await t.test('the first start loads, the second does not', async (t) => {
     const steps: string[] = [];
-    const start = performance.now();
+    const start = processorMs();
     t.equal(await ensureDemo(system, ROOT, (step, done, total) => done === total && steps.push(step)), true);
-    t.ok(performance.now() - start < 20_000);
+    t.ok(processorMs() - start < 20_000);
     t.strictSame(steps, ['read', 'load']);
     t.equal(await ensureDemo(system, ROOT, () => t.fail('nothing is to be done')), false);
     t.equal(await loadDemo(system, chain), false);

@@ -738,8 +738,12 @@ test('rows of one tenant, and masks that follow foreign keys', { skip }, async (
     'select count(*) as n from osl.entities.invoice i join osl.entities.person p on p.email = i.payer';
   t.equal(await ask(joined), 'n\n2\n', 'and meets the hash of what it refers to');
   t.equal(
-    (await onDatabase(admin, "SELECT FROM pg_stat_activity WHERE application_name = 'osl-gateway setup'"))
-      .length,
+    (
+      await onDatabase(
+        admin,
+        "SELECT FROM pg_stat_activity WHERE application_name = 'osl-gateway setup' AND datname = current_database()",
+      )
+    ).length,
     0,
   );
 });

@@ -7,7 +7,7 @@ import t, { test } from 'tap';
 import { startNativePostgres } from '../../support/native-postgres.js';
 import { BIN, temporary } from '../cli/support.js';
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const native = await startNativePostgres();
 t.teardown(() => native?.stop());

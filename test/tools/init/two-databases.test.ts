@@ -6,7 +6,7 @@ import { parse, stringify } from 'yaml';
 import { type NativePostgres, NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
 import { osl, Server, temporary } from '../cli/support.js';
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const databases = [await startNativePostgres(), await startNativePostgres()];
 t.teardown(() => Promise.all(databases.map((d) => d?.stop())));

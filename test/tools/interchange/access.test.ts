@@ -4,7 +4,7 @@ import { startRest } from '../../surfaces/rest/fixture.js';
 import { SHOP_SQL } from './shop.js';
 import { imported, reportOf } from './support.js';
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 
 /** The sales of the shop under an access policy; measures are such that every column of theirs is a dimension. */
 function cube(policies: string, measures = '[{ name: takings, type: sum, sql: "{total}" }]'): string {

@@ -7,7 +7,7 @@ import { RICH_CUBE, RICH_DBT, RICH_OSSIE } from './rich.js';
 import { SHOP_CUBE, SHOP_DBT, SHOP_OSSIE } from './shop.js';
 import { imported } from './support.js';
 
-t.setTimeout(300_000);
+t.setTimeout(600_000);
 
 const SOURCES: Readonly<Record<Format, readonly string[]>> = {
   dbt: [RICH_DBT, SHOP_DBT],

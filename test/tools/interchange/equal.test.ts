@@ -8,7 +8,7 @@ import { startRest } from '../../surfaces/rest/fixture.js';
 import { SHOP_CUBE, SHOP_DBT, SHOP_OSSIE, SHOP_SQL } from './shop.js';
 import { imported } from './support.js';
 
-t.setTimeout(180_000);
+t.setTimeout(600_000);
 
 const POLICY = `
 version: 1

@@ -1,15 +1,16 @@
 import t, { test } from 'tap';
 import type { Format } from '../../../src/tools/interchange/index.js';
+import { processorMs } from '../../support/processor.js';
 import { imported, refusal, reportOf } from './support.js';
 
-t.setTimeout(120_000);
+t.setTimeout(600_000);
 
 const FORMATS: readonly Format[] = ['dbt', 'cube', 'ossie'];
 const BOMB = `a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n${Array.from({ length: 9 }, (_, i) => `a${i + 1}: &a${i + 1} [${Array(10).fill(`*a${i}`).join(', ')}]`).join('\n')}\n`;
 
 for (const format of FORMATS) {
   test(`${format}: files that are no such file are refused with their place`, async (t) => {
-    const start = performance.now();
+    const start = processorMs();
     t.match(refusal(format, BOMB), [/M0006 aliases repeat/]);
     t.match(refusal(format, `a: ${'['.repeat(200)}${']'.repeat(200)}`), [/M0005/]);
     t.match(refusal(format, 'a: 1\na: 2\n'), [/^2:1 M0004 `a` is given twice/]);
@@ -20,7 +21,7 @@ for (const format of FORMATS) {
     t.match(refusal(format, `${Array.from({ length: 20_000 }, (_, i) => `k${i}: 1`).join('\n')}\n`), [
       /more than 10000/,
     ]);
-    t.ok(performance.now() - start < 20_000);
+    t.ok(processorMs() - start < 20_000);
   });
 
   test(`${format}: an empty file is an empty manifest`, async (t) => {

@@ -20,7 +20,7 @@ import { SHOP_CUBE, SHOP_DBT, SHOP_OSSIE } from './shop.js';
 import { imported, reportOf } from './support.js';
 import { manifests } from './worlds.js';
 
-t.setTimeout(240_000);
+t.setTimeout(600_000);
 
 function exported(manifest: string): string {
   return ossieText(exportModel({ file: 'manifest.yaml', text: manifest }, null).ossie);
