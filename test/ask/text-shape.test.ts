@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { shapeOf } from 'osl-compiler';
 import t from 'tap';
 import { LiteralScan, TextShape } from '../../src/ask/routes/text-shape.js';
 import { TRICKY } from '../language/compiler/shape-texts.js';
+import { fc } from '../support/fast-check.js';
 
 /*
  * `TextShape` tells by bytes what `shapeOf` tells by tokens. What it takes for a text of a shape must be one, with these

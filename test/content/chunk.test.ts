@@ -1,9 +1,9 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import type { ChunkedBy } from '../../src/content/chunk.js';
 import { chunkSpans, countCodePoints, sliceCodePoints } from '../../src/content/index.js';
 import { htmlText } from '../../src/content/indexer/html-text.js';
 import { CodePoints } from '../../src/content/offsets.js';
+import { fc } from '../support/fast-check.js';
 import { processorMs } from '../support/processor.js';
 
 const chunks = (text: string, maxChars: number, overlapChars = 0): string[] =>

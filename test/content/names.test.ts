@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { metadataColumn, storeTable } from '../../src/model/facets/store-names.js';
+import { fc } from '../support/fast-check.js';
 
 test('a facet version has a table of its own, whatever the names', async (t) => {
   t.equal(storeTable('readme', 'masked'), 'readme__masked');

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { type EncoderName, OPERATORS, operatorNamed } from 'osl-compiler';
 import { test } from 'tap';
 import {
@@ -16,6 +15,7 @@ import { outlier } from '../../src/content/operators/outlier.js';
 import { rank } from '../../src/content/operators/rank.js';
 import { similarity } from '../../src/content/operators/similarity.js';
 import { type ArgumentValues, checkArguments } from '../../src/model/facets/arguments.js';
+import { fc } from '../support/fast-check.js';
 
 const at = (chunkId: string, ...vector: number[]): Passage => ({
   chunkId,

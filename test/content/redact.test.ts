@@ -1,10 +1,10 @@
-import fc from 'fast-check';
 import { test } from 'tap';
 import { chunkSpans, DETECTOR_NAMES } from '../../src/content/index.js';
 import { detectorNamed, detectorsOf } from '../../src/content/redact/detectors/detectors.js';
 import { fold } from '../../src/content/redact/fold.js';
 import { type DeclaredValue, ValueMatcher } from '../../src/content/redact/matcher.js';
 import { type Rules, redactorOf } from '../../src/content/redact/redactor.js';
+import { fc } from '../support/fast-check.js';
 import { processorMs } from '../support/processor.js';
 
 const NONE: Rules = { redact: ['pii'], detectors: [], exceptions: [] };

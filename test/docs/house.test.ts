@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { test } from 'tap';
 import { ROOT } from '../tools/cli/support.js';
@@ -100,5 +100,19 @@ test('no circle of files but the recursion of a grammar, types included', (t) =>
     ]),
   );
   t.strictSame(made, [['b', 'c']], 'one that is there is found');
+  t.end();
+});
+
+test('what a test tries by chance comes from the seed of test/support/fast-check.ts', (t) => {
+  const files = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.ts'),
+  );
+  t.strictSame(
+    files.filter(
+      (file) =>
+        readFileSync(join(ROOT, 'test', file), 'utf8').match(/^import .* from 'fast-check';$/m) !== null,
+    ),
+    [join('support', 'fast-check.ts')],
+  );
   t.end();
 });

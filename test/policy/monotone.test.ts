@@ -1,9 +1,9 @@
-import fc from 'fast-check';
 import { ready } from 'osl-compiler';
 import t from 'tap';
 import { effectiveAccess } from '../../policy/access.js';
 import { compileSnapshot } from '../../policy/compile-snapshot.js';
 import type { PolicyDocument, RoleDocument, SubjectDocument } from '../../policy/document.js';
+import { fc } from '../support/fast-check.js';
 import { CATALOG, ORDER, policy } from './fixtures.js';
 import { and, not, or, type Row, type Truth, visible } from './rows.js';
 import { identity } from './tokens.js';

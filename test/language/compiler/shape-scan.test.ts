@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { ready, shapeOf } from 'osl-compiler';
 import t from 'tap';
+import { fc } from '../../support/fast-check.js';
 import { literalTokens } from './tokens.js';
 
 await ready();

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../support/fast-check.js';
 
 /** Nodes linked with each other and with items, and groups of items. A row is hidden from some callers. */
 export const GRAPH_MANIFEST = `

@@ -1,14 +1,13 @@
-import fc from 'fast-check';
 import t from 'tap';
 import { parseVector, termsOf } from '../../../src/content/index.js';
 import { lexicalWeights } from '../../../src/content/lexical/bm25.js';
 import { ngramVector } from '../../../src/content/lexical/ngrams.js';
+import { fc, SEED } from '../../support/fast-check.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript } from './articles.js';
 import { startForms } from './fixture.js';
 
 /** Worlds of people and notes that are tried; the nightly run tries more. */
 const RUNS = Number(process.env['OSL_REDACTION_RUNS'] ?? 12);
-const SEED = Number(process.env['OSL_TEST_SEED'] ?? Date.now() % 2 ** 31);
 
 t.setTimeout(180_000 + RUNS * 5_000);
 t.comment(`${RUNS} worlds, seed ${SEED}`);

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import t from 'tap';
+import { fc } from '../../support/fast-check.js';
 import { at, startForms } from './fixture.js';
 import {
   GRAPH_MANIFEST,

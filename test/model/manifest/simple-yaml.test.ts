@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import fc from 'fast-check';
 import t from 'tap';
 import { parseDocument } from 'yaml';
 import { manifestYaml, policyYaml } from '../../../bench/scale/generate.js';
 import { simpleYaml } from '../../../src/model/manifest/simple-yaml.js';
 import { plainValue } from '../../../src/model/manifest/value.js';
+import { fc } from '../../support/fast-check.js';
 
 /** What the full parser says; null where it refuses. */
 function whole(text: string): { readonly value: unknown } | null {

@@ -1,5 +1,5 @@
-import fc from 'fast-check';
 import type { AuditEntry } from '../../../policy/audit/record.js';
+import { fc } from '../../support/fast-check.js';
 
 const text = fc.string({ unit: 'binary' });
 const maybe = fc.option(text);

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import fc from 'fast-check';
 import t from 'tap';
 import { Fingerprints } from '../../../policy/audit/fingerprint.js';
+import { fc } from '../../support/fast-check.js';
 
 t.test('a fingerprint is the HMAC of the text', async (t) => {
   const key = randomBytes(32);

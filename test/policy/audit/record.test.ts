@@ -1,7 +1,7 @@
 import canonicalize from 'canonicalize';
-import fc from 'fast-check';
 import t from 'tap';
 import { encodeRecord, encodeShortened, MAX_RECORD_BYTES } from '../../../policy/audit/record.js';
+import { fc } from '../../support/fast-check.js';
 import { anyEntry } from './arbitrary.js';
 import { entry } from './fixture.js';
 

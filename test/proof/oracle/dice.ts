@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../support/fast-check.js';
 
 /** Where random choices come from: fast-check, which shrinks them, or a seed. */
 export interface Dice {

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import {
   type Access,
   bindPredicate,
@@ -13,6 +12,7 @@ import {
   ready,
 } from 'osl-compiler';
 import t from 'tap';
+import { fc } from '../../support/fast-check.js';
 import { openEngine } from '../golden/engine.js';
 import { type Dice, diceArbitrary } from './dice.js';
 import { type Query, verifyMinima, walk } from './internals.js';

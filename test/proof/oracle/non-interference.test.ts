@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { emit } from 'osl-compiler';
 import t from 'tap';
+import { fc } from '../../support/fast-check.js';
 import { tablesSql } from './copies.js';
 import { diceArbitrary } from './dice.js';
 import { asAsked, randomQuestion } from './questions.js';

@@ -1,6 +1,6 @@
-import fc from 'fast-check';
 import { emit, type GovernedPlan } from 'osl-compiler';
 import t from 'tap';
+import { fc } from '../../support/fast-check.js';
 import type { Answer } from '../golden/engine.js';
 import { Coverage, IMPOSSIBLE } from './coverage.js';
 import { diceArbitrary, diceFrom } from './dice.js';

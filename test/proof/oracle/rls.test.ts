@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { compile, emit } from 'osl-compiler';
 import { Client } from 'pg';
 import t from 'tap';
+import { fc } from '../../support/fast-check.js';
 import { startNativePostgres } from '../../support/native-postgres.js';
 import type { Answer } from '../golden/engine.js';
 import { allClear, anyOf, tablesSql } from './copies.js';

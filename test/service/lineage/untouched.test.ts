@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import {
   type ColumnLineage,
   columnLineage,
@@ -22,6 +21,7 @@ import {
   type Table,
   type World,
 } from '../../proof/oracle/world.js';
+import { fc } from '../../support/fast-check.js';
 
 /**
  * Whatever a column that lineage does not name holds, the answer is the same: asked of a real engine, of random

@@ -1,7 +1,8 @@
-import fc from 'fast-check';
 import t, { test } from 'tap';
 import { DEFAULT_LIMITS } from '../../../policy/index.js';
 import { openEngine } from '../../../src/engine/index.js';
+import { fc } from '../../support/fast-check.js';
+import { inOneMoment } from '../../support/moment.js';
 import { startNativePostgres } from '../../support/native-postgres.js';
 import type { TokenClaims } from '../../support/service.js';
 import { type Reply, startRest } from './fixture.js';
@@ -459,8 +460,8 @@ test('authoring and questions have limits of their own', async (t) => {
   const authorization = `Bearer ${await own.test.token('user:root', ADMIN)}`;
   const headers = { authorization, 'content-type': 'application/json' };
   const statuses = async (path: string, bodies: readonly unknown[]): Promise<readonly number[]> => {
-    const replies = await Promise.all(
-      bodies.map((body) => own.send(path, { method: 'POST', headers, body })),
+    const replies = await inOneMoment(() =>
+      Promise.all(bodies.map((body) => own.send(path, { method: 'POST', headers, body }))),
     );
     return replies.map((r) => r.status);
   };

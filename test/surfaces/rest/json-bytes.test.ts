@@ -1,10 +1,10 @@
-import fc from 'fast-check';
 import { arrayText, compileTemplate, shapeOf as shapeOfText } from 'osl-compiler';
 import { test } from 'tap';
 import { JsonBytes } from '../../../src/surfaces/rest/json-bytes.js';
 import { shapeOf } from '../../../src/surfaces/rest/rows.js';
 import { valueWriter } from '../../../src/surfaces/rest/values.js';
 import { CALLERS, CATALOG } from '../../proof/golden/catalog.js';
+import { fc } from '../../support/fast-check.js';
 
 type Nested = readonly (string | null | Nested)[];
 

@@ -1,9 +1,9 @@
-import fc from 'fast-check';
 import t, { test } from 'tap';
 import { parse } from 'yaml';
 import { ManifestProblems, parseManifest } from '../../../src/model/manifest/index.js';
 import type { Format } from '../../../src/tools/interchange/index.js';
 import { manifestText } from '../../../src/tools/interchange/index.js';
+import { fc } from '../../support/fast-check.js';
 import { exportedShop } from './exported.js';
 import { RICH_CUBE, RICH_DBT, RICH_OSSIE } from './rich.js';
 import { SHOP_CUBE, SHOP_DBT, SHOP_OSSIE } from './shop.js';

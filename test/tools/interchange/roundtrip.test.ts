@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import t, { test } from 'tap';
 import { parse } from 'yaml';
 import { parseManifest, parsePolicyDocument } from '../../../src/model/manifest/index.js';
@@ -13,6 +12,7 @@ import {
   ossieText,
 } from '../../../src/tools/interchange/index.js';
 import { METRICS_MANIFEST } from '../../language/metrics/shop.js';
+import { fc } from '../../support/fast-check.js';
 import { SHOP_MANIFEST } from '../../support/shop.js';
 import { EXAMPLE } from '../cli/support.js';
 import { RICH_OSSIE } from './rich.js';

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { fc } from '../../support/fast-check.js';
 
 /** Manifests that load, of every part that a manifest has. Plain documents, in the order that they are written in. */
 export const manifests: fc.Arbitrary<Readonly<Record<string, unknown>>> = fc
