@@ -105,7 +105,7 @@ test('direct TLS can be switched off, and is off without TLS', async (t) => {
 
 test('a TLS handshake that never ends is given up', async (t) => {
   const handler = new Scripted();
-  const { server, port, stop } = await handler.serve({ tls, authenticationTimeoutMs: 80 });
+  const { server, port, stop } = await handler.serve({ tls, authenticationTimeoutMs: 1_500 });
   t.teardown(stop);
   const client = await Client.open(port);
   t.equal(await client.send(sslRequest).byte(), 'S');

@@ -17,7 +17,7 @@ t.setTimeout(600_000);
 const server = await toyEmbeddings();
 const working = server.answer;
 const content = {
-  embeddings: { url: server.url, keyEnv: null, retries: 1, backoffMs: 5, timeoutMs: 700 },
+  embeddings: { url: server.url, keyEnv: null, retries: 1, backoffMs: 5, timeoutMs: 5_000 },
   chat: null,
 };
 const some = NOTES.slice(0, 40);

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { type Conversation, cut, type Message } from '../../surfaces/pg/fuzz/conversation.js';
 
 /** So long a silence is a hang. */
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = 120_000;
 
 /** A client of raw bytes that never waits for ever, and takes a broken connection as it comes. */
 export class Peer {

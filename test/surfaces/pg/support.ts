@@ -137,7 +137,7 @@ export function psqlScript(env: NodeJS.ProcessEnv, script: string | Buffer): Pro
     const child = execFile(
       'psql',
       args,
-      { env, timeout: 60_000, encoding: 'latin1', maxBuffer: 1 << 26 },
+      { env, timeout: 600_000, encoding: 'latin1', maxBuffer: 1 << 26 },
       (error, out, err) =>
         error === null ? resolve(out + err) : reject(new Error(`${error.message} ${err}`)),
     );

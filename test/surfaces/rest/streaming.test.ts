@@ -108,7 +108,7 @@ test('large answers', async (t) => {
   });
 
   await t.test('a reader that stalls is cut off with the time of its statement', async (t) => {
-    const caps = { rows: 1_000_000, bytes: 1_000_000_000, evidence: 1_000, timeoutMs: 500 };
+    const caps = { rows: 1_000_000, bytes: 1_000_000_000, evidence: 1_000, timeoutMs: 4_000 };
     const short = await startRest({ ...LARGE, settings: { caps } });
     t.teardown(() => short.close());
     const incoming = await answerOf(await begin(short, ALL));

@@ -52,7 +52,7 @@ class Person {
 
   /** Waits for a question that `words` stand in, and types. */
   async answers(words: RegExp, text: string): Promise<void> {
-    const until = Date.now() + 60_000;
+    const until = Date.now() + 300_000;
     while (!words.test(this.#seen.slice(this.#from))) {
       if (Date.now() > until) throw new Error(`nobody asked ${String(words)}: ${this.#seen}`);
       await sleep(20);
