@@ -319,6 +319,8 @@ export interface Schema {
       readonly max_top_k: number;
       /** What RETRIEVE takes as `mode`; the first one unless told. */
       readonly modes: readonly string[];
+      /** What RETRIEVE takes as `rerank`; true means the first one. */
+      readonly rerankers: readonly string[];
     };
     readonly labels: readonly string[];
     readonly columns: readonly ({

@@ -214,6 +214,8 @@ export interface FacetStore {
   readonly lane: 'lexical' | 'dense';
   /** Whether large permitted sets may be searched by an approximate index; dense lane only. */
   readonly approximate: boolean;
+  /** Those that its passages may be sent to, the one that is meant unless told first. */
+  readonly rerankers?: readonly FacetReranker[];
   /** The lexical leg of a dense facet that is searched by both: the same facet, in stores of its own. */
   readonly lexicalLeg?: FacetStore;
   /** What the leg's stores go by, where that is not `name`. */
@@ -224,6 +226,13 @@ export interface FacetStore {
   readonly derived: readonly DerivedAttribute[];
   readonly connector: string;
   readonly schema: string;
+}
+
+/** A model elsewhere that orders passages anew. */
+export interface FacetReranker {
+  readonly name: string;
+  /** How many of the best passages it is sent, at most. */
+  readonly candidates: number;
 }
 
 /** One redaction version: the sensitivity labels whose values its text does not hold. */

@@ -239,14 +239,19 @@ export const ERRORS = Object.freeze({
     `rows of \`${p.relation}\` are for aggregates only: ${p.detail}`,
     'ask for count, sum or avg of columns, over groups that are large enough',
   ]),
-  decodeDenied: row('E2101', '42501', 403, (p: { facet: string }) => [
-    `policy does not let passages of \`${p.facet}\` be sent to a language model`,
+  decodeDenied: row('E2101', '42501', 403, (p: { facet: string; to: 'a language model' | 'a reranker' }) => [
+    `policy does not let passages of \`${p.facet}\` be sent to ${p.to}`,
     'encoder operators (SIMILARITY, CLASSIFY, TAG, RANK, …) need no such permission',
   ]),
   noSnapshot: row('E2001', '57P03', 503, () => ['no policy snapshot is loaded, so everything is refused']),
   rateLimited: row('E4290', '53400', 429, (p: { retryAfterSeconds: number }) => [
     'the rate limit of this subject is exceeded',
     `try again in ${p.retryAfterSeconds} s`,
+  ]),
+
+  rerankBudget: row('E4290', '53400', 429, (p: { reranker: string; retryAfterSeconds: number }) => [
+    `what this subject may send to the reranker \`${p.reranker}\` today is sent`,
+    'there is more after midnight, UTC; without `rerank` it can be asked now',
   ]),
 
   // ---- running it
@@ -296,6 +301,10 @@ export const ERRORS = Object.freeze({
   modelUnavailable: row('E0522', '55000', 503, (p: { facet: string; reason: string }) => [
     `the embedding model of facet \`${p.facet}\` cannot be asked: ${p.reason}`,
     'ask again later; the operator looks at the endpoint in `OSL_EMBEDDINGS_URL` and the model that the facet names',
+  ]),
+  rerankerUnavailable: row('E0522', '55000', 503, (p: { reranker: string; reason: string }) => [
+    `the reranker \`${p.reranker}\` cannot be asked: ${p.reason}`,
+    'ask again later, or without `rerank`; the operator looks at the endpoint that the manifest names for it',
   ]),
   storeClosed: row('E0522', '55000', 503, (p: { facet: string; reason: string }) => [
     `the content of facet \`${p.facet}\` cannot be served: the gateway ${p.reason}`,

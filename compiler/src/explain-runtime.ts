@@ -54,7 +54,7 @@ function retrieval(
   { relation, store, checkedKeys }: Retrieval,
   slots: readonly Slot[],
 ): Record<string, unknown> {
-  const { facet, topK, page, filters, operators, columns } = relation;
+  const { facet, topK, page, rerank, filters, operators, columns } = relation;
   return {
     object: `osl.facets.${facet.name}`,
     version: store?.version ?? 'none is due: no passages',
@@ -63,6 +63,7 @@ function retrieval(
     top_k: statedNumber(topK, slots),
     max_top_k: facet.maxTopK,
     ...pageOf(page, slots),
+    ...(rerank === null ? {} : { rerank: { reranker: rerank.name, candidates: rerank.candidates } }),
     // They hold in the store, before the best are taken.
     metadata_filters: filters.length,
     ...(relation.keyFilters.length === 0 ? {} : { semi_joins: relation.keyFilters.length }),

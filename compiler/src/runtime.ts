@@ -1,4 +1,4 @@
-import type { FacetStore } from './catalog.js';
+import type { FacetReranker, FacetStore } from './catalog.js';
 import type { OperatorName } from './operators.js';
 import type { Expr, InQuery, Query, SourceId } from './plan.js';
 import type { TypeName } from './types.js';
@@ -53,6 +53,8 @@ export interface Retrieval {
   readonly page: Page;
   readonly legs: Legs;
   readonly asked: readonly AskedColumn[];
+  /** Who orders the best passages anew; null where their order is that of the search. */
+  readonly rerank: FacetReranker | null;
   /** Predicates over `source`'s indexed fields; they hold in the store, before the best are taken. */
   readonly filters: readonly Expr[];
   /** Semi-joins on an indexed field, which the statement has too; the store holds them before the best are taken. */

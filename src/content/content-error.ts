@@ -23,6 +23,8 @@ export const CONTENT_ERRORS = [
   'endpoint',
   /** The endpoint answered something that is no answer. */
   'malformedAnswer',
+  /** What a subject may send to a model in a day is sent, or cannot be counted. */
+  'overBudget',
   /** An optional package that the configuration asks for is not installed. */
   'notInstalled',
 ] as const;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ContentError } from './content-error.js';
 
-/** An OpenAI-compatible server. */
+/** A server that is asked in JSON. */
 export interface Endpoint {
   /** With the version: `https://api.openai.com/v1`. */
   readonly url: string;
@@ -21,6 +21,22 @@ const DEFAULT_BACKOFF_MS = 250;
 const LONGEST_PAUSE_MS = 20_000;
 /** Bytes of an answer; 32 vectors of 4,096 floats are some three million. */
 const LARGEST_ANSWER = 33_554_432;
+
+/**
+ * The server at the URL in the variable `urlEnv`. Its key is in the variable of the same name with `_KEY` behind it,
+ * where it wants one.
+ *
+ * @throws ContentError `endpoint`
+ */
+export function serverNamed(urlEnv: string): Pick<Endpoint, 'url' | 'keyEnv'> {
+  const url = process.env[urlEnv] ?? '';
+  if (!/^https?:/.test(url)) {
+    const what = url === '' ? 'is not set' : 'is no http or https URL';
+    throw new ContentError('endpoint', `the environment variable ${urlEnv} ${what}`);
+  }
+  const keyEnv = `${urlEnv}_KEY`;
+  return { url, keyEnv: process.env[keyEnv] === undefined ? null : keyEnv };
+}
 
 /** A failure of one attempt, and whether another may help. */
 class Attempt extends Error {
@@ -148,4 +164,9 @@ function parseJson(text: string): unknown {
   } catch {
     throw new ContentError('malformedAnswer', 'the endpoint answered something that is not JSON');
   }
+}
+
+/** What an answer has under `key`; undefined where it is no object. */
+export function member(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }

@@ -4,6 +4,7 @@ export type { ChatEndpoint } from './decode/chat-model.js';
 export type { Embedder } from './embed/embedder.js';
 export { lexicalEmbedder } from './embed/lexical-v1.js';
 export { type EmbedderSettings, openEmbedder } from './embed/open.js';
+export { serverNamed } from './http.js';
 export { lexicalQuery } from './lexical/bm25.js';
 export { occurrencesOf, writtenTerms } from './lexical/occurrences.js';
 export { termsOf } from './lexical/terms.js';

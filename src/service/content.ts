@@ -42,6 +42,7 @@ import { type Engine, NoSystemCredentials, stopError, UpstreamFailure } from '..
 import { type ArgumentValues, checkArguments, InvalidArgument } from '../model/facets/arguments.js';
 import { type Facet, indexedFacet, type Manifest, systemUrlVariable } from '../model/manifest/index.js';
 import { IndexTimes } from './index-times.js';
+import { reranking } from './reranking.js';
 
 /** What content rests on: which model embeds, and which one answers. */
 export interface ContentSettings {
@@ -188,6 +189,7 @@ export function contentPlane(
         return made;
       });
     },
+    ...reranking(manifest, log, dataDir),
     hasDecoder: settings.chat !== null,
     check: async ({ use, values }: OperatorCall) => {
       try {

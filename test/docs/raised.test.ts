@@ -116,6 +116,8 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
     osql: "select text from retrieve(facet => 'labels', query => 'tea', top_k => 1)",
   },
   modelUnavailable: { file: 'test/language/forms/dense.test.ts', shows: 'the embedding model of facet' },
+  rerankerUnavailable: { file: 'test/language/forms/rerank.test.ts', shows: 'cannot be asked' },
+  rerankBudget: { file: 'test/language/forms/rerank.test.ts', shows: 'E4290' },
   storeClosed: { file: 'test/service/operations/upstream.test.ts', shows: 'E0522' },
   execution: { as: 'user:ann', osql: 'select 1 / (id - id) from customer' },
   databaseDown: { file: 'test/service/operations/upstream.test.ts', shows: 'E0523' },

@@ -22,6 +22,7 @@ import {
   requiredArgument,
 } from './named-arguments.js';
 import { PAGE_ARGUMENTS, pageArguments } from './page.js';
+import { RERANK, rerankArgument } from './rerank.js';
 import { draftScan, type RetrievalDraft } from './runtime-draft.js';
 import { type ScopeColumn, type ScopeItem, visibleColumn } from './scope.js';
 
@@ -31,6 +32,7 @@ export function bindRetrieve(call: FuncCall, alias: string | undefined, ctx: Bin
     ...PAGE_ARGUMENTS,
     ...LEG_ARGUMENTS,
     ...ASKING_ARGUMENTS,
+    RERANK,
   ]);
   const name = plainName('facets', nameArgument(args, 'facet', ctx));
   const facet = ctx.catalog.facets.get(name);
@@ -58,6 +60,7 @@ export function bindRetrieve(call: FuncCall, alias: string | undefined, ctx: Bin
     page: pageArguments(args, ctx),
     legs: legArguments(args, facet, ctx),
     asked,
+    rerank: rerankArgument(args, facet, ctx),
     filters: [],
     keyFilters: [],
     filteredAfter: null,

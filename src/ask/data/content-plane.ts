@@ -72,6 +72,26 @@ export interface Spent {
   readonly known: number;
 }
 
+/** What a reranker was sent. */
+export interface RerankSpent {
+  /** Passages that were sent. */
+  readonly passages: number;
+  /** Requests, with those that were tried again. */
+  readonly requests: number;
+  /** As far as the server says it. */
+  readonly tokens: number;
+  /** Passages whose scores were known from before. */
+  readonly known: number;
+}
+
+/** For whom a reranker works. */
+export interface RerankCaller {
+  readonly subject: string;
+  readonly signal: AbortSignal | null;
+  /** Called once, also where it is stopped. */
+  readonly spend: (spent: RerankSpent) => void;
+}
+
 /** For whom an operator works, and how long it may. */
 export interface OperatorCaller {
   readonly subject: string;
@@ -143,4 +163,16 @@ export interface ContentPlane {
     texts: readonly (string | null)[],
     by: OperatorCaller,
   ): Promise<readonly unknown[]>;
+  /**
+   * How well each of `texts` answers `query`, as the reranker says: a finite number for each, in their order.
+   *
+   * @throws QueryError E0522 where it fails or answers anything else, E4290 where `by.subject` has sent enough today,
+   *   and what stops the question
+   */
+  rerank(
+    reranker: string,
+    query: string,
+    texts: readonly string[],
+    by: RerankCaller,
+  ): Promise<readonly number[]>;
 }

@@ -1,8 +1,9 @@
-import type { Spent } from './content-plane.js';
+import type { RerankSpent, Spent } from './content-plane.js';
 
-/** What one question sent to a language model, for the record of its outcome. */
+/** What one question sent to models elsewhere, for the record of its outcome. */
 export class Spending {
   #all: Spent | null = null;
+  #reranked: RerankSpent | null = null;
 
   add(spent: Spent): void {
     const { passages = 0, requests = 0, promptTokens = 0, answerTokens = 0, known = 0 } = this.#all ?? {};
@@ -15,11 +16,26 @@ export class Spending {
     };
   }
 
+  addReranked(spent: RerankSpent): void {
+    const { passages = 0, requests = 0, tokens = 0, known = 0 } = this.#reranked ?? {};
+    this.#reranked = {
+      passages: passages + spent.passages,
+      known: known + spent.known,
+      requests: requests + spent.requests,
+      tokens: tokens + spent.tokens,
+    };
+  }
+
   /** Null where no model was to be asked. */
   detail(): string | null {
-    if (this.#all === null) return null;
-    const { passages, requests, promptTokens, answerTokens, known } = this.#all;
-    const tokens = { prompt_tokens: promptTokens, answer_tokens: answerTokens };
-    return JSON.stringify({ decoded: { passages, known, requests, ...tokens } });
+    if (this.#all === null && this.#reranked === null) return null;
+    return JSON.stringify({
+      ...(this.#all !== null && { decoded: decodedIn(this.#all) }),
+      ...(this.#reranked !== null && { reranked: this.#reranked }),
+    });
   }
+}
+
+function decodedIn({ passages, requests, promptTokens, answerTokens, known }: Spent) {
+  return { passages, known, requests, prompt_tokens: promptTokens, answer_tokens: answerTokens };
 }

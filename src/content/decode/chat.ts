@@ -1,5 +1,5 @@
 import { ContentError } from '../content-error.js';
-import { postJson } from '../http.js';
+import { member, postJson } from '../http.js';
 import { jsonOf } from './answer-text.js';
 import type { ChatModel } from './chat-model.js';
 import { DecoderFailure } from './failure.js';
@@ -130,8 +130,4 @@ function contentOf(answer: unknown): string {
   if (typeof content === 'string') return content;
   // Also where it wants to call a tool: it was given none.
   throw new DecoderFailure('malformedAnswer', 'the model answered without content');
-}
-
-function member(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }

@@ -1,6 +1,7 @@
 import { isMeaningModel, LEXICAL_MODEL, MEANING_MODELS } from '../../model/facets/embedding-models.js';
 import type { FacetEmbedding } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
+import { serverNamed } from '../http.js';
 import type { Embedder } from './embedder.js';
 import { lexicalEmbedder } from './lexical-v1.js';
 import type { EmbeddingEndpoint } from './openai.js';
@@ -40,7 +41,9 @@ export async function openEmbedder(
     });
     return { ...opened, model };
   }
-  const endpoint = options.endpoint === null ? settings.endpoint : endpointNamed(options.endpoint);
+  const { endpoint: named } = options;
+  const endpoint =
+    named === null ? settings.endpoint : { protocol: named.protocol, ...serverNamed(named.urlEnv) };
   if (endpoint !== null) {
     const { openEmbeddingEndpoint } = await import('./openai.js');
     const { dimensions } = options;
@@ -67,18 +70,4 @@ function keptAs({ prefixes, half }: FacetEmbedding): Pick<EmbeddingEndpoint, 'pr
     ...(prefixes !== null && { prefixes: { document: prefixes.passage, query: prefixes.query } }),
     ...(half && { store: { type: 'halfvec' as const } }),
   };
-}
-
-/** The key is in the variable of the same name with `_KEY` behind it, where the server wants one. */
-function endpointNamed({
-  protocol,
-  urlEnv,
-}: NonNullable<FacetEmbedding['endpoint']>): Omit<EmbeddingEndpoint, 'model'> {
-  const url = process.env[urlEnv] ?? '';
-  if (!/^https?:/.test(url)) {
-    const what = url === '' ? 'is not set' : 'is no http or https URL';
-    throw new ContentError('endpoint', `the environment variable ${urlEnv} ${what}`);
-  }
-  const keyEnv = `${urlEnv}_KEY`;
-  return { protocol, url, keyEnv: process.env[keyEnv] === undefined ? null : keyEnv };
 }

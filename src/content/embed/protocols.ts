@@ -1,4 +1,5 @@
 import type { EmbeddingProtocol } from '../../model/manifest/index.js';
+import { member } from '../http.js';
 import { malformed } from './checked.js';
 import type { TextRole } from './embedder.js';
 
@@ -86,8 +87,4 @@ function listed(vectors: unknown, count: number): readonly unknown[] {
   if (!Array.isArray(vectors)) throw malformed('no embeddings');
   if (vectors.length !== count) throw malformed(`${vectors.length} vectors for ${count} texts`);
   return vectors;
-}
-
-function member(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }

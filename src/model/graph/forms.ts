@@ -56,6 +56,7 @@ export function formEntries(view: GraphView): readonly FormEntry[] {
         'Columns of a passage: text, score, cite, redacted_fields, the key of its entity, and the metadata of its facet.',
         'WHERE over scalar_indexed fields, also IN (SELECT …) on one of them, is applied before the best passages are taken; what a join filters after.',
         "A facet with two legs (retrieval.hybrid) fuses words and meaning; mode => 'lexical' or 'dense' takes one, weights => array[<lexical>, <dense>] weighs them.",
+        'rerank => true has the reranker of the facet (retrieval.rerankers) order the best passages anew; it needs a grant that lets passages leave.',
         "top_k is at most the facet's retrieval.max_top_k; skip leaves out the best ones, for pages, min_score what scores less, per => 'document' all but the best passage of each document.",
       ],
       examples: facets.slice(0, 1).map(facetExample),

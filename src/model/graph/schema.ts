@@ -82,7 +82,11 @@ export interface SchemaFacet {
   readonly embedding_model: string;
   /** When its text was last read in turn: RFC 3339, in UTC; null where that is not known. */
   readonly indexed_at: string | null;
-  readonly retrieval: { readonly max_top_k: number; readonly modes: readonly string[] };
+  readonly retrieval: {
+    readonly max_top_k: number;
+    readonly modes: readonly string[];
+    readonly rerankers: readonly string[];
+  };
   /** What CLASSIFY(text) and TAG(text) compare with; empty: the words of the query. */
   readonly labels: readonly string[];
   /** What a passage carries beside text, score, cite and redacted_fields. */
@@ -209,7 +213,7 @@ function schemaFacet(facet: FacetView, indexedAt: string | null, column: ColumnS
     entity_key: facet.entityKey,
     embedding_model: facet.embeddingModel,
     indexed_at: indexedAt,
-    retrieval: { max_top_k: facet.maxTopK, modes: facet.modes },
+    retrieval: { max_top_k: facet.maxTopK, modes: facet.modes, rerankers: facet.rerankers },
     labels: facet.labels,
     columns: facet.columns.map(column),
     scalar_indexed: indexed,

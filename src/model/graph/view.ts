@@ -74,6 +74,8 @@ export interface FacetView {
   readonly maxTopK: number;
   /** What RETRIEVE takes as `mode`, the first one unless told. */
   readonly modes: readonly string[];
+  /** What RETRIEVE takes as `rerank`, the first one where it says true. */
+  readonly rerankers: readonly string[];
   /** Names of the labels that CLASSIFY and TAG compare with unless told. */
   readonly labels: readonly string[];
   readonly columns: readonly ColumnView[];

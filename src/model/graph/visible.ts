@@ -154,6 +154,7 @@ class Viewer {
         embeddingModel: facet.embeddingModel,
         maxTopK: store.maxTopK,
         modes: store.lexicalLeg === undefined ? [store.lane] : ['hybrid', 'lexical', 'dense'],
+        rerankers: facet.rerankers,
         labels: (this.#manifest.facets.get(store.name)?.labels ?? []).map(labelName),
         // What every passage has keeps its meaning where metadata has the same name.
         columns: seen.views.filter((c) => !PASSAGE_COLUMNS.has(c.name)),

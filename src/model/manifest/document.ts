@@ -8,6 +8,7 @@ export interface ManifestDocument {
   readonly entities: Members<EntityDocument>;
   readonly relationships?: Members<RelationshipDocument>;
   readonly bridges?: Members<BridgeDocument>;
+  readonly rerankers?: Members<RerankerDocument>;
   readonly facets?: Members<FacetDocument>;
   readonly metrics?: Members<MetricDocument>;
   readonly lexicon?: Members<TermDocument>;
@@ -118,6 +119,20 @@ export interface EmbeddingDocument {
 /** What a server of embeddings speaks. */
 export type EmbeddingProtocol = 'openai' | 'ollama' | 'voyage' | 'tei';
 
+export interface RerankerDocument {
+  readonly protocol: RerankProtocol;
+  readonly url_env: string;
+  readonly model: string;
+  readonly candidates?: number;
+  readonly timeout_ms?: number;
+  readonly concurrency?: number;
+  readonly cache_mib?: number;
+  readonly passages_per_day?: number;
+}
+
+/** What a server of a reranker speaks. */
+export type RerankProtocol = 'cohere' | 'jina' | 'voyage' | 'tei';
+
 export interface FacetDocument {
   readonly description?: string;
   readonly deprecated?: string;
@@ -147,6 +162,7 @@ export interface FacetDocument {
     readonly max_top_k: number;
     readonly approximate?: boolean;
     readonly hybrid?: boolean;
+    readonly rerankers?: readonly string[];
   };
 }
 

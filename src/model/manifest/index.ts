@@ -6,7 +6,7 @@ export { manifestShape } from './compile-source.js';
 export { DEPRECABLE, deprecationOf } from './deprecated.js';
 export type { Diagnostic, Path, PathStep, Position, Problem, Range, Severity } from './diagnostic.js';
 export { formatDiagnostics, ManifestProblems, pointer } from './diagnostic.js';
-export type { Composition, EmbeddingProtocol, ManifestDocument } from './document.js';
+export type { Composition, EmbeddingProtocol, ManifestDocument, RerankProtocol } from './document.js';
 export type { FragmentDocument } from './fragment.js';
 export { frozenMap } from './frozen-map.js';
 export { indexedFacet, indexedFacets } from './indexed-facets.js';
@@ -40,6 +40,7 @@ export type {
   LinkEnd,
   Manifest,
   Relationship,
+  Reranker,
   Table,
   TableColumn,
   Term,

@@ -1,5 +1,5 @@
 import type { Catalog, Column, ColumnForm } from 'osl-compiler';
-import type { Composition, EmbeddingProtocol, ManifestDocument } from './document.js';
+import type { Composition, EmbeddingProtocol, ManifestDocument, RerankProtocol } from './document.js';
 
 /** A compiled manifest: frozen, and the same for the same document. */
 export interface Manifest {
@@ -13,6 +13,7 @@ export interface Manifest {
   readonly entities: ReadonlyMap<string, EntityFacts>;
   readonly bridges: ReadonlyMap<string, Bridge>;
   readonly relationships: ReadonlyMap<string, Relationship>;
+  readonly rerankers: ReadonlyMap<string, Reranker>;
   readonly facets: ReadonlyMap<string, Facet>;
   readonly lexicon: ReadonlyMap<string, Term>;
   /** What should not be used any more, as `section.name`, and what is said of that. */
@@ -126,6 +127,8 @@ export interface Facet {
   readonly exceptions: readonly string[];
   /** What CLASSIFY and TAG compare with unless told, as declared; empty where nothing is. */
   readonly labels: readonly unknown[];
+  /** Rerankers that its passages may be sent to, the one that is meant unless told first; empty where there is none. */
+  readonly rerankers: readonly string[];
   /** What is taken from it of its entity. */
   readonly derived: readonly Derived[];
   /** The same text found by its words, from stores of its own; null where the facet has one leg. */
@@ -144,6 +147,25 @@ export interface FacetEmbedding {
   readonly prefixes: { readonly query: string; readonly passage: string } | null;
   /** Numbers of 16 bits. */
   readonly half: boolean;
+}
+
+/** A model elsewhere that says how well passages answer a query, and what is sent to it. */
+export interface Reranker {
+  readonly name: string;
+  readonly protocol: RerankProtocol;
+  /** The variable with its URL; its key, if it wants one, is in the variable of that name with `_KEY` behind it. */
+  readonly urlEnv: string;
+  readonly model: string;
+  /** How many passages it is sent for a question, at most. */
+  readonly candidates: number;
+  /** Of one request. */
+  readonly timeoutMs: number;
+  /** Requests at a time, over all questions of a process. */
+  readonly concurrency: number;
+  /** Of scores that are remembered; 0 for none. */
+  readonly cacheBytes: number;
+  /** Passages that one subject may have sent in a day; null for no bound. */
+  readonly perDay: number | null;
 }
 
 export interface FacetVersion {

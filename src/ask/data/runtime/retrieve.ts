@@ -15,6 +15,7 @@ import { diverse, poolOf } from './diverse.js';
 import { bestOfBoth } from './hybrid.js';
 import { goodEnough, pageValues } from './page.js';
 import { passagesJson } from './passage-json.js';
+import { candidatesOf, reranked } from './reranked.js';
 import { NOTHING, type RuntimeRows } from './types.js';
 import { passagesWanted } from './wanted.js';
 import type { FoundPassage } from './why.js';
@@ -39,12 +40,16 @@ export async function retrieve(
   const calls = relation.operators.map((use) => callOf(use, query, relation.facet.name, input));
   for (const call of calls) await content.check(call);
   if (store === null) return NOTHING;
-  const from = poolOf(page);
+  const { rerank } = relation;
+  const from = rerank === null ? poolOf(page) : candidatesOf(page, rerank);
   const pool =
     lexical === null
       ? goodEnough(await best(store, query, from, input), from)
       : await bestOfBoth(relation, { dense: store, lexical }, query, from, input);
-  const passages = await diverse(pool, page, store, query, input);
+  const passages =
+    rerank === null
+      ? await diverse(pool, page, store, query, input)
+      : await reranked(pool, page, rerank, query, input);
   requireClear(passages, checkedKeys);
   return passageRows(relation, store, passages, query, calls, input);
 }

@@ -20,6 +20,11 @@ export function scoreParts(passage: FoundPassage, query: LexicalQuery, ofDocumen
       const legs = why.legs.map((leg, i) => legPart(leg, parts[i] ?? 0, query, ofDocuments));
       return { mode: why.by, score, fuse: why.fuse, legs };
     }
+    case 'reranker': {
+      const { passage: found, rank } = why.found;
+      const search = { rank, ...scoreParts(found, query, ofDocuments) };
+      return { mode: 'reranked', score, reranker: why.reranker, search };
+    }
     default:
       return assertNever(why);
   }

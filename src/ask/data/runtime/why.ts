@@ -9,7 +9,13 @@ export interface FoundPassage extends StoredPassage {
 export type Why =
   | ByWords
   | { readonly by: 'dense' }
-  | { readonly by: 'hybrid'; readonly fuse: 'rank' | 'score'; readonly legs: readonly LegShare[] };
+  | { readonly by: 'hybrid'; readonly fuse: 'rank' | 'score'; readonly legs: readonly LegShare[] }
+  /** `found`: the passage as the search had it, and its place there, from 1. */
+  | {
+      readonly by: 'reranker';
+      readonly reranker: string;
+      readonly found: { readonly passage: FoundPassage; readonly rank: number };
+    };
 
 export interface ByWords {
   readonly by: 'lexical';

@@ -18,6 +18,7 @@ import { metricsOf, oneSpelling } from './metrics.js';
 import { checkNames } from './names.js';
 import { rawTablesOf } from './raw-sql.js';
 import { relationsOf } from './relations.js';
+import { rerankersOf } from './rerankers.js';
 import { membersOf, Problems } from './scope.js';
 
 /** The frozen manifest, or everything that is wrong with the document's meaning. */
@@ -39,7 +40,8 @@ export function compileManifest(document: ManifestDocument): Compiled {
   const metrics = metricsOf(document, relations, edges, problems);
   oneSpelling(document.facets, 'facets', problems);
   const derived = derivedOf(document, relations, problems);
-  const facets = facetsOf(document, connectors, relations, derived, problems);
+  const rerankers = rerankersOf(document);
+  const facets = facetsOf(document, { connectors, relations, rerankers }, derived, problems);
   const entities = entitiesOf(document, relations, facets, problems);
   const lexicon = lexiconOf(document, { relations, metrics, facets }, problems);
   const rawTables = rawTablesOf(document, connectors, relations, problems);
@@ -48,7 +50,7 @@ export function compileManifest(document: ManifestDocument): Compiled {
     version,
     relations: frozenMap([...relations, ...facetRelations(facets, relations, problems)]),
     metrics,
-    facets: frozenMap(facetStores(facets, relations)),
+    facets: frozenMap(facetStores(facets, relations, rerankers)),
     edges,
     rawTables,
     joins: document.features?.joins ?? 'declared',
@@ -60,7 +62,7 @@ export function compileManifest(document: ManifestDocument): Compiled {
   if (problems.list.length > 0) return { ok: false, problems: problems.list };
 
   const tenant = document.tenant ?? null;
-  const rest = { connectors, catalog, entities, bridges, relationships, facets, lexicon };
+  const rest = { connectors, catalog, entities, bridges, relationships, rerankers, facets, lexicon };
   const deprecated = deprecatedIn(document);
   return { ok: true, manifest: Object.freeze({ version, tenant, ...rest, deprecated, document }) };
 }

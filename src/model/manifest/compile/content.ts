@@ -9,7 +9,7 @@ import {
   wordsTable,
 } from '../../facets/store-names.js';
 import { CODES } from '../codes.js';
-import type { Bridge, Facet, Relationship } from '../manifest.js';
+import type { Bridge, Facet, Relationship, Reranker } from '../manifest.js';
 import type { Problems } from './scope.js';
 
 /** The facets as relations that grants can name: the entity key and the metadata, no text. */
@@ -58,9 +58,16 @@ function physicalName(column: string, facet: Facet): string {
 export function facetStores(
   facets: ReadonlyMap<string, Facet>,
   relations: ReadonlyMap<string, Relation>,
+  declared: ReadonlyMap<string, Reranker>,
 ): readonly (readonly [string, FacetStore])[] {
   return [...facets.values()].map((facet) => {
-    const store = storeOf(facet, relations);
+    const rerankers = facet.rerankers.flatMap((r) => declared.get(r) ?? []);
+    const store = Object.freeze({
+      ...storeOf(facet, relations),
+      rerankers: Object.freeze(
+        rerankers.map((r) => Object.freeze({ name: r.name, candidates: r.candidates })),
+      ),
+    });
     const { lexicalLeg: leg, name } = facet;
     if (leg === null) return [name, store];
     const lexicalLeg = Object.freeze({ ...storeOf(leg, relations), name, indexedAs: leg.name });

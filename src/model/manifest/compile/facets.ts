@@ -5,7 +5,7 @@ import { CODES } from '../codes.js';
 import type { Path } from '../diagnostic.js';
 import type { FacetDocument, ManifestDocument } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
-import type { Connector, Derived, Facet, FacetEmbedding, FacetVersion, Table } from '../manifest.js';
+import type { Derived, Facet, FacetEmbedding, FacetVersion, Manifest, Table } from '../manifest.js';
 import { columnsOf, declared } from './columns.js';
 import { sourceOf } from './connectors.js';
 import { entityNamed, mustMatch } from './links.js';
@@ -14,10 +14,13 @@ import { membersOf, type Problems } from './scope.js';
 const DEFAULT_MAX_CHARS = 1200;
 const DEFAULT_OVERLAP_CHARS = 150;
 
+interface WithRelations {
+  readonly relations: ReadonlyMap<string, Relation>;
+}
+
 export function facetsOf(
   document: ManifestDocument,
-  connectors: ReadonlyMap<string, Connector>,
-  relations: ReadonlyMap<string, Relation>,
+  { connectors, relations, rerankers }: Pick<Manifest, 'connectors' | 'rerankers'> & WithRelations,
   derived: ReadonlyMap<string, readonly Derived[]>,
   problems: Problems,
 ): ReadonlyMap<string, Facet> {
@@ -29,12 +32,24 @@ export function facetsOf(
     if (source === null || entity === null) continue;
     const columns = facetColumns(f, path, source.table, entity, problems);
     if (columns === null) continue;
+    mustBeRerankers(f, path, rerankers, problems);
     const plain = facetOf(name, f, source.connector, source.table, columns, path, problems);
     const own = Object.freeze((derived.get(f.entity) ?? []).filter((d) => d.facet === name));
     const lexicalLeg = f.retrieval.hybrid === true ? lexicalLegOf(plain) : null;
     out.push([name, Object.freeze({ ...plain, derived: own, lexicalLeg, legOf: null })]);
   }
   return frozenMap(out);
+}
+
+function mustBeRerankers(
+  { retrieval }: FacetDocument,
+  path: Path,
+  rerankers: Manifest['rerankers'],
+  problems: Problems,
+): void {
+  for (const [i, name] of (retrieval.rerankers ?? []).entries())
+    if (!rerankers.has(name))
+      problems.unknown([...path, 'retrieval', 'rerankers', i], 'reranker', name, rerankers.keys());
 }
 
 /** The facet as its words are indexed. */
@@ -173,6 +188,7 @@ function facetOf(
     versions: versionsOf(f, path, problems),
     labels: labelsOf(f, path, problems),
     maxTopK: f.retrieval.max_top_k,
+    rerankers: Object.freeze([...(f.retrieval.rerankers ?? [])]),
     approximate,
     dictionary: f.dictionary ?? 'key',
     exceptions: Object.freeze([...(f.exceptions ?? [])].sort()),

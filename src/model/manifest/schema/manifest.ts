@@ -271,6 +271,56 @@ const bridge = closed(
   'A table that links many to many. It can be joined, but is no entity.',
 );
 
+const MODEL_URL = {
+  type: 'string',
+  pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
+  description:
+    'The variable with its URL; its key, if it wants one, is in the variable of that name with `_KEY` behind it.',
+} as const;
+
+const reranker = closed(
+  {
+    protocol: {
+      enum: ['cohere', 'jina', 'voyage', 'tei'],
+      description: 'What the server speaks: `POST /rerank` below its URL, as each of these has it.',
+    },
+    url_env: MODEL_URL,
+    model: { ...TEXT, description: 'Its model; text-embeddings-inference (`tei`) has one and is not told.' },
+    candidates: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 250,
+      description: 'How many passages it is sent for a question, at most. Default: 50.',
+    },
+    timeout_ms: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 3_600_000,
+      description: 'Milliseconds for one request to it. Default: 10000.',
+    },
+    concurrency: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 256,
+      description: 'Requests to it at a time, over all questions. Default: 4.',
+    },
+    cache_mib: {
+      type: 'integer',
+      minimum: 0,
+      maximum: 65_536,
+      description: 'MiB of its scores that are remembered; 0 for none. Default: 16.',
+    },
+    passages_per_day: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 1_000_000_000,
+      description: 'Passages that one subject may have sent to it in a day (UTC). Default: no bound.',
+    },
+  },
+  ['protocol', 'url_env', 'model'],
+  'A model elsewhere that orders passages by how well they answer the query.',
+);
+
 const facet = closed(
   {
     description: TEXT,
@@ -306,12 +356,7 @@ const facet = closed(
         endpoint: closed(
           {
             protocol: { enum: ['openai', 'ollama', 'voyage', 'tei'], description: 'What the server speaks.' },
-            url_env: {
-              type: 'string',
-              pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
-              description:
-                'The variable with its URL; its key, if it wants one, is in the variable of that name with `_KEY` behind it.',
-            },
+            url_env: MODEL_URL,
           },
           ['protocol', 'url_env'],
           'The server of the model; default: the one at `OSL_EMBEDDINGS_URL`.',
@@ -378,6 +423,10 @@ const facet = closed(
           description:
             'Beside the embedding model, passages are found by their words too, from a store of their own; RETRIEVE fuses both unless its `mode` says otherwise.',
         },
+        rerankers: some(
+          NAME_RULE,
+          'Rerankers that its passages may be sent to, where a grant says `decode: true` and RETRIEVE asks for one; `rerank => true` means the first.',
+        ),
       },
       ['max_top_k'],
       'What one retrieval may ask for.',
@@ -584,6 +633,7 @@ export const MANIFEST_SCHEMA = {
       entities: named(MODEL_RULE, entity, 'Entities by name.'),
       relationships: named(MODEL_RULE, relationship, 'Links between entities.'),
       bridges: named(MODEL_RULE, bridge, 'Many-to-many links; they share one set of names with entities.'),
+      rerankers: named(NAME_RULE, reranker, 'Rerankers by name.'),
       facets: named(MODEL_RULE, facet, 'Text facets by name.'),
       metrics: named(MODEL_RULE, metric, 'Metrics by name.'),
       lexicon: named({ type: 'string', minLength: 1, maxLength: 200 }, term, 'Business words.'),

@@ -42,7 +42,7 @@ const grant = closed(
     unmask: list(NAME_RULE, 'Sensitivity labels shown in the clear.'),
     decode: {
       type: 'boolean',
-      description: 'On a facet: passages may be sent to a language model. Default: false.',
+      description: 'On a facet: passages may be sent to a language model or a reranker. Default: false.',
     },
     min_group_size: {
       type: 'integer',

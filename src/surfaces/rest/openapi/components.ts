@@ -184,6 +184,7 @@ const SCHEMA = object({
       retrieval: object({
         max_top_k: count(),
         modes: list(text(), 'What RETRIEVE takes as `mode`; the first one unless told.'),
+        rerankers: list(text(), 'What RETRIEVE takes as `rerank`; true means the first one.'),
       }),
       labels: list(text()),
       columns: list(SCHEMA_COLUMN),

@@ -61,6 +61,8 @@ export const QUESTION: readonly ErrorName[] = [
   'noDecoder',
   'contentUnavailable',
   'modelUnavailable',
+  'rerankerUnavailable',
+  'rerankBudget',
   'timedOut',
 ];
 

@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { RerankProtocol } from '../../model/manifest/index.js';
+import { ContentError } from '../content-error.js';
+import type { Budget } from '../decode/budget.js';
+import { Slots } from '../decode/slots.js';
+import { cut } from '../embed/checked.js';
+import { type Endpoint, postJson } from '../http.js';
+import { type RerankShape, scoresIn, shapeOf, tokensIn } from './shapes.js';
+
+/** A reranker's server, and what questions to it are bounded by. */
+export interface RerankEndpoint extends Endpoint {
+  readonly protocol: RerankProtocol;
+  readonly model: string;
+  /** Requests at a time, of all questions together. */
+  readonly concurrency: number;
+  /** Bytes of scores that are remembered; 0 for none. */
+  readonly cacheBytes: number;
+}
+
+/** What was sent for one question. */
+export interface RerankSpent {
+  readonly passages: number;
+  readonly known: number;
+  readonly requests: number;
+  readonly tokens: number;
+}
+
+/** For whom passages are scored. */
+export interface RerankCaller {
+  readonly subject: string;
+  readonly signal: AbortSignal | null;
+  /** Told once what was spent, also where it is stopped. */
+  readonly spend: (spent: RerankSpent) => void;
+}
+
+/** UTF-16 units of a query, and of a passage, that are sent: no reranker reads more to its end. */
+const LONGEST = { query: 4_000, passage: 8_000 };
+
+/** One reranker as all questions of this process share it. */
+export class Reranker {
+  readonly #endpoint: RerankEndpoint;
+  readonly #shape: RerankShape;
+  readonly #slots: Slots;
+  readonly #budget: Budget | null;
+  readonly #known: LRUCache<string, readonly number[]> | null;
+
+  /** @param budget null for none */
+  constructor(endpoint: RerankEndpoint, budget: Budget | null) {
+    this.#endpoint = endpoint;
+    this.#shape = shapeOf(endpoint.protocol);
+    this.#slots = new Slots(endpoint.concurrency);
+    this.#budget = budget;
+    const { cacheBytes: maxSize } = endpoint;
+    const sizeCalculation = (scores: readonly number[]): number => 8 * scores.length + 200;
+    this.#known = maxSize === 0 ? null : new LRUCache({ maxSize, sizeCalculation });
+  }
+
+  /**
+   * How well each text answers the query, in their order: all of them, or none.
+   *
+   * @throws ContentError `endpoint`, `malformedAnswer`, `overBudget`; what `by.signal` aborts with
+   */
+  async scores(query: string, texts: readonly string[], by: RerankCaller): Promise<readonly number[]> {
+    const batches = this.#batches(query, texts);
+    const asked = batches.filter((batch) => batch.scores === null);
+    const wanted = passagesOf(asked);
+    const spent = { passages: 0, known: texts.length - wanted, requests: 0, tokens: 0 };
+    try {
+      await this.#take(by.subject, wanted);
+      await this.#askAll(asked, spent, by).finally(() =>
+        this.#budget?.giveBack(by.subject, wanted - spent.passages),
+      );
+    } finally {
+      by.spend(spent);
+    }
+    return batches.flatMap((batch) => batch.scores ?? []);
+  }
+
+  /**
+   * What is asked at once. Scores are remembered by all of it: a model may look at passages side by side, so that the
+   * score of one may tell of the others, and those may be another caller's.
+   */
+  #batches(query: string, texts: readonly string[]): readonly Batch[] {
+    const { model, url, protocol } = this.#endpoint;
+    const asked = cut(query, LONGEST.query);
+    const out: Batch[] = [];
+    for (let at = 0; at < texts.length; at += this.#shape.most) {
+      // Some servers refuse an empty text.
+      const part = texts.slice(at, at + this.#shape.most).map((text) => cut(text, LONGEST.passage) || ' ');
+      const body = this.#shape.body({ model, query: asked, texts: part });
+      const key = createHash('sha256')
+        .update(JSON.stringify([protocol, url, model, body]))
+        .digest('base64');
+      out.push({ body, key, passages: part.length, scores: this.#known?.get(key) ?? null });
+    }
+    return out;
+  }
+
+  /** @throws ContentError `overBudget` where less than all may be sent: half of the passages have no order. */
+  async #take(subject: string, wanted: number): Promise<void> {
+    if (this.#budget === null || wanted === 0) return;
+    const granted = await this.#budget.take(subject, wanted);
+    if (granted === wanted) return;
+    await this.#budget.giveBack(subject, granted);
+    throw new ContentError('overBudget', `${granted} of ${wanted} passages may be sent`);
+  }
+
+  /** The first that fails stops the others. */
+  async #askAll(batches: readonly Batch[], spent: Counting, by: RerankCaller): Promise<void> {
+    const failed = new AbortController();
+    const signal = by.signal === null ? failed.signal : AbortSignal.any([by.signal, failed.signal]);
+    const one = async (batch: Batch): Promise<void> => {
+      try {
+        await this.#slots.take(by.subject, signal, () => this.#ask(batch, spent, signal));
+      } catch (error) {
+        failed.abort(error);
+        throw error;
+      }
+    };
+    const ends = await Promise.allSettled(batches.map(one));
+    by.signal?.throwIfAborted();
+    failed.signal.throwIfAborted();
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  }
+
+  async #ask(batch: Batch, spent: Counting, signal: AbortSignal): Promise<void> {
+    let sent = false;
+    const answer = await postJson(this.#endpoint, '/rerank', batch.body, signal, () => {
+      spent.requests += 1;
+      if (!sent) spent.passages += batch.passages;
+      sent = true;
+    });
+    spent.tokens += tokensIn(answer);
+    batch.scores = scoresIn(answer, this.#shape, batch.passages);
+    this.#known?.set(batch.key, batch.scores);
+  }
+}
+
+/** Passages that are asked about in one request. */
+interface Batch {
+  readonly body: unknown;
+  readonly key: string;
+  readonly passages: number;
+  scores: readonly number[] | null;
+}
+
+type Counting = { -readonly [K in keyof RerankSpent]: RerankSpent[K] };
+
+function passagesOf(batches: readonly Batch[]): number {
+  return batches.reduce((sum, batch) => sum + batch.passages, 0);
+}
