@@ -25,21 +25,54 @@ export async function outcomeOf(
   warmUp = WARM_UP,
 ): Promise<Outcome> {
   for (let i = 0; i < Math.min(warmUp, truth.length); i++) await search(i);
-  const recalls: number[] = [];
-  const times: number[] = [];
-  let short = 0;
+  const outcome = nothing();
   for (const [i, best] of truth.entries()) {
     const start = performance.now();
     const found = await search(i);
-    times.push(performance.now() - start);
-    const hits = best.filter((id) => found.includes(id)).length;
-    recalls.push(best.length === 0 ? 1 : hits / best.length);
-    if (found.length < best.length) short++;
+    note(outcome, found, best, performance.now() - start);
   }
-  return { recalls, times, short };
+  return outcome;
 }
 
 const WARM_UP = 5;
+
+/**
+ * Asks every query of both, one right after the other and each of them first as often, so that what else the machine
+ * does falls on both.
+ */
+export async function pairedOutcomes(
+  ours: Search,
+  theirs: Search,
+  truth: readonly (readonly string[])[],
+): Promise<readonly [Outcome, Outcome]> {
+  const outcomes = [nothing(), nothing()] as const;
+  const searches = [ours, theirs] as const;
+  for (const [i, best] of truth.entries()) {
+    for (const which of i % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const)) {
+      const start = performance.now();
+      const found = await searches[which](i);
+      note(outcomes[which], found, best, performance.now() - start);
+    }
+  }
+  return outcomes;
+}
+
+interface Growing {
+  readonly recalls: number[];
+  readonly times: number[];
+  short: number;
+}
+
+function nothing(): Growing {
+  return { recalls: [], times: [], short: 0 };
+}
+
+function note(outcome: Growing, found: readonly string[], best: readonly string[], ms: number): void {
+  outcome.times.push(ms);
+  const hits = best.filter((id) => found.includes(id)).length;
+  outcome.recalls.push(best.length === 0 ? 1 : hits / best.length);
+  if (found.length < best.length) outcome.short++;
+}
 
 /** The true best of a cell for each vector: every permitted row compared. */
 export async function truthOf(

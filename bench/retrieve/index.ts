@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import type { Client } from 'pg';
 import { openEmbeddingEndpoint } from '../../src/content/index.js';
 import { openEngine, type SystemDoor } from '../../src/engine/index.js';
-import { type Findings, type Measure, quantile, type Table } from '../report.js';
+import { type Findings, type Measure, measure, quantile, type Table } from '../report.js';
+import { cpuSeconds } from '../support/child.js';
 import { connected } from '../support/client.js';
 import { type Gateway, startGateway } from '../support/gateway.js';
 import { type PgvectorServer, startPgvector } from '../support/pgvector.js';
@@ -14,6 +15,7 @@ import {
   type Outcome,
   outcomeOf,
   PLAIN_NAME,
+  pairedOutcomes,
   plainExact,
   plainHnsw,
   type Search,
@@ -31,12 +33,16 @@ import { type LoadTimes, loadStore, serveAs, storeBytes } from './store.js';
 interface Result {
   readonly size: number;
   readonly cell: Cell;
-  /** The default lanes. */
+  /** The default lanes, asked for the first time: with the call that makes a vector of the query. */
   readonly exact: Outcome;
+  /** The same questions again: their vectors are known, as the statement sent directly knows them. */
+  readonly again: Outcome;
+  /** What the gateway used of the processor for one of these, all threads, in ms. */
+  readonly cpuMs: number;
   /** The same facet with `approximate: true`. */
   readonly approximate: Outcome;
   readonly plain: Outcome;
-  /** The statement that the exact lanes rest on, sent as it is. */
+  /** The statement that the exact lanes rest on, sent as it is, each beside its question of `again`. */
   readonly direct: Outcome;
 }
 
@@ -115,12 +121,11 @@ async function atSize(
     const exact = await ours(engine.system, server, embeddings, asked, false, size);
     const approximate = await ours(engine.system, server, embeddings, asked, true, size);
     const plain = await theirs(server, asked, plainHnsw);
-    const direct = await theirs(server, asked, async (...args) => plainExact(...args));
     const found = asked.map(({ cell }, i): Result => {
-      const [a, b, c, d] = [exact[i], approximate[i], plain[i], direct[i]];
-      if (a === undefined || b === undefined || c === undefined || d === undefined)
-        throw new Error('a cell was not asked');
-      return { size, cell, exact: a, approximate: b, plain: c, direct: d };
+      const [a, b, c] = [exact[i], approximate[i], plain[i]];
+      if (a === undefined || b === undefined || c === undefined) throw new Error('a cell was not asked');
+      const { first, again, direct, cpuMs } = a;
+      return { size, cell, exact: first, again, direct, cpuMs, approximate: b.first, plain: c };
     });
     return { load, found, store: await storeBytes(engine.system, 'chunk', embedder) };
   } finally {
@@ -135,6 +140,14 @@ interface Asked {
   readonly texts: readonly string[];
 }
 
+/** What the product gave for one cell. */
+interface Ours {
+  readonly first: Outcome;
+  readonly again: Outcome;
+  readonly direct: Outcome;
+  readonly cpuMs: number;
+}
+
 /** The product as a user runs it, asked over the wire. */
 async function ours(
   system: SystemDoor,
@@ -143,7 +156,7 @@ async function ours(
   asked: readonly Asked[],
   approximate: boolean,
   size: number,
-): Promise<readonly Outcome[]> {
+): Promise<readonly Ours[]> {
   await serveAs(system, approximate);
   const dir = mkdtempSync(join(tmpdir(), 'osl-retrieve-'));
   const [manifestFile, policyFile] = [join(dir, 'manifest.yaml'), join(dir, 'policy.yaml')];
@@ -152,14 +165,23 @@ async function ours(
   const environment = { OSL_EMBEDDINGS_URL: embeddings.url };
   const gateway = await startGateway({ manifestFile, policyFile, postgres: server.postgres, environment });
   try {
-    const outcomes: Outcome[] = [];
+    const outcomes: Ours[] = [];
     for (const { cell, vectors, texts } of asked) {
-      const truth = await withClient(server.postgres.url, (client) => truthOf(client, cell, vectors));
-      const outcome = await withGateway(gateway, cell, (client) => outcomeOf(governed(client, texts), truth));
+      const found = await withClient(server.postgres.url, async (plain) => {
+        const truth = await truthOf(plain, cell, vectors);
+        return withGateway(gateway, cell, async (client) => {
+          const search = governed(client, texts);
+          const first = await outcomeOf(search, truth);
+          const before = cpuSeconds(gateway.child.pid);
+          const [again, direct] = await pairedOutcomes(search, plainExact(plain, cell, vectors), truth);
+          const cpuMs = ((cpuSeconds(gateway.child.pid) - before) * 1_000) / truth.length;
+          return { first, again, direct, cpuMs };
+        });
+      });
       say(
-        `${size} ${cell.permitted} % ${cell.relation}, ${approximate ? 'approximate' : 'exact'}: ${brief(outcome)}`,
+        `${size} ${cell.permitted} % ${cell.relation}, ${approximate ? 'approximate' : 'exact'}: ${brief(found.first)}`,
       );
-      outcomes.push(outcome);
+      outcomes.push(found);
     }
     return outcomes;
   } finally {
@@ -222,9 +244,18 @@ function measuresOf(results: readonly Result[]): readonly Measure[] {
     ...all.map(({ id, exact, plain: p }) =>
       against(`retrieve.p95_ms.${id}`, 'ms', exact.times, p.times, p95),
     ),
-    ...all.map(({ id, exact, direct }) =>
-      compared(`retrieve.p50_ms.${id}`, exact.times, 'the same search sent directly', direct.times),
+    ...all.map(({ id, again, direct }) =>
+      compared(`retrieve.p50_ms.${id}`, again.times, 'the same search sent directly', direct.times),
     ),
+    ...all.map(({ id, exact, direct }) =>
+      compared(
+        `retrieve.first.p50_ms.${id}`,
+        exact.times,
+        'the search alone, its vector given, sent directly',
+        direct.times,
+      ),
+    ),
+    ...fixedCosts(results, largest),
     value(
       'retrieve.short',
       'queries',
@@ -237,13 +268,33 @@ function measuresOf(results: readonly Result[]): readonly Measure[] {
   ];
 }
 
+/** What a question costs beside its statement, where that is small enough for it to show. */
+function fixedCosts(results: readonly Result[], largest: number): readonly Measure[] {
+  const small = results.filter((r) => r.size === largest && p50(r.direct.times) < SMALL_MS);
+  if (small.length === 0) return [];
+  const beside = small.flatMap((r) => r.again.times.map((ms, i) => ms - (r.direct.times[i] ?? 0)));
+  const text = `medians of pairs whose statement alone takes less than ${SMALL_MS} ms`;
+  return [
+    measure('retrieve.fixed_ms', 'ms', beside, text),
+    measure(
+      'retrieve.fixed_cpu_ms',
+      'ms',
+      small.map((r) => r.cpuMs),
+      'of the gateway, all threads',
+    ),
+  ];
+}
+
+const SMALL_MS = 3;
+
 /** The largest corpus of texts alone: `first` where the words of a question are counted, the other where they were. */
 function lexicalMeasures(results: readonly LexicalResult[]): readonly Measure[] {
   const largest = Math.max(...results.map((r) => r.size));
   return results
     .filter((r) => r.size === largest)
-    .flatMap(({ permitted, first, again, direct }) => [
+    .flatMap(({ permitted, first, again, direct, beside, textSearch }) => [
       compared(`retrieve.lexical.p50_ms.${permitted}`, again.times, LEXICAL_DIRECT, direct.times),
+      compared(`retrieve.lexical.vs_text_search.${permitted}`, beside.times, TEXT_SEARCH, textSearch.times),
       compared(`retrieve.lexical.first.p50_ms.${permitted}`, first.times, LEXICAL_DIRECT, direct.times),
       value(
         `retrieve.lexical.recall.${permitted}`,
@@ -257,21 +308,28 @@ function lexicalMeasures(results: readonly LexicalResult[]): readonly Measure[] 
     ]);
 }
 
+const TEXT_SEARCH = 'tsvector, GIN and ts_rank over any of the words, under the same filter';
 const LEXICAL_DIRECT = 'the same search sent directly, its words counted before';
 
-/** A point question's p99 beside OUTLIER over 1,000 passages, over its p99 alone: 1 is undisturbed. */
-function neighbourMeasures({ alone, beside }: Neighbour, rssMib: number): readonly Measure[] {
-  const [own, shared] = [p99(alone), p99(beside)];
-  const text = `alone: ${Number(own.toPrecision(4))} ms`;
+/**
+ * A point question's p99 beside OUTLIER over 1,000 passages, over its p99 alone: 1 is undisturbed. The floor is what a
+ * thread costs it that has nothing to do with the gateway.
+ */
+function neighbourMeasures({ alone, beside, besideSpin }: Neighbour, rssMib: number): readonly Measure[] {
+  const [own, shared, floor] = [p99(alone), p99(beside), p99(besideSpin)];
+  const alonetext = `alone: ${Number(own.toPrecision(4))} ms`;
+  const ratio = (id: string, mine: number, their: number, text: string): Measure => {
+    const times = mine / their;
+    return value(id, 'times', times, [times, times], beside.length, text, their / mine);
+  };
   return [
-    value(
-      'operators.neighbour_p99',
-      'times alone',
-      shared / own,
-      [shared / own, shared / own],
-      beside.length,
-      text,
-      own / shared,
+    ratio('operators.neighbour_p99', shared, own, alonetext),
+    ratio('operators.neighbour_floor_p99', floor, own, `${alonetext}; beside a thread that spins`),
+    ratio(
+      'operators.neighbour_vs_floor',
+      shared,
+      floor,
+      `beside a thread that spins: ${Number(floor.toPrecision(4))} ms`,
     ),
     value('retrieve.gateway.rss_mib', 'MiB', rssMib, [rssMib, rssMib], 1, null, null),
   ];

@@ -22,7 +22,7 @@ import { connected } from '../support/client.js';
 import { startGateway } from '../support/gateway.js';
 import type { PgvectorServer } from '../support/pgvector.js';
 import { withClient } from '../support/postgres.js';
-import { type Outcome, outcomeOf, type Search, TOP_K } from './ask.js';
+import { type Outcome, outcomeOf, pairedOutcomes, type Search, TOP_K } from './ask.js';
 import { CHUNKS_PER_ENTITY, mulberry32, PARTS } from './corpus.js';
 import { PERMITTED, type Permitted } from './grants.js';
 import { type Neighbour, neighbour } from './neighbour.js';
@@ -38,6 +38,10 @@ export interface LexicalResult {
   readonly again: Outcome;
   /** The statement that finds the passages, sent as it is, with the weights of the words given. */
   readonly direct: Outcome;
+  /** The same questions, each beside its own of `textSearch`. */
+  readonly beside: Outcome;
+  /** Postgres' own text search over the same texts, with the same filter: the best by `ts_rank` that hold any word. */
+  readonly textSearch: Outcome;
 }
 
 const STORE = storeName(storeTable('note', 'raw'));
@@ -78,8 +82,11 @@ export async function lexicalLane(
         await client.query(TEXT, [words(WORDS_ASKED)]);
         const first = await outcomeOf(governed(client, texts), truth, 0);
         const again = await outcomeOf(governed(client, texts), truth, 0);
+        const [beside, textSearch] = await withClient(url, (plain) =>
+          pairedOutcomes(governed(client, texts), byTextSearch(plain, texts, below), truth),
+        );
         await client.end();
-        results.push({ size, permitted, first, again, direct });
+        results.push({ size, permitted, first, again, direct, beside, textSearch });
       }
       const store = await storeBytes(engine.system, 'note', lexicalEmbedder);
       const beside = await neighbour(gateway, COMMON_WORDS, [`user:shard${PARTS}`, `shard${PARTS}`]);
@@ -130,6 +137,29 @@ async function directly(client: Client, texts: readonly string[], below: number)
   const truth: (readonly string[])[] = [];
   for (const i of texts.keys()) truth.push(await search(i));
   return { truth, direct: await outcomeOf(search, truth, 0) };
+}
+
+/** A table of the same passages as one keeps it for Postgres' own text search. */
+const PLAIN_NOTES = `
+  drop table if exists bench.plain_note;
+  create table bench.plain_note as
+    select chunk_id as id, entity_key as entity_id, shard, text as body, to_tsvector('english', text) as words from ${STORE};
+  create index on bench.plain_note using gin (words);
+  create index on bench.plain_note (shard);
+  alter table bench.plain_note add primary key (id);
+`;
+
+/** What one writes without a gateway: rows of a share, whose entity is there, that hold any of the words. */
+function byTextSearch(client: Client, texts: readonly string[], below: number): Search {
+  const sql = `
+    select n.id, n.body from bench.plain_note n, to_tsquery('english', $1) as q
+     where n.shard < ${below} and n.words @@ q and exists (select from bench.entity e where e.id = n.entity_id)
+     order by ts_rank(n.words, q) desc, n.id limit ${TOP_K}`;
+  return async (i) => {
+    const any = (texts[i] ?? '').split(' ').join(' | ');
+    const { rows } = await client.query<{ id: string }>(sql, [any]);
+    return rows.map((r) => r.id);
+  };
 }
 
 /** Some words: each as common as its place in the vocabulary says, by Zipf's law. */
@@ -186,6 +216,8 @@ async function load(system: SystemDoor, words: (count: number) => string, size: 
   await system.script(fillWords(note.name, version.name, lexicalEmbedder.layout) ?? '');
   await system.script(createIndexes(note, version.name, lexicalEmbedder.layout));
   await settleStore(system, note, lexicalEmbedder, size);
+  await system.script(PLAIN_NOTES);
+  await system.script('vacuum analyze bench.plain_note');
 }
 
 const MANIFEST = `version: 1

@@ -1,11 +1,15 @@
+import { Worker } from 'node:worker_threads';
 import type { Client } from 'pg';
 import { connected } from '../support/client.js';
 import type { Gateway } from '../support/gateway.js';
 
-/** Times of a point question in milliseconds, by itself and beside an operator over many passages. */
+/** Times of a point question in milliseconds, by itself and beside what else uses a processor. */
 export interface Neighbour {
   readonly alone: readonly number[];
+  /** Beside an operator over many passages. */
   readonly beside: readonly number[];
+  /** Beside a thread of another process that does nothing but count: the floor on a machine with so few processors. */
+  readonly besideSpin: readonly number[];
 }
 
 const PASSAGES = 1_000;
@@ -22,23 +26,51 @@ export async function neighbour(
     const { rowCount } = await working.query(outlier, [text]);
     if (rowCount !== PASSAGES) throw new Error(`${rowCount} passages hold a word of the query`);
     await points(asking, WARM_UP);
-    const alone = await points(asking, POINTS);
-    let running = true;
-    const work = (async (): Promise<void> => {
-      while (running) await working.query(outlier, [text]);
-    })();
-    const beside = await points(asking, POINTS).finally(() => {
-      running = false;
-    });
-    await work;
-    return { alone, beside };
+    const alone: number[] = [];
+    const beside: number[] = [];
+    const besideSpin: number[] = [];
+    // In rounds, so that what else the machine does falls on all three.
+    for (let round = 0; round < ROUNDS; round++) {
+      alone.push(...(await points(asking, POINTS)));
+      beside.push(
+        ...(await pointsWhile(asking, async (goesOn) => {
+          while (goesOn()) await working.query(outlier, [text]);
+        })),
+      );
+      besideSpin.push(...(await pointsBesideSpin(asking)));
+    }
+    return { alone, beside, besideSpin };
   } finally {
     await Promise.all([asking.end(), working.end()]);
   }
 }
 
-const POINTS = 400;
-const WARM_UP = 100;
+const ROUNDS = 5;
+const POINTS = 200;
+const WARM_UP = 200;
+
+async function pointsWhile(
+  client: Client,
+  work: (goesOn: () => boolean) => Promise<void>,
+): Promise<readonly number[]> {
+  let running = true;
+  const working = work(() => running);
+  const times = await points(client, POINTS).finally(() => {
+    running = false;
+  });
+  await working;
+  return times;
+}
+
+async function pointsBesideSpin(client: Client): Promise<readonly number[]> {
+  const spinning = new Worker('for (;;);', { eval: true });
+  try {
+    await new Promise((online) => spinning.once('online', online));
+    return await points(client, POINTS);
+  } finally {
+    await spinning.terminate();
+  }
+}
 
 async function points(client: Client, count: number): Promise<readonly number[]> {
   const times: number[] = [];

@@ -1,4 +1,5 @@
 import { OPERATORS, type OperatorArgument, type OperatorName } from 'osl-compiler';
+import { measured, share } from './measured.js';
 
 /** What no table of the code says of an operator. A new one does not compile without. */
 interface Described {
@@ -6,7 +7,7 @@ interface Described {
   readonly algorithm: string;
   /** Of n passages and t texts (labels with their examples) in d dimensions. */
   readonly cost: string;
-  /** On public data, where it was measured. */
+  /** On public data, where it was measured; figures come from `bench/RESULTS.md`. */
   readonly quality: string;
 }
 
@@ -22,21 +23,20 @@ const DESCRIBED: Readonly<Record<OperatorName, Described>> = {
     result: 'the cosine, from −1 to 1',
     algorithm: 'cosine of the vectors of passage and reference',
     cost: 'n · d',
-    quality: 'AUC .87: two messages of one intent before two of different ones (`banking77.similarity.auc`)',
+    quality: `AUC ${share('banking77.similarity.auc')}: two messages of one intent before two of different ones (\`banking77.similarity.auc\`)`,
   },
   CLASSIFY: {
     result: 'the label; NULL below `min_score`',
     algorithm:
       'nearest mean of the vectors of a label, its description and its examples; the first of equals',
     cost: 'n · t · d',
-    quality:
-      'accuracy .48 / .63 / .69 with 0 / 5 / 10 examples of each of 77 intents (`banking77.classify.accuracy`)',
+    quality: `accuracy ${[0, 5, 10].map((n) => share(`banking77.classify.accuracy.${n}_examples`)).join(' / ')} with 0 / 5 / 10 examples of each of 77 intents (\`banking77.classify.accuracy\`)`,
   },
   TAG: {
     result: 'the labels of at least `threshold`, the best first',
     algorithm: 'as CLASSIFY',
     cost: 'n · t · d',
-    quality: 'F1 .55 at the best threshold, with 10 examples (`banking77.tag.best_f1`)',
+    quality: `F1 ${share('banking77.tag.best_f1.10_examples')} at the best threshold, with 10 examples (\`banking77.tag.best_f1\`)`,
   },
   RANK: {
     result: 'the place, from 1',
@@ -49,19 +49,19 @@ const DESCRIBED: Readonly<Record<OperatorName, Described>> = {
     result: '`{"group", "is_duplicate", "of"}`: `of` is the chunk id of the first of its group, else null',
     algorithm: 'pairs of a cosine of at least `threshold` are linked; groups are what links connect',
     cost: 'n² / 2 · d',
-    quality: 'precision .99 over 331 pairs found with `threshold` .8 (`banking77.dedup.precision`)',
+    quality: `precision ${share('banking77.dedup.precision')} over ${measured('banking77.dedup.precision').n} pairs found with \`threshold\` .8 (\`banking77.dedup.precision\`)`,
   },
   OUTLIER: {
     result: 'the mean cosine distance to the `k` nearest others; NULL where there are fewer',
     algorithm: 'exact nearest neighbours',
     cost: 'n² / 2 · d',
-    quality: 'AUC .98: strangers among messages of one intent (`banking77.outlier.auc`)',
+    quality: `AUC ${share('banking77.outlier.auc')}: strangers among messages of one intent (\`banking77.outlier.auc\`)`,
   },
   CLUSTER: {
     result: 'the number of the group, from 1, by its first chunk id',
     algorithm: 'k-means over unit vectors, begun by k-means++ from a fixed seed',
     cost: 'about 3 · n · k · d',
-    quality: 'purity .65, ten intents mixed: chance is .10 (`banking77.cluster.purity`)',
+    quality: `purity ${share('banking77.cluster.purity')}, ten intents mixed: chance is .10 (\`banking77.cluster.purity\`)`,
   },
   EXTRACT: {
     ...DECODED,

@@ -1,0 +1,64 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'tap';
+import { measured, resultRows, thousands } from './measured.js';
+
+const README = join(process.cwd(), 'README.md');
+
+/** The lines of README's first table, and the questions of the bench that they are of. */
+const BARRIER: Readonly<Record<string, string>> = {
+  'numeric key': 'numeric_key',
+  "`LIKE 'owner 12%'`": 'like',
+  'array search, GIN': 'array_search',
+  'join on numeric keys': 'numeric_join',
+  'date range, leakproof': 'date_range',
+};
+
+test('the costs that README.md names are those of bench/RESULTS.md', (t) => {
+  const found = readFileSync(README, 'utf8');
+  const meant = withFigures(found);
+  if (process.env['OSL_WRITE_DOCS'] === '1') writeFileSync(README, meant);
+  t.equal(readFileSync(README, 'utf8'), meant, 'run OSL_WRITE_DOCS=1 npm test to write it anew');
+  t.end();
+});
+
+/** `text` with the figures of now. A line that is no longer there is an error. */
+function withFigures(text: string): string {
+  const questions = resultRows('barrier: with policy, without, and row security').slice(2);
+  const lines = Object.entries(BARRIER).map(([line, question]) => {
+    const [, , , policy, without, , security] = questions.find(([name]) => name === question) ?? [];
+    return [line, [without, policy, security].map((us) => thousands(Number(us)))] as const;
+  });
+  const tables = [...lines, ...['simple', 'extended', 'prepared'].map(wireLine)];
+  const costs = questions.map((row) => Number.parseFloat(row[5] ?? '')).sort((a, b) => a - b);
+  const [most, slow] = [costs.at(-2)?.toFixed(2), costs.at(-1)?.toFixed(1)];
+  const alone = measured('wire.point.c1.vs_direct');
+  const sentences: readonly (readonly [RegExp, string])[] = [
+    [/all \d+ questions\]/, `all ${costs.length} questions]`],
+    [/\d+ cost at most [\d.]+×/, `${costs.length - 1} cost at most ${most}×`],
+    [/slower by its nature, [\d.]+×/, `slower by its nature, ${slow}×`],
+    [
+      /With one client it is [\d,]+ against [\d,]+ direct/,
+      `With one client it is ${thousands(alone.median)} against ${thousands(alone.against)} direct`,
+    ],
+  ];
+  const rows = tables.map(([line, cells]) => [rowOf(line), `| ${[line, ...cells].join(' | ')} |`] as const);
+  return [...rows, ...sentences].reduce((made, [pattern, figure]) => {
+    if (!pattern.test(made)) throw new Error(`README.md has nothing like ${pattern}`);
+    return made.replace(pattern, () => figure);
+  }, text);
+}
+
+function wireLine(kind: string): readonly [string, readonly string[]] {
+  const id = kind === 'simple' ? 'wire.point.c64' : `wire.point.${kind}.c64`;
+  const direct = measured(`${id}.vs_direct`);
+  const bouncer = kind === 'prepared' ? '–' : thousands(measured(`${id}.vs_pgbouncer`).against);
+  const cpu = `${measured(`${id}.cpu`).median.toFixed(0)} µs`;
+  return [kind, [thousands(direct.against), bouncer, thousands(direct.median), cpu]];
+}
+
+/** The line of a table that begins with `cell`. */
+function rowOf(cell: string): RegExp {
+  const literal = cell.replace(/[^\w ,]/g, '\\$&');
+  return new RegExp(`^\\| ${literal} \\|.*$`, 'm');
+}
