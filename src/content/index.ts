@@ -18,6 +18,7 @@ export { type EmbedderSettings, openEmbedder } from './embed/open.js';
 export { type EmbeddingEndpoint, openEmbeddingEndpoint } from './embed/openai.js';
 export { openTransformers, type TransformersModel } from './embed/transformers.js';
 export type { Endpoint } from './http.js';
+export { type IndexStanding, indexStanding, type RowsBehind } from './indexer/behind.js';
 export { chunkId } from './indexer/chunks.js';
 export { type IndexOptions, type IndexSummary, indexFacet } from './indexer/index-facet.js';
 export type { IndexProgress, OnIndexProgress } from './indexer/progress.js';

@@ -1,14 +1,22 @@
 import { StartProblem } from '../base/start-problem.js';
 import {
   type IndexProgress,
+  type IndexStanding,
   type IndexSummary,
   indexFacet,
+  indexStanding,
   type OnIndexProgress,
   openEmbedder,
 } from '../content/index.js';
 import { type Engine, NoSystemCredentials } from '../engine/index.js';
 import { STORE_SCHEMA } from '../model/facets/store-names.js';
-import { type Connector, indexedFacets, type Manifest, systemUrlVariable } from '../model/manifest/index.js';
+import {
+  type Connector,
+  type Facet,
+  indexedFacets,
+  type Manifest,
+  systemUrlVariable,
+} from '../model/manifest/index.js';
 import type { ContentSettings } from './content.js';
 
 /** A round of indexing. */
@@ -31,17 +39,9 @@ export async function indexContent(
   onProgress: OnIndexProgress,
   { signal, readAt = new Date() }: IndexRound = {},
 ): Promise<readonly IndexSummary[]> {
-  const unknown = names.find((n) => !manifest.facets.has(n));
-  if (unknown !== undefined) {
-    throw new StartProblem(
-      `there is no facet \`${unknown}\`; the manifest declares ${[...manifest.facets.keys()].join(', ') || 'none'}`,
-    );
-  }
   const summaries: IndexSummary[] = [];
-  for (const facet of indexedFacets(manifest)) {
-    if (names.length > 0 && !names.includes(facet.legOf ?? facet.name)) continue;
-    const engine = engines.get(facet.connector);
-    if (engine === undefined) throw new StartProblem(`connector \`${facet.connector}\` is not open`);
+  for (const facet of facetsNamed(manifest, names)) {
+    const engine = engineOf(engines, facet);
     const embedder = await openEmbedder(
       facet.embeddingModel,
       { endpoint: settings.embeddings },
@@ -59,10 +59,57 @@ export async function indexContent(
       );
       await engine.system.grantRead(STORE_SCHEMA);
     } catch (error) {
-      throw error instanceof NoSystemCredentials ? closed(manifest.connectors.get(facet.connector)) : error;
+      throw faultOf(error, manifest, facet);
     }
   }
   return summaries;
+}
+
+/**
+ * Where each version of facets stands, of every one or of those that are named.
+ *
+ * @throws StartProblem for a name that is no facet; as `indexStanding`
+ */
+export async function contentStanding(
+  manifest: Manifest,
+  engines: ReadonlyMap<string, Engine>,
+  names: readonly string[],
+): Promise<readonly IndexStanding[]> {
+  const standings: IndexStanding[] = [];
+  for (const facet of facetsNamed(manifest, names)) {
+    const { system } = engineOf(engines, facet);
+    for (const version of facet.versions.values()) {
+      const standing = indexStanding(system, manifest, facet, version);
+      standings.push(
+        await standing.catch((error: unknown) => {
+          throw faultOf(error, manifest, facet);
+        }),
+      );
+    }
+  }
+  return standings;
+}
+
+/** With their legs. @throws StartProblem */
+function facetsNamed(manifest: Manifest, names: readonly string[]): readonly Facet[] {
+  const unknown = names.find((n) => !manifest.facets.has(n));
+  if (unknown !== undefined) {
+    throw new StartProblem(
+      `there is no facet \`${unknown}\`; the manifest declares ${[...manifest.facets.keys()].join(', ') || 'none'}`,
+    );
+  }
+  return indexedFacets(manifest).filter((f) => names.length === 0 || names.includes(f.legOf ?? f.name));
+}
+
+/** @throws StartProblem */
+function engineOf(engines: ReadonlyMap<string, Engine>, { connector }: Facet): Engine {
+  const engine = engines.get(connector);
+  if (engine === undefined) throw new StartProblem(`connector \`${connector}\` is not open`);
+  return engine;
+}
+
+function faultOf(error: unknown, { connectors }: Manifest, { connector }: Facet): unknown {
+  return error instanceof NoSystemCredentials ? closed(connectors.get(connector)) : error;
 }
 
 /** What to set. The SQL of the role is in `docs/operations.md`. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import t from 'tap';
-import { indexContent } from '../../../src/service/index-content.js';
+import { contentStanding, indexContent } from '../../../src/service/index-content.js';
 import { settingsFrom } from '../../../src/service/settings.js';
 import * as wire from '../../wire/support/bytes.js';
 import { ARTICLES_MANIFEST, ARTICLES_POLICY, articleScript } from './articles.js';
@@ -100,6 +100,34 @@ t.test('a round that a changed row brought about is not told: the row may be hid
   );
   t.same(held, { n: 1, y: 2031 });
   t.same(await indexesOf('user:de'), [{ facet: 'notes', indexed_at: '2031-02-03T04:05:06Z' }]);
+});
+
+t.test('the operator is told how many rows a store is behind: what the next round then does', async (t) => {
+  const standing = () => contentStanding(service.model().manifest, service.engines, ['notes']);
+  const [before] = await standing();
+  t.match(before, { version: 'raw', state: 'ready', behind: { added: 0, changed: 0, removed: 0 } });
+  await engine.system.script(`
+    insert into press.note (id, article_id, lang, body) values ('new', 1, 'en', 'A new note.');
+    update press.note set body = body || ' and more' where id in (select id from press.note where id not in ('new', 'gazebo') order by id limit 2);
+    delete from press.note where id = 'gazebo';`);
+  const behind = await standing();
+  t.same(
+    behind.map((s) => [s.version, s.behind]),
+    [
+      ['raw', { added: 1, changed: 2, removed: 1 }],
+      ['masked', { added: 1, changed: 2, removed: 1 }],
+    ],
+  );
+  t.same(await standing(), behind, 'which changes nothing');
+  const done = (await round(null)).filter((s) => s.facet === 'notes');
+  t.same(
+    done.map(({ added, changed, removed }) => ({ added, changed, removed })),
+    behind.map((s) => s.behind),
+  );
+  t.match(
+    (await standing()).map((s) => s.behind),
+    [before?.behind, before?.behind],
+  );
 });
 
 t.test('of two legs the older one counts', async (t) => {

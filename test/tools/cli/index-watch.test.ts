@@ -59,6 +59,12 @@ t.test('rounds at intervals, until Ctrl-C', async (t) => {
   t.match(out, /1 added, 0 changed[\s\S]*0 added, 0 changed/, err);
   child.kill('SIGINT');
   t.same(await ended, [0, null], err);
+  const status = await osl(['index', '--status', '--data-dir', dataDir], { cwd: dir });
+  t.match(
+    status.stdout,
+    /^notes \(raw\): 1 documents, 1 passages, read \d{4}-\S+Z; 0 rows behind: 0 new, 0 changed, 0 gone\n$/,
+    status.stderr,
+  );
 });
 
 t.test('what fails at the first round fails the command', async (t) => {

@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
-import type { IndexSummary, OnIndexProgress } from '../../../content/index.js';
+import type { IndexStanding, IndexSummary, OnIndexProgress } from '../../../content/index.js';
+import type { Engine } from '../../../engine/index.js';
+import type { Manifest } from '../../../model/manifest/index.js';
 import { wordText } from '../../../service/word-text.js';
 import {
   dataDirOption,
@@ -18,6 +20,8 @@ touched. An embedded database must not be in use: stop the server first. A nativ
 Embedding models that are not in this process need OSL_EMBEDDINGS_URL (and OSL_EMBEDDINGS_KEY).
 With --watch it goes on until it is stopped: after each interval, and at once where a native database says so by
 \`notify osl_index\`, with a facet's name or without one.
+With --status nothing is written: it reads the documents, and says how old each store is and how many rows it is
+behind.
 
 Examples:
   $ osl index
@@ -26,6 +30,7 @@ Examples:
 
 interface IndexFlags extends ServerFlags {
   readonly json?: true;
+  readonly status?: true;
   readonly watch?: true;
   readonly every: number;
 }
@@ -39,6 +44,7 @@ export function addIndex(program: Command): void {
     .addOption(policyOption())
     .addOption(dataDirOption())
     .option('--json', 'summaries as JSON on standard output')
+    .option('--status', 'say how far the stores are behind, and leave them as they are')
     .option('--watch', 'go on: at intervals, and when a database tells of a change')
     .option('--every <seconds>', 'the interval of --watch', wholeNumber(1, 86_400), 60)
     .addHelpText('after', HELP)
@@ -75,6 +81,7 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
     }
   };
   try {
+    if (flags.status) return await tellStanding(manifest, engines, names, flags.json === true);
     if (!flags.watch) return await round([], new Date());
     const { signallingUrls } = await import('../../../service/index-signals.js');
     const { watchIndex } = await import('./index-watch.js');
@@ -89,6 +96,39 @@ async function runIndex(names: readonly string[], flags: IndexFlags): Promise<vo
     });
   } finally {
     await close();
+  }
+}
+
+async function tellStanding(
+  manifest: Manifest,
+  engines: ReadonlyMap<string, Engine>,
+  names: readonly string[],
+  asJson: boolean,
+): Promise<void> {
+  const { contentStanding } = await import('../../../service/index-content.js');
+  const standings = await contentStanding(manifest, engines, names);
+  if (asJson) printJson(standings);
+  else for (const standing of standings) print(standingText(standing));
+}
+
+function standingText(s: IndexStanding): string {
+  return `${s.facet} (${s.version}): ${stateText(s)}`;
+}
+
+function stateText({ state, documents, chunks, indexedAt, behind }: IndexStanding): string {
+  const held = `${documents} documents, ${chunks} passages, read ${indexedAt ?? 'at no known time'}`;
+  switch (state) {
+    case 'missing':
+      return 'not indexed';
+    case 'building':
+      return 'its first indexing has not ended';
+    case 'stale':
+      return `${held}; made by another manifest: \`osl index\` builds it anew`;
+    case 'ready': {
+      const { added, changed, removed } = behind ?? { added: 0, changed: 0, removed: 0 };
+      const rows = added + changed + removed;
+      return `${held}; ${rows} rows behind: ${added} new, ${changed} changed, ${removed} gone`;
+    }
   }
 }
 

@@ -1,0 +1,89 @@
+import type { SystemQueries } from '../../engine/index.js';
+import { STORE_SCHEMA } from '../../model/facets/store-names.js';
+import type { Facet, FacetVersion, Manifest } from '../../model/manifest/index.js';
+import { openRedactors } from '../redact/redactors.js';
+import { DEFAULT_MIN_LENGTH, type StoreState, settingsHash, storeState } from '../store/control.js';
+import { contentHash, servedId } from './served.js';
+import { documentPages } from './source.js';
+
+/** Rows of a source that its store does not have as they are now. */
+export interface RowsBehind {
+  readonly added: number;
+  readonly changed: number;
+  readonly removed: number;
+}
+
+/** Where a facet version stands. For the operator alone: it counts rows whoever may see them. */
+export interface IndexStanding {
+  readonly facet: string;
+  readonly version: string;
+  /** `stale`: it was made by other rules than the manifest has now, or cut otherwise. */
+  readonly state: 'missing' | 'building' | 'stale' | 'ready';
+  readonly documents: number;
+  readonly chunks: number;
+  /** As `StoreState.indexedAt`. */
+  readonly indexedAt: string | null;
+  /** Null but of a store that is ready: `osl index` makes any other one anew. */
+  readonly behind: RowsBehind | null;
+}
+
+const PAGE = 50;
+
+/**
+ * How far the store of a facet version is behind its source, by reading all of it as a run does; nothing is written.
+ *
+ * @throws ContentError `notInstalled`, `unknownDetector`, `unknownCountry`; UpstreamFailure
+ */
+export async function indexStanding(
+  system: SystemQueries,
+  manifest: Manifest,
+  facet: Facet,
+  version: FacetVersion,
+): Promise<IndexStanding> {
+  const place = { facet: facet.name, version: version.name };
+  const store = await storeState(system, facet.name, version.name);
+  if (store === null)
+    return { ...place, state: 'missing', documents: 0, chunks: 0, indexedAt: null, behind: null };
+  const { documents, chunks, indexedAt } = store;
+  const state = stateOf(store, settingsHash(facet, version, DEFAULT_MIN_LENGTH));
+  const behind = state === 'ready' ? await rowsBehind(system, manifest, facet, version) : null;
+  return { ...place, state, documents, chunks, indexedAt, behind };
+}
+
+function stateOf(store: StoreState, settings: string): 'building' | 'stale' | 'ready' {
+  if (store.state === 'building') return 'building';
+  return store.settings === settings ? 'ready' : 'stale';
+}
+
+async function rowsBehind(
+  system: SystemQueries,
+  manifest: Manifest,
+  facet: Facet,
+  version: FacetVersion,
+): Promise<RowsBehind> {
+  const redactors = await openRedactors(system, manifest, facet, version, DEFAULT_MIN_LENGTH);
+  const place = [facet.name, version.name];
+  const [entry] = await system.query(
+    `select pseudonym_key from ${STORE_SCHEMA}.facet where facet = $1 and version = $2`,
+    place,
+  );
+  const pseudonymKey = String(entry?.['pseudonym_key']);
+  const rows = await system.query(
+    `select doc_id, content_hash from ${STORE_SCHEMA}.document where facet = $1 and version = $2`,
+    place,
+  );
+  const held = new Map(rows.map((row) => [String(row['doc_id']), String(row['content_hash'])]));
+  let [added, changed] = [0, 0];
+  for await (const page of documentPages(system, facet, PAGE)) {
+    const rules = await redactors.forKeys(page.map((d) => d.key));
+    for (const document of page) {
+      const redactor = rules(document.key);
+      const id = servedId(facet, document.id, redactor, pseudonymKey);
+      const known = held.get(id);
+      if (known === undefined) added += 1;
+      else if (known !== contentHash(document, redactor)) changed += 1;
+      held.delete(id);
+    }
+  }
+  return { added, changed, removed: held.size };
+}
