@@ -152,8 +152,14 @@ function makeTemplate(): void {
 /** Those that run now: each leads a group of processes. */
 const running = new Set<ChildProcess>();
 
+/** Ends what a file started, unless all of it is gone; nothing that outlives it can keep the run by what it has open. */
 function end(child: ChildProcess, signal: NodeJS.Signals): void {
-  if (child.pid !== undefined) process.kill(-child.pid, signal);
+  try {
+    if (child.pid !== undefined) process.kill(-child.pid, signal);
+  } catch {
+    // The group has ended by itself.
+  }
+  for (const stream of child.stdio) stream?.destroy();
 }
 
 function busySeconds(times: string): number {
