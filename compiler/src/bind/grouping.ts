@@ -16,6 +16,10 @@ export function checkGrouping(
   const check = (expr: Expr): void => {
     if (expr.kind === 'aggregate' || expr.kind === 'grouping' || isKey(expr)) return;
     if (expr.kind === 'column') {
+      if (scope.operators?.isResult(expr.source) === true) {
+        const detail = 'an operator over rows must stand in GROUP BY or inside an aggregate';
+        throw ctx.error('grouping', { detail }, ctx.locationOf(expr));
+      }
       const item = localSources(scope).get(expr.source);
       if (item === undefined) return;
       const shown = [...item.columns.entries()].find(([, c]) => c.name === expr.name)?.[0] ?? expr.name;

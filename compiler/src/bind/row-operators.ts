@@ -1,7 +1,7 @@
 import { fingerprint } from '../fingerprint.js';
 import { columnRef } from '../nodes.js';
 import type { OperatorName } from '../operators.js';
-import type { ColumnRef, Expr } from '../plan.js';
+import type { ColumnRef, Expr, SourceId } from '../plan.js';
 import { ORDINAL } from '../runtime.js';
 import type { TypeName } from '../types.js';
 import type { Location } from './ast.js';
@@ -38,6 +38,11 @@ export class RowOperators {
     return this.#draft === null
       ? null
       : { ...this.#draft, location: this.#location, uses: [...this.#uses.values()] };
+  }
+
+  /** Whether columns of `source` are results of these operators. */
+  isResult(source: SourceId): boolean {
+    return this.#draft?.draft.source === source;
   }
 
   /** The column that will hold the results of `use`. */

@@ -227,7 +227,11 @@ export function withParents(items: readonly ScopeItem[]): readonly ScopeItem[] {
 
 /** Whether an item of this level offers columns of `source`. */
 export function isLocal(scope: Scope, source: number): boolean {
-  return scope.items.some((i) => i.source === source) || localSources(scope).has(source);
+  return (
+    scope.items.some((i) => i.source === source) ||
+    localSources(scope).has(source) ||
+    scope.operators?.isResult(source) === true
+  );
 }
 
 /** Like `resolveColumn`, but null where nothing has that name. */

@@ -60,7 +60,7 @@ export function governWith(
   const whole = withRowsInPlace(plan.query, boundRows(plan.runtime));
   const accesses = scanAccesses(whole, access, plan.literals);
   const labelled = new EnumValues(whole, accesses, plan.literals);
-  const bound = breakTies(inEnumOrder(plan.query, labelled, plan, slots), accesses);
+  const bound = breakTies(inEnumOrder(plan.query, labelled, plan, slots), accesses, whole);
   const passages = new PassageFields(plan.runtime, catalog, access);
   const { masked: keys, checked } = joinKeys(bound, accesses, passages, plan);
   const governed = (root: Query, into: GovernedSlots): Query => {

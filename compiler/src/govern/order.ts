@@ -34,8 +34,10 @@ type KeysOf = ((item: FromItem) => readonly Expr[]) & { readonly tables: Readonl
  * are equal in all of it are interchangeable.
  *
  * The answer itself is completed likewise, whatever it picks, where policy asks for it on an entity that it reads.
+ *
+ * @param whole `root` with the rows in it that were taken out of it, whose policy counts too
  */
-export function breakTies(root: Query, accesses: ScanAccesses): Query {
+export function breakTies(root: Query, accesses: ScanAccesses, whole: Query = root): Query {
   const read = new Map<SourceId, Set<string>>();
   const numbered = new Set<SourceId>();
   const tables = new Map<number, Query>();
@@ -72,7 +74,7 @@ export function breakTies(root: Query, accesses: ScanAccesses): Query {
   };
   const keysOf: KeysOf = Object.assign(columnsThatTell, { tables });
   const completed = mapQuery(root, { query: (q) => completedQuery(q, keysOf, false) });
-  const ordered = asksForOrder(root, accesses) ? inWholeOrder(completed, keysOf) : completed;
+  const ordered = asksForOrder(whole, accesses) ? inWholeOrder(completed, keysOf) : completed;
   if (read.size === 0 && numbered.size === 0) return ordered;
   return mapQuery(ordered, {
     item: (i) => {

@@ -226,7 +226,7 @@ for (const [question, message] of Object.entries(REFUSED)) {
   });
 }
 
-t.test('on the wire with parameters, and explained with the cap', async (t) => {
+t.test('on the wire, and explained with the cap', async (t) => {
   const client = await forms.wire('user:eu');
   const { outcome } = await client.simple(`select id, ${KIND} from osl.entities.ticket order by id limit 2`);
   t.match(outcome, {
@@ -239,3 +239,93 @@ t.test('on the wire with parameters, and explained with the cap', async (t) => {
   const { json } = await ask('user:eu', `select ${KIND} from osl.entities.ticket`, { explain: true });
   t.match(JSON.stringify(json), /"operators over rows".*"max_rows":12/);
 });
+
+t.test('labels, limits and what WHERE compares with may be parameters', async (t) => {
+  const osql =
+    'select id, classify(body, $1) as kind from osl.entities.ticket where id > $2 order by id limit $3';
+  const { rows, message } = await ask('user:all', osql, { parameters: ['["refund", "delivery"]', 1, 2] });
+  t.same(
+    [message, rows.map((r) => Object.values(r))],
+    [
+      '',
+      [
+        [2, 'delivery'],
+        [3, 'delivery'],
+      ],
+    ],
+  );
+});
+
+t.test('the audit record names the entity, and what of it was masked', async (t) => {
+  const { requestId, rows } = await ask('user:veil', `select ${KIND} from osl.entities.ticket where id = 1`);
+  t.equal(rows.length, 1);
+  const records = await forms.test.records(requestId);
+  const objects = ['osl.entities.ticket'];
+  t.match(
+    records.find((r) => r.kind === 'decision'),
+    { form: 'structured', decision: 'allow', objects },
+  );
+});
+
+t.test('what would be too much text is refused before an operator begins', async (t) => {
+  const long = (units: number): string =>
+    `select classify(q.long, ${LABELS}) from (select repeat('x', ${units}) as long from osl.entities.ticket) q`;
+  t.match(await ask('user:all', long(3_000_000)), { code: 'E0511', message: /CLASSIFY of so many texts/ });
+  t.match(await ask('user:all', long(9_000_000)), { code: 'E0511', message: /a step of the question reads/ });
+});
+
+t.test('an answer that policy wants in a total order has one above operators, too', async (t) => {
+  const grouped = `select region, count(classify(region, ARRAY['a'])) as n from osl.entities.agent group by region`;
+  t.same(await rowsOf('user:all', grouped), [
+    ['eu', '1'],
+    ['us', '1'],
+  ]);
+});
+
+const ODD = `from osl.entities.ticket`;
+
+/** Clauses that operators may meet, each with the number of rows or the code of the refusal. */
+const CLAUSES: readonly (readonly [question: string, outcome: number | string])[] = [
+  [`select *, ${KIND} as kind ${ODD}`, 8],
+  [`select ${KIND} as kind, region, count(*) ${ODD} group by rollup (kind, region)`, 10],
+  [`select distinct on (${KIND}) id, ${KIND} ${ODD} order by ${KIND}, id`, 3],
+  [`select max(${KIND}) as last, count(${KIND}) filter (where status < 'closed') as n ${ODD}`, 1],
+  [`select region ${ODD} group by region having count(distinct ${KIND}) > 1`, 2],
+  [`select id, ${KIND} ${ODD} order by id limit null offset 6`, 2],
+  [`select id, ${KIND} ${ODD} order by id fetch first 2 rows only`, 2],
+  [`select id, ${KIND} as kind ${ODD} order by kind nulls last fetch first 1 rows with ties`, 4],
+  [`select unnest(array[1, 2]) as n, ${KIND} ${ODD} where id = 1`, 2],
+  [
+    `select count(*) from (select ${KIND} as kind ${ODD}) a where a.kind in (select ${KIND} ${ODD} where id = 1)`,
+    'E0514',
+  ],
+  [`select 1 from (select id, ${KIND} as a ${ODD}) a cross join (select ${KIND} as b ${ODD}) b`, 'E0514'],
+  [
+    `select a.kind from (select id, ${KIND} as kind ${ODD}) a join osl.entities.agent g on a.id = g.id`,
+    'E0514',
+  ],
+  [`select id ${ODD} where id in (select id ${ODD} where ${KIND} = 'refund')`, 'E0514'],
+  [
+    `select l.kind from osl.entities.agent a cross join lateral (select classify(t.body, ${LABELS}) as kind ${ODD} t where t.id = a.id) l`,
+    'E0511',
+  ],
+  [`select ${KIND} ${ODD} where exists (select 1 from (select ${KIND} as k ${ODD}) q)`, 'E0514'],
+  [
+    `with recursive r as (select id, body ${ODD} where id = 1 union all select r.id, r.body from r where false) select ${KIND} from r`,
+    'E0511',
+  ],
+  [`select ${KIND}, count(*) ${ODD}`, 'E0511'],
+  [`select region, ${KIND} ${ODD} group by region`, 'E0511'],
+  [`select ${KIND}, row_number() over (order by ${KIND}, id) as n ${ODD} limit 3`, 3],
+  [
+    `select case when ${KIND} = 'refund' then amount else 0 end as cost, doc -> 'n' as n ${ODD} order by cost desc, id`,
+    8,
+  ],
+];
+
+for (const [question, outcome] of CLAUSES) {
+  t.test(question, async (t) => {
+    const { code, rows, message } = await ask('user:all', question);
+    t.equal(code === '' ? rows.length : code, outcome, message);
+  });
+}

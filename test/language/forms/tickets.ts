@@ -73,6 +73,7 @@ roles:
       - { on: ticket, columns: "*", unmask: [pii], min_group_size: 3 }
 masks:
   pii: redact
+order: { agent: by_key }
 limits:
   query: 100000
   sample: 100000

@@ -1,18 +1,21 @@
+import { setImmediate } from 'node:timers/promises';
 import { type GovernedRuntime, ORDINAL, queryError } from 'osl-compiler';
 import type { TextRow } from '../collect.js';
 import type { OperatorCall } from '../content-plane.js';
 import type { RuntimeInput } from '../parts.js';
-import { slices } from '../slices.js';
 import { constantValue } from './constants.js';
 import { step } from './step.js';
 import { NOTHING, type RuntimeRows } from './types.js';
 
 type OperatedRuntime = Extract<GovernedRuntime, { kind: 'operated' }>;
 
+/** What is held of the rows while operators work. */
+const MOST_BYTES = 64 * 1_048_576;
+
 /**
  * Reads the rows that the caller may see, as it may see them, and works out the operators over their texts.
  *
- * @throws QueryError E0519 where there are more rows than operators may work on
+ * @throws QueryError E0519 where there are more rows than operators may work on, E0511 where they hold too much
  */
 export async function operate(
   { relation, rows: plan }: OperatedRuntime,
@@ -24,7 +27,7 @@ export async function operate(
     return { use, values: new Map(values) };
   });
   for (const call of calls) await content.check(call);
-  const { rows } = await step(plan, new Map(), { ...input, plan }, relation.most + 1);
+  const { rows } = await step(plan, new Map(), { ...input, plan }, relation.most + 1, MOST_BYTES);
   if (rows.length > relation.most) throw queryError('stepCap', tooMany(relation.most));
   const names = plan.outputs.map((o) => o.name);
   const nameOf = (column: string): string => names[Number(column.slice(1)) - 1 - calls.length] ?? '';
@@ -58,6 +61,9 @@ function namedByKey(value: unknown, rows: readonly TextRow[], key: string | null
   return { ...value, of };
 }
 
+/** UTF-16 units that are written before others get their turn. */
+const A_TURN = 1_000_000;
+
 /** As a JSON array of objects: what the rows hold stands as Postgres' own text, and is read by its type. */
 async function json(
   { columns }: OperatedRuntime['relation'],
@@ -69,15 +75,17 @@ async function json(
   const taken = names.filter((name) => !results.has(name)).map((name) => [name, nameOf(name)] as const);
   const made = [...results].filter(([name]) => names.includes(name));
   const texts: string[] = [];
-  let place = 0;
-  for await (const slice of slices(rows)) {
-    for (const row of slice) {
-      const fields: Record<string, unknown> = { [ORDINAL]: place + 1 };
-      for (const [name, output] of taken) fields[name] = row.get(output) ?? null;
-      for (const [name, values] of made) fields[name] = values[place] ?? null;
-      texts.push(JSON.stringify(fields));
-      place++;
-    }
+  let written = 0;
+  for (const [place, row] of rows.entries()) {
+    const fields: Record<string, unknown> = { [ORDINAL]: place + 1 };
+    for (const [name, output] of taken) fields[name] = row.get(output) ?? null;
+    for (const [name, values] of made) fields[name] = values[place] ?? null;
+    const text = JSON.stringify(fields);
+    texts.push(text);
+    written += text.length;
+    if (written < A_TURN) continue;
+    written = 0;
+    await setImmediate();
   }
   return `[${texts.join()}]`;
 }

@@ -21,13 +21,14 @@ export async function step(
   given: ReadonlyMap<string, string>,
   input: StepInput,
   maxRows: number,
+  maxBytes = input.parts.caps.bytes,
 ) {
   const { parts, caller, signal, snapshots } = input;
   const engine = engineOf(parts, plan);
   const limits: CollectLimits = {
     subject: caller.identity.subject,
     maxRows,
-    maxBytes: parts.caps.bytes,
+    maxBytes: Math.min(maxBytes, parts.caps.bytes),
     timeoutMs: parts.caps.timeoutMs,
     signal,
     settings: settingsFor(parts, caller, plan, plan.form === 'retrieve' ? FOR_THESE_VALUES : undefined),
