@@ -43,12 +43,15 @@ import { type ArgumentValues, checkArguments, InvalidArgument } from '../model/f
 import { type Facet, indexedFacet, type Manifest, systemUrlVariable } from '../model/manifest/index.js';
 import { IndexTimes } from './index-times.js';
 import { reranking } from './reranking.js';
+import { placesOf, type Share, WHOLE } from './share.js';
 
 /** What content rests on: which model embeds, and which one answers. */
 export interface ContentSettings {
   readonly embeddings: EmbedderSettings['endpoint'];
   /** Null: decoder operators are refused. */
   readonly chat: ChatSettings | null;
+  /** Of requests to models at a time; all of them unless told. */
+  readonly share?: Share;
 }
 
 export interface ChatSettings extends ChatEndpoint {
@@ -59,6 +62,7 @@ export interface ChatSettings extends ChatEndpoint {
 }
 
 export const DEFAULT_CHAT_CACHE_BYTES = 16_777_216;
+export const DEFAULT_CHAT_CONCURRENCY = 4;
 
 /** How long it is believed that a store is still the one that was checked. */
 const TRUST_MS = 5_000;
@@ -86,7 +90,8 @@ export function contentPlane(
   dataDir: string,
 ): ContentPlane {
   const encoders = new EncoderThread();
-  const decoding = settings.chat === null ? null : decodingBy(settings.chat, dataDir, log);
+  const { share = WHOLE } = settings;
+  const decoding = settings.chat === null ? null : decodingBy(settings.chat, share, dataDir, log);
   decoding?.catch(() => undefined); // told by the question that wants it
   if (settings.chat !== null) void import('ajv'); // the first schema of EXTRACT would hold everybody up for it
   const embedders = new Map<string, Promise<Embedder>>();
@@ -189,7 +194,7 @@ export function contentPlane(
         return made;
       });
     },
-    ...reranking(manifest, log, dataDir),
+    ...reranking(manifest, share, log, dataDir),
     hasDecoder: settings.chat !== null,
     check: async ({ use, values }: OperatorCall) => {
       try {
@@ -331,16 +336,22 @@ interface Decoding {
   readonly model: ChatModel;
 }
 
-async function decodingBy(settings: ChatSettings, dataDir: string, log: ServiceLog): Promise<Decoding> {
+async function decodingBy(
+  settings: ChatSettings,
+  share: Share,
+  dataDir: string,
+  log: ServiceLog,
+): Promise<Decoding> {
   const { ChatModel, checkDecoder, DailyBudget, runDecoder } = await import('../content/decode/index.js');
   const { cacheBytes = DEFAULT_CHAT_CACHE_BYTES, perDay = null, ...endpoint } = settings;
+  const concurrency = placesOf(endpoint.concurrency ?? DEFAULT_CHAT_CONCURRENCY, share);
   const onFault = (cause: unknown): void =>
     log.error('passages cannot be counted, so none is sent to the model', { cause: messageOf(cause) });
   const budget = perDay === null ? null : new DailyBudget(join(dataDir, 'decoding'), perDay, onFault);
   return {
     check: checkDecoder,
     run: runDecoder,
-    model: new ChatModel(endpoint, { cacheBytes, budget }),
+    model: new ChatModel({ ...endpoint, concurrency }, { cacheBytes, budget }),
   };
 }
 

@@ -7,6 +7,7 @@ import type { Reranker } from '../content/rerank/index.js';
 import { ContentError, serverNamed } from '../content/serving.js';
 import { stopError } from '../engine/index.js';
 import type { Reranker as Declared, Manifest } from '../model/manifest/index.js';
+import { placesOf, type Share } from './share.js';
 
 /** Attempts after the first: somebody waits for the answer. */
 const RETRIES = 2;
@@ -14,6 +15,7 @@ const RETRIES = 2;
 /** Asks the rerankers that the manifest declares; each is one thing that all questions share until it is declared otherwise. */
 export function reranking(
   manifest: () => Manifest,
+  share: Share,
   log: ServiceLog,
   dataDir: string,
 ): Pick<ContentPlane, 'rerank'> {
@@ -22,7 +24,7 @@ export function reranking(
     const as = JSON.stringify(declared);
     const known = opened.get(declared.name);
     if (known?.as === as) return known.reranker;
-    const reranker = rerankerOf(declared, log, dataDir);
+    const reranker = rerankerOf(declared, share, log, dataDir);
     opened.set(declared.name, { as, reranker });
     // A failed opening is tried again by the next question.
     reranker.catch(() => opened.delete(declared.name));
@@ -43,7 +45,12 @@ export function reranking(
   };
 }
 
-async function rerankerOf(declared: Declared, log: ServiceLog, dataDir: string): Promise<Reranker> {
+async function rerankerOf(
+  declared: Declared,
+  share: Share,
+  log: ServiceLog,
+  dataDir: string,
+): Promise<Reranker> {
   const { DailyBudget, Reranker } = await import('../content/rerank/index.js');
   const { name, urlEnv, perDay, candidates: _, ...rest } = declared;
   const onFault = (cause: unknown): void =>
@@ -52,7 +59,8 @@ async function rerankerOf(declared: Declared, log: ServiceLog, dataDir: string):
       cause: messageOf(cause),
     });
   const budget = perDay === null ? null : new DailyBudget(join(dataDir, 'reranking', name), perDay, onFault);
-  return new Reranker({ ...rest, ...serverNamed(urlEnv), retries: RETRIES }, budget);
+  const concurrency = placesOf(rest.concurrency, share);
+  return new Reranker({ ...rest, ...serverNamed(urlEnv), concurrency, retries: RETRIES }, budget);
 }
 
 function asQueryError(reranker: string, error: unknown): unknown {

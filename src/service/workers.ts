@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { StartProblem } from '../base/start-problem.js';
 import type { Manifest } from '../model/manifest/index.js';
 import { MOST_WORKERS, type Settings } from './settings.js';
+import { sharedOut } from './share.js';
 
 /**
  * How many processes serve. `auto` is as many as there are processors, and one where several could not.
@@ -30,9 +31,13 @@ function obstacleTo({ connectors }: Manifest): string | null {
   return null;
 }
 
-/** What worker `number` of `count` is told: the sessions with each database are shared out. */
+/** What worker `number` of `count` is told: the sessions with each database, and requests to models, are shared out. */
 export function shareOf(settings: Settings, number: number, count: number): Settings {
-  const { poolSize } = settings;
-  const over = number <= poolSize % count ? 1 : 0;
-  return Object.freeze({ ...settings, poolSize: Math.floor(poolSize / count) + over });
+  const share = Object.freeze({ number, count });
+  const { poolSize, content } = settings;
+  return Object.freeze({
+    ...settings,
+    poolSize: sharedOut(poolSize, share),
+    content: Object.freeze({ ...content, share }),
+  });
 }

@@ -155,7 +155,7 @@ export const SECTIONS: readonly Section[] = [
       OSL_CHAT_MODEL: { what: 'Its model.', takes: 'a name' },
       OSL_CHAT_KEY: { what: 'Its key.', takes: 'a secret' },
       OSL_CHAT_CONCURRENCY: {
-        what: 'Requests to it at a time, of all questions of a process.',
+        what: 'Requests to it at a time, of all questions; several workers share them, each has one at least.',
         default: '4',
       },
       OSL_CHAT_TIMEOUT_MS: { what: 'Milliseconds for one request to it.', default: '30000' },

@@ -1,20 +1,30 @@
 /**
- * One thing at a time, callers in turn: who has many waiting gets as many turns as who has one, so that nobody waits
- * for more than one of each other caller's.
+ * So many things at a time, one unless told, callers in turn: who has many waiting gets as many turns as who has one,
+ * so that nobody waits for more than one of each other caller's.
  */
 export class Turns {
-  /** Callers with something waiting, the next one first. */
-  readonly #waiting = new Map<string, (() => void)[]>();
-  #busy = false;
+  #free: number;
+  /** Callers with something waiting, each with one at least, the next one first. */
+  readonly #waiting = new Map<string, Set<() => void>>();
 
-  /** Whether `caller` has as many waiting as it may. */
-  isFull(caller: string): boolean {
-    return (this.#waiting.get(caller)?.length ?? 0) >= MOST_WAITING;
+  constructor(places = 1) {
+    this.#free = Math.max(1, places);
   }
 
-  async take<T>(caller: string, work: () => Promise<T>): Promise<T> {
-    if (this.#busy) await new Promise<void>((turn) => this.#queue(caller, turn));
-    this.#busy = true;
+  /** Whether `caller` has as many waiting as it may, where its asker bounds that. */
+  isFull(caller: string): boolean {
+    return (this.#waiting.get(caller)?.size ?? 0) >= MOST_WAITING;
+  }
+
+  /**
+   * What `work` gives, once it is its turn.
+   *
+   * @param signal until when a turn is waited for; what it aborts with is thrown. Work that has begun is not its matter
+   */
+  async take<T>(caller: string, work: () => Promise<T>, signal: AbortSignal | null = null): Promise<T> {
+    signal?.throwIfAborted();
+    if (this.#free > 0) this.#free--;
+    else await this.#turn(caller, signal);
     try {
       return await work();
     } finally {
@@ -22,26 +32,39 @@ export class Turns {
     }
   }
 
-  #queue(caller: string, turn: () => void): void {
-    const own = this.#waiting.get(caller);
-    if (own === undefined) this.#waiting.set(caller, [turn]);
-    else own.push(turn);
+  #turn(caller: string, signal: AbortSignal | null): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const own = this.#waiting.get(caller) ?? new Set();
+      this.#waiting.set(caller, own);
+      const leave = (): void => {
+        own.delete(turn);
+        if (own.size === 0 && this.#waiting.get(caller) === own) this.#waiting.delete(caller);
+        reject(signal?.reason);
+      };
+      const turn = (): void => {
+        signal?.removeEventListener('abort', leave);
+        resolve();
+      };
+      own.add(turn);
+      signal?.addEventListener('abort', leave, { once: true });
+    });
   }
 
-  /** Hands the turn on; it stays taken where somebody waits. */
+  /** Hands a place on; it stays taken where somebody waits. */
   #next(): void {
     const [first] = this.#waiting;
     if (first === undefined) {
-      this.#busy = false;
+      this.#free++;
       return;
     }
     const [caller, own] = first;
     this.#waiting.delete(caller);
-    const turn = own.shift();
-    if (own.length > 0) this.#waiting.set(caller, own);
+    const [turn] = own;
+    if (turn !== undefined) own.delete(turn);
+    if (own.size > 0) this.#waiting.set(caller, own);
     turn?.();
   }
 }
 
-/** Texts that one caller may have waiting. */
+/** Things that one caller may have waiting. */
 const MOST_WAITING = 32;

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { Turns } from '../../base/threads/turns.js';
 import type { Endpoint } from '../http.js';
 import type { Budget } from './budget.js';
-import { Slots } from './slots.js';
 
 /** An OpenAI-compatible `/v1/chat/completions`. */
 export interface ChatEndpoint extends Endpoint {
@@ -30,7 +30,7 @@ const DEFAULT_CONCURRENCY = 4;
 export class ChatModel {
   readonly endpoint: ChatEndpoint;
   readonly places: number;
-  readonly slots: Slots;
+  readonly turns: Turns;
   readonly budget: Budget | null;
   /** Whether its server takes `response_format`; false once an answer came without it alone. */
   takesFormat = true;
@@ -39,7 +39,7 @@ export class ChatModel {
   constructor(endpoint: ChatEndpoint, { cacheBytes, budget }: ChatBounds) {
     this.endpoint = endpoint;
     this.places = Math.max(1, endpoint.concurrency ?? DEFAULT_CONCURRENCY);
-    this.slots = new Slots(this.places);
+    this.turns = new Turns(this.places);
     this.budget = budget;
     this.#answers =
       cacheBytes === 0

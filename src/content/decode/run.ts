@@ -149,8 +149,10 @@ class Decoding {
     if (this.#failedInRow >= DOWN_AFTER) return this.#failed(index, DOWN);
     const spent = nothingSpent();
     try {
-      const content = await this.#model.slots.take(this.#subject, this.#signal, () =>
-        askChat(this.#model, body, question, spent, this.#signal),
+      const content = await this.#model.turns.take(
+        this.#subject,
+        () => askChat(this.#model, body, question, spent, this.#signal),
+        this.#signal,
       );
       this.#failedInRow = 0;
       this.#take(index, answerOf(content, question), passage);

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { Turns } from '../../base/threads/turns.js';
 import type { RerankProtocol } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Budget } from '../decode/budget.js';
-import { Slots } from '../decode/slots.js';
 import { cut } from '../embed/checked.js';
 import { type Endpoint, postJson } from '../http.js';
 import { type RerankShape, scoresIn, shapeOf, tokensIn } from './shapes.js';
@@ -41,7 +41,7 @@ const LONGEST = { query: 4_000, passage: 8_000 };
 export class Reranker {
   readonly #endpoint: RerankEndpoint;
   readonly #shape: RerankShape;
-  readonly #slots: Slots;
+  readonly #turns: Turns;
   readonly #budget: Budget | null;
   readonly #known: LRUCache<string, readonly number[]> | null;
 
@@ -49,7 +49,7 @@ export class Reranker {
   constructor(endpoint: RerankEndpoint, budget: Budget | null) {
     this.#endpoint = endpoint;
     this.#shape = shapeOf(endpoint.protocol);
-    this.#slots = new Slots(endpoint.concurrency);
+    this.#turns = new Turns(endpoint.concurrency);
     this.#budget = budget;
     const { cacheBytes: maxSize } = endpoint;
     const sizeCalculation = (scores: readonly number[]): number => 8 * scores.length + 200;
@@ -112,7 +112,7 @@ export class Reranker {
     const signal = by.signal === null ? failed.signal : AbortSignal.any([by.signal, failed.signal]);
     const one = async (batch: Batch): Promise<void> => {
       try {
-        await this.#slots.take(by.subject, signal, () => this.#ask(batch, spent, signal));
+        await this.#turns.take(by.subject, () => this.#ask(batch, spent, signal), signal);
       } catch (error) {
         failed.abort(error);
         throw error;

@@ -160,7 +160,7 @@ export interface Reranker {
   readonly candidates: number;
   /** Of one request. */
   readonly timeoutMs: number;
-  /** Requests at a time, over all questions of a process. */
+  /** Requests at a time, over all questions. */
   readonly concurrency: number;
   /** Of scores that are remembered; 0 for none. */
   readonly cacheBytes: number;

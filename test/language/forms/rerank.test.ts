@@ -71,6 +71,7 @@ function declared(protocol: Protocol, more = 'cache_mib: 0'): string {
 const RERANKERS = `rerankers:
 ${PROTOCOLS.map((p) => `  ${p}: ${declared(p)}`).join('\n')}
   small: ${declared('cohere', 'candidates: 5, cache_mib: 0')}
+  three: ${declared('tei', 'concurrency: 3, cache_mib: 0')}
   kept: ${declared('cohere', 'candidates: 12')}
   counted: ${declared('cohere', 'candidates: 8, passages_per_day: 4, cache_mib: 0')}
   hasty: ${declared('cohere', 'timeout_ms: 50, cache_mib: 0')}
@@ -78,15 +79,16 @@ ${PROTOCOLS.map((p) => `  ${p}: ${declared(p)}`).join('\n')}
   away: { protocol: cohere, url_env: OSL_TEST_RERANK_NOWHERE, model: m-1 }
   other: ${declared('cohere')}
 facets:`;
-const NAMED = 'rerankers: [cohere, jina, voyage, tei, small, kept, counted, hasty, patient, away]';
+const NAMED = 'rerankers: [cohere, jina, voyage, tei, small, three, kept, counted, hasty, patient, away]';
 
 /** Of a question. */
 const TIMEOUT_MS = 10_000;
+const MANIFEST = ARTICLES_MANIFEST.replace('facets:', RERANKERS).replace(
+  'max_top_k: 50 }',
+  `max_top_k: 50, ${NAMED} }`,
+);
 const forms = await startForms({
-  manifest: ARTICLES_MANIFEST.replace('facets:', RERANKERS).replace(
-    'max_top_k: 50 }',
-    `max_top_k: 50, ${NAMED} }`,
-  ),
+  manifest: MANIFEST,
   policy: POLICY,
   script: articleScript(),
   schema: 'press',
@@ -497,6 +499,27 @@ t.test('a subject may send so many passages a day: a question is sent whole or n
   const few = await counted('user:dec', " where article_id = 1 and lang = 'de'");
   t.equal(few.status, 200, 'what was not sent is not counted');
   t.ok(server.asked.flatMap(textsOf).length > 0);
+});
+
+t.test('a worker has its share of the requests at a time', async (t) => {
+  const second = await startForms({
+    manifest: MANIFEST,
+    policy: POLICY,
+    script: articleScript(),
+    schema: 'press',
+    settings: { content: { ...settingsFrom({}, '/').content, share: { number: 2, count: 2 } } },
+  });
+  t.teardown(() => second.close());
+  let [underWay, most] = [0, 0];
+  server.answer = async (asked, r) => {
+    underWay++;
+    most = Math.max(most, underWay);
+    await setTimeout(200); // long enough for another, if it came
+    underWay--;
+    scored(asked, r);
+  };
+  t.equal((await second.ask('user:dec', notes(", rerank => 'three'"))).status, 200);
+  t.same([server.asked.length, most], [2, 1], 'of three places it has one');
 });
 
 t.test('two legs are fused first, and what comes of them is reranked', async (t) => {

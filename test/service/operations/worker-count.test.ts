@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import t from 'tap';
 import { parseManifest } from '../../../src/model/manifest/index.js';
 import { settingsFrom } from '../../../src/service/settings.js';
+import { placesOf } from '../../../src/service/share.js';
 import { shareOf, workersFor } from '../../../src/service/workers.js';
 
 /** How many processes `--workers` means, and how many sessions with the database each has. */
@@ -49,4 +50,16 @@ t.test('the sessions with the database are shared out, all of them and none twic
       );
       t.ok(Math.max(...shares) - Math.min(...shares) <= 1 && Math.min(...shares) >= 1, `${pool}: ${shares}`);
     }
+});
+
+t.test('requests to models are shared out, and each worker has one at least', async (t) => {
+  const shares = (total: number, count: number): readonly number[] =>
+    Array.from({ length: count }, (_, i) => {
+      const { share } = shareOf(settings({}), i + 1, count).content;
+      return share === undefined ? 0 : placesOf(total, share);
+    });
+  t.same(shares(4, 1), [4]);
+  t.same(shares(4, 3), [2, 1, 1]);
+  t.same(shares(7, 2), [4, 3]);
+  t.same(shares(2, 4), [1, 1, 1, 1], 'more than there are, where there are too few');
 });
