@@ -1,5 +1,6 @@
 import type { Dice } from '../oracle/dice.js';
 import { type Passage, type Scored, type Wanted, wordsOf } from './brute-force.js';
+import { ASKED } from './score-parts.js';
 import { type Article, type Asker, PEOPLE, randomWord, STOP_WORDS, type World } from './world.js';
 
 /** What stands beside RETRIEVE: a condition on what comes, and whether it holds before the best are taken. */
@@ -101,7 +102,9 @@ function randomSearch(queries: readonly string[], dice: Dice): Search {
     weights: isFused && dice.chance(0.4) ? [dice.of([0, 0.3, 1]), dice.of([0.5, 1, 2])] : null,
     minScore: dice.chance(0.3) ? floorFor(isFused ? (fuse ?? 'rank') : 'own', dice) : null,
   };
-  return { facet, query, wanted, beside: dice.some(BESIDE, 0.3).map((ways) => dice.of(ways)) };
+  // What may be asked of each passage always is: its columns are judged with each answer.
+  const beside = [...ASKED.keys(), ...dice.some(BESIDE, 0.3).map((ways) => dice.of(ways))];
+  return { facet, query, wanted, beside };
 }
 
 const MODES = ['hybrid', 'lexical', 'dense'] as const;
@@ -191,7 +194,10 @@ export function written(question: Question): {
   const bare: Wanted = { ...NOTHING, topK: search.wanted.topK > 250 ? 3 : search.wanted.topK };
   const first = retrieve(wrong === '' ? search : { ...search, wanted: bare }, wrong);
   const where = condition.where === '' ? '' : ` where ${condition.where}`;
-  const one = `select r.cite ->> 'chunk_id' as chunk, r.score, r.text, r.article_id, r.lang${mark === 0 ? '' : `, 1 as m${mark}`}`;
+  const names = search.beside.flatMap((argument) => ASKED.get(argument) ?? []);
+  // Of two RETRIEVEs side by side each has columns that it was asked for, and their rows are of one width.
+  const asked = shape === 'both' ? '' : names.map((name) => `, r.${name}`).join('');
+  const one = `select r.cite ->> 'chunk_id' as chunk, r.score, r.text, r.article_id, r.lang${asked}${mark === 0 ? '' : `, 1 as m${mark}`}`;
   switch (shape) {
     case 'one':
       return { osql: `${one} from ${first} r${condition.join}${where}`, parameters };

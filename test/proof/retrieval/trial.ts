@@ -3,6 +3,7 @@ import { toyEmbeddings, toyVector } from '../../language/forms/vectors.js';
 import { type Dice, diceFrom } from '../oracle/dice.js';
 import { averageLength, bruteForce, Doubt, type Passage, type Scored, wordsOf } from './brute-force.js';
 import { isWordless, type Question, randomQueries, type Search, written } from './questions.js';
+import { partsFault } from './score-parts.js';
 import {
   type Asker,
   MANIFEST,
@@ -129,6 +130,8 @@ function faultIn(question: Question, told: Told, best: (search: Search) => reado
   if (told.status !== 200) return `${told.status} ${told.code} ${told.message}`;
   const isTold = shape === 'keys' || (shape === 'one' && condition.isTold);
   if (told.notices.length > 0 !== isTold) return `notices: ${JSON.stringify(told.notices)}`;
+  const fault = told.rows.map(partsFault).find((found) => found !== null);
+  if (fault !== undefined) return fault;
   const first = best(search);
   switch (shape) {
     case 'one':
