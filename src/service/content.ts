@@ -159,7 +159,7 @@ export function contentPlane(
       const engine = engines.get(facetNamed(name).connector);
       return engine === undefined ? null : settledAt(engine.system, tables);
     },
-    lexicalQuery: (text: string) => {
+    lexicalQuery: async (_facet: string, text: string) => {
       const { ids } = termsOf(text);
       const wanted = new Set(ids);
       let written: ReturnType<typeof writtenTerms> | null = null;

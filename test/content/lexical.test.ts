@@ -161,7 +161,7 @@ test('term ids are distinct, ascending and positions of the sparse vector', asyn
 test('weights and query give BM25 as the book has it', async (t) => {
   const documents = ['mill mill wind', 'wind sea', 'sea salt fish boat'];
   const average = 3;
-  const all = documents.map(termsOf);
+  const all = documents.map((text) => termsOf(text));
   const frequency = (id: number): number => all.filter((d) => d.ids.includes(id)).length;
   const query = lexicalQuery('mill wind unheard', { documents: 3, documentFrequency: frequency });
   t.ok(query);

@@ -133,7 +133,8 @@ export interface ContentPlane {
     facet: string,
     tables: readonly { readonly schema: string; readonly table: string }[],
   ): Promise<string | null>;
-  lexicalQuery(text: string): LexicalQuery;
+  /** The words of a query, read as those of the facet's passages are. */
+  lexicalQuery(facet: string, text: string): Promise<LexicalQuery>;
   /** A query's embedding by the facet's declared model, in pgvector's text format. */
   embedQuery(facet: string, text: string): Promise<string>;
   /** Whether decoder operators have a model to ask. */

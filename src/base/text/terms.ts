@@ -21,7 +21,7 @@ const PLAIN: ReadonlyMap<string, string> = new Map(
 const ASCII = /^[\x00-\x7f]*$/;
 
 /** Of Latin letters alone: in other scripts a mark makes another letter, as it does й of и. */
-function withoutAccents(lower: string): string {
+export function withoutAccents(lower: string): string {
   if (ASCII.test(lower)) return lower;
   return lower
     .normalize('NFD')
@@ -35,44 +35,86 @@ export interface PlacedTerm extends Stretch {
   readonly term: string;
 }
 
+/** How the words of a language become terms. */
+export interface WordRules {
+  /** The terms of a word in lower case: none of a stop word. */
+  termsOf(lower: string): readonly string[];
+  /** Cuts a run of letters of a script without spaces into words; null: pairs of letters stand in for them. */
+  readonly cut: ((run: string) => Iterable<{ readonly segment: string; readonly index: number }>) | null;
+}
+
+/** Where nothing is known of a text: English words, and those of other languages as they are. */
+export const ANY_LANGUAGE: WordRules = Object.freeze({
+  termsOf(lower: string) {
+    const plain = withoutAccents(lower);
+    return STOP_WORDS.has(plain) ? [] : [stem(plain)];
+  },
+  cut: null,
+});
+
 /** Every term occurrence of `text` in its order, before hashing. */
-export function* termTexts(text: string): Generator<string> {
-  for (const { term } of termsWithin(text.normalize('NFKC'))) yield term;
+export function* termTexts(text: string, rules: WordRules = ANY_LANGUAGE): Generator<string> {
+  for (const { term } of termsWithin(text.normalize('NFKC'), rules)) yield term;
 }
 
 /** The same, each with the stretch of `text` that it was made of: of a word, of a part of it, of a pair of letters. */
-export function* placedTerms(text: string): Generator<PlacedTerm> {
+export function* placedTerms(text: string, rules: WordRules = ANY_LANGUAGE): Generator<PlacedTerm> {
   const compatible = new Compatible(text);
-  for (const found of termsWithin(compatible.text)) yield { term: found.term, ...compatible.before(found) };
+  for (const found of termsWithin(compatible.text, rules))
+    yield { term: found.term, ...compatible.before(found) };
 }
 
-function* termsWithin(text: string): Generator<PlacedTerm> {
+function* termsWithin(text: string, rules: WordRules): Generator<PlacedTerm> {
   for (const { 0: word, index: start } of text.matchAll(WORD)) {
-    if (UNSPACED.test(word)) {
-      yield* pairsOf(word, start);
-      continue;
-    }
-    const lower = withoutAccents(word.toLowerCase());
-    if (!STOP_WORDS.has(lower)) yield { term: stem(lower), start, end: start + word.length };
-    if (word === word.toLowerCase() && !/\p{N}/u.test(word)) continue;
-    const parts = [...word.matchAll(HUMP)];
-    if (parts.length < 2) continue;
-    for (const { 0: part, index } of parts) {
-      const small = withoutAccents(part.toLowerCase());
-      const from = start + index;
-      if (small.length > 1 && !STOP_WORDS.has(small))
-        yield { term: stem(small), start: from, end: from + part.length };
-    }
+    if (!UNSPACED.test(word)) yield* termsOfWord(word, start, rules);
+    else if (rules.cut === null) yield* pairsOf(word, start);
+    else yield* termsOfRun(word, start, rules, rules.cut);
   }
 }
 
+/** The word as a whole, then its parts where it is written likeThis. */
+function* termsOfWord(word: string, start: number, rules: WordRules): Generator<PlacedTerm> {
+  const lower = word.toLowerCase();
+  for (const term of rules.termsOf(lower)) yield { term, start, end: start + word.length };
+  if (word === lower && !/\p{N}/u.test(word)) return;
+  const parts = [...word.matchAll(HUMP)];
+  if (parts.length < 2) return;
+  for (const { 0: part, index } of parts) {
+    const small = part.toLowerCase();
+    if (withoutAccents(small).length < 2) continue;
+    const from = start + index;
+    for (const term of rules.termsOf(small)) yield { term, start: from, end: from + part.length };
+  }
+}
+
+function* termsOfRun(
+  run: string,
+  start: number,
+  rules: WordRules,
+  cut: NonNullable<WordRules['cut']>,
+): Generator<PlacedTerm> {
+  for (const { segment, index } of cut(run)) {
+    const from = start + index;
+    if (!UNSPACED.test(segment)) yield* termsOfWord(segment, from, rules);
+    else
+      for (const term of rules.termsOf(segment.toLowerCase()))
+        yield { term, start: from, end: from + segment.length };
+  }
+}
+
+/** Where lower case is longer than what was written, each pair has the stretch of the whole. */
 function* pairsOf(word: string, start: number): Generator<PlacedTerm> {
-  const letters = [...word];
-  if (letters.length === 1) yield { term: word.toLowerCase(), start, end: start + word.length };
+  const lower = word.toLowerCase();
+  const letters = [...lower];
+  const end = start + word.length;
+  if (letters.length === 1) yield { term: lower, start, end };
   let from = start;
   for (let i = 1; i < letters.length; i++) {
     const [first = '', second = ''] = [letters[i - 1], letters[i]];
-    yield { term: `${first}${second}`.toLowerCase(), start: from, end: from + first.length + second.length };
+    const term = `${first}${second}`;
+    yield lower.length === word.length
+      ? { term, start: from, end: from + term.length }
+      : { term, start, end };
     from += first.length;
   }
 }

@@ -1,3 +1,4 @@
+import { ANY_LANGUAGE, type WordRules } from '../../base/text/terms.js';
 import { TERM_SPACE, type Terms, termsOf } from './terms.js';
 
 export const K1 = 1.2;
@@ -65,8 +66,12 @@ export interface LexicalQuery {
  *
  * @returns null where no term of `text` occurs in a permitted row: then nothing matches
  */
-export function lexicalQuery(text: string, statistics: PermittedStatistics): LexicalQuery | null {
-  const terms = termsOf(text);
+export function lexicalQuery(
+  text: string,
+  statistics: PermittedStatistics,
+  rules: WordRules = ANY_LANGUAGE,
+): LexicalQuery | null {
+  const terms = termsOf(text, rules);
   const found = terms.ids
     .map((id, i) => ({ id, count: terms.counts[i] ?? 0, frequency: statistics.documentFrequency(id) }))
     .filter((t) => t.frequency > 0);

@@ -1,4 +1,4 @@
-import { termTexts } from '../../base/text/terms.js';
+import { ANY_LANGUAGE, termTexts, type WordRules } from '../../base/text/terms.js';
 
 /** Size of the hashed vocabulary: term ids are 1 … 2²⁰, the positions of a `sparsevec(1048576)`. */
 export const TERM_SPACE = 1_048_576;
@@ -17,10 +17,10 @@ export interface Terms {
  * The terms of a text: words without case and inflection, and the parts of words written likeThis.
  * Parts and whole both count, so that `parse args` finds `parseArgs` and the other way round.
  */
-export function termsOf(text: string): Terms {
+export function termsOf(text: string, rules: WordRules = ANY_LANGUAGE): Terms {
   const counts = new Map<number, number>();
   let length = 0;
-  for (const term of termTexts(text)) {
+  for (const term of termTexts(text, rules)) {
     const id = termId(term);
     counts.set(id, (counts.get(id) ?? 0) + 1);
     length++;

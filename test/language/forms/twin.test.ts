@@ -109,10 +109,8 @@ async function corpus(notes: readonly Note[]): Promise<Corpus> {
     ...service,
     content: {
       ...service.content,
-      lexicalQuery(text) {
-        const { weighted, ...query } = service.content.lexicalQuery(text);
-        const all = query.terms.map((term) => frequencies.get(term) ?? 0);
-        return { ...query, weighted: (n, of) => (leaking ? weighted(documents, all) : weighted(n, of)) };
+      async lexicalQuery(facet, text) {
+        const { weighted, ...query } = await service.content.lexicalQuery(facet, text);
       },
     },
   });

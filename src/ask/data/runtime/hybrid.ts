@@ -47,8 +47,9 @@ export async function bestOfBoth(
   const [ofWords, ofMeaning] = weightsOf(legs, input);
   const topK = Math.max(LEAST_DEPTH, 2 * (page.skip + page.topK));
   const whole: PageValues = { ...page, topK, skip: 0, minScore: null };
-  const hasWords = input.parts.content.lexicalQuery(query).terms.length > 0;
-  const byWords = hasWords ? await best(stores.lexical, query, whole, input) : [];
+  const { name, indexedAs = name } = stores.lexical.facet;
+  const words = await input.parts.content.lexicalQuery(indexedAs, query);
+  const byWords = words.terms.length > 0 ? await best(stores.lexical, query, whole, input) : [];
   const byMeaning = await best(stores.dense, query, whole, input);
   const keyOf = (p: FoundPassage): string => (page.ofDocuments ? p.docId : p.chunkId);
   const found = [

@@ -27,7 +27,7 @@ export async function bestByWords(
 ): Promise<readonly FoundPassage[]> {
   const { content, words } = input.parts;
   const name = store.facet.indexedAs ?? store.facet.name;
-  const lexical = content.lexicalQuery(query);
+  const lexical = await content.lexicalQuery(name, query);
   if (lexical.terms.length === 0) throw queryError('typeMismatch', NO_WORD);
   if (lexical.terms.length > MAX_TERMS)
     throw queryError('tooLarge', { what: 'the number of distinct words in `query`', limit: MAX_TERMS });
