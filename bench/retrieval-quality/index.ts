@@ -15,7 +15,7 @@ export { chunkSpansBench } from './chunk-spans.js';
 export async function qualityBench(quick: boolean): Promise<Findings> {
   const measures: Measure[] = [
     ...(await chunkSpansBench(quick)),
-    ...wholeDocumentsBench(quick),
+    ...(await wholeDocumentsBench(quick)),
     ...(await banking77Bench(quick)),
   ];
   for (const model of MEANING_MODELS) {

@@ -1,5 +1,7 @@
+import { ANY_LANGUAGE, type WordRules } from '../../src/base/text/terms.js';
 import { lexicalQuery, type Terms, termsOf } from '../../src/content/index.js';
 import { averageLength, lexicalWeights, measuredLength } from '../../src/content/lexical/bm25.js';
+import { wordRules } from '../../src/content/lexical/languages/word-rules.js';
 import { type Measure, measure } from '../report.js';
 import { skipped } from './chunk-spans.js';
 import { bankingData, missingData } from './data.js';
@@ -11,33 +13,42 @@ const MAX_CHARS = 1_200;
 /**
  * How well the lexical lane ranks short texts that are whole documents: with the average length that is measured when
  * a store is built, against the one that is guessed from the size of a chunk. A text with the intent of the query is
- * what is looked for.
+ * what is looked for. The same once more where the facet says that its texts are English.
  */
-export function wholeDocumentsBench(quick: boolean): readonly Measure[] {
+export async function wholeDocumentsBench(quick: boolean): Promise<readonly Measure[]> {
   const missing = missingData('banking77');
   if (missing !== null) return skipped(missing);
   const { train, test } = bankingData();
   const asked = test.filter((_, i) => i % (quick ? 60 : 6) === 0);
-  const texts = train.map(({ text }) => termsOf(text));
-  const gain = (average: number): number => {
-    const best = ranker(texts, average);
+  const gain = (averageOf: (lengths: readonly number[]) => number, rules = ANY_LANGUAGE): number => {
+    const texts = train.map(({ text }) => termsOf(text, rules));
+    const best = ranker(texts, averageOf(texts.map((t) => t.length)), rules);
     const gains = asked.map(({ text, label }) => gainOf(best(text).map((i) => train[i]?.label === label)));
     return gains.reduce((sum, g) => sum + g, 0) / gains.length;
   };
-  const measured = gain(
-    measuredLength(
-      texts.map((t) => t.length),
-      MAX_CHARS,
-    ),
-  );
-  const guessed = gain(averageLength(MAX_CHARS));
+  const ofTexts = (lengths: readonly number[]): number => measuredLength(lengths, MAX_CHARS);
+  const measured = gain(ofTexts);
+  const guessed = gain(() => averageLength(MAX_CHARS));
+  const english = gain(ofTexts, await wordRules('english'));
   const against = `the average length guessed from the size of a chunk: ${guessed.toFixed(4)}`;
   const found = measure('banking77.whole_documents.ndcg_at_10', '', [measured], against, measured / guessed);
-  return [{ ...found, n: asked.length }];
+  const without = `without a language: ${measured.toFixed(4)}`;
+  const named = measure(
+    'banking77.whole_documents.english.ndcg_at_10',
+    '',
+    [english],
+    without,
+    english / measured,
+  );
+  return [found, named].map((m) => ({ ...m, n: asked.length }));
 }
 
 /** Gives the places of the best texts for a query, best first. */
-function ranker(texts: readonly Terms[], average: number): (query: string) => readonly number[] {
+function ranker(
+  texts: readonly Terms[],
+  average: number,
+  rules: WordRules,
+): (query: string) => readonly number[] {
   const held = new Map<number, (readonly [place: number, weight: number])[]>();
   for (const [place, terms] of texts.entries()) {
     for (const [id, weight] of entries(lexicalWeights(terms, average))) {
@@ -48,7 +59,7 @@ function ranker(texts: readonly Terms[], average: number): (query: string) => re
   }
   const documentFrequency = (id: number): number => held.get(id)?.length ?? 0;
   return (text) => {
-    const query = lexicalQuery(text, { documents: texts.length, documentFrequency });
+    const query = lexicalQuery(text, { documents: texts.length, documentFrequency }, rules);
     const scores = new Map<number, number>();
     for (const [id, weight] of entries(query?.vector ?? '{}'))
       for (const [place, own] of held.get(id) ?? [])

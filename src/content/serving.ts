@@ -6,6 +6,7 @@ export { lexicalEmbedder } from './embed/lexical-v1.js';
 export { type EmbedderSettings, openEmbedder } from './embed/open.js';
 export { serverNamed } from './http.js';
 export { lexicalQuery } from './lexical/bm25.js';
+export { remembering, wordRules } from './lexical/languages/word-rules.js';
 export { occurrencesOf, writtenTerms } from './lexical/occurrences.js';
 export { termsOf } from './lexical/terms.js';
 export { EncoderEnded, EncoderThread } from './operators/encoder-thread.js';

@@ -31,10 +31,12 @@ import {
   occurrencesOf,
   openEmbedder,
   openStore,
+  remembering,
   settledAt,
   type TableName,
   termsOf,
   vectorText,
+  wordRules,
   workOf,
   writtenTerms,
 } from '../content/serving.js';
@@ -66,6 +68,9 @@ export const DEFAULT_CHAT_CONCURRENCY = 4;
 
 /** How long it is believed that a store is still the one that was checked. */
 const TRUST_MS = 5_000;
+
+/** UTF-16 units of a query whose words are stemmed or cut, which takes longer than to read them as they are. */
+const LONGEST_OF_A_LANGUAGE = 4_000;
 
 /** Bytes of query vectors that are remembered. */
 const QUERY_VECTOR_BYTES = 16_777_216;
@@ -159,20 +164,25 @@ export function contentPlane(
       const engine = engines.get(facetNamed(name).connector);
       return engine === undefined ? null : settledAt(engine.system, tables);
     },
-    lexicalQuery: async (_facet: string, text: string) => {
-      const { ids } = termsOf(text);
+    lexicalQuery: async (name: string, text: string) => {
+      const { language } = facetNamed(name);
+      if (language !== null && text.length > LONGEST_OF_A_LANGUAGE)
+        throw queryError('tooLarge', { what: 'the length of `query`', limit: LONGEST_OF_A_LANGUAGE });
+      const words = remembering(await wordRules(language));
+      const { ids } = termsOf(text, words);
       const wanted = new Set(ids);
       let written: ReturnType<typeof writtenTerms> | null = null;
       return {
         terms: ids,
         written: () => {
-          written ??= writtenTerms(text);
+          written ??= writtenTerms(text, words);
           return written;
         },
-        occurrences: (passage: string) => occurrencesOf(passage, wanted),
+        occurrences: (passage: string) => occurrencesOf(passage, wanted, words),
         weighted: (documents: number, frequencies: readonly number[]) => {
           const byTerm = new Map(ids.map((id, i) => [id, frequencies[i] ?? 0]));
-          const found = lexicalQuery(text, { documents, documentFrequency: (id) => byTerm.get(id) ?? 0 });
+          const statistics = { documents, documentFrequency: (id: number) => byTerm.get(id) ?? 0 };
+          const found = lexicalQuery(text, statistics, words);
           if (found === null) return null;
           const { vector, termIds, rarities, mosts } = found;
           return { vector, terms: termIds, rarities, mosts };

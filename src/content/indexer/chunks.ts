@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import { arrayText } from 'osl-compiler';
+import type { WordRules } from '../../base/text/terms.js';
 import type { Facet } from '../../model/manifest/index.js';
 import { chunkSpans } from '../chunk.js';
 import type { Embedder } from '../embed/embedder.js';
 import { lexicalWeights, measuredLength } from '../lexical/bm25.js';
+import { wordRules } from '../lexical/languages/word-rules.js';
 import { termsOf } from '../lexical/terms.js';
 import { CodePoints } from '../offsets.js';
 import type { Redactor } from '../redact/redactor.js';
@@ -38,9 +40,10 @@ export interface CuttableDocument {
 }
 
 /** The average length that BM25 divides by in a store whose first documents are like these. */
-export function lengthOf(facet: Facet, documents: readonly CuttableDocument[]): number {
+export async function lengthOf(facet: Facet, documents: readonly CuttableDocument[]): Promise<number> {
+  const words = await wordRules(facet.language);
   const chunks = documents.flatMap(({ document, redactor }) => chunksOf(facet, document, redactor));
-  const lengths = chunks.map(({ text }) => termsOf(text).length);
+  const lengths = chunks.map(({ text }) => termsOf(text, words).length);
   return measuredLength(lengths, facet.chunking.maxChars);
 }
 
@@ -62,7 +65,7 @@ export async function chunkRows(
     'document',
     signal,
   );
-  const columns = vectorColumns(embedder, average);
+  const columns = vectorColumns(embedder, average, await wordRules(facet.language));
   let next = 0;
   return chunks.map((list) => {
     const own = list.map(() => vectors[next++] ?? new Float32Array());
@@ -96,11 +99,11 @@ function chunksOf(facet: Facet, document: ServedDocument, redactor: Redactor): r
 
 type VectorFields = (text: string, vector: Float32Array) => readonly string[];
 
-function vectorColumns({ layout }: Embedder, average: number): VectorFields {
+function vectorColumns({ layout }: Embedder, average: number, words: WordRules): VectorFields {
   switch (layout.kind) {
     case 'lexical':
       return (text, vector) => {
-        const terms = termsOf(text);
+        const terms = termsOf(text, words);
         return [
           `${terms.length}`,
           integersText(terms.ids),

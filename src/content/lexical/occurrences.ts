@@ -1,4 +1,4 @@
-import { placedTerms } from '../../base/text/terms.js';
+import { ANY_LANGUAGE, placedTerms, type WordRules } from '../../base/text/terms.js';
 import { CodePoints } from '../offsets.js';
 import { termId } from './terms.js';
 
@@ -14,12 +14,16 @@ export interface Occurrences {
 }
 
 /** Where `text` has terms of these ids: as BM25 counts them, so that a stretch is what the score was made of. */
-export function occurrencesOf(text: string, ids: ReadonlySet<number>): Occurrences {
+export function occurrencesOf(
+  text: string,
+  ids: ReadonlySet<number>,
+  rules: WordRules = ANY_LANGUAGE,
+): Occurrences {
   const counts = new Map<number, number>();
   const points = new CodePoints(text);
   const spans: [number, number][] = [];
   // Terms come in the order in which they begin: a word before its parts, a pair of letters before the next.
-  for (const { term, start, end } of placedTerms(text)) {
+  for (const { term, start, end } of placedTerms(text, rules)) {
     const id = termId(term);
     if (!ids.has(id)) continue;
     counts.set(id, (counts.get(id) ?? 0) + 1);
@@ -35,9 +39,10 @@ export function occurrencesOf(text: string, ids: ReadonlySet<number>): Occurrenc
 /** The terms of `text` by their ids, in its order: each as it is written there first, and how often it is there. */
 export function writtenTerms(
   text: string,
+  rules: WordRules = ANY_LANGUAGE,
 ): ReadonlyMap<number, { readonly term: string; readonly times: number }> {
   const written = new Map<number, { term: string; times: number }>();
-  for (const { term, start, end } of placedTerms(text)) {
+  for (const { term, start, end } of placedTerms(text, rules)) {
     const id = termId(term);
     const known = written.get(id);
     if (known === undefined) written.set(id, { term: text.slice(start, end), times: 1 });

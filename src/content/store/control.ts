@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { SystemDoor, SystemQueries } from '../../engine/index.js';
+import { findsByWords } from '../../model/facets/embedding-models.js';
 import { STORE_SCHEMA } from '../../model/facets/store-names.js';
 import type { Facet, FacetVersion } from '../../model/manifest/index.js';
 import { ContentError } from '../content-error.js';
 import type { Embedder } from '../embed/embedder.js';
+import { dictionaryOf, readingOf } from '../lexical/languages/word-rules.js';
 import { CREATE_CONTROL, dropTables, VECTOR_SCHEMA } from './ddl.js';
 import { succeed, successorOf } from './successor.js';
 
@@ -42,10 +44,11 @@ const FOLDING = 2;
 
 /**
  * Hashes of everything but the embedder that decides what a store's rows are: of the rules that what is served must
- * keep to, and of how documents are cut. 24 and 8 hex digits, with a point between.
+ * keep to, and of how documents and their words are cut. 24 and 8 hex digits, with a point between.
  */
 export function settingsHash(facet: Facet, version: FacetVersion, minLength: number): string {
   const column = (c: Facet['text']): unknown[] => [c.name, c.physical, c.type, c.sensitivity];
+  const language = findsByWords(facet.embeddingModel) ? facet.language : null;
   const rules = {
     format: FORMAT,
     source: [facet.connector, facet.schema, facet.table],
@@ -61,8 +64,12 @@ export function settingsHash(facet: Facet, version: FacetVersion, minLength: num
     dictionary: facet.dictionary,
     exceptions: facet.exceptions,
     textFormat: facet.format,
+    // Absent without a language, so that stores of before there were any stay what they are.
+    reading: readingOf(language),
   };
-  return `${hashOf(rules).slice(0, 24)}.${hashOf(facet.chunking).slice(0, 8)}`;
+  const dictionary = dictionaryOf(language);
+  const cutting = dictionary === undefined ? facet.chunking : [facet.chunking, dictionary];
+  return `${hashOf(rules).slice(0, 24)}.${hashOf(cutting).slice(0, 8)}`;
 }
 
 function hashOf(value: unknown): string {

@@ -1,4 +1,5 @@
 import type { Grain, Joins } from 'osl-compiler';
+import type { Language } from '../facets/languages.js';
 
 /** A manifest as its YAML states it, after the schema check. Names may still be wrong; `references` says. */
 export interface ManifestDocument {
@@ -163,6 +164,7 @@ export interface FacetDocument {
     readonly approximate?: boolean;
     readonly hybrid?: boolean;
     readonly rerankers?: readonly string[];
+    readonly language?: Language;
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Catalog, Column, ColumnForm } from 'osl-compiler';
+import type { Language } from '../facets/languages.js';
 import type { Composition, EmbeddingProtocol, ManifestDocument, RerankProtocol } from './document.js';
 
 /** A compiled manifest: frozen, and the same for the same document. */
@@ -120,6 +121,8 @@ export interface Facet {
   readonly embedding: FacetEmbedding;
   readonly versions: ReadonlyMap<string, FacetVersion>;
   readonly maxTopK: number;
+  /** Of the words that passages are found by; null where the manifest names none. */
+  readonly language: Language | null;
   readonly approximate: boolean;
   /** Whose labelled values are looked for in a text: the tenant's, or those of its key and of what is linked with it. */
   readonly dictionary: 'tenant' | 'key';

@@ -111,6 +111,8 @@ async function corpus(notes: readonly Note[]): Promise<Corpus> {
       ...service.content,
       async lexicalQuery(facet, text) {
         const { weighted, ...query } = await service.content.lexicalQuery(facet, text);
+        const all = query.terms.map((term) => frequencies.get(term) ?? 0);
+        return { ...query, weighted: (n, of) => (leaking ? weighted(documents, all) : weighted(n, of)) };
       },
     },
   });

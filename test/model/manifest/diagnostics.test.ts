@@ -557,6 +557,20 @@ const MANIFEST_CASES: readonly Case[] = [
     told: ['48:11-17 M2008 `amount` is numeric, but a facet reads text'],
   },
   {
+    name: 'a language that is none',
+    from: 'retrieval: { max_top_k: 50 }',
+    to: 'retrieval: { max_top_k: 50, language: germann }',
+    told: [
+      '52:43-50 M1004 `language` must be one of arabic, armenian, danish, dutch, english, finnish, french, german, greek, hindi, hungarian, indonesian, irish, italian, nepali, norwegian, portuguese, romanian, russian, spanish, swedish, tamil, turkish, chinese, japanese, thai (perhaps you meant `german`)',
+    ],
+  },
+  {
+    name: 'a language where nothing is found by words',
+    from: 'retrieval: { max_top_k: 50 }',
+    to: 'embedding: { model: toy }\n    retrieval: { max_top_k: 50, language: german }',
+    told: ['53:43-49 M2009 `toy` does not find by words (leave `language` out, or set `hybrid: true`)'],
+  },
+  {
     name: 'a facet key of another type',
     from: 'entity_key: id',
     to: 'entity_key: body',

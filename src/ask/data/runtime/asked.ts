@@ -7,14 +7,14 @@ import { scoreParts } from './score-parts.js';
 import type { FoundPassage } from './why.js';
 
 /** Characters that are looked through before others get their turn. */
-const SLICE = 16_384;
+const SLICE = 4_096;
 
 /**
  * The columns that a search was asked for beside what every passage has, and that its statement uses: by column and
  * chunk id. They are made of the text that this caller is shown, and of counts over what it may see.
  */
 export async function askedColumns(
-  { asked, columns, page }: Retrieval,
+  { facet, asked, columns, page }: Retrieval,
   passages: readonly FoundPassage[],
   query: string,
   input: RuntimeInput,
@@ -22,7 +22,7 @@ export async function askedColumns(
   const used = asked.filter((name) => columns.some((c) => c.name === name));
   const found = new Map(used.map((name) => [name, new Map<string, unknown>()]));
   if (used.length === 0) return found;
-  const lexical = input.parts.content.lexicalQuery(query);
+  const lexical = await input.parts.content.lexicalQuery(facet.name, query);
   let looked = query.length;
   for (const passage of passages) {
     if (looked > SLICE) {

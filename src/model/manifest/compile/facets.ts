@@ -172,6 +172,14 @@ function facetOf(
       'leave `hybrid` out, or name an embedding model',
     );
   }
+  if (f.retrieval.language !== undefined && !findsByWords(embeddingModel) && f.retrieval.hybrid !== true) {
+    problems.add(
+      CODES.conflict,
+      [...path, 'retrieval', 'language'],
+      `\`${embeddingModel}\` does not find by words`,
+      'leave `language` out, or set `hybrid: true`',
+    );
+  }
   return {
     name,
     description: f.description ?? null,
@@ -189,6 +197,7 @@ function facetOf(
     labels: labelsOf(f, path, problems),
     maxTopK: f.retrieval.max_top_k,
     rerankers: Object.freeze([...(f.retrieval.rerankers ?? [])]),
+    language: f.retrieval.language ?? null,
     approximate,
     dictionary: f.dictionary ?? 'key',
     exceptions: Object.freeze([...(f.exceptions ?? [])].sort()),

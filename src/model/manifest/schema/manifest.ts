@@ -1,4 +1,5 @@
 import { GRAINS, STORED_PATTERN } from 'osl-compiler';
+import { LANGUAGES } from '../../facets/languages.js';
 import { MODEL_NAME } from '../name.js';
 import { TABLE_PART } from '../table-name.js';
 import {
@@ -427,6 +428,11 @@ const facet = closed(
           NAME_RULE,
           'Rerankers that its passages may be sent to, where a grant says `decode: true` and RETRIEVE asks for one; `rerank => true` means the first.',
         ),
+        language: {
+          enum: LANGUAGES,
+          description:
+            'The language of the text, as its English name: words are found in their other forms, its stop words are left out, and words of Chinese, Japanese and Thai are told apart. Without it words are read as English.',
+        },
       },
       ['max_top_k'],
       'What one retrieval may ask for.',

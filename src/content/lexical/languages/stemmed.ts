@@ -1,0 +1,185 @@
+import { ANY_LANGUAGE, type WordRules, withoutAccents } from '../../../base/text/terms.js';
+import type { StemmedLanguage } from '../../../model/facets/languages.js';
+
+interface StemmerModule {
+  readonly stemmer: (word: string) => string;
+}
+
+interface StopWordsModule {
+  readonly stopwords: readonly string[];
+}
+
+/** Snowball's stemmer and a list of stop words; each language is a module of its own, and loaded when it is named. */
+interface Source {
+  /** Words with a letter of it are the language's; the others are read as those of a facet without a language. */
+  readonly script: RegExp;
+  readonly stemmer: () => Promise<StemmerModule>;
+  readonly stopWords: () => Promise<StopWordsModule>;
+  /** Spellings that its stemmer does not know, as the one that it does. */
+  readonly spelled?: (lower: string) => string;
+}
+
+const LATIN = /\p{Script=Latin}/u;
+const DEVANAGARI = /\p{Script=Devanagari}/u;
+
+const SOURCES: Readonly<Record<StemmedLanguage, Source>> = {
+  arabic: {
+    script: /\p{Script=Arabic}/u,
+    stemmer: () => import('@orama/stemmers/arabic'),
+    stopWords: () => import('@orama/stopwords/arabic'),
+    spelled: withoutMarks,
+  },
+  armenian: {
+    script: /\p{Script=Armenian}/u,
+    stemmer: () => import('@orama/stemmers/armenian'),
+    stopWords: () => import('@orama/stopwords/armenian'),
+  },
+  danish: {
+    script: LATIN,
+    stemmer: () => import('@orama/stemmers/danish'),
+    stopWords: () => import('@orama/stopwords/danish'),
+  },
+  dutch: {
+    script: LATIN,
+    stemmer: () => import('@orama/stemmers/dutch'),
+    stopWords: () => import('@orama/stopwords/dutch'),
+  },
+  english: {
+    script: LATIN,
+    stemmer: () => import('@orama/stemmers/english'),
+    stopWords: () => import('@orama/stopwords/english'),
+  },
+  finnish: {
+    script: LATIN,
+    stemmer: () => import('@orama/stemmers/finnish'),
+    stopWords: () => import('@orama/stopwords/finnish'),
+  },
+  french: {
+    script: LATIN,
+    stemmer: () => import('@orama/stemmers/french'),
+    stopWords: () => import('@orama/stopwords/french'),
+  },
+  german: {
+    script: LATIN,
+    stemmer: () => import('@orama/stemmers/german'),
+    stopWords: () => import('@orama/stopwords/german'),
+  },
+  greek: {
+    script: /\p{Script=Greek}/u,
+    stemmer: () => import('@orama/stemmers/greek'),
+    stopWords: () => import('@orama/stopwords/greek'),
+    spelled: (lower) => withoutMarks(lower).replaceAll('ς', 'σ'),
+  },
+  hindi: {
+    script: DEVANAGARI,
+    stemmer: () => import('@orama/stemmers/indian'),
+    stopWords: () => import('@orama/stopwords/indian'),
+  },
+  hungarian: {
+    script: LATIN,
+    stemmer: () => import('@orama/stemmers/hungarian'),
+    stopWords: () => import('@orama/stopwords/hungarian'),
+  },
+  indonesian: {
+    script: LATIN,
+    stemmer: () => import('@orama/stemmers/indonesian'),
+    stopWords: () => import('@orama/stopwords/indonesian'),
+  },
+  irish: {
+    script: LATIN,
+    stemmer: () => import('@orama/stemmers/irish'),
+    stopWords: () => import('@orama/stopwords/irish'),
+  },
+  italian: {
+    script: LATIN,
+    stemmer: () => import('@orama/stemmers/italian'),
+    stopWords: () => import('@orama/stopwords/italian'),
+  },
+  nepali: {
+    script: DEVANAGARI,
+    stemmer: () => import('@orama/stemmers/nepali'),
+    stopWords: () => import('@orama/stopwords/nepali'),
+  },
+  norwegian: {
+    script: LATIN,
+    stemmer: () => import('@orama/stemmers/norwegian'),
+    stopWords: () => import('@orama/stopwords/norwegian'),
+  },
+  portuguese: {
+    script: LATIN,
+    stemmer: () => import('@orama/stemmers/portuguese'),
+    stopWords: () => import('@orama/stopwords/portuguese'),
+  },
+  romanian: {
+    script: LATIN,
+    stemmer: () => import('@orama/stemmers/romanian'),
+    stopWords: () => import('@orama/stopwords/romanian'),
+    // Both were written with a cedilla before Unicode had them with a comma.
+    spelled: (lower) => lower.replaceAll('ș', 'ş').replaceAll('ț', 'ţ'),
+  },
+  russian: {
+    script: /\p{Script=Cyrillic}/u,
+    stemmer: () => import('@orama/stemmers/russian'),
+    stopWords: () => import('@orama/stopwords/russian'),
+    spelled: (lower) => lower.replaceAll('ё', 'е'),
+  },
+  spanish: {
+    script: LATIN,
+    stemmer: () => import('@orama/stemmers/spanish'),
+    stopWords: () => import('@orama/stopwords/spanish'),
+  },
+  swedish: {
+    script: LATIN,
+    stemmer: () => import('@orama/stemmers/swedish'),
+    stopWords: () => import('@orama/stopwords/swedish'),
+  },
+  tamil: {
+    script: /\p{Script=Tamil}/u,
+    stemmer: () => import('@orama/stemmers/tamil'),
+    stopWords: () => import('@orama/stopwords/tamil'),
+  },
+  turkish: {
+    script: LATIN,
+    stemmer: () => import('@orama/stemmers/turkish'),
+    stopWords: () => import('@orama/stopwords/turkish'),
+  },
+};
+
+/** UTF-16 units: no word of a language is longer, so that a stemmer never sees what somebody made up to keep it busy. */
+const LONGEST_STEMMED = 64;
+
+/**
+ * Stop words go, the others are stemmed. An accented word is also stemmed as people type it who leave accents out:
+ * stemmers know endings by their accents, and who types none must find them too.
+ */
+export async function stemmedWords(language: StemmedLanguage): Promise<WordRules> {
+  const { script, spelled = same, ...source } = SOURCES[language];
+  const [{ stemmer }, { stopwords }] = await Promise.all([source.stemmer(), source.stopWords()]);
+  const listed = stopwords.map((word) => spelled(word.normalize('NFKC').toLowerCase()));
+  const stops = new Set([...listed, ...listed.map(withoutAccents)]);
+  const stemOf = (word: string): string =>
+    word.length > LONGEST_STEMMED ? withoutAccents(word) : withoutAccents(stemmer(word));
+  return Object.freeze({
+    termsOf(lower: string) {
+      if (!script.test(lower)) return ANY_LANGUAGE.termsOf(lower);
+      const word = spelled(lower);
+      if (stops.has(word)) return [];
+      const [accented, plain] = [stemOf(word), withoutAccents(word)];
+      const bare = plain === word ? accented : stemOf(plain);
+      return bare === accented ? [accented] : [accented, bare];
+    },
+    cut: null,
+  });
+}
+
+function same(word: string): string {
+  return word;
+}
+
+/** Vowel points and accents of scripts in which they make no other letter. */
+function withoutMarks(lower: string): string {
+  return lower
+    .normalize('NFD')
+    .replace(/\p{M}+/gu, '')
+    .normalize('NFC');
+}

@@ -1,0 +1,76 @@
+import { ANY_LANGUAGE, UNSPACED, type WordRules } from '../../../base/text/terms.js';
+import type { UnspacedLanguage } from '../../../model/facets/languages.js';
+
+interface Source {
+  /** As BCP 47 names it. */
+  readonly locale: string;
+  readonly stopWords: () => Promise<{ readonly stopwords: readonly string[] }>;
+  /** Words that say nothing and are on no list. */
+  readonly says: (word: string) => boolean;
+}
+
+/** Thai's particles, prepositions, pronouns and auxiliaries: no list of them comes with the others. */
+const THAI_STOP_WORDS =
+  'ที่ และ ของ ใน เป็น การ ความ ได้ ให้ มี ไม่ จะ ก็ ว่า กับ แต่ หรือ โดย จาก นี้ นั้น ซึ่ง ด้วย ถ้า เพราะ เพื่อ แล้ว อยู่ คือ ถึง ตาม ต่อ ' +
+  'ไป มา ขึ้น ลง ออก เข้า ต้อง ควร อาจ เคย กำลัง ยัง เลย นะ ครับ ค่ะ คะ ฉัน ผม คุณ เขา เธอ เรา มัน พวก ทั้ง ทุก บาง แต่ละ อีก เอง กัน ๆ';
+
+const SOURCES: Readonly<Record<UnspacedLanguage, Source>> = {
+  chinese: {
+    locale: 'zh',
+    stopWords: () => import('@orama/stopwords/mandarin'),
+    says: () => true,
+  },
+  japanese: {
+    locale: 'ja',
+    stopWords: () => import('@orama/stopwords/japanese'),
+    // A letter of Hiragana alone is a particle, or the end of a verb.
+    says: (word) => !/^\p{Script=Hiragana}$/u.test(word),
+  },
+  thai: {
+    locale: 'th',
+    stopWords: async () => ({ stopwords: THAI_STOP_WORDS.split(' ') }),
+    says: () => true,
+  },
+};
+
+/** UTF-16 units that are cut at a time: the segmenter's time grows with the square of a text's length. */
+const PIECE = 500;
+
+/** Runs of letters are cut into words by ICU's dictionary; stop words go, and nothing is stemmed. */
+export async function unspacedWords(language: UnspacedLanguage): Promise<WordRules> {
+  const { locale, says, stopWords } = SOURCES[language];
+  const { stopwords } = await stopWords();
+  const stops = new Set(stopwords.map((word) => word.normalize('NFKC').toLowerCase()));
+  const segmenter = new Intl.Segmenter(locale, { granularity: 'word' });
+  return Object.freeze({
+    termsOf(lower: string) {
+      if (stops.has(lower) || !says(lower)) return [];
+      return UNSPACED.test(lower) ? [lower, ...partsOf(lower)] : ANY_LANGUAGE.termsOf(lower);
+    },
+    *cut(run: string) {
+      for (let at = 0, to = 0; at < run.length; at = to) {
+        to = endOfPiece(run, at);
+        for (const { segment, index } of segmenter.segment(run.slice(at, to)))
+          yield { segment, index: at + index };
+      }
+    },
+  });
+}
+
+/**
+ * Of a word what is found in its other forms, too: its stem in Han, before an ending in Hiragana; of a long one in Han
+ * its pairs of letters, as dictionaries differ in what they take for one word.
+ */
+function partsOf(word: string): readonly string[] {
+  const stem = /^(\p{Script=Han}+)\p{Script=Hiragana}+$/u.exec(word)?.[1];
+  if (stem !== undefined) return [stem];
+  if (!/^\p{Script=Han}{3,}$/u.test(word)) return [];
+  const letters = [...word];
+  return letters.slice(1).map((letter, i) => `${letters[i]}${letter}`);
+}
+
+/** Not between the halves of a letter. */
+function endOfPiece(run: string, at: number): number {
+  const to = Math.min(run.length, at + PIECE);
+  return to < run.length && /[\ud800-\udbff]/.test(run.charAt(to - 1)) ? to - 1 : to;
+}

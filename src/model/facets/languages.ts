@@ -1,0 +1,41 @@
+/** Languages whose words are stemmed. */
+export const STEMMED_LANGUAGES = [
+  'arabic',
+  'armenian',
+  'danish',
+  'dutch',
+  'english',
+  'finnish',
+  'french',
+  'german',
+  'greek',
+  'hindi',
+  'hungarian',
+  'indonesian',
+  'irish',
+  'italian',
+  'nepali',
+  'norwegian',
+  'portuguese',
+  'romanian',
+  'russian',
+  'spanish',
+  'swedish',
+  'tamil',
+  'turkish',
+] as const;
+
+/** Languages that are written without spaces, whose words are cut by a dictionary. */
+export const UNSPACED_LANGUAGES = ['chinese', 'japanese', 'thai'] as const;
+
+export type StemmedLanguage = (typeof STEMMED_LANGUAGES)[number];
+export type UnspacedLanguage = (typeof UNSPACED_LANGUAGES)[number];
+
+/** What a facet's `retrieval.language` may name. */
+export type Language = StemmedLanguage | UnspacedLanguage;
+
+export const LANGUAGES: readonly Language[] = Object.freeze([...STEMMED_LANGUAGES, ...UNSPACED_LANGUAGES]);
+
+export function isUnspaced(language: Language): language is UnspacedLanguage {
+  return UNSPACED_LANGUAGES.some((name) => name === language);
+}
