@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -524,26 +524,36 @@ function processOf(client: pg.Client | undefined): number {
   return { processID: 0, ...client }.processID;
 }
 
-/** The processes of the workers, in the order in which they were started: that of their ids, which begin again. */
+/** The processes of the workers, in the order of their numbers: one that was replaced has a later id and start. */
 function workersOf(server: Server): readonly number[] {
   const children = run('pgrep', '-P', String(server.record()['pid'])) ?? '';
   return children
     .trim()
     .split('\n')
-    .map((pid) => ({ pid: Number(pid), place: placeOf(pid) }))
-    .filter(({ place }) => place > 0)
-    .sort((a, b) => a.place - b.place)
+    .map((pid) => ({ pid: Number(pid), number: numberOf(pid) }))
+    .filter(({ number }) => number > 0)
+    .sort((a, b) => a.number - b.number)
     .map(({ pid }) => pid);
 }
 
-/** The number that Node's cluster gave to a process when it started it, or 0 if it has ended. */
-function placeOf(pid: string): number {
+/** The number of the worker whose log a process holds open, or 0 if it has ended. */
+function numberOf(pid: string): number {
   try {
+    const open = readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`));
     return Number(
-      /(?:^|\0)NODE_UNIQUE_ID=(\d+)/.exec(readFileSync(`/proc/${pid}/environ`, 'utf8'))?.[1] ?? 0,
+      open.map((path) => /\/audit\/worker-(\d+)\//.exec(path)?.[1]).find((n) => n !== undefined) ?? 0,
     );
   } catch {
     return 0;
+  }
+}
+
+/** Where a link leads; nowhere if it is gone, as what a process has open may be. */
+function linkOf(path: string): string {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return '';
   }
 }
 
