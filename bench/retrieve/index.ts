@@ -317,14 +317,14 @@ const LEXICAL_DIRECT = 'the same search sent directly, its words counted before'
  */
 function neighbourMeasures({ alone, beside, besideSpin }: Neighbour, rssMib: number): readonly Measure[] {
   const [own, shared, floor] = [p99(alone), p99(beside), p99(besideSpin)];
-  const alonetext = `alone: ${Number(own.toPrecision(4))} ms`;
+  const aloneText = `alone: ${Number(own.toPrecision(4))} ms`;
   const ratio = (id: string, mine: number, their: number, text: string): Measure => {
     const times = mine / their;
     return value(id, 'times', times, [times, times], beside.length, text, their / mine);
   };
   return [
-    ratio('operators.neighbour_p99', shared, own, alonetext),
-    ratio('operators.neighbour_floor_p99', floor, own, `${alonetext}; beside a thread that spins`),
+    ratio('operators.neighbour_p99', shared, own, aloneText),
+    ratio('operators.neighbour_floor_p99', floor, own, `${aloneText}; beside a thread that spins`),
     ratio(
       'operators.neighbour_vs_floor',
       shared,
