@@ -321,6 +321,9 @@ const CLAUSES: readonly (readonly [question: string, outcome: number | string])[
     `select case when ${KIND} = 'refund' then amount else 0 end as cost, doc -> 'n' as n ${ODD} order by cost desc, id`,
     8,
   ],
+  [`select percentile_disc(0.5) within group (order by ${KIND}) ${ODD}`, 1],
+  [`select lower(${KIND}) || status as k, count(*) ${ODD} group by k`, 6],
+  [`with a as (select id, body ${ODD}), b as (select id, body from a where id < 4) select ${KIND} from b`, 3],
 ];
 
 for (const [question, outcome] of CLAUSES) {
