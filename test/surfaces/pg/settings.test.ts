@@ -290,12 +290,17 @@ test('settings of an upstream session are its own again after every end of a sta
     `set timezone = 'Asia/Tokyo'; select 1/0; select id, placed_at from "order" limit 1; select nothing;`,
   );
   let said = '';
+  const questions = async (): Promise<number> =>
+    (await both.shop.records()).filter((r) => r.action === 'query' && r.kind === 'decision').length;
+  const before = await questions();
   const psql = spawn('psql', ['-X', '-c', "set timezone = 'Asia/Tokyo'", '-c', ENDLESS], { env });
   psql.stderr.on('data', (chunk) => {
     said += String(chunk);
   });
   const closed = new Promise((resolve) => psql.once('close', resolve));
-  setTimeout(() => psql.kill('SIGINT'), 700);
+  while ((await questions()) === before) await new Promise((resolve) => setTimeout(resolve, 20));
+  await new Promise((resolve) => setTimeout(resolve, 300)); // let in, it begins
+  psql.kill('SIGINT');
   await closed;
   t.match(said, 'cancelled');
   for (let i = 0; i < 8; i++) t.match(await script('select placed_at from "order" where id = 1;'), /\+00\n/);
