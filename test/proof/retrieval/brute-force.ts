@@ -46,6 +46,8 @@ export interface Scored {
 export class Doubt extends Error {}
 
 const RANK_CONSTANT = 60;
+/** How well scores are known that are spread between a best and a last which lie at least so far apart. */
+const [SCORE_ERROR, LEAST_SPREAD] = [2e-5, 0.1];
 const [K1, B] = [1.2, 0.75];
 
 /** @param average what BM25 divides lengths by */
@@ -163,12 +165,14 @@ function firstOfEach(best: readonly Scored[]): readonly Scored[] {
 /** The lexical leg and the dense one in one order. */
 function fused(legs: readonly (readonly Scored[])[], wanted: Wanted): readonly Scored[] {
   // Ranks are known exactly, scores as floats of 32 bits know them.
-  const error = wanted.fuse === 'score' ? 2e-6 : 1e-12;
+  const error = wanted.fuse === 'score' ? SCORE_ERROR : 1e-12;
   const isNear = (a: number, b: number): boolean => a !== b && Math.abs(a - b) < error;
   const keyOf = ({ passage }: Scored): string =>
     wanted.per === 'document' ? passage.document : passage.chunk;
   const entries = legs.flatMap((leg, i) => {
     const [best, last] = [leg[0]?.score ?? 0, leg.at(-1)?.score ?? 0];
+    if (wanted.fuse === 'score' && best > last && best - last < LEAST_SPREAD)
+      throw new Doubt('the scores of a leg are next to equal');
     return leg.map((one, rank) => {
       const height = best === last ? 1 : (one.score - last) / (best - last);
       const share = wanted.fuse === 'score' ? height : 1 / (RANK_CONSTANT + rank + 1);
@@ -195,7 +199,7 @@ function fused(legs: readonly (readonly Scored[])[], wanted: Wanted): readonly S
 
 /** @param isExact whether scores are known to the last digit, so that a floor may be one of them */
 function atLeast(found: readonly Scored[], floor: number, isExact: boolean): readonly Scored[] {
-  if (!isExact && found.some(({ score }) => Math.abs(score - floor) < 1e-5))
+  if (!isExact && found.some(({ score }) => Math.abs(score - floor) < SCORE_ERROR))
     throw new Doubt('a score is next to the floor');
   return found.filter(({ score }) => Math.round(score * 1e6) / 1e6 >= floor);
 }

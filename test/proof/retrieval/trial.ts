@@ -179,7 +179,7 @@ function sorted(rows: Told['rows']): Told['rows'] {
 }
 
 /** Scores are sums of floats of 32 bits. */
-const NEAR = 2e-6;
+const NEAR = 2e-5;
 
 function difference(rows: Told['rows'], expected: readonly Scored[]): string | null {
   const line = (chunk: unknown, score: unknown): string => `${chunk} ${Number(score).toFixed(6)}`;
@@ -189,7 +189,7 @@ function difference(rows: Told['rows'], expected: readonly Scored[]): string | n
       const row = rows[i] ?? {};
       return (
         row['chunk'] === passage.chunk &&
-        Math.abs(Number(row['score']) - score) < NEAR * (1 + Math.abs(score)) &&
+        Math.abs(Number(row['score']) - score) < NEAR &&
         row['text'] === passage.text &&
         Number(row['article_id']) === passage.article &&
         row['lang'] === passage.lang

@@ -1,0 +1,131 @@
+/** One fault of retrieval: in files as tsc built them, one text stands for another while it is on. */
+export interface Mutant {
+  readonly fault: string;
+  readonly edits: readonly Edit[];
+}
+
+export interface Edit {
+  /** Below `dist/src/ask/data/runtime`, or with `@` below `compiler/dist`. */
+  readonly file: string;
+  /** An expression, arguments with commas between, or statements, and what is there while the fault is on. */
+  readonly from: string;
+  readonly to: string;
+}
+
+const edit = (file: string, from: string, to: string): Edit => ({ file, from, to });
+const mutant = (fault: string, ...edits: readonly Edit[]): Mutant => ({ fault, edits });
+
+const STORE = '@govern/store';
+const LEXICAL = "view.request.facet.lane === 'lexical'";
+const FILTER = 'rowFilter(view.allowed, view.slots)';
+const VISIBLE = '[visible, ...where]';
+const PAGE = 'page.skip, page.skip + page.topK';
+
+export const MUTANTS: readonly Mutant[] = [
+  mutant(
+    'the lexical leg forgets the row filter',
+    edit(`${STORE}/scan`, FILTER, `(${LEXICAL} ? null : ${FILTER})`),
+  ),
+  mutant(
+    'the dense leg forgets the row filter',
+    edit(`${STORE}/scan`, FILTER, `(${LEXICAL} ? ${FILTER} : null)`),
+  ),
+  mutant(
+    'the lexical leg forgets whose entity is hidden',
+    edit(`${STORE}/scan`, VISIBLE, `(${LEXICAL} ? where : ${VISIBLE})`),
+  ),
+  mutant(
+    'the dense leg forgets whose entity is hidden',
+    edit(`${STORE}/scan`, VISIBLE, `(${LEXICAL} ? ${VISIBLE} : where)`),
+  ),
+  mutant(
+    'the best are taken before a filter holds',
+    edit('@bind/retrieve', 'draft.filters.push(conjunct);\n        return false;', 'return true;'),
+  ),
+  mutant(
+    'the best are taken before IN (SELECT …) holds',
+    edit('@govern/runtime', 'relation.keyFilters\n', '[]\n'),
+  ),
+  mutant(
+    'nobody is told that rows filter after',
+    edit('@bind/key-filters', 'looksElsewhere(conjunct, draft.source)', 'false'),
+  ),
+  mutant(
+    'words are weighed by what was counted of all passages',
+    edit(`${STORE}/counts`, 'scan.filter === null', 'true'),
+    edit(`${STORE}/counts`, 'filtersOf(accessTo(entity, access).grants) === null', 'true'),
+    edit(`${STORE}/counts`, 'indexed(view, version, zero, 1)', 'seen(7)'),
+  ),
+  mutant(
+    'words counted for one caller are those of another',
+    edit('statistics', 'keyOf(counts.whole, NO_WORDS, input)', '0'),
+  ),
+  mutant(
+    'a page of words begins one further down',
+    edit('lexical-lane', 'String(this.#page.skip)', 'String(this.#page.skip + 1)'),
+  ),
+  mutant(
+    'a page of meaning begins one further down',
+    edit('nearest', 'String(this.#page.skip)', 'String(this.#page.skip + 1)'),
+  ),
+  mutant(
+    'a fused page begins one further down',
+    edit('hybrid', PAGE, 'page.skip + 1, page.skip + 1 + page.topK'),
+  ),
+  mutant('a diverse page begins at the first', edit('diverse', PAGE, '0, page.topK')),
+  mutant('the weights are swapped', edit('hybrid', 'return [a, b];', 'return [b, a];')),
+  mutant('ranks begin at 0', edit('hybrid', 'RANK_CONSTANT + i + 1', 'RANK_CONSTANT + i')),
+  mutant(
+    'the last of a leg counts as its best',
+    edit('hybrid', '(score - last) / (best - last)', 'score / best'),
+  ),
+  mutant(
+    'legs are as long as the page',
+    edit('hybrid', 'Math.max(LEAST_DEPTH, 2 * (page.skip + page.topK))', 'page.skip + page.topK'),
+  ),
+  mutant(
+    'a fused document shows the passage of the leg that counts less',
+    edit('hybrid', 'b.share - a.share', 'a.share - b.share'),
+  ),
+  mutant(
+    'fused passages are keyed by themselves',
+    edit('hybrid', 'page.ofDocuments ? p.docId : p.chunkId', 'p.chunkId'),
+  ),
+  mutant(
+    'equal scores go by the other end',
+    edit('hybrid', 'a.chunkId < b.chunkId', 'a.chunkId > b.chunkId'),
+  ),
+  mutant('what one leg alone has does not come', edit('hybrid', '!known.has(p.chunkId)', 'false')),
+  mutant('a query without words fails in both legs', edit('hybrid', 'words.terms.length > 0', 'true')),
+  mutant('each passage of a document counts', edit(`${STORE}/passages`, "page?.per === 'document'", 'false')),
+  mutant(
+    'a document counts with its worst passage',
+    edit(`${STORE}/documents`, '[document, ...order.map(within)]', '[document]'),
+  ),
+  mutant(
+    'the floor is for what is not shown',
+    edit('page', 'shownScore(p.score) >= minScore', 'p.score >= minScore'),
+  ),
+  mutant(
+    'the floor is for what is above it',
+    edit('page', 'shownScore(p.score) >= minScore', 'shownScore(p.score) > minScore'),
+  ),
+  mutant(
+    'the floor is forgotten where legs are fused',
+    edit('hybrid', 'goodEnough(fused(found, legs, keyOf), page)', 'fused(found, legs, keyOf)'),
+  ),
+  mutant(
+    'the floor is forgotten in one leg',
+    edit(
+      'retrieve',
+      'goodEnough(await best(store, query, from, input), from)',
+      'await best(store, query, from, input)',
+    ),
+  ),
+  mutant(
+    'the diverse are chosen from the page alone',
+    edit('diverse', 'Math.max(POOL.least, POOL.each * wanted)', 'wanted'),
+  ),
+  mutant('diversity is likeness', edit('diverse', '1 - page.diversity', 'page.diversity')),
+  mutant('passages without a word of the query are found', edit('lexical-lane', 'score > 0', 'true')),
+];
