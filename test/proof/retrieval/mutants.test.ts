@@ -1,8 +1,7 @@
 import t from 'tap';
 import { loadFaults, turnOn } from './faulty.js';
 import { MUTANTS } from './mutants.js';
-import { type Question, randomQuestion } from './questions.js';
-import { ASKERS, randomWorld } from './world.js';
+import type { Question } from './questions.js';
 
 /**
  * Each seeded fault of retrieval is found by what `retrieval.test.ts` asks: an answer is not that of brute force.
@@ -11,6 +10,9 @@ import { ASKERS, randomWorld } from './world.js';
 t.setTimeout(900_000);
 
 loadFaults();
+// After the faults: what these load is the product.
+const { randomQuestion } = await import('./questions.js');
+const { ASKERS, randomWorld } = await import('./world.js');
 const { asAsked, diceOf, judged, openTrial } = await import('./trial.js');
 
 const SEED = 7;
