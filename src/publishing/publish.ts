@@ -1,7 +1,7 @@
 import { QueryError, queryError, WAYS } from 'osl-compiler';
 import { compilingSnapshot, type PolicySnapshot } from '../../policy/index.js';
-import { inTurns } from '../ask/data/slices.js';
 import { type Call, type Caller, respond, versionsOf } from '../ask/index.js';
+import { inTurns } from '../base/in-turns.js';
 import { entityName, facetName, metricName } from '../model/graph/index.js';
 import type { Manifest } from '../model/manifest/index.js';
 import { AUTHORING, groundOf, type Judged, type PublishingParts } from './author.js';

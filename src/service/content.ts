@@ -11,6 +11,7 @@ import type {
   StoredPassage,
 } from '../ask/data/content-plane.js';
 import { unlessStopped } from '../ask/data/runtime/unless-stopped.js';
+import { inTurns } from '../base/in-turns.js';
 import type { ServiceLog } from '../base/log.js';
 import { messageOf } from '../base/thrown.js';
 import type { ChatModel, checkDecoder, runDecoder } from '../content/decode/index.js';
@@ -26,7 +27,6 @@ import {
   EncoderThread,
   encoderTexts,
   lexicalEmbedder,
-  lexicalQuery,
   MOST_WORK,
   occurrencesOf,
   openEmbedder,
@@ -34,11 +34,13 @@ import {
   remembering,
   settledAt,
   type TableName,
-  termsOf,
+  termsInSteps,
   vectorText,
+  type Written,
+  weightedQuery,
   wordRules,
   workOf,
-  writtenTerms,
+  writtenInSteps,
 } from '../content/serving.js';
 import { type Engine, NoSystemCredentials, stopError, UpstreamFailure } from '../engine/index.js';
 import { type ArgumentValues, checkArguments, InvalidArgument } from '../model/facets/arguments.js';
@@ -169,20 +171,21 @@ export function contentPlane(
       if (language !== null && text.length > LONGEST_OF_A_LANGUAGE)
         throw queryError('tooLarge', { what: 'the length of `query`', limit: LONGEST_OF_A_LANGUAGE });
       const words = remembering(await wordRules(language));
-      const { ids } = termsOf(text, words);
+      const terms = await inTurns(termsInSteps(text, words));
+      const { ids } = terms;
       const wanted = new Set(ids);
-      let written: ReturnType<typeof writtenTerms> | null = null;
+      let written: Promise<Written> | null = null;
       return {
         terms: ids,
         written: () => {
-          written ??= writtenTerms(text, words);
+          written ??= inTurns(writtenInSteps(text, words));
           return written;
         },
         occurrences: (passage: string) => occurrencesOf(passage, wanted, words),
         weighted: (documents: number, frequencies: readonly number[]) => {
           const byTerm = new Map(ids.map((id, i) => [id, frequencies[i] ?? 0]));
           const statistics = { documents, documentFrequency: (id: number) => byTerm.get(id) ?? 0 };
-          const found = lexicalQuery(text, statistics, words);
+          const found = weightedQuery(terms, statistics);
           if (found === null) return null;
           const { vector, termIds, rarities, mosts } = found;
           return { vector, terms: termIds, rarities, mosts };

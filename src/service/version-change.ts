@@ -1,5 +1,5 @@
 import { compilingSnapshot } from '../../policy/index.js';
-import { inTurns } from '../ask/data/slices.js';
+import { inTurns } from '../base/in-turns.js';
 import { compilePublishable, EMPTY_OVERLAY } from '../model/manifest/index.js';
 import type { Model } from '../model/model.js';
 import type { Prepared, Reloaded } from './reload.js';

@@ -1,6 +1,7 @@
 import { test } from 'tap';
+import { atOnce } from '../../src/base/in-turns.js';
 import { stem } from '../../src/base/text/stem.js';
-import { placedTerms, termTexts } from '../../src/base/text/terms.js';
+import { ANY_LANGUAGE, placedTerms, termTexts } from '../../src/base/text/terms.js';
 import {
   cosine,
   inverseFrequency,
@@ -11,7 +12,7 @@ import {
 } from '../../src/content/index.js';
 import { lexicalWeights, measuredLength } from '../../src/content/lexical/bm25.js';
 import { ngramVector } from '../../src/content/lexical/ngrams.js';
-import { occurrencesOf, writtenTerms } from '../../src/content/lexical/occurrences.js';
+import { occurrencesOf, writtenInSteps } from '../../src/content/lexical/occurrences.js';
 
 test('stems are those of the published algorithm', async (t) => {
   const published =
@@ -115,7 +116,7 @@ test('occurrences are told in code points, apart, a hundred at most', async (t) 
   t.same(many.spans.at(-1), [495, 499]);
   t.same([...many.counts.values()], [500]);
   t.strictSame(
-    [...writtenTerms('Mills of parseArgs, mill').values()],
+    [...atOnce(writtenInSteps('Mills of parseArgs, mill', ANY_LANGUAGE)).values()],
     [
       { term: 'Mills', times: 2 },
       { term: 'parseArgs', times: 1 },

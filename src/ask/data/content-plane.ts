@@ -22,7 +22,7 @@ export interface StoredPassage {
 export interface LexicalQuery {
   readonly terms: readonly number[];
   /** Each term as the query writes it first, and how often it has it, in the order of the query. */
-  written(): ReadonlyMap<number, { readonly term: string; readonly times: number }>;
+  written(): Promise<ReadonlyMap<number, { readonly term: string; readonly times: number }>>;
   /**
    * Where `text` has terms of the query: spans from and to, in code points, the end not included, ascending and apart,
    * a hundred at most; and how often it has each.

@@ -15,13 +15,13 @@ import {
   queryError,
 } from 'osl-compiler';
 import { isEmpty } from '../../../policy/index.js';
+import { inTurns } from '../../base/in-turns.js';
 import { isShort } from '../parsing/index.js';
 import type { Body } from '../request/asked.js';
 import type { Caller } from '../request/caller.js';
 import type { DecisionRecord } from '../request/ledger.js';
 import type { PlanningParts } from './parts.js';
 import type { Question } from './question.js';
-import { inTurns } from './slices.js';
 
 /** The governed plan of a question, from the cache where the same, or its like, was asked under the same rights. */
 export function planOf(

@@ -10,12 +10,3 @@ export async function* slices<T>(list: readonly T[]): AsyncGenerator<readonly T[
     yield list.slice(from, from + SLICE);
   }
 }
-
-/** What `steps` come to, everybody else served between them. */
-export async function inTurns<T>(steps: Generator<void, T>): Promise<T> {
-  for (;;) {
-    await setImmediate();
-    const step = steps.next();
-    if (step.done === true) return step.value;
-  }
-}

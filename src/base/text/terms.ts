@@ -11,6 +11,8 @@ const STOP_WORDS: ReadonlySet<string> = new Set(
 
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*/gu;
 const HUMP = /\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|\p{N}+|[^\p{Lu}\p{Ll}\p{N}]+/gu;
+/** The same of a word of ASCII, in half the time. */
+const ASCII_HUMP = /[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+/g;
 /** Scripts written without spaces: pairs of letters stand in for words. */
 export const UNSPACED = /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{scx=Thai}\p{scx=Lao}\p{scx=Khmer}]/u;
 
@@ -66,7 +68,7 @@ export function* placedTerms(text: string, rules: WordRules = ANY_LANGUAGE): Gen
 
 function* termsWithin(text: string, rules: WordRules): Generator<PlacedTerm> {
   for (const { 0: word, index: start } of text.matchAll(WORD)) {
-    if (!UNSPACED.test(word)) yield* termsOfWord(word, start, rules);
+    if (ASCII.test(word) || !UNSPACED.test(word)) yield* termsOfWord(word, start, rules);
     else if (rules.cut === null) yield* pairsOf(word, start);
     else yield* termsOfRun(word, start, rules, rules.cut);
   }
@@ -77,7 +79,7 @@ function* termsOfWord(word: string, start: number, rules: WordRules): Generator<
   const lower = word.toLowerCase();
   for (const term of rules.termsOf(lower)) yield { term, start, end: start + word.length };
   if (word === lower && !/\p{N}/u.test(word)) return;
-  const parts = [...word.matchAll(HUMP)];
+  const parts = [...word.matchAll(ASCII.test(word) ? ASCII_HUMP : HUMP)];
   if (parts.length < 2) return;
   for (const { 0: part, index } of parts) {
     const small = part.toLowerCase();

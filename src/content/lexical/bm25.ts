@@ -71,7 +71,11 @@ export function lexicalQuery(
   statistics: PermittedStatistics,
   rules: WordRules = ANY_LANGUAGE,
 ): LexicalQuery | null {
-  const terms = termsOf(text, rules);
+  return weightedQuery(termsOf(text, rules), statistics);
+}
+
+/** The same of terms that are known already. */
+export function weightedQuery(terms: Terms, statistics: PermittedStatistics): LexicalQuery | null {
   const found = terms.ids
     .map((id, i) => ({ id, count: terms.counts[i] ?? 0, frequency: statistics.documentFrequency(id) }))
     .filter((t) => t.frequency > 0);

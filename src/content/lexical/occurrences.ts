@@ -1,6 +1,6 @@
 import { ANY_LANGUAGE, placedTerms, type WordRules } from '../../base/text/terms.js';
 import { CodePoints } from '../offsets.js';
-import { termId } from './terms.js';
+import { STEP, termId } from './terms.js';
 
 /** Spans of one text at most, those that come first: nobody reads more, and an answer has many texts. */
 export const MOST_SPANS = 100;
@@ -36,17 +36,20 @@ export function occurrencesOf(
   return { spans: spans.slice(0, MOST_SPANS), counts };
 }
 
-/** The terms of `text` by their ids, in its order: each as it is written there first, and how often it is there. */
-export function writtenTerms(
-  text: string,
-  rules: WordRules = ANY_LANGUAGE,
-): ReadonlyMap<number, { readonly term: string; readonly times: number }> {
+/** The terms of a text by their ids, in its order: each as it is written there first, and how often it is there. */
+export type Written = ReadonlyMap<number, { readonly term: string; readonly times: number }>;
+
+/** How `text` writes its terms, in steps of a few milliseconds. */
+export function* writtenInSteps(text: string, rules: WordRules): Generator<void, Written> {
   const written = new Map<number, { term: string; times: number }>();
+  let looked = 0;
   for (const { term, start, end } of placedTerms(text, rules)) {
     const id = termId(term);
     const known = written.get(id);
     if (known === undefined) written.set(id, { term: text.slice(start, end), times: 1 });
     else known.times++;
+    looked++;
+    if (looked % STEP === 0) yield;
   }
   return written;
 }

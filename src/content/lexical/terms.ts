@@ -1,3 +1,4 @@
+import { atOnce } from '../../base/in-turns.js';
 import { ANY_LANGUAGE, termTexts, type WordRules } from '../../base/text/terms.js';
 
 /** Size of the hashed vocabulary: term ids are 1 … 2²⁰, the positions of a `sparsevec(1048576)`. */
@@ -18,16 +19,25 @@ export interface Terms {
  * Parts and whole both count, so that `parse args` finds `parseArgs` and the other way round.
  */
 export function termsOf(text: string, rules: WordRules = ANY_LANGUAGE): Terms {
+  return atOnce(termsInSteps(text, rules));
+}
+
+/** What `termsOf` gives, in steps of a few milliseconds: for texts as long as whoever sends them likes. */
+export function* termsInSteps(text: string, rules: WordRules): Generator<void, Terms> {
   const counts = new Map<number, number>();
   let length = 0;
   for (const term of termTexts(text, rules)) {
     const id = termId(term);
     counts.set(id, (counts.get(id) ?? 0) + 1);
     length++;
+    if (length % STEP === 0) yield;
   }
   const ids = [...counts.keys()].sort((a, b) => a - b);
   return { ids, counts: ids.map((id) => counts.get(id) ?? 0), length };
 }
+
+/** Occurrences of terms that one step of a work in steps looks at. */
+export const STEP = 4_096;
 
 /** 1 … 2²⁰. */
 export function termId(term: string): number {

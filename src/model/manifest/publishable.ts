@@ -18,7 +18,8 @@ export class OutsidePublishing extends Error {
 
 /**
  * Refuses a fragment that would change anything but objects, and tables that they rest on: a connector, an allowlist,
- * a tenant, a table of the system's own; policies, endpoints and webhooks are in no manifest, and their names are refused like any other.
+ * a tenant, a table of the system's own, the server of a model that no facet of what is served has; policies and webhooks
+ * are in no manifest, and their names are refused like any other.
  *
  * @throws OutsidePublishing
  */
@@ -45,12 +46,26 @@ export function outsidePublishing(
         throw new OutsidePublishing(`what is known of table \`${shown(table)}\`, which is the system's own`);
     }
   }
+  const servers = new Set([...membersOf(served.facets).values()].map(serverOf));
+  for (const [name, facet] of membersOf(parts.get('facets'))) {
+    const server = serverOf(facet);
+    if (server !== null && !servers.has(server))
+      throw new OutsidePublishing(`the server of the model of facet \`${shown(name)}\``);
+  }
   if (base === undefined) return;
   const [column] = otherColumns(base, fragment as FragmentDocument); // whoever gives `base` has checked its shape
   if (column !== undefined)
     throw new OutsidePublishing(
       `the type or label of column \`${shown(column)}\`, which the manifest file declares`,
     );
+}
+
+/** Where the model of a facet is asked, if the facet says so: passages and queries are sent there. */
+function serverOf(facet: unknown): string | null {
+  const endpoint = membersOf(membersOf(facet).get('embedding')).get('endpoint');
+  if (endpoint === undefined) return null;
+  const said = membersOf(endpoint);
+  return JSON.stringify([said.get('protocol'), said.get('url_env')]);
 }
 
 /** Of the database system, or of our own stores, which hold texts before anything in them is redacted. */

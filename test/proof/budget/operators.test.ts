@@ -81,11 +81,13 @@ t.test('too much work is refused with its code before it begins', async (t) => {
 });
 
 t.test('no query holds it, however long', async (t) => {
+  const asked = "facet => 'notes', query => $1, top_k => 5";
   const searched = (query: string) =>
     gateway.post(
       '/osl/query',
       JSON.stringify({
-        osql: "select score from RETRIEVE(facet => 'notes', query => $1, top_k => 5)",
+        osql: `select highlights, score_parts
+          from RETRIEVE(${asked}, highlight => true, explain_score => true)`,
         parameters: [query],
       }),
       'token',

@@ -417,6 +417,12 @@ test('what cannot be published', async (t) => {
       'a label taken away': table({ ...customers, email: { type: 'text' } }),
       'a label changed': table({ ...customers, email: { type: 'text', sensitivity: 'birth' } }),
       'a label in JSON text': `{"connectors":{"db":{"tables":{"shop.customers":{"columns":{"email":{"type":"text"}}}}}}}`,
+      "the server of a facet's model": {
+        facets: {
+          notes: { embedding: { model: 'm', endpoint: { protocol: 'openai', url_env: 'ELSEWHERE' } } },
+        },
+      },
+      'a reranker': { rerankers: { best: { protocol: 'cohere', url_env: 'ELSEWHERE', model: 'm' } } },
       'a type': table({ ...customers, tax_no: { type: 'bytea', sensitivity: 'secret' } }),
     };
     for (const [what, fragment] of Object.entries(fragments)) {

@@ -3,8 +3,14 @@ import type { LexicalQuery } from '../content-plane.js';
 import { shownScore } from './page.js';
 import type { ByWords, FoundPassage, LegShare } from './why.js';
 
+/** The words of a query, and how it writes them. */
+export interface WrittenQuery {
+  readonly occurrences: LexicalQuery['occurrences'];
+  readonly written: Awaited<ReturnType<LexicalQuery['written']>>;
+}
+
 /** What the score of `passage` is made of: at each level the parts add up to the score beside them, as it is shown. */
-export function scoreParts(passage: FoundPassage, query: LexicalQuery, ofDocuments: boolean): object {
+export function scoreParts(passage: FoundPassage, query: WrittenQuery, ofDocuments: boolean): object {
   const { why } = passage;
   const score = shownScore(passage.score);
   switch (why.by) {
@@ -30,7 +36,7 @@ export function scoreParts(passage: FoundPassage, query: LexicalQuery, ofDocumen
   }
 }
 
-function legPart({ leg, weight, found }: LegShare, part: number, query: LexicalQuery, ofDocuments: boolean) {
+function legPart({ leg, weight, found }: LegShare, part: number, query: WrittenQuery, ofDocuments: boolean) {
   if (found === null) return { leg, weight, rank: null, score: null, part };
   const { passage, rank } = found;
   const { why } = passage;
@@ -47,11 +53,11 @@ function legPart({ leg, weight, found }: LegShare, part: number, query: LexicalQ
 }
 
 /** The words of the query that the passage has, those that add most first, then as the query has them. */
-function termParts({ text, score }: FoundPassage, { words, weights }: ByWords, query: LexicalQuery) {
+function termParts({ text, score }: FoundPassage, { words, weights }: ByWords, query: WrittenQuery) {
   const inPassage = weightsOf(weights ?? '');
   const rarities = new Map(words.map(({ term, rarity }) => [term, rarity]));
   const { counts } = query.occurrences(text);
-  const matched = [...query.written()].flatMap(([id, { term, times }]) => {
+  const matched = [...query.written].flatMap(([id, { term, times }]) => {
     const [weight, rarity] = [inPassage.get(id), rarities.get(id)];
     if (weight === undefined || rarity === undefined) return [];
     return [{ term, query_tf: times, idf: rarity, tf: counts.get(id) ?? 0, part: times * rarity * weight }];
