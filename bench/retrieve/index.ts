@@ -300,7 +300,7 @@ function lexicalMeasures(results: readonly LexicalResult[]): readonly Measure[] 
         `retrieve.lexical.recall.${permitted}`,
         '',
         mean(again.recalls),
-        [0, 1],
+        [Math.min(...again.recalls), Math.max(...again.recalls)],
         again.recalls.length,
         `${largest} chunks`,
         null,
