@@ -79,13 +79,14 @@ async function best(
   k: number,
   documents: number,
 ): Promise<readonly string[]> {
+  const terms = termsOf(text);
   const found = await system.query(
     `select q.id, count(*) as n from unnest($1::int4[]) q(id)
        join osl_content.body__raw c on c.terms @> array[q.id] group by q.id`,
-    [termsOf(text).ids],
+    [terms.ids],
   );
   const frequencies = new Map(found.map((r) => [Number(r['id']), Number(r['n'])]));
-  const query = lexicalQuery(text, { documents, documentFrequency: (id) => frequencies.get(id) ?? 0 });
+  const query = lexicalQuery(terms, { documents, documentFrequency: (id) => frequencies.get(id) ?? 0 });
   if (query === null) return [];
   const rows = await system.query(
     `select chunk_id from osl_content.body__raw where terms && $2::int4[]

@@ -59,7 +59,7 @@ function ranker(
   }
   const documentFrequency = (id: number): number => held.get(id)?.length ?? 0;
   return (text) => {
-    const query = lexicalQuery(text, { documents: texts.length, documentFrequency }, rules);
+    const query = lexicalQuery(termsOf(text, rules), { documents: texts.length, documentFrequency });
     const scores = new Map<number, number>();
     for (const [id, weight] of entries(query?.vector ?? '{}'))
       for (const [place, own] of held.get(id) ?? [])

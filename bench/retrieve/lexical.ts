@@ -115,13 +115,13 @@ async function directly(client: Client, texts: readonly string[], below: number)
   const counted = await client.query<{ n: string }>(`select count(*) as n ${among}`);
   const asked: { readonly vector: string; readonly terms: readonly number[] }[] = [];
   for (const text of texts) {
-    const { ids } = termsOf(text);
+    const terms = termsOf(text);
     const { rows } = await client.query<{ term: number; n: string }>(
       `select term, (select count(*) ${among} and terms @> array[term]) as n from unnest($1::int4[]) as term`,
-      [ids],
+      [terms.ids],
     );
     const frequencies = new Map(rows.map((r) => [r.term, Number(r.n)]));
-    const query = lexicalQuery(text, {
+    const query = lexicalQuery(terms, {
       documents: Number(counted.rows[0]?.n ?? 0),
       documentFrequency: (id) => frequencies.get(id) ?? 0,
     });

@@ -5,7 +5,7 @@ export type { Embedder } from './embed/embedder.js';
 export { lexicalEmbedder } from './embed/lexical-v1.js';
 export { type EmbedderSettings, openEmbedder } from './embed/open.js';
 export { serverNamed } from './http.js';
-export { weightedQuery } from './lexical/bm25.js';
+export { lexicalQuery } from './lexical/bm25.js';
 export { remembering, wordRules } from './lexical/languages/word-rules.js';
 export { occurrencesOf, type Written, writtenInSteps } from './lexical/occurrences.js';
 export { termsInSteps } from './lexical/terms.js';

@@ -27,6 +27,7 @@ import {
   EncoderThread,
   encoderTexts,
   lexicalEmbedder,
+  lexicalQuery,
   MOST_WORK,
   occurrencesOf,
   openEmbedder,
@@ -37,7 +38,6 @@ import {
   termsInSteps,
   vectorText,
   type Written,
-  weightedQuery,
   wordRules,
   workOf,
   writtenInSteps,
@@ -185,7 +185,7 @@ export function contentPlane(
         weighted: (documents: number, frequencies: readonly number[]) => {
           const byTerm = new Map(ids.map((id, i) => [id, frequencies[i] ?? 0]));
           const statistics = { documents, documentFrequency: (id: number) => byTerm.get(id) ?? 0 };
-          const found = weightedQuery(terms, statistics);
+          const found = lexicalQuery(terms, statistics);
           if (found === null) return null;
           const { vector, termIds, rarities, mosts } = found;
           return { vector, terms: termIds, rarities, mosts };

@@ -473,15 +473,15 @@ test('indexing', async (t) => {
 });
 
 async function ranked(system: SystemDoor, text: string, permitted: string): Promise<Row[]> {
-  const { ids } = termsOf(text);
+  const terms = termsOf(text);
   const [all] = await system.query(`select count(*) as n from osl_content.article__raw where ${permitted}`);
   const found = await system.query(
     `select q.id, count(*) as n from unnest($1::int4[]) q(id) join osl_content.article__raw c on c.terms @> array[q.id]
       where ${permitted} group by q.id`,
-    [ids],
+    [terms.ids],
   );
   const frequencies = new Map(found.map((r) => [Number(r['id']), Number(r['n'])]));
-  const query = lexicalQuery(text, {
+  const query = lexicalQuery(terms, {
     documents: Number(all?.['n']),
     documentFrequency: (id) => frequencies.get(id) ?? 0,
   });

@@ -164,7 +164,7 @@ test('weights and query give BM25 as the book has it', async (t) => {
   const average = 3;
   const all = documents.map((text) => termsOf(text));
   const frequency = (id: number): number => all.filter((d) => d.ids.includes(id)).length;
-  const query = lexicalQuery('mill wind unheard', { documents: 3, documentFrequency: frequency });
+  const query = lexicalQuery(termsOf('mill wind unheard'), { documents: 3, documentFrequency: frequency });
   t.ok(query);
   const scores = all.map((d) => dot(lexicalWeights(d, average), query?.vector ?? ''));
   const idf = (n: number): number => Math.log(1 + (3 - n + 0.5) / (n + 0.5));
@@ -173,8 +173,8 @@ test('weights and query give BM25 as the book has it', async (t) => {
   const expected = [idf(1) * tf(2, 3) + idf(2) * tf(1, 3), idf(2) * tf(1, 2), 0];
   for (const [i, score] of scores.entries()) t.ok(Math.abs(score - (expected[i] ?? 0)) < 1e-5);
   t.equal(query?.termIds.length, 2, 'a term that no permitted row has is left out');
-  t.equal(lexicalQuery('unheard', { documents: 3, documentFrequency: frequency }), null);
-  t.equal(lexicalQuery('the of', { documents: 3, documentFrequency: () => 3 }), null);
+  t.equal(lexicalQuery(termsOf('unheard'), { documents: 3, documentFrequency: frequency }), null);
+  t.equal(lexicalQuery(termsOf('the of'), { documents: 3, documentFrequency: () => 3 }), null);
   t.ok(inverseFrequency(3, 3) > 0);
 });
 

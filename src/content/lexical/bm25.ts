@@ -1,5 +1,4 @@
-import { ANY_LANGUAGE, type WordRules } from '../../base/text/terms.js';
-import { TERM_SPACE, type Terms, termsOf } from './terms.js';
+import { TERM_SPACE, type Terms } from './terms.js';
 
 export const K1 = 1.2;
 export const B = 0.75;
@@ -62,20 +61,11 @@ export interface LexicalQuery {
 }
 
 /**
- * The query's side of BM25 over `statistics`.
+ * The query's side of BM25 over `statistics`: of the terms of its text, as `termsOf` counts them.
  *
- * @returns null where no term of `text` occurs in a permitted row: then nothing matches
+ * @returns null where none of `terms` occurs in a permitted row: then nothing matches
  */
-export function lexicalQuery(
-  text: string,
-  statistics: PermittedStatistics,
-  rules: WordRules = ANY_LANGUAGE,
-): LexicalQuery | null {
-  return weightedQuery(termsOf(text, rules), statistics);
-}
-
-/** The same of terms that are known already. */
-export function weightedQuery(terms: Terms, statistics: PermittedStatistics): LexicalQuery | null {
+export function lexicalQuery(terms: Terms, statistics: PermittedStatistics): LexicalQuery | null {
   const found = terms.ids
     .map((id, i) => ({ id, count: terms.counts[i] ?? 0, frequency: statistics.documentFrequency(id) }))
     .filter((t) => t.frequency > 0);

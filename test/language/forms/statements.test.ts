@@ -198,7 +198,7 @@ async function compared(system: SystemDoor, query: string, where = IN_EU): Promi
   const frequencies = new Map<number, number>();
   for (const id of termsOf(query).ids)
     frequencies.set(id, await counted(' and n.terms @> array[$1::int4]', [id]));
-  const weighted = lexicalQuery(query, {
+  const weighted = lexicalQuery(termsOf(query), {
     documents: await counted('', []),
     documentFrequency: (id) => frequencies.get(id) ?? 0,
   });
