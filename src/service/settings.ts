@@ -4,6 +4,7 @@ import type { Caps } from '../ask/data/parts.js';
 import { networkOf } from '../base/networks.js';
 import { StartProblem } from '../base/start-problem.js';
 import type { ChatSettings, ContentSettings } from './content.js';
+import { type ControlSettings, controlPlace } from './settings/control.js';
 
 /** What one process is told at start, from its environment and flags. Paths are absolute. */
 export interface Settings {
@@ -45,6 +46,8 @@ export interface Settings {
   readonly corsOrigins: readonly string[];
   readonly audit: AuditSettings;
   readonly policyFailure: PolicyFailureSettings;
+  /** Null for a gateway that shares nothing with others. */
+  readonly control: ControlSettings | null;
   /** Addresses and networks, beside this machine, that may read `/metrics`. */
   readonly metricsFrom: readonly string[];
   /** Says who is told of lineage; null for nobody. */
@@ -137,9 +140,19 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
       whenBroken: oneOf(env, 'OSL_POLICY_FAILURE', ['refuse', 'keep']),
       keepMs: integer(env, 'OSL_POLICY_KEEP_SECONDS', 3_600, 1, 604_800) * 1_000,
     },
+    control: controlSettings(env, path),
     lineageFile: (env['OSL_LINEAGE'] ?? '') === '' ? null : path(env['OSL_LINEAGE'] ?? ''),
     ...over,
   });
+}
+
+function controlSettings(env: Environment, path: (value: string) => string): ControlSettings | null {
+  const place = controlPlace(env, path);
+  const policySource = oneOf(env, 'OSL_POLICY_SOURCE', ['file', 'control']);
+  const silenceMs = integer(env, 'OSL_CONTROL_SILENCE_SECONDS', 10, 2, 86_400) * 1_000;
+  if (place === null && policySource === 'control')
+    throw new StartProblem('OSL_POLICY_SOURCE=control needs OSL_CONTROL_URL, or OSL_CONTROL_URL_FILE');
+  return place === null ? null : Object.freeze({ place, policySource, silenceMs });
 }
 
 /** What the numbers of wire sessions have room for. */

@@ -79,6 +79,25 @@ export const SECTIONS: readonly Section[] = [
     },
   },
   {
+    title: 'Several gateways',
+    text: 'What they share, and how: [operations.md](operations.md#several-gateways).',
+    variables: {
+      OSL_CONTROL_URL: {
+        what: 'The database whose schema `osl_control` this gateway shares with others: policies, published versions.',
+        takes: 'a `postgres://` URL',
+      },
+      OSL_CONTROL_URL_FILE: { what: 'The same, in a file.', takes: 'a file' },
+      OSL_POLICY_SOURCE: {
+        what: 'Where the policy stands: the file of OSL_POLICY, or the control database, where `osl policy` puts it.',
+        default: 'file',
+      },
+      OSL_CONTROL_SILENCE_SECONDS: {
+        what: 'For so long a gateway serves without having heard of the control database; then as OSL_POLICY_FAILURE says.',
+        default: '10',
+      },
+    },
+  },
+  {
     title: 'Whose tokens',
     text: '[More of this](operations.md#whose-tokens).',
     variables: {

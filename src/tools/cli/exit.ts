@@ -49,6 +49,7 @@ export function usage(message: string): Failure {
 /** Faults that the operator mends, by the name of their class: this module must stay quick to load. */
 const OPERATOR_FAULTS: ReadonlySet<string> = new Set([
   'StartProblem',
+  'ControlFault',
   'DemoProblem',
   'OverlayConflict',
   'PublishedDamaged',

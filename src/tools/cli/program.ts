@@ -37,6 +37,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<(root: Command) => void>> = ne
   ['index', async () => (await import('./commands/index-content.js')).addIndex],
   ['audit', async () => (await import('./commands/audit.js')).addAudit],
   ['lineage', async () => (await import('./commands/lineage.js')).addLineage],
+  ['control', async () => (await import('./commands/control.js')).addControl],
   ['row-security', async () => (await import('./commands/row-security.js')).addRowSecurity],
   ['doctor', async () => (await import('./commands/doctor.js')).addDoctor],
   ['errors', async () => (await import('./commands/errors.js')).addErrors],

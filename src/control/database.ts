@@ -1,0 +1,118 @@
+import { Pool, type PoolClient } from 'pg';
+import { controlFault } from './fault.js';
+import { type ControlPlace, controlUrl } from './url.js';
+
+/** A row, by the names of its columns. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** Statements of ours with values: no text of a caller is ever part of `sql`. */
+export interface ControlQueries {
+  /** @throws ControlFault */
+  query(sql: string, values?: readonly unknown[]): Promise<readonly Row[]>;
+}
+
+/** The database of `OSL_CONTROL_URL`, in whose schema `osl_control` gateways keep what they share. */
+export interface ControlDatabase extends ControlQueries {
+  /** One transaction, after all others, of whatever gateway, that began under the same name. @throws ControlFault */
+  transaction<T>(name: string, work: (tx: ControlQueries) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+export interface ControlOptions {
+  /** Connections at most. */
+  readonly connections?: number;
+  /** For one statement, ms. */
+  readonly statementMs?: number;
+}
+
+const CONNECT_MS = 5_000;
+const STATEMENT_MS = 5_000;
+const IDLE_MS = 60_000;
+
+/**
+ * Connects when it is first asked, and anew, by the URL of then, after a connection could not be had. A server that
+ * falls silent is given up after the time of one statement.
+ */
+export function openControl(place: ControlPlace, options: ControlOptions = {}): ControlDatabase {
+  const { connections = 2, statementMs = STATEMENT_MS } = options;
+  let pool: Pool | null = null;
+  let closed = false;
+  const poolNow = (): Pool => {
+    if (closed) throw controlFault(new Error('it was closed'));
+    if (pool !== null) return pool;
+    const made = new Pool({
+      ...connectionOf(place, 'osl control', statementMs),
+      max: connections,
+      idleTimeoutMillis: IDLE_MS,
+      allowExitOnIdle: true,
+    });
+    // A connection that breaks while it rests is none of a statement's.
+    made.on('error', () => undefined);
+    pool = made;
+    return made;
+  };
+  const connect = async (): Promise<PoolClient> => {
+    const at = poolNow();
+    try {
+      return await at.connect();
+    } catch (error) {
+      // Another password may stand in the file by now.
+      if (pool === at) pool = null;
+      void at.end();
+      throw controlFault(error);
+    }
+  };
+  const lent = async <T>(work: (client: PoolClient) => Promise<T>): Promise<T> => {
+    const client = await connect();
+    let broken = true;
+    try {
+      const given = await work(client);
+      broken = false;
+      return given;
+    } catch (error) {
+      throw controlFault(error);
+    } finally {
+      client.release(broken);
+    }
+  };
+  return Object.freeze({
+    query: (sql: string, values: readonly unknown[] = []) => lent((client) => run(client, sql, values)),
+    transaction: <T>(name: string, work: (tx: ControlQueries) => Promise<T>): Promise<T> =>
+      lent(async (client) => {
+        await client.query('begin');
+        await client.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`osl_control ${name}`]);
+        const given = await work({ query: (sql, values = []) => run(client, sql, values) });
+        await client.query('commit');
+        return given;
+      }),
+    close: async () => {
+      closed = true;
+      await pool?.end();
+    },
+  });
+}
+
+async function run(client: PoolClient, sql: string, values: readonly unknown[]): Promise<readonly Row[]> {
+  try {
+    return (await client.query<Record<string, unknown>>(sql, [...values])).rows;
+  } catch (error) {
+    throw controlFault(error);
+  }
+}
+
+/** What every connection to the control database has. @throws StartProblem */
+export function connectionOf(place: ControlPlace, applicationName: string, statementMs: number) {
+  return {
+    connectionString: controlUrl(place),
+    application_name: applicationName,
+    connectionTimeoutMillis: CONNECT_MS,
+    statement_timeout: statementMs,
+    lock_timeout: statementMs,
+    idle_in_transaction_session_timeout: 2 * statementMs,
+    // The server may be the one that is silent.
+    query_timeout: statementMs + 1_000,
+    keepAlive: true,
+    // Nobody's function stands in for one of Postgres.
+    options: '-c search_path=pg_catalog',
+  };
+}

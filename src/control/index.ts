@@ -1,0 +1,13 @@
+/** What several gateways share, in the schema `osl_control` of one Postgres. */
+export {
+  type ControlDatabase,
+  type ControlOptions,
+  type ControlQueries,
+  openControl,
+  type Row,
+} from './database.js';
+export { ControlFault, controlFault } from './fault.js';
+export { type ControlRoles, type Migrated, migrate, requireSchema } from './migrate.js';
+export { MIGRATIONS, type Migration } from './migrations.js';
+export { CONTROL_CHANNEL, type Listener, type Listening, listenForChanges } from './signals.js';
+export { type ControlPlace, controlUrl } from './url.js';

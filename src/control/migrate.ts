@@ -1,0 +1,95 @@
+import type { ControlDatabase, ControlQueries } from './database.js';
+import { ControlFault, controlFault } from './fault.js';
+import { MIGRATIONS, type Migration } from './migrations.js';
+
+/** Roles of the database that are given what they need, and no more. */
+export interface ControlRoles {
+  readonly gateway: readonly string[];
+  readonly author: readonly string[];
+}
+
+/** What became of the schema. */
+export interface Migrated {
+  /** The steps that were due, by number. */
+  readonly ran: readonly Migration[];
+  /** Of the newest step that stands there; a newer gateway may have brought steps that this one does not know. */
+  readonly stands: number;
+}
+
+/**
+ * Brings the schema `osl_control` up to what this gateway knows, in one transaction, and grants the roles what they need.
+ * Steps that stand there already are not run again.
+ *
+ * @throws ControlFault, as where the role may not make the schema or a named role does not exist
+ */
+export function migrate(database: ControlDatabase, roles: ControlRoles): Promise<Migrated> {
+  return database.transaction('migrate', async (tx) => {
+    const stands = await standing(tx);
+    if (stands === null) {
+      await tx.query('create schema if not exists osl_control');
+      await tx.query(
+        `create table osl_control.migration (
+           number integer primary key, name text not null, at timestamptz not null default now())`,
+      );
+    }
+    const ran = MIGRATIONS.filter(({ number }) => number > (stands ?? 0));
+    for (const { number, name, sql } of ran) {
+      await tx.query(sql);
+      await tx.query('insert into osl_control.migration (number, name) values ($1, $2)', [number, name]);
+    }
+    await grant(tx, roles);
+    return { ran, stands: Math.max(stands ?? 0, ...MIGRATIONS.map(({ number }) => number)) };
+  });
+}
+
+/**
+ * Sees to it that the schema is there: makes it where the role may, as in a database of its own.
+ *
+ * @throws ControlFault with what to do
+ */
+export async function requireSchema(database: ControlDatabase): Promise<void> {
+  const newest = Math.max(...MIGRATIONS.map(({ number }) => number));
+  const [found] = await database.query(
+    `select to_regclass('osl_control.migration') is not null as made,
+            coalesce(has_schema_privilege(to_regnamespace('osl_control'), 'create'),
+                     has_database_privilege(current_database(), 'create')) as may`,
+  );
+  if (found?.['made'] === true) {
+    const [at] = await database.query('select max(number) as number from osl_control.migration');
+    if (Number(at?.['number'] ?? 0) >= newest) return;
+  }
+  if (found?.['may'] !== true)
+    throw new ControlFault(
+      'the control database: the schema osl_control is missing or older than this gateway: run `osl control migrate` as its owner',
+      null,
+    );
+  await migrate(database, { gateway: [], author: [] });
+}
+
+/** The newest step that stands; null where the schema was not made by us yet. */
+async function standing(tx: ControlQueries): Promise<number | null> {
+  const [found] = await tx.query(`select to_regclass('osl_control.migration') is not null as made`);
+  if (found?.['made'] !== true) return null;
+  const [newest] = await tx.query('select max(number) as number from osl_control.migration');
+  return Number(newest?.['number'] ?? 0);
+}
+
+async function grant(tx: ControlQueries, roles: ControlRoles): Promise<void> {
+  for (const kind of ['gateway', 'author'] as const) {
+    for (const role of roles[kind]) {
+      const name = quoted(role);
+      await tx.query(`grant usage on schema osl_control to ${name}`);
+      await tx.query(`grant select on osl_control.migration to ${name}`);
+      for (const { tables } of MIGRATIONS)
+        for (const [table, rights] of Object.entries(tables))
+          if (rights[kind] !== '') await tx.query(`grant ${rights[kind]} on osl_control.${table} to ${name}`);
+    }
+  }
+}
+
+/** A name of a role as SQL; the operator wrote it. @throws ControlFault */
+function quoted(role: string): string {
+  if (role === '' || role.includes('\0') || Buffer.byteLength(role) > 63)
+    throw controlFault(new Error(`no name of a role: ${JSON.stringify(role)}`));
+  return `"${role.replaceAll('"', '""')}"`;
+}

@@ -1,0 +1,113 @@
+/** Who may do what with a table. `gateway`: what serves. `author`: who writes policies. */
+export interface Rights {
+  readonly gateway: string;
+  readonly author: string;
+}
+
+/** One step of the schema `osl_control`. Steps are only ever added: what has run somewhere is never edited. */
+export interface Migration {
+  readonly number: number;
+  readonly name: string;
+  /** Static SQL, run as the owner in one transaction with all others that are due. */
+  readonly sql: string;
+  /** Tables that it makes, without their schema, and who may do what with them: `select, insert`. */
+  readonly tables: Readonly<Record<string, Rights>>;
+}
+
+/** Rows are written once: neither a privilege nor a slip changes or removes one. */
+const APPEND_ONLY = `
+create function osl_control.refuse_change() returns trigger language plpgsql as $$
+begin
+  raise exception 'osl_control.% is append-only', tg_table_name using errcode = '42501';
+end $$;
+`;
+
+const POLICY = `
+${APPEND_ONLY}
+create function osl_control.tell() returns trigger language plpgsql as $$
+begin
+  perform pg_notify('osl_control', tg_table_name);
+  return null;
+end $$;
+
+-- Every text that was ever proposed as a policy.
+create table osl_control.policy_version (
+  tenant text not null,
+  number bigint not null check (number > 0),
+  digest text not null check (digest ~ '^[0-9a-f]{64}$'),
+  parent bigint,
+  text text not null,
+  author text not null,
+  comment text,
+  login text not null default session_user,
+  at timestamptz not null default now(),
+  primary key (tenant, number),
+  foreign key (tenant, parent) references osl_control.policy_version,
+  check (parent < number)
+);
+
+-- Which of them served from when: the one with the greatest number serves.
+create table osl_control.policy_activation (
+  tenant text not null,
+  number bigint not null check (number > 0),
+  version bigint not null,
+  action text not null check (action in ('activate', 'rollback')),
+  author text not null,
+  comment text,
+  published bigint not null,
+  login text not null default session_user,
+  at timestamptz not null default now(),
+  primary key (tenant, number),
+  foreign key (tenant, version) references osl_control.policy_version
+);
+
+-- What was published by API, by gateways: bytes under their own hash, each naming the one before it.
+create table osl_control.published_version (
+  tenant text not null,
+  number bigint not null check (number > 0),
+  id text not null check (id ~ '^[0-9a-f]{64}$'),
+  parent text,
+  bytes bytea not null,
+  gateway text not null,
+  login text not null default session_user,
+  at timestamptz not null default now(),
+  primary key (tenant, number),
+  unique (tenant, id),
+  foreign key (tenant, parent) references osl_control.published_version (tenant, id),
+  check ((parent is null) = (number = 1))
+);
+
+create trigger append_only before update or delete or truncate on osl_control.policy_version
+  for each statement execute function osl_control.refuse_change();
+create trigger append_only before update or delete or truncate on osl_control.policy_activation
+  for each statement execute function osl_control.refuse_change();
+create trigger append_only before update or delete or truncate on osl_control.published_version
+  for each statement execute function osl_control.refuse_change();
+create trigger tell after insert on osl_control.policy_activation
+  for each statement execute function osl_control.tell();
+create trigger tell after insert on osl_control.published_version
+  for each statement execute function osl_control.tell();
+`;
+
+/** In the order of their numbers. Whoever adds one takes the next number. */
+export const MIGRATIONS: readonly Migration[] = Object.freeze([
+  {
+    number: 1,
+    name: 'policies and published versions',
+    sql: POLICY,
+    tables: {
+      policy_version: {
+        gateway: 'select',
+        author: 'select, insert (tenant, number, digest, parent, text, author, comment)',
+      },
+      policy_activation: {
+        gateway: 'select',
+        author: 'select, insert (tenant, number, version, action, author, comment, published)',
+      },
+      published_version: {
+        gateway: 'select, insert (tenant, number, id, parent, bytes, gateway)',
+        author: 'select',
+      },
+    },
+  },
+]);

@@ -1,0 +1,40 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { StartProblem } from '../base/start-problem.js';
+import { codeOf } from '../base/thrown.js';
+
+/** Where the URL of the control database stands: in the settings, or in a file, as secrets are mounted. */
+export type ControlPlace = { readonly url: string } | { readonly file: string };
+
+/**
+ * The URL as it stands now. To another machine it must say how the connection is protected: who changes what is read
+ * there changes who may see what.
+ *
+ * @throws StartProblem
+ */
+export function controlUrl(place: ControlPlace): string {
+  const url = 'url' in place ? place.url : urlIn(place.file);
+  if (!URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol))
+    throw new StartProblem('OSL_CONTROL_URL must be a postgres:// URL');
+  const { hostname, searchParams } = new URL(url);
+  const host = searchParams.get('host') ?? decodeURIComponent(hostname);
+  if (!isThisMachine(host) && !searchParams.has('sslmode'))
+    throw new StartProblem(
+      `OSL_CONTROL_URL: ${host} is another machine, so the URL must say sslmode=verify-full (with sslrootcert=FILE for an issuer of your own), or sslmode=disable where the network itself is protected`,
+    );
+  return url;
+}
+
+function isThisMachine(host: string): boolean {
+  if (host === '' || host.startsWith('/') || host === 'localhost') return true;
+  const address = host.replace(/^\[|\]$/g, '');
+  return isIP(address) === 4 ? address.startsWith('127.') : address === '::1';
+}
+
+function urlIn(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new StartProblem(`OSL_CONTROL_URL_FILE: ${file} cannot be read (${codeOf(error) ?? 'unreadable'})`);
+  }
+}

@@ -1,0 +1,193 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'tap';
+import {
+  type ControlFault,
+  controlUrl,
+  listenForChanges,
+  MIGRATIONS,
+  migrate,
+  openControl,
+  requireSchema,
+} from '../../src/control/index.js';
+import { osl } from '../tools/cli/support.js';
+import { controlHouse, migrated, opened, placeOf, SKIP, until } from './support.js';
+
+const VERSION = `insert into osl_control.policy_version (tenant, number, digest, text, author)
+  values ('acme', $1, repeat('0', 64), 'text', 'me')`;
+
+test('migrations run once, whoever begins them, and gateways that may not run them say who does', {
+  skip: SKIP,
+}, async (t) => {
+  const house = await controlHouse(t);
+  await t.rejects(requireSchema(opened(t, house.gateway)), {
+    name: 'ControlFault',
+    message: /run `osl control migrate` as its owner/,
+  });
+  const several = await Promise.all(
+    [1, 2, 3].map(() => migrate(opened(t, house.owner), { gateway: [], author: [] })),
+  );
+  t.equal(several.flatMap(({ ran }) => ran).length, MIGRATIONS.length, 'each once');
+  const again = await osl(
+    ['control', 'migrate', '--gateway', house.roles.gateway, '--author', house.roles.author],
+    { env: { OSL_CONTROL_URL: house.owner } },
+  );
+  t.match(again, { code: 0, stdout: new RegExp(`${house.roles.gateway} may serve`) });
+  await requireSchema(opened(t, house.gateway));
+  const wrong = await osl(['control', 'migrate', '--gateway', 'nobody_"there'], {
+    env: { OSL_CONTROL_URL: house.owner },
+  });
+  t.match(wrong, { code: 2, stderr: /nobody_"there" does not exist/ });
+});
+
+test('a database of its own is made ready by the first gateway', { skip: SKIP }, async (t) => {
+  const house = await controlHouse(t);
+  const database = opened(t, house.owner);
+  await requireSchema(database);
+  await requireSchema(database);
+  t.strictSame(await database.query('select count(*)::int as n from osl_control.migration'), [
+    { n: MIGRATIONS.length },
+  ]);
+});
+
+test('what is written stays: by privilege for gateways and authors, by trigger for the owner too', {
+  skip: SKIP,
+}, async (t) => {
+  const house = await controlHouse(t);
+  await migrated(house);
+  const [owner, gateway, author] = [house.owner, house.gateway, house.author].map((url) => opened(t, url));
+  if (owner === undefined || gateway === undefined || author === undefined) throw new Error('three roles');
+  await author.query(VERSION, [1]);
+  const [row] = await gateway.query(
+    "select login, at > now() - interval '1 hour' as now from osl_control.policy_version",
+  );
+  t.strictSame(row, { login: house.roles.author, now: true });
+  for (const sql of [
+    "update osl_control.policy_version set text = 'other'",
+    'delete from osl_control.policy_version',
+    'truncate osl_control.policy_version cascade',
+  ])
+    for (const database of [owner, gateway, author])
+      await t.rejects(database.query(sql), { name: 'ControlFault', code: '42501' }, sql);
+  await t.rejects(gateway.query(VERSION, [2]), { code: '42501' }, 'a gateway writes no policy');
+  await t.rejects(
+    author.query(`insert into osl_control.policy_version (tenant, number, digest, text, author, login)
+      values ('acme', 2, repeat('0', 64), 'text', 'me', 'somebody')`),
+    { code: '42501' },
+    'who logged in, the database says',
+  );
+  await t.rejects(
+    author.query(`insert into osl_control.published_version (tenant, number, id, bytes, gateway)
+      values ('acme', 1, repeat('0', 64), '', '')`),
+    { code: '42501' },
+    'an author publishes nothing',
+  );
+  const twice = author.query(VERSION, [1]).catch((fault: ControlFault) => fault.isConflict);
+  t.equal(await twice, true);
+});
+
+test('transactions of one name come one after the other; one that fails leaves nothing', {
+  skip: SKIP,
+}, async (t) => {
+  const house = await controlHouse(t);
+  await migrated(house);
+  const add = (): Promise<void> =>
+    openControlFor(house.author, (database) =>
+      database.transaction('numbers', async (tx) => {
+        const [top] = await tx.query(
+          'select coalesce(max(number), 0) + 1 as next from osl_control.policy_version',
+        );
+        await tx.query(VERSION, [top?.['next']]);
+      }),
+    );
+  await Promise.all([add(), add(), add(), add()]);
+  const database = opened(t, house.author);
+  await t.rejects(
+    database.transaction('numbers', async (tx) => {
+      await tx.query(VERSION, [9]);
+      throw new Error('no');
+    }),
+    { message: /no/ },
+  );
+  t.strictSame(await database.query('select number::int from osl_control.policy_version order by 1'), [
+    { number: 1 },
+    { number: 2 },
+    { number: 3 },
+    { number: 4 },
+  ]);
+});
+
+test('a listener hears of changes, and of them again after its connection was cut', {
+  skip: SKIP,
+}, async (t) => {
+  const house = await controlHouse(t);
+  await migrated(house);
+  const heard: string[] = [];
+  let lost = 0;
+  const listening = listenForChanges(placeOf(house.gateway), {
+    heard: (about) => heard.push(about),
+    lost: () => {
+      lost += 1;
+    },
+  });
+  t.teardown(() => listening.close());
+  await until(() => heard.length === 1);
+  t.strictSame(heard, [''], 'whatever happened before it listened');
+  const author = opened(t, house.author);
+  await author.query(VERSION, [1]);
+  const activate = (number: number) =>
+    author.query(
+      `insert into osl_control.policy_activation (tenant, number, version, action, author, published)
+       values ('acme', $1, 1, 'activate', 'me', 0)`,
+      [number],
+    );
+  await activate(1);
+  await until(() => heard.includes('policy_activation'));
+  await house.admin(
+    `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'osl control signals'
+     and usename = '${house.roles.gateway}'`,
+  );
+  await until(() => lost === 1 && heard.at(-1) === '');
+  await activate(2);
+  await until(() => heard.filter((about) => about === 'policy_activation').length === 2);
+  t.pass('heard after the connection came back');
+});
+
+test('a URL to another machine says how the connection is protected; a file is read when it is needed', (t) => {
+  const dir = mkdtempSync(join(tmpdir(), 'osl-control-'));
+  t.teardown(() => rmSync(dir, { recursive: true }));
+  for (const url of [
+    'postgres://osl@db.example/osl',
+    'postgres://osl@127.0.0.1/osl?host=db.example',
+    'postgres://osl@10.0.0.7/osl',
+    'mysql://osl@127.0.0.1/osl',
+    'osl',
+  ])
+    t.throws(() => controlUrl({ url }), { name: 'StartProblem' }, url);
+  for (const url of [
+    'postgres://osl@db.example/osl?sslmode=verify-full',
+    'postgres://osl@127.0.0.1/osl',
+    'postgres://osl@localhost/osl',
+    'postgres://osl@[::1]/osl',
+    'postgres:///osl?host=/var/run/postgresql',
+  ])
+    t.equal(controlUrl({ url }), url);
+  const file = join(dir, 'url');
+  t.throws(() => controlUrl({ file }), { message: /cannot be read \(ENOENT\)/ });
+  writeFileSync(file, 'postgres://osl@127.0.0.1/one\n');
+  t.equal(controlUrl({ file }), 'postgres://osl@127.0.0.1/one');
+  t.end();
+});
+
+async function openControlFor<T>(
+  url: string,
+  work: (database: ReturnType<typeof openControl>) => Promise<T>,
+): Promise<T> {
+  const database = openControl(placeOf(url));
+  try {
+    return await work(database);
+  } finally {
+    await database.close();
+  }
+}

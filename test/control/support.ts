@@ -1,0 +1,80 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { Client } from 'pg';
+import type { Test } from 'tap';
+import { type ControlDatabase, type ControlPlace, migrate, openControl } from '../../src/control/index.js';
+import { type NativePostgres, NO_NATIVE, startNativePostgres } from '../support/native-postgres.js';
+
+/** A database to share, with the roles that docs/operations.md asks for. */
+export interface ControlHouse {
+  readonly postgres: NativePostgres;
+  /** As its owner: nothing is migrated yet. */
+  readonly owner: string;
+  readonly gateway: string;
+  readonly author: string;
+  readonly roles: { readonly gateway: string; readonly author: string };
+  /** Runs a statement as a superuser. */
+  admin(sql: string): Promise<readonly Record<string, unknown>[]>;
+}
+
+const HAS_NATIVE = (process.env['OSL_TEST_POSTGRES_URL'] ?? '') !== '' || existsSync('/usr/lib/postgresql');
+
+/** Why tests of the control database do not run; false where they do. */
+export const SKIP = HAS_NATIVE ? false : NO_NATIVE;
+
+/** A database of its own, and three roles that are dropped with it. */
+export async function controlHouse(t: Pick<Test, 'teardown'>): Promise<ControlHouse> {
+  const postgres = await startNativePostgres();
+  if (postgres === null) throw new Error(NO_NATIVE);
+  const mark = randomBytes(5).toString('hex');
+  const roles = { owner: `osl_o_${mark}`, gateway: `osl_g_${mark}`, author: `osl_a_${mark}` };
+  const admin = new Client(postgres.url);
+  await admin.connect();
+  for (const role of Object.values(roles)) await admin.query(`create role ${role} login password 'osl'`);
+  const database = new URL(postgres.url).pathname.slice(1);
+  await admin.query(`grant create on database ${database} to ${roles.owner}`);
+  t.teardown(async () => {
+    for (const role of Object.values(roles)) await admin.query(`drop owned by ${role} cascade`);
+    for (const role of Object.values(roles)) await admin.query(`drop role ${role}`);
+    await admin.end();
+    await postgres.stop();
+  });
+  const as = (role: string): string => {
+    const url = new URL(postgres.url);
+    url.username = role;
+    url.password = 'osl';
+    return url.href;
+  };
+  return {
+    postgres,
+    owner: as(roles.owner),
+    gateway: as(roles.gateway),
+    author: as(roles.author),
+    roles,
+    admin: async (sql) => (await admin.query<Record<string, unknown>>(sql)).rows,
+  };
+}
+
+/** Opened for as long as the test runs. */
+export function opened(t: Pick<Test, 'teardown'>, url: string): ControlDatabase {
+  const database = openControl(placeOf(url));
+  t.teardown(() => database.close());
+  return database;
+}
+
+export function placeOf(url: string): ControlPlace {
+  return { url };
+}
+
+/** The schema as its owner makes it, with the roles granted. */
+export async function migrated(house: ControlHouse): Promise<void> {
+  const database = openControl(placeOf(house.owner));
+  const { gateway, author } = house.roles;
+  await migrate(database, { gateway: [gateway], author: [author] });
+  await database.close();
+}
+
+/** Waits for what must come; the test's own time ends it. */
+export async function until(is: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await is())) await new Promise((done) => setTimeout(done, 20));
+}
