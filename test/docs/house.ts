@@ -9,6 +9,8 @@ const DATABASES = ['pg', '@electric-sql/pglite', '@electric-sql/pglite-pgvector'
 const OPENS: Readonly<Record<string, readonly string[]>> = {
   'src/engine/': DATABASES,
   'src/surfaces/catalog/': ['@electric-sql/pglite'],
+  // The gateways' own, which holds no data.
+  'src/control/': ['pg'],
 };
 
 const IMPORT = /(?:\bfrom|\bimport\(|^import)\s*'([^']+)'/gm;
