@@ -1,5 +1,6 @@
 import { write as writeAt } from 'node:fs';
 import { Anchors } from './anchors.js';
+import type { LogBase } from './base.js';
 import { Chain } from './chain.js';
 import { AuditUnavailable, type UnavailableReason, unavailable } from './errors.js';
 import type { RecordForm } from './form.js';
@@ -7,7 +8,7 @@ import type { Frontier } from './frontier.js';
 import { type AppendDone, Group, type KeepOutcome, type Refusal } from './group.js';
 import type { AuditLogOptions, AuditStats } from './interface.js';
 import { type AuditEntry, encodeRecord, encodeShortened, type RecordPlace } from './record.js';
-import type { Acknowledged, LogBase, Recovered } from './recover.js';
+import type { Acknowledged, Recovered } from './recover.js';
 import { Segments } from './segments.js';
 import type { Signer } from './signer.js';
 

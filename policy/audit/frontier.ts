@@ -24,6 +24,21 @@ export class Frontier {
     return this.#size;
   }
 
+  /** The roots of its complete subtrees, largest first. */
+  get roots(): readonly Digest[] {
+    return this.#roots;
+  }
+
+  /** The frontier that has these roots. @throws RangeError where a tree of that size has more or fewer */
+  static of(size: number, roots: readonly Digest[]): Frontier {
+    const digits = [...size.toString(2)].filter((digit) => digit === '1').length;
+    if (roots.length !== digits) throw new RangeError(`a tree of ${size} leaves has ${digits} roots`);
+    const frontier = new Frontier();
+    frontier.#roots = [...roots];
+    frontier.#size = size;
+    return frontier;
+  }
+
   /** One that grows on its own from here. */
   copy(): Frontier {
     const copy = new Frontier();

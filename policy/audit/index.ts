@@ -8,6 +8,7 @@ export type { AuditGap, AuditLog, AuditLogOptions, AuditObserver, AuditStats } f
 export { openAuditLog } from './log.js';
 export { type AuditProof, checkProof, type ProofVerdict, prove } from './proof.js';
 export { type ReadOptions, readFrames, readRecords, recordIn, type StoredFrame } from './read.js';
+export { noteReading, type Reading } from './readings.js';
 export type {
   AuditDecision,
   AuditEntry,
@@ -19,5 +20,7 @@ export type {
   CommonEntry,
 } from './record.js';
 
+export type { AuditFilter } from './search/filter.js';
+export { type SearchOptions, searchRecords } from './search/search.js';
 export type { AuditProblem, AuditVerdict, ProblemKind } from './verdict.js';
 export { type VerifyOptions, verifyAuditLog } from './verify.js';

@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { LogBase } from './base.js';
 import { Epoch } from './epoch.js';
 import { AuditDamaged, type AuditUnavailable } from './errors.js';
 import { RecordForm } from './form.js';
@@ -7,15 +8,9 @@ import { Outage } from './gap.js';
 import type { AppendDone, KeepOutcome } from './group.js';
 import type { AuditGap, AuditLog, AuditLogOptions, AuditStats } from './interface.js';
 import { lockDirectory } from './lock.js';
+import { Readings } from './readings.js';
 import type { AuditEntry, AuditRecord, CommonEntry, RecordPlace } from './record.js';
-import {
-  type Acknowledged,
-  CLOSING,
-  type LogBase,
-  listSegments,
-  type Recovered,
-  recoverLog,
-} from './recover.js';
+import { type Acknowledged, CLOSING, listSegments, type Recovered, recoverLog } from './recover.js';
 import { loadSigner, PRIVATE_KEY_FILE, type Signer } from './signer.js';
 
 /** Longest wait between two tries to reopen, ms. */
@@ -41,6 +36,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     const recovered = await recoverLog(options.dir, signer);
     const log = new LastingLog(options, signer, release);
     await log.begin(recovered, (place) => openingEntries(place, options, recovered));
+    log.attend();
     return log;
   } catch (error) {
     release();
@@ -61,6 +57,7 @@ class LastingLog implements AuditLog {
   /** A try to reopen that is under way. */
   #attempt: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
+  #readings: Readings | null = null;
 
   constructor(options: AuditLogOptions, signer: Signer, release: () => void) {
     this.#options = options;
@@ -76,6 +73,12 @@ class LastingLog implements AuditLog {
       begun.yet ? this.#fail(failure, waiting) : null;
     this.#epoch = await Epoch.start({ options, signer: this.#signer, recovered, first, failed });
     begun.yet = true;
+  }
+
+  /** Records from now on who reads the log. */
+  attend(): void {
+    const { dir, tenant = '' } = this.#options;
+    this.#readings = new Readings({ dir, tenant, append: (entry) => this.append(entry) });
   }
 
   append(entry: AuditEntry): Promise<number>;
@@ -194,6 +197,7 @@ class LastingLog implements AuditLog {
   async #shutDown(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     await this.#attempt;
+    await this.#readings?.close();
     const epoch = this.#current();
     if (this.#outage !== null) {
       this.#outage.giveUp();

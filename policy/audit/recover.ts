@@ -3,6 +3,7 @@ import { open, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Signed } from './anchors.js';
+import { BEGINNING, type LogBase } from './base.js';
 import { CHECKPOINTS_FILE, type Checkpoint, LATEST_FILE, openCheckpoint, splitNotes } from './checkpoint.js';
 import { syncDirectoryAsync, writeDurablyAsync } from './disk.js';
 import { AuditDamaged } from './errors.js';
@@ -18,7 +19,7 @@ import {
   segmentNumber,
   usedEnd,
 } from './format.js';
-import { Frontier } from './frontier.js';
+import type { Frontier } from './frontier.js';
 import type { AuditRecord } from './record.js';
 import { SPARE_FILE } from './segments.js';
 import type { Signer } from './signer.js';
@@ -26,16 +27,6 @@ import type { Signer } from './signer.js';
 const COPY_FILE = 'recover.tmp';
 /** The action of the record that a stop in order leaves last. */
 export const CLOSING = 'audit.close';
-
-/** A place between two segments, with all that the records before it come to. */
-export interface LogBase {
-  /** Number of the segment before, 0 if none. */
-  readonly segment: number;
-  readonly epoch: number;
-  readonly seq: number;
-  readonly chain: Buffer;
-  readonly frontier: Frontier;
-}
 
 /** Where the writer goes on. */
 export interface Recovered extends LogBase {
@@ -105,14 +96,6 @@ export async function recoverLog(
     cut,
   };
 }
-
-const BEGINNING: LogBase = Object.freeze({
-  segment: 0,
-  epoch: 0,
-  seq: 0,
-  chain: GENESIS,
-  frontier: new Frontier(),
-});
 
 /** The newest checkpoint, and where the file of those that stay goes on. */
 async function readCheckpoints(

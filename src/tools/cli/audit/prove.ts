@@ -4,6 +4,7 @@ import { type AuditProof, checkProof, type ProofVerdict, prove } from '../../../
 import { EXIT, Failure } from '../exit.js';
 import { note, print, printJson } from '../output.js';
 import { type AuditFlags, auditChains, auditDirectory, keysIn, VERIFIER_KEY_FILE } from './directory.js';
+import { onRecord } from './on-record.js';
 
 /** Whichever of the chains it comes from: each has a key of its own. */
 function checkedBy(text: string, keys: readonly string[]): ProofVerdict {
@@ -20,7 +21,9 @@ const EACH_PROOF = /^(?=c2sp\.org\/tlog-proof@v1$)/m;
 
 export async function runProve(requestId: string, flags: AuditFlags): Promise<void> {
   const proofs: AuditProof[] = [];
-  for (const chain of auditChains(auditDirectory(flags))) proofs.push(...(await prove(chain, requestId)));
+  const dir = auditDirectory(flags);
+  await onRecord(dir, 'prove', { requestId });
+  for (const chain of auditChains(dir)) proofs.push(...(await prove(chain, requestId)));
   if (proofs.length === 0) {
     throw new Failure(
       EXIT.failed,

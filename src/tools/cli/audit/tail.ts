@@ -1,6 +1,7 @@
 import { type AuditRecord, readRecords } from '../../../../policy/audit/index.js';
 import { note, print, visible } from '../output.js';
 import { type AuditFlags, auditChains, auditDirectory } from './directory.js';
+import { onRecord } from './on-record.js';
 
 export interface TailFlags extends AuditFlags {
   readonly lines: number;
@@ -9,6 +10,7 @@ export interface TailFlags extends AuditFlags {
 
 export async function runTail(flags: TailFlags): Promise<void> {
   const dir = auditDirectory(flags);
+  await onRecord(dir, 'tail', { lines: flags.lines });
   const show = (record: AuditRecord): void => print(flags.json ? JSON.stringify(record) : recordLine(record));
   const chains = await Promise.all(auditChains(dir).map((chain) => lastOf(chain, flags.lines)));
   const newest = chains

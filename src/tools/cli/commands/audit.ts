@@ -32,6 +32,23 @@ Example:
   $ osl audit check proof.txt --key checkpoint.vkey`;
 
 /** Commands load what they run only then: `--help` stays quick. */
+const SEARCH_HELP = `
+Who touched X: --object X. What S did: --subject S, whoever it acted for or through. A time is a day, a moment
+(2026-01-31T12:00:00Z) or so long ago (90m, 12h, 7d). Complete segments are read by an index that lies beside them;
+--everything reads all. That the log was read is on record: within a second, or at the server's next start.
+
+Examples:
+  $ osl audit search --object person --since 7d
+  $ osl audit search --subject user:analyst --decision deny --json`;
+
+const EXPORT_HELP = `
+Standard output takes records as they are (jsonl), events of the Open Cybersecurity Schema Framework (ocsf), or CSV.
+That the log was read is on record, as for search.
+
+Examples:
+  $ osl audit export --format ocsf --since 2026-01-31 > events.jsonl
+  $ osl audit export --format csv --object person > person.csv`;
+
 export function addAudit(program: Command): void {
   const audit = program.command('audit').description('verify, read and prove the audit log');
   audit
@@ -55,6 +72,18 @@ export function addAudit(program: Command): void {
     .option('--json', 'one JSON record a line')
     .addHelpText('after', TAIL_HELP)
     .action(async (flags) => (await import('../audit/tail.js')).runTail(flags));
+  const search = audit.command('search').description('find who touched what, when, and what became of it');
+  addFilterOptions(search)
+    .option('--json', 'one JSON record a line')
+    .addHelpText('after', SEARCH_HELP)
+    .action(async (flags) => (await import('../audit/search.js')).runSearch(flags));
+  const exporting = audit.command('export').description('write records for other tools');
+  addFilterOptions(exporting)
+    .addOption(
+      new Option('--format <format>', 'what to write').choices(['jsonl', 'ocsf', 'csv']).default('jsonl'),
+    )
+    .addHelpText('after', EXPORT_HELP)
+    .action(async (flags) => (await import('../audit/search.js')).runExport(flags));
   audit
     .command('prove')
     .description('prove that the records of a request are in the log')
@@ -74,6 +103,31 @@ export function addAudit(program: Command): void {
     .option('--json', 'as JSON')
     .addHelpText('after', CHECK_HELP)
     .action(async (file, flags) => (await import('../audit/prove.js')).runCheck(file, flags));
+}
+
+function addFilterOptions(command: Command): Command {
+  return command
+    .option('--subject <subject>', 'who asked, or stands in the chain of who asked')
+    .option('--object <name>', 'what was touched: osl.entities.person, or person')
+    .option('--since <time>', 'records from then on')
+    .option('--until <time>', 'records before then')
+    .option('--action <action>', 'query, login, publish, …')
+    .addOption(choice('--decision <decision>', 'what was decided', ['allow', 'deny', 'error']))
+    .addOption(
+      choice('--outcome <outcome>', 'how it ended', ['ok', 'error', 'cancelled', 'truncated', 'unknown']),
+    )
+    .addOption(choice('--surface <surface>', 'by way of what', ['rest', 'wire', 'mcp', 'cli', 'system']))
+    .addOption(choice('--kind <kind>', 'which records', ['decision', 'outcome', 'event']))
+    .option('--code <code>', 'an error code, such as E2101')
+    .option('--request <id>', 'the records of one request')
+    .option('--limit <count>', 'so many at most', wholeNumber(1, 1_000_000_000))
+    .option('--everything', 'read every record, and use no index')
+    .addOption(dirOption())
+    .addOption(dataDirOption());
+}
+
+function choice(flags: string, about: string, words: readonly string[]): Option {
+  return new Option(flags, about).choices(words);
 }
 
 function dirOption(): Option {

@@ -1,0 +1,58 @@
+import type { AuditDecision, AuditOutcome, AuditRecord, AuditSurface } from '../record.js';
+
+/** What is looked for: a record has all that is named here. */
+export interface AuditFilter {
+  /** Who: the subject of the record, or anybody in its delegation chain. */
+  readonly subject?: string;
+  /** What was touched: `osl.entities.order`, or `order`. */
+  readonly object?: string;
+  /** RFC 3339, UTC: records from here … */
+  readonly since?: string;
+  /** … to before here. */
+  readonly until?: string;
+  readonly kind?: AuditRecord['kind'];
+  readonly action?: string;
+  readonly surface?: AuditSurface;
+  readonly decision?: AuditDecision;
+  readonly outcome?: AuditOutcome;
+  readonly code?: string;
+  readonly requestId?: string;
+}
+
+const ENTITIES = 'osl.entities.';
+
+/** The names by which records may list an object. */
+export function namesOf(object: string): readonly string[] {
+  return object.startsWith(ENTITIES) ? [object] : [object, `${ENTITIES}${object}`];
+}
+
+/** Everybody who had a part in a record. */
+export function partiesOf({ subject, chain }: AuditRecord): readonly string[] {
+  return subject === null || chain.includes(subject) ? chain : [...chain, subject];
+}
+
+/** A record whose list of objects was cut counts as one that may have touched any: nobody who did is left out. */
+export function matches(record: AuditRecord, filter: AuditFilter): boolean {
+  const { subject, object, since, until } = filter;
+  if (subject !== undefined && !partiesOf(record).includes(subject)) return false;
+  if (object !== undefined && record.objects_omitted === 0 && !touches(record, object)) return false;
+  if (since !== undefined && record.ts < since) return false;
+  if (until !== undefined && record.ts >= until) return false;
+  return (
+    same(filter.kind, record.kind) &&
+    same(filter.action, record.action) &&
+    same(filter.surface, record.surface) &&
+    same(filter.decision, record.decision) &&
+    same(filter.outcome, record.outcome) &&
+    same(filter.code, record.code) &&
+    same(filter.requestId, record.request_id)
+  );
+}
+
+function touches({ objects }: AuditRecord, object: string): boolean {
+  return namesOf(object).some((name) => objects.includes(name));
+}
+
+function same<T>(wanted: T | undefined, is: T): boolean {
+  return wanted === undefined || wanted === is;
+}

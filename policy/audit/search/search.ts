@@ -1,0 +1,103 @@
+import { open, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { decodeHeader, frameAt, segmentName, usedEnd } from '../format.js';
+import { readRecords } from '../read.js';
+import type { AuditRecord } from '../record.js';
+import { type AuditFilter, matches, namesOf } from './filter.js';
+import { OMITTED, type Postings, type Seal, type SealBlock } from './seal.js';
+import { sealsOf } from './seals.js';
+
+/** How a search reads. */
+export interface SearchOptions {
+  /** Reads every record, whatever the indexes beside the segments say: they are files that somebody could have changed. */
+  readonly everything?: boolean;
+}
+
+/**
+ * The records of one chain that a filter describes, in their order. Complete segments are read where their index says
+ * that something may stand; what it points at is judged like any other record.
+ */
+export async function* searchRecords(
+  dir: string,
+  filter: AuditFilter,
+  { everything = false }: SearchOptions = {},
+): AsyncGenerator<AuditRecord, void, void> {
+  let from = 0;
+  if (!everything) {
+    for await (const seal of sealsOf(dir)) {
+      yield* recordsIn(dir, seal, filter);
+      from = seal.end;
+    }
+  }
+  for await (const record of readRecords(dir, { from })) if (matches(record, filter)) yield record;
+}
+
+async function* recordsIn(
+  dir: string,
+  seal: Seal,
+  filter: AuditFilter,
+): AsyncGenerator<AuditRecord, void, void> {
+  const wanted = candidates(seal, filter);
+  if (wanted.length === 0) return;
+  const path = join(dir, segmentName(seal.segment));
+  const few = wanted.length <= seal.blocks.length / 2 ? await inBlocks(path, seal, wanted, filter) : null;
+  yield* few ?? framesIn(await readFile(path)).records.filter((record) => matches(record, filter));
+}
+
+/** What matches in some blocks of a segment; null where the records do not stand as the index says. */
+async function inBlocks(
+  path: string,
+  { blocks, end }: Seal,
+  wanted: readonly number[],
+  filter: AuditFilter,
+): Promise<readonly AuditRecord[] | null> {
+  const found: AuditRecord[] = [];
+  const { size } = await stat(path);
+  const handle = await open(path, 'r');
+  try {
+    for (const number of wanted) {
+      const [block, next] = [blocks[number], blocks[number + 1]];
+      const from = block?.at ?? 0;
+      const bytes = Buffer.alloc(Math.max(0, Math.min(size, next?.at ?? size) - from));
+      await handle.read(bytes, 0, bytes.length, from);
+      const { records, whole } = framesIn(bytes, 0);
+      const last = records.at(-1);
+      if (!whole || records[0]?.seq !== block?.seq || last?.seq !== (next?.seq ?? end) - 1) return null;
+      found.push(...records.filter((record) => matches(record, filter)));
+    }
+  } finally {
+    await handle.close();
+  }
+  return found;
+}
+
+/** The blocks in which a record of the filter may stand, ascending. */
+function candidates(seal: Seal, { subject, object, since, until }: AuditFilter): readonly number[] {
+  const inTime = ({ since: first, until: last }: SealBlock): boolean =>
+    (since === undefined || last >= since) && (until === undefined || first < until);
+  const ofSubject = subject === undefined ? null : blocksOf(seal.subjects, [subject]);
+  const ofObject = object === undefined ? null : blocksOf(seal.objects, [...namesOf(object), OMITTED]);
+  return seal.blocks.flatMap((block, number) => {
+    const may = (ofSubject?.has(number) ?? true) && (ofObject?.has(number) ?? true) && inTime(block);
+    return may ? [number] : [];
+  });
+}
+
+function blocksOf(postings: Postings, names: readonly string[]): ReadonlySet<number> {
+  return new Set(postings.flatMap(([name, blocks]) => (names.includes(name) ? blocks : [])));
+}
+
+/** @param start of the first frame; default: after the header */
+function framesIn(
+  bytes: Buffer,
+  start: number = decodeHeader(bytes)?.end ?? 0,
+): { readonly records: readonly AuditRecord[]; readonly whole: boolean } {
+  const records: AuditRecord[] = [];
+  const end = usedEnd(bytes);
+  let at = start;
+  for (let frame = frameAt(bytes, at, end); frame; frame = frameAt(bytes, at, end)) {
+    records.push(JSON.parse(frame.record.toString()) as AuditRecord); // the writer's format
+    at = frame.next;
+  }
+  return { records, whole: at === end };
+}

@@ -1,0 +1,167 @@
+import {
+  type AuditDecision,
+  type AuditFilter,
+  type AuditKind,
+  type AuditOutcome,
+  type AuditRecord,
+  type AuditSurface,
+  searchRecords,
+} from '../../../../policy/audit/index.js';
+import { formatCsv } from '../csv.js';
+import { type Failure, usage } from '../exit.js';
+import { print } from '../output.js';
+import { type AuditFlags, auditChains, auditDirectory } from './directory.js';
+import { ocsfOf } from './ocsf.js';
+import { onRecord } from './on-record.js';
+import { recordLine } from './tail.js';
+
+export interface SearchFlags extends AuditFlags {
+  readonly subject?: string;
+  readonly object?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly action?: string;
+  readonly kind?: AuditKind;
+  readonly decision?: AuditDecision;
+  readonly outcome?: AuditOutcome;
+  readonly surface?: AuditSurface;
+  readonly code?: string;
+  readonly request?: string;
+  readonly limit?: number;
+  readonly everything?: true;
+}
+
+export type ExportFormat = 'jsonl' | 'ocsf' | 'csv';
+
+export interface ExportFlags extends SearchFlags {
+  readonly format: ExportFormat;
+}
+
+/** Shows what was found, for people or as the records that they are. */
+export async function runSearch(flags: SearchFlags): Promise<void> {
+  const asText = flags.json ? (record: AuditRecord) => JSON.stringify(record) : recordLine;
+  await each(flags, 'search', (record) => print(asText(record)));
+}
+
+export async function runExport(flags: ExportFlags): Promise<void> {
+  const { format } = flags;
+  if (format === 'csv') print(formatCsv(COLUMNS, []));
+  await each(flags, 'export', (record) => print(EXPORTED[format](record)));
+}
+
+const EXPORTED: Readonly<Record<ExportFormat, (record: AuditRecord) => string>> = {
+  jsonl: (record) => JSON.stringify(record),
+  ocsf: (record) => JSON.stringify(ocsfOf(record)),
+  csv: (record) =>
+    formatCsv(COLUMNS, [COLUMNS.map(({ name }) => cellOf(record, name))])
+      .split('\r\n')
+      .slice(1)
+      .join('\r\n'),
+};
+
+const NUMERIC = ['rows', 'duration_us', 'objects_omitted', 'epoch', 'seq'] as const;
+const TEXTS = [
+  'ts',
+  'writer',
+  'kind',
+  'request_id',
+  'tenant',
+  'subject',
+  'chain',
+  'surface',
+  'action',
+  'form',
+  'objects',
+  'decision',
+  'code',
+  'outcome',
+  'statement_hmac',
+  'detail',
+] as const;
+type ColumnName = (typeof NUMERIC)[number] | (typeof TEXTS)[number];
+
+const COLUMNS: readonly { readonly name: ColumnName; readonly numeric: boolean }[] = [
+  ...TEXTS.map((name) => ({ name, numeric: false })),
+  ...NUMERIC.map((name) => ({ name, numeric: true })),
+];
+
+/** Lists are written with a space in between: no name has one that policy or manifest declare. */
+function cellOf(record: AuditRecord, name: ColumnName): string | null {
+  const value = record[name] ?? null;
+  if (value === null) return null;
+  return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : value.join(' ');
+}
+
+/** Finds in all chains, one after another; where there are several their records are merged by time. */
+async function each(flags: SearchFlags, command: string, show: (record: AuditRecord) => void): Promise<void> {
+  const dir = auditDirectory(flags);
+  const filter = filterOf(flags);
+  await onRecord(dir, command, { ...filter });
+  const most = flags.limit ?? Number.POSITIVE_INFINITY;
+  const everything = flags.everything === true;
+  let shown = 0;
+  for await (const record of byTime(
+    auditChains(dir).map((chain) => searchRecords(chain, filter, { everything })),
+  )) {
+    if (shown >= most) break;
+    show(record);
+    shown += 1;
+  }
+}
+
+/** Records of several chains, each in its own order, the earliest first. */
+async function* byTime(
+  chains: readonly AsyncGenerator<AuditRecord, void, void>[],
+): AsyncGenerator<AuditRecord> {
+  const heads = await Promise.all(chains.map(async (chain) => ({ chain, next: await chain.next() })));
+  for (;;) {
+    let first: (typeof heads)[number] | null = null;
+    let earliest: AuditRecord | null = null;
+    for (const head of heads) {
+      if (head.next.done) continue;
+      if (earliest === null || head.next.value.ts < earliest.ts) [first, earliest] = [head, head.next.value];
+    }
+    if (first === null || earliest === null) return;
+    yield earliest;
+    first.next = await first.chain.next();
+  }
+}
+
+function filterOf(flags: SearchFlags): AuditFilter {
+  const { subject, object, action, kind, decision, outcome, surface, code, request } = flags;
+  const since = flags.since === undefined ? undefined : timeOf('--since', flags.since);
+  const until = flags.until === undefined ? undefined : timeOf('--until', flags.until);
+  return {
+    ...(subject !== undefined && { subject }),
+    ...(object !== undefined && { object }),
+    ...(since !== undefined && { since }),
+    ...(until !== undefined && { until }),
+    ...(action !== undefined && { action }),
+    ...(kind !== undefined && { kind }),
+    ...(decision !== undefined && { decision }),
+    ...(outcome !== undefined && { outcome }),
+    ...(surface !== undefined && { surface }),
+    ...(code !== undefined && { code }),
+    ...(request !== undefined && { requestId: request }),
+  };
+}
+
+const AGO = /^(\d{1,6})(s|m|h|d)$/;
+const UNITS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** `2026-01-31`, `2026-01-31T12:00:00Z`, or `90m`: so long ago. @throws Failure */
+function timeOf(flag: string, text: string): string {
+  const [, count, unit] = AGO.exec(text) ?? [];
+  const ago =
+    unit === 's' || unit === 'm' || unit === 'h' || unit === 'd' ? Number(count) * UNITS[unit] : null;
+  const ms = ago === null ? Date.parse(text) : Date.now() - ago;
+  if (ago === null && !/^\d{4}-\d\d-\d\d/.test(text)) throw wrongTime(flag, text);
+  if (Number.isNaN(ms)) throw wrongTime(flag, text);
+  return new Date(ms).toISOString();
+}
+
+function wrongTime(flag: string, text: string): Failure {
+  return usage(
+    `${flag} takes a time such as 2026-01-31T12:00:00Z, a day, or 90m, 12h, 7d ago; not \`${text}\``,
+  );
+}
