@@ -22,6 +22,6 @@ VOLUME /var/lib/osl
 EXPOSE 8642 15432
 STOPSIGNAL SIGTERM
 # Any answer will do: while the audit log's disk fails /health says 503, and a restart would not mend it.
-HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD ["node", "-e", "require('node:http').get('http://127.0.0.1:' + (process.env.OSL_HTTP_PORT || 8642) + '/health', () => process.exit(0)).on('error', () => process.exit(1))"]
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD ["node", "-e", "const e = process.env, tls = e.OSL_HTTP_TLS !== 'off' && (e.OSL_HTTP_TLS_CERT || e.OSL_TLS_CERT); require(tls ? 'node:https' : 'node:http').get({ host: '127.0.0.1', port: e.OSL_HTTP_PORT || 8642, path: '/health', rejectUnauthorized: false }, () => process.exit(0)).on('error', () => process.exit(1))"]
 ENTRYPOINT ["node", "/opt/osl/node_modules/osl-gateway/bin/osl.js"]
 CMD ["serve"]

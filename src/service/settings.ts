@@ -5,6 +5,7 @@ import { networkOf } from '../base/networks.js';
 import { StartProblem } from '../base/start-problem.js';
 import type { ChatSettings, ContentSettings } from './content.js';
 import { type ControlSettings, controlPlace } from './settings/control.js';
+import { type TlsSettings, tlsSettings } from './settings/tls.js';
 
 /** What one process is told at start, from its environment and flags. Paths are absolute. */
 export interface Settings {
@@ -26,8 +27,7 @@ export interface Settings {
   readonly issuers: readonly string[];
   /** Audiences (`aud`) of which each token must name one; with none, any token may name what it likes. */
   readonly audiences: readonly string[];
-  /** PEM files; without them the wire serves loopback only. */
-  readonly tls: { readonly certFile: string; readonly keyFile: string } | null;
+  readonly tls: TlsSettings;
   /** Sessions per native Postgres connector. */
   readonly poolSize: number;
   /** Which part of them one subject leaves free for others, from 0 to 1. */
@@ -95,11 +95,6 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /** Settings from environment variables; `over` is what flags say. @throws StartProblem */
 export function settingsFrom(env: Environment, cwd: string, over: Partial<Settings> = {}): Settings {
   const path = (value: string): string => (isAbsolute(value) ? value : resolve(cwd, value));
-  const cert = env['OSL_TLS_CERT'];
-  const key = env['OSL_TLS_KEY'];
-  if ((cert === undefined) !== (key === undefined)) {
-    throw new StartProblem('OSL_TLS_CERT and OSL_TLS_KEY go together: one of them is not set');
-  }
   const issuers = namesIn(env, 'OSL_PUBLIC_KEYS').map((text) => publicKeyFile(text, path));
   return Object.freeze({
     manifestFile: path(env['OSL_MANIFEST'] ?? 'manifest.yaml'),
@@ -114,7 +109,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
       oneOf(env, 'OSL_LOCAL_TOKENS', issuers.length === 0 ? ['on', 'off'] : ['off', 'on']) === 'on',
     issuers: namesOr(namesIn(env, 'OSL_TOKEN_ISSUERS'), [DEFAULT_ISSUER]),
     audiences: namesIn(env, 'OSL_TOKEN_AUDIENCES'),
-    tls: cert === undefined || key === undefined ? null : { certFile: path(cert), keyFile: path(key) },
+    tls: tlsSettings(env, path),
     poolSize: integer(env, 'OSL_POOL_SIZE', 10, 1, 1_000),
     poolReserve: integer(env, 'OSL_POOL_RESERVE_PERCENT', 25, 0, 50) / 100,
     subjectSessions: integer(env, 'OSL_SUBJECT_SESSIONS', 1_000, 1, 1_000_000),

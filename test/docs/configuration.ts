@@ -32,7 +32,7 @@ export const SECTIONS: readonly Section[] = [
         default: '.osl',
       },
       OSL_HOST: {
-        what: 'Where to listen. Other than loopback the wire needs a certificate, and REST a proxy that has one.',
+        what: 'Where to listen. Other than loopback it needs a certificate, or REST a proxy that has one.',
         takes: 'an address',
         default: '127.0.0.1',
       },
@@ -43,10 +43,23 @@ export const SECTIONS: readonly Section[] = [
         default: '1',
       },
       OSL_TLS_CERT: {
-        what: 'The certificate of the wire, with its chain.',
+        what: 'The certificate that the wire, REST and MCP show, with its chain. [More](operations.md#tls).',
         takes: 'a PEM file, with OSL_TLS_KEY',
       },
       OSL_TLS_KEY: { what: 'Its key.', takes: 'a PEM file, with OSL_TLS_CERT' },
+      OSL_HTTP_TLS: {
+        what: 'Off: REST and MCP stay plain HTTP, for a proxy that has TLS, whatever the wire has.',
+        default: 'on',
+      },
+      OSL_HTTP_TLS_CERT: {
+        what: 'Another certificate for REST and MCP.',
+        takes: 'a PEM file, with OSL_HTTP_TLS_KEY',
+      },
+      OSL_HTTP_TLS_KEY: { what: 'Its key.', takes: 'a PEM file, with OSL_HTTP_TLS_CERT' },
+      OSL_TLS_WATCH_SECONDS: {
+        what: 'How often the files of certificates are looked at; 0: at SIGHUP alone.',
+        default: '10',
+      },
       OSL_CORS_ORIGINS: {
         what: 'Whose [pages](rest.md#from-a-page-in-a-browser) may call REST from a browser.',
         takes: 'origins, with commas',
@@ -209,6 +222,10 @@ export const SECTIONS: readonly Section[] = [
     text: '`osl query` and its neighbours. Flags stand above these; `osl COMMAND --help` lists them.',
     variables: {
       OSL_SERVER: { what: 'Another server than that of the data directory.', takes: 'a URL' },
+      OSL_SERVER_CA: {
+        what: 'Authorities whose certificates the server may have; unset, those that Node knows. The server of the data directory is known by its own certificate.',
+        takes: 'a PEM file',
+      },
       OSL_TOKEN: { what: 'The token to ask with.', takes: 'a token' },
       OSL_SUBJECT: {
         what: "Whom a token is minted for, with the data directory's key.",

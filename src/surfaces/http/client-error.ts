@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Call, RequestParts } from '../../ask/index.js';
+import { refusedConnection } from '../../ask/request/session.js';
 import { turnAway } from '../../ask/request/visit.js';
 import { httpFault } from '../rest/http-fault.js';
 import { rawProblem } from '../rest/problem.js';
@@ -24,6 +25,11 @@ export class ClientErrors {
   }
 
   handle(error: unknown, socket: Socket): void {
+    if (isTlsFault(error)) {
+      socket.destroy();
+      void refusedConnection(this.#service, strangersCall(socket), 'http tls', null);
+      return;
+    }
     const fault = isReset(error) ? null : httpFault(error);
     const response = this.#current.get(socket);
     const answering = response !== undefined && !response.writableFinished;
@@ -31,11 +37,7 @@ export class ClientErrors {
       socket.destroy();
       return;
     }
-    const call: Call = {
-      requestId: randomUUID(),
-      surface: 'rest',
-      credentials: { kind: 'bearer', token: null, address: socket.remoteAddress ?? '' },
-    };
+    const call = strangersCall(socket);
     // A request whose body broke off is recorded where it is handled.
     const told = answering ? Promise.resolve(fault) : turnAway(this.#service, call, 'http', fault, 'anyone');
     told.then(
@@ -43,6 +45,20 @@ export class ClientErrors {
       () => socket.destroy(),
     );
   }
+}
+
+function strangersCall(socket: Socket): Call {
+  return {
+    requestId: randomUUID(),
+    surface: 'rest',
+    credentials: { kind: 'bearer', token: null, address: socket.remoteAddress ?? '' },
+  };
+}
+
+/** No TLS came of it: nothing can be said to such a client in a form that it reads. */
+function isTlsFault(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return code.startsWith('ERR_SSL_') || code === 'ERR_TLS_HANDSHAKE_TIMEOUT';
 }
 
 /** The client left: there is nobody to answer, and nothing was asked. */

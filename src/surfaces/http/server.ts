@@ -3,17 +3,20 @@ import { type FastifyInstance, fastify } from 'fastify';
 import { InternalError, queryError } from 'osl-compiler';
 import { type McpOptions, mcpRoute } from '../mcp/route.js';
 import { callOf } from '../rest/call.js';
-import { BODY_LIMIT, HEAD_LIMIT, httpFault } from '../rest/http-fault.js';
+import { BODY_LIMIT, httpFault } from '../rest/http-fault.js';
 import { Inflight } from '../rest/inflight.js';
 import { restRoutes } from '../rest/surface.js';
 import { ClientErrors } from './client-error.js';
 import { answerPreflights, shareWith } from './cors.js';
 import { addHooks, sendRefusal } from './hooks.js';
+import { type HttpTls, listenerOf } from './listener.js';
 import { metricsRoute } from './metrics-route.js';
 import type { HttpParts } from './parts.js';
 import { createTelemetry, type Figures, NO_WIRE, type WireNumbers } from './telemetry.js';
 
 export interface HttpOptions {
+  /** What clients are shown; without it REST is plain HTTP. */
+  readonly tls?: HttpTls;
   /** Milliseconds for a whole request to arrive; 30,000 unless told. */
   readonly requestTimeoutMs?: number;
   /** The wire frontend, for `/metrics`. */
@@ -36,6 +39,8 @@ export interface HttpServer {
    * has ended and its outcome is recorded.
    */
   close(deadlineMs: number): Promise<void>;
+  /** Shows another certificate, from the next connection on. Nothing where there is no TLS. @throws Error where it does not fit */
+  secure(tls: HttpTls): void;
   /** What this process counts. */
   figures(): Promise<Figures>;
 }
@@ -50,7 +55,6 @@ const LOCAL_MCP: McpOptions = {
 /** The routes' own take their place before the first route; so Fastify's are not even loaded. */
 const NO_COMPILERS = { buildValidator: noCompiler, buildSerializer: noCompiler };
 const REQUEST_TIMEOUT_MS = 30_000;
-const CHECK_MS = 1_000;
 /** Beyond the longest execution: after so long without a byte a reader has gone. */
 const STALLED_MS = 60_000;
 
@@ -59,19 +63,13 @@ export async function createHttpServer(service: HttpParts, options: HttpOptions 
   const inflight = new Inflight();
   const clientErrors = new ClientErrors(service);
   const requestTimeout = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
+  const listener = listenerOf(options.tls ?? null, requestTimeout, service.caps.timeoutMs + STALLED_MS);
   const app = fastify({
-    requestTimeout,
-    connectionTimeout: service.caps.timeoutMs + STALLED_MS,
+    serverFactory: (handler) => listener.begin(handler),
     bodyLimit: BODY_LIMIT,
     forceCloseConnections: 'idle',
     return503OnClosing: false, // ours is a problem, and recorded
     schemaController: { compilersFactory: NO_COMPILERS },
-    http: {
-      maxHeaderSize: HEAD_LIMIT,
-      headersTimeout: requestTimeout,
-      // How often Node looks for late requests; every 30 s unless told.
-      connectionsCheckingInterval: Math.min(requestTimeout, CHECK_MS),
-    },
     clientErrorHandler: (error, socket) => clientErrors.handle(error, socket),
     frameworkErrors: (error, request, reply) => {
       request.call = callOf(request.raw);
@@ -96,6 +94,7 @@ export async function createHttpServer(service: HttpParts, options: HttpOptions 
   return Object.freeze({
     listen: (port: number, host: string) => listen(app, port, host),
     close: (deadlineMs: number) => close(app, inflight, deadlineMs),
+    secure: listener.secure,
     figures: () => telemetry.figures(),
   });
 }

@@ -5,6 +5,16 @@ import { type Document, type Engine, EngineRefusal, objectIn, unreachable } from
 export interface RestClient {
   /** Where the service answers, without a `/` at its end. */
   readonly url: string;
+  /** Asks over HTTP; never follows a redirect, which would carry the token elsewhere. */
+  fetch(
+    url: string,
+    init: {
+      readonly method?: string;
+      readonly headers: Readonly<Record<string, string>>;
+      readonly body?: string;
+      readonly signal: AbortSignal;
+    },
+  ): Promise<Response>;
   /** The bearer token of the next call. A rejection is told to the model as a failed call. */
   token(): Promise<string>;
 }
@@ -55,12 +65,7 @@ async function send(client: RestClient, sent: Sent): Promise<Response> {
         };
   let response: Response;
   try {
-    // A redirect would carry the token elsewhere.
-    response = await fetch(`${client.url}${sent.path}`, {
-      ...content,
-      redirect: 'error',
-      signal: sent.signal,
-    });
+    response = await client.fetch(`${client.url}${sent.path}`, { ...content, signal: sent.signal });
   } catch {
     throw unreachable();
   }

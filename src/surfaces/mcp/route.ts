@@ -1,3 +1,4 @@
+import { TLSSocket } from 'node:tls';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { QueryError, queryError } from 'osl-compiler';
 import { type Call, publicError } from '../../ask/index.js';
@@ -119,7 +120,8 @@ function challenge(
 
 /** What the client calls this server by; `Host` was looked at before it comes here, or is only handed back. */
 function originOf(request: FastifyRequest, { publicUrl }: McpOptions): string {
-  return publicUrl ?? `http://${/^[\w.:[\]-]+$/.exec(request.headers.host ?? '')?.[0] ?? 'localhost'}`;
+  const scheme = request.raw.socket instanceof TLSSocket ? 'https' : 'http';
+  return publicUrl ?? `${scheme}://${/^[\w.:[\]-]+$/.exec(request.headers.host ?? '')?.[0] ?? 'localhost'}`;
 }
 
 /** The request as the handler takes it: what the protocol reads of it, without the token. */

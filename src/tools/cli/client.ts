@@ -1,9 +1,10 @@
-import http from 'node:http';
 import type { MetricFormat } from 'osl-compiler';
 import { codeOf } from '../../base/thrown.js';
 import type { Settings } from '../../service/settings.js';
 import { EXIT, Failure, systemFault } from './exit.js';
-import { addressOf, runningServer, urlHost } from './server-file.js';
+import { fetchHttp, type HttpRequest, openHttp } from './http.js';
+import { runningServer } from './server-file.js';
+import { distrust, knownServer } from './trust.js';
 
 /** `POST /osl/query` as it is answered. */
 export interface AnswerBody {
@@ -52,7 +53,7 @@ export type QueryBody = (
 export function serverUrl(given: string | undefined, settings: Settings): string {
   if (given !== undefined) return given.replace(/\/+$/, '');
   const record = runningServer(settings.dataDir);
-  if (record !== null) return `http://${urlHost(addressOf(record))}:${record.httpPort}`;
+  if (record !== null) return knownServer(record);
   throw new Failure(
     EXIT.unreachable,
     `error: no server runs in ${settings.dataDir}: start one with \`osl demo\` or \`osl serve\`, or name --data-dir or --server`,
@@ -79,7 +80,11 @@ export async function openQuery(
   accept: string,
 ): Promise<Response> {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', accept };
-  return reach(url, '/osl/query', { method: 'POST', headers, body: JSON.stringify(body) });
+  try {
+    return await fetchHttp(`${url}/osl/query`, { method: 'POST', headers, body: JSON.stringify(body) });
+  } catch (error) {
+    throw unreachable(url, error);
+  }
 }
 
 /** Asks for a sample. @throws Failure where nobody answers */
@@ -105,46 +110,21 @@ async function post(url: string, path: string, token: string, body: object): Pro
   });
 }
 
-/** Not by `fetch`: to load it takes longer than the whole question. */
-async function send(url: string, path: string, request: OwnRequest): Promise<Reply> {
-  const target = new URL(`${url}${path}`);
-  const { request: open } = target.protocol === 'https:' ? await import('node:https') : http;
-  return new Promise((resolve, reject) => {
-    const fail = (error: unknown): void => reject(unreachable(url, error));
-    const { method = 'GET', headers, body } = request;
-    const outgoing = open(target, { method, headers, agent: false }, (incoming) => {
-      const chunks: Buffer[] = [];
-      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-      incoming.on('error', fail);
-      incoming.on('end', () => {
-        try {
-          resolve(readReply(url, incoming.statusCode ?? 0, Buffer.concat(chunks).toString('utf8')));
-        } catch (error) {
-          reject(error);
-        }
-      });
-    });
-    outgoing.on('error', fail);
-    outgoing.end(body);
+async function send(url: string, path: string, request: HttpRequest): Promise<Reply> {
+  const incoming = await openHttp(`${url}${path}`, request).catch((error: unknown) => {
+    throw unreachable(url, error);
   });
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of incoming) chunks.push(chunk);
+  } catch (error) {
+    throw unreachable(url, error);
+  }
+  return readReply(url, incoming.statusCode ?? 0, Buffer.concat(chunks).toString('utf8'));
 }
 
 function readReply(url: string, status: number, text: string): Reply {
   return { ok: status >= 200 && status < 300, status, text, body: objectOf(text, url) };
-}
-
-interface OwnRequest {
-  readonly method?: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
-}
-
-async function reach(url: string, path: string, request: RequestInit): Promise<Response> {
-  try {
-    return await fetch(`${url}${path}`, { ...request, redirect: 'error' }); // the token is for this server only
-  } catch (error) {
-    throw unreachable(url, error);
-  }
 }
 
 /** All of an answer in JSON. @throws Failure where it breaks off or is none */
@@ -162,7 +142,8 @@ function unreachable(url: string, error: unknown): Failure {
   const cause = error instanceof Error ? (error.cause ?? error) : null;
   const code = codeOf(cause);
   const words =
-    systemFault(cause) ?? (code === 'ECONNREFUSED' ? 'nothing listens there' : (code ?? 'no connection'));
+    systemFault(cause) ??
+    (code === 'ECONNREFUSED' ? 'nothing listens there' : (distrust(cause) ?? code ?? 'no connection'));
   return new Failure(EXIT.unreachable, `error: no answer from ${url}: ${words}`);
 }
 

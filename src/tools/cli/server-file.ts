@@ -10,6 +10,8 @@ export interface ServerRecord extends ProcessIdentity {
   readonly pgPort: number;
   /** Whether the wire, and with it `osl psql`, is encrypted. */
   readonly tls: boolean;
+  /** Whether REST is, and the file of the certificate that it then shows; else empty. */
+  readonly httpCertFile: string;
   /** Whether it takes tokens that `osl token` mints. */
   readonly localTokens: boolean;
   /** The `iss` and `aud` that its tokens name; an empty `audience`: none is asked for. */
@@ -82,6 +84,12 @@ export function addressOf(record: Pick<ServerRecord, 'host'>): string {
   return record.host === '::' ? '::1' : record.host;
 }
 
+/** Where REST of the server answers, without a `/` at its end. */
+export function restUrl(record: Pick<ServerRecord, 'host' | 'httpPort' | 'httpCertFile'>): string {
+  const scheme = record.httpCertFile === '' ? 'http' : 'https';
+  return `${scheme}://${urlHost(addressOf(record))}:${record.httpPort}`;
+}
+
 /** Whether `host` is this machine, and no other reaches it. */
 export function isLoopback(host: string): boolean {
   return /^(127(\.\d+){3}|::1|localhost)$/.test(host);
@@ -107,6 +115,7 @@ const FIELDS: readonly (readonly [keyof ServerRecord, 'string' | 'number' | 'boo
   ['httpPort', 'number'],
   ['pgPort', 'number'],
   ['tls', 'boolean'],
+  ['httpCertFile', 'string'],
   ['localTokens', 'boolean'],
   ['issuer', 'string'],
   ['audience', 'string'],

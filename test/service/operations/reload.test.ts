@@ -71,6 +71,7 @@ t.test('SIGHUP takes up all that can change, or names it', async (t) => {
     OSL_PUBLIC_KEYS: issuer,
     OSL_TLS_CERT: join(dir, 'tls.crt'),
     OSL_TLS_KEY: join(dir, 'tls.key'),
+    OSL_HTTP_TLS: 'off',
     OSL_LOG_LEVEL: 'info',
     OSL_METRICS_FROM: '10.0.0.0/8',
     OSL_CORS_ORIGINS: 'https://app.example, http://localhost:5173',

@@ -137,6 +137,7 @@ t.test('a first start without files, and a second beside the first', async (t) =
     httpPort: 8642,
     pgPort: 15432,
     tls: false,
+    httpCertFile: '',
     localTokens: true,
     issuer: 'service',
     audience: '',

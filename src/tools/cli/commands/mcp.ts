@@ -4,6 +4,7 @@ import { type AskFlags, addAskOptions } from '../ask.js';
 import { type CallerFlags, callerToken } from '../caller.js';
 import { serverUrl } from '../client.js';
 import { settingsOf, wholeNumber } from '../flags.js';
+import { fetchHttp } from '../http.js';
 import { note } from '../output.js';
 
 interface McpFlags extends AskFlags {
@@ -37,7 +38,11 @@ async function runMcp(flags: McpFlags): Promise<void> {
   ]);
   const { StdioServerTransport } = await import('@modelcontextprotocol/server/stdio');
   const settings = settingsOf(flags);
-  const engine = remoteEngine({ url: serverUrl(flags.server, settings), token: await tokens(flags) });
+  const engine = remoteEngine({
+    url: serverUrl(flags.server, settings),
+    fetch: fetchHttp,
+    token: await tokens(flags),
+  });
   const options = {
     version: version(),
     ...(flags.maxBytes === undefined ? {} : { maxBytes: flags.maxBytes }),

@@ -3,11 +3,11 @@ import { addListenOptions, manifestOption, policyOption, workersOption } from '.
 import type { RunFlags } from '../serve/run.js';
 
 const HELP = `
-SIGHUP reads both files, keys, certificate and credentials anew; where one has a fault nothing changes, but that a
+SIGHUP reads both files, keys, certificates and credentials anew; where one has a fault nothing changes, but that a
 policy that is missing or broken ends all answers: OSL_POLICY_FAILURE=keep lets the last good one serve for a while.
 Ctrl-C or SIGTERM ends it after what runs.
 Warnings go to standard error (OSL_LOG_LEVEL: error, warn, info), as JSON where that is no terminal.
-Other settings: OSL_TLS_CERT, OSL_TLS_KEY, OSL_PUBLIC_KEYS, OSL_LOCAL_TOKENS (on, off), OSL_TOKEN_ISSUERS,
+Other settings: OSL_TLS_CERT, OSL_TLS_KEY, OSL_HTTP_TLS (on, off), OSL_PUBLIC_KEYS, OSL_LOCAL_TOKENS (on, off), OSL_TOKEN_ISSUERS,
 OSL_TOKEN_AUDIENCES, OSL_MAX_ROWS, OSL_MAX_EVIDENCE, OSL_STATEMENT_TIMEOUT_MS,
 OSL_METRICS_FROM, OSL_CORS_ORIGINS, OSL_POLICY_FAILURE (refuse, keep), OSL_POLICY_KEEP_SECONDS,
 OSL_AUDIT_FAILURE (reopen, exit), OSL_AUDIT_SEGMENT_MIB, OSL_AUDIT_PROBE_SECONDS,

@@ -1,14 +1,16 @@
-import { X509Certificate } from 'node:crypto';
-import { existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
+import { existsSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { configuredKeys } from '../../../../policy/index.js';
 import { issuerKeys } from '../../../service/issuer-keys.js';
+import type { CertificateFiles } from '../../../service/settings/tls.js';
 import type { Settings } from '../../../service/settings.js';
-import { systemFault } from '../exit.js';
+import { fetchHttp } from '../http.js';
 import { counted } from '../output.js';
+import { checkedCertificate } from '../serve/certificates.js';
 import { checkDataDir } from '../serve/data-dir.js';
 import { checkPorts } from '../serve/ports.js';
-import { addressOf, isLoopback, runningServer, type ServerRecord, urlHost } from '../server-file.js';
+import { isLoopback, runningServer, type ServerRecord } from '../server-file.js';
+import { knownServer } from '../trust.js';
 import { type Finding, fail, failed, ok, warn } from './finding.js';
 
 const LITTLE_MIB = 1_024;
@@ -57,10 +59,10 @@ export async function portFindings(settings: Settings): Promise<readonly Finding
 }
 
 async function healthOf(record: ServerRecord): Promise<Finding> {
-  const url = `http://${urlHost(addressOf(record))}:${record.httpPort}/ready`;
+  const url = `${knownServer(record)}/ready`;
   const who = `the server of this data directory (process ${record.pid})`;
   try {
-    const { status } = await fetch(url, { signal: AbortSignal.timeout(5_000) });
+    const { status } = await fetchHttp(url, { headers: {}, signal: AbortSignal.timeout(5_000) });
     if (status === 200) return ok('server', `${who} is ready`);
     return fail('server', `${who} runs and is not ready (${status})`, `curl ${url}`);
   } catch {
@@ -74,36 +76,44 @@ const SOON_MS = 14 * 86_400_000;
 export function tlsFindings({ tls, host }: Settings): readonly Finding[] {
   const about = 'TLS';
   const local = isLoopback(host);
-  const proxy = local
-    ? []
-    : [
-        warn(
-          about,
-          `REST has no TLS of its own, and listens on ${host}`,
-          'put a proxy with TLS in front of it',
-        ),
-      ];
-  if (tls === null && local) return [ok(about, 'not needed: the server listens on this machine only')];
-  if (tls === null)
-    return [
-      ...proxy,
-      fail(
-        about,
-        `the wire refuses clients that are not on this machine`,
-        'set OSL_TLS_CERT and OSL_TLS_KEY',
-      ),
-    ];
+  if (tls.wire === null && tls.http === null && local)
+    return [ok(about, 'not needed: the server listens on this machine only')];
+  const { wire, http } = tls;
+  const plain =
+    http !== null || local
+      ? []
+      : [
+          warn(
+            about,
+            `REST has no TLS of its own, and listens on ${host}`,
+            'set OSL_TLS_CERT and OSL_TLS_KEY, or put a proxy with TLS in front of it',
+          ),
+        ];
+  const refuses =
+    wire !== null || local
+      ? []
+      : [
+          fail(
+            about,
+            `the wire refuses clients that are not on this machine`,
+            'set OSL_TLS_CERT and OSL_TLS_KEY',
+          ),
+        ];
+  const files = new Map([wire, http].flatMap((one) => (one === null ? [] : [[one.certFile, one]])));
+  return [...plain, ...refuses, ...[...files.values()].map(certificateFinding)];
+}
+
+function certificateFinding(files: CertificateFiles): Finding {
+  const about = 'TLS';
+  const { certFile } = files;
   try {
-    const certificate = new X509Certificate(readFileSync(tls.certFile));
-    readFileSync(tls.keyFile);
-    const ends = Date.parse(certificate.validTo);
-    if (ends < Date.now()) return [...proxy, fail(about, `${tls.certFile} ended on ${certificate.validTo}`)];
-    if (ends < Date.now() + SOON_MS)
-      return [...proxy, warn(about, `${tls.certFile} ends on ${certificate.validTo}`)];
-    return [...proxy, ok(about, `${tls.certFile} holds until ${certificate.validTo}`)];
+    const { until } = checkedCertificate(files);
+    const ends = Date.parse(until);
+    if (ends < Date.now()) return fail(about, `${certFile} ended on ${until}`);
+    if (ends < Date.now() + SOON_MS) return warn(about, `${certFile} ends on ${until}`);
+    return ok(about, `${certFile} holds until ${until}`);
   } catch (error) {
-    const { message, hint } = failed(about, error);
-    return [...proxy, fail(about, systemFault(error) ?? `${tls.certFile}: ${message}`, hint ?? undefined)];
+    return failed(about, error);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Model } from '../../../model/model.js';
-import { addressOf, type ServerRecord, urlHost } from '../server-file.js';
+import { addressOf, restUrl, type ServerRecord, urlHost } from '../server-file.js';
 import { DEMO_EXAMPLES, type Example, genericExamples } from './examples.js';
 import { commandName, dataDirFlag, quoted, shellText, singleQuoted } from './invocation.js';
 
@@ -7,10 +7,6 @@ import { commandName, dataDirFlag, quoted, shellText, singleQuoted } from './inv
 export function listening(record: ServerRecord, dataDir: string) {
   const { pid, httpPort, pgPort, startedAt } = record;
   return { event: 'listening', rest: restUrl(record), pid, httpPort, pgPort, dataDir, startedAt };
-}
-
-export function restUrl(record: ServerRecord): string {
-  return `http://${urlHost(addressOf(record))}:${record.httpPort}`;
 }
 
 /** Where the server is, and what to try. */
@@ -46,10 +42,12 @@ function queryLines({ subject, about, who, osql }: Example, dataDir: string): re
 function otherWays(record: ServerRecord, example: Example, dataDir: string): readonly string[] {
   const mint = `$(${commandName()} token${dataDirFlag(dataDir)} ${example.who.map(quoted).join(' ')})`;
   const body = JSON.stringify({ osql: example.osql });
+  // Whoever tries it on this machine calls it by an address that its certificate need not name.
+  const trust = record.httpCertFile === '' ? '' : '-k ';
   const mode = record.tls ? 'PGSSLMODE=require ' : '';
   return [
     '  # the same with curl, and with psql',
-    `  curl -s ${restUrl(record)}/osl/query -H "Authorization: Bearer ${mint}" -H 'Content-Type: application/json' -d ${singleQuoted(body)}`,
+    `  curl -s ${trust}${restUrl(record)}/osl/query -H "Authorization: Bearer ${mint}" -H 'Content-Type: application/json' -d ${singleQuoted(body)}`,
     `  ${mode}PGPASSWORD="${mint}" psql -h ${addressOf(record)} -p ${record.pgPort} -U ${quoted(example.subject)} -d osl -c ${shellText(example.osql)}`,
   ];
 }

@@ -9,9 +9,9 @@ import { settingsOf } from '../flags.js';
 import { operatorLog } from '../log.js';
 import { note, print } from '../output.js';
 import { createProgress } from '../progress.js';
-import { removeServerFile, runningServer } from '../server-file.js';
+import { removeServerFile, restUrl, runningServer } from '../server-file.js';
 import type { RunningWorkers } from '../workers/run.js';
-import { banner, listening, restUrl } from './banner.js';
+import { banner, listening } from './banner.js';
 import { type RunningServer, startServer } from './server.js';
 import { untilToldToStop } from './signals.js';
 

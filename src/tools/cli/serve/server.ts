@@ -1,26 +1,25 @@
-import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createSecureContext } from 'node:tls';
 import { DEFAULT_ISSUER } from '../../../../policy/index.js';
-import type { CancelDirectory, WireTls } from '../../../../wire/index.js';
+import type { CancelDirectory, WireServer } from '../../../../wire/index.js';
 import type { ServiceLog } from '../../../base/log.js';
 import { INSTALLATION_ROOT, version } from '../../../base/package-root.js';
 import { StartProblem } from '../../../base/start-problem.js';
-import { messageOf } from '../../../base/thrown.js';
+import { recordEvent } from '../../../service/events.js';
 import { type OpenService, openService } from '../../../service/open.js';
-import type { Prepared, Reloaded, ReloadPart } from '../../../service/reload.js';
+import type { Prepared, Reloaded } from '../../../service/reload.js';
 import { aloneIn, type Seat } from '../../../service/seat.js';
 import type { Service } from '../../../service/service.js';
+import type { CertificateFiles, TlsSettings } from '../../../service/settings/tls.js';
 import type { Settings } from '../../../service/settings.js';
 import type { Change } from '../../../service/version-change.js';
 import { type CatalogDoor, type CatalogOptions, Catalogs } from '../../../surfaces/catalog/index.js';
-import { createHttpServer } from '../../../surfaces/http/server.js';
+import { createHttpServer, type HttpServer } from '../../../surfaces/http/server.js';
 import type { Figures } from '../../../surfaces/http/telemetry.js';
 import { createPgFrontend, type OwnSessions, type SessionCounts } from '../../../surfaces/pg/index.js';
-import { systemFault, usage } from '../exit.js';
+import { systemFault } from '../exit.js';
 import type { Progress } from '../progress.js';
 import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
+import { type Certificate, checkedCertificate, ShownCertificate, watchCertificates } from './certificates.js';
 import { checkDataDir, spaceLeft } from './data-dir.js';
 import { inspect } from './inspect.js';
 import { checkPorts } from './ports.js';
@@ -134,6 +133,11 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
       renewDraft: (id) => open.renewDraft(id),
     });
     const ports = await listen();
+    const unwatch = watchCertificates(certificates, settings.tls.watchMs, log, (now) => {
+      log.warn('other certificates are shown from now on', { now });
+      recordEvent(open.service, 'service.reload', { reloaded: true, now, kept: [] }).catch(() => undefined);
+    });
+    closing.push(async () => unwatch());
     const reload = async (): Promise<Reloaded> => {
       const told = await open.reload(certificates);
       await inspect(open.service, settings);
@@ -176,22 +180,23 @@ async function frontends(
   service: Service,
   closing: ((deadlineMs: number) => Promise<void>)[],
 ): Promise<{
-  readonly certificates: readonly ReloadPart[];
+  readonly certificates: readonly ShownCertificate[];
   readonly cancel: OpenServer['cancel'];
   readonly register: OwnSessions;
   readonly figures: OpenServer['figures'];
   listen(): Promise<{ readonly httpPort: number; readonly pgPort: number }>;
 }> {
-  const tls = tlsOf(settings);
+  const { wire, http } = certificatesIn(settings.tls);
   const catalogs = common?.catalogs ?? ownCatalogs(settings, service, closing);
   const pg = createPgFrontend(service, {
-    ...(tls === null ? {} : { tls }),
+    ...(wire !== null && { tls: wire }),
     catalogs,
     maxSubjectSessions: settings.subjectSessions,
     ...(common !== undefined && { cancels: common.cancels, sessions: common.sessions, own: common.own }),
   });
   const rest = await createHttpServer(service, {
     wire: pg,
+    ...(http !== null && { tls: http }),
     ...(common !== undefined && { gather: () => common.gather() }),
     metricsFrom: settings.metricsFrom,
     corsOrigins: settings.corsOrigins,
@@ -213,8 +218,29 @@ async function frontends(
     cancel,
     register,
     figures,
-    certificates: certificatePart(settings, (next) => pg.secure(next)),
+    certificates: shownCertificates(settings.tls, pg, rest),
   };
+}
+
+/** What both surfaces show at first. @throws Failure */
+function certificatesIn({ wire, http }: TlsSettings) {
+  const read = (files: CertificateFiles | null): Certificate | null => {
+    if (files === null) return null;
+    const { cert, key } = checkedCertificate(files);
+    return { cert, key };
+  };
+  return { wire: read(wire), http: read(http) };
+}
+
+function shownCertificates(
+  { wire, http }: TlsSettings,
+  pg: Pick<WireServer, 'secure'>,
+  rest: Pick<HttpServer, 'secure'>,
+): readonly ShownCertificate[] {
+  return [
+    ...(wire === null ? [] : [new ShownCertificate(wire, (next) => pg.secure(next))]),
+    ...(http === null ? [] : [new ShownCertificate(http, (next) => rest.secure(next))]),
+  ];
 }
 
 /** Engines in this process, for all that ask it. */
@@ -235,36 +261,6 @@ export function catalogOptions({ dataDir, catalogEngines }: Settings): CatalogOp
   return { dir: join(dataDir, 'catalog'), maxEngines: catalogEngines };
 }
 
-/** The wire's certificate, read anew; connections that are open keep theirs. */
-function certificatePart(settings: Settings, secure: (tls: WireTls) => void): readonly ReloadPart[] {
-  if (settings.tls === null) return [];
-  const { certFile } = settings.tls;
-  const prepare = () => {
-    const tls = tlsOf(settings);
-    if (tls === null) return { now: null, kept: null, take: () => undefined };
-    try {
-      createSecureContext(tls);
-    } catch (error) {
-      throw usage(`${certFile} and its key do not fit: ${messageOf(error)}`);
-    }
-    const { validTo } = new X509Certificate(tls.cert);
-    return { now: `a certificate until ${validTo}`, kept: null, take: () => secure(tls) };
-  };
-  return [{ prepare }];
-}
-
-function tlsOf({ tls }: Settings) {
-  return tls === null ? null : { cert: readPem(tls.certFile), key: readPem(tls.keyFile) };
-}
-
-function readPem(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw usage(systemFault(error) ?? `${file} cannot be read`);
-  }
-}
-
 /** What `server.json` says of a server. */
 export function recordOf(
   { settings, demo }: Pick<ServerOptions, 'settings' | 'demo'>,
@@ -275,7 +271,8 @@ export function recordOf(
   return {
     host,
     ...ports,
-    tls: tls !== null,
+    tls: tls.wire !== null,
+    httpCertFile: tls.http?.certFile ?? '',
     localTokens,
     issuer: issuers[0] ?? DEFAULT_ISSUER,
     audience: audiences[0] ?? '',

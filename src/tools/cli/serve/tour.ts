@@ -2,7 +2,7 @@ import { answerOf, formatAnswer } from '../answer.js';
 import { postQuery } from '../client.js';
 import { openIssuer } from '../issuer.js';
 import { formatProblem, problemOf } from '../problem.js';
-import { restUrl } from './banner.js';
+import { restUrl } from '../server-file.js';
 import type { RunningServer } from './server.js';
 
 interface TourQuestion {
