@@ -69,8 +69,6 @@ export function openControl(place: ControlPlace, options: ControlOptions = {}): 
       const given = await work(client);
       broken = false;
       return given;
-    } catch (error) {
-      throw controlFault(error);
     } finally {
       client.release(broken);
     }
@@ -79,10 +77,10 @@ export function openControl(place: ControlPlace, options: ControlOptions = {}): 
     query: (sql: string, values: readonly unknown[] = []) => lent((client) => run(client, sql, values)),
     transaction: <T>(name: string, work: (tx: ControlQueries) => Promise<T>): Promise<T> =>
       lent(async (client) => {
-        await client.query('begin');
-        await client.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`osl_control ${name}`]);
+        await run(client, 'begin', []);
+        await run(client, 'select pg_advisory_xact_lock(hashtextextended($1, 0))', [`osl_control ${name}`]);
         const given = await work({ query: (sql, values = []) => run(client, sql, values) });
-        await client.query('commit');
+        await run(client, 'commit', []);
         return given;
       }),
     close: async () => {

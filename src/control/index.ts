@@ -9,5 +9,23 @@ export {
 export { ControlFault, controlFault } from './fault.js';
 export { type ControlRoles, type Migrated, migrate, requireSchema } from './migrate.js';
 export { MIGRATIONS, type Migration } from './migrations.js';
+export {
+  type Activation,
+  type ActivePolicy,
+  type Authorship,
+  activatePolicy,
+  activations,
+  activePolicy,
+  ControlConflict,
+  digestOf,
+  type PolicyVersion,
+  policyText,
+  policyVersions,
+  pushPolicy,
+  type Seen,
+  standing,
+  tenantsIn,
+} from './policies.js';
+export { type PublishedVersion, publishedAfter, publishedId, shareVersions } from './published.js';
 export { CONTROL_CHANNEL, type Listener, type Listening, listenForChanges } from './signals.js';
 export { type ControlPlace, controlUrl } from './url.js';

@@ -3,6 +3,12 @@ export type { AccessChange, RoleChange, Sight } from './access.js';
 export type { Change } from './changes.js';
 export { type Checked, check, type Finding, type Proposal } from './check.js';
 export { type Difference, type Judgement, judge } from './judge.js';
-export { judgePolicy, type PolicyDifference, type PolicyJudgement, type SubjectChange } from './policy.js';
+export {
+  compiledPolicy,
+  judgePolicy,
+  type PolicyDifference,
+  type PolicyJudgement,
+  type SubjectChange,
+} from './policy.js';
 export { type Ground, type Step, type Worked, workedOut } from './step.js';
 export { type Suggestion, shortName, suggestRelation, suggestTerm } from './suggest.js';

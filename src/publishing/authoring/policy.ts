@@ -1,11 +1,6 @@
 import { compileSnapshot, PolicyProblems, type PolicySnapshot } from '../../../policy/index.js';
 import { entityName, facetName } from '../../model/graph/index.js';
-import {
-  type Manifest,
-  ManifestProblems,
-  type PolicyFile,
-  parsePolicyDocument,
-} from '../../model/manifest/index.js';
+import { type Manifest, ManifestProblems, parsePolicyDocument } from '../../model/manifest/index.js';
 import type { Model } from '../../model/model.js';
 import { type AccessChange, accessBetween, type RoleChange } from './access.js';
 import { type Finding, findingsIn } from './check.js';
@@ -44,7 +39,7 @@ export interface SubjectChange {
 export function judgePolicy(text: string, file: string, model: Model): PolicyJudgement {
   const { manifest, snapshot: before } = model;
   try {
-    const after = compilePolicy(parsePolicyDocument(text, file), manifest);
+    const after = compiledPolicy(text, file, manifest);
     const none = { ...after.document, subjects: {}, roles: {}, service_accounts: {} };
     const old = before ?? compileSnapshot(none, manifest.catalog);
     return { ok: true, diagnostics: [], diff: differenceBetween(old, after, model) };
@@ -54,8 +49,9 @@ export function judgePolicy(text: string, file: string, model: Model): PolicyJud
   }
 }
 
-/** @throws ManifestProblems, each with its place in the file */
-function compilePolicy(policy: PolicyFile, { catalog, tenant }: Manifest): PolicySnapshot {
+/** The text of a policy, compiled against a manifest. @throws ManifestProblems, each with its place in `file` */
+export function compiledPolicy(text: string, file: string, { catalog, tenant }: Manifest): PolicySnapshot {
+  const policy = parsePolicyDocument(text, file);
   try {
     return compileSnapshot(policy.document, catalog, tenant);
   } catch (error) {

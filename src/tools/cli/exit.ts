@@ -50,6 +50,7 @@ export function usage(message: string): Failure {
 const OPERATOR_FAULTS: ReadonlySet<string> = new Set([
   'StartProblem',
   'ControlFault',
+  'ControlConflict',
   'DemoProblem',
   'OverlayConflict',
   'PublishedDamaged',

@@ -27,6 +27,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<(root: Command) => void>> = ne
   ['token', async () => (await import('./commands/token.js')).addToken],
   ['scram', async () => (await import('./commands/scram.js')).addScram],
   ['validate', async () => (await import('./commands/validate.js')).addValidate],
+  ['policy', async () => (await import('./commands/policy.js')).addPolicy],
   ['diff', async () => (await import('./commands/diff.js')).addDiff],
   ['discover', async () => (await import('./commands/discover.js')).addDiscover],
   ['suggest', async () => (await import('./commands/suggest.js')).addSuggest],

@@ -1,0 +1,211 @@
+import { createHash } from 'node:crypto';
+import type { ControlDatabase, ControlQueries, Row } from './database.js';
+
+/** A text that was proposed as a policy. Its `number` counts from 1 for each tenant. */
+export interface PolicyVersion {
+  readonly number: number;
+  /** SHA-256 of the text in UTF-8, hex. */
+  readonly digest: string;
+  /** The version that served when it was proposed; null where none did. */
+  readonly parent: number | null;
+  /** Who says to have written it, and why. */
+  readonly author: string;
+  readonly comment: string | null;
+  /** The role that logged in to write it, as the database says. */
+  readonly login: string;
+  /** RFC 3339, UTC, by the clock of the database. */
+  readonly at: string;
+}
+
+/** A version began to serve. The activation with the greatest number is the one that serves. */
+export interface Activation extends Omit<PolicyVersion, 'digest' | 'parent'> {
+  readonly version: number;
+  readonly action: 'activate' | 'rollback';
+  /** The newest published version that it was checked with; 0 for none. */
+  readonly published: number;
+}
+
+/** What serves: an activation with the text of its version. */
+export interface ActivePolicy {
+  readonly activation: number;
+  readonly version: number;
+  readonly digest: string;
+  readonly text: string;
+}
+
+/** What changed since it was looked at: it must be looked at again. */
+export class ControlConflict extends Error {
+  override readonly name = 'ControlConflict';
+}
+
+export function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** Newest first. @throws ControlFault */
+export async function policyVersions(
+  control: ControlQueries,
+  tenant: string,
+): Promise<readonly PolicyVersion[]> {
+  const rows = await control.query(
+    `select number, digest, parent, author, comment, login, ${AT} from osl_control.policy_version
+     where tenant = $1 order by number desc`,
+    [tenant],
+  );
+  return rows.map(versionIn);
+}
+
+/** Newest first. @throws ControlFault */
+export async function activations(control: ControlQueries, tenant: string): Promise<readonly Activation[]> {
+  const rows = await control.query(
+    `select number, version, action, author, comment, published, login, ${AT}
+     from osl_control.policy_activation where tenant = $1 order by number desc`,
+    [tenant],
+  );
+  return rows.map((row) => ({
+    ...writtenBy(row),
+    version: Number(row['version']),
+    action: row['action'] === 'rollback' ? 'rollback' : 'activate',
+    published: Number(row['published']),
+  }));
+}
+
+/** The text of a version; null where there is none of that number. @throws ControlFault */
+export async function policyText(
+  control: ControlQueries,
+  tenant: string,
+  number: number,
+): Promise<string | null> {
+  const [row] = await control.query(
+    'select text from osl_control.policy_version where tenant = $1 and number = $2',
+    [tenant, number],
+  );
+  return row === undefined ? null : String(row['text']);
+}
+
+/** Null where none was ever activated. @throws ControlFault, also for a text that is not what its digest says */
+export async function activePolicy(control: ControlQueries, tenant: string): Promise<ActivePolicy | null> {
+  const [row] = await control.query(
+    `select a.number as activation, v.number as version, v.digest, v.text
+     from osl_control.policy_activation a
+     join osl_control.policy_version v on v.tenant = a.tenant and v.number = a.version
+     where a.tenant = $1 order by a.number desc limit 1`,
+    [tenant],
+  );
+  if (row === undefined) return null;
+  const text = String(row['text']);
+  if (digestOf(text) !== row['digest'])
+    throw new ControlConflict(`policy version ${Number(row['version'])} is not the text that was pushed`);
+  return {
+    activation: Number(row['activation']),
+    version: Number(row['version']),
+    digest: digestOf(text),
+    text,
+  };
+}
+
+/** Who writes, and why. */
+export interface Authorship {
+  readonly author: string;
+  readonly comment: string | null;
+}
+
+/** Keeps a text as the next version; one that is there already, as the newest, is not written twice. @throws ControlFault */
+export function pushPolicy(
+  database: ControlDatabase,
+  tenant: string,
+  text: string,
+  { author, comment }: Authorship,
+): Promise<{ readonly number: number; readonly added: boolean }> {
+  const digest = digestOf(text);
+  return database.transaction(`policy ${tenant}`, async (tx) => {
+    const [newest] = await policyVersions(tx, tenant);
+    if (newest?.digest === digest) return { number: newest.number, added: false };
+    const serves = await activePolicy(tx, tenant);
+    const number = (newest?.number ?? 0) + 1;
+    await tx.query(
+      `insert into osl_control.policy_version (tenant, number, digest, parent, text, author, comment)
+       values ($1, $2, $3, $4, $5, $6, $7)`,
+      [tenant, number, digest, serves?.version ?? null, text, author, comment],
+    );
+    return { number, added: true };
+  });
+}
+
+/** What an activation was checked against. */
+export interface Seen {
+  readonly activation: number;
+  readonly published: number;
+}
+
+/**
+ * Has a version serve from now on. Gateways hear of it as it commits.
+ *
+ * @throws ControlConflict where something else serves, or is published, than was `seen`; ControlFault
+ */
+export function activatePolicy(
+  database: ControlDatabase,
+  tenant: string,
+  { version, action, ...by }: Pick<Activation, 'version' | 'action'> & Authorship,
+  seen: Seen,
+): Promise<number> {
+  return database.transaction(`policy ${tenant}`, async (tx) => {
+    const now = await standing(tx, tenant);
+    if (now.activation !== seen.activation)
+      throw new ControlConflict(
+        'another policy was activated meanwhile: look at what changed, and try again',
+      );
+    if (now.published !== seen.published)
+      throw new ControlConflict(
+        'another version was published meanwhile: look at what changed, and try again',
+      );
+    const number = now.activation + 1;
+    await tx.query(
+      `insert into osl_control.policy_activation (tenant, number, version, action, author, comment, published)
+       values ($1, $2, $3, $4, $5, $6, $7)`,
+      [tenant, number, version, action, by.author, by.comment, seen.published],
+    );
+    return number;
+  });
+}
+
+/** The numbers of what serves; 0 where nothing does. @throws ControlFault */
+export async function standing(control: ControlQueries, tenant: string): Promise<Seen> {
+  const [row] = await control.query(
+    `select (select coalesce(max(number), 0) from osl_control.policy_activation where tenant = $1) as activation,
+            (select coalesce(max(number), 0) from osl_control.published_version where tenant = $1) as published`,
+    [tenant],
+  );
+  return { activation: Number(row?.['activation']), published: Number(row?.['published']) };
+}
+
+/** The tenants that have a policy or a published version there. @throws ControlFault */
+export async function tenantsIn(control: ControlQueries): Promise<readonly string[]> {
+  const rows = await control.query(
+    `select tenant from osl_control.policy_version union select tenant from osl_control.published_version
+     order by 1`,
+  );
+  return rows.map((row) => String(row['tenant']));
+}
+
+const AT = `to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as at`;
+
+function versionIn(row: Row): PolicyVersion {
+  const { parent } = row;
+  return {
+    ...writtenBy(row),
+    digest: String(row['digest']),
+    parent: parent === null ? null : Number(parent),
+  };
+}
+
+function writtenBy(row: Row): Pick<PolicyVersion, 'number' | 'author' | 'comment' | 'login' | 'at'> {
+  const { number, author, comment, login, at } = row;
+  return {
+    number: Number(number),
+    author: String(author),
+    comment: comment === null ? null : String(comment),
+    login: String(login),
+    at: String(at),
+  };
+}

@@ -1,0 +1,71 @@
+import type { ControlDatabase, ControlQueries } from './database.js';
+import { ControlConflict, standing } from './policies.js';
+
+/** A version of what is published, as a gateway wrote it. */
+export interface PublishedVersion {
+  readonly number: number;
+  /** SHA-256 of `bytes`, hex. */
+  readonly id: string;
+  readonly parent: string | null;
+  readonly bytes: Buffer;
+}
+
+/** The versions with numbers above `after`, oldest first. @throws ControlFault */
+export async function publishedAfter(
+  control: ControlQueries,
+  tenant: string,
+  after: number,
+): Promise<readonly PublishedVersion[]> {
+  const rows = await control.query(
+    `select number, id, parent, bytes from osl_control.published_version
+     where tenant = $1 and number > $2 order by number`,
+    [tenant, after],
+  );
+  return rows.map(({ number, id, parent, bytes }) => ({
+    number: Number(number),
+    id: String(id),
+    parent: parent === null ? null : String(parent),
+    bytes: Buffer.isBuffer(bytes) ? bytes : Buffer.alloc(0),
+  }));
+}
+
+/** The id of the version of a number; null where there is none. @throws ControlFault */
+export async function publishedId(
+  control: ControlQueries,
+  tenant: string,
+  number: number,
+): Promise<string | null> {
+  const [row] = await control.query(
+    'select id from osl_control.published_version where tenant = $1 and number = $2',
+    [tenant, number],
+  );
+  return row === undefined ? null : String(row['id']);
+}
+
+/**
+ * Publishes versions for all gateways, in order, or none. They hear of it as it commits.
+ *
+ * @param activation the policy that the versions were judged with; null where each gateway has its own
+ * @throws ControlConflict where another gateway has published, or another policy serves; ControlFault
+ */
+export function shareVersions(
+  database: ControlDatabase,
+  tenant: string,
+  versions: readonly PublishedVersion[],
+  gateway: string,
+  activation: number | null,
+): Promise<void> {
+  return database.transaction(`policy ${tenant}`, async (tx) => {
+    const now = await standing(tx, tenant);
+    if (activation !== null && now.activation !== activation)
+      throw new ControlConflict('another policy was activated meanwhile');
+    if (now.published !== (versions[0]?.number ?? 0) - 1)
+      throw new ControlConflict('another gateway has published meanwhile');
+    for (const { number, id, parent, bytes } of versions)
+      await tx.query(
+        `insert into osl_control.published_version (tenant, number, id, parent, bytes, gateway)
+         values ($1, $2, $3, $4, $5, $6)`,
+        [tenant, number, id, parent, bytes, gateway],
+      );
+  });
+}

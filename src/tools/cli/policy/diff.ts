@@ -1,0 +1,48 @@
+import { resolve } from 'node:path';
+import { ready } from 'osl-compiler';
+import { policyText } from '../../../control/index.js';
+import { readManifestText } from '../../../model/manifest/index.js';
+import type { Model } from '../../../model/model.js';
+import { judgePolicy } from '../../../publishing/authoring/index.js';
+import { controlPlace } from '../../../service/settings/control.js';
+import type { PolicyDiffFlags } from '../commands/policy/diff.js';
+import { withControl } from '../control/with-control.js';
+import { EXIT, usage } from '../exit.js';
+import { settingsOf } from '../flags.js';
+import { printJson } from '../output.js';
+import { groundOf, told } from './ground.js';
+
+export async function runPolicyDiff(proposed: string, flags: PolicyDiffFlags): Promise<void> {
+  const { text, model } = await comparedWith(proposed, flags);
+  const judgement = judgePolicy(text, proposed, model);
+  if (flags.json) {
+    printJson(judgement);
+    if (!judgement.ok) process.exitCode = EXIT.usage;
+    return;
+  }
+  told(judgement, proposed);
+}
+
+/** What is proposed, and what serves: by the control database where there is one and no policy file was named. */
+async function comparedWith(
+  proposed: string,
+  flags: PolicyDiffFlags,
+): Promise<{ readonly text: string; readonly model: Model }> {
+  const isNumber = /^\d{1,9}$/.test(proposed);
+  const place = controlPlace(process.env, (file) => resolve(process.cwd(), file));
+  if (place === null || flags.policy !== undefined) {
+    if (isNumber) throw usage(`version ${proposed}: set OSL_CONTROL_URL, the database where versions are`);
+    await ready();
+    const { manifestFile, policyFile } = settingsOf(flags);
+    const { loadModel } = await import('../../../service/model.js');
+    return { text: await readManifestText(proposed), model: await loadModel(manifestFile, policyFile, null) };
+  }
+  return withControl(async ({ database }) => {
+    const { tenant, model } = await groundOf(database, flags);
+    const text = isNumber
+      ? await policyText(database, tenant, Number(proposed))
+      : await readManifestText(proposed);
+    if (text === null) throw usage(`there is no version ${proposed}: osl policy history lists them`);
+    return { text, model };
+  });
+}
