@@ -5,7 +5,7 @@ import { readManifestText } from '../../../model/manifest/index.js';
 import type { Model } from '../../../model/model.js';
 import { judgePolicy } from '../../../publishing/authoring/index.js';
 import { controlPlace } from '../../../service/settings/control.js';
-import type { PolicyDiffFlags } from '../commands/policy/diff.js';
+import type { PolicyDiffFlags } from '../commands/policy/flags.js';
 import { withControl } from '../control/with-control.js';
 import { EXIT, usage } from '../exit.js';
 import { settingsOf } from '../flags.js';

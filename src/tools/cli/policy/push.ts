@@ -1,7 +1,7 @@
 import { activatePolicy, pushPolicy } from '../../../control/index.js';
 import { readManifestText } from '../../../model/manifest/index.js';
 import { judgePolicy } from '../../../publishing/authoring/index.js';
-import type { PushFlags } from '../commands/policy/push.js';
+import type { PushFlags } from '../commands/policy/flags.js';
 import { withControl } from '../control/with-control.js';
 import { note, printJson } from '../output.js';
 import { authorshipOf, groundOf, noteActive, told } from './ground.js';

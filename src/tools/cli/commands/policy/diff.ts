@@ -1,8 +1,6 @@
 import type { Command } from 'commander';
-import { manifestOption, policyOption, type ServerFlags } from '../../flags.js';
-import type { PolicyFlags } from './flags.js';
-
-export interface PolicyDiffFlags extends PolicyFlags, Pick<ServerFlags, 'policy'> {}
+import { manifestOption, policyOption } from '../../flags.js';
+import type { PolicyDiffFlags } from './flags.js';
 
 const HELP = `
 Compared with what serves: the active version of the control database where OSL_CONTROL_URL is set, else the policy file.

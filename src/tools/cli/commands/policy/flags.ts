@@ -13,6 +13,12 @@ export interface AuthorFlags extends PolicyFlags {
   readonly comment?: string;
 }
 
+export interface PushFlags extends AuthorFlags {
+  readonly activate?: true;
+}
+
+export interface PolicyDiffFlags extends PolicyFlags, Pick<ServerFlags, 'policy'> {}
+
 export function tenantOption(): Option {
   return new Option('--tenant <name>', 'whose policy (default: as the manifest says, or the only one there)');
 }

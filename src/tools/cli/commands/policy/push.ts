@@ -1,11 +1,6 @@
 import type { Command } from 'commander';
 import { manifestOption } from '../../flags.js';
-import type { AuthorFlags } from './flags.js';
-import { authorOption, commentOption } from './flags.js';
-
-export interface PushFlags extends AuthorFlags {
-  readonly activate?: true;
-}
+import { authorOption, commentOption, type PushFlags } from './flags.js';
 
 const HELP = `
 The policy is compiled against the manifest with what is published, and compared with the one that serves: who gains, who
