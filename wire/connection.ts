@@ -1,12 +1,13 @@
 import type { Socket } from 'node:net';
-import type { TLSSocket } from 'node:tls';
+import { TLSSocket } from 'node:tls';
 import type { CancelKeys } from './cancel-keys.js';
+import { serverEndPoint } from './channel-binding.js';
 import { fatal, internalError, WireError, wrongPassword } from './errors.js';
 import type { Handler, Login, RefusedEvent, SessionControl, SessionHandler } from './handler.js';
 import { type HandshakeSide, handshake, type TlsSettings } from './handshake.js';
 import { Input } from './input.js';
 import { decodePassword, encodePassword } from './messages/password.js';
-import { type ChannelBinding, checkScramFinal, checkScramFirst } from './messages/scram.js';
+import { checkScramFinal, offerScram, readScramFirst, type ScramChoice } from './messages/scram.js';
 import { backendKeyData, parameterStatus, type StartupMessage } from './messages/startup.js';
 import { Frontend, passwordOnly } from './messages/types.js';
 import type { WireSettings } from './options.js';
@@ -175,10 +176,9 @@ export class Connection implements HandshakeSide {
       verifier === null
         ? await exchangePassword(user, { ask, verify, answer: () => this.#passwordMessage() })
         : await exchangeScram(user, verifier, {
-            ask,
             proved: () => verify(null),
             disproved,
-            ...this.#scram(),
+            ...this.#scram(ask),
           });
     if (refusal !== null) this.output.end(refusal);
     if (ok === null) {
@@ -199,18 +199,35 @@ export class Connection implements HandshakeSide {
     if (this.output.closed) this.#record('password', null, 'wrong password of a client that has gone');
   }
 
-  /** The client's two messages of SCRAM: FATAL 08P01, 28000. */
-  #scram(): Pick<ScramSteps, 'answer'> {
-    let binding: ChannelBinding | null = null;
+  /** What is said in SCRAM; of channel binding the exchange behind knows nothing. FATAL 08P01, 28000. */
+  #scram(ask: ScramSteps['ask']): Pick<ScramSteps, 'ask' | 'answer'> {
+    const endPoint = this.#endPoint();
+    let offered = false;
+    let choice: ScramChoice | null = null;
     return {
+      ask: (request) => {
+        if (offered) return ask(request);
+        offered = true;
+        offerScram(this.output.messages, endPoint);
+        this.output.flush();
+      },
       answer: async () => {
         const body = await this.#passwordBody();
         if (body === null) return null;
-        if (binding === null) binding = checkScramFirst(body);
-        else checkScramFinal(body, binding);
-        return encodePassword(Frontend.password, body);
+        if (choice !== null) {
+          checkScramFinal(body, choice);
+          return encodePassword(Frontend.password, body);
+        }
+        choice = readScramFirst(body, endPoint);
+        return encodePassword(Frontend.password, choice.plain);
       },
     };
+  }
+
+  /** What a client can bind a proof of its password to: the certificate that it was shown. */
+  #endPoint(): Buffer | null {
+    const shown = this.#socket instanceof TLSSocket ? this.#socket.getX509Certificate() : undefined;
+    return shown === undefined ? null : serverEndPoint(shown);
   }
 
   /** The password: FATAL 08P01, 22021, 28P01. */

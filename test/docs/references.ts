@@ -63,6 +63,6 @@ This page is written from the JSON Schema that the server itself checks with. Th
     limits:
       'Requests a second and subject, each kind in a bucket of its own. Beyond it: 429 with `Retry-After`; on the wire 53400.',
     service_accounts:
-      'Logins of the wire with a password, for tools that cannot bring a token. `osl scram` makes the verifier; the password itself is nowhere.',
+      'Logins of the wire with a password, for tools that cannot bring a token. `osl scram` makes the verifier; the password itself is nowhere. Over TLS the proof is bound to the certificate that the client was shown (SCRAM-SHA-256-PLUS, `channel_binding=require` of libpq).',
   },
 };

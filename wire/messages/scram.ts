@@ -1,32 +1,69 @@
 import { fatal } from '../errors.js';
+import type { MessageWriter } from '../message-writer.js';
+import { Backend } from './types.js';
 
-const MECHANISM = 'SCRAM-SHA-256';
+const PLAIN = 'SCRAM-SHA-256';
+const PLUS = 'SCRAM-SHA-256-PLUS';
+const SASL = 10;
 /** Longest message of either side, in bytes. */
 const LONGEST = 1_024;
 
-/** `n` or `y`: no channel binding, which is not offered; no name to act for; then user and nonce. */
-const FIRST = /^([ny]),,n=[^,]*,r=[\x21-\x2b\x2d-\x7e]{1,256}$/;
-const FINAL = /^c=(biws|eSws),r=[\x21-\x2b\x2d-\x7e]{1,512},p=[A-Za-z0-9+/]{43}=$/;
+/** The one kind of channel binding that Postgres' clients know (RFC 5929, 4). */
+const END_POINT = 'p=tls-server-end-point';
+/** What is said of channel binding; no name to act for; then user and nonce. */
+const FIRST = /^(n|y|p=[A-Za-z0-9.-]{1,64}),,n=[^,]*,r=[\x21-\x2b\x2d-\x7e]{1,256}$/;
+const FINAL = /^c=([A-Za-z0-9+/]+={0,2}),r=[\x21-\x2b\x2d-\x7e]{1,512},p=[A-Za-z0-9+/]{43}=$/;
 
-/** What the client's first message said of channel binding; its final message must say the same. */
-export type ChannelBinding = 'n' | 'y';
+/** What a client chose. */
+export interface ScramChoice {
+  /** The `c=` of its final message, in base64. */
+  readonly binding: string;
+  /** Its first message as the exchange behind reads it, which knows no channel binding. */
+  readonly plain: Buffer;
+}
 
-/** Checks a SASLInitialResponse: FATAL 08P01, 28000. */
-export function checkScramFirst(body: Buffer): ChannelBinding {
+/** AuthenticationSASL: what a client may choose from. With channel binding first, which is the stronger. */
+export function offerScram(out: MessageWriter, endPoint: Buffer | null): void {
+  out.message(Backend.authentication, (fields) => {
+    fields.int32(SASL);
+    for (const mechanism of endPoint === null ? [PLAIN] : [PLUS, PLAIN]) fields.cstring(mechanism);
+    fields.byte(0);
+  });
+}
+
+/**
+ * Reads a SASLInitialResponse: FATAL 08P01, 28000. `endPoint` is what a client can bind to; null: nothing was offered.
+ *
+ * A client that could bind and says that we did not offer it was told another list than ours: somebody stands between.
+ */
+export function readScramFirst(body: Buffer, endPoint: Buffer | null): ScramChoice {
   const end = body.indexOf(0);
   if (end < 0 || body.length < end + 5) throw fatal('08P01', 'invalid SASL initial response');
-  if (body.toString('latin1', 0, end) !== MECHANISM)
+  const mechanism = body.toString('latin1', 0, end);
+  if (mechanism !== PLAIN && (mechanism !== PLUS || endPoint === null))
     throw fatal('28000', 'client selected an invalid SASL authentication mechanism');
   const length = body.readInt32BE(end + 1);
   if (length < 0 || length > LONGEST || length !== body.length - end - 5)
     throw fatal('08P01', 'invalid SASL initial response');
-  const binding = FIRST.exec(body.toString('utf8', end + 5))?.[1];
-  if (binding !== 'n' && binding !== 'y') throw fatal('08P01', 'malformed SCRAM message');
-  return binding;
+  const flag = FIRST.exec(body.toString('utf8', end + 5))?.[1];
+  if (flag === undefined || (mechanism === PLUS) !== flag.startsWith('p='))
+    throw fatal('08P01', 'malformed SCRAM message');
+  const plain = Buffer.concat([Buffer.from(`${PLAIN}\0`), body.subarray(end + 1)]);
+  if (flag === 'y' && endPoint !== null)
+    throw fatal('28000', 'SCRAM channel binding negotiation error', {
+      detail:
+        'The client supports SCRAM channel binding but thinks the server does not. However, this server does support channel binding.',
+    });
+  if (endPoint === null || mechanism === PLAIN) return { binding: flag === 'y' ? 'eSws' : 'biws', plain };
+  if (flag !== END_POINT) throw fatal('08P01', 'unsupported SCRAM channel-binding type');
+  return { binding: Buffer.concat([Buffer.from(`${END_POINT},,`), endPoint]).toString('base64'), plain };
 }
 
-/** Checks a SASLResponse: FATAL 08P01. */
-export function checkScramFinal(body: Buffer, binding: ChannelBinding): void {
+/** Checks a SASLResponse: FATAL 08P01, and 28000 where it is bound to another channel than this one. */
+export function checkScramFinal(body: Buffer, { binding }: ScramChoice): void {
   const said = body.length > LONGEST ? null : FINAL.exec(body.toString('latin1'));
-  if (said?.[1] !== (binding === 'n' ? 'biws' : 'eSws')) throw fatal('08P01', 'malformed SCRAM message');
+  if (said === null) throw fatal('08P01', 'malformed SCRAM message');
+  if (said[1] === binding) return;
+  if (binding === 'biws' || binding === 'eSws') throw fatal('08P01', 'malformed SCRAM message');
+  throw fatal('28000', 'SCRAM channel binding check failed');
 }

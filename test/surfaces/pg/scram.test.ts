@@ -125,3 +125,19 @@ test('a session ends when its account changes its password or goes, and follows 
   await write(`  other: { subject: user:eu, scram: "${scram}" }`);
   await t.rejects(grafana.query('select 1'), { code: '28000' });
 });
+
+test('a policy takes a verifier, and no password in any form', async (t) => {
+  const { writeFileSync } = await import('node:fs');
+  for (const account of [
+    `{ subject: user:eu, scram: "${PASSWORD}" }`,
+    '{ subject: user:eu, scram: "md5d41d8cd98f00b204e9800998ecf8427e" }',
+    `{ subject: user:eu, scram: "${scram.replace('4096', '4095')}" }`,
+    `{ subject: user:eu, scram: "${scram}", password: "${PASSWORD}" }`,
+    `{ subject: user:eu, password: "${PASSWORD}" }`,
+  ]) {
+    writeFileSync(shop.policyFile, await policyWith(`  tableau: ${account}`));
+    const refused: unknown = await shop.open.reload().catch((error: unknown) => error);
+    t.ok(refused instanceof Error, account);
+    t.notMatch(String(refused), PASSWORD, 'what stood there is not repeated');
+  }
+});

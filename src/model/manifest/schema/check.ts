@@ -112,6 +112,8 @@ function refusal(error: ErrorObject): string {
     case 'const':
       return `must be ${JSON.stringify(error.params['allowedValue'])}`;
     case 'pattern':
+      // A secret, or what was written in the place of one: neither the terminal nor a log is to have it.
+      if (error.parentSchema?.['writeOnly'] === true) return 'has not the form that it must have';
       return `cannot be ${quoted(`${error.data}`)}`;
     case 'uniqueItems':
       return `names ${quoted(repeated(error))} twice`;

@@ -86,6 +86,7 @@ const serviceAccount = closed(
     subject: { ...SUBJECT_NAME, description: 'One of `subjects`: whose rights a session has.' },
     scram: {
       type: 'string',
+      writeOnly: true,
       pattern:
         '^SCRAM-SHA-256\\$(409[6-9]|4[1-9]\\d\\d|[5-9]\\d{3}|\\d{5,7}):[A-Za-z0-9+/]+=*\\$[A-Za-z0-9+/]{43}=:[A-Za-z0-9+/]{43}=$',
       description: 'The verifier of its password; `osl scram` makes it.',
