@@ -84,6 +84,7 @@ export type {
 export { GovernedPlan } from './govern/governed-plan.js';
 export { isVisibleFlag, REDACTED, visibleColumnName } from './govern/mask.js';
 export { columnsRead } from './govern/reads.js';
+export { isPlainTime, isRepeatable } from './govern/repeatable.js';
 export { type GovernedSample, governSample, type SampledColumn, type SampleKind } from './govern/sample.js';
 export { isStored, type StoredName, stored } from './govern/store/columns.js';
 export type { PlanTemplate } from './govern/template.js';

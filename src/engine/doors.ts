@@ -26,6 +26,12 @@ export interface GovernedDoor {
   ): Promise<ExecuteResult>;
 
   /**
+   * Throws as `execute` where what `plan` reads is known to have gone from the database: before an answer that was given
+   * before is given again. Throws InternalError where `plan` was not minted by `govern`.
+   */
+  requireInService(plan: GovernedPlan): void;
+
+  /**
    * Reads how the database would run `plan`, whatever the values of its slots: the lines of EXPLAIN without ANALYZE, in
    * text. Throws as `execute` does.
    */

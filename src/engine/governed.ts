@@ -30,6 +30,7 @@ export function governedDoor(
         return Promise.reject(error);
       }
     },
+    requireInService: (plan) => outOfService.check(statementOf(plan).reads),
     explain(plan, options, sink) {
       try {
         const statement: UpstreamStatement = { ...statementOf(plan), asks: 'plan' };

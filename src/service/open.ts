@@ -1,6 +1,7 @@
 import { ready } from 'osl-compiler';
 import type { AuditLog } from '../../policy/audit/index.js';
 import { createVerifier, DEFAULT_LIMITS, keyRing } from '../../policy/index.js';
+import { KeptAnswers } from '../ask/data/kept-answers.js';
 import { maskKeys } from '../ask/data/mask-keys.js';
 import { createPlanCache } from '../ask/data/plan-cache.js';
 import { PermittedSets } from '../ask/data/runtime/permitted.js';
@@ -18,6 +19,7 @@ import { createPublishing } from '../publishing/store/index.js';
 import { openAudit } from './audit.js';
 import { contentPlane } from './content.js';
 import type { OpenEngine } from './credentials.js';
+import { databaseEpochs } from './data-epochs.js';
 import { openEngines } from './engines.js';
 import { preparedReload, recordEvent } from './events.js';
 import { type TenantKeys, tenantKeys } from './keys.js';
@@ -98,7 +100,9 @@ export async function openService(
     closing.push(() => parsing.close());
     const drafting = createDrafting({ log });
     closing.push(() => drafting.close());
-    const parts = { audit, engines, lineage, parsing, drafting, marks };
+    const { epochs, close: closeEpochs } = databaseEpochs(() => first.manifest.connectors, engines, log);
+    closing.push(closeEpochs);
+    const parts = { audit, engines, lineage, parsing, drafting, marks, epochs };
     const open = await serviceOf(settings, seat, log, first, keys, opened, parts, close);
     return Object.freeze({ ...open, over });
   } catch (error) {
@@ -111,7 +115,7 @@ export async function openService(
 const LINEAGE_CLOSE_MS = 3_000;
 
 /** What was opened for the service, and is closed with it. */
-type OpenParts = Pick<Service, 'audit' | 'engines' | 'lineage' | 'parsing' | 'drafting' | 'marks'>;
+type OpenParts = Pick<Service, 'audit' | 'engines' | 'lineage' | 'parsing' | 'drafting' | 'marks' | 'epochs'>;
 
 /** Where long texts are marked while they are compiled. What an earlier process left there is told, and recorded. */
 async function openMarks(
@@ -140,11 +144,15 @@ async function serviceOf(
   close: () => Promise<void>,
 ): Promise<Omit<OpenService, 'over'>> {
   const { engines, lineage } = parts;
+  const answers = new KeptAnswers(settings.resultCache);
   let model: Model = first;
   let { file } = first;
-  const withoutPolicy = (): void => {
-    model = Object.freeze({ manifest: model.manifest, snapshot: null });
+  const serves = (next: Model): void => {
+    model = next;
+    // What is kept has the versions in its key: this is for the memory.
+    answers.clear();
   };
+  const withoutPolicy = (): void => serves(Object.freeze({ manifest: model.manifest, snapshot: null }));
   const standing = new PolicyStanding(settings.policyFailure, log, () => {
     withoutPolicy();
     void recordEvent(service, 'service.policy', { state: 'missing', why: 'the time to keep it is over' });
@@ -152,7 +160,7 @@ async function serviceOf(
   if (first.policyFault !== null) standing.failedAtStart(first.policyFault);
   const serveOwn = (next: Model): void => {
     // INVARIANT: what is published while the policy's time ends brings none back.
-    model = standing.missing ? { ...next, snapshot: null } : next;
+    serves(standing.missing ? { ...next, snapshot: null } : next);
   };
   const publishing = await createPublishing(publishedDir(settings), {
     sweeps: seat.keeps,
@@ -196,6 +204,7 @@ async function serviceOf(
     content: contentPlane(() => model.manifest, engines, settings.content, log, settings.dataDir),
     permitted: new PermittedSets(settings.exactUpTo),
     words: new PermittedWords(),
+    answers,
     caps: settings.caps,
     log,
   };
@@ -210,7 +219,7 @@ async function serviceOf(
         throw new StartProblem('the tenant cannot change while the service runs');
       const take = (): void => {
         standing.mended();
-        model = next;
+        serves(next);
         file = next.file;
         limiter.configure(next.snapshot?.limits ?? DEFAULT_LIMITS);
       };

@@ -1,5 +1,6 @@
 import { isAbsolute, resolve } from 'node:path';
 import { DEFAULT_ISSUER } from '../../policy/token-fault.js';
+import type { KeptBounds } from '../ask/data/kept-answers.js';
 import type { Caps } from '../ask/data/parts.js';
 import { networkOf } from '../base/networks.js';
 import { StartProblem } from '../base/start-problem.js';
@@ -35,6 +36,8 @@ export interface Settings {
   /** Sessions of the wire that one subject may have open. */
   readonly subjectSessions: number;
   readonly planCacheBytes: number;
+  /** Of answers that may be given again. */
+  readonly resultCache: KeptBounds;
   /** Engines of the catalog at a time, one for each set of rights that asks. */
   readonly catalogEngines: number;
   readonly caps: Caps;
@@ -115,6 +118,11 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     subjectSessions: integer(env, 'OSL_SUBJECT_SESSIONS', 1_000, 1, 1_000_000),
     catalogEngines: integer(env, 'OSL_CATALOG_ENGINES', 8, 1, 1_000),
     planCacheBytes: integer(env, 'OSL_PLAN_CACHE_MIB', 64, 0, 65_536) * MIB,
+    resultCache: {
+      bytes: integer(env, 'OSL_RESULT_CACHE_MIB', 64, 0, 65_536) * MIB,
+      entries: integer(env, 'OSL_RESULT_CACHE_ENTRIES', 10_000, 1, 10_000_000),
+      answerBytes: integer(env, 'OSL_RESULT_CACHE_ANSWER_KIB', 1_024, 1, 1_048_576) * 1_024,
+    },
     caps: {
       rows: integer(env, 'OSL_MAX_ROWS', 1_000_000, 1, Number.MAX_SAFE_INTEGER),
       bytes: integer(env, 'OSL_MAX_RESULT_MIB', 1_024, 1, 1_048_576) * MIB,

@@ -31,13 +31,18 @@ function obstacleTo({ connectors }: Manifest): string | null {
   return null;
 }
 
-/** What worker `number` of `count` is told: the sessions with each database, and requests to models, are shared out. */
+/** What worker `number` of `count` is told: the sessions with each database, requests to models, and room for answers are shared out. */
 export function shareOf(settings: Settings, number: number, count: number): Settings {
   const share = Object.freeze({ number, count });
-  const { poolSize, content } = settings;
+  const { poolSize, content, resultCache } = settings;
   return Object.freeze({
     ...settings,
     poolSize: sharedOut(poolSize, share),
+    resultCache: Object.freeze({
+      ...resultCache,
+      bytes: sharedOut(resultCache.bytes, share),
+      entries: Math.max(1, sharedOut(resultCache.entries, share)),
+    }),
     content: Object.freeze({ ...content, share }),
   });
 }

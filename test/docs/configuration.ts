@@ -148,6 +148,12 @@ export const SECTIONS: readonly Section[] = [
         default: '8',
       },
       OSL_PLAN_CACHE_MIB: { what: 'MiB of compiled plans that are remembered; 0 for none.', default: '64' },
+      OSL_RESULT_CACHE_MIB: {
+        what: 'Memory for answers that may be [given again](caching.md), of all workers together; 0 keeps none.',
+        default: '64',
+      },
+      OSL_RESULT_CACHE_ENTRIES: { what: 'How many of them, at most.', default: '10000' },
+      OSL_RESULT_CACHE_ANSWER_KIB: { what: 'The largest answer that is kept.', default: '1024' },
     },
   },
   {

@@ -61,6 +61,7 @@ function forgetful(open: OpenService, text: () => string): OpenService {
     close: () => engine.close(),
     governed: {
       snapshot: (level, subject) => engine.governed.snapshot(level, subject),
+      requireInService: (plan) => engine.governed.requireInService(plan),
       short: () => null, // each question comes by here
       explain: (plan, options, sink) => engine.governed.explain(plan, options, sink),
       execute: (_plan, _values, options, sink) => {

@@ -151,6 +151,7 @@ function watched(engine: Engine, statements: ReceivedStatement[]): Engine {
     close: () => engine.close(),
     governed: {
       snapshot: (level, subject) => engine.governed.snapshot(level, subject),
+      requireInService: (plan) => engine.governed.requireInService(plan),
       short: () => null, // each question comes by here
       explain: (plan, options, sink) => engine.governed.explain(plan, options, sink),
       execute: (plan, values, options, sink) => {

@@ -5,7 +5,10 @@ import type { DecisionRecord } from '../request/ledger.js';
 import type { RequestParts } from '../request/parts.js';
 import { Payment } from '../request/payment.js';
 import { type Answering, consider, type Decision, type Permits, respond } from '../request/respond.js';
+import { answerAgain } from './answer-again.js';
+import type { Freshness } from './freshness.js';
 import { IndexesRead, type IndexRead } from './indexes-read.js';
+import { keepingOf } from './keeping.js';
 import { asksModel, mayAskModel } from './leaving.js';
 import type { AnswerParts, PlanningParts } from './parts.js';
 import { planOf } from './planning.js';
@@ -34,6 +37,8 @@ export interface Answer {
   readonly errors: readonly { readonly chunkId: string; readonly reason: string }[];
   /** What the next questions like this one may go by; null where it went by that itself. */
   readonly permits: Permits | null;
+  /** How old it is, where it may be older than the question; null: it is of now. */
+  readonly freshness: Freshness | null;
 }
 
 /**
@@ -124,6 +129,7 @@ function answeringOf(
         indexes: result.indexes,
         errors: result.runtime.flatMap((r) => r.errors),
         permits,
+        freshness: result.freshness,
       });
     },
   };
@@ -180,14 +186,36 @@ async function execute(
   const settings = settingsFor(parts, caller, plan, delivery.settings);
   const { subject } = caller.identity;
   const resultFormats = formatsOf(delivery, plan);
-  const options = { subject, resultFormats, maxRows, maxBytes: bytes, timeoutMs, signal, settings, snapshot };
-  const result = await engine.governed.execute(plan, values, options, sink);
-  return { ...result, runtime, indexes: indexes.list() };
+  const options = { subject, resultFormats, maxRows, maxBytes: bytes, timeoutMs, settings, snapshot };
+  const live = (into: RowSink, stopped: AbortSignal | null): Promise<ExecuteResult> =>
+    engine.governed.execute(plan, values, { ...options, signal: stopped }, into);
+  const rest = { runtime, indexes: indexes.list() };
+  const mayKeep = delivery.again !== undefined && delivery.maxRows === 0 && snapshots === undefined;
+  const keeping =
+    mayKeep && parts.answers.isOn ? keepingOf({ caller, plan, values, resultFormats, settings }) : null;
+  if (keeping === null) return { ...(await live(sink, signal)), ...rest, freshness: null };
+  const time = questionTime(timeoutMs, signal);
+  const { answers, epochs } = parts;
+  const result = await answerAgain(
+    {
+      answers,
+      epochs,
+      keeping,
+      mayReuse: delivery.again === 'given before',
+      spending,
+      signal: time.signal,
+      requireInService: () => engine.governed.requireInService(plan),
+      live: (into) => live(into, time.signal),
+    },
+    sink,
+  ).finally(time.end);
+  return { ...result, ...rest };
 }
 
 interface Executed extends ExecuteResult {
   readonly runtime: readonly RuntimeRows[];
   readonly indexes: readonly IndexRead[];
+  readonly freshness: Freshness | null;
 }
 
 /** Rows wait for the decision to be durable; the query itself need not, since it has no effect. */

@@ -1,5 +1,6 @@
 import type { GovernedPlan, GovernedStore } from 'osl-compiler';
 import type { BoundValue, Engine } from '../../engine/index.js';
+import type { CacheRule } from '../../model/manifest/index.js';
 import type { RightsSigner } from '../../row-security/index.js';
 import type { Parsing } from '../parsing/index.js';
 import type { Marks } from '../parsing/marks.js';
@@ -7,6 +8,7 @@ import type { Caller } from '../request/caller.js';
 import type { RequestParts } from '../request/parts.js';
 import type { ContentPlane } from './content-plane.js';
 import type { IndexesRead } from './indexes-read.js';
+import type { KeptAnswers } from './kept-answers.js';
 import type { MaskKeys } from './mask-keys.js';
 import type { PlanCache } from './plan-cache.js';
 import type { Snapshots } from './snapshots.js';
@@ -95,6 +97,15 @@ export interface RuntimeInput extends StepInput {
   readonly indexes: IndexesRead;
 }
 
+/** Which state the data is in, as its database says. */
+export interface DataEpochs {
+  /**
+   * The state of these entities' rows now: where two are equal, nothing that the rules look at has changed in between.
+   * Null where that cannot be told.
+   */
+  of(rules: ReadonlyMap<string, CacheRule>): Promise<string | null>;
+}
+
 /** What runs plans. */
 export interface RunningParts {
   /** By connector name. */
@@ -107,6 +118,8 @@ export interface RunningParts {
   readonly content: ContentPlane;
   readonly permitted: PermittedCounts;
   readonly words: WordCounts;
+  readonly answers: KeptAnswers;
+  readonly epochs: DataEpochs;
   readonly caps: Caps;
 }
 

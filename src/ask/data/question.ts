@@ -42,6 +42,11 @@ export interface Delivery {
   readonly settings?: StatementSettings;
   /** Of the transaction that the question is asked in, where that has one state of the data. */
   readonly snapshots?: Snapshots;
+  /**
+   * Whether an answer that was given before will do, where the manifest says so: `anew` has it read, and kept. Absent:
+   * it is read, and not kept, as within a transaction, which has a state of the data of its own.
+   */
+  readonly again?: 'given before' | 'anew';
   /** The answer must be whole, because its reader cannot be told that rows are missing. */
   readonly whole?: boolean;
   /** Or what makes it, once the columns of the answer are known. */

@@ -1,9 +1,10 @@
 import type { RerankSpent, Spent } from './content-plane.js';
 
-/** What one question sent to models elsewhere, for the record of its outcome. */
+/** What one question sent to models elsewhere, or was spared, for the record of its outcome. */
 export class Spending {
   #all: Spent | null = null;
   #reranked: RerankSpent | null = null;
+  #cached: { readonly epoch: string; readonly age_ms: number } | null = null;
 
   add(spent: Spent): void {
     const { passages = 0, requests = 0, promptTokens = 0, answerTokens = 0, known = 0 } = this.#all ?? {};
@@ -26,12 +27,18 @@ export class Spending {
     };
   }
 
-  /** Null where no model was to be asked. */
+  /** The answer was given before, over this state of the data. */
+  keptAnswer(epoch: string, ageMs: number): void {
+    this.#cached = { epoch, age_ms: Math.round(ageMs) };
+  }
+
+  /** Null where no model was to be asked, and the answer is the database's own. */
   detail(): string | null {
-    if (this.#all === null && this.#reranked === null) return null;
+    if (this.#all === null && this.#reranked === null && this.#cached === null) return null;
     return JSON.stringify({
       ...(this.#all !== null && { decoded: decodedIn(this.#all) }),
       ...(this.#reranked !== null && { reranked: this.#reranked }),
+      ...(this.#cached !== null && { cached: this.#cached }),
     });
   }
 }

@@ -98,6 +98,7 @@ function askerOf({ question, delivery, caller, route: { plan } }: ToBegin, settl
       indexes: NONE,
       errors: NONE,
       permits: null,
+      freshness: null,
     });
   return {
     answered: (_route, rows, count) => {

@@ -1,6 +1,7 @@
 import { emit, type GovernedPlan, literalText, type PlanTemplate, type Slot } from 'osl-compiler';
 import type { BoundValue, SentValue, ShortStatement } from '../../engine/index.js';
 import type { Answer } from '../data/ask.js';
+import { cacheRulesOf } from '../data/keeping.js';
 import type { AnswerParts } from '../data/parts.js';
 import { templateOf } from '../data/planning.js';
 import type { Question } from '../data/question.js';
@@ -56,6 +57,8 @@ export class Route {
     const { rows, bytes } = parts.caps;
     if (plan.runtime.length > 0 || rows < LEAST_ROWS || bytes < LEAST_BYTES) return 'never';
     if (settingsFor(parts, caller, plan, undefined) !== undefined) return 'never';
+    // What may be given again is looked for by the one way.
+    if (parts.answers.isOn && cacheRulesOf(caller.manifest, plan) !== null) return 'never';
     const statement = engineOf(parts, plan).governed.short(plan);
     if (statement === null) return 'never';
     if (!statement.isReady()) return 'not yet';

@@ -2,8 +2,10 @@ import { Client } from 'pg';
 
 const CONNECT_MS = 10_000;
 
-/** A connection that listens; nothing else is sent over it. */
+/** A connection that listens. */
 export interface Listening {
+  /** Resolves while the server answers over it; rejects once it is lost. */
+  check(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -12,6 +14,7 @@ export interface Listening {
  *
  * @param heard is given the text of each notification, empty where it has none
  * @param gone is called once the connection is lost
+ * @param name under which the server lists the connection
  * @throws Error of `pg`, for the operator
  */
 export async function listenOn(
@@ -19,10 +22,11 @@ export async function listenOn(
   channel: string,
   heard: (text: string) => void,
   gone: () => void,
+  name = 'osl index',
 ): Promise<Listening> {
   const client = new Client({
     connectionString: url,
-    application_name: 'osl index',
+    application_name: name,
     keepAlive: true,
     connectionTimeoutMillis: CONNECT_MS,
   });
@@ -31,5 +35,10 @@ export async function listenOn(
   client.on('notification', ({ payload }) => heard(payload ?? ''));
   await client.connect();
   await client.query(`listen ${channel}`);
-  return { close: () => client.end() };
+  return {
+    check: async () => {
+      await client.query('select 1');
+    },
+    close: () => client.end(),
+  };
 }

@@ -65,6 +65,13 @@ export interface EntityDocument {
   readonly composition?: Composition;
   readonly legs?: readonly string[];
   readonly derived?: Members<DerivedDocument>;
+  readonly cache?: CacheDocument;
+}
+
+export interface CacheDocument {
+  readonly max_age: number;
+  readonly watermark?: string;
+  readonly notify?: boolean;
 }
 
 export interface ComputedDocument {

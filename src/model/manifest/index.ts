@@ -31,6 +31,7 @@ export {
 export type {
   Bridge,
   BridgeSide,
+  CacheRule,
   Connector,
   Derived,
   EntityFacts,

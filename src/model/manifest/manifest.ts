@@ -58,6 +58,20 @@ export interface EntityFacts {
   readonly composition: Composition;
   /** Names of facets. */
   readonly legs: readonly string[];
+  /** Whether, and for how long, answers that read it may be given again; null: never. */
+  readonly cache: CacheRule | null;
+}
+
+/** How long an answer may be given again, and what says earlier that the data is another. */
+export interface CacheRule {
+  readonly connector: string;
+  readonly schema: string;
+  readonly table: string;
+  readonly maxAgeMs: number;
+  /** The column of the table whose greatest value is another one after a change; null: none is. */
+  readonly watermark: string | null;
+  /** Whether the database says so by `notify osl_data`. */
+  readonly notify: boolean;
 }
 
 /** An attribute of an entity: what an operator says of a facet's text when that is indexed. */

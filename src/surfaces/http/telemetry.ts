@@ -83,6 +83,15 @@ function serviceGauges(registry: Registry, service: HttpParts, wire: WireNumbers
   gauge('osl_plan_cache_misses', 'Questions that were compiled', () => plans.stats().misses);
   gauge('osl_plan_cache_entries', 'Plans kept', () => plans.stats().entries);
   gauge('osl_plan_cache_bytes', 'What the kept plans weigh, roughly', () => plans.stats().bytes);
+  const { answers } = service;
+  gauge('osl_result_cache_hits', 'Answers that were given again', () => answers.stats().hits);
+  gauge(
+    'osl_result_cache_misses',
+    'Questions whose answer might have been kept, and was read',
+    () => answers.stats().misses,
+  );
+  gauge('osl_result_cache_entries', 'Answers kept', () => answers.stats().entries);
+  gauge('osl_result_cache_bytes', 'What the kept answers weigh', () => answers.stats().bytes);
   const audit = service.audit;
   gauge('osl_audit_records', 'Records appended to the audit log', () => audit.stats().records);
   gauge('osl_audit_durable_records', 'Records known to be on disk', () => audit.stats().durable);

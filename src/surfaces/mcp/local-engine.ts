@@ -47,6 +47,7 @@ export class LocalEngine implements Engine {
           parameters,
           resultFormats: encoding.formats(),
           maxRows: 0,
+          again: 'given before',
           signal: ended,
           sink: (plan, versions) => {
             encoding.begin({ requestId: call.requestId, plan, versions });

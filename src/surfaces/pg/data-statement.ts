@@ -40,6 +40,7 @@ export async function dataStatement(
       return records.translate(call.requestId, text, () =>
         ask(service, question, withSettings(session, delivery)).then((answer) => {
           requireWhole(answer);
+          session.settings.tellFreshness(answer.freshness);
           learned.from(question, answer);
           return answer;
         }),
@@ -70,7 +71,13 @@ function withSettings(session: SessionParts, delivery: Delivery): Delivery {
   const settings = session.settings.output();
   const snapshots = snapshotsOf(session);
   if (snapshots !== null) return { ...delivery, settings, snapshots };
-  return settings.length === 0 ? delivery : { ...delivery, settings };
+  // A transaction of the client's own is told of what is there now, whatever its level.
+  const again = session.state.inBlock ? null : session.settings.again();
+  return {
+    ...delivery,
+    ...(settings.length > 0 && { settings }),
+    ...(again !== null && { again }),
+  };
 }
 
 function snapshotsOf({ state, caller }: SessionParts): Snapshots | null {

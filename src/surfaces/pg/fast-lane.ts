@@ -106,6 +106,7 @@ export class PgFastLane implements FastLane {
     const { route, literals, bytes, start, end, parameters, resultFormats } = asked;
     const { identity } = caller;
     // Field by field: to spread an object costs as much as the rest of this.
+    this.#session.settings.tellFreshness(null);
     this.#question ??= new FastQuestion(this.#session.service, this.#asker(), this.#session.routes);
     return this.#question.begin({
       route,

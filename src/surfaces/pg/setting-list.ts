@@ -196,6 +196,21 @@ const SESSION: readonly Setting[] = [
   },
 ];
 
+export const CACHE = 'osl.cache';
+export const FRESHNESS = 'osl.freshness';
+
+/** Of answers that may have been given before. */
+const OURS: readonly Setting[] = [
+  {
+    name: CACHE,
+    initial: 'on',
+    description: 'whether an answer that was given before will do, where the model says so',
+    kind: bool,
+    atStart: true,
+  },
+  { name: FRESHNESS, initial: 'live', description: 'how old the last answer is', kind: null },
+];
+
 /** In Postgres these change answers; here only the value that answers are made with. */
 const KEPT: readonly Setting[] = (
   [
@@ -253,6 +268,7 @@ export const SETTINGS: readonly Setting[] = [
   ...SESSION,
   ...KEPT,
   ...FIXED,
+  ...OURS,
   ...NO_EFFECT.map(([name, kind, initial]) => {
     return {
       name,

@@ -1,7 +1,9 @@
 import { error, type WireError } from '../../../wire/index.js';
+import { asOfText, type Freshness } from '../../ask/data/freshness.js';
+import type { Delivery } from '../../ask/index.js';
 import type { OutputSetting, StatementSettings } from '../../engine/index.js';
 import { ValueFault } from './setting-kinds.js';
-import { SETTINGS, type Setting } from './setting-list.js';
+import { CACHE, FRESHNESS, SETTINGS, type Setting } from './setting-list.js';
 import { SettingScopes } from './setting-scopes.js';
 
 const BY_NAME: ReadonlyMap<string, Setting> = new Map(SETTINGS.map((s) => [s.name.toLowerCase(), s]));
@@ -38,6 +40,7 @@ export class SessionSettings {
   readonly #scopes: SettingScopes;
   readonly #atStart: ReadonlyMap<string, string>;
   #told: ReadonlyMap<string, string>;
+  #freshness: Freshness | null = null;
   #output: { readonly of: ReadonlyMap<string, string>; readonly settings: StatementSettings } | null = null;
 
   /** @throws WireError 22023 for a value that a setting does not take */
@@ -71,6 +74,16 @@ export class SessionSettings {
       this.#output = { of, settings: Object.freeze(told.map((t) => Object.freeze(t))) };
     }
     return this.#output.settings;
+  }
+
+  /** Whether questions may be told what was told before. */
+  again(): NonNullable<Delivery['again']> {
+    return this.#valueOf(settingNamed(CACHE)) === 'off' ? 'anew' : 'given before';
+  }
+
+  /** How old the last answer is; null where it is of now. */
+  tellFreshness(freshness: Freshness | null): void {
+    this.#freshness = freshness;
   }
 
   /** @throws WireError 42704 */
@@ -138,6 +151,7 @@ export class SessionSettings {
   }
 
   #shown(setting: Setting): string {
+    if (setting.name === FRESHNESS) return freshnessText(this.#freshness);
     const value = this.#valueOf(setting);
     return setting.kind?.shown?.(value) ?? value;
   }
@@ -149,6 +163,10 @@ export class SessionSettings {
       return this.#scopes.values.get(`default_${key}`) ?? setting.initial;
     return own ?? setting.initial;
   }
+}
+
+function freshnessText(freshness: Freshness | null): string {
+  return freshness === null || freshness.from === 'live' ? 'live' : `cache, as of ${asOfText(freshness)}`;
 }
 
 const NOTHING: readonly (readonly [string, string])[] = Object.freeze([]);

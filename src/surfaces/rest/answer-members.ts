@@ -1,4 +1,5 @@
 import { type GovernedPlan, noticesOf } from 'osl-compiler';
+import { asOfText } from '../../ask/data/freshness.js';
 import type { Answer, Versions } from '../../ask/index.js';
 
 /** What an answer says before its first row, whatever its layout. */
@@ -35,6 +36,9 @@ export function tailOf(answer: Answer) {
     ...(errors.length === 0
       ? {}
       : { errors: errors.map(({ chunkId, reason }) => ({ chunk_id: chunkId, reason })) }),
+    ...(answer.freshness === null
+      ? {}
+      : { freshness: { from: answer.freshness.from, as_of: asOfText(answer.freshness) } }),
     versions: answer.versions,
   };
 }

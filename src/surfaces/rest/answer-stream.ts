@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import { InternalError, type QueryError } from 'osl-compiler';
+import { ageOf } from '../../ask/data/freshness.js';
 import type { Answer } from '../../ask/index.js';
 import type { RowSink } from '../../engine/index.js';
 import type { AnswerHead } from './answer-members.js';
@@ -42,7 +43,13 @@ export class AnswerStream {
   finish(answer: Answer): FastifyReply {
     this.#encoding.end(answer);
     const bytes = this.#encoding.take();
-    if (!this.#started) return this.#reply.code(200).headers(this.#headers()).send(bytes);
+    const { freshness } = answer;
+    const age = freshness === null ? {} : { age: String(ageOf(freshness)) };
+    if (!this.#started)
+      return this.#reply
+        .code(200)
+        .headers({ ...this.#headers(), ...age })
+        .send(bytes);
     this.#reply.raw.end(bytes);
     return this.#reply;
   }

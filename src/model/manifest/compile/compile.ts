@@ -4,7 +4,8 @@ import { deprecatedIn } from '../deprecated.js';
 import type { Path, Problem } from '../diagnostic.js';
 import type { EntityDocument, ManifestDocument } from '../document.js';
 import { frozenMap } from '../frozen-map.js';
-import type { EntityFacts, Facet, Manifest } from '../manifest.js';
+import type { Connector, EntityFacts, Facet, Manifest } from '../manifest.js';
+import { cacheRuleOf } from './cache.js';
 import { withComputed } from './computed.js';
 import { connectorsOf } from './connectors.js';
 import { edgesOf, facetRelations, facetStores } from './content.js';
@@ -42,7 +43,7 @@ export function compileManifest(document: ManifestDocument): Compiled {
   const derived = derivedOf(document, relations, problems);
   const rerankers = rerankersOf(document);
   const facets = facetsOf(document, { connectors, relations, rerankers }, derived, problems);
-  const entities = entitiesOf(document, relations, facets, problems);
+  const entities = entitiesOf(document, { connectors, relations, facets }, problems);
   const lexicon = lexiconOf(document, { relations, metrics, facets }, problems);
   const rawTables = rawTablesOf(document, connectors, relations, problems);
   const version = contentHash(document);
@@ -81,17 +82,23 @@ function contentHash(document: ManifestDocument): string {
 
 function entitiesOf(
   document: ManifestDocument,
-  relations: ReadonlyMap<string, Relation>,
-  facets: ReadonlyMap<string, Facet>,
+  known: {
+    readonly connectors: ReadonlyMap<string, Connector>;
+    readonly relations: ReadonlyMap<string, Relation>;
+    readonly facets: ReadonlyMap<string, Facet>;
+  },
   problems: Problems,
 ): ReadonlyMap<string, EntityFacts> {
-  const declared = membersOf(document.entities).filter(([name]) => relations.has(name));
+  const { connectors, relations, facets } = known;
   return frozenMap(
-    declared.map(([name, e]): [string, EntityFacts] => {
+    membersOf(document.entities).flatMap(([name, e]): [string, EntityFacts][] => {
+      const relation = relations.get(name);
+      if (relation === undefined) return [];
       mustBeFacets(e, ['entities', name, 'legs'], facets, problems);
       const legs = Object.freeze([...(e.legs ?? [])]);
       const composition = e.composition ?? (legs.length > 0 ? 'structured+content' : 'structured');
-      return [name, Object.freeze({ name, composition, legs })];
+      const cache = cacheRuleOf(e.cache, relation, connectors, problems);
+      return [[name, Object.freeze({ name, composition, legs, cache })]];
     }),
   );
 }

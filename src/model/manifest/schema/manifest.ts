@@ -191,6 +191,29 @@ const derived = closed(
   'An attribute that is taken from text when that is indexed.',
 );
 
+const cache = closed(
+  {
+    max_age: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 86_400,
+      description: 'Seconds for which an answer may be given again, at most.',
+    },
+    watermark: {
+      ...MODEL_RULE,
+      description:
+        'A number, date or timestamp column whose greatest value every change makes greater: it is looked at for each question. What leaves it alone, as deleting a row does, is seen after `max_age`.',
+    },
+    notify: {
+      type: 'boolean',
+      description:
+        "Whether the database says that rows changed, by `notify osl_data, '<entity>'`; without a name it is about all entities. Default: false.",
+    },
+  },
+  ['max_age'],
+  'Answers that read this entity, and others with `cache` alone, may be given again to callers of the same rights who ask the same. Without it every answer is of now.',
+);
+
 const entity = closed(
   {
     description: TEXT,
@@ -218,6 +241,7 @@ const entity = closed(
     ),
     legs: list(MODEL_RULE, 'Facets that hold content about this entity.'),
     derived: named(MODEL_RULE, derived, 'Attributes taken from content; selecting one makes a query Joint.'),
+    cache,
   },
   ['source', 'columns'],
   'A thing that questions are asked about.',

@@ -50,6 +50,14 @@ const INDEXED_AT = textOrNull(
   'When the text was last read in turn, by RFC 3339; the index has what was written before. Null where that is not known.',
 );
 
+const FRESHNESS = object(
+  {
+    from: oneOf('live', 'cache'),
+    as_of: text('By RFC 3339: what was there then is in the answer, and what came later need not be.'),
+  },
+  'How old the answer is, where the manifest lets answers be given again; without it, it is of now.',
+);
+
 const ANSWER = object(
   {
     request_id: text('The call in the audit log.'),
@@ -70,6 +78,7 @@ const ANSWER = object(
       'The indexes that the answer rests on, by facet.',
     ),
     'errors?': list(object({ chunk_id: text(), reason: text() }), 'Passages for which a decoder failed.'),
+    'freshness?': FRESHNESS,
     versions: VERSIONS,
   },
   'Rows.',

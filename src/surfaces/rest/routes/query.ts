@@ -51,6 +51,7 @@ async function streamAnswer(
       parameters: asked.parameters,
       resultFormats: (plan) => encoding.formats(plan),
       maxRows: 0,
+      again: ANEW.test(request.headers['cache-control'] ?? '') ? 'anew' : 'given before',
       signal,
       sink: (plan, versions) => stream.open(plan, versions),
     });
@@ -61,6 +62,9 @@ async function streamAnswer(
     throw reason;
   }
 }
+
+/** A client that wants an answer of now says so as it would of any cache. */
+const ANEW = /\bno-(?:cache|store)\b/i;
 
 /** By a route, where one is known; else the one way, which may make one. */
 async function answered(

@@ -1,0 +1,84 @@
+import type { Expr, Query, Slot } from '../plan.js';
+import { elementOf, isArray, type TypeName } from '../types.js';
+import { allQueries, exprsOf, leavesOf, someExpr } from '../walk.js';
+import type { GovernedPlan } from './governed-plan.js';
+
+/**
+ * Whether the answer to a plan is a function of its values, of the settings of its session and of the rows that are
+ * there: the same plan asked again over the same rows may be told what it was told before, but for the order of rows
+ * that the question leaves open. False for whatever reads a clock, rolls dice, or is worked out by steps before the
+ * statement. What the values themselves may say is for `isPlainTime`.
+ */
+export function isRepeatable({ query, runtime }: Pick<GovernedPlan, 'query' | 'runtime'>): boolean {
+  return runtime.length === 0 && allQueries(query).every(isLevelRepeatable);
+}
+
+function isLevelRepeatable(level: Query): boolean {
+  const leaves = level.kind === 'select' ? leavesOf(level.from) : [];
+  const read: Expr[] = [];
+  for (const leaf of leaves) {
+    if (leaf.kind === 'runtime') return false;
+    if (leaf.kind === 'rows' && !isKnown(leaf.definition)) return false;
+    if (leaf.kind !== 'governed') continue;
+    if (leaf.sample !== undefined) return false;
+    read.push(...leaf.columns.map((c) => c.expr), ...leaf.pushed);
+    if (leaf.filter !== null) read.push(leaf.filter);
+  }
+  return ![...exprsOf(level), ...read].some((e) => someExpr(e, mayDiffer));
+}
+
+/**
+ * Functions that Postgres calls stable for the sake of settings of the session, which are part of the question, and
+ * that read no clock. What is not in here is asked anew.
+ */
+const OF_SETTINGS: ReadonlySet<string> = new Set([
+  ...['concat', 'concat_ws', 'format', 'array_to_string'],
+  ...['date_trunc', 'extract', 'date_part', 'overlaps', 'make_timestamptz', 'date', 'generate_series'],
+  ...['to_char', 'to_date', 'to_timestamp', 'to_number'],
+  ...['to_json', 'to_jsonb', 'json_build_array', 'jsonb_build_array', 'json_build_object'],
+  ...['jsonb_build_object', 'array_to_json', 'json_agg', 'jsonb_agg', 'json_object_agg'],
+]);
+
+function isKnown({ name, volatility }: { readonly name: string; readonly volatility: string }): boolean {
+  return volatility === 'immutable' || (volatility === 'stable' && OF_SETTINGS.has(name));
+}
+
+function mayDiffer(e: Expr): boolean {
+  // The offset of a time with a zone's name is that of today.
+  if (scalarOf(e.type) === 'timetz') return true;
+  switch (e.kind) {
+    case 'call':
+    case 'aggregate':
+    case 'window':
+      return !isKnown(e.definition);
+    case 'cast':
+      // A text that is read as a time may be `now` or `today`.
+      return isTimed(e.type) && !isTimed(e.arg.type);
+    default:
+      return false;
+  }
+}
+
+const TIMED: ReadonlySet<string> = new Set([
+  ...['date', 'time', 'timetz', 'timestamp', 'timestamptz'],
+  ...['daterange', 'tsrange', 'tstzrange', 'datemultirange', 'tsmultirange', 'tstzmultirange'],
+]);
+
+function scalarOf(type: TypeName): TypeName {
+  return isArray(type) ? elementOf(type) : type;
+}
+
+function isTimed(type: TypeName): boolean {
+  return TIMED.has(scalarOf(type));
+}
+
+/**
+ * Whether `text` is a value of `slot` that says the same at any time: `today` does not. Of a moment, in digits.
+ *
+ * @param textOf gives it in Postgres' text format; null for NULL, and for a value in binary format
+ */
+export function isPlainTime({ type }: Pick<Slot, 'type'>, textOf: () => string | null): boolean {
+  if (!isTimed(type)) return true;
+  const text = textOf();
+  return text === null || /^[\d\s:.,+\-TZ{}()[\]"]*$/.test(text);
+}

@@ -1,0 +1,90 @@
+import { quoteIdentifier } from 'osl-compiler';
+import type { DataEpochs } from '../ask/data/parts.js';
+import type { ServiceLog } from '../base/log.js';
+import { tableSql } from '../base/table-sql.js';
+import { messageOf } from '../base/thrown.js';
+import { type Engine, listenOn } from '../engine/index.js';
+import type { CacheRule, Connector } from '../model/manifest/index.js';
+import { systemUrlVariable } from '../model/manifest/index.js';
+import { connectorUrl } from './connector-url.js';
+import { DATA_CHANNEL, DataSignals } from './data-signals.js';
+import { NextRead } from './next-read.js';
+
+/** The epochs of a service, and what ends them. */
+export function databaseEpochs(
+  connectors: () => ReadonlyMap<string, Connector>,
+  engines: ReadonlyMap<string, Engine>,
+  log: ServiceLog,
+): { readonly epochs: DataEpochs; readonly close: () => Promise<void> } {
+  const signals = new DataSignals((name, heard, gone) => {
+    const connector = connectors().get(name);
+    const url = connector === undefined ? null : connectorUrl(process.env, systemUrlVariable(connector));
+    return url === null ? null : listenOn(url, DATA_CHANNEL, heard, gone, 'osl results');
+  }, log);
+  return { epochs: new DatabaseEpochs(engines, signals, log), close: () => signals.close() };
+}
+
+/**
+ * The state of the data as its databases say it: by the greatest value of a watermark, which is read anew for each
+ * question by the gateway's own role, and by how often a database has said that rows changed. Each process of a server
+ * looks for itself: the database is what they have in common.
+ */
+class DatabaseEpochs implements DataEpochs {
+  readonly #engines: ReadonlyMap<string, Engine>;
+  readonly #signals: DataSignals;
+  readonly #log: ServiceLog;
+  readonly #watermarks = new Map<string, NextRead<string>>();
+  /** Of which it was told that their watermark cannot be read. */
+  readonly #unread = new Set<string>();
+
+  constructor(engines: ReadonlyMap<string, Engine>, signals: DataSignals, log: ServiceLog) {
+    this.#engines = engines;
+    this.#signals = signals;
+    this.#log = log;
+  }
+
+  async of(rules: ReadonlyMap<string, CacheRule>): Promise<string | null> {
+    const told = await Promise.all([...rules].map(([entity, rule]) => this.#epochOf(entity, rule)));
+    return told.some((t) => t === null) ? null : told.join(' ');
+  }
+
+  async #epochOf(entity: string, rule: CacheRule): Promise<string | null> {
+    const signals = rule.notify ? this.#signals.count(rule.connector, entity) : 'by time';
+    if (signals === null) return null;
+    const watermark = rule.watermark === null ? '' : await this.#watermarkOf(entity, rule, rule.watermark);
+    return watermark === null ? null : `${entity}[${watermark}|${signals}]`;
+  }
+
+  /** Null where it cannot be read, which the operator is told once. */
+  async #watermarkOf(entity: string, rule: CacheRule, column: string): Promise<string | null> {
+    try {
+      const read = await this.#readOf(rule, column).next();
+      if (this.#unread.delete(entity)) this.#log.info('the watermark can be read again', { entity });
+      return read;
+    } catch (error) {
+      if (!this.#unread.has(entity)) {
+        this.#unread.add(entity);
+        const cause = messageOf(error);
+        this.#log.warn('the watermark cannot be read: answers are neither kept nor given again', {
+          entity,
+          cause,
+        });
+      }
+      return null;
+    }
+  }
+
+  #readOf({ connector, schema, table }: CacheRule, column: string): NextRead<string> {
+    const key = JSON.stringify([connector, schema, table, column]);
+    let read = this.#watermarks.get(key);
+    if (read === undefined) {
+      const sql = `SELECT max(${quoteIdentifier(column)})::text AS watermark FROM ${tableSql({ schema, table })}`;
+      read = new NextRead(async () => {
+        const [row] = (await this.#engines.get(connector)?.system.query(sql)) ?? [];
+        return String(row?.['watermark'] ?? '');
+      });
+      this.#watermarks.set(key, read);
+    }
+    return read;
+  }
+}

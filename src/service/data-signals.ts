@@ -1,0 +1,126 @@
+import type { ServiceLog } from '../base/log.js';
+import { messageOf } from '../base/thrown.js';
+import type { Listening } from '../engine/index.js';
+
+/** On which a database says that rows changed: `notify osl_data, 'order'`, or without a name of all entities. */
+export const DATA_CHANNEL = 'osl_data';
+
+/** How often a connection that hears nothing is asked whether it still stands, and how long that may take. */
+const CHECK_MS = 5_000;
+const RETRY_MS = 1_000;
+
+/** Listens with a connector's database; null where nobody may. */
+export type Listen = (
+  connector: string,
+  heard: (text: string) => void,
+  gone: () => void,
+) => Promise<Listening> | null;
+
+/** What one database has said, as long as it is heard. */
+interface Heard {
+  listening: Listening | null;
+  /** How often it was listened to anew: what was said in between is lost. */
+  times: number;
+  ofAll: number;
+  readonly ofEntity: Map<string, number>;
+  timer: NodeJS.Timeout | null;
+  toldLost: boolean;
+}
+
+/** How often databases have said that rows of an entity changed. Each is listened to from the first question about it. */
+export class DataSignals {
+  readonly #listen: Listen;
+  readonly #log: ServiceLog;
+  readonly #heard = new Map<string, Heard>();
+  #closed = false;
+
+  constructor(listen: Listen, log: ServiceLog) {
+    this.#listen = listen;
+    this.#log = log;
+  }
+
+  /** Null while the database is not heard, from a moment after the first time that it is asked. */
+  count(connector: string, entity: string): string | null {
+    let heard = this.#heard.get(connector);
+    if (heard === undefined) {
+      heard = { listening: null, times: 0, ofAll: 0, ofEntity: new Map(), timer: null, toldLost: false };
+      this.#heard.set(connector, heard);
+      void this.#connect(connector, heard);
+    }
+    if (heard.listening === null) return null;
+    if (!heard.ofEntity.has(entity)) heard.ofEntity.set(entity, 0);
+    return `${heard.times}.${heard.ofAll}.${heard.ofEntity.get(entity) ?? 0}`;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const { timer, listening } of this.#heard.values()) {
+      if (timer !== null) clearTimeout(timer);
+      await listening?.close().catch(() => undefined); // it is lost then
+    }
+  }
+
+  async #connect(connector: string, heard: Heard): Promise<void> {
+    const lost = (): void => this.#lost(connector, heard);
+    try {
+      const listening = await this.#listen(connector, (text) => note(heard, text), lost);
+      if (listening === null) return this.#tellLost(connector, heard, 'no system credentials');
+      if (this.#closed) return void listening.close();
+      heard.times++;
+      heard.listening = listening;
+      if (heard.toldLost) this.#log.info('changes of data are heard of again', { connector });
+      heard.toldLost = false;
+      this.#later(heard, CHECK_MS, () => void this.#check(connector, heard));
+    } catch (error) {
+      this.#tellLost(connector, heard, messageOf(error));
+      this.#later(heard, RETRY_MS, () => void this.#connect(connector, heard));
+    }
+  }
+
+  /** A cut network says nothing: who does not answer in time is lost, and what it said meanwhile with it. */
+  async #check(connector: string, heard: Heard): Promise<void> {
+    const { listening } = heard;
+    if (listening === null) return;
+    const late = setTimeout(() => this.#lost(connector, heard), CHECK_MS).unref();
+    try {
+      await listening.check();
+      if (heard.listening === listening)
+        this.#later(heard, CHECK_MS, () => void this.#check(connector, heard));
+    } catch {
+      if (heard.listening === listening) this.#lost(connector, heard);
+    } finally {
+      clearTimeout(late);
+    }
+  }
+
+  #lost(connector: string, heard: Heard): void {
+    const { listening } = heard;
+    if (listening === null || this.#closed) return;
+    heard.listening = null;
+    void listening.close().catch(() => undefined); // it is lost already
+    this.#tellLost(connector, heard, 'the connection was lost');
+    this.#later(heard, RETRY_MS, () => void this.#connect(connector, heard));
+  }
+
+  #tellLost(connector: string, heard: Heard, cause: string): void {
+    if (!heard.toldLost)
+      this.#log.warn('changes of data are not heard of: answers are neither kept nor given again', {
+        connector,
+        cause,
+      });
+    heard.toldLost = true;
+  }
+
+  #later(heard: Heard, ms: number, work: () => void): void {
+    if (this.#closed) return;
+    if (heard.timer !== null) clearTimeout(heard.timer);
+    heard.timer = setTimeout(work, ms).unref();
+  }
+}
+
+function note(heard: Heard, text: string): void {
+  const times = heard.ofEntity.get(text);
+  if (text === '') heard.ofAll++;
+  // Of entities that nobody asks about nothing is kept, whatever is said.
+  else if (times !== undefined) heard.ofEntity.set(text, times + 1);
+}
