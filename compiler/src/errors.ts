@@ -212,6 +212,10 @@ export const ERRORS = Object.freeze({
     'what is served is authored by admins only',
     'an admin role must be in the token, and below the admin ceiling of every subject in its chain',
   ]),
+  operatorsOnly: row('E2101', '42501', 403, () => [
+    'the server is operated by admins only',
+    'an admin role must be in the token, and below the admin ceiling of every subject in its chain',
+  ]),
 
   // ---- identity and policy
   invalidToken: row('E3001', '28000', 401, (p: { reason: string }) => [
@@ -325,6 +329,10 @@ export const ERRORS = Object.freeze({
 
   // ---- HTTP
   notFound: row('E4040', '42704', 404, () => ['there is nothing at this path']),
+  noSession: row('E4040', '42704', 404, () => [
+    'there is no such session, and no request of this id runs',
+    'list them again: it may be over',
+  ]),
   foreignOrigin: row('E4030', '28000', 403, () => [
     'this host or origin is not served here',
     'the operator names others with OSL_MCP_HOSTS and OSL_MCP_ORIGINS',

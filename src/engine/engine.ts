@@ -1,4 +1,5 @@
 import type { GovernedDoor, SystemDoor } from './doors.js';
+import type { EnginePool } from './engine-pool.js';
 import type { Ailment } from './health.js';
 import type { OutOfService } from './out-of-service.js';
 import type { ReachChange } from './reach.js';
@@ -22,6 +23,8 @@ export interface Engine {
   timeZone(text: string): Promise<string | null>;
   /** Why no governed session answers within two seconds; null where one does. */
   ailment(): Promise<Ailment | null>;
+  /** The sessions with it, by what they are for. */
+  pools(): readonly EnginePool[];
   /** Logs in with other credentials from the next session on; those that are open stay. */
   renew(urls: { readonly url: string; readonly systemUrl: string | null }): void;
   close(): Promise<void>;

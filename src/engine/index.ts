@@ -2,6 +2,7 @@
 
 export type { CopyRows, CopyTarget, GovernedDoor, SystemDoor, SystemQueries } from './doors.js';
 export type { Engine, EngineEvents } from './engine.js';
+export type { EnginePool } from './engine-pool.js';
 export type { Party } from './fair-share.js';
 export { FairShare } from './fair-share.js';
 export { type EngineConfig, openEngine } from './open.js';

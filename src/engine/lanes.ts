@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { EnginePool } from './engine-pool.js';
 import { type Execution, SHARED_ROWS } from './execution.js';
 import type { UpstreamSession } from './upstream-session.js';
 
@@ -59,6 +60,22 @@ export class Lanes {
     const proof = this.#proofs.get(sql) ?? 0;
     if (verdict === null || (verdict === 'short' && proof >= PROOF)) return;
     this.#proofs.set(sql, verdict === 'short' ? proof + 1 : -PENALTY);
+  }
+
+  /** How they stand, where the database is reached so. */
+  seen(reach: EnginePool['reach']): EnginePool {
+    const sessions = this.#sessions
+      .filter((session) => session !== null)
+      .filter((session) => !session.closed);
+    const running = sessions.reduce((sum, session) => sum + session.load, 0);
+    return {
+      purpose: 'short',
+      size: this.#sessions.length,
+      open: sessions.length,
+      running,
+      waiting: 0,
+      reach,
+    };
   }
 
   close(): void {

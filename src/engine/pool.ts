@@ -1,4 +1,5 @@
 import { queryError } from 'osl-compiler';
+import type { EnginePool } from './engine-pool.js';
 import { FairShare, type Party } from './fair-share.js';
 import type { Reach } from './reach.js';
 import { connectionLost } from './upstream-error.js';
@@ -86,6 +87,13 @@ export class Pool {
       () => this.release(session),
       () => session.destroy(),
     );
+  }
+
+  /** How it stands, as what it is for. */
+  seen(purpose: EnginePool['purpose']): EnginePool {
+    const { size, reach } = this.#options;
+    const { waiting } = this.#share;
+    return { purpose, size, open: this.#all.size, running: this.#lent.size, waiting, reach: reach.state };
   }
 
   /** Refuses who waits and ends every session. */

@@ -178,6 +178,7 @@ async function serviceOf(
   const { probeWindowMs: windowMs } = settings.audit;
   const probes = createProbes({ tenant: first.tenant, audit: parts.audit, log, windowMs });
   const ring = keyRing(readKeys(keyConfiguration(settings, keys.signing)));
+  let drained = false;
   const [defaultConnector] = engines.keys();
   if (defaultConnector === undefined) throw new StartProblem('the manifest declares no connector');
   const service: Service = {
@@ -185,7 +186,11 @@ async function serviceOf(
     model: () => model,
     keptPolicy: () => standing.kept,
     publishing,
-    steady: seat.steady,
+    steady: () => !drained && seat.steady(),
+    drain: (on) => {
+      drained = on;
+    },
+    draining: () => drained,
     verifier: createVerifier({
       tenant: first.tenant,
       keys: ring,

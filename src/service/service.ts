@@ -14,6 +14,9 @@ export interface Service extends AnswerParts, PublishingParts {
   readonly probes: Probes;
   /** Whether the server as a whole takes requests. */
   steady(): boolean;
+  /** Takes no new sessions, and is not ready, or does and is again. */
+  drain(on: boolean): void;
+  draining(): boolean;
   readonly strangers: Strangers;
   readonly audit: AuditLog;
   readonly limiter: Limiter;

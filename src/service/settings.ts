@@ -5,6 +5,7 @@ import type { Caps } from '../ask/data/parts.js';
 import { networkOf } from '../base/networks.js';
 import { StartProblem } from '../base/start-problem.js';
 import type { ChatSettings, ContentSettings } from './content.js';
+import { type AdminSettings, adminSettings } from './settings/admin.js';
 import { type ControlSettings, controlPlace } from './settings/control.js';
 import { type TlsSettings, tlsSettings } from './settings/tls.js';
 
@@ -15,6 +16,7 @@ export interface Settings {
   /** Keys, the embedded database and the audit log. */
   readonly dataDir: string;
   readonly host: string;
+  readonly admin: AdminSettings;
   /** 0 lets the system choose. */
   readonly httpPort: number;
   readonly pgPort: number;
@@ -104,6 +106,11 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     policyFile: path(env['OSL_POLICY'] ?? 'policy.yaml'),
     dataDir: path(env['OSL_DATA_DIR'] ?? '.osl'),
     host: env['OSL_HOST'] ?? '127.0.0.1',
+    admin: adminSettings({
+      port: (name) => ((env[name] ?? '') === '' ? null : integer(env, name, 0, 0, 65_535)),
+      host: env['OSL_ADMIN_HOST'],
+      hasTls: (env['OSL_TLS_CERT'] ?? '') !== '',
+    }),
     httpPort: integer(env, 'OSL_HTTP_PORT', DEFAULT_HTTP_PORT, 0, 65_535),
     pgPort: integer(env, 'OSL_PG_PORT', DEFAULT_PG_PORT, 0, 65_535),
     workers: workersIn(env),

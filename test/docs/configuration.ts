@@ -38,6 +38,19 @@ export const SECTIONS: readonly Section[] = [
       },
       OSL_HTTP_PORT: { what: 'REST and MCP; 0 takes a free one.', default: '8642' },
       OSL_PG_PORT: { what: 'The Postgres wire; 0 takes a free one.', default: '15432' },
+      OSL_ADMIN_PORT: {
+        what: 'The [admin listener](operations.md#the-admin-listener), over HTTP; 0 takes a free one. Unset: there is none.',
+        takes: 'a port, such as 8643',
+      },
+      OSL_ADMIN_PG_PORT: {
+        what: 'The same as a wire database, `osl_admin`. Unset: there is none.',
+        takes: 'a port, such as 15433',
+      },
+      OSL_ADMIN_HOST: {
+        what: 'Where it listens. Other than loopback it takes a certificate, and HTTP becomes HTTPS.',
+        takes: 'an address',
+        default: '127.0.0.1',
+      },
       OSL_WORKERS: {
         what: 'Processes that share both ports; auto: one for each processor. [More](operations.md#several-workers).',
         default: '1',
@@ -227,6 +240,7 @@ export const SECTIONS: readonly Section[] = [
     title: 'Commands that ask a server',
     text: '`osl query` and its neighbours. Flags stand above these; `osl COMMAND --help` lists them.',
     variables: {
+      OSL_ADMIN_URL: { what: 'The admin listener that `osl ps`, `kill` and `top` ask.', takes: 'a URL' },
       OSL_SERVER: { what: 'Another server than that of the data directory.', takes: 'a URL' },
       OSL_SERVER_CA: {
         what: 'Authorities whose certificates the server may have; unset, those that Node knows. The server of the data directory is known by its own certificate.',

@@ -56,6 +56,7 @@ function forgetful(open: OpenService, text: () => string): OpenService {
   const broken = (engine: Engine): Engine => ({
     ...engine,
     ailment: () => engine.ailment(),
+    pools: () => engine.pools(),
     renew: (urls) => engine.renew(urls),
     timeZone: (zone) => engine.timeZone(zone),
     close: () => engine.close(),

@@ -147,6 +147,7 @@ function watched(engine: Engine, statements: ReceivedStatement[]): Engine {
     warnings: engine.warnings,
     timeZone: (text) => engine.timeZone(text),
     ailment: () => engine.ailment(),
+    pools: () => engine.pools(),
     renew: (urls) => engine.renew(urls),
     close: () => engine.close(),
     governed: {

@@ -94,6 +94,11 @@ export class FastQuestion implements ShortAnswer {
     return this.#asked !== null;
   }
 
+  /** The objects of the question that is on its way; null where none is. */
+  get reads(): readonly string[] | null {
+    return this.#asked?.route.plan.objects ?? null;
+  }
+
   /** The client cancelled, or has gone. */
   cancel(): void {
     this.#stop(queryError('cancelled', {}), true);

@@ -70,6 +70,7 @@ export async function openPglite(
       warnings: [],
       timeZone: timeZones(runner),
       ailment: () => ailmentOf(runner),
+      pools: () => [pool.seen('questions')],
       renew: () => undefined, // nobody logs in
       async close() {
         await servers.stop(pool);

@@ -89,6 +89,11 @@ export async function openPostgres(
     warnings: report.warnings,
     timeZone: timeZones(runner),
     ailment: () => ailmentOf(runner),
+    pools: () => [
+      pool.seen('questions'),
+      ...(lanes === null ? [] : [lanes.seen(reach.state)]),
+      ...(system === null ? [] : [system.seen('system')]),
+    ],
     renew: (next) => {
       ({ url, systemUrl } = next);
     },

@@ -8,7 +8,7 @@ import type { Inflight } from '../rest/inflight.js';
 import { sendProblem } from '../rest/problem.js';
 import type { ClientErrors } from './client-error.js';
 import { traceparentOf } from './traceparent.js';
-import { sendUnknown } from './unknown.js';
+import { METHODS, sendUnknown } from './unknown.js';
 
 /** What is done with every request, whichever route it is for. */
 export function addHooks(
@@ -16,6 +16,7 @@ export function addHooks(
   service: RequestParts,
   inflight: Inflight,
   clientErrors: ClientErrors,
+  methods: ReadonlyMap<string, string> = METHODS,
 ): void {
   app.addHook('onRequest', (request, reply, done) => {
     request.call = callOf(request.raw);
@@ -32,8 +33,8 @@ export function addHooks(
     if (inflight.draining) setImmediate(() => app.server.closeIdleConnections());
     done();
   });
-  app.setNotFoundHandler((request, reply) => sendUnknown(service, request, reply));
-  app.setErrorHandler((error, request, reply) => sendFault(service, error, request, reply));
+  app.setNotFoundHandler((request, reply) => sendUnknown(service, request, reply, methods));
+  app.setErrorHandler((error, request, reply) => sendFault(service, error, request, reply, methods));
 }
 
 const ALWAYS_ANSWERED: ReadonlySet<string> = new Set(['/health', '/ready']);
@@ -44,12 +45,13 @@ async function sendFault(
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
+  methods: ReadonlyMap<string, string>,
 ): Promise<FastifyReply> {
   const { call } = request;
   if (error instanceof QueryError) return sendProblem(reply, error, call.requestId);
   const fault = httpFault(error);
   if (fault === null) return sendProblem(reply, publicError(service, call.requestId, error), call.requestId);
-  if (request.is404) return sendUnknown(service, request, reply);
+  if (request.is404) return sendUnknown(service, request, reply, methods);
   return sendRefusal(service, request, reply, fault);
 }
 

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
 import { InternalError, queryError } from 'osl-compiler';
+import type { RequestParts } from '../../ask/index.js';
 import { type McpOptions, mcpRoute } from '../mcp/route.js';
 import { callOf } from '../rest/call.js';
 import { BODY_LIMIT, httpFault } from '../rest/http-fault.js';
@@ -9,7 +10,7 @@ import { restRoutes } from '../rest/surface.js';
 import { ClientErrors } from './client-error.js';
 import { answerPreflights, shareWith } from './cors.js';
 import { addHooks, sendRefusal } from './hooks.js';
-import { type HttpTls, listenerOf } from './listener.js';
+import { type HttpTls, type Listener, listenerOf } from './listener.js';
 import { metricsRoute } from './metrics-route.js';
 import type { HttpParts } from './parts.js';
 import { createTelemetry, type Figures, NO_WIRE, type WireNumbers } from './telemetry.js';
@@ -43,6 +44,8 @@ export interface HttpServer {
   secure(tls: HttpTls): void;
   /** What this process counts. */
   figures(): Promise<Figures>;
+  /** What it answers now. */
+  readonly inflight: Inflight;
 }
 
 const LOCAL_MCP: McpOptions = {
@@ -62,8 +65,34 @@ const STALLED_MS = 60_000;
 export async function createHttpServer(service: HttpParts, options: HttpOptions = {}): Promise<HttpServer> {
   const inflight = new Inflight();
   const clientErrors = new ClientErrors(service);
-  const requestTimeout = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
-  const listener = listenerOf(options.tls ?? null, requestTimeout, service.caps.timeoutMs + STALLED_MS);
+  const requestTimeoutMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
+  const connectionTimeoutMs = service.caps.timeoutMs + STALLED_MS;
+  const listener = listenerOf(options.tls ?? null, requestTimeoutMs, connectionTimeoutMs);
+  const app = bareApp(service, clientErrors, listener);
+  shareWith(app, options.corsOrigins ?? []);
+  addHooks(app, service, inflight, clientErrors);
+  answerPreflights(app);
+  const telemetry = createTelemetry(app, service, options.wire ?? NO_WIRE);
+  const mcp = { ...LOCAL_MCP, ...options.mcp };
+  await restRoutes(app, service, inflight, mcp.version);
+  mcpRoute(app, service, inflight, mcp);
+  metricsRoute(app, service, telemetry, options.metricsFrom ?? [], options.gather);
+  await app.ready();
+  return Object.freeze({
+    listen: (port: number, host: string) => listen(app, port, host),
+    close: (deadlineMs: number) => close(app, inflight, deadlineMs),
+    secure: listener.secure,
+    figures: () => telemetry.figures(),
+    inflight,
+  });
+}
+
+/** An app without routes, whose requests have their `call` and whose faults are told by the catalogue. */
+export function bareApp(
+  service: RequestParts,
+  clientErrors: ClientErrors,
+  listener: Pick<Listener, 'begin'>,
+): FastifyInstance {
   const app = fastify({
     serverFactory: (handler) => listener.begin(handler),
     bodyLimit: BODY_LIMIT,
@@ -82,28 +111,18 @@ export async function createHttpServer(service: HttpParts, options: HttpOptions 
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.decorateRequest('call');
-  shareWith(app, options.corsOrigins ?? []);
-  addHooks(app, service, inflight, clientErrors);
-  answerPreflights(app);
-  const telemetry = createTelemetry(app, service, options.wire ?? NO_WIRE);
-  const mcp = { ...LOCAL_MCP, ...options.mcp };
-  await restRoutes(app, service, inflight, mcp.version);
-  mcpRoute(app, service, inflight, mcp);
-  metricsRoute(app, service, telemetry, options.metricsFrom ?? [], options.gather);
-  await app.ready();
-  return Object.freeze({
-    listen: (port: number, host: string) => listen(app, port, host),
-    close: (deadlineMs: number) => close(app, inflight, deadlineMs),
-    secure: listener.secure,
-    figures: () => telemetry.figures(),
-  });
+  return app;
 }
 
 function noCompiler(): never {
   throw new InternalError('a route wants a compiler of schemas');
 }
 
-async function listen(app: FastifyInstance, port: number, host: string): Promise<{ readonly port: number }> {
+export async function listen(
+  app: FastifyInstance,
+  port: number,
+  host: string,
+): Promise<{ readonly port: number }> {
   await app.listen({ port, host });
   const address = app.server.address();
   if (address === null || typeof address === 'string') throw new InternalError('the server has no port');
@@ -113,7 +132,7 @@ async function listen(app: FastifyInstance, port: number, host: string): Promise
 /** Between the end of what was stopped and the end of its connections: time for the last answers to leave. */
 const FAREWELL_MS = 100;
 
-async function close(app: FastifyInstance, inflight: Inflight, deadlineMs: number): Promise<void> {
+export async function close(app: FastifyInstance, inflight: Inflight, deadlineMs: number): Promise<void> {
   inflight.drain();
   const stop = async (): Promise<void> => {
     await inflight.stop();

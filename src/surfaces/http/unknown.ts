@@ -25,21 +25,29 @@ export const METHODS: ReadonlyMap<string, string> = new Map([
   ['/metrics', 'GET, HEAD'],
 ]);
 
+/** `path` as the list of methods has it. */
+function templateOf(path: string): string {
+  return path
+    .replace(/^\/osl\/objects\/[^/]+$/, '/osl/objects/{id}')
+    .replace(/^\/admin\/sessions\/[^/]+\/(cancel|end)$/, '/admin/sessions/{id}/$1');
+}
+
 /**
- * Answers what no route does: another method of a known path (E4050), or an unknown path (E4040). Below `/osl` that
- * is told only to those who have a valid token.
+ * Answers what no route does: another method of a known path (E4050), or an unknown path (E4040). Below `/osl` and
+ * `/admin` that is told only to those who have a valid token.
  */
 export async function sendUnknown(
   service: RequestParts,
   request: FastifyRequest,
   reply: FastifyReply,
+  methods: ReadonlyMap<string, string> = METHODS,
 ): Promise<FastifyReply> {
   const { call } = request;
   const path = request.url.split('?', 1)[0] ?? '';
-  const allowed = METHODS.get(/^\/osl\/objects\/[^/]+$/.test(path) ? '/osl/objects/{id}' : path);
+  const allowed = methods.get(templateOf(path));
   const reason =
     allowed === undefined ? queryError('notFound', {}) : queryError('methodNotAllowed', { allowed });
-  const who = path === '/osl' || path.startsWith('/osl/') ? 'identified' : 'anyone';
+  const who = /^\/(?:osl|admin)(?:\/|$)/.test(path) ? 'identified' : 'anyone';
   const told = await turnAway(service, call, 'http', reason, who);
   if (told.entry === 'methodNotAllowed' && allowed !== undefined) reply.header('allow', allowed);
   return sendProblem(reply, told, call.requestId);

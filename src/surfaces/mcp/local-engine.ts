@@ -98,7 +98,10 @@ export class LocalEngine implements Engine {
     try {
       if (this.#inflight.draining)
         throw await turnAway(this.#service, call, 'http', queryError('shuttingDown', {}), 'anyone');
-      return await this.#inflight.run(this.#response, (left) => run(call, AbortSignal.any([signal, left])));
+      const about = { call, action: 'mcp', text: null };
+      return await this.#inflight.run(this.#response, about, (left) =>
+        run(call, AbortSignal.any([signal, left])),
+      );
     } catch (error) {
       throw refusalOf(
         publicError(this.#service, call.requestId, this.#inflight.reasonOf(error)),

@@ -96,6 +96,11 @@ export class PgFastLane implements FastLane {
     return this.#question?.isAsking === true;
   }
 
+  /** What the question reads that is on its way; null where none is. */
+  get asks(): readonly string[] | null {
+    return this.#question?.reads ?? null;
+  }
+
   cancel(): void {
     this.#question?.cancel();
   }

@@ -37,6 +37,8 @@ export interface PgOptions extends Omit<WireOptions, 'onInternalError' | 'startu
   readonly catalogs?: CatalogDoor | null;
   /** Sessions of one subject; 53300 beyond. Default 1,000. */
   readonly maxSubjectSessions?: number;
+  /** Whether new sessions are taken; they are, unless told. */
+  readonly admits?: () => boolean;
   /** Who counts them; this process alone, unless told. */
   readonly sessions?: SessionCounts;
   /** Which sessions a caller has; those of this process, unless told. */
@@ -47,7 +49,7 @@ const MAX_SUBJECT_SESSIONS = 1_000;
 
 export interface PgFrontend extends WireServer {
   /** The sessions that are open here. */
-  readonly register: OwnSessions;
+  readonly register: SessionRegister;
   /** Questions that went by a route, in the turn in which they came. */
   readonly fastQuestions: number;
 }
@@ -55,7 +57,7 @@ export interface PgFrontend extends WireServer {
 /** The Postgres frontend: the protocol of `wire/` in front of the spine. */
 export function createPgFrontend(service: AnswerParts, options: PgOptions = {}): PgFrontend {
   const { catalogs = null, maxSubjectSessions = MAX_SUBJECT_SESSIONS, ...others } = options;
-  const { sessions = new OpenSessions(maxSubjectSessions), own: all, ...wire } = others;
+  const { sessions = new OpenSessions(maxSubjectSessions), own: all, admits = () => true, ...wire } = others;
   const register = new SessionRegister();
   const routes = new RouteBook();
   const server = createWireServer(
@@ -67,7 +69,7 @@ export function createPgFrontend(service: AnswerParts, options: PgOptions = {}):
           error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
         }),
     },
-    handlerOf(service, catalogs, { sessions, register, own: all ?? register }, routes),
+    handlerOf(service, catalogs, { sessions, register, own: all ?? register, admits }, routes),
   );
   return {
     listen: (port, host) => server.listen(port, host),
@@ -88,12 +90,13 @@ interface KnownSessions {
   readonly sessions: SessionCounts;
   readonly register: SessionRegister;
   readonly own: OwnSessions;
+  admits(): boolean;
 }
 
 function handlerOf(
   service: AnswerParts,
   catalogs: CatalogDoor | null,
-  { sessions, register, own }: KnownSessions,
+  { sessions, register, own, admits }: KnownSessions,
   routes: RouteBook,
 ): Handler {
   return {
@@ -114,6 +117,7 @@ function handlerOf(
           throw fatal('3D000', `database "${database}" does not exist`, {
             hint: `connect to database ${DATABASE}`,
           });
+        if (!admits()) throw await draining(service, call, identity);
         const settings = new SessionSettings(user, await withKnownZone(service, parameters));
         const ended = await sessions.open(identity.subject);
         if (ended === null) throw await tooMany(service, call, identity);
@@ -136,6 +140,18 @@ function handlerOf(
 function withoutPolicy(): WireError {
   const { sqlstate, message, code } = queryError('noSnapshot', {});
   return fatal(sqlstate, message, { detail: code });
+}
+
+/** Recorded as a refusal of its own: the login itself was right. */
+async function draining(service: AnswerParts, { requestId }: Call, identity: Identity): Promise<WireError> {
+  await refusedCommand(
+    service,
+    { requestId, surface: 'wire', credentials: { kind: 'session', identity } },
+    '57P03',
+  );
+  return fatal('57P03', 'the server takes no new sessions', {
+    hint: 'connect again: another server may take it',
+  });
 }
 
 /** Recorded as a refusal of its own: the login itself was right. */

@@ -10,8 +10,19 @@ export interface OpenSession {
   pid(): number;
   /** Null before its client knows its process id. */
   seen(): CatalogSession | null;
+  /** What who runs the server is told of it, as `seen`, with whose it is. */
+  told(): ToldSession | null;
   cancel(): void;
   terminate(): void;
+}
+
+/** A session as who runs the server is told of it. Its `query` is the caller's text: see `toldShape`. */
+export interface ToldSession extends CatalogSession {
+  /** The login. */
+  readonly user: string;
+  readonly chain: readonly string[];
+  /** What a question that went the fast way reads; null where none runs. */
+  readonly objects: readonly string[] | null;
 }
 
 /** Which sessions are a caller's own. */
@@ -46,6 +57,19 @@ export class SessionRegister implements OwnSessions {
       .filter((seen) => seen !== null);
   }
 
+  /** Every session, for who runs the server. */
+  get told(): readonly ToldSession[] {
+    return [...this.#open].map((session) => session.told()).filter((told) => told !== null);
+  }
+
+  /** Signals any session, for who runs the server; false where there is none of this number. */
+  command({ pid, what }: SessionSignal): boolean {
+    const [session] = this.#numbered(pid);
+    if (what === 'cancel') session?.cancel();
+    else session?.terminate();
+    return session !== undefined;
+  }
+
   signal(owner: string, { pid, what }: SessionSignal): boolean {
     const session = this.#numbered(pid).find((open) => open.owner() === owner);
     if (what === 'cancel') session?.cancel();
@@ -61,13 +85,14 @@ export class SessionRegister implements OwnSessions {
 
 /** A session as the others of its caller reach it. What it runs is cancelled before it is ended. */
 export function openSession(
-  session: Pick<OpenSession, 'owner' | 'pid' | 'seen'>,
+  session: Pick<OpenSession, 'owner' | 'pid' | 'seen' | 'told'>,
   control: Pick<SessionControl, 'cancel' | 'end'>,
 ): OpenSession {
   return {
     owner: () => session.owner(),
     pid: () => session.pid(),
     seen: () => session.seen(),
+    told: () => session.told(),
     cancel: () => control.cancel(),
     terminate: () => {
       control.cancel();

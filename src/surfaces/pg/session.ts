@@ -19,7 +19,13 @@ import { Activity } from './activity.js';
 import { Cursors } from './cursor.js';
 import { PgFastLane } from './fast-lane.js';
 import { Isolation } from './isolation.js';
-import { type OwnSessions, openSession, ownerOf, type SessionRegister } from './own-sessions.js';
+import {
+  type OwnSessions,
+  openSession,
+  ownerOf,
+  type SessionRegister,
+  type ToldSession,
+} from './own-sessions.js';
 import { prepareStatement } from './prepare-statement.js';
 import { splitQuery } from './query-message.js';
 import { Running } from './running.js';
@@ -109,6 +115,14 @@ export class PgSession implements SessionHandler {
       state: doing.state,
       query: doing.query,
     };
+  }
+
+  /** As who runs the server is told of it; null before its client knows its process id. */
+  told(): ToldSession | null {
+    const seen = this.seen();
+    const { caller } = this.#parts;
+    const { chain } = caller.identity;
+    return seen === null ? null : { ...seen, user: caller.user, chain, objects: this.#fast?.asks ?? null };
   }
 
   get parameters(): ReadonlyMap<string, string> {

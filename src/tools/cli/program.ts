@@ -40,6 +40,8 @@ const COMMANDS: ReadonlyMap<string, () => Promise<(root: Command) => void>> = ne
   ['lineage', async () => (await import('./commands/lineage.js')).addLineage],
   ['control', async () => (await import('./commands/control.js')).addControl],
   ['row-security', async () => (await import('./commands/row-security.js')).addRowSecurity],
+  ['ps', async () => (await import('./commands/ps.js')).addPs],
+  ['kill', async () => (await import('./commands/kill.js')).addKill],
   ['doctor', async () => (await import('./commands/doctor.js')).addDoctor],
   ['errors', async () => (await import('./commands/errors.js')).addErrors],
   ['completion', async () => (await import('./commands/completion.js')).addCompletion],

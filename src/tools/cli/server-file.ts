@@ -8,6 +8,10 @@ export interface ServerRecord extends ProcessIdentity {
   readonly host: string;
   readonly httpPort: number;
   readonly pgPort: number;
+  /** Of the admin listener; a port that is null, or missing as in a file of an older version, is not open. */
+  readonly adminHost?: string;
+  readonly adminPort?: number | null;
+  readonly adminPgPort?: number | null;
   /** Whether the wire, and with it `osl psql`, is encrypted. */
   readonly tls: boolean;
   /** Whether REST is, and the file of the certificate that it then shows; else empty. */

@@ -1,27 +1,45 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import type { StandingParts } from '../parts.js';
+import type { Shape } from '../shape.js';
 import { COMPONENTS } from './components.js';
 import { HIDDEN_OPERATION } from './operations.js';
 
 const PATH = '/openapi.json';
+
+/** What a document says of the interface that it is of. */
+export interface Told {
+  readonly title: string;
+  readonly description: string;
+  readonly components: ReadonlyMap<string, Shape>;
+}
+
+const REST: Told = {
+  title: 'OSL Gateway',
+  description: 'Governed questions about a semantic graph. `/osl/` is the root of v1.',
+  components: COMPONENTS,
+};
 
 /**
  * Collects the schemas of all routes that come after, for `GET /openapi.json`. They describe and do nothing: routes
  * read their own requests, so that a fault is told by the catalogue and to those with a token only, and write their
  * own bytes.
  */
-export async function documentRoutes(app: FastifyInstance, version: string): Promise<void> {
+export async function documentRoutes(
+  app: FastifyInstance,
+  version: string,
+  { title, description, components }: Told = REST,
+): Promise<void> {
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
-  for (const [name, shape] of COMPONENTS) app.addSchema({ $id: name, ...shape });
+  for (const [name, shape] of components) app.addSchema({ $id: name, ...shape });
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
       info: {
-        title: 'OSL Gateway',
+        title,
         version,
-        description: 'Governed questions about a semantic graph. `/osl/` is the root of v1.',
+        description,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: '/' }],

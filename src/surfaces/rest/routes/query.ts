@@ -22,7 +22,9 @@ export function queryRoute(app: FastifyInstance, service: AnswerParts, inflight:
   app.post('/osl/query', { schema: QUERY_OPERATION }, async (request, reply) => {
     const asked = await readRequest(service, request.call, 'query', () => readQueryRequest(request));
     const question: Question = { ...request.call, body: asked.body, parameterOids: [] };
-    return inflight.run(reply.raw, async (signal) => {
+    const { body } = asked;
+    const text = 'text' in body ? body.text : null;
+    return inflight.run(reply.raw, { call: request.call, action: 'query', text }, async (signal) => {
       if (!asked.explain)
         return streamAnswer(service, books, question, asked, request, reply, inflight, signal);
       return sendJson(

@@ -13,7 +13,8 @@ import { keyWriter, valueWriter } from '../values.js';
 export function sampleRoute(app: FastifyInstance, service: AnswerParts, inflight: Inflight): void {
   app.post('/osl/sample', { schema: SAMPLE_OPERATION }, async (request, reply) => {
     const asked = await readRequest(service, request.call, 'sample', () => readSampleRequest(request));
-    return inflight.run(reply.raw, async (signal) => {
+    const about = { call: request.call, action: 'sample', text: null };
+    return inflight.run(reply.raw, about, async (signal) => {
       const answer = await sample(service, request.call, asked, signal).catch((error: unknown) => {
         throw inflight.reasonOf(error);
       });

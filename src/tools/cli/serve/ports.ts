@@ -11,10 +11,12 @@ import { runningServer } from '../server-file.js';
  * @throws Failure
  */
 export async function checkPorts(settings: Settings): Promise<void> {
-  const { host, httpPort, pgPort } = settings;
+  const { host, httpPort, pgPort, admin } = settings;
   if (httpPort !== 0 && httpPort === pgPort) throw usage(`REST and wire cannot share port ${httpPort}`);
   await check(host, httpPort, 'OSL_HTTP_PORT or --http-port', settings);
   await check(host, pgPort, 'OSL_PG_PORT or --pg-port', settings);
+  if (admin.httpPort !== null) await check(admin.host, admin.httpPort, 'OSL_ADMIN_PORT', settings);
+  if (admin.pgPort !== null) await check(admin.host, admin.pgPort, 'OSL_ADMIN_PG_PORT', settings);
 }
 
 async function check(host: string, port: number, setting: string, settings: Settings): Promise<void> {

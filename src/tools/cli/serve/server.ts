@@ -4,6 +4,7 @@ import type { CancelDirectory, WireServer } from '../../../../wire/index.js';
 import type { ServiceLog } from '../../../base/log.js';
 import { INSTALLATION_ROOT, version } from '../../../base/package-root.js';
 import { StartProblem } from '../../../base/start-problem.js';
+import type { Operated } from '../../../operating/views.js';
 import { recordEvent } from '../../../service/events.js';
 import { type OpenService, openService } from '../../../service/open.js';
 import type { Prepared, Reloaded } from '../../../service/reload.js';
@@ -19,6 +20,7 @@ import { createPgFrontend, type OwnSessions, type SessionCounts } from '../../..
 import { systemFault } from '../exit.js';
 import type { Progress } from '../progress.js';
 import { removeServerFile, type ServerRecord, writeServerFile } from '../server-file.js';
+import { adminListener, type OwnPart, operatedAlone, ownPart } from './admin.js';
 import { type Certificate, checkedCertificate, ShownCertificate, watchCertificates } from './certificates.js';
 import { checkDataDir, spaceLeft } from './data-dir.js';
 import { inspect } from './inspect.js';
@@ -43,6 +45,8 @@ export interface OpenServer {
   cancel(processId: number, key: Buffer): boolean;
   /** The sessions of the wire that are open in this process. */
   readonly register: OwnSessions;
+  /** What this process has to tell who runs the server, and does for them. */
+  readonly own: OwnPart;
   /** What this process counts. */
   figures(): Promise<Figures>;
 }
@@ -52,7 +56,10 @@ export interface Common {
   readonly cancels: CancelDirectory;
   readonly sessions: SessionCounts;
   readonly own: OwnSessions;
+  /** Of this process, to who runs the server. */
+  readonly name: string;
   readonly catalogs: CatalogDoor;
+  readonly operated: Operated;
   gather(): Promise<readonly Figures[]>;
 }
 
@@ -96,6 +103,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 export interface ListeningServer extends Omit<RunningServer, 'record'> {
   readonly httpPort: number;
   readonly pgPort: number;
+  /** Of the admin listener; null where it is not opened. */
+  readonly adminPort: number | null;
+  readonly adminPgPort: number | null;
 }
 
 /** Opens the service of one seat and both its ports. Throws as `startServer`. */
@@ -111,11 +121,16 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
     closing.push(() => open.close());
     if (options.demo) await loadDemo(open.service, settings, progress);
     await inspect(open.service, settings);
-    const { certificates, listen, cancel, register, figures } = await frontends(
-      options,
-      open.service,
-      closing,
-    );
+    const fronts = await frontends(options, open.service, closing);
+    const { cancel, register, figures, own } = fronts;
+    const reload = async (): Promise<Reloaded> => {
+      const told = await open.reload(certificates);
+      await inspect(open.service, settings);
+      return told;
+    };
+    const operated = options.common?.operated ?? operatedAlone(own, reload);
+    const admin = await adminListener(settings, open.service, operated, closing);
+    const certificates = [...fronts.certificates, ...admin.certificates];
     const prepare = async (change: Change): Promise<Prepared> => {
       const prepared = await open.prepare(change, certificates);
       const take = async (): Promise<Reloaded> => {
@@ -130,19 +145,15 @@ export async function openServer(options: ServerOptions, seat: Seat): Promise<Li
       cancel,
       register,
       figures,
+      own,
       renewDraft: (id) => open.renewDraft(id),
     });
-    const ports = await listen();
+    const ports = { ...(await fronts.listen()), ...(await admin.listen()) };
     const unwatch = watchCertificates(certificates, settings.tls.watchMs, log, (now) => {
       log.warn('other certificates are shown from now on', { now });
       recordEvent(open.service, 'service.reload', { reloaded: true, now, kept: [] }).catch(() => undefined);
     });
     closing.push(async () => unwatch());
-    const reload = async (): Promise<Reloaded> => {
-      const told = await open.reload(certificates);
-      await inspect(open.service, settings);
-      return told;
-    };
     return { open, settings, ...ports, reload, stop };
   } catch (error) {
     await stop(0);
@@ -184,6 +195,7 @@ async function frontends(
   readonly cancel: OpenServer['cancel'];
   readonly register: OwnSessions;
   readonly figures: OpenServer['figures'];
+  readonly own: OwnPart;
   listen(): Promise<{ readonly httpPort: number; readonly pgPort: number }>;
 }> {
   const { wire, http } = certificatesIn(settings.tls);
@@ -191,6 +203,7 @@ async function frontends(
   const pg = createPgFrontend(service, {
     ...(wire !== null && { tls: wire }),
     catalogs,
+    admits: () => !service.draining(),
     maxSubjectSessions: settings.subjectSessions,
     ...(common !== undefined && { cancels: common.cancels, sessions: common.sessions, own: common.own }),
   });
@@ -213,12 +226,15 @@ async function frontends(
   const cancel = (processId: number, key: Buffer): boolean => pg.cancel(processId, key);
   const figures = (): Promise<Figures> => rest.figures();
   const { register } = pg;
+  const { inflight } = rest;
+  const own = ownPart(service, { name: common?.name ?? 'server', pg, inflight });
   return {
     listen,
     cancel,
     register,
     figures,
     certificates: shownCertificates(settings.tls, pg, rest),
+    own,
   };
 }
 
@@ -264,13 +280,17 @@ export function catalogOptions({ dataDir, catalogEngines }: Settings): CatalogOp
 /** What `server.json` says of a server. */
 export function recordOf(
   { settings, demo }: Pick<ServerOptions, 'settings' | 'demo'>,
-  ports: { readonly httpPort: number; readonly pgPort: number },
+  ports: Pick<ListeningServer, 'httpPort' | 'pgPort' | 'adminPort' | 'adminPgPort'>,
 ) {
   const { host, tls, manifestFile, policyFile, localTokens, issuers, audiences } = settings;
   const startedAt = new Date().toISOString();
   return {
     host,
-    ...ports,
+    httpPort: ports.httpPort,
+    pgPort: ports.pgPort,
+    adminHost: settings.admin.host,
+    adminPort: ports.adminPort,
+    adminPgPort: ports.adminPgPort,
     tls: tls.wire !== null,
     httpCertFile: tls.http?.certFile ?? '',
     localTokens,

@@ -1,4 +1,5 @@
 import { LIMIT_COUNTERS, type Limits } from '../../../../policy/index.js';
+import type { ProcessView, ReloadView } from '../../../operating/views.js';
 import type { Settings } from '../../../service/settings.js';
 import type {
   CatalogAsked,
@@ -34,7 +35,12 @@ export type Texts = GuardedBy<typeof texts>;
 const start = record({ number, settings: made<Settings>(), texts });
 
 /** Where it listens. */
-const ports = record({ httpPort: number, pgPort: number });
+const ports = record({
+  httpPort: number,
+  pgPort: number,
+  adminPort: nullOr(number),
+  adminPgPort: nullOr(number),
+});
 
 /** A change to read and check: the files, whose texts come along, or what another worker has published. */
 const change = record({ kind: oneOf('reload', 'version'), texts, brokenSince: nullOr(number) });
@@ -70,6 +76,9 @@ const counter = oneOf(...LIMIT_COUNTERS);
 /** Of a caller's own sessions, one that it cancels or ends. */
 const signal = record({ owner: text, pid: number, what: oneOf('cancel', 'terminate') });
 
+const sessionCommand = record({ id: text, what: oneOf('cancel', 'end') });
+const drained = record({ on: flag });
+
 /** What the supervisor asks a worker. */
 export const OF_WORKER = Object.freeze({
   /** To open its service and listen. What keeps it from that it says itself, by `failed`, before it ends. */
@@ -90,6 +99,11 @@ export const OF_WORKER = Object.freeze({
   signalled: exchange(signal, flag),
   /** What it counts, as JSON. */
   figures: exchange(nothing, text),
+  /** What it tells who runs the server. */
+  view: exchange(nothing, made<ProcessView>()),
+  /** Whether it has that session or request, which it cancels or ends. */
+  obey: exchange(sessionCommand, flag),
+  drained: exchange(drained, nothing),
   /** Whether workers stand, or end one after another. */
   standing: exchange(record({ steady: flag }), nothing),
   /** Another worker has changed a draft. */
@@ -121,6 +135,12 @@ export const OF_SUPERVISOR = Object.freeze({
   signal: exchange(signal, flag),
   /** What each process of the server counts, as JSON. */
   gather: exchange(nothing, listOf(text)),
+  /** What each process tells who runs the server, and does for them. */
+  views: exchange(nothing, listOf(made<ProcessView>())),
+  command: exchange(sessionCommand, flag),
+  drain: exchange(drained, nothing),
+  reloadAll: exchange(nothing, made<ReloadView>()),
+  stopAll: exchange(nothing, nothing),
   /** Whether a subject may have one more session of the wire. */
   session: exchange(record({ subject: text }), flag),
   sessionEnded: exchange(record({ subject: text }), nothing),

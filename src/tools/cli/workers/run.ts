@@ -42,6 +42,10 @@ export async function startWorkers(given: Settings, first: First, count: number)
   }
 }
 
+function portsIn({ httpPort, pgPort, admin }: Settings) {
+  return { httpPort, pgPort, adminPort: admin.httpPort, adminPgPort: admin.pgPort };
+}
+
 async function begun(
   settings: Settings,
   keeper: Keeper,
@@ -57,7 +61,7 @@ async function begun(
   };
   try {
     await supervisor.start();
-    const record = writeServerFile(dataDir, recordOf({ settings, demo: false }, settings));
+    const record = writeServerFile(dataDir, recordOf({ settings, demo: false }, portsIn(settings)));
     const lost = keeper.over.then((message): Over => ({ exit: EXIT.auditFailed, message }));
     return {
       record,

@@ -1,3 +1,4 @@
+import { InternalError } from 'osl-compiler';
 import { createLeasedLimiter, type LeasedLimiter, type LimitShare } from '../../../../policy/index.js';
 import { readManifestText } from '../../../model/manifest/index.js';
 import type { Prepared } from '../../../service/reload.js';
@@ -22,6 +23,9 @@ type Asked =
   | 'ownSessions'
   | 'signalled'
   | 'figures'
+  | 'view'
+  | 'obey'
+  | 'drained'
   | 'standing';
 
 /** What this worker has in common with the others, by way of the supervisor. */
@@ -92,6 +96,16 @@ export class SharedParts implements Shared {
         ask: (asked) => supervisor.ask('catalog', asked),
         stop: (id) => tell(supervisor.ask('stopCatalog', { id })),
       }),
+      name: `worker ${server}`,
+      operated: {
+        views: () => supervisor.ask('views', null),
+        command: (id, what) => supervisor.ask('command', { id, what }),
+        drain: async (on) => {
+          await supervisor.ask('drain', { on });
+        },
+        reload: () => supervisor.ask('reloadAll', null),
+        stop: () => tell(supervisor.ask('stopAll', null)),
+      },
       gather: () => supervisor.ask('gather', null),
     };
   }
@@ -128,6 +142,15 @@ export class SharedParts implements Shared {
       ownSessions: async ({ owner }) => [...((await this.#open?.register.of(owner)) ?? [])],
       signalled: ({ owner, pid, what }) => this.#open?.register.signal(owner, { pid, what }) ?? false,
       figures: async () => (await this.#open?.figures()) ?? '[]',
+      view: async () => {
+        if (this.#open === null) throw new InternalError('the worker is not open');
+        return this.#open.own.view();
+      },
+      obey: ({ id, what }) => this.#open?.own.command(id, what) ?? false,
+      drained: ({ on }) => {
+        this.#open?.own.drain(on);
+        return null;
+      },
       standing: ({ steady }) => {
         this.#steady = steady;
         return null;

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { InternalError } from 'osl-compiler';
 import type { ServiceLog } from '../../../base/log.js';
 import { readManifestText } from '../../../model/manifest/index.js';
+import type { ProcessView, ReloadView, SessionCommand } from '../../../operating/views.js';
 import type { Reloaded } from '../../../service/reload.js';
 import type { Settings } from '../../../service/settings.js';
 import { shareOf } from '../../../service/workers.js';
@@ -29,10 +30,7 @@ export interface Over {
   readonly message: string;
 }
 
-export interface Ports {
-  readonly httpPort: number;
-  readonly pgPort: number;
-}
+export type Ports = Pick<Settings, 'httpPort' | 'pgPort' | 'admin'>;
 
 const WORKER = fileURLToPath(new URL('./worker.js', import.meta.url));
 
@@ -48,6 +46,7 @@ export class Supervisor {
   readonly #catalog: CatalogServer;
   readonly #figures: () => Promise<Figures>;
   #replaced = 0;
+  #draining = false;
   readonly #changes: Changes;
   readonly #settings: Settings;
   #end: (over: Over) => void = () => undefined;
@@ -142,6 +141,28 @@ export class Supervisor {
     return figures.filter((one) => one !== undefined);
   }
 
+  async #views(): Promise<readonly ProcessView[]> {
+    const asked = this.#slots.map(({ peer }) => peer?.ask('view', null).catch(() => undefined));
+    return (await Promise.all(asked)).filter((view) => view !== undefined);
+  }
+
+  async #command(asked: { readonly id: string; readonly what: SessionCommand }): Promise<boolean> {
+    const told = this.#slots.map(({ peer }) => peer?.ask('obey', asked).catch(() => false) ?? false);
+    return (await Promise.all(told)).includes(true);
+  }
+
+  async #drain(on: boolean): Promise<null> {
+    this.#draining = on;
+    await Promise.all(this.#slots.map(({ peer }) => peer?.ask('drained', { on }).catch(() => null)));
+    return null;
+  }
+
+  async #reloadView(): Promise<ReloadView> {
+    const told = await this.reload();
+    if ('now' in told) return { reloaded: true, ...told };
+    return { reloaded: false, why: told.message };
+  }
+
   #events(): SlotEvents {
     const log = this.#log;
     return {
@@ -153,6 +174,14 @@ export class Supervisor {
         sessionsOf: ({ owner }) => this.#sessionsOf(owner),
         signal: (signal) => this.#signal(signal),
         gather: () => this.#gather(),
+        views: () => this.#views(),
+        command: (asked) => this.#command(asked),
+        drain: ({ on }) => this.#drain(on),
+        reloadAll: () => this.#reloadView(),
+        stopAll: () => {
+          process.kill(process.pid, 'SIGTERM');
+          return null;
+        },
         catalog: (asked) => this.#catalog.answer(slot.number, asked),
         stopCatalog: ({ id }) => {
           this.#catalog.stop(slot.number, id);
@@ -179,7 +208,8 @@ export class Supervisor {
         });
       },
       steady: () => this.#tellStanding(),
-      replaced: ({ number, pid }) => {
+      replaced: ({ number, pid, peer }) => {
+        if (this.#draining) peer?.ask('drained', { on: true }).catch(() => undefined);
         this.#replaced += 1;
         this.#tellStanding();
         log.warn('a worker was replaced', { worker: number, pid });
@@ -197,10 +227,20 @@ export async function textsOf({ manifestFile, policyFile }: Settings): Promise<T
 }
 
 /** The ports that were asked for, with a free one for 0. */
-export async function portsOf({ host, httpPort, pgPort }: Settings): Promise<Ports> {
-  const taken = await Promise.all([httpPort, pgPort].map((port) => held(port, host)));
-  const [http, pg] = await Promise.all(taken.map((held) => held.release()));
-  return { httpPort: http ?? httpPort, pgPort: pg ?? pgPort };
+export async function portsOf({ host, httpPort, pgPort, admin }: Settings): Promise<Ports> {
+  const asked = [
+    { port: httpPort, host },
+    { port: pgPort, host },
+    { port: admin.httpPort, host: admin.host },
+    { port: admin.pgPort, host: admin.host },
+  ];
+  const taken = await Promise.all(asked.map(({ port, host }) => (port === null ? null : held(port, host))));
+  const [http, pg, adminHttp, adminPg] = await Promise.all(taken.map((held) => held?.release() ?? null));
+  return {
+    httpPort: http ?? httpPort,
+    pgPort: pg ?? pgPort,
+    admin: { ...admin, httpPort: adminHttp ?? null, pgPort: adminPg ?? null },
+  };
 }
 
 /** Listens until told which port it was, so that two free ones differ. */

@@ -28,7 +28,8 @@ const HANDLERS: Handlers<OfWorker> = {
     const options = { settings, demo: false, log, progress: QUIET, admitted, common: shared.common(number) };
     server = await openServer(options, seat).catch(failed);
     server.open.over.then((why) => supervisor.ask('over', { why }));
-    return { httpPort: server.httpPort, pgPort: server.pgPort };
+    const { httpPort, pgPort, adminPort, adminPgPort } = server;
+    return { httpPort, pgPort, adminPort, adminPgPort };
   },
   stop: async ({ deadlineMs }) => {
     await server?.stop(deadlineMs);
@@ -44,6 +45,9 @@ const HANDLERS: Handlers<OfWorker> = {
   signalled: (signal) => begun().signalled(signal),
   cancelled: (request) => begun().cancelled(request),
   figures: (nothing) => begun().figures(nothing),
+  view: (nothing) => begun().view(nothing),
+  obey: (asked) => begun().obey(asked),
+  drained: (asked) => begun().drained(asked),
   standing: (standing) => begun().standing(standing),
 };
 

@@ -1,0 +1,134 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Call } from '../../ask/index.js';
+import {
+  command,
+  drain,
+  type OperatingParts,
+  reload,
+  sessions,
+  shutDown,
+  standing,
+} from '../../operating/operate.js';
+import { ClientErrors } from '../http/client-error.js';
+import { addHooks } from '../http/hooks.js';
+import { type HttpTls, listenerOf } from '../http/listener.js';
+import { bareApp, close, listen } from '../http/server.js';
+import { Inflight } from '../rest/inflight.js';
+import { documentRoute, documentRoutes } from '../rest/openapi/document.js';
+import type { StandingParts } from '../rest/parts.js';
+import { queryParameters } from '../rest/query-string.js';
+import { readRequest } from '../rest/read-request.js';
+import { sendAnswer } from '../rest/send-json.js';
+import { OPERATIONS, TOLD } from './operations.js';
+
+/** What the admin listener needs of the service. */
+export type AdminParts = OperatingParts & Pick<StandingParts, 'probes'>;
+
+export interface AdminHttp {
+  /** Port 0 lets the system choose. Rejects where the address is in use. */
+  listen(port: number, host: string): Promise<{ readonly port: number }>;
+  close(deadlineMs: number): Promise<void>;
+  /** Shows another certificate, from the next connection on. Nothing where there is no TLS. @throws Error where it does not fit */
+  secure(tls: HttpTls): void;
+}
+
+/** What each path answers; a test holds it to the routes. */
+export const ADMIN_METHODS: ReadonlyMap<string, string> = new Map([
+  ['/admin/standing', 'GET, HEAD'],
+  ['/admin/sessions', 'GET, HEAD'],
+  ['/admin/pools', 'GET, HEAD'],
+  ['/admin/caches', 'GET, HEAD'],
+  ['/admin/sessions/{id}/cancel', 'POST'],
+  ['/admin/sessions/{id}/end', 'POST'],
+  ['/admin/drain', 'POST'],
+  ['/admin/resume', 'POST'],
+  ['/admin/reload', 'POST'],
+  ['/admin/shutdown', 'POST'],
+  ['/openapi.json', 'GET, HEAD'],
+]);
+
+const REQUEST_TIMEOUT_MS = 30_000;
+const CONNECTION_TIMEOUT_MS = 90_000;
+
+/** The listener for who runs the server: it decides nothing, every call goes to the spine. */
+export async function createAdminHttp(
+  parts: AdminParts,
+  version: string,
+  tls: HttpTls | null,
+): Promise<AdminHttp> {
+  const inflight = new Inflight();
+  const clientErrors = new ClientErrors(parts);
+  const listener = listenerOf(tls, REQUEST_TIMEOUT_MS, CONNECTION_TIMEOUT_MS);
+  const app = bareApp(parts, clientErrors, listener);
+  addHooks(app, parts, inflight, clientErrors, ADMIN_METHODS);
+  await documentRoutes(app, version, TOLD);
+  shownRoutes(app, parts);
+  doneRoutes(app, parts);
+  documentRoute(app, parts);
+  await app.ready();
+  return Object.freeze({
+    listen: (port: number, host: string) => listen(app, port, host),
+    close: (deadlineMs: number) => close(app, inflight, deadlineMs),
+    secure: listener.secure,
+  });
+}
+
+function shownRoutes(app: FastifyInstance, parts: AdminParts): void {
+  const show = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    answer: (call: Call) => Promise<object>,
+  ): Promise<FastifyReply> => {
+    const { call } = request;
+    await readRequest(parts, call, 'admin_show', () => queryParameters(request, []));
+    return sendAnswer(request, reply, await answer(call));
+  };
+  app.get('/admin/sessions', { schema: OPERATIONS.sessions }, (request, reply) =>
+    show(request, reply, async (call) => ({ sessions: await sessions(parts, call) })),
+  );
+  app.get('/admin/standing', { schema: OPERATIONS.standing }, (request, reply) =>
+    show(request, reply, async (call) => ({
+      processes: (await standing(parts, call)).map(({ pools: _, caches: __, sessions: open, ...view }) => ({
+        ...view,
+        sessions: open.length,
+      })),
+    })),
+  );
+  app.get('/admin/pools', { schema: OPERATIONS.pools }, (request, reply) =>
+    show(request, reply, async (call) => ({
+      pools: (await standing(parts, call)).flatMap(({ pools }) => pools),
+    })),
+  );
+  app.get('/admin/caches', { schema: OPERATIONS.caches }, (request, reply) =>
+    show(request, reply, async (call) => ({
+      caches: (await standing(parts, call)).flatMap(({ caches }) => caches),
+    })),
+  );
+}
+
+function doneRoutes(app: FastifyInstance, parts: AdminParts): void {
+  for (const what of ['cancel', 'end'] as const) {
+    app.post<{ Params: { id: string } }>(
+      `/admin/sessions/:id/${what}`,
+      { schema: OPERATIONS[what] },
+      async (request, reply) => {
+        await command(parts, request.call, request.params.id, what);
+        return sendAnswer(request, reply, { done: what });
+      },
+    );
+  }
+  for (const on of [true, false]) {
+    const done = on ? 'drain' : 'resume';
+    app.post(`/admin/${done}`, { schema: OPERATIONS[done] }, async (request, reply) => {
+      await drain(parts, request.call, on);
+      return sendAnswer(request, reply, { done });
+    });
+  }
+  app.post('/admin/reload', { schema: OPERATIONS.reload }, async (request, reply) =>
+    sendAnswer(request, reply, await reload(parts, request.call)),
+  );
+  app.post('/admin/shutdown', { schema: OPERATIONS.shutdown }, async (request, reply) => {
+    await shutDown(parts, request.call);
+    return sendAnswer(request, reply, { done: 'shutdown' });
+  });
+}

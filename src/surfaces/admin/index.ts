@@ -1,0 +1,4 @@
+/** The listener for who runs the server: REST and a wire database, over `src/operating/`. */
+export { type AdminHttp, type AdminParts, createAdminHttp } from './http.js';
+export type { Configured } from './show.js';
+export { ADMIN_DATABASE, createAdminWire } from './wire.js';

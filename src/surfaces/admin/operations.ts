@@ -1,0 +1,135 @@
+import type { Told } from '../rest/openapi/document.js';
+import { BEARER, json, operation } from '../rest/openapi/operations.js';
+import { refusals } from '../rest/openapi/refusals.js';
+import { PROBLEM } from '../rest/problem.js';
+import { count, flag, list, object, oneOf, type Shape, text, textOrNull } from '../rest/shape.js';
+
+const REQUEST_ID = text('The call in the audit log.');
+const PROCESS = text('`server`, or `worker 2`.');
+
+const SESSION = object({
+  id: text('By which it is cancelled or ended.'),
+  process: PROCESS,
+  surface: oneOf('wire', 'rest', 'mcp'),
+  user: textOrNull('The login of the wire.'),
+  subject: textOrNull('Who asks; null where nobody has proved it yet.'),
+  chain: list(text()),
+  application: textOrNull(),
+  since: text('RFC 3339.'),
+  state: text('As `pg_stat_activity` has it.'),
+  state_since: text(),
+  shape: textOrNull('What runs, without literals and undeclared names.'),
+  fingerprint: textOrNull('Of the shape.'),
+  objects: list(text()),
+});
+
+const POOL = object({
+  process: PROCESS,
+  connector: text(),
+  purpose: oneOf('questions', 'short', 'system'),
+  size: count(),
+  open: count(),
+  running: count(),
+  waiting: count(),
+  reach: oneOf('open', 'full', 'lost'),
+});
+
+const CACHE = object({
+  process: PROCESS,
+  cache: text(),
+  entries: count(),
+  bytes: count(),
+  hits: count(),
+  misses: count(),
+});
+
+const PROCESS_VIEW = object({
+  process: PROCESS,
+  pid: count(),
+  since: text(),
+  draining: flag('It takes no new sessions, and is not ready.'),
+  manifest: text(),
+  policy: textOrNull('Null: none serves.'),
+  policy_kept_until: textOrNull(),
+  audit: object({
+    records: count(),
+    waiting: count('Not on the disk yet.'),
+    unanchored: count('Not under a signed checkpoint yet.'),
+    failing: textOrNull(),
+  }),
+  sessions: count(),
+  out_of_service: list(text()),
+});
+
+function shown(operationId: string, summary: string, member: string, of: Shape) {
+  return operation({
+    operationId,
+    summary,
+    tags: ['admin'],
+    security: BEARER,
+    response: {
+      200: json(object({ request_id: REQUEST_ID, [member]: list(of) }), summary),
+      ...refusals('operatorsOnly'),
+    },
+  });
+}
+
+function done(operationId: string, summary: string, more: readonly 'noSession'[] = []) {
+  return operation({
+    operationId,
+    summary,
+    tags: ['admin'],
+    security: BEARER,
+    response: {
+      200: json(object({ request_id: REQUEST_ID, done: text() }), 'It is done.'),
+      ...refusals('operatorsOnly', ...more),
+    },
+  });
+}
+
+export const OPERATIONS = Object.freeze({
+  standing: shown('standing', 'How each process of the server stands', 'processes', PROCESS_VIEW),
+  sessions: shown(
+    'sessions',
+    'Sessions of the wire, and requests that are being answered',
+    'sessions',
+    SESSION,
+  ),
+  pools: shown('pools', 'Sessions with the databases', 'pools', POOL),
+  caches: shown('caches', 'What is kept of questions', 'caches', CACHE),
+  cancel: done('cancelSession', 'Cancel what a session or a request runs', ['noSession']),
+  end: done('endSession', 'End a session, or a request', ['noSession']),
+  drain: done('drain', 'Take no new sessions, and be not ready'),
+  resume: done('resume', 'Take sessions again'),
+  reload: operation({
+    operationId: 'reload',
+    summary: 'Read manifest, policy, keys and credentials anew, as SIGHUP does',
+    tags: ['admin'],
+    security: BEARER,
+    response: {
+      200: json(
+        {
+          oneOf: [
+            object({
+              request_id: REQUEST_ID,
+              reloaded: { type: 'boolean', enum: [true] },
+              now: list(text()),
+              kept: list(text()),
+            }),
+            object({ request_id: REQUEST_ID, reloaded: { type: 'boolean', enum: [false] }, why: text() }),
+          ],
+        },
+        'What serves now, or why nothing changed.',
+      ),
+      ...refusals('operatorsOnly'),
+    },
+  }),
+  shutdown: done('shutdown', 'End the server, as SIGTERM does'),
+});
+
+/** Of the document of the admin listener. */
+export const TOLD: Told = {
+  title: 'OSL Gateway, for who runs it',
+  description: 'Sessions, pools, caches, and how the server stands. It takes an admin role.',
+  components: new Map<string, Shape>([['Problem', PROBLEM]]),
+};

@@ -1,0 +1,264 @@
+import { randomUUID } from 'node:crypto';
+import type { Identity } from '../../../policy/index.js';
+import { isExpired } from '../../../policy/index.js';
+import {
+  createWireServer,
+  error,
+  fatal,
+  type Handler,
+  type SeriesEnd,
+  type SessionHandler,
+  WireError,
+  type WireServer,
+  type WireStatement,
+  type WireTls,
+} from '../../../wire/index.js';
+import type { Call } from '../../ask/index.js';
+import { login, refusedCommand, refusedConnection } from '../../ask/request/session.js';
+import {
+  command,
+  drain,
+  enter,
+  type OperatingParts,
+  reload,
+  shutDown,
+  standing,
+} from '../../operating/operate.js';
+import { type CommandResult, commandStatement, wireError } from '../pg/index.js';
+import { type Configured, SHOWN, type ShownName, show } from './show.js';
+
+/** The one database of the admin listener. */
+export const ADMIN_DATABASE = 'osl_admin';
+
+/** Nothing that is asked here is long. */
+const MOST_MESSAGE_BYTES = 65_536;
+const MOST_UNAUTHENTICATED = 100;
+
+/** The Postgres protocol for who runs the server: SHOW and a few commands, as PgBouncer's users expect them. */
+export function createAdminWire(
+  parts: OperatingParts,
+  configured: Configured,
+  tls: WireTls | null,
+): WireServer {
+  return createWireServer(
+    {
+      ...(tls !== null && { tls }),
+      maxMessageBytes: MOST_MESSAGE_BYTES,
+      maxUnauthenticated: MOST_UNAUTHENTICATED,
+      startupParameters: STARTUP_PARAMETERS,
+      onInternalError: (cause) =>
+        parts.log.error('internal error on the admin wire', {
+          error: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
+        }),
+    },
+    handlerOf(parts, configured),
+  );
+}
+
+function handlerOf(parts: OperatingParts, configured: Configured): Handler {
+  return {
+    async authenticate({ user, database, password, remoteAddress }) {
+      const call = callFrom(remoteAddress, password);
+      try {
+        const identity = await login(parts, call, user);
+        if (database !== ADMIN_DATABASE)
+          throw fatal('3D000', `database "${database}" does not exist`, {
+            hint: `connect to database ${ADMIN_DATABASE}`,
+          });
+        await enter(parts, callOf(identity));
+        return new AdminSession(parts, identity, configured);
+      } catch (failure) {
+        if (failure instanceof WireError) throw failure.as('FATAL');
+        throw wireError(failure, call.requestId, '', 'FATAL');
+      }
+    },
+    recordRefusal: ({ kind, sqlstate, remoteAddress }) => {
+      void refusedConnection(parts, callFrom(remoteAddress, null), `wire ${kind}`, sqlstate);
+    },
+  };
+}
+
+/** What drivers send unasked; nothing here depends on it. */
+const STARTUP_PARAMETERS = [
+  'application_name',
+  'client_encoding',
+  'DateStyle',
+  'extra_float_digits',
+  'IntervalStyle',
+  'TimeZone',
+];
+
+const AT_REST: SeriesEnd = { status: 'I', changes: [], idleLimit: null };
+
+/** One session of an admin. */
+class AdminSession implements SessionHandler {
+  readonly parameters: ReadonlyMap<string, string> = new Map([
+    ['server_version', '15.0'],
+    ['server_encoding', 'UTF8'],
+    ['client_encoding', 'UTF8'],
+    ['DateStyle', 'ISO, MDY'],
+    ['integer_datetimes', 'on'],
+    ['standard_conforming_strings', 'on'],
+    ['TimeZone', 'UTC'],
+  ]);
+  readonly #parts: OperatingParts;
+  readonly #identity: Identity;
+  readonly #configured: Configured;
+
+  constructor(parts: OperatingParts, identity: Identity, configured: Configured) {
+    this.#parts = parts;
+    this.#identity = identity;
+    this.#configured = configured;
+  }
+
+  endSeries(): SeriesEnd {
+    return AT_REST;
+  }
+
+  /** No command has a semicolon in it. */
+  split(text: string) {
+    const found = [];
+    let start = 0;
+    for (const part of text.split(';')) {
+      if (part.trim() !== '') found.push({ text: part, start });
+      start += part.length + 1;
+    }
+    return found;
+  }
+
+  async prepare(text: string): Promise<WireStatement | null> {
+    const [verb = '', object = '', ...more] = text.trim().replace(/;\s*$/, '').split(/\s+/);
+    if (verb === '') return null;
+    const statement = more.length === 0 ? this.#statement(verb.toLowerCase(), object) : null;
+    if (statement !== null) return statement;
+    await refusedCommand(this.#parts, callOf(this.#identity), '42601');
+    throw error('42601', 'this is no command of osl_admin', { hint: 'SHOW HELP lists them' });
+  }
+
+  /** Null for what is no command. @throws WireError for one that makes no sense here */
+  #statement(verb: string, object: string): WireStatement | null {
+    const parts = this.#parts;
+    if (verb === 'show') return this.#show(object.toLowerCase());
+    if (verb === 'cancel' || verb === 'kill') {
+      if (object === '') return null;
+      const what = verb === 'cancel' ? 'cancel' : 'end';
+      return this.#command(verb, (call) => command(parts, call, object, what));
+    }
+    if (object !== '') return null;
+    switch (verb) {
+      case 'drain':
+        return this.#command(verb, (call) => drain(parts, call, true));
+      case 'resume':
+        return this.#command(verb, (call) => drain(parts, call, false));
+      case 'shutdown':
+        return this.#command(verb, (call) => shutDown(parts, call));
+      case 'reload':
+        return this.#reload();
+      case 'pause':
+      case 'suspend':
+        throw error(
+          '0A000',
+          `${verb.toUpperCase()} is not supported: a question is answered, or refused in time`,
+          {
+            hint: 'DRAIN takes no new sessions until RESUME; a database that restarts is waited for by itself',
+          },
+        );
+      default:
+        return null;
+    }
+  }
+
+  #show(name: string): WireStatement | null {
+    if (name === 'help' || name === '') return this.#help();
+    const known = SHOWN.find((shown): shown is ShownName => shown === name);
+    if (known === undefined) return null;
+    const { columns } = show(known, [], this.#configured);
+    return commandStatement(columns, () =>
+      this.#told(async (call) => {
+        const { rows } = show(known, await standing(this.#parts, call), this.#configured);
+        return { tag: 'SHOW', rows };
+      }),
+    );
+  }
+
+  #help(): WireStatement {
+    return commandStatement(['command'], () =>
+      this.#told(async (call) => {
+        await enter(this.#parts, call);
+        return { tag: 'SHOW', rows: HELP.map((line) => [line]) };
+      }),
+    );
+  }
+
+  #reload(): WireStatement {
+    return commandStatement(null, () =>
+      this.#told(async (call) => {
+        const told = await reload(this.#parts, call);
+        if (!told.reloaded) throw error('F0000', `not reloaded: ${told.why}`);
+        const notices = [...told.now, ...told.kept.map((text) => `not reloaded: ${text}`)].map((message) => ({
+          severity: 'NOTICE' as const,
+          sqlstate: '00000',
+          message,
+        }));
+        return { tag: 'RELOAD', notices };
+      }),
+    );
+  }
+
+  #command(tag: string, run: (call: Call) => Promise<unknown>): WireStatement {
+    return commandStatement(null, () =>
+      this.#told(async (call) => {
+        await run(call);
+        return { tag: tag.toUpperCase() };
+      }),
+    );
+  }
+
+  /** Runs a command as a request of its own. @throws WireError */
+  async #told(run: (call: Call) => Promise<CommandResult>): Promise<CommandResult> {
+    const call = callOf(this.#identity);
+    try {
+      return await run(call);
+    } catch (failure) {
+      throw wireError(failure, call.requestId, '');
+    }
+  }
+
+  noteFailure(): void {
+    // Each command is a request of its own, which has recorded its failure.
+  }
+
+  cancel(): void {
+    // Nothing here runs for long.
+  }
+
+  expiry(): WireError | null {
+    if (!isExpired(this.#identity, Date.now())) return null;
+    return fatal('28000', 'the token of this session has expired', {
+      hint: 'connect again with a new token',
+    });
+  }
+
+  close(): void {
+    // Nothing is held.
+  }
+}
+
+const HELP: readonly string[] = [
+  ...SHOWN.map((name) => `SHOW ${name.toUpperCase()}`),
+  'CANCEL <id>    what a session or a request runs',
+  'KILL <id>      a session, or a request',
+  'DRAIN          take no new sessions, and be not ready',
+  'RESUME         take them again',
+  'RELOAD         as SIGHUP',
+  'SHUTDOWN       as SIGTERM',
+];
+
+function callOf(identity: Identity): Call {
+  return { requestId: randomUUID(), surface: 'wire', credentials: { kind: 'session', identity } };
+}
+
+function callFrom(address: string, password: string | null): Call {
+  const token = password === '' ? null : password;
+  return { requestId: randomUUID(), surface: 'wire', credentials: { kind: 'bearer', token, address } };
+}

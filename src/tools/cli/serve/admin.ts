@@ -1,0 +1,126 @@
+import { version } from '../../../base/package-root.js';
+import { ownView } from '../../../operating/own-view.js';
+import type { Operated, ProcessView, SessionCommand } from '../../../operating/views.js';
+import type { Reloaded } from '../../../service/reload.js';
+import type { Service } from '../../../service/service.js';
+import { isThisMachine } from '../../../service/settings/admin.js';
+import type { Settings } from '../../../service/settings.js';
+import { type Configured, createAdminHttp, createAdminWire } from '../../../surfaces/admin/index.js';
+import type { HttpServer } from '../../../surfaces/http/server.js';
+import type { PgFrontend } from '../../../surfaces/pg/index.js';
+import { failureOf } from '../exit.js';
+import { type Certificate, checkedCertificate, ShownCertificate } from './certificates.js';
+
+/** What one process of a server tells who runs it, and does for them. */
+export interface OwnPart {
+  view(): ProcessView;
+  /** False where it has no such session or request. */
+  command(id: string, what: SessionCommand): boolean;
+  drain(on: boolean): void;
+}
+
+interface Fronts {
+  readonly name: string;
+  readonly pg: Pick<PgFrontend, 'register' | 'fastQuestions'>;
+  readonly inflight: HttpServer['inflight'];
+}
+
+export function ownPart(service: Service, { name, pg, inflight }: Fronts): OwnPart {
+  return {
+    view: () =>
+      ownView(service, {
+        process: name,
+        draining: service.draining(),
+        sessions: pg.register.told,
+        executions: inflight.executions,
+        fastQuestions: pg.fastQuestions,
+      }),
+    command: (id, what) =>
+      /^\d+$/.test(id)
+        ? pg.register.command({ pid: Number(id), what: what === 'cancel' ? 'cancel' : 'terminate' })
+        : inflight.cancel(id),
+    drain: (on) => service.drain(on),
+  };
+}
+
+/** A server of one process. */
+export function operatedAlone(own: OwnPart, reload: () => Promise<Reloaded>): Operated {
+  return {
+    views: async () => [own.view()],
+    command: async (id, what) => own.command(id, what),
+    drain: async (on) => own.drain(on),
+    reload: async () => {
+      try {
+        return { reloaded: true, ...(await reload()) };
+      } catch (error) {
+        return { reloaded: false, why: failureOf(error).message };
+      }
+    },
+    stop: () => void process.kill(process.pid, 'SIGTERM'),
+  };
+}
+
+/** The admin listener, of which only the ports are opened that settings name. */
+export async function adminListener(
+  settings: Settings,
+  service: Service,
+  operated: Operated,
+  closing: ((deadlineMs: number) => Promise<void>)[],
+): Promise<{
+  readonly certificates: readonly ShownCertificate[];
+  listen(): Promise<{ readonly adminPort: number | null; readonly adminPgPort: number | null }>;
+}> {
+  const { host, httpPort, pgPort } = settings.admin;
+  const parts = { ...service, operated };
+  const files = settings.tls.wire;
+  const tls = files === null || (httpPort ?? pgPort) === null ? null : checkedCertificate(files);
+  const shown = tls === null ? null : { cert: tls.cert, key: tls.key };
+  // To this machine tokens may go in the clear.
+  const secret = isThisMachine(host) ? null : shown;
+  const http = httpPort === null ? null : await createAdminHttp(parts, version(), secret);
+  const wire = pgPort === null ? null : createAdminWire(parts, configuredBy(settings), shown);
+  closing.push(async (deadlineMs) => {
+    await Promise.all([http?.close(deadlineMs), wire?.stop(deadlineMs)]);
+  });
+  const secure = (next: Certificate): void => {
+    http?.secure(next);
+    wire?.secure(next);
+  };
+  return {
+    certificates: files === null || tls === null ? [] : [new ShownCertificate(files, secure)],
+    listen: async () => ({
+      adminPort: http === null ? null : (await http.listen(httpPort ?? 0, host)).port,
+      adminPgPort: wire === null ? null : (await wire.listen(pgPort ?? 0, host)).port,
+    }),
+  };
+}
+
+/** What `SHOW CONFIG` tells: no URL, and no name of a key. */
+function configuredBy(settings: Settings): Configured {
+  const { manifestFile, policyFile, dataDir, host, httpPort, pgPort, workers, caps, audit } = settings;
+  const values: Readonly<Record<string, string | number | null>> = {
+    manifest: manifestFile,
+    policy: policyFile,
+    data_dir: dataDir,
+    host,
+    http_port: httpPort,
+    pg_port: pgPort,
+    admin_host: settings.admin.host,
+    workers,
+    pool_size: settings.poolSize,
+    pool_reserve_percent: 100 * settings.poolReserve,
+    subject_sessions: settings.subjectSessions,
+    plan_cache_bytes: settings.planCacheBytes,
+    catalog_engines: settings.catalogEngines,
+    max_rows: caps.rows,
+    max_result_bytes: caps.bytes,
+    statement_timeout_ms: caps.timeoutMs,
+    audit_failure: audit.whenFailed,
+    audit_segment_bytes: audit.segmentBytes,
+    policy_failure: settings.policyFailure.whenBroken,
+  };
+  return {
+    version: version(),
+    settings: Object.entries(values).map(([name, value]) => [name, String(value)]),
+  };
+}

@@ -1,0 +1,361 @@
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { compileErrors, validate } from '@readme/openapi-parser';
+import pg from 'pg';
+import t, { type Test } from 'tap';
+import { readRecords } from '../../../policy/audit/index.js';
+import { mintToken } from '../../../policy/index.js';
+import { tenantKeys } from '../../../src/service/keys.js';
+import { ADMIN_METHODS } from '../../../src/surfaces/admin/http.js';
+import { NO_NATIVE, startNativePostgres } from '../../support/native-postgres.js';
+import { osl, type Server, temporary } from '../../tools/cli/support.js';
+import { asked, type Place, served, tokenFor } from './support.js';
+
+/** The admin listener of `osl serve`, of one process and of two workers, from outside. */
+
+t.setTimeout(120_000);
+
+const TABLES = `
+  create schema shop;
+  create table shop.account (id int primary key, name text);
+  insert into shop.account values (1, 'ann'), (2, 'bob');
+  create table shop.big (id int primary key);
+  grant usage on schema shop to osl_reader;
+  grant select on all tables in schema shop to osl_reader;`;
+
+const MANIFEST = `version: 1
+connectors:
+  db:
+    kind: postgres
+    url_env: STORE_URL
+    tables:
+      shop.account: { columns: { id: { type: int4 }, name: { type: text } } }
+      shop.big: { columns: { id: { type: int4 } } }
+entities:
+  big: { source: db.shop.big, primary_key: [id], columns: { id: { column: id } } }
+  account: { source: db.shop.account, primary_key: [id], columns: { id: { column: id }, name: { column: name } } }
+`;
+
+const POLICY = `version: 1
+tenant: demo
+subjects:
+  user:analyst: { ceiling: [analyst] }
+  user:admin: { ceiling: [analyst], admin: [TENANT_ADMIN] }
+roles:
+  analyst:
+    grants:
+      - { on: account, columns: [id, name] }
+      - { on: big, columns: [id] }
+masks: {}
+limits: { query: 1000, catalog: 1000, authoring: 1000 }
+`;
+
+/** Of a table that a test can lock; the literal is what nobody may be told. */
+const SLOW = "select id as hidden_alias from osl.entities.big where id <> 4711 and 's3cret' <> 'x'";
+
+const postgres = await startNativePostgres();
+if (postgres === null) {
+  t.test('the admin listener', { skip: NO_NATIVE }, async () => undefined);
+} else {
+  t.teardown(() => postgres.stop());
+  const lock = new pg.Client(postgres.url);
+  await lock.connect();
+  t.teardown(() => lock.end());
+  await lock.query(TABLES);
+  for (const workers of ['1', '2']) {
+    const place = files();
+    const env = {
+      STORE_URL: postgres.readerUrl,
+      OSL_WORKERS: workers,
+      OSL_ADMIN_PORT: '0',
+      OSL_ADMIN_PG_PORT: '0',
+    };
+    await t.test(`of ${workers} process(es)`, async (t) => {
+      const server = await served(t, place, env);
+      await ofServer(t, server, place, Number(workers), lock);
+    });
+  }
+
+  t.test('other machines reach it by TLS only', async (t) => {
+    const { dataDir, manifest, policy } = files();
+    const args = ['serve', '--manifest', manifest, '--policy', policy, '--data-dir', dataDir];
+    const env = { STORE_URL: postgres.readerUrl, OSL_ADMIN_PORT: '0', OSL_ADMIN_HOST: '0.0.0.0' };
+    const { code, stderr } = await osl(args, { env });
+    t.equal(code, 2);
+    t.match(stderr, /OSL_ADMIN_HOST is 0\.0\.0\.0, which other machines reach/);
+  });
+}
+
+async function ofServer(
+  t: Test,
+  server: Server,
+  place: Place,
+  workers: number,
+  lock: pg.Client,
+): Promise<void> {
+  const admin = await adminToken(place);
+  const analyst = await tokenFor(place.dataDir);
+  const get = (path: string, token: string | null = admin) => adminAsks(server, 'GET', path, token);
+  const post = (path: string, token: string | null = admin) => adminAsks(server, 'POST', path, token);
+  const { adminPgPort, pgPort } = server.record();
+  const connect = async (port: unknown, user: string, database: string, password: string) => {
+    const client = new pg.Client({ host: '127.0.0.1', port: Number(port), user, database, password });
+    client.on('error', () => undefined); // one that is ended says so to who asked
+    await client.connect();
+    return client;
+  };
+  const names = workers === 1 ? ['server'] : ['worker 1', 'worker 2'];
+
+  await t.test(
+    'nobody but an admin is told anything, whatever the path, and each try is on record',
+    async (t) => {
+      for (const [path, methods] of ADMIN_METHODS) {
+        if (path === '/openapi.json') continue;
+        const method = methods.startsWith('POST') ? 'POST' : 'GET';
+        const real = path.replace('{id}', '1');
+        t.match(
+          await adminAsks(server, method, real, analyst),
+          { status: 403, body: { code: 'E2101' } },
+          path,
+        );
+        t.match(await adminAsks(server, 'PUT', real, admin), { status: 405 }, path);
+      }
+      // Few of them: whoever has no valid token may ask twenty times a second.
+      for (const path of ['/admin/sessions', '/admin/nothing'])
+        t.match(await get(path, null), { status: 403, body: { code: 'E2102' } }, `${path} without a token`);
+      t.match(await post('/admin/shutdown', null), { status: 403, body: { code: 'E2102' } });
+      t.match(await post('/admin/shutdown', 'x'), { status: 401 });
+      t.match(await get('/admin/nothing'), { status: 404 });
+      t.match(await get('/osl/query'), { status: 404 }, 'questions are not for this listener');
+      t.match(await asked(server, '/admin/sessions', null, { authorization: `Bearer ${admin}` }), {
+        status: 404,
+      });
+      await t.rejects(connect(adminPgPort, 'user:analyst', 'osl_admin', analyst), { code: '42501' });
+      await t.rejects(connect(adminPgPort, 'user:admin', 'osl', admin), { code: '3D000' });
+      await t.rejects(connect(pgPort, 'user:admin', 'osl_admin', admin), { code: '3D000' });
+      const denied = (await records(place, workers)).filter((r) => r.code === 'E2101');
+      t.ok(
+        denied.some((r) => r.action === 'admin_end' && r.subject === 'user:analyst' && r.decision === 'deny'),
+      );
+      t.ok(denied.some((r) => r.action === 'admin_login' && r.surface === 'wire'));
+    },
+  );
+
+  await t.test('sessions: who, since when, what shape, which state, and no literal of them', async (t) => {
+    const client = await connect(pgPort, 'user:analyst', 'osl', analyst);
+    await lock.query('begin; lock table shop.big');
+    const running = client.query(SLOW).then(
+      () => null,
+      (error: unknown) => error,
+    );
+    const over = asked(server, '/osl/query', { osql: SLOW }, { authorization: `Bearer ${analyst}` });
+    const both = await until(async () => {
+      const { body } = await get('/admin/sessions');
+      const active = listIn(body, 'sessions').filter((s) => s['state'] === 'active');
+      return active.length === 2 ? active : null;
+    });
+    t.strictSame(both.map((s) => s['surface']).sort(), ['rest', 'wire']);
+    for (const session of both) {
+      t.match(session, { subject: 'user:analyst', chain: ['user:analyst'], fingerprint: /^[0-9a-f]{16}$/ });
+      t.equal(
+        session['shape'],
+        'select id as _1 from osl.entities.big where id < > ? and ? < > ?'.replaceAll('< >', '<>'),
+      );
+      t.ok(names.includes(String(session['process'])));
+    }
+    const told = await osl(['ps', '--subject', 'user:admin', '--data-dir', place.dataDir]);
+    t.match(told, { code: 0, stdout: /user:analyst \| active/ });
+    const clients = await psql(server, admin, 'show clients');
+    t.match(await psql(server, admin, 'show users'), /^user:analyst\|2$/m);
+    for (const text of [JSON.stringify(both), told.stdout, clients]) {
+      t.notMatch(text, /4711|s3cret|hidden_alias/);
+      t.match(text, /osl\.entities\.big/);
+    }
+    const wire = String(both.find((s) => s['surface'] === 'wire')?.['id']);
+    const rest = String(both.find((s) => s['surface'] === 'rest')?.['id']);
+    t.match(await post(`/admin/sessions/${rest}/cancel`), { status: 200, body: { done: 'cancel' } });
+    t.match(await over, { status: 499 }, 'the request is stopped');
+    t.match(await osl(['kill', wire, '--cancel', '--subject', 'user:admin', '--data-dir', place.dataDir]), {
+      code: 0,
+    });
+    t.match(await running, { code: '57014' }, 'the statement is, and its session goes on');
+    await lock.query('rollback');
+    t.match((await client.query('select name from osl.entities.account where id = 1')).rows, [
+      { name: 'ann' },
+    ]);
+    const ended = new Promise((resolve) => client.once('end', resolve));
+    t.match(await osl(['kill', wire, '--subject', 'user:admin', '--data-dir', place.dataDir]), { code: 0 });
+    await ended;
+    for (const id of [wire, rest, 'nonsense', '99999999999', "1'; drop"])
+      t.match(
+        await post(`/admin/sessions/${encodeURIComponent(id)}/end`),
+        { status: 404, body: { code: 'E4040' } },
+        id,
+      );
+    const done = await until(async () => {
+      const found = (await records(place, workers)).filter(
+        (r) => r.action === 'admin_end' && r.outcome === 'ok',
+      );
+      return found.length > 0 ? found : null;
+    });
+    t.strictSame(
+      done.map((r) => r.detail),
+      [JSON.stringify({ session: wire })],
+    );
+  });
+
+  await t.test('how it stands, pools and caches, of every process', async (t) => {
+    const { body } = await get('/admin/standing');
+    t.strictSame(
+      listIn(body, 'processes').map((p) => p['process']),
+      names,
+    );
+    t.match(listIn(body, 'processes')[0], { draining: false, policy: String, audit: { failing: null } });
+    const pools = listIn((await get('/admin/pools')).body, 'pools');
+    t.match(pools[0], { connector: 'db', purpose: 'questions', reach: 'open', waiting: 0 });
+    t.equal(pools.length, 2 * workers);
+    t.equal(listIn((await get('/admin/caches')).body, 'caches').length, 2 * workers);
+    const { body: document } = await get('/openapi.json', null);
+    const valid = await validate(structuredClone(document) as never); // the parser's own type of it
+    t.ok(valid.valid, valid.valid ? 'valid' : compileErrors(valid));
+    t.strictSame(
+      Object.keys(Object(document['paths'])).sort(),
+      [...ADMIN_METHODS.keys()].filter((path) => path !== '/openapi.json').sort(),
+    );
+  });
+
+  await t.test('osl_admin through psql: SHOW and commands, as PgBouncer has them', async (t) => {
+    for (const shown of ['SERVERS', 'POOLS', 'STATS', 'DATABASES', 'CACHES', 'AUDIT', 'STATE'])
+      t.match(await psql(server, admin, `SHOW ${shown};`), names[0] ?? '', shown);
+    t.match(await psql(server, admin, 'show version'), /^OSL Gateway \d/m);
+    t.match(await psql(server, admin, 'show config'), /^pool_size\|\d+$/m);
+    t.match(await psql(server, admin, 'show help'), /^KILL <id>/m);
+    t.match(await psql(server, admin, 'show pools; show version'), /OSL Gateway/, 'two in one');
+    t.match(await psql(server, admin, 'reload'), /RELOAD/);
+    t.match(await psql(server, admin, 'pause'), /PAUSE is not supported/);
+    t.match(await psql(server, admin, 'kill 1'), /there is no such session/);
+    for (const nonsense of ['show nothing', 'select 1', 'drop table x', 'kill', 'show pools pools'])
+      t.match(await psql(server, admin, nonsense), /this is no command of osl_admin/, nonsense);
+    const client = await connect(adminPgPort, 'user:admin', 'osl_admin', admin);
+    const { rows } = await client.query({ text: 'SHOW POOLS', name: 'pools' });
+    t.match(rows[0], { database: 'db', purpose: 'questions' }, 'by the extended protocol too');
+    await client.end();
+  });
+
+  await t.test(
+    'drained, it is not ready and takes no sessions, and answers; resumed, it is as before',
+    async (t) => {
+      const open = await connect(pgPort, 'user:analyst', 'osl', analyst);
+      t.match(await psql(server, admin, 'drain'), /DRAIN/);
+      for (const _ of names) {
+        t.match(await asked(server, '/ready'), { status: 503 });
+        await t.rejects(connect(pgPort, 'user:analyst', 'osl', analyst), { code: '57P03' });
+      }
+      t.match(
+        await asked(server, '/osl/query', { osql: 'select 1 as a' }, { authorization: `Bearer ${analyst}` }),
+        {
+          status: 200,
+        },
+      );
+      t.match((await open.query('select 1 as a')).rows, [{ a: 1 }]);
+      t.match(await psql(server, admin, 'show state'), /\|true\|/);
+      t.match(await post('/admin/resume'), { status: 200 });
+      for (const _ of names) t.match(await asked(server, '/ready'), { status: 200 });
+      const again = await connect(pgPort, 'user:analyst', 'osl', analyst);
+      await Promise.all([open.end(), again.end()]);
+    },
+  );
+
+  await t.test('a reload says what serves, or why nothing changed', async (t) => {
+    t.match(await post('/admin/reload'), { status: 200, body: { reloaded: true, now: [/^manifest/] } });
+    writeFileSync(place.manifest, MANIFEST.replace('db.shop.account', 'db.shop.nothing'));
+    t.match(await post('/admin/reload'), { status: 200, body: { reloaded: false, why: /nothing/ } });
+    writeFileSync(place.manifest, MANIFEST);
+  });
+
+  await t.test('shutdown ends it in order, and the log verifies', async (t) => {
+    t.match(await post('/admin/shutdown'), { status: 200 });
+    t.match(await server.ended, { code: 0 });
+    t.match(await osl(['audit', 'verify', '--data-dir', place.dataDir]), { code: 0 });
+  });
+}
+
+function files(): Place {
+  const dir = temporary();
+  const manifest = join(dir, 'manifest.yaml');
+  const policy = join(dir, 'policy.yaml');
+  writeFileSync(manifest, MANIFEST);
+  writeFileSync(policy, POLICY);
+  return { dataDir: join(dir, 'data'), manifest, policy };
+}
+
+function adminToken({ dataDir }: Place): Promise<string> {
+  const claims = { tenant: 'demo', chain: ['user:admin'], aclRoles: ['analyst'], roles: ['TENANT_ADMIN'] };
+  return mintToken(claims, { algorithm: 'HS256', secret: tenantKeys(dataDir).signing });
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function adminAsks(
+  server: Server,
+  method: string,
+  path: string,
+  token: string | null,
+): Promise<{ readonly status: number; readonly body: Members }> {
+  const { adminPort } = server.record();
+  const headers = token === null ? {} : { authorization: `Bearer ${token}` };
+  return new Promise((resolve, reject) => {
+    const options = {
+      host: '127.0.0.1',
+      port: Number(adminPort),
+      method,
+      path,
+      headers,
+      agent: false,
+    } as const;
+    const sent = request(options, (reply) => {
+      let text = '';
+      reply.setEncoding('utf8').on('data', (part: string) => {
+        text += part;
+      });
+      reply.once('end', () => resolve({ status: reply.statusCode ?? 0, body: JSON.parse(text) as Members }));
+    });
+    sent.once('error', reject);
+    sent.end();
+  });
+}
+
+function listIn(body: Members, name: string): readonly Members[] {
+  return body[name] as readonly Members[]; // each is looked at where it is used
+}
+
+/** What psql prints of one command, on both outputs. */
+async function psql(server: Server, token: string, text: string): Promise<string> {
+  const { adminPgPort } = server.record();
+  const at = ['-h', '127.0.0.1', '-p', String(adminPgPort), '-U', 'user:admin', '-d', 'osl_admin'];
+  const env = { ...process.env, PGPASSWORD: token };
+  const both = await promisify(execFile)('psql', ['-X', '-A', '-t', ...at, '-c', text], { env }).catch(
+    (failed: { readonly stdout: string; readonly stderr: string }) => failed,
+  );
+  return both.stdout + both.stderr;
+}
+
+async function records(place: Place, workers: number) {
+  const root = join(place.dataDir, 'audit');
+  const dirs = workers === 1 ? [root] : [1, 2].map((n) => join(root, `worker-${n}`));
+  const found = [];
+  for (const dir of dirs) for await (const record of readRecords(dir)) found.push(record);
+  return found;
+}
+
+async function until<T>(look: () => Promise<T | null>): Promise<T> {
+  for (;;) {
+    const found = await look();
+    if (found !== null) return found;
+    await sleep(20);
+  }
+}
