@@ -98,6 +98,8 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   baseChanged: { file: 'test/surfaces/rest/objects.test.ts', shows: 'E4120' },
   notPublishable: { file: 'test/surfaces/rest/objects.test.ts', shows: 'publishing cannot change' },
   authorsOnly: { http: '/osl/candidates', as: 'user:ann' },
+  operatorsOnly: { file: 'test/service/operations/admin.test.ts', shows: 'E2101' },
+  noSession: { file: 'test/service/operations/admin.test.ts', shows: 'there is no such session' },
   invalidToken: { http: '/osl/conformance', as: 'a broken token' },
   missingToken: { http: '/osl/conformance' },
   noAccess: { as: 'user:nil', osql: 'select 1' },
