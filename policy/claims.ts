@@ -19,6 +19,8 @@ export interface ClaimRules {
   readonly issuers?: readonly string[];
   /** Configured: required, and one of these is among the token's. Not configured: any. */
   readonly audiences?: readonly string[];
+  /** How far the issuer's clock may be off, in seconds; 30 unless told. */
+  readonly skewSeconds?: number;
 }
 
 /** When claims are good, in seconds since the epoch. */
@@ -26,6 +28,8 @@ export interface Validity {
   readonly issuedAt: number;
   readonly expiresAt: number;
   readonly notBefore: number | null;
+  /** How far apart the clocks may be, either way. */
+  readonly skewSeconds: number;
 }
 
 export interface Claims extends Validity {
@@ -46,7 +50,7 @@ export function readClaims(payload: JsonObject, rules: ClaimRules): Claims {
   if (typeof subject !== 'string' || subject !== chain.at(-1)) refuse('subject');
   const tokenId = payload.get('jti');
   if (!isName(tokenId)) refuse('tokenId');
-  const validity = readValidity(payload);
+  const validity = readValidity(payload, rules.skewSeconds ?? CLOCK_SKEW_SECONDS);
   const identity: Identity = Object.freeze({
     tenant: rules.tenant,
     subject,
@@ -55,14 +59,15 @@ export function readClaims(payload: JsonObject, rules: ClaimRules): Claims {
     aclRoles: readRoles(payload.get('acl_roles'), 'aclRoles'),
     issuedAt: validity.issuedAt,
     expiresAt: validity.expiresAt,
+    skewSeconds: validity.skewSeconds,
     tokenId,
   });
   return Object.freeze({ ...validity, identity });
 }
 
 /**
- * Holds claims against the clock (`now`: ms since the epoch), with 30 s of skew either way. Written so that a
- * clock that is not a number refuses. Throws E3001.
+ * Holds claims against the clock (`now`: ms since the epoch), with their skew either way. Written so that a clock that
+ * is not a number refuses. Throws E3001.
  */
 export function checkTime(validity: Validity, now: number): void {
   const fault = timeFault(validity, now);
@@ -74,8 +79,11 @@ export function isTimely(validity: Validity, now: number): boolean {
   return timeFault(validity, now) === null;
 }
 
-function timeFault({ issuedAt, notBefore, expiresAt }: Validity, now: number): 'expired' | 'notYet' | null {
-  const skew = CLOCK_SKEW_SECONDS * 1_000;
+function timeFault(
+  { issuedAt, notBefore, expiresAt, skewSeconds }: Validity,
+  now: number,
+): 'expired' | 'notYet' | null {
+  const skew = skewSeconds * 1_000;
   if (!(now < expiresAt * 1_000 + skew)) return 'expired';
   const start = Math.max(issuedAt, notBefore ?? issuedAt);
   return now >= start * 1_000 - skew ? null : 'notYet';
@@ -83,16 +91,16 @@ function timeFault({ issuedAt, notBefore, expiresAt }: Validity, now: number): '
 
 /** Whether `identity` is over at `now` (ms since the epoch); a session that carries it then ends. */
 export function isExpired(identity: Identity, now: number): boolean {
-  return !(now < (identity.expiresAt + CLOCK_SKEW_SECONDS) * 1_000);
+  return !(now < (identity.expiresAt + (identity.skewSeconds ?? CLOCK_SKEW_SECONDS)) * 1_000);
 }
 
-function readValidity(payload: JsonObject): Validity {
+function readValidity(payload: JsonObject, skewSeconds: number): Validity {
   const issuedAt = readSeconds(payload.get('iat'), 'issuedAt');
   const expiresAt = readSeconds(payload.get('exp'), 'expiry');
   const notBefore = payload.has('nbf') ? readSeconds(payload.get('nbf'), 'notBeforeForm') : null;
   if (expiresAt <= issuedAt) refuse('order');
   if (expiresAt - issuedAt > MAX_LIFETIME_SECONDS) refuse('lifetime');
-  return { issuedAt, expiresAt, notBefore };
+  return { issuedAt, expiresAt, notBefore, skewSeconds };
 }
 
 function readSeconds(value: unknown, fault: TokenFault): number {

@@ -17,6 +17,8 @@ export interface Identity {
   readonly issuedAt: number;
   /** Seconds since the epoch; the identity is good until this plus the clock skew. */
   readonly expiresAt: number;
+  /** Of the issuer's clock; 30 s unless told. */
+  readonly skewSeconds?: number;
   /** The `jti` claim. */
   readonly tokenId: string;
 }

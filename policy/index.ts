@@ -8,6 +8,7 @@ export { compileSnapshot, compilingSnapshot } from './compile-snapshot.js';
 export type * from './document.js';
 export { createGuesses, type Guesses, type GuessOptions } from './guesses.js';
 export type { Identity } from './identity.js';
+export { readKeySet } from './key-set.js';
 export {
   configuredKeys,
   isKeyId,
@@ -15,6 +16,10 @@ export {
   type KeyRing,
   type KeySource,
   keyRing,
+  keysFor,
+  PUBLIC_ALGORITHMS,
+  type PublicAlgorithm,
+  pemKey,
   type TokenAlgorithm,
   type VerificationKey,
 } from './keys.js';
@@ -48,7 +53,7 @@ export type {
 } from './snapshot.js';
 
 export { type JsonTextFault, jsonTextFault } from './strict-json.js';
-export { createVerifier, type TokenVerifier, type VerifierOptions } from './token.js';
+export { createVerifier, type TokenVerifier, type TrustedIssuer, type VerifierOptions } from './token.js';
 export {
   CLOCK_SKEW_SECONDS,
   DEFAULT_ISSUER,

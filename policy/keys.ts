@@ -1,6 +1,14 @@
 import { createPublicKey, createSecretKey, type KeyObject } from 'node:crypto';
 
-export type TokenAlgorithm = 'HS256' | 'RS256';
+/** HS256 is for the gateway's own secret alone; the others are of public keys. */
+export type TokenAlgorithm = 'HS256' | PublicAlgorithm;
+export type PublicAlgorithm = 'RS256' | 'ES256' | 'EdDSA';
+
+export const PUBLIC_ALGORITHMS: readonly PublicAlgorithm[] = Object.freeze(['RS256', 'ES256', 'EdDSA']);
+
+export function isTokenAlgorithm(value: unknown): value is TokenAlgorithm {
+  return value === 'HS256' || PUBLIC_ALGORITHMS.some((algorithm) => algorithm === value);
+}
 
 /** A key and the one algorithm that it may be used with. */
 export interface VerificationKey {
@@ -12,7 +20,7 @@ export interface VerificationKey {
 
 /**
  * Where verification keys come from. `candidates` gives the keys that a token with this header may be signed
- * with, none where there are none; it never makes a key from the token itself. A source over JWKS fits here.
+ * with, none where there are none; it never makes a key from the token itself.
  */
 export interface KeySource {
   candidates(
@@ -24,8 +32,10 @@ export interface KeySource {
 export interface KeyConfiguration {
   /** The tenant's signing secrets, at least 32 bytes each; two during rotation. */
   readonly secrets?: readonly { readonly kid?: string; readonly secret: Uint8Array }[];
-  /** The issuer's public keys as PEM (SPKI), RSA of at least 2,048 bits. */
+  /** Issuers' public keys as PEM (SPKI): RSA of at least 2,048 bits, P-256 or Ed25519. */
   readonly publicKeys?: readonly { readonly kid?: string; readonly pem: string }[];
+  /** Keys that were read before, as of a key set. */
+  readonly keys?: readonly VerificationKey[];
 }
 
 const MIN_SECRET_BYTES = 32;
@@ -42,21 +52,29 @@ export function isKeyId(value: unknown): value is string {
 export function configuredKeys(configuration: KeyConfiguration): KeySource {
   const keys = [
     ...(configuration.secrets ?? []).map((s) => secretKey(s.secret, s.kid ?? null)),
-    ...(configuration.publicKeys ?? []).map((k) => publicKey(k.pem, k.kid ?? null)),
+    ...(configuration.publicKeys ?? []).map((k) => pemKey(k.pem, k.kid ?? null)),
+    ...(configuration.keys ?? []),
   ];
   if (keys.length === 0) throw new RangeError('no verification key is configured');
   if (keys.length > MAX_KEYS) throw new RangeError(`more than ${MAX_KEYS} verification keys are configured`);
   const named = keys.flatMap((k) => (k.kid === null ? [] : [k.kid]));
   if (new Set(named).size < named.length) throw new RangeError('two verification keys have the same kid');
   return Object.freeze({
-    candidates: (algorithm: TokenAlgorithm, kid: string | null): readonly VerificationKey[] => {
-      const fit = keys.filter((k) => k.algorithm === algorithm);
-      if (kid === null) return fit;
-      const named = fit.filter((k) => k.kid === kid);
-      // Issuers name their keys in every token; a key that was configured without its name is tried too.
-      return named.length > 0 ? named : fit.filter((k) => k.kid === null);
-    },
+    candidates: (algorithm: TokenAlgorithm, kid: string | null) => keysFor(keys, algorithm, kid),
   });
+}
+
+/** Those of `keys` that a token with this header may be signed with. */
+export function keysFor(
+  keys: readonly VerificationKey[],
+  algorithm: TokenAlgorithm,
+  kid: string | null,
+): readonly VerificationKey[] {
+  const fit = keys.filter((k) => k.algorithm === algorithm);
+  if (kid === null) return fit;
+  const named = fit.filter((k) => k.kid === kid);
+  // Issuers name their keys in every token; a key that was configured without its name is tried too.
+  return named.length > 0 ? named : fit.filter((k) => k.kid === null);
 }
 
 /** A source that another can take the place of. Whoever replaces it has the verifier forget what it knows. */
@@ -81,12 +99,31 @@ export function secretKey(secret: Uint8Array, kid: string | null): VerificationK
   return Object.freeze({ algorithm: 'HS256', kid: checkedKeyId(kid), key: createSecretKey(secret) });
 }
 
-function publicKey(pem: string, kid: string | null): VerificationKey {
+/** A public key in PEM, with the one algorithm that a key of its kind has here. Throws RangeError for any other. */
+export function pemKey(pem: string, kid: string | null): VerificationKey {
   if (pem.includes('PRIVATE KEY'))
     throw new RangeError('a verifier takes the public key only, not the private one');
-  const key = createPublicKey(pem);
-  requireRsa(key);
-  return Object.freeze({ algorithm: 'RS256', kid: checkedKeyId(kid), key });
+  return publicKey(createPublicKey(pem), kid);
+}
+
+/** Throws RangeError for a key that is weak or of another kind. */
+export function publicKey(key: KeyObject, kid: string | null): VerificationKey {
+  return Object.freeze({ algorithm: algorithmOf(key), kid: checkedKeyId(kid), key });
+}
+
+function algorithmOf(key: KeyObject): PublicAlgorithm {
+  switch (key.asymmetricKeyType) {
+    case 'rsa':
+      requireRsa(key);
+      return 'RS256';
+    case 'ec':
+      if (key.asymmetricKeyDetails?.namedCurve === 'prime256v1') return 'ES256';
+      throw new RangeError('an ES256 key is on the curve P-256');
+    case 'ed25519':
+      return 'EdDSA';
+    default:
+      throw new RangeError('an issuer signs with RSA (RS256), P-256 (ES256) or Ed25519 (EdDSA)');
+  }
 }
 
 export function requireRsa(key: KeyObject): void {

@@ -19,7 +19,7 @@ export const TOKEN_FAULTS = Object.freeze({
   payload: 'its payload is not a JSON object in UTF-8',
   duplicateKey: 'it names a JSON key twice',
   type: `header \`typ\` must be \`${TOKEN_TYPE}\``,
-  algorithm: 'header `alg` must be HS256 or RS256',
+  algorithm: 'header `alg` must be HS256, RS256, ES256 or EdDSA',
   headerParameter: 'its header has a parameter that is not accepted',
   keyId: 'header `kid` does not have the form of a key id',
   unknownKey: 'no key is configured for its `kid` and `alg`',

@@ -3,14 +3,30 @@ import { JOSEError } from 'jose/errors';
 import { compactVerify } from 'jose/jws/compact/verify';
 import { LRUCache } from 'lru-cache';
 import { type ClaimRules, type Claims, checkTime, isTimely, readClaims } from './claims.js';
-import { readCompact, readObject } from './compact.js';
+import { type CompactToken, readCompact, readObject } from './compact.js';
 import type { Identity } from './identity.js';
-import { isKeyId, type KeySource, type TokenAlgorithm, type VerificationKey } from './keys.js';
+import {
+  isKeyId,
+  isTokenAlgorithm,
+  type KeySource,
+  type TokenAlgorithm,
+  type VerificationKey,
+} from './keys.js';
 import type { JsonObject } from './strict-json.js';
 import { MAX_TOKEN_BYTES, refuse, TOKEN_TYPE } from './token-fault.js';
 
-export interface VerifierOptions extends ClaimRules {
+/** An issuer with keys, audiences and a clock of its own. */
+export interface TrustedIssuer extends Omit<ClaimRules, 'tenant' | 'issuers'> {
+  /** What its tokens say in `iss`: one of these. */
+  readonly issuers: readonly string[];
   readonly keys: KeySource;
+}
+
+export interface VerifierOptions extends ClaimRules {
+  /** Of tokens whose `iss` no issuer of `trusted` has. */
+  readonly keys: KeySource;
+  /** The issuer whose tokens say this; null for what nobody says. A token that names one is verified by its keys alone. */
+  readonly trusted?: (issuer: unknown) => TrustedIssuer | null;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Verified tokens that are remembered; 10,000 unless told. */
@@ -65,25 +81,50 @@ function nameOf(token: string): string {
   return hash('sha256', token, 'base64');
 }
 
-/** The whole check: form, header, signature, claims, time. Nothing of the payload is read before the signature. */
+/**
+ * The whole check: form, header, signature, claims, time. Before the signature, `iss` of the payload says which issuer's
+ * keys are tried; nothing else of it is looked at.
+ */
 async function verifyAfresh(token: string, options: VerifierOptions): Promise<Claims> {
-  const compact = readCompact(token);
-  const { algorithm, kid } = readHeader(compact.header);
-  const keys = await options.keys.candidates(algorithm, kid);
-  if (keys.length === 0) refuse('unknownKey');
-  await verifySignature(token, algorithm, keys);
-  const claims = readClaims(readObject(compact.payload, 'payload'), options);
+  const { algorithm, kid, compact } = readActorToken(token);
+  const payload = readObject(compact.payload, 'payload');
+  const issuer = options.trusted?.(payload.get('iss')) ?? options;
+  await verifySignature(token, algorithm, await issuer.keys.candidates(algorithm, kid));
+  const claims = readClaims(payload, { ...rulesOf(issuer), tenant: options.tenant });
   checkTime(claims, options.now());
   return claims;
+}
+
+function rulesOf({
+  issuers,
+  audiences,
+  skewSeconds,
+}: Omit<ClaimRules, 'tenant'>): Omit<ClaimRules, 'tenant'> {
+  return {
+    ...(issuers !== undefined && { issuers }),
+    ...(audiences !== undefined && { audiences }),
+    ...(skewSeconds !== undefined && { skewSeconds }),
+  };
+}
+
+function readActorToken(token: string): SigningHeader & { readonly compact: CompactToken } {
+  const compact = readCompact(token);
+  if (compact.header.get('typ') !== TOKEN_TYPE) refuse('type');
+  return { ...readSigningHeader(compact.header), compact };
 }
 
 /** Parameters that bring a key along or change how the token is read. */
 const REFUSED_PARAMETERS = ['crit', 'b64', 'jwk', 'jku', 'x5u', 'x5c', 'zip', 'enc'] as const;
 
-function readHeader(header: JsonObject): { readonly algorithm: TokenAlgorithm; readonly kid: string | null } {
-  if (header.get('typ') !== TOKEN_TYPE) refuse('type');
+interface SigningHeader {
+  readonly algorithm: TokenAlgorithm;
+  readonly kid: string | null;
+}
+
+/** How a token says it is signed. Throws E3001. */
+export function readSigningHeader(header: JsonObject): SigningHeader {
   const algorithm = header.get('alg');
-  if (algorithm !== 'HS256' && algorithm !== 'RS256') refuse('algorithm');
+  if (!isTokenAlgorithm(algorithm)) refuse('algorithm');
   if (REFUSED_PARAMETERS.some((p) => header.has(p))) refuse('headerParameter');
   const kid = header.get('kid');
   if (kid === undefined) return { algorithm, kid: null };
@@ -91,11 +132,13 @@ function readHeader(header: JsonObject): { readonly algorithm: TokenAlgorithm; r
   return { algorithm, kid };
 }
 
-async function verifySignature(
+/** Throws E3001 where none of `keys` has signed `token`. */
+export async function verifySignature(
   token: string,
   algorithm: TokenAlgorithm,
   keys: readonly VerificationKey[],
 ): Promise<void> {
+  if (keys.length === 0) refuse('unknownKey');
   for (const candidate of keys) {
     // INVARIANT: a key is used with its own algorithm only, whatever the source answers.
     if (candidate.algorithm !== algorithm) continue;

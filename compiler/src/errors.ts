@@ -321,6 +321,10 @@ export const ERRORS = Object.freeze({
     'the server is at its capacity',
     `try again in ${p.retryAfterSeconds} s`,
   ]),
+  issuerUnavailable: row('E5033', '57P03', 503, (p: { retryAfterSeconds: number }) => [
+    'the keys of the issuer of this token cannot be had now, so it can be neither believed nor refused',
+    `try again in ${p.retryAfterSeconds} s; the server's log has the cause`,
+  ]),
   shuttingDown: row('E5032', '57P01', 503, () => ['the server is shutting down']),
   internal: row('E5000', 'XX000', 500, () => [
     'something went wrong inside the gateway',

@@ -1,6 +1,6 @@
 import { ready } from 'osl-compiler';
 import type { AuditLog } from '../../policy/audit/index.js';
-import { createVerifier, DEFAULT_LIMITS, keyRing } from '../../policy/index.js';
+import { DEFAULT_LIMITS } from '../../policy/index.js';
 import { KeptAnswers } from '../ask/data/kept-answers.js';
 import { maskKeys } from '../ask/data/mask-keys.js';
 import { createPlanCache } from '../ask/data/plan-cache.js';
@@ -35,7 +35,7 @@ import { type First, loadFirst, publishedDir } from './served.js';
 import type { Service } from './service.js';
 import type { Settings } from './settings.js';
 import { takeOver } from './take-over.js';
-import { keyConfiguration, keysText, readKeys } from './token-keys.js';
+import { openTrust, type TokenTrust } from './token-trust.js';
 import { type Change, preparedVersion } from './version-change.js';
 import { watchEngines } from './watch.js';
 
@@ -91,6 +91,8 @@ export async function openService(
     // Without a policy nothing is read; a reload that brings one asks for it.
     if (first.snapshot !== null) await requireRowSecurity(first, keys, log);
     const marks = await openMarks(seat, first.tenant, audit, log);
+    const trust = await openTrust(settings, first.tenant, keys.signing, log);
+    closing.push(async () => trust.close());
     const lineage = await lineageOf(settings, first, seat, audit, log);
     for (const left of await leftLineage(settings, first, ended, log))
       closing.push(() => left.close(LINEAGE_CLOSE_MS));
@@ -103,7 +105,7 @@ export async function openService(
     const { epochs, close: closeEpochs } = databaseEpochs(() => first.manifest.connectors, engines, log);
     closing.push(closeEpochs);
     const parts = { audit, engines, lineage, parsing, drafting, marks, epochs };
-    const open = await serviceOf(settings, seat, log, first, keys, opened, parts, close);
+    const open = await serviceOf(settings, seat, log, first, { ...keys, trust }, opened, parts, close);
     return Object.freeze({ ...open, over });
   } catch (error) {
     await close();
@@ -138,7 +140,7 @@ async function serviceOf(
   seat: Seat,
   log: ServiceLog,
   first: First,
-  keys: TenantKeys,
+  keys: TenantKeys & { readonly trust: TokenTrust },
   opened: ReadonlyMap<string, OpenEngine>,
   parts: OpenParts,
   close: () => Promise<void>,
@@ -177,7 +179,6 @@ async function serviceOf(
   const strangers = createStrangers({ tenant: first.tenant, audit: parts.audit, log });
   const { probeWindowMs: windowMs } = settings.audit;
   const probes = createProbes({ tenant: first.tenant, audit: parts.audit, log, windowMs });
-  const ring = keyRing(readKeys(keyConfiguration(settings, keys.signing)));
   let drained = false;
   const [defaultConnector] = engines.keys();
   if (defaultConnector === undefined) throw new StartProblem('the manifest declares no connector');
@@ -191,13 +192,7 @@ async function serviceOf(
       drained = on;
     },
     draining: () => drained,
-    verifier: createVerifier({
-      tenant: first.tenant,
-      keys: ring,
-      issuers: settings.issuers,
-      ...(settings.audiences.length > 0 && { audiences: settings.audiences }),
-      now: Date.now,
-    }),
+    verifier: keys.trust.verifier,
     limiter,
     strangers,
     probes,
@@ -232,21 +227,9 @@ async function serviceOf(
       return { now: `manifest ${manifest.version}, policy ${snapshot?.version ?? 'none'}`, kept: null, take };
     },
   };
-  const keysPart: ReloadPart = {
-    prepare: () => {
-      const { signing } = tenantKeys(settings.dataDir);
-      const configuration = keyConfiguration(settings, signing);
-      const source = readKeys(configuration);
-      const take = (): void => {
-        ring.replace(source);
-        service.verifier.forget();
-      };
-      return { now: keysText(configuration), kept: null, take };
-    },
-  };
   const reloadable = [
     modelPart,
-    keysPart,
+    keys.trust.reload,
     ...enginesParts(opened, first.manifest, settings),
     ...lineagePart(settings),
   ];

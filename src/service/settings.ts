@@ -22,8 +22,10 @@ export interface Settings {
   readonly pgPort: number;
   /** Processes that serve side by side; `auto`: as many as there are processors. */
   readonly workers: number | 'auto';
-  /** RSA public keys of issuers; tokens signed RS256 are accepted then. */
+  /** Public keys of issuers of actor tokens, whose `iss` and `aud` are `issuers` and `audiences`. */
   readonly publicKeyFiles: readonly PublicKeyFile[];
+  /** Says of further issuers who they are and where their keys are; null for none. */
+  readonly issuersFile: string | null;
   /** Whether tokens that are signed with this gateway's own key (`osl token`) are accepted. */
   readonly localTokens: boolean;
   /** Issuers (`iss`) whose tokens are taken; each token names one of them. */
@@ -115,8 +117,9 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
     pgPort: integer(env, 'OSL_PG_PORT', DEFAULT_PG_PORT, 0, 65_535),
     workers: workersIn(env),
     publicKeyFiles: issuers,
+    issuersFile: fileIn(env, 'OSL_ISSUERS', path),
     localTokens:
-      oneOf(env, 'OSL_LOCAL_TOKENS', issuers.length === 0 ? ['on', 'off'] : ['off', 'on']) === 'on',
+      oneOf(env, 'OSL_LOCAL_TOKENS', hasIssuers(env, issuers) ? ['off', 'on'] : ['on', 'off']) === 'on',
     issuers: namesOr(namesIn(env, 'OSL_TOKEN_ISSUERS'), [DEFAULT_ISSUER]),
     audiences: namesIn(env, 'OSL_TOKEN_AUDIENCES'),
     tls: tlsSettings(env, path),
@@ -151,7 +154,7 @@ export function settingsFrom(env: Environment, cwd: string, over: Partial<Settin
       keepMs: integer(env, 'OSL_POLICY_KEEP_SECONDS', 3_600, 1, 604_800) * 1_000,
     },
     control: controlSettings(env, path),
-    lineageFile: (env['OSL_LINEAGE'] ?? '') === '' ? null : path(env['OSL_LINEAGE'] ?? ''),
+    lineageFile: fileIn(env, 'OSL_LINEAGE', path),
     ...over,
   });
 }
@@ -163,6 +166,15 @@ function controlSettings(env: Environment, path: (value: string) => string): Con
   if (place === null && policySource === 'control')
     throw new StartProblem('OSL_POLICY_SOURCE=control needs OSL_CONTROL_URL, or OSL_CONTROL_URL_FILE');
   return place === null ? null : Object.freeze({ place, policySource, silenceMs });
+}
+
+function fileIn(env: Environment, name: string, path: (value: string) => string): string | null {
+  const file = env[name] ?? '';
+  return file === '' ? null : path(file);
+}
+
+function hasIssuers(env: Environment, files: readonly PublicKeyFile[]): boolean {
+  return files.length > 0 || (env['OSL_ISSUERS'] ?? '') !== '';
 }
 
 /** What the numbers of wire sessions have room for. */

@@ -128,8 +128,13 @@ export const SECTIONS: readonly Section[] = [
     text: '[More of this](operations.md#whose-tokens).',
     variables: {
       OSL_PUBLIC_KEYS: {
-        what: 'RSA public keys of issuers.',
+        what: 'Public keys of issuers of actor tokens: RSA, P-256 or Ed25519.',
         takes: '`FILE` or `KID=FILE`, PEM or JWKS, with commas',
+        default: '',
+      },
+      OSL_ISSUERS: {
+        what: 'A [file](identity.md) with further issuers: their keys by URL, audiences, clocks, and whether they sign actor or identity tokens. Read again on reload.',
+        takes: 'a file',
         default: '',
       },
       OSL_LOCAL_TOKENS: {

@@ -7,10 +7,11 @@ const weak = generateKeyPairSync('rsa', { modulusLength: 1_024 }).publicKey.expo
   type: 'spki',
   format: 'pem',
 });
-const curve = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({
+const curve = generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey.export({
   type: 'spki',
   format: 'pem',
 });
+const other = generateKeyPairSync('x25519').publicKey.export({ type: 'spki', format: 'pem' });
 const secretPem = RSA.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 
 const REFUSED: readonly [string, Parameters<typeof configuredKeys>[0], RegExp][] = [
@@ -18,7 +19,8 @@ const REFUSED: readonly [string, Parameters<typeof configuredKeys>[0], RegExp][]
   ['a secret of 5 bytes', { secrets: [{ secret: randomBytes(5) }] }, /at least 32 bytes, not 5/],
   ['a secret of 31 bytes', { secrets: [{ secret: randomBytes(31) }] }, /not 31/],
   ['an RSA key of 1,024 bits', { publicKeys: [{ pem: weak.toString() }] }, /2048 bits/],
-  ['an elliptic curve', { publicKeys: [{ pem: curve.toString() }] }, /RSA/],
+  ['another elliptic curve', { publicKeys: [{ pem: curve.toString() }] }, /P-256/],
+  ['another kind of key', { publicKeys: [{ pem: other.toString() }] }, /RSA .*P-256 .*Ed25519/],
   ['a private key', { publicKeys: [{ pem: secretPem }] }, /public key only/],
   ['a kid with a blank', { secrets: [{ secret: SECRET, kid: 'a b' }] }, /kid/],
   [

@@ -415,6 +415,7 @@ t.test('the identity holds what the token says, and is frozen', async (t) => {
     aclRoles: ['analyst'],
     issuedAt: NOW - 10,
     expiresAt: NOW + 290,
+    skewSeconds: 30,
     tokenId: 'token-1',
   });
   for (const part of [identity, identity.chain, identity.roles, identity.aclRoles])

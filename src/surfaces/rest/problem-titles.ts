@@ -40,6 +40,7 @@ const TITLES: ReadonlyMap<string, string> = new Map([
   ['E5030', 'Audit log not available'],
   ['E5031', 'At capacity'],
   ['E5032', 'Shutting down'],
+  ['E5033', "Issuer's keys not available"],
 ]);
 
 export function titleOf(code: string): string {

@@ -1,6 +1,10 @@
 import { existsSync, statfsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { configuredKeys } from '../../../../policy/index.js';
+import { messageOf } from '../../../base/thrown.js';
+import { fetchDocument } from '../../../identity/fetch-document.js';
+import { type IssuerConfig, loadIssuers } from '../../../identity/issuers-file.js';
+import { fetchKeySet } from '../../../identity/remote-keys.js';
 import { issuerKeys } from '../../../service/issuer-keys.js';
 import type { CertificateFiles } from '../../../service/settings/tls.js';
 import type { Settings } from '../../../service/settings.js';
@@ -118,9 +122,9 @@ function certificateFinding(files: CertificateFiles): Finding {
 }
 
 /** Whose tokens are accepted. */
-export function issuerFindings({ publicKeyFiles, localTokens }: Settings): readonly Finding[] {
+export function issuerFindings({ publicKeyFiles, issuersFile, localTokens }: Settings): readonly Finding[] {
   const about = 'issuers';
-  if (publicKeyFiles.length === 0)
+  if (publicKeyFiles.length === 0 && issuersFile === null)
     return localTokens
       ? [ok(about, 'tokens are signed by this gateway alone (`osl token`)')]
       : [fail(about, 'no token is accepted: OSL_LOCAL_TOKENS is off, and OSL_PUBLIC_KEYS names nobody')];
@@ -135,11 +139,36 @@ export function issuerFindings({ publicKeyFiles, localTokens }: Settings): reado
   const files = publicKeyFiles.map((named) => {
     try {
       const keys = issuerKeys(named);
-      configuredKeys({ publicKeys: keys });
-      return ok(about, `${named.file} has ${counted(keys.length, 'RSA public key', 'RSA public keys')}`);
+      configuredKeys({ keys });
+      return ok(about, `${named.file} has ${counted(keys.length, 'public key', 'public keys')}`);
     } catch (error) {
-      return failed(about, error, 'tokens of an issuer are signed RS256');
+      return failed(about, error, 'tokens of an issuer are signed RS256, ES256 or EdDSA');
     }
   });
   return [...own, ...files];
+}
+
+/** The issuers of the operator's file: whether their keys can be had. */
+export async function issuersFileFindings({ issuersFile }: Settings): Promise<readonly Finding[]> {
+  const about = 'issuers';
+  if (issuersFile === null) return [];
+  try {
+    return await Promise.all((await loadIssuers(issuersFile)).map(issuerFinding));
+  } catch (error) {
+    return [failed(about, error)];
+  }
+}
+
+async function issuerFinding({ names, keys, tokens }: IssuerConfig): Promise<Finding> {
+  const about = 'issuers';
+  const [name = ''] = names;
+  try {
+    const found =
+      keys.kind === 'files'
+        ? keys.files.flatMap((file) => issuerKeys({ kid: null, file }))
+        : await fetchKeySet(name, keys.url === null ? null : new URL(keys.url), fetchDocument);
+    return ok(about, `${name} signs ${tokens} tokens: ${counted(found.length, 'public key', 'public keys')}`);
+  } catch (error) {
+    return fail(about, `the keys of ${name} cannot be had: ${messageOf(error)}`);
+  }
 }

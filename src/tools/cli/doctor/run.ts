@@ -10,7 +10,13 @@ import { counted, print, printJson, visible } from '../output.js';
 import { runningServer } from '../server-file.js';
 import { inspectDatabases } from './database.js';
 import { type Finding, fail, failed, ok, skipped } from './finding.js';
-import { dataDirFindings, issuerFindings, portFindings, tlsFindings } from './machine.js';
+import {
+  dataDirFindings,
+  issuerFindings,
+  issuersFileFindings,
+  portFindings,
+  tlsFindings,
+} from './machine.js';
 import { wordFindings } from './words.js';
 
 export interface DoctorFlags extends ServerFlags {
@@ -28,6 +34,7 @@ export async function runDoctor(flags: DoctorFlags): Promise<void> {
     ...(await portFindings(settings)),
     ...tlsFindings(settings),
     ...issuerFindings(settings),
+    ...(await issuersFileFindings(settings)),
   ];
   const failures = findings.filter((f) => f.state === 'fail').length;
   if (flags.json) printJson({ ok: failures === 0, findings });
