@@ -87,11 +87,7 @@ for (const fault of ['status', 'nonsense', 'endless', 'redirect'] as const) {
       t.same(await kids(w.keys, OLD), ['old'], 'stale');
       t.same(w.logged, ['the keys of an issuer cannot be had'], 'said once');
       w.now += 61 * MINUTE;
-      await t.rejects(
-        kids(w.keys, OLD),
-        { code: 'E5033' },
-        'too old to be believed',
-      );
+      await t.rejects(kids(w.keys, OLD), { code: 'E5033' }, 'too old to be believed');
       w.server.fault = null;
       w.now += 31_000;
       t.same(await kids(w.keys, OLD), ['old']);
