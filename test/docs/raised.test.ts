@@ -132,6 +132,7 @@ const RAISES: Readonly<Partial<Record<ErrorName, Raise>>> = {
   rowCap: { file: 'test/docs/raised.test.ts', shows: '54000' },
   auditUnavailable: { file: 'test/surfaces/rest/audit.test.ts', shows: 'E5030' },
   overloaded: { file: 'test/engine/postgres.test.ts', shows: 'overloaded' },
+  issuerUnavailable: { file: 'test/service/operations/issuers.test.ts', shows: 'E5033' },
   shuttingDown: { file: 'test/surfaces/rest/streaming.test.ts', shows: 'E5032' },
   internal: { file: 'test/docs/raised.test.ts', shows: 'E5000' },
   notFound: { http: '/osl/nothing', as: 'user:ann' },
